@@ -1,0 +1,146 @@
+/* gnomon/base.h: statuses, the context, and what every call shares.
+ *
+ * Conventions of the whole library:
+ *  - Every call that can fail returns a gnomon_status. On failure nothing the
+ *    caller owns is half-written unless the call's own text says otherwise, and
+ *    gnomon_last_error(ctx) tells which argument, its value and what is allowed.
+ *  - The library never prints, aborts or exits.
+ *  - Sizes are int64_t; a negative size is an argument error; products of sizes
+ *    are checked for overflow before anything is allocated.
+ *  - Options structs begin with their own size (struct_size); fill them with the
+ *    matching GNOMON_..._INIT so that a later, longer version stays compatible.
+ */
+#ifndef GNOMON_BASE_H
+#define GNOMON_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(GNOMON_STATIC) || defined(GNOMON_BUILDING)
+#define GNOMON_API __attribute__((visibility("default")))
+#else
+#define GNOMON_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The version of these headers; gnomon_version() is the library's own. */
+#define GNOMON_VERSION_MAJOR  0
+#define GNOMON_VERSION_MINOR  1
+#define GNOMON_VERSION_PATCH  0
+#define GNOMON_VERSION_STRING "0.1.0"
+
+/* Returns "major.minor.patch" of the library that is loaded; static storage. */
+GNOMON_API const char *gnomon_version(void);
+
+/* What a call came to. The numbers are pinned: they never change meaning, and
+ * new ones go in the gaps. */
+typedef enum gnomon_status {
+    GNOMON_OK = 0,
+
+    /* the caller's side: an argument is wrong in itself (command's exit code 2) */
+    GNOMON_ERROR_ARGUMENT = 10, /* a value outside what is allowed */
+    GNOMON_ERROR_SHAPE = 11,    /* shapes that do not fit each other */
+    GNOMON_ERROR_DTYPE = 12,    /* an element type this call does not take */
+    GNOMON_ERROR_OVERFLOW = 13, /* a product of sizes does not fit 63 bits */
+    GNOMON_ERROR_UNSUPPORTED = 14,
+
+    /* the data's side (exit code 3) */
+    GNOMON_ERROR_DATA = 30,      /* a file or descriptor that breaks its format */
+    GNOMON_ERROR_NONFINITE = 31, /* NaN or infinity where finite values are due */
+    GNOMON_ERROR_TRUNCATED = 32, /* a file that ends before its header says */
+    GNOMON_ERROR_FORMAT = 33,    /* no reader knows this format */
+
+    /* the file system's side (exit code 4) */
+    GNOMON_ERROR_IO = 50,
+    GNOMON_ERROR_NOT_FOUND = 51,
+
+    /* the machine's side */
+    GNOMON_ERROR_MEMORY = 70, /* exit code 5 */
+    GNOMON_ERROR_DEVICE = 90, /* exit code 6: no such device, or it failed */
+
+    GNOMON_ERROR_CANCELLED = 110, /* the progress callback asked for it; 130 */
+    GNOMON_ERROR_INTERNAL = 127   /* a defect of the library: please report it */
+} gnomon_status;
+
+/* Returns the name of a status, "GNOMON_ERROR_SHAPE" say; static storage; never
+ * NULL ("GNOMON_UNKNOWN_STATUS" for a number that is none). */
+GNOMON_API const char *gnomon_status_name(gnomon_status status);
+
+/* Where work may run. AUTO takes the fastest device found that supports the job
+ * and may fall back to the CPU; CPU and CUDA must work or fail with the reason. */
+typedef enum gnomon_device {
+    GNOMON_DEVICE_AUTO = 0,
+    GNOMON_DEVICE_CPU = 1,
+    GNOMON_DEVICE_CUDA = 2
+} gnomon_device;
+
+/* Called from the thread that made the call, a few times a second at most.
+ * done and total count the phase's own units; total is -1 when unknown.
+ * Return nonzero to cancel: the call then stops soon, releases what it holds and
+ * returns GNOMON_ERROR_CANCELLED. */
+typedef int (*gnomon_progress_fn)(void *user, const char *phase, int64_t done, int64_t total);
+
+/* A caller's allocator. allocate returns size bytes aligned to alignment (a power
+ * of two) or NULL; size is never 0. Both may be called from any thread. */
+typedef struct gnomon_allocator {
+    void *user;
+    void *(*allocate)(void *user, size_t size, size_t alignment);
+    void (*release)(void *user, void *pointer, size_t size);
+} gnomon_allocator;
+
+typedef struct gnomon_context_options {
+    size_t struct_size;
+    gnomon_device device;
+    int threads;                       /* 0: one a core the process may use (default) */
+    const gnomon_allocator *allocator; /* NULL: the C library's; copied */
+    gnomon_progress_fn progress;       /* NULL: none */
+    void *progress_user;
+    int64_t memory_limit; /* bytes of working memory a call may take
+                             beside its input and output; 0: 1 GiB */
+    uint64_t seed;        /* default seed of samples (not of operators) */
+} gnomon_context_options;
+
+#define GNOMON_CONTEXT_OPTIONS_INIT                                                   \
+    {                                                                                 \
+        sizeof(gnomon_context_options), GNOMON_DEVICE_AUTO, 0, NULL, NULL, NULL, 0, 0 \
+    }
+
+/* A context holds the device choice, the worker threads and the last error.
+ * One thread at a time may use a context; different contexts are independent.
+ * Results never depend on the number of threads. */
+typedef struct gnomon_context gnomon_context;
+
+/* Makes a context. options may be NULL (defaults). On success *out is owned by the
+ * caller, to be given to gnomon_context_destroy. Errors: ARGUMENT (threads < 0 or
+ * > 4096, memory_limit < 0, unknown device), MEMORY, DEVICE (device is CUDA and it
+ * can't be had). On failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_context_create(const gnomon_context_options *options,
+                                               gnomon_context **out);
+
+/* Frees a context; NULL is allowed. Objects made with it must be gone by then. */
+GNOMON_API void gnomon_context_destroy(gnomon_context *ctx);
+
+/* The text of the context's last failed call, "" when none; valid until the next
+ * call on ctx. Never NULL. With ctx NULL: the text of this thread's last failed
+ * gnomon_context_create. */
+GNOMON_API const char *gnomon_last_error(const gnomon_context *ctx);
+
+/* How many threads calls on ctx use. */
+GNOMON_API int gnomon_context_threads(const gnomon_context *ctx);
+
+/* The instruction set level chosen at run time: "portable", "avx2", "avx512" or
+ * "neon". The environment variable GNOMON_ISA forces a lower one; a name that is
+ * unknown or not available makes gnomon_context_create fail with ARGUMENT. */
+GNOMON_API const char *gnomon_context_isa(const gnomon_context *ctx);
+
+/* One line that says whether the CUDA plugin was found and used, and if not why;
+ * static for the life of ctx; never NULL. */
+GNOMON_API const char *gnomon_context_cuda_reason(const gnomon_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

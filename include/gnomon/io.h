@@ -1,0 +1,149 @@
+/* gnomon/io.h: one reader and one writer for every format of points.
+ *
+ * Formats: npy, npz, csv, tsv, fvecs, bvecs, ivecs, fbin, u8bin, i8bin, f16bin, idx
+ * (also gzipped), hdf5, mtx (Matrix Market), svmlight, raw. A path may name a member:
+ * "file.npz:key", "file.h5:/dataset". "-" is standard input or output. Formats are
+ * recognised by content, then by extension; options.format overrides.
+ *
+ * Files are hostile: every length is checked against the file and for overflow
+ * before memory is taken; a header never makes the reader allocate more than the
+ * file can fill. */
+#ifndef GNOMON_IO_H
+#define GNOMON_IO_H
+
+#include <gnomon/matrix.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gnomon_reader gnomon_reader;
+typedef struct gnomon_writer gnomon_writer;
+
+typedef struct gnomon_read_options {
+    size_t struct_size;
+    const char *format; /* NULL: recognise; else a name of the list above */
+    /* raw only: shape and element type; rows may be -1 (from the file's size) */
+    int64_t raw_rows, raw_cols;
+    gnomon_dtype raw_dtype;
+    int csv_header;          /* -1: find out (default), 0: none, 1: first line is names */
+    char csv_delimiter;      /* 0: ',' for csv, tab for tsv, else found out (',', ';', tab, ' ') */
+    int64_t svmlight_cols;   /* 0: from the file's largest index (two passes) */
+    int svmlight_zero_based; /* -1: find out as scikit-learn does (any index 0), 0, 1 */
+} gnomon_read_options;
+
+#define GNOMON_READ_OPTIONS_INIT                                                \
+    {                                                                           \
+        sizeof(gnomon_read_options), NULL, -1, 0, (gnomon_dtype)0, -1, 0, 0, -1 \
+    }
+
+/* What a reader can do beside reading points in order. */
+enum {
+    GNOMON_ACCESS_SEEK = 1,    /* gnomon_reader_seek works (a file, not a stream) */
+    GNOMON_ACCESS_COLUMNS = 2, /* gnomon_reader_block works for any rows and columns, and
+                                  costs about what it reads */
+    GNOMON_ACCESS_SPARSE = 4   /* points are sparse: gnomon_reader_next_csr works */
+};
+
+typedef struct gnomon_data_info {
+    size_t struct_size;
+    const char *format;         /* one of the list above; static */
+    int64_t rows, cols;         /* rows -1 when only reading to the end can tell */
+    gnomon_dtype dtype;         /* as stored */
+    int access;                 /* GNOMON_ACCESS_... */
+    int coordinates_contiguous; /* stored column-major (Fortran order) */
+    int64_t nonzeros;           /* sparse: stored entries, -1 unknown; dense: -1 */
+    const char *member;         /* the npz key or hdf5 dataset read, "" when none; the reader's */
+} gnomon_data_info;
+
+/* Opens path and reads its header. Errors: NOT_FOUND, IO, FORMAT, DATA, TRUNCATED,
+ * OVERFLOW, ARGUMENT, MEMORY; the text names the file and the place. On success *out
+ * is the caller's, for gnomon_reader_close. On failure *out is NULL. options may be
+ * NULL. One thread at a time. */
+GNOMON_API gnomon_status gnomon_reader_open(gnomon_context *ctx, const char *path,
+                                            const gnomon_read_options *options,
+                                            gnomon_reader **out);
+GNOMON_API void gnomon_reader_close(gnomon_reader *reader);
+
+/* What the reader found. info->struct_size must be set by the caller. */
+GNOMON_API gnomon_status gnomon_reader_info(gnomon_reader *reader, gnomon_data_info *info);
+
+/* Reads the next points, at most dst->rows, into dst (dtype F32 or F64, or the stored
+ * type itself; host memory, any strides, cols as info) and converts. *got is the number
+ * read, 0 at the end. Sparse sources are filled out with zeros. Errors: DATA with line
+ * or record and column, TRUNCATED, IO; then dst's contents are undefined and the reader
+ * is spent. */
+GNOMON_API gnomon_status gnomon_reader_next(gnomon_reader *reader, const gnomon_matrix *dst,
+                                            int64_t *got);
+
+/* The next points as CSR: at most max_rows points and, but for a single point that
+ * alone holds more, at most max_nonzeros entries. *csr points into the reader's own
+ * memory until the next call on it. csr->rows is 0 at the end. Values are F32 or, when
+ * stored so, F64. ARGUMENT when the source is not sparse. */
+GNOMON_API gnomon_status gnomon_reader_next_csr(gnomon_reader *reader, int64_t max_rows,
+                                                int64_t max_nonzeros, gnomon_csr *csr);
+
+/* Goes to a point, so that the next read starts there. Needs GNOMON_ACCESS_SEEK. */
+GNOMON_API gnomon_status gnomon_reader_seek(gnomon_reader *reader, int64_t row);
+
+/* Reads the block [row, row + dst->rows) x [col, col + dst->cols). Needs
+ * GNOMON_ACCESS_COLUMNS. The order of reading is not touched. */
+GNOMON_API gnomon_status gnomon_reader_block(gnomon_reader *reader, int64_t row, int64_t col,
+                                             const gnomon_matrix *dst);
+
+typedef struct gnomon_write_options {
+    size_t struct_size;
+    const char *format;         /* NULL: by the path's extension, npy for "-" and unknown ones */
+    int coordinates_contiguous; /* npy, npz, raw: store column-major */
+    int sparse;                 /* the points come as CSR; npz (scipy's layout), mtx, svmlight */
+    int csv_digits;             /* 0: shortest that reads back the same */
+    int compress;               /* npz: deflate (default 1); hdf5: gzip */
+    int overwrite_ok;           /* 1 (default): an existing target is replaced at the end */
+} gnomon_write_options;
+
+#define GNOMON_WRITE_OPTIONS_INIT                         \
+    {                                                     \
+        sizeof(gnomon_write_options), NULL, 0, 0, 0, 1, 1 \
+    }
+
+/* Opens a writer of points with cols coordinates of the given type as stored. rows may
+ * be -1 when unknown. Output goes to a temporary file beside the target and takes its
+ * place in gnomon_writer_finish, after a sync; "-" goes to standard output (formats whose
+ * header needs rows are then held in a temporary file until the end). Errors: ARGUMENT (a type the
+ * format can't hold, say), IO, MEMORY. */
+GNOMON_API gnomon_status gnomon_writer_open(gnomon_context *ctx, const char *path, int64_t rows,
+                                            int64_t cols, gnomon_dtype dtype,
+                                            const gnomon_write_options *options,
+                                            gnomon_writer **out);
+
+/* Appends src's points (F32, F64 or the stored type; any strides), converted to the
+ * stored type; integer targets round to nearest even and a value out of range is DATA. */
+GNOMON_API gnomon_status gnomon_writer_rows(gnomon_writer *writer, const gnomon_matrix *src);
+
+/* Appends sparse points; needs options.sparse. */
+GNOMON_API gnomon_status gnomon_writer_csr(gnomon_writer *writer, const gnomon_csr *src);
+
+/* Completes the file: the header, the sync, the rename. Frees the writer whatever it
+ * returns; on failure no target file is left changed. SHAPE when the number of points
+ * is not what open was told. */
+GNOMON_API gnomon_status gnomon_writer_finish(gnomon_writer *writer);
+
+/* Drops everything written; the target is as before. NULL is allowed. */
+GNOMON_API void gnomon_writer_abort(gnomon_writer *writer);
+
+/* Writes a whole text (a descriptor, a plot) to path by the same safe way. */
+GNOMON_API gnomon_status gnomon_write_text(gnomon_context *ctx, const char *path, const char *text,
+                                           size_t length);
+
+/* Names of the known formats, in order; NULL past the end. can_write is set to whether
+ * it is written too (may be NULL). Static storage. */
+GNOMON_API const char *gnomon_format_name(int index, int *can_write);
+
+/* 1 when both paths name the same file (through links too), 0 when not. Member suffixes
+ * are passed over. "-" is never the same as anything. */
+GNOMON_API int gnomon_same_file(const char *a, const char *b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

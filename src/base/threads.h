@@ -1,0 +1,26 @@
+/* base/threads.h: the context's worker threads. */
+#ifndef GNOMON_BASE_THREADS_H
+#define GNOMON_BASE_THREADS_H
+
+#include <gnomon/base.h>
+
+/* One task of a parallel loop. worker is in [0, gnomon_context_threads(ctx)) and no two
+ * tasks run at once with the same worker, so it may index per-thread scratch. A task
+ * must not touch the context (no allocation, no error text) and what it computes must
+ * depend on task alone, never on worker or on the order of tasks. */
+typedef void (*gnomon_task_fn)(void *arg, int64_t task, int worker);
+
+/* Runs tasks 0 .. count-1 on the context's threads (the caller is one of them) and
+ * returns when all are done. Tasks are handed out one at a time in order. With one
+ * thread or one task it is a plain loop. Not reentrant from inside a task. Never fails. */
+void gnomon_parallel(gnomon_context *ctx, int64_t count, gnomon_task_fn fn, void *arg);
+
+/* Reports progress (rate-limited to about ten calls a second; the last report, done ==
+ * total, always goes out) and returns GNOMON_ERROR_CANCELLED when the callback asks to
+ * stop. Call it from the caller's thread only. */
+gnomon_status gnomon_progress(gnomon_context *ctx, const char *phase, int64_t done, int64_t total);
+
+/* Bytes of working memory a call may take (the option, or its default). */
+int64_t gnomon_memory_limit(const gnomon_context *ctx);
+
+#endif
