@@ -1,0 +1,12 @@
+/* gnomon.h: everything. */
+#ifndef GNOMON_H
+#define GNOMON_H
+
+#include <gnomon/base.h>
+#include <gnomon/io.h>
+#include <gnomon/matrix.h>
+#include <gnomon/operator.h>
+#include <gnomon/project.h>
+#include <gnomon/quality.h>
+
+#endif

@@ -1,0 +1,113 @@
+/* gnomon/operator.h: random operators S (k x D), defined by a small descriptor.
+ *
+ * docs/operators.md is the specification: entry (i, j) is a pure function of the
+ * descriptor and of i and j, the same bits on every machine. */
+#ifndef GNOMON_OPERATOR_H
+#define GNOMON_OPERATOR_H
+
+#include <gnomon/matrix.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kinds of operator; numbers pinned. 0 stands for 'the default' where one exists. */
+typedef enum gnomon_kind {
+    GNOMON_GAUSSIAN = 1,
+    GNOMON_RADEMACHER = 2,
+    GNOMON_ACHLIOPTAS = 3,
+    GNOMON_VERY_SPARSE = 4,
+    GNOMON_SJLT = 5,
+    GNOMON_SRHT = 6,
+    GNOMON_BLOCK = 7,
+    GNOMON_KRONECKER = 8
+} gnomon_kind;
+
+typedef enum gnomon_precision { GNOMON_FP32 = 1, GNOMON_FP16 = 2 } gnomon_precision;
+/* ISOMETRIC: E|Sx|^2 = |x|^2. NONE: the raw entries (section 6 of docs/operators.md). */
+typedef enum gnomon_scaling { GNOMON_ISOMETRIC = 1, GNOMON_UNSCALED = 2 } gnomon_scaling;
+
+/* The specification's version that this library implements. */
+#define GNOMON_OPERATOR_VERSION 1
+
+/* What defines an operator. Members that a kind does not use must be 0. */
+typedef struct gnomon_descriptor {
+    size_t struct_size;
+    uint32_t version; /* 0 or GNOMON_OPERATOR_VERSION */
+    gnomon_kind kind;
+    gnomon_kind inner;          /* block, kronecker; 0: rademacher */
+    gnomon_precision precision; /* gaussian; 0: fp32 */
+    gnomon_scaling scaling;     /* 0: isometric */
+    uint64_t seed;
+    int64_t k, d;     /* 1 <= k <= d; k <= 2^32, d <= 2^56 */
+    double density;   /* very-sparse, in [2^-30, 1]; 0: 1/sqrt(d) */
+    int64_t nonzeros; /* sjlt: s in [1, k]; 0: min(4, k) */
+    int64_t blocks;   /* block: r in [1, k]; 0: 1 */
+    int64_t zeta;     /* kronecker: >= 2; 0: 2 */
+    int64_t width;    /* kronecker: K >= k; 0: k */
+} gnomon_descriptor;
+
+#define GNOMON_DESCRIPTOR_INIT                                                             \
+    {                                                                                      \
+        sizeof(gnomon_descriptor), 0, (gnomon_kind)0, (gnomon_kind)0, (gnomon_precision)0, \
+            (gnomon_scaling)0, 0, 0, 0, 0.0, 0, 0, 0, 0                                    \
+    }
+
+/* "very-sparse" and so on; "?" for a number that is no kind. Static storage. */
+GNOMON_API const char *gnomon_kind_name(gnomon_kind kind);
+/* The kind of that name, 0 when there is none. */
+GNOMON_API gnomon_kind gnomon_kind_from_name(const char *name);
+
+/* An operator: a checked, completed descriptor and what follows from it. It is
+ * read-only after creation: any number of threads may use it at once. */
+typedef struct gnomon_operator gnomon_operator;
+
+/* Checks a descriptor and makes the operator. The caller owns *out, which stays usable
+ * after ctx is gone as far as gnomon_operator_destroy and the getters go. Errors:
+ * ARGUMENT (a member outside what its comment allows, or set for a kind that does not use
+ * it; the text names it), OVERFLOW, MEMORY. */
+GNOMON_API gnomon_status gnomon_operator_create(gnomon_context *ctx,
+                                                const gnomon_descriptor *descriptor,
+                                                gnomon_operator **out);
+GNOMON_API void gnomon_operator_destroy(gnomon_operator *op);
+
+/* The descriptor with every default filled in. out->struct_size must be set. In composed
+ * kinds density and nonzeros stay 0 when left at their default (each factor has its own). */
+GNOMON_API void gnomon_operator_describe(const gnomon_operator *op, gnomon_descriptor *out);
+
+/* Descriptor to and from JSON (docs/operators.md, section 8). *json is allocated with
+ * the C library's malloc: free() it. Errors of from_json: DATA (not JSON, an unknown
+ * or missing member, a wrong type; names it), ARGUMENT (a value outside its range). */
+GNOMON_API gnomon_status gnomon_operator_to_json(gnomon_context *ctx, const gnomon_operator *op,
+                                                 char **json);
+GNOMON_API gnomon_status gnomon_operator_from_json(gnomon_context *ctx, const char *json,
+                                                   size_t length, gnomon_operator **out);
+
+/* The scale of row i (section 6), by which raw values are multiplied. */
+GNOMON_API double gnomon_operator_row_scale(const gnomon_operator *op, int64_t row);
+
+/* Expected number of nonzeros among the entries, as a fraction of k * d. */
+GNOMON_API double gnomon_operator_fill(const gnomon_operator *op);
+
+/* Writes the block of entries [row, row + out->rows) x [col, col + out->cols) to out
+ * (F32 or F64, host, any strides): the exact scaled entries, rounded as section 6 says.
+ * Nothing beside the block is made but what the kind's walk needs (very-sparse: the
+ * chunks touched; kronecker: its cascade for the touched columns). Errors: ARGUMENT,
+ * SHAPE (the block leaves the operator), DTYPE, MEMORY. */
+GNOMON_API gnomon_status gnomon_operator_block(gnomon_context *ctx, const gnomon_operator *op,
+                                               int64_t row, int64_t col, const gnomon_matrix *out);
+
+/* The nonzero entries of a block as CSR (F32 or F64 values), rows and columns counted from
+ * the block's corner, columns ascending. One allocation holds everything: free it with
+ * gnomon_csr_free. Errors: as gnomon_operator_block. */
+GNOMON_API gnomon_status gnomon_operator_block_csr(gnomon_context *ctx, const gnomon_operator *op,
+                                                   int64_t row, int64_t col, int64_t rows,
+                                                   int64_t cols, gnomon_dtype dtype,
+                                                   gnomon_csr *out);
+/* Frees what a gnomon call allocated into a gnomon_csr and clears it. */
+GNOMON_API void gnomon_csr_free(gnomon_context *ctx, gnomon_csr *csr);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,92 @@
+/* gnomon/project.h: applying an operator.
+ *
+ * Sketch:  Y = alpha * X S^T + beta * Y    X: n x D, S: k x D, Y: n x k
+ * Adjoint: X = alpha * Y S   + beta * X    Y: n x k, X: n x D
+ *
+ * Arithmetic: in fp64 when either side's elements are F64 (or 32- and 64-bit integers), else in
+ * fp32 (fp16, bf16 and small integers are converted exactly). Sums run along coordinates in an
+ * order fixed by the operator alone; raw values are summed and the row's scale and alpha are
+ * applied once at the end. So the bits of Y do not depend on threads, batch splits, memory limit,
+ * layout or instruction set.
+ *
+ * Error bound: |Y - exact| <= c(D) * u * |S||x| entrywise, u = 2^-24 (2^-53), where c(D) is
+ * at most the number of additions in the longest chain: no worse than a plain GEMM's sum
+ * over D; measured errors stand in docs/accuracy.md. */
+#ifndef GNOMON_PROJECT_H
+#define GNOMON_PROJECT_H
+
+#include <gnomon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gnomon_sketch_options {
+    size_t struct_size;
+    double alpha, beta;  /* with beta 0 the output is not read (NaN there is harmless) */
+    int64_t row, rows;   /* only these rows of S: the output has 'rows' columns; rows 0: all */
+    int64_t col;         /* the points hold columns col, col+1, ... of D: a partial sketch;
+                            those of all column ranges add up to the whole */
+    int allow_nonfinite; /* 0: NaN or infinity in the input is NONFINITE, naming its row and
+                            column, and the output is not touched */
+} gnomon_sketch_options;
+
+#define GNOMON_SKETCH_OPTIONS_INIT                          \
+    {                                                       \
+        sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, 0, 0 \
+    }
+
+/* Y = alpha * X S^T + beta * Y for dense points. x: n x w view of any dtype, w = D, or fewer
+ * columns with options->col (col + w <= D). y: n x rows, F32 or F64. n may be 0. x and y must
+ * not overlap. options may be NULL. Errors: SHAPE, DTYPE, ARGUMENT, NONFINITE, MEMORY,
+ * CANCELLED, DEVICE; y is undefined after MEMORY, CANCELLED and DEVICE only. */
+GNOMON_API gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operator *op,
+                                       const gnomon_matrix *x, const gnomon_matrix *y,
+                                       const gnomon_sketch_options *options);
+
+/* The same for sparse points, without densifying them: the work is proportional to the
+ * nonzeros of x times the nonzeros of a column of S (plus making the touched columns of S). Errors:
+ * also DATA for offsets or indices that break the view's rules. */
+GNOMON_API gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op,
+                                           const gnomon_csr *x, const gnomon_matrix *y,
+                                           const gnomon_sketch_options *options);
+GNOMON_API gnomon_status gnomon_sketch_coo(gnomon_context *ctx, const gnomon_operator *op,
+                                           const gnomon_coo *x, const gnomon_matrix *y,
+                                           const gnomon_sketch_options *options);
+
+/* X = alpha * Y S + beta * X. y: n x rows (any dtype); x: n x w, F32 or F64: the columns
+ * options->col ... col + w - 1. With options->rows only those rows of S take part. */
+GNOMON_API gnomon_status gnomon_adjoint(gnomon_context *ctx, const gnomon_operator *op,
+                                        const gnomon_matrix *y, const gnomon_matrix *x,
+                                        const gnomon_sketch_options *options);
+
+/* A sketch of points whose coordinates come in pieces. The pieces are column ranges, in
+ * ascending order and without gaps, of any widths; the result has the same bits as one call of
+ * gnomon_sketch on the whole points. Holds n * k accumulators (and at most one granule of n points,
+ * see gnomon_operator_granule, when pieces are cut elsewhere). */
+typedef struct gnomon_stream gnomon_stream;
+
+/* dtype F32 or F64: the arithmetic, and the type of the pieces at most (an F32 stream takes
+ * every type that gnomon_sketch would compute in fp32). Errors: ARGUMENT, OVERFLOW, MEMORY. */
+GNOMON_API gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op,
+                                              int64_t n, gnomon_dtype dtype,
+                                              const gnomon_sketch_options *options,
+                                              gnomon_stream **out);
+/* Takes the next columns: piece is n x w. After a failure the stream is as before, except
+ * for MEMORY, CANCELLED and DEVICE, after which it only serves to be destroyed. */
+GNOMON_API gnomon_status gnomon_stream_push(gnomon_stream *stream, const gnomon_matrix *piece);
+/* Writes the sketch to y (n x rows, F32 or F64). SHAPE when fewer than D columns have come. */
+GNOMON_API gnomon_status gnomon_stream_finish(gnomon_stream *stream, const gnomon_matrix *y);
+GNOMON_API void gnomon_stream_destroy(gnomon_stream *stream);
+
+/* Columns at whose multiples a stream can be cut at no cost in memory. */
+GNOMON_API int64_t gnomon_operator_granule(const gnomon_operator *op);
+
+/* Bytes of working memory that gnomon_sketch would take for n points of this element type. */
+GNOMON_API int64_t gnomon_sketch_memory(gnomon_context *ctx, const gnomon_operator *op, int64_t n,
+                                        gnomon_dtype dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,82 @@
+/* gnomon/quality.h: how many dimensions a bound asks for, and what a sketch did to norms
+ * and distances. */
+#ifndef GNOMON_QUALITY_H
+#define GNOMON_QUALITY_H
+
+#include <gnomon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bounds on k for n points, every pair's squared distance kept within 1 +- eps. */
+typedef enum gnomon_bound {
+    /* k0 = (4 + 2 beta) / (eps^2/2 - eps^3/3) * ln n, failure at most n^-beta
+     * (Achlioptas 2003, Theorem 1.1) */
+    GNOMON_BOUND_ACHLIOPTAS = 1,
+    /* the smallest k at which the exact law of |Sx|^2 (chi-square with k degrees over k,
+     * for Gaussian S) leaves 1 +- eps with probability at most delta over all n(n-1)/2 pairs */
+    GNOMON_BOUND_GAUSSIAN_EXACT = 2,
+    /* 4 ln n / (eps^2/2 - eps^3/3): scikit-learn's johnson_lindenstrauss_min_dim
+     * (Dasgupta and Gupta 2003), failure at most about 1/n */
+    GNOMON_BOUND_DASGUPTA_GUPTA = 3
+} gnomon_bound;
+
+GNOMON_API const char *gnomon_bound_name(gnomon_bound bound);
+
+/* *real is the bound as a real number, *k the smallest integer not below it. points >= 2, 0 < eps
+ * < 1. beta > 0 and 0 < delta < 1 say the same thing, delta = points^-beta: give one, the other 0;
+ * both 0: delta 0.05. DASGUPTA_GUPTA takes neither into account. Errors: ARGUMENT. real may be
+ * NULL. */
+GNOMON_API gnomon_status gnomon_dim(gnomon_context *ctx, gnomon_bound bound, int64_t points,
+                                    double eps, double beta, double delta, double *real,
+                                    int64_t *k);
+
+/* A sample's summary. Distortion is |Sx|^2/|x|^2 - 1. */
+typedef struct gnomon_distortion {
+    int64_t count;   /* how many norms or pairs were measured */
+    int64_t skipped; /* zero norms or distances, for which the ratio has no meaning */
+    double mean, variance, min, max, worst; /* worst: the largest |distortion| */
+    double mean_abs;
+    double quantile[9];       /* at 0.1, 1, 5, 25, 50, 75, 95, 99, 99.9 percent */
+    double outside;           /* share with |distortion| > eps */
+    int64_t worst_i, worst_j; /* where; j is -1 for norms */
+    int64_t histogram[64];    /* over [histogram_low, histogram_high], the ends closed */
+    double histogram_low, histogram_high;
+} gnomon_distortion;
+
+typedef struct gnomon_distortion_options {
+    size_t struct_size;
+    double eps;        /* default 0.1 */
+    int64_t max_pairs; /* all pairs when they are at most this many, else a seeded sample
+                          of this many, drawn with replacement of pairs i < j; default 1000000 */
+    uint64_t seed;     /* of the sample */
+} gnomon_distortion_options;
+
+#define GNOMON_DISTORTION_OPTIONS_INIT                     \
+    {                                                      \
+        sizeof(gnomon_distortion_options), 0.1, 1000000, 0 \
+    }
+
+/* Compares original (n x D) with sketch (n x k), dense, any dtype; sums in fp64. norms and
+ * pairs may be NULL; *all_pairs (may be NULL) is set to 1 when no sample was taken. Distances are
+ * of differences (no norm expansion), so there is no cancellation. Errors: SHAPE, DTYPE, NONFINITE,
+ * ARGUMENT. */
+GNOMON_API gnomon_status gnomon_measure_distortion(gnomon_context *ctx,
+                                                   const gnomon_matrix *original,
+                                                   const gnomon_matrix *sketch,
+                                                   const gnomon_distortion_options *options,
+                                                   gnomon_distortion *norms,
+                                                   gnomon_distortion *pairs, int *all_pairs);
+/* The same with sparse originals. */
+GNOMON_API gnomon_status gnomon_measure_distortion_csr(gnomon_context *ctx,
+                                                       const gnomon_csr *original,
+                                                       const gnomon_matrix *sketch,
+                                                       const gnomon_distortion_options *options,
+                                                       gnomon_distortion *norms,
+                                                       gnomon_distortion *pairs, int *all_pairs);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

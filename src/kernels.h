@@ -1,0 +1,104 @@
+/* kernels.h: the table of CPU kernels that src/project/ drives. One table an instruction
+ * set; all tables give the same bits. Callers take it from gnomon_cpu_kernels and know
+ * nothing of instruction sets.
+ *
+ * The tile: GNOMON_LANES points, one a lane. A tile of w coordinates is T[w][GNOMON_LANES],
+ * coordinate-major, T float or double; lanes past the last point hold zeros. Accumulators are
+ * T[rows][GNOMON_LANES] a tile. Lanes never mix, so a point's result does not depend on its
+ * neighbours. Every sum runs along coordinates in an order fixed by the operator alone.
+ *
+ * A panel is what a kind needs of the operator for rows [row, row + rows) and the columns [col, col
+ * + cols) of one chunk, in the kind's own form. */
+#ifndef GNOMON_KERNELS_H
+#define GNOMON_KERNELS_H
+
+#include "operator/operator.h"
+
+#include <stdbool.h>
+
+enum { GNOMON_LANES = 16 };
+
+typedef struct gnomon_panel {
+    const gnomon_simple *a;
+    int64_t row, rows;
+    int64_t col, cols; /* columns of the operator; never crosses a multiple of chunk_cols */
+    void *data;        /* panel_bytes, GNOMON_ALIGN-aligned, filled piece by piece */
+} gnomon_panel;
+
+/* A group of tiles, for one worker. Tile t's coordinates are at x + t * x_stride (elements),
+ * its accumulators at acc + t * acc_stride. */
+typedef struct gnomon_tiles {
+    int64_t count;
+    void *x;
+    int64_t x_stride;
+    void *acc;
+    int64_t acc_stride;
+    void *scratch; /* scratch_bytes of the kind, this worker's own */
+} gnomon_tiles;
+
+typedef struct gnomon_kind_kernels {
+    /* Columns a chunk, for this operator: chunks begin at its multiples. */
+    int64_t (*chunk_cols)(const gnomon_simple *a);
+    /* Rows of one panel at most, and the multiple at which rows may be cut (between panels and
+     * between workers); rows_multiple 0: rows are never cut. */
+    int64_t (*panel_rows)(const gnomon_simple *a);
+    int64_t rows_multiple;
+    /* Bytes of a panel of so many rows and columns; an upper bound. */
+    int64_t (*panel_bytes)(const gnomon_simple *a, int64_t rows, int64_t cols);
+    /* The panel is filled in 'pieces' independent pieces, by any workers. A kind whose panel needs
+     * a second look at the whole (a prefix sum, say) does it in 'seal', called once after all
+     * pieces (may be NULL). */
+    int64_t (*pieces)(const gnomon_panel *panel);
+    void (*fill)(const gnomon_panel *panel, int64_t piece);
+    void (*seal)(const gnomon_panel *panel);
+    int64_t (*scratch_bytes)(const gnomon_simple *a);
+    /* acc[i] += sum over the panel's columns of value(row + i, j) * x[j - col], for i in
+     * [first, first + count) of the panel's rows (multiples of rows_multiple, or all). */
+    void (*sketch_f32)(const gnomon_panel *panel, int64_t first, int64_t count,
+                       const gnomon_tiles *tiles);
+    void (*sketch_f64)(const gnomon_panel *panel, int64_t first, int64_t count,
+                       const gnomon_tiles *tiles);
+    /* Adjoint: here 'x' is the input side's partner: for every column of the panel
+     * x[j - col] += sum over the panel's rows (ascending) of value(row + i, j) * acc[i]; acc is
+     * read only. */
+    void (*adjoint_f32)(const gnomon_panel *panel, const gnomon_tiles *tiles);
+    void (*adjoint_f64)(const gnomon_panel *panel, const gnomon_tiles *tiles);
+    /* Raw values of single columns for sparse points: for every c, out[c * rows + i] is
+     * value(row + i, cols[c]); cols ascending. NULL for very-sparse and sjlt (they have
+     * their own lists). */
+    void (*columns_f32)(const gnomon_simple *a, int64_t row, int64_t rows, const int64_t *cols,
+                        int64_t count, float *out);
+} gnomon_kind_kernels;
+
+typedef struct gnomon_kernels {
+    const char *isa;
+    const gnomon_kind_kernels *kind[GNOMON_SRHT + 1]; /* indexed by simple gnomon_kind */
+    const gnomon_kind_kernels *gaussian16;            /* gaussian, precision fp16 */
+
+    /* Packs up to GNOMON_LANES points into a tile. lane[l] points at the first wanted element of
+     * point l, NULL for a lane to be zeroed; elements of a point are col_stride apart. valid[l] is
+     * how many of the w coordinates are there, the rest is zero. adjacent: lanes are consecutive
+     * elements in memory (coordinates contiguous). Converts from any dtype. */
+    void (*pack_f32)(const void *const lane[GNOMON_LANES], const int64_t valid[GNOMON_LANES],
+                     gnomon_dtype dtype, int64_t col_stride, bool adjacent, int64_t w, float *tile);
+    void (*pack_f64)(const void *const lane[GNOMON_LANES], const int64_t valid[GNOMON_LANES],
+                     gnomon_dtype dtype, int64_t col_stride, bool adjacent, int64_t w,
+                     double *tile);
+    /* Adds factor * src[0 .. count-1] to y: the sparse points' kernel. y[i] = fma(factor, src[i],
+     * y[i]). */
+    void (*axpy_f32)(int64_t count, float factor, const float *src, float *y);
+    void (*axpy_f64)(int64_t count, double factor, const float *src, double *y);
+} gnomon_kernels;
+
+/* The table for an instruction set level of src/base/isa.h ("portable", "avx2", "avx512",
+ * "neon"), NULL when this build has none of that name. */
+const gnomon_kernels *gnomon_cpu_kernels(const char *isa);
+
+static inline const gnomon_kind_kernels *gnomon_kernels_for(const gnomon_kernels *k,
+                                                            const gnomon_simple *a)
+{
+    return a->kind == GNOMON_GAUSSIAN && a->precision == GNOMON_FP16 ? k->gaussian16
+                                                                     : k->kind[a->kind];
+}
+
+#endif
