@@ -1,0 +1,40 @@
+/* backend.h: what a device plugin offers the core.
+ *
+ * A plugin is a shared library that exports one function, gnomon_plugin_entry, and is
+ * found by src/base/plugin.c. It never calls back into the core (whose internal symbols
+ * are hidden), so each entry that can fail writes its reason, one line without a final
+ * full stop, into the buffer it is given. */
+#ifndef GNOMON_BACKEND_H
+#define GNOMON_BACKEND_H
+
+#include <gnomon/base.h>
+
+/* Raised whenever the table or a job struct changes; both sides must agree. */
+enum { GNOMON_DEVICE_INTERFACE = 1 };
+
+/* Defined by src/project: the points, the operator, the output and the scaling. */
+struct gnomon_sketch_job;
+
+typedef struct gnomon_device_table {
+    int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
+    const char *name;      /* of the device kind, "cuda" */
+
+    /* Takes the device into use. On failure nothing is held, *state is untouched and why
+     * says what is missing. */
+    gnomon_status (*open)(void **state, char *why, size_t why_size);
+    void (*close)(void *state);
+
+    /* 1 when sketch (adjoint) can do this job; 0 declines it and says why. */
+    int (*supports)(void *state, const struct gnomon_sketch_job *job, int adjoint, char *why,
+                    size_t why_size);
+    gnomon_status (*sketch)(void *state, const struct gnomon_sketch_job *job, char *why,
+                            size_t why_size);
+    gnomon_status (*adjoint)(void *state, const struct gnomon_sketch_job *job, char *why,
+                             size_t why_size);
+} gnomon_device_table;
+
+typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);
+
+#define GNOMON_PLUGIN_ENTRY "gnomon_plugin_entry"
+
+#endif

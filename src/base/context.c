@@ -1,0 +1,140 @@
+#include "base/context.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 4096 };
+
+#define DEFAULT_MEMORY_LIMIT ((int64_t)1 << 30)
+
+const char *gnomon_version(void)
+{
+    return GNOMON_VERSION_STRING;
+}
+
+/* One thread for each core the process may run on. */
+static int usable_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    const int cores = CPU_COUNT(&set);
+    return cores < 1 ? 1 : cores;
+}
+
+/* The options with defaults for what the caller's version of the struct does not have. */
+static gnomon_status read_options(const gnomon_context_options *given, gnomon_context_options *o)
+{
+    const gnomon_context_options defaults = GNOMON_CONTEXT_OPTIONS_INIT;
+    *o = defaults;
+    if (given) {
+        /* The shortest version that was ever published is this one. */
+        GNOMON_FAIL_IF(given->struct_size < sizeof defaults, NULL, GNOMON_ERROR_ARGUMENT,
+                       "options.struct_size is %zu; it must be at least %zu (use "
+                       "GNOMON_CONTEXT_OPTIONS_INIT)",
+                       given->struct_size, sizeof defaults);
+        *o = *given;
+    }
+    GNOMON_FAIL_IF(o->device != GNOMON_DEVICE_AUTO && o->device != GNOMON_DEVICE_CPU &&
+                       o->device != GNOMON_DEVICE_CUDA,
+                   NULL, GNOMON_ERROR_ARGUMENT,
+                   "options.device is %d; it must be 0 (auto), 1 (cpu) or 2 (cuda)",
+                   (int)o->device);
+    GNOMON_FAIL_IF(o->threads < 0 || o->threads > MAX_THREADS, NULL, GNOMON_ERROR_ARGUMENT,
+                   "options.threads is %d; it must be from 0 (one a core) to %d", o->threads,
+                   (int)MAX_THREADS);
+    GNOMON_FAIL_IF(o->memory_limit < 0, NULL, GNOMON_ERROR_ARGUMENT,
+                   "options.memory_limit is %" PRId64 "; it must be 0 (1 GiB) or a positive "
+                   "number of bytes",
+                   o->memory_limit);
+    GNOMON_FAIL_IF(o->allocator && (!o->allocator->allocate || !o->allocator->release), NULL,
+                   GNOMON_ERROR_ARGUMENT,
+                   "options.allocator: allocate and release must both be given");
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomon_context **out)
+{
+    GNOMON_FAIL_IF(!out, NULL, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    gnomon_context_options o;
+    GNOMON_TRY(read_options(options, &o));
+    gnomon_isa isa;
+    GNOMON_TRY(gnomon_isa_choose(NULL, &isa));
+
+    const size_t align = _Alignof(gnomon_context);
+    gnomon_context *ctx = o.allocator ? o.allocator->allocate(o.allocator->user, sizeof *ctx, align)
+                                      : malloc(sizeof *ctx);
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_MEMORY, "no memory for a context of %zu bytes",
+                   sizeof *ctx);
+    memset(ctx, 0, sizeof *ctx);
+    ctx->device = o.device;
+    ctx->threads = o.threads ? o.threads : usable_cores();
+    ctx->isa = isa;
+    if (o.allocator) {
+        ctx->custom_allocator = true;
+        ctx->allocator = *o.allocator;
+    }
+    ctx->progress = o.progress;
+    ctx->progress_user = o.progress_user;
+    ctx->memory_limit = o.memory_limit ? o.memory_limit : DEFAULT_MEMORY_LIMIT;
+    ctx->seed = o.seed;
+
+    gnomon_status status = gnomon_pool_open(ctx, &ctx->pool, ctx->threads);
+    if (status == GNOMON_OK && o.device == GNOMON_DEVICE_CUDA) {
+        gnomon_plugin_find(&ctx->plugin);
+        if (!ctx->plugin.table)
+            status =
+                gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
+                            "options.device is cuda, which can't be had: %s", ctx->plugin.reason);
+    }
+    if (status != GNOMON_OK) {
+        gnomon_fail(NULL, status, "%s", ctx->error);
+        gnomon_context_destroy(ctx);
+        return status;
+    }
+    *out = ctx;
+    return GNOMON_OK;
+}
+
+void gnomon_context_destroy(gnomon_context *ctx)
+{
+    if (!ctx) return;
+    gnomon_pool_close(ctx, &ctx->pool);
+    gnomon_plugin_close(&ctx->plugin);
+    if (ctx->custom_allocator) {
+        const gnomon_allocator allocator = ctx->allocator;
+        allocator.release(allocator.user, ctx, sizeof *ctx);
+    } else {
+        free(ctx);
+    }
+}
+
+int gnomon_context_threads(const gnomon_context *ctx)
+{
+    return ctx->threads;
+}
+
+const char *gnomon_context_isa(const gnomon_context *ctx)
+{
+    return gnomon_isa_name(ctx->isa);
+}
+
+gnomon_device gnomon_context_device(const gnomon_context *ctx)
+{
+    return ctx->device;
+}
+
+uint64_t gnomon_context_seed(const gnomon_context *ctx)
+{
+    return ctx->seed;
+}
+
+int64_t gnomon_memory_limit(const gnomon_context *ctx)
+{
+    return ctx->memory_limit;
+}

@@ -1,0 +1,36 @@
+/* base/context.h: what a context holds, for src/base and for read-only accessors. */
+#ifndef GNOMON_BASE_CONTEXT_H
+#define GNOMON_BASE_CONTEXT_H
+
+#include "base/isa.h"
+#include "base/plugin.h"
+#include "base/pool.h"
+
+#include <gnomon/base.h>
+
+#include <stdbool.h>
+
+enum { GNOMON_ERROR_TEXT = 1024 };
+
+struct gnomon_context {
+    gnomon_device device;
+    int threads;
+    gnomon_isa isa;
+    bool custom_allocator;
+    gnomon_allocator allocator;
+    gnomon_progress_fn progress;
+    void *progress_user;
+    int64_t progress_last; /* nanoseconds of the monotonic clock; 0: none yet */
+    int64_t memory_limit;
+    uint64_t seed;
+    gnomon_pool pool;
+    gnomon_plugin plugin;
+    char error[GNOMON_ERROR_TEXT];
+};
+
+/* The device the caller asked for. */
+gnomon_device gnomon_context_device(const gnomon_context *ctx);
+/* The seed of samples. */
+uint64_t gnomon_context_seed(const gnomon_context *ctx);
+
+#endif

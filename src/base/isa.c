@@ -1,0 +1,84 @@
+#include "base/isa.h"
+
+#include "base/context.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static const char *const isa_names[GNOMON_ISA_COUNT] = {"portable", "avx2", "avx512", "neon"};
+
+const char *gnomon_isa_name(gnomon_isa isa)
+{
+    return isa_names[isa];
+}
+
+#if defined(__x86_64__)
+
+/* The register states the operating system saves (XCR0). */
+static uint64_t saved_states(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static gnomon_isa best_x86(void)
+{
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return GNOMON_ISA_PORTABLE;
+    const unsigned needed = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C;
+    if ((c & needed) != needed) return GNOMON_ISA_PORTABLE;
+    const uint64_t states = saved_states();
+    const uint64_t ymm = 0x06, zmm = 0xe6;
+    if ((states & ymm) != ymm) return GNOMON_ISA_PORTABLE;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return GNOMON_ISA_PORTABLE;
+    const unsigned wide = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    if ((b & wide) != wide || (states & zmm) != zmm) return GNOMON_ISA_AVX2;
+    return GNOMON_ISA_AVX512;
+}
+
+#endif
+
+bool gnomon_isa_available(gnomon_isa isa)
+{
+    if (isa == GNOMON_ISA_PORTABLE) return true;
+#if defined(__x86_64__)
+    return isa <= GNOMON_ISA_AVX512 && isa <= best_x86();
+#elif defined(__aarch64__)
+    return isa == GNOMON_ISA_NEON;
+#else
+    return false;
+#endif
+}
+
+gnomon_status gnomon_isa_choose(gnomon_context *ctx, gnomon_isa *isa)
+{
+    const char *forced = getenv("GNOMON_ISA");
+    if (forced && !*forced) forced = NULL;
+    char names[64] = "";
+    bool chosen = false;
+    *isa = GNOMON_ISA_PORTABLE;
+    for (int level = 0; level < GNOMON_ISA_COUNT; level++) {
+        if (!gnomon_isa_available((gnomon_isa)level)) continue;
+        if (names[0]) strcat(names, ", ");
+        strcat(names, isa_names[level]);
+        if (!forced || strcmp(forced, isa_names[level]) == 0) {
+            *isa = (gnomon_isa)level;
+            chosen = true;
+        }
+    }
+    GNOMON_FAIL_IF(!chosen, ctx, GNOMON_ERROR_ARGUMENT,
+                   "the environment variable GNOMON_ISA is \"%.64s\"; available here: %s", forced,
+                   names);
+    return GNOMON_OK;
+}
+
+gnomon_isa gnomon_context_isa_level(const gnomon_context *ctx)
+{
+    return ctx->isa;
+}
