@@ -1,0 +1,158 @@
+/* Finding the device plugin: where it is looked for, what it is asked, what is said when
+ * it can't be had. */
+#include "base/plugin.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <gnomon.h>
+
+static int clear(void **state)
+{
+    (void)state;
+    return unsetenv("GNOMON_PLUGIN_DIR");
+}
+
+static void says(const char *text, const char *part)
+{
+    if (!strstr(text, part)) fail_msg("\"%s\" does not say \"%s\"", text, part);
+}
+
+/* auto falls back to the CPU with that reason, cuda fails with it, cpu never looks. */
+static void can_not_be_had(const char *part)
+{
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    void *state = NULL;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    says(gnomon_context_cuda_reason(ctx), part);
+    assert_null(gnomon_context_plugin(ctx, &state));
+    assert_null(state);
+    gnomon_context_destroy(ctx);
+
+    o.device = GNOMON_DEVICE_CUDA;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_DEVICE);
+    assert_null(ctx);
+    says(gnomon_last_error(NULL), part);
+
+    o.device = GNOMON_DEVICE_CPU;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    says(gnomon_context_cuda_reason(ctx), "not looked for");
+    assert_null(gnomon_context_plugin(ctx, &state));
+    gnomon_context_destroy(ctx);
+}
+
+static void is_used(const char *part)
+{
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    for (int device = GNOMON_DEVICE_AUTO; device <= GNOMON_DEVICE_CUDA; device += 2) {
+        o.device = (gnomon_device)device;
+        gnomon_context *ctx;
+        void *state = NULL;
+        assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+        const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
+        assert_non_null(table);
+        assert_non_null(state);
+        assert_string_equal(table->name, "test");
+        says(gnomon_context_cuda_reason(ctx), part);
+        char why[64];
+        assert_int_equal(table->supports(state, NULL, 0, why, sizeof why), 0);
+        says(why, "does no work");
+        gnomon_context_destroy(ctx);
+    }
+}
+
+static void named_folder(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    is_used("good/libgnomon_cuda.so: test device");
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/version", 1);
+    can_not_be_had("interface version 99, this library needs 1");
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_entry", 1);
+    can_not_be_had("does not export gnomon_plugin_entry");
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/declines", 1);
+    can_not_be_had("declined: the test device is out of order");
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/none", 1);
+    can_not_be_had("no libgnomon_cuda.so in " PLUGINS "/none (GNOMON_PLUGIN_DIR)");
+}
+
+static void never_the_current_folder(void **state)
+{
+    (void)state;
+    char before[PATH_MAX];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(PLUGINS "/good"), 0);
+    can_not_be_had("no libgnomon_cuda.so in /");
+    setenv("GNOMON_PLUGIN_DIR", ".", 1);
+    can_not_be_had("GNOMON_PLUGIN_DIR is \".\", which is not an absolute path");
+    assert_int_equal(chdir(before), 0);
+}
+
+static void not_a_library(void **state)
+{
+    (void)state;
+    assert_true(mkdir(PLUGINS "/broken", 0755) == 0 || access(PLUGINS "/broken", F_OK) == 0);
+    FILE *f = fopen(PLUGINS "/broken/libgnomon_cuda.so", "w");
+    assert_non_null(f);
+    fputs("no ELF file", f);
+    assert_int_equal(fclose(f), 0);
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/broken", 1);
+    can_not_be_had("can't be loaded");
+}
+
+/* Beside the file that holds the library, which here is the test program itself, and in
+ * the folder gnomon/ beside it. */
+static void beside_the_library(void **state)
+{
+    (void)state;
+    char folder[PATH_MAX - 64], place[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    assert_true(length > 0);
+    folder[length] = 0;
+    *strrchr(folder, '/') = 0;
+    can_not_be_had(folder);
+
+    snprintf(place, sizeof place, "%s/libgnomon_cuda.so", folder);
+    unlink(place); /* of an earlier run that was cut off */
+    assert_int_equal(symlink(PLUGINS "/good/libgnomon_cuda.so", place), 0);
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
+    char reason[PATH_MAX];
+    snprintf(reason, sizeof reason, "%s", gnomon_context_cuda_reason(ctx));
+    gnomon_context_destroy(ctx);
+    assert_int_equal(unlink(place), 0);
+    says(reason, place);
+    says(reason, "test device");
+
+    snprintf(place, sizeof place, "%s/gnomon", folder);
+    assert_true(mkdir(place, 0755) == 0 || access(place, F_OK) == 0);
+    snprintf(place, sizeof place, "%s/gnomon/libgnomon_cuda.so", folder);
+    unlink(place); /* of an earlier run that was cut off */
+    assert_int_equal(symlink(PLUGINS "/version/libgnomon_cuda.so", place), 0);
+    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
+    snprintf(reason, sizeof reason, "%s", gnomon_context_cuda_reason(ctx));
+    gnomon_context_destroy(ctx);
+    assert_int_equal(unlink(place), 0);
+    says(reason, place);
+    says(reason, "interface version 99");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(named_folder, clear, clear),
+        cmocka_unit_test_setup_teardown(never_the_current_folder, clear, clear),
+        cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
+        cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* The worker threads, progress and cancelling. */
+#include "base/threads.h"
+
+#include <fenv.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <gnomon.h>
+
+static gnomon_context *context(int threads)
+{
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    o.threads = threads;
+    o.device = GNOMON_DEVICE_CPU;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    return ctx;
+}
+
+enum { TASKS = 5000, MOST_THREADS = 64 };
+
+typedef struct tally {
+    int threads;
+    atomic_int ran[TASKS];
+    atomic_int in_use[MOST_THREADS];
+    atomic_int bad;
+    atomic_int_least64_t sum;
+} tally;
+
+static void count_task(void *arg, int64_t task, int worker)
+{
+    tally *t = arg;
+    if (worker < 0 || worker >= t->threads) {
+        atomic_fetch_add(&t->bad, 1);
+        return;
+    }
+    if (atomic_fetch_add(&t->in_use[worker], 1) != 0) atomic_fetch_add(&t->bad, 1);
+    atomic_fetch_add(&t->ran[task], 1);
+    atomic_fetch_add(&t->sum, task);
+    atomic_fetch_sub(&t->in_use[worker], 1);
+}
+
+static void each_task_runs_once(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 2, 3, 7, 64};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        gnomon_context *ctx = context(threads[i]);
+        tally *t = calloc(1, sizeof *t);
+        assert_non_null(t);
+        t->threads = threads[i];
+        /* many loops in a row, of many lengths: a lost wake-up would hang */
+        int rounds = 0;
+        for (int64_t count = 0; count < 200; count++) {
+            gnomon_parallel(ctx, count, count_task, t);
+            rounds++;
+        }
+        for (int64_t task = 0; task < 200; task++)
+            assert_int_equal(t->ran[task], rounds - 1 - task);
+        memset(t->ran, 0, sizeof t->ran);
+        atomic_store(&t->sum, 0);
+        gnomon_parallel(ctx, TASKS, count_task, t);
+        for (int64_t task = 0; task < TASKS; task++)
+            assert_int_equal(t->ran[task], 1);
+        assert_int_equal(t->sum, (int64_t)TASKS * (TASKS - 1) / 2);
+        assert_int_equal(t->bad, 0);
+        gnomon_parallel(ctx, 0, count_task, t);
+        gnomon_parallel(ctx, -3, count_task, t);
+        assert_int_equal(t->sum, (int64_t)TASKS * (TASKS - 1) / 2);
+        free(t);
+        gnomon_context_destroy(ctx);
+    }
+}
+
+static void many_contexts_at_once(void **state)
+{
+    (void)state;
+    gnomon_context *ctx[10];
+    tally *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    t->threads = 4;
+    for (int i = 0; i < 10; i++)
+        ctx[i] = context(4);
+    for (int round = 0; round < 20; round++)
+        for (int i = 0; i < 10; i++)
+            gnomon_parallel(ctx[i], 50, count_task, t);
+    for (int i = 0; i < 10; i++)
+        gnomon_context_destroy(ctx[i]);
+    assert_int_equal(t->sum, 20 * 10 * (50 * 49 / 2));
+    assert_int_equal(t->bad, 0);
+    free(t);
+}
+
+static void note_rounding(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    ((int *)arg)[task] = fegetround();
+}
+
+static void tasks_have_the_callers_arithmetic(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context(4);
+    int modes[256];
+    gnomon_parallel(ctx, 256, note_rounding, modes); /* the threads now run */
+    const int before = fegetround();
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    gnomon_parallel(ctx, 256, note_rounding, modes);
+    fesetround(before);
+    for (int i = 0; i < 256; i++)
+        assert_int_equal(modes[i], FE_UPWARD);
+    gnomon_parallel(ctx, 256, note_rounding, modes);
+    for (int i = 0; i < 256; i++)
+        assert_int_equal(modes[i], before);
+    gnomon_context_destroy(ctx);
+}
+
+static void note_signals(void *arg, int64_t task, int worker)
+{
+    (void)task;
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    if ((worker > 0) != (sigismember(&blocked, SIGINT) == 1))
+        atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void workers_take_no_signals(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context(4);
+    atomic_int bad = 0;
+    gnomon_parallel(ctx, 1000, note_signals, &bad);
+    assert_int_equal(bad, 0);
+    gnomon_context_destroy(ctx);
+}
+
+typedef struct listener {
+    int calls, stop_at;
+    int64_t last_done, last_total;
+    char phase[32];
+} listener;
+
+static int listen(void *user, const char *phase, int64_t done, int64_t total)
+{
+    listener *l = user;
+    l->calls++;
+    l->last_done = done;
+    l->last_total = total;
+    strncpy(l->phase, phase, sizeof l->phase - 1);
+    return l->calls == l->stop_at;
+}
+
+static gnomon_context *listened(listener *l)
+{
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    o.progress = listen;
+    o.progress_user = l;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    return ctx;
+}
+
+static void progress_is_rate_limited(void **state)
+{
+    (void)state;
+    listener l = {0};
+    gnomon_context *ctx = listened(&l);
+    for (int64_t done = 0; done <= 100000; done++)
+        assert_int_equal(gnomon_progress(ctx, "sketch", done, 100000), GNOMON_OK);
+    /* the first and the last go out whatever the clock says */
+    assert_true(l.calls >= 2 && l.calls < 10000);
+    assert_int_equal(l.last_done, 100000);
+    assert_int_equal(l.last_total, 100000);
+    assert_string_equal(l.phase, "sketch");
+    gnomon_context_destroy(ctx);
+
+    ctx = context(1); /* without a callback nothing happens */
+    assert_int_equal(gnomon_progress(ctx, "sketch", 1, -1), GNOMON_OK);
+    gnomon_context_destroy(ctx);
+}
+
+static void the_callback_cancels(void **state)
+{
+    (void)state;
+    listener l = {.stop_at = 2};
+    gnomon_context *ctx = listened(&l);
+    assert_int_equal(gnomon_progress(ctx, "reading", 0, 9), GNOMON_OK);
+    assert_int_equal(gnomon_progress(ctx, "reading", 9, 9), GNOMON_ERROR_CANCELLED);
+    assert_non_null(strstr(gnomon_last_error(ctx), "reading"));
+    assert_int_equal(gnomon_progress(ctx, "reading", 9, 9), GNOMON_OK);
+    gnomon_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_task_runs_once),
+        cmocka_unit_test(many_contexts_at_once),
+        cmocka_unit_test(tasks_have_the_callers_arithmetic),
+        cmocka_unit_test(workers_take_no_signals),
+        cmocka_unit_test(progress_is_rate_limited),
+        cmocka_unit_test(the_callback_cancels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
