@@ -1,0 +1,31 @@
+/* cpu/kernels_avx2.c: the kernels of the AVX2 level. */
+#include "cpu/convert.h"
+#include "cpu/levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+/* What follows is compiled for the level; the headers above are not. */
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#endif
+
+#define LEVEL_ISA   "avx2"
+#define LEVEL_TABLE gnomon_kernels_avx2
+#include "cpu/simd_avx2.h"
+
+#include "cpu/level.inc"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#endif

@@ -1,0 +1,33 @@
+/* cpu/kernels_avx512.c: the kernels of the AVX-512 level. */
+#include "cpu/convert.h"
+#include "cpu/levels.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+/* What follows is compiled for the level; the headers above are not. */
+#if defined(__clang__)
+#pragma clang attribute push(                                                    \
+    __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))), \
+    apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")
+#endif
+
+#define LEVEL_ISA   "avx512"
+#define LEVEL_TABLE gnomon_kernels_avx512
+#include "cpu/simd_avx512.h"
+
+#include "cpu/level.inc"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#endif

@@ -1,0 +1,185 @@
+/* cpu/simd_avx2.h: the vector layer (see simd_portable.h) on AVX2 and FMA. */
+#ifndef GNOMON_CPU_SIMD_H
+#define GNOMON_CPU_SIMD_H
+
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { VW = 8, VD = 4 };
+
+typedef __m256 vf;
+typedef __m256d vd;
+typedef __m256i vu;
+
+/* floats */
+static inline vf vf_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+static inline void vf_store(float *p, vf v)
+{
+    _mm256_storeu_ps(p, v);
+}
+static inline vf vf_set1(float x)
+{
+    return _mm256_set1_ps(x);
+}
+static inline vf vf_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+static inline vf vf_add(vf a, vf b)
+{
+    return _mm256_add_ps(a, b);
+}
+static inline vf vf_sub(vf a, vf b)
+{
+    return _mm256_sub_ps(a, b);
+}
+static inline vf vf_mul(vf a, vf b)
+{
+    return _mm256_mul_ps(a, b);
+}
+static inline vf vf_fma(vf a, vf b, vf c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+static inline vf vf_sqrt(vf a)
+{
+    return _mm256_sqrt_ps(a);
+}
+static inline vu vf_bits(vf a)
+{
+    return _mm256_castps_si256(a);
+}
+
+/* words */
+static inline vu vu_load(const uint32_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+static inline void vu_store(uint32_t *p, vu v)
+{
+    _mm256_storeu_si256((__m256i *)p, v);
+}
+static inline vu vu_set1(uint32_t x)
+{
+    return _mm256_set1_epi32((int32_t)x);
+}
+static inline vu vu_iota(void)
+{
+    return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+}
+static inline vu vu_add(vu a, vu b)
+{
+    return _mm256_add_epi32(a, b);
+}
+static inline vu vu_sub(vu a, vu b)
+{
+    return _mm256_sub_epi32(a, b);
+}
+static inline vu vu_mul(vu a, vu b)
+{
+    return _mm256_mullo_epi32(a, b);
+}
+static inline void vu_mul_wide(vu a, vu m, vu *high, vu *low)
+{
+    const __m256i even = _mm256_mul_epu32(a, m);
+    const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), m);
+    *low = _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
+    *high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+}
+static inline vu vu_and(vu a, vu b)
+{
+    return _mm256_and_si256(a, b);
+}
+static inline vu vu_or(vu a, vu b)
+{
+    return _mm256_or_si256(a, b);
+}
+static inline vu vu_xor(vu a, vu b)
+{
+    return _mm256_xor_si256(a, b);
+}
+static inline vu vu_shl(vu a, int n)
+{
+    return _mm256_slli_epi32(a, n);
+}
+static inline vu vu_shr(vu a, int n)
+{
+    return _mm256_srli_epi32(a, n);
+}
+static inline vu vu_sar(vu a, int n)
+{
+    return _mm256_srai_epi32(a, n);
+}
+static inline vu vu_eq(vu a, vu b)
+{
+    return _mm256_cmpeq_epi32(a, b);
+}
+static inline vu vu_gt_signed(vu a, vu b)
+{
+    return _mm256_cmpgt_epi32(a, b);
+}
+static inline vu vu_select(vu mask, vu a, vu b)
+{
+    return _mm256_blendv_epi8(b, a, mask);
+}
+static inline vf vu_as_float(vu a)
+{
+    return _mm256_castsi256_ps(a);
+}
+static inline vf vf_select(vu mask, vf a, vf b)
+{
+    return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(mask));
+}
+static inline vf vu_to_float_signed(vu a)
+{
+    return _mm256_cvtepi32_ps(a);
+}
+static inline vu vf_truncate(vf a)
+{
+    return _mm256_cvttps_epi32(a);
+}
+
+/* doubles */
+static inline vd vd_load(const double *p)
+{
+    return _mm256_loadu_pd(p);
+}
+static inline void vd_store(double *p, vd v)
+{
+    _mm256_storeu_pd(p, v);
+}
+static inline vd vd_set1(double x)
+{
+    return _mm256_set1_pd(x);
+}
+static inline vd vd_zero(void)
+{
+    return _mm256_setzero_pd();
+}
+static inline vd vd_add(vd a, vd b)
+{
+    return _mm256_add_pd(a, b);
+}
+static inline vd vd_sub(vd a, vd b)
+{
+    return _mm256_sub_pd(a, b);
+}
+static inline vd vd_mul(vd a, vd b)
+{
+    return _mm256_mul_pd(a, b);
+}
+static inline vd vd_fma(vd a, vd b, vd c)
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+static inline vd vd_load_float(const float *p)
+{
+    return _mm256_cvtps_pd(_mm_loadu_ps(p));
+}
+
+#endif
