@@ -139,6 +139,12 @@ GNOMON_API gnomon_status gnomon_write_text(gnomon_context *ctx, const char *path
  * it is written too (may be NULL). Static storage. */
 GNOMON_API const char *gnomon_format_name(int index, int *can_write);
 
+/* Removes the temporary files of all writers that are open in this process. For a signal
+ * handler that ends the process: async-signal-safe, takes no lock, frees nothing. The
+ * writers are of no more use then: gnomon_writer_finish fails with IO. Output to a pipe
+ * that closes raises SIGPIPE as any write does; a process that ignores that signal gets IO. */
+GNOMON_API void gnomon_io_abandon_all(void);
+
 /* 1 when both paths name the same file (through links too), 0 when not. Member suffixes
  * are passed over. "-" is never the same as anything. */
 GNOMON_API int gnomon_same_file(const char *a, const char *b);

@@ -1,0 +1,397 @@
+#include "io/sink.h"
+
+#include "base/memory.h"
+#include "io/temporaries.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BUFFER = 256 * 1024, LINKS = 40 };
+
+struct gnomon_sink {
+    gnomon_context *ctx;
+    char *name; /* the path as given, for texts */
+    gnomon_sink_options options;
+    int fd;               /* what is written: the temporary file, or the target itself */
+    int direct_fd;        /* where a held file goes at the end, else -1 */
+    int folder_fd;        /* of the target, when a temporary file will replace it, else -1 */
+    int ticket;           /* of the temporary file's name */
+    bool created;         /* the temporary file is there */
+    char *target;         /* name in folder_fd */
+    char *temporary;      /* name in folder_fd, NULL once renamed or removed */
+    char *file;           /* for gnomon_sink_file */
+    gnomon_status failed; /* of an earlier call */
+    int64_t flushed;      /* bytes that reached fd in order */
+    int64_t end;          /* the furthest byte written */
+    size_t pending;
+    unsigned char *buffer;
+};
+
+static gnomon_status io_error(gnomon_sink *sink, const char *doing)
+{
+    int error = errno;
+    return gnomon_fail(sink->ctx, GNOMON_ERROR_IO, "%s: can't %s: %s", sink->name, doing,
+                       strerror(error));
+}
+
+/* A name that no other process or call uses; the O_EXCL of the caller has the last word. */
+static void unique_text(char text[40])
+{
+    static atomic_uint counter;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(text, 40, "%lx-%x-%lx", (unsigned long)getpid(), atomic_fetch_add(&counter, 1u),
+             (unsigned long)now.tv_nsec);
+}
+
+gnomon_status gnomon_temporary_file(gnomon_context *ctx, int *fd)
+{
+    const char *folder = getenv("TMPDIR");
+    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    for (int attempt = 0; attempt < 16; attempt++) {
+        char unique[40], path[PATH_MAX];
+        unique_text(unique);
+        int n = snprintf(path, sizeof path, "%s/gnomon-%s.tmp", folder, unique);
+        GNOMON_FAIL_IF(n < 0 || n >= (int)sizeof path, ctx, GNOMON_ERROR_IO,
+                       "TMPDIR: '%s' is too long a name", folder);
+        *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (*fd >= 0) {
+            unlink(path);
+            return GNOMON_OK;
+        }
+        if (errno != EEXIST) break;
+    }
+    return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: can't make a temporary file: %s", folder,
+                       strerror(errno));
+}
+
+/* "/dev/stdout", "/dev/fd/3", "/proc/self/fd/3": the descriptor, else -1. Opening these anew
+ * would lose the place and the append mode of a redirected file. */
+static int named_descriptor(const char *path)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        size_t length = strlen(folders[i]);
+        if (strncmp(path, folders[i], length) != 0) continue;
+        char *end;
+        errno = 0;
+        long fd = strtol(path + length, &end, 10);
+        if (end != path + length && *end == '\0' && errno == 0 && fd >= 0 && fd <= INT_MAX)
+            return (int)fd;
+    }
+    return -1;
+}
+
+/* Follows symbolic links from path on, also to a file that is not there yet. *descriptor is
+ * set when they lead to one of this process. */
+static gnomon_status follow_links(gnomon_sink *sink, const char *path, char target[PATH_MAX],
+                                  int *descriptor)
+{
+    gnomon_context *ctx = sink->ctx;
+    GNOMON_FAIL_IF(strlen(path) >= PATH_MAX, ctx, GNOMON_ERROR_IO, "%s: %s", sink->name,
+                   strerror(ENAMETOOLONG));
+    strcpy(target, path);
+    for (int i = 0; i < LINKS; i++) {
+        char link[PATH_MAX];
+        *descriptor = named_descriptor(target);
+        if (*descriptor >= 0) return GNOMON_OK;
+        ssize_t n = readlink(target, link, sizeof link - 1);
+        if (n < 0) return GNOMON_OK; /* no link, or nothing there */
+        link[n] = '\0';
+        const char *slash = strrchr(target, '/');
+        size_t folder = link[0] == '/' || slash == NULL ? 0 : (size_t)(slash - target) + 1;
+        GNOMON_FAIL_IF(folder + (size_t)n >= PATH_MAX, ctx, GNOMON_ERROR_IO, "%s: %s", sink->name,
+                       strerror(ENAMETOOLONG));
+        memcpy(target + folder, link, (size_t)n + 1);
+    }
+    return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: %s", sink->name, strerror(ELOOP));
+}
+
+/* The target is written itself; when the writer goes back, a held file is between. */
+static gnomon_status open_direct(gnomon_sink *sink, int fd)
+{
+    if (fd < 0) return io_error(sink, "open");
+    sink->fd = fd;
+    if (!sink->options.revisit) return GNOMON_OK;
+    sink->direct_fd = fd;
+    sink->fd = -1;
+    GNOMON_TRY(gnomon_temporary_file(sink->ctx, &sink->fd));
+    GNOMON_TRY(gnomon_alloc(sink->ctx, 40, 1, "a file name", &sink->file));
+    snprintf(sink->file, 40, "/dev/fd/%d", sink->fd);
+    return GNOMON_OK;
+}
+
+static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const struct stat *old)
+{
+    gnomon_context *ctx = sink->ctx;
+    const char *slash = strrchr(target, '/');
+    const char *base = slash != NULL ? slash + 1 : target;
+    GNOMON_FAIL_IF(base[0] == '\0', ctx, GNOMON_ERROR_IO, "%s: is a folder, not a file",
+                   sink->name);
+    size_t folder_length = slash != NULL ? (size_t)(slash - target) + 1 : 2;
+    char folder[PATH_MAX];
+    memcpy(folder, slash != NULL ? target : "./", folder_length);
+    folder[folder_length] = '\0';
+
+    GNOMON_TRY(gnomon_copy_text(ctx, base, &sink->target));
+    sink->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (sink->folder_fd < 0) {
+        bool absent = errno == ENOENT || errno == ENOTDIR;
+        return gnomon_fail(ctx, absent ? GNOMON_ERROR_NOT_FOUND : GNOMON_ERROR_IO,
+                           "%s: can't open the folder '%s': %s", sink->name, folder,
+                           strerror(errno));
+    }
+    size_t length = folder_length + 256;
+    GNOMON_TRY(gnomon_alloc(ctx, 256, 1, "a file name", &sink->temporary));
+    GNOMON_TRY(gnomon_alloc(ctx, (int64_t)length, 1, "a file name", &sink->file));
+    for (int attempt = 0; attempt < 16 && sink->fd < 0; attempt++) {
+        char unique[40];
+        unique_text(unique);
+        /* hidden, and short enough beside any name */
+        snprintf(sink->temporary, 256, ".%.200s.%s.tmp", base, unique);
+        /* noted before it exists: a signal between the two must find it */
+        sink->ticket = gnomon_temporary_note(sink->folder_fd, sink->temporary);
+        sink->fd =
+            openat(sink->folder_fd, sink->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        sink->created = sink->fd >= 0;
+        if (sink->created) break;
+        int error = errno;
+        gnomon_temporary_forget(sink->ticket);
+        sink->ticket = -1;
+        errno = error;
+        if (errno != EEXIST) break;
+    }
+    if (sink->fd < 0) return io_error(sink, "make a temporary file beside it");
+    snprintf(sink->file, length, "%s%s", folder, sink->temporary);
+    /* a private file stays private; not ours to fail on when the system refuses */
+    if (old != NULL && fchmod(sink->fd, old->st_mode & 0777) != 0) errno = 0;
+    return GNOMON_OK;
+}
+
+static gnomon_status open_target(gnomon_sink *sink, const char *path)
+{
+    if (strcmp(path, "-") == 0) return open_direct(sink, fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+    char target[PATH_MAX];
+    int descriptor = -1;
+    GNOMON_TRY(follow_links(sink, path, target, &descriptor));
+    if (descriptor >= 0) return open_direct(sink, fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    struct stat st;
+    if (stat(target, &st) != 0) {
+        if (errno != ENOENT) {
+            gnomon_status status = errno == ENOTDIR ? GNOMON_ERROR_NOT_FOUND : GNOMON_ERROR_IO;
+            return gnomon_fail(sink->ctx, status, "%s: can't open: %s", sink->name,
+                               strerror(errno));
+        }
+        return open_temporary(sink, target, NULL);
+    }
+    GNOMON_FAIL_IF(S_ISDIR(st.st_mode), sink->ctx, GNOMON_ERROR_IO, "%s: is a folder, not a file",
+                   sink->name);
+    if (!S_ISREG(st.st_mode))
+        return open_direct(sink, open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    GNOMON_FAIL_IF(!sink->options.overwrite_ok, sink->ctx, GNOMON_ERROR_IO,
+                   "%s: exists and is not to be overwritten", sink->name);
+    return open_temporary(sink, target, &st);
+}
+
+gnomon_status gnomon_sink_open(gnomon_context *ctx, const char *path,
+                               const gnomon_sink_options *options, gnomon_sink **out)
+{
+    *out = NULL;
+    gnomon_sink *sink = NULL;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *sink, "a sink", &sink));
+    sink->ctx = ctx;
+    sink->options = *options;
+    sink->fd = sink->direct_fd = sink->folder_fd = sink->ticket = -1;
+    gnomon_status status =
+        gnomon_copy_text(ctx, strcmp(path, "-") == 0 ? "standard output" : path, &sink->name);
+    if (status == GNOMON_OK) status = gnomon_alloc(ctx, BUFFER, 1, "a write buffer", &sink->buffer);
+    if (status == GNOMON_OK) status = open_target(sink, path);
+    if (status != GNOMON_OK) {
+        gnomon_sink_abort(sink);
+        return status;
+    }
+    *out = sink;
+    return GNOMON_OK;
+}
+
+const char *gnomon_sink_name(const gnomon_sink *sink)
+{
+    return sink->name;
+}
+
+int64_t gnomon_sink_tell(const gnomon_sink *sink)
+{
+    int64_t at = sink->flushed + (int64_t)sink->pending;
+    return at > sink->end ? at : sink->end;
+}
+
+const char *gnomon_sink_file(const gnomon_sink *sink)
+{
+    return sink->file;
+}
+
+/* A descriptor that somebody else made non-blocking is waited for. */
+static bool wait_ready(int fd)
+{
+    struct pollfd p = {fd, POLLOUT, 0};
+    return (errno == EAGAIN || errno == EWOULDBLOCK) && poll(&p, 1, -1) == 1;
+}
+
+static gnomon_status put(gnomon_sink *sink, int fd, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    while (size > 0) {
+        ssize_t n = write(fd, bytes, size > ((size_t)1 << 30) ? (size_t)1 << 30 : size);
+        if (n < 0 && (errno == EINTR || wait_ready(fd))) continue;
+        if (n < 0) return sink->failed = io_error(sink, "write");
+        bytes += n;
+        size -= (size_t)n;
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status flush(gnomon_sink *sink)
+{
+    if (sink->failed != GNOMON_OK)
+        return gnomon_fail(sink->ctx, sink->failed, "%s: an earlier write to it failed",
+                           sink->name);
+    if (sink->pending == 0) return GNOMON_OK;
+    GNOMON_TRY(put(sink, sink->fd, sink->buffer, sink->pending));
+    sink->flushed += (int64_t)sink->pending;
+    sink->pending = 0;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_sink_write(gnomon_sink *sink, const void *data, size_t size)
+{
+    if (sink->failed == GNOMON_OK && size < BUFFER - sink->pending) {
+        if (size > 0) memcpy(sink->buffer + sink->pending, data, size);
+        sink->pending += size;
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(flush(sink));
+    if (size < BUFFER) {
+        memcpy(sink->buffer, data, size);
+        sink->pending = size;
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(put(sink, sink->fd, data, size));
+    sink->flushed += (int64_t)size;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_sink_printf(gnomon_sink *sink, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    GNOMON_FAIL_IF(n < 0 || n >= (int)sizeof text, sink->ctx, GNOMON_ERROR_INTERNAL,
+                   "%s: a line to write is too long", sink->name);
+    return gnomon_sink_write(sink, text, (size_t)n);
+}
+
+gnomon_status gnomon_sink_write_at(gnomon_sink *sink, int64_t offset, const void *data, size_t size)
+{
+    GNOMON_TRY(flush(sink));
+    const unsigned char *bytes = data;
+    while (size > 0) {
+        ssize_t n = pwrite(sink->fd, bytes, size, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return sink->failed = io_error(sink, "write");
+        bytes += n;
+        size -= (size_t)n;
+        offset += (int64_t)n;
+        if (offset > sink->end) sink->end = offset;
+    }
+    return GNOMON_OK;
+}
+
+/* Sends the held file on to where it belongs. */
+static gnomon_status release_held(gnomon_sink *sink)
+{
+    for (off_t offset = 0;;) {
+        ssize_t n = pread(sink->fd, sink->buffer, BUFFER, offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return io_error(sink, "read back its temporary file");
+        if (n == 0) return GNOMON_OK;
+        GNOMON_TRY(put(sink, sink->direct_fd, sink->buffer, (size_t)n));
+        offset += n;
+    }
+}
+
+static gnomon_status close_checked(gnomon_sink *sink, int *fd)
+{
+    int closing = *fd;
+    *fd = -1;
+    /* EINTR: the descriptor is closed all the same */
+    if (closing >= 0 && close(closing) != 0 && errno != EINTR) return io_error(sink, "close");
+    return GNOMON_OK;
+}
+
+static gnomon_status replace_target(gnomon_sink *sink)
+{
+    if (fsync(sink->fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
+        return io_error(sink, "sync");
+    GNOMON_TRY(close_checked(sink, &sink->fd));
+    if (sink->options.overwrite_ok) {
+        if (renameat(sink->folder_fd, sink->temporary, sink->folder_fd, sink->target) != 0)
+            return io_error(sink, "put the finished file in its place");
+    } else if (renameat2(sink->folder_fd, sink->temporary, sink->folder_fd, sink->target,
+                         RENAME_NOREPLACE) != 0) { /* something came into being meanwhile */
+        return io_error(sink, "put the finished file in its place");
+    }
+    gnomon_temporary_forget(sink->ticket);
+    sink->ticket = -1;
+    sink->created = false;
+    /* The data is safe and in place: a file system that can't sync a folder is no failure. */
+    if (fsync(sink->folder_fd) != 0) errno = 0;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_sink_finish(gnomon_sink *sink)
+{
+    gnomon_status status = flush(sink);
+    if (status == GNOMON_OK) {
+        if (sink->created) {
+            status = replace_target(sink);
+        } else if (sink->direct_fd >= 0) {
+            status = release_held(sink);
+            if (status == GNOMON_OK) status = close_checked(sink, &sink->direct_fd);
+        } else {
+            status = close_checked(sink, &sink->fd);
+        }
+    }
+    gnomon_sink_abort(sink); /* what is left: nothing but memory when all went well */
+    return status;
+}
+
+void gnomon_sink_abort(gnomon_sink *sink)
+{
+    if (sink == NULL) return;
+    gnomon_context *ctx = sink->ctx;
+    if (sink->fd >= 0) close(sink->fd);
+    if (sink->direct_fd >= 0) close(sink->direct_fd);
+    if (sink->created) unlinkat(sink->folder_fd, sink->temporary, 0);
+    gnomon_temporary_forget(sink->ticket);
+    if (sink->folder_fd >= 0) close(sink->folder_fd);
+    gnomon_free(ctx, sink->temporary);
+    gnomon_free(ctx, sink->target);
+    gnomon_free(ctx, sink->file);
+    gnomon_free(ctx, sink->buffer);
+    gnomon_free(ctx, sink->name);
+    gnomon_free(ctx, sink);
+}
