@@ -1,0 +1,129 @@
+/* io/format.h: what a file format is to the reader and the writer: one table a format. */
+#ifndef GNOMON_IO_FORMAT_H
+#define GNOMON_IO_FORMAT_H
+
+#include <gnomon/io.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "io/sink.h"
+#include "io/source.h"
+
+#include <stdbool.h>
+
+/* 0 builds without the format; the build system says, otherwise they are in. */
+#ifndef GNOMON_WITH_HDF5
+#define GNOMON_WITH_HDF5 1
+#endif
+#ifndef GNOMON_WITH_LIBZIP
+#define GNOMON_WITH_LIBZIP 1
+#endif
+
+typedef struct gnomon_format gnomon_format;
+
+/* An open reader. reader.c fills everything but state and info before format->open. */
+struct gnomon_reader {
+    gnomon_context *ctx;
+    const gnomon_format *format; /* open may hand over to a variant by changing it */
+    gnomon_source *source;       /* at its first byte when open is called; closed by reader.c */
+    char *path;                  /* without the member */
+    char *member;                /* what the path asked for, "" when nothing */
+    gnomon_read_options options; /* complete; strings live as long as the reader */
+    gnomon_data_info info;       /* open fills rows, cols, dtype, access,
+                                    coordinates_contiguous, nonzeros, member
+                                    (preset: -1, 0, 0, 0, 0, -1, "") */
+    void *state;                 /* the format's own */
+    gnomon_status spent;         /* the failure after which the reader is of no more use */
+};
+
+/* An open writer. writer.c fills everything but state before format->create. */
+struct gnomon_writer {
+    gnomon_context *ctx;
+    const gnomon_format *format; /* create may hand over to a variant by changing it */
+    gnomon_sink *sink;
+    char *path;
+    char *member; /* what the path asked for, "" when nothing */
+    int64_t rows; /* as open was told, -1 unknown */
+    int64_t cols; /* >= 0 */
+    gnomon_dtype dtype;
+    gnomon_write_options options;
+    int64_t written;      /* points so far, kept by writer.c */
+    void *state;          /* the format's own */
+    gnomon_status failed; /* of an earlier call: then finish drops everything */
+};
+
+enum {
+    GNOMON_FORMAT_MEMBERS = 1,  /* a path may name a member */
+    GNOMON_FORMAT_HEADLESS = 2, /* nothing in the bytes tells it from noise: gunzip by name only */
+    GNOMON_FORMAT_SPARSE = 4,   /* options.sparse can be written */
+    GNOMON_FORMAT_DENSE = 8,    /* dense points can be written */
+    GNOMON_FORMAT_COLMAJOR = 16 /* options.coordinates_contiguous can be written */
+};
+
+#define GNOMON_DTYPE_BIT(dtype) (1u << (dtype))
+
+/* What sniff can say. */
+enum { GNOMON_SNIFF_NO = 0, GNOMON_SNIFF_MAYBE = 1, GNOMON_SNIFF_YES = 2 };
+
+struct gnomon_format {
+    const char *name;
+    const char *const *extensions; /* with their dot, lower case, NULL-ended; a gzipped file's
+                                      ".gz" is cut off before they are compared */
+    int flags;                     /* GNOMON_FORMAT_... */
+    unsigned writes;               /* types that can be stored, GNOMON_DTYPE_BITs; 0: not written */
+
+    /* Looks at the first bytes (length is smaller than GNOMON_SOURCE_PEEK only when that is
+     * all there is) of data of size bytes, -1 when unknown. YES beats the extension, MAYBE is
+     * taken only when no extension is known. NULL: never recognised by content. */
+    int (*sniff)(const unsigned char *head, size_t length, int64_t size);
+
+    /* Reads the header and fills info. On failure close is called all the same. */
+    gnomon_status (*open)(gnomon_reader *reader);
+    /* dst has been checked: host, cols as info, a type that may be asked for, rows > 0 and
+     * data not NULL when there are cols. *got is 0 on entry. NULL for a sparse format:
+     * reader.c fills out what next_csr gives. */
+    gnomon_status (*next)(gnomon_reader *reader, const gnomon_matrix *dst, int64_t *got);
+    gnomon_status (*next_csr)(gnomon_reader *reader, int64_t max_rows, int64_t max_nonzeros,
+                              gnomon_csr *csr);
+    /* row is in [0, rows], or not negative when rows is -1. */
+    gnomon_status (*seek)(gnomon_reader *reader, int64_t row);
+    /* The block has been checked to lie within. */
+    gnomon_status (*block)(gnomon_reader *reader, int64_t row, int64_t col,
+                           const gnomon_matrix *dst);
+    void (*close)(gnomon_reader *reader); /* frees state; state may be NULL */
+
+    /* Whether the sink must be revisited (see gnomon_sink_options); NULL: never. */
+    bool (*revisits)(const gnomon_writer *writer);
+    gnomon_status (*create)(gnomon_writer *writer); /* on failure discard is called all the same */
+    /* src has been checked: host, cols fit, F32, F64 or the stored type, rows > 0;
+     * writer->written is the number of the first of them. */
+    gnomon_status (*put)(gnomon_writer *writer, const gnomon_matrix *src);
+    gnomon_status (*put_csr)(gnomon_writer *writer, const gnomon_csr *src);
+    gnomon_status (*complete)(gnomon_writer *writer); /* all is written but what ends the file */
+    void (*discard)(gnomon_writer *writer); /* frees state, also after complete; may be NULL */
+};
+
+/* registry.c: the table of all, in the order of io.h. */
+const gnomon_format *gnomon_format_at(int index);          /* NULL past the end */
+const gnomon_format *gnomon_format_find(const char *name); /* NULL when unknown */
+/* By the path's extension, in any case of letters; NULL when none fits. */
+const gnomon_format *gnomon_format_by_extension(const char *path, bool gzipped);
+/* "npy, npz, csv, ...": for error texts. Static. */
+const char *gnomon_format_names(void);
+
+/* Splits "file.npz:key". For reading the file is the longest part before a ':' that exists; for
+ * writing the part that ends in the extension of a format with members. *file and *member
+ * (never NULL) are to be given to gnomon_free. */
+gnomon_status gnomon_split_member(gnomon_context *ctx, const char *path, bool for_writing,
+                                  char **file, char **member);
+
+/* One extern a format, each in its own file. */
+extern const gnomon_format gnomon_format_npy, gnomon_format_npz, gnomon_format_csv,
+    gnomon_format_tsv, gnomon_format_fvecs, gnomon_format_bvecs, gnomon_format_ivecs,
+    gnomon_format_fbin, gnomon_format_u8bin, gnomon_format_i8bin, gnomon_format_f16bin,
+    gnomon_format_idx, gnomon_format_hdf5, gnomon_format_mtx, gnomon_format_svmlight,
+    gnomon_format_raw;
+/* The variant of npz that holds scipy's sparse layout; gnomon_format_npz hands over to it. */
+extern const gnomon_format gnomon_format_npz_csr;
+
+#endif

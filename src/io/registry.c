@@ -1,0 +1,49 @@
+#include "io/format.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* In the order of io.h. */
+static const gnomon_format *const formats[] = {
+    NULL,
+};
+
+const gnomon_format *gnomon_format_at(int index)
+{
+    int count = (int)(sizeof formats / sizeof formats[0]) - 1;
+    return index >= 0 && index < count ? formats[index] : NULL;
+}
+
+const gnomon_format *gnomon_format_find(const char *name)
+{
+    for (int i = 0; gnomon_format_at(i) != NULL; i++)
+        if (strcmp(formats[i]->name, name) == 0) return formats[i];
+    return NULL;
+}
+
+const gnomon_format *gnomon_format_by_extension(const char *path, bool gzipped)
+{
+    size_t length = strlen(path);
+    if (gzipped && length > 3 && strcasecmp(path + length - 3, ".gz") == 0) length -= 3;
+    for (int i = 0; gnomon_format_at(i) != NULL; i++) {
+        for (const char *const *e = formats[i]->extensions; *e != NULL; e++) {
+            size_t n = strlen(*e);
+            if (length > n && strncasecmp(path + length - n, *e, n) == 0) return formats[i];
+        }
+    }
+    return NULL;
+}
+
+const char *gnomon_format_names(void)
+{
+    return "npy, npz, csv, tsv, fvecs, bvecs, ivecs, fbin, u8bin, i8bin, f16bin, idx, hdf5, mtx, "
+           "svmlight, raw";
+}
+
+const char *gnomon_format_name(int index, int *can_write)
+{
+    const gnomon_format *format = gnomon_format_at(index);
+    if (format == NULL) return NULL;
+    if (can_write != NULL) *can_write = format->writes != 0;
+    return format->name;
+}
