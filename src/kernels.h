@@ -40,7 +40,8 @@ typedef struct gnomon_kind_kernels {
     /* Columns a chunk, for this operator: chunks begin at its multiples. */
     int64_t (*chunk_cols)(const gnomon_simple *a);
     /* Rows of one panel at most, and the multiple at which rows may be cut (between panels and
-     * between workers); rows_multiple 0: rows are never cut. */
+     * between workers): every panel's row is a multiple of it, and so is panel_rows. rows_multiple
+     * 0: rows are never cut, and a panel holds any one range of rows that is wanted. */
     int64_t (*panel_rows)(const gnomon_simple *a);
     int64_t rows_multiple;
     /* Bytes of a panel of so many rows and columns; an upper bound. */
@@ -64,10 +65,20 @@ typedef struct gnomon_kind_kernels {
     void (*adjoint_f32)(const gnomon_panel *panel, const gnomon_tiles *tiles);
     void (*adjoint_f64)(const gnomon_panel *panel, const gnomon_tiles *tiles);
     /* Raw values of single columns for sparse points: for every c, out[c * rows + i] is
-     * value(row + i, cols[c]); cols ascending. NULL for very-sparse and sjlt (they have
-     * their own lists). */
+     * value(row + i, cols[c]); cols ascending, any rows. NULL for very-sparse and sjlt (they have
+     * lists). */
     void (*columns_f32)(const gnomon_simple *a, int64_t row, int64_t rows, const int64_t *cols,
                         int64_t count, float *out);
+    /* The nonzeros of single columns for sparse points, very-sparse and sjlt only (else NULL):
+     * those of cols[c] within rows [row, row + rows) are entries[start[c]] ... entries[start[c + 1]
+     * - 1], in any order: i for a +1 in row + i, ~i for a -1. cols ascending, all of one chunk
+     * (lists_cols columns, at its multiples); start has room for count + 1. Writes no more
+     * than 'room' entries and returns how many there are; when that is more than room, entries and
+     * start are to be thrown away and the call made again. scratch: lists_scratch bytes. */
+    int64_t (*lists_cols)(const gnomon_simple *a);
+    int64_t (*lists_scratch)(const gnomon_simple *a);
+    int64_t (*lists)(const gnomon_simple *a, int64_t row, int64_t rows, const int64_t *cols,
+                     int64_t count, int64_t room, int64_t *start, int64_t *entries, void *scratch);
 } gnomon_kind_kernels;
 
 typedef struct gnomon_kernels {
@@ -78,10 +89,12 @@ typedef struct gnomon_kernels {
     /* Packs up to GNOMON_LANES points into a tile. lane[l] points at the first wanted element of
      * point l, NULL for a lane to be zeroed; elements of a point are col_stride apart. valid[l] is
      * how many of the w coordinates are there, the rest is zero. adjacent: lanes are consecutive
-     * elements in memory (coordinates contiguous). Converts from any dtype. */
-    void (*pack_f32)(const void *const lane[GNOMON_LANES], const int64_t valid[GNOMON_LANES],
+     * elements in memory (coordinates contiguous); lanes that are not NULL come first then.
+     * Converts from any dtype. Returns false when an element it took is NaN or infinite (the tile
+     * is complete all the same). */
+    bool (*pack_f32)(const void *const lane[GNOMON_LANES], const int64_t valid[GNOMON_LANES],
                      gnomon_dtype dtype, int64_t col_stride, bool adjacent, int64_t w, float *tile);
-    void (*pack_f64)(const void *const lane[GNOMON_LANES], const int64_t valid[GNOMON_LANES],
+    bool (*pack_f64)(const void *const lane[GNOMON_LANES], const int64_t valid[GNOMON_LANES],
                      gnomon_dtype dtype, int64_t col_stride, bool adjacent, int64_t w,
                      double *tile);
     /* Adds factor * src[0 .. count-1] to y: the sparse points' kernel. y[i] = fma(factor, src[i],
