@@ -1,0 +1,56 @@
+/* gaussian, precision fp32: Box and Muller 1958, with fixed fp32 operations. */
+#include "operator/kinds.h"
+#include "operator/philox.h"
+
+#include <math.h>
+
+static void box_muller(uint32_t p, uint32_t q, float *even, float *odd)
+{
+    const float r = sqrtf(2.0f * gnomon_neglog(p >> 1));
+    const uint32_t within = q << 2; /* the position in the quadrant, as a signed fraction */
+    const int64_t centred =
+        within < UINT32_C(0x80000000) ? (int64_t)within : (int64_t)within - INT64_C(0x100000000);
+    const float z = (float)(int32_t)centred * 0x1p-31f;
+    const float y = z * z;
+
+    float c = 3.5297971407999285e-06f;
+    c = fmaf(c, y, -0.0003259385994169861f);
+    c = fmaf(c, y, 0.015854325145483017f);
+    c = fmaf(c, y, -0.3084251284599304f);
+    c = fmaf(c, y, 1.0f);
+    float s = -3.595429006963968e-05f;
+    s = fmaf(s, y, 0.0024900068528950214f);
+    s = fmaf(s, y, -0.08074543625116348f);
+    s = fmaf(s, y, 0.7853981852531433f);
+    s = s * z;
+
+    switch (q >> 30) {
+    case 0:
+        *even = r * c;
+        *odd = r * s;
+        break;
+    case 1:
+        *even = r * -s;
+        *odd = r * c;
+        break;
+    case 2:
+        *even = r * -c;
+        *odd = r * -s;
+        break;
+    default:
+        *even = r * s;
+        *odd = r * -c;
+        break;
+    }
+}
+
+void gnomon_gaussian_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols,
+                          gnomon_tile out)
+{
+    for (int64_t c = 0; c < cols; c++) {
+        const gnomon_words call =
+            gnomon_call(a, GNOMON_TAG_GAUSSIAN, group, (uint64_t)col + (uint64_t)c);
+        box_muller(call.w[0], call.w[1], &out[0][c], &out[1][c]);
+        box_muller(call.w[2], call.w[3], &out[2][c], &out[3][c]);
+    }
+}

@@ -1,0 +1,74 @@
+/* Raw values of any simple kind. */
+#include "operator/kinds.h"
+
+bool gnomon_simple_is_sparse(const gnomon_simple *a)
+{
+    return a->kind == GNOMON_VERY_SPARSE || a->kind == GNOMON_SJLT;
+}
+
+void gnomon_simple_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols,
+                        gnomon_tile out)
+{
+    switch (a->kind) {
+    case GNOMON_GAUSSIAN:
+        if (a->precision == GNOMON_FP16)
+            gnomon_gaussian16_tile(a, group, col, cols, out);
+        else
+            gnomon_gaussian_tile(a, group, col, cols, out);
+        break;
+    case GNOMON_RADEMACHER:
+        gnomon_rademacher_tile(a, group, col, cols, out);
+        break;
+    case GNOMON_ACHLIOPTAS:
+        gnomon_achlioptas_tile(a, group, col, cols, out);
+        break;
+    default:
+        gnomon_srht_tile(a, group, col, cols, out);
+        break;
+    }
+}
+
+void gnomon_simple_each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col,
+                        int64_t cols, gnomon_entry_fn fn, void *arg)
+{
+    if (a->kind == GNOMON_VERY_SPARSE)
+        gnomon_very_sparse_each(a, row, rows, col, cols, fn, arg);
+    else
+        gnomon_sjlt_each(a, row, rows, col, cols, fn, arg);
+}
+
+typedef struct target {
+    float *out;
+    int64_t row, col, row_stride, col_stride;
+} target;
+
+static void store(void *arg, int64_t row, int64_t col, bool negative)
+{
+    const target *t = arg;
+    t->out[(row - t->row) * t->row_stride + (col - t->col) * t->col_stride] =
+        negative ? -1.0f : 1.0f;
+}
+
+void gnomon_simple_values(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col,
+                          int64_t cols, float *out, int64_t row_stride, int64_t col_stride)
+{
+    if (gnomon_simple_is_sparse(a)) {
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < cols; j++)
+                out[i * row_stride + j * col_stride] = 0.0f;
+        target t = {out, row, col, row_stride, col_stride};
+        gnomon_simple_each(a, row, rows, col, cols, store, &t);
+        return;
+    }
+    gnomon_tile tile;
+    for (int64_t i = row; i < row + rows; i = (i | 3) + 1) {
+        const int64_t last = (i | 3) < row + rows ? (i | 3) : row + rows - 1;
+        for (int64_t c = 0; c < cols; c += GNOMON_TILE_COLS) {
+            const int64_t width = cols - c < GNOMON_TILE_COLS ? cols - c : GNOMON_TILE_COLS;
+            gnomon_simple_tile(a, (uint32_t)(i >> 2), col + c, width, tile);
+            for (int64_t r = i; r <= last; r++)
+                for (int64_t u = 0; u < width; u++)
+                    out[(r - row) * row_stride + (c + u) * col_stride] = tile[r & 3][u];
+        }
+    }
+}
