@@ -3,11 +3,9 @@
 # and forced down to the portable one.
 # usage: run_neon.sh BUILD_FOLDER
 set -euo pipefail
-source_dir=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${1:?usage: run_neon.sh BUILD_FOLDER}
-cmake -S "$source_dir" -B "$build" -G Ninja -DGNOMON_CORE_ONLY=ON \
-    -DCMAKE_TOOLCHAIN_FILE="$source_dir/cmake/toolchain-aarch64.cmake" >/dev/null
+cmake --preset neon -S "$root" -B "$build" >/dev/null
 cmake --build "$build"
-jobs=$(nproc)
-ctest --test-dir "$build" --output-on-failure -j "$jobs"
-GNOMON_ISA=portable ctest --test-dir "$build" --output-on-failure -j "$jobs"
+"$root/scripts/check.sh" "$build"
+GNOMON_ISA=portable "$root/scripts/check.sh" "$build"

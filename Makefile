@@ -1,0 +1,49 @@
+# A short way into the CMake build; 'make' alone builds into build/.
+BUILD       ?= build
+CMAKE_FLAGS ?=
+TESTS       ?= OFF
+BENCH       ?= OFF
+PREFIX      ?= /usr/local
+
+.PHONY: all deps demo check bench install format lint neon clean
+
+all:
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DGNOMON_TESTS=$(TESTS) \
+	    -DGNOMON_BENCH=$(BENCH) $(CMAKE_FLAGS) >/dev/null
+	@cmake --build $(BUILD)
+
+deps:
+	@scripts/deps.sh
+
+demo:
+	@scripts/deps.sh build demo
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh $(BUILD)
+
+check:
+	@scripts/deps.sh build check
+	@$(MAKE) --no-print-directory all TESTS=ON
+	@scripts/check.sh $(BUILD)
+
+bench:
+	@scripts/deps.sh build bench
+	@$(MAKE) --no-print-directory all BENCH=ON
+	@scripts/bench.sh $(BUILD)
+
+install: all
+	@cmake --install $(BUILD)
+
+format:
+	@scripts/sources.sh | xargs clang-format-14 --style=file -i
+
+lint:
+	@scripts/deps.sh build lint
+	@$(MAKE) --no-print-directory all
+	@scripts/lint.sh $(BUILD)
+
+neon:
+	@scripts/deps.sh build cross
+	@tests/cross/run_neon.sh build-neon
+
+clean:
+	@rm -rf build build-*
