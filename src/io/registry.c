@@ -5,6 +5,16 @@
 
 /* In the order of io.h. */
 static const gnomon_format *const formats[] = {
+    &gnomon_format_npy,
+    &gnomon_format_fvecs,
+    &gnomon_format_bvecs,
+    &gnomon_format_ivecs,
+    &gnomon_format_fbin,
+    &gnomon_format_u8bin,
+    &gnomon_format_i8bin,
+    &gnomon_format_f16bin,
+    &gnomon_format_idx,
+    &gnomon_format_raw,
     NULL,
 };
 
