@@ -7,6 +7,10 @@ build=$(cd "${1:?usage: check.sh BUILD_FOLDER}" && pwd)
 shift
 report=$build/Testing/report.xml
 rm -f "$report"
+# In a sanitized build a refused allocation must be an answer, as it is otherwise.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1:detect_stack_use_after_return=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-allocator_may_return_null=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 status=0
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)" --timeout 600 --no-tests=error \
     --output-junit "$report" "$@" || status=$?

@@ -24,8 +24,10 @@ struct gnomon_pool {
 
     pthread_mutex_t lock;
     pthread_cond_t work, done;
-    uint64_t round; /* of loops handed out */
-    int busy;       /* workers that have not finished the round */
+    /* Changed under the lock only; atomic for those who look before they take it. */
+    atomic_uint_least64_t round; /* of loops handed out */
+    atomic_int active;           /* workers in the round */
+    bool open;                   /* the round still takes workers in */
     bool closing;
 
     /* the loop of the round */

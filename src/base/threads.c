@@ -15,23 +15,43 @@ static void work(gnomon_pool *pool, int worker)
     }
 }
 
+/* Loops often follow each other within microseconds, and waking a thread takes longer than
+ * that: a thread looks this many times before it sleeps, some ten microseconds. */
+enum { LOOKS = 1000 };
+
+static void look_again(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 static void *worker_main(void *arg)
 {
     const gnomon_pool_worker *self = arg;
     gnomon_pool *pool = self->pool;
     uint64_t seen = 0;
-    pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (pool->round == seen && !pool->closing)
+        for (int i = 0; i < LOOKS && atomic_load(&pool->round) == seen; i++)
+            look_again();
+        pthread_mutex_lock(&pool->lock);
+        /* Who comes when the round is over has missed it: nobody waits for the late. */
+        while ((atomic_load(&pool->round) == seen || !pool->open) && !pool->closing)
             pthread_cond_wait(&pool->work, &pool->lock);
         if (pool->closing) break;
-        seen = pool->round;
+        seen = atomic_load(&pool->round);
+        atomic_fetch_add(&pool->active, 1);
         pthread_mutex_unlock(&pool->lock);
+
         /* A task must come to the same bits on whichever thread it lands. */
         fesetenv(&pool->arithmetic);
         work(pool, self->number);
+
         pthread_mutex_lock(&pool->lock);
-        if (--pool->busy == 0) pthread_cond_signal(&pool->done);
+        if (atomic_fetch_sub(&pool->active, 1) == 1) pthread_cond_signal(&pool->done);
+        pthread_mutex_unlock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -95,15 +115,18 @@ void gnomon_parallel(gnomon_context *ctx, int64_t count, gnomon_task_fn fn, void
     pool->count = count;
     atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
     fegetenv(&pool->arithmetic);
-    pool->busy = pool->started;
-    pool->round++;
+    pool->open = true;
+    atomic_fetch_add(&pool->round, 1);
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
 
     work(pool, 0);
 
+    for (int i = 0; i < LOOKS && atomic_load(&pool->active) > 0; i++)
+        look_again();
     pthread_mutex_lock(&pool->lock);
-    while (pool->busy > 0)
+    pool->open = false;
+    while (atomic_load(&pool->active) > 0)
         pthread_cond_wait(&pool->done, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
 }
