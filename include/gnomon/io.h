@@ -27,14 +27,16 @@ typedef struct gnomon_read_options {
     int64_t raw_rows, raw_cols;
     gnomon_dtype raw_dtype;
     int csv_header;          /* -1: find out (default), 0: none, 1: first line is names */
-    char csv_delimiter;      /* 0: ',' for csv, tab for tsv, else found out (',', ';', tab, ' ') */
+    char csv_delimiter;      /* 0: tab for tsv, for csv found out (tab, ';', ',' or blanks) */
     int64_t svmlight_cols;   /* 0: from the file's largest index (two passes) */
     int svmlight_zero_based; /* -1: find out as scikit-learn does (any index 0), 0, 1 */
+    gnomon_dtype text_dtype; /* csv, tsv, mtx, svmlight: the type they count as stored in,
+                                F32 or F64; 0: F32. Reading into F64 always gives every digit */
 } gnomon_read_options;
 
-#define GNOMON_READ_OPTIONS_INIT                                                \
-    {                                                                           \
-        sizeof(gnomon_read_options), NULL, -1, 0, (gnomon_dtype)0, -1, 0, 0, -1 \
+#define GNOMON_READ_OPTIONS_INIT                                                                 \
+    {                                                                                            \
+        sizeof(gnomon_read_options), NULL, -1, 0, (gnomon_dtype)0, -1, 0, 0, -1, (gnomon_dtype)0 \
     }
 
 /* What a reader can do beside reading points in order. */

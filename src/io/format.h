@@ -32,6 +32,8 @@ struct gnomon_reader {
     gnomon_data_info info;       /* open fills rows, cols, dtype, access,
                                     coordinates_contiguous, nonzeros, member
                                     (preset: -1, 0, 0, 0, 0, -1, "") */
+    gnomon_dtype csr_dtype;      /* what next_csr's values are best given as: info.dtype, or
+                                    dst's type when dense points are to be filled */
     void *state;                 /* the format's own */
     gnomon_status spent;         /* the failure after which the reader is of no more use */
 };

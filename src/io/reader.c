@@ -185,6 +185,7 @@ static void fill_row(const gnomon_csr *csr, int64_t point, const gnomon_matrix *
 static gnomon_status next_filled(gnomon_reader *reader, const gnomon_matrix *dst, int64_t *got)
 {
     enum { ENTRIES = 1 << 20 };
+    reader->csr_dtype = dst->dtype;
     while (*got < dst->rows) {
         gnomon_csr csr = {0};
         GNOMON_TRY(reader->format->next_csr(reader, dst->rows - *got, ENTRIES, &csr));
@@ -228,6 +229,7 @@ gnomon_status gnomon_reader_next_csr(gnomon_reader *reader, int64_t max_rows, in
                    "max_rows is %lld and max_nonzeros %lld; both must be at least 1",
                    (long long)max_rows, (long long)max_nonzeros);
     GNOMON_TRY(check_spent(reader));
+    reader->csr_dtype = reader->info.dtype;
     gnomon_status status = reader->format->next_csr(reader, max_rows, max_nonzeros, csr);
     if (status != GNOMON_OK) {
         reader->spent = status;

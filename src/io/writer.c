@@ -85,8 +85,8 @@ static gnomon_status open_writer(gnomon_writer *writer, const char *path)
     GNOMON_TRY(check_dtype(writer));
     int64_t elements;
     GNOMON_FAIL_IF(
-        !gnomon_mul(writer->rows > 0 ? writer->rows : 0, writer->cols, &elements) ||
-            (!writer->options.sparse &&
+        !writer->options.sparse &&
+            (!gnomon_mul(writer->rows > 0 ? writer->rows : 0, writer->cols, &elements) ||
              !gnomon_mul(elements, (int64_t)gnomon_dtype_size(writer->dtype), &elements)),
         ctx, GNOMON_ERROR_OVERFLOW, "%s: %lld x %lld elements of %s are too many bytes", path,
         (long long)writer->rows, (long long)writer->cols, gnomon_dtype_name(writer->dtype));
