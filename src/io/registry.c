@@ -6,6 +6,8 @@
 /* In the order of io.h. */
 static const gnomon_format *const formats[] = {
     &gnomon_format_npy,
+    &gnomon_format_csv,
+    &gnomon_format_tsv,
     &gnomon_format_fvecs,
     &gnomon_format_bvecs,
     &gnomon_format_ivecs,
@@ -14,6 +16,8 @@ static const gnomon_format *const formats[] = {
     &gnomon_format_i8bin,
     &gnomon_format_f16bin,
     &gnomon_format_idx,
+    &gnomon_format_mtx,
+    &gnomon_format_svmlight,
     &gnomon_format_raw,
     NULL,
 };
