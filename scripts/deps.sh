@@ -56,7 +56,7 @@ if [ "$(id -u)" -eq 0 ] && [ -f /etc/debian_version ] && command -v apt-get >/de
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -q >&2 || true
     if [ "${#must[@]}" -gt 0 ]; then
-        apt-get install -q -y --no-install-recommends "${must[@]}" >&2
+        apt-get install -q -y --no-install-recommends "${must[@]}" >&2 || true
     fi
     # One by one: each that can be had is worth having.
     for package in "${may[@]}"; do
