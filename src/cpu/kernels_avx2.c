@@ -18,6 +18,11 @@
 
 #define LEVEL_ISA   "avx2"
 #define LEVEL_TABLE gnomon_kernels_avx2
+/* the product's block, rows and tiles: 12 sums of 16 registers */
+#define GEMM_ROWS_f32  6
+#define GEMM_TILES_f32 1
+#define GEMM_ROWS_f64  3
+#define GEMM_TILES_f64 1
 #include "cpu/simd_avx2.h"
 
 #include "cpu/level.inc"

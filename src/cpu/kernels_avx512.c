@@ -20,6 +20,11 @@
 
 #define LEVEL_ISA   "avx512"
 #define LEVEL_TABLE gnomon_kernels_avx512
+/* the product's block, rows and tiles: 24 sums of 32 registers */
+#define GEMM_ROWS_f32  12
+#define GEMM_TILES_f32 2
+#define GEMM_ROWS_f64  12
+#define GEMM_TILES_f64 1
 #include "cpu/simd_avx512.h"
 
 #include "cpu/level.inc"

@@ -4,6 +4,11 @@
 
 #define LEVEL_ISA   "portable"
 #define LEVEL_TABLE gnomon_kernels_portable
+/* the product's block, rows and tiles: 8 sums of 16 registers */
+#define GEMM_ROWS_f32  2
+#define GEMM_TILES_f32 1
+#define GEMM_ROWS_f64  1
+#define GEMM_TILES_f64 1
 #include "cpu/simd_portable.h"
 
 #include "cpu/level.inc"
