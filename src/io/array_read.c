@@ -236,14 +236,15 @@ static gnomon_status read_part(gnomon_reader *reader, gnomon_array *array, int64
 static gnomon_status check_end(gnomon_reader *reader, gnomon_array *array)
 {
     gnomon_source_kind kind = gnomon_source_get_kind(array->source);
-    if (array->ended || kind == GNOMON_SOURCE_RANDOM) return GNOMON_OK;
+    int64_t start, lines = array->fortran ? array->cols : array->rows;
+    if (array->ended || gnomon_source_fd(array->source, &start) >= 0) return GNOMON_OK;
     /* what follows in an open pipe is not waited for when it does not matter */
     if (!array->whole && kind == GNOMON_SOURCE_STREAM && !gnomon_source_gzipped(array->source))
         return GNOMON_OK;
     array->ended = true;
     const unsigned char *data;
     size_t got;
-    GNOMON_TRY(gnomon_source_seek(array->source, array->offset + array->rows * line_bytes(array)));
+    GNOMON_TRY(gnomon_source_seek(array->source, array->offset + lines * line_bytes(array)));
     GNOMON_TRY(gnomon_source_peek(array->source, 1, &data, &got));
     GNOMON_FAIL_IF(got > 0 && array->whole, reader->ctx, GNOMON_ERROR_DATA,
                    "%s: more bytes follow the %lld points at byte %lld",

@@ -4,8 +4,10 @@
 #include <strings.h>
 
 /* In the order of io.h. */
+/* clang-format off */
 static const gnomon_format *const formats[] = {
     &gnomon_format_npy,
+    &gnomon_format_npz,
     &gnomon_format_csv,
     &gnomon_format_tsv,
     &gnomon_format_fvecs,
@@ -21,6 +23,7 @@ static const gnomon_format *const formats[] = {
     &gnomon_format_raw,
     NULL,
 };
+/* clang-format on */
 
 const gnomon_format *gnomon_format_at(int index)
 {
