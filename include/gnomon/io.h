@@ -147,6 +147,23 @@ GNOMON_API const char *gnomon_format_name(int index, int *can_write);
  * that closes raises SIGPIPE as any write does; a process that ignores that signal gets IO. */
 GNOMON_API void gnomon_io_abandon_all(void);
 
+/* What a format's files hold when written. */
+enum { GNOMON_HOLDS_DENSE = 1, GNOMON_HOLDS_SPARSE = 2 };
+
+/* The name of the format that gnomon_writer_open takes for path: 'format' itself when it is not
+ * NULL, else by path's extension. *holds (may be NULL) is set to a sum of GNOMON_HOLDS_...; NULL
+ * when the format is unknown or not written. Static storage. */
+GNOMON_API const char *gnomon_format_for(const char *path, const char *format, int *holds);
+
+/* Called for each member of a file, in the file's order; name is valid during the call. */
+typedef void (*gnomon_member_fn)(void *user, const char *name);
+
+/* Tells the names of all members that can be read as points with path:NAME (npz arrays, hdf5
+ * datasets); calls nothing for formats without members. A member that path itself names is passed
+ * over. Errors: as gnomon_reader_open. */
+GNOMON_API gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path,
+                                             gnomon_member_fn fn, void *user);
+
 /* 1 when both paths name the same file (through links too), 0 when not. Member suffixes
  * are passed over. "-" is never the same as anything. */
 GNOMON_API int gnomon_same_file(const char *a, const char *b);

@@ -93,6 +93,9 @@ struct gnomon_format {
     gnomon_status (*block)(gnomon_reader *reader, int64_t row, int64_t col,
                            const gnomon_matrix *dst);
     void (*close)(gnomon_reader *reader); /* frees state; state may be NULL */
+    /* Calls fn for each member that can be read, of a reader that was not opened: source is at its
+     * first byte, state NULL, and close is not called. NULL for formats without members. */
+    gnomon_status (*members)(gnomon_reader *reader, gnomon_member_fn fn, void *user);
 
     /* Whether the sink must be revisited (see gnomon_sink_options); NULL: never. */
     bool (*revisits)(const gnomon_writer *writer);

@@ -60,7 +60,8 @@ static gnomon_status recognise(gnomon_reader *reader)
     return GNOMON_OK;
 }
 
-static gnomon_status open_reader(gnomon_reader *reader, const char *path)
+/* Everything before the header: path, source and format. */
+static gnomon_status open_source(gnomon_reader *reader, const char *path)
 {
     gnomon_context *ctx = reader->ctx;
     if (strcmp(path, "-") == 0) {
@@ -80,6 +81,12 @@ static gnomon_status open_reader(gnomon_reader *reader, const char *path)
                        (reader->format->flags & GNOMON_FORMAT_MEMBERS) == 0,
                    ctx, GNOMON_ERROR_ARGUMENT, "%s: the member '%s' is asked for, but %s has none",
                    reader->path, reader->member, reader->format->name);
+    return GNOMON_OK;
+}
+
+static gnomon_status open_reader(gnomon_reader *reader, const char *path)
+{
+    GNOMON_TRY(open_source(reader, path));
     reader->info.struct_size = sizeof reader->info;
     reader->info.rows = -1;
     reader->info.nonzeros = -1;
@@ -120,6 +127,22 @@ void gnomon_reader_close(gnomon_reader *reader)
     gnomon_free(ctx, reader->path);
     gnomon_free(ctx, reader->member);
     gnomon_free(ctx, reader);
+}
+
+gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path, gnomon_member_fn fn,
+                                  void *user)
+{
+    GNOMON_FAIL_IF(path == NULL || fn == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path or fn is NULL");
+    gnomon_reader *reader = NULL;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *reader, "a reader", &reader));
+    reader->ctx = ctx;
+    reader->options = (gnomon_read_options)GNOMON_READ_OPTIONS_INIT;
+    gnomon_status status = open_source(reader, path);
+    if (status == GNOMON_OK && reader->format->members != NULL)
+        status = reader->format->members(reader, fn, user);
+    reader->format = NULL; /* nothing was opened that its close would free */
+    gnomon_reader_close(reader);
+    return status;
 }
 
 gnomon_status gnomon_reader_info(gnomon_reader *reader, gnomon_data_info *info)

@@ -64,3 +64,30 @@ const char *gnomon_format_name(int index, int *can_write)
     if (can_write != NULL) *can_write = format->writes != 0;
     return format->name;
 }
+
+const char *gnomon_format_for(const char *path, const char *format, int *holds)
+{
+    const gnomon_format *found;
+    if (holds != NULL) *holds = 0;
+    if (format != NULL) {
+        found = gnomon_format_find(format);
+    } else {
+        size_t length = strlen(path);
+        /* the part before the last ':' that has the extension of a format with members */
+        found = gnomon_format_by_extension(path, false);
+        for (size_t end = length; found == NULL && end > 0; end--) {
+            char part[4096];
+            if (path[end] != ':' || end >= sizeof part) continue;
+            memcpy(part, path, end);
+            part[end] = '\0';
+            found = gnomon_format_by_extension(part, false);
+            if (found != NULL && (found->flags & GNOMON_FORMAT_MEMBERS) == 0) found = NULL;
+        }
+        if (found == NULL) found = gnomon_format_find("npy");
+    }
+    if (found == NULL || found->writes == 0) return NULL;
+    if (holds != NULL)
+        *holds = ((found->flags & GNOMON_FORMAT_DENSE) != 0 ? GNOMON_HOLDS_DENSE : 0) |
+                 ((found->flags & GNOMON_FORMAT_SPARSE) != 0 ? GNOMON_HOLDS_SPARSE : 0);
+    return found->name;
+}
