@@ -1,5 +1,6 @@
 #include "io/npy.h"
 #include "io/npy_points.h"
+#include "io/npz_sparse.h"
 #include "io/zip.h"
 
 #include <errno.h>
@@ -109,6 +110,11 @@ static gnomon_status npz_open(gnomon_reader *reader)
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *state, "a reader", &state));
     reader->state = state;
     GNOMON_TRY(gnomon_zip_open(reader->source, &state->zip));
+    if (reader->member[0] == '\0' && gnomon_npz_is_sparse(state->zip)) {
+        reader->format->close(reader);
+        reader->format = &gnomon_format_npz_csr;
+        return reader->format->open(reader);
+    }
     int64_t index;
     if (reader->member[0] != '\0')
         GNOMON_TRY(find_key(reader, state->zip, &index));
@@ -184,6 +190,10 @@ static void make_header(const gnomon_writer *writer, int64_t rows,
 static gnomon_status npz_create(gnomon_writer *writer)
 {
     gnomon_context *ctx = writer->ctx;
+    if (writer->options.sparse) {
+        writer->format = &gnomon_format_npz_csr;
+        return writer->format->create(writer);
+    }
     npz_out *state = NULL;
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *state, "a writer", &state));
     state->columns = -1;
@@ -258,7 +268,8 @@ static const char *const npz_extensions[] = {".npz", NULL};
 const gnomon_format gnomon_format_npz = {
     .name = "npz",
     .extensions = npz_extensions,
-    .flags = GNOMON_FORMAT_MEMBERS | GNOMON_FORMAT_DENSE | GNOMON_FORMAT_COLMAJOR,
+    .flags =
+        GNOMON_FORMAT_MEMBERS | GNOMON_FORMAT_DENSE | GNOMON_FORMAT_SPARSE | GNOMON_FORMAT_COLMAJOR,
     .writes = GNOMON_NPY_WRITES,
     .sniff = npz_sniff,
     .open = npz_open,
