@@ -29,6 +29,8 @@ runs() {
 for wanted in "$libdir/libgnomon.so.$version" "$libdir/libgnomon.a" "$prefix/include/gnomon.h"; do
     [ -e "$wanted" ] || fail "$wanted is missing"
 done
+readelf -d "$libdir/libgnomon.so" | grep -qF "[libgnomon.so.${version%%.*}]" ||
+    fail "the shared library's name for the loader is not libgnomon.so.${version%%.*}"
 if grep -rn --include='*.cmake' --include='*.pc' -e "$scratch/first" -e "$build" "$prefix"; then
     fail "the installed files name the folder they were built or first put in"
 fi
