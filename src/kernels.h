@@ -60,8 +60,8 @@ typedef struct gnomon_kind_kernels {
     void (*sketch_f64)(const gnomon_panel *panel, int64_t first, int64_t count,
                        const gnomon_tiles *tiles);
     /* Adjoint: here 'x' is the input side's partner: for every column of the panel
-     * x[j - col] += sum over the panel's rows (ascending) of value(row + i, j) * acc[i]; acc is
-     * read only. */
+     * x[j - col] += sum over the panel's rows of value(row + i, j) * acc[i], in an order fixed by
+     * the operator (not by where panels are cut); acc is read only. */
     void (*adjoint_f32)(const gnomon_panel *panel, const gnomon_tiles *tiles);
     void (*adjoint_f64)(const gnomon_panel *panel, const gnomon_tiles *tiles);
     /* Raw values of single columns for sparse points: for every c, out[c * rows + i] is

@@ -28,6 +28,33 @@
 #undef table_pass_groups
 #undef table_sketch
 #undef table_adjoint
+#undef vr_mul
+#undef vr_sub_other
+#undef NZ_VECTORS
+#undef nz_sum
+#undef nz_load
+#undef nz_store
+#undef nz_take
+#undef nz_give
+#undef nz_take_sign
+#undef nz_give_sign
+#undef nz_take_single
+#undef nz_give_single
+#undef nz_sketch_piece
+#undef nz_adjoint_piece
+#undef nz_sketch
+#undef nz_adjoint
+#undef butterflies
+#undef hadamard_first
+#undef hadamard_later
+#undef hadamard_start
+#undef hadamard
+#undef srht_sign
+#undef srht_element
+#undef srht_add
+#undef srht_transform
+#undef srht_sketch
+#undef srht_adjoint
 #define real              float
 #define vr                vf
 #define VR                VW
@@ -56,3 +83,30 @@
 #define table_adjoint     table_adjoint_f32
 #define table_entry       table_entry_f32
 #define table_look_up     table_look_up_f32
+#define vr_mul            vf_mul
+#define vr_sub_other      vf_sub_other
+#define NZ_VECTORS        NZ_VECTORS_f32
+#define nz_sum            nz_sum_f32
+#define nz_load           nz_load_f32
+#define nz_store          nz_store_f32
+#define nz_take           nz_take_f32
+#define nz_give           nz_give_f32
+#define nz_take_sign      nz_take_sign_f32
+#define nz_give_sign      nz_give_sign_f32
+#define nz_take_single    nz_take_single_f32
+#define nz_give_single    nz_give_single_f32
+#define nz_sketch_piece   nz_sketch_piece_f32
+#define nz_adjoint_piece  nz_adjoint_piece_f32
+#define nz_sketch         nz_sketch_f32
+#define nz_adjoint        nz_adjoint_f32
+#define butterflies       butterflies_f32
+#define hadamard_first    hadamard_first_f32
+#define hadamard_later    hadamard_later_f32
+#define hadamard_start    hadamard_start_f32
+#define hadamard          hadamard_f32
+#define srht_sign         srht_sign_f32
+#define srht_element      srht_element_f32
+#define srht_add          srht_add_f32
+#define srht_transform    srht_transform_f32
+#define srht_sketch       srht_sketch_f32
+#define srht_adjoint      srht_adjoint_f32

@@ -2,6 +2,7 @@
 #ifndef GNOMON_CPU_LEVELS_H
 #define GNOMON_CPU_LEVELS_H
 
+#include "base/memory.h"
 #include "kernels.h"
 
 extern const gnomon_kernels gnomon_kernels_portable;
