@@ -1,6 +1,7 @@
 #include "io/npy.h"
 #include "io/npy_points.h"
 #include "io/npz_sparse.h"
+#include "io/temporaries.h"
 #include "io/zip.h"
 
 #include <errno.h>
@@ -206,7 +207,7 @@ static gnomon_status npz_create(gnomon_writer *writer)
     state->out.place = npz_place;
     state->out.offset = 0;
     if (writer->options.coordinates_contiguous)
-        GNOMON_TRY(gnomon_temporary_file(ctx, &state->columns));
+        GNOMON_TRY(gnomon_temporary_nameless(ctx, &state->columns));
     GNOMON_TRY(
         gnomon_zip_writer_open(ctx, writer->sink, writer->options.compress != 0, &state->zip));
     const char *key = writer->member[0] != '\0' ? writer->member : "data";

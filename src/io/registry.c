@@ -18,6 +18,7 @@ static const gnomon_format *const formats[] = {
     &gnomon_format_i8bin,
     &gnomon_format_f16bin,
     &gnomon_format_idx,
+    &gnomon_format_hdf5,
     &gnomon_format_mtx,
     &gnomon_format_svmlight,
     &gnomon_format_raw,

@@ -8,12 +8,10 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BUFFER = 256 * 1024, LINKS = 40 };
@@ -22,17 +20,18 @@ struct gnomon_sink {
     gnomon_context *ctx;
     char *name; /* the path as given, for texts */
     gnomon_sink_options options;
-    int fd;               /* what is written: the temporary file, or the target itself */
-    int direct_fd;        /* where a held file goes at the end, else -1 */
-    int folder_fd;        /* of the target, when a temporary file will replace it, else -1 */
-    int ticket;           /* of the temporary file's name */
-    bool created;         /* the temporary file is there */
-    char *target;         /* name in folder_fd */
-    char *temporary;      /* name in folder_fd, NULL once renamed or removed */
-    char *file;           /* for gnomon_sink_file */
-    gnomon_status failed; /* of an earlier call */
-    int64_t flushed;      /* bytes that reached fd in order */
-    int64_t end;          /* the furthest byte written */
+    int fd;                /* what is written: the temporary file, or the target itself */
+    int direct_fd;         /* where a held file goes at the end, else -1 */
+    gnomon_temporary held; /* fd is its own then */
+    int folder_fd;         /* of the target, when a temporary file will replace it, else -1 */
+    int ticket;            /* of the temporary file's name */
+    bool created;          /* the temporary file is there */
+    char *target;          /* name in folder_fd */
+    char *temporary;       /* name in folder_fd, NULL once renamed or removed */
+    char *file;            /* for gnomon_sink_file */
+    gnomon_status failed;  /* of an earlier call */
+    int64_t flushed;       /* bytes that reached fd in order */
+    int64_t end;           /* the furthest byte written */
     size_t pending;
     unsigned char *buffer;
 };
@@ -42,37 +41,6 @@ static gnomon_status io_error(gnomon_sink *sink, const char *doing)
     int error = errno;
     return gnomon_fail(sink->ctx, GNOMON_ERROR_IO, "%s: can't %s: %s", sink->name, doing,
                        strerror(error));
-}
-
-/* A name that no other process or call uses; the O_EXCL of the caller has the last word. */
-static void unique_text(char text[40])
-{
-    static atomic_uint counter;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(text, 40, "%lx-%x-%lx", (unsigned long)getpid(), atomic_fetch_add(&counter, 1u),
-             (unsigned long)now.tv_nsec);
-}
-
-gnomon_status gnomon_temporary_file(gnomon_context *ctx, int *fd)
-{
-    const char *folder = getenv("TMPDIR");
-    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
-    for (int attempt = 0; attempt < 16; attempt++) {
-        char unique[40], path[PATH_MAX];
-        unique_text(unique);
-        int n = snprintf(path, sizeof path, "%s/gnomon-%s.tmp", folder, unique);
-        GNOMON_FAIL_IF(n < 0 || n >= (int)sizeof path, ctx, GNOMON_ERROR_IO,
-                       "TMPDIR: '%s' is too long a name", folder);
-        *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (*fd >= 0) {
-            unlink(path);
-            return GNOMON_OK;
-        }
-        if (errno != EEXIST) break;
-    }
-    return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: can't make a temporary file: %s", folder,
-                       strerror(errno));
 }
 
 /* "/dev/stdout", "/dev/fd/3", "/proc/self/fd/3": the descriptor, else -1. Opening these anew
@@ -127,9 +95,8 @@ static gnomon_status open_direct(gnomon_sink *sink, int fd)
     if (!sink->options.revisit) return GNOMON_OK;
     sink->direct_fd = fd;
     sink->fd = -1;
-    GNOMON_TRY(gnomon_temporary_file(sink->ctx, &sink->fd));
-    GNOMON_TRY(gnomon_alloc(sink->ctx, 40, 1, "a file name", &sink->file));
-    snprintf(sink->file, 40, "/dev/fd/%d", sink->fd);
+    GNOMON_TRY(gnomon_temporary_open(sink->ctx, &sink->held));
+    sink->fd = sink->held.fd;
     return GNOMON_OK;
 }
 
@@ -158,7 +125,7 @@ static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const
     GNOMON_TRY(gnomon_alloc(ctx, (int64_t)length, 1, "a file name", &sink->file));
     for (int attempt = 0; attempt < 16 && sink->fd < 0; attempt++) {
         char unique[40];
-        unique_text(unique);
+        gnomon_temporary_unique(unique);
         /* hidden, and short enough beside any name */
         snprintf(sink->temporary, 256, ".%.200s.%s.tmp", base, unique);
         /* noted before it exists: a signal between the two must find it */
@@ -214,6 +181,7 @@ gnomon_status gnomon_sink_open(gnomon_context *ctx, const char *path,
     sink->ctx = ctx;
     sink->options = *options;
     sink->fd = sink->direct_fd = sink->folder_fd = sink->ticket = -1;
+    sink->held.fd = -1;
     gnomon_status status =
         gnomon_copy_text(ctx, strcmp(path, "-") == 0 ? "standard output" : path, &sink->name);
     if (status == GNOMON_OK) status = gnomon_alloc(ctx, BUFFER, 1, "a write buffer", &sink->buffer);
@@ -239,7 +207,7 @@ int64_t gnomon_sink_tell(const gnomon_sink *sink)
 
 const char *gnomon_sink_file(const gnomon_sink *sink)
 {
-    return sink->file;
+    return sink->direct_fd >= 0 ? sink->held.path : sink->file;
 }
 
 /* A descriptor that somebody else made non-blocking is waited for. */
@@ -383,7 +351,8 @@ void gnomon_sink_abort(gnomon_sink *sink)
 {
     if (sink == NULL) return;
     gnomon_context *ctx = sink->ctx;
-    if (sink->fd >= 0) close(sink->fd);
+    if (sink->fd >= 0 && sink->fd != sink->held.fd) close(sink->fd);
+    gnomon_temporary_close(ctx, &sink->held);
     if (sink->direct_fd >= 0) close(sink->direct_fd);
     if (sink->created) unlinkat(sink->folder_fd, sink->temporary, 0);
     gnomon_temporary_forget(sink->ticket);

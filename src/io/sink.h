@@ -48,7 +48,4 @@ gnomon_status gnomon_sink_finish(gnomon_sink *sink);
 /* Drops everything and frees; NULL is allowed. */
 void gnomon_sink_abort(gnomon_sink *sink);
 
-/* Opens a nameless temporary file in TMPDIR, else /tmp; *fd is the caller's to close. */
-gnomon_status gnomon_temporary_file(gnomon_context *ctx, int *fd);
-
 #endif

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "io/gunzip.h"
-#include "io/sink.h"
+#include "io/temporaries.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -359,7 +359,7 @@ gnomon_status gnomon_source_read_at(gnomon_source *source, int64_t offset, void 
     return GNOMON_OK;
 }
 
-static gnomon_status copy_to(gnomon_source *source, int fd, int64_t *total)
+gnomon_status gnomon_source_copy(gnomon_source *source, int fd, int64_t *total)
 {
     *total = 0;
     GNOMON_TRY(gnomon_source_seek(source, 0));
@@ -391,8 +391,8 @@ gnomon_status gnomon_source_make_random(gnomon_source *source)
     file->fd = -1;
     file->regular = true;
     int64_t total = 0;
-    gnomon_status status = gnomon_temporary_file(ctx, &file->fd);
-    if (status == GNOMON_OK) status = copy_to(source, file->fd, &total);
+    gnomon_status status = gnomon_temporary_nameless(ctx, &file->fd);
+    if (status == GNOMON_OK) status = gnomon_source_copy(source, file->fd, &total);
     if (status != GNOMON_OK) {
         file_close(ctx, file);
         return status;

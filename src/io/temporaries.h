@@ -1,12 +1,32 @@
-/* io/temporaries.h: the names of temporary files that exist now, so that a signal handler
+/* io/temporaries.h: temporary files, and the list of their names, by which a signal handler
  * can remove them (gnomon_io_abandon_all in gnomon/io.h). */
 #ifndef GNOMON_IO_TEMPORARIES_H
 #define GNOMON_IO_TEMPORARIES_H
+
+#include "base/error.h"
 
 /* Notes that 'name' in the folder open as folder_fd is temporary. Returns a ticket for
  * gnomon_temporary_forget, -1 when the table is full (the file is then just not noted). */
 int gnomon_temporary_note(int folder_fd, const char *name);
 /* -1 is allowed. To be called once the file is renamed or removed, before folder_fd closes. */
 void gnomon_temporary_forget(int ticket);
+
+/* A text that no other process or call makes; O_EXCL has the last word. */
+enum { GNOMON_TEMPORARY_UNIQUE = 40 };
+void gnomon_temporary_unique(char text[GNOMON_TEMPORARY_UNIQUE]);
+
+/* A file in TMPDIR, else /tmp, for libraries that insist on a name; private, noted. */
+typedef struct gnomon_temporary {
+    int fd; /* -1: none is open */
+    int folder_fd, ticket;
+    char *path;
+} gnomon_temporary;
+
+gnomon_status gnomon_temporary_open(gnomon_context *ctx, gnomon_temporary *temporary);
+/* Removes and closes it; one whose fd is -1 is passed over. */
+void gnomon_temporary_close(gnomon_context *ctx, gnomon_temporary *temporary);
+
+/* A file there that has no name any more; *fd is the caller's to close. */
+gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd);
 
 #endif
