@@ -37,6 +37,7 @@ const gnomon_format gnomon_format_hdf5 = {
     .seek = gnomon_hdf5_seek,
     .block = gnomon_hdf5_block,
     .close = gnomon_hdf5_close,
+    .members = gnomon_hdf5_members,
     .revisits = hdf5_revisits,
     .create = gnomon_hdf5_create,
     .put = gnomon_hdf5_put,

@@ -9,6 +9,7 @@ gnomon_status gnomon_hdf5_next(gnomon_reader *reader, const gnomon_matrix *dst, 
 gnomon_status gnomon_hdf5_seek(gnomon_reader *reader, int64_t row);
 gnomon_status gnomon_hdf5_block(gnomon_reader *reader, int64_t row, int64_t col,
                                 const gnomon_matrix *dst);
+gnomon_status gnomon_hdf5_members(gnomon_reader *reader, gnomon_member_fn fn, void *user);
 void gnomon_hdf5_close(gnomon_reader *reader);
 
 gnomon_status gnomon_hdf5_create(gnomon_writer *writer);

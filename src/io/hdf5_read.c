@@ -61,6 +61,9 @@ typedef struct listing {
     int64_t with_points; /* datasets of two dimensions or more */
     int64_t any;
     char last[NAME]; /* of those */
+    char last_seen[NAME];
+    gnomon_member_fn fn; /* told of each dataset of numbers; may be NULL */
+    void *user;
 } listing;
 
 static herr_t visit(hid_t object, const char *name, const H5O_info_t *info, void *data)
@@ -77,10 +80,14 @@ static herr_t visit(hid_t object, const char *name, const H5O_info_t *info, void
     hid_t dataset = open_dataset(object, name, 0);
     hid_t space = dataset >= 0 ? H5Dget_space(dataset) : -1;
     hid_t type = dataset >= 0 ? H5Dget_type(dataset) : -1;
-    if (space >= 0 && type >= 0 && H5Sget_simple_extent_ndims(space) >= 2 &&
-        gnomon_hdf5_dtype_of(type) != (gnomon_dtype)0) {
+    int rank = space >= 0 && type >= 0 && gnomon_hdf5_dtype_of(type) != (gnomon_dtype)0
+                   ? H5Sget_simple_extent_ndims(space)
+                   : 0;
+    n = snprintf(list->last_seen, NAME, "/%s", name);
+    if (rank >= 1 && n < NAME && list->fn != NULL) list->fn(list->user, list->last_seen);
+    if (rank >= 2 && n < NAME) {
         list->with_points++;
-        snprintf(list->last, sizeof list->last, "/%s", name);
+        memcpy(list->last, list->last_seen, NAME);
     }
     if (type >= 0) H5Tclose(type);
     if (space >= 0) H5Sclose(space);
@@ -234,7 +241,25 @@ static gnomon_status take_dataset(gnomon_reader *reader, hdf5_state *state)
     return state->dataset < 0 ? failed(reader, GNOMON_ERROR_DATA, "open the dataset") : GNOMON_OK;
 }
 
-static gnomon_status open_named(gnomon_reader *reader, hdf5_state *state, const char *path)
+/* What is done with the open file, inside the guard. */
+typedef gnomon_status (*use_fn)(gnomon_reader *reader, hdf5_state *state, listing *list);
+
+static gnomon_status use_dataset(gnomon_reader *reader, hdf5_state *state, listing *list)
+{
+    (void)list;
+    GNOMON_TRY(choose_member(reader, state));
+    return take_dataset(reader, state);
+}
+
+static gnomon_status use_names(gnomon_reader *reader, hdf5_state *state, listing *list)
+{
+    if (H5Ovisit(state->file, H5_INDEX_NAME, H5_ITER_INC, visit, list) < 0)
+        return failed(reader, GNOMON_ERROR_DATA, "list the datasets");
+    return GNOMON_OK;
+}
+
+static gnomon_status open_named(gnomon_reader *reader, hdf5_state *state, const char *path,
+                                use_fn use, listing *list)
 {
     gnomon_hdf5_guard guard;
     gnomon_status status = GNOMON_OK;
@@ -244,34 +269,50 @@ static gnomon_status open_named(gnomon_reader *reader, hdf5_state *state, const 
         state->file = H5Fopen(path, H5F_ACC_RDONLY, access);
     if (state->file < 0) status = failed(reader, GNOMON_ERROR_DATA, "open it");
     if (access >= 0) H5Pclose(access);
-    if (status == GNOMON_OK) status = choose_member(reader, state);
-    if (status == GNOMON_OK) status = take_dataset(reader, state);
+    if (status == GNOMON_OK) status = use(reader, state, list);
     gnomon_hdf5_leave(&guard);
     return status;
 }
 
 /* HDF5 opens by name: what is no plain file is copied to one. */
-static gnomon_status open_file(gnomon_reader *reader, hdf5_state *state)
+static gnomon_status open_file(gnomon_reader *reader, hdf5_state *state, use_fn use, listing *list)
 {
     int64_t start;
     state->file_size = gnomon_source_size(reader->source);
     if (strcmp(reader->path, "-") != 0 && gnomon_source_fd(reader->source, &start) >= 0)
-        return open_named(reader, state, reader->path);
+        return open_named(reader, state, reader->path, use, list);
     gnomon_temporary copy;
     GNOMON_TRY(gnomon_temporary_open(reader->ctx, &copy));
     gnomon_status status = gnomon_source_copy(reader->source, copy.fd, &state->file_size);
-    if (status == GNOMON_OK) status = open_named(reader, state, copy.path);
+    if (status == GNOMON_OK) status = open_named(reader, state, copy.path, use, list);
     gnomon_temporary_close(reader->ctx, &copy); /* HDF5 has it open */
+    return status;
+}
+
+static gnomon_status make_state(gnomon_reader *reader, hdf5_state **out)
+{
+    hdf5_state *state = NULL;
+    GNOMON_TRY(gnomon_alloc_zero(reader->ctx, 1, sizeof *state, "a reader", &state));
+    state->file = state->dataset = state->space = state->memory_type = -1;
+    reader->state = *out = state;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_hdf5_members(gnomon_reader *reader, gnomon_member_fn fn, void *user)
+{
+    hdf5_state *state = NULL;
+    listing list = {.fn = fn, .user = user};
+    GNOMON_TRY(make_state(reader, &state));
+    gnomon_status status = open_file(reader, state, use_names, &list);
+    gnomon_hdf5_close(reader);
     return status;
 }
 
 gnomon_status gnomon_hdf5_open(gnomon_reader *reader)
 {
     hdf5_state *state = NULL;
-    GNOMON_TRY(gnomon_alloc_zero(reader->ctx, 1, sizeof *state, "a reader", &state));
-    state->file = state->dataset = state->space = state->memory_type = -1;
-    reader->state = state;
-    GNOMON_TRY(open_file(reader, state));
+    GNOMON_TRY(make_state(reader, &state));
+    GNOMON_TRY(open_file(reader, state, use_dataset, NULL));
     /* whole rows when there are more than two dimensions, else any piece of one */
     int64_t size = (int64_t)gnomon_dtype_size(reader->info.dtype);
     state->scratch_elements = SCRATCH / size;

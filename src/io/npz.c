@@ -63,15 +63,15 @@ static gnomon_status find_key(gnomon_reader *reader, const gnomon_zip *zip, int6
                        reader->path, key, keys[0] != '\0' ? keys : "none at all");
 }
 
-/* Whether a member is an array of two dimensions or more; one that is broken is none. */
-static gnomon_status has_points(gnomon_zip *zip, int64_t index, bool *points)
+/* How many dimensions an array of numbers has; 0 for one that is broken or of something else. */
+static gnomon_status count_dimensions(gnomon_zip *zip, int64_t index, int *dimensions)
 {
     gnomon_source *source = NULL;
     gnomon_npy_header header;
-    *points = false;
+    *dimensions = 0;
     gnomon_status status = gnomon_zip_member(zip, index, &source);
     if (status == GNOMON_OK) status = gnomon_npy_read_header(source, &header);
-    if (status == GNOMON_OK) *points = header.dimensions >= 2 && header.text_bytes == 0;
+    if (status == GNOMON_OK && header.text_bytes == 0) *dimensions = header.dimensions;
     gnomon_source_close(source);
     return status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_IO ? status : GNOMON_OK;
 }
@@ -88,9 +88,9 @@ static gnomon_status choose_key(gnomon_reader *reader, gnomon_zip *zip, int64_t 
     *index = last;
     if (arrays == 1) return GNOMON_OK;
     for (int64_t i = 0; i < gnomon_zip_count(zip) && points < 2; i++) {
-        bool found = false;
-        if (is_array(gnomon_zip_name(zip, i))) GNOMON_TRY(has_points(zip, i, &found));
-        if (!found) continue;
+        int dimensions = 0;
+        if (is_array(gnomon_zip_name(zip, i))) GNOMON_TRY(count_dimensions(zip, i, &dimensions));
+        if (dimensions < 2) continue;
         points++;
         *index = i;
     }
@@ -127,6 +127,27 @@ static gnomon_status npz_open(gnomon_reader *reader)
     GNOMON_TRY(gnomon_npy_points(state->member, &state->array));
     reader->info.member = state->key;
     return gnomon_array_start(reader, &state->array);
+}
+
+static gnomon_status npz_members(gnomon_reader *reader, gnomon_member_fn fn, void *user)
+{
+    gnomon_zip *zip = NULL;
+    GNOMON_TRY(gnomon_zip_open(reader->source, &zip));
+    gnomon_status status = GNOMON_OK;
+    for (int64_t i = 0; i < gnomon_zip_count(zip) && status == GNOMON_OK; i++) {
+        const char *name = gnomon_zip_name(zip, i);
+        int dimensions = 0;
+        char *key = NULL;
+        if (is_array(name)) status = count_dimensions(zip, i, &dimensions);
+        if (status != GNOMON_OK || dimensions == 0) continue;
+        status = gnomon_copy_text(reader->ctx, name, &key);
+        if (status != GNOMON_OK) continue;
+        key[strlen(key) - 4] = '\0';
+        fn(user, key);
+        gnomon_free(reader->ctx, key);
+    }
+    gnomon_zip_close(zip);
+    return status;
 }
 
 static void npz_close(gnomon_reader *reader)
@@ -278,6 +299,7 @@ const gnomon_format gnomon_format_npz = {
     .seek = gnomon_array_seek,
     .block = gnomon_array_block,
     .close = npz_close,
+    .members = npz_members,
     .revisits = npz_revisits,
     .create = npz_create,
     .put = npz_put,

@@ -4,6 +4,7 @@
 #include "io/npz_sparse.h"
 #include "io/npy.h"
 #include "io/sparse.h"
+#include "io/temporaries.h"
 
 #include <errno.h>
 #include <string.h>
@@ -414,8 +415,8 @@ static gnomon_status sparse_create(gnomon_writer *writer)
     GNOMON_TRY(gnomon_alloc_zero(writer->ctx, 1, sizeof *sparse, "the writer of npz", &sparse));
     sparse->values.fd = sparse->offsets.fd = -1;
     writer->state = sparse;
-    GNOMON_TRY(gnomon_temporary_file(writer->ctx, &sparse->values.fd));
-    GNOMON_TRY(gnomon_temporary_file(writer->ctx, &sparse->offsets.fd));
+    GNOMON_TRY(gnomon_temporary_nameless(writer->ctx, &sparse->values.fd));
+    GNOMON_TRY(gnomon_temporary_nameless(writer->ctx, &sparse->offsets.fd));
     GNOMON_TRY(gnomon_zip_writer_open(writer->ctx, writer->sink, writer->options.compress != 0,
                                       &sparse->zip));
     sparse->narrow = writer->cols <= INT32_MAX;
