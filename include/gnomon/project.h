@@ -24,16 +24,18 @@ extern "C" {
 typedef struct gnomon_sketch_options {
     size_t struct_size;
     double alpha, beta;  /* with beta 0 the output is not read (NaN there is harmless) */
-    int64_t row, rows;   /* only these rows of S: the output has 'rows' columns; rows 0: all */
-    int64_t col;         /* the points hold columns col, col+1, ... of D: a partial sketch;
-                            those of all column ranges add up to the whole */
+    int64_t row, rows;   /* only these rows of S: the output has 'rows' columns; rows 0: all
+                            from row on */
+    int64_t col;         /* -1 (default): the points hold all D columns. Else they hold columns
+                            col, col+1, ... of D, as many as they have: a partial sketch; those of
+                            all column ranges add up to the whole */
     int allow_nonfinite; /* 0: NaN or infinity in the input is NONFINITE, naming its row and
                             column, and the output is not touched */
 } gnomon_sketch_options;
 
 #define GNOMON_SKETCH_OPTIONS_INIT                          \
     {                                                       \
-        sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, 0, 0 \
+        sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, -1, 0 \
     }
 
 /* Y = alpha * X S^T + beta * Y for dense points. x: n x w view of any dtype, w = D, or fewer

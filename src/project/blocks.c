@@ -1,0 +1,153 @@
+#include "project/blocks.h"
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "operator/kinds.h"
+
+const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx)
+{
+    const gnomon_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx));
+    return kernels ? kernels : gnomon_cpu_kernels("portable");
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+gnomon_reach gnomon_reach_of(const gnomon_operator *op, int64_t row, int64_t rows, int64_t col,
+                             int64_t cols)
+{
+    const gnomon_simple *a = &op->factor[0];
+    if (rows == 0 || cols == 0) return (gnomon_reach){.first = 0, .last = -1};
+    if (op->blocks == 1) return (gnomon_reach){0, 0, row, rows, col, cols};
+    const int64_t c = op->block_cols;
+    gnomon_reach r = {.first = most(col / c, gnomon_block_of_row(op, row)),
+                      .last = least((col + cols - 1) / c, gnomon_block_of_row(op, row + rows - 1)),
+                      .rows = a->rows,
+                      .cols = c};
+    if (r.first != r.last) return r;
+    const int64_t top = gnomon_block_first_row(op, r.first);
+    const int64_t bottom = least(gnomon_block_first_row(op, r.first + 1), row + rows);
+    const int64_t left = r.first * c, right = least(left + c, col + cols);
+    r.row = most(row - top, 0);
+    r.rows = bottom - top - r.row;
+    r.col = most(col - left, 0);
+    r.cols = right - left - r.col;
+    return r;
+}
+
+void gnomon_blocks_engine(gnomon_context *ctx, const gnomon_sketch_job *job, bool adjoint,
+                          const gnomon_reach *reach, gnomon_engine *e)
+{
+    const gnomon_operator *op = job->op;
+    *e = (gnomon_engine){.ctx = ctx,
+                         .kernels = gnomon_context_kernels(ctx),
+                         .a = &op->factor[0],
+                         .wide = job->wide,
+                         .row = reach->row,
+                         .rows = reach->rows,
+                         .col = reach->col,
+                         .cols = reach->cols,
+                         .memory = job->memory_limit,
+                         .phase = "project",
+                         .to = job->x->rows,
+                         .of = job->x->rows};
+    gnomon_engine_align(e->kernels, e->a, &e->row, &e->rows);
+    e->finish = (gnomon_finish){.alpha = job->alpha, .beta = job->beta, .scale = op->scale};
+    if (op->blocks > 1 && op->descriptor.k % op->blocks != 0) e->finish.operator= op;
+
+    gnomon_fold coordinates = gnomon_fold_view(job->x, job->col);
+    coordinates.block = op->blocks == 1 ? op->descriptor.d : op->block_cols;
+    gnomon_fold rows = gnomon_fold_view(job->y, job->row);
+    rows.block = 0;
+    rows.k = op->descriptor.k;
+    rows.r = op->blocks;
+    coordinates.first = rows.first = reach->first;
+    coordinates.end = rows.end = (reach->last - reach->first + 1) * job->x->rows;
+    e->in = adjoint ? rows : coordinates;
+    e->out = adjoint ? coordinates : rows;
+}
+
+/* beta * out for the columns of the output that no block writes: all but [begin, end), in the
+ * coordinates of an output that begins at 'base'. */
+static void scale_rest(gnomon_context *ctx, const gnomon_matrix *out, int64_t base, int64_t begin,
+                       int64_t end, double beta)
+{
+    const int64_t from = most(begin - base, 0), to = least(end - base, out->cols);
+    if (from >= to) {
+        gnomon_scale_view(ctx, out, beta);
+        return;
+    }
+    const gnomon_matrix left = gnomon_columns(out, 0, from);
+    const gnomon_matrix right = gnomon_columns(out, to, out->cols - to);
+    gnomon_scale_view(ctx, &left, beta);
+    gnomon_scale_view(ctx, &right, beta);
+}
+
+/* Runs the sketch so that nothing is written when the points hold NaN or infinity. They are looked
+ * at while they are packed, if the sums can be held until all have been; else beforehand. */
+static gnomon_status sketch_checked(gnomon_context *ctx, const gnomon_sketch_job *job,
+                                    gnomon_engine *e, bool all_columns)
+{
+    gnomon_plan plan;
+    e->keep = all_columns;
+    GNOMON_TRY(gnomon_engine_plan(e, false, &plan));
+    e->keep = all_columns && !plan.direct && plan.batch >= gnomon_tiles_of(e->in.end);
+    if (!e->keep) GNOMON_TRY(gnomon_check_points(ctx, job->x, "x"));
+    GNOMON_TRY(gnomon_engine_sketch(e));
+    if (!e->keep || !atomic_load(&e->bad)) return GNOMON_OK;
+    GNOMON_TRY(gnomon_check_points(ctx, job->x, "x"));
+    e->keep = false; /* somebody else has changed the points meanwhile */
+    return gnomon_engine_sketch(e);
+}
+
+gnomon_status gnomon_blocks_sketch(gnomon_context *ctx, const gnomon_sketch_job *job)
+{
+    const gnomon_operator *op = job->op;
+    const gnomon_matrix *x = job->x;
+    const gnomon_reach reach = gnomon_reach_of(op, job->row, job->rows, job->col, x->cols);
+    const bool any = reach.first <= reach.last;
+    const bool all_columns =
+        op->blocks == 1 || (any && reach.first <= job->col / op->block_cols &&
+                            reach.last >= (job->col + x->cols - 1) / op->block_cols);
+    gnomon_engine e;
+    if (any) {
+        gnomon_blocks_engine(ctx, job, false, &reach, &e);
+        if (job->check)
+            GNOMON_TRY(sketch_checked(ctx, job, &e, all_columns));
+        else
+            GNOMON_TRY(gnomon_engine_sketch(&e));
+    } else if (job->check) {
+        GNOMON_TRY(gnomon_check_points(ctx, x, "x"));
+    }
+    if (any)
+        scale_rest(ctx, job->y, job->row, gnomon_block_first_row(op, reach.first),
+                   gnomon_block_first_row(op, reach.last + 1), job->beta);
+    else
+        gnomon_scale_view(ctx, job->y, job->beta);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_blocks_adjoint(gnomon_context *ctx, const gnomon_sketch_job *job)
+{
+    const gnomon_operator *op = job->op;
+    const gnomon_reach reach = gnomon_reach_of(op, job->row, job->rows, job->col, job->x->cols);
+    if (job->check) GNOMON_TRY(gnomon_check_points(ctx, job->y, "y"));
+    if (reach.first > reach.last) {
+        gnomon_scale_view(ctx, job->x, job->beta);
+        return GNOMON_OK;
+    }
+    gnomon_engine e;
+    gnomon_blocks_engine(ctx, job, true, &reach, &e);
+    GNOMON_TRY(gnomon_engine_adjoint(&e));
+    if (op->blocks > 1)
+        scale_rest(ctx, job->x, job->col, reach.first * op->block_cols,
+                   (reach.last + 1) * op->block_cols, job->beta);
+    return GNOMON_OK;
+}

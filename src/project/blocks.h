@@ -1,0 +1,49 @@
+/* project/blocks.h: simple and block operators, as runs of the engine. */
+#ifndef GNOMON_PROJECT_BLOCKS_H
+#define GNOMON_PROJECT_BLOCKS_H
+
+#include "project/engine.h"
+#include "project/job.h"
+
+/* Which blocks a range of rows and one of columns have in common, and which rows and columns of A
+ * that takes. */
+typedef struct gnomon_reach {
+    int64_t first, last; /* blocks; none when first > last */
+    int64_t row, rows, col, cols;
+} gnomon_reach;
+
+gnomon_reach gnomon_reach_of(const gnomon_operator *op, int64_t row, int64_t rows, int64_t col,
+                             int64_t cols);
+
+/* Sets e up for the job: points are x (sketch) or y (adjoint). */
+void gnomon_blocks_engine(gnomon_context *ctx, const gnomon_sketch_job *job, bool adjoint,
+                          const gnomon_reach *reach, gnomon_engine *e);
+
+/* Y = alpha X S^T + beta Y and its adjoint, with every check of the data. */
+gnomon_status gnomon_blocks_sketch(gnomon_context *ctx, const gnomon_sketch_job *job);
+gnomon_status gnomon_blocks_adjoint(gnomon_context *ctx, const gnomon_sketch_job *job);
+
+/* The kernels of the context's instruction set. */
+const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx);
+
+/* Columns [col, col + cols) of a view. */
+static inline gnomon_matrix gnomon_columns(const gnomon_matrix *m, int64_t col, int64_t cols)
+{
+    gnomon_matrix part = *m;
+    part.cols = cols;
+    if (m->data)
+        part.data = (char *)m->data + col * m->col_stride * (int64_t)gnomon_dtype_size(m->dtype);
+    return part;
+}
+
+/* Rows [row, row + rows) of a view. */
+static inline gnomon_matrix gnomon_rows(const gnomon_matrix *m, int64_t row, int64_t rows)
+{
+    gnomon_matrix part = *m;
+    part.rows = rows;
+    if (m->data)
+        part.data = (char *)m->data + row * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
+    return part;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* Handing a job to a device. */
+#include "base/context.h"
+#include "base/error.h"
+#include "project/job.h"
+
+gnomon_status gnomon_job_on_device(gnomon_context *ctx, const gnomon_sketch_job *job, bool adjoint,
+                                   bool *done)
+{
+    const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
+    char why[256] = "";
+    void *state = NULL;
+    const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
+    *done = false;
+    if (table && table->supports(state, job, adjoint, why, sizeof why)) {
+        *done = true;
+        const gnomon_status status =
+            (adjoint ? table->adjoint : table->sketch)(state, job, why, sizeof why);
+        if (status == GNOMON_OK) return GNOMON_OK;
+        return gnomon_fail(ctx, status, "%s: %s", table->name, why[0] ? why : "failed");
+    }
+    GNOMON_FAIL_IF(must && table, ctx, GNOMON_ERROR_DEVICE, "%s declined: %s", table->name,
+                   why[0] ? why : "it gave no reason");
+    GNOMON_FAIL_IF(must, ctx, GNOMON_ERROR_DEVICE, "no device: %s",
+                   gnomon_context_cuda_reason(ctx));
+    GNOMON_FAIL_IF(job->x->memory != GNOMON_HOST || job->y->memory != GNOMON_HOST, ctx,
+                   GNOMON_ERROR_DEVICE,
+                   "x or y lies in a device's memory, and the device did not take the job: %s",
+                   table ? why : gnomon_context_cuda_reason(ctx));
+    return GNOMON_OK;
+}

@@ -1,0 +1,315 @@
+/* The sketch side of the engine. A window of panels is filled; then tasks, each a few tiles,
+ * pack their points chunk by chunk and run the kernels over all rows; so points are read
+ * once a window. With few tiles the points are packed first, for tasks that cut the rows. */
+#include "project/engine.h"
+
+#include "base/context.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "project/slots.h"
+
+#include <string.h>
+
+enum { PACK_COLS = 1024 }; /* of one packing task */
+
+typedef struct run {
+    gnomon_engine *e;
+    gnomon_plan plan;
+    const gnomon_kind_kernels *kind;
+    gnomon_panels own, *panels;
+    int64_t size;       /* bytes of a number */
+    int64_t chunk;      /* columns of a tile at most */
+    char *slots;        /* plan.slots times slot_bytes */
+    int64_t slot_bytes; /* tiles, sums when direct, scratch */
+    char *sums;         /* tile sums_first's and those after it */
+    int64_t sums_first;
+    char *packed;              /* shared tiles: chunk by chunk, plan.shared_chunks of them */
+    int64_t tile, tiles;       /* the phase's */
+    int64_t group;             /* tiles a task of the phase */
+    int64_t panel, panels_end; /* shared: the phase's, counted in the window */
+    int64_t cuts;              /* shared: row cuts of a group */
+} run;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void in_slots(run *r, int64_t tasks, gnomon_slot_fn fn)
+{
+    gnomon_in_slots(r->e->ctx, r->plan.slots, tasks, fn, r);
+}
+
+static char *slot_at(const run *r, int64_t slot)
+{
+    return r->slots + slot * r->slot_bytes;
+}
+
+static char *sums_of(const run *r, int64_t tile)
+{
+    return r->sums + (tile - r->sums_first) * r->plan.acc_bytes;
+}
+
+static void pack(run *r, int64_t tile, int64_t col, int64_t cols, char *out)
+{
+    gnomon_engine *e = r->e;
+    if (!gnomon_fold_pack(&e->in, e->kernels, e->wide, tile, col, cols, out))
+        atomic_store_explicit(&e->bad, true, memory_order_relaxed);
+}
+
+static void apply(const run *r, const gnomon_panel *panel, int64_t first, int64_t count,
+                  const gnomon_tiles *tiles)
+{
+    if (r->e->wide)
+        r->kind->sketch_f64(panel, first, count, tiles);
+    else
+        r->kind->sketch_f32(panel, first, count, tiles);
+}
+
+static void store(run *r, int64_t tile, const char *sums)
+{
+    const gnomon_engine *e = r->e;
+    gnomon_fold_store(&e->out, e->wide, tile, e->row, e->rows, sums, &e->finish);
+}
+
+/* A group of tiles through the whole window. */
+static void group_task(void *arg, int64_t task, int64_t number)
+{
+    run *r = arg;
+    char *slot = slot_at(r, number);
+    const int64_t tile = r->tile + task * r->group;
+    const int64_t count = least(r->group, r->tile + r->tiles - tile);
+    const int64_t stride = r->chunk * GNOMON_LANES;
+    char *sums = slot + r->plan.group * r->plan.tile_bytes;
+    char *scratch = slot + r->slot_bytes - r->plan.scratch;
+    if (r->plan.direct)
+        memset(sums, 0, (size_t)(count * r->plan.acc_bytes));
+    else
+        sums = sums_of(r, tile);
+    int64_t col = -1;
+    for (int64_t i = 0; i < r->panels->count; i++) {
+        const gnomon_panel *panel = &r->panels->panel[i];
+        if (panel->col != col) {
+            col = panel->col;
+            for (int64_t t = 0; t < count; t++)
+                pack(r, tile + t, col, panel->cols, slot + t * stride * r->size);
+        }
+        const gnomon_tiles tiles = {count,
+                                    slot,
+                                    stride,
+                                    sums + (panel->row - r->e->row) * GNOMON_LANES * r->size,
+                                    r->plan.acc_bytes / r->size,
+                                    scratch};
+        apply(r, panel, 0, panel->rows, &tiles);
+    }
+    if (!r->plan.direct) return;
+    for (int64_t t = 0; t < count; t++)
+        store(r, tile + t, sums + t * r->plan.acc_bytes);
+}
+
+static char *packed_at(const run *r, int64_t chunk, int64_t tile)
+{
+    return r->packed + (chunk * r->tiles + tile) * r->plan.tile_bytes;
+}
+
+/* Number of the panel's chunk among those packed. */
+static int64_t packed_chunk(const run *r, const gnomon_panel *panel)
+{
+    return panel->col / r->panels->chunk - r->panels->panel[r->panel].col / r->panels->chunk;
+}
+
+static void pack_task(void *arg, int64_t task, int64_t slot)
+{
+    (void)slot;
+    run *r = arg;
+    const int64_t pieces = (r->chunk + PACK_COLS - 1) / PACK_COLS;
+    const int64_t from = task % pieces * PACK_COLS, tile = task / pieces % r->tiles;
+    const int64_t chunk = task / pieces / r->tiles;
+    const gnomon_panel *panel = &r->panels->panel[r->panel + chunk * r->panels->per_chunk];
+    if (from >= panel->cols) return;
+    pack(r, r->tile + tile, panel->col + from, least(PACK_COLS, panel->cols - from),
+         packed_at(r, chunk, tile) + from * GNOMON_LANES * r->size);
+}
+
+static void cut_task(void *arg, int64_t task, int64_t number)
+{
+    run *r = arg;
+    char *slot = slot_at(r, number);
+    const gnomon_engine *e = r->e;
+    const int64_t unit = r->kind->rows_multiple ? r->kind->rows_multiple : e->rows;
+    const int64_t units = (e->rows - 1) / unit + 1, cut = task % r->cuts;
+    const int64_t begin = units * cut / r->cuts * unit;
+    const int64_t end = least(units * (cut + 1) / r->cuts * unit, e->rows);
+    const int64_t tile = task / r->cuts * r->group, count = least(r->group, r->tiles - tile);
+    for (int64_t i = r->panel; i < r->panels_end; i++) {
+        const gnomon_panel *panel = &r->panels->panel[i];
+        const int64_t row = panel->row - e->row;
+        const int64_t first = begin > row ? begin - row : 0;
+        const int64_t last = least(panel->rows, end - row);
+        if (first >= last) continue;
+        const gnomon_tiles tiles = {count,
+                                    packed_at(r, packed_chunk(r, panel), tile),
+                                    r->plan.tile_bytes / r->size,
+                                    sums_of(r, r->tile + tile) + row * GNOMON_LANES * r->size,
+                                    r->plan.acc_bytes / r->size,
+                                    slot + r->slot_bytes - r->plan.scratch};
+        apply(r, panel, first, last - first, &tiles);
+    }
+}
+
+/* The window, its points packed first: a few chunks at a time. */
+static void shared_phases(run *r)
+{
+    const gnomon_panels *p = r->panels;
+    const int64_t threads = r->plan.slots;
+    const int64_t unit = r->kind->rows_multiple ? r->kind->rows_multiple : r->e->rows;
+    const int64_t units = (r->e->rows - 1) / unit + 1;
+    r->group = 1;
+    r->cuts = least(units, (4 * threads - 1) / r->tiles + 1);
+    /* A window that cuts a chunk holds panels of that one only. */
+    const int64_t step = r->plan.shared_chunks * p->per_chunk;
+    for (int64_t i = 0; i < p->count; i += step) {
+        r->panel = i;
+        r->panels_end = least(p->count, i + step);
+        const int64_t chunks = (r->panels_end - i - 1) / p->per_chunk + 1;
+        in_slots(r, chunks * r->tiles * ((r->chunk + PACK_COLS - 1) / PACK_COLS), pack_task);
+        in_slots(r, r->tiles * r->cuts, cut_task);
+    }
+}
+
+static void clear_task(void *arg, int64_t task, int64_t slot)
+{
+    (void)slot;
+    run *r = arg;
+    memset(sums_of(r, r->tile + task), 0, (size_t)r->plan.acc_bytes);
+}
+
+static void store_task(void *arg, int64_t task, int64_t slot)
+{
+    (void)slot;
+    run *r = arg;
+    store(r, r->tile + task, sums_of(r, r->tile + task));
+}
+
+/* Tiles that go between two reports of progress: about a tenth of a second's work. Without a
+ * listener there is nothing to stop for. */
+static int64_t wave_tiles(const run *r)
+{
+    const gnomon_engine *e = r->e;
+    if (!e->ctx->progress) return INT64_MAX;
+    const double rows = (double)e->rows / (e->a->kind == GNOMON_GAUSSIAN ? 1 : 8);
+    const double cols = (double)least(e->cols, r->panels->room * r->chunk);
+    const double tiles = 1e9 / (GNOMON_LANES * cols * (rows + 16));
+    return tiles < (double)(4 * r->plan.slots) ? 4 * r->plan.slots : (int64_t)tiles;
+}
+
+/* Tiles [begin, end) through all panels. */
+static gnomon_status run_batch(run *r, int64_t begin, int64_t end, int64_t *done, int64_t total)
+{
+    gnomon_engine *e = r->e;
+    const bool own_sums = !e->sums && !r->plan.direct;
+    r->tile = begin;
+    r->tiles = end - begin;
+    if (own_sums) {
+        r->sums_first = begin;
+        in_slots(r, end - begin, clear_task);
+    }
+    const int64_t wave = r->plan.shared ? INT64_MAX : wave_tiles(r);
+    for (int64_t first = 0; first < r->panels->total; first += r->panels->count) {
+        gnomon_panels_load(e->ctx, r->panels, first);
+        for (int64_t tile = begin; tile < end; tile += r->tiles) {
+            r->tile = tile;
+            r->tiles = least(wave, end - tile);
+            r->group = r->plan.group;
+            GNOMON_TRY(gnomon_engine_report(e, *done, total));
+            if (r->plan.shared)
+                shared_phases(r);
+            else
+                in_slots(r, (r->tiles + r->group - 1) / r->group, group_task);
+            *done += r->tiles * r->panels->count;
+            if (e->keep && atomic_load(&e->bad)) return GNOMON_OK;
+        }
+    }
+    r->tile = begin;
+    if (own_sums) in_slots(r, end - begin, store_task);
+    return GNOMON_OK;
+}
+
+static gnomon_status run_all(run *r)
+{
+    gnomon_engine *e = r->e;
+    const gnomon_plan *plan = &r->plan;
+    r->panels = e->whole;
+    if (!e->whole) {
+        gnomon_panels_cut(&r->own, r->kind, e->a, e->row, e->rows, e->col, e->cols, plan->smallest);
+        r->panels = &r->own;
+        GNOMON_TRY(gnomon_panels_open(e->ctx, &r->own, plan->window));
+    }
+    const int64_t begin = e->in.begin / GNOMON_LANES, end = gnomon_tiles_of(e->in.end);
+    const int64_t batch = plan->batch ? plan->batch : end - begin;
+    r->chunk = least(r->panels->chunk, e->cols);
+    r->slot_bytes = plan->scratch;
+    if (!plan->shared)
+        r->slot_bytes += plan->group * (plan->tile_bytes + (plan->direct ? plan->acc_bytes : 0));
+    GNOMON_TRY(
+        gnomon_alloc(e->ctx, plan->slots, (size_t)r->slot_bytes, "tiles of points", &r->slots));
+    if (plan->shared)
+        GNOMON_TRY(gnomon_alloc(e->ctx, (end - begin) * plan->shared_chunks,
+                                (size_t)plan->tile_bytes, "tiles of points", &r->packed));
+    if (e->sums) {
+        r->sums = e->sums;
+    } else if (!plan->direct) {
+        GNOMON_TRY(
+            gnomon_alloc(e->ctx, plan->batch, (size_t)plan->acc_bytes, "the sums", &r->sums));
+    }
+    int64_t done = 0;
+    const int64_t total = (end - begin) * r->panels->total;
+    for (int64_t tile = begin; tile < end; tile += batch)
+        GNOMON_TRY(run_batch(r, tile, least(end, tile + batch), &done, total));
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_engine_sketch(gnomon_engine *e)
+{
+    run r = {.e = e, .kind = gnomon_kernels_for(e->kernels, e->a), .size = e->wide ? 8 : 4};
+    atomic_init(&e->bad, false);
+    if (e->in.begin >= e->in.end) return GNOMON_OK;
+    GNOMON_TRY(gnomon_engine_plan(e, false, &r.plan));
+    const gnomon_status status = run_all(&r);
+    if (!e->whole) gnomon_panels_close(e->ctx, &r.own);
+    gnomon_free(e->ctx, r.slots);
+    gnomon_free(e->ctx, r.packed);
+    if (!e->sums) gnomon_free(e->ctx, r.sums);
+    return status;
+}
+
+gnomon_status gnomon_engine_report(const gnomon_engine *e, int64_t done, int64_t total)
+{
+    const double part = (double)done / (double)total;
+    return gnomon_progress(e->ctx, e->phase, e->from + (int64_t)(part * (double)(e->to - e->from)),
+                           e->of);
+}
+
+typedef struct store_job {
+    const gnomon_engine *e;
+    int64_t bytes;
+    int64_t begin;
+} store_job;
+
+static void store_kept(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const store_job *job = arg;
+    const gnomon_engine *e = job->e;
+    const int64_t tile = job->begin + task;
+    gnomon_fold_store(&e->out, e->wide, tile, e->row, e->rows, (char *)e->sums + tile * job->bytes,
+                      &e->finish);
+}
+
+void gnomon_engine_store(gnomon_engine *e)
+{
+    if (e->out.begin >= e->out.end) return;
+    store_job job = {e, e->rows * GNOMON_LANES * (e->wide ? 8 : 4), e->out.begin / GNOMON_LANES};
+    gnomon_parallel(e->ctx, gnomon_tiles_of(e->out.end) - job.begin, store_kept, &job);
+}

@@ -1,0 +1,204 @@
+#include "project/fold.h"
+
+#include "base/threads.h"
+
+#include <string.h>
+
+/* Where a lane's coordinates [q, q + w) lie: element lo (0: the first wanted) to hi - 1 are
+ * there, the first of them at 'at'. */
+typedef struct span {
+    char *at;
+    int64_t lo, hi;
+    int64_t block;
+} span;
+
+gnomon_fold gnomon_fold_view(const gnomon_matrix *m, int64_t col)
+{
+    return (gnomon_fold){.data = m->data,
+                         .dtype = m->dtype,
+                         .size = (int64_t)gnomon_dtype_size(m->dtype),
+                         .row_stride = m->row_stride,
+                         .col_stride = m->col_stride,
+                         .col = col,
+                         .cols = m->cols,
+                         .points = m->rows,
+                         .end = m->rows,
+                         .block = col + m->cols};
+}
+
+int64_t gnomon_fold_block(const gnomon_fold *f, int64_t a)
+{
+    if (f->block) return a * f->block;
+    return (int64_t)((unsigned __int128)a * (unsigned __int128)f->k / (unsigned __int128)f->r);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The 16 lanes of a tile, their blocks found by one division. */
+static void find_spans(const gnomon_fold *f, int64_t tile, int64_t q, int64_t w,
+                       span s[GNOMON_LANES])
+{
+    int64_t v = tile * GNOMON_LANES;
+    if (f->offset) {
+        for (int l = 0; l < GNOMON_LANES; l++, v++) {
+            s[l] = (span){NULL, 0, 0, 0};
+            if (v < f->begin || v >= f->end || q >= f->cols) continue;
+            s[l].at = f->data + (f->offset[v] + q * f->col_stride) * f->size;
+            s[l].hi = least(w, f->cols - q);
+        }
+        return;
+    }
+    int64_t a = f->first + v / f->points, i = v % f->points;
+    int64_t start = gnomon_fold_block(f, a), stop = gnomon_fold_block(f, a + 1);
+    for (int l = 0; l < GNOMON_LANES; l++, v++) {
+        s[l] = (span){NULL, 0, 0, a};
+        if (v >= f->begin && v < f->end) {
+            const int64_t from = start + q;
+            const int64_t lo = from < f->col ? f->col - from : 0;
+            const int64_t hi = least(w, least(stop, f->col + f->cols) - from);
+            if (lo < hi) {
+                s[l].lo = lo;
+                s[l].hi = hi;
+                s[l].at =
+                    f->data + (i * f->row_stride + (from + lo - f->col) * f->col_stride) * f->size;
+            }
+        }
+        if (++i == f->points) {
+            i = 0;
+            a++;
+            start = stop;
+            stop = gnomon_fold_block(f, a + 1);
+        }
+    }
+}
+
+/* Packs coordinates [from, to) of the w that the spans are about. */
+static bool pack_part(const gnomon_fold *f, const gnomon_kernels *kernels, bool wide,
+                      const span s[GNOMON_LANES], int64_t from, int64_t to, char *out)
+{
+    const void *lane[GNOMON_LANES];
+    int64_t valid[GNOMON_LANES];
+    bool adjacent = f->row_stride == 1;
+    for (int l = 0; l < GNOMON_LANES; l++) {
+        lane[l] = NULL;
+        valid[l] = 0;
+        if (s[l].lo <= from && s[l].hi > from) {
+            lane[l] = s[l].at + (from - s[l].lo) * f->col_stride * f->size;
+            valid[l] = least(to, s[l].hi) - from;
+        }
+        if (l > 0 && lane[l] &&
+            (!lane[l - 1] || valid[l] != valid[0] ||
+             (const char *)lane[l] != (const char *)lane[l - 1] + f->size))
+            adjacent = false;
+    }
+    adjacent = adjacent && lane[0];
+    if (wide)
+        return kernels->pack_f64(lane, valid, f->dtype, f->col_stride, adjacent, to - from,
+                                 (double *)out + from * GNOMON_LANES);
+    return kernels->pack_f32(lane, valid, f->dtype, f->col_stride, adjacent, to - from,
+                             (float *)out + from * GNOMON_LANES);
+}
+
+bool gnomon_fold_pack(const gnomon_fold *f, const gnomon_kernels *kernels, bool wide, int64_t tile,
+                      int64_t q, int64_t w, void *out)
+{
+    span s[GNOMON_LANES];
+    find_spans(f, tile, q, w, s);
+    /* Only one block, the first, can lack its front, so there is one place to cut. */
+    int64_t cut = 0;
+    for (int l = 0; l < GNOMON_LANES; l++) {
+        if (s[l].lo > cut) cut = s[l].lo;
+    }
+    bool finite = true;
+    if (cut > 0) finite = pack_part(f, kernels, wide, s, 0, cut, out);
+    return pack_part(f, kernels, wide, s, cut, w, out) && finite;
+}
+
+/* One element. Sums of nothing but zeros may carry either sign, by how they were padded: adding +0
+ * makes them one. */
+#define DEFINE_STORE(name, sum_type, out_type)                                                  \
+    static void name(const span *s, const gnomon_fold *f, const sum_type *sums,                 \
+                     const double *factor, double beta, int64_t from, int64_t to)               \
+    {                                                                                           \
+        for (int l = 0; l < GNOMON_LANES; l++) {                                                \
+            const int64_t lo = s[l].lo > from ? s[l].lo : from;                                 \
+            const int64_t hi = s[l].hi < to ? s[l].hi : to;                                     \
+            if (lo >= hi) continue;                                                             \
+            out_type *y = (out_type *)(void *)s[l].at + (lo - s[l].lo) * f->col_stride;         \
+            const sum_type *x = sums + lo * GNOMON_LANES + l;                                   \
+            const double c = factor[l];                                                         \
+            if (beta == 0) {                                                                    \
+                for (int64_t j = 0; j < hi - lo; j++)                                           \
+                    y[j * f->col_stride] = (out_type)(c * ((double)x[j * GNOMON_LANES] + 0.0)); \
+            } else {                                                                            \
+                for (int64_t j = 0; j < hi - lo; j++)                                           \
+                    y[j * f->col_stride] = (out_type)(c * ((double)x[j * GNOMON_LANES] + 0.0) + \
+                                                      beta * (double)y[j * f->col_stride]);     \
+            }                                                                                   \
+        }                                                                                       \
+    }
+
+DEFINE_STORE(store_f32_f32, float, float)
+DEFINE_STORE(store_f64_f32, double, float)
+DEFINE_STORE(store_f64_f64, double, double)
+
+void gnomon_fold_store(const gnomon_fold *f, bool wide, int64_t tile, int64_t q, int64_t w,
+                       const void *sums, const gnomon_finish *finish)
+{
+    enum { STRIP = 64 }; /* coordinates at a time, so that they stay in the first cache */
+    span s[GNOMON_LANES];
+    double factor[GNOMON_LANES];
+    find_spans(f, tile, q, w, s);
+    for (int l = 0; l < GNOMON_LANES; l++) {
+        factor[l] = finish->alpha * finish->scale;
+        if (!finish->operator|| s[l].hi <= s[l].lo) continue;
+        factor[l] = finish->alpha *
+                    gnomon_operator_row_scale(finish->operator,
+                                              gnomon_block_first_row(finish->operator, s[l].block));
+    }
+    const int64_t strip = f->col_stride == 1 || f->col_stride == -1 ? STRIP : 1;
+    for (int64_t from = 0; from < w; from += strip) {
+        const int64_t to = least(w, from + strip);
+        if (!wide)
+            store_f32_f32(s, f, sums, factor, finish->beta, from, to);
+        else if (f->dtype == GNOMON_F32)
+            store_f64_f32(s, f, sums, factor, finish->beta, from, to);
+        else
+            store_f64_f64(s, f, sums, factor, finish->beta, from, to);
+    }
+}
+
+typedef struct scale_job {
+    const gnomon_matrix *m;
+    double beta;
+} scale_job;
+
+static void scale_row(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const scale_job *job = arg;
+    const gnomon_matrix *m = job->m;
+    const bool by_rows = m->rows <= m->cols; /* the side that gives longer tasks */
+    const int64_t count = by_rows ? m->cols : m->rows;
+    const int64_t step = by_rows ? m->col_stride : m->row_stride;
+    const int64_t at = task * (by_rows ? m->row_stride : m->col_stride);
+    if (m->dtype == GNOMON_F32) {
+        float *y = (float *)m->data + at;
+        for (int64_t j = 0; j < count; j++)
+            y[j * step] = job->beta == 0 ? 0 : (float)(job->beta * (double)y[j * step]);
+    } else {
+        double *y = (double *)m->data + at;
+        for (int64_t j = 0; j < count; j++)
+            y[j * step] = job->beta == 0 ? 0 : job->beta * y[j * step];
+    }
+}
+
+void gnomon_scale_view(gnomon_context *ctx, const gnomon_matrix *m, double beta)
+{
+    if (m->rows == 0 || m->cols == 0 || beta == 1) return;
+    scale_job job = {m, beta};
+    gnomon_parallel(ctx, m->rows <= m->cols ? m->rows : m->cols, scale_row, &job);
+}

@@ -1,0 +1,53 @@
+/* project/job.h: one application of an operator, its arguments checked. Also what a device
+ * plugin is given. */
+#ifndef GNOMON_PROJECT_JOB_H
+#define GNOMON_PROJECT_JOB_H
+
+#include "operator/operator.h"
+
+#include <gnomon/project.h>
+
+#include <stdbool.h>
+
+/* Sketch: y = alpha * x S^T + beta * y; adjoint: x = alpha * y S + beta * x; S being rows [row,
+ * row + rows) and columns [col, col + x->cols) of op. Device code sees the same struct. */
+typedef struct gnomon_sketch_job {
+    const gnomon_operator *op;
+    const gnomon_matrix *x, *y;
+    double alpha, beta;
+    int64_t row, rows, col;
+    bool wide;            /* sums in fp64 */
+    bool check;           /* NaN and infinity in the input are an error */
+    int64_t memory_limit; /* bytes of working memory */
+} gnomon_sketch_job;
+
+/* What options ask for, with every default filled in; cols is the number of columns that the
+ * points have (-1: not known yet, a stream). Errors: ARGUMENT, SHAPE. */
+gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
+                                 const gnomon_sketch_options *options, const char *points,
+                                 int64_t cols, gnomon_sketch_job *job);
+
+/* The rest of the checks for dense points, whose names in texts are x and y. Errors: ARGUMENT,
+ * SHAPE, DTYPE. */
+gnomon_status gnomon_job_views(gnomon_context *ctx, const gnomon_matrix *x, const gnomon_matrix *y,
+                               bool adjoint, gnomon_sketch_job *job);
+
+/* Checks an output view: F32 or F64, its elements apart from each other. */
+gnomon_status gnomon_check_output(gnomon_context *ctx, const gnomon_matrix *m, const char *name);
+
+/* Whether elements of this type are summed in fp64. */
+bool gnomon_dtype_is_wide(gnomon_dtype dtype);
+
+/* Whether the memory of two views may overlap. */
+bool gnomon_views_overlap(const gnomon_matrix *a, const gnomon_matrix *b);
+
+/* Fails with NONFINITE, naming the first such element of m. 'col' is added to its column. */
+gnomon_status gnomon_check_points(gnomon_context *ctx, const gnomon_matrix *m, const char *name);
+
+/* Lets the context's device do the job if it can: *done tells whether it did, *status how it
+ * went. Under AUTO a device that declines leaves the job to the CPU; under CUDA that is an error.
+ */
+gnomon_status gnomon_job_on_device(gnomon_context *ctx, const gnomon_sketch_job *job, bool adjoint,
+                                   bool *done);
+
+#endif

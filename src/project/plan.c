@@ -1,0 +1,131 @@
+/* How a run of the engine shares out its memory. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "project/engine.h"
+
+#include <inttypes.h>
+
+enum {
+    WHOLE = 32 << 20,  /* an operator of no more than this is kept, memory permitting */
+    WINDOW = 8 << 20,  /* else panels are made so many bytes at a time */
+    GROUP = 256 << 10, /* tiles of a task should stay in the second cache */
+    MOST_GROUP = 8,
+    SHARED = 8 << 20, /* packed tiles that several tasks read */
+    SLACK = 4096      /* heads of allocations */
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+void gnomon_engine_align(const gnomon_kernels *kernels, const gnomon_simple *a, int64_t *row,
+                         int64_t *rows)
+{
+    const int64_t multiple = gnomon_kernels_for(kernels, a)->rows_multiple;
+    if (multiple == 0) return;
+    *rows += *row % multiple;
+    *row -= *row % multiple;
+}
+
+/* Bytes of a slot, for so many tiles a task. */
+static int64_t slot_bytes(const gnomon_plan *p, int64_t group)
+{
+    return group * (p->tile_bytes + (p->direct ? p->acc_bytes : 0)) + p->scratch;
+}
+
+/* Chooses slots and tiles a task so that they take no more than 'bytes' if that can be. */
+static void choose_slots(gnomon_plan *p, int64_t threads, int64_t tiles, int64_t bytes)
+{
+    p->group = most(1, least(least(MOST_GROUP, GROUP / p->tile_bytes), tiles / (6 * threads)));
+    p->slots = threads;
+    if (p->slots * slot_bytes(p, p->group) > bytes) p->group = 1;
+    if (p->slots * slot_bytes(p, 1) > bytes) p->slots = most(1, bytes / slot_bytes(p, 1));
+}
+
+gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_plan *p)
+{
+    const gnomon_kind_kernels *kind = gnomon_kernels_for(e->kernels, e->a);
+    const int64_t threads = gnomon_context_threads(e->ctx);
+    const int64_t size = e->wide ? 8 : 4;
+    const int64_t tiles =
+        gnomon_tiles_of(e->in.end) - e->in.begin / GNOMON_LANES; /* that have a point */
+    const bool own_sums = !e->sums;
+    gnomon_panels cut, fine;
+    gnomon_panels_cut(&cut, kind, e->a, e->row, e->rows, e->col, e->cols, false);
+    gnomon_panels_cut(&fine, kind, e->a, e->row, e->rows, e->col, e->cols, true);
+
+    *p = (gnomon_plan){.slots = 1, .group = 1, .batch = 1, .shared_chunks = 1};
+    p->tile_bytes = least(cut.chunk, e->cols) * GNOMON_LANES * size;
+    p->acc_bytes = e->rows * GNOMON_LANES * size;
+    p->scratch = (kind->scratch_bytes(e->a) + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
+
+    const int64_t narrowest = e->whole ? 0 : gnomon_panels_largest(&fine);
+    const int64_t each_sums = own_sums ? p->acc_bytes : 0;
+    const int64_t needed = narrowest + slot_bytes(p, 1) + each_sums + SLACK;
+    GNOMON_FAIL_IF(needed > e->memory, e->ctx, GNOMON_ERROR_MEMORY,
+                   "memory_limit is too low for this operator: %" PRId64
+                   " bytes of it are left for a task that needs at least %" PRId64,
+                   e->memory, needed);
+
+    /* The panels: all of them if they are few, else a window. */
+    const int64_t quarter = e->memory / 4;
+    if (e->whole) {
+        p->whole = true;
+    } else if (gnomon_panels_bytes(&cut, least(WHOLE, quarter)) < INT64_MAX) {
+        p->whole = true;
+        p->window = gnomon_panels_bytes(&cut, WHOLE);
+    } else {
+        p->smallest = gnomon_panels_largest(&cut) > quarter;
+        const gnomon_panels *chosen = p->smallest ? &fine : &cut;
+        const int64_t chunk_bytes = gnomon_panels_chunk_bytes(chosen);
+        p->window = most(least(most(WINDOW, adjoint ? chunk_bytes : 0), quarter),
+                         gnomon_panels_largest(chosen));
+        p->split = adjoint && chunk_bytes > p->window;
+    }
+    int64_t rest = e->memory - SLACK - p->window;
+    const int64_t all_sums = own_sums && tiles <= rest / p->acc_bytes ? tiles * p->acc_bytes
+                                                                      : (own_sums ? INT64_MAX : 0);
+
+    /* Few tiles: the rows must be cut to keep all threads busy. */
+    if (!adjoint && threads > 1 && tiles < 4 * threads && all_sums <= rest / 4 &&
+        tiles * p->tile_bytes <= rest / 4 && threads * p->scratch <= rest / 4) {
+        p->shared = true;
+        p->slots = threads;
+        p->batch = own_sums ? tiles : 0;
+        p->shared_chunks =
+            least(cut.chunks, most(1, least(SHARED, rest / 4) / (tiles * p->tile_bytes)));
+        p->bytes = SLACK + p->window + threads * p->scratch + (own_sums ? all_sums : 0) +
+                   p->shared_chunks * tiles * p->tile_bytes;
+        return GNOMON_OK;
+    }
+
+    const bool kept = e->keep && all_sums <= rest / 2;
+    p->direct = !adjoint && own_sums && p->whole && !kept;
+    if (p->direct && p->window + slot_bytes(p, 1) + SLACK > e->memory) p->direct = false;
+    choose_slots(p, threads, tiles, rest / 2);
+    rest -= p->slots * slot_bytes(p, p->group);
+    const int64_t each = p->acc_bytes + (p->split ? p->tile_bytes : 0);
+    if (p->direct || !own_sums)
+        p->batch = 0;
+    else
+        p->batch = least(tiles, rest / each);
+    if (rest < 0 || (p->batch == 0 && !p->direct && own_sums)) {
+        /* The least that works. */
+        p->whole = e->whole;
+        p->smallest = true;
+        p->direct = false;
+        p->split = adjoint && !e->whole && fine.per_chunk > 1;
+        p->window = narrowest;
+        p->slots = p->group = p->batch = 1;
+        if (!own_sums) p->batch = 0;
+    }
+    p->bytes = SLACK + p->window + p->slots * slot_bytes(p, p->group) +
+               p->batch * (p->acc_bytes + (p->split ? p->tile_bytes : 0));
+    return GNOMON_OK;
+}

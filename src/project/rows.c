@@ -1,0 +1,61 @@
+#include "project/rows.h"
+
+#include "base/threads.h"
+#include "operator/kinds.h"
+
+typedef struct rows_job {
+    const gnomon_sketch_job *job;
+    const void *sums;
+    const gnomon_matrix *y;
+    bool uneven; /* blocks with scales of their own */
+} rows_job;
+
+/* As when tiles are stored: +0 gives all zeros one sign. */
+static void store(const rows_job *r, int64_t point, int64_t begin, int64_t end, double factor)
+{
+    const gnomon_matrix *y = r->y;
+    const double beta = r->job->beta;
+    const int64_t from = point * y->cols;
+    for (int64_t j = begin; j < end; j++) {
+        const int64_t at = point * y->row_stride + j * y->col_stride;
+        const double sum = r->job->wide ? ((const double *)r->sums)[from + j]
+                                        : (double)((const float *)r->sums)[from + j];
+        double value = factor * (sum + 0.0);
+        if (y->dtype == GNOMON_F32) {
+            float *to = (float *)y->data + at;
+            if (beta != 0) value += beta * (double)*to;
+            *to = (float)value;
+        } else {
+            double *to = (double *)y->data + at;
+            if (beta != 0) value += beta * *to;
+            *to = value;
+        }
+    }
+}
+
+static void store_point(void *arg, int64_t point, int worker)
+{
+    (void)worker;
+    const rows_job *r = arg;
+    const gnomon_sketch_job *job = r->job;
+    const gnomon_operator *op = job->op;
+    if (!r->uneven) {
+        store(r, point, 0, r->y->cols, job->alpha * op->scale);
+        return;
+    }
+    for (int64_t j = 0; j < r->y->cols;) {
+        const int64_t a = gnomon_block_of_row(op, job->row + j);
+        int64_t end = gnomon_block_first_row(op, a + 1) - job->row;
+        if (end > r->y->cols) end = r->y->cols;
+        store(r, point, j, end, job->alpha * gnomon_operator_row_scale(op, job->row + j));
+        j = end;
+    }
+}
+
+void gnomon_store_rows(gnomon_context *ctx, const gnomon_sketch_job *job, const void *sums,
+                       const gnomon_matrix *y)
+{
+    const gnomon_operator *op = job->op;
+    rows_job r = {job, sums, y, op->blocks > 1 && op->descriptor.k % op->blocks != 0};
+    gnomon_parallel(ctx, y->rows, store_point, &r);
+}

@@ -1,0 +1,12 @@
+/* project/rows.h: sums that lie point by point, on their way out. */
+#ifndef GNOMON_PROJECT_ROWS_H
+#define GNOMON_PROJECT_ROWS_H
+
+#include "project/job.h"
+
+/* y = alpha * scale * sums + beta * y; sums: y->rows x y->cols numbers, row-major, double when
+ * wide; column 0 of y is the operator's row job->row. */
+void gnomon_store_rows(gnomon_context *ctx, const gnomon_sketch_job *job, const void *sums,
+                       const gnomon_matrix *y);
+
+#endif
