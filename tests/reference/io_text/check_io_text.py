@@ -71,15 +71,15 @@ def check_csv(folder):
             path = os.path.join(folder, name)
             values = awkward(rows, cols)
             header = delimiter.join(f"name{j}" for j in range(cols))
-            for fmt, comments in itertools.product(("%.18e", "%.17g", "%r"), ("# ", "")):
+            for fmt, comments in (("%.18e", "# "), ("%.17g", ""), ("%r", "# ")):
                 np.savetxt(path, values, fmt=fmt, delimiter=delimiter, header=header,
                            comments=comments)
                 found, facts = dense(path)
                 same(found, values, (name, delimiter, fmt))
                 assert facts[0] == name[2:] and facts[1] == "-1" and facts[3] == "f32", facts
-                with open(path, "rb") as file:
-                    found, _ = dense("-", "format=" + name[2:], input=file.read())
-                same(found, values, "standard input")
+            with open(path, "rb") as file:
+                found, _ = dense("-", "format=" + name[2:], input=file.read())
+            same(found, values, "standard input")
             found, _ = dense(path, f"seek={rows - 1}", "points=1")
             same(found, values[-1:], "seek")
             target = os.path.join(folder, "b" + name[1:])
@@ -169,7 +169,7 @@ def check_svmlight(folder):
         values = np.where(rng.random((rows, cols)) < 0.2, rng.standard_normal((rows, cols)), 0)
         values[0, 0], values[-1, -1] = 1 / 3, 1e-300
         labels = rng.integers(0, 3, rows)
-        for zero_based, comment, qid in itertools.product((True, False), (None, "words"), (0, 1)):
+        for zero_based, comment, qid in ((True, None, 0), (False, "words", 0), (True, "words", 1)):
             dump_svmlight_file(values, labels, path, zero_based=zero_based, comment=comment,
                                query_id=np.arange(rows) if qid else None)
             expected = load_svmlight_file(path, zero_based="auto")[0].toarray()
@@ -196,8 +196,9 @@ def check_npz(folder):
     path, target = os.path.join(folder, "a.npz"), os.path.join(folder, "b.npz")
     for rows, cols, density in ((40, 25, 0.2), (3000, 700, 0.01), (1, 1, 1), (5, 4, 0)):
         matrix = sp.random(rows, cols, density, random_state=2, format="csr")
-        for layout, kind, compressed in itertools.product(
-            ("csr", "csc", "coo"), ("f8", "f4", ">f8", "i4", "u1", "?"), (True, False)
+        kinds = ("f8", "f4", ">f8", "i4", "u1", "?") if rows == 40 else ("f8", ">f4")
+        for (layout, kind), compressed in zip(
+            itertools.product(("csr", "csc", "coo"), kinds), itertools.cycle((True, False, False))
         ):
             scaled = matrix * (100 if np.dtype(kind).kind in "iu" else 1)
             sp.save_npz(path, scaled.asformat(layout).astype(kind), compressed=compressed)
