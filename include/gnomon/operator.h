@@ -40,7 +40,7 @@ typedef struct gnomon_descriptor {
     gnomon_scaling scaling;     /* 0: isometric */
     uint64_t seed;
     int64_t k, d;     /* 1 <= k <= d; k <= 2^32, d <= 2^56 */
-    double density;   /* very-sparse, in [2^-30, 1]; 0: 1/sqrt(d) */
+    double density;   /* very-sparse, in [2^-30, 1]; 0: 1/sqrt(d), composed: of each factor's */
     int64_t nonzeros; /* sjlt: s in [1, k]; 0: min(4, k) */
     int64_t blocks;   /* block: r in [1, k]; 0: 1 */
     int64_t zeta;     /* kronecker: >= 2; 0: 2 */
@@ -62,49 +62,62 @@ GNOMON_API gnomon_kind gnomon_kind_from_name(const char *name);
  * read-only after creation: any number of threads may use it at once. */
 typedef struct gnomon_operator gnomon_operator;
 
-/* Checks a descriptor and makes the operator. The caller owns *out, which stays usable
- * after ctx is gone as far as gnomon_operator_destroy and the getters go. Errors:
- * ARGUMENT (a member outside what its comment allows, or set for a kind that does not use
- * it; the text names it), OVERFLOW, MEMORY. */
+/* Checks a descriptor, fills in its defaults and makes the operator, in the C library's memory
+ * (not the context's allocator's): a few kilobytes, whatever k and d. The caller owns *out, which
+ * stays usable after ctx is gone as far as gnomon_operator_destroy and the getters go; calls
+ * that take both need any living context. On failure *out is NULL. Errors: ARGUMENT (a
+ * member outside what its comment allows, or set for a kind that does not use it; the text names
+ * it), OVERFLOW (kronecker: width * zeta^levels above 2^57, or a factor of more than 2^32 rows),
+ * MEMORY. */
 GNOMON_API gnomon_status gnomon_operator_create(gnomon_context *ctx,
                                                 const gnomon_descriptor *descriptor,
                                                 gnomon_operator **out);
+/* NULL is allowed. */
 GNOMON_API void gnomon_operator_destroy(gnomon_operator *op);
 
 /* The descriptor with every default filled in. out->struct_size must be set. In composed
  * kinds density and nonzeros stay 0 when left at their default (each factor has its own). */
 GNOMON_API void gnomon_operator_describe(const gnomon_operator *op, gnomon_descriptor *out);
 
-/* Descriptor to and from JSON (docs/operators.md, section 8). *json is allocated with
- * the C library's malloc: free() it. Errors of from_json: DATA (not JSON, an unknown
- * or missing member, a wrong type; names it), ARGUMENT (a value outside its range). */
+/* Descriptor to and from JSON (docs/operators.md, section 8). *json is NUL-terminated, without
+ * a newline at its end, and allocated with the C library's malloc: free() it. The text holds
+ * every member that the kind uses and reads back as the same operator. from_json takes length
+ * bytes of UTF-8, no terminator needed. Errors of from_json: DATA (not JSON, an unknown, missing
+ * or repeated member, a wrong type; the text names it), and those of gnomon_operator_create
+ * (a value outside its range is ARGUMENT). On failure *json and *out are NULL. */
 GNOMON_API gnomon_status gnomon_operator_to_json(gnomon_context *ctx, const gnomon_operator *op,
                                                  char **json);
 GNOMON_API gnomon_status gnomon_operator_from_json(gnomon_context *ctx, const char *json,
                                                    size_t length, gnomon_operator **out);
 
-/* The scale of row i (section 6), by which raw values are multiplied. */
+/* The scale of row i (section 6), by which raw values are multiplied; NaN for a row that op
+ * does not have. */
 GNOMON_API double gnomon_operator_row_scale(const gnomon_operator *op, int64_t row);
 
-/* Expected number of nonzeros among the entries, as a fraction of k * d. */
+/* Expected number of nonzeros among the entries, as a fraction of k * d. For kronecker an
+ * estimate: its factors' zeros are taken as independent, and sums that cancel are not counted as
+ * zeros. */
 GNOMON_API double gnomon_operator_fill(const gnomon_operator *op);
 
 /* Writes the block of entries [row, row + out->rows) x [col, col + out->cols) to out
- * (F32 or F64, host, any strides): the exact scaled entries, rounded as section 6 says.
- * Nothing beside the block is made but what the kind's walk needs (very-sparse: the
- * chunks touched; kronecker: its cascade for the touched columns). Errors: ARGUMENT,
- * SHAPE (the block leaves the operator), DTYPE, MEMORY. */
+ * (F32 or F64, host, any strides but 0): the exact scaled entries, rounded as section 6 says, the
+ * same bits for any block that holds them and any number of threads. Nothing beside the block
+ * is made but what the kind's walk needs (very-sparse: the chunks touched; kronecker: its cascade
+ * for the touched columns, with room for 2 * 16 * levels * width doubles a thread). Errors:
+ * ARGUMENT, SHAPE (the block leaves the operator), DTYPE, MEMORY; out is then untouched. */
 GNOMON_API gnomon_status gnomon_operator_block(gnomon_context *ctx, const gnomon_operator *op,
                                                int64_t row, int64_t col, const gnomon_matrix *out);
 
 /* The nonzero entries of a block as CSR (F32 or F64 values), rows and columns counted from
- * the block's corner, columns ascending. One allocation holds everything: free it with
- * gnomon_csr_free. Errors: as gnomon_operator_block. */
+ * the block's corner, columns ascending. One allocation of ctx's allocator holds everything: free
+ * it with gnomon_csr_free and the same context. Memory is proportional to the nonzeros and
+ * rows; kronecker also takes a dense copy of the block for the time of the call. Errors: as
+ * gnomon_operator_block, and OVERFLOW; *out is then cleared. */
 GNOMON_API gnomon_status gnomon_operator_block_csr(gnomon_context *ctx, const gnomon_operator *op,
                                                    int64_t row, int64_t col, int64_t rows,
                                                    int64_t cols, gnomon_dtype dtype,
                                                    gnomon_csr *out);
-/* Frees what a gnomon call allocated into a gnomon_csr and clears it. */
+/* Frees what a gnomon call allocated into a gnomon_csr and clears it; NULL is allowed. */
 GNOMON_API void gnomon_csr_free(gnomon_context *ctx, gnomon_csr *csr);
 
 #ifdef __cplusplus
