@@ -5,8 +5,7 @@
 #include "base/threads.h"
 #include "io/convert.h"
 #include "io/gunzip.h"
-#include "io/hdf5_guard.h"
-#include "io/temporaries.h"
+#include "io/hdf5_driver.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +16,8 @@ typedef struct hdf5_state {
     hid_t file, dataset, space, memory_type;
     int rank;
     hsize_t dims[H5S_MAX_RANK];
-    int64_t next_row, file_size;
+    int64_t next_row;
+    gnomon_hdf5_io io;
     char member[NAME];
     unsigned char *scratch;
     int64_t scratch_elements;
@@ -25,7 +25,9 @@ typedef struct hdf5_state {
 
 static gnomon_status failed(gnomon_reader *reader, gnomon_status status, const char *doing)
 {
+    const hdf5_state *state = reader->state;
     char reason[256];
+    if (state->io.status != GNOMON_OK) return state->io.status; /* the cause has its text */
     gnomon_hdf5_reason(reason, sizeof reason);
     return gnomon_fail(reader->ctx, status, "%s: HDF5 can't %s: %s",
                        gnomon_source_name(reader->source), doing, reason);
@@ -135,7 +137,8 @@ static gnomon_status check_layout(gnomon_reader *reader, const hdf5_state *state
 {
     gnomon_context *ctx = reader->ctx;
     const char *name = gnomon_source_name(reader->source), *member = state->member;
-    int64_t size = (int64_t)gnomon_dtype_size(dtype), file_size = state->file_size;
+    int64_t size = (int64_t)gnomon_dtype_size(dtype),
+            file_size = gnomon_source_size(reader->source);
     *band = 0;
     H5D_layout_t layout = H5Pget_layout(creation);
     GNOMON_FAIL_IF(layout == H5D_VIRTUAL || H5Pget_external_count(creation) > 0, ctx,
@@ -258,34 +261,17 @@ static gnomon_status use_names(gnomon_reader *reader, hdf5_state *state, listing
     return GNOMON_OK;
 }
 
-static gnomon_status open_named(gnomon_reader *reader, hdf5_state *state, const char *path,
-                                use_fn use, listing *list)
-{
-    gnomon_hdf5_guard guard;
-    gnomon_status status = GNOMON_OK;
-    gnomon_hdf5_enter(&guard);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        state->file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    if (state->file < 0) status = failed(reader, GNOMON_ERROR_DATA, "open it");
-    if (access >= 0) H5Pclose(access);
-    if (status == GNOMON_OK) status = use(reader, state, list);
-    gnomon_hdf5_leave(&guard);
-    return status;
-}
-
-/* HDF5 opens by name: what is no plain file is copied to one. */
 static gnomon_status open_file(gnomon_reader *reader, hdf5_state *state, use_fn use, listing *list)
 {
-    int64_t start;
-    state->file_size = gnomon_source_size(reader->source);
-    if (strcmp(reader->path, "-") != 0 && gnomon_source_fd(reader->source, &start) >= 0)
-        return open_named(reader, state, reader->path, use, list);
-    gnomon_temporary copy;
-    GNOMON_TRY(gnomon_temporary_open(reader->ctx, &copy));
-    gnomon_status status = gnomon_source_copy(reader->source, copy.fd, &state->file_size);
-    if (status == GNOMON_OK) status = open_named(reader, state, copy.path, use, list);
-    gnomon_temporary_close(reader->ctx, &copy); /* HDF5 has it open */
+    GNOMON_TRY(gnomon_source_make_random(reader->source));
+    state->io.source = reader->source;
+    state->io.ctx = reader->ctx;
+    gnomon_hdf5_guard guard;
+    gnomon_hdf5_enter(&guard);
+    state->file = gnomon_hdf5_file(&state->io);
+    gnomon_status status =
+        state->file < 0 ? failed(reader, GNOMON_ERROR_DATA, "open it") : use(reader, state, list);
+    gnomon_hdf5_leave(&guard);
     return status;
 }
 

@@ -3,20 +3,21 @@
 #if GNOMON_WITH_HDF5
 
 #include "io/convert.h"
-#include "io/hdf5_guard.h"
-
-#include <stdio.h>
+#include "io/hdf5_driver.h"
 
 enum { SCRATCH = 4 * 1024 * 1024, CHUNK = 1024 * 1024, LEVEL = 4 };
 
 typedef struct hdf5_out {
     hid_t file, dataset, memory_type;
+    gnomon_hdf5_io io;
     unsigned char *scratch;
 } hdf5_out;
 
 static gnomon_status failed(gnomon_writer *writer, const char *doing)
 {
+    const hdf5_out *out = writer->state;
     char reason[256];
+    if (out->io.status != GNOMON_OK) return out->io.status; /* the cause has its text */
     gnomon_hdf5_reason(reason, sizeof reason);
     return gnomon_fail(writer->ctx, GNOMON_ERROR_IO, "%s: HDF5 can't %s: %s", writer->path, doing,
                        reason);
@@ -73,14 +74,13 @@ gnomon_status gnomon_hdf5_create(gnomon_writer *writer)
     GNOMON_TRY(gnomon_alloc_zero(writer->ctx, 1, sizeof *out, "a writer", &out));
     out->file = out->dataset = out->memory_type = -1;
     writer->state = out;
+    out->io.ctx = writer->ctx;
+    out->io.sink = writer->sink;
     GNOMON_TRY(gnomon_alloc(writer->ctx, SCRATCH, 1, "a write buffer", &out->scratch));
     gnomon_hdf5_guard guard;
     gnomon_status status = GNOMON_OK;
     gnomon_hdf5_enter(&guard);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    if (access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        out->file = H5Fcreate(gnomon_sink_file(writer->sink), H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    if (access >= 0) H5Pclose(access);
+    out->file = gnomon_hdf5_file(&out->io);
     if (out->file < 0)
         status = failed(writer, "create the file");
     else if (!create_dataset(writer, out, writer->member[0] != '\0' ? writer->member : "/data"))
@@ -100,7 +100,8 @@ static gnomon_status write_packed(gnomon_writer *writer, hdf5_out *out, int64_t 
     hid_t space = H5Dget_space(out->dataset), memory = H5Screate_simple(1, &all, NULL);
     if (space < 0 || memory < 0 ||
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
-        H5Dwrite(out->dataset, out->memory_type, memory, space, H5P_DEFAULT, data) < 0)
+        H5Dwrite(out->dataset, out->memory_type, memory, space, H5P_DEFAULT, data) < 0 ||
+        out->io.status != GNOMON_OK)
         status = failed(writer, "write points");
     if (memory >= 0) H5Sclose(memory);
     if (space >= 0) H5Sclose(space);
@@ -162,7 +163,9 @@ gnomon_status gnomon_hdf5_complete(gnomon_writer *writer)
     gnomon_hdf5_guard guard;
     gnomon_status status = GNOMON_OK;
     gnomon_hdf5_enter(&guard);
-    if (!close_all(writer->state)) status = failed(writer, "complete the file");
+    hdf5_out *out = writer->state;
+    if (!close_all(out) || out->io.status != GNOMON_OK)
+        status = failed(writer, "complete the file");
     gnomon_hdf5_leave(&guard);
     return status;
 }

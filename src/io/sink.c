@@ -20,18 +20,16 @@ struct gnomon_sink {
     gnomon_context *ctx;
     char *name; /* the path as given, for texts */
     gnomon_sink_options options;
-    int fd;                /* what is written: the temporary file, or the target itself */
-    int direct_fd;         /* where a held file goes at the end, else -1 */
-    gnomon_temporary held; /* fd is its own then */
-    int folder_fd;         /* of the target, when a temporary file will replace it, else -1 */
-    int ticket;            /* of the temporary file's name */
-    bool created;          /* the temporary file is there */
-    char *target;          /* name in folder_fd */
-    char *temporary;       /* name in folder_fd, NULL once renamed or removed */
-    char *file;            /* for gnomon_sink_file */
-    gnomon_status failed;  /* of an earlier call */
-    int64_t flushed;       /* bytes that reached fd in order */
-    int64_t end;           /* the furthest byte written */
+    int fd;               /* what is written: the temporary file, or the target itself */
+    int direct_fd;        /* where a held file goes at the end, else -1 */
+    int folder_fd;        /* of the target, when a temporary file will replace it, else -1 */
+    int ticket;           /* of the temporary file's name */
+    bool created;         /* the temporary file is there */
+    char *target;         /* name in folder_fd */
+    char *temporary;      /* name in folder_fd, NULL once renamed or removed */
+    gnomon_status failed; /* of an earlier call */
+    int64_t flushed;      /* bytes that reached fd in order */
+    int64_t end;          /* the furthest byte written */
     size_t pending;
     unsigned char *buffer;
 };
@@ -95,9 +93,7 @@ static gnomon_status open_direct(gnomon_sink *sink, int fd)
     if (!sink->options.revisit) return GNOMON_OK;
     sink->direct_fd = fd;
     sink->fd = -1;
-    GNOMON_TRY(gnomon_temporary_open(sink->ctx, &sink->held));
-    sink->fd = sink->held.fd;
-    return GNOMON_OK;
+    return gnomon_temporary_nameless(sink->ctx, &sink->fd);
 }
 
 static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const struct stat *old)
@@ -120,9 +116,7 @@ static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const
                            "%s: can't open the folder '%s': %s", sink->name, folder,
                            strerror(errno));
     }
-    size_t length = folder_length + 256;
     GNOMON_TRY(gnomon_alloc(ctx, 256, 1, "a file name", &sink->temporary));
-    GNOMON_TRY(gnomon_alloc(ctx, (int64_t)length, 1, "a file name", &sink->file));
     for (int attempt = 0; attempt < 16 && sink->fd < 0; attempt++) {
         char unique[40];
         gnomon_temporary_unique(unique);
@@ -141,7 +135,6 @@ static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const
         if (errno != EEXIST) break;
     }
     if (sink->fd < 0) return io_error(sink, "make a temporary file beside it");
-    snprintf(sink->file, length, "%s%s", folder, sink->temporary);
     /* a private file stays private; not ours to fail on when the system refuses */
     if (old != NULL && fchmod(sink->fd, old->st_mode & 0777) != 0) errno = 0;
     return GNOMON_OK;
@@ -181,7 +174,6 @@ gnomon_status gnomon_sink_open(gnomon_context *ctx, const char *path,
     sink->ctx = ctx;
     sink->options = *options;
     sink->fd = sink->direct_fd = sink->folder_fd = sink->ticket = -1;
-    sink->held.fd = -1;
     gnomon_status status =
         gnomon_copy_text(ctx, strcmp(path, "-") == 0 ? "standard output" : path, &sink->name);
     if (status == GNOMON_OK) status = gnomon_alloc(ctx, BUFFER, 1, "a write buffer", &sink->buffer);
@@ -203,11 +195,6 @@ int64_t gnomon_sink_tell(const gnomon_sink *sink)
 {
     int64_t at = sink->flushed + (int64_t)sink->pending;
     return at > sink->end ? at : sink->end;
-}
-
-const char *gnomon_sink_file(const gnomon_sink *sink)
-{
-    return sink->direct_fd >= 0 ? sink->held.path : sink->file;
 }
 
 /* A descriptor that somebody else made non-blocking is waited for. */
@@ -288,6 +275,25 @@ gnomon_status gnomon_sink_write_at(gnomon_sink *sink, int64_t offset, const void
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_sink_read_at(gnomon_sink *sink, int64_t offset, void *data, size_t size)
+{
+    if (sink->failed == GNOMON_OK) GNOMON_TRY(flush(sink));
+    unsigned char *bytes = data;
+    while (size > 0) {
+        ssize_t n = pread(sink->fd, bytes, size, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return sink->failed = io_error(sink, "read back what was written");
+        if (n == 0) { /* a gap at the end */
+            memset(bytes, 0, size);
+            return GNOMON_OK;
+        }
+        bytes += n;
+        size -= (size_t)n;
+        offset += n;
+    }
+    return GNOMON_OK;
+}
+
 /* Sends the held file on to where it belongs. */
 static gnomon_status release_held(gnomon_sink *sink)
 {
@@ -351,15 +357,13 @@ void gnomon_sink_abort(gnomon_sink *sink)
 {
     if (sink == NULL) return;
     gnomon_context *ctx = sink->ctx;
-    if (sink->fd >= 0 && sink->fd != sink->held.fd) close(sink->fd);
-    gnomon_temporary_close(ctx, &sink->held);
+    if (sink->fd >= 0) close(sink->fd);
     if (sink->direct_fd >= 0) close(sink->direct_fd);
     if (sink->created) unlinkat(sink->folder_fd, sink->temporary, 0);
     gnomon_temporary_forget(sink->ticket);
     if (sink->folder_fd >= 0) close(sink->folder_fd);
     gnomon_free(ctx, sink->temporary);
     gnomon_free(ctx, sink->target);
-    gnomon_free(ctx, sink->file);
     gnomon_free(ctx, sink->buffer);
     gnomon_free(ctx, sink->name);
     gnomon_free(ctx, sink);

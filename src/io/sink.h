@@ -14,7 +14,7 @@ typedef struct gnomon_sink gnomon_sink;
 
 typedef struct gnomon_sink_options {
     bool overwrite_ok; /* an existing target may be replaced */
-    bool revisit;      /* the writer goes back (write_at) or needs a file of its own: a target
+    bool revisit;      /* the writer goes back (write_at, read_at): a target
                           that is written directly is then held in a temporary file */
 } gnomon_sink_options;
 
@@ -38,9 +38,8 @@ gnomon_status gnomon_sink_printf(gnomon_sink *sink, const char *format, ...)
  * furthest byte written. Needs revisit. */
 gnomon_status gnomon_sink_write_at(gnomon_sink *sink, int64_t offset, const void *data,
                                    size_t size);
-/* A name under which the file that is being written can be opened by a library that
- * insists on one; needs revisit. The sink's. */
-const char *gnomon_sink_file(const gnomon_sink *sink);
+/* Reads back what was written, zeros beyond it. Needs revisit. */
+gnomon_status gnomon_sink_read_at(gnomon_sink *sink, int64_t offset, void *data, size_t size);
 
 /* Flushes, syncs, renames and frees the sink whatever it returns; on failure the target is
  * as before (a directly written one has what went out). */

@@ -359,7 +359,7 @@ gnomon_status gnomon_source_read_at(gnomon_source *source, int64_t offset, void 
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_source_copy(gnomon_source *source, int fd, int64_t *total)
+static gnomon_status copy_to(gnomon_source *source, int fd, int64_t *total)
 {
     *total = 0;
     GNOMON_TRY(gnomon_source_seek(source, 0));
@@ -392,7 +392,7 @@ gnomon_status gnomon_source_make_random(gnomon_source *source)
     file->regular = true;
     int64_t total = 0;
     gnomon_status status = gnomon_temporary_nameless(ctx, &file->fd);
-    if (status == GNOMON_OK) status = gnomon_source_copy(source, file->fd, &total);
+    if (status == GNOMON_OK) status = copy_to(source, file->fd, &total);
     if (status != GNOMON_OK) {
         file_close(ctx, file);
         return status;

@@ -81,10 +81,6 @@ gnomon_status gnomon_source_seek(gnomon_source *source, int64_t offset);
 gnomon_status gnomon_source_read_at(gnomon_source *source, int64_t offset, void *data, size_t size,
                                     const char *what);
 
-/* Writes everything from the first byte on to fd; of a STREAM nothing may have been taken yet
- * (peeking is fine). */
-gnomon_status gnomon_source_copy(gnomon_source *source, int fd, int64_t *total);
-
 /* Makes any source RANDOM: one that is not is copied, from its first byte, to a nameless
  * temporary file (in TMPDIR, else /tmp). Nothing may have been taken yet from a STREAM
  * (peeking is fine). The name stays. */

@@ -1,11 +1,10 @@
 #include "io/temporaries.h"
 
-#include "base/memory.h"
-
 #include <gnomon/io.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,65 +61,23 @@ void gnomon_temporary_unique(char text[GNOMON_TEMPORARY_UNIQUE])
              atomic_fetch_add(&counter, 1u), (unsigned long)now.tv_nsec);
 }
 
-static gnomon_status open_in(gnomon_context *ctx, const char *folder, gnomon_temporary *temporary)
-{
-    size_t length = strlen(folder) + GNOMON_TEMPORARY_UNIQUE + 16;
-    GNOMON_TRY(gnomon_alloc(ctx, (int64_t)length, 1, "a file name", &temporary->path));
-    temporary->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int attempt = 0; attempt < 16 && temporary->folder_fd >= 0; attempt++) {
-        char unique[GNOMON_TEMPORARY_UNIQUE];
-        gnomon_temporary_unique(unique);
-        snprintf(temporary->path, length, "%s/gnomon-%s.tmp", folder, unique);
-        const char *name = temporary->path + strlen(folder) + 1;
-        /* noted before it exists: a signal between the two must find it */
-        temporary->ticket = gnomon_temporary_note(temporary->folder_fd, name);
-        temporary->fd =
-            openat(temporary->folder_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (temporary->fd >= 0) return GNOMON_OK;
-        int error = errno;
-        gnomon_temporary_forget(temporary->ticket);
-        errno = error;
-        if (errno != EEXIST) break;
-    }
-    gnomon_status status = gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: can't make a temporary file: %s",
-                                       folder, strerror(errno));
-    if (temporary->folder_fd >= 0) close(temporary->folder_fd);
-    gnomon_free(ctx, temporary->path);
-    return status;
-}
-
-gnomon_status gnomon_temporary_open(gnomon_context *ctx, gnomon_temporary *temporary)
+gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd)
 {
     const char *folder = getenv("TMPDIR");
     if (folder == NULL || folder[0] == '\0') folder = "/tmp";
-    gnomon_temporary made = {-1, -1, -1, NULL};
-    temporary->fd = -1;
-    GNOMON_TRY(open_in(ctx, folder, &made));
-    *temporary = made;
-    return GNOMON_OK;
-}
-
-void gnomon_temporary_close(gnomon_context *ctx, gnomon_temporary *temporary)
-{
-    if (temporary->fd < 0) return;
-    unlinkat(temporary->folder_fd, strrchr(temporary->path, '/') + 1, 0);
-    gnomon_temporary_forget(temporary->ticket);
-    close(temporary->folder_fd);
-    close(temporary->fd);
-    gnomon_free(ctx, temporary->path);
-    temporary->fd = -1;
-}
-
-gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd)
-{
-    gnomon_temporary temporary;
-    *fd = -1;
-    GNOMON_TRY(gnomon_temporary_open(ctx, &temporary));
-    int copy = fcntl(temporary.fd, F_DUPFD_CLOEXEC, 0);
-    int error = errno;
-    gnomon_temporary_close(ctx, &temporary);
-    GNOMON_FAIL_IF(copy < 0, ctx, GNOMON_ERROR_IO, "can't keep a temporary file open: %s",
-                   strerror(error));
-    *fd = copy;
-    return GNOMON_OK;
+    for (int attempt = 0; attempt < 16; attempt++) {
+        char unique[GNOMON_TEMPORARY_UNIQUE], path[PATH_MAX];
+        gnomon_temporary_unique(unique);
+        int n = snprintf(path, sizeof path, "%s/gnomon-%s.tmp", folder, unique);
+        GNOMON_FAIL_IF(n < 0 || n >= (int)sizeof path, ctx, GNOMON_ERROR_IO,
+                       "TMPDIR: '%s' is too long a name", folder);
+        *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (*fd >= 0) {
+            unlink(path);
+            return GNOMON_OK;
+        }
+        if (errno != EEXIST) break;
+    }
+    return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: can't make a temporary file: %s", folder,
+                       strerror(errno));
 }

@@ -15,18 +15,7 @@ void gnomon_temporary_forget(int ticket);
 enum { GNOMON_TEMPORARY_UNIQUE = 40 };
 void gnomon_temporary_unique(char text[GNOMON_TEMPORARY_UNIQUE]);
 
-/* A file in TMPDIR, else /tmp, for libraries that insist on a name; private, noted. */
-typedef struct gnomon_temporary {
-    int fd; /* -1: none is open */
-    int folder_fd, ticket;
-    char *path;
-} gnomon_temporary;
-
-gnomon_status gnomon_temporary_open(gnomon_context *ctx, gnomon_temporary *temporary);
-/* Removes and closes it; one whose fd is -1 is passed over. */
-void gnomon_temporary_close(gnomon_context *ctx, gnomon_temporary *temporary);
-
-/* A file there that has no name any more; *fd is the caller's to close. */
+/* Opens a file in TMPDIR, else /tmp, that has no name any more; *fd is the caller's to close. */
 gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd);
 
 #endif
