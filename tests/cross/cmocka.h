@@ -27,6 +27,11 @@ __attribute__((noreturn, unused)) static void cross_fail(const char *file, int l
     longjmp(cross_end, 1);
 }
 
+__attribute__((unused)) static bool cross_in_range(uintmax_t v, uintmax_t low, uintmax_t high)
+{
+    return v >= low && v <= high;
+}
+
 #define cross_check(holds, ...)                \
     do {                                       \
         if (!(holds)) {                        \
@@ -58,8 +63,8 @@ __attribute__((noreturn, unused)) static void cross_fail(const char *file, int l
     cross_check(memcmp((a), (b), (n)) == 0, "%s differs from %s", #a, #b)
 #define assert_memory_not_equal(a, b, n) \
     cross_check(memcmp((a), (b), (n)) != 0, "%s equals %s", #a, #b)
-#define assert_in_range(v, low, high)                                                      \
-    cross_check((uintmax_t)(v) >= (uintmax_t)(low) && (uintmax_t)(v) <= (uintmax_t)(high), \
+#define assert_in_range(v, low, high)                                                \
+    cross_check(cross_in_range((uintmax_t)(v), (uintmax_t)(low), (uintmax_t)(high)), \
                 "%s is %jd, outside %s to %s", #v, (intmax_t)(v), #low, #high)
 #define assert_float_equal(a, b, eps)                                       \
     cross_check(__builtin_fabs((double)(a) - (double)(b)) <= (double)(eps), \
