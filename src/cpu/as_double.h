@@ -36,6 +36,8 @@
 #undef nz_store
 #undef nz_take
 #undef nz_give
+#undef nz_take_row
+#undef nz_give_row
 #undef nz_take_sign
 #undef nz_give_sign
 #undef nz_take_single
@@ -91,6 +93,8 @@
 #define nz_store          nz_store_f64
 #define nz_take           nz_take_f64
 #define nz_give           nz_give_f64
+#define nz_take_row       nz_take_row_f64
+#define nz_give_row       nz_give_row_f64
 #define nz_take_sign      nz_take_sign_f64
 #define nz_give_sign      nz_give_sign_f64
 #define nz_take_single    nz_take_single_f64
