@@ -163,6 +163,9 @@ typedef struct block {
 static const double default_density = 0.0;
 
 static const block blocks[] = {
+    /* more nonzeros in 64 rows than a panel has room for: see full_pieces_are_made_again */
+    {{GNOMON_VERY_SPARSE, 1 << 20, 1 << 21, 0.0625, 0}, 11648, 64, 768, 256},
+    {{GNOMON_SJLT, 20000, INT64_C(1) << 40, 0, 1}, 2496, 64, 180224, 4096},
     /* p = 1/sqrt(D), whole, odd sizes */
     {{GNOMON_VERY_SPARSE, 75, 7001, default_density, 0}, 0, 75, 0, 7001},
     /* walks shorter than a chunk, which begins and ends inside them */
@@ -573,6 +576,28 @@ static void single_columns_hold_the_entries(void **state)
     }
 }
 
+/* The first two blocks are such that the kernels mark the panel's one piece as too full (its first
+ * word is -1, see src/cpu/nonzeros.inc): so the tests above went the way of those. */
+static void full_pieces_are_made_again(void **state)
+{
+    (void)state;
+    for (int b = 0; b < 2; b++) {
+        gnomon_operator *op = create(blocks[b].s);
+        const gnomon_simple *a = &op->factor[0];
+        for (int l = 0; l < level_count; l++) {
+            const gnomon_kind_kernels *k = gnomon_kernels_for(levels[l], a);
+            gnomon_panel panel = {a, blocks[b].row, 64, blocks[b].col, blocks[b].cols, NULL};
+            guarded data = guarded_new(k->panel_bytes(a, panel.rows, panel.cols));
+            panel.data = data.data;
+            assert_int_equal(k->pieces(&panel), 1);
+            k->fill(&panel, 0);
+            assert_int_equal(*(const int32_t *)panel.data, -1);
+            guarded_end(data);
+        }
+        gnomon_operator_destroy(op);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -582,6 +607,7 @@ int main(void)
         cmocka_unit_test(sums_are_within_their_bound),
         cmocka_unit_test(lanes_do_not_mix),
         cmocka_unit_test(single_columns_hold_the_entries),
+        cmocka_unit_test(full_pieces_are_made_again),
     };
     return cmocka_run_group_tests(tests, find_levels, NULL);
 }
