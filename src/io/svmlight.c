@@ -125,7 +125,7 @@ static gnomon_status bad_index(gnomon_reader *reader, int64_t index)
                            (long long)index, first);
     return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
                        "%s: line %lld: index %lld is outside %lld to %lld, the %lld columns", name,
-                       line, (long long)index, first, first + (long long)reader->info.cols - 1,
+                       line, (long long)index, first, first - 1 + (long long)reader->info.cols,
                        (long long)reader->info.cols);
 }
 
@@ -186,7 +186,7 @@ static gnomon_status survey(gnomon_reader *reader)
     GNOMON_FAIL_IF(largest == INT64_MAX && svm->base == 0, reader->ctx, GNOMON_ERROR_OVERFLOW,
                    "%s: index %lld makes more columns than can be counted",
                    gnomon_source_name(reader->source), (long long)largest);
-    reader->info.cols = largest < 0 ? 0 : largest + 1 - svm->base;
+    reader->info.cols = largest < 0 ? 0 : largest - svm->base + 1;
     return GNOMON_OK;
 }
 
