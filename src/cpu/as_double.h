@@ -10,24 +10,6 @@
 #undef vr_add
 #undef vr_sub
 #undef vr_fma
-#undef gemm_block
-#undef gemm_tiles
-#undef gemm_rows
-#undef gemm_cols
-#undef GEMM_VECTORS
-#undef GEMM_ROWS
-#undef GEMM_TILES
-#undef TABLE_LANES
-#undef TABLE_VECTORS
-#undef table_sums
-#undef table_cross
-#undef table_build
-#undef table_pass
-#undef table_look_up
-#undef table_entry
-#undef table_pass_groups
-#undef table_sketch
-#undef table_adjoint
 #undef vr_mul
 #undef vr_sub_other
 #undef NZ_VECTORS
@@ -57,60 +39,98 @@
 #undef srht_transform
 #undef srht_sketch
 #undef srht_adjoint
-#define real              double
-#define vr                vd
-#define VR                VD
-#define vr_load           vd_load
-#define vr_store          vd_store
-#define vr_set1           vd_set1
-#define vr_zero           vd_zero
-#define vr_add            vd_add
-#define vr_sub            vd_sub
-#define vr_fma            vd_fma
-#define gemm_block        gemm_block_f64
-#define gemm_tiles        gemm_tiles_f64
-#define gemm_rows         gemm_rows_f64
-#define gemm_cols         gemm_cols_f64
-#define GEMM_VECTORS      GEMM_VECTORS_f64
-#define GEMM_ROWS         GEMM_ROWS_f64
-#define GEMM_TILES        GEMM_TILES_f64
-#define TABLE_LANES       TABLE_LANES_f64
-#define TABLE_VECTORS     TABLE_VECTORS_f64
-#define table_sums        table_sums_f64
-#define table_cross       table_cross_f64
-#define table_build       table_build_f64
-#define table_pass        table_pass_f64
-#define table_pass_groups table_pass_groups_f64
-#define table_sketch      table_sketch_f64
-#define table_adjoint     table_adjoint_f64
-#define table_entry       table_entry_f64
-#define table_look_up     table_look_up_f64
-#define vr_mul            vd_mul
-#define vr_sub_other      vd_sub_other
-#define NZ_VECTORS        NZ_VECTORS_f64
-#define nz_sum            nz_sum_f64
-#define nz_load           nz_load_f64
-#define nz_store          nz_store_f64
-#define nz_take           nz_take_f64
-#define nz_give           nz_give_f64
-#define nz_take_row       nz_take_row_f64
-#define nz_give_row       nz_give_row_f64
-#define nz_take_sign      nz_take_sign_f64
-#define nz_give_sign      nz_give_sign_f64
-#define nz_take_single    nz_take_single_f64
-#define nz_give_single    nz_give_single_f64
-#define nz_sketch_piece   nz_sketch_piece_f64
-#define nz_adjoint_piece  nz_adjoint_piece_f64
-#define nz_sketch         nz_sketch_f64
-#define nz_adjoint        nz_adjoint_f64
-#define butterflies       butterflies_f64
-#define hadamard_first    hadamard_first_f64
-#define hadamard_later    hadamard_later_f64
-#define hadamard_start    hadamard_start_f64
-#define hadamard          hadamard_f64
-#define srht_sign         srht_sign_f64
-#define srht_element      srht_element_f64
-#define srht_add          srht_add_f64
-#define srht_transform    srht_transform_f64
-#define srht_sketch       srht_sketch_f64
-#define srht_adjoint      srht_adjoint_f64
+#undef gemm_block
+#undef gemm_tiles
+#undef gemm_rows
+#undef gemm_cols
+#undef GEMM_VECTORS
+#undef table_low_signs
+#undef table_signs_5
+#undef table_signs_4
+#undef table_ternary_3
+#undef table_build_signs
+#undef table_build_ternary
+#undef table_load
+#undef table_store
+#undef table_add
+#undef table_at
+#undef table_four_word
+#undef table_four
+#undef table_pass
+#undef table_pass_any
+#undef table_pass_signs
+#undef table_pass_ternary
+#undef table_sketch
+#undef table_adjoint
+#undef table_entry
+#undef TABLE_LANES
+#undef TABLE_VECTORS
+#undef GEMM_ROWS
+#undef GEMM_TILES
+#define real                double
+#define vr                  vd
+#define VR                  VD
+#define vr_load             vd_load
+#define vr_store            vd_store
+#define vr_set1             vd_set1
+#define vr_zero             vd_zero
+#define vr_add              vd_add
+#define vr_sub              vd_sub
+#define vr_fma              vd_fma
+#define vr_mul              vd_mul
+#define vr_sub_other        vd_sub_other
+#define NZ_VECTORS          NZ_VECTORS_f64
+#define nz_sum              nz_sum_f64
+#define nz_load             nz_load_f64
+#define nz_store            nz_store_f64
+#define nz_take             nz_take_f64
+#define nz_give             nz_give_f64
+#define nz_take_row         nz_take_row_f64
+#define nz_give_row         nz_give_row_f64
+#define nz_take_sign        nz_take_sign_f64
+#define nz_give_sign        nz_give_sign_f64
+#define nz_take_single      nz_take_single_f64
+#define nz_give_single      nz_give_single_f64
+#define nz_sketch_piece     nz_sketch_piece_f64
+#define nz_adjoint_piece    nz_adjoint_piece_f64
+#define nz_sketch           nz_sketch_f64
+#define nz_adjoint          nz_adjoint_f64
+#define butterflies         butterflies_f64
+#define hadamard_first      hadamard_first_f64
+#define hadamard_later      hadamard_later_f64
+#define hadamard_start      hadamard_start_f64
+#define hadamard            hadamard_f64
+#define srht_sign           srht_sign_f64
+#define srht_element        srht_element_f64
+#define srht_add            srht_add_f64
+#define srht_transform      srht_transform_f64
+#define srht_sketch         srht_sketch_f64
+#define srht_adjoint        srht_adjoint_f64
+#define gemm_block          gemm_block_f64
+#define gemm_tiles          gemm_tiles_f64
+#define gemm_rows           gemm_rows_f64
+#define gemm_cols           gemm_cols_f64
+#define GEMM_VECTORS        GEMM_VECTORS_f64
+#define table_low_signs     table_low_signs_f64
+#define table_signs_5       table_signs_5_f64
+#define table_signs_4       table_signs_4_f64
+#define table_ternary_3     table_ternary_3_f64
+#define table_build_signs   table_build_signs_f64
+#define table_build_ternary table_build_ternary_f64
+#define table_load          table_load_f64
+#define table_store         table_store_f64
+#define table_add           table_add_f64
+#define table_at            table_at_f64
+#define table_four_word     table_four_word_f64
+#define table_four          table_four_f64
+#define table_pass          table_pass_f64
+#define table_pass_any      table_pass_any_f64
+#define table_pass_signs    table_pass_signs_f64
+#define table_pass_ternary  table_pass_ternary_f64
+#define table_sketch        table_sketch_f64
+#define table_adjoint       table_adjoint_f64
+#define table_entry         table_entry_f64
+#define TABLE_LANES         TABLE_LANES_f64
+#define TABLE_VECTORS       TABLE_VECTORS_f64
+#define GEMM_ROWS           GEMM_ROWS_f64
+#define GEMM_TILES          GEMM_TILES_f64

@@ -9,6 +9,8 @@
 
 enum { VW = 8, VD = 4 };
 
+#define KEEP_VECTOR(a) __asm__("" : "+x"(a))
+
 typedef __m256 vf;
 typedef __m256d vd;
 typedef __m256i vu;
@@ -57,6 +59,26 @@ static inline vf vf_sqrt(vf a)
 static inline vu vf_bits(vf a)
 {
     return _mm256_castps_si256(a);
+}
+
+static inline void vf_transpose(vf r[VW])
+{
+    vf pair[VW], four[VW];
+    for (int i = 0; i < VW; i += 2) {
+        pair[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        pair[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < VW; i += 4) {
+        for (int c = 0; c < 2; c++) {
+            const vd a = _mm256_castps_pd(pair[i + c]), b = _mm256_castps_pd(pair[i + c + 2]);
+            four[i + 2 * c] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, b));
+            four[i + 2 * c + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, b));
+        }
+    }
+    for (int c = 0; c < 4; c++) {
+        r[c] = _mm256_permute2f128_ps(four[c], four[4 + c], 0x20);
+        r[4 + c] = _mm256_permute2f128_ps(four[c], four[4 + c], 0x31);
+    }
 }
 
 /* words */

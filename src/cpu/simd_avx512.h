@@ -9,6 +9,8 @@
 
 enum { VW = 16, VD = 8 };
 
+#define KEEP_VECTOR(a) __asm__("" : "+v"(a))
+
 typedef __m512 vf;
 typedef __m512d vd;
 typedef __m512i vu;
@@ -57,6 +59,33 @@ static inline vf vf_sqrt(vf a)
 static inline vu vf_bits(vf a)
 {
     return _mm512_castps_si512(a);
+}
+
+static inline void vf_transpose(vf r[VW])
+{
+    vf pair[VW], four[VW];
+    for (int i = 0; i < VW; i += 2) {
+        pair[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    /* four[4 g + c]'s 128-bit part p: column 4 p + c of rows 4 g ... 4 g + 3 */
+    for (int i = 0; i < VW; i += 4) {
+        for (int c = 0; c < 2; c++) {
+            const vd a = _mm512_castps_pd(pair[i + c]), b = _mm512_castps_pd(pair[i + c + 2]);
+            four[i + 2 * c] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            four[i + 2 * c + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    }
+    for (int c = 0; c < 4; c++) {
+        const vf a = _mm512_shuffle_f32x4(four[c], four[4 + c], 0x44);
+        const vf b = _mm512_shuffle_f32x4(four[8 + c], four[12 + c], 0x44);
+        const vf d = _mm512_shuffle_f32x4(four[c], four[4 + c], 0xee);
+        const vf e = _mm512_shuffle_f32x4(four[8 + c], four[12 + c], 0xee);
+        r[c] = _mm512_shuffle_f32x4(a, b, 0x88);
+        r[4 + c] = _mm512_shuffle_f32x4(a, b, 0xdd);
+        r[8 + c] = _mm512_shuffle_f32x4(d, e, 0x88);
+        r[12 + c] = _mm512_shuffle_f32x4(d, e, 0xdd);
+    }
 }
 
 /* words */

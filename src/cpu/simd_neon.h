@@ -9,6 +9,8 @@
 
 enum { VW = 4, VD = 2 };
 
+#define KEEP_VECTOR(a) __asm__("" : "+w"(a))
+
 typedef float32x4_t vf;
 typedef float64x2_t vd;
 typedef uint32x4_t vu;
@@ -57,6 +59,18 @@ static inline vf vf_sqrt(vf a)
 static inline vu vf_bits(vf a)
 {
     return vreinterpretq_u32_f32(a);
+}
+
+static inline void vf_transpose(vf r[VW])
+{
+    const vd a = vreinterpretq_f64_f32(vtrn1q_f32(r[0], r[1]));
+    const vd b = vreinterpretq_f64_f32(vtrn2q_f32(r[0], r[1]));
+    const vd c = vreinterpretq_f64_f32(vtrn1q_f32(r[2], r[3]));
+    const vd d = vreinterpretq_f64_f32(vtrn2q_f32(r[2], r[3]));
+    r[0] = vreinterpretq_f32_f64(vtrn1q_f64(a, c));
+    r[1] = vreinterpretq_f32_f64(vtrn1q_f64(b, d));
+    r[2] = vreinterpretq_f32_f64(vtrn2q_f64(a, c));
+    r[3] = vreinterpretq_f32_f64(vtrn2q_f64(b, d));
 }
 
 /* words */

@@ -13,6 +13,10 @@
 
 enum { VW = 4, VD = 2 };
 
+/* The compiler must have the vector in a register at this place; keeps loads in the order in which
+ * they are written where that matters for speed. */
+#define KEEP_VECTOR(a) ((void)0)
+
 typedef float vf __attribute__((vector_size(16)));
 typedef double vd __attribute__((vector_size(16)));
 typedef uint32_t vu __attribute__((vector_size(16)));
@@ -67,6 +71,14 @@ static inline vf vf_sqrt(vf a)
 static inline vu vf_bits(vf a)
 {
     return (vu)a;
+}
+
+/* r[i]'s lane l and r[l]'s lane i change places */
+static inline void vf_transpose(vf r[VW])
+{
+    const vf t[VW] = {r[0], r[1], r[2], r[3]};
+    for (int i = 0; i < VW; i++)
+        r[i] = (vf){t[0][i], t[1][i], t[2][i], t[3][i]};
 }
 
 /* words */
