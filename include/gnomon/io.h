@@ -111,8 +111,11 @@ typedef struct gnomon_write_options {
 /* Opens a writer of points with cols coordinates of the given type as stored. rows may
  * be -1 when unknown. Output goes to a temporary file beside the target and takes its
  * place in gnomon_writer_finish, after a sync; "-" goes to standard output (formats whose
- * header needs rows are then held in a temporary file until the end). Errors: ARGUMENT (a type the
- * format can't hold, say), IO, MEMORY. */
+ * header needs rows are then held in a temporary file until the end). Column-major output needs
+ * rows. A pipe that closes raises SIGPIPE as any write does; a process that ignores that signal
+ * gets IO. Errors: ARGUMENT (a type the format can't hold, say), OVERFLOW, IO, NOT_FOUND (no
+ * such folder), MEMORY. On success *out is the caller's, for gnomon_writer_finish or
+ * gnomon_writer_abort; on failure it is NULL. */
 GNOMON_API gnomon_status gnomon_writer_open(gnomon_context *ctx, const char *path, int64_t rows,
                                             int64_t cols, gnomon_dtype dtype,
                                             const gnomon_write_options *options,
@@ -143,8 +146,7 @@ GNOMON_API const char *gnomon_format_name(int index, int *can_write);
 
 /* Removes the temporary files of all writers that are open in this process. For a signal
  * handler that ends the process: async-signal-safe, takes no lock, frees nothing. The
- * writers are of no more use then: gnomon_writer_finish fails with IO. Output to a pipe
- * that closes raises SIGPIPE as any write does; a process that ignores that signal gets IO. */
+ * writers are of no more use then: gnomon_writer_finish fails with IO. */
 GNOMON_API void gnomon_io_abandon_all(void);
 
 /* What a format's files hold when written. */

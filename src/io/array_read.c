@@ -2,6 +2,8 @@
 #include "io/convert.h"
 
 enum { SCRATCH = 512 * 1024, PREFIX = 4 };
+/* so many lines are turned over together: as many cache lines as stay in the first level */
+enum { TURNED = 256 };
 
 static int64_t element_size(const gnomon_array *array)
 {
@@ -195,6 +197,27 @@ static gnomon_status read_line(gnomon_reader *reader, gnomon_array *array, int64
     return GNOMON_OK;
 }
 
+/* Short pieces of several lines, each fetched by itself, so that they are converted together:
+ * one column after another to rows would touch every row for each. */
+static gnomon_status read_pieces(gnomon_reader *reader, gnomon_array *array, int64_t line,
+                                 int64_t lines, int64_t element, int64_t elements,
+                                 const gnomon_matrix *part)
+{
+    int64_t size = element_size(array), wanted = elements * size;
+    for (int64_t i = 0; i < lines; i++) {
+        int64_t start = array->offset + (line + i) * line_bytes(array);
+        unsigned char *at = array->scratch + i * wanted;
+        if (array->prefixed) {
+            unsigned char prefix[PREFIX];
+            GNOMON_TRY(fetch(array, start, prefix, PREFIX));
+            GNOMON_TRY(check_prefix(reader, array, prefix, line + i));
+            start += PREFIX;
+        }
+        GNOMON_TRY(fetch(array, start + element * size, at, wanted));
+    }
+    return deliver(reader, array, array->scratch, elements, lines * elements, part);
+}
+
 /* Whether dst's lines are the file's bytes as they are. */
 static bool as_stored(const gnomon_array *array, const gnomon_matrix *dst, int64_t elements)
 {
@@ -216,17 +239,19 @@ static gnomon_status read_part(gnomon_reader *reader, gnomon_array *array, int64
         return fetch(array, array->offset + line * step, dst->data, lines * step);
     /* Reading over a gap is cheaper than another call when it is short. */
     int64_t together = SCRATCH / step;
-    bool join = together > 1 && lines > 1 && (step - wanted <= 4096 || step <= 4 * wanted);
+    bool over_gaps = together > 1 && lines > 1 && (step - wanted <= 4096 || step <= 4 * wanted);
+    if (!over_gaps) together = wanted > 0 ? SCRATCH / wanted : 0;
+    if (!over_gaps && together > TURNED) together = TURNED;
     for (int64_t done = 0; done < lines;) {
-        if (!join) {
-            GNOMON_TRY(read_line(reader, array, line + done, element, elements, dst, done));
-            done++;
-            continue;
-        }
         int64_t n = lines - done < together ? lines - done : together;
-        gnomon_matrix part = part_of(array, dst, done, n, 0, elements);
-        GNOMON_TRY(read_together(reader, array, line + done, n, element, &part));
-        done += n;
+        gnomon_matrix part = part_of(array, dst, done, n > 0 ? n : 1, 0, elements);
+        if (n == 0)
+            GNOMON_TRY(read_line(reader, array, line + done, element, elements, dst, done));
+        else if (over_gaps)
+            GNOMON_TRY(read_together(reader, array, line + done, n, element, &part));
+        else
+            GNOMON_TRY(read_pieces(reader, array, line + done, n, element, elements, &part));
+        done += n > 0 ? n : 1;
     }
     return GNOMON_OK;
 }

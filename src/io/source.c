@@ -1,6 +1,7 @@
 #include "io/source.h"
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "io/gunzip.h"
 #include "io/temporaries.h"
 
@@ -379,6 +380,7 @@ static gnomon_status copy_to(gnomon_source *source, int fd, int64_t *total)
         }
         gnomon_source_take(source, got);
         *total += (int64_t)got;
+        GNOMON_TRY(gnomon_progress(source->ctx, "keeping the input", *total, -1));
     }
 }
 
