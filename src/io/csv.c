@@ -27,18 +27,28 @@ static gnomon_status next_line(csv_reader *csv, const char **line, size_t *lengt
     return GNOMON_OK;
 }
 
-static int64_t count_fields(const char *line, size_t length, char delimiter, bool *numbers)
+/* What the fields of a line are, seen together. */
+typedef struct summary {
+    int64_t fields;
+    bool numbers;     /* all of them */
+    bool like_header; /* one is text, or the first is empty: an index without a name */
+    bool unclosed;    /* a quote is */
+} summary;
+
+static summary look_at(const char *line, size_t length, char delimiter)
 {
     gnomon_csv_fields fields;
     gnomon_csv_start(&fields, line, length, delimiter);
     double value;
     const char *text;
-    int64_t count = 0;
-    *numbers = true;
-    for (;; count++) {
+    summary s = {.numbers = true};
+    for (;; s.fields++) {
         gnomon_csv_kind kind = gnomon_csv_next(&fields, &value, &text, &length);
-        if (kind == GNOMON_CSV_END) return count;
-        *numbers &= kind == GNOMON_CSV_NUMBER;
+        if (kind == GNOMON_CSV_END) return s;
+        s.numbers &= kind == GNOMON_CSV_NUMBER;
+        s.unclosed |= kind == GNOMON_CSV_UNCLOSED;
+        s.like_header |= kind == GNOMON_CSV_OTHER || kind == GNOMON_CSV_UNCLOSED ||
+                         (kind == GNOMON_CSV_EMPTY && s.fields == 0);
     }
 }
 
@@ -74,10 +84,13 @@ static gnomon_status csv_open(gnomon_reader *reader)
                    gnomon_source_name(reader->source));
     csv->delimiter = given != '\0' ? given : gnomon_csv_guess_delimiter(line, length);
     csv->width_line = csv->lines.number;
-    bool numbers;
-    reader->info.cols = count_fields(line, length, csv->delimiter, &numbers);
-    bool header = reader->options.csv_header == 1 || (reader->options.csv_header == -1 && !numbers);
-    if (header) {
+    summary first = look_at(line, length, csv->delimiter);
+    reader->info.cols = first.fields;
+    if (reader->options.csv_header == 1 ||
+        (reader->options.csv_header == -1 && first.like_header)) {
+        GNOMON_FAIL_IF(first.unclosed, reader->ctx, GNOMON_ERROR_DATA,
+                       "%s: line %lld: a quote is not closed; names go on one line",
+                       gnomon_source_name(reader->source), (long long)csv->lines.number);
         GNOMON_TRY(next_line(csv, &line, &length));
         /* blanks in a lone column's name are no delimiter when the numbers have none */
         if (line != NULL && given == '\0' && csv->delimiter == ' ') {
@@ -85,7 +98,7 @@ static gnomon_status csv_open(gnomon_reader *reader)
             if (csv->delimiter != ' ') reader->info.cols = 1;
         }
         if (line != NULL) {
-            int64_t fields = count_fields(line, length, csv->delimiter, &numbers);
+            int64_t fields = look_at(line, length, csv->delimiter).fields;
             if (fields != reader->info.cols) return ragged(reader, fields);
         }
     }
@@ -122,8 +135,7 @@ static gnomon_status parse_row(gnomon_reader *reader, const char *line, size_t l
     const csv_reader *csv = reader->state;
     gnomon_csv_fields fields;
     gnomon_csv_start(&fields, line, length, csv->delimiter);
-    float *f32 = dst->dtype == GNOMON_F32 ? (float *)dst->data + row * dst->row_stride : NULL;
-    double *f64 = dst->dtype == GNOMON_F64 ? (double *)dst->data + row * dst->row_stride : NULL;
+    const bool single = dst->dtype == GNOMON_F32;
     for (int64_t j = 0;; j++) {
         double value = 0;
         const char *text = NULL;
@@ -137,10 +149,11 @@ static gnomon_status parse_row(gnomon_reader *reader, const char *line, size_t l
             return ragged(reader, j);
         }
         if (kind != GNOMON_CSV_NUMBER) return bad_field(reader, j, kind, text, length);
-        if (f32 != NULL)
-            f32[j * dst->col_stride] = (float)value;
+        int64_t at = row * dst->row_stride + j * dst->col_stride;
+        if (single)
+            ((float *)dst->data)[at] = (float)value;
         else
-            f64[j * dst->col_stride] = value;
+            ((double *)dst->data)[at] = value;
     }
 }
 
@@ -188,7 +201,6 @@ static int csv_sniff(const unsigned char *head, size_t length, int64_t size)
     (void)size;
     const char *p = (const char *)head, *end = p + length;
     if (length >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0) p += 3;
-    char delimiter = '\0';
     for (int seen = 0; seen < 2 && p < end;) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         /* a line that the head cuts short can't be judged by its last field */
@@ -208,10 +220,8 @@ static int csv_sniff(const unsigned char *head, size_t length, int64_t size)
         for (size_t i = 0; i < line; i++)
             if ((unsigned char)p[i] < 0x20 && p[i] != '\t') return GNOMON_SNIFF_NO;
         if (!gnomon_csv_skipped(p, line)) {
-            bool numbers;
-            delimiter = gnomon_csv_guess_delimiter(p, line);
-            count_fields(p, line, delimiter, &numbers);
-            if (numbers) return GNOMON_SNIFF_MAYBE;
+            if (look_at(p, line, gnomon_csv_guess_delimiter(p, line)).numbers)
+                return GNOMON_SNIFF_MAYBE;
             seen++;
         }
         p = stop + 1;

@@ -462,7 +462,6 @@ static gnomon_status mtx_put(gnomon_writer *writer, const gnomon_matrix *src)
     int64_t rows = writer->written + src->rows, cells;
     if (rows > mtx->capacity) {
         int64_t wider = rows + rows / 2;
-        if (writer->rows >= rows) wider = writer->rows;
         bool fits = gnomon_mul(wider, writer->cols, &cells);
         GNOMON_FAIL_IF(!fits, writer->ctx, GNOMON_ERROR_OVERFLOW,
                        "%s: %lld x %lld values are more than memory can count",

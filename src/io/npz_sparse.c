@@ -283,7 +283,7 @@ static gnomon_status csr_seek(gnomon_reader *reader, int64_t row)
 static gnomon_status gather_entries(gnomon_reader *reader, int64_t count, int64_t col)
 {
     sparse_reader *sparse = reader->state;
-    int64_t major[256], minor[256];
+    int64_t major[256] = {0}, minor[256];
     double values[256];
     while (count > 0) {
         int64_t piece = count < 256 ? count : 256;

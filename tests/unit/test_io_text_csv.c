@@ -131,6 +131,8 @@ static void bad_fields(void **unused)
     static const struct {
         const char *text, *error;
     } cases[] = {
+        {"1,,3\n4,5,6\n", "line 1, column 2: the field is empty"},
+        {"a,\"b\nc\"\n1,2\n", "line 1: a quote is not closed"},
         {"1,2\n3,abc\n", "line 2, column 2: 'abc' is not a number"},
         {"1,2\n3,\n", "line 2, column 2: the field is empty"},
         {"1,2\n3,\"\"\n", "line 2, column 2: the field is empty"},
