@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Runs the examples on a few points, through one format after the other.
+# usage: check.sh CONVERT NORMS
+set -euo pipefail
+convert=$1 norms=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+printf 'x,y,z\n3,4,0\n0,0,0\n1.5,0,2\n' > a.csv
+printf '5\n0\n2.5\n' > expected
+from=a.csv
+for to in b.npy b.mtx b.tsv b.svm c.mtx b.csv; do
+    "$convert" $from $to
+    "$norms" $to | diff - expected
+    from=$to
+done
+diff <(tail -n +2 a.csv) b.csv
+"$norms" - < b.tsv | diff - expected
+
+printf '1,2\n3,x\n' > bad.csv
+if "$convert" bad.csv b.npy 2> words; then
+    echo "a bad file was taken" >&2
+    exit 1
+fi
+grep -q "line 2, column 2: 'x' is not a number" words
+"$norms" b.npy | diff - expected # the target is as it was
