@@ -8,7 +8,7 @@ failed=0
 
 scripts/sources.sh | xargs clang-format-14 --style=file --dry-run --Werror || failed=1
 
-cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
+cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance \
     --std=c11 --library=posix --suppressions-list=scripts/cppcheck.txt \
     --file-filter="$PWD/src/*" --file-filter="$PWD/cli/*" \
     -j "$(nproc)" --project="$build/compile_commands.json" || failed=1

@@ -195,8 +195,10 @@ static void counted(void **unused)
     refused("idx", "\0\0\x08\2\0\0\0\1", 8, GNOMON_ERROR_TRUNCATED);
     refused("idx", "\0\0\x0e\3\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16,
             GNOMON_ERROR_DATA);
-    refused("npz", "PK\3\4 no archive", 15, GNOMON_ERROR_DATA);
-    if (GNOMON_WITH_HDF5) refused("hdf5", "\x89HDF\r\n\x1a\n no file", 16, GNOMON_ERROR_DATA);
+    refused("npz", "PK\3\4 no archive", 15,
+            GNOMON_WITH_LIBZIP ? GNOMON_ERROR_DATA : GNOMON_ERROR_UNSUPPORTED);
+    refused("hdf5", "\x89HDF\r\n\x1a\n no file", 16,
+            GNOMON_WITH_HDF5 ? GNOMON_ERROR_DATA : GNOMON_ERROR_UNSUPPORTED);
 }
 
 static void unknown(void **unused)
