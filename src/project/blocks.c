@@ -90,6 +90,25 @@ static void scale_rest(gnomon_context *ctx, const gnomon_matrix *out, int64_t ba
     gnomon_scale_view(ctx, &right, beta);
 }
 
+void gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *job,
+                         const gnomon_reach *reach, const gnomon_engine *e, const gnomon_matrix *y)
+{
+    if (reach->first > reach->last) {
+        gnomon_scale_view(ctx, y, job->beta);
+        return;
+    }
+    gnomon_engine done = *e;
+    const gnomon_fold view = gnomon_fold_view(y, job->row);
+    done.out.data = view.data;
+    done.out.dtype = view.dtype;
+    done.out.size = view.size;
+    done.out.row_stride = view.row_stride;
+    done.out.col_stride = view.col_stride;
+    gnomon_engine_store(&done);
+    scale_rest(ctx, y, job->row, gnomon_block_first_row(job->op, reach->first),
+               gnomon_block_first_row(job->op, reach->last + 1), job->beta);
+}
+
 /* Runs the sketch so that nothing is written when the points hold NaN or infinity. They are looked
  * at while they are packed, if the sums can be held until all have been; else beforehand. */
 static gnomon_status sketch_checked(gnomon_context *ctx, const gnomon_sketch_job *job,

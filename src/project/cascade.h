@@ -10,6 +10,7 @@
 #define GNOMON_PROJECT_CASCADE_H
 
 #include "project/blocks.h"
+#include "project/nonzeros.h"
 
 typedef struct gnomon_cascade {
     gnomon_context *ctx;
@@ -67,12 +68,24 @@ gnomon_status gnomon_cascade_push(gnomon_cascade *c, const gnomon_matrix *x, int
 /* Works off what slots are left: the sums are in c->root. */
 gnomon_status gnomon_cascade_end(gnomon_cascade *c);
 
-/* What sets of points share: runs level t from in to out, both numbered alike. */
+/* Makes way for block 'block' of a level, and says where it goes: to be called before it is made,
+ * in ascending order. */
+gnomon_status gnomon_cascade_place(gnomon_cascade *c, int level, int64_t block, gnomon_fold *out);
+/* After the block has gone to its place. */
+gnomon_status gnomon_cascade_placed(gnomon_cascade *c, int level, int64_t block);
+
+/* Runs a level from in to out, both numbered alike. */
 gnomon_status gnomon_cascade_level(gnomon_cascade *c, int level, bool adjoint, int64_t col,
                                    int64_t cols, const gnomon_fold *in, const gnomon_fold *out,
                                    const gnomon_finish *finish);
 
 gnomon_status gnomon_cascade_sketch(gnomon_context *ctx, const gnomon_sketch_job *job);
 gnomon_status gnomon_cascade_adjoint(gnomon_context *ctx, const gnomon_sketch_job *job);
+
+/* Adds the points of z, at most c->points of them, whose columns are to come as
+ * gnomon_cascade_begin was told; spray_memory is what their first level may take. Changes z's
+ * columns. Errors: MEMORY, CANCELLED. */
+gnomon_status gnomon_cascade_add_sparse(gnomon_cascade *c, gnomon_nonzeros *z,
+                                        int64_t spray_memory);
 
 #endif

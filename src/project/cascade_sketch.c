@@ -24,8 +24,7 @@ static gnomon_fold numbers(const gnomon_cascade *c, char *data, int64_t row_stri
 
 static gnomon_status run_slot(gnomon_cascade *c, int level);
 
-/* Makes way for block 'block' of level 'level', and says where it goes. */
-static gnomon_status place(gnomon_cascade *c, int level, int64_t block, gnomon_fold *out)
+gnomon_status gnomon_cascade_place(gnomon_cascade *c, int level, int64_t block, gnomon_fold *out)
 {
     const int64_t zeta = c->op->descriptor.zeta, k = gnomon_cascade_k(c, level);
     for (int t = 2; t <= level; t++) {
@@ -46,8 +45,7 @@ static gnomon_status place(gnomon_cascade *c, int level, int64_t block, gnomon_f
     return GNOMON_OK;
 }
 
-/* After block 'block' of a level has gone to its place. */
-static gnomon_status placed(gnomon_cascade *c, int level, int64_t block)
+gnomon_status gnomon_cascade_placed(gnomon_cascade *c, int level, int64_t block)
 {
     const int64_t zeta = c->op->descriptor.zeta;
     if (level == c->op->levels || block % zeta != zeta - 1) return GNOMON_OK;
@@ -60,10 +58,10 @@ static gnomon_status run_slot(gnomon_cascade *c, int level)
     const int64_t block = c->current[level], width = gnomon_cascade_c(c, level);
     c->current[level] = -1;
     gnomon_fold out;
-    GNOMON_TRY(place(c, level, block, &out));
+    GNOMON_TRY(gnomon_cascade_place(c, level, block, &out));
     const gnomon_fold in = numbers(c, c->slot[level], width, 0, width, width);
     GNOMON_TRY(gnomon_cascade_level(c, level, false, 0, width, &in, &out, &as_it_is));
-    return placed(c, level, block);
+    return gnomon_cascade_placed(c, level, block);
 }
 
 /* Blocks [begin, end) of level 1, all of them of one granule. */
@@ -72,7 +70,7 @@ static gnomon_status run_granule(gnomon_cascade *c, int depth, gnomon_fold in, i
 {
     const int64_t zeta = c->op->descriptor.zeta, granule = begin / c->span[depth];
     gnomon_fold last;
-    GNOMON_TRY(place(c, depth, granule, &last));
+    GNOMON_TRY(gnomon_cascade_place(c, depth, granule, &last));
     in.first = begin;
     in.end = (end - begin) * c->batch;
     /* The granule's own numbers of the blocks that are not all zeros. */
@@ -85,7 +83,7 @@ static gnomon_status run_granule(gnomon_cascade *c, int depth, gnomon_fold in, i
         out.end = (hi - lo) * c->batch;
         GNOMON_TRY(
             gnomon_cascade_level(c, t, false, 0, gnomon_cascade_c(c, t), &in, &out, &as_it_is));
-        if (t == depth) return placed(c, depth, granule);
+        if (t == depth) return gnomon_cascade_placed(c, depth, granule);
         in = numbers(c, data + lo * k * c->size, all, lo * k, (hi - lo) * k,
                      gnomon_cascade_c(c, t + 1));
         lo = lo / zeta;

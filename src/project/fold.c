@@ -43,11 +43,13 @@ static void find_spans(const gnomon_fold *f, int64_t tile, int64_t q, int64_t w,
 {
     int64_t v = tile * GNOMON_LANES;
     if (f->offset) {
+        const int64_t lo = q < f->col ? f->col - q : 0, hi = least(w, f->col + f->cols - q);
         for (int l = 0; l < GNOMON_LANES; l++, v++) {
             s[l] = (span){NULL, 0, 0, 0};
-            if (v < f->begin || v >= f->end || q >= f->cols) continue;
-            s[l].at = f->data + (f->offset[v] + q * f->col_stride) * f->size;
-            s[l].hi = least(w, f->cols - q);
+            if (v < f->begin || v >= f->end || lo >= hi) continue;
+            s[l].lo = lo;
+            s[l].hi = hi;
+            s[l].at = f->data + (f->offset[v] + (q + lo - f->col) * f->col_stride) * f->size;
         }
         return;
     }

@@ -19,8 +19,8 @@ typedef struct gnomon_fold {
     int64_t begin, end;             /* the virtual points that are there; the others read as 0 */
     int64_t block;                  /* coordinates a block; 0: block a begins at floor(a k / r) */
     int64_t k, r;
-    /* When not NULL: virtual point v's coordinate 0 is element offset[v] of data, and the rest
-     * of this struct but dtype, size, col_stride, cols, begin and end does not apply. */
+    /* When not NULL: virtual point v's coordinate 'col' is element offset[v] of data, wherever
+     * that is; row_stride, points, first, block, k and r do not apply. */
     const int64_t *offset;
 } gnomon_fold;
 
