@@ -11,7 +11,6 @@
 #undef vr_sub
 #undef vr_fma
 #undef vr_mul
-#undef vr_sub_other
 #undef NZ_VECTORS
 #undef nz_sum
 #undef nz_load
@@ -78,7 +77,6 @@
 #define vr_sub              vd_sub
 #define vr_fma              vd_fma
 #define vr_mul              vd_mul
-#define vr_sub_other        vd_sub_other
 #define NZ_VECTORS          NZ_VECTORS_f64
 #define nz_sum              nz_sum_f64
 #define nz_load             nz_load_f64

@@ -11,7 +11,6 @@
 #undef vr_sub
 #undef vr_fma
 #undef vr_mul
-#undef vr_sub_other
 #undef NZ_VECTORS
 #undef nz_sum
 #undef nz_load
@@ -78,7 +77,6 @@
 #define vr_sub              vf_sub
 #define vr_fma              vf_fma
 #define vr_mul              vf_mul
-#define vr_sub_other        vf_sub_other
 #define NZ_VECTORS          NZ_VECTORS_f32
 #define nz_sum              nz_sum_f32
 #define nz_load             nz_load_f32

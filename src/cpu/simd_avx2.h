@@ -40,10 +40,6 @@ static inline vf vf_sub(vf a, vf b)
 {
     return _mm256_sub_ps(a, b);
 }
-static inline vf vf_sub_other(vf a, vf b)
-{
-    return _mm256_fmadd_ps(b, _mm256_set1_ps(-1.0f), a);
-}
 static inline vf vf_mul(vf a, vf b)
 {
     return _mm256_mul_ps(a, b);
@@ -194,10 +190,6 @@ static inline vd vd_add(vd a, vd b)
 static inline vd vd_sub(vd a, vd b)
 {
     return _mm256_sub_pd(a, b);
-}
-static inline vd vd_sub_other(vd a, vd b)
-{
-    return _mm256_fmadd_pd(b, _mm256_set1_pd(-1.0), a);
 }
 static inline vd vd_mul(vd a, vd b)
 {

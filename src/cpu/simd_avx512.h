@@ -40,10 +40,6 @@ static inline vf vf_sub(vf a, vf b)
 {
     return _mm512_sub_ps(a, b);
 }
-static inline vf vf_sub_other(vf a, vf b)
-{
-    return _mm512_fmadd_ps(b, _mm512_set1_ps(-1.0f), a);
-}
 static inline vf vf_mul(vf a, vf b)
 {
     return _mm512_mul_ps(a, b);
@@ -201,10 +197,6 @@ static inline vd vd_add(vd a, vd b)
 static inline vd vd_sub(vd a, vd b)
 {
     return _mm512_sub_pd(a, b);
-}
-static inline vd vd_sub_other(vd a, vd b)
-{
-    return _mm512_fmadd_pd(b, _mm512_set1_pd(-1.0), a);
 }
 static inline vd vd_mul(vd a, vd b)
 {

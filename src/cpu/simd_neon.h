@@ -40,10 +40,6 @@ static inline vf vf_sub(vf a, vf b)
 {
     return vsubq_f32(a, b);
 }
-static inline vf vf_sub_other(vf a, vf b)
-{
-    return vsubq_f32(a, b);
-}
 static inline vf vf_mul(vf a, vf b)
 {
     return vmulq_f32(a, b);
@@ -185,10 +181,6 @@ static inline vd vd_add(vd a, vd b)
     return vaddq_f64(a, b);
 }
 static inline vd vd_sub(vd a, vd b)
-{
-    return vsubq_f64(a, b);
-}
-static inline vd vd_sub_other(vd a, vd b)
 {
     return vsubq_f64(a, b);
 }

@@ -49,11 +49,6 @@ static inline vf vf_sub(vf a, vf b)
 {
     return a - b;
 }
-/* a - b, the same bits as vf_sub, by the units that additions leave idle */
-static inline vf vf_sub_other(vf a, vf b)
-{
-    return a - b;
-}
 static inline vf vf_mul(vf a, vf b)
 {
     return a * b;
@@ -203,10 +198,6 @@ static inline vd vd_add(vd a, vd b)
     return a + b;
 }
 static inline vd vd_sub(vd a, vd b)
-{
-    return a - b;
-}
-static inline vd vd_sub_other(vd a, vd b)
 {
     return a - b;
 }
