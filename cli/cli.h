@@ -1,0 +1,176 @@
+/* cli/cli.h: what every verb of the command shares. */
+#ifndef GNOMON_CLI_H
+#define GNOMON_CLI_H
+
+#include "options.h"
+
+#include <gnomon.h>
+#include <jansson.h>
+
+/* The command's exit codes; documented in gnomon.1. */
+enum {
+    CLI_EXIT_DONE = 0,
+    CLI_EXIT_NEGATIVE = 1,
+    CLI_EXIT_USAGE = 2,
+    CLI_EXIT_DATA = 3,
+    CLI_EXIT_FILE = 4,
+    CLI_EXIT_MEMORY = 5,
+    CLI_EXIT_DEVICE = 6,
+    CLI_EXIT_DEFECT = 70,
+    CLI_EXIT_INTERRUPTED = 130
+};
+
+/* What the process needs beside chunks of input and output: the code, the libraries and
+ * the library's working memory. --memory counts it in. */
+#define CLI_OVERHEAD_BYTES ((int64_t)64 << 20)
+
+/* A progress bar on standard error: 'done' of 'total' units (-1: unknown) are behind, and
+ * the library is now at work on the next 'span'. */
+typedef struct cli_bar {
+    int mode; /* enum cli_bar_mode */
+    int shown;
+    double last; /* seconds, when it was last drawn */
+    int64_t done, span, total;
+    const char *what;
+} cli_bar;
+
+enum cli_bar_mode { CLI_BAR_AUTO, CLI_BAR_ALWAYS, CLI_BAR_NEVER };
+
+/* A run of one verb. */
+typedef struct cli_app {
+    const char *verb;
+    gnomon_context *ctx; /* NULL until cli_start */
+    double started;      /* seconds on the monotonic clock */
+    cli_bar bar;
+    /* the options every verb has */
+    int device;
+    int64_t threads, memory;
+    int json, quiet;
+} cli_app;
+
+/* cli_app.c */
+enum { CLI_COMMON_OPTIONS = 6 };
+void cli_init(cli_app *app, const char *verb);
+/* The table of the common options, which set app's members. */
+void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS]);
+/* Makes the context; -1 or an exit code. */
+int cli_start(cli_app *app);
+/* Frees the context and takes the bar away; returns code. */
+int cli_end(cli_app *app, int code);
+double cli_seconds(void);
+/* Words on standard error, unless --quiet. */
+void cli_say(cli_app *app, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "gnomon VERB: text" on standard error; returns code. */
+int cli_fail(cli_app *app, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A usage error, with the hint at --help; returns CLI_EXIT_USAGE. */
+int cli_usage(cli_app *app, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Tells the context's last error; returns the exit code that belongs to status. */
+int cli_fail_status(cli_app *app, gnomon_status status);
+/* Flushes standard output; CLI_EXIT_DONE, or CLI_EXIT_FILE after saying why it failed. */
+int cli_flush_output(const char *verb);
+
+/* bar.c */
+void cli_bar_begin(cli_app *app, const char *what, int64_t total);
+/* 'done' units are behind, the next call of the library deals with 'span' more. */
+void cli_bar_at(cli_app *app, int64_t done, int64_t span);
+void cli_bar_clear(cli_app *app);
+/* The context's progress callback; user is the cli_app. */
+int cli_bar_progress(void *user, const char *phase, int64_t done, int64_t total);
+
+/* signals.c: the first SIGINT, SIGTERM or SIGHUP asks for an orderly end; a second one, or a
+ * call that does not come back within two seconds, removes the temporary files and ends at
+ * once. SIGPIPE is ignored, so a closed pipe is an error of a write. */
+void cli_signals_install(void);
+int cli_interrupted(void);
+
+/* report.c: --json */
+/* A new object with the run's facts: gnomon, verb, device, isa, threads, seconds. */
+json_t *cli_report(cli_app *app);
+/* To the microsecond: more digits would only be noise. */
+double cli_json_seconds(double seconds);
+/* The operator's descriptor, every default filled in; NULL when memory is out. */
+json_t *cli_descriptor_json(cli_app *app, const gnomon_operator *op);
+/* Prints the object to standard output and drops it; returns the exit code. Reals have the
+ * fewest digits that read back the same. */
+int cli_print_json(cli_app *app, json_t *object);
+
+/* input.c */
+typedef struct cli_input_options {
+    const char *format;
+    cli_shape shape;
+    int dtype;
+    char delimiter;
+    int header;
+    int zero_based;
+    int64_t features;
+    int shape_given;
+} cli_input_options;
+
+enum { CLI_INPUT_OPTIONS = 9 };
+void cli_input_init(cli_input_options *in);
+void cli_input_table(cli_input_options *in, cli_option table[CLI_INPUT_OPTIONS]);
+/* Opens path for reading and tells about it; in may be NULL. -1 or an exit code. */
+int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
+                   gnomon_reader **reader, gnomon_data_info *info);
+/* NumPy's long name: "float32". */
+const char *cli_dtype_name(gnomon_dtype dtype);
+extern const cli_choice cli_dtypes[];
+
+/* output.c */
+/* Whether format holds text. */
+int cli_is_text_format(const char *format);
+/* The format that path and --output-format stand for, as the writer sees it. */
+const char *cli_output_format(const char *path, const char *format);
+/* Refuses binary data on a terminal, --json beside data on standard output, and an output
+ * that is one of the inputs. -1 or an exit code. */
+int cli_check_output(cli_app *app, const char *path, const char *format, const char *const *inputs,
+                     int input_count);
+
+/* operator_options.c: --operator and its parameters */
+typedef struct cli_operator_options {
+    gnomon_descriptor descriptor;
+    int kind, inner, precision, scaling;
+    const char *load, *save;
+    int kind_given, k_given, seed_given, other_given;
+} cli_operator_options;
+
+enum { CLI_OPERATOR_OPTIONS = 13 };
+void cli_operator_init(cli_operator_options *options);
+void cli_operator_table(cli_operator_options *options, cli_option table[CLI_OPERATOR_OPTIONS]);
+/* Makes the operator from the options (d and k filled in by the caller unless loaded). -1 or
+ * an exit code. */
+int cli_operator_make(cli_app *app, cli_operator_options *options, gnomon_operator **op);
+/* Reads --load-operator's file. -1 or an exit code. */
+int cli_operator_load(cli_app *app, const cli_operator_options *options, gnomon_operator **op);
+/* The descriptor as --describe and --save-operator tell it, a line at the end; free() it. */
+gnomon_status cli_operator_text(cli_app *app, const gnomon_operator *op, char **text);
+/* Writes --save-operator's file, when asked to. -1 or an exit code. */
+int cli_operator_save(cli_app *app, const cli_operator_options *options, const gnomon_operator *op);
+/* "very-sparse, density 0.0357, seed 7": for words. */
+void cli_operator_words(const gnomon_operator *op, char *buffer, size_t size);
+
+/* bound_options.c: --eps, --delta, --beta, --points, --bound */
+typedef struct cli_bound_options {
+    int64_t points;
+    double eps, delta, beta;
+    int bound;
+    int points_given, eps_given, delta_given, beta_given, bound_given;
+} cli_bound_options;
+/* One line on a bound: its source. */
+const char *cli_bound_source(gnomon_bound bound);
+
+/* plot.c: a histogram of distortion by gnuplot, as SVG or PNG by path's ending, and as lines
+ * of text. */
+int cli_plot_distortion(cli_app *app, const char *path, const gnomon_distortion *norms,
+                        const gnomon_distortion *pairs, double eps);
+void cli_print_histogram(const gnomon_distortion *d, double eps);
+
+/* The verbs: one file each. argv[0] is the verb. */
+int cli_project(int argc, char **argv);
+int cli_dim(int argc, char **argv);
+int cli_operator(int argc, char **argv);
+int cli_distortion(int argc, char **argv);
+int cli_convert(int argc, char **argv);
+int cli_info(int argc, char **argv);
+
+#endif

@@ -1,0 +1,282 @@
+/* gnomon convert: points from one format to another. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct request {
+    cli_input_options input;
+    const char *output_format;
+    int output_dtype, column_major, sparse, dense, no_compress;
+    int64_t digits;
+} request;
+
+static int parse(cli_app *app, request *r, int argc, char **argv, const char **operands)
+{
+    static const cli_choice orders[] = {{"C", 0}, {"F", 1}, {NULL, 0}};
+    const cli_option output[] = {
+        {.name = "output-format",
+         .type = CLI_FORMAT,
+         .target = &r->output_format,
+         .flag = 1,
+         .value = "FORMAT",
+         .help = "the output's format; otherwise by its ending, else npy"},
+        {.name = "output-dtype",
+         .type = CLI_CHOICE,
+         .target = &r->output_dtype,
+         .choices = cli_dtypes,
+         .value = "TYPE",
+         .help = "the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8 ... "
+                 "(default: as in the input). Integers are rounded to; what does not fit is an "
+                 "error"},
+        {.name = "order",
+         .type = CLI_CHOICE,
+         .target = &r->column_major,
+         .choices = orders,
+         .value = "ORDER",
+         .help = "npy, npz, raw: C (default, point by point) or F (coordinate by coordinate)"},
+        {.name = "sparse",
+         .type = CLI_FLAG,
+         .target = &r->sparse,
+         .flag = 1,
+         .help = "write the nonzeros alone, as npz (scipy's layout), mtx or svmlight (default for "
+                 "sparse input, and always for svmlight)"},
+        {.name = "dense",
+         .type = CLI_FLAG,
+         .target = &r->dense,
+         .flag = 1,
+         .help = "write every coordinate, also of sparse input"},
+        {.name = "digits",
+         .type = CLI_INT,
+         .target = &r->digits,
+         .low = 1,
+         .high = 17,
+         .value = "N",
+         .help = "csv, tsv: significant digits (default: as few as read back the same)"},
+        {.name = "no-compress",
+         .type = CLI_FLAG,
+         .target = &r->no_compress,
+         .flag = 1,
+         .help = "npz, hdf5: store instead of compressing"},
+    };
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_table(&r->input, input_table);
+    cli_common_options(app, common);
+    const cli_group groups[] = {CLI_GROUP("Output", output), CLI_GROUP("Input", input_table),
+                                CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = app->verb,
+        .synopsis = "INPUT OUTPUT [options]",
+        .about = "Copies points from one file format to another. Formats are found out from the "
+                 "input's content, then from the names. The output appears only when it is "
+                 "complete.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "Text to NumPy's format, in single precision\n"
+                    "gnomon convert points.csv points4.npy --output-dtype f4\n"
+                    "Look at points as text\n"
+                    "gnomon convert points.npy - --output-format csv\n"
+                    "Raw numbers of a known shape\n"
+                    "gnomon convert points.raw from-raw.npy --shape 100,784 --dtype f4\n"
+                    "Dense points as Matrix Market coordinates\n"
+                    "gnomon convert points.npy points.mtx --sparse\n",
+        .min_operands = 2,
+        .max_operands = 2,
+    };
+    int count = 0;
+    return cli_parse(&verb, argc, argv, operands, &count);
+}
+
+static int64_t chunk_rows(const cli_app *app, int64_t row_bytes, int64_t rows)
+{
+    int64_t budget = app->memory - CLI_OVERHEAD_BYTES, cap = (int64_t)64 << 20;
+    int64_t chunk = (budget < cap ? budget : cap) / (row_bytes > 0 ? row_bytes : 1);
+    if (rows >= 0 && chunk > rows) chunk = rows;
+    return chunk > 1 ? chunk : 1;
+}
+
+/* Dense points to CSR without their zeros. offsets has rows + 1 places, indices and values
+ * rows * cols. */
+static void drop_zeros(const gnomon_matrix *x, int64_t *offsets, int64_t *indices, void *values,
+                       gnomon_csr *out)
+{
+    int64_t count = 0;
+    offsets[0] = 0;
+    for (int64_t i = 0; i < x->rows; ++i) {
+        for (int64_t j = 0; j < x->cols; ++j) {
+            int64_t at = i * x->cols + j;
+            if (x->dtype == GNOMON_F64) {
+                double value = ((const double *)x->data)[at];
+                if (value == 0) continue;
+                ((double *)values)[count] = value;
+            } else {
+                float value = ((const float *)x->data)[at];
+                if (value == 0) continue;
+                ((float *)values)[count] = value;
+            }
+            indices[count++] = j;
+        }
+        offsets[i + 1] = count;
+    }
+    *out = (gnomon_csr){x->rows, x->cols, offsets, indices, values, x->dtype};
+}
+
+/* The type in which points pass from reader to writer: the input's own where the output is
+ * of the same type, else one that loses nothing on the way. */
+static gnomon_dtype passing_type(const gnomon_data_info *info, gnomon_dtype to, int sparse)
+{
+    gnomon_dtype from = info->dtype;
+    if (!sparse && from == to && (info->access & GNOMON_ACCESS_SPARSE) == 0) return from;
+    if (from == GNOMON_F32 || from == GNOMON_F16 || from == GNOMON_BF16 || from == GNOMON_I8 ||
+        from == GNOMON_U8 || from == GNOMON_I16 || from == GNOMON_U16)
+        return GNOMON_F32;
+    return GNOMON_F64;
+}
+
+static int copy_dense(cli_app *app, gnomon_reader *reader, const gnomon_data_info *info,
+                      gnomon_dtype to, int sparse, gnomon_writer *writer, int64_t *points)
+{
+    gnomon_dtype passing = passing_type(info, to, sparse);
+    int64_t element = (int64_t)gnomon_dtype_size(passing), row_bytes;
+    int64_t wide = sparse ? element * 2 + 8 : element;
+    if (__builtin_mul_overflow(info->cols, wide, &row_bytes) ||
+        row_bytes > app->memory - CLI_OVERHEAD_BYTES)
+        return cli_fail(app, CLI_EXIT_MEMORY,
+                        "one point of %lld coordinates does not fit in --memory",
+                        (long long)info->cols);
+    int64_t chunk = chunk_rows(app, row_bytes, info->rows);
+    size_t entries = (size_t)(chunk * info->cols) + 1;
+    void *data = malloc(entries * (size_t)element);
+    void *values = sparse ? malloc(entries * (size_t)element) : NULL;
+    int64_t *indices = sparse ? malloc(entries * sizeof(int64_t)) : NULL;
+    int64_t *offsets = sparse ? malloc((size_t)(chunk + 1) * sizeof(int64_t)) : NULL;
+    int code = -1;
+    if (data == NULL || (sparse && (values == NULL || indices == NULL || offsets == NULL)))
+        code = cli_fail(app, CLI_EXIT_MEMORY, "out of memory for %lld points", (long long)chunk);
+    while (code < 0) {
+        gnomon_matrix x = gnomon_matrix_rowmajor(data, passing, chunk, info->cols);
+        gnomon_csr csr;
+        int64_t got = 0;
+        gnomon_status status = gnomon_reader_next(reader, &x, &got);
+        if (status == GNOMON_OK && got == 0) break;
+        x.rows = got;
+        if (status == GNOMON_OK && sparse) {
+            drop_zeros(&x, offsets, indices, values, &csr);
+            status = gnomon_writer_csr(writer, &csr);
+        } else if (status == GNOMON_OK) {
+            status = gnomon_writer_rows(writer, &x);
+        }
+        *points += got;
+        cli_bar_at(app, *points, 0);
+        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
+        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+    }
+    free(data);
+    free(values);
+    free(indices);
+    free(offsets);
+    return code;
+}
+
+static int copy_sparse(cli_app *app, gnomon_reader *reader, gnomon_writer *writer, int64_t *points)
+{
+    int64_t entries = (app->memory - CLI_OVERHEAD_BYTES) / 32, cap = (int64_t)4 << 20;
+    for (;;) {
+        gnomon_csr csr;
+        gnomon_status status =
+            gnomon_reader_next_csr(reader, cap, entries < cap ? entries : cap, &csr);
+        if (status == GNOMON_OK && csr.rows == 0) return -1;
+        if (status == GNOMON_OK) status = gnomon_writer_csr(writer, &csr);
+        if (status == GNOMON_OK) *points += csr.rows;
+        cli_bar_at(app, *points, 0);
+        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
+        if (status != GNOMON_OK) return cli_fail_status(app, status);
+    }
+}
+
+/* Whether the output holds nonzeros alone. */
+static int choose_sparse(const request *r, const gnomon_data_info *info, const char *output)
+{
+    int holds = 0;
+    const char *format = gnomon_format_for(output, r->output_format, &holds);
+    if (format == NULL) return r->sparse; /* gnomon_writer_open says why it is none */
+    if (r->sparse || r->dense) return r->sparse;
+    if ((holds & GNOMON_HOLDS_DENSE) == 0) return 1;
+    return (info->access & GNOMON_ACCESS_SPARSE) != 0 && (holds & GNOMON_HOLDS_SPARSE) != 0;
+}
+
+static int work(cli_app *app, const request *r, const char *input, const char *output)
+{
+    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
+    gnomon_reader *reader = NULL;
+    gnomon_writer *writer = NULL;
+    gnomon_data_info info;
+    int64_t points = 0;
+    int code = cli_open_input(app, input, &r->input, &reader, &info);
+    if (code >= 0) return code;
+    gnomon_dtype to = r->output_dtype != 0 ? (gnomon_dtype)r->output_dtype : info.dtype;
+    int sparse_input = (info.access & GNOMON_ACCESS_SPARSE) != 0;
+    options.format = r->output_format;
+    options.coordinates_contiguous = r->column_major;
+    options.csv_digits = (int)r->digits;
+    options.compress = !r->no_compress;
+    options.sparse = choose_sparse(r, &info, output);
+    gnomon_status status =
+        gnomon_writer_open(app->ctx, output, info.rows, info.cols, to, &options, &writer);
+    if (status != GNOMON_OK) {
+        code = cli_fail_status(app, status);
+        gnomon_reader_close(reader);
+        return code;
+    }
+    cli_bar_begin(app, "converting", info.rows);
+    code = options.sparse && sparse_input
+               ? copy_sparse(app, reader, writer, &points)
+               : copy_dense(app, reader, &info, to, options.sparse, writer, &points);
+    if (code >= 0) {
+        gnomon_writer_abort(writer);
+    } else {
+        status = gnomon_writer_finish(writer);
+        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+    }
+    if (code < 0) {
+        cli_say(app, "gnomon convert: %lld points of %lld coordinates (%s, %s) to %s\n",
+                (long long)points, (long long)info.cols, info.format, cli_dtype_name(info.dtype),
+                output);
+        code = CLI_EXIT_DONE;
+        if (app->json) {
+            json_t *report = cli_report(app);
+            json_t *figures =
+                json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:b}", "input", input, "output",
+                          output, "format", info.format, "points", (json_int_t)points, "dimensions",
+                          (json_int_t)info.cols, "dtype", cli_dtype_name(info.dtype),
+                          "output_dtype", cli_dtype_name(to), "sparse", options.sparse);
+            if (report != NULL && json_object_update_missing(report, figures) != 0) {
+                json_decref(report);
+                report = NULL;
+            }
+            json_decref(figures);
+            code = cli_print_json(app, report);
+        }
+    }
+    gnomon_reader_close(reader);
+    return code;
+}
+
+int cli_convert(int argc, char **argv)
+{
+    cli_app app;
+    request r;
+    const char *operands[2];
+    memset(&r, 0, sizeof r);
+    cli_init(&app, "convert");
+    cli_input_init(&r.input);
+    int code = parse(&app, &r, argc, argv, operands);
+    if (code >= 0) return code;
+    if (r.sparse && r.dense) return cli_usage(&app, "--sparse and --dense exclude each other");
+    code = cli_check_output(&app, operands[1], r.output_format != NULL ? r.output_format : "npy",
+                            operands, 1);
+    if (code < 0) code = cli_start(&app);
+    if (code < 0) code = work(&app, &r, operands[0], operands[1]);
+    return cli_end(&app, code);
+}

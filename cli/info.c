@@ -1,0 +1,246 @@
+/* gnomon info: what is in a file, or what this build and machine offer. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct request {
+    cli_input_options input;
+} request;
+
+static int parse(cli_app *app, request *r, int argc, char **argv, const char **file, int *count)
+{
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_table(&r->input, input_table);
+    cli_common_options(app, common);
+    const cli_group groups[] = {CLI_GROUP("Input", input_table), CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = app->verb,
+        .synopsis = "[FILE] [--json]",
+        .about = "Tells what points a file holds: format, shape, element type, order, members. "
+                 "Without a file: the version, the instruction set, threads and devices found, "
+                 "and the formats known.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "What is in a file\n"
+                    "gnomon info points.npy\n"
+                    "Raw numbers, whose count follows from the file's size\n"
+                    "gnomon info points.raw --shape ?,784 --dtype f4\n"
+                    "What this machine offers, for a program to read\n"
+                    "gnomon info --json\n",
+        .max_operands = 1,
+    };
+    return cli_parse(&verb, argc, argv, file, count);
+}
+
+/* Whether a context on the GPU can be had. */
+static int has_cuda(void)
+{
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx = NULL;
+    options.device = GNOMON_DEVICE_CUDA;
+    gnomon_status status = gnomon_context_create(&options, &ctx);
+    gnomon_context_destroy(ctx);
+    return status == GNOMON_OK;
+}
+
+static int machine_words(cli_app *app)
+{
+    const char *name;
+    int can_write;
+    printf("gnomon %s\n", gnomon_version());
+    printf("instruction set  %s\n", gnomon_context_isa(app->ctx));
+    printf("threads          %d\n", gnomon_context_threads(app->ctx));
+    printf("devices          cpu%s\n", has_cuda() ? ", cuda" : "");
+    printf("cuda             %s\n", gnomon_context_cuda_reason(app->ctx));
+    printf("operator         specification version %d\n", GNOMON_OPERATOR_VERSION);
+    printf("reads           ");
+    for (int i = 0; (name = gnomon_format_name(i, NULL)) != NULL; ++i)
+        printf(" %s", name);
+    printf("\nwrites          ");
+    for (int i = 0; (name = gnomon_format_name(i, &can_write)) != NULL; ++i) {
+        if (can_write) printf(" %s", name);
+    }
+    putchar('\n');
+    return cli_flush_output(app->verb);
+}
+
+static int machine_json(cli_app *app)
+{
+    json_t *formats = json_array(), *out = cli_report(app);
+    const char *name;
+    int can_write;
+    for (int i = 0; (name = gnomon_format_name(i, &can_write)) != NULL; ++i)
+        json_array_append_new(
+            formats, json_pack("{s:s, s:b, s:b}", "format", name, "reads", 1, "writes", can_write));
+    json_object_set_new(out, "devices",
+                        has_cuda() ? json_pack("[s,s]", "cpu", "cuda") : json_pack("[s]", "cpu"));
+    json_object_set_new(out, "cuda_reason", json_string(gnomon_context_cuda_reason(app->ctx)));
+    json_object_set_new(out, "operator_version", json_integer(GNOMON_OPERATOR_VERSION));
+    json_object_set_new(out, "formats", formats);
+    return cli_print_json(app, out);
+}
+
+static int file_words(cli_app *app, const char *path, const gnomon_data_info *info,
+                      const json_t *members, int64_t bytes)
+{
+    printf("%s\n", path);
+    printf("format      %s\n", info->format);
+    if (info->member[0] != '\0') printf("member      %s\n", info->member);
+    if (info->rows >= 0)
+        printf("points      %lld\n", (long long)info->rows);
+    else
+        printf("points      known only at the end\n");
+    printf("dimensions  %lld\n", (long long)info->cols);
+    printf("dtype       %s\n", cli_dtype_name(info->dtype));
+    if ((info->access & GNOMON_ACCESS_SPARSE) != 0) {
+        printf("storage     sparse");
+        if (info->nonzeros >= 0) printf(", %lld nonzeros", (long long)info->nonzeros);
+        putchar('\n');
+    } else {
+        printf("storage     dense, %s\n", info->coordinates_contiguous
+                                              ? "coordinate by coordinate (Fortran order)"
+                                              : "point by point (C order)");
+    }
+    printf("access      %s%s\n",
+           (info->access & GNOMON_ACCESS_SEEK) != 0 ? "any point" : "in order only",
+           (info->access & GNOMON_ACCESS_COLUMNS) != 0 ? ", any columns" : "");
+    if (bytes >= 0) printf("file size   %lld bytes\n", (long long)bytes);
+    for (size_t i = 0; i < json_array_size(members); ++i)
+        printf(i == 0 ? "members     %s\n" : "            %s\n",
+               json_string_value(json_array_get(members, i)));
+    return cli_flush_output(app->verb);
+}
+
+static int file_json(cli_app *app, const char *path, const gnomon_data_info *info, json_t *members,
+                     int64_t bytes)
+{
+    json_t *out = cli_report(app);
+    json_t *figures = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:s, s:b, s:I, s:s, s:b, s:b, s:I, s:O}", "file", path, "format",
+        info->format, "member", info->member, "points", (json_int_t)info->rows, "dimensions",
+        (json_int_t)info->cols, "dtype", cli_dtype_name(info->dtype), "sparse",
+        (info->access & GNOMON_ACCESS_SPARSE) != 0, "nonzeros", (json_int_t)info->nonzeros, "order",
+        info->coordinates_contiguous ? "F" : "C", "seek", (info->access & GNOMON_ACCESS_SEEK) != 0,
+        "columns", (info->access & GNOMON_ACCESS_COLUMNS) != 0, "bytes", (json_int_t)bytes,
+        "members", members);
+    if (figures == NULL || json_object_update_missing(out, figures) != 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    json_decref(figures);
+    return cli_print_json(app, out);
+}
+
+static void take_member(void *user, const char *name)
+{
+    json_array_append_new(user, json_string(name));
+}
+
+/* The size of the file that path (less a member) names, -1 when it is no plain file. */
+static int64_t file_size(const char *path, const char *member)
+{
+    char *copy = strdup(path);
+    struct stat state;
+    size_t length = strlen(path), suffix = strlen(member) + 1;
+    int64_t size = -1;
+    if (copy == NULL) return -1;
+    if (member[0] != '\0' && length > suffix && copy[length - suffix] == ':' &&
+        strcmp(copy + length - suffix + 1, member) == 0)
+        copy[length - suffix] = '\0';
+    if (stat(copy, &state) == 0 && S_ISREG(state.st_mode)) size = state.st_size;
+    free(copy);
+    return size;
+}
+
+/* Of a file with several members, each that holds points. */
+static int tell_members(cli_app *app, const char *path, json_t *members)
+{
+    json_t *list = json_array();
+    if (!app->json) printf("%s\n", path);
+    for (size_t i = 0; i < json_array_size(members); ++i) {
+        const char *name = json_string_value(json_array_get(members, i));
+        size_t length = strlen(path) + strlen(name) + 2;
+        char *full = malloc(length);
+        gnomon_reader *reader = NULL;
+        gnomon_data_info info = {.struct_size = sizeof info};
+        if (full == NULL) break;
+        snprintf(full, length, "%s:%s", path, name);
+        int good = gnomon_reader_open(app->ctx, full, NULL, &reader) == GNOMON_OK &&
+                   gnomon_reader_info(reader, &info) == GNOMON_OK;
+        if (good && app->json)
+            json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s}", "member", name, "points",
+                                                  (json_int_t)info.rows, "dimensions",
+                                                  (json_int_t)info.cols, "dtype",
+                                                  cli_dtype_name(info.dtype)));
+        else if (good)
+            printf("member      %s: %lld points, %lld dimensions, %s\n", name, (long long)info.rows,
+                   (long long)info.cols, cli_dtype_name(info.dtype));
+        else if (app->json)
+            json_array_append_new(list, json_pack("{s:s, s:s}", "member", name, "error",
+                                                  gnomon_last_error(app->ctx)));
+        else
+            printf("member      %s: no points (%s)\n", name, gnomon_last_error(app->ctx));
+        gnomon_reader_close(reader);
+        free(full);
+    }
+    if (!app->json) {
+        json_decref(list);
+        return cli_flush_output(app->verb);
+    }
+    json_t *out = cli_report(app);
+    if (json_object_set_new(out, "file", json_string(path)) != 0 ||
+        json_object_set_new(out, "members", list) != 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    return cli_print_json(app, out);
+}
+
+static int tell_file(cli_app *app, const request *r, const char *path)
+{
+    gnomon_reader *reader = NULL;
+    gnomon_data_info info;
+    json_t *members = json_array();
+    gnomon_status status = GNOMON_OK;
+    if (strcmp(path, "-") != 0 && r->input.format == NULL && !r->input.shape_given)
+        status = gnomon_file_members(app->ctx, path, take_member, members);
+    int code = status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+    if (code < 0 && json_array_size(members) > 1) {
+        /* Several members and none named can still be one thing: a sparse matrix in an npz. */
+        if (gnomon_reader_open(app->ctx, path, NULL, &reader) == GNOMON_ERROR_ARGUMENT)
+            code = tell_members(app, path, members);
+        gnomon_reader_close(reader);
+        reader = NULL;
+    }
+    if (code < 0) code = cli_open_input(app, path, &r->input, &reader, &info);
+    if (code < 0) {
+        int64_t bytes = file_size(path, info.member);
+        code = app->json ? file_json(app, path, &info, members, bytes)
+                         : file_words(app, path, &info, members, bytes);
+    }
+    json_decref(members);
+    gnomon_reader_close(reader);
+    return code;
+}
+
+int cli_info(int argc, char **argv)
+{
+    cli_app app;
+    request r;
+    const char *file = NULL;
+    int count = 0;
+    memset(&r, 0, sizeof r);
+    cli_init(&app, "info");
+    cli_input_init(&r.input);
+    int code = parse(&app, &r, argc, argv, &file, &count);
+    if (code >= 0) return code;
+    code = cli_start(&app);
+    if (code < 0 && count == 0)
+        code = app.json ? machine_json(&app) : machine_words(&app);
+    else if (code < 0)
+        code = tell_file(&app, &r, file);
+    return cli_end(&app, code);
+}

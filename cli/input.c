@@ -1,0 +1,129 @@
+/* Opening points to read. */
+#include "cli.h"
+
+#include <string.h>
+
+/* NumPy's short and long names; the short ones count bytes, so u8 is eight of them. */
+const cli_choice cli_dtypes[] = {
+    {"f2", GNOMON_F16},      {"f4", GNOMON_F32},      {"f8", GNOMON_F64},
+    {"i1", GNOMON_I8},       {"u1", GNOMON_U8},       {"i2", GNOMON_I16},
+    {"u2", GNOMON_U16},      {"i4", GNOMON_I32},      {"u4", GNOMON_U32},
+    {"i8", GNOMON_I64},      {"u8", GNOMON_U64},      {"float16", GNOMON_F16},
+    {"float32", GNOMON_F32}, {"float64", GNOMON_F64}, {"bfloat16", GNOMON_BF16},
+    {"int8", GNOMON_I8},     {"uint8", GNOMON_U8},    {"int16", GNOMON_I16},
+    {"uint16", GNOMON_U16},  {"int32", GNOMON_I32},   {"uint32", GNOMON_U32},
+    {"int64", GNOMON_I64},   {"uint64", GNOMON_U64},  {NULL, 0}};
+
+const char *cli_dtype_name(gnomon_dtype dtype)
+{
+    for (const cli_choice *c = cli_dtypes; c->name != NULL; ++c) {
+        if (c->value == (int)dtype && strlen(c->name) > 2) return c->name;
+    }
+    return "?";
+}
+
+void cli_input_init(cli_input_options *in)
+{
+    memset(in, 0, sizeof *in);
+    in->header = -1;
+    in->zero_based = -1;
+    in->shape.rows = -1;
+}
+
+void cli_input_table(cli_input_options *in, cli_option table[CLI_INPUT_OPTIONS])
+{
+    const cli_option options[CLI_INPUT_OPTIONS] = {
+        {.name = "format",
+         .type = CLI_FORMAT,
+         .target = &in->format,
+         .value = "FORMAT",
+         .help = "the input's format; otherwise found out from its content, then from its name: "
+                 "npy, npz, csv, tsv, fvecs, bvecs, ivecs, fbin, u8bin, i8bin, f16bin, idx, hdf5, "
+                 "mtx, svmlight, raw"},
+        {.name = "shape",
+         .type = CLI_SHAPE,
+         .target = &in->shape,
+         .given = &in->shape_given,
+         .value = "N,D",
+         .help = "raw: points and coordinates; ?,D takes N from the file's size"},
+        {.name = "dtype",
+         .type = CLI_CHOICE,
+         .target = &in->dtype,
+         .value = "TYPE",
+         .choices = cli_dtypes,
+         .help = "raw: the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8, "
+                 "bfloat16 ..."},
+        {.name = "delimiter",
+         .type = CLI_CHAR,
+         .target = &in->delimiter,
+         .value = "CHAR",
+         .help = "csv, tsv: what stands between values: one character, or tab, comma, semicolon, "
+                 "space"},
+        {.name = "header",
+         .type = CLI_FLAG,
+         .target = &in->header,
+         .flag = 1,
+         .help = "csv, tsv: the first line holds names (otherwise found out)"},
+        {.name = "no-header",
+         .type = CLI_FLAG,
+         .target = &in->header,
+         .flag = 0,
+         .help = "csv, tsv: the first line holds values"},
+        {.name = "features",
+         .type = CLI_INT,
+         .target = &in->features,
+         .low = 1,
+         .value = "D",
+         .help = "svmlight: the number of coordinates (otherwise the largest index)"},
+        {.name = "zero-based",
+         .type = CLI_FLAG,
+         .target = &in->zero_based,
+         .flag = 1,
+         .help = "svmlight: indices begin at 0 (otherwise found out)"},
+        {.name = "one-based",
+         .type = CLI_FLAG,
+         .target = &in->zero_based,
+         .flag = 0,
+         .help = "svmlight: indices begin at 1"},
+    };
+    memcpy(table, options, sizeof options);
+}
+
+int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
+                   gnomon_reader **reader, gnomon_data_info *info)
+{
+    gnomon_read_options options = GNOMON_READ_OPTIONS_INIT;
+    *reader = NULL;
+    if (in != NULL) {
+        options.format = in->format;
+        if (options.format == NULL && in->shape_given) options.format = "raw";
+        if (options.format != NULL && strcmp(options.format, "raw") == 0 && !in->shape_given)
+            return cli_usage(app, "raw input needs --shape N,D and --dtype TYPE");
+        if (!in->shape_given && in->dtype != 0)
+            return cli_usage(app, "--dtype tells of raw input, beside --shape; the output's type "
+                                  "is --output-dtype");
+        if (in->shape_given && in->dtype == 0)
+            return cli_usage(app, "raw input needs --dtype TYPE beside --shape");
+        options.raw_rows = in->shape.rows;
+        options.raw_cols = in->shape.cols;
+        options.raw_dtype = (gnomon_dtype)in->dtype;
+        options.csv_header = in->header;
+        options.csv_delimiter = in->delimiter;
+        options.svmlight_cols = in->features;
+        options.svmlight_zero_based = in->zero_based;
+    }
+    gnomon_status status = gnomon_reader_open(app->ctx, path, &options, reader);
+    if (status == GNOMON_OK) {
+        memset(info, 0, sizeof *info);
+        info->struct_size = sizeof *info;
+        status = gnomon_reader_info(*reader, info);
+    }
+    if (status == GNOMON_OK) return -1;
+    gnomon_reader_close(*reader);
+    *reader = NULL;
+    int code = cli_fail_status(app, status);
+    /* What the library can't take from a file is the file's fault, not that of the words. */
+    int by_file = status == GNOMON_ERROR_UNSUPPORTED || status == GNOMON_ERROR_DTYPE ||
+                  status == GNOMON_ERROR_OVERFLOW;
+    return by_file ? CLI_EXIT_DATA : code;
+}

@@ -1,0 +1,281 @@
+/* Points streaming through an operator: see project.h. */
+#include "project.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks larger than both of these gain nothing: an operator made anew for so many points
+ * costs little beside applying it. */
+static const int64_t enough_points = 4096, enough_bytes = (int64_t)64 << 20;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Saturates instead of overflowing: such sizes never fit a limit. */
+static int64_t product(int64_t a, int64_t b)
+{
+    int64_t c;
+    return __builtin_mul_overflow(a, b, &c) ? INT64_MAX / 4 : least(c, INT64_MAX / 4);
+}
+
+static int is_double(gnomon_dtype dtype)
+{
+    return dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
+           dtype == GNOMON_I64 || dtype == GNOMON_U64;
+}
+
+void cli_job_types(cli_job *job, gnomon_dtype wanted)
+{
+    static const gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_operator_describe(job->op, &d);
+    job->options = options;
+    job->k = d.k;
+    job->stored = wanted != 0 ? wanted : is_double(job->info.dtype) ? GNOMON_F64 : GNOMON_F32;
+    job->computed = job->stored == GNOMON_F64 ? GNOMON_F64 : GNOMON_F32;
+    job->element = job->info.dtype;
+}
+
+static int too_little(cli_job *job, int64_t needed)
+{
+    double mib = ((double)needed + (double)CLI_OVERHEAD_BYTES) / (1 << 20);
+    return cli_fail(job->app, CLI_EXIT_MEMORY,
+                    "one point of %lld coordinates needs --memory %.0fM at least, --memory is "
+                    "%.0fM",
+                    (long long)job->info.cols, ceil(mib), (double)job->app->memory / (1 << 20));
+}
+
+static int plan_sparse(cli_job *job, int64_t budget)
+{
+    int64_t row = product(job->k, (int64_t)gnomon_dtype_size(job->computed)) + 8;
+    if (row > budget / 2) return too_little(job, 2 * row);
+    job->chunk_points = least(budget / 2 / row, most(enough_points, enough_bytes / row));
+    /* An index, a value, and room for the reader's own growth. */
+    job->chunk_nonzeros = least(budget / 2 / 32, enough_bytes / 16);
+    job->chunk_cols = job->info.cols;
+    return -1;
+}
+
+static int plan_columns(cli_job *job, int64_t budget)
+{
+    int64_t element = (int64_t)gnomon_dtype_size(job->element);
+    int64_t sum = is_double(job->element) || job->computed == GNOMON_F64 ? 8 : 4;
+    int64_t granule = least(gnomon_operator_granule(job->op), job->info.cols);
+    int64_t output = (int64_t)gnomon_dtype_size(job->computed);
+    /* Accumulators, the result, the granule that a stream may hold, and a granule read. */
+    int64_t point = product(job->k, sum + output) + product(granule, sum + element);
+    int64_t points = most(job->info.rows, 1);
+    if (point > budget) return too_little(job, point);
+    job->by_columns = 1;
+    job->chunk_points = least(points, budget / point);
+    int64_t column = product(job->chunk_points, element);
+    int64_t columns = granule + (budget - product(job->chunk_points, point)) / column;
+    columns = least(columns, most(granule, enough_bytes / column));
+    job->chunk_cols = least(columns - columns % granule, job->info.cols);
+    return -1;
+}
+
+int cli_job_plan(cli_job *job)
+{
+    int64_t budget = job->app->memory - CLI_OVERHEAD_BYTES;
+    int64_t cols = job->info.cols;
+    int64_t row = product(cols, (int64_t)gnomon_dtype_size(job->element)) +
+                  product(job->k, (int64_t)gnomon_dtype_size(job->computed));
+    int can_cut = (job->info.access & GNOMON_ACCESS_COLUMNS) != 0 && job->info.rows > 0;
+    if ((job->info.access & GNOMON_ACCESS_SPARSE) != 0) return plan_sparse(job, budget);
+    if (can_cut && (job->info.coordinates_contiguous || row > budget))
+        return plan_columns(job, budget);
+    if (row > budget) return too_little(job, row);
+    int64_t points = least(budget / row, most(enough_points, enough_bytes / row));
+    if (job->info.rows >= 0) points = least(points, most(job->info.rows, 1));
+    /* The overhead has room for the library's usual working memory; some operators ask for
+     * more, which then comes off the chunk. */
+    while (points > 1 && gnomon_sketch_memory(job->app->ctx, job->op, points, job->element) >
+                             CLI_OVERHEAD_BYTES / 2 + budget - product(points, row))
+        points /= 2;
+    job->chunk_points = points;
+    job->chunk_cols = cols;
+    return -1;
+}
+
+/* Adds the time since *mark to *sum and moves the mark. */
+static void account(double *sum, double *mark)
+{
+    double now = cli_seconds();
+    *sum += now - *mark;
+    *mark = now;
+}
+
+/* Tells of a NaN or infinity by its place in the file. */
+static int fail_nonfinite(cli_job *job, int64_t row, int64_t col)
+{
+    return cli_fail(job->app, CLI_EXIT_DATA,
+                    "NaN or infinity in row %lld, column %lld (both counted from 0); "
+                    "--allow-nonfinite passes it through",
+                    (long long)row, (long long)col);
+}
+
+/* A failed sketch of x, the part of the file that begins at (row, col). */
+static int fail_dense(cli_job *job, gnomon_status status, const gnomon_matrix *x, int64_t row,
+                      int64_t col)
+{
+    int64_t i = 0, j = 0;
+    if (status != GNOMON_ERROR_NONFINITE ||
+        gnomon_matrix_check_finite(job->app->ctx, x, &i, &j) != GNOMON_ERROR_NONFINITE)
+        return cli_fail_status(job->app, status);
+    return fail_nonfinite(job, row + i, col + j);
+}
+
+static int fail_sparse(cli_job *job, gnomon_status status, const gnomon_csr *x)
+{
+    if (status != GNOMON_ERROR_NONFINITE) return cli_fail_status(job->app, status);
+    for (int64_t i = 0; i < x->rows; ++i) {
+        int64_t end = x->offsets[i + 1] - x->offsets[0];
+        for (int64_t t = x->offsets[i] - x->offsets[0]; t < end; ++t) {
+            double value = x->dtype == GNOMON_F64 ? ((const double *)x->values)[t]
+                                                  : (double)((const float *)x->values)[t];
+            if (!isfinite(value)) return fail_nonfinite(job, job->points + i, x->indices[t]);
+        }
+    }
+    return cli_fail_status(job->app, status);
+}
+
+/* Writes the sketch of the next points. */
+static int write_points(cli_job *job, gnomon_matrix y, int64_t points, double *mark)
+{
+    y.rows = points;
+    gnomon_status status = gnomon_writer_rows(job->writer, &y);
+    account(&job->write_seconds, mark);
+    if (status != GNOMON_OK) return cli_fail_status(job->app, status);
+    job->points += points;
+    cli_bar_at(job->app, job->points, 0);
+    if (cli_interrupted()) return cli_fail_status(job->app, GNOMON_ERROR_CANCELLED);
+    return -1;
+}
+
+static int run_rows(cli_job *job, gnomon_matrix x, gnomon_matrix y)
+{
+    gnomon_context *ctx = job->app->ctx;
+    double mark = cli_seconds();
+    for (;;) {
+        int64_t got = 0;
+        x.rows = job->chunk_points;
+        gnomon_status status = gnomon_reader_next(job->reader, &x, &got);
+        account(&job->read_seconds, &mark);
+        if (status != GNOMON_OK) return cli_fail_status(job->app, status);
+        if (got == 0) return -1;
+        x.rows = y.rows = got;
+        cli_bar_at(job->app, job->points, got);
+        status = gnomon_sketch(ctx, job->op, &x, &y, &job->options);
+        account(&job->sketch_seconds, &mark);
+        if (status != GNOMON_OK) return fail_dense(job, status, &x, job->points, 0);
+        int code = write_points(job, y, got, &mark);
+        if (code >= 0) return code;
+    }
+}
+
+static int run_sparse(cli_job *job, gnomon_matrix y)
+{
+    gnomon_context *ctx = job->app->ctx;
+    double mark = cli_seconds();
+    for (;;) {
+        gnomon_csr x;
+        gnomon_status status =
+            gnomon_reader_next_csr(job->reader, job->chunk_points, job->chunk_nonzeros, &x);
+        account(&job->read_seconds, &mark);
+        if (status != GNOMON_OK) return cli_fail_status(job->app, status);
+        if (x.rows == 0) return -1;
+        y.rows = x.rows;
+        cli_bar_at(job->app, job->points, x.rows);
+        status = gnomon_sketch_csr(ctx, job->op, &x, &y, &job->options);
+        account(&job->sketch_seconds, &mark);
+        if (status != GNOMON_OK) return fail_sparse(job, status, &x);
+        int code = write_points(job, y, x.rows, &mark);
+        if (code >= 0) return code;
+    }
+}
+
+/* All columns of 'points' points from job->points on, through one stream. */
+static int run_pieces(cli_job *job, gnomon_stream *stream, void *buffer, int64_t points,
+                      double *mark)
+{
+    for (int64_t col = 0; col < job->info.cols;) {
+        int64_t width = least(job->chunk_cols, job->info.cols - col);
+        gnomon_matrix x = job->info.coordinates_contiguous
+                              ? gnomon_matrix_colmajor(buffer, job->element, points, width)
+                              : gnomon_matrix_rowmajor(buffer, job->element, points, width);
+        gnomon_status status = gnomon_reader_block(job->reader, job->points, col, &x);
+        account(&job->read_seconds, mark);
+        if (status != GNOMON_OK) return cli_fail_status(job->app, status);
+        status = gnomon_stream_push(stream, &x);
+        account(&job->sketch_seconds, mark);
+        if (status != GNOMON_OK) return fail_dense(job, status, &x, job->points, col);
+        col += width;
+        double part = (double)col / (double)job->info.cols;
+        /* The bar counts points: of those at work a share is done. */
+        cli_bar_at(job->app, job->points + (int64_t)(part * (double)points), 0);
+        if (cli_interrupted()) return cli_fail_status(job->app, GNOMON_ERROR_CANCELLED);
+    }
+    return -1;
+}
+
+static int run_columns(cli_job *job, void *buffer, gnomon_matrix y)
+{
+    gnomon_context *ctx = job->app->ctx;
+    gnomon_dtype sums =
+        is_double(job->element) || job->computed == GNOMON_F64 ? GNOMON_F64 : GNOMON_F32;
+    double mark = cli_seconds();
+    while (job->points < job->info.rows) {
+        int64_t points = least(job->chunk_points, job->info.rows - job->points);
+        gnomon_stream *stream = NULL;
+        gnomon_status status =
+            gnomon_stream_create(ctx, job->op, points, sums, &job->options, &stream);
+        int code = status == GNOMON_OK ? run_pieces(job, stream, buffer, points, &mark)
+                                       : cli_fail_status(job->app, status);
+        if (code < 0) {
+            y.rows = points;
+            status = gnomon_stream_finish(stream, &y);
+            account(&job->sketch_seconds, &mark);
+            code = status == GNOMON_OK ? write_points(job, y, points, &mark)
+                                       : cli_fail_status(job->app, status);
+        }
+        gnomon_stream_destroy(stream);
+        if (code >= 0) return code;
+    }
+    return -1;
+}
+
+int cli_job_run(cli_job *job)
+{
+    int sparse = (job->info.access & GNOMON_ACCESS_SPARSE) != 0;
+    /* The plan made sure that these products are within the memory limit. */
+    size_t x_bytes = 0;
+    if (!sparse)
+        x_bytes = (size_t)(job->chunk_points * job->chunk_cols) * gnomon_dtype_size(job->element);
+    size_t y_bytes = (size_t)(job->chunk_points * job->k) * gnomon_dtype_size(job->computed);
+    void *x = sparse ? NULL : malloc(x_bytes);
+    void *y = malloc(y_bytes);
+    int code;
+    if ((x == NULL && !sparse) || y == NULL) {
+        code = cli_fail(job->app, CLI_EXIT_MEMORY, "out of memory for a chunk of %zu bytes",
+                        x_bytes + y_bytes);
+    } else {
+        gnomon_matrix chunk =
+            gnomon_matrix_rowmajor(x, job->element, job->chunk_points, job->chunk_cols);
+        gnomon_matrix sketch = gnomon_matrix_rowmajor(y, job->computed, job->chunk_points, job->k);
+        code = sparse            ? run_sparse(job, sketch)
+               : job->by_columns ? run_columns(job, x, sketch)
+                                 : run_rows(job, chunk, sketch);
+    }
+    free(x);
+    free(y);
+    return code;
+}

@@ -1,0 +1,104 @@
+/* gnomon: the command. One verb a file; this one finds the verb. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *about;
+} verbs[] = {
+    {"project", cli_project, "project points to fewer dimensions"},
+    {"dim", cli_dim, "the k that each bound asks for"},
+    {"operator", cli_operator, "a block of a random operator, or its descriptor"},
+    {"distortion", cli_distortion, "what a sketch did to norms and distances"},
+    {"convert", cli_convert, "points from one format to another"},
+    {"info", cli_info, "what is in a file, or what this machine offers"},
+};
+
+enum { VERBS = sizeof verbs / sizeof verbs[0] };
+
+static void print_help(FILE *stream)
+{
+    fputs("Usage: gnomon VERB [options]\n"
+          "\n"
+          "Random projection of points with very many coordinates.\n"
+          "\n"
+          "Verbs:\n",
+          stream);
+    for (int i = 0; i < VERBS; ++i)
+        fprintf(stream, "  %-12s%s\n", verbs[i].name, verbs[i].about);
+    fputs("\n"
+          "  gnomon help VERB, gnomon VERB --help    a verb's options and examples\n"
+          "  gnomon --version                        the version\n"
+          "\n"
+          "Data goes to -o or standard output, words to standard error; '-' is standard input\n"
+          "or output; a member of a file is written file.npz:key, file.h5:/dataset.\n"
+          "Exit codes: 0 done, 1 a negative answer, 2 usage, 3 bad data, 4 file trouble,\n"
+          "5 out of memory, 6 device, 130 interrupted.\n"
+          "\n"
+          "Examples:\n"
+          "  Project points to 64 dimensions\n"
+          "    gnomon project points.npy -k 64 -o sketch.npy\n"
+          "  See what that did to norms and distances\n"
+          "    gnomon distortion points.npy sketch.npy\n"
+          "  How many dimensions keep all distances of 60000 points within 20 %\n"
+          "    gnomon dim --points 60000 --eps 0.2\n",
+          stream);
+}
+
+static int unknown_verb(const char *word)
+{
+    const char *names[VERBS + 1];
+    for (int i = 0; i < VERBS; ++i)
+        names[i] = verbs[i].name;
+    names[VERBS] = "help";
+    const char *near = cli_nearest(word, names, VERBS + 1);
+    if (near != NULL)
+        fprintf(stderr, "gnomon: unknown verb '%s'; did you mean %s?\n", word, near);
+    else
+        fprintf(stderr, "gnomon: unknown verb '%s'\n", word);
+    fputs("Try 'gnomon --help'.\n", stderr);
+    return CLI_EXIT_USAGE;
+}
+
+static int run_verb(int argc, char **argv)
+{
+    for (int i = 0; i < VERBS; ++i) {
+        if (strcmp(argv[0], verbs[i].name) == 0) return verbs[i].run(argc, argv);
+    }
+    return unknown_verb(argv[0]);
+}
+
+static int run_help(int argc, char **argv)
+{
+    static char help[] = "--help";
+    if (argc > 2) {
+        fprintf(stderr, "gnomon help: one word too many: %s\n", argv[2]);
+        return CLI_EXIT_USAGE;
+    }
+    if (argc == 2) {
+        char *words[] = {argv[1], help, NULL};
+        return run_verb(2, words);
+    }
+    print_help(stdout);
+    return cli_flush_output("help");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_EXIT_USAGE;
+    }
+    cli_signals_install();
+    const char *word = argv[1];
+    if (strcmp(word, "--version") == 0) {
+        printf("gnomon %s\n", gnomon_version());
+        return cli_flush_output("--version");
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return run_help(1, argv + 1);
+    if (strcmp(word, "help") == 0) return run_help(argc - 1, argv + 1);
+    return run_verb(argc - 1, argv + 1);
+}

@@ -1,0 +1,34 @@
+/* Where output may go. */
+#include "cli.h"
+
+#include <string.h>
+#include <unistd.h>
+
+int cli_is_text_format(const char *format)
+{
+    static const char *const text[] = {"csv", "tsv", "mtx", "svmlight"};
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; ++i) {
+        if (strcmp(format, text[i]) == 0) return 1;
+    }
+    return 0;
+}
+
+int cli_check_output(cli_app *app, const char *path, const char *format, const char *const *inputs,
+                     int input_count)
+{
+    if (strcmp(path, "-") == 0) {
+        if (app->json)
+            return cli_usage(app, "--json and the data can't both go to standard output; name a "
+                                  "file with -o");
+        if (isatty(STDOUT_FILENO) && !cli_is_text_format(format))
+            return cli_usage(app,
+                             "%s is binary and standard output is a terminal; name a file "
+                             "with -o, or take --output-format csv",
+                             format);
+    }
+    for (int i = 0; i < input_count; ++i) {
+        if (inputs[i] != NULL && gnomon_same_file(path, inputs[i]))
+            return cli_usage(app, "%s is also read: the output must be another file", path);
+    }
+    return -1;
+}
