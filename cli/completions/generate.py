@@ -1,0 +1,180 @@
+"""Makes the completions of bash, zsh and fish from what --help prints.
+
+usage: generate.py GNOMON FOLDER
+"""
+import os
+import re
+import subprocess
+import sys
+
+KINDS = "gaussian rademacher achlioptas very-sparse sjlt srht block kronecker"
+FORMATS = "npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw"
+# What may stand after an option, by its name or what the help calls its value; others: nothing known.
+VALUES = {
+    "operator": KINDS,
+    "inner": "gaussian rademacher achlioptas very-sparse sjlt",
+    "precision": "fp32 fp16",
+    "scaling": "isometric none",
+    "bound": "achlioptas gaussian-exact dasgupta-gupta",
+    "device": "auto cpu cuda",
+    "progress": "auto always never",
+    "order": "C F",
+    "delimiter": "tab comma semicolon space",
+    "FORMAT": FORMATS,
+    "TYPE": "f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8",
+}
+FILES = {"OUT", "FILE"}
+
+
+class Option:
+    def __init__(self, letter, name, value, text):
+        self.letter, self.name, self.value, self.text = letter, name, value, text
+        # the first words of the help, as far as they explain
+        self.short = re.split(r"(?<=\w)[;:] | \(| = ", text)[0].strip()
+        if len(self.short) < 12:
+            self.short = text
+        self.words = VALUES.get(name) or VALUES.get(value, "")
+        self.is_file = value in FILES
+
+    def spellings(self):
+        return (["-" + self.letter] if self.letter else []) + (["--" + self.name] if self.name else [])
+
+
+def help_of(gnomon, *words):
+    return subprocess.run([gnomon, *words], capture_output=True, text=True, check=True).stdout
+
+
+def options_of(gnomon, verb):
+    text = help_of(gnomon, verb, "--help").split("\nExamples:\n")[0]
+    found = re.findall(r"^(?=  -|      --)  (?:-(\w))?(?:, |    )?(?:--([a-z][a-z-]*))?(?: (\S+))?"
+                       r"(?:  +|\n +)(\S.*(?:\n {26}\S.*)*)", text, re.M)
+    return [Option(letter, name, value, " ".join(body.split())) for letter, name, value, body in found]
+
+
+def bash(verbs):
+    lines = ["# bash completion for gnomon; made by generate.py", "",
+             "_gnomon() {",
+             "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}",
+             "    local options= words=",
+             "    COMPREPLY=()",
+             "    if [ \"$COMP_CWORD\" -eq 1 ]; then",
+             f"        mapfile -t COMPREPLY < <(compgen -W \"{' '.join(verbs)} help --help --version\" -- \"$current\")",
+             "        return",
+             "    fi",
+             "    # --name=value comes as three words",
+             "    if [ \"$current\" = = ]; then",
+             "        current=",
+             "    elif [ \"$before\" = = ]; then",
+             "        before=${COMP_WORDS[COMP_CWORD - 2]}",
+             "    fi",
+             "    case $verb in"]
+    for verb, (_, options) in verbs.items():
+        lines.append(f"    {verb})")
+        names = [s for option in options for s in option.spellings()]
+        lines.append(f"        options=\"{' '.join(names)}\"")
+        lines.append("        case $before in")
+        for option in options:
+            if not option.value:
+                continue
+            pattern = " | ".join(option.spellings())
+            if option.is_file:
+                lines.append(f"        {pattern}) words=FILES ;;")
+            else:
+                lines.append(f"        {pattern}) words=\"{option.words or 'NONE'}\" ;;")
+        lines += ["        esac", "        ;;"]
+    lines += [f"    help) [ \"$COMP_CWORD\" -eq 2 ] && options=\"{' '.join(verbs)}\" words=\"{' '.join(verbs)}\" ;;",
+              "    esac",
+              "    case $words in",
+              "    NONE) ;;",
+              "    FILES) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -f -- \"$current\") ;;",
+              "    '')",
+              "        if [[ $current == -* ]]; then",
+              "            mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")",
+              "        else",
+              "            compopt -o filenames",
+              "            mapfile -t COMPREPLY < <(compgen -f -- \"$current\")",
+              "        fi",
+              "        ;;",
+              "    *) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\") ;;",
+              "    esac",
+              "}",
+              "complete -F _gnomon gnomon"]
+    return "\n".join(lines) + "\n"
+
+
+def zsh_text(text):
+    return text.replace("'", "'\\''").replace("[", "(").replace("]", ")").replace(":", "\\:")
+
+
+def zsh(verbs):
+    lines = ["#compdef gnomon", "# made by generate.py", "",
+             "_gnomon() {",
+             "    local -a verbs",
+             "    verbs=("]
+    lines += [f"        '{verb}:{zsh_text(about)}'" for verb, (about, _) in verbs.items()]
+    lines += ["        'help:the options and examples of a verb'",
+              "    )",
+              "    if (( CURRENT == 2 )); then",
+              "        _describe verb verbs",
+              "        _arguments '--help[all verbs]' '--version[the version]'",
+              "        return",
+              "    fi",
+              "    local verb=$words[2]",
+              "    shift words",
+              "    (( CURRENT-- ))",
+              "    case $verb in"]
+    for verb, (_, options) in verbs.items():
+        lines.append(f"    {verb})")
+        lines.append("        _arguments \\")
+        for option in options:
+            action = ""
+            if option.value:
+                known = "_files" if option.is_file else f"({option.words})" if option.words else " "
+                action = f":{option.value.replace(':', ' to ')}:{known}"
+            for spelling in option.spellings():
+                tail = "=" if action and spelling.startswith("--") else ""
+                lines.append(f"            '{spelling}{tail}[{zsh_text(option.short)}]{action}' \\")
+        lines += ["            '*:file:_files'", "        ;;"]
+    lines += ["    help) _describe verb verbs ;;", "    esac", "}", "", "_gnomon \"$@\""]
+    return "\n".join(lines) + "\n"
+
+
+def fish(verbs):
+    names = " ".join(verbs)
+    lines = ["# fish completion for gnomon; made by generate.py", "",
+             f"set -l verbs {names} help",
+             "complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -f",
+             "complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -l version -d 'the version'",
+             "complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -l help -d 'all verbs'",
+             f"complete -c gnomon -n '__fish_seen_subcommand_from help' -f -a '{names}'"]
+    for verb, (about, options) in verbs.items():
+        lines.append(f"complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -a {verb} -d '{about}'")
+        for option in options:
+            line = f"complete -c gnomon -n '__fish_seen_subcommand_from {verb}'"
+            if option.letter:
+                line += f" -s {option.letter}"
+            if option.name:
+                line += f" -l {option.name}"
+            if option.value:
+                line += " -r" if option.is_file else " -x"
+                if option.words:
+                    line += f" -a '{option.words}'"
+            text = option.short.replace("'", "\\'")
+            lines.append(f"{line} -d '{text}'")
+    return "\n".join(lines) + "\n"
+
+
+def main(gnomon, folder):
+    listed = help_of(gnomon, "--help").split("Verbs:\n")[1].split("\n\n")[0]
+    verbs = {verb: (about, options_of(gnomon, verb))
+             for verb, about in re.findall(r"^  (\w+)  +(\S.*)$", listed, re.M)}
+    for verb, (_, options) in verbs.items():
+        names = [option.name for option in options]
+        assert "help" in names and "json" in names and len(names) > 6, (verb, names)
+    os.makedirs(folder, exist_ok=True)
+    for name, make in (("gnomon.bash", bash), ("_gnomon", zsh), ("gnomon.fish", fish)):
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(make(verbs))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,161 @@
+# bash completion for gnomon; made by generate.py
+
+_gnomon() {
+    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}
+    local options= words=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion convert info help --help --version" -- "$current")
+        return
+    fi
+    # --name=value comes as three words
+    if [ "$current" = = ]; then
+        current=
+    elif [ "$before" = = ]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    case $verb in
+    project)
+        options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        -k) words="NONE" ;;
+        --seed) words="NONE" ;;
+        --density) words="NONE" ;;
+        --nonzeros) words="NONE" ;;
+        --blocks) words="NONE" ;;
+        --zeta) words="NONE" ;;
+        --width) words="NONE" ;;
+        --inner) words="gaussian rademacher achlioptas very-sparse sjlt" ;;
+        --precision) words="fp32 fp16" ;;
+        --scaling) words="isometric none" ;;
+        --save-operator) words=FILES ;;
+        --load-operator) words=FILES ;;
+        --eps) words="NONE" ;;
+        --delta) words="NONE" ;;
+        --beta) words="NONE" ;;
+        --bound) words="achlioptas gaussian-exact dasgupta-gupta" ;;
+        --points) words="NONE" ;;
+        -o | --output) words=FILES ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    dim)
+        options="--points --eps --delta --beta --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --points) words="NONE" ;;
+        --eps) words="NONE" ;;
+        --delta) words="NONE" ;;
+        --beta) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    operator)
+        options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator -D --rows --cols --sparse --describe -o --output --output-format --output-dtype --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        -k) words="NONE" ;;
+        --seed) words="NONE" ;;
+        --density) words="NONE" ;;
+        --nonzeros) words="NONE" ;;
+        --blocks) words="NONE" ;;
+        --zeta) words="NONE" ;;
+        --width) words="NONE" ;;
+        --inner) words="gaussian rademacher achlioptas very-sparse sjlt" ;;
+        --precision) words="fp32 fp16" ;;
+        --scaling) words="isometric none" ;;
+        --save-operator) words=FILES ;;
+        --load-operator) words=FILES ;;
+        -D) words="NONE" ;;
+        --rows) words="NONE" ;;
+        --cols) words="NONE" ;;
+        -o | --output) words=FILES ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    distortion)
+        options="--eps --pairs --seed --max-outside --plot --histogram --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --eps) words="NONE" ;;
+        --pairs) words="NONE" ;;
+        --seed) words="NONE" ;;
+        --max-outside) words="NONE" ;;
+        --plot) words=FILES ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    convert)
+        options="--output-format --output-dtype --order --sparse --dense --digits --no-compress --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --order) words="C F" ;;
+        --digits) words="NONE" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    info)
+        options="--format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion convert info" words="project dim operator distortion convert info" ;;
+    esac
+    case $words in
+    NONE) ;;
+    FILES) compopt -o filenames && mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+    '')
+        if [[ $current == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+        else
+            compopt -o filenames
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        fi
+        ;;
+    *) mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current") ;;
+    esac
+}
+complete -F _gnomon gnomon
