@@ -1,0 +1,55 @@
+"""Holds the manual pages and the completions against --help: every verb and every option.
+
+usage: documented.py GNOMON SOURCES WORK
+"""
+import os
+import re
+import subprocess
+import sys
+
+gnomon, sources, work = sys.argv[1:]
+wrong = []
+
+
+def run(*words):
+    return subprocess.run([gnomon, *words], capture_output=True, text=True, check=True).stdout
+
+
+def read(*path):
+    with open(os.path.join(*path)) as file:
+        return file.read()
+
+
+def pages():
+    listed = run("--help").split("Verbs:\n")[1].split("\n\n")[0]
+    verbs = re.findall(r"^  (\w+)  +\S", listed, re.M)
+    assert len(verbs) >= 6, verbs
+    main_page = read(sources, "docs", "man", "gnomon.1")
+    for verb in verbs:
+        name = f"gnomon-{verb}.1"
+        page = read(sources, "docs", "man", name)
+        if f"gnomon-{verb} 1" not in main_page:
+            wrong.append(f"{verb} is not in gnomon.1")
+        text = run(verb, "--help").split("\nExamples:\n")[0]
+        helped = set(re.findall(r"^(?:  -\w, |      )--([a-z][a-z-]*)", text, re.M))
+        helped |= set(re.findall(r"^  -(\w)\b", text, re.M))
+        assert {"h", "help", "json"} <= helped and len(helped) > 8, (verb, helped)
+        documented = set()
+        for line in re.findall(r"^\.It (Fl .*)$", page, re.M):
+            documented |= set(re.findall(r"Fl -?([A-Za-z][a-z-]*)", line))
+        wrong.extend(f"option {option} of {verb} is not in {name}" for option in helped - documented)
+        wrong.extend(f"option {option} of {name} is not in --help" for option in documented - helped)
+
+
+def completions():
+    folder = os.path.join(sources, "cli", "completions")
+    subprocess.run([sys.executable, os.path.join(folder, "generate.py"), gnomon, work], check=True)
+    for name in ("gnomon.bash", "_gnomon", "gnomon.fish"):
+        if read(folder, name) != read(work, name):
+            wrong.append(f"{name} is not what generate.py makes of --help: run it again")
+
+
+pages()
+completions()
+print(*wrong, sep="\n")
+sys.exit(bool(wrong))

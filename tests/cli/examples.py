@@ -1,0 +1,33 @@
+"""Runs every example that --help prints, in their order, in a folder with the fixtures.
+
+usage: examples.py GNOMON FIXTURES WORK
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+gnomon, fixtures, work = sys.argv[1:]
+shutil.rmtree(work, ignore_errors=True)
+shutil.copytree(fixtures, work)
+environment = dict(os.environ, PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"])
+failures = count = 0
+verbs = ["project", "dim", "operator", "distortion", "convert", "info"]
+if shutil.which("gnuplot") is None:
+    print("left out: the plot, for want of gnuplot")
+for verb in verbs:
+    text = subprocess.run([gnomon, verb, "--help"], capture_output=True, text=True, check=True).stdout
+    commands = re.findall(r"^    (gnomon .*)$", text.split("\nExamples:\n")[1], re.M)
+    assert len(commands) >= 3, verb
+    for command in commands:
+        if "--plot" in command and shutil.which("gnuplot") is None:
+            continue
+        count += 1
+        done = subprocess.run(["bash", "-c", command], cwd=work, env=environment, capture_output=True, text=True)
+        if done.returncode != 0:
+            failures += 1
+            print(f"exit {done.returncode}: {command}\n{done.stderr}")
+print(f"{count} examples, {failures} failed")
+shutil.rmtree(work)
+sys.exit(failures > 0)

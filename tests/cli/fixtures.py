@@ -1,0 +1,119 @@
+"""Writes the files that the command's tests read. Needs no package beside Python itself.
+
+usage: fixtures.py FOLDER
+"""
+import gzip
+import os
+import struct
+import sys
+
+NAN = float("nan")
+INF = float("inf")
+
+
+def numbers(count, seed=1):
+    """Multiples of 1/64 in [-2, 2): exact in every type and short as text."""
+    state = seed
+    out = []
+    for _ in range(count):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        out.append(((state >> 33) % 256 - 128) / 64)
+    return out
+
+
+def npy(rows, cols, values, code="f", descr="<f4", fortran=False, shape=None):
+    if fortran:
+        values = [values[i * cols + j] for j in range(cols) for i in range(rows)]
+    header = "{'descr': %r, 'fortran_order': %r, 'shape': %s, }" % (
+        descr, fortran, shape or "(%d, %d)" % (rows, cols))
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+            + struct.pack("<%d%s" % (len(values), code), *values))
+
+
+def csv(rows, cols, values):
+    return "".join(",".join(repr(v) for v in values[i * cols:(i + 1) * cols]) + "\n"
+                   for i in range(rows)).encode()
+
+
+def mtx(rows, cols, entries):
+    lines = ["%%MatrixMarket matrix coordinate real general", "%d %d %d" % (rows, cols, len(entries))]
+    lines += ["%d %d %r" % (i + 1, j + 1, v) for i, j, v in entries]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def fvecs(rows):
+    return b"".join(struct.pack("<i%df" % len(row), len(row), *row) for row in rows)
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+
+    def put(name, data):
+        temporary = os.path.join(folder, "." + name)
+        with open(temporary, "wb") as file:
+            file.write(data)
+        os.replace(temporary, os.path.join(folder, name))
+
+    n, d = 100, 784
+    x = numbers(n * d)
+    put("points.npy", npy(n, d, x))
+    put("points-f8.npy", npy(n, d, x, "d", "<f8"))
+    put("points-fortran.npy", npy(n, d, x, fortran=True))
+    put("points.csv", csv(n, d, x))
+    put("points.raw", struct.pack("<%df" % (n * d), *x))
+    put("more.csv", csv(10, d, numbers(10 * d, 2)))
+    bytes_ = [int(64 * v) + 128 for v in x]
+    put("points-u1.npy", npy(n, d, bytes_, "B", "|u1"))
+    put("points.idx.gz", gzip.compress(
+        struct.pack(">HBBIII", 0, 8, 3, n, 28, 28) + bytes(bytes_), mtime=0))
+    entries = [(t % 40, (t * t * 7 + t) % 300, v) for t, v in enumerate(numbers(400, 3)) if v != 0]
+    # one value a place, so that readers that add duplicates and those that refuse them agree
+    entries = sorted({(i, j): v for i, j, v in entries}.items())
+    entries = [(i, j, v) for (i, j), v in entries]
+    put("sparse.mtx", mtx(40, 300, entries))
+    dense = [0.0] * (40 * 300)
+    for i, j, v in entries:
+        dense[i * 300 + j] = v
+    put("sparse-dense.npy", npy(40, 300, dense))
+    # several chunks under the least --memory
+    long = numbers(256) * 2500
+    put("long.npy", npy(20000, 32, long))
+    put("long-fortran.npy", npy(20000, 32, long, fortran=True))
+
+    small = numbers(30)
+    put("small.npy", npy(6, 5, small))
+    put("small.csv", csv(6, 5, small))
+
+    # bad ones
+    def with_value(values, at, value):
+        return values[:at] + [value] + values[at + 1:]
+
+    put("nan.npy", npy(6, 5, with_value(small, 3 * 5 + 2, NAN)))
+    put("inf-fortran.npy", npy(6, 5, with_value(small, 4 * 5 + 1, -INF), fortran=True))
+    put("nan-late.npy", npy(20000, 32, with_value(long, 15000 * 32 + 7, NAN)))
+    put("nan-late-fortran.npy", npy(20000, 32, with_value(long, 15000 * 32 + 7, NAN), fortran=True))
+    put("nan.csv", b"1,2\n3,nan\n")
+    put("nan.mtx", mtx(6, 5, [(0, 0, 1.0), (4, 3, INF)]))
+    put("truncated.npy", npy(6, 5, small)[:-8])
+    put("lying.npy", npy(6, 5, small, shape="(6000, 5)"))
+    put("huge.npy", npy(6, 5, small, shape="(4611686018427387904, 4611686018427387904)"))
+    put("negative.npy", npy(6, 5, small, shape="(-6, 5)"))
+    put("object.npy", npy(6, 5, small, descr="|O"))
+    put("no-header.npy", b"\x93NUMPY\x01\x00")
+    put("no-columns.npy", npy(6, 0, []))
+    put("no-points.npy", npy(0, 5, []))
+    put("ragged.csv", b"1,2,3\n4,5,6\n7,8\n")
+    put("words.csv", b"1,2,3\n4,five,6\n")
+    put("ragged.fvecs", fvecs([small[:5], small[:4]]))
+    put("truncated.fvecs", fvecs([small[:5], small[:5]])[:-3])
+    for ending in ("npy", "csv", "fvecs", "mtx", "npz", "unknown"):
+        put("empty." + ending, b"")
+    put("noise.unknown", bytes(range(128, 256)) * 4)
+    put("descriptor.json", b'{"gnomon": "operator", "version": 1, "kind": "rademacher", "k": 3, "d": 5, "seed": 7}\n')
+    put("descriptor-future.json", b'{"gnomon": "operator", "version": 2, "kind": "rademacher", "k": 3, "d": 5, "seed": 7}\n')
+    put("descriptor-wrong.json", b'{"gnomon": "operator", "version": 1, "kind": "rademacher", "k": 9, "d": 5, "seed": 7}\n')
+    put("descriptor-cut.json", b'{"gnomon": "operator", "version": 1, "ki')
+
+
+main(sys.argv[1])

@@ -1,0 +1,20 @@
+# Read by the tests: . "$TESTS/lib.sh"
+
+# Runs a command and tells its exit code; words and errors both go to standard output, so
+# that they stand beside the command.
+try() {
+    echo "\$ $*"
+    "$@" 2>&1
+    local code=$?
+    [ $code -eq 0 ] || echo "exit $code"
+}
+kinds="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker"
+
+# Skips the test in a build without the formats named: npz, hdf5.
+needs() {
+    local format variable
+    for format; do
+        variable=WITH_${format^^}
+        [ "${!variable:-1}" = 1 ] || { echo "built without $format"; exit 77; }
+    done
+}

@@ -1,0 +1,44 @@
+"""Runs the README's commands and its example, and holds what they print against what it shows.
+
+usage: readme.py GNOMON EXAMPLE SOURCES WORK
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+gnomon, example, sources, work = map(os.path.abspath, sys.argv[1:])
+shutil.rmtree(work, ignore_errors=True)
+os.makedirs(work)
+os.symlink(os.path.join(sources, "data"), os.path.join(work, "data"))
+environment = dict(os.environ, PATH=os.path.dirname(gnomon) + ":" + os.environ["PATH"])
+with open(os.path.join(sources, "README.md")) as file:
+    readme = file.read()
+with open(os.path.join(sources, "examples", "sketch.c")) as file:
+    code = [line.strip() for line in file]
+wrong = 0
+
+
+def hold(name, shown, printed):
+    global wrong
+    shown, printed = (re.sub(r" in [0-9.]+ s\b", " in a moment", text).strip() for text in (shown, printed))
+    if shown != printed:
+        wrong += 1
+        print(f"{name}: the README shows\n{shown}\nbut it prints\n{printed}")
+
+
+commands = re.findall(r"```console\n\$ (.*)\n((?:.*\n)*?)```", readme)
+assert len(commands) >= 4
+for command, shown in commands:
+    done = subprocess.run(command, shell=True, cwd=work, env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    hold(command, shown, done.stdout)
+shown = re.search(r"examples/sketch.c\), which prints:\n\n```\n((?:.*\n)*?)```", readme).group(1)
+hold("examples/sketch.c", shown, subprocess.run([example], capture_output=True, text=True).stdout)
+for line in re.search(r"```c\n((?:.*\n)*?)```", readme).group(1).splitlines():
+    if line.strip() not in code:
+        wrong += 1
+        print(f"not in examples/sketch.c: {line}")
+shutil.rmtree(work)
+sys.exit(wrong > 0)
