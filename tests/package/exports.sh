@@ -11,7 +11,8 @@ fi
 # Declarations begin with GNOMON_API; the function's name is the last word before the '('.
 declared=$(cat "$2"/gnomon/*.h | grep -v '^#' | tr '\n' ' ' | grep -o 'GNOMON_API [^(;]*(' |
     sed 's/.*[ *]\([a-z0-9_]*\)($/\1/' | sort -u)
-if undeclared=$(comm -13 <(echo "$declared") <(echo "$exported") | grep .); then
-    echo "exported, and in no public header: $undeclared"
+if ! difference=$(diff <(echo "$declared") <(echo "$exported")); then
+    echo "declared (<) and exported (>) differ:"
+    echo "$difference"
     exit 1
 fi
