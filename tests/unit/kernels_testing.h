@@ -233,7 +233,7 @@ static guarded noises(int64_t count, bool wide, uint64_t salt)
     return g;
 }
 
-/* What a file tests: its blocks, and a run over them with every test below. */
+/* What the tests below run over: main sets them. */
 static const block *blocks;
 static int block_count;
 
@@ -499,22 +499,11 @@ static void columns_hold_the_entries(void **state)
 }
 
 /* The tests that every kind's kernels must pass. */
-static int run_all(const block *of, int count, const struct CMUnitTest *more, int more_count)
-{
-    struct CMUnitTest tests[16] = {
-        cmocka_unit_test(unit_vectors_give_the_entries),
-        cmocka_unit_test(unit_vectors_of_the_adjoint_too),
-        cmocka_unit_test(levels_and_cuts_agree_to_the_bit),
-        cmocka_unit_test(sums_are_within_their_bound),
-        cmocka_unit_test(lanes_do_not_mix),
-        cmocka_unit_test(columns_hold_the_entries),
-    };
-    int total = 6;
-    blocks = of;
-    block_count = count;
-    for (int m = 0; m < more_count; m++)
-        tests[total++] = more[m];
-    return _cmocka_run_group_tests("kernels", tests, (size_t)total, find_levels, NULL);
-}
+#define KERNELS_TESTS                                                                      \
+    cmocka_unit_test(unit_vectors_give_the_entries),                                       \
+        cmocka_unit_test(unit_vectors_of_the_adjoint_too),                                 \
+        cmocka_unit_test(levels_and_cuts_agree_to_the_bit),                                \
+        cmocka_unit_test(sums_are_within_their_bound), cmocka_unit_test(lanes_do_not_mix), \
+        cmocka_unit_test(columns_hold_the_entries)
 
 #endif

@@ -350,6 +350,7 @@ static void axpy_is_one_fma_an_element(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        KERNELS_TESTS,
         cmocka_unit_test(fp16_tail_is_reached),
         cmocka_unit_test(errors_are_no_worse_than_a_plain_sum),
         cmocka_unit_test(packing_holds_every_element),
@@ -357,6 +358,7 @@ int main(void)
         cmocka_unit_test(every_half_is_converted),
         cmocka_unit_test(axpy_is_one_fma_an_element),
     };
-    return run_all(dense_blocks, sizeof dense_blocks / sizeof *dense_blocks, tests,
-                   sizeof tests / sizeof *tests);
+    blocks = dense_blocks;
+    block_count = sizeof dense_blocks / sizeof *dense_blocks;
+    return cmocka_run_group_tests(tests, find_levels, NULL);
 }

@@ -136,9 +136,11 @@ static void full_pieces_are_made_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        KERNELS_TESTS,
         cmocka_unit_test(lists_hold_the_entries),
         cmocka_unit_test(full_pieces_are_made_again),
     };
-    return run_all(sparse_blocks, sizeof sparse_blocks / sizeof *sparse_blocks, tests,
-                   sizeof tests / sizeof *tests);
+    blocks = sparse_blocks;
+    block_count = sizeof sparse_blocks / sizeof *sparse_blocks;
+    return cmocka_run_group_tests(tests, find_levels, NULL);
 }
