@@ -3,6 +3,7 @@ the library writes must be what those read.
 
 usage: check_io_text.py PATH_OF_io_text_dump [npz]
 """
+import gzip
 import itertools
 import os
 import subprocess
@@ -80,8 +81,12 @@ def check_csv(folder):
             with open(path, "rb") as file:
                 found, _ = dense("-", "format=" + name[2:], input=file.read())
             same(found, values, "standard input")
-            found, _ = dense(path, f"seek={rows - 1}", "points=1")
-            same(found, values[-1:], "seek")
+            with open(path, "rb") as file, gzip.open(path + ".gz", "wb") as packed:
+                packed.write(file.read())
+            for which in (path, path + ".gz"):
+                found, _ = dense(which, f"seek={rows - 1}", "points=1")
+                same(found, values[-1:], "seek")
+            os.unlink(path + ".gz")
             target = os.path.join(folder, "b" + name[1:])
             run("copy", path, target, "to=f64", "points=5")
             same(np.loadtxt(target, delimiter="\t" if name == "a.tsv" else ",", ndmin=2), values,
@@ -186,8 +191,10 @@ def check_svmlight(folder):
             run("copy", path, target, "to=f64")
             same(load_svmlight_file(target, n_features=cols)[0].toarray(), expected, "copy")
             with open(path, "rb") as file:
-                found, _ = dense("-", input=file.read())
-            same(found, expected, "standard input")
+                text = file.read()
+            for piped in (text, gzip.compress(text)):
+                found, _ = dense("-", input=piped)
+                same(found, expected, "standard input")
     os.unlink(path)
     os.unlink(target)
 
