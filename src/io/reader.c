@@ -287,11 +287,12 @@ gnomon_status gnomon_reader_block(gnomon_reader *reader, int64_t row, int64_t co
                    gnomon_source_name(reader->source));
     GNOMON_TRY(check_dst(reader, dst, false));
     GNOMON_FAIL_IF(row < 0 || row > info->rows || dst->rows > info->rows - row, ctx,
-                   GNOMON_ERROR_ARGUMENT, "%lld rows from row %lld on lie outside the %lld points",
+                   GNOMON_ERROR_ARGUMENT,
+                   "%lld rows from row %lld on are not within the %lld points",
                    (long long)dst->rows, (long long)row, (long long)info->rows);
     GNOMON_FAIL_IF(col < 0 || col > info->cols || dst->cols > info->cols - col, ctx,
                    GNOMON_ERROR_ARGUMENT,
-                   "%lld columns from column %lld on lie outside the %lld coordinates",
+                   "%lld columns from column %lld on are not within the %lld coordinates",
                    (long long)dst->cols, (long long)col, (long long)info->cols);
     GNOMON_TRY(check_spent(reader));
     if (dst->rows == 0 || dst->cols == 0) return GNOMON_OK;

@@ -162,6 +162,8 @@ static gnomon_status open_target(gnomon_sink *sink, const char *path)
         return open_direct(sink, open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY));
     GNOMON_FAIL_IF(!sink->options.overwrite_ok, sink->ctx, GNOMON_ERROR_IO,
                    "%s: exists and is not to be overwritten", sink->name);
+    /* a rename would pass over the protection of a file that may not be written */
+    if (access(target, W_OK) != 0) return io_error(sink, "write to it");
     return open_temporary(sink, target, &st);
 }
 

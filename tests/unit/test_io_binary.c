@@ -327,6 +327,57 @@ static void long_lines(void **unused)
     free(y);
 }
 
+/* Offsets beyond 32 bits, in a file that is all hole but for its corners. */
+static void large_file(void **unused)
+{
+    (void)unused;
+    const int64_t rows = 5, cols = INT64_C(1) << 28,
+                  places[] = {0, cols - 1, 3 * cols, 5 * cols - 1};
+    const double corners[] = {1.5, 2.5, 3.5, 4.5};
+    for (int fortran = 0; fortran < 2; fortran++) {
+        char header[129] = "\x93NUMPY\x01\x00v";
+        snprintf(header + 10, sizeof header - 10,
+                 "{'descr': '<f8', 'fortran_order': %s, 'shape': (%lld, %lld), }",
+                 fortran ? "True" : "False", (long long)(fortran ? cols : rows),
+                 (long long)(fortran ? rows : cols));
+        memset(header + strlen(header + 10) + 10, ' ', 118 - strlen(header + 10));
+        header[8] = 118;
+        header[9] = 0;
+        make_file("a.npy", header, 128);
+        if (truncate(path, 128 + 8 * rows * cols) != 0) {
+            unlink(path);
+            skip(); /* no room for holes here */
+        }
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(fseeko(file, (off_t)(128 + 8 * places[i]), SEEK_SET), 0);
+            assert_int_equal(fwrite(&corners[i], 8, 1, file), 1);
+        }
+        fclose(file);
+        gnomon_reader *reader;
+        expect_ok(gnomon_reader_open(ctx, path, NULL, &reader));
+        for (int i = 0; i < 4; i++) {
+            int64_t line = places[i] / cols, at = places[i] % cols;
+            double value_there = 0;
+            gnomon_matrix one = gnomon_matrix_rowmajor(&value_there, GNOMON_F64, 1, 1);
+            expect_ok(gnomon_reader_block(reader, fortran ? at : line, fortran ? line : at, &one));
+            assert_true(value_there == corners[i]);
+        }
+        if (fortran) { /* the last point */
+            double point[5];
+            gnomon_matrix last = gnomon_matrix_rowmajor(point, GNOMON_F64, 1, 5);
+            int64_t got;
+            expect_ok(gnomon_reader_seek(reader, cols - 1));
+            expect_ok(gnomon_reader_next(reader, &last, &got));
+            assert_int_equal(got, 1);
+            assert_true(point[0] == 2.5 && point[4] == 4.5);
+        }
+        gnomon_reader_close(reader);
+        unlink(path);
+    }
+}
+
 static int64_t told_of;
 static char told[200];
 static void tell(void *user, const char *name)
@@ -384,7 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trips), cmocka_unit_test(same_bytes), cmocka_unit_test(counts),
-        cmocka_unit_test(long_lines),  cmocka_unit_test(members),
+        cmocka_unit_test(long_lines),  cmocka_unit_test(large_file), cmocka_unit_test(members),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

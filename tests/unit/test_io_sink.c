@@ -150,6 +150,10 @@ static void refused_targets(void **unused)
     snprintf(below, sizeof below, "%s/b", path);
     assert_int_equal(write_text(below, "x"), GNOMON_ERROR_NOT_FOUND);
     unlink(path);
+    make_text("protected", "file");
+    assert_int_equal(chmod(path, 0400), 0);
+    if (access(path, W_OK) != 0) assert_int_equal(write_text(path, "x"), GNOMON_ERROR_IO);
+    unlink(path);
     char longest[300];
     memset(longest, 'n', sizeof longest);
     longest[299] = '\0';
