@@ -77,7 +77,9 @@ gnomon_status gnomon_check_output(gnomon_context *ctx, const gnomon_matrix *m, c
                    "%s.dtype is %s; it must be f32 or f64", name, gnomon_dtype_name(m->dtype));
     const int64_t rs = magnitude(m->row_stride), cs = magnitude(m->col_stride);
     bool apart = true;
-    if (m->rows > 1 && m->cols > 1)
+    if (m->rows == 0 || m->cols == 0)
+        apart = true;
+    else if (m->rows > 1 && m->cols > 1)
         apart = cs <= rs ? cs > 0 && rs / cs >= m->cols : rs > 0 && cs / rs >= m->rows;
     else if (m->rows > 1)
         apart = rs > 0;

@@ -14,8 +14,9 @@ gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operator *op, cons
     GNOMON_TRY(gnomon_job_views(ctx, x, y, false, &job));
     GNOMON_TRY(gnomon_job_on_device(ctx, &job, false, &done));
     if (done || x->rows == 0) return GNOMON_OK;
-    if (op->levels > 1) return gnomon_cascade_sketch(ctx, &job);
-    return gnomon_blocks_sketch(ctx, &job);
+    GNOMON_TRY(op->levels > 1 ? gnomon_cascade_sketch(ctx, &job)
+                              : gnomon_blocks_sketch(ctx, &job));
+    return gnomon_progress(ctx, "project", x->rows, x->rows);
 }
 
 gnomon_status gnomon_adjoint(gnomon_context *ctx, const gnomon_operator *op, const gnomon_matrix *y,
@@ -27,6 +28,7 @@ gnomon_status gnomon_adjoint(gnomon_context *ctx, const gnomon_operator *op, con
     GNOMON_TRY(gnomon_job_views(ctx, x, y, true, &job));
     GNOMON_TRY(gnomon_job_on_device(ctx, &job, true, &done));
     if (done || x->rows == 0 || x->cols == 0) return GNOMON_OK;
-    if (op->levels > 1) return gnomon_cascade_adjoint(ctx, &job);
-    return gnomon_blocks_adjoint(ctx, &job);
+    GNOMON_TRY(op->levels > 1 ? gnomon_cascade_adjoint(ctx, &job)
+                              : gnomon_blocks_adjoint(ctx, &job));
+    return gnomon_progress(ctx, "project", x->rows, x->rows);
 }

@@ -184,7 +184,7 @@ static gnomon_status run_all(sparse_run *r)
         GNOMON_TRY(run_batch(r, i, points));
         i += points;
     }
-    return GNOMON_OK;
+    return gnomon_progress(r->ctx, "project", n, n);
 }
 
 static gnomon_status sketch_points(gnomon_context *ctx, const gnomon_sketch_job *job,

@@ -338,7 +338,7 @@ static MAYBE_UNUSED double *operator_block(gnomon_context *ctx, const gnomon_ope
     double *s = malloc((size_t)(rows * cols) * sizeof *s + 8);
     assert_non_null(s);
     const gnomon_matrix m = gnomon_matrix_rowmajor(s, GNOMON_F64, rows, cols);
-    ASSERT_OK(ctx, gnomon_operator_block(ctx, op, row, col, &m));
+    if (cols > 0) ASSERT_OK(ctx, gnomon_operator_block(ctx, op, row, col, &m));
     return s;
 }
 
