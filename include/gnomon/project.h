@@ -33,8 +33,8 @@ typedef struct gnomon_sketch_options {
                             column, and the output is not touched */
 } gnomon_sketch_options;
 
-#define GNOMON_SKETCH_OPTIONS_INIT                          \
-    {                                                       \
+#define GNOMON_SKETCH_OPTIONS_INIT                           \
+    {                                                        \
         sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, -1, 0 \
     }
 

@@ -14,8 +14,7 @@ gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operator *op, cons
     GNOMON_TRY(gnomon_job_views(ctx, x, y, false, &job));
     GNOMON_TRY(gnomon_job_on_device(ctx, &job, false, &done));
     if (done || x->rows == 0) return GNOMON_OK;
-    GNOMON_TRY(op->levels > 1 ? gnomon_cascade_sketch(ctx, &job)
-                              : gnomon_blocks_sketch(ctx, &job));
+    GNOMON_TRY(op->levels > 1 ? gnomon_cascade_sketch(ctx, &job) : gnomon_blocks_sketch(ctx, &job));
     return gnomon_progress(ctx, "project", x->rows, x->rows);
 }
 

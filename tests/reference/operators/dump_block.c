@@ -1,7 +1,8 @@
 /* Serves blocks of operators to the Python tests. Each line on standard input is
  *   f32|f64 row rows col cols DESCRIPTOR-JSON
  * and is answered on standard output by the block, row-major, in the machine's byte order;
- * "csr" for the type answers the block made through gnomon_operator_block_csr, filled out, as f64. */
+ * "csr" for the type answers the block made through gnomon_operator_block_csr, filled out, as f64.
+ */
 #include <gnomon.h>
 
 #include <inttypes.h>
@@ -46,8 +47,7 @@ static int serve(gnomon_context *ctx, const char *line)
         return complain(ctx, line);
     const int single = strcmp(type, "f32") == 0;
     const size_t size = single ? sizeof(float) : sizeof(double);
-    gnomon_matrix out =
-        gnomon_matrix_rowmajor(NULL, single ? GNOMON_F32 : GNOMON_F64, rows, cols);
+    gnomon_matrix out = gnomon_matrix_rowmajor(NULL, single ? GNOMON_F32 : GNOMON_F64, rows, cols);
     out.data = malloc((size_t)(rows * cols) * size);
     if (!out.data) return 1;
     memset(out.data, 0xff, (size_t)(rows * cols) * size); /* NaN: every entry must be written */
