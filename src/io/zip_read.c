@@ -232,7 +232,9 @@ static gnomon_status open_member(gnomon_zip *zip, int64_t index, const char *nam
         member_close(zip->ctx, member);
         return status;
     }
-    member->random = st.comp_method == ZIP_CM_STORE && zip_fseek(member->file, 0, SEEK_SET) == 0;
+    /* libzip 1.7 crashes when it seeks in an empty member */
+    member->random = st.comp_method == ZIP_CM_STORE && st.size > 0 && st.comp_size > 0 &&
+                     zip_fseek(member->file, 0, SEEK_SET) == 0;
     return gnomon_source_open_backend(zip->ctx, name, &backend, member,
                                       member->random ? GNOMON_SOURCE_RANDOM
                                                      : GNOMON_SOURCE_REWINDABLE,
