@@ -11,7 +11,10 @@
 
 #include <string.h>
 
-enum { PACK_COLS = 1024 }; /* of one packing task */
+enum {
+    PACK_COLS = 1024, /* of one packing task */
+    STRIP = 512       /* columns that a group's tiles take turns at */
+};
 
 typedef struct run {
     gnomon_engine *e;
@@ -58,6 +61,17 @@ static void pack(run *r, int64_t tile, int64_t col, int64_t cols, char *out)
         atomic_store_explicit(&e->bad, true, memory_order_relaxed);
 }
 
+/* Strip by strip, so that what tiles have in common (lines of the cache, pages of memory) is still
+ * at hand when the next tile comes to it. */
+static void pack_group(run *r, int64_t tile, int64_t count, int64_t col, int64_t cols, char *out)
+{
+    const int64_t strip = count > 1 ? STRIP : cols;
+    for (int64_t j = 0; j < cols; j += strip)
+        for (int64_t t = 0; t < count; t++)
+            pack(r, tile + t, col + j, least(strip, cols - j),
+                 out + (t * r->chunk + j) * GNOMON_LANES * r->size);
+}
+
 static void apply(const run *r, const gnomon_panel *panel, int64_t first, int64_t count,
                   const gnomon_tiles *tiles)
 {
@@ -92,8 +106,7 @@ static void group_task(void *arg, int64_t task, int64_t number)
         const gnomon_panel *panel = &r->panels->panel[i];
         if (panel->col != col) {
             col = panel->col;
-            for (int64_t t = 0; t < count; t++)
-                pack(r, tile + t, col, panel->cols, slot + t * stride * r->size);
+            pack_group(r, tile, count, col, panel->cols, slot);
         }
         const gnomon_tiles tiles = {count,
                                     slot,

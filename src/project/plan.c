@@ -10,6 +10,7 @@ enum {
     WINDOW = 8 << 20,  /* else panels are made so many bytes at a time */
     GROUP = 256 << 10, /* tiles of a task should stay in the second cache */
     MOST_GROUP = 8,
+    ACROSS = 4,       /* tiles at least when points are contiguous: they share pages of memory */
     SHARED = 8 << 20, /* packed tiles that several tasks read */
     SLACK = 4096      /* heads of allocations */
 };
@@ -40,9 +41,11 @@ static int64_t slot_bytes(const gnomon_plan *p, int64_t group)
 }
 
 /* Chooses slots and tiles a task so that they take no more than 'bytes' if that can be. */
-static void choose_slots(gnomon_plan *p, int64_t threads, int64_t tiles, int64_t bytes)
+static void choose_slots(gnomon_plan *p, int64_t threads, int64_t tiles, bool across, int64_t bytes)
 {
-    p->group = most(1, least(least(MOST_GROUP, GROUP / p->tile_bytes), tiles / (6 * threads)));
+    p->group = least(MOST_GROUP, GROUP / p->tile_bytes);
+    if (across) p->group = most(p->group, ACROSS);
+    p->group = most(1, least(p->group, tiles / (6 * threads)));
     p->slots = threads;
     if (p->slots * slot_bytes(p, p->group) > bytes) p->group = 1;
     if (p->slots * slot_bytes(p, 1) > bytes) p->slots = most(1, bytes / slot_bytes(p, 1));
@@ -108,7 +111,7 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
     const bool kept = e->keep && all_sums <= rest / 2;
     p->direct = !adjoint && own_sums && p->whole && !kept;
     if (p->direct && p->window + slot_bytes(p, 1) + SLACK > e->memory) p->direct = false;
-    choose_slots(p, threads, tiles, rest / 2);
+    choose_slots(p, threads, tiles, !adjoint && e->in.row_stride == 1, rest / 2);
     rest -= p->slots * slot_bytes(p, p->group);
     const int64_t each = p->acc_bytes + (p->split ? p->tile_bytes : 0);
     if (p->direct || !own_sums)
