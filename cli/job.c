@@ -6,8 +6,10 @@
 #include <string.h>
 
 /* Chunks larger than both of these gain nothing: an operator made anew for so many points
- * costs little beside applying it. */
-static const int64_t enough_points = 4096, enough_bytes = (int64_t)64 << 20;
+ * costs little beside applying it, while small chunks stay near the processor. The kinds of
+ * few operations a point are soon done with the making. */
+static const int64_t enough_points = 2048, enough_points_fast = 256;
+static const int64_t enough_bytes = (int64_t)64 << 20, enough_bytes_fast = (int64_t)24 << 20;
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -53,11 +55,21 @@ static int too_little(cli_job *job, int64_t needed)
                     (long long)job->info.cols, ceil(mib), (double)job->app->memory / (1 << 20));
 }
 
+/* How many points of so many bytes each are enough for a chunk. */
+static int64_t enough(const cli_job *job, int64_t bytes)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_operator_describe(job->op, &d);
+    int fast = d.kind == GNOMON_VERY_SPARSE || d.kind == GNOMON_SJLT || d.kind == GNOMON_SRHT;
+    return fast ? most(enough_points_fast, enough_bytes_fast / bytes)
+                : most(enough_points, enough_bytes / bytes);
+}
+
 static int plan_sparse(cli_job *job, int64_t budget)
 {
     int64_t row = product(job->k, (int64_t)gnomon_dtype_size(job->computed)) + 8;
     if (row > budget / 2) return too_little(job, 2 * row);
-    job->chunk_points = least(budget / 2 / row, most(enough_points, enough_bytes / row));
+    job->chunk_points = least(budget / 2 / row, enough(job, row));
     /* An index, a value, and room for the reader's own growth. */
     job->chunk_nonzeros = least(budget / 2 / 32, enough_bytes / 16);
     job->chunk_cols = job->info.cols;
@@ -94,7 +106,7 @@ int cli_job_plan(cli_job *job)
     if (can_cut && (job->info.coordinates_contiguous || row > budget))
         return plan_columns(job, budget);
     if (row > budget) return too_little(job, row);
-    int64_t points = least(budget / row, most(enough_points, enough_bytes / row));
+    int64_t points = least(budget / row, enough(job, row));
     if (job->info.rows >= 0) points = least(points, most(job->info.rows, 1));
     /* The overhead has room for the library's usual working memory; some operators ask for
      * more, which then comes off the chunk. */

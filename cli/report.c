@@ -17,7 +17,7 @@ json_t *cli_report(cli_app *app)
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:f}", "gnomon", gnomon_version(), "verb",
                      app->verb, "device", app->device == GNOMON_DEVICE_CUDA ? "cuda" : "cpu", "isa",
                      gnomon_context_isa(app->ctx), "threads", gnomon_context_threads(app->ctx),
-                     "seconds", cli_seconds() - app->started);
+                     "seconds", cli_json_seconds(cli_seconds() - app->started));
 }
 
 json_t *cli_descriptor_json(cli_app *app, const gnomon_operator *op)
