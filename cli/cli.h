@@ -104,6 +104,7 @@ typedef struct cli_input_options {
     int zero_based;
     int64_t features;
     int shape_given;
+    int text_dtype; /* as which type numbers written as text count; 0: float32 */
 } cli_input_options;
 
 enum { CLI_INPUT_OPTIONS = 9 };

@@ -28,7 +28,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .choices = cli_dtypes,
          .value = "TYPE",
          .help = "the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8 ... "
-                 "(default: as in the input). Integers are rounded to; what does not fit is an "
+                 "(default: as in the input, f8 for text). Integers are rounded to; what does not fit is an "
                  "error"},
         {.name = "order",
          .type = CLI_CHOICE,
@@ -271,6 +271,7 @@ int cli_convert(int argc, char **argv)
     memset(&r, 0, sizeof r);
     cli_init(&app, "convert");
     cli_input_init(&r.input);
+    r.input.text_dtype = GNOMON_F64; /* a copy loses nothing that was not asked for */
     int code = parse(&app, &r, argc, argv, operands);
     if (code >= 0) return code;
     if (r.sparse && r.dense) return cli_usage(&app, "--sparse and --dense exclude each other");

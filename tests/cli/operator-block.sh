@@ -18,6 +18,6 @@ for kind in $kinds; do
     gnomon operator --operator $kind -k 12 -D 40 --output-format csv > whole.csv
     gnomon operator --operator $kind -k 12 -D 40 --rows 3:9 --cols 10:30 --output-format csv > block.csv
     sed -n 4,9p whole.csv | cut -d, -f11-30 | cmp - block.csv && echo "$kind: the block is in the whole"
-    gnomon operator --operator $kind -k 12 -D 40 --sparse -o s.mtx && gnomon convert --quiet s.mtx d.npy --dense
+    gnomon operator --operator $kind -k 12 -D 40 --sparse -o s.mtx && gnomon convert --quiet s.mtx d.npy --dense --output-dtype f4
     gnomon operator --operator $kind -k 12 -D 40 | cmp - d.npy && echo "$kind: sparse is dense"
 done

@@ -1,8 +1,8 @@
 # sparse files: the same sketch whatever their format, and as their dense form
 . "$TESTS/lib.sh"
 needs npz
-gnomon convert sparse.mtx a.npz --quiet && gnomon convert sparse.mtx a.svm --quiet
-gnomon convert a.npz b.mtx --quiet && gnomon convert b.mtx c.npy --dense --quiet && cmp c.npy sparse-dense.npy && echo dense
+gnomon convert sparse.mtx a.npz --output-dtype f4 --quiet && gnomon convert sparse.mtx a.svm --quiet
+gnomon convert a.npz b.mtx --quiet && gnomon convert b.mtx c.npy --dense --output-dtype f4 --quiet && cmp c.npy sparse-dense.npy && echo dense
 (gnomon info a.npz; gnomon info a.svm) | sed "s,^file size.*,file size,"
 gnomon project sparse.mtx -k 8 -o y.npy --quiet
 gnomon project a.npz -k 8 -o z.npy --quiet && cmp y.npy z.npy && echo npz
