@@ -14,7 +14,8 @@
 #undef NZ_VECTORS
 #undef nz_sum
 #undef nz_load
-#undef nz_store
+#undef nz_zero
+#undef nz_join
 #undef nz_take
 #undef nz_give
 #undef nz_take_row
@@ -80,7 +81,8 @@
 #define NZ_VECTORS          NZ_VECTORS_f64
 #define nz_sum              nz_sum_f64
 #define nz_load             nz_load_f64
-#define nz_store            nz_store_f64
+#define nz_zero             nz_zero_f64
+#define nz_join             nz_join_f64
 #define nz_take             nz_take_f64
 #define nz_give             nz_give_f64
 #define nz_take_row         nz_take_row_f64
