@@ -44,7 +44,13 @@ typedef struct settings {
     int64_t k[MOST_SIZES];
     int sizes, threads, rounds;
     const char *json;
+    const char *only; /* this kind alone; NULL: all */
 } settings;
+
+static bool wanted(const settings *s, const kind *of)
+{
+    return !s->only || strcmp(s->only, of->name) == 0;
+}
 
 static void stop(const char *what, const char *why)
 {
@@ -178,6 +184,7 @@ static json_t *run(gnomon_context *ctx, const settings *s, int64_t k, float *x)
         sgemm[at] = time_sgemm(s, k, x, matrix, y);
         read[at] = time_read(s, x);
         for (int i = 0; i < KINDS; i++) {
+            if (!wanted(s, &kinds[i])) continue;
             sketch[i][at] = time_sketch(ctx, s, k, &kinds[i], x, y);
             faster[i][at] = sgemm[at] / sketch[i][at];
             reads[i][at] = sketch[i][at] / read[at];
@@ -192,6 +199,7 @@ static json_t *run(gnomon_context *ctx, const settings *s, int64_t k, float *x)
     printf("  %-18s %10s %14s %12s\n", "operator", "ms", "SGEMM / this", "this / read");
     json_t *list = json_array();
     for (int i = 0; i < KINDS; i++) {
+        if (!wanted(s, &kinds[i])) continue;
         const double ms = 1e3 * median(sketch[i], s->rounds);
         const double ratio = median(faster[i], s->rounds);
         const double in_reads = median(reads[i], s->rounds);
@@ -236,11 +244,13 @@ static settings parse(int argc, char **argv)
             s.threads = (int)number(option, value, 1, MOST_THREADS);
         } else if (strcmp(option, "--rounds") == 0) {
             s.rounds = (int)number(option, value, 1, MOST_ROUNDS);
+        } else if (strcmp(option, "--operator") == 0 && *value) {
+            s.only = value;
         } else if (strcmp(option, "--json") == 0 && *value) {
             s.json = value;
         } else {
             fputs("usage: bench_project [--points N] [--dims D] [-k K]... [--threads N] "
-                  "[--rounds N] [--json FILE]\n",
+                  "[--rounds N] [--operator NAME] [--json FILE]\n",
                   stderr);
             exit(2);
         }
