@@ -29,6 +29,9 @@ static uint64_t saved_states(void)
 
 static gnomon_isa best_x86(void)
 {
+#if defined(GNOMON_EMULATED_AVX512) /* tests/avx512 */
+    return GNOMON_ISA_AVX512;
+#endif
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return GNOMON_ISA_PORTABLE;
     const unsigned needed = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C;

@@ -8,8 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-/* What follows is compiled for the level; the headers above are not. */
-#if defined(__clang__)
+/* What follows is compiled for the level; the headers above are not. Tests compile it for
+ * AVX2, against emulated intrinsics. */
+#if defined(GNOMON_EMULATED_AVX512)
+#elif defined(__clang__)
 #pragma clang attribute push(                                                    \
     __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))), \
     apply_to = function)
@@ -29,7 +31,8 @@
 
 #include "cpu/level.inc"
 
-#if defined(__clang__)
+#if defined(GNOMON_EMULATED_AVX512)
+#elif defined(__clang__)
 #pragma clang attribute pop
 #else
 #pragma GCC pop_options

@@ -9,7 +9,11 @@
 
 enum { VW = 16, VD = 8 };
 
+#if defined(GNOMON_EMULATED_AVX512)
+#define KEEP_VECTOR(a) __asm__("" : "+m"(a))
+#else
 #define KEEP_VECTOR(a) __asm__("" : "+v"(a))
+#endif
 
 typedef __m512 vf;
 typedef __m512d vd;

@@ -1,0 +1,102 @@
+/* AVX-512 in AVX2: SIMDe's portable forms of the intrinsics, and our own of those that its
+ * 0.7 lacks or does not fuse. Lets the AVX-512 level run, slowly, where no processor has it. */
+#ifndef GNOMON_TESTS_AVX512_EMULATED_H
+#define GNOMON_TESTS_AVX512_EMULATED_H
+
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <immintrin.h>
+#include <simde/x86/avx512.h>
+
+static inline simde__m512i emulated_srai_epi32(simde__m512i a, unsigned count)
+{
+    __m256i h[2];
+    memcpy(h, &a, sizeof h);
+    h[0] = _mm256_srai_epi32(h[0], (int)count);
+    h[1] = _mm256_srai_epi32(h[1], (int)count);
+    memcpy(&a, h, sizeof h);
+    return a;
+}
+
+static inline simde__m512 emulated_cvtepi32_ps(simde__m512i a)
+{
+    __m256i h[2];
+    __m256 f[2];
+    simde__m512 r;
+    memcpy(h, &a, sizeof h);
+    f[0] = _mm256_cvtepi32_ps(h[0]);
+    f[1] = _mm256_cvtepi32_ps(h[1]);
+    memcpy(&r, f, sizeof r);
+    return r;
+}
+
+static inline simde__m512i emulated_cvttps_epi32(simde__m512 a)
+{
+    __m256 f[2];
+    __m256i h[2];
+    simde__m512i r;
+    memcpy(f, &a, sizeof f);
+    h[0] = _mm256_cvttps_epi32(f[0]);
+    h[1] = _mm256_cvttps_epi32(f[1]);
+    memcpy(&r, h, sizeof r);
+    return r;
+}
+
+static inline simde__m512d emulated_cvtps_pd(__m256 a)
+{
+    __m256d d[2] = {_mm256_cvtps_pd(_mm256_castps256_ps128(a)),
+                    _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1))};
+    simde__m512d r;
+    memcpy(&r, d, sizeof r);
+    return r;
+}
+
+/* Quarters of 128 bits: two of a, then two of b. */
+static inline simde__m512 emulated_shuffle_f32x4(simde__m512 a, simde__m512 b, int choice)
+{
+    __m128 qa[4], qb[4], q[4];
+    simde__m512 r;
+    memcpy(qa, &a, sizeof qa);
+    memcpy(qb, &b, sizeof qb);
+    q[0] = qa[choice & 3];
+    q[1] = qa[choice >> 2 & 3];
+    q[2] = qb[choice >> 4 & 3];
+    q[3] = qb[choice >> 6 & 3];
+    memcpy(&r, q, sizeof r);
+    return r;
+}
+
+static inline simde__m512 emulated_fmadd_ps(simde__m512 a, simde__m512 b, simde__m512 c)
+{
+    __m256 x[2], y[2], z[2];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    memcpy(z, &c, sizeof z);
+    z[0] = _mm256_fmadd_ps(x[0], y[0], z[0]);
+    z[1] = _mm256_fmadd_ps(x[1], y[1], z[1]);
+    memcpy(&c, z, sizeof c);
+    return c;
+}
+
+static inline simde__m512d emulated_fmadd_pd(simde__m512d a, simde__m512d b, simde__m512d c)
+{
+    __m256d x[2], y[2], z[2];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    memcpy(z, &c, sizeof z);
+    z[0] = _mm256_fmadd_pd(x[0], y[0], z[0]);
+    z[1] = _mm256_fmadd_pd(x[1], y[1], z[1]);
+    memcpy(&c, z, sizeof c);
+    return c;
+}
+
+#undef _mm512_fmadd_ps
+#undef _mm512_fmadd_pd
+#define _mm512_srai_epi32    emulated_srai_epi32
+#define _mm512_cvtepi32_ps   emulated_cvtepi32_ps
+#define _mm512_cvttps_epi32  emulated_cvttps_epi32
+#define _mm512_cvtps_pd      emulated_cvtps_pd
+#define _mm512_shuffle_f32x4 emulated_shuffle_f32x4
+#define _mm512_fmadd_ps      emulated_fmadd_ps
+#define _mm512_fmadd_pd      emulated_fmadd_pd
+
+#endif
