@@ -47,8 +47,12 @@ GNOMON_API gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operato
                                        const gnomon_sketch_options *options);
 
 /* The same for sparse points, without densifying them: the work is proportional to the
- * nonzeros of x times the nonzeros of a column of S (plus making the touched columns of S). Errors:
- * also DATA for offsets or indices that break the view's rules. */
+ * nonzeros of x times the nonzeros of a column of S (plus making the touched columns of S). A
+ * point's nonzeros are summed by ascending column, those of one column in the order in which they
+ * stand; so the bits depend neither on the batch nor on how a point's columns are sorted, and
+ * csr and coo give the same. Always on the CPU. Errors: also DATA for offsets or indices that break
+ * the view's rules, MEMORY when one point has more nonzeros than memory_limit holds (about 50 to
+ * 130 bytes each in a quarter of it), DEVICE under GNOMON_DEVICE_CUDA. */
 GNOMON_API gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op,
                                            const gnomon_csr *x, const gnomon_matrix *y,
                                            const gnomon_sketch_options *options);
@@ -64,12 +68,14 @@ GNOMON_API gnomon_status gnomon_adjoint(gnomon_context *ctx, const gnomon_operat
 
 /* A sketch of points whose coordinates come in pieces. The pieces are column ranges, in
  * ascending order and without gaps, of any widths; the result has the same bits as one call of
- * gnomon_sketch on the whole points. Holds n * k accumulators (and at most one granule of n points,
- * see gnomon_operator_granule, when pieces are cut elsewhere). */
+ * gnomon_sketch on the whole points. Beside memory_limit it holds n * k sums, at most one granule
+ * (or one chunk of the kernels, if that is shorter) of n points when pieces are cut elsewhere, and
+ * for kronecker the inputs of one block at every level, about zeta * width * l^2 / 2 numbers a
+ * point. The operator and the context must outlive it. Streams run on the CPU. */
 typedef struct gnomon_stream gnomon_stream;
 
 /* dtype F32 or F64: the arithmetic, and the type of the pieces at most (an F32 stream takes
- * every type that gnomon_sketch would compute in fp32). Errors: ARGUMENT, OVERFLOW, MEMORY. */
+ * every type that gnomon_sketch would compute in fp32). Errors: ARGUMENT, OVERFLOW, MEMORY, DEVICE. */
 GNOMON_API gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op,
                                               int64_t n, gnomon_dtype dtype,
                                               const gnomon_sketch_options *options,
@@ -81,10 +87,14 @@ GNOMON_API gnomon_status gnomon_stream_push(gnomon_stream *stream, const gnomon_
 GNOMON_API gnomon_status gnomon_stream_finish(gnomon_stream *stream, const gnomon_matrix *y);
 GNOMON_API void gnomon_stream_destroy(gnomon_stream *stream);
 
-/* Columns at whose multiples a stream can be cut at no cost in memory. */
+/* Columns at whose multiples a stream can be cut at no cost in memory: a chunk of the kernels for
+ * simple kinds, a block of block's, a block of the first level of kronecker's. 0 for NULL. */
 GNOMON_API int64_t gnomon_operator_granule(const gnomon_operator *op);
 
-/* Bytes of working memory that gnomon_sketch would take for n points of this element type. */
+/* Bytes of working memory, at most, that gnomon_sketch would take on the CPU for n points of this
+ * element type and an F32 output. Never more than the context's memory_limit; -1, with an error
+ * text, when an argument is wrong or memory_limit is lower than the least that works: one tile of
+ * 16 points (16 numbers a column of a chunk and a row of S) and one panel of the operator. */
 GNOMON_API int64_t gnomon_sketch_memory(gnomon_context *ctx, const gnomon_operator *op, int64_t n,
                                         gnomon_dtype dtype);
 
