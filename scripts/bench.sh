@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Times the sketches beside their peers and writes bench/results/project-cpu.json.
+# Times the sketches beside their peers and takes the peak memory under limits; writes
+# bench/results/project-cpu.json and memory-cpu.json.
 # usage: bench.sh BUILD_FOLDER      the environment: THREADS (all cores), ROUNDS (7), PYTHON
 set -euo pipefail
 build=$(cd "${1:?usage: bench.sh BUILD_FOLDER}" && pwd)
@@ -53,3 +54,6 @@ if peer.exists():
 pathlib.Path("bench/results/project-cpu.json").write_text(json.dumps(result, indent=1) + "\n")
 print("written to bench/results/project-cpu.json")
 PY
+
+# Peak memory under a limit, on files larger than it.
+"$python" bench/memory.py "$build/bin/gnomon" --out bench/results/memory-cpu.json
