@@ -90,31 +90,38 @@ static double median(const double *of, int count)
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-/* ---- one read of the points: a sum over them by all threads ---- */
+/* ---- one read of the points by all threads ---- */
 
 typedef struct reader {
     const float *x;
     int64_t count;
-    float sum;
+    uint64_t sum;
 } reader;
 
+/* The part's words, xored: no arithmetic to wait for, and four streams at once with fetches
+ * ahead of them, which is about as fast as this memory can be read. */
 static void *read_part(void *arg)
 {
     reader *r = arg;
-    float sums[64] = {0};
-    int64_t i = 0;
-    for (; i + 64 <= r->count; i += 64) {
-        for (int l = 0; l < 64; l++)
-            sums[l] += r->x[i + l];
-    }
-    for (int l = 0; l < 64; l++)
-        r->sum += sums[l];
+    enum { STREAMS = 4, LINE = 16, AHEAD = 32 };
+    const int64_t lines = r->count / LINE / STREAMS;
+    uint64_t sums[8] = {0}, words[8];
+    for (int64_t i = 0; i < lines; i++)
+        for (int stream = 0; stream < STREAMS; stream++) {
+            const float *p = r->x + (stream * lines + i) * LINE;
+            __builtin_prefetch(p + AHEAD * LINE);
+            memcpy(words, p, sizeof words);
+            for (int l = 0; l < 8; l++)
+                sums[l] ^= words[l];
+        }
+    for (int l = 0; l < 8; l++)
+        r->sum ^= sums[l];
     return NULL;
 }
 
 static double time_read(const settings *s, const float *x)
 {
-    static volatile float sink;
+    static volatile uint64_t sink;
     reader part[MOST_THREADS];
     pthread_t thread[MOST_THREADS];
     const int64_t count = s->n * s->d;
@@ -131,7 +138,7 @@ static double time_read(const settings *s, const float *x)
         pthread_join(thread[t], NULL);
     const double seconds = now() - start;
     for (int t = 0; t < s->threads; t++)
-        sink = sink + part[t].sum;
+        sink = sink ^ part[t].sum;
     return seconds;
 }
 
