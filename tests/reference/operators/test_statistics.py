@@ -18,7 +18,7 @@ LEVEL = 1e-9
 
 class Checks:
     def __init__(self, library, seed):
-        self.library, self.rng = library, random.Random(seed)
+        self.served, self.rng = library, random.Random(seed)
         self.count = self.failed = 0
 
     def seed(self):
@@ -27,7 +27,7 @@ class Checks:
     def block(self, row, rows, col, cols, dtype="f32", **descriptor):
         descriptor.setdefault("scaling", "none")
         descriptor.setdefault("seed", self.seed())
-        return self.library.block(descriptor, row, rows, col, cols, dtype).astype(np.float64)
+        return self.served.block(descriptor, row, rows, col, cols, dtype).astype(np.float64)
 
     def p(self, name, value):
         """A p-value."""
