@@ -28,7 +28,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .choices = cli_dtypes,
          .value = "TYPE",
          .help = "the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8 ... "
-                 "(default: as in the input, f8 for text). Integers are rounded to; what does not fit is an "
+                 "(default: as in the input, f8 for text). Integers are rounded to; what does not "
+                 "fit is an "
                  "error"},
         {.name = "order",
          .type = CLI_CHOICE,

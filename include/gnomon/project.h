@@ -75,7 +75,8 @@ GNOMON_API gnomon_status gnomon_adjoint(gnomon_context *ctx, const gnomon_operat
 typedef struct gnomon_stream gnomon_stream;
 
 /* dtype F32 or F64: the arithmetic, and the type of the pieces at most (an F32 stream takes
- * every type that gnomon_sketch would compute in fp32). Errors: ARGUMENT, OVERFLOW, MEMORY, DEVICE. */
+ * every type that gnomon_sketch would compute in fp32). Errors: ARGUMENT, OVERFLOW, MEMORY, DEVICE.
+ */
 GNOMON_API gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op,
                                               int64_t n, gnomon_dtype dtype,
                                               const gnomon_sketch_options *options,
