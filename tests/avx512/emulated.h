@@ -17,6 +17,18 @@ static inline simde__m512i emulated_srai_epi32(simde__m512i a, unsigned count)
     return a;
 }
 
+/* SIMDe's overflows a signed product, which the undefined-behaviour sanitizer reports. */
+static inline simde__m512i emulated_mullo_epi32(simde__m512i a, simde__m512i b)
+{
+    __m256i x[2], y[2];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    x[0] = _mm256_mullo_epi32(x[0], y[0]);
+    x[1] = _mm256_mullo_epi32(x[1], y[1]);
+    memcpy(&a, x, sizeof a);
+    return a;
+}
+
 static inline simde__m512 emulated_cvtepi32_ps(simde__m512i a)
 {
     __m256i h[2];
@@ -89,9 +101,16 @@ static inline simde__m512d emulated_fmadd_pd(simde__m512d a, simde__m512d b, sim
     return c;
 }
 
+#undef _mm512_srai_epi32
+#undef _mm512_mullo_epi32
+#undef _mm512_cvtepi32_ps
+#undef _mm512_cvttps_epi32
+#undef _mm512_cvtps_pd
+#undef _mm512_shuffle_f32x4
 #undef _mm512_fmadd_ps
 #undef _mm512_fmadd_pd
 #define _mm512_srai_epi32    emulated_srai_epi32
+#define _mm512_mullo_epi32   emulated_mullo_epi32
 #define _mm512_cvtepi32_ps   emulated_cvtepi32_ps
 #define _mm512_cvttps_epi32  emulated_cvttps_epi32
 #define _mm512_cvtps_pd      emulated_cvtps_pd
