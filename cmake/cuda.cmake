@@ -2,22 +2,36 @@
 # one build of the core serves machines with and without CUDA.
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
 set(build_cuda OFF)
-if(cuda_sources AND NOT GNOMON_CUDA STREQUAL OFF)
+if(NOT GNOMON_CUDA STREQUAL OFF)
   include(CheckLanguage)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(ENV{CUDACXX} /usr/local/cuda/bin/nvcc)
+  endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     set(build_cuda ON)
   elseif(GNOMON_CUDA STREQUAL ON)
     message(FATAL_ERROR "GNOMON_CUDA is ON, and no CUDA compiler was found")
   endif()
-elseif(GNOMON_CUDA STREQUAL ON)
-  message(FATAL_ERROR "GNOMON_CUDA is ON, and this source has no CUDA plugin")
 endif()
 if(build_cuda)
+  # Hopper's matrix instructions need 90a; every newer GPU takes the PTX of 80.
+  set(GNOMON_CUDA_TARGETS "80-real;90a-real;80-virtual" CACHE STRING
+    "GPU architectures to build the plugin for, as CMAKE_CUDA_ARCHITECTURES has them")
+  set(CMAKE_CUDA_ARCHITECTURES ${GNOMON_CUDA_TARGETS})
   enable_language(CUDA)
-  add_library(gnomon_cuda MODULE ${cuda_sources})
-  target_include_directories(gnomon_cuda PRIVATE src include)
-  target_link_libraries(gnomon_cuda PRIVATE gnomon_random123)
-  set_target_properties(gnomon_cuda PROPERTIES CUDA_VISIBILITY_PRESET hidden CUDA_STANDARD 17)
+  # What the plugin needs of the core is compiled into it: the core's symbols are hidden.
+  add_library(gnomon_cuda_objects OBJECT ${cuda_sources}
+    src/operator/gaussian16.c src/operator/philox.c src/operator/scale.c)
+  set_target_properties(gnomon_cuda_objects PROPERTIES POSITION_INDEPENDENT_CODE ON
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+    CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static)
+  target_compile_definitions(gnomon_cuda_objects PRIVATE GNOMON_BUILDING)
+  target_include_directories(gnomon_cuda_objects PUBLIC src include)
+  target_link_libraries(gnomon_cuda_objects PRIVATE gnomon_random123)
+  target_compile_options(gnomon_cuda_objects PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror>)
+  add_library(gnomon_cuda MODULE $<TARGET_OBJECTS:gnomon_cuda_objects>)
+  set_target_properties(gnomon_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
   install(TARGETS gnomon_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gnomon)
 endif()
