@@ -10,7 +10,17 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 1 };
+enum { GNOMON_DEVICE_INTERFACE = 2 };
+
+/* What a device may ask of the core while it does a job, from the calling thread. */
+typedef struct gnomon_device_host {
+    void *user;
+    /* Tells how many points are done; nonzero asks to stop and return CANCELLED. */
+    int (*progress)(void *user, int64_t done, int64_t total);
+    /* Runs tasks 0 ... count - 1 on the context's threads and returns when all are done. */
+    void (*parallel)(void *user, int64_t count, void (*task)(void *arg, int64_t task, int worker),
+                     void *arg);
+} gnomon_device_host;
 
 /* Defined by src/project: the points, the operator, the output and the scaling. */
 struct gnomon_sketch_job;
@@ -19,9 +29,10 @@ typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
     const char *name;      /* of the device kind, "cuda" */
 
-    /* Takes the device into use. On failure nothing is held, *state is untouched and why
-     * says what is missing. */
-    gnomon_status (*open)(void **state, char *why, size_t why_size);
+    /* Takes the device of that index, -1 for the calling thread's current one, into use. On
+     * failure nothing is held, *state is untouched and why says what is missing; on success why
+     * names the device. */
+    gnomon_status (*open)(int device, void **state, char *why, size_t why_size);
     void (*close)(void *state);
 
     /* 1 when sketch (adjoint) can do this job; 0 declines it and says why. */

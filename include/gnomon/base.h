@@ -101,11 +101,15 @@ typedef struct gnomon_context_options {
     int64_t memory_limit; /* bytes of working memory a call may take
                              beside its input and output; 0: 1 GiB */
     uint64_t seed;        /* default seed of samples (not of operators) */
+    int cuda_device;      /* index among the GPUs that CUDA_VISIBLE_DEVICES leaves
+                             visible; -1 (default): the calling thread's current
+                             one when the GPU is first needed, which is the first
+                             unless the program chose another */
 } gnomon_context_options;
 
-#define GNOMON_CONTEXT_OPTIONS_INIT                                                   \
-    {                                                                                 \
-        sizeof(gnomon_context_options), GNOMON_DEVICE_AUTO, 0, NULL, NULL, NULL, 0, 0 \
+#define GNOMON_CONTEXT_OPTIONS_INIT                                                       \
+    {                                                                                     \
+        sizeof(gnomon_context_options), GNOMON_DEVICE_AUTO, 0, NULL, NULL, NULL, 0, 0, -1 \
     }
 
 /* A context holds the device choice, the worker threads and the last error.
@@ -115,8 +119,8 @@ typedef struct gnomon_context gnomon_context;
 
 /* Makes a context. options may be NULL (defaults). On success *out is owned by the
  * caller, to be given to gnomon_context_destroy. Errors: ARGUMENT (threads < 0 or
- * > 4096, memory_limit < 0, unknown device), MEMORY, DEVICE (device is CUDA and it
- * can't be had). On failure *out is NULL. */
+ * > 4096, memory_limit < 0, unknown device, cuda_device < -1), MEMORY, DEVICE (device is CUDA and
+ * it can't be had). On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_context_create(const gnomon_context_options *options,
                                                gnomon_context **out);
 

@@ -31,11 +31,13 @@ typedef struct gnomon_sketch_options {
                             all column ranges add up to the whole */
     int allow_nonfinite; /* 0: NaN or infinity in the input is NONFINITE, naming its row and
                             column, and the output is not touched */
+    void *cuda_stream;   /* a cudaStream_t of the context's GPU for the work there; NULL (default):
+                            the context's own, which runs in turn with the legacy default stream */
 } gnomon_sketch_options;
 
-#define GNOMON_SKETCH_OPTIONS_INIT                           \
-    {                                                        \
-        sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, -1, 0 \
+#define GNOMON_SKETCH_OPTIONS_INIT                                 \
+    {                                                              \
+        sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, -1, 0, NULL \
     }
 
 /* Y = alpha * X S^T + beta * Y for dense points. x: n x w view of any dtype, w = D, or fewer

@@ -51,6 +51,9 @@ static gnomon_status read_options(const gnomon_context_options *given, gnomon_co
                    "options.memory_limit is %" PRId64 "; it must be 0 (1 GiB) or a positive "
                    "number of bytes",
                    o->memory_limit);
+    GNOMON_FAIL_IF(o->cuda_device < -1, NULL, GNOMON_ERROR_ARGUMENT,
+                   "options.cuda_device is %d; it must be -1 (the current GPU) or an index",
+                   o->cuda_device);
     GNOMON_FAIL_IF(o->allocator && (!o->allocator->allocate || !o->allocator->release), NULL,
                    GNOMON_ERROR_ARGUMENT,
                    "options.allocator: allocate and release must both be given");
@@ -83,6 +86,7 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
     ctx->progress_user = o.progress_user;
     ctx->memory_limit = o.memory_limit ? o.memory_limit : DEFAULT_MEMORY_LIMIT;
     ctx->seed = o.seed;
+    ctx->plugin.device = o.cuda_device;
 
     gnomon_status status = gnomon_pool_open(ctx, &ctx->pool, ctx->threads);
     if (status == GNOMON_OK && o.device == GNOMON_DEVICE_CUDA) {

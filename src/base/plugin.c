@@ -66,7 +66,7 @@ static bool take(gnomon_plugin *plugin, void *library, const char *path)
     }
     char why[384] = "";
     void *state = NULL;
-    if (table->open(&state, why, sizeof why) != GNOMON_OK) {
+    if (table->open(plugin->device, &state, why, sizeof why) != GNOMON_OK) {
         say(plugin, "%s declined: %s", path, why[0] ? why : "it gave no reason");
         return false;
     }

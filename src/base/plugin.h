@@ -8,6 +8,7 @@
 
 typedef struct gnomon_plugin {
     bool looked_for;
+    int device;                       /* its index, -1: the current one; set before looking */
     void *library;                    /* of dlopen */
     const gnomon_device_table *table; /* NULL when there is no usable device */
     void *state;                      /* of table->open */

@@ -39,10 +39,11 @@ struct gcu_points {
     int64_t first, end;
 };
 
-/* Where sums go. S-row of A's row a in block b is floor(b k / r) + a (r = 1: a), provided that it
- * is below floor((b + 1) k / r); its column in y is that less 'row', provided that it lies in
- * [0, rows). There y = factor * sum + beta * y in fp64 arithmetic, as the CPU does (y is not read
- * when beta is 0); factor is factor_most where the block has ceil(k / r) rows, else factor_least.
+/* Where sums go. S-row of A's row a in the task's block b, which is block B = block + b of the
+ * operator, is floor(B k / r) + a (r = 1: a), provided that it is below floor((B + 1) k / r); its
+ * column in y is that less 'row', provided that it lies in [0, rows). There y = factor * sum + beta
+ * * y in fp64 arithmetic, as the CPU does (y is not read when beta is 0); factor is factor_most
+ * where the block has ceil(k / r) rows, else factor_least.
  *
  * A task that is a piece of the columns: 'carry' holds the sums of the earlier columns (not read
  * when 'begins'); when 'finishes' is set sums go to y, else to carry. carry belongs to the family,
@@ -53,6 +54,7 @@ struct gcu_out {
     gnomon_dtype dtype; /* F32, or F64 in wide tasks */
     int64_t row_stride, col_stride;
     int64_t k, r;
+    int64_t block; /* the operator's block that the task's block 0 is */
     int64_t row, rows;
     double factor_most, factor_least, beta;
     void *carry;
@@ -86,6 +88,31 @@ struct gcu_family {
      * returns. */
     cudaError_t (*run)(const gcu_task *task);
 };
+
+/* The family that does a task, chosen by A, the element type and the GPU alone, so that a batch cut
+ * in two takes the same one; NULL with the reason when none does (plugin.cu). */
+const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size);
+
+/* X = alpha * Y S + beta * X on views in the device's memory, S being rows [row, row + rows) and
+ * columns [col, col + x.cols) of op; y of any dtype, x F32 or F64 (adjoint.cu). The sums run over
+ * S's rows in an order fixed by op alone, so points and columns may be cut anywhere. The calls mean
+ * what those of a family mean. */
+struct gcu_adjoint_task {
+    const gnomon_operator *op; /* host memory */
+    gnomon_matrix y, x;
+    double alpha, beta;
+    int64_t row, rows, col;
+    bool wide;
+    const gcu_gpu *gpu;
+    cudaStream_t stream;
+    void *work;
+    size_t work_bytes;
+};
+
+bool gcu_adjoint_supports(const gcu_adjoint_task *task, char *why, size_t why_size);
+size_t gcu_adjoint_best_work(const gcu_adjoint_task *task);
+size_t gcu_adjoint_least_work(const gcu_adjoint_task *task);
+cudaError_t gcu_adjoint(const gcu_adjoint_task *task);
 
 /* Takes GPU number 'device' (among those visible) into *gpu. On failure nothing is held and why
  * says what is wrong. */
@@ -135,7 +162,8 @@ __device__ __forceinline__ void gcu_emit(const gcu_out &out, int64_t task_row, i
         static_cast<T *>(out.carry)[(a - task_row) * n * blocks + b * n + i] = total;
         return;
     }
-    const int64_t first = gcu_mul_div(b, out.k, out.r), last = gcu_mul_div(b + 1, out.k, out.r);
+    const int64_t first = gcu_mul_div(out.block + b, out.k, out.r);
+    const int64_t last = gcu_mul_div(out.block + b + 1, out.k, out.r);
     const int64_t at = first + a - out.row;
     if (first + a >= last || at < 0 || at >= out.rows) return;
     const double factor =

@@ -55,7 +55,8 @@ gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
                                .rows = o.rows ? o.rows : k - o.row,
                                .col = o.col,
                                .check = !o.allow_nonfinite,
-                               .memory_limit = gnomon_memory_limit(ctx)};
+                               .memory_limit = gnomon_memory_limit(ctx),
+                               .stream = o.cuda_stream};
     return GNOMON_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef GNOMON_PROJECT_JOB_H
 #define GNOMON_PROJECT_JOB_H
 
+#include "backend.h"
 #include "operator/operator.h"
 
 #include <gnomon/project.h>
@@ -18,7 +19,9 @@ typedef struct gnomon_sketch_job {
     int64_t row, rows, col;
     bool wide;            /* sums in fp64 */
     bool check;           /* NaN and infinity in the input are an error */
-    int64_t memory_limit; /* bytes of working memory */
+    int64_t memory_limit; /* bytes of working memory on the host */
+    void *stream;         /* the caller's (CUDA: a cudaStream_t); NULL: the device's own */
+    const gnomon_device_host *host; /* set for a device's calls of sketch and adjoint */
 } gnomon_sketch_job;
 
 /* What options ask for, with every default filled in; cols is the number of columns that the

@@ -6,17 +6,18 @@
 
 const gnomon_device_table *gnomon_plugin_entry(void);
 
-static gnomon_status open_device(void **state, char *why, size_t why_size)
+static gnomon_status open_device(int device, void **state, char *why, size_t why_size)
 {
     static int opened;
 #ifdef PLUGIN_DECLINES
+    (void)device;
     (void)state;
     (void)opened;
     snprintf(why, why_size, "the test device is out of order");
     return GNOMON_ERROR_DEVICE;
 #else
     *state = &opened;
-    snprintf(why, why_size, "test device");
+    snprintf(why, why_size, "test device %d", device);
     return GNOMON_OK;
 #endif
 }
