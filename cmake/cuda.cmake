@@ -22,7 +22,7 @@ if(build_cuda)
   enable_language(CUDA)
   # What the plugin needs of the core is compiled into it: the core's symbols are hidden.
   add_library(gnomon_cuda_objects OBJECT ${cuda_sources}
-    src/operator/gaussian16.c src/operator/philox.c src/operator/scale.c)
+    src/base/dtype.c src/operator/gaussian16.c src/operator/philox.c src/operator/scale.c)
   set_target_properties(gnomon_cuda_objects PROPERTIES POSITION_INDEPENDENT_CODE ON
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static)
@@ -32,6 +32,10 @@ if(build_cuda)
   target_compile_options(gnomon_cuda_objects PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror>)
   add_library(gnomon_cuda MODULE $<TARGET_OBJECTS:gnomon_cuda_objects>)
-  set_target_properties(gnomon_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+  set_target_properties(gnomon_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)
+  # It exports its entry and nothing else, and brings what little it needs of the C++ library.
+  target_link_options(gnomon_cuda PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map
+    -Wl,-z,defs -Wl,--as-needed -static-libstdc++ -static-libgcc)
   install(TARGETS gnomon_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gnomon)
 endif()

@@ -1,0 +1,121 @@
+/* The plugin's table: one GPU taken into use, and who does which job. */
+#include "cuda/pieces.h"
+#include "cuda/transfer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+extern "C" {
+#include "backend.h"
+}
+
+/* The families in the order in which they are asked; each is asked only for what it was made for,
+ * and the last takes everything. */
+static const gcu_family *const families[] = {
+    nullptr,
+};
+
+const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "no kernels for this operator and element type");
+    for (const gcu_family *const *f = families; *f; f++)
+        if ((*f)->supports(task, why, why_size)) return *f;
+    return nullptr;
+}
+
+static void close_state(gcu_state *s)
+{
+    gcu_stages_close(s);
+    cudaStream_t streams[] = {s->stream, s->in, s->out};
+    for (cudaStream_t stream : streams)
+        if (stream) cudaStreamDestroy(stream);
+    if (s->pool) cudaMemPoolDestroy(s->pool);
+    gcu_gpu_close(&s->gpu);
+    free(s);
+}
+
+static gnomon_status make_streams(gcu_state *s, gcu_why why)
+{
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = s->gpu.device;
+    GCU_TRY(why, cudaMemPoolCreate(&s->pool, &properties));
+    /* Kept between calls, so that they need not wait for the driver: an eighth of the memory. */
+    size_t free = 0, total = 0;
+    GCU_TRY(why, cudaMemGetInfo(&free, &total));
+    uint64_t kept = total / 8;
+    GCU_TRY(why, cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept));
+    GCU_TRY(why, cudaStreamCreate(&s->stream));
+    GCU_TRY(why, cudaStreamCreateWithFlags(&s->in, cudaStreamNonBlocking));
+    GCU_TRY(why, cudaStreamCreateWithFlags(&s->out, cudaStreamNonBlocking));
+    return GNOMON_OK;
+}
+
+static gnomon_status open_gpu(int device, gcu_state *s, gcu_why why)
+{
+    if (device < 0 && cudaGetDevice(&device) != cudaSuccess) device = 0;
+    const gnomon_status status = gcu_gpu_open(device, &s->gpu, why.text, why.size);
+    if (status != GNOMON_OK) return status;
+    char failure[256];
+    const gnomon_status made = make_streams(s, {failure, sizeof failure});
+    return made == GNOMON_OK ? made : gcu_fail(why, made, "GPU %d: %s", device, failure);
+}
+
+static gnomon_status open_device(int device, void **state, char *text, size_t size)
+{
+    const gcu_why why = {text, size};
+    gcu_state *s = static_cast<gcu_state *>(calloc(1, sizeof *s));
+    if (!s) return gcu_fail(why, GNOMON_ERROR_MEMORY, "no memory for the plugin's state");
+    const gcu_scope scope = gcu_enter(-1);
+    const gnomon_status status = open_gpu(device, s, why);
+    if (status != GNOMON_OK) close_state(s);
+    gcu_leave(scope);
+    if (status == GNOMON_OK) *state = s;
+    return status;
+}
+
+static void close_device(void *state)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    close_state(s);
+    gcu_leave(scope);
+}
+
+static bool sketch_supported(const gcu_state *s, const gnomon_sketch_job *job, gcu_why why)
+{
+    const gnomon_matrix *x = job->x, *y = job->y;
+    const gnomon_matrix there = x->memory == GNOMON_CUDA ? *x : gcu_packed(x, x->rows, x->cols);
+    gcu_pieces pieces;
+    return gcu_pieces_open(&pieces, s, job, &there, y, why);
+}
+
+static int supports(void *state, const gnomon_sketch_job *job, int adjoint, char *text, size_t size)
+{
+    const gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_why why = {text, size};
+    if (adjoint) {
+        snprintf(text, size, "the adjoint runs on the CPU");
+        return 0;
+    }
+    return sketch_supported(s, job, why);
+}
+
+static gnomon_status sketch(void *state, const gnomon_sketch_job *job, char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_sketch_job(s, job, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
+extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
+gnomon_plugin_entry(void)
+{
+    static const gnomon_device_table table = {
+        GNOMON_DEVICE_INTERFACE, "cuda", open_device, close_device, supports, sketch, sketch,
+    };
+    return &table;
+}
