@@ -77,7 +77,9 @@ struct gcu_task {
 
 struct gcu_family {
     const char *name;
-    /* Whether run can do the task (work and stream are not set yet). Says why not. */
+    /* Whether run can do the task (work and stream are not set yet). Says why not. Hangs neither on
+     * the number of points or blocks, nor on the range of rows or columns: a task cut in two must
+     * go to the same family for the same bits. */
     bool (*supports)(const gcu_task *task, char *why, size_t why_size);
     /* A task's columns may begin and end at multiples of this (and end at A's last column). */
     int64_t (*granule)(const gnomon_simple *a);
@@ -90,7 +92,7 @@ struct gcu_family {
 };
 
 /* The family that does a task, chosen by A, the element type and the GPU alone, so that a batch cut
- * in two takes the same one; NULL with the reason when none does (plugin.cu). */
+ * in two takes the same one; NULL with the reason when none does (families.cu). */
 const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size);
 
 /* X = alpha * Y S + beta * X on views in the device's memory, S being rows [row, row + rows) and

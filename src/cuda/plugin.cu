@@ -1,4 +1,4 @@
-/* The plugin's table: one GPU taken into use, and who does which job. */
+/* The plugin's table, and one GPU taken into use. */
 #include "cuda/pieces.h"
 #include "cuda/transfer.h"
 
@@ -7,20 +7,6 @@
 
 extern "C" {
 #include "backend.h"
-}
-
-/* The families in the order in which they are asked; each is asked only for what it was made for,
- * and the last takes everything. */
-static const gcu_family *const families[] = {
-    nullptr,
-};
-
-const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size)
-{
-    snprintf(why, why_size, "no kernels for this operator and element type");
-    for (const gcu_family *const *f = families; *f; f++)
-        if ((*f)->supports(task, why, why_size)) return *f;
-    return nullptr;
 }
 
 static void close_state(gcu_state *s)
@@ -57,6 +43,15 @@ static gnomon_status open_gpu(int device, gcu_state *s, gcu_why why)
     if (device < 0 && cudaGetDevice(&device) != cudaSuccess) device = 0;
     const gnomon_status status = gcu_gpu_open(device, &s->gpu, why.text, why.size);
     if (status != GNOMON_OK) return status;
+    const char *most = getenv("GNOMON_CUDA_MEMORY");
+    if (most && *most) {
+        char *end = nullptr;
+        const long long mebibytes = strtoll(most, &end, 10);
+        if (*end || mebibytes < 1 || mebibytes > 1 << 30)
+            return gcu_fail(why, GNOMON_ERROR_ARGUMENT,
+                            "GNOMON_CUDA_MEMORY is \"%.32s\"; it must be a number of MiB", most);
+        s->memory_most = (size_t)mebibytes << 20;
+    }
     char failure[256];
     const gnomon_status made = make_streams(s, {failure, sizeof failure});
     return made == GNOMON_OK ? made : gcu_fail(why, made, "GPU %d: %s", device, failure);

@@ -122,8 +122,8 @@ static void size_up(run *r, plan *p)
     p->needed = p->fixed_bytes + least_work;
 }
 
-/* What would be fastest if memory were no matter. */
-static void wish(run *r, plan *p)
+/* What would be fastest, given so many bytes of memory or more. */
+static void wish(run *r, plan *p, size_t bytes)
 {
     const gnomon_matrix *x = r->job->x;
     const int64_t size = (int64_t)gnomon_dtype_size(x->dtype), n = x->rows;
@@ -132,14 +132,15 @@ static void wish(run *r, plan *p)
     p->batch = n;
     p->width = gcu_piece_width(&r->pieces, INT64_MAX / 2);
     if (!r->x_host) return;
-    const int64_t points = piece_bytes / size / most(x->cols, 1);
+    const int64_t piece = least(piece_bytes, (int64_t)(bytes / 8));
+    const int64_t points = piece / size / most(x->cols, 1);
     if (n <= points) return;
     const bool cuts = r->pieces.granule < x->cols && gcu_piece_width(&r->pieces, 1) < d;
     if (!cuts || (rowwise(x) && points >= enough_points)) {
         p->batch = least(n, most(points, rowwise(x) ? 1 : 256));
     } else {
         p->batch = least(n, rowwise(x) ? rowwise_points : colwise_points);
-        p->width = gcu_piece_width(&r->pieces, most(1, piece_bytes / size / p->batch));
+        p->width = gcu_piece_width(&r->pieces, most(1, piece / size / p->batch));
     }
     const int64_t batches = (n + p->batch - 1) / p->batch; /* of nearly one size */
     p->batch = least(n, ((n + batches - 1) / batches + 31) / 32 * 32);
@@ -195,7 +196,7 @@ static gnomon_status take_memory(run *r)
 {
     size_t bytes = gcu_free_memory(r->s) / 16 * 15;
     for (;;) {
-        wish(r, &r->plan);
+        wish(r, &r->plan, bytes);
         if (!shrink(r, &r->plan, bytes))
             return gcu_fail(r->why, GNOMON_ERROR_MEMORY,
                             "one point needs %zu bytes of the GPU's memory, %zu are free",

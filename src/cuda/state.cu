@@ -83,5 +83,6 @@ size_t gcu_free_memory(gcu_state *s)
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
     cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
     cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used);
-    return free + (size_t)(reserved > used ? reserved - used : 0);
+    free += (size_t)(reserved > used ? reserved - used : 0);
+    return s->memory_most && s->memory_most < free ? s->memory_most : free;
 }

@@ -1,0 +1,205 @@
+/* What of the plugin has kernels, on the host: views, the search for NaN, and one family. */
+#include "cuda/family.h"
+#include "cuda/state.h"
+#include "simulated.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+gnomon_status gcu_gpu_open(int device, gcu_gpu *gpu, char *why, size_t why_size)
+{
+    if (device > 0) {
+        snprintf(why, why_size, "the device index is %d; the visible GPUs are 0 to 0", device);
+        return GNOMON_ERROR_ARGUMENT;
+    }
+    *gpu = gcu_gpu{};
+    snprintf(why, why_size, "simulated GPU");
+    return GNOMON_OK;
+}
+
+void gcu_gpu_close(gcu_gpu *)
+{
+}
+
+static char *element(const gnomon_matrix *m, int64_t i, int64_t j)
+{
+    return static_cast<char *>(m->data) +
+           (i * m->row_stride + j * m->col_stride) * (int64_t)gnomon_dtype_size(m->dtype);
+}
+
+static double value_at(const char *p, gnomon_dtype dtype)
+{
+    switch (dtype) {
+    case GNOMON_F64:
+        return *reinterpret_cast<const double *>(p);
+    case GNOMON_I8:
+        return *reinterpret_cast<const int8_t *>(p);
+    case GNOMON_I32:
+        return *reinterpret_cast<const int32_t *>(p);
+    default:
+        return *reinterpret_cast<const float *>(p);
+    }
+}
+
+static double value(const gnomon_matrix *m, int64_t i, int64_t j)
+{
+    return value_at(element(m, i, j), m->dtype);
+}
+
+static void set(const gnomon_matrix *m, int64_t i, int64_t j, double v)
+{
+    if (!inside(element(m, i, j), gnomon_dtype_size(m->dtype), true))
+        broken("a kernel outside of device memory");
+    if (m->dtype == GNOMON_F64)
+        *reinterpret_cast<double *>(element(m, i, j)) = v;
+    else
+        *reinterpret_cast<float *>(element(m, i, j)) = (float)v;
+}
+
+cudaError_t gcu_scale(const gnomon_matrix *view, double beta, cudaStream_t s)
+{
+    const gnomon_matrix m = *view;
+    return enqueue(s, [=] {
+        for (int64_t i = 0; i < m.rows; i++)
+            for (int64_t j = 0; j < m.cols; j++)
+                set(&m, i, j, beta == 0 ? 0 : beta * value(&m, i, j));
+    });
+}
+
+cudaError_t gcu_copy(const gnomon_matrix *from, const gnomon_matrix *to, cudaStream_t s)
+{
+    const gnomon_matrix a = *from, b = *to;
+    return enqueue(s, [=] {
+        for (int64_t i = 0; i < a.rows; i++)
+            for (int64_t j = 0; j < a.cols; j++)
+                set(&b, i, j, value(&a, i, j));
+    });
+}
+
+bool gcu_may_be_nonfinite(gnomon_dtype dtype)
+{
+    return dtype <= GNOMON_BF16;
+}
+
+cudaError_t gcu_find_nonfinite(const gnomon_matrix *view, int64_t row, int64_t col, int64_t cols,
+                               unsigned long long *first, cudaStream_t s)
+{
+    const gnomon_matrix m = *view;
+    return enqueue(s, [=] {
+        for (int64_t i = 0; i < m.rows; i++)
+            for (int64_t j = 0; j < m.cols; j++) {
+                if (std::isfinite(value(&m, i, j))) continue;
+                const unsigned long long at = (unsigned long long)((row + i) * cols + col + j);
+                if (at < *first) *first = at;
+            }
+    });
+}
+
+/* ---- a family on the host: fp32 sums of segments of 48 columns ---- */
+
+enum { SEGMENT = 48 };
+
+static int64_t granule(const gnomon_simple *a)
+{
+    return a->kind == GNOMON_SRHT ? a->cols : 2 * SEGMENT;
+}
+
+static bool supports(const gcu_task *t, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "the simulation takes f32, f64, i8 and i32");
+    return t->x.dtype == GNOMON_F32 || t->x.dtype == GNOMON_F64 || t->x.dtype == GNOMON_I8 ||
+           t->x.dtype == GNOMON_I32;
+}
+
+static size_t best_work(const gcu_task *t)
+{
+    return (size_t)(t->x.n * t->x.blocks) * 64 + 4096;
+}
+
+static size_t least_work(const gcu_task *t)
+{
+    return (size_t)(t->x.n * t->x.blocks) * 16 + 64;
+}
+
+static double input(const gcu_points &x, int64_t b, int64_t i, int64_t q)
+{
+    const int64_t at = b * x.block_cols + q;
+    if (at < x.first || at >= x.end) return 0;
+    const size_t size = gnomon_dtype_size(x.dtype);
+    const char *p = static_cast<const char *>(x.data) +
+                    (i * x.row_stride + b * x.block_stride + q * x.col_stride) * (int64_t)size;
+    if (!inside(p, size, true)) broken("a kernel reads outside of device memory");
+    return value_at(p, x.dtype);
+}
+
+template <typename T> static void emit(const gcu_task &t, int64_t a, int64_t b, int64_t i, T total)
+{
+    const gcu_out &out = t.out;
+    const int64_t v = b * t.x.n + i, points = t.x.n * t.x.blocks;
+    if (!out.finishes) {
+        static_cast<T *>(out.carry)[(a - t.row) * points + v] = total;
+        return;
+    }
+    const int64_t first = (out.block + b) * out.k / out.r,
+                  last = (out.block + b + 1) * out.k / out.r;
+    const int64_t to = first + a - out.row;
+    if (first + a >= last || to < 0 || to >= out.rows) return;
+    const double factor =
+        last - first == (out.k + out.r - 1) / out.r ? out.factor_most : out.factor_least;
+    gnomon_matrix y = {out.y,    out.dtype,      GNOMON_CUDA,   t.x.n,
+                       out.rows, out.row_stride, out.col_stride};
+    const double sum = factor * ((double)total + 0.0);
+    set(&y, i, to, out.beta == 0 ? sum : sum + out.beta * value(&y, i, to));
+}
+
+template <typename T> static void sums(const gcu_task &t, const gnomon_simple &a)
+{
+    const int64_t cols = std::min(t.x.block_cols, a.cols - t.col);
+    const int64_t points = t.x.n * t.x.blocks;
+    std::vector<float> s((size_t)cols + 1);
+    for (int64_t row = t.row; row < t.row + t.rows; row++) {
+        gnomon_simple_values(&a, row, 1, t.col, cols, s.data(), cols, 1);
+        for (int64_t b = 0; b < t.x.blocks; b++)
+            for (int64_t i = 0; i < t.x.n; i++) {
+                T total =
+                    t.out.begins
+                        ? 0
+                        : static_cast<T *>(t.out.carry)[(row - t.row) * points + b * t.x.n + i];
+                for (int64_t q = 0; q < cols; q += SEGMENT) {
+                    T part = 0;
+                    for (int64_t e = q; e < std::min(cols, q + SEGMENT); e++)
+                        part += (T)s[(size_t)e] * (T)input(t.x, b, i, e);
+                    total += part;
+                }
+                emit<T>(t, row, b, i, total);
+            }
+    }
+}
+
+static cudaError_t run(const gcu_task *task)
+{
+    const gcu_task t = *task;
+    const gnomon_simple a = *task->a;
+    if (t.work_bytes < least_work(task) || !inside(t.work, t.work_bytes, true))
+        broken("a family without its work memory");
+    if (t.col % granule(&a) != 0 ||
+        (t.x.block_cols % granule(&a) != 0 && t.col + t.x.block_cols != a.cols))
+        broken("columns cut inside a granule");
+    return enqueue(t.stream, [=] {
+        memset(t.work, 0xff, t.work_bytes);
+        if (t.wide)
+            sums<double>(t, a);
+        else
+            sums<float>(t, a);
+    });
+}
+
+const gcu_family gcu_generic = {"simulated", supports, granule, best_work, least_work, run};
+
+const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size)
+{
+    return supports(task, why, why_size) ? &gcu_generic : nullptr;
+}

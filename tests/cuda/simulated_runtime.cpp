@@ -1,0 +1,320 @@
+/* A CUDA runtime of no GPU, so that the plugin's core runs where there is none: the plugin of this
+ * folder is made of the real core, this, and one family of kernels that runs on the host
+ * (simulated.cu).
+ *
+ * Work on streams is put off until something waits for it, and then done in an order drawn at
+ * random among those that the events allow: a missing wait shows as a wrong result. Device memory
+ * is filled with NaN when it is taken and when it is given back, and every copy is held to the
+ * allocations it touches. */
+#include "simulated.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+struct event {
+    long recorded, done;
+};
+
+struct work_item {
+    std::function<void()> run;
+    event *waits_for; /* and for which of its records */
+    long record;
+};
+
+struct stream {
+    std::deque<work_item> queue;
+};
+
+struct allocation {
+    size_t bytes;
+    bool device;
+};
+
+static std::vector<stream *> streams;
+static std::map<char *, allocation> allocations;
+static size_t device_bytes, device_limit = (size_t)1 << 30;
+static uint64_t dice = 1;
+
+void broken(const char *what)
+{
+    fprintf(stderr, "simulated CUDA: %s\n", what);
+    abort();
+}
+
+static uint64_t roll(void)
+{
+    dice = dice * 6364136223846793005u + 1442695040888963407u;
+    return dice >> 33;
+}
+
+static bool ready(const stream *s)
+{
+    return !s->queue.empty() && (!s->queue.front().waits_for ||
+                                 s->queue.front().waits_for->done >= s->queue.front().record);
+}
+
+/* Does one piece of work that may be done; false when there is none. */
+static bool step(void)
+{
+    std::vector<stream *> candidates;
+    for (stream *s : streams)
+        if (ready(s)) candidates.push_back(s);
+    if (candidates.empty()) return false;
+    stream *s = candidates[roll() % candidates.size()];
+    const work_item item = s->queue.front();
+    s->queue.pop_front();
+    if (item.run) item.run();
+    return true;
+}
+
+static cudaError_t put(cudaStream_t at, std::function<void()> run, event *e, long record)
+{
+    stream *s = reinterpret_cast<stream *>(at);
+    if (std::find(streams.begin(), streams.end(), s) == streams.end()) broken("an unknown stream");
+    s->queue.push_back({run, e, record});
+    if (roll() % 4 == 0) step();
+    return cudaSuccess;
+}
+
+cudaError_t enqueue(cudaStream_t at, std::function<void()> run)
+{
+    return put(at, run, nullptr, 0);
+}
+
+bool inside(const void *p, size_t bytes, bool device)
+{
+    char *at = static_cast<char *>(const_cast<void *>(p));
+    auto found = allocations.upper_bound(at);
+    if (found == allocations.begin()) return false;
+    --found;
+    return at + bytes <= found->first + found->second.bytes && found->second.device == device;
+}
+
+static void *take(size_t bytes, bool device)
+{
+    char *data = static_cast<char *>(malloc(bytes));
+    memset(data, 0xff, bytes);
+    allocations[data] = {bytes, device};
+    if (device) device_bytes += bytes;
+    return data;
+}
+
+static void give(void *data)
+{
+    const auto found = allocations.find(static_cast<char *>(data));
+    if (found == allocations.end()) broken("memory given back that was not taken");
+    if (found->second.device) device_bytes -= found->second.bytes;
+    memset(data, 0xff, found->second.bytes);
+    allocations.erase(found);
+    free(data);
+}
+
+/* ---- the runtime's calls that the core makes ---- */
+
+extern "C" {
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorMemoryAllocation ? "out of memory" : "an error";
+}
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDriverEntryPointByVersion(const char *, void **call, unsigned int,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult *result)
+{
+    *call = nullptr;
+    *result = cudaDriverEntryPointSymbolNotFound;
+    return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
+{
+    *free = device_limit > device_bytes ? device_limit - device_bytes : 0;
+    *total = device_limit;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *)
+{
+    *pool = nullptr;
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *value)
+{
+    *static_cast<uint64_t *>(value) = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaMallocFromPoolAsync(void **data, size_t bytes, cudaMemPool_t, cudaStream_t)
+{
+    if (device_bytes + bytes > device_limit) return cudaErrorMemoryAllocation;
+    *data = take(bytes, true);
+    return cudaSuccess;
+}
+cudaError_t cudaFreeAsync(void *data, cudaStream_t at)
+{
+    return enqueue(at, [=] { give(data); });
+}
+cudaError_t cudaHostAlloc(void **data, size_t bytes, unsigned int)
+{
+    *data = take(bytes, false);
+    return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void *data)
+{
+    give(data);
+    return cudaSuccess;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p)
+{
+    *a = cudaPointerAttributes();
+    a->type = inside(p, 1, true)    ? cudaMemoryTypeDevice
+              : inside(p, 1, false) ? cudaMemoryTypeHost
+                                    : cudaMemoryTypeUnregistered;
+    a->hostPointer = a->type == cudaMemoryTypeHost ? const_cast<void *>(p) : nullptr;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *at, unsigned int)
+{
+    stream *s = new stream;
+    streams.push_back(s);
+    *at = reinterpret_cast<cudaStream_t>(s);
+    return cudaSuccess;
+}
+cudaError_t cudaStreamCreate(cudaStream_t *at)
+{
+    return cudaStreamCreateWithFlags(at, 0);
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t at)
+{
+    stream *s = reinterpret_cast<stream *>(at);
+    while (!s->queue.empty())
+        if (!step()) broken("streams that wait for each other");
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t at)
+{
+    cudaStreamSynchronize(at);
+    streams.erase(std::find(streams.begin(), streams.end(), reinterpret_cast<stream *>(at)));
+    delete reinterpret_cast<stream *>(at);
+    return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned int)
+{
+    *e = reinterpret_cast<cudaEvent_t>(new event());
+    return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t)
+{
+    return cudaSuccess;
+} /* may still be in a queue */
+cudaError_t cudaEventRecord(cudaEvent_t at, cudaStream_t s)
+{
+    event *e = reinterpret_cast<event *>(at);
+    const long record = ++e->recorded;
+    return enqueue(s, [=] { e->done = record; });
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t at, unsigned int)
+{
+    event *e = reinterpret_cast<event *>(at);
+    return put(s, nullptr, e, e->recorded);
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t at)
+{
+    event *e = reinterpret_cast<event *>(at);
+    const long record = e->recorded;
+    while (e->done < record)
+        if (!step()) broken("an event that never comes");
+    return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void *data, int value, size_t bytes, cudaStream_t s)
+{
+    if (!inside(data, bytes, true)) broken("memset outside of device memory");
+    return enqueue(s, [=] { memset(data, value, bytes); });
+}
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t s)
+{
+    const size_t to_bytes = (height - 1) * to_pitch + width;
+    const size_t from_bytes = (height - 1) * from_pitch + width;
+    const bool up = kind == cudaMemcpyHostToDevice;
+    if (width > to_pitch || width > from_pitch) broken("a pitch shorter than a line");
+    if (!inside(up ? to : from, up ? to_bytes : from_bytes, true))
+        broken("a copy outside of device memory");
+    return enqueue(s, [=] {
+        for (size_t i = 0; i < height; i++)
+            memcpy(static_cast<char *>(to) + i * to_pitch,
+                   static_cast<const char *>(from) + i * from_pitch, width);
+    });
+}
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t s)
+{
+    return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, s);
+}
+
+/* The compiler registers device code, of which there is none here. */
+void **__cudaRegisterFatBinary(void *)
+{
+    return nullptr;
+}
+void __cudaRegisterFatBinaryEnd(void **)
+{
+}
+void __cudaUnregisterFatBinary(void **)
+{
+}
+
+} /* extern "C" */
+
+/* ---- for tests ---- */
+
+EXPORTED void *simulated_take(size_t bytes, int device)
+{
+    return take(bytes, device);
+}
+EXPORTED void simulated_give(void *data)
+{
+    give(data);
+}
+/* How much device memory there is, and the order of work from here on. */
+EXPORTED void simulated_set(size_t limit, uint64_t seed)
+{
+    device_limit = limit;
+    dice = seed;
+}
+/* Bytes of device memory in use; nothing may be left behind. */
+EXPORTED size_t simulated_in_use(void)
+{
+    return device_bytes;
+}

@@ -1,0 +1,351 @@
+/* The CUDA plugin's core on a simulated GPU: jobs cut into batches and pieces, transfers, checks,
+ * memory that runs out. The kernels are a simple family on the host (simulated.cu). */
+#include "project.h"
+
+#include <dlfcn.h>
+
+static void *(*take)(size_t bytes, int device);
+static void (*give)(void *data);
+static void (*set)(size_t limit, uint64_t seed);
+static size_t (*in_use)(void);
+static gnomon_context *gpu, *cpu;
+
+/* ISO C has no cast from object to function. */
+static void find(void *library, const char *name, void *pointer)
+{
+    void *symbol = dlsym(library, name);
+    assert_non_null(symbol);
+    memcpy(pointer, &symbol, sizeof symbol);
+}
+
+static gnomon_context *make_gpu(int64_t memory_limit)
+{
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    o.device = GNOMON_DEVICE_CUDA;
+    o.threads = 2;
+    o.memory_limit = memory_limit;
+    gnomon_context *ctx = NULL;
+    if (gnomon_context_create(&o, &ctx) != GNOMON_OK) fail_msg("%s", gnomon_last_error(NULL));
+    return ctx;
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", SIMULATED, 1);
+    gpu = make_gpu((int64_t)8 << 20);
+    cpu = make_context(1, 0);
+    void *library = dlopen(SIMULATED "/libgnomon_cuda.so", RTLD_NOW | RTLD_NOLOAD);
+    if (!library) return 1;
+    find(library, "simulated_take", &take);
+    find(library, "simulated_give", &give);
+    find(library, "simulated_set", &set);
+    find(library, "simulated_in_use", &in_use);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    gnomon_context_destroy(gpu);
+    gnomon_context_destroy(cpu);
+    return in_use() == 0 ? 0 : 1;
+}
+
+enum { PAGEABLE, PINNED, DEVICE, PLACES };
+
+/* A copy of m, with all that lies around it, in another kind of memory. */
+static owned move(const owned *m, int place)
+{
+    owned copy = *m;
+    const size_t bytes = (size_t)m->elements * gnomon_dtype_size(m->m.dtype);
+    copy.block = place == PAGEABLE ? malloc(bytes) : take(bytes, place == DEVICE);
+    assert_non_null(copy.block);
+    memcpy(copy.block, m->block, bytes);
+    copy.m.data = (char *)copy.block + ((char *)m->m.data - (char *)m->block);
+    copy.m.memory = place == DEVICE ? GNOMON_CUDA : GNOMON_HOST;
+    return copy;
+}
+
+static void drop(owned *m, int place)
+{
+    if (place == PAGEABLE)
+        free(m->block);
+    else
+        give(m->block);
+}
+
+typedef struct shape {
+    int64_t n, k, d;
+    int64_t row, rows, col, cols; /* cols 0: all of them */
+} shape;
+
+static gnomon_matrix as_host(const gnomon_matrix *m)
+{
+    gnomon_matrix host = *m; /* simulated device memory is the host's */
+    host.memory = GNOMON_HOST;
+    return host;
+}
+
+/* One job on the simulated GPU with these limits of its memory: near the CPU's result, the same
+ * bits with every limit and place, nothing written beside the output, nothing left behind. */
+static void one_job(const any_operator *kind, const shape *s, gnomon_dtype dtype, int x_layout,
+                    int y_layout, double beta, int allow)
+{
+    static const size_t limits[] = {(size_t)1 << 30, 300000, 90000, 40000};
+    static uint64_t order = 7;
+    gnomon_operator *op = make_operator(cpu, kind, s->k, s->d);
+    gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
+    o.alpha = 1.5;
+    o.beta = beta;
+    o.row = s->row;
+    o.rows = s->rows;
+    o.col = s->cols ? s->col : -1;
+    o.allow_nonfinite = allow;
+    const int64_t rows = s->rows ? s->rows : s->k - s->row;
+    owned x = make_matrix(s->n, s->cols ? s->cols : s->d, dtype, x_layout);
+    fill_random(&x.m, 3);
+    owned old =
+        make_matrix(s->n, rows, gnomon_dtype_size(dtype) == 8 ? GNOMON_F64 : GNOMON_F32, y_layout);
+    fill_random(&old.m, 4);
+    owned expected = move(&old, PAGEABLE), first = move(&old, PAGEABLE);
+    ASSERT_OK(cpu, gnomon_sketch(cpu, op, &x.m, &expected.m, &o));
+    bool have_first = false;
+    for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
+        for (int places = 0; places < PLACES * PLACES; places++) {
+            const int x_place = places % PLACES, y_place = places / PLACES;
+            if (l > 0 && places % 4 != (int)l) continue;
+            owned from = move(&x, x_place), to = move(&old, y_place);
+            const size_t held = in_use();
+            set(held + limits[l], order++);
+            ASSERT_OK(gpu, gnomon_sketch(gpu, op, &from.m, &to.m, &o));
+            assert_int_equal(in_use(), held);
+            const gnomon_matrix got = as_host(&to.m);
+            if (!have_first) {
+                copy_matrix(&got, &first.m);
+                have_first = true;
+                for (int64_t i = 0; i < s->n; i++)
+                    for (int64_t j = 0; j < rows; j++) {
+                        const double a = element(&expected.m, i, j), b = element(&got, i, j);
+                        if (!(fabs(a - b) <= 2e-5 * (1.0 + fabs(a))))
+                            fail_msg("%s: (%lld, %lld) is %g, not %g", kind->name, (long long)i,
+                                     (long long)j, b, a);
+                    }
+            }
+            assert_same_bits(&got, &first.m, kind->name);
+            to.m.memory = GNOMON_HOST;
+            check_sentinels(&to);
+            drop(&from, x_place);
+            drop(&to, y_place);
+        }
+    set((size_t)1 << 30, 1);
+    free_matrix(&x);
+    free_matrix(&old);
+    free_matrix(&expected);
+    free_matrix(&first);
+    gnomon_operator_destroy(op);
+}
+
+static const any_operator simple = {"rademacher", GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0};
+static const any_operator hadamard = {"srht", GNOMON_SRHT, 0, 0, 0, 0, 0, 0, 0};
+static const any_operator blocks = {"block", GNOMON_BLOCK, GNOMON_ACHLIOPTAS, 0, 0, 0, 4, 0, 0};
+static const any_operator narrow = {
+    "block of 19", GNOMON_BLOCK, GNOMON_RADEMACHER, 0, 0, 0, 19, 0, 0};
+
+static void every_shape(void **state)
+{
+    (void)state;
+    static const shape shapes[] = {
+        {1, 5, 700, 0, 0, 0, 0},         {9, 21, 1001, 0, 0, 0, 0},     {33, 21, 333, 2, 15, 0, 0},
+        {9, 21, 1001, 0, 0, 250, 1},     {5, 21, 1001, 3, 9, 130, 700}, {200, 20, 64, 0, 0, 0, 0},
+        {3, 21, 2000, 19, 2, 1500, 500},
+    };
+    static const any_operator *const kinds[] = {&simple, &hadamard, &blocks, &narrow};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+            if (kinds[k] == &narrow && shapes[s].k < 19) continue;
+            one_job(kinds[k], &shapes[s], GNOMON_F32, (int)s % 2 ? COL_MAJOR : ROW_MAJOR, ROW_MAJOR,
+                    0.0, 0);
+            one_job(kinds[k], &shapes[s], GNOMON_F32, (int)s % 2 ? ROW_MAJOR : COL_MAJOR, COL_MAJOR,
+                    -0.5, (int)k % 2);
+        }
+}
+
+static void every_layout_and_type(void **state)
+{
+    (void)state;
+    static const shape s = {7, 12, 500, 1, 10, 0, 0};
+    static const gnomon_dtype types[] = {GNOMON_F32, GNOMON_F64, GNOMON_I8, GNOMON_I32};
+    for (int layout = 0; layout < LAYOUTS; layout++)
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+            one_job(&simple, &s, types[t], layout, (layout + 3) % LAYOUTS, layout % 2 ? 0.25 : 0.0,
+                    0);
+}
+
+static void nonfinite_is_named_and_nothing_written(void **state)
+{
+    (void)state;
+    static const size_t limits[] = {(size_t)1 << 30, 90000, 40000};
+    const shape s = {40, 11, 600, 0, 0, 0, 0};
+    gnomon_operator *op = make_operator(cpu, &blocks, s.k, s.d);
+    for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
+        for (int places = 0; places < PLACES * PLACES; places++) {
+            owned x = make_matrix(s.n, s.d, GNOMON_F32, places % 2 ? COL_PADDED : ROW_PADDED);
+            fill_random(&x.m, 8);
+            set_element(&x.m, 31, 7, NAN);
+            set_element(&x.m, 17, 599, INFINITY);
+            set_element(&x.m, 38, 0, -INFINITY);
+            owned y = make_matrix(s.n, s.k, GNOMON_F32, ROW_MAJOR);
+            fill_random(&y.m, 9);
+            owned from = move(&x, places % PLACES), to = move(&y, places / PLACES);
+            set(in_use() + limits[l], (uint64_t)places);
+            gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
+            ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &from.m, &to.m, NULL), GNOMON_ERROR_NONFINITE,
+                         "x: element (17, 599) is NaN");
+            gnomon_matrix got = as_host(&to.m);
+            assert_same_bits(&got, &y.m, "y after NONFINITE");
+            /* A block away from the bad elements gives a result, but they are told all the same. */
+            o.row = 3;
+            o.rows = 2;
+            got.cols = 2;
+            got.memory = to.m.memory;
+            ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &from.m, &got, &o), GNOMON_ERROR_NONFINITE,
+                         "(17, 599)");
+            o.allow_nonfinite = 1;
+            ASSERT_OK(gpu, gnomon_sketch(gpu, op, &from.m, &got, &o));
+            drop(&from, places % PLACES);
+            drop(&to, places / PLACES);
+            free_matrix(&x);
+            free_matrix(&y);
+        }
+    set((size_t)1 << 30, 1);
+    gnomon_operator_destroy(op);
+}
+
+static void too_little_memory(void **state)
+{
+    (void)state;
+    gnomon_operator *op = make_operator(cpu, &hadamard, 8, 4000);
+    owned x = make_matrix(6, 4000, GNOMON_F32, ROW_MAJOR), y = make_matrix(6, 8, GNOMON_F32, 0);
+    fill_random(&x.m, 1);
+    set(in_use() + 10000, 1);
+    ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &x.m, &y.m, NULL), GNOMON_ERROR_MEMORY,
+                 "one point needs ");
+    set((size_t)1 << 30, 1);
+    ASSERT_OK(gpu, gnomon_sketch(gpu, op, &x.m, &y.m, NULL));
+    free_matrix(&x);
+    free_matrix(&y);
+    gnomon_operator_destroy(op);
+}
+
+static void memory_that_is_not_what_it_says(void **state)
+{
+    (void)state;
+    gnomon_operator *op = make_operator(cpu, &simple, 4, 32);
+    owned x = make_matrix(3, 32, GNOMON_F32, ROW_MAJOR), y = make_matrix(3, 4, GNOMON_F32, 0);
+    fill_random(&x.m, 1);
+    owned there = move(&x, DEVICE);
+    x.m.memory = GNOMON_CUDA;
+    ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &x.m, &y.m, NULL), GNOMON_ERROR_ARGUMENT,
+                 "x.memory is 1 (cuda); its data is host memory");
+    there.m.memory = GNOMON_HOST;
+    ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &there.m, &y.m, NULL), GNOMON_ERROR_ARGUMENT,
+                 "x.memory is 0 (host); its data lies in the memory of GPU 0");
+    drop(&there, DEVICE);
+    free_matrix(&x);
+    free_matrix(&y);
+    gnomon_operator_destroy(op);
+}
+
+static void empty(void **state)
+{
+    (void)state;
+    gnomon_operator *op = make_operator(cpu, &blocks, 8, 32);
+    owned y = make_matrix(3, 8, GNOMON_F32, ROW_MAJOR), x = make_matrix(0, 32, GNOMON_F32, 0);
+    fill_random(&y.m, 2);
+    gnomon_matrix none = y.m;
+    none.rows = 0;
+    ASSERT_OK(gpu, gnomon_sketch(gpu, op, &x.m, &none, NULL));
+    gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
+    o.beta = 0.5;
+    o.col = 7;
+    gnomon_matrix no_columns = {NULL, GNOMON_F32, GNOMON_HOST, 3, 0, 0, 1};
+    const float before = ((const float *)y.m.data)[5];
+    ASSERT_OK(gpu, gnomon_sketch(gpu, op, &no_columns, &y.m, &o));
+    assert_true(((const float *)y.m.data)[5] == 0.5f * before);
+    free_matrix(&x);
+    free_matrix(&y);
+    gnomon_operator_destroy(op);
+}
+
+static int reports;
+
+static int stop_soon(void *user, const char *phase, int64_t done, int64_t total)
+{
+    (void)user;
+    assert_string_equal(phase, "project");
+    assert_true(done <= total && total == 64);
+    return ++reports > 0;
+}
+
+static void cancelled(void **state)
+{
+    (void)state;
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    options.device = GNOMON_DEVICE_CUDA;
+    options.progress = stop_soon;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+    gnomon_operator *op = make_operator(cpu, &simple, 8, 2000);
+    owned x = make_matrix(64, 2000, GNOMON_F32, ROW_MAJOR), y = make_matrix(64, 8, GNOMON_F32, 0);
+    fill_random(&x.m, 1);
+    const size_t held = in_use();
+    set(held + 100000, 1);
+    ASSERT_FAILS(ctx, gnomon_sketch(ctx, op, &x.m, &y.m, NULL), GNOMON_ERROR_CANCELLED,
+                 "cancelled");
+    assert_int_equal(in_use(), held);
+    assert_int_equal(reports, 1);
+    set((size_t)1 << 30, 1);
+    free_matrix(&x);
+    free_matrix(&y);
+    gnomon_operator_destroy(op);
+    gnomon_context_destroy(ctx);
+}
+
+static void which_gpu(void **state)
+{
+    (void)state;
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    o.device = GNOMON_DEVICE_CUDA;
+    o.cuda_device = 3;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_DEVICE);
+    if (!strstr(gnomon_last_error(NULL), "the device index is 3; the visible GPUs are 0 to 0"))
+        fail_msg("%s", gnomon_last_error(NULL));
+    o.cuda_device = -2;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_ARGUMENT);
+    if (!strstr(gnomon_last_error(NULL), "options.cuda_device is -2"))
+        fail_msg("%s", gnomon_last_error(NULL));
+    setenv("GNOMON_CUDA_MEMORY", "1x", 1);
+    o.cuda_device = 0;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_DEVICE);
+    if (!strstr(gnomon_last_error(NULL),
+                "GNOMON_CUDA_MEMORY is \"1x\"; it must be a number of MiB"))
+        fail_msg("%s", gnomon_last_error(NULL));
+    unsetenv("GNOMON_CUDA_MEMORY");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_shape),
+        cmocka_unit_test(every_layout_and_type),
+        cmocka_unit_test(nonfinite_is_named_and_nothing_written),
+        cmocka_unit_test(too_little_memory),
+        cmocka_unit_test(memory_that_is_not_what_it_says),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(which_gpu),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
