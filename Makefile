@@ -5,7 +5,7 @@ TESTS       ?= OFF
 BENCH       ?= OFF
 PREFIX      ?= /usr/local
 
-.PHONY: all deps demo check bench install format lint neon clean
+.PHONY: all deps demo check bench gpu install format lint neon clean
 
 all:
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DGNOMON_TESTS=$(TESTS) \
@@ -29,6 +29,9 @@ bench:
 	@scripts/deps.sh build bench
 	@$(MAKE) --no-print-directory all BENCH=ON
 	@scripts/bench.sh $(BUILD)
+
+gpu:
+	@scripts/gpu.sh
 
 install: all
 	@cmake --install $(BUILD)

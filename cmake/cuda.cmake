@@ -2,7 +2,8 @@
 # one build of the core serves machines with and without CUDA.
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
 set(build_cuda OFF)
-if(NOT GNOMON_CUDA STREQUAL OFF)
+# The core alone, for another processor or a small machine, has the plugin only when asked.
+if(GNOMON_CUDA STREQUAL ON OR (GNOMON_CUDA STREQUAL AUTO AND NOT GNOMON_CORE_ONLY AND NOT GNOMON_SANITIZE))
   include(CheckLanguage)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
     set(ENV{CUDACXX} /usr/local/cuda/bin/nvcc)
@@ -37,5 +38,9 @@ if(build_cuda)
   # It exports its entry and nothing else, and brings what little it needs of the C++ library.
   target_link_options(gnomon_cuda PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/plugin.map
     -Wl,-z,defs -Wl,--as-needed -static-libstdc++ -static-libgcc)
-  install(TARGETS gnomon_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gnomon)
+  if(GNOMON_CORE_ONLY) # beside the programs that use it there: scripts/gpu.sh
+    set_target_properties(gnomon_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/gpu)
+  else()
+    install(TARGETS gnomon_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/gnomon)
+  endif()
 endif()

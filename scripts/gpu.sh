@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Builds what runs on a GPU, tests it there, and runs every GPU benchmark: tables on standard
+# output, one JSON file a program in the results folder.
+# usage: gpu.sh [RESULTS_FOLDER]      the environment:
+#   PREBUILT  a folder with the programs and libgnomon_cuda.so, for machines without a compiler
+#   SKIP      'tests' or 'bench' leaves those out
+set -uo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+results=${1:-$root/bench/results/gpu}
+mkdir -p "$results"
+results=$(cd "$results" && pwd)
+failed=0
+
+if [ -n "${PREBUILT:-}" ]; then
+    programs=$(cd "$PREBUILT" && pwd)
+else
+    cmake --preset gpu -S "$root" >/dev/null || exit 1
+    cmake --build "$root/build-gpu" || exit 1
+    programs=$root/build-gpu/gpu
+fi
+GNOMON_COMMIT=${GNOMON_COMMIT:-$(git -C "$root" describe --always --dirty --abbrev=40 2>/dev/null || echo unknown)}
+export GNOMON_COMMIT GNOMON_PLUGIN_DIR=$programs
+
+# run NAME COMMAND...: with its time, and no end to the others when it fails
+run() {
+    local name=$1 started=$SECONDS status=0
+    shift
+    echo "=== $name"
+    timeout "${LIMIT:-600}" "$@" || status=$?
+    echo "=== $name: status $status in $((SECONDS - started)) s"
+    [ "$status" -eq 0 ] || failed=$((failed + 1))
+}
+
+if [ "${SKIP:-}" != tests ]; then
+    run 'GPU beside CPU' "$programs/test_cuda"
+    if command -v compute-sanitizer >/dev/null; then
+        for tool in memcheck racecheck initcheck; do
+            GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, reduced" compute-sanitizer \
+                --tool "$tool" --error-exitcode 99 --print-limit 20 "$programs/test_cuda"
+        done
+    else
+        echo 'compute-sanitizer is not here: left out'
+    fi
+fi
+if [ "${SKIP:-}" != bench ]; then
+    for program in "$programs"/*; do
+        name=$(basename "$program")
+        case $name in test_* | *.so) continue ;; esac
+        [ -x "$program" ] && [ -f "$program" ] || continue
+        run "$name" "$program" --json "$results/$name.json"
+    done
+fi
+echo "$failed failed; results in $results"
+[ "$failed" -eq 0 ]
