@@ -160,6 +160,26 @@ typedef struct cli_bound_options {
 /* One line on a bound: its source. */
 const char *cli_bound_source(gnomon_bound bound);
 
+/* text.c: reads a file (or -) of at most 64 KiB; free(*text). -1 or an exit code. */
+int cli_read_text(cli_app *app, const char *path, char **text, size_t *length);
+
+/* choose.c: --operator auto */
+typedef struct cli_choose_options {
+    int assume, assume_given;
+    const char *model; /* a file; NULL: that of $GNOMON_MODEL, else the one shipped */
+} cli_choose_options;
+/* What --operator auto is to the option's parser; no kind has this number. */
+enum { CLI_OPERATOR_AUTO = 0, CLI_CHOOSE_OPTIONS = 2 };
+void cli_choose_table(cli_choose_options *options, cli_option table[CLI_CHOOSE_OPTIONS]);
+/* Chooses for so many points of info's kind, tells the choice and why in words, and puts it into
+ * operator. k of the descriptor is given, or 0 with bound. dtype: as which the points count. -1 or
+ * an exit code. */
+int cli_choose(cli_app *app, const cli_choose_options *options, const cli_bound_options *bound,
+               const gnomon_data_info *info, int64_t points, gnomon_dtype dtype,
+               cli_operator_options *chosen, gnomon_choice *choice);
+/* The choice and all candidates; NULL when memory is out. */
+json_t *cli_choice_json(const cli_choose_options *options, const gnomon_choice *choice);
+
 /* plot.c: a histogram of distortion by gnuplot, as SVG or PNG by path's ending, and as lines
  * of text. */
 int cli_plot_distortion(cli_app *app, const char *path, const gnomon_distortion *norms,

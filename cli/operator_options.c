@@ -1,13 +1,9 @@
 /* The operator: from options, from a saved descriptor, and to one. */
 #include "cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* No descriptor comes near to this. */
-enum { DESCRIPTOR_LIMIT = 1 << 16 };
 
 void cli_operator_init(cli_operator_options *options)
 {
@@ -139,22 +135,11 @@ int cli_operator_load(cli_app *app, const cli_operator_options *o, gnomon_operat
     if (o->kind_given || o->k_given || o->seed_given || o->other_given)
         return cli_usage(app, "--load-operator says everything about the operator: leave out "
                               "--operator, -k, --seed and the like");
-    FILE *file = strcmp(o->load, "-") == 0 ? stdin : fopen(o->load, "rb");
-    if (file == NULL) return cli_fail(app, CLI_EXIT_FILE, "%s: %s", o->load, strerror(errno));
-    char *text = malloc(DESCRIPTOR_LIMIT + 1);
-    if (text == NULL) {
-        if (file != stdin) fclose(file);
-        return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for %s", o->load);
-    }
-    size_t length = fread(text, 1, DESCRIPTOR_LIMIT + 1, file);
-    int failed = ferror(file) ? errno : 0;
-    int code = -1;
-    if (file != stdin) fclose(file);
-    if (failed != 0)
-        code = cli_fail(app, CLI_EXIT_FILE, "%s: %s", o->load, strerror(failed));
-    else if (length > DESCRIPTOR_LIMIT)
-        code = cli_fail(app, CLI_EXIT_DATA, "%s: too long for an operator's descriptor", o->load);
-    else if (gnomon_operator_from_json(app->ctx, text, length, op) != GNOMON_OK)
+    char *text = NULL;
+    size_t length = 0;
+    int code = cli_read_text(app, o->load, &text, &length);
+    if (code >= 0) return code;
+    if (gnomon_operator_from_json(app->ctx, text, length, op) != GNOMON_OK)
         /* Values out of range are the file's fault here, not that of the command line. */
         code = cli_fail(app, CLI_EXIT_DATA, "%s: %s", o->load, gnomon_last_error(app->ctx));
     free(text);

@@ -9,6 +9,9 @@ typedef struct request {
     cli_input_options input;
     cli_operator_options operator;
     cli_bound_options bound;
+    cli_choose_options choose;
+    gnomon_choice choice;
+    int automatic; /* --operator auto */
     const char *output, *output_format;
     int output_dtype;
     int allow_nonfinite;
@@ -19,6 +22,17 @@ static const cli_choice bounds[] = {{"achlioptas", GNOMON_BOUND_ACHLIOPTAS},
                                     {"gaussian-exact", GNOMON_BOUND_GAUSSIAN_EXACT},
                                     {"dasgupta-gupta", GNOMON_BOUND_DASGUPTA_GUPTA},
                                     {NULL, 0}};
+
+static const cli_choice kinds_and_auto[] = {{"auto", CLI_OPERATOR_AUTO},
+                                            {"gaussian", GNOMON_GAUSSIAN},
+                                            {"rademacher", GNOMON_RADEMACHER},
+                                            {"achlioptas", GNOMON_ACHLIOPTAS},
+                                            {"very-sparse", GNOMON_VERY_SPARSE},
+                                            {"sjlt", GNOMON_SJLT},
+                                            {"srht", GNOMON_SRHT},
+                                            {"block", GNOMON_BLOCK},
+                                            {"kronecker", GNOMON_KRONECKER},
+                                            {NULL, 0}};
 
 /* Parses the words; -1 to go on. */
 static int parse(cli_app *app, request *r, int argc, char **argv, const char **input)
@@ -87,7 +101,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->bound.points_given,
          .low = 2,
          .value = "N",
-         .help = "with --eps: how many points, where the input does not tell before its end"},
+         .help = "with --eps and --operator auto: how many points, where the input does not tell "
+                 "before its end"},
     };
     const cli_option checks[] = {
         {.name = "allow-nonfinite",
@@ -98,12 +113,22 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
     };
     cli_option operator[CLI_OPERATOR_OPTIONS], input_table[CLI_INPUT_OPTIONS];
     cli_option common[CLI_COMMON_OPTIONS];
+    cli_option choose[CLI_CHOOSE_OPTIONS];
+    cli_choose_table(&r->choose, choose);
     cli_operator_table(&r->operator, operator);
+    operator[0].choices = kinds_and_auto;
+    operator[0].help = "the kind: gaussian, rademacher (default; random signs, for any data), "
+                       "achlioptas, very-sparse (for dense data), sjlt, srht, block or kronecker; "
+                       "or auto: the quickest of those that keep the distortion asked for";
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
-    const cli_group groups[] = {CLI_GROUP("Operator", operator), CLI_GROUP("Choosing k", bound),
-                                CLI_GROUP("Output", output),     CLI_GROUP("Input", input_table),
-                                CLI_GROUP("Checks", checks),     CLI_GROUP("Common", common)};
+    const cli_group groups[] = {CLI_GROUP("Operator", operator),
+                                CLI_GROUP("Choosing k", bound),
+                                CLI_GROUP("Choosing the operator", choose),
+                                CLI_GROUP("Output", output),
+                                CLI_GROUP("Input", input_table),
+                                CLI_GROUP("Checks", checks),
+                                CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = app->verb,
         .synopsis = "INPUT -o OUT -k K [--operator KIND] [--seed N] [options]\n"
@@ -125,6 +150,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
             "gnomon project more.csv --load-operator s.json -o more.npy\n"
             "As many dimensions as keep every squared distance within 50 %\n"
             "gnomon project points.npy --eps 0.5 -o sketch.npy\n"
+            "The same by whichever operator is quickest for points without dominant coordinates\n"
+            "gnomon project points.npy --eps 0.5 --operator auto --assume spread -o sketch.npy\n"
             "In a pipe, within 100 MiB\n"
             "gnomon project - -k 16 --memory 100M --output-format csv < points.npy > sketch.csv\n",
         .min_operands = 1,
@@ -138,13 +165,24 @@ static int check(cli_app *app, request *r, const char *input)
 {
     const char *const inputs[] = {input, r->operator.load };
     const cli_bound_options *b = &r->bound;
+    const gnomon_descriptor *d = &r->operator.descriptor;
     int ways = r->operator.k_given + b->eps_given +(r->operator.load != NULL);
     if (ways == 0) return cli_usage(app, "one of -k, --eps and --load-operator is needed");
     if (r->operator.load != NULL && b->eps_given)
         return cli_usage(app, "--load-operator brings its own k: leave out --eps");
     if (ways > 1 && b->eps_given) return cli_usage(app, "-k and --eps both choose k: give one");
-    if (!b->eps_given && (b->delta_given || b->beta_given || b->bound_given || b->points_given))
-        return cli_usage(app, "--delta, --beta, --bound and --points go with --eps");
+    if (!b->eps_given && (b->delta_given || b->beta_given || b->bound_given))
+        return cli_usage(app, "--delta, --beta and --bound go with --eps");
+    if (!b->eps_given && !r->automatic && b->points_given)
+        return cli_usage(app, "--points goes with --eps and --operator auto");
+    if (!r->automatic && (r->choose.assume_given || r->choose.model != NULL))
+        return cli_usage(app, "--assume and --model go with --operator auto");
+    if (r->automatic && b->bound_given)
+        return cli_usage(app, "--operator auto takes each kind's own bound: leave out --bound");
+    if (r->automatic && (d->density > 0 || d->nonzeros > 0 || d->blocks > 0 || d->zeta > 0 ||
+                         d->width > 0 || r->operator.inner != 0 || r->operator.precision != 0))
+        return cli_usage(app, "--operator auto sets the kind's parameters itself: leave out "
+                              "--density, --nonzeros and the like");
     if (b->delta_given && b->beta_given)
         return cli_usage(app, "--delta and --beta say the same thing: give one");
     if (strcmp(input, "-") == 0 && r->operator.load != NULL && strcmp(r->operator.load, "-") == 0)
@@ -165,16 +203,41 @@ static int check(cli_app *app, request *r, const char *input)
                             inputs, 2);
 }
 
+/* How many points there will be. -1 or an exit code. */
+static int count_points(cli_app *app, const request *r, const gnomon_data_info *info,
+                        const char *who, int64_t *n)
+{
+    *n = r->bound.points_given ? r->bound.points : info->rows;
+    if (*n >= 0) return -1;
+    return cli_usage(app,
+                     "%s needs the number of points, which this %s tells only at its end: give "
+                     "--points N",
+                     who, info->format);
+}
+
+/* --operator auto: fills in the operator. */
+static int choose_operator(cli_app *app, request *r, const gnomon_data_info *info)
+{
+    const gnomon_descriptor *d = &r->operator.descriptor;
+    int64_t n;
+    int code = count_points(app, r, info, "--operator auto", &n);
+    if (code >= 0) return code;
+    if (d->k > d->d)
+        return cli_usage(app, "-k %lld: must be at most D, the dimensions of the points: %lld",
+                         (long long)d->k, (long long)d->d);
+    r->bound.points = n;
+    return cli_choose(app, &r->choose, &r->bound, info, n,
+                      r->output_dtype == GNOMON_F64 ? GNOMON_F64 : info->dtype,
+                      &r->operator, & r->choice);
+}
+
 /* --eps: fills in k. */
 static int choose_k(cli_app *app, request *r, const gnomon_data_info *info)
 {
     cli_bound_options *b = &r->bound;
-    int64_t n = b->points_given ? b->points : info->rows;
-    if (n < 0)
-        return cli_usage(app,
-                         "--eps needs the number of points, which this %s tells only at its "
-                         "end: give --points N",
-                         info->format);
+    int64_t n;
+    int code = count_points(app, r, info, "--eps", &n);
+    if (code >= 0) return code;
     if (n < 2) n = 2;
     b->points = n;
     if (!b->bound_given)
@@ -203,7 +266,10 @@ static int make_operator(cli_app *app, request *r, const gnomon_data_info *info,
     int code;
     if (r->operator.load == NULL) {
         r->operator.descriptor.d = info->cols;
-        if (r->bound.eps_given) {
+        if (r->automatic) {
+            code = choose_operator(app, r, info);
+            if (code >= 0) return code;
+        } else if (r->bound.eps_given) {
             code = choose_k(app, r, info);
             if (code >= 0) return code;
         }
@@ -231,7 +297,9 @@ static int report(const request *r, const cli_job *job, const char *input)
         "read_seconds", cli_json_seconds(job->read_seconds), "sketch_seconds",
         cli_json_seconds(job->sketch_seconds), "write_seconds",
         cli_json_seconds(job->write_seconds));
-    if (figures != NULL && r->bound.eps_given)
+    if (figures != NULL && r->automatic)
+        json_object_set_new(figures, "choice", cli_choice_json(&r->choose, &r->choice));
+    if (figures != NULL && r->bound.eps_given && !r->automatic)
         json_object_set_new(figures, "bound",
                             json_pack("{s:s, s:f, s:I, s:I, s:f}", "bound",
                                       gnomon_bound_name((gnomon_bound)r->bound.bound), "real",
@@ -285,6 +353,7 @@ int cli_project(int argc, char **argv)
     cli_operator_init(&r.operator);
     r.output = "-";
     int code = parse(&app, &r, argc, argv, &input);
+    r.automatic = r.operator.kind == CLI_OPERATOR_AUTO;
     if (code < 0) code = check(&app, &r, input);
     if (code >= 0) return code;
     code = cli_start(&app);

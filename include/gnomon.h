@@ -3,6 +3,7 @@
 #define GNOMON_H
 
 #include <gnomon/base.h>
+#include <gnomon/choose.h>
 #include <gnomon/io.h>
 #include <gnomon/matrix.h>
 #include <gnomon/operator.h>

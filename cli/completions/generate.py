@@ -12,6 +12,7 @@ FORMATS = "npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mt
 # What may stand after an option, by its name or what the help calls its value; others: nothing known.
 VALUES = {
     "operator": KINDS,
+    "assume": "nothing spread",
     "inner": "gaussian rademacher achlioptas very-sparse sjlt",
     "precision": "fp32 fp16",
     "scaling": "isometric none",
@@ -34,6 +35,8 @@ class Option:
         if len(self.short) < 12:
             self.short = text
         self.words = VALUES.get(name) or VALUES.get(value, "")
+        if name == "operator" and "auto" in text:
+            self.words += " auto"
         self.is_file = value in FILES
 
     def spellings(self):

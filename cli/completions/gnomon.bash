@@ -16,9 +16,9 @@ _gnomon() {
     fi
     case $verb in
     project)
-        options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
+        options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points --assume --model -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker auto" ;;
         -k) words="NONE" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
@@ -36,6 +36,8 @@ _gnomon() {
         --beta) words="NONE" ;;
         --bound) words="achlioptas gaussian-exact dasgupta-gupta" ;;
         --points) words="NONE" ;;
+        --assume) words="nothing spread" ;;
+        --model) words=FILES ;;
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;

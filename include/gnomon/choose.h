@@ -1,0 +1,92 @@
+/* gnomon/choose.h: which operator to take: the quickest of those that keep the distortion asked
+ * for, by a cost model that was measured.
+ *
+ * docs/choosing.md tells which kinds are admitted when, the law by which each gets its k, and the
+ * form of the model. A choice is a pure function of the request, the model, the number of threads
+ * and the kind of device; it reads no points and times nothing. */
+#ifndef GNOMON_CHOOSE_H
+#define GNOMON_CHOOSE_H
+
+#include <gnomon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What may be taken for granted about the points and their differences x.
+ * NOTHING: any points, the coherent ones too (few coordinates hold all of the weight).
+ * SPREAD: |x|_4^4 / |x|_2^4 is at most 3 / D, as of normal coordinates (with sparse points 3 / the
+ * mean number of nonzeros of a point), and in no special position to the operator: sums of such
+ * coordinates under random signs count as normal. The caller's word; nothing checks it. */
+typedef enum gnomon_assumption {
+    GNOMON_ASSUME_NOTHING = 1,
+    GNOMON_ASSUME_SPREAD = 2
+} gnomon_assumption;
+
+/* A measured cost model: for every kind, seconds a unit of work on one kind of device. */
+typedef struct gnomon_model gnomon_model;
+
+/* Reads a model as bench_cost writes it (docs/choosing.md, "The file"): length bytes of UTF-8, no
+ * terminator needed. The caller owns *out, for gnomon_model_destroy. Errors: ARGUMENT, MEMORY, DATA
+ * (not JSON, an unknown, missing or repeated member, a value out of range; the text names it); then
+ * *out is NULL. */
+GNOMON_API gnomon_status gnomon_model_from_json(gnomon_context *ctx, const char *json,
+                                                size_t length, gnomon_model **out);
+/* NULL is allowed. */
+GNOMON_API void gnomon_model_destroy(gnomon_model *model);
+
+typedef struct gnomon_choose_options {
+    size_t struct_size;
+    int64_t n, d;               /* points, n >= 1, and their coordinates, d >= 1 */
+    int64_t k;                  /* 1 ... d; or 0: each kind as many as its law asks for at eps */
+    double eps;                 /* with k 0, as gnomon_dim takes it; else 0 */
+    double beta, delta;         /* as gnomon_dim takes them */
+    gnomon_assumption assume;   /* 0: NOTHING */
+    gnomon_dtype dtype;         /* of the points; 0: F32 */
+    int coordinates_contiguous; /* the points' layout; 0: points contiguous */
+    int64_t nonzeros;           /* sparse points: stored entries of all of them; dense: -1 */
+    gnomon_memory memory;       /* where the points lie */
+    gnomon_scaling scaling;     /* of the descriptors; 0: isometric */
+    uint64_t seed;              /* of the descriptors */
+    const gnomon_model *model;  /* NULL: the one shipped for the device */
+} gnomon_choose_options;
+
+#define GNOMON_CHOOSE_OPTIONS_INIT                                                   \
+    {                                                                                \
+        sizeof(gnomon_choose_options), 0, 0, 0, 0.0, 0.0, 0.0, (gnomon_assumption)0, \
+            (gnomon_dtype)0, 0, -1, GNOMON_HOST, (gnomon_scaling)0, 0, NULL          \
+    }
+
+/* One operator that was looked at. */
+typedef struct gnomon_candidate {
+    gnomon_descriptor descriptor; /* complete; k as the kind needs it (0: no k is enough) */
+    int admitted;                 /* whether it keeps the distortion asked for */
+    double seconds;               /* predicted for one sketch, its making included; NaN when the
+                                     operator can't be made for such points */
+    char reason[160];             /* the law that admits it, or what rules it out */
+} gnomon_candidate;
+
+enum { GNOMON_CANDIDATES = 16 };
+
+typedef struct gnomon_choice {
+    size_t struct_size; /* set by the caller */
+    int chosen; /* index of the admitted candidate with the fewest seconds, the first such */
+    int count;  /* candidates, in a fixed order; at most GNOMON_CANDIDATES */
+    gnomon_candidate candidate[GNOMON_CANDIDATES];
+    gnomon_device device; /* where a sketch would run: CPU or CUDA */
+    char model[64];       /* the model's name */
+} gnomon_choice;
+
+/* Chooses. choice->candidate[choice->chosen].descriptor is for gnomon_operator_create; saved, it
+ * gives the same operator whatever a later model says. Errors: ARGUMENT (a member outside what its
+ * comment allows; or no kind can keep eps with k <= d: the text names the smallest k that would
+ * do), UNSUPPORTED (no model for the device; a model of another device), MEMORY; choice is then
+ * undefined but for struct_size. */
+GNOMON_API gnomon_status gnomon_operator_choose(gnomon_context *ctx,
+                                                const gnomon_choose_options *options,
+                                                gnomon_choice *choice);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,215 @@
+/* Choosing an operator: candidates, each with its law and its cost. */
+#include "choose/choose.h"
+#include "base/context.h"
+#include "base/error.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The operators that are looked at, in this order: of equally quick ones the first is taken. Each
+ * has its default parameters but for those that stand here. */
+static const struct {
+    gnomon_kind kind;
+    gnomon_precision precision;
+    int blocks, zeta;
+} looked_at[] = {
+    {GNOMON_RADEMACHER, 0, 0, 0},
+    {GNOMON_GAUSSIAN, GNOMON_FP32, 0, 0},
+    {GNOMON_GAUSSIAN, GNOMON_FP16, 0, 0},
+    {GNOMON_ACHLIOPTAS, 0, 0, 0},
+    {GNOMON_VERY_SPARSE, 0, 0, 0},
+    {GNOMON_SJLT, 0, 0, 0},
+    {GNOMON_SRHT, 0, 0, 0},
+    {GNOMON_BLOCK, 0, 4, 0},
+    {GNOMON_BLOCK, 0, 16, 0},
+    {GNOMON_KRONECKER, 0, 0, 2},
+    {GNOMON_KRONECKER, 0, 0, 4},
+    {GNOMON_KRONECKER, 0, 0, 16},
+};
+
+enum { LOOKED_AT = sizeof looked_at / sizeof *looked_at, MOST_TIMES_LEAST = 2 };
+_Static_assert((int)LOOKED_AT <= (int)GNOMON_CANDIDATES, "a choice has room for all candidates");
+
+static gnomon_status check(gnomon_context *ctx, const gnomon_choose_options *o,
+                           const gnomon_choice *choice)
+{
+    GNOMON_FAIL_IF(!o || !choice, ctx, GNOMON_ERROR_ARGUMENT, "options or choice is NULL");
+    GNOMON_FAIL_IF(o->struct_size != sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.struct_size is %zu; it must be %zu", o->struct_size, sizeof *o);
+    GNOMON_FAIL_IF(choice->struct_size != sizeof *choice, ctx, GNOMON_ERROR_ARGUMENT,
+                   "choice.struct_size is %zu; it must be %zu", choice->struct_size,
+                   sizeof *choice);
+    GNOMON_FAIL_IF(o->n < 1, ctx, GNOMON_ERROR_ARGUMENT, "n is %" PRId64 "; it must be at least 1",
+                   o->n);
+    GNOMON_FAIL_IF(o->d < 1 || o->d > INT64_C(1) << 56, ctx, GNOMON_ERROR_ARGUMENT,
+                   "d is %" PRId64 "; it must lie in [1, 2^56]", o->d);
+    GNOMON_FAIL_IF(o->k < 0 || o->k > o->d || o->k > INT64_C(1) << 32, ctx, GNOMON_ERROR_ARGUMENT,
+                   "k is %" PRId64 "; it must lie in [1, %" PRId64 "], or be 0 with eps", o->k,
+                   o->d < INT64_C(1) << 32 ? o->d : INT64_C(1) << 32);
+    GNOMON_FAIL_IF(o->k > 0 && (o->eps != 0 || o->beta != 0 || o->delta != 0), ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   "k is %" PRId64 " and eps, beta or delta is not 0; give k or eps", o->k);
+    GNOMON_FAIL_IF(
+        o->assume != 0 && o->assume != GNOMON_ASSUME_NOTHING && o->assume != GNOMON_ASSUME_SPREAD,
+        ctx, GNOMON_ERROR_ARGUMENT,
+        "assume is %d; it must be GNOMON_ASSUME_NOTHING or GNOMON_ASSUME_SPREAD", (int)o->assume);
+    GNOMON_FAIL_IF(o->dtype != 0 && gnomon_dtype_size(o->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "dtype is %d; it must be one of the gnomon_dtype values", (int)o->dtype);
+    GNOMON_FAIL_IF(o->nonzeros < -1, ctx, GNOMON_ERROR_ARGUMENT,
+                   "nonzeros is %" PRId64 "; it must be at least 0, or -1 for dense points",
+                   o->nonzeros);
+    return GNOMON_OK;
+}
+
+static bool is_wide(gnomon_dtype dtype)
+{
+    return dtype == GNOMON_F64 || (dtype >= GNOMON_I32 && dtype <= GNOMON_U64);
+}
+
+static gnomon_load load_of(gnomon_context *ctx, const gnomon_choose_options *o)
+{
+    const gnomon_dtype dtype = o->dtype != 0 ? o->dtype : GNOMON_F32;
+    return (gnomon_load){.form = o->nonzeros >= 0            ? GNOMON_FORM_SPARSE
+                                 : o->coordinates_contiguous ? GNOMON_FORM_COORDINATES
+                                                             : GNOMON_FORM_POINTS,
+                         .n = (double)o->n,
+                         .nonzeros = (double)o->nonzeros,
+                         .element_size = (int)gnomon_dtype_size(dtype),
+                         .wide = is_wide(dtype),
+                         .host = o->memory == GNOMON_HOST,
+                         .threads = gnomon_context_threads(ctx)};
+}
+
+/* Where a sketch would run: sparse points always stay on the CPU. */
+static gnomon_device device_of(gnomon_context *ctx, const gnomon_choose_options *o)
+{
+    void *state = NULL;
+    if (o->nonzeros >= 0 || gnomon_context_device(ctx) == GNOMON_DEVICE_CPU)
+        return GNOMON_DEVICE_CPU;
+    if (gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA) return GNOMON_DEVICE_CUDA;
+    return gnomon_context_plugin(ctx, &state) != NULL ? GNOMON_DEVICE_CUDA : GNOMON_DEVICE_CPU;
+}
+
+static void rule_out(gnomon_candidate *c, const char *reason)
+{
+    c->admitted = 0;
+    snprintf(c->reason, sizeof c->reason, "%s", reason);
+}
+
+/* Law, operator and cost of one candidate. */
+static gnomon_status consider(gnomon_context *ctx, const gnomon_choose_options *o,
+                              const gnomon_model *model, const gnomon_load *load,
+                              gnomon_candidate *c)
+{
+    gnomon_descriptor *d = &c->descriptor;
+    if (d->kind == GNOMON_VERY_SPARSE) d->density = 1 / sqrt((double)o->d);
+    if (d->kind == GNOMON_SJLT) d->nonzeros = o->k > 0 && o->k < 4 ? o->k : 4;
+    if (d->kind == GNOMON_BLOCK && o->k > 0 && d->blocks > o->k) d->blocks = o->k;
+    c->seconds = NAN;
+    GNOMON_TRY(gnomon_law(ctx, o, c));
+    if (d->k == 0 || d->k > o->d || d->k > INT64_C(1) << 32) {
+        char law[sizeof c->reason];
+        memcpy(law, c->reason, sizeof law);
+        c->admitted = 0;
+        if (d->k == 0)
+            snprintf(c->reason, sizeof c->reason, "no k is enough (%s)", law);
+        else
+            snprintf(c->reason, sizeof c->reason,
+                     "needs k = %" PRId64 ", of %" PRId64 " at most (%s)", d->k,
+                     o->d < INT64_C(1) << 32 ? o->d : INT64_C(1) << 32, law);
+        return GNOMON_OK;
+    }
+    gnomon_operator *op;
+    const gnomon_status status = gnomon_operator_create(ctx, d, &op);
+    if (status == GNOMON_ERROR_MEMORY) return status;
+    if (status != GNOMON_OK) {
+        rule_out(c, gnomon_last_error(ctx));
+        return GNOMON_OK;
+    }
+    gnomon_operator_describe(op, d);
+    c->seconds = gnomon_predict(model, op, load);
+    gnomon_operator_destroy(op);
+    if (isnan(c->seconds)) rule_out(c, "the model has no figures for it");
+    return GNOMON_OK;
+}
+
+/* With eps: a quick kind that takes far more dimensions than another is no bargain for what comes
+ * after the sketch. */
+static void rule_out_wasteful(gnomon_choice *choice)
+{
+    const gnomon_candidate *least = NULL;
+    for (int i = 0; i < choice->count; i++) {
+        const gnomon_candidate *c = &choice->candidate[i];
+        if (c->admitted && (least == NULL || c->descriptor.k < least->descriptor.k)) least = c;
+    }
+    for (int i = 0; least != NULL && i < choice->count; i++) {
+        gnomon_candidate *c = &choice->candidate[i];
+        if (!c->admitted || c->descriptor.k <= MOST_TIMES_LEAST * least->descriptor.k) continue;
+        c->admitted = 0;
+        snprintf(c->reason, sizeof c->reason,
+                 "needs k = %" PRId64 ", more than %d times the %" PRId64 " of %s", c->descriptor.k,
+                 MOST_TIMES_LEAST, least->descriptor.k, gnomon_kind_name(least->descriptor.kind));
+    }
+}
+
+/* No candidate is admitted. */
+static gnomon_status none(gnomon_context *ctx, const gnomon_choose_options *o,
+                          const gnomon_choice *choice)
+{
+    const gnomon_candidate *least = NULL;
+    for (int i = 0; i < choice->count; i++) {
+        const gnomon_candidate *c = &choice->candidate[i];
+        if (c->descriptor.k > 0 && (least == NULL || c->descriptor.k < least->descriptor.k))
+            least = c;
+    }
+    GNOMON_FAIL_IF(o->k > 0 || least == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "model '%s' has no figures for any kind that is admitted", choice->model);
+    return gnomon_fail(ctx, GNOMON_ERROR_ARGUMENT,
+                       "eps is %g: to keep the distances of %" PRId64
+                       " points every kind needs more than their %" PRId64
+                       " coordinates, %s the fewest: k = %" PRId64,
+                       o->eps, o->n, o->d, gnomon_kind_name(least->descriptor.kind),
+                       least->descriptor.k);
+}
+
+gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_options *options,
+                                     gnomon_choice *choice)
+{
+    GNOMON_TRY(check(ctx, options, choice));
+    const gnomon_device device = device_of(ctx, options);
+    const gnomon_model *model = options->model ? options->model : gnomon_shipped_model(device);
+    GNOMON_FAIL_IF(model == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "there is no cost model for this device; measure one and give it");
+    GNOMON_FAIL_IF(model->device != device, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "model '%s' is for %s, but the sketch would run on %s", model->name,
+                   model->device == GNOMON_DEVICE_CUDA ? "cuda" : "the cpu",
+                   device == GNOMON_DEVICE_CUDA ? "cuda" : "the cpu");
+    const gnomon_load load = load_of(ctx, options);
+    memset(choice, 0, sizeof *choice);
+    choice->struct_size = sizeof *choice;
+    choice->chosen = -1;
+    choice->device = device;
+    snprintf(choice->model, sizeof choice->model, "%s", model->name);
+    for (int i = 0; i < LOOKED_AT; i++) {
+        gnomon_candidate *c = &choice->candidate[choice->count++];
+        c->descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
+        c->descriptor.kind = looked_at[i].kind;
+        c->descriptor.precision = looked_at[i].precision;
+        c->descriptor.blocks = looked_at[i].blocks;
+        c->descriptor.zeta = looked_at[i].zeta;
+        c->descriptor.d = options->d;
+        c->descriptor.seed = options->seed;
+        c->descriptor.scaling = options->scaling;
+        GNOMON_TRY(consider(ctx, options, model, &load, c));
+    }
+    if (options->k == 0) rule_out_wasteful(choice);
+    for (int i = 0; i < choice->count; i++) {
+        const gnomon_candidate *c = &choice->candidate[i];
+        if (c->admitted &&
+            (choice->chosen < 0 || c->seconds < choice->candidate[choice->chosen].seconds))
+            choice->chosen = i;
+    }
+    return choice->chosen >= 0 ? GNOMON_OK : none(ctx, options, choice);
+}
