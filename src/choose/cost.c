@@ -37,8 +37,7 @@ static double touched(double picks, double places)
     return -expm1(-picks / places);
 }
 
-gnomon_work gnomon_count(const gnomon_cost *cost, const gnomon_simple *a, double n,
-                         double nonzeros)
+gnomon_work gnomon_count(const gnomon_cost *cost, const gnomon_simple *a, double n, double nonzeros)
 {
     const double k = (double)a->rows, d = (double)a->cols;
     const double points = up_to(n, cost->point_tile), rows = up_to(k, cost->row_tile);
