@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-namespace {
+namespace
+{
 
 int64_t divide_up(int64_t a, int64_t b)
 {
@@ -14,26 +15,44 @@ int64_t divide_up(int64_t a, int64_t b)
 int type_of(gnomon_dtype dtype)
 {
     switch (dtype) {
-    case GNOMON_F32: return POINTS_F32;
-    case GNOMON_F16: return POINTS_F16;
+    case GNOMON_F32:
+        return POINTS_F32;
+    case GNOMON_F16:
+        return POINTS_F16;
     case GNOMON_BF16:
     case GNOMON_I16:
-    case GNOMON_U16: return POINTS_WIDE16;
+    case GNOMON_U16:
+        return POINTS_WIDE16;
     case GNOMON_I8:
-    case GNOMON_U8: return POINTS_BYTE;
-    default: return -1;
+    case GNOMON_U8:
+        return POINTS_BYTE;
+    default:
+        return -1;
     }
 }
 
 int kind_of(const gnomon_simple *a)
 {
     switch (a->kind) {
-    case GNOMON_RADEMACHER: return POINTS_KIND_SIGN;
-    case GNOMON_ACHLIOPTAS: return POINTS_KIND_ACHLIOPTAS;
+    case GNOMON_RADEMACHER:
+        return POINTS_KIND_SIGN;
+    case GNOMON_ACHLIOPTAS:
+        return POINTS_KIND_ACHLIOPTAS;
     case GNOMON_GAUSSIAN:
         return a->precision == GNOMON_FP16 ? POINTS_KIND_GAUSSIAN16 : -1;
-    default: return -1;
+    default:
+        return -1;
     }
+}
+
+/* The operators for which this way is the faster one: by their size alone, so that the sums of a
+ * point do not depend on how many others there are. Longer ones come with few points. Gaussian
+ * values are looked up, which many rows make slow. */
+enum { MOST_COLS = 65536 };
+
+int64_t most_rows(const gnomon_simple *a)
+{
+    return a->kind == GNOMON_GAUSSIAN ? 32 : 128;
 }
 
 bool supports(const gcu_task *task, char *why, size_t why_size)
@@ -45,6 +64,8 @@ bool supports(const gcu_task *task, char *why, size_t why_size)
         reason = "the points' type has more than 16 bits and is not f32";
     else if (task->wide || task->out.dtype != GNOMON_F32)
         reason = "sums are in fp32 only";
+    else if (task->a->rows > most_rows(task->a) || task->a->cols > MOST_COLS)
+        reason = "the operator has too many rows or columns for points in registers";
     if (reason) snprintf(why, why_size, "%s", reason);
     return !reason;
 }
@@ -187,5 +208,5 @@ cudaError_t run(const gcu_task *task)
 
 } // namespace
 
-extern const gcu_family gcu_dense_points = {"dense, points",  supports,   granule,
-                                            best_work, least_work, run};
+extern const gcu_family gcu_dense_points = {"dense, points", supports,   granule,
+                                            best_work,       least_work, run};

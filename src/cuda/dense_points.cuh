@@ -55,8 +55,7 @@ struct points_params {
     bool totals; /* sums of segments, in shared memory */
 };
 
-template <int N, int TYPE, bool ACROSS, bool HOPPER>
-struct points_shape {
+template <int N, int TYPE, bool ACROSS, bool HOPPER> struct points_shape {
     static constexpr int rows = N;
     static constexpr int size = TYPE == POINTS_F32 ? 4 : TYPE == POINTS_BYTE ? 1 : 2;
     static constexpr int consumers = N == 128 ? 2 : 3; /* warpgroups */
@@ -134,8 +133,7 @@ __device__ __forceinline__ void points_copies_end()
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-template <int PENDING>
-__device__ __forceinline__ void points_copies_wait()
+template <int PENDING> __device__ __forceinline__ void points_copies_wait()
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
@@ -185,8 +183,7 @@ __device__ __forceinline__ void points_sts128(uint32_t at, uint4 v)
                  : "memory");
 }
 
-template <int SIZE>
-__device__ __forceinline__ void points_sts(uint32_t at, uint32_t v)
+template <int SIZE> __device__ __forceinline__ void points_sts(uint32_t at, uint32_t v)
 {
     if (SIZE == 4)
         asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
@@ -219,7 +216,8 @@ __device__ __forceinline__ void points_make_signs(const points_params &p, uint32
         for (int i = 0; i < 4; i++) {
 #pragma unroll
             for (int r = 0; r < 4; r++) {
-                const int c = (r + (lane >> 1)) & 3; /* so that a warp's stores meet no bank twice */
+                const int c =
+                    (r + (lane >> 1)) & 3; /* so that a warp's stores meet no bank twice */
                 const uint32_t s = gcu_word(w, i) << (3 - c);
                 const uint32_t one = 0x3C003C00u, sign = 0x80008000u;
                 points_sts128(points_s_at<N>(stage, 4 * a + i, g, c),
@@ -301,12 +299,12 @@ __device__ __forceinline__ void points_make_gaussian16(const points_params &p, u
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const uint32_t w = gcu_word(low, i), z = gcu_word(high, i);
-                const uint32_t even =
-                    points_gaussian16(p, table, w & 0xFFFF, block + a, i, j) |
-                    points_gaussian16(p, table, z & 0xFFFF, block + a, i, j + 16) << 16;
-                const uint32_t odd =
-                    points_gaussian16(p, table, w >> 16, block + a, i, j + 1) |
-                    points_gaussian16(p, table, z >> 16, block + a, i, j + 17) << 16;
+                const uint32_t even = points_gaussian16(p, table, w & 0xFFFF, block + a, i, j) |
+                                      points_gaussian16(p, table, z & 0xFFFF, block + a, i, j + 16)
+                                          << 16;
+                const uint32_t odd = points_gaussian16(p, table, w >> 16, block + a, i, j + 1) |
+                                     points_gaussian16(p, table, z >> 16, block + a, i, j + 17)
+                                         << 16;
                 (t == 0 ? v[i][0].x : t == 1 ? v[i][0].y : t == 2 ? v[i][0].z : v[i][0].w) = even;
                 (t == 0 ? v[i][1].x : t == 1 ? v[i][1].y : t == 2 ? v[i][1].z : v[i][1].w) = odd;
             }
@@ -347,8 +345,7 @@ __device__ __forceinline__ bool points_unit_of(const points_params &p, int64_t n
 
 /* Where an element (16 bytes of them) lies in a warp's stage; exchanged so that neither the copies
  * nor the reads of fragments meet a bank twice. Point 'row' of 16, coordinate q of 64. */
-template <int SIZE, bool ACROSS>
-__device__ __forceinline__ uint32_t points_x_at(int row, int q)
+template <int SIZE, bool ACROSS> __device__ __forceinline__ uint32_t points_x_at(int row, int q)
 {
     if (!ACROSS) {
         const uint32_t at = (row * 64 + q) * SIZE;
@@ -420,8 +417,8 @@ __device__ __forceinline__ void points_fetch(const points_params &p, const point
             const int q = lane % lanes * each;
 #pragma unroll
             for (int r = lane / lanes; r < 16; r += 32 / lanes)
-                points_copy16(stage + points_x_at<SIZE, ACROSS>(r, q), rows[r].data + (q0 + q) * SIZE,
-                              16);
+                points_copy16(stage + points_x_at<SIZE, ACROSS>(r, q),
+                              rows[r].data + (q0 + q) * SIZE, 16);
         } else {
             constexpr int lanes = 16 / each;
             const int r = lane % lanes * each;
@@ -454,8 +451,7 @@ __device__ __forceinline__ void points_fetch(const points_params &p, const point
 
 /* Raw words of a thread's part of a stage: the points of fragment rows lane / 4 and lane / 4 + 8
  * (across: points 2 (lane / 4) and the next), coordinates 32 g + 16 h + 4 t + e. */
-template <int SIZE, bool ACROSS>
-struct points_raw {
+template <int SIZE, bool ACROSS> struct points_raw {
     static constexpr int words = 8 * SIZE; /* 32 elements */
     uint32_t w[words];
     __device__ __forceinline__ void read(uint32_t stage, int lane)
@@ -466,7 +462,8 @@ struct points_raw {
             if (!ACROSS) {
 #pragma unroll
                 for (int m = 0; m < 2; m++) {
-                    const uint32_t at = stage + points_x_at<SIZE, ACROSS>(row + 8 * m, 16 * gh + 4 * t);
+                    const uint32_t at =
+                        stage + points_x_at<SIZE, ACROSS>(row + 8 * m, 16 * gh + 4 * t);
                     if (SIZE == 4) {
                         const float4 v = points_lds128(at);
                         w[(m * 4 + gh) * 4 + 0] = __float_as_uint(v.x);
@@ -484,7 +481,8 @@ struct points_raw {
             } else {
 #pragma unroll
                 for (int e = 0; e < 4; e++) {
-                    const uint32_t at = stage + points_x_at<SIZE, ACROSS>(2 * row, 16 * gh + 4 * t + e);
+                    const uint32_t at =
+                        stage + points_x_at<SIZE, ACROSS>(2 * row, 16 * gh + 4 * t + e);
                     if (SIZE == 4) {
                         const uint2 v = points_lds64(at);
                         w[gh * 4 + e] = v.x;
@@ -541,12 +539,14 @@ __device__ __forceinline__ void points_split(const float *x, points_fragments *f
         /* the largest goes to [2^14, 2^15); below 2^-113 the scale is 2^127, and nothing is lost */
         const int exponent = max((int)(__float_as_uint(most) >> 23), 14);
         const float scale = __uint_as_float((uint32_t)(268 - exponent) << 23);
-        f->unscale[m] = exponent == 14 ? 0x1p-127f : __uint_as_float((uint32_t)(exponent - 14) << 23);
+        f->unscale[m] =
+            exponent == 14 ? 0x1p-127f : __uint_as_float((uint32_t)(exponent - 14) << 23);
 #pragma unroll
         for (int g = 0; g < 2; g++) {
 #pragma unroll
             for (int c = 0; c < 4; c++) {
-                const float v0 = x[16 * m + 8 * g + c] * scale, v1 = x[16 * m + 8 * g + 4 + c] * scale;
+                const float v0 = x[16 * m + 8 * g + c] * scale,
+                            v1 = x[16 * m + 8 * g + 4 + c] * scale;
                 const __half2 h = __floats2half2_rn(v0, v1);
                 const float2 back = __half22float2(h);
                 const int at = 4 * (2 * g + (c >> 1)) + 2 * (c & 1) + m;
@@ -606,7 +606,8 @@ __device__ __forceinline__ void points_convert(const points_raw<SIZE, ACROSS> &r
     } else {
         /* 1024 + byte is the fp16 number 0x6400 + byte; signed bytes have 128 added first */
         const uint32_t flip = dtype == GNOMON_I8 ? 0x80808080u : 0;
-        const __half2 off = dtype == GNOMON_I8 ? __float2half2_rn(1152.0f) : __float2half2_rn(1024.0f);
+        const __half2 off =
+            dtype == GNOMON_I8 ? __float2half2_rn(1152.0f) : __float2half2_rn(1024.0f);
 #pragma unroll
         for (int m = 0; m < 2; m++) {
 #pragma unroll
@@ -617,8 +618,7 @@ __device__ __forceinline__ void points_convert(const points_raw<SIZE, ACROSS> &r
                     const uint32_t high = raw.w[4 * m + 2 * g + 1] ^ flip;
                     const uint32_t both =
                         __byte_perm(__byte_perm(low, high, c | (c + 4) << 4), 0x64646464u, 0x4140);
-                    const __half2 h =
-                        __hsub2(*reinterpret_cast<const __half2 *>(&both), off);
+                    const __half2 h = __hsub2(*reinterpret_cast<const __half2 *>(&both), off);
                     f->high[4 * (2 * g + (c >> 1)) + 2 * (c & 1) + m] =
                         *reinterpret_cast<const uint32_t *>(&h);
                 }
@@ -636,37 +636,36 @@ template <int N>
 __device__ __forceinline__ void points_wgmma(float *d, const uint32_t *a, uint64_t descriptor,
                                              int add);
 template <>
-__device__ __forceinline__ void points_wgmma<16>(float *d, const uint32_t *a,
-                                                 uint64_t descriptor, int add)
+__device__ __forceinline__ void points_wgmma<16>(float *d, const uint32_t *a, uint64_t descriptor,
+                                                 int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %13, 0;"
                  " wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7}, "
                  "{%8, %9, %10, %11}, %12, p, 1, 1, 0; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]),
-                   "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+                   "+f"(d[6]), "+f"(d[7])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
 }
 
 template <>
-__device__ __forceinline__ void points_wgmma<32>(float *d, const uint32_t *a,
-                                                 uint64_t descriptor, int add)
+__device__ __forceinline__ void points_wgmma<32>(float *d, const uint32_t *a, uint64_t descriptor,
+                                                 int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0;"
                  " wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7, "
                  "%8, %9, %10, %11, %12, %13, %14, %15}, "
                  "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]),
-                   "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]),
-                   "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
-                   "+f"(d[15])
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
 }
 
 template <>
-__device__ __forceinline__ void points_wgmma<64>(float *d, const uint32_t *a,
-                                                 uint64_t descriptor, int add)
+__device__ __forceinline__ void points_wgmma<64>(float *d, const uint32_t *a, uint64_t descriptor,
+                                                 int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0;"
                  " wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
@@ -675,19 +674,18 @@ __device__ __forceinline__ void points_wgmma<64>(float *d, const uint32_t *a,
                  "%16, %17, %18, %19, %20, %21, %22, %23, "
                  "%24, %25, %26, %27, %28, %29, %30, %31}, "
                  "{%32, %33, %34, %35}, %36, p, 1, 1, 0; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]),
-                   "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]),
-                   "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
-                   "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
-                   "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
-                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
                    "+f"(d[30]), "+f"(d[31])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
 }
 
 template <>
-__device__ __forceinline__ void points_wgmma<128>(float *d, const uint32_t *a,
-                                                 uint64_t descriptor, int add)
+__device__ __forceinline__ void points_wgmma<128>(float *d, const uint32_t *a, uint64_t descriptor,
+                                                  int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0;"
                  " wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
@@ -700,18 +698,16 @@ __device__ __forceinline__ void points_wgmma<128>(float *d, const uint32_t *a,
                  "%48, %49, %50, %51, %52, %53, %54, %55, "
                  "%56, %57, %58, %59, %60, %61, %62, %63}, "
                  "{%64, %65, %66, %67}, %68, p, 1, 1, 0; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]),
-                   "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]),
-                   "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
-                   "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]),
-                   "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
-                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-                   "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
-                   "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]),
-                   "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
-                   "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]),
-                   "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
+                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
+                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
+                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
+                   "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
+                   "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+                   "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
+                   "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
                    "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
 }
@@ -726,7 +722,8 @@ __device__ __forceinline__ void points_mma(float *d, const uint32_t *a, uint32_t
     for (int step = 0; step < 4; step++) {
 #pragma unroll
         for (int pair = 0; pair < N / 16; pair++) {
-            const int n = 16 * pair + 8 * (lane >> 4) + (lane & 7), c = 2 * step + ((lane >> 3) & 1);
+            const int n = 16 * pair + 8 * (lane >> 4) + (lane & 7),
+                      c = 2 * step + ((lane >> 3) & 1);
             uint32_t b[4];
             asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                          : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
@@ -753,8 +750,8 @@ __device__ __forceinline__ void points_multiply(float *part, const points_fragme
     if constexpr (HOPPER) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
         /* 128-byte swizzle, groups of eight rows 1024 bytes apart */
-        const uint64_t descriptor = (uint64_t)1 << 62 | (uint64_t)64 << 32 | (uint64_t)1 << 16 |
-                                    (tile & 0x3FFFF) >> 4;
+        const uint64_t descriptor =
+            (uint64_t)1 << 62 | (uint64_t)64 << 32 | (uint64_t)1 << 16 | (tile & 0x3FFFF) >> 4;
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (int step = 0; step < 4; step++)
@@ -792,9 +789,9 @@ __device__ __forceinline__ points_exit points_exit_of(const points_params &p, in
     int64_t first = 0, rows = out.k;
     if (out.r > 1) { /* b + 1 <= r <= k <= 2^32, so the products stay below 2^64 */
         first = (int64_t)((uint64_t)b * (uint64_t)out.k / (uint64_t)out.r);
-        rows = b + 1 == out.r ? out.k - first
-                              : (int64_t)((uint64_t)(b + 1) * (uint64_t)out.k / (uint64_t)out.r) -
-                                    first;
+        rows = b + 1 == out.r
+                   ? out.k - first
+                   : (int64_t)((uint64_t)(b + 1) * (uint64_t)out.k / (uint64_t)out.r) - first;
     }
     points_exit e;
     e.factor = rows == (out.k + out.r - 1) / out.r ? out.factor_most : out.factor_least;
@@ -858,7 +855,8 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
     points_kernel(const __grid_constant__ points_params p)
 {
 #if !defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    if constexpr (HOPPER) __trap();
+    if constexpr (HOPPER)
+        __trap();
     else
 #endif
     {
@@ -931,8 +929,8 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
             constexpr bool two = TYPE == POINTS_F32 || TYPE == POINTS_WIDE16;
             const int warp = tid >> 5; /* of the consumers */
             const uint32_t ring = x_ring + warp * p.depth * shape::x_bytes;
-            points_row *rows = reinterpret_cast<points_row *>(generic + (info - base)) +
-                               warp * POINTS_WARP_POINTS;
+            points_row *rows =
+                reinterpret_cast<points_row *>(generic + (info - base)) + warp * POINTS_WARP_POINTS;
             const uint32_t mine = totals + 4 * tid; /* stride: the consuming threads */
             constexpr int consuming = 128 * shape::consumers;
 
@@ -980,8 +978,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
                 points_convert<TYPE, ACROSS, size>(raw, p.x.dtype, &f);
                 constexpr int tiles = shape::s_cols / POINTS_STEP;
                 if (step % tiles == 0) points_barrier_wait(barriers + 8 * s_slot, s_parity);
-                const uint32_t tile =
-                    s_ring + s_slot * shape::s_bytes + step % tiles * (N * 128);
+                const uint32_t tile = s_ring + s_slot * shape::s_bytes + step % tiles * (N * 128);
                 float part[N / 2];
                 points_multiply<N, two, HOPPER>(part, f, tile, lane);
                 step++;
@@ -1011,8 +1008,8 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
                                 const int64_t of = v[(j >> 1) & 1];
                                 if (a >= p.task_row && a < p.task_row + p.task_rows &&
                                     of < p.first_point + p.points)
-                                    master[j] += gcu_carried<float>(p.out, a - p.task_row,
-                                                                    p.total, of);
+                                    master[j] +=
+                                        gcu_carried<float>(p.out, a - p.task_row, p.total, of);
                             }
                         }
                     } else {

@@ -32,8 +32,8 @@ cudaError_t points_start(const gcu_gpu *gpu, points_params *p, cudaStream_t stre
     if (bytes > gpu->smem_bytes) return cudaErrorInvalidConfiguration;
     p->groups = (p->points + shape::block_points - 1) / shape::block_points;
     const auto kernel = points_kernel<N, TYPE, ACROSS, HOPPER>;
-    cudaError_t error = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error != cudaSuccess) return error;
     const int64_t units = p->groups * p->passes * p->splits;
     const int blocks = units < gpu->sms ? (int)units : gpu->sms;
@@ -48,10 +48,14 @@ cudaError_t points_choose(const gcu_gpu *gpu, points_params *p, int rows, int ty
     if constexpr (HOPPER) {
         if (type == POINTS_F32) {
             switch (rows) {
-            case 16: return points_start<16, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
-            case 32: return points_start<32, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
-            case 64: return points_start<64, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
-            default: return points_start<128, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
+            case 16:
+                return points_start<16, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
+            case 32:
+                return points_start<32, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
+            case 64:
+                return points_start<64, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
+            default:
+                return points_start<128, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
             }
         }
     }
@@ -59,9 +63,11 @@ cudaError_t points_choose(const gcu_gpu *gpu, points_params *p, int rows, int ty
     const bool few = rows == 32;
     switch (type) {
     case POINTS_F32:
-        if constexpr (HOPPER) return cudaErrorInvalidConfiguration;
-        else return few ? points_start<32, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream)
-                        : points_start<most, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
+        if constexpr (HOPPER)
+            return cudaErrorInvalidConfiguration;
+        else
+            return few ? points_start<32, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream)
+                       : points_start<most, POINTS_F32, ACROSS, HOPPER>(gpu, p, stream);
     case POINTS_F16:
         return few ? points_start<32, POINTS_F16, ACROSS, HOPPER>(gpu, p, stream)
                    : points_start<most, POINTS_F16, ACROSS, HOPPER>(gpu, p, stream);

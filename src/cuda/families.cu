@@ -5,6 +5,7 @@
 
 /* In the order in which they are asked; the last one takes everything. */
 static const gcu_family *const families[] = {
+    &gcu_dense_points,
     &gcu_dense_rows,
     nullptr,
 };
