@@ -33,6 +33,14 @@ bench:
 gpu:
 	@scripts/gpu.sh
 
+measure:
+	@scripts/deps.sh build bench
+	@$(MAKE) --no-print-directory all BENCH=ON
+	@scripts/measure.sh $(BUILD)
+
+results:
+	@python3 scripts/results.py
+
 install: all
 	@cmake --install $(BUILD)
 

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Takes the records of the CPU that docs/results/ is made of: the cost model, its choices, the (m, tau)
+# model, the quality tables. On a quiet machine: about six minutes on two cores.
+# usage: measure.sh BUILD_FOLDER      the environment: THREADS (all cores), NAME (of the cost model)
+set -euo pipefail
+build=$(cd "${1:?usage: measure.sh BUILD_FOLDER}" && pwd)
+cd "$(dirname "$0")/.."
+threads=${THREADS:-$(nproc)}
+results=bench/results
+images=/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz
+points=2000
+[ -e "$images" ] || { images=data/digits.npy; points=1797; }
+
+"$build/bench/bench_cost" --threads "$threads" --name "${NAME:-cpu, AVX2 (Zen 3)}" \
+    --model "$results/model-cpu-avx2.json" --records "$results/choice-cpu-avx2.json"
+"$build/bench/bench_model" "$results/mtau-cpu.json" "$threads"
+"$build/bench/bench_quality" "$results/quality.json" "$images" "$points"
+python3 scripts/ship_models.py "$results"/model-*.json
+python3 scripts/results.py

@@ -1,0 +1,430 @@
+"""Makes the pages and plots of docs/results/ from the records in bench/results/.
+
+usage: results.py [--check]      --check: writes nothing, fails when a page is not up to date
+
+Needs Python alone, and gnuplot for the plots (not for --check).
+"""
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDS, PAGES = ROOT / "bench" / "results", ROOT / "docs" / "results"
+GNUPLOT = """set terminal svg size 720,440 dynamic font 'sans,12' background '#ffffff'
+set output '{svg}'
+set title '{title}'
+set xlabel '{x}'
+set ylabel '{y}'
+set key {key}
+set grid lc rgb '#dddddd'
+{more}
+plot {curves}
+"""
+pages, plots = {}, []
+
+
+def load(name):
+    path = RECORDS / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def table(head, rows):
+    return ("| " + " | ".join(head) + " |\n|" + "---|" * len(head) + "\n" +
+            "".join("| " + " | ".join(map(str, row)) + " |\n" for row in rows))
+
+
+def ms(seconds):
+    return f"{1e3 * seconds:.3g}" if seconds < 10 else f"{1e3 * seconds:.0f}"
+
+
+def power(n):
+    return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 and n >= 1024 else f"{n:,}"
+
+
+def geometric(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def quantile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def plot(name, title, x, y, curves, more="set logscale xy", key="outside right"):
+    """curves: (title, style, [(x, y)...])"""
+    plots.append((name, title, x, y, curves, more, key))
+    return f"![{title}]({name}.svg)\n"
+
+
+def draw():
+    for name, title, x, y, curves, more, key in plots:
+        with tempfile.TemporaryDirectory() as work:
+            words = []
+            for i, (what, style, data) in enumerate(curves):
+                path = f"{work}/{i}"
+                pathlib.Path(path).write_text("".join(" ".join(f"{v:.6g}" for v in row) + "\n" for row in data))
+                words.append(f"'{path}' {style} title '{what}'")
+            subprocess.run(["gnuplot"], check=True, text=True, input=GNUPLOT.format(
+                svg=PAGES / f"{name}.svg", title=title, x=x, y=y, key=key, more=more, curves=", ".join(words)))
+
+
+# ---- the thesis ----
+
+THESIS_BLOCKS = {  # r: norm difference and variance, distribution (3), then (4)
+    4: (0.0311, 0.00019, 0.027, 0.0003), 8: (0.0332, 0.00031, 0.053, 0.0012), 16: (0.0531, 0.0015, 0.038, 0.0011),
+    32: (0.0677, 0.00173, 0.078, 0.0031), 64: (0.1337, 0.0086, 0.083, 0.0042), 128: (0.1668, 0.01166, 0.134, 0.0142),
+    256: (0.1962, 0.01155, 0.195, 0.0124)}
+THESIS_SIZES = {16384: (0.02, 0.0135), 40960: (0.0276, 0.0146), 81920: (0.0308, 0.0154), 163840: (0.0247, 0.0149),
+                245760: (0.0217, 0.0192), 409600: (0.02, 0.0177), 819200: (0.0282, 0.0178)}  # r = 4, r = 2
+THESIS_MS = {  # per vector, with transfers: SGEMV, batch, block JL r = 32, batch block JL r = 32
+    1 << 20: (451.149, 2.176, 1.013, 0.4434), 1 << 18: (111.072, 0.597, 0.428, 0.1117),
+    1 << 16: (28.05, 0.144, 0.13, 0.0298), 1 << 14: (7.35, 0.038, 0.055, 0.0074),
+    1 << 12: (1.625, 0.0099, 0.0347, 0.0026), 1 << 10: (0.488, 0.0035, 0.031, 0.0015)}
+
+
+def chi_law(k):
+    """The mean of | |Sx| / |x| - 1 | when k |Sx|^2 / |x|^2 is chi-square with k degrees of freedom."""
+    width = 12 / math.sqrt(2 * k)
+    low, steps = max(1e-9, 1 - width), 4000
+    step = (1 + width - low) / steps
+    constant = math.log(2) + k / 2 * math.log(k / 2) - math.lgamma(k / 2)
+    total = 0.0
+    for i in range(steps + 1):
+        z = low + i * step
+        density = math.exp(constant + (k - 1) * math.log(z) - k * z * z / 2)
+        total += abs(z - 1) * density * (1 if i in (0, steps) else 4 if i % 2 else 2)
+    return total * step / 3
+
+
+def positive_law(m, r):
+    """The same for coordinates uniform in [0, 1): 3/4 of the weight lies along one direction that all blocks share."""
+    k, a = m / r, 0.75
+    variance = a * a * 2 / k + (4 * a * (1 - a) + 2 * (1 - a) ** 2) / m
+    return math.sqrt(2 / math.pi) * math.sqrt(variance) / 2
+
+
+def thesis():
+    quality = load("quality.json")
+    if quality is None:
+        return
+    cells = {(c["table"], c["of"], c["input"], c["operator"], c.get("inner", ""), c["M"], c["N"], c.get("r", 1)): c
+             for c in quality["results"]}
+    full = 1 << 20
+
+    def cell(kind, source, inner, m, n, r, of="norms"):
+        c = cells.get((kind, of, source, "block" if r > 1 else inner, inner if r > 1 else "", m, n, r))
+        return c["mean"] if c else float("nan")
+
+    text = """# The quality tables of a thesis on JL transforms with tensor cores, again
+
+The thesis multiplies unit vectors by block operators I_r ⊗ A, A of M/r rows and N/r columns, made of
+Achlioptas' distribution (3), random signs (`rademacher` here), or (4), two thirds zeros
+(`achlioptas`), and tabulates the norm difference, the mean of | |Sx| − 1 |. It does not say what its
+random unit vectors are. `bench_quality` takes several kinds (`normal`: independent normal
+coordinates; `positive`: independent uniform ones in [0, 1); `repeated`: one block of uniform
+coordinates in [−1, 1), repeated), 16 vectors, and 24 or 32 operators a cell. Records:
+`bench/results/quality.json`.
+
+## What was found
+
+- For vectors with mean zero the number of blocks does **not** matter: the norm difference is that
+  of M rows (0.0176 at M = 1024), for every r from 4 to 256. The thesis' main quality result, that
+  more blocks are worse, is a result about its vectors.
+- Its figures are those of vectors whose blocks are alike. With coordinates uniform in [0, 1), as
+  common generators give them, three quarters of a vector's squared length lie along (1, …, 1), the
+  same direction in all blocks, and one matrix A distorts it the same way in all of them. Theory and our
+  runs then give what the thesis measured, within the scatter of few draws: at r = 4 and 256 we
+  find 0.027 and 0.18 to 0.20, the thesis 0.027 to 0.031 and 0.195. Which vectors it used is our
+  inference; the thesis does not tell.
+- Whole batches share one A, so a cell measured with one operator is one draw, not 256. That would explain
+  the thesis' unsteady columns (0.053 at r = 8 and 0.038 at r = 16, distribution (4)): the standard
+  deviation of one operator's mean is about as large as 0.6 times the mean itself for such vectors.
+- The worst case is blocks that are the same: then the law is that of M/r rows, and the bound must
+  be applied to M/r, not M. The thesis holds M = 1024 against the bound for M; for any vectors it is
+  M/r = 4 … 256 that counts.
+- Distributions (3) and (4) do equally well: neither is better beyond the scatter.
+- Pairwise distances, which the thesis leaves open: for independent points with a common mean the
+  differences have mean zero, so distances fare as with M rows for every r, even where norms do
+  not. On real images blocks are alike in both.
+
+"""
+    rows = []
+    for r, (d3, v3, d4, v4) in THESIS_BLOCKS.items():
+        rows.append([r, 1024 // r, f"{d3:.3f}", f"{d4:.3f}"] +
+                    [f"{cell('blocks', source, inner, 1024, full, r):.3f}"
+                     for source in ("positive", "normal", "repeated") for inner in ("rademacher", "achlioptas")] +
+                    [f"{positive_law(1024, r):.3f}", f"{chi_law(1024):.3f}", f"{chi_law(1024 // r):.3f}"])
+    text += "## Against the number of blocks: M = 1024, N = 2^20\n\n" + table(
+        ["r", "k = M/r", "thesis (3)", "thesis (4)", "positive (3)", "positive (4)", "normal (3)", "normal (4)",
+         "repeated (3)", "repeated (4)", "law, positive", "law of M rows", "law of k rows"], rows)
+    text += """
+The laws: of M (k) rows, the mean of |χ/√k − 1| for the chi law; for positive vectors that of a normal
+variable with the variance of ¾ of the weight on k rows and the rest on M.
+
+"""
+    text += plot("thesis-blocks", "Norm difference against the number of blocks, M = 1024, N = 2^{20}",
+                 "blocks r", "mean | |Sx| - 1 |",
+                 [("thesis, distribution (3)", "with linespoints pt 7", [(r, v[0]) for r, v in THESIS_BLOCKS.items()]),
+                  ("thesis, distribution (4)", "with linespoints pt 5", [(r, v[2]) for r, v in THESIS_BLOCKS.items()])] +
+                 [(f"{source}, signs", "with linespoints", [(r, cell("blocks", source, "rademacher", 1024, full, r))
+                                                           for r in THESIS_BLOCKS]) for source in
+                  ("positive", "normal", "repeated")] +
+                 [("law of M rows", "with lines dt 2", [(r, chi_law(1024)) for r in THESIS_BLOCKS]),
+                  ("law of M/r rows", "with lines dt 2", [(r, chi_law(1024 // r)) for r in THESIS_BLOCKS])])
+    rows = [[f"{n:,}", f"{four:.4f}", f"{cell('size', 'positive', 'rademacher', 1024, n, 4):.4f}",
+             f"{cell('size', 'normal', 'rademacher', 1024, n, 4):.4f}", f"{two:.4f}",
+             f"{cell('size', 'positive', 'rademacher', 1024, n, 2):.4f}",
+             f"{cell('size', 'normal', 'rademacher', 1024, n, 2):.4f}"] for n, (four, two) in THESIS_SIZES.items()]
+    text += "\n## Against N: M = 1024\n\n" + table(
+        ["N", "thesis, r = 4", "positive", "normal", "thesis, r = 2", "positive", "normal"], rows)
+    text += f"""
+N does not matter, as the thesis finds. Laws: positive {positive_law(1024, 4):.4f} (r = 4) and
+{positive_law(1024, 2):.4f} (r = 2), normal {chi_law(1024):.4f}. Its r = 2 column lies below the law of M rows in
+four of seven places, which chance explains if a cell holds few operators, and no law does.
+
+"""
+    rows = []
+    for m in (1024, 2048, 4096, 8192):
+        for r in (1, 16, 32, 64):
+            rows.append([m, r if r > 1 else "1 (Achlioptas)"] +
+                        [f"{cell('achlioptas', source, 'achlioptas', m, 65536, r, of):.4f}"
+                         for source in ("positive", "normal") for of in ("norms", "distances")] +
+                        [f"{chi_law(m):.4f}", f"{chi_law(m // r):.4f}"])
+    text += "## Against Achlioptas' whole matrix: N = 65,536, distribution (4)\n\n" + table(
+        ["M", "r", "positive, norms", "distances", "normal, norms", "distances", "law of M rows", "law of M/r rows"], rows)
+    text += """
+The thesis finds Achlioptas' matrix better "by an almost constant factor": so it is for norms of positive
+vectors, not for those of mean zero, and not for distances.
+
+"""
+    text += plot("thesis-achlioptas", "Positive vectors, N = 65,536: norms and distances", "M", "mean difference",
+                 [(f"{of}, r = {r}", "with linespoints", [(m, cell("achlioptas", "positive", "achlioptas", m, 65536, r, of))
+                                                         for m in (1024, 2048, 4096, 8192)])
+                  for of in ("norms", "distances") for r in (1, 16, 32, 64)] +
+                 [("law of M rows", "with lines dt 2 lc black", [(m, chi_law(m)) for m in (1024, 2048, 4096, 8192)])])
+    real = [c for c in quality["results"] if c["table"] == "real"]
+    if real:
+        first = real[0]
+        text += (f"\n## Real data\n\n{first['points']:,} points of {first['N']} coordinates "
+                 f"(`{quality.get('images', '')}`, Fashion-MNIST where it says t10k-images), {first['seeds']} operators. "
+                 "Norm difference and the same of distances, 20,000 pairs.\n\n")
+        sizes = sorted({c["M"] for c in real})
+        kinds = []
+        for c in real:
+            if (c["operator"], c.get("r")) not in kinds:
+                kinds.append((c["operator"], c.get("r")))
+        rows = []
+        for kind, r in kinds:
+            row = [f"`{kind}`" + (f" of {r}" if r else "")]
+            for m in sizes:
+                for of in ("norms", "distances"):
+                    found = [c["mean"] for c in real if (c["operator"], c.get("r"), c["M"], c["of"]) == (kind, r, m, of)]
+                    row.append(f"{found[0]:.4f}" if found else "")
+            rows.append(row)
+        rows.append(["law of k rows"] + [f"{chi_law(m):.4f}" for m in sizes for _ in range(2)])
+        text += table(["operator"] + [f"k = {m}, {of}" for m in sizes for of in ("norms", "distances")], rows)
+        text += """
+All simple kinds follow the law of k rows on these images, the sparse ones too. `block` does not: the
+blocks of an image resemble each other, and of positive pixels the more; its distances suffer as well,
+unlike those of independent points. `kronecker` pays for every level.
+"""
+    text += timings()
+    pages["thesis.md"] = text
+
+
+def timings():
+    records = [r for path in sorted(RECORDS.glob("thesis-*.json")) for r in json.loads(path.read_text())]
+    if not records:
+        return """
+## Times
+
+The thesis' times, milliseconds a vector with transfers, on a V100 (M = 1024; r = 32; batch 256). There
+are no records of ours in `bench/results/thesis-*.json` yet.
+
+""" + table(["N", "SGEMV", "batch", "block JL", "batch block JL"],
+            [[power(n)] + list(row) for n, row in THESIS_MS.items()])
+    text = "\n## Times\n\nMilliseconds of one call (a whole batch where there is one): mean, and variance in ms².\n\n"
+    names = sorted({(r["M"], r["transfers"]) for r in records}, key=str)
+    for m, transfers in names:
+        chosen = [r for r in records if (r["M"], r["transfers"]) == (m, transfers)]
+        text += (f"M = {m}, {'with' if transfers else 'without'} transfers:\n\n" + table(
+            ["algorithm", "N", "r", "batch", "mean, ms", "variance", "runs"],
+            [[r["algorithm"], power(r["N"]), r["r"], r["batch"], f"{r['mean_ms']:.4g}", f"{r['variance_ms2']:.2g}",
+              r["runs"]] for r in sorted(chosen, key=lambda r: (r["algorithm"], r["r"], r["N"]))]) + "\n")
+    return text
+
+
+# ---- the (m, tau) model ----
+
+def tiled(products, side, tau):
+    """Theorem 1 for each product: blocks of side x side, whole ones."""
+    return sum(math.prod(math.ceil(x / side) for x in p) for p in products) * tau
+
+
+def model_page():
+    parts = []
+    for path in sorted(RECORDS.glob("mtau-*.json")):
+        r = json.loads(path.read_text())
+        parts.append(one_model(path.stem.removeprefix("mtau-"), r))
+    if parts:
+        pages["model.md"] = """# The (m, τ) model of Ahle and Silvestri, held against machines
+
+Their machine multiplies two √m × √m matrices in time τ; a p × q by q × r product then takes pqr m^(-3/2) τ
+(Theorem 1), and their cascade (Lemma 3: level t multiplies t k × ζ(t−1)k by ζ^(ℓ−t) blocks) the sum
+of such products (Theorem 2). Measuring τ and holding the prediction against a running cascade is the
+experiment that their paper names as future work. Here every product is counted in whole √m × √m
+blocks, for each √m that was measured.
+
+What was found:
+
+- With one τ, of the right √m, the model predicts a cascade of SGEMMs over three orders of magnitude
+  to within some tens of a percent. The right √m is that of a product which just fills the arithmetic
+  units (the spread below is least for small √m, where the sum is nearly the count of flops; the mean
+  is nearest to 1 where τ / m^(3/2) has levelled off). A √m above the cascade's narrowest side is
+  useless: the last levels have as few columns as there are points, and are padded.
+- The paper's τ = O(m) holds only for small products, up to √m = 32 or 64 on this CPU, where the cost of
+  a call and of moving the numbers rules; above, τ grows as m^(3/2), and the gain over a dense product
+  is no factor √m: it is that the cascade's matrices are small enough to be kept.
+- The paper's ζ = 2 is the worst choice. Its levels together do Σ t·max(1, t−1)·ζ^(1−t) times the work
+  of the first, which is that of a dense product: 9 for ζ = 2, 2.2 for ζ = 4, 1.15 for ζ = 16. The
+  asymptotic bound hides it in ζ(ζ+1)/(ζ−1)³.
+- `srht` and `very-sparse` need no products of matrices and beat every cascade measured here.
+
+""" + "\n".join(parts)
+
+
+def one_model(name, r):
+    device = f"{r['device']}" + (f", {r['isa']}, {r['threads']} threads" if r["device"] == "cpu" else "")
+    text = f"## {name}: {device}, {r['sizes'][0]['points']} points\n\n"
+    text += "### τ\n\n" + table(
+        ["√m", "τ by SGEMM, µs", "τ / m^(3/2), ps", "τ of `rademacher`, µs", "τ / m^(3/2), ps"],
+        [[t["side"]] + [x for who in ("sgemm", "rademacher") for x in
+                        (f"{1e6 * t[who]:.3g}", f"{1e12 * t[who] / t['side'] ** 3:.3g}")] for t in r["tau"]])
+    rows, by_side = [], {t["side"]: ([], []) for t in r["tau"]}
+    for size in r["sizes"]:
+        for c in size["cascades"]:
+            for t in r["tau"]:
+                for i, (tau, measured) in enumerate(((t["sgemm"], c["sgemm"]), (t["rademacher"], c["kronecker"]))):
+                    by_side[t["side"]][i].append(tiled(c["products"], t["side"], tau) / measured)
+
+    def spread(values):
+        m = geometric(values)
+        return geometric([max(v / m, m / v) for v in values])
+
+    best = [min(by_side, key=lambda s: geometric([max(v, 1 / v) for v in by_side[s][i]])) for i in (0, 1)]
+    text += "\n### Prediction / measurement of the cascade\n\nGeometric means over all d, k and ζ; the spread is the mean factor about it.\n\n"
+    text += table(["√m", "SGEMMs: mean", "spread", "`kronecker`: mean", "spread"],
+                  [[s] + [f"{f(v):.2f}" for v in pair for f in (geometric, spread)] for s, pair in by_side.items()])
+    tau = [next(t for t in r["tau"] if t["side"] == s) for s in best]
+    for size in r["sizes"]:
+        for c in size["cascades"]:
+            predicted = [tiled(c["products"], best[0], tau[0]["sgemm"]), tiled(c["products"], best[1], tau[1]["rademacher"])]
+            rows.append([size["k"], power(size["d"]), c["zeta"], len(c["products"]), ms(predicted[0]), ms(c["sgemm"]),
+                         ms(predicted[1]), ms(c["kronecker"]), ms(size["dense_sgemm"]), ms(size["rademacher"]),
+                         ms(size["srht"]), ms(size["very_sparse"])])
+    text += f"\n### Every cascade, and its rivals, ms\n\nPredicted with √m = {best[0]} for the SGEMMs and {best[1]} for `kronecker`.\n\n"
+    text += table(["k", "d", "ζ", "levels", "SGEMMs predicted", "measured", "`kronecker` predicted", "measured",
+                   "dense SGEMM", "`rademacher`", "`srht`", "`very-sparse`"], rows)
+    text += "\n" + plot(f"model-{name}", f"Cascades: prediction against measurement ({name})", "measured, ms", "predicted, ms",
+                        [("SGEMMs", "with points pt 7", [(1e3 * c["sgemm"], 1e3 * tiled(c["products"], best[0], tau[0]["sgemm"]))
+                                                        for s in r["sizes"] for c in s["cascades"]]),
+                         ("kronecker", "with points pt 5", [(1e3 * c["kronecker"], 1e3 * tiled(c["products"], best[1], tau[1]["rademacher"]))
+                                                           for s in r["sizes"] for c in s["cascades"]]),
+                         ("equal", "with lines lc black", [(0.01, 0.01), (1000, 1000)])])
+    for k in sorted({s["k"] for s in r["sizes"]}):
+        sizes = [s for s in r["sizes"] if s["k"] == k]
+
+        def fastest(s, who, only=None):
+            return 1e3 * min(c[who] for c in s["cascades"])
+
+        text += plot(f"crossover-{name}-{k}", f"k = {k}: the best cascade and its rivals ({name})", "d", "ms",
+                     [("cascade by SGEMMs", "with linespoints", [(s["d"], fastest(s, "sgemm")) for s in sizes]),
+                      ("kronecker", "with linespoints", [(s["d"], fastest(s, "kronecker")) for s in sizes])] +
+                     [(label, "with linespoints", [(s["d"], 1e3 * s[key]) for s in sizes]) for label, key in
+                      (("dense SGEMM, matrix stored", "dense_sgemm"), ("rademacher", "rademacher"), ("srht", "srht"),
+                       ("very-sparse", "very_sparse"))])
+    return text + "\n" + found(r, best)
+
+
+def found(r, best):
+    """What the figures say, in words that follow from them."""
+    lines = []
+    for rival, name in (("dense_sgemm", "the dense product with the matrix stored"), ("rademacher", "`rademacher`"),
+                        ("srht", "`srht`"), ("very_sparse", "`very-sparse`")):
+        for who, label in (("sgemm", "SGEMMs"), ("kronecker", "`kronecker`")):
+            wins = [f"k = {s['k']}, d = {power(s['d'])}" for s in r["sizes"] if min(c[who] for c in s["cascades"]) < s[rival]]
+            said = "never" if not wins else "always" if len(wins) == len(r["sizes"]) else "at " + "; ".join(wins)
+            lines.append(f"| {label} | {name} | {said} |")
+    zetas = {}
+    for s in r["sizes"]:
+        for c in s["cascades"]:
+            zetas.setdefault(c["zeta"], []).append(c["sgemm"] / min(x["sgemm"] for x in s["cascades"]))
+    zeta = "; ".join(f"ζ = {z}: {geometric(v):.2f}" for z, v in sorted(zetas.items()))
+    return ("### Crossovers\n\nWhere the best ζ of a cascade is quicker than\n\n| cascade | rival | |\n|---|---|---|\n" +
+            "\n".join(lines) + "\n\n"
+            f"Time beside the best ζ that was tried, geometric mean: {zeta}.\n")
+
+
+# ---- the choice of an operator ----
+
+def choice_page():
+    text = ""
+    for path in sorted(RECORDS.glob("choice-*.json")):
+        r = json.loads(path.read_text())
+        text += f"\n## {r['model']}\n\n### Predictions\n\n"
+        rows = []
+        for key in dict.fromkeys((x["operator"], x.get("precision", ""), x["form"]) for x in r["fitted"]):
+            off = [max(x["predicted"] / x["seconds"], x["seconds"] / x["predicted"]) for x in r["fitted"]
+                   if (x["operator"], x.get("precision", ""), x["form"]) == key]
+            rows.append([f"`{key[0]}`" + (f" {key[1]}" if key[1] else ""), key[2], len(off), f"{quantile(off, 0.5):.2f}",
+                         f"{quantile(off, 0.9):.2f}", f"{max(off):.1f}"])
+        text += "By what factor they are off on the shapes that the model was fitted to.\n\n" + table(
+            ["operator", "points", "shapes", "median", "90 %", "worst"], rows)
+        off = [max(c["predicted"] / c["seconds"], c["seconds"] / c["predicted"]) for q in r["choices"]
+               for c in q["candidates"] if "seconds" in c and "predicted" in c]
+        text += (f"\nOn shapes that it was not fitted to, all candidates, `block` and `kronecker` too ({len(off)} sketches): "
+                 f"median {quantile(off, 0.5):.2f}, 90 % {quantile(off, 0.9):.2f}, worst {max(off):.1f}.\n")
+        asked = [q for q in r["choices"] if "regret" in q]
+        regrets = [q["regret"] for q in asked]
+        text += (f"\n### Choices\n\nThe time of the choice over that of the best admitted operator, {len(regrets)} questions: mean "
+                 f"{sum(regrets) / len(regrets):.2f}, median {quantile(regrets, 0.5):.2f}, 90 % {quantile(regrets, 0.9):.2f}, worst "
+                 f"{max(regrets):.2f}; the best itself in {sum(x < 1.005 for x in regrets)}.\n\n")
+        text += table(["points", "n", "D", "asked", "assumed", "chosen", "k", "ms", "best, ms", "regret"],
+                      [[q["form"], q["n"], f"{q['d']:,}", f"k = {q['k']}" if "k" in q else f"ε = {q['eps']:g}", q["assume"],
+                        "`" + q["candidates"][q["chosen"]]["operator"] + "`" +
+                        (" fp16" if q["candidates"][q["chosen"]].get("precision") == "fp16" else ""),
+                        q["candidates"][q["chosen"]]["k"], ms(q["seconds"]), ms(q["best"]), f"{q['regret']:.2f}"] for q in asked])
+    if text:
+        pages["choice.md"] = """# How good the choices of `--operator auto` are
+
+`bench_cost` measures the cost model of [choosing.md](../choosing.md), then asks it for shapes that were not
+in its grid, and times every candidate.
+""" + text
+
+
+def index():
+    about = {"thesis.md": "what block operators and others do to norms and distances, after a thesis' quality tables",
+             "model.md": "the (m, τ) model of Ahle and Silvestri against measurements",
+             "choice.md": "how good the cost model and the choices of `--operator auto` are"}
+    pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
+                          "`make measure` takes those of the CPU again.\n\n" +
+                          "".join(f"- [{name}]({name}): {words}\n" for name, words in about.items() if name in pages) +
+                          "- [accuracy](../accuracy.md): how far single-precision sketches are from exact ones\n")
+
+
+thesis()
+model_page()
+choice_page()
+index()
+if "--check" in sys.argv[1:]:
+    stale = [name for name, text in pages.items()
+             if not (PAGES / name).exists() or (PAGES / name).read_text() != text]
+    stale += [f"{name}.svg" for name, *_ in plots if not (PAGES / f"{name}.svg").exists()]
+    sys.exit("not up to date, run make results: " + ", ".join(stale) if stale else 0)
+PAGES.mkdir(parents=True, exist_ok=True)
+for name, text in pages.items():
+    (PAGES / name).write_text(text)
+draw()
