@@ -48,7 +48,7 @@ if [ "${SKIP:-}" != bench ]; then
     for program in "$programs"/*; do
         name=$(basename "$program")
         case $name in test_* | *.so) continue ;; esac
-        [ -x "$program" ] && [ -f "$program" ] || continue
+        if ! [ -x "$program" ] || ! [ -f "$program" ]; then continue; fi
         run "$name" "$program" --json "$results/$name.json"
     done
 fi

@@ -123,7 +123,7 @@ static bool cascade_keeps(const asked *a, double k, double zeta)
         const double rows = level_rows(k, t, levels);
         failure += exp(level_failure(rows, low / sqrt(rows)) + log(a->pairs));
     }
-    return log(failure) <= a->log_delta;
+    return failure <= exp(a->log_delta);
 }
 
 static double cascade_rows(const asked *a, double zeta)

@@ -19,9 +19,9 @@ struct gcu_stage {
 struct gcu_state {
     gcu_gpu gpu;
     cudaMemPool_t pool;
-    size_t memory_most; /* bytes a call may take, from GNOMON_CUDA_MEMORY; 0: what is free */
-    cudaStream_t stream;         /* in turn with the legacy default stream */
-    cudaStream_t in, out;        /* copies to and from the GPU */
+    size_t memory_most;   /* bytes a call may take, from GNOMON_CUDA_MEMORY; 0: what is free */
+    cudaStream_t stream;  /* in turn with the legacy default stream */
+    cudaStream_t in, out; /* copies to and from the GPU */
     gcu_stage stage[GCU_STAGES]; /* made when first needed */
     size_t stage_bytes;
     int next_stage;
