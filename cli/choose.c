@@ -82,6 +82,7 @@ static void tell(cli_app *app, const gnomon_choice *choice)
     cli_say(app, "gnomon project: auto takes %s, k = %lld: %s expected (%s); %s\n",
             candidate_words(c, name), (long long)c->descriptor.k, time_words(c->seconds, time),
             choice->model, c->reason);
+    if (choice->note[0] != '\0') cli_say(app, "  %s\n", choice->note);
     for (int i = 0; i < choice->count; i++) {
         const gnomon_candidate *o = &choice->candidate[i];
         if (o == c || isnan(o->seconds)) continue;
@@ -153,8 +154,9 @@ json_t *cli_choice_json(const cli_choose_options *options, const gnomon_choice *
             return NULL;
         }
     }
-    return json_pack("{s:s, s:s, s:s, s:i, s:o}", "device",
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:o}", "device",
                      choice->device == GNOMON_DEVICE_CUDA ? "cuda" : "cpu", "model", choice->model,
-                     "assume", options->assume == GNOMON_ASSUME_SPREAD ? "spread" : "nothing",
-                     "chosen", choice->chosen, "candidates", list);
+                     "note", choice->note, "assume",
+                     options->assume == GNOMON_ASSUME_SPREAD ? "spread" : "nothing", "chosen",
+                     choice->chosen, "candidates", list);
 }

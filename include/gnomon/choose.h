@@ -48,7 +48,8 @@ typedef struct gnomon_choose_options {
     gnomon_memory memory;       /* where the points lie */
     gnomon_scaling scaling;     /* of the descriptors; 0: isometric */
     uint64_t seed;              /* of the descriptors */
-    const gnomon_model *model;  /* NULL: the one shipped for the device */
+    const gnomon_model *model;  /* NULL: the one shipped for the device; a GPU that has none takes
+                                   that of another, and the choice's note says so */
 } gnomon_choose_options;
 
 #define GNOMON_CHOOSE_OPTIONS_INIT                                                   \
@@ -75,13 +76,14 @@ typedef struct gnomon_choice {
     gnomon_candidate candidate[GNOMON_CANDIDATES];
     gnomon_device device; /* where a sketch would run: CPU or CUDA */
     char model[64];       /* the model's name */
+    char note[192];       /* why a model of another device was taken; "" when it is this one's */
 } gnomon_choice;
 
 /* Chooses. choice->candidate[choice->chosen].descriptor is for gnomon_operator_create; saved, it
  * gives the same operator whatever a later model says. Errors: ARGUMENT (a member outside what its
  * comment allows; or no kind can keep eps with k <= d: the text names the smallest k that would
- * do), UNSUPPORTED (no model for the device; a model of another device), MEMORY; choice is then
- * undefined but for struct_size. */
+ * do), UNSUPPORTED (the model given is of another kind of device, or lacks every kind that is
+ * admitted), MEMORY; choice is then undefined but for struct_size. */
 GNOMON_API gnomon_status gnomon_operator_choose(gnomon_context *ctx,
                                                 const gnomon_choose_options *options,
                                                 gnomon_choice *choice);

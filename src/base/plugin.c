@@ -73,6 +73,7 @@ static bool take(gnomon_plugin *plugin, void *library, const char *path)
     plugin->library = library;
     plugin->table = table;
     plugin->state = state;
+    snprintf(plugin->name, sizeof plugin->name, "%s", why);
     say(plugin, "%s: %s", path, why[0] ? why : "in use");
     return true;
 }

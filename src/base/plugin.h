@@ -12,6 +12,7 @@ typedef struct gnomon_plugin {
     void *library;                    /* of dlopen */
     const gnomon_device_table *table; /* NULL when there is no usable device */
     void *state;                      /* of table->open */
+    char name[128];                   /* of the device, as open gave it; "" when there is none */
     char reason[768];
 } gnomon_plugin;
 

@@ -179,10 +179,14 @@ gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_op
 {
     GNOMON_TRY(check(ctx, options, choice));
     const gnomon_device device = device_of(ctx, options);
-    const gnomon_model *model = options->model ? options->model : gnomon_shipped_model(device);
+    char note[sizeof choice->note] = "";
+    const gnomon_model *model = options->model;
+    if (model == NULL)
+        model =
+            gnomon_model_for(gnomon_shipped_models, device, ctx->plugin.name, note, sizeof note);
     GNOMON_FAIL_IF(model == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "there is no cost model for this device; measure one and give it");
-    GNOMON_FAIL_IF(model->device != device, ctx, GNOMON_ERROR_UNSUPPORTED,
+    GNOMON_FAIL_IF(options->model && model->device != device, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "model '%s' is for %s, but the sketch would run on %s", model->name,
                    model->device == GNOMON_DEVICE_CUDA ? "cuda" : "the cpu",
                    device == GNOMON_DEVICE_CUDA ? "cuda" : "the cpu");
@@ -192,6 +196,7 @@ gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_op
     choice->chosen = -1;
     choice->device = device;
     snprintf(choice->model, sizeof choice->model, "%s", model->name);
+    memcpy(choice->note, note, sizeof note);
     for (int i = 0; i < LOOKED_AT; i++) {
         gnomon_candidate *c = &choice->candidate[choice->count++];
         c->descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;

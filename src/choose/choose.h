@@ -46,8 +46,11 @@ struct gnomon_model {
 /* The models that come with the library; ends with one whose count is 0. */
 extern const gnomon_model gnomon_shipped_models[];
 
-/* The first shipped model of that device; NULL: none. */
-const gnomon_model *gnomon_shipped_model(gnomon_device device);
+/* Of a list as above the model for a device; gpu is what the plugin says of a GPU, its name first,
+ * then a comma. A GPU that has none takes the first GPU's, or else the first of all, and note says
+ * so; otherwise note is "". NULL: there is none. */
+const gnomon_model *gnomon_model_for(const gnomon_model *list, gnomon_device device,
+                                     const char *gpu, char *note, size_t note_size);
 
 /* What a sketch works on. */
 typedef struct gnomon_load {

@@ -7,13 +7,6 @@
 /* Columns that the kernels of srht take at a time. */
 #define SRHT_COLS 4096.0
 
-const gnomon_model *gnomon_shipped_model(gnomon_device device)
-{
-    for (const gnomon_model *m = gnomon_shipped_models; m->count > 0; m++)
-        if (m->device == device) return m;
-    return NULL;
-}
-
 static const gnomon_cost *find_cost(const gnomon_model *model, const gnomon_simple *a,
                                     gnomon_form form)
 {
@@ -107,10 +100,8 @@ double gnomon_predict(const gnomon_model *model, const gnomon_operator *op, cons
     const double points = (double)d->d;
     double seconds = 0, blocks = 1, nonzeros = load->nonzeros;
     gnomon_form form = load->form;
-    if (d->kind == GNOMON_BLOCK) {
+    if (d->kind == GNOMON_BLOCK)
         blocks = fmin((double)op->blocks, ceil(points / (double)op->block_cols));
-        return simple_seconds(model, load, form, &op->factor[0], load->n * blocks, nonzeros);
-    }
     if (op->levels > 1) blocks = ceil(points / (double)op->factor[0].cols);
     for (int t = 0; t < op->levels; t++) {
         const double folded = load->n * blocks;

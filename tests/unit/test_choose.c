@@ -366,7 +366,7 @@ static void test_choice(void **state)
     const gnomon_choice c = choose(&o);
     const gnomon_candidate *best = &c.candidate[c.chosen];
     assert_int_equal(c.device, GNOMON_DEVICE_CPU);
-    assert_string_equal(c.model, gnomon_shipped_model(GNOMON_DEVICE_CPU)->name);
+    assert_string_equal(c.model, gnomon_shipped_models[0].name);
     for (int i = 0; i < c.count; i++)
         assert_true(!c.candidate[i].admitted || c.candidate[i].seconds >= best->seconds);
     gnomon_operator *op;
@@ -388,6 +388,55 @@ static void test_choice(void **state)
     assert_true(isnan(of(&other, GNOMON_SRHT, 0)->seconds));
 }
 
+/* Which model a device gets, and what is said when it is another's. */
+static void model_is(const gnomon_model *list, gnomon_device device, const char *gpu,
+                     const char *name, const char *said)
+{
+    char note[sizeof((gnomon_choice *)NULL)->note] = "x";
+    const gnomon_model *m = gnomon_model_for(list, device, gpu, note, sizeof note);
+    if (name == NULL)
+        assert_null(m);
+    else
+        assert_string_equal(m->name, name);
+    assert_string_equal(note, said);
+}
+
+static void test_model_for(void **state)
+{
+    (void)state;
+    const gnomon_model list[] = {
+        {.name = "a cpu", .device = GNOMON_DEVICE_CPU, .count = 1},
+        {.name = "another cpu", .device = GNOMON_DEVICE_CPU, .count = 1},
+        {.name = "NVIDIA H200", .device = GNOMON_DEVICE_CUDA, .count = 1},
+        {.name = "NVIDIA H100 80GB HBM3", .device = GNOMON_DEVICE_CUDA, .count = 1},
+        {.count = 0},
+    };
+    model_is(list, GNOMON_DEVICE_CPU, "", "a cpu", "");
+    model_is(list, GNOMON_DEVICE_CUDA, "NVIDIA H200, compute capability 9.0, 139.8 GiB",
+             "NVIDIA H200", "");
+    model_is(list, GNOMON_DEVICE_CUDA, "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.2 GiB",
+             "NVIDIA H100 80GB HBM3", "");
+    /* neither longer nor shorter names are the same GPU */
+    model_is(list, GNOMON_DEVICE_CUDA, "NVIDIA H200 NVL, compute capability 9.0", "NVIDIA H200",
+             "no costs were measured on NVIDIA H200 NVL: those of NVIDIA H200 are taken");
+    model_is(list, GNOMON_DEVICE_CUDA, "NVIDIA H20, compute capability 9.0", "NVIDIA H200",
+             "no costs were measured on NVIDIA H20: those of NVIDIA H200 are taken");
+    model_is(list, GNOMON_DEVICE_CUDA, "", "NVIDIA H200",
+             "no costs were measured on this GPU: those of NVIDIA H200 are taken");
+    char endless[200];
+    memset(endless, 'x', sizeof endless - 1);
+    endless[sizeof endless - 1] = '\0';
+    model_is(list, GNOMON_DEVICE_CUDA, endless, "NVIDIA H200",
+             "no costs were measured on this GPU: those of NVIDIA H200 are taken");
+    /* no GPU was measured at all */
+    const gnomon_model few[] = {list[0], list[1], list[4]};
+    model_is(few, GNOMON_DEVICE_CUDA, "NVIDIA A100-SXM4-80GB, compute capability 8.0, 79 GiB",
+             "a cpu", "no costs were measured on NVIDIA A100-SXM4-80GB: those of a cpu are taken");
+    model_is(&list[4], GNOMON_DEVICE_CUDA, "", NULL, "");
+    model_is(&list[4], GNOMON_DEVICE_CPU, "", NULL, "");
+    model_is(&list[2], GNOMON_DEVICE_CPU, "", NULL, "");
+}
+
 /* Every shipped model has all kinds and forms of its device, with sane figures. */
 static void test_shipped(void **state)
 {
@@ -396,6 +445,7 @@ static void test_shipped(void **state)
     for (const gnomon_model *m = gnomon_shipped_models; m->count > 0; m++, models++) {
         assert_true(m->name[0] != '\0' && m->threads >= 1);
         assert_int_equal(m->count, m->device == GNOMON_DEVICE_CPU ? 21 : 14);
+        if (m->device == GNOMON_DEVICE_CUDA) assert_true(m->upload > 0 && m->download > 0);
         for (int i = 0; i < m->count; i++) {
             const gnomon_cost *c = &m->cost[i];
             assert_true(c->start >= 0 && c->make >= 0 && c->multiply >= 0 && c->read >= 0);
@@ -463,6 +513,7 @@ int main(void)
                                        cmocka_unit_test(test_variances),
                                        cmocka_unit_test(test_counts),
                                        cmocka_unit_test(test_choice),
+                                       cmocka_unit_test(test_model_for),
                                        cmocka_unit_test(test_shipped),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, make, drop);
