@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 2 };
+enum { GNOMON_DEVICE_INTERFACE = 3 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -24,6 +24,7 @@ typedef struct gnomon_device_host {
 
 /* Defined by src/project: the points, the operator, the output and the scaling. */
 struct gnomon_sketch_job;
+struct gnomon_matrix;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
@@ -42,6 +43,18 @@ typedef struct gnomon_device_table {
                             size_t why_size);
     gnomon_status (*adjoint)(void *state, const struct gnomon_sketch_job *job, char *why,
                              size_t why_size);
+
+    /* A sketch whose columns come in pieces. The job's views have no data: x is as large as all
+     * that will come, y's type is that of the sums; op and host outlive the stream. Pieces lie
+     * on the host, are checked by then, and have been read when push returns. stream_finish writes
+     * y, whose type may be F32 when the sums are F64. */
+    gnomon_status (*stream_open)(void *state, const struct gnomon_sketch_job *job, void **stream,
+                                 char *why, size_t why_size);
+    gnomon_status (*stream_push)(void *state, void *stream, const struct gnomon_matrix *piece,
+                                 char *why, size_t why_size);
+    gnomon_status (*stream_finish)(void *state, void *stream, const struct gnomon_matrix *y,
+                                   char *why, size_t why_size);
+    void (*stream_close)(void *state, void *stream);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

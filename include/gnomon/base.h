@@ -144,6 +144,13 @@ GNOMON_API const char *gnomon_context_isa(const gnomon_context *ctx);
  * static for the life of ctx; never NULL. */
 GNOMON_API const char *gnomon_context_cuda_reason(const gnomon_context *ctx);
 
+/* The GPU in use, its name, compute capability and memory; "" while there is none (it is looked
+ * for when a job first asks for it); static for the life of ctx; never NULL. */
+GNOMON_API const char *gnomon_context_gpu(const gnomon_context *ctx);
+
+/* Where the context's last projection ran: CPU or CUDA; AUTO before the first. */
+GNOMON_API gnomon_device gnomon_context_worked_on(const gnomon_context *ctx);
+
 #ifdef __cplusplus
 }
 #endif

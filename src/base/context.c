@@ -94,7 +94,7 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
         if (!ctx->plugin.table)
             status =
                 gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
-                            "options.device is cuda, which can't be had: %s", ctx->plugin.reason);
+                            "no CUDA device can be had: %s", ctx->plugin.reason);
     }
     if (status != GNOMON_OK) {
         gnomon_fail(NULL, status, "%s", ctx->error);
@@ -131,6 +131,16 @@ const char *gnomon_context_isa(const gnomon_context *ctx)
 gnomon_device gnomon_context_device(const gnomon_context *ctx)
 {
     return ctx->device;
+}
+
+void gnomon_context_set_worked(gnomon_context *ctx, gnomon_device device)
+{
+    ctx->worked = device;
+}
+
+gnomon_device gnomon_context_worked_on(const gnomon_context *ctx)
+{
+    return ctx->worked;
 }
 
 uint64_t gnomon_context_seed(const gnomon_context *ctx)

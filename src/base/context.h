@@ -25,11 +25,14 @@ struct gnomon_context {
     uint64_t seed;
     gnomon_pool pool;
     gnomon_plugin plugin;
+    gnomon_device worked; /* where the last job ran: AUTO when there was none */
     char error[GNOMON_ERROR_TEXT];
 };
 
 /* The device the caller asked for. */
 gnomon_device gnomon_context_device(const gnomon_context *ctx);
+/* Notes where a job runs. */
+void gnomon_context_set_worked(gnomon_context *ctx, gnomon_device device);
 /* The seed of samples. */
 uint64_t gnomon_context_seed(const gnomon_context *ctx);
 

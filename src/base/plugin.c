@@ -151,3 +151,8 @@ const char *gnomon_context_cuda_reason(const gnomon_context *ctx)
     gnomon_plugin_find(plugin);
     return plugin->reason;
 }
+
+const char *gnomon_context_gpu(const gnomon_context *ctx)
+{
+    return ctx->plugin.name;
+}

@@ -106,11 +106,63 @@ static gnomon_status sketch(void *state, const gnomon_sketch_job *job, char *tex
     return status;
 }
 
+static gnomon_status stream_open(void *state, const gnomon_sketch_job *job, void **stream,
+                                 char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    gcu_feed *t = nullptr;
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_feed_open(s, job, &t, {text, size});
+    gcu_leave(scope);
+    *stream = t;
+    return status;
+}
+
+static gnomon_status stream_push(void *state, void *stream, const gnomon_matrix *piece, char *text,
+                                 size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status =
+        gcu_feed_push(s, static_cast<gcu_feed *>(stream), piece, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
+static gnomon_status stream_finish(void *state, void *stream, const gnomon_matrix *y, char *text,
+                                   size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status =
+        gcu_feed_finish(s, static_cast<gcu_feed *>(stream), y, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
+static void stream_close(void *state, void *stream)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    gcu_feed_close(s, static_cast<gcu_feed *>(stream));
+    gcu_leave(scope);
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
     static const gnomon_device_table table = {
-        GNOMON_DEVICE_INTERFACE, "cuda", open_device, close_device, supports, sketch, sketch,
+        GNOMON_DEVICE_INTERFACE,
+        "cuda",
+        open_device,
+        close_device,
+        supports,
+        sketch,
+        sketch,
+        stream_open,
+        stream_push,
+        stream_finish,
+        stream_close,
     };
     return &table;
 }

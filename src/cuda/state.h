@@ -65,7 +65,7 @@ size_t gcu_free_memory(gcu_state *s);
 
 /* view = beta * view, beta 0 clearing without reading; F32 or F64. */
 cudaError_t gcu_scale(const gnomon_matrix *view, double beta, cudaStream_t stream);
-/* to = from; the same shape and type, F32 or F64. */
+/* to = from; the same shape, and the same type or F64 to F32. */
 cudaError_t gcu_copy(const gnomon_matrix *from, const gnomon_matrix *to, cudaStream_t stream);
 
 /* Lowers *first (device memory) to (row + i) * cols + col + j for every element (i, j) of the view
@@ -75,9 +75,18 @@ cudaError_t gcu_find_nonfinite(const gnomon_matrix *view, int64_t row, int64_t c
 /* Whether the type has such values at all. */
 bool gcu_may_be_nonfinite(gnomon_dtype dtype);
 
-/* ---- sketch.cu, adjoint_job.cu ---- */
+/* ---- sketch.cu, adjoint_job.cu: a job ---- */
 
 gnomon_status gcu_sketch_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
 gnomon_status gcu_adjoint_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
+
+/* ---- stream.cu ---- */
+
+struct gcu_feed;
+gnomon_status gcu_feed_open(gcu_state *s, const gnomon_sketch_job *job, gcu_feed **out,
+                              gcu_why why);
+gnomon_status gcu_feed_push(gcu_state *s, gcu_feed *t, const gnomon_matrix *piece, gcu_why why);
+gnomon_status gcu_feed_finish(gcu_state *s, gcu_feed *t, const gnomon_matrix *y, gcu_why why);
+void gcu_feed_close(gcu_state *s, gcu_feed *t);
 
 #endif

@@ -45,22 +45,22 @@ cudaError_t gcu_scale(const gnomon_matrix *view, double beta, cudaStream_t strea
     return cudaGetLastError();
 }
 
-template <typename T>
-__global__ void copy_kernel(const T *from, T *to, plane p, int64_t from_line, int64_t from_step)
+template <typename From, typename To>
+__global__ void copy_kernel(const From *from, To *to, plane p, int64_t from_line, int64_t from_step)
 {
     const int64_t count = p.lines * p.length, jump = (int64_t)gridDim.x * THREADS;
     for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < count; e += jump) {
         const int64_t line = e / p.length, at = e % p.length;
-        to[line * p.line_stride + at * p.step] = from[line * from_line + at * from_step];
+        to[line * p.line_stride + at * p.step] = (To)from[line * from_line + at * from_step];
     }
 }
 
-template <typename T>
+template <typename From, typename To>
 static cudaError_t copy(const gnomon_matrix *from, const gnomon_matrix *to, cudaStream_t stream)
 {
     const plane p = plane_of(to);
     copy_kernel<<<grid_of(p.lines * p.length), THREADS, 0, stream>>>(
-        static_cast<const T *>(from->data), static_cast<T *>(to->data), p,
+        static_cast<const From *>(from->data), static_cast<To *>(to->data), p,
         p.by_rows ? from->row_stride : from->col_stride,
         p.by_rows ? from->col_stride : from->row_stride);
     return cudaGetLastError();
@@ -69,6 +69,7 @@ static cudaError_t copy(const gnomon_matrix *from, const gnomon_matrix *to, cuda
 cudaError_t gcu_copy(const gnomon_matrix *from, const gnomon_matrix *to, cudaStream_t stream)
 {
     if (to->rows == 0 || to->cols == 0) return cudaSuccess;
-    if (to->dtype == GNOMON_F64) return copy<double>(from, to, stream);
-    return copy<float>(from, to, stream);
+    if (to->dtype == GNOMON_F64) return copy<double, double>(from, to, stream);
+    if (from->dtype == GNOMON_F64) return copy<double, float>(from, to, stream);
+    return copy<float, float>(from, to, stream);
 }

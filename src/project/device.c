@@ -15,11 +15,21 @@ static void parallel(void *user, int64_t count, void (*task)(void *arg, int64_t 
     gnomon_parallel(user, count, task, arg);
 }
 
-/* Whether the text of a failure with this status is about the device, and not about the call's
- * arguments or data. */
-static bool about_device(gnomon_status status)
+gnomon_device_host gnomon_job_host(gnomon_context *ctx)
 {
-    return status == GNOMON_ERROR_DEVICE || status == GNOMON_ERROR_MEMORY;
+    return (gnomon_device_host){ctx, progress, parallel};
+}
+
+gnomon_status gnomon_job_device_failed(gnomon_context *ctx, gnomon_status status, const char *why)
+{
+    void *state;
+    if (status == GNOMON_OK || status == GNOMON_ERROR_CANCELLED)
+        return status; /* 'progress' has left the text */
+    /* Other failures are about the call's arguments or data, and not about the device. */
+    if (status == GNOMON_ERROR_DEVICE || status == GNOMON_ERROR_MEMORY)
+        return gnomon_fail(ctx, status, "%s: %s", gnomon_context_plugin(ctx, &state)->name,
+                           why[0] ? why : "failed");
+    return gnomon_fail(ctx, status, "%s", why);
 }
 
 gnomon_status gnomon_job_on_device(gnomon_context *ctx, const gnomon_sketch_job *job, bool adjoint,
@@ -31,16 +41,14 @@ gnomon_status gnomon_job_on_device(gnomon_context *ctx, const gnomon_sketch_job 
     const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
     *done = false;
     if (table && table->supports(state, job, adjoint, why, sizeof why)) {
-        const gnomon_device_host host = {ctx, progress, parallel};
+        const gnomon_device_host host = gnomon_job_host(ctx);
         gnomon_sketch_job call = *job;
         call.host = &host;
         *done = true;
+        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
         const gnomon_status status =
             (adjoint ? table->adjoint : table->sketch)(state, &call, why, sizeof why);
-        if (status == GNOMON_OK) return GNOMON_OK;
-        if (status == GNOMON_ERROR_CANCELLED) return status; /* 'progress' left the text */
-        GNOMON_FAIL_IF(!about_device(status), ctx, status, "%s", why);
-        return gnomon_fail(ctx, status, "%s: %s", table->name, why[0] ? why : "failed");
+        return gnomon_job_device_failed(ctx, status, why);
     }
     GNOMON_FAIL_IF(must && table, ctx, GNOMON_ERROR_DEVICE, "%s declined: %s", table->name,
                    why[0] ? why : "it gave no reason");
@@ -50,5 +58,6 @@ gnomon_status gnomon_job_on_device(gnomon_context *ctx, const gnomon_sketch_job 
                    GNOMON_ERROR_DEVICE,
                    "x or y lies in a device's memory, and the device did not take the job: %s",
                    table ? why : gnomon_context_cuda_reason(ctx));
+    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
     return GNOMON_OK;
 }

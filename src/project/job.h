@@ -47,6 +47,12 @@ bool gnomon_views_overlap(const gnomon_matrix *a, const gnomon_matrix *b);
 /* Fails with NONFINITE, naming the first such element of m. 'col' is added to its column. */
 gnomon_status gnomon_check_points(gnomon_context *ctx, const gnomon_matrix *m, const char *name);
 
+/* What a device may ask of ctx during a call. */
+gnomon_device_host gnomon_job_host(gnomon_context *ctx);
+
+/* The failure of a device's call, its text put into the context. */
+gnomon_status gnomon_job_device_failed(gnomon_context *ctx, gnomon_status status, const char *why);
+
 /* Lets the context's device do the job if it can: *done tells whether it did, *status how it
  * went. Under AUTO a device that declines leaves the job to the CPU; under CUDA that is an error.
  */

@@ -1,6 +1,7 @@
 /* Points whose coordinates come in pieces. Sums are kept for all points; columns are handed on in
  * whole units, at whose borders every order of summation may pause: chunks of the kernels,
  * blocks, level-1 blocks of a cascade. What is left of a piece waits in a buffer. */
+#include "backend.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -17,6 +18,10 @@ struct gnomon_stream {
     gnomon_sketch_job job; /* col: where the stream begins */
     int64_t points, next;  /* next: the first column that has not come */
     bool failed;
+    /* on a device: */
+    const gnomon_device_table *table; /* NULL: on the CPU */
+    void *device, *device_stream;
+    gnomon_device_host host;
     /* columns [held, next) wait here: element (i, j) is at j * pitch + i */
     char *buffer;
     int64_t held, pitch;
@@ -108,6 +113,32 @@ static gnomon_status open_cascade(gnomon_stream *s)
     return GNOMON_OK;
 }
 
+/* Streams run on the device only when that was asked for: what gathers in it may be large. */
+static gnomon_status open_device(gnomon_stream *s)
+{
+    gnomon_sketch_job job = s->job;
+    char why[256] = "";
+    const gnomon_matrix x = {.dtype = job.wide ? GNOMON_F64 : GNOMON_F32,
+                             .rows = s->points,
+                             .cols = job.op->descriptor.d - job.col};
+    const gnomon_matrix y = {.dtype = x.dtype, .rows = s->points, .cols = job.rows};
+    s->host = gnomon_job_host(s->ctx);
+    s->table = gnomon_context_plugin(s->ctx, &s->device);
+    job.x = &x;
+    job.y = &y;
+    job.host = &s->host;
+    gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
+    const gnomon_status status =
+        s->table->stream_open(s->device, &job, &s->device_stream, why, sizeof why);
+    return gnomon_job_device_failed(s->ctx, status, why);
+}
+
+static gnomon_status open_cpu(gnomon_stream *s)
+{
+    gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CPU);
+    return s->job.op->levels > 1 ? open_cascade(s) : open_blocks(s);
+}
+
 gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op, int64_t n,
                                    gnomon_dtype dtype, const gnomon_sketch_options *options,
                                    gnomon_stream **out)
@@ -120,8 +151,6 @@ gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *o
                    n);
     GNOMON_FAIL_IF(dtype != GNOMON_F32 && dtype != GNOMON_F64, ctx, GNOMON_ERROR_ARGUMENT,
                    "dtype is %s; it must be f32 or f64", gnomon_dtype_name(dtype));
-    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "streams run on the CPU only; the context's device is CUDA");
     job.wide = dtype == GNOMON_F64;
     gnomon_stream *s;
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *s, "the stream", &s));
@@ -130,7 +159,8 @@ gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *o
     s->points = n;
     s->next = s->held = job.col;
     s->pitch = gnomon_tiles_of(n) * GNOMON_LANES;
-    const gnomon_status status = op->levels > 1 ? open_cascade(s) : open_blocks(s);
+    const bool on_device = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA && n > 0;
+    const gnomon_status status = on_device ? open_device(s) : open_cpu(s);
     if (status != GNOMON_OK) {
         gnomon_stream_destroy(s);
         return status;
@@ -143,6 +173,7 @@ gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *o
 void gnomon_stream_destroy(gnomon_stream *s)
 {
     if (!s) return;
+    if (s->device_stream) s->table->stream_close(s->device, s->device_stream);
     gnomon_panels_close(s->ctx, &s->panels);
     gnomon_free(s->ctx, s->engine.sums);
     if (s->cascade.ctx) gnomon_cascade_close(&s->cascade);
@@ -298,7 +329,15 @@ gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
                    "piece.dtype is %s, which needs fp64 sums; the stream's dtype is f32",
                    gnomon_dtype_name(piece->dtype));
     if (s->job.check) GNOMON_TRY(gnomon_check_points(ctx, piece, "piece"));
-    const gnomon_status status = take(s, piece);
+    gnomon_status status;
+    if (s->device_stream) {
+        char why[256] = "";
+        status = s->table->stream_push(s->device, s->device_stream, piece, why, sizeof why);
+        s->failed = status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_DEVICE;
+        if (status == GNOMON_OK) s->next += piece->cols;
+        return gnomon_job_device_failed(ctx, status, why);
+    }
+    status = take(s, piece);
     if (status != GNOMON_OK) s->failed = true;
     return status;
 }
@@ -320,6 +359,12 @@ gnomon_status gnomon_stream_finish(gnomon_stream *s, const gnomon_matrix *y)
                    "the stream has come to column %" PRId64 " of %" PRId64, s->next,
                    op->descriptor.d);
     if (s->points == 0) return GNOMON_OK;
+    if (s->device_stream) {
+        char why[256] = "";
+        const gnomon_status status =
+            s->table->stream_finish(s->device, s->device_stream, y, why, sizeof why);
+        return gnomon_job_device_failed(ctx, status, why);
+    }
     if (op->levels > 1) {
         const gnomon_status status = gnomon_cascade_end(&s->cascade);
         if (status != GNOMON_OK) {

@@ -222,6 +222,97 @@ static void nonfinite_is_named_and_nothing_written(void **state)
     gnomon_operator_destroy(op);
 }
 
+/* Pieces of columns cut anywhere: the bits of one call. */
+static void streams(void **state)
+{
+    (void)state;
+    static const any_operator *const kinds[] = {&simple, &hadamard, &blocks, &narrow};
+    static const int64_t widths[] = {1, 37, 96, 400, 5000};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (int form = 0; form < 12; form++) {
+            const int64_t n = form % 3 ? 9 : 40, d = 1001;
+            const gnomon_dtype dtype = form % 4 == 3 ? GNOMON_F64 : GNOMON_F32;
+            const gnomon_dtype y_type = form == 3 ? GNOMON_F32 : dtype;
+            gnomon_operator *op = make_operator(cpu, kinds[k], 21, d);
+            owned x = make_matrix(n, d, dtype, form % 2 ? COL_MAJOR : ROW_PADDED);
+            owned y = make_matrix(n, 21, y_type, form % 5), z = make_matrix(n, 21, y_type, 0);
+            fill_random(&x.m, 5);
+            gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
+            o.alpha = 0.75;
+            gnomon_matrix sketch = y.m, whole = z.m, points = x.m;
+            if (form > 5) { /* a part of the rows, and of the columns */
+                o.row = 8;
+                o.rows = sketch.cols = whole.cols = 7;
+                o.col = 150;
+                points.cols -= 150;
+                points.data = (char *)points.data +
+                              150 * points.col_stride * (int64_t)gnomon_dtype_size(dtype);
+            }
+            set(in_use() + 2000000, (uint64_t)form + 1);
+            ASSERT_OK(gpu, gnomon_sketch(gpu, op, &points, &whole, &o));
+            gnomon_stream *stream;
+            ASSERT_OK(gpu, gnomon_stream_create(gpu, op, n, dtype, &o, &stream));
+            const int64_t width = widths[form % 5];
+            for (int64_t col = 0; col < points.cols; col += width) {
+                gnomon_matrix piece = points;
+                piece.cols = points.cols - col < width ? points.cols - col : width;
+                piece.data = (char *)points.data +
+                             col * points.col_stride * (int64_t)gnomon_dtype_size(dtype);
+                ASSERT_OK(gpu, gnomon_stream_push(stream, &piece));
+            }
+            ASSERT_OK(gpu, gnomon_stream_finish(stream, &sketch));
+            gnomon_stream_destroy(stream);
+            assert_same_bits(&sketch, &whole, kinds[k]->name);
+            y.m = sketch;
+            check_sentinels(&y);
+            free_matrix(&x);
+            free_matrix(&y);
+            free_matrix(&z);
+            gnomon_operator_destroy(op);
+        }
+    set((size_t)1 << 30, 1);
+}
+
+static void streams_refuse(void **state)
+{
+    (void)state;
+    gnomon_operator *op = make_operator(cpu, &simple, 4, 96);
+    gnomon_stream *stream;
+    gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
+    o.beta = 1;
+    ASSERT_FAILS(gpu, gnomon_stream_create(gpu, op, 3, GNOMON_F32, &o, &stream),
+                 GNOMON_ERROR_DEVICE, "cuda: options.beta is 1; a stream on the GPU takes 0 only");
+    assert_null(stream);
+    ASSERT_OK(gpu, gnomon_stream_create(gpu, op, 3, GNOMON_F32, NULL, &stream));
+    owned x = make_matrix(3, 96, GNOMON_F32, ROW_MAJOR), b = make_matrix(3, 96, GNOMON_I8, 0);
+    owned y = make_matrix(3, 4, GNOMON_F32, ROW_MAJOR);
+    fill_random(&x.m, 1);
+    fill_random(&b.m, 1);
+    gnomon_matrix half = x.m, other = b.m;
+    half.cols = other.cols = 48;
+    set_element(&x.m, 1, 7, NAN);
+    ASSERT_FAILS(gpu, gnomon_stream_push(stream, &half), GNOMON_ERROR_NONFINITE,
+                 "piece: element (1, 7) is NaN");
+    set_element(&x.m, 1, 7, 0.5);
+    ASSERT_OK(gpu, gnomon_stream_push(stream, &half));
+    ASSERT_FAILS(gpu, gnomon_stream_push(stream, &other), GNOMON_ERROR_DTYPE,
+                 "piece.dtype is i8; the pieces before it were f32");
+    ASSERT_OK(gpu, gnomon_stream_push(stream, &half));
+    ASSERT_OK(gpu, gnomon_stream_finish(stream, &y.m));
+    gnomon_stream_destroy(stream);
+    set(in_use() + 1000, 1);
+    ASSERT_OK(gpu, gnomon_stream_create(gpu, op, 3, GNOMON_F32, NULL, &stream));
+    ASSERT_FAILS(gpu, gnomon_stream_push(stream, &half), GNOMON_ERROR_MEMORY,
+                 "a stream of so many points needs ");
+    ASSERT_FAILS(gpu, gnomon_stream_push(stream, &half), GNOMON_ERROR_ARGUMENT, "failed before");
+    gnomon_stream_destroy(stream);
+    set((size_t)1 << 30, 1);
+    free_matrix(&x);
+    free_matrix(&b);
+    free_matrix(&y);
+    gnomon_operator_destroy(op);
+}
+
 static void too_little_memory(void **state)
 {
     (void)state;
@@ -341,6 +432,8 @@ int main(void)
         cmocka_unit_test(every_shape),
         cmocka_unit_test(every_layout_and_type),
         cmocka_unit_test(nonfinite_is_named_and_nothing_written),
+        cmocka_unit_test(streams),
+        cmocka_unit_test(streams_refuse),
         cmocka_unit_test(too_little_memory),
         cmocka_unit_test(memory_that_is_not_what_it_says),
         cmocka_unit_test(empty),

@@ -1,6 +1,6 @@
-/* A device plugin of no device, for the test of finding one. The build makes it in several
- * forms: see CMakeLists.txt here. */
-#include "backend.h"
+/* A device plugin of no device, for the test of finding and asking one. The build makes it in
+ * several forms: see CMakeLists.txt here. */
+#include "project/job.h"
 
 #include <stdio.h>
 
@@ -27,23 +27,67 @@ static void close_device(void *state)
     (void)state;
 }
 
+/* It takes operators of two rows only. */
 static int supports(void *state, const struct gnomon_sketch_job *job, int adjoint, char *why,
                     size_t why_size)
 {
     (void)state;
-    (void)job;
-    (void)adjoint;
-    snprintf(why, why_size, "the test device does no work");
-    return 0;
+    snprintf(why, why_size, "the test device takes two rows, no more%s", adjoint ? "!" : "");
+    return job->rows == 2;
 }
 
-static gnomon_status refuse(void *state, const struct gnomon_sketch_job *job, char *why,
+/* Tells what it was given through the first numbers of the output, and fails with the status that
+ * alpha is. */
+static gnomon_status work(const struct gnomon_sketch_job *job, const gnomon_matrix *out, char *why,
+                          size_t why_size)
+{
+    float *first = out->data;
+    first[0] = (float)job->row;
+    first[1] = job->stream == (void *)job->op ? 1.0f : 0.0f;
+    snprintf(why, why_size, "the test device gives status %g", job->alpha);
+    if (job->alpha == GNOMON_ERROR_CANCELLED)
+        return job->host->progress(job->host->user, 1, 2) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+    return (gnomon_status)job->alpha;
+}
+
+static gnomon_status sketch(void *state, const struct gnomon_sketch_job *job, char *why,
                             size_t why_size)
 {
     (void)state;
+    return work(job, job->y, why, why_size);
+}
+
+static gnomon_status adjoint(void *state, const struct gnomon_sketch_job *job, char *why,
+                             size_t why_size)
+{
+    (void)state;
+    return work(job, job->x, why, why_size);
+}
+
+static gnomon_status stream_open(void *state, const struct gnomon_sketch_job *job, void **stream,
+                                 char *why, size_t why_size)
+{
+    (void)state;
     (void)job;
-    snprintf(why, why_size, "the test device does no work");
+    *stream = NULL;
+    snprintf(why, why_size, "the test device has no streams");
     return GNOMON_ERROR_DEVICE;
+}
+
+static gnomon_status stream_use(void *state, void *stream, const gnomon_matrix *m, char *why,
+                                size_t why_size)
+{
+    (void)state;
+    (void)stream;
+    (void)m;
+    snprintf(why, why_size, "the test device has no streams");
+    return GNOMON_ERROR_DEVICE;
+}
+
+static void stream_close(void *state, void *stream)
+{
+    (void)state;
+    (void)stream;
 }
 
 #ifndef PLUGIN_VERSION
@@ -57,7 +101,8 @@ const gnomon_device_table *gnomon_another_name(void);
 const gnomon_device_table *gnomon_plugin_entry(void)
 {
     static const gnomon_device_table table = {
-        PLUGIN_VERSION, "test", open_device, close_device, supports, refuse, refuse,
+        PLUGIN_VERSION, "test",      open_device, close_device, supports,     sketch,
+        adjoint,        stream_open, stream_use,  stream_use,   stream_close,
     };
     return &table;
 }

@@ -63,9 +63,7 @@ static void is_used(const char *part)
         assert_non_null(state);
         assert_string_equal(table->name, "test");
         says(gnomon_context_cuda_reason(ctx), part);
-        char why[64];
-        assert_int_equal(table->supports(state, NULL, 0, why, sizeof why), 0);
-        says(why, "does no work");
+        says(gnomon_context_gpu(ctx), "test device");
         gnomon_context_destroy(ctx);
     }
 }
@@ -76,7 +74,7 @@ static void named_folder(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     is_used("good/libgnomon_cuda.so: test device -1");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/version", 1);
-    can_not_be_had("interface version 99, this library needs 2");
+    can_not_be_had("interface version 99, this library needs 3");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_entry", 1);
     can_not_be_had("does not export gnomon_plugin_entry");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/declines", 1);
@@ -146,10 +144,89 @@ static void beside_the_library(void **state)
     says(reason, "interface version 99");
 }
 
+static int stop(void *user, const char *phase, int64_t done, int64_t total)
+{
+    (void)phase;
+    *(int64_t *)user = 100 * done + total;
+    return 1;
+}
+
+/* A job goes to the device with all that it asks for, and what the device says comes back. */
+static void jobs_go_there(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    int64_t reported = 0;
+    o.device = GNOMON_DEVICE_CUDA;
+    o.cuda_device = 5;
+    o.progress = stop;
+    o.progress_user = &reported;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    assert_string_equal(gnomon_context_gpu(ctx), "test device 5");
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_AUTO);
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    d.kind = GNOMON_RADEMACHER;
+    d.k = 4;
+    d.d = 8;
+    gnomon_operator *op;
+    assert_int_equal(gnomon_operator_create(ctx, &d, &op), GNOMON_OK);
+    float x[3 * 8] = {0}, y[3 * 2] = {7, 7, 7, 7, 7, 7}, all[3 * 4] = {7};
+    gnomon_matrix xs = gnomon_matrix_rowmajor(x, GNOMON_F32, 3, 8);
+    const gnomon_matrix ys = gnomon_matrix_rowmajor(y, GNOMON_F32, 3, 2);
+    const gnomon_matrix alls = gnomon_matrix_rowmajor(all, GNOMON_F32, 3, 4);
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    options.row = 1;
+    options.rows = 2;
+    options.alpha = GNOMON_OK;
+    options.cuda_stream = op;
+    assert_int_equal(gnomon_sketch(ctx, op, &xs, &ys, &options), GNOMON_OK);
+    assert_true(y[0] == 1.0f && y[1] == 1.0f && y[2] == 7.0f);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    options.cuda_stream = NULL;
+    assert_int_equal(gnomon_adjoint(ctx, op, &ys, &xs, &options), GNOMON_OK);
+    assert_true(x[0] == 1.0f && x[1] == 0.0f);
+
+    options.alpha = GNOMON_ERROR_MEMORY;
+    assert_int_equal(gnomon_sketch(ctx, op, &xs, &ys, &options), GNOMON_ERROR_MEMORY);
+    says(gnomon_last_error(ctx), "test: the test device gives status 70");
+    options.alpha = GNOMON_ERROR_NONFINITE;
+    assert_int_equal(gnomon_sketch(ctx, op, &xs, &ys, &options), GNOMON_ERROR_NONFINITE);
+    assert_string_equal(gnomon_last_error(ctx), "the test device gives status 31");
+    options.alpha = GNOMON_ERROR_CANCELLED;
+    assert_int_equal(gnomon_sketch(ctx, op, &xs, &ys, &options), GNOMON_ERROR_CANCELLED);
+    says(gnomon_last_error(ctx), "cancelled");
+    assert_int_equal(reported, 102);
+
+    assert_int_equal(gnomon_sketch(ctx, op, &xs, &alls, NULL), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx),
+                        "test declined: the test device takes two rows, no more");
+    gnomon_stream *stream;
+    assert_int_equal(gnomon_stream_create(ctx, op, 3, GNOMON_F32, NULL, &stream),
+                     GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx), "test: the test device has no streams");
+    gnomon_context_destroy(ctx);
+
+    /* Under auto what the device declines goes to the CPU, unless only the device has the data. */
+    o.device = GNOMON_DEVICE_AUTO;
+    o.progress = NULL;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    assert_int_equal(gnomon_sketch(ctx, op, &xs, &alls, NULL), GNOMON_OK);
+    assert_true(all[0] != 7.0f);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
+    xs.memory = GNOMON_CUDA;
+    assert_int_equal(gnomon_sketch(ctx, op, &xs, &alls, NULL), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "lies in a device's memory");
+    gnomon_operator_destroy(op);
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(named_folder, clear, clear),
+        cmocka_unit_test_setup_teardown(jobs_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(never_the_current_folder, clear, clear),
         cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
         cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),
