@@ -62,15 +62,14 @@ __device__ __forceinline__ uint32_t gcu_word(uint4 w, int i)
 /* Section 3.1 */
 __device__ __forceinline__ float gcu_neglog(uint32_t h)
 {
-    float f, e;
-    if (h >= 0x60000000u) {
-        f = __fmaf_rn(__uint2float_rn(0x7FFFFFFFu - h), -0x1p-31f, -0x1p-32f);
-        e = 0.0f;
-    } else {
-        const int32_t b = __float_as_int(__fadd_rn(__uint2float_rn(h), 0.5f)) - 0x3F400000;
-        f = __fadd_rn(__int_as_float((b & 0x007FFFFF) + 0x3F400000), -1.0f);
-        e = __int2float_rn((b >> 23) - 31);
-    }
+    /* both steps 1 and 2, for a branch would part the lanes; one conversion, and E - 31 without one */
+    const bool high = h >= 0x60000000u;
+    const float x = __int2float_rn((int32_t)(high ? h ^ 0x7FFFFFFFu : h));
+    const int32_t b = __float_as_int(__fadd_rn(x, 0.5f)) - 0x3F400000;
+    float f = __fadd_rn(__int_as_float((b & 0x007FFFFF) + 0x3F400000), -1.0f);
+    float e = __fadd_rn(__int_as_float((b >> 23) + 0x4B400000), -12582943.0f);
+    f = high ? __fmaf_rn(x, -0x1p-31f, -0x1p-32f) : f;
+    e = high ? 0.0f : e;
     float p = 0.042871978133916855f;
     p = __fmaf_rn(p, f, -0.09561339765787125f);
     p = __fmaf_rn(p, f, 0.11680682003498077f);
