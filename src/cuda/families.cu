@@ -7,6 +7,7 @@
 static const gcu_family *const families[] = {
     &gcu_dense_points,
     &gcu_dense_rows,
+    &gcu_very_sparse,
     nullptr,
 };
 

@@ -1,0 +1,214 @@
+/* Very sparse operators (Li, Hastie and Church 2006): the family, and which kernel does what. */
+#include "cuda/very_sparse_walk.cuh"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Warps' worth of rows that fill a GPU. Fewer rows than that go through several segments of the
+ * columns at once; how many is a matter of A alone. */
+enum { FULL_QUADS = 4096 };
+
+/* Of points that one launch goes through, where all rows walk the same columns. */
+static const int64_t LAUNCH_BYTES = (int64_t)4 << 30;
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* Chunks of a segment; 0 when A is one segment. */
+static int64_t segment_chunks(const gnomon_simple *a)
+{
+    const int64_t quads = ceil_div(a->rows, 4), chunks = ceil_div(a->cols, a->chunk);
+    const int64_t segments = FULL_QUADS / quads;
+    if (segments <= 1 || chunks == 1) return 0;
+    return ceil_div(chunks, segments < chunks ? segments : chunks);
+}
+
+static bool supports(const gcu_task *task, char *why, size_t why_size)
+{
+    if (task->a->kind != GNOMON_VERY_SPARSE) {
+        snprintf(why, why_size, "the operator is not very-sparse");
+        return false;
+    }
+    if (task->wide) {
+        snprintf(why, why_size, "the sums are to be fp64");
+        return false;
+    }
+    switch (task->x.dtype) {
+    case GNOMON_F32:
+    case GNOMON_F16:
+    case GNOMON_BF16:
+    case GNOMON_I8:
+    case GNOMON_U8:
+    case GNOMON_I16:
+    case GNOMON_U16:
+        return true;
+    default:
+        snprintf(why, why_size, "very-sparse takes no %s", gnomon_dtype_name(task->x.dtype));
+        return false;
+    }
+}
+
+static int64_t granule(const gnomon_simple *a)
+{
+    const int64_t segment = segment_chunks(a);
+    return (segment ? segment : (int64_t)VS_CHUNKS) * a->chunk;
+}
+
+/* How a task is gathered. The bits are the same. */
+struct plan {
+    bool lines;
+    int lanes; /* points of a tile / 4 */
+    vs_task t;
+};
+
+/* Whether a coordinate's points lie side by side, aligned. */
+static bool has_lines(const gcu_points *x)
+{
+    return x->dtype == GNOMON_F32 && x->row_stride == 1 && x->n % 4 == 0 && x->col_stride > 0 &&
+           x->col_stride % 4 == 0 && x->col_stride < INT64_C(1) << 29 &&
+           (uintptr_t)x->data % 16 == 0 && (x->blocks == 1 || x->block_stride % 4 == 0);
+}
+
+static plan plan_of(const gcu_task *task)
+{
+    const gnomon_simple *a = task->a;
+    const gcu_points *x = &task->x;
+    plan p = {};
+    p.lines = has_lines(x);
+    p.lanes = p.lines && x->n <= 16 ? 4 : 8;
+    vs_task *t = &p.t;
+    t->stream = gcu_stream_of(a, GNOMON_TAG_VERY_SPARSE);
+    t->jump_scale = a->jump_scale;
+    t->chunk = (int)a->chunk;
+    t->x = *x;
+    t->out = task->out;
+    t->row = task->row;
+    t->rows = task->rows;
+    t->first_chunk = task->col / a->chunk;
+    t->chunks = (int)ceil_div(x->block_cols, a->chunk);
+    t->segment_chunks = (int)segment_chunks(a);
+    t->segments = t->segment_chunks ? ceil_div(t->chunks, t->segment_chunks) : 1;
+    t->quad = task->row / 4;
+    t->quads = (task->row + task->rows - 1) / 4 - t->quad + 1;
+    t->stride_bytes = x->col_stride * (int64_t)sizeof(float);
+    t->tiles_a_block = p.lines ? ceil_div(x->n, 4 * p.lanes) : 0;
+    t->tiles = p.lines ? t->tiles_a_block * x->blocks : ceil_div(x->n * x->blocks, 32);
+    t->end = t->chunks;
+    return p;
+}
+
+/* Chunks that one launch goes through: all, or so few that warps cannot drift far apart. */
+static int chunks_a_launch(const plan *p)
+{
+    const int64_t chunk = (int64_t)p->t.chunk * p->lanes * 16;
+    const int64_t most = LAUNCH_BYTES / chunk / VS_CHUNKS * VS_CHUNKS;
+    if (!p->lines || p->t.segment_chunks || p->t.chunks <= most) return p->t.chunks;
+    return most < VS_CHUNKS ? (int)VS_CHUNKS : (int)most;
+}
+
+/* Bytes of sums that wait between launches, for one tile of points. */
+static size_t tile_work(const plan *p)
+{
+    if (!p->t.segment_chunks && chunks_a_launch(p) == p->t.chunks) return 0;
+    return (size_t)p->t.segments * (size_t)p->t.rows * 4 * (size_t)p->lanes * sizeof(float);
+}
+
+static size_t least_work(const gcu_task *task)
+{
+    const plan p = plan_of(task);
+    return tile_work(&p);
+}
+
+static size_t best_work(const gcu_task *task)
+{
+    const plan p = plan_of(task);
+    const size_t one = tile_work(&p), most = (size_t)256 << 20;
+    return one * (size_t)p.t.tiles < most ? one * (size_t)p.t.tiles : one > most ? one : most;
+}
+
+/* Adds the segments' sums in ascending order. */
+template <int P> static __global__ void add_segments(const __grid_constant__ vs_task t)
+{
+    const int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const int p = (int)(index % P);
+    const int64_t tile = t.tile + index / P % t.tiles, row = t.row + index / P / t.tiles;
+    int64_t b, i;
+    if (row >= t.row + t.rows || !vs_locate<P>(t, tile, p, &b, &i)) return;
+    float sum = gcu_carried<float>(t.out, row - t.row, t.x.n * t.x.blocks, b * t.x.n + i);
+    for (int64_t s = 0; s < t.segments; s++)
+        sum += t.partial[vs_partial<P>(t, s, row, tile, p)];
+    gcu_emit<float>(t.out, t.row, row, b, i, t.x.n, t.x.blocks, sum);
+}
+
+template <typename Gather> static void launch(const vs_task *t, cudaStream_t stream)
+{
+    const int64_t items = t->quads * t->segments * t->tiles;
+    vs_walk_kernel<Gather><<<(unsigned)ceil_div(items, VS_WARPS), 32 * VS_WARPS, 0, stream>>>(*t);
+    if (t->segment_chunks)
+        add_segments<Gather::P>
+            <<<(unsigned)ceil_div(t->rows * t->tiles * Gather::P, 256), 256, 0, stream>>>(*t);
+}
+
+static void launch_scattered(const vs_task *t, cudaStream_t stream)
+{
+    switch (t->x.dtype) {
+    case GNOMON_F16:
+        return launch<vs_scattered<__half>>(t, stream);
+    case GNOMON_BF16:
+        return launch<vs_scattered<__nv_bfloat16>>(t, stream);
+    case GNOMON_I8:
+        return launch<vs_scattered<int8_t>>(t, stream);
+    case GNOMON_U8:
+        return launch<vs_scattered<uint8_t>>(t, stream);
+    case GNOMON_I16:
+        return launch<vs_scattered<int16_t>>(t, stream);
+    case GNOMON_U16:
+        return launch<vs_scattered<uint16_t>>(t, stream);
+    default:
+        return launch<vs_scattered<float>>(t, stream);
+    }
+}
+
+static void launch_tiles(const plan *p, const vs_task *t, cudaStream_t stream)
+{
+    if (!p->lines)
+        launch_scattered(t, stream);
+    else if (p->lanes == 8)
+        launch<vs_lines<8>>(t, stream);
+    else
+        launch<vs_lines<4>>(t, stream);
+}
+
+static cudaError_t run(const gcu_task *task)
+{
+    plan p = plan_of(task);
+    vs_task *t = &p.t;
+    const int64_t tiles = t->tiles;
+    const int step = chunks_a_launch(&p);
+    /* tiles a launch: what the grid and the work take */
+    int64_t most = step < t->chunks ? 1 : (INT64_C(1) << 31) / (t->quads * t->segments);
+    if (most < 1) most = 1;
+    if (tile_work(&p)) {
+        const int64_t fit = (int64_t)(task->work_bytes / tile_work(&p));
+        if (fit < 1) return cudaErrorInvalidValue;
+        if (fit < most) most = fit;
+        t->partial = static_cast<float *>(task->work);
+    }
+    for (t->tile = 0; t->tile < tiles; t->tile += t->tiles) {
+        t->tiles = tiles - t->tile < most ? tiles - t->tile : most;
+        for (t->begin = 0; t->begin < t->chunks; t->begin = t->end) {
+            t->end = t->chunks - t->begin < step ? t->chunks : t->begin + step;
+            launch_tiles(&p, t, task->stream);
+        }
+        const cudaError_t error = cudaGetLastError();
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+
+const gcu_family gcu_very_sparse = {"very-sparse", supports, granule, best_work, least_work, run};

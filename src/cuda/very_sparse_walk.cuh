@@ -1,0 +1,236 @@
+/* cuda/very_sparse_walk.cuh: the kernel in which each warp walks its rows and gathers straight from
+ * X, in one of two ways (lines, scattered). */
+#ifndef GNOMON_CUDA_VERY_SPARSE_WALK_H
+#define GNOMON_CUDA_VERY_SPARSE_WALK_H
+
+#include "cuda/very_sparse.cuh"
+
+/* A warp's part of shared memory: the block of nonzeros being gathered, and what would be kept in
+ * registers, were there enough. All lanes write the same where one would do. */
+struct __align__(16) vs_warp
+{
+    uint32_t list[4][VS_ROW];
+    uint32_t quad;
+    int end;           /* chunk after the last */
+    int64_t low, high; /* columns of the task that are there */
+    int64_t tile, segment;
+};
+
+/* Gather: how a warp gathers some nonzeros of each of its rows, and holds their sums. */
+template <typename Gather>
+__global__ void __launch_bounds__(32 * VS_WARPS, 2)
+    vs_walk_kernel(const __grid_constant__ vs_task t)
+{
+    __shared__ vs_warp warps[VS_WARPS];
+    __shared__ float totals[32 * VS_WARPS][4];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int64_t item = (int64_t)blockIdx.x * VS_WARPS + warp;
+    if (item >= t.quads * t.segments * t.tiles) return;
+    volatile vs_warp &my = warps[warp];
+    uint32_t(*list)[VS_ROW] = warps[warp].list;
+    float *total = totals[threadIdx.x];
+    int chunk;
+    {
+        const int64_t rest = item / t.quads, segment = rest % t.segments;
+        my.quad = (uint32_t)(t.quad + item % t.quads);
+        my.segment = segment;
+        my.tile = t.tile + rest / t.segments;
+        chunk = t.segment_chunks ? (int)segment * t.segment_chunks : t.begin;
+        my.end = t.segment_chunks ? min(chunk + t.segment_chunks, t.chunks) : t.end;
+    }
+    Gather gather(t, my, chunk, lane);
+    const bool starts = t.segment_chunks || t.begin == 0;
+#pragma unroll 1
+    for (int c = 0; c < 4; c++) {
+        const int64_t row = 4 * (int64_t)my.quad + Gather::row(lane, c);
+        const int p = Gather::point(lane, c);
+        int64_t b, i;
+        total[c] = 0.0f;
+        if (t.segment_chunks || (starts && t.out.begins)) continue;
+        if (row < t.row || row >= t.row + t.rows || !vs_locate<Gather::P>(t, my.tile, p, &b, &i))
+            continue;
+        total[c] = starts
+                       ? gcu_carried<float>(t.out, row - t.row, t.x.n * t.x.blocks, b * t.x.n + i)
+                       : t.partial[vs_partial<Gather::P>(t, 0, row, my.tile, p)];
+    }
+
+    for (uint32_t first = 0;;) { /* number of the block's first nonzero */
+        const vs_drawn drawn =
+            vs_draw(t, my.quad, (uint64_t)(t.first_chunk + chunk), first, lane, list);
+        const int64_t origin = (int64_t)chunk * t.chunk, all = t.chunk;
+        const uint32_t from = (uint32_t)min(max(my.low - origin, (int64_t)0), all);
+        const uint32_t to = (uint32_t)min(max(my.high - origin, (int64_t)0), all);
+        const bool whole = gather.begin(t, chunk, to) && from == 0 && to == (uint32_t)all;
+        const int full = whole ? drawn.least : 0, most = from < to ? drawn.most : 0;
+        int j = 0;
+#pragma unroll 1
+        for (; j + Gather::BATCH <= full; j += Gather::BATCH)
+            gather.template batch<true>(t, list, j, lane, from, to - from);
+#pragma unroll 1
+        for (; j < most; j += Gather::BATCH)
+            gather.template batch<false>(t, list, j, lane, from, to - from);
+        if (drawn.more) {
+            first += 32;
+            continue;
+        }
+        first = 0;
+        chunk++;
+        gather.next_chunk(t);
+        if ((t.first_chunk + chunk) % VS_CHUNKS == 0 || chunk == my.end) gather.reduce(total);
+        if (chunk == my.end) break;
+    }
+    if (!Gather::owns(lane)) return;
+#pragma unroll 1
+    for (int c = 0; c < 4; c++) {
+        const int64_t row = 4 * (int64_t)my.quad + Gather::row(lane, c);
+        const int p = Gather::point(lane, c);
+        int64_t b, i;
+        const bool there = vs_locate<Gather::P>(t, my.tile, p, &b, &i);
+        if (!there || row < t.row || row >= t.row + t.rows) continue;
+        if (t.segment_chunks || t.end < t.chunks)
+            t.partial[vs_partial<Gather::P>(t, my.segment, row, my.tile, p)] = total[c];
+        else
+            gcu_emit<float>(t.out, t.row, row, b, i, t.x.n, t.x.blocks, total[c]);
+    }
+}
+
+/* Lines: 4 * LANES points of a coordinate lie side by side, aligned to 16 bytes. */
+template <int LANES> struct vs_lines {
+    static constexpr int P = 4 * LANES, BATCH = VS_BATCH;
+
+    const char *lines;
+    vs_sums<LANES> sums;
+
+    static __device__ __forceinline__ int row(int lane, int)
+    {
+        return lane / 8;
+    }
+    static __device__ __forceinline__ int point(int lane, int c)
+    {
+        return lane % LANES * 4 + c;
+    }
+    static __device__ __forceinline__ bool owns(int lane)
+    {
+        return vs_sums<LANES>::owns(lane);
+    }
+
+    __device__ __forceinline__ vs_lines(const vs_task &t, volatile vs_warp &my, int chunk, int lane)
+    {
+        int64_t b, i;
+        /* lanes without points read those of the tile's first lane */
+        if (!vs_locate<P>(t, my.tile, point(lane, 0), &b, &i)) vs_locate<P>(t, my.tile, 0, &b, &i);
+        my.low = max((int64_t)0, t.x.first - b * t.x.block_cols);
+        my.high = min(t.x.block_cols, t.x.end - b * t.x.block_cols);
+        lines = reinterpret_cast<const char *>(static_cast<const float *>(t.x.data) +
+                                               b * t.x.block_stride + i) +
+                chunk * (int64_t)t.chunk * t.stride_bytes;
+        sums.clear();
+    }
+
+    __device__ __forceinline__ bool begin(const vs_task &, int, uint32_t)
+    {
+        return true;
+    }
+
+    __device__ __forceinline__ void next_chunk(const vs_task &t)
+    {
+        lines += (int64_t)t.chunk * t.stride_bytes;
+    }
+
+    __device__ __forceinline__ void reduce(float *total)
+    {
+        sums.reduce(total);
+    }
+
+    template <bool ALL>
+    __device__ __forceinline__ void batch(const vs_task &t, const uint32_t (*list)[VS_ROW], int j,
+                                          int lane, uint32_t from, uint32_t span)
+    {
+        sums.template batch<ALL>(list[lane / 8] + j, lane, from, span, lines,
+                                 (uint32_t)t.stride_bytes);
+    }
+};
+
+/* Scattered: any element type and strides; a lane a (folded) point. */
+template <typename T> struct vs_scattered {
+    static constexpr int P = 32, BATCH = 4;
+
+    const T *at;
+    int64_t low, high;     /* columns of the lane's point that are there */
+    uint32_t begins, ends; /* of the chunk */
+    float acc[4][2];       /* [row][partial sum] */
+
+    static __device__ __forceinline__ int row(int, int c)
+    {
+        return c;
+    }
+    static __device__ __forceinline__ int point(int lane, int)
+    {
+        return lane;
+    }
+    static __device__ __forceinline__ bool owns(int)
+    {
+        return true;
+    }
+
+    __device__ __forceinline__ vs_scattered(const vs_task &t, volatile vs_warp &my, int chunk,
+                                            int lane)
+    {
+        int64_t b, i;
+        if (!vs_locate<P>(t, my.tile, lane, &b, &i)) vs_locate<P>(t, my.tile, 0, &b, &i);
+        low = max((int64_t)0, t.x.first - b * t.x.block_cols);
+        high = min(t.x.block_cols, t.x.end - b * t.x.block_cols);
+        my.low = 0;
+        my.high = t.x.block_cols;
+        at = static_cast<const T *>(t.x.data) + b * t.x.block_stride + i * t.x.row_stride +
+             chunk * (int64_t)t.chunk * t.x.col_stride;
+#pragma unroll
+        for (int r = 0; r < 4; r++)
+            acc[r][0] = acc[r][1] = 0.0f;
+    }
+
+    __device__ __forceinline__ bool begin(const vs_task &t, int chunk, uint32_t to)
+    {
+        const int64_t origin = (int64_t)chunk * t.chunk, all = to;
+        begins = (uint32_t)min(max(low - origin, (int64_t)0), all);
+        ends = (uint32_t)min(max(high - origin, (int64_t)0), all);
+        return __all_sync(~0u, begins == 0 && ends == to);
+    }
+
+    __device__ __forceinline__ void next_chunk(const vs_task &t)
+    {
+        at += (int64_t)t.chunk * t.x.col_stride;
+    }
+
+    __device__ __forceinline__ void reduce(float *total)
+    {
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            total[r] += acc[r][0] + acc[r][1];
+            acc[r][0] = acc[r][1] = 0.0f;
+        }
+    }
+
+    template <bool ALL>
+    __device__ __forceinline__ void batch(const vs_task &t, const uint32_t (*list)[VS_ROW], int j,
+                                          int, uint32_t, uint32_t)
+    {
+        float v[BATCH][4];
+#pragma unroll
+        for (int s = 0; s < BATCH; s++)
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                const uint32_t column = list[r][j + s] & VS_COLUMN;
+                v[s][r] = 0.0f;
+                if (ALL || (column >= begins && column < ends))
+                    v[s][r] = (float)at[(int64_t)column * t.x.col_stride];
+            }
+#pragma unroll
+        for (int s = 0; s < BATCH; s++)
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                acc[r][s % 2] = fmaf(vs_sign(list[r][j + s]), v[s][r], acc[r][s % 2]);
+    }
+};
+
+#endif
