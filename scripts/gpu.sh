@@ -35,6 +35,7 @@ if [ "${SKIP:-}" != tests ]; then
     run 'GPU beside CPU' "$programs/test_cuda"
     run 'dense operators' "$programs/test_dense"
     GNOMON_CUDA_ARCH=80 run 'dense operators by mma.sync' "$programs/test_dense"
+    run 'very sparse operators' "$programs/test_very_sparse"
     if command -v compute-sanitizer >/dev/null; then
         for tool in memcheck racecheck initcheck; do
             GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, reduced" compute-sanitizer \
