@@ -7,7 +7,7 @@
  * how far predictions were off and what the choices cost beside the best.
  *
  * The points lie in the memory of the device that is measured. With -DBENCH_CUDA the program can
- * measure a GPU too; docs/choosing.md tells how.
+ * measure a GPU too, in half a minute; docs/choosing.md tells how.
  *
  * usage: bench_cost [--device cpu|cuda] [--threads N] [--name NAME] --model FILE [--records FILE]
  */
@@ -45,7 +45,9 @@ static struct {
     gnomon_model model;
     int64_t room;   /* coordinates that x holds */
     double longest; /* seconds; slower sketches are left out */
+    double enough;  /* seconds to spend on one sketch's runs */
     void *x, *y;    /* in the device's memory */
+    bool on_host;   /* but now in the host's */
     int64_t *offsets, *indices;
     float *values;
     record records[MOST_RECORDS];
@@ -163,7 +165,7 @@ static gnomon_status sketch(const gnomon_descriptor *d, const shape *s)
         s->form == GNOMON_FORM_COORDINATES
             ? gnomon_matrix_colmajor(bench.y, wide ? GNOMON_F64 : GNOMON_F32, s->n, d->k)
             : gnomon_matrix_rowmajor(bench.y, wide ? GNOMON_F64 : GNOMON_F32, s->n, d->k);
-    if (bench.device == GNOMON_DEVICE_CUDA) x.memory = y.memory = GNOMON_CUDA;
+    if (bench.device == GNOMON_DEVICE_CUDA && !bench.on_host) x.memory = y.memory = GNOMON_CUDA;
     if (s->form == GNOMON_FORM_SPARSE) {
         const gnomon_csr csr = {s->n, s->d, bench.offsets, bench.indices, bench.values, GNOMON_F32};
         status = gnomon_sketch_csr(bench.ctx, op, &csr, &y, NULL);
@@ -186,14 +188,15 @@ static double once(const gnomon_descriptor *d, const shape *s)
     return now() - start;
 }
 
-/* Least seconds of some runs after one that warms up; NaN when it fails or takes too long. The
- * least for what disturbs a run only lengthens it. */
+/* Least seconds of some runs after one that warms up; NaN when it fails, infinite when it takes too
+ * long. The least for what disturbs a run only lengthens it. */
 static double time_sketch(const gnomon_descriptor *d, const shape *s)
 {
     double least = INFINITY, total = 0;
     const double first = once(d, s);
-    if (!(first <= bench.longest)) return NAN;
-    for (int runs = 0; runs < LEAST_RUNS || (runs < MOST_RUNS && total < 0.03); runs++) {
+    if (isnan(first)) return NAN;
+    if (first > bench.longest && !(once(d, s) <= bench.longest)) return INFINITY;
+    for (int runs = 0; runs < LEAST_RUNS || (runs < MOST_RUNS && total < bench.enough); runs++) {
         const double seconds = once(d, s);
         total += seconds;
         least = fmin(least, seconds);
@@ -243,14 +246,19 @@ static double fit(int count, double (*f)[TERMS], double out[TERMS])
             for (int l = 0; l < TERMS; l++)
                 if (length[l] > 0) gram[j][l] += f[i][j] / length[j] * f[i][l] / length[l];
         }
-    for (int round = 0; round < 200000; round++)
+    double moved = 1;
+    for (int round = 0; round < 200000 && moved > 0; round++) {
+        moved = 0;
         for (int j = 0; j < TERMS; j++) {
             if (!(length[j] > 0)) continue;
             double slope = right[j];
             for (int l = 0; l < TERMS; l++)
                 slope -= gram[j][l] * x[l];
-            x[j] = fmax(0, x[j] + slope / gram[j][j]);
+            const double next = fmax(0, x[j] + slope / gram[j][j]);
+            if (fabs(next - x[j]) > 1e-12 * next) moved = 1;
+            x[j] = next;
         }
+    }
     double squares = 0;
     for (int i = 0; i < count; i++) {
         double error = -1;
@@ -322,7 +330,7 @@ static double predict(const gnomon_descriptor *d, const shape *s)
 
 static void keep(const gnomon_descriptor *d, const shape *s, double seconds)
 {
-    if (isnan(seconds)) return;
+    if (!isfinite(seconds)) return;
     if (bench.count == MOST_RECORDS) stop("records", "too many");
     bench.records[bench.count++] = (record){*d, *s, seconds, NAN};
 }
@@ -342,19 +350,35 @@ static bool fits(const gnomon_descriptor *d, const shape *s)
     return made <= work / 10 && made * (double)s->n * columns / (double)s->d <= work;
 }
 
+/* What the time of a dense shape grows with, about. */
+static double effort(const gnomon_descriptor *d, const shape *s)
+{
+    const double products = (double)s->n * (double)s->d;
+    return d->kind == GNOMON_SRHT || d->kind == GNOMON_SJLT ? products : products * (double)s->k;
+}
+
 static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_form form)
 {
     static const int64_t points[] = {1, 16, 256, 4096}, coordinates[] = {256, 4096, 65536, 1 << 20},
                          rows[] = {16, 128, 1024, 8192};
     gnomon_cost c = {.kind = kind, .precision = precision, .form = form, .half = 1, .wide = 1};
     const int first = bench.count;
+    double too_much = INFINITY; /* the least effort that took too long */
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
             for (int l = 0; l < 4; l++) {
                 const shape s = {points[i], coordinates[j], rows[l], -1, GNOMON_F32, form};
                 const gnomon_descriptor d = describe(kind, precision, &s);
-                if (fits(&d, &s)) keep(&d, &s, time_sketch(&d, &s));
+                if (!fits(&d, &s) || effort(&d, &s) >= too_much) continue;
+                const double seconds = time_sketch(&d, &s);
+                if (isinf(seconds)) too_much = effort(&d, &s);
+                keep(&d, &s, seconds);
             }
+    if (bench.count - first < TERMS) {
+        fprintf(stderr, "bench_cost: %s left out: too few sketches of it could be had\n",
+                gnomon_kind_name(kind));
+        return;
+    }
     fit_cost(&c, first);
     gnomon_cost *kept = &bench.model.cost[bench.model.count++];
     *kept = c;
@@ -363,6 +387,8 @@ static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_f
                                    {1024, 4096, 256, -1, GNOMON_F32, GNOMON_FORM_POINTS},
                                    {64, 65536, 64, -1, GNOMON_F32, GNOMON_FORM_POINTS}};
     double half[3], wide[3];
+    const double longest = bench.longest;
+    bench.longest *= 20; /* fp64 sums may be far slower, and their ratio is wanted */
     for (int i = 0; i < 3; i++) {
         shape s = others[i];
         s.form = form;
@@ -373,9 +399,10 @@ static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_f
         s.dtype = GNOMON_F64;
         wide[i] = time_sketch(&d, &s) / single;
     }
+    bench.longest = longest;
     const double h = median(half, 3), w = median(wide, 3);
-    if (h > 0) kept->half = h;
-    if (w > 0) kept->wide = w;
+    if (h > 0 && h <= 1000) kept->half = h;
+    if (w > 0) kept->wide = fmin(w, 1000);
 }
 
 static void measure_sparse(gnomon_kind kind, gnomon_precision precision)
@@ -387,7 +414,7 @@ static void measure_sparse(gnomon_kind kind, gnomon_precision precision)
     const int first = bench.count;
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            for (int e = 0; e < 2; e++) {
+            for (int e = bench.device == GNOMON_DEVICE_CPU ? 0 : 1; e < 2; e++) {
                 const int64_t nonzeros = points[i] * each[e];
                 make_sparse(points[i], coordinates[j], nonzeros);
                 for (int l = 0; l < 3; l++) {
@@ -507,20 +534,22 @@ static void write_choice(FILE *out, const question *q, const gnomon_choice *choi
     for (int i = 0; i < choice->count; i++) {
         const gnomon_candidate *c = &choice->candidate[i];
         double seconds = NAN;
-        if (c->seconds <= 1.5 * bench.longest && 2 * q->of.n * c->descriptor.k <= bench.room)
+        /* On a GPU, lent by the minute, only those that could be taken. */
+        if (c->seconds <= 1.5 * bench.longest && 2 * q->of.n * c->descriptor.k <= bench.room &&
+            (c->admitted || bench.device == GNOMON_DEVICE_CPU))
             seconds = time_sketch(&c->descriptor, &q->of);
         fprintf(out, "%s\n    ", i ? "," : "");
         write_operator(out, &c->descriptor);
         fprintf(out, ", \"k\": %lld, \"admitted\": %s", (long long)c->descriptor.k,
                 c->admitted ? "true" : "false");
         if (!isnan(c->seconds)) fprintf(out, ", \"predicted\": %.4g", c->seconds);
-        if (!isnan(seconds)) fprintf(out, ", \"seconds\": %.4g", seconds);
+        if (isfinite(seconds)) fprintf(out, ", \"seconds\": %.4g", seconds);
         fprintf(out, "}");
         if (c->admitted && seconds < best) best = seconds;
         if (i == choice->chosen) taken = seconds;
     }
     fprintf(out, "]");
-    if (!isnan(taken))
+    if (isfinite(taken))
         fprintf(out, ",\n   \"seconds\": %.4g, \"best\": %.4g, \"regret\": %.4g", taken, best,
                 taken / best);
     fprintf(out, "}");
@@ -561,10 +590,11 @@ static bool ask(FILE *out, const question *q, bool first)
 
 static void test_choices(FILE *out)
 {
-    static const int64_t shapes[][3] = {{1, 100000, 64},    {1, 1000000, 256}, {7, 30000, 500},
-                                        {50, 784, 32},      {50, 500000, 100}, {400, 10000, 64},
-                                        {400, 10000, 1000}, {1797, 64, 16},    {2000, 20000, 256},
-                                        {3000, 3000, 700},  {10000, 784, 64},  {20000, 100, 10}};
+    static const int64_t shapes[][3] = {
+        {1, 100000, 64},     {1, 1000000, 256},   {7, 30000, 500},    {50, 784, 32},
+        {50, 500000, 100},   {400, 10000, 64},    {400, 10000, 1000}, {1797, 64, 16},
+        {2000, 20000, 256},  {3000, 3000, 700},   {10000, 784, 64},   {20000, 100, 10},
+        {64, 4000000, 1024}, {256, 1000000, 256}, {100000, 768, 128}};
     static const double epsilons[] = {0.2, 0.5};
     static const gnomon_assumption assumptions[] = {GNOMON_ASSUME_NOTHING, GNOMON_ASSUME_SPREAD};
     bool first = true;
@@ -578,7 +608,7 @@ static void test_choices(FILE *out)
                     assumptions[a]};
                 first = ask(out, &q, first);
             }
-            for (int e = 0; e < 2; e++) {
+            for (int e = bench.device == GNOMON_DEVICE_CPU ? 0 : 1; e < 2; e++) {
                 const question q = {
                     {shapes[i][0], shapes[i][1], 0, -1, GNOMON_F32, GNOMON_FORM_POINTS},
                     epsilons[e],
@@ -599,32 +629,56 @@ static void test_choices(FILE *out)
 
 /* ---- the command ---- */
 
+/* A GPU's name is that by which the library knows its model. */
+static const char *device_name(void)
+{
 #ifdef BENCH_CUDA
-/* Seconds a byte between pageable host memory and the GPU. */
+    static struct cudaDeviceProp gpu;
+    if (bench.device == GNOMON_DEVICE_CUDA) {
+        if (cudaGetDeviceProperties(&gpu, 0) != cudaSuccess) stop("cuda", "there is no GPU");
+        return gpu.name;
+    }
+#endif
+    return "measured";
+}
+
+/* What a sketch of points in host memory takes beyond one of points on the GPU. */
+static double beyond(int64_t n, int64_t d, int64_t k)
+{
+    const shape s = {n, d, k, -1, GNOMON_F32, GNOMON_FORM_POINTS};
+    const gnomon_descriptor what = describe(GNOMON_RADEMACHER, 0, &s);
+    const double there = time_sketch(&what, &s), longest = bench.longest;
+    void *const x = bench.x, *const y = bench.y;
+    const size_t in = (size_t)(n * d) * sizeof(float), out = (size_t)(n * k) * sizeof(float);
+    bench.x = aligned_alloc(64, (in + 63) / 64 * 64);
+    bench.y = aligned_alloc(64, (out + 63) / 64 * 64);
+    if (!bench.x || !bench.y) stop("memory", "too little");
+    memset(bench.x, 0x3e, in);
+    memset(bench.y, 0, out);
+    bench.on_host = true;
+    bench.longest = 10;
+    const double here = time_sketch(&what, &s);
+    bench.longest = longest;
+    bench.on_host = false;
+    free(bench.x);
+    free(bench.y);
+    bench.x = x;
+    bench.y = y;
+    if (!isfinite(here - there)) stop("transfers", "could not be measured");
+    return fmax(here - there, 0);
+}
+
+/* Seconds a byte of points and of sketches that lie in host memory, not pinned. */
 static void measure_transfers(void)
 {
-    const size_t bytes = (size_t)64 << 20;
-    void *host = malloc(bytes);
-    double up[5], down[5];
-    if (!host) stop("memory", "too little");
-    memset(host, 1, bytes);
-    for (int i = 0; i < 5; i++) {
-        double start = now();
-        cudaMemcpy(bench.x, host, bytes, cudaMemcpyHostToDevice);
-        up[i] = (now() - start) / (double)bytes;
-        start = now();
-        cudaMemcpy(host, bench.x, bytes, cudaMemcpyDeviceToHost);
-        down[i] = (now() - start) / (double)bytes;
-    }
-    free(host);
-    bench.model.upload = median(up, 5);
-    bench.model.download = median(down, 5);
+    const double many = (double)4096 * 16384 * sizeof(float), square = 65536.0 * 256 * 4;
+    bench.model.upload = beyond(4096, 16384, 16) / many;
+    bench.model.download = fmax(beyond(65536, 256, 256) / square - bench.model.upload, 0);
 }
-#endif
 
 int main(int argc, char **argv)
 {
-    const char *model = NULL, *records = NULL, *name = "measured";
+    const char *model = NULL, *records = NULL, *name = NULL;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     options.device = GNOMON_DEVICE_CPU;
     for (int i = 1; i < argc; i += 2) {
@@ -649,17 +703,17 @@ int main(int argc, char **argv)
     if (options.device == GNOMON_DEVICE_CUDA) stop("--device cuda", "built without BENCH_CUDA");
 #endif
     bench.device = options.device;
-    bench.room = options.device == GNOMON_DEVICE_CUDA ? INT64_C(1) << 30 : INT64_C(1) << 25;
-    bench.longest = options.device == GNOMON_DEVICE_CUDA ? 0.05 : 0.2;
+    if (name == NULL) name = device_name();
+    bench.room = options.device == GNOMON_DEVICE_CUDA ? INT64_C(1) << 28 : INT64_C(1) << 25;
+    bench.longest = options.device == GNOMON_DEVICE_CUDA ? 0.02 : 0.2;
+    bench.enough = options.device == GNOMON_DEVICE_CUDA ? 0.005 : 0.03;
     if (gnomon_context_create(&options, &bench.ctx) != GNOMON_OK)
         stop("context", gnomon_last_error(NULL));
     snprintf(bench.model.name, sizeof bench.model.name, "%s", name);
     bench.model.device = bench.device;
     bench.model.threads = gnomon_context_threads(bench.ctx);
     make_points();
-#ifdef BENCH_CUDA
     if (bench.device == GNOMON_DEVICE_CUDA) measure_transfers();
-#endif
     measure_model();
     write_model(model);
     if (records != NULL) {

@@ -57,7 +57,11 @@ if [ "${SKIP:-}" != bench ]; then
         name=$(basename "$program")
         case $name in test_* | *.so) continue ;; esac
         if ! [ -x "$program" ] || ! [ -f "$program" ]; then continue; fi
-        run "$name" "$program" --json "$results/$name.json"
+        if [ "$name" = cost ]; then # two files: the model, and how good its choices are
+            run cost "$program" --device cuda --model "$results/cost.json" --records "$results/choice.json"
+        else
+            run "$name" "$program" --json "$results/$name.json"
+        fi
     done
 fi
 echo "$failed failed; results in $results"
