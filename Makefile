@@ -39,6 +39,7 @@ measure:
 	@scripts/measure.sh $(BUILD)
 
 results:
+	@python3 scripts/ship_models.py
 	@python3 scripts/results.py
 
 install: all

@@ -15,5 +15,5 @@ points=2000
     --model "$results/model-cpu-avx2.json" --records "$results/choice-cpu-avx2.json"
 "$build/bench/bench_model" "$results/mtau-cpu.json" "$threads"
 "$build/bench/bench_quality" "$results/quality.json" "$images" "$points"
-python3 scripts/ship_models.py "$results"/model-*.json
+python3 scripts/ship_models.py
 python3 scripts/results.py

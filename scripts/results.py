@@ -4,71 +4,12 @@ usage: results.py [--check]      --check: writes nothing, fails when a page is n
 
 Needs Python alone, and gnuplot for the plots (not for --check).
 """
-import json
 import math
-import pathlib
-import subprocess
 import sys
-import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RECORDS, PAGES = ROOT / "bench" / "results", ROOT / "docs" / "results"
-GNUPLOT = """set terminal svg size 720,440 dynamic font 'sans,12' background '#ffffff'
-set output '{svg}'
-set title '{title}'
-set xlabel '{x}'
-set ylabel '{y}'
-set key {key}
-set grid lc rgb '#dddddd'
-{more}
-plot {curves}
-"""
-pages, plots = {}, []
-
-
-def load(name):
-    path = RECORDS / name
-    return json.loads(path.read_text()) if path.exists() else None
-
-
-def table(head, rows):
-    return ("| " + " | ".join(head) + " |\n|" + "---|" * len(head) + "\n" +
-            "".join("| " + " | ".join(map(str, row)) + " |\n" for row in rows))
-
-
-def ms(seconds):
-    return f"{1e3 * seconds:.3g}" if seconds < 10 else f"{1e3 * seconds:.0f}"
-
-
-def power(n):
-    return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 and n >= 1024 else f"{n:,}"
-
-
-def geometric(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
-def quantile(values, share):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(share * len(values)))]
-
-
-def plot(name, title, x, y, curves, more="set logscale xy", key="outside right"):
-    """curves: (title, style, [(x, y)...])"""
-    plots.append((name, title, x, y, curves, more, key))
-    return f"![{title}]({name}.svg)\n"
-
-
-def draw():
-    for name, title, x, y, curves, more, key in plots:
-        with tempfile.TemporaryDirectory() as work:
-            words = []
-            for i, (what, style, data) in enumerate(curves):
-                path = f"{work}/{i}"
-                pathlib.Path(path).write_text("".join(" ".join(f"{v:.6g}" for v in row) + "\n" for row in data))
-                words.append(f"'{path}' {style} title '{what}'")
-            subprocess.run(["gnuplot"], check=True, text=True, input=GNUPLOT.format(
-                svg=PAGES / f"{name}.svg", title=title, x=x, y=y, key=key, more=more, curves=", ".join(words)))
+import results_gpu
+import results_model
+from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table
 
 
 # ---- the thesis ----
@@ -231,149 +172,15 @@ All simple kinds follow the law of k rows on these images, the sparse ones too. 
 blocks of an image resemble each other, and of positive pixels the more; its distances suffer as well,
 unlike those of independent points. `kronecker` pays for every level.
 """
-    text += timings()
+    text += results_gpu.thesis_times(THESIS_MS)
     pages["thesis.md"] = text
-
-
-def timings():
-    records = [r for path in sorted(RECORDS.glob("thesis-*.json")) for r in json.loads(path.read_text())]
-    if not records:
-        return """
-## Times
-
-The thesis' times, milliseconds a vector with transfers, on a V100 (M = 1024; r = 32; batch 256). There
-are no records of ours in `bench/results/thesis-*.json` yet.
-
-""" + table(["N", "SGEMV", "batch", "block JL", "batch block JL"],
-            [[power(n)] + list(row) for n, row in THESIS_MS.items()])
-    text = "\n## Times\n\nMilliseconds of one call (a whole batch where there is one): mean, and variance in ms².\n\n"
-    names = sorted({(r["M"], r["transfers"]) for r in records}, key=str)
-    for m, transfers in names:
-        chosen = [r for r in records if (r["M"], r["transfers"]) == (m, transfers)]
-        text += (f"M = {m}, {'with' if transfers else 'without'} transfers:\n\n" + table(
-            ["algorithm", "N", "r", "batch", "mean, ms", "variance", "runs"],
-            [[r["algorithm"], power(r["N"]), r["r"], r["batch"], f"{r['mean_ms']:.4g}", f"{r['variance_ms2']:.2g}",
-              r["runs"]] for r in sorted(chosen, key=lambda r: (r["algorithm"], r["r"], r["N"]))]) + "\n")
-    return text
-
-
-# ---- the (m, tau) model ----
-
-def tiled(products, side, tau):
-    """Theorem 1 for each product: blocks of side x side, whole ones."""
-    return sum(math.prod(math.ceil(x / side) for x in p) for p in products) * tau
-
-
-def model_page():
-    parts = []
-    for path in sorted(RECORDS.glob("mtau-*.json")):
-        r = json.loads(path.read_text())
-        parts.append(one_model(path.stem.removeprefix("mtau-"), r))
-    if parts:
-        pages["model.md"] = """# The (m, τ) model of Ahle and Silvestri, held against machines
-
-Their machine multiplies two √m × √m matrices in time τ; a p × q by q × r product then takes pqr m^(-3/2) τ
-(Theorem 1), and their cascade (Lemma 3: level t multiplies t k × ζ(t−1)k by ζ^(ℓ−t) blocks) the sum
-of such products (Theorem 2). Measuring τ and holding the prediction against a running cascade is the
-experiment that their paper names as future work. Here every product is counted in whole √m × √m
-blocks, for each √m that was measured.
-
-What was found:
-
-- With one τ, of the right √m, the model predicts a cascade of SGEMMs over three orders of magnitude
-  to within some tens of a percent. The right √m is that of a product which just fills the arithmetic
-  units (the spread below is least for small √m, where the sum is nearly the count of flops; the mean
-  is nearest to 1 where τ / m^(3/2) has levelled off). A √m above the cascade's narrowest side is
-  useless: the last levels have as few columns as there are points, and are padded.
-- The paper's τ = O(m) holds only for small products, up to √m = 32 or 64 on this CPU, where the cost of
-  a call and of moving the numbers rules; above, τ grows as m^(3/2), and the gain over a dense product
-  is no factor √m: it is that the cascade's matrices are small enough to be kept.
-- The paper's ζ = 2 is the worst choice. Its levels together do Σ t·max(1, t−1)·ζ^(1−t) times the work
-  of the first, which is that of a dense product: 9 for ζ = 2, 2.2 for ζ = 4, 1.15 for ζ = 16. The
-  asymptotic bound hides it in ζ(ζ+1)/(ζ−1)³.
-- `srht` and `very-sparse` need no products of matrices and beat every cascade measured here.
-
-""" + "\n".join(parts)
-
-
-def one_model(name, r):
-    device = f"{r['device']}" + (f", {r['isa']}, {r['threads']} threads" if r["device"] == "cpu" else "")
-    text = f"## {name}: {device}, {r['sizes'][0]['points']} points\n\n"
-    text += "### τ\n\n" + table(
-        ["√m", "τ by SGEMM, µs", "τ / m^(3/2), ps", "τ of `rademacher`, µs", "τ / m^(3/2), ps"],
-        [[t["side"]] + [x for who in ("sgemm", "rademacher") for x in
-                        (f"{1e6 * t[who]:.3g}", f"{1e12 * t[who] / t['side'] ** 3:.3g}")] for t in r["tau"]])
-    rows, by_side = [], {t["side"]: ([], []) for t in r["tau"]}
-    for size in r["sizes"]:
-        for c in size["cascades"]:
-            for t in r["tau"]:
-                for i, (tau, measured) in enumerate(((t["sgemm"], c["sgemm"]), (t["rademacher"], c["kronecker"]))):
-                    by_side[t["side"]][i].append(tiled(c["products"], t["side"], tau) / measured)
-
-    def spread(values):
-        m = geometric(values)
-        return geometric([max(v / m, m / v) for v in values])
-
-    best = [min(by_side, key=lambda s: geometric([max(v, 1 / v) for v in by_side[s][i]])) for i in (0, 1)]
-    text += "\n### Prediction / measurement of the cascade\n\nGeometric means over all d, k and ζ; the spread is the mean factor about it.\n\n"
-    text += table(["√m", "SGEMMs: mean", "spread", "`kronecker`: mean", "spread"],
-                  [[s] + [f"{f(v):.2f}" for v in pair for f in (geometric, spread)] for s, pair in by_side.items()])
-    tau = [next(t for t in r["tau"] if t["side"] == s) for s in best]
-    for size in r["sizes"]:
-        for c in size["cascades"]:
-            predicted = [tiled(c["products"], best[0], tau[0]["sgemm"]), tiled(c["products"], best[1], tau[1]["rademacher"])]
-            rows.append([size["k"], power(size["d"]), c["zeta"], len(c["products"]), ms(predicted[0]), ms(c["sgemm"]),
-                         ms(predicted[1]), ms(c["kronecker"]), ms(size["dense_sgemm"]), ms(size["rademacher"]),
-                         ms(size["srht"]), ms(size["very_sparse"])])
-    text += f"\n### Every cascade, and its rivals, ms\n\nPredicted with √m = {best[0]} for the SGEMMs and {best[1]} for `kronecker`.\n\n"
-    text += table(["k", "d", "ζ", "levels", "SGEMMs predicted", "measured", "`kronecker` predicted", "measured",
-                   "dense SGEMM", "`rademacher`", "`srht`", "`very-sparse`"], rows)
-    text += "\n" + plot(f"model-{name}", f"Cascades: prediction against measurement ({name})", "measured, ms", "predicted, ms",
-                        [("SGEMMs", "with points pt 7", [(1e3 * c["sgemm"], 1e3 * tiled(c["products"], best[0], tau[0]["sgemm"]))
-                                                        for s in r["sizes"] for c in s["cascades"]]),
-                         ("kronecker", "with points pt 5", [(1e3 * c["kronecker"], 1e3 * tiled(c["products"], best[1], tau[1]["rademacher"]))
-                                                           for s in r["sizes"] for c in s["cascades"]]),
-                         ("equal", "with lines lc black", [(0.01, 0.01), (1000, 1000)])])
-    for k in sorted({s["k"] for s in r["sizes"]}):
-        sizes = [s for s in r["sizes"] if s["k"] == k]
-
-        def fastest(s, who, only=None):
-            return 1e3 * min(c[who] for c in s["cascades"])
-
-        text += plot(f"crossover-{name}-{k}", f"k = {k}: the best cascade and its rivals ({name})", "d", "ms",
-                     [("cascade by SGEMMs", "with linespoints", [(s["d"], fastest(s, "sgemm")) for s in sizes]),
-                      ("kronecker", "with linespoints", [(s["d"], fastest(s, "kronecker")) for s in sizes])] +
-                     [(label, "with linespoints", [(s["d"], 1e3 * s[key]) for s in sizes]) for label, key in
-                      (("dense SGEMM, matrix stored", "dense_sgemm"), ("rademacher", "rademacher"), ("srht", "srht"),
-                       ("very-sparse", "very_sparse"))])
-    return text + "\n" + found(r, best)
-
-
-def found(r, best):
-    """What the figures say, in words that follow from them."""
-    lines = []
-    for rival, name in (("dense_sgemm", "the dense product with the matrix stored"), ("rademacher", "`rademacher`"),
-                        ("srht", "`srht`"), ("very_sparse", "`very-sparse`")):
-        for who, label in (("sgemm", "SGEMMs"), ("kronecker", "`kronecker`")):
-            wins = [f"k = {s['k']}, d = {power(s['d'])}" for s in r["sizes"] if min(c[who] for c in s["cascades"]) < s[rival]]
-            said = "never" if not wins else "always" if len(wins) == len(r["sizes"]) else "at " + "; ".join(wins)
-            lines.append(f"| {label} | {name} | {said} |")
-    zetas = {}
-    for s in r["sizes"]:
-        for c in s["cascades"]:
-            zetas.setdefault(c["zeta"], []).append(c["sgemm"] / min(x["sgemm"] for x in s["cascades"]))
-    zeta = "; ".join(f"ζ = {z}: {geometric(v):.2f}" for z, v in sorted(zetas.items()))
-    return ("### Crossovers\n\nWhere the best ζ of a cascade is quicker than\n\n| cascade | rival | |\n|---|---|---|\n" +
-            "\n".join(lines) + "\n\n"
-            f"Time beside the best ζ that was tried, geometric mean: {zeta}.\n")
 
 
 # ---- the choice of an operator ----
 
 def choice_page():
     text = ""
-    for path in sorted(RECORDS.glob("choice-*.json")):
-        r = json.loads(path.read_text())
+    for _, r in records("fitted", "choices"):
         text += f"\n## {r['model']}\n\n### Predictions\n\n"
         rows = []
         for key in dict.fromkeys((x["operator"], x.get("precision", ""), x["form"]) for x in r["fitted"]):
@@ -407,6 +214,7 @@ in its grid, and times every candidate.
 
 def index():
     about = {"thesis.md": "what block operators and others do to norms and distances, after a thesis' quality tables",
+             "gpu.md": "every kind on GPUs, beside floors, aims and peers",
              "model.md": "the (m, τ) model of Ahle and Silvestri against measurements",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
@@ -416,15 +224,20 @@ def index():
 
 
 thesis()
-model_page()
+results_model.make()
 choice_page()
+readme = results_gpu.make()
 index()
 if "--check" in sys.argv[1:]:
     stale = [name for name, text in pages.items()
              if not (PAGES / name).exists() or (PAGES / name).read_text() != text]
     stale += [f"{name}.svg" for name, *_ in plots if not (PAGES / f"{name}.svg").exists()]
+    if readme is not None and readme != (ROOT / "README.md").read_text():
+        stale.append("README.md")
     sys.exit("not up to date, run make results: " + ", ".join(stale) if stale else 0)
 PAGES.mkdir(parents=True, exist_ok=True)
 for name, text in pages.items():
     (PAGES / name).write_text(text)
+if readme is not None:
+    (ROOT / "README.md").write_text(readme)
 draw()

@@ -1,13 +1,17 @@
 """Makes src/choose/shipped.c, the cost models that come with the library, from measured ones.
 
-usage: ship_models.py [--check] MODEL.json...      --check: fails when the file is not up to date
+usage: ship_models.py [--check]      --check: fails when the file is not up to date
+
+Takes every model below bench/results/: the CPU's first, then the GPUs' by name, whose models go by the names that their
+drivers give them.
 """
 import json
-import pathlib
 import sys
 
+from pages import RECORDS, ROOT, records
+
 FORMS = {"points": "GNOMON_FORM_POINTS", "coordinates": "GNOMON_FORM_COORDINATES", "sparse": "GNOMON_FORM_SPARSE"}
-TARGET = pathlib.Path(__file__).resolve().parent.parent / "src" / "choose" / "shipped.c"
+TARGET = ROOT / "src" / "choose" / "shipped.c"
 
 
 def cost(entry):
@@ -19,25 +23,26 @@ def cost(entry):
     return f"{{{kind}, {precision}, {FORMS[entry['form']]}, {numbers}}}"
 
 
-def model(path):
-    m = json.loads(pathlib.Path(path).read_text())
+def model(path, m):
     costs = ",\n".join(cost(entry) for entry in m["costs"])
-    return (f"/* {pathlib.Path(path).name} */\n"
+    return (f"/* {path.relative_to(RECORDS)} */\n"
             f"{{.name = {json.dumps(m['name'])}, .device = GNOMON_DEVICE_{m['device'].upper()}, "
             f".threads = {m['threads']}, .upload = {m['upload']!r}, .download = {m['download']!r}, "
             f".count = {len(m['costs'])}, .cost = {{\n{costs}}}}},\n")
 
 
-arguments = sys.argv[1:]
-check = arguments[:1] == ["--check"]
-paths = arguments[check:]
+found = sorted(((path, m) for path, m in records("gnomon", "costs") if m["gnomon"] == "model"),
+               key=lambda one: (one[1]["device"] != "cpu", one[1]["name"]))
+names = [m["name"] for _, m in found]
+if len(set(names)) < len(names):
+    sys.exit("two models in bench/results/ have one name: " + ", ".join(names))
 text = ("/* The cost models that come with the library; made by scripts/ship_models.py from measured ones in\n"
         " * bench/results/. */\n"
         "/* clang-format off */\n"
         '#include "choose/choose.h"\n\n'
-        "const gnomon_model gnomon_shipped_models[] = {\n" + "".join(map(model, paths)) + "{.count = 0},\n};\n")
-if check:
+        "const gnomon_model gnomon_shipped_models[] = {\n" + "".join(model(*one) for one in found) + "{.count = 0},\n};\n")
+if sys.argv[1:] == ["--check"]:
     if TARGET.read_text() != text:
-        sys.exit("src/choose/shipped.c is not what ship_models.py makes of bench/results/model-*.json: run it again")
+        sys.exit("src/choose/shipped.c is not what ship_models.py makes of the models in bench/results/: run it again")
 else:
     TARGET.write_text(text)

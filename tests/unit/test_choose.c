@@ -444,7 +444,8 @@ static void test_shipped(void **state)
     int models = 0;
     for (const gnomon_model *m = gnomon_shipped_models; m->count > 0; m++, models++) {
         assert_true(m->name[0] != '\0' && m->threads >= 1);
-        assert_int_equal(m->count, m->device == GNOMON_DEVICE_CPU ? 21 : 14);
+        /* What a GPU was not measured with is never chosen there; dense kinds it has. */
+        assert_in_range(m->count, m->device == GNOMON_DEVICE_CPU ? 21 : 8, GNOMON_MODEL_COSTS);
         if (m->device == GNOMON_DEVICE_CUDA) assert_true(m->upload > 0 && m->download > 0);
         for (int i = 0; i < m->count; i++) {
             const gnomon_cost *c = &m->cost[i];

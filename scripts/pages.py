@@ -1,0 +1,89 @@
+"""What the scripts that make docs/results/ share: the records in bench/results/, tables, plots."""
+import json
+import math
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDS, PAGES = ROOT / "bench" / "results", ROOT / "docs" / "results"
+GNUPLOT = """set terminal svg size 720,440 dynamic font 'sans,12' background '#ffffff'
+set output '{svg}'
+set title '{title}'
+set xlabel '{x}'
+set ylabel '{y}'
+set key {key}
+set grid lc rgb '#dddddd'
+{more}
+plot {curves}
+"""
+pages, plots = {}, []
+
+
+def load(name):
+    path = RECORDS / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def records(*keys):
+    """All JSON objects below bench/results/ that have these keys, with their paths."""
+    found = []
+    for path in sorted(RECORDS.rglob("*.json")):
+        content = json.loads(path.read_text())
+        if isinstance(content, dict) and all(key in content for key in keys):
+            found.append((path, content))
+    return found
+
+
+def gpu_records():
+    """{GPU: {program: what its --json wrote}}, the programs of bench/cuda/; of two files of one program and GPU the
+    last by name."""
+    found = {}
+    for _, content in records("program", "gpu", "results"):
+        found.setdefault(content["gpu"], {})[content["program"]] = content
+    return found
+
+
+def slug(name):
+    return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def table(head, rows):
+    return ("| " + " | ".join(head) + " |\n|" + "---|" * len(head) + "\n" +
+            "".join("| " + " | ".join(map(str, row)) + " |\n" for row in rows))
+
+
+def ms(seconds):
+    return f"{1e3 * seconds:.3g}" if seconds < 10 else f"{1e3 * seconds:.0f}"
+
+
+def power(n):
+    return f"2^{n.bit_length() - 1}" if n & (n - 1) == 0 and n >= 1024 else f"{n:,}"
+
+
+def geometric(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def quantile(values, share):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+def plot(name, title, x, y, curves, more="set logscale xy", key="outside right"):
+    """curves: (title, style, [(x, y)...])"""
+    plots.append((name, title, x, y, [c for c in curves if c[2]], more, key))
+    return f"![{title}]({name}.svg)\n"
+
+
+def draw():
+    for name, title, x, y, curves, more, key in plots:
+        with tempfile.TemporaryDirectory() as work:
+            words = []
+            for i, (what, style, data) in enumerate(curves):
+                path = f"{work}/{i}"
+                pathlib.Path(path).write_text("".join(" ".join(f"{v:.6g}" for v in row) + "\n" for row in data))
+                words.append(f"'{path}' {style} title '{what}'")
+            subprocess.run(["gnuplot"], check=True, text=True, input=GNUPLOT.format(
+                svg=PAGES / f"{name}.svg", title=title, x=x, y=y, key=key, more=more, curves=", ".join(words)))

@@ -1,0 +1,266 @@
+"""docs/results/gpu.md, and the table of GPUs in README.md: what the programs of bench/cuda/ measured, beside floors,
+aims and peers.
+
+A program's records become jobs: what was done, milliseconds, the floor (one read of the points; flops at cuBLAS's FP16
+rate; the link), an aim as the most times the floor (or milliseconds), and what peers take.
+"""
+from pages import ROOT, gpu_records, pages, plot, power, slug, table
+
+MEASURES = {"ms", "least_ms", "most_ms", "mean_ms", "median_ms", "variance_ms2", "runs", "read_ms", "floor_ms", "reads",
+            "worst_error", "error", "sgemm_error", "sgemm_ms", "fp16_gemm_ms", "pinned_ms", "pageable_ms"}
+LAYOUTS = {"Dxb": "coordinates", "nxD": "points", "columns": "coordinates", "rows": "points"}
+
+
+class Job:
+    def __init__(self, what, ms, floor, floor_is, aim=None, aim_ms=None, aim_peer=None, peers=()):
+        self.what, self.ms, self.floor, self.floor_is = what, ms, floor, floor_is
+        self.aim, self.aim_ms, self.aim_peer, self.peers = aim, aim_ms, aim_peer, list(peers)
+
+    def aims(self):
+        """(words, reached) of each aim."""
+        if self.aim is not None and self.floor:
+            yield f"≤ {self.aim:g}× the floor", self.ms <= self.aim * self.floor
+        if self.aim_ms is not None:
+            yield f"≤ {self.aim_ms:g} ms", self.ms <= self.aim_ms
+        if self.aim_peer is not None:
+            name, times, peer_ms = self.aim_peer
+            yield f"{times:g}× as fast as {name}", times * self.ms <= peer_ms
+
+
+def figure(ms):
+    return f"{ms:.3g}" if ms < 1000 else f"{ms:.0f}"
+
+
+def row(job, aims=True):
+    told = list(job.aims())
+    cells = [job.what, figure(job.ms), figure(job.floor) if job.floor else "", job.floor_is if job.floor else "",
+             f"{job.ms / job.floor:.2f}" if job.floor else ""]
+    if aims:
+        cells += ["; ".join(words for words, _ in told), "; ".join("yes" if done else "no" for _, done in told)]
+    return cells + ["; ".join(f"{name} {figure(ms)}" for name, ms in job.peers if ms and ms > 0)]
+
+
+HEAD = ["job", "ms", "floor, ms", "which is", "× floor", "aim", "reached", "peers, ms"]
+
+
+def contiguous(layout):
+    return f"{LAYOUTS.get(layout, layout)} contiguous"
+
+
+def dense(content):
+    """fast_jl (fp16 accuracy alone): taken apart, on an H200."""
+    apart = {("rademacher", 8): 60.6, ("rademacher", 32): 90.9, ("gaussian fp16", 8): 226, ("gaussian fp16", 32): 280}
+    for r in content["results"]:
+        if r.get("what") != "time":
+            continue
+        aim = aim_ms = None
+        large = (r["d"], r["k"]) == (10 ** 7, 16384)
+        if large and r["b"] == 32 and r["layout"] == "Dxb":
+            aim = 1.6 if r["kind"] == "rademacher" else None
+            aim_ms = 110 if (r["kind"], r["input"]) == ("gaussian fp16", "f32") else None
+        peer = apart.get((r["kind"], r["b"])) if large and "H200" in content["gpu"] else None
+        yield Job(f"`{r['kind']}` of {r['b']} {r['input']} points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}",
+                  r["ms"], r["floor_ms"], "flops" if r["input"] == "f16" else "flops, fp32 as two fp16", aim, aim_ms,
+                  peers=[("fast_jl, fp16 accuracy, taken apart:", peer)])
+
+
+def very_sparse(content):
+    seeds = {}
+    for r in content["results"]:
+        seeds.setdefault((r["d"], r["b"], r["density"]), {})[r["system"]] = r
+    for r in content["results"]:
+        if r["system"] != "gnomon":
+            continue
+        beside = seeds[r["d"], r["b"], r["density"]]
+        v3, aim = beside.get("v3", {}).get("ms"), None
+        thin, points = abs(r["density"] - 1e-4) < 1e-6, contiguous(r["layout"]).startswith("points")
+        if r["b"] == 32 and thin:
+            aim = 2.2 if points else 1.4 if r["d"] == 10 ** 8 else None
+        yield Job(f"`very-sparse`, density {r['density']:.3g}, of {r['b']} points, D = {power(r['d'])}, k = {r['k']:,}, "
+                  f"{contiguous(r['layout'])}", r["ms"], r["read_ms"], "one read", aim,
+                  aim_peer=("v3", 4.5, v3) if v3 and r["b"] == 32 and r["d"] == 10 ** 7 and not points else None,
+                  peers=[(v, beside.get(v, {}).get("ms")) for v in ("v1", "v2", "v3")])
+
+
+def many_points(content):
+    for r in content["results"]:
+        whole = r["blocks"] * r["cols"]
+        block = r["blocks"] > 1
+        name = f"`block` of {r['blocks']}, {r['kind']}," if block else f"`{r['kind']}`"
+        yield Job(f"{name} of {r['n']:,} {r['dtype']} points, D = {power(whole)}, k = {r['rows'] * r['blocks']:,}, "
+                  f"{contiguous(r['contiguous'])}", r["ms"], r["read_ms"], "one read",
+                  1.5 if block and r["n"] == 256 and whole == 1 << 20 and r["dtype"] == "f32" else None,
+                  peers=[("SGEMM, stored:", r.get("sgemm_ms")), ("FP16 GEMM, stored:", r.get("fp16_gemm_ms"))])
+
+
+def first_of(r, *keys):
+    return next((r[key] for key in keys if key in r), None)
+
+
+def sjlt(content):
+    """FlashSketch (block-local) and the sjlt package: taken apart, on an H200."""
+    apart = {1: [("sjlt package, c = 2, taken apart:", 5.6)], 2: [("FlashSketch κ = 1, taken apart:", 0.79), ("sjlt package:", 5.6)],
+             4: [("FlashSketch κ = 1, taken apart:", 1.29), ("κ = 4:", 5.1), ("sjlt package:", 11.0)]}
+    for r in content["results"]:
+        s, n, d = first_of(r, "s", "nonzeros"), first_of(r, "n", "b", "points"), first_of(r, "d", "D")
+        floor, ms = first_of(r, "read_ms", "floor_ms"), first_of(r, "ms", "median_ms")
+        if None in (s, n, d, ms, floor):
+            continue
+        known = r["k"] == 4096 and d == 1 << 23
+        layout = first_of(r, "layout", "contiguous")
+        yield Job(f"`sjlt`, s = {s}, of {n:,} points, D = {power(d)}, k = {r['k']:,}" +
+                  (f", {contiguous(layout)}" if layout else ""), ms, floor, "one read",
+                  {1: 1.5, 2: 1.5, 4: 2.7}.get(s) if known and n in (32, 256) else None,
+                  peers=apart.get(s, []) if known and n == 32 and "H200" in content["gpu"] else [])
+
+
+def srht(content):
+    for r in content["results"]:
+        yield Job(f"`srht` of {r['n']:,} points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}", r["ms"],
+                  r["read_ms"], "one read", 2.0 if r["d"] <= 32768 else 3.5)
+
+
+def transfer(content):
+    for r in content["results"]:
+        if "pinned_ms" in r:
+            yield Job(f"{r['what']}, host to host: n = {r['n']:,}, D = {power(r['d'])}, k = {r['k']:,}", r["pinned_ms"],
+                      r["pinned_of_link"] * r["pinned_ms"], "a plain copy, pinned", 1 / 0.9,
+                      peers=[("from pageable memory:", r.get("pageable_ms"))])
+
+
+def cascades(content):
+    read = next((r["ms"] for r in content["results"] if r["table"] == "read"), None)
+    times = {}
+    for r in content["results"]:
+        if r["table"] in ("cascade", "rival") and r["d"] == 1 << 20:
+            times.setdefault(r["k"], {})[r["system"], r["zeta"]] = (r["ms"], r["points"])
+    for k, by in sorted(times.items()):
+        for (system, zeta), (ms, points) in by.items():
+            if system == "gnomon":
+                yield Job(f"`kronecker`, ζ = {zeta}, of {points} points, D = 2^20, k = {k:,}", ms, read, "one read",
+                          1.5 if k == 1024 and zeta == max(z for s, z in by if s == "gnomon") else None,
+                          peers=[("by SGEMMs:", by.get(("sgemm", zeta), (None,))[0]),
+                                 ("by fp16 GEMMs:", by.get(("fp16", zeta), (None,))[0])])
+
+
+def anything(content):
+    """A program that is not known here: what it says, and the floor if it names one."""
+    for r in content["results"]:
+        ms = first_of(r, "ms", "median_ms", "mean_ms")
+        if ms is None:
+            continue
+        what = ", ".join(f"{key} {value}" for key, value in r.items() if key not in MEASURES)
+        yield Job(what, ms, first_of(r, "read_ms", "floor_ms"), "one read" if "read_ms" in r else "floor")
+
+
+PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Very sparse operators", very_sparse),
+            "points": ("Dense operators and `block`, many points", many_points), "sjlt": ("`sjlt`", sjlt),
+            "srht": ("`srht`", srht), "model": ("`kronecker`", cascades), "transfer": ("From host memory to host memory", transfer)}
+ELSEWHERE = {"thesis"}  # thesis.md
+
+
+def one_gpu(gpu, programs):
+    text, aimed = "", []
+    order = [p for p in PROGRAMS if p in programs] + [p for p in sorted(programs) if p not in PROGRAMS and p not in ELSEWHERE]
+    for program in order:
+        title, jobs_of = PROGRAMS.get(program, (f"`{program}`", anything))
+        jobs = list(jobs_of(programs[program]))
+        if not jobs:
+            continue
+        aimed += [job for job in jobs if list(job.aims())]
+        plain = not any(list(job.aims()) for job in jobs)
+        text += f"\n### {title}\n\n" + table([h for h in HEAD if not (plain and h in ("aim", "reached"))],
+                                            [row(job, not plain) for job in jobs])
+    if not text:
+        return "", []
+    rates = [r for p in programs.values() for r in p["results"] if r.get("what") in ("rate", "plain copy")]
+    facts = []
+    for r in rates:
+        if "fp16" in r:
+            facts.append(f"cuBLAS, 8192³: FP16 {1e-12 * r['fp16']:.0f} TFLOP/s, SGEMM {1e-12 * r['sgemm']:.1f}")
+        if "pinned_GBps" in r:
+            facts.append(f"a plain copy to the GPU: {r['pinned_GBps']:.1f} GB/s pinned, {r['pageable_GBps']:.1f} pageable")
+    one = next(iter(programs.values()))
+    commits = sorted({p["commit"][:12] for p in programs.values() if p.get("commit")})
+    head = (f"\n## {gpu}\n\n{one['multiprocessors']} multiprocessors, CUDA runtime {one['cuda_runtime']}, driver {one['cuda_driver']}"
+            f"{', commit ' + ', '.join(commits) if commits else ''}. " + ". ".join(facts) + ("." if facts else "") + "\n")
+    if aimed:
+        told = [done for job in aimed for _, done in job.aims()]
+        head += f"\n{sum(told)} of {len(told)} aims are reached.\n"
+    return head + text, aimed
+
+
+def readme(aimed):
+    """The table between the README's marks, of the GPU with the most aims."""
+    if not aimed:
+        return None
+    text = (ROOT / "README.md").read_text()
+    begin, end = "<!-- gpu: made by make results -->\n", "<!-- gpu: end -->\n"
+    if begin not in text:
+        return None
+    gpu = max(sorted(aimed), key=lambda g: len(aimed[g]))
+    head, rest = text.split(begin)
+    body = (f"On one {gpu}; ms, medians; the floor is one read of the points, or the flops at cuBLAS's FP16 rate, or a plain "
+            "copy over the link. All jobs and peers: [docs/results/gpu.md](docs/results/gpu.md).\n\n")
+    keep = [0, 1, 2, 4, 5, 6]
+    body += table([HEAD[i] for i in keep], [[row(job)[i] for i in keep] for job in aimed[gpu]])
+    return head + begin + body + end + rest.split(end)[1]
+
+
+def make():
+    found, aimed, text = gpu_records(), {}, ""
+    for gpu, programs in sorted(found.items()):
+        part, aims = one_gpu(gpu, programs)
+        text += part
+        if aims:
+            aimed[gpu] = aims
+    if text:
+        pages["gpu.md"] = ("# On GPUs\n\nWhat `scripts/gpu.sh` measured: medians of runs timed by events, points bigger than the caches, "
+                           "and in the same run the floor: one read of the points at the bandwidth found, the flops at cuBLAS's FP16 rate "
+                           "(single precision counted as two fp16 products), or a plain copy over the link. v1, v2 and v3 are the kernels of "
+                           "'Fast Random Projections in CUDA', ported. Peers taken apart ran on the same kind of GPU, not in the same "
+                           "run.\n" + text)
+    return readme(aimed)
+
+
+# ---- the thesis' times ----
+
+def thesis_times(v100):
+    """Its four algorithms and ours, N and M sweeps, with and without transfers."""
+    text = "\n## Times\n"
+    found = [(gpu, p["thesis"]) for gpu, p in sorted(gpu_records().items()) if "thesis" in p]
+    if found:
+        text += ("\nMilliseconds of one call, a whole batch where there is one: the mean, and the variance (ms²) in brackets. "
+                 "`matrix-vector`, `batch`, `block` and `batch-block` are the thesis' algorithms with the matrix stored, by cuBLAS as in the "
+                 "thesis; -fp16: the operands stored in fp16; ours store no matrix.\n")
+    for gpu, content in found:
+        results = content["results"]
+        for sweep, fixed, over in (("N", "M", "N"), ("M", "N", "M")):
+            value = min(r["M"] for r in results) if fixed == "M" else max(r["N"] for r in results)
+            for transfers in (False, True):
+                chosen = [r for r in results if r[fixed] == value and r["transfers"] == transfers]
+                steps = sorted({r[over] for r in chosen})
+                if len(steps) < 2:
+                    continue
+                rows = {}
+                for r in chosen:
+                    rows.setdefault((r["algorithm"], r["r"], r["batch"]), {})[r[over]] = r
+                rows = {key: by for key, by in rows.items() if len(by) > 1}
+                text += (f"\n### {gpu}, {fixed} = {power(value)}, {'with' if transfers else 'without'} transfers\n\n" + table(
+                    ["algorithm", "r", "batch"] + [f"{over} = {power(x)}" for x in steps],
+                    [[name, r, batch] + [f"{by[x]['mean_ms']:.3g} ({by[x]['variance_ms2']:.1g})" if x in by else "" for x in steps]
+                     for (name, r, batch), by in rows.items()]))
+        text += "\n" + batch_plot(gpu, results)
+    return text + "\n### In the thesis, on a V100\n\nMilliseconds a vector, with transfers (M = 1024; r = 32; batch 256).\n\n" + table(
+        ["N", "SGEMV", "batch", "block JL", "batch block JL"], [[power(n)] + list(row) for n, row in v100.items()])
+
+
+def batch_plot(gpu, results):
+    m = min(r["M"] for r in results)
+    curves = []
+    for name, r in dict.fromkeys((x["algorithm"], x["r"]) for x in results if x["r"] in (1, 32)):
+        for batch in sorted({x["batch"] for x in results if (x["algorithm"], x["r"]) == (name, r)})[-1:]:
+            data = sorted((x["N"], x["mean_ms"] / batch) for x in results
+                          if (x["algorithm"], x["r"], x["batch"], x["M"], x["transfers"]) == (name, r, batch, m, False))
+            curves.append((name + (f", r = {r}" if r > 1 else ""), "with linespoints", data))
+    return plot(f"thesis-times-{slug(gpu)}", f"Milliseconds a vector, M = {m}, without transfers ({gpu})", "N", "ms a vector", curves)
