@@ -33,6 +33,13 @@ run() {
 
 if [ "${SKIP:-}" != tests ]; then
     run 'GPU beside CPU' "$programs/test_cuda"
+    if [ -x "$programs/gnomon" ] && python3 -c 'import numpy' 2>/dev/null; then
+        work=$(mktemp -d)
+        run 'the command' python3 "$root/tests/cuda/command.py" "$programs/gnomon" "$work" rademacher gaussian
+        rm -rf "$work"
+    else
+        echo 'the command, or a Python with NumPy, is not here: left out'
+    fi
     run 'dense operators' "$programs/test_dense"
     GNOMON_CUDA_ARCH=80 run 'dense operators by mma.sync' "$programs/test_dense"
     run 'very sparse operators' "$programs/test_very_sparse"
@@ -55,7 +62,7 @@ fi
 if [ "${SKIP:-}" != bench ]; then
     for program in "$programs"/*; do
         name=$(basename "$program")
-        case $name in test_* | *.so) continue ;; esac
+        case $name in test_* | gnomon | *.so) continue ;; esac
         if ! [ -x "$program" ] || ! [ -f "$program" ]; then continue; fi
         if [ "$name" = cost ]; then # two files: the model, and how good its choices are
             run cost "$program" --device cuda --model "$results/cost.json" --records "$results/choice.json"
