@@ -20,6 +20,7 @@ void cli_init(cli_app *app, const char *verb)
     app->verb = verb;
     app->started = cli_seconds();
     app->memory = (int64_t)1 << 30;
+    app->device.index = -1;
 }
 
 void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
@@ -32,11 +33,13 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
         {"auto", CLI_BAR_AUTO}, {"always", CLI_BAR_ALWAYS}, {"never", CLI_BAR_NEVER}, {NULL, 0}};
     const cli_option options[CLI_COMMON_OPTIONS] = {
         {.name = "device",
-         .type = CLI_CHOICE,
+         .type = CLI_DEVICE,
          .target = &app->device,
          .value = "DEVICE",
          .choices = devices,
-         .help = "auto (default), cpu, or cuda, which must work or fail with the reason"},
+         .help =
+             "auto (default), cpu, or cuda, which must work or fail with the reason; cuda:N is the "
+             "GPU with index N"},
         {.name = "threads",
          .type = CLI_INT,
          .target = &app->threads,
@@ -74,14 +77,18 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
 int cli_start(cli_app *app)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = (gnomon_device)app->device;
+    options.device = (gnomon_device)app->device.kind;
+    options.cuda_device = app->device.index;
     options.threads = (int)app->threads;
     /* Chunks are cut so that this and the process itself fit in CLI_OVERHEAD_BYTES. */
     options.memory_limit = CLI_OVERHEAD_BYTES / 2;
     options.progress = cli_bar_progress;
     options.progress_user = app;
     gnomon_status status = gnomon_context_create(&options, &app->ctx);
-    return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+    if (status == GNOMON_OK) return -1;
+    if (status == GNOMON_ERROR_DEVICE)
+        return cli_fail(app, CLI_EXIT_DEVICE, "--device cuda: %s", gnomon_last_error(NULL));
+    return cli_fail_status(app, status);
 }
 
 int cli_end(cli_app *app, int code)

@@ -43,7 +43,7 @@ typedef struct cli_app {
     double started;      /* seconds on the monotonic clock */
     cli_bar bar;
     /* the options every verb has */
-    int device;
+    cli_device device;
     int64_t threads, memory;
     int json, quiet;
 } cli_app;
@@ -84,7 +84,8 @@ void cli_signals_install(void);
 int cli_interrupted(void);
 
 /* report.c: --json */
-/* A new object with the run's facts: gnomon, verb, device, isa, threads, seconds. */
+/* A new object with the run's facts: gnomon, verb, device (and the GPU's name), isa, threads,
+ * seconds. */
 json_t *cli_report(cli_app *app);
 /* To the microsecond: more digits would only be noise. */
 double cli_json_seconds(double seconds);

@@ -35,26 +35,45 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **f
     return cli_parse(&verb, argc, argv, file, count);
 }
 
-/* Whether a context on the GPU can be had. */
-static int has_cuda(void)
+/* The names of the visible GPUs that the plugin can use; *reason, for free(), tells whether it was
+ * found and what it says of the first. */
+static json_t *list_gpus(char **reason)
 {
-    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    gnomon_context *ctx = NULL;
-    options.device = GNOMON_DEVICE_CUDA;
-    gnomon_status status = gnomon_context_create(&options, &ctx);
-    gnomon_context_destroy(ctx);
-    return status == GNOMON_OK;
+    enum { MOST = 64 };
+    json_t *gpus = json_array();
+    *reason = NULL;
+    for (int i = 0; i < MOST; ++i) {
+        gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+        gnomon_context *ctx = NULL;
+        options.threads = 1;
+        options.cuda_device = i;
+        if (gnomon_context_create(&options, &ctx) != GNOMON_OK) break;
+        const char *words = gnomon_context_cuda_reason(ctx); /* looks for it */
+        const char *name = gnomon_context_gpu(ctx);
+        const int found = name[0] != '\0';
+        if (i == 0) *reason = strdup(words);
+        if (found) json_array_append_new(gpus, json_string(name));
+        gnomon_context_destroy(ctx);
+        if (!found) break;
+    }
+    return gpus;
 }
 
 static int machine_words(cli_app *app)
 {
     const char *name;
     int can_write;
+    char *reason;
+    json_t *gpus = list_gpus(&reason);
     printf("gnomon %s\n", gnomon_version());
     printf("instruction set  %s\n", gnomon_context_isa(app->ctx));
     printf("threads          %d\n", gnomon_context_threads(app->ctx));
-    printf("devices          cpu%s\n", has_cuda() ? ", cuda" : "");
-    printf("cuda             %s\n", gnomon_context_cuda_reason(app->ctx));
+    printf("devices          cpu%s\n", json_array_size(gpus) > 0 ? ", cuda" : "");
+    printf("cuda             %s\n", reason != NULL ? reason : "");
+    for (size_t i = 0; i < json_array_size(gpus); ++i)
+        printf("gpu %-2zu           %s\n", i, json_string_value(json_array_get(gpus, i)));
+    json_decref(gpus);
+    free(reason);
     printf("operator         specification version %d\n", GNOMON_OPERATOR_VERSION);
     printf("reads           ");
     for (int i = 0; (name = gnomon_format_name(i, NULL)) != NULL; ++i)
@@ -72,12 +91,17 @@ static int machine_json(cli_app *app)
     json_t *formats = json_array(), *out = cli_report(app);
     const char *name;
     int can_write;
+    char *reason;
+    json_t *gpus = list_gpus(&reason);
     for (int i = 0; (name = gnomon_format_name(i, &can_write)) != NULL; ++i)
         json_array_append_new(
             formats, json_pack("{s:s, s:b, s:b}", "format", name, "reads", 1, "writes", can_write));
     json_object_set_new(out, "devices",
-                        has_cuda() ? json_pack("[s,s]", "cpu", "cuda") : json_pack("[s]", "cpu"));
-    json_object_set_new(out, "cuda_reason", json_string(gnomon_context_cuda_reason(app->ctx)));
+                        json_array_size(gpus) > 0 ? json_pack("[s,s]", "cpu", "cuda")
+                                                  : json_pack("[s]", "cpu"));
+    json_object_set_new(out, "cuda_reason", json_string(reason != NULL ? reason : ""));
+    json_object_set_new(out, "gpus", gpus);
+    free(reason);
     json_object_set_new(out, "operator_version", json_integer(GNOMON_OPERATOR_VERSION));
     json_object_set_new(out, "formats", formats);
     return cli_print_json(app, out);

@@ -10,6 +10,8 @@
  * few operations a point are soon done with the making. */
 static const int64_t enough_points = 2048, enough_points_fast = 256;
 static const int64_t enough_bytes = (int64_t)64 << 20, enough_bytes_fast = (int64_t)24 << 20;
+/* A GPU makes the operator anew for every chunk and cuts it into pieces by itself. */
+static const int64_t enough_bytes_gpu = (int64_t)512 << 20;
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -55,9 +57,18 @@ static int too_little(cli_job *job, int64_t needed)
                     (long long)job->info.cols, ceil(mib), (double)job->app->memory / (1 << 20));
 }
 
+/* Whether there is a GPU that may take the job. */
+static int may_use_gpu(const cli_job *job)
+{
+    if (job->app->device.kind == GNOMON_DEVICE_CPU) return 0;
+    gnomon_context_cuda_reason(job->app->ctx); /* looks for it */
+    return gnomon_context_gpu(job->app->ctx)[0] != '\0';
+}
+
 /* How many points of so many bytes each are enough for a chunk. */
 static int64_t enough(const cli_job *job, int64_t bytes)
 {
+    if (may_use_gpu(job)) return most(enough_points, enough_bytes_gpu / bytes);
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator_describe(job->op, &d);
     int fast = d.kind == GNOMON_VERY_SPARSE || d.kind == GNOMON_SJLT || d.kind == GNOMON_SRHT;

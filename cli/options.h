@@ -20,6 +20,7 @@ typedef enum cli_type {
     CLI_RANGE,  /* cli_range: A:B, either side may be left out */
     CLI_SHAPE,  /* cli_shape: N,D with N -1 for '?' */
     CLI_FORMAT, /* const char *: a format's name; flag 1: one that is written */
+    CLI_DEVICE, /* cli_device: one of 'choices', or cuda:N */
     CLI_CHAR    /* char: one character, or 'tab', 'comma', 'semicolon', 'space' */
 } cli_type;
 
@@ -30,6 +31,11 @@ typedef struct cli_range {
 typedef struct cli_shape {
     int64_t rows, cols;
 } cli_shape;
+
+/* Where work may run: a gnomon_device, and a GPU's index, -1 when none is given. */
+typedef struct cli_device {
+    int kind, index;
+} cli_device;
 
 /* A choice's name and number; a list ends with a NULL name. */
 typedef struct cli_choice {
@@ -55,7 +61,7 @@ typedef struct cli_option {
     const char *help;
     int64_t low, high;         /* CLI_INT, CLI_SIZE; high 0: no limit */
     cli_reals reals;           /* CLI_REAL */
-    const cli_choice *choices; /* CLI_CHOICE */
+    const cli_choice *choices; /* CLI_CHOICE, CLI_DEVICE */
     int flag;                  /* CLI_FLAG: what target is set to */
 } cli_option;
 

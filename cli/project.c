@@ -364,9 +364,12 @@ int cli_project(int argc, char **argv)
     if (code < 0) {
         char words[256];
         cli_operator_words(job.op, words, sizeof words);
-        cli_say(&app, "gnomon project: %lld points from %lld to %lld dimensions (%s) in %.2f s\n",
+        const int cuda = gnomon_context_worked_on(app.ctx) == GNOMON_DEVICE_CUDA;
+        cli_say(&app,
+                "gnomon project: %lld points from %lld to %lld dimensions (%s) in %.2f s%s%s\n",
                 (long long)job.points, (long long)job.info.cols, (long long)job.k, words,
-                cli_seconds() - app.started);
+                cli_seconds() - app.started, cuda ? " on " : "",
+                cuda ? gnomon_context_gpu(app.ctx) : "");
         code = app.json ? report(&r, &job, input) : CLI_EXIT_DONE;
     }
     gnomon_writer_abort(job.writer);

@@ -12,10 +12,11 @@ double cli_json_seconds(double seconds)
 
 json_t *cli_report(cli_app *app)
 {
-    /* Every device but the CPU declines nothing yet that would need telling here: 'cuda' either
-     * works or the context could not be made. */
-    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:f}", "gnomon", gnomon_version(), "verb",
-                     app->verb, "device", app->device == GNOMON_DEVICE_CUDA ? "cuda" : "cpu", "isa",
+    /* What is no projection runs on the CPU. */
+    const int cuda = gnomon_context_worked_on(app->ctx) == GNOMON_DEVICE_CUDA;
+    return json_pack("{s:s, s:s, s:s, s:s*, s:s, s:i, s:f}", "gnomon", gnomon_version(), "verb",
+                     app->verb, "device", cuda ? "cuda" : "cpu", "gpu",
+                     cuda ? gnomon_context_gpu(app->ctx) : NULL, "isa",
                      gnomon_context_isa(app->ctx), "threads", gnomon_context_threads(app->ctx),
                      "seconds", cli_json_seconds(cli_seconds() - app->started));
 }

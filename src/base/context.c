@@ -92,9 +92,8 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
     if (status == GNOMON_OK && o.device == GNOMON_DEVICE_CUDA) {
         gnomon_plugin_find(&ctx->plugin);
         if (!ctx->plugin.table)
-            status =
-                gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
-                            "no CUDA device can be had: %s", ctx->plugin.reason);
+            status = gnomon_fail(ctx, GNOMON_ERROR_DEVICE, "no CUDA device can be had: %s",
+                                 ctx->plugin.reason);
     }
     if (status != GNOMON_OK) {
         gnomon_fail(NULL, status, "%s", ctx->error);

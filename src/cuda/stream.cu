@@ -119,8 +119,7 @@ static gnomon_status take_memory(gcu_state *s, gcu_feed *t, gcu_why why)
     return gcu_status(why, error, "taking device memory for a stream");
 }
 
-gnomon_status gcu_feed_open(gcu_state *s, const gnomon_sketch_job *job, gcu_feed **out,
-                              gcu_why why)
+gnomon_status gcu_feed_open(gcu_state *s, const gnomon_sketch_job *job, gcu_feed **out, gcu_why why)
 {
     (void)s;
     if (job->beta != 0.0)

@@ -235,8 +235,9 @@ static gnomon_status sketch(gnomon_context *ctx, const gnomon_operator *op, gnom
                    "y has %" PRId64 " columns; the operator has %" PRId64 " rows%s", y->cols,
                    job.rows, job.rows == op->descriptor.k ? "" : " in the range asked for");
     GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "sparse points are projected on the CPU only; the context's device is CUDA");
+                   "sparse points are projected on the CPU only, and CUDA was asked for");
     GNOMON_TRY(gnomon_sparse_check(ctx, p));
+    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
     const int64_t count = nonzeros_of(p);
     const void *const values = p->csr ? p->csr->values : p->coo->values;
     const int64_t *const indices = p->csr ? p->csr->indices : p->coo->col_indices;

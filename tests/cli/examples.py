@@ -11,7 +11,8 @@ import sys
 gnomon, fixtures, work = sys.argv[1:]
 shutil.rmtree(work, ignore_errors=True)
 shutil.copytree(fixtures, work)
-environment = dict(os.environ, PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"])
+environment = dict(os.environ, GNOMON_PLUGIN_DIR="/nonexistent",
+                   PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"])
 failures = count = 0
 verbs = ["project", "dim", "operator", "distortion", "convert", "info"]
 if shutil.which("gnuplot") is None:

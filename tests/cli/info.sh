@@ -11,3 +11,11 @@ assert formats["npy"] and len(formats) == 16, formats
 print("good")'
 GNOMON_PLUGIN_DIR=/nonexistent gnomon info --device cuda > /dev/null 2> error
 echo "exit $?"
+cat error
+gnomon project points.npy -k 4 -o y.npy --device cuda 2> error
+echo "exit $?: $(cat error), $(ls y.npy 2>&1 | wc -l)"
+gnomon project points.npy -k 4 -o y.npy --json --quiet | "$PYTHON" -c '
+import json, sys
+report = json.load(sys.stdin)
+assert report["device"] == "cpu" and "gpu" not in report, report
+print("good")'

@@ -33,3 +33,4 @@ try gnomon convert --quiet -- -odd.npy out.npy
 cmp small.npy out.npy
 # the last of two wins
 try gnomon operator -k 9 -k 1 -D 2 --output-format csv
+for device in cuda: cuda:x cuda:-1 cuda:99999999999; do try gnomon info --device "$device"; done

@@ -12,7 +12,8 @@ gnomon, example, sources, work = map(os.path.abspath, sys.argv[1:])
 shutil.rmtree(work, ignore_errors=True)
 os.makedirs(work)
 os.symlink(os.path.join(sources, "data"), os.path.join(work, "data"))
-environment = dict(os.environ, PATH=os.path.dirname(gnomon) + ":" + os.environ["PATH"])
+environment = dict(os.environ, GNOMON_PLUGIN_DIR="/nonexistent",
+                   PATH=os.path.dirname(gnomon) + ":" + os.environ["PATH"])
 with open(os.path.join(sources, "README.md")) as file:
     readme = file.read()
 with open(os.path.join(sources, "examples", "sketch.c")) as file:

@@ -71,6 +71,7 @@ def main(arguments):
                    if not key.startswith(("GNOMON_", "LC_", "LANG"))}
     environment.update(PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"],
                        PYTHON=sys.executable, TESTS=os.path.dirname(base), HOME=folder,
+                       GNOMON_PLUGIN_DIR="/nonexistent",  # the CPU, also where there is a GPU
                        PYTHONDONTWRITEBYTECODE="1")
     done = subprocess.run(["bash", os.path.abspath(script)], cwd=folder, env=environment,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
