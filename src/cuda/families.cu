@@ -5,7 +5,8 @@
 
 /* In the order in which they are asked; the last one takes everything. */
 static const gcu_family *const families[] = {
-    &gcu_dense_points, &gcu_dense_rows, &gcu_very_sparse, &gcu_sjlt, &gcu_generic, nullptr,
+    &gcu_dense_points, &gcu_dense_rows, &gcu_very_sparse, &gcu_sjlt,
+    &gcu_srht,         &gcu_generic,    nullptr,
 };
 
 const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size)
