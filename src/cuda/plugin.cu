@@ -86,15 +86,12 @@ static bool sketch_supported(const gcu_state *s, const gnomon_sketch_job *job, g
     return gcu_pieces_open(&pieces, s, job, &there, y, why);
 }
 
-static int supports(void *state, const gnomon_sketch_job *job, int adjoint, char *text, size_t size)
+static int supports(void *state, const gnomon_sketch_job *job, int backwards, char *text,
+                    size_t size)
 {
     const gcu_state *s = static_cast<gcu_state *>(state);
     const gcu_why why = {text, size};
-    if (adjoint) {
-        snprintf(text, size, "the adjoint runs on the CPU");
-        return 0;
-    }
-    return sketch_supported(s, job, why);
+    return backwards ? gcu_adjoint_supported(s, job, why) : sketch_supported(s, job, why);
 }
 
 static gnomon_status sketch(void *state, const gnomon_sketch_job *job, char *text, size_t size)
@@ -102,6 +99,15 @@ static gnomon_status sketch(void *state, const gnomon_sketch_job *job, char *tex
     gcu_state *s = static_cast<gcu_state *>(state);
     const gcu_scope scope = gcu_enter(s->gpu.device);
     const gnomon_status status = gcu_sketch_job(s, job, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
+static gnomon_status adjoint(void *state, const gnomon_sketch_job *job, char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_adjoint_job(s, job, {text, size});
     gcu_leave(scope);
     return status;
 }
@@ -158,7 +164,7 @@ gnomon_plugin_entry(void)
         close_device,
         supports,
         sketch,
-        sketch,
+        adjoint,
         stream_open,
         stream_push,
         stream_finish,

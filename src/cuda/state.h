@@ -78,6 +78,7 @@ bool gcu_may_be_nonfinite(gnomon_dtype dtype);
 /* ---- sketch.cu, adjoint_job.cu: a job ---- */
 
 gnomon_status gcu_sketch_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
+bool gcu_adjoint_supported(const gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
 gnomon_status gcu_adjoint_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
 
 /* ---- stream.cu ---- */

@@ -203,3 +203,54 @@ const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size)
 {
     return supports(task, why, why_size) ? &gcu_generic : nullptr;
 }
+
+/* ---- adjoints of simple operators ---- */
+
+bool gcu_adjoint_supports(const gcu_adjoint_task *t, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "the simulation's adjoint takes simple operators");
+    return t->op->levels == 1 && t->op->blocks == 1;
+}
+
+size_t gcu_adjoint_best_work(const gcu_adjoint_task *t)
+{
+    return (size_t)t->x.rows * 64 + 4096;
+}
+
+size_t gcu_adjoint_least_work(const gcu_adjoint_task *t)
+{
+    return (size_t)t->x.rows * 16 + 64;
+}
+
+template <typename T> static void backwards(const gcu_adjoint_task &t, const gnomon_simple &a)
+{
+    std::vector<float> s((size_t)t.rows);
+    for (int64_t q = 0; q < t.x.cols; q++) {
+        gnomon_simple_values(&a, t.row, t.rows, t.col + q, 1, s.data(), 1, 1);
+        for (int64_t i = 0; i < t.x.rows; i++) {
+            T total = 0;
+            for (int64_t r = 0; r < t.rows; r++) {
+                if (!inside(element(&t.y, i, r), gnomon_dtype_size(t.y.dtype), true))
+                    broken("a kernel reads outside of device memory");
+                total += (T)s[(size_t)r] * (T)value(&t.y, i, r);
+            }
+            const double sum = t.alpha * a.scale * ((double)total + 0.0);
+            set(&t.x, i, q, t.beta == 0 ? sum : sum + t.beta * value(&t.x, i, q));
+        }
+    }
+}
+
+cudaError_t gcu_adjoint(const gcu_adjoint_task *task)
+{
+    const gcu_adjoint_task t = *task;
+    const gnomon_simple a = task->op->factor[0];
+    if (t.work_bytes < gcu_adjoint_least_work(task) || !inside(t.work, t.work_bytes, true))
+        broken("an adjoint without its work memory");
+    return enqueue(t.stream, [=] {
+        memset(t.work, 0xff, t.work_bytes);
+        if (t.wide)
+            backwards<double>(t, a);
+        else
+            backwards<float>(t, a);
+    });
+}

@@ -464,6 +464,81 @@ static void streams(void **state)
         }
 }
 
+/* Adjoints beside the CPU's in fp64, from and to every kind of memory, whole and in pieces. */
+static void one_adjoint(gnomon_context *ctx, const job *t, const owned *vectors, const owned *old,
+                        const double *wanted, const double *norms, gnomon_operator *op)
+{
+    const gnomon_sketch_options o = options_of(t);
+    const bool wide = is_wide(t->y_type);
+    const double u = wide ? 0x1p-53 : 0x1p-24, c = 4 + 0.5 * sqrt((double)vectors->m.cols);
+    owned from = move(vectors, t->y_place), to = move(old, t->x_place);
+    const gnomon_status status = gnomon_adjoint(ctx, op, &from.m, &to.m, &o);
+    if (status != GNOMON_OK) fail_msg("%s: %s", describe(t), gnomon_last_error(ctx));
+    drop(&from, t->y_place);
+    owned back = fetch(&to, t->x_place);
+    back.m.memory = GNOMON_HOST;
+    check_sentinels(&back);
+    for (int64_t i = 0; i < back.m.rows; i++)
+        for (int64_t q = 0; q < back.m.cols; q++) {
+            const double want = wanted[i * back.m.cols + q];
+            const double error = fabs(element(&back.m, i, q) - want);
+            if (!(error <= c * u * (norms[i] + fabs(want))))
+                fail_msg("adjoint %s: (%lld, %lld) is off by %.3g", describe(t), (long long)i,
+                         (long long)q, error);
+        }
+    free_matrix(&back);
+}
+
+static void adjoints(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < OPERATORS; kind++)
+        for (int s = 0; s < (reduced ? 2 : 6); s++) {
+            job t = plain(kind, sizes[s][0], sizes[s][1], sizes[s][2]);
+            t.alpha = -1.5;
+            t.beta = s % 2 ? 0.5 : 0;
+            t.y_layout = s % 2;
+            t.x_layout = s % 3 == 0;
+            t.y_type = s == 4 ? GNOMON_F64 : s == 2 ? GNOMON_F16 : GNOMON_F32;
+            t.x_type = s == 4 ? GNOMON_F64 : GNOMON_F32;
+            if (s % 2) {
+                t.row = 1;
+                t.rows = t.k - 3;
+                t.col = t.d / 3;
+                t.cols = t.d / 2;
+            }
+            gnomon_operator *op = make_operator(cpu, &all_operators[kind], t.k, t.d);
+            owned vectors, x;
+            make_views(&t, &x, &vectors);
+            fill_random(&vectors.m, seed++);
+            double *y = room(vectors.m.rows, vectors.m.cols), *wanted = room(x.m.rows, x.m.cols);
+            double *norms = room(x.m.rows, 1);
+            const gnomon_matrix from = doubles(&vectors.m, y);
+            gnomon_matrix to = doubles(&x.m, wanted);
+            for (int64_t i = 0; i < from.rows; i++) {
+                norms[i] = 0;
+                for (int64_t a = 0; a < from.cols; a++)
+                    norms[i] += y[i * from.cols + a] * y[i * from.cols + a];
+                norms[i] = 16 * sqrt(norms[i]) + 4;
+            }
+            const gnomon_sketch_options o = options_of(&t);
+            ASSERT_OK(cpu, gnomon_adjoint(cpu, op, &from, &to, &o));
+            for (int places = 0; places < PLACES * PLACES; places++) {
+                if (places % 4 != s % 4 && places != PLACES * PLACES - 1) continue;
+                t.x_place = places % PLACES;
+                t.y_place = places / PLACES;
+                one_adjoint(gpu, &t, &vectors, &x, wanted, norms, op);
+                if (places % 2) one_adjoint(small, &t, &vectors, &x, wanted, norms, op);
+            }
+            free(y);
+            free(wanted);
+            free(norms);
+            free_matrix(&vectors);
+            free_matrix(&x);
+            gnomon_operator_destroy(op);
+        }
+}
+
 static void nonfinite(void **state)
 {
     (void)state;
@@ -582,6 +657,7 @@ int main(void)
         cmocka_unit_test(nonfinite),
         cmocka_unit_test(empty),
         cmocka_unit_test(callers_stream),
+        cmocka_unit_test(adjoints),
     };
     const char *word = getenv("GNOMON_TEST_REDUCED"), *given = getenv("GNOMON_TEST_SEED");
     reduced = word && *word && *word != '0';

@@ -182,6 +182,105 @@ static void every_layout_and_type(void **state)
                     0);
 }
 
+/* An adjoint: near the CPU's, the same bits with every limit of memory and every place, nothing
+ * written beside the output, nothing left behind. */
+static void one_adjoint(const shape *s, gnomon_dtype dtype, int y_layout, int x_layout, double beta)
+{
+    static const size_t limits[] = {(size_t)1 << 30, 100000, 20000, 3000};
+    static uint64_t order = 77;
+    gnomon_operator *op = make_operator(cpu, &simple, s->k, s->d);
+    gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
+    o.alpha = -1.5;
+    o.beta = beta;
+    o.row = s->row;
+    o.rows = s->rows;
+    o.col = s->cols ? s->col : -1;
+    owned y = make_matrix(s->n, s->rows ? s->rows : s->k - s->row, dtype, y_layout);
+    fill_random(&y.m, 3);
+    owned old = make_matrix(s->n, s->cols ? s->cols : s->d,
+                            gnomon_dtype_size(dtype) == 8 ? GNOMON_F64 : GNOMON_F32, x_layout);
+    fill_random(&old.m, 4);
+    owned expected = move(&old, PAGEABLE), first = move(&old, PAGEABLE);
+    ASSERT_OK(cpu, gnomon_adjoint(cpu, op, &y.m, &expected.m, &o));
+    bool have_first = false;
+    for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
+        for (int places = 0; places < PLACES * PLACES; places++) {
+            owned from = move(&y, places % PLACES), to = move(&old, places / PLACES);
+            const size_t held = in_use();
+            set(held + limits[l], order++);
+            ASSERT_OK(gpu, gnomon_adjoint(gpu, op, &from.m, &to.m, &o));
+            assert_int_equal(in_use(), held);
+            const gnomon_matrix got = as_host(&to.m);
+            if (!have_first) {
+                copy_matrix(&got, &first.m);
+                have_first = true;
+                for (int64_t i = 0; i < got.rows; i++)
+                    for (int64_t j = 0; j < got.cols; j++) {
+                        const double a = element(&expected.m, i, j), b = element(&got, i, j);
+                        if (!(fabs(a - b) <= 2e-5 * (1.0 + fabs(a))))
+                            fail_msg("(%lld, %lld) is %g, not %g", (long long)i, (long long)j, b,
+                                     a);
+                    }
+            }
+            assert_same_bits(&got, &first.m, "adjoint");
+            to.m.memory = GNOMON_HOST;
+            check_sentinels(&to);
+            drop(&from, places % PLACES);
+            drop(&to, places / PLACES);
+        }
+    set((size_t)1 << 30, 1);
+    free_matrix(&y);
+    free_matrix(&old);
+    free_matrix(&expected);
+    free_matrix(&first);
+    gnomon_operator_destroy(op);
+}
+
+static void adjoints(void **state)
+{
+    (void)state;
+    static const shape shapes[] = {
+        {1, 5, 700, 0, 0, 0, 0},         {9, 21, 1001, 0, 0, 0, 0},     {33, 21, 333, 2, 15, 0, 0},
+        {9, 21, 1001, 0, 0, 250, 1},     {5, 21, 1001, 3, 9, 130, 700}, {200, 20, 64, 0, 0, 0, 0},
+        {3, 21, 2000, 19, 2, 1500, 500},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        one_adjoint(&shapes[s], GNOMON_F32, ROW_MAJOR, s % 2 ? COL_MAJOR : ROW_MAJOR, 0.0);
+        one_adjoint(&shapes[s], s % 2 ? GNOMON_I8 : GNOMON_F64, COL_MAJOR, (int)s % LAYOUTS, 0.25);
+    }
+}
+
+static void adjoint_of_nonfinite(void **state)
+{
+    (void)state;
+    gnomon_operator *op = make_operator(cpu, &simple, 11, 600);
+    owned y = make_matrix(40, 11, GNOMON_F32, ROW_PADDED), x = make_matrix(40, 600, GNOMON_F32, 0);
+    fill_random(&y.m, 8);
+    fill_random(&x.m, 9);
+    set_element(&y.m, 31, 7, NAN);
+    set_element(&y.m, 17, 10, INFINITY);
+    for (int places = 0; places < PLACES * PLACES; places++) {
+        owned from = move(&y, places % PLACES), to = move(&x, places / PLACES);
+        set(in_use() + 20000, (uint64_t)places);
+        ASSERT_FAILS(gpu, gnomon_adjoint(gpu, op, &from.m, &to.m, NULL), GNOMON_ERROR_NONFINITE,
+                     "y: element (17, 10) is NaN");
+        const gnomon_matrix got = as_host(&to.m);
+        assert_same_bits(&got, &x.m, "x after NONFINITE");
+        gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
+        o.allow_nonfinite = 1;
+        ASSERT_OK(gpu, gnomon_adjoint(gpu, op, &from.m, &to.m, &o));
+        drop(&from, places % PLACES);
+        drop(&to, places / PLACES);
+    }
+    set(in_use() + 100, 1);
+    ASSERT_FAILS(gpu, gnomon_adjoint(gpu, op, &y.m, &x.m, NULL), GNOMON_ERROR_MEMORY,
+                 "one coordinate needs ");
+    set((size_t)1 << 30, 1);
+    free_matrix(&y);
+    free_matrix(&x);
+    gnomon_operator_destroy(op);
+}
+
 static void nonfinite_is_named_and_nothing_written(void **state)
 {
     (void)state;
@@ -431,6 +530,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shape),
         cmocka_unit_test(every_layout_and_type),
+        cmocka_unit_test(adjoints),
+        cmocka_unit_test(adjoint_of_nonfinite),
         cmocka_unit_test(nonfinite_is_named_and_nothing_written),
         cmocka_unit_test(streams),
         cmocka_unit_test(streams_refuse),

@@ -1,0 +1,306 @@
+/* Adjoints on the GPU against Y S in fp64 with S by the CPU library, every kind of operator; and
+ * their bits against themselves: fewer points, columns cut, little work memory. Exits with 77 where
+ * there is no GPU. GNOMON_TEST_REDUCED=1 runs a part. */
+#include "cuda/family.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <gnomon.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vector>
+
+#define MUST(call)                                                                 \
+    do {                                                                           \
+        cudaError_t error_ = (call);                                               \
+        if (error_ != cudaSuccess) {                                               \
+            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
+            exit(1);                                                               \
+        }                                                                          \
+    } while (0)
+
+struct kind {
+    const char *name;
+    gnomon_kind kind, inner;
+    gnomon_precision precision;
+    double density;
+    int64_t nonzeros, blocks, zeta, width;
+};
+
+#define NO_KIND      ((gnomon_kind)0)
+#define NO_PRECISION ((gnomon_precision)0)
+
+static const kind kinds[] = {
+    {"gaussian", GNOMON_GAUSSIAN, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
+    {"gaussian fp16", GNOMON_GAUSSIAN, NO_KIND, GNOMON_FP16, 0, 0, 0, 0, 0},
+    {"rademacher", GNOMON_RADEMACHER, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
+    {"achlioptas", GNOMON_ACHLIOPTAS, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
+    {"very-sparse", GNOMON_VERY_SPARSE, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
+    {"very-sparse 0.4", GNOMON_VERY_SPARSE, NO_KIND, NO_PRECISION, 0.4, 0, 0, 0, 0},
+    {"sjlt", GNOMON_SJLT, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
+    {"countsketch", GNOMON_SJLT, NO_KIND, NO_PRECISION, 0, 1, 0, 0, 0},
+    {"srht", GNOMON_SRHT, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
+    {"block rademacher", GNOMON_BLOCK, GNOMON_RADEMACHER, NO_PRECISION, 0, 0, 3, 0, 0},
+    {"block gaussian", GNOMON_BLOCK, GNOMON_GAUSSIAN, NO_PRECISION, 0, 0, 4, 0, 0},
+    {"block very-sparse", GNOMON_BLOCK, GNOMON_VERY_SPARSE, NO_PRECISION, 0.1, 0, 2, 0, 0},
+    {"kronecker rademacher", GNOMON_KRONECKER, GNOMON_RADEMACHER, NO_PRECISION, 0, 0, 0, 0, 0},
+    {"kronecker achlioptas", GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, NO_PRECISION, 0, 0, 0, 3, 0},
+    {"kronecker gaussian", GNOMON_KRONECKER, GNOMON_GAUSSIAN, NO_PRECISION, 0, 0, 0, 2, 90},
+    {"kronecker sjlt", GNOMON_KRONECKER, GNOMON_SJLT, NO_PRECISION, 0, 2, 0, 0, 0},
+};
+
+struct job {
+    int64_t k, d, n;
+    int64_t row, rows, col, cols; /* rows, cols 0: all */
+    gnomon_dtype y_type;
+    bool wide, y_columns, x_columns;
+    double alpha, beta;
+};
+
+static double uniform(uint64_t h)
+{
+    h *= 0x9E3779B97F4A7C15ull;
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9ull;
+    h = (h ^ h >> 27) * 0x94D049BB133111EBull;
+    return (double)((h ^ h >> 31) >> 40) * 0x1p-24 - 0.5;
+}
+
+static size_t size_of(gnomon_dtype t)
+{
+    return t == GNOMON_F64 || t == GNOMON_I64   ? 8
+           : t == GNOMON_F32 || t == GNOMON_I32 ? 4
+           : t == GNOMON_I8                     ? 1
+                                                : 2;
+}
+
+static double store(void *data, int64_t at, gnomon_dtype dtype, double x)
+{
+    switch (dtype) {
+    case GNOMON_F64:
+        return static_cast<double *>(data)[at] = x;
+    case GNOMON_F16:
+        return __half2float(static_cast<__half *>(data)[at] = __float2half((float)x));
+    case GNOMON_BF16:
+        return __bfloat162float(static_cast<__nv_bfloat16 *>(data)[at] =
+                                    __float2bfloat16((float)x));
+    case GNOMON_I8:
+        return static_cast<int8_t *>(data)[at] = (int8_t)(x * 250);
+    case GNOMON_I64:
+        return (double)(static_cast<int64_t *>(data)[at] = (int64_t)(x * 1e9));
+    default:
+        return static_cast<float *>(data)[at] = (float)x;
+    }
+}
+
+struct way {
+    int64_t point, points, col, cols;
+    bool little;
+};
+
+/* The output's elements, guarded; those not reached must stay as they were. */
+static std::vector<double> run(const gcu_gpu &gpu, const gnomon_operator *op, const job &j,
+                               const void *y, const std::vector<way> &ways)
+{
+    const int64_t guard = 32, rows = j.rows ? j.rows : j.k, cols = j.cols ? j.cols : j.d;
+    const gnomon_dtype type = j.wide ? GNOMON_F64 : GNOMON_F32;
+    const size_t size = size_of(type), count = (size_t)(j.n * cols + 2 * guard);
+    std::vector<char> before(count * size, (char)0xFF), after(count * size);
+    if (j.beta != 0)
+        for (int64_t i = 0; i < j.n; i++)
+            for (int64_t q = 0; q < cols; q++)
+                store(before.data(), guard + (j.x_columns ? q * j.n + i : i * cols + q), type,
+                      uniform((uint64_t)(i * cols + q) + 77));
+    char *x;
+    MUST(cudaMalloc(&x, before.size()));
+    MUST(cudaMemcpy(x, before.data(), before.size(), cudaMemcpyHostToDevice));
+    const size_t y_size = size_of(j.y_type);
+    for (const way &w : ways) {
+        gcu_adjoint_task t = {};
+        t.op = op;
+        const int64_t y_row = j.y_columns ? 1 : rows, y_col = j.y_columns ? j.n : 1;
+        const int64_t x_row = j.x_columns ? 1 : cols, x_col = j.x_columns ? j.n : 1;
+        t.y.data = static_cast<char *>(const_cast<void *>(y)) + (size_t)(w.point * y_row) * y_size;
+        t.y.dtype = j.y_type;
+        t.y.memory = t.x.memory = GNOMON_CUDA;
+        t.y.rows = t.x.rows = w.points;
+        t.y.cols = rows;
+        t.y.row_stride = y_row;
+        t.y.col_stride = y_col;
+        t.x.data = x + (size_t)(guard + w.point * x_row + w.col * x_col) * size;
+        t.x.dtype = type;
+        t.x.cols = w.cols;
+        t.x.row_stride = x_row;
+        t.x.col_stride = x_col;
+        t.alpha = j.alpha;
+        t.beta = j.beta;
+        t.row = j.row;
+        t.rows = rows;
+        t.col = j.col + w.col;
+        t.wide = j.wide;
+        t.gpu = &gpu;
+        char why[200] = "";
+        if (!gcu_adjoint_supports(&t, why, sizeof why)) printf("FAIL declined: %s\n", why);
+        t.work_bytes = w.little ? gcu_adjoint_least_work(&t) : gcu_adjoint_best_work(&t);
+        MUST(cudaMalloc(&t.work, t.work_bytes + 1));
+        MUST(cudaMemset(t.work, 0xFF, t.work_bytes + 1));
+        MUST(gcu_adjoint(&t));
+        MUST(cudaDeviceSynchronize());
+        cudaFree(t.work);
+    }
+    MUST(cudaMemcpy(after.data(), x, after.size(), cudaMemcpyDeviceToHost));
+    cudaFree(x);
+    const size_t side = (size_t)guard * size;
+    if (memcmp(after.data(), before.data(), side) != 0 ||
+        memcmp(after.data() + after.size() - side, before.data() + before.size() - side, side) != 0)
+        printf("FAIL something beside x was written\n");
+    std::vector<double> result((size_t)(j.n * cols));
+    for (int64_t i = 0; i < j.n; i++)
+        for (int64_t q = 0; q < cols; q++) {
+            const size_t at = (size_t)(guard + (j.x_columns ? q * j.n + i : i * cols + q));
+            result[(size_t)(i * cols + q)] =
+                j.wide ? reinterpret_cast<const double *>(after.data())[at]
+                       : (double)reinterpret_cast<const float *>(after.data())[at];
+        }
+    return result;
+}
+
+static bool same(const std::vector<double> &a, const std::vector<double> &b)
+{
+    return memcmp(a.data(), b.data(), a.size() * 8) == 0;
+}
+
+static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, const job &j)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    d.kind = which.kind;
+    d.inner = which.inner;
+    d.precision = which.precision;
+    d.density = which.density;
+    d.nonzeros = which.nonzeros;
+    d.blocks = which.blocks;
+    d.zeta = which.zeta;
+    d.width = which.width && which.width < j.k ? j.k + 5 : which.width;
+    d.k = j.k;
+    d.d = j.d;
+    d.seed = 4711;
+    gnomon_operator *op = nullptr;
+    if (gnomon_operator_create(ctx, &d, &op) != GNOMON_OK) {
+        printf("FAIL %s: %s\n", which.name, gnomon_last_error(ctx));
+        return 1;
+    }
+    const int64_t rows = j.rows ? j.rows : j.k, cols = j.cols ? j.cols : j.d;
+    std::vector<char> host((size_t)(j.n * rows) * size_of(j.y_type));
+    std::vector<double> y((size_t)(j.n * rows));
+    for (int64_t i = 0; i < j.n; i++)
+        for (int64_t a = 0; a < rows; a++)
+            y[(size_t)(i * rows + a)] = store(host.data(), j.y_columns ? a * j.n + i : i * rows + a,
+                                              j.y_type, uniform((uint64_t)(i * rows + a)));
+    void *device;
+    MUST(cudaMalloc(&device, host.size()));
+    MUST(cudaMemcpy(device, host.data(), host.size(), cudaMemcpyHostToDevice));
+    const std::vector<double> x = run(gpu, op, j, device, {{0, j.n, 0, cols, false}});
+    int failed = 0;
+    double worst = 0;
+    /* some columns, against fp64 */
+    const int64_t width = 97, step = cols > 4 * width ? cols / 4 : width;
+    for (int64_t from = 0; from < cols; from += step) {
+        const int64_t count = cols - from < width ? cols - from : width;
+        std::vector<double> s((size_t)(rows * count));
+        const gnomon_matrix block = gnomon_matrix_rowmajor(s.data(), GNOMON_F64, rows, count);
+        if (gnomon_operator_block(ctx, op, j.row, j.col + from, &block) != GNOMON_OK) {
+            printf("FAIL %s: %s\n", which.name, gnomon_last_error(ctx));
+            return 1;
+        }
+        for (int64_t i = 0; i < j.n; i++)
+            for (int64_t q = 0; q < count; q++) {
+                double sum = 0, size = 1e-300;
+                for (int64_t a = 0; a < rows; a++) {
+                    const double term = y[(size_t)(i * rows + a)] * s[(size_t)(a * count + q)];
+                    sum += term;
+                    size += term * term;
+                }
+                size = sqrt(size);
+                if (which.kind == GNOMON_KRONECKER) { /* sums of the levels between */
+                    double norm = 0;
+                    for (int64_t a = 0; a < rows; a++)
+                        norm += y[(size_t)(i * rows + a)] * y[(size_t)(i * rows + a)];
+                    size += 4 * sqrt(norm);
+                }
+                double old = j.beta != 0 ? uniform((uint64_t)(i * cols + from + q) + 77) : 0;
+                if (!j.wide) old = (double)(float)old;
+                const double want = j.alpha * sum + j.beta * old;
+                const double scale = fabs(j.alpha) * size + fabs(j.beta * old);
+                const double error = fabs(x[(size_t)(i * cols + from + q)] - want) / scale;
+                if (error > worst) worst = error;
+                const double u = j.wide ? 0x1p-53 : 0x1p-24;
+                if (!(error <= u * (16 + 3 * sqrt((double)rows)))) failed++;
+            }
+    }
+    /* the bits must not depend on how the work is cut */
+    char other[16] = "";
+    std::vector<way> cut;
+    for (int64_t point = 0; point < j.n; point += 3)
+        cut.push_back({point, j.n - point < 3 ? j.n - point : 3, 0, cols, true});
+    if (!same(run(gpu, op, j, device, cut), x)) strcat(other, "n");
+    cut.clear();
+    for (int64_t q = 0; q < cols; q += cols / 3 + 1)
+        cut.push_back({0, j.n, q, cols - q < cols / 3 + 1 ? cols - q : cols / 3 + 1, true});
+    if (!same(run(gpu, op, j, device, cut), x)) strcat(other, "c");
+    const bool ok = !failed && !*other;
+    if (!ok || getenv("GNOMON_TEST_VERBOSE"))
+        printf("%s %s k %lld D %lld n %lld rows %lld+%lld cols %lld+%lld type %d wide %d "
+               "layouts %d %d: worst %.1e bad %d differ [%s]\n",
+               ok ? "ok  " : "FAIL", which.name, (long long)j.k, (long long)j.d, (long long)j.n,
+               (long long)j.row, (long long)rows, (long long)j.col, (long long)cols, (int)j.y_type,
+               j.wide, j.y_columns, j.x_columns, worst, failed, other);
+    cudaFree(device);
+    gnomon_operator_destroy(op);
+    return !ok;
+}
+
+int main(void)
+{
+    gcu_gpu gpu;
+    char why[256];
+    if (gcu_gpu_open(0, &gpu, why, sizeof why)) {
+        printf("%s\n", why);
+        return 77; /* no GPU */
+    }
+    printf("%s\n", why);
+    gnomon_context *ctx = nullptr;
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    o.device = GNOMON_DEVICE_CPU;
+    if (gnomon_context_create(&o, &ctx) != GNOMON_OK) {
+        printf("%s\n", gnomon_last_error(nullptr));
+        return 1;
+    }
+    const char *part = getenv("GNOMON_TEST_REDUCED");
+    const bool reduced = part && *part == '1';
+    const job jobs[] = {
+        {60, 1000, 7, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
+        {101, 3001, 70, 0, 0, 0, 0, GNOMON_F32, false, true, true, -1.5, 0.5},
+        {101, 3001, 5, 33, 40, 777, 1500, GNOMON_F32, false, false, true, 1, 0.25},
+        {64, 20000, 9, 0, 0, 0, 0, GNOMON_F16, false, false, false, 1, 0},
+        {33, 5000, 9, 1, 0, 70, 4000, GNOMON_F64, true, true, false, 2, 1},
+        {64, 2000, 3, 0, 0, 0, 0, GNOMON_I64, true, false, false, 1, 0},
+        {64, 2000, 3, 0, 0, 0, 0, GNOMON_I8, false, true, false, 1, 0},
+        {500, 40000, 33, 0, 0, 0, 0, GNOMON_BF16, false, false, true, 1, 0},
+        {7, 8, 1, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
+    };
+    int failed = 0, count = 0;
+    for (const kind &which : kinds)
+        for (const job &j : jobs) {
+            if (reduced && count++ % 3 != 0) continue;
+            job one = j;
+            if (which.kind == GNOMON_BLOCK && one.k < 8) continue;
+            if (one.row && !one.rows) one.rows = one.k - one.row;
+            failed += check(ctx, gpu, which, one);
+        }
+    printf("%d failed\n", failed);
+    gnomon_context_destroy(ctx);
+    gcu_gpu_close(&gpu);
+    return failed != 0;
+}
