@@ -7,7 +7,7 @@ rate; the link), an aim as the most times the floor (or milliseconds), and what 
 from pages import ROOT, gpu_records, pages, plot, power, slug, table
 
 MEASURES = {"ms", "least_ms", "most_ms", "mean_ms", "median_ms", "variance_ms2", "runs", "read_ms", "floor_ms", "reads",
-            "worst_error", "error", "sgemm_error", "sgemm_ms", "fp16_gemm_ms", "pinned_ms", "pageable_ms"}
+            "worst_error", "error", "sgemm_error", "sgemm_ms", "fp16_gemm_ms", "ratio", "work_bytes", "pinned_ms", "pageable_ms"}
 LAYOUTS = {"Dxb": "coordinates", "nxD": "points", "columns": "coordinates", "rows": "points"}
 
 
@@ -44,7 +44,7 @@ HEAD = ["job", "ms", "floor, ms", "which is", "× floor", "aim", "reached", "pee
 
 
 def contiguous(layout):
-    return f"{LAYOUTS.get(layout, layout)} contiguous"
+    return f"{LAYOUTS.get(layout, layout).removesuffix(' contiguous')} contiguous"
 
 
 def dense(content):
