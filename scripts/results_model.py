@@ -213,8 +213,12 @@ def crossovers(m, systems, rivals):
     for r in rivals:
         for s in systems:
             sizes = [size for size in m.sizes if r in size["rivals"] and fastest(size, s) < math.inf]
-            wins = [f"k = {size['k']}, d = {power(size['d'])}" for size in sizes if fastest(size, s) < size["rivals"][r]]
-            said = "never" if not wins else "always" if len(wins) == len(sizes) else "at " + "; ".join(wins)
+            wins = {}
+            for size in sizes:
+                if fastest(size, s) < size["rivals"][r]:
+                    wins.setdefault(size["k"], []).append(power(size["d"]))
+            said = "at " + "; ".join(f"k = {k}, d = {', '.join(ds)}" for k, ds in wins.items())
+            said = "never" if not wins else "always" if sum(map(len, wins.values())) == len(sizes) else said
             lines.append([SYSTEMS[s], RIVALS[r], said])
     text = "### Crossovers\n\nWhere the best ζ of a cascade is quicker than\n\n" + table(["cascade", "rival", ""], lines) + "\n"
     for s in systems:
