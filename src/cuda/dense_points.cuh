@@ -270,15 +270,29 @@ __device__ __forceinline__ void points_make_achlioptas(const points_params &p, u
     }
 }
 
-/* fp16 bits of the value that h stands for. */
-__device__ __forceinline__ uint32_t points_gaussian16(const points_params &p, uint32_t table,
-                                                      uint32_t h, uint32_t block, int i,
-                                                      uint64_t col)
+/* fp16 bits of the value that h stands for; tails are left as 0x7E00 with the sign, and noted. */
+__device__ __forceinline__ uint32_t points_gaussian16(uint32_t table, uint32_t h, uint32_t *tails)
 {
-    uint32_t magnitude = points_lds16(table + (h & 0x7FFF) * 2);
-    if (magnitude == 0x7E00)
-        magnitude = gcu_gaussian16_tail(p.gaussian16, gcu_word(gcu_call(p.tail, block, col), i));
+    const uint32_t magnitude = points_lds16(table + (h & 0x7FFF) * 2);
+    *tails |= magnitude == 0x7E00;
     return magnitude | (h & 0x8000);
+}
+
+/* One value in 2^15 lies in the tail: those of rows 4 a ... 4 a + 3, chunks c and c + 1. */
+template <int N>
+__device__ __forceinline__ void points_fill_tails(const points_params &p, uint32_t stage,
+                                                  uint32_t block, int a, int g, int c,
+                                                  uint64_t first)
+{
+#pragma unroll 1
+    for (int at = 0; at < 64; at++) {
+        const int i = at >> 4, chunk = at >> 3 & 1, t = at >> 1 & 3, half = at & 1;
+        const uint32_t to = points_s_at<N>(stage, 4 * a + i, g, c + chunk) + 4 * t + 2 * half;
+        const uint32_t bits = points_lds16(to);
+        if ((bits & 0x7FFF) != 0x7E00) continue;
+        const uint4 w = gcu_call(p.tail, block + a, first + chunk + 4 * t + 16 * half);
+        points_sts<2>(to, gcu_gaussian16_tail(p.gaussian16, gcu_word(w, i)) | (bits & 0x8000));
+    }
 }
 
 template <int N, int COLS>
@@ -291,6 +305,7 @@ __device__ __forceinline__ void points_make_gaussian16(const points_params &p, u
         const int a = item % (N / 4), g = item / (N / 4) >> 1, c = item / (N / 4) % 2 * 2;
         const uint64_t first = col + 32 * g + c;
         uint4 v[4][2];
+        uint32_t tails = 0;
 #pragma unroll
         for (int t = 0; t < 4; t++) {
             const uint64_t j = first + 4 * t;
@@ -299,12 +314,10 @@ __device__ __forceinline__ void points_make_gaussian16(const points_params &p, u
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const uint32_t w = gcu_word(low, i), z = gcu_word(high, i);
-                const uint32_t even = points_gaussian16(p, table, w & 0xFFFF, block + a, i, j) |
-                                      points_gaussian16(p, table, z & 0xFFFF, block + a, i, j + 16)
-                                          << 16;
-                const uint32_t odd = points_gaussian16(p, table, w >> 16, block + a, i, j + 1) |
-                                     points_gaussian16(p, table, z >> 16, block + a, i, j + 17)
-                                         << 16;
+                const uint32_t even = points_gaussian16(table, w & 0xFFFF, &tails) |
+                                      points_gaussian16(table, z & 0xFFFF, &tails) << 16;
+                const uint32_t odd = points_gaussian16(table, w >> 16, &tails) |
+                                     points_gaussian16(table, z >> 16, &tails) << 16;
                 (t == 0 ? v[i][0].x : t == 1 ? v[i][0].y : t == 2 ? v[i][0].z : v[i][0].w) = even;
                 (t == 0 ? v[i][1].x : t == 1 ? v[i][1].y : t == 2 ? v[i][1].z : v[i][1].w) = odd;
             }
@@ -314,6 +327,7 @@ __device__ __forceinline__ void points_make_gaussian16(const points_params &p, u
             points_sts128(points_s_at<N>(stage, 4 * a + i, g, c), v[i][0]);
             points_sts128(points_s_at<N>(stage, 4 * a + i, g, c + 1), v[i][1]);
         }
+        if (tails) points_fill_tails<N>(p, stage, block, a, g, c, first);
     }
 }
 
@@ -367,8 +381,19 @@ struct points_cursor {
     int64_t unit;
     points_unit u;
     int step, steps;
-    int64_t common_first, common_end; /* coordinates that all 16 points have */
+    int whole_from, whole_to; /* steps whose coordinates all 16 points have */
+    const char *from;         /* of the lane's first copy of the next step */
+    int64_t stride;           /* between its copies, bytes */
+    int bytes;                /* of its copies: fewer than 16 beside the last points (across) */
+    bool even;                /* so they lie */
     bool more;
+};
+
+template <int SIZE, bool ACROSS> struct points_copies {
+    static constexpr int each = 16 / SIZE;                   /* elements of a copy */
+    static constexpr int lanes = (ACROSS ? 16 : 64) / each;  /* of a row (of a coordinate) */
+    static constexpr int apart = 32 / lanes;                 /* rows between a lane's copies */
+    static constexpr int count = (ACROSS ? 64 : 16) / apart; /* a lane's */
 };
 
 template <int N, int TYPE, bool ACROSS, bool HOPPER>
@@ -376,19 +401,22 @@ __device__ __forceinline__ void points_aim(const points_params &p, points_cursor
                                            points_row *rows, int warp, int lane)
 {
     using shape = points_shape<N, TYPE, ACROSS, HOPPER>;
+    using copies = points_copies<shape::size, ACROSS>;
     c->more = points_unit_of<shape::block_points>(p, c->unit, &c->u);
     if (!c->more) return;
     c->step = 0;
     c->steps = c->u.steps();
-    const int64_t v = c->u.first + warp * POINTS_WARP_POINTS + (lane & 15);
-    points_row row = {static_cast<const char *>(p.x.data), 0, 0};
-    if (v < p.first_point + p.points) {
-        const int64_t b = p.x.blocks == 1 ? 0 : v / p.x.n, i = v - b * p.x.n;
-        row.data += (i * p.x.row_stride + b * p.x.block_stride) * shape::size;
-        const int64_t base = b * p.x.block_cols;
-        row.first = p.x.first > base ? p.x.first - base : 0;
-        row.end = p.x.end - base < p.x.block_cols ? p.x.end - base : p.x.block_cols;
-    }
+    const int64_t last = p.first_point + p.points - 1;
+    int64_t v = c->u.first + warp * POINTS_WARP_POINTS + (lane & 15);
+    /* sums of points that are not there go nowhere; a copy across begins with its first point */
+    if (v > last) v = ACROSS ? last - last % copies::each : last;
+    const int64_t b = p.x.blocks == 1 ? 0 : v / p.x.n, i = v - b * p.x.n;
+    points_row row;
+    row.data = static_cast<const char *>(p.x.data) +
+               (i * p.x.row_stride + b * p.x.block_stride) * shape::size;
+    const int64_t base = b * p.x.block_cols;
+    row.first = p.x.first > base ? p.x.first - base : 0;
+    row.end = p.x.end - base < p.x.block_cols ? p.x.end - base : p.x.block_cols;
     int64_t first = row.first, end = row.end;
 #pragma unroll
     for (int d = 1; d < 16; d *= 2) {
@@ -396,8 +424,29 @@ __device__ __forceinline__ void points_aim(const points_params &p, points_cursor
         first = first > f ? first : f;
         end = end < e ? end : e;
     }
-    c->common_first = first;
-    c->common_end = end;
+    first = first > c->u.begin ? first - c->u.begin : 0;
+    end = (end < c->u.end ? end : c->u.end) - c->u.begin;
+    c->whole_from = p.vector && end > 0 ? (int)((first + POINTS_STEP - 1) / POINTS_STEP) : 0;
+    c->whole_to = p.vector && end > 0 ? (int)(end / POINTS_STEP) : 0;
+    const int64_t data = (int64_t)row.data, zero = __shfl_sync(~0u, data, 0);
+    const int64_t apart = __shfl_sync(~0u, data, 1) - zero;
+    if (!ACROSS) {
+        c->even = __all_sync(~0u, data == zero + (lane & 15) * apart);
+        c->stride = apart * copies::apart;
+        c->from =
+            reinterpret_cast<const char *>(zero + lane / copies::lanes * apart +
+                                           lane % copies::lanes * 16 + c->u.begin * shape::size);
+    } else {
+        /* a copy's points lie together, by what 'vector' says */
+        const int64_t of = __shfl_sync(~0u, v, lane % copies::lanes * copies::each);
+        const int64_t left = last + 1 - of;
+        c->even = true;
+        c->bytes = (int)(left < copies::each ? left : copies::each) * shape::size;
+        c->stride = copies::apart * p.x.col_stride * shape::size;
+        c->from = reinterpret_cast<const char *>(
+                      __shfl_sync(~0u, data, lane % copies::lanes * copies::each)) +
+                  (c->u.begin + lane / copies::lanes) * p.x.col_stride * shape::size;
+    }
     __syncwarp();
     if (lane < 16) rows[lane] = row;
     __syncwarp();
@@ -405,28 +454,35 @@ __device__ __forceinline__ void points_aim(const points_params &p, points_cursor
 
 /* Fetches one stage of the warp's points. */
 template <int SIZE, bool ACROSS>
-__device__ __forceinline__ void points_fetch(const points_params &p, const points_cursor &c,
+__device__ __forceinline__ void points_fetch(const points_params &p, points_cursor *c,
                                              const points_row *rows, uint32_t stage, int lane)
 {
-    constexpr int each = 16 / SIZE; /* elements of a copy */
-    const int64_t q0 = c.u.begin + (int64_t)c.step * POINTS_STEP;
-    const bool whole = c.common_first <= q0 && q0 + POINTS_STEP <= c.common_end;
-    if (p.vector && whole) {
-        if (!ACROSS) {
-            constexpr int lanes = 64 / each; /* of a row */
-            const int q = lane % lanes * each;
+    using copies = points_copies<SIZE, ACROSS>;
+    const bool whole = c->whole_from <= c->step && c->step < c->whole_to;
+    const int64_t q0 = c->u.begin + (int64_t)c->step * POINTS_STEP;
+    const char *from = c->from;
+    c->from += POINTS_STEP * SIZE * (ACROSS ? p.x.col_stride : 1);
+    if (whole && c->even) {
+        const int line = lane / copies::lanes, in = lane % copies::lanes * copies::each;
+        const uint32_t to =
+            ACROSS ? points_x_at<SIZE, ACROSS>(in, line) : points_x_at<SIZE, ACROSS>(line, in);
+        const int64_t stride = c->stride;
 #pragma unroll
-            for (int r = lane / lanes; r < 16; r += 32 / lanes)
-                points_copy16(stage + points_x_at<SIZE, ACROSS>(r, q),
-                              rows[r].data + (q0 + q) * SIZE, 16);
-        } else {
-            constexpr int lanes = 16 / each;
-            const int r = lane % lanes * each;
-            const char *from = rows[r].data + (q0 + lane / lanes) * p.x.col_stride * SIZE;
-            const int64_t stride = p.x.col_stride * SIZE * (32 / lanes);
-#pragma unroll
-            for (int q = lane / lanes; q < 64; q += 32 / lanes, from += stride)
-                points_copy16(stage + points_x_at<SIZE, ACROSS>(r, q), from, 16);
+        for (int i = 0; i < copies::count; i++, from += stride) {
+            /* the exchange of 16-byte parts is linear in the bits of row and coordinate */
+            const uint32_t exchange = (ACROSS ? points_x_at<SIZE, ACROSS>(0, copies::apart * i)
+                                              : points_x_at<SIZE, ACROSS>(copies::apart * i, 0)) %
+                                      512;
+            points_copy16(stage + (to ^ exchange) + 512 * i, from, ACROSS ? c->bytes : 16);
+        }
+        return;
+    }
+    if (whole) {
+#pragma unroll 1
+        for (int r = lane / copies::lanes; r < 16; r += copies::apart) {
+            const int q = lane % copies::lanes * copies::each;
+            points_copy16(stage + points_x_at<SIZE, ACROSS>(r, q), rows[r].data + (q0 + q) * SIZE,
+                          16);
         }
         return;
     }
@@ -436,14 +492,14 @@ __device__ __forceinline__ void points_fetch(const points_params &p, const point
         const points_row row = rows[r];
         const int64_t j = q0 + q;
         const bool there = j >= row.first && j < row.end;
-        const char *from = row.data + (there ? j * p.x.col_stride * SIZE : 0);
+        const char *one = row.data + (there ? j * p.x.col_stride * SIZE : 0);
         const uint32_t to = stage + points_x_at<SIZE, ACROSS>(r, q);
         if (SIZE == 4)
-            points_copy4(to, from, there ? 4 : 0);
+            points_copy4(to, one, there ? 4 : 0);
         else if (SIZE == 2)
-            points_sts<SIZE>(to, there ? *reinterpret_cast<const uint16_t *>(from) : 0);
+            points_sts<SIZE>(to, there ? *reinterpret_cast<const uint16_t *>(one) : 0);
         else
-            points_sts<SIZE>(to, there ? *reinterpret_cast<const uint8_t *>(from) : 0);
+            points_sts<SIZE>(to, there ? *reinterpret_cast<const uint8_t *>(one) : 0);
     }
 }
 
@@ -530,10 +586,17 @@ __device__ __forceinline__ void points_split(const float *x, points_fragments *f
 {
 #pragma unroll
     for (int m = 0; m < 2; m++) {
-        float most = 0.0f;
+        float top[8];
 #pragma unroll
-        for (int j = 0; j < 16; j++)
-            most = fmaxf(most, fabsf(x[16 * m + j]));
+        for (int j = 0; j < 8; j++)
+            top[j] = fmaxf(fabsf(x[16 * m + j]), fabsf(x[16 * m + 8 + j]));
+#pragma unroll
+        for (int d = 4; d > 0; d /= 2) {
+#pragma unroll
+            for (int j = 0; j < d; j++)
+                top[j] = fmaxf(top[j], top[j + d]);
+        }
+        float most = top[0];
         most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
         most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
         /* the largest goes to [2^14, 2^15); below 2^-113 the scale is 2^127, and nothing is lost */
@@ -744,14 +807,20 @@ __device__ __forceinline__ void points_mma(float *d, const uint32_t *a, uint32_t
 
 /* part = the fragments times a tile, high halves and low ones. */
 template <int N, bool TWO, bool HOPPER>
-__device__ __forceinline__ void points_multiply(float *part, const points_fragments &f,
-                                                uint32_t tile, int lane)
+__device__ __forceinline__ void points_multiply(float *part, points_fragments &f, uint32_t tile,
+                                                int lane)
 {
     if constexpr (HOPPER) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
         /* 128-byte swizzle, groups of eight rows 1024 bytes apart */
         const uint64_t descriptor =
             (uint64_t)1 << 62 | (uint64_t)64 << 32 | (uint64_t)1 << 16 | (tile & 0x3FFFF) >> 4;
+        /* the fragments are made before the fence, not between the products */
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            asm volatile("" : "+r"(f.high[j])::"memory");
+            if (TWO) asm volatile("" : "+r"(f.low[j])::"memory");
+        }
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (int step = 0; step < 4; step++)
@@ -779,7 +848,7 @@ __device__ __forceinline__ void points_multiply(float *part, const points_fragme
 struct points_exit {
     float *y;
     int64_t low, high;
-    double factor;
+    float factor, rest; /* whose sum is the factor, to 48 bits */
 };
 
 __device__ __forceinline__ points_exit points_exit_of(const points_params &p, int64_t v)
@@ -787,14 +856,15 @@ __device__ __forceinline__ points_exit points_exit_of(const points_params &p, in
     const gcu_out &out = p.out;
     const int64_t b = p.x.blocks == 1 ? 0 : v / p.x.n, i = v - b * p.x.n;
     int64_t first = 0, rows = out.k;
-    if (out.r > 1) { /* b + 1 <= r <= k <= 2^32, so the products stay below 2^64 */
-        first = (int64_t)((uint64_t)b * (uint64_t)out.k / (uint64_t)out.r);
-        rows = b + 1 == out.r
-                   ? out.k - first
-                   : (int64_t)((uint64_t)(b + 1) * (uint64_t)out.k / (uint64_t)out.r) - first;
+    if (out.r > 1) { /* B + 1 <= r <= k <= 2^32, so the products stay below 2^64 */
+        const uint64_t block = (uint64_t)(out.block + b), k = (uint64_t)out.k, r = (uint64_t)out.r;
+        first = (int64_t)(block * k / r);
+        rows = (block + 1 == r ? out.k : (int64_t)((block + 1) * k / r)) - first;
     }
     points_exit e;
-    e.factor = rows == (out.k + out.r - 1) / out.r ? out.factor_most : out.factor_least;
+    const double factor = rows == (out.k + out.r - 1) / out.r ? out.factor_most : out.factor_least;
+    e.factor = (float)factor;
+    e.rest = (float)(factor - (double)e.factor);
     e.low = p.task_row > out.row - first ? p.task_row : out.row - first;
     e.high = p.task_row + p.task_rows < rows ? p.task_row + p.task_rows : rows;
     if (out.row + out.rows - first < e.high) e.high = out.row + out.rows - first;
@@ -802,13 +872,22 @@ __device__ __forceinline__ points_exit points_exit_of(const points_params &p, in
     return e;
 }
 
+/* factor * total: the product in fp32 with what its rounding and the factor's left out. */
+__device__ __forceinline__ float points_scaled(const points_exit &e, float total)
+{
+    const float p = __fmul_rn(total, e.factor);
+    const float more = __fmaf_rn(total, e.rest, __fmaf_rn(total, e.factor, -p));
+    return fabsf(p) < INFINITY ? __fadd_rn(p, more) : p;
+}
+
 __device__ __forceinline__ void points_put(const points_params &p, const points_exit &e, int64_t a,
                                            float total)
 {
     if (a < e.low || a >= e.high) return;
     float *y = e.y + a * p.out.col_stride;
-    const double sum = e.factor * ((double)total + 0.0);
-    *y = (float)(p.out.beta == 0.0 ? sum : sum + p.out.beta * (double)*y);
+    *y = p.out.beta == 0.0 ? points_scaled(e, total)
+                           : (float)(((double)e.factor + (double)e.rest) * (double)total +
+                                     p.out.beta * (double)*y);
 }
 
 /* The sums of a thread: element 4 j + 2 m + e is row 8 j + 2 (lane & 3) + e of the pass, point
@@ -817,11 +896,13 @@ template <int N>
 __device__ __forceinline__ void points_emit(const points_params &p, int64_t pass, int64_t segment,
                                             const int64_t *v, int lane, const float *sum)
 {
-    const int64_t row0 = p.row_base + pass * N + 2 * (lane & 3);
+    const int64_t begin = p.row_base + pass * N;
+    const int64_t row0 = begin + 2 * (lane & 3);
 #pragma unroll 1
     for (int m = 0; m < 2; m++) {
-        if (v[m] >= p.first_point + p.points) continue;
+        const bool there = v[m] < p.first_point + p.points;
         if (p.splits > 1) {
+            if (!there) continue;
             float *to = p.parts + (segment * p.points + v[m] - p.first_point) * p.parts_rows +
                         row0 - p.row_base;
 #pragma unroll
@@ -830,6 +911,7 @@ __device__ __forceinline__ void points_emit(const points_params &p, int64_t pass
                     m == 0 ? make_float2(sum[4 * j], sum[4 * j + 1])
                            : make_float2(sum[4 * j + 2], sum[4 * j + 3]);
         } else if (!p.out.finishes) {
+            if (!there) continue;
             float *carry = static_cast<float *>(p.out.carry) + v[m];
 #pragma unroll
             for (int j = 0; j < N / 4; j++) {
@@ -838,11 +920,32 @@ __device__ __forceinline__ void points_emit(const points_params &p, int64_t pass
                 if (a >= 0 && a < p.task_rows) carry[a * p.total] = m == 0 ? sum[at] : sum[at + 2];
             }
         } else {
-            const points_exit e = points_exit_of(p, v[m]);
+            const points_exit e = points_exit_of(p, there ? v[m] : p.first_point + p.points - 1);
+            float *const y = e.y + begin;
+            const bool straight = p.out.beta == 0.0 && p.out.col_stride == 1 && e.low <= begin &&
+                                  begin + N <= e.high && (uintptr_t)y % 16 == 0;
+            if (__all_sync(~0u, straight)) {
+                /* pairs of lanes exchange halves, for 16-byte stores */
+                const int odd = lane & 1;
+                float *const to = y + 8 * odd + 2 * (lane & 2);
 #pragma unroll
-            for (int j = 0; j < N / 4; j++) {
-                const int at = 4 * (j >> 1) + (j & 1);
-                points_put(p, e, row0 + 8 * (j >> 1) + (j & 1), m == 0 ? sum[at] : sum[at + 2]);
+                for (int j = 0; j < N / 8; j += 2) {
+                    const float a0 = points_scaled(e, m == 0 ? sum[4 * j] : sum[4 * j + 2]);
+                    const float a1 = points_scaled(e, m == 0 ? sum[4 * j + 1] : sum[4 * j + 3]);
+                    const float b0 = points_scaled(e, m == 0 ? sum[4 * j + 4] : sum[4 * j + 6]);
+                    const float b1 = points_scaled(e, m == 0 ? sum[4 * j + 5] : sum[4 * j + 7]);
+                    const float c0 = __shfl_xor_sync(~0u, odd ? a0 : b0, 1);
+                    const float c1 = __shfl_xor_sync(~0u, odd ? a1 : b1, 1);
+                    if (there)
+                        *reinterpret_cast<float4 *>(to + 8 * j) =
+                            odd ? make_float4(c0, c1, b0, b1) : make_float4(a0, a1, c0, c1);
+                }
+            } else if (there) {
+#pragma unroll
+                for (int j = 0; j < N / 4; j++) {
+                    const int at = 4 * (j >> 1) + (j & 1);
+                    points_put(p, e, row0 + 8 * (j >> 1) + (j & 1), m == 0 ? sum[at] : sum[at + 2]);
+                }
             }
         }
     }
@@ -961,7 +1064,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
                     __syncwarp();
                 }
                 if (ahead.more) {
-                    points_fetch<size, ACROSS>(p, ahead, rows, at, lane);
+                    points_fetch<size, ACROSS>(p, &ahead, rows, at, lane);
                     if (++ahead.step == ahead.steps) {
                         ahead.unit += gridDim.x;
                         points_aim<N, TYPE, ACROSS, HOPPER>(p, &ahead, rows, warp, lane);

@@ -1,4 +1,5 @@
-/* Checks the dense families against a slow product in fp64 with entries by random.cuh. */
+/* Checks the dense families against a slow product in fp64 with entries by random.cuh.
+ * GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
 #include "cuda/family.h"
 
 #include <cuda_bf16.h>
@@ -154,8 +155,20 @@ struct job {
     bool points_first;
     size_t work; /* 0: best */
     int pieces;
-    int64_t col; /* the operator's column at which the task begins */
+    int64_t col;        /* the operator's column at which the task begins */
+    int64_t pad;        /* elements between rows, and before the first */
+    int64_t first, cut; /* coordinates that are not there, at both ends */
 };
+
+static int64_t row_stride(const job &j)
+{
+    return j.points_first ? 1 : j.d + j.pad;
+}
+
+static int64_t col_stride(const job &j)
+{
+    return j.points_first ? j.n + j.pad : 1;
+}
 
 static const char *kind_name(const job &j)
 {
@@ -177,7 +190,6 @@ static void project(const gcu_gpu &gpu, const gcu_family &family, const job &j,
     t.row = j.row;
     t.rows = j.rows;
     t.gpu = &gpu;
-    const int64_t row_stride = j.points_first ? 1 : j.d, col_stride = j.points_first ? j.n : 1;
     float *out, *carry;
     /* r blocks: k_a = a.rows each; y is n x (rows of all blocks) */
     const int64_t all_rows = a.rows * j.blocks;
@@ -189,9 +201,12 @@ static void project(const gcu_gpu &gpu, const gcu_family &family, const job &j,
     t.out.dtype = GNOMON_F32;
     t.out.row_stride = all_rows;
     t.out.col_stride = 1;
-    t.out.k = all_rows;
-    t.out.r = j.blocks;
-    t.out.row = 0;
+    /* blocks before and after these */
+    const int64_t others = j.blocks > 1 ? 2 : 0;
+    t.out.k = all_rows + others * a.rows;
+    t.out.r = j.blocks + others;
+    t.out.block = others / 2;
+    t.out.row = t.out.block * a.rows;
     t.out.rows = all_rows;
     t.out.factor_most = t.out.factor_least = 1.0;
     t.out.carry = carry;
@@ -202,20 +217,25 @@ static void project(const gcu_gpu &gpu, const gcu_family &family, const job &j,
     for (int64_t u = 0; u < units; u += turn) {
         const int64_t from = u * unit, to = (u + turn) * unit < cols ? (u + turn) * unit : cols;
         t.col = j.col + from;
-        t.x.data = (const char *)x + (size_t)(point * row_stride + from * col_stride) * size;
+        t.x.data = (const char *)x + (size_t)(point * row_stride(j) + from * col_stride(j)) * size;
         t.x.dtype = j.dtype;
-        t.x.row_stride = row_stride;
-        t.x.col_stride = col_stride;
-        t.x.block_stride = cols * col_stride;
+        t.x.row_stride = row_stride(j);
+        t.x.col_stride = col_stride(j);
+        t.x.block_stride = cols * col_stride(j);
         t.x.n = n;
         t.x.blocks = j.blocks;
         t.x.block_cols = to - from;
-        t.x.first = 0;
-        t.x.end = j.blocks * (to - from);
+        t.x.first = j.first > from ? j.first - from : 0;
+        t.x.end = j.d - j.cut - from < j.blocks * (to - from) ? j.d - j.cut - from
+                                                              : j.blocks * (to - from);
+        if (t.x.end < t.x.first) t.x.end = t.x.first;
         t.out.begins = u == 0;
         t.out.finishes = to == cols;
         char why[200] = "";
-        if (!family.supports(&t, why, sizeof why)) printf("declined: %s\n", why);
+        if (!family.supports(&t, why, sizeof why)) {
+            printf("%s declined: %s\n", family.name, why);
+            exit(1);
+        }
         t.work_bytes =
             j.work ? (j.work == 1 ? family.least_work(&t) : j.work) : family.best_work(&t);
         if (t.work_bytes > have) {
@@ -238,9 +258,11 @@ static void project(const gcu_gpu &gpu, const gcu_family &family, const job &j,
 
 template <typename T> static int check(const gcu_gpu &gpu, const gcu_family &family, const job &j)
 {
-    T *x;
-    MUST(cudaMalloc(&x, (size_t)(j.n * j.d) * sizeof(T)));
-    fill<T><<<1024, 256>>>(x, j.n * j.d, j.shape, (uint32_t)(j.d + j.n));
+    T *memory;
+    const int64_t count = (j.points_first ? j.d : j.n) * (row_stride(j) + col_stride(j) - 1);
+    MUST(cudaMalloc(&memory, (size_t)(j.pad + count) * sizeof(T)));
+    fill<T><<<1024, 256>>>(memory, j.pad + count, j.shape, (uint32_t)(j.d + j.n));
+    T *x = memory + j.pad;
     gnomon_simple a;
     memset(&a, 0, sizeof a);
     a.kind = j.kind;
@@ -250,16 +272,8 @@ template <typename T> static int check(const gcu_gpu &gpu, const gcu_family &fam
     a.rows = j.k;
     a.cols = j.col + j.d / j.blocks;
     const int64_t cols = j.d / j.blocks, points = j.n * j.blocks;
-    gcu_points px = {x,
-                     j.dtype,
-                     j.points_first ? 1 : j.d,
-                     j.points_first ? j.n : 1,
-                     (j.points_first ? j.n : 1) * cols,
-                     j.n,
-                     j.blocks,
-                     cols,
-                     0,
-                     j.d};
+    gcu_points px = {x,   j.dtype,  row_stride(j), col_stride(j), col_stride(j) * cols,
+                     j.n, j.blocks, cols,          j.first,       j.d - j.cut};
     const int64_t every = j.rows > 256 ? j.rows / 256 : 1, checked = (j.rows + every - 1) / every;
     double *ref, *norm;
     MUST(cudaMalloc(&ref, (size_t)(checked * points) * 8));
@@ -304,13 +318,14 @@ template <typename T> static int check(const gcu_gpu &gpu, const gcu_family &fam
     project(gpu, family, other, a, x, sizeof(T), j.n, 0, z);
     int64_t differ2 = memcmp(z.data(), y.data(), y.size() * 4) != 0;
     const bool ok = bad == 0 && differ == 0 && differ2 == 0;
-    printf("%s %-4s type %d k %lld rows %lld+%lld n %lld r %d D %lld in %d %s: rms %.1e max %.1e "
-           "bad %lld nan %lld other bits %lld %lld\n",
-           ok ? "ok  " : "FAIL", kind_name(j), (int)j.dtype, (long long)j.k, (long long)j.row,
-           (long long)j.rows, (long long)j.n, j.blocks, (long long)j.d, j.shape,
-           j.points_first ? "col" : "row", sqrt(sum / (size > 0 ? size : 1)), most, (long long)bad,
-           (long long)unwritten, (long long)differ, (long long)differ2);
-    cudaFree(x);
+    printf(
+        "%s %s, %-4s type %d k %lld rows %lld+%lld n %lld r %d D %lld in %d %s: rms %.1e max %.1e "
+        "bad %lld nan %lld other bits %lld %lld\n",
+        ok ? "ok  " : "FAIL", family.name, kind_name(j), (int)j.dtype, (long long)j.k,
+        (long long)j.row, (long long)j.rows, (long long)j.n, j.blocks, (long long)j.d, j.shape,
+        j.points_first ? "col" : "row", sqrt(sum / (size > 0 ? size : 1)), most, (long long)bad,
+        (long long)unwritten, (long long)differ, (long long)differ2);
+    cudaFree(memory);
     cudaFree(ref);
     cudaFree(norm);
     return !ok;
@@ -341,10 +356,9 @@ int main(void)
         return 77; /* no GPU */
     }
     printf("%s, path %d\n", why, gpu.major);
-    const gcu_family &family = gcu_dense_rows;
     const gnomon_precision P32 = GNOMON_FP32, P16 = GNOMON_FP16;
     const gnomon_kind S = GNOMON_RADEMACHER, T = GNOMON_ACHLIOPTAS, G = GNOMON_GAUSSIAN;
-    const job jobs[] = {
+    const job many_rows[] = {
         {S, P32, GNOMON_F32, 512, 32, 1024, 0, 512, 1, NORMAL, true, 0, 1, 0},
         {S, P32, GNOMON_F32, 512, 32, 50000, 0, 512, 1, UNIFORM, true, 0, 1, 0},
         {S, P32, GNOMON_F32, 1000, 8, 40000, 0, 1000, 1, NORMAL, false, 0, 1, 0},
@@ -367,9 +381,44 @@ int main(void)
         {G, P32, GNOMON_F16, 512, 32, 50000, 0, 512, 1, UNIFORM, true, 0, 1, 0},
         {G, P32, GNOMON_F32, 200, 7, 20000, 0, 200, 1, HUGE_RANGE, false, 0, 1, (int64_t)1 << 36},
     };
-    int failed = 0;
-    for (const job &j : jobs)
-        failed += check_one(gpu, family, j);
+    const gnomon_dtype F = GNOMON_F32;
+    const job many_points[] = {
+        {S, P32, F, 32, 256, 1024, 0, 32, 1, NORMAL, false, 0, 1, 0},
+        {S, P32, F, 8, 40, 40000, 0, 8, 5, UNIFORM, false, 0, 1, 0},
+        {S, P32, F, 66, 300, 1003, 5, 61, 1, NORMAL, false, 0, 1, 8192},
+        {S, P32, F, 128, 257, 12388, 0, 128, 1, NORMAL, false, 0, 1, 0},
+        {S, P32, F, 100, 65, 12388, 33, 50, 1, NORMAL, true, 0, 1, 40960},
+        {S, P32, F, 24, 33, 3640, 0, 24, 7, NORMAL, false, 0, 1, 0, 0, 4, 11},
+        {S, P32, F, 24, 36, 3640, 0, 24, 7, NORMAL, true, 0, 1, 0, 0, 3, 11},
+        {S, P32, F, 16, 50, 9000, 0, 16, 1, NORMAL, false, 0, 1, 0, 3, 5, 4097},
+        {S, P32, F, 64, 1001, 1000, 0, 64, 1, NORMAL, true, 0, 1, 0},
+        {S, P32, F, 20, 1000, 300, 0, 20, 1, HUGE_RANGE, false, 0, 1, 0, 1},
+        {S, P32, F, 40, 1000, 300, 0, 40, 1, HUGE_RANGE, true, 0, 1, 0, 1},
+        {S, P32, F, 20, 1000, 300, 0, 20, 1, TINY, false, 0, 1, 0},
+        {S, P32, F, 20, 64, 20000, 0, 20, 1, SPARSE, true, 0, 1, 0},
+        {S, P32, GNOMON_F16, 32, 208, 1008, 0, 32, 1, NORMAL, false, 0, 1, 0},
+        {S, P32, GNOMON_F16, 128, 208, 1008, 0, 128, 1, NORMAL, true, 0, 1, 0, 1},
+        {S, P32, GNOMON_BF16, 32, 208, 1008, 0, 32, 1, HUGE_RANGE, true, 0, 1, 0},
+        {S, P32, GNOMON_BF16, 128, 208, 1008, 0, 128, 1, NORMAL, false, 0, 1, 0, 1},
+        {S, P32, GNOMON_I8, 128, 208, 1008, 0, 128, 1, UNIFORM, false, 0, 1, 0},
+        {S, P32, GNOMON_I8, 16, 208, 1008, 0, 16, 1, NORMAL, true, 0, 1, 0, 1},
+        {S, P32, GNOMON_U16, 128, 208, 1008, 0, 128, 1, UNIFORM, false, 0, 1, 0, 1},
+        {S, P32, GNOMON_U16, 32, 208, 1008, 0, 32, 1, UNIFORM, true, 0, 1, 0},
+        {T, P32, F, 128, 300, 3000, 0, 128, 1, NORMAL, false, 0, 1, 0},
+        {T, P32, F, 19, 300, 9000, 3, 16, 3, NORMAL, true, 0, 1, 4096},
+        {T, P32, F, 60, 200, 9000, 0, 60, 1, HUGE_RANGE, false, 0, 1, 0},
+        {G, P16, F, 32, 300, 3000, 0, 32, 1, NORMAL, false, 0, 1, 0},
+        {G, P16, F, 32, 1000, 40000, 0, 32, 1, NORMAL, false, 0, 1, 0},
+        {G, P16, GNOMON_F16, 30, 300, 9000, 0, 30, 1, NORMAL, true, 0, 1, 0},
+        {G, P16, F, 9, 300, 3000, 0, 9, 1, HUGE_RANGE, true, 0, 1, 8192},
+    };
+    const char *word = getenv("GNOMON_TEST_REDUCED");
+    const int every = word && *word && *word != '0' ? 4 : 1;
+    int failed = 0, at = 0;
+    for (const job &j : many_rows)
+        failed += at++ % every == 0 ? check_one(gpu, gcu_dense_rows, j) : 0;
+    for (const job &j : many_points)
+        failed += at++ % every == 0 ? check_one(gpu, gcu_dense_points, j) : 0;
     printf("%d failed\n", failed);
     return failed != 0;
 }
