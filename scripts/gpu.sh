@@ -40,17 +40,18 @@ if [ "${SKIP:-}" != tests ]; then
     else
         echo 'the command, or a Python with NumPy, is not here: left out'
     fi
-    run 'dense operators' "$programs/test_dense"
-    GNOMON_CUDA_ARCH=80 run 'dense operators by mma.sync' "$programs/test_dense"
-    run 'very sparse operators' "$programs/test_very_sparse"
-    for family in generic sjlt; do
+    for family in dense kronecker; do
+        run "family $family" "$programs/test_$family"
+        GNOMON_CUDA_ARCH=80 run "family $family by mma.sync" "$programs/test_$family"
+    done
+    for family in very_sparse generic sjlt; do
         run "family $family" "$programs/test_$family"
     done
     if command -v compute-sanitizer >/dev/null; then
         for tool in memcheck racecheck initcheck; do
             GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, reduced" compute-sanitizer \
                 --tool "$tool" --error-exitcode 99 --print-limit 20 "$programs/test_cuda"
-            for family in generic sjlt; do
+            for family in dense kronecker generic sjlt; do
                 GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, $family" compute-sanitizer \
                     --tool "$tool" --error-exitcode 99 --print-limit 20 "$programs/test_$family"
             done

@@ -20,10 +20,9 @@ struct gcu_cascade_task {
 };
 
 /* As those of a gcu_family. The bits of a point do not depend on the points beside it. */
-__attribute__((weak)) bool gcu_cascade_supports(const gcu_cascade_task *task, char *why,
-                                                size_t why_size);
-__attribute__((weak)) size_t gcu_cascade_best_work(const gcu_cascade_task *task);
-__attribute__((weak)) size_t gcu_cascade_least_work(const gcu_cascade_task *task);
-__attribute__((weak)) cudaError_t gcu_cascade(const gcu_cascade_task *task);
+bool gcu_cascade_supports(const gcu_cascade_task *task, char *why, size_t why_size);
+size_t gcu_cascade_best_work(const gcu_cascade_task *task);
+size_t gcu_cascade_least_work(const gcu_cascade_task *task);
+cudaError_t gcu_cascade(const gcu_cascade_task *task);
 
 #endif

@@ -131,10 +131,6 @@ bool gcu_pieces_open(gcu_pieces *p, const gcu_state *s, const gnomon_sketch_job 
     all.begins = all.finishes = true;
     if (job->op->levels > 1) {
         const gcu_cascade_task t = cascade_of(p, &all, &call);
-        if (!gcu_cascade_supports) {
-            gcu_fail(why, GNOMON_ERROR_DEVICE, "no kernels for kronecker operators");
-            return false;
-        }
         return gcu_cascade_supports(&t, why.text, why.size);
     }
     const gcu_task t = task_of(p, &all, &call);

@@ -152,6 +152,9 @@ static const any_operator blocks = {"block", GNOMON_BLOCK, GNOMON_ACHLIOPTAS, 0,
 static const any_operator narrow = {
     "block of 19", GNOMON_BLOCK, GNOMON_RADEMACHER, 0, 0, 0, 19, 0, 0};
 
+static const any_operator cascade = {
+    "kronecker", GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 3, 0};
+
 static void every_shape(void **state)
 {
     (void)state;
@@ -160,7 +163,7 @@ static void every_shape(void **state)
         {9, 21, 1001, 0, 0, 250, 1},     {5, 21, 1001, 3, 9, 130, 700}, {200, 20, 64, 0, 0, 0, 0},
         {3, 21, 2000, 19, 2, 1500, 500},
     };
-    static const any_operator *const kinds[] = {&simple, &hadamard, &blocks, &narrow};
+    static const any_operator *const kinds[] = {&simple, &hadamard, &blocks, &narrow, &cascade};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             if (kinds[k] == &narrow && shapes[s].k < 19) continue;
@@ -325,7 +328,7 @@ static void nonfinite_is_named_and_nothing_written(void **state)
 static void streams(void **state)
 {
     (void)state;
-    static const any_operator *const kinds[] = {&simple, &hadamard, &blocks, &narrow};
+    static const any_operator *const kinds[] = {&simple, &hadamard, &blocks, &narrow, &cascade};
     static const int64_t widths[] = {1, 37, 96, 400, 5000};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (int form = 0; form < 12; form++) {
