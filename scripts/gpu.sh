@@ -44,7 +44,7 @@ if [ "${SKIP:-}" != tests ]; then
         run "family $family" "$programs/test_$family"
         GNOMON_CUDA_ARCH=80 run "family $family by mma.sync" "$programs/test_$family"
     done
-    for family in very_sparse generic sjlt; do
+    for family in adjoint generic sjlt srht very_sparse; do
         run "family $family" "$programs/test_$family"
     done
     if command -v compute-sanitizer >/dev/null; then
