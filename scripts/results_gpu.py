@@ -4,7 +4,10 @@ aims and peers.
 A program's records become jobs: what was done, milliseconds, the floor (one read of the points; flops at cuBLAS's FP16
 rate; the link), an aim as the most times the floor (or milliseconds), and what peers take.
 """
+import math
+
 from pages import ROOT, gpu_records, pages, plot, power, slug, table
+from results_model import levels
 
 MEASURES = {"ms", "least_ms", "most_ms", "mean_ms", "median_ms", "variance_ms2", "runs", "read_ms", "floor_ms", "reads",
             "worst_error", "error", "sgemm_error", "sgemm_ms", "fp16_gemm_ms", "ratio", "work_bytes", "pinned_ms", "pageable_ms"}
@@ -12,14 +15,15 @@ LAYOUTS = {"Dxb": "coordinates", "nxD": "points", "columns": "coordinates", "row
 
 
 class Job:
-    def __init__(self, what, ms, floor, floor_is, aim=None, aim_ms=None, aim_peer=None, peers=()):
+    def __init__(self, what, ms, floor, floor_is, aim=None, aim_ms=None, aim_peer=None, peers=(), first=True):
         self.what, self.ms, self.floor, self.floor_is = what, ms, floor, floor_is
+        self.first = first  # of its kind: for the README, if it has an aim
         self.aim, self.aim_ms, self.aim_peer, self.peers = aim, aim_ms, aim_peer, list(peers)
 
     def aims(self):
         """(words, reached) of each aim."""
         if self.aim is not None and self.floor:
-            yield f"≤ {self.aim:g}× the floor", self.ms <= self.aim * self.floor
+            yield f"≤ {self.aim:.3g}× the floor", self.ms <= self.aim * self.floor
         if self.aim_ms is not None:
             yield f"≤ {self.aim_ms:g} ms", self.ms <= self.aim_ms
         if self.aim_peer is not None:
@@ -90,7 +94,8 @@ def many_points(content):
         yield Job(f"{name} of {r['n']:,} {r['dtype']} points, D = {power(whole)}, k = {r['rows'] * r['blocks']:,}, "
                   f"{contiguous(r['contiguous'])}", r["ms"], r["read_ms"], "one read",
                   1.5 if block and r["n"] == 256 and whole == 1 << 20 and r["dtype"] == "f32" else None,
-                  peers=[("SGEMM, stored:", r.get("sgemm_ms")), ("FP16 GEMM, stored:", r.get("fp16_gemm_ms"))])
+                  peers=[("SGEMM, stored:", r.get("sgemm_ms")), ("FP16 GEMM, stored:", r.get("fp16_gemm_ms"))],
+                  first=r["blocks"] == 32 and r["kind"] == "rademacher")
 
 
 def first_of(r, *keys):
@@ -111,13 +116,14 @@ def sjlt(content):
         yield Job(f"`sjlt`, s = {s}, of {n:,} points, D = {power(d)}, k = {r['k']:,}" +
                   (f", {contiguous(layout)}" if layout else ""), ms, floor, "one read",
                   {1: 1.5, 2: 1.5, 4: 2.7}.get(s) if known and n in (32, 256) else None,
-                  peers=apart.get(s, []) if known and n == 32 and "H200" in content["gpu"] else [])
+                  peers=apart.get(s, []) if known and n == 32 and "H200" in content["gpu"] else [], first=n == 32)
 
 
 def srht(content):
     for r in content["results"]:
         yield Job(f"`srht` of {r['n']:,} points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}", r["ms"],
-                  r["read_ms"], "one read", 2.0 if r["d"] <= 32768 else 3.5)
+                  r["read_ms"], "one read", 2.0 if r["d"] <= 32768 else 3.5,
+                  first=(r["k"], r["d"]) in ((1024, 4096), (1024, 1 << 20)))
 
 
 def transfer(content):
@@ -129,18 +135,19 @@ def transfer(content):
 
 
 def cascades(content):
+    """Where its flops take longer than one read, at the best rate of fp16 products that was found, they are the floor."""
     read = next((r["ms"] for r in content["results"] if r["table"] == "read"), None)
-    times = {}
-    for r in content["results"]:
-        if r["table"] in ("cascade", "rival") and r["d"] == 1 << 20:
-            times.setdefault(r["k"], {})[r["system"], r["zeta"]] = (r["ms"], r["points"])
-    for k, by in sorted(times.items()):
-        for (system, zeta), (ms, points) in by.items():
-            if system == "gnomon":
-                yield Job(f"`kronecker`, ζ = {zeta}, of {points} points, D = 2^20, k = {k:,}", ms, read, "one read",
-                          1.5 if k == 1024 and zeta == max(z for s, z in by if s == "gnomon") else None,
-                          peers=[("by SGEMMs:", by.get(("sgemm", zeta), (None,))[0]),
-                                 ("by fp16 GEMMs:", by.get(("fp16", zeta), (None,))[0])])
+    rate = max((2e3 * r["side"] ** 3 / r["among_us"] for r in content["results"]
+                if r["table"] == "tau" and r["system"] == "fp16"), default=0)  # flops a millisecond
+    times = {(r["k"], r["zeta"], r["system"]): r for r in content["results"] if r["table"] == "cascade" and r["d"] == 1 << 20}
+    for (k, zeta, system), r in times.items():
+        if system != "gnomon" or not read or not rate:
+            continue
+        flops = 2 * sum(2 * math.prod(p) for p in levels(k, r["d"], zeta, r["points"])) / rate
+        yield Job(f"`kronecker`, ζ = {zeta}, of {r['points']} f32 points, D = 2^20, k = {k:,}, points contiguous", r["ms"],
+                  max(read, flops), "one read" if read > flops else "flops, fp32 as two fp16", 1.5 if read > flops else None,
+                  peers=[(f"by {name}:", times.get((k, zeta, key), {}).get("ms"))
+                         for key, name in (("sgemm", "SGEMMs"), ("fp16", "fp16 GEMMs"))])
 
 
 def anything(content):
@@ -160,14 +167,15 @@ ELSEWHERE = {"thesis"}  # thesis.md
 
 
 def one_gpu(gpu, programs):
-    text, aimed = "", []
+    text, aimed, told = "", [], []
     order = [p for p in PROGRAMS if p in programs] + [p for p in sorted(programs) if p not in PROGRAMS and p not in ELSEWHERE]
     for program in order:
         title, jobs_of = PROGRAMS.get(program, (f"`{program}`", anything))
         jobs = list(jobs_of(programs[program]))
         if not jobs:
             continue
-        aimed += [job for job in jobs if list(job.aims())]
+        aimed += [job for job in jobs if list(job.aims()) and job.first]
+        told += [done for job in jobs for _, done in job.aims()]
         plain = not any(list(job.aims()) for job in jobs)
         text += f"\n### {title}\n\n" + table([h for h in HEAD if not (plain and h in ("aim", "reached"))],
                                             [row(job, not plain) for job in jobs])
@@ -184,8 +192,7 @@ def one_gpu(gpu, programs):
     commits = sorted({p["commit"][:12] for p in programs.values() if p.get("commit")})
     head = (f"\n## {gpu}\n\n{one['multiprocessors']} multiprocessors, CUDA runtime {one['cuda_runtime']}, driver {one['cuda_driver']}"
             f"{', commit ' + ', '.join(commits) if commits else ''}. " + ". ".join(facts) + ("." if facts else "") + "\n")
-    if aimed:
-        told = [done for job in aimed for _, done in job.aims()]
+    if told:
         head += f"\n{sum(told)} of {len(told)} aims are reached.\n"
     return head + text, aimed
 

@@ -40,7 +40,7 @@ RESULTS = {
              [{"table": "rival", "system": s, "points": 256, "k": 64, "d": d, "zeta": 0, "ms": d * 1e-5}
               for s in ("sgemm", "rademacher", "sjlt") for d in (4096, 16384)] +
              [{"table": "cascade", "system": s, "points": 256, "k": 64, "d": d, "zeta": 4, "ms": d * 2e-6}
-              for s in ("sgemm", "gnomon") for d in (4096, 16384)],
+              for s in ("sgemm", "gnomon") for d in (4096, 16384, 1 << 20)],
 }
 
 
@@ -82,6 +82,9 @@ with tempfile.TemporaryDirectory() as work:
     expect(line(page, "`sjlt`, s = 2"), "≤ 1.5× the floor | yes")
     expect(line(page, "`srht` of 262,144"), "| 2.08 | ≤ 2× the floor | no |")
     expect(line(page, "sjlt s=1, host to host"), "| 76 |", "yes")
+    # level t's flops, twice, at 2e12 a second
+    products = 256 * (64 * 256 * 4 ** 6 + sum(t * 64 * 4 * (t - 1) * 64 * 4 ** (7 - t) for t in range(2, 7)) + 64 * 4 * 6 * 64)
+    expect(line(page, "`kronecker`, ζ = 4"), f"| 2.1 | {4e3 * products / 2e12:.3g} | flops, fp32 as two fp16 |", "by SGEMMs: 2.1")
     expect(page, "\n5 of 8 aims are reached.\n")
 
     expect(readme, "before\n<!-- gpu: made by make results -->\nOn one NVIDIA Test 80GB", "`rademacher` of 32", "<!-- gpu: end -->\nafter\n")
