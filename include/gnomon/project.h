@@ -32,7 +32,11 @@ typedef struct gnomon_sketch_options {
     int allow_nonfinite; /* 0: NaN or infinity in the input is NONFINITE, naming its row and
                             column, and the output is not touched */
     void *cuda_stream;   /* a cudaStream_t of the context's GPU for the work there; NULL (default):
-                            the context's own, which runs in turn with the legacy default stream */
+                            the context's own, which runs in turn with the legacy default stream.
+                            With a stream given, both views in the GPU's memory and
+                            allow_nonfinite set, the call returns once the work is enqueued, and
+                            the views must stay until the stream gets there; else the output is
+                            complete when it returns */
 } gnomon_sketch_options;
 
 #define GNOMON_SKETCH_OPTIONS_INIT                                 \
