@@ -16,17 +16,19 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <vector>
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 struct event {
-    long recorded, done;
+    long recorded = 0;
+    std::shared_ptr<long> done = std::make_shared<long>(0); /* outlives the event in a queue */
 };
 
 struct work_item {
     std::function<void()> run;
-    event *waits_for; /* and for which of its records */
+    std::shared_ptr<long> waits_for; /* an event, and which of its records */
     long record;
 };
 
@@ -58,8 +60,8 @@ static uint64_t roll(void)
 
 static bool ready(const stream *s)
 {
-    return !s->queue.empty() && (!s->queue.front().waits_for ||
-                                 s->queue.front().waits_for->done >= s->queue.front().record);
+    return !s->queue.empty() &&
+           (!s->queue.front().waits_for || *s->queue.front().waits_for >= s->queue.front().record);
 }
 
 /* Does one piece of work that may be done; false when there is none. */
@@ -76,7 +78,8 @@ static bool step(void)
     return true;
 }
 
-static cudaError_t put(cudaStream_t at, std::function<void()> run, event *e, long record)
+static cudaError_t put(cudaStream_t at, std::function<void()> run, std::shared_ptr<long> e,
+                       long record)
 {
     stream *s = reinterpret_cast<stream *>(at);
     if (std::find(streams.begin(), streams.end(), s) == streams.end()) broken("an unknown stream");
@@ -234,26 +237,28 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned int)
     *e = reinterpret_cast<cudaEvent_t>(new event());
     return cudaSuccess;
 }
-cudaError_t cudaEventDestroy(cudaEvent_t)
+cudaError_t cudaEventDestroy(cudaEvent_t at)
 {
+    delete reinterpret_cast<event *>(at);
     return cudaSuccess;
-} /* may still be in a queue */
+}
 cudaError_t cudaEventRecord(cudaEvent_t at, cudaStream_t s)
 {
     event *e = reinterpret_cast<event *>(at);
     const long record = ++e->recorded;
-    return enqueue(s, [=] { e->done = record; });
+    const std::shared_ptr<long> done = e->done;
+    return enqueue(s, [=] { *done = record; });
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t at, unsigned int)
 {
     event *e = reinterpret_cast<event *>(at);
-    return put(s, nullptr, e, e->recorded);
+    return put(s, nullptr, e->done, e->recorded);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t at)
 {
     event *e = reinterpret_cast<event *>(at);
     const long record = e->recorded;
-    while (e->done < record)
+    while (*e->done < record)
         if (!step()) broken("an event that never comes");
     return cudaSuccess;
 }
@@ -293,6 +298,10 @@ void __cudaRegisterFatBinaryEnd(void **)
 }
 void __cudaUnregisterFatBinary(void **)
 {
+}
+char __cudaInitModule(void **)
+{
+    return 1;
 }
 
 } /* extern "C" */
