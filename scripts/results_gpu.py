@@ -237,7 +237,8 @@ def thesis_times(v100):
     text = "\n## Times\n"
     found = [(gpu, p["thesis"]) for gpu, p in sorted(gpu_records().items()) if "thesis" in p]
     if found:
-        text += ("\nMilliseconds of one call, a whole batch where there is one: the mean, and the variance (ms²) in brackets. "
+        text += ("\nMilliseconds of one call, a whole batch where there is one: the mean, and the variance (ms²) in brackets, of 100 "
+                 "runs; [n]: of n, where 100 would have taken long. "
                  "`matrix-vector`, `batch`, `block` and `batch-block` are the thesis' algorithms with the matrix stored, by cuBLAS as in the "
                  "thesis; -fp16: the operands stored in fp16; ours store no matrix.\n")
     for gpu, content in found:
@@ -255,11 +256,16 @@ def thesis_times(v100):
                 rows = {key: by for key, by in rows.items() if len(by) > 1}
                 text += (f"\n### {gpu}, {fixed} = {power(value)}, {'with' if transfers else 'without'} transfers\n\n" + table(
                     ["algorithm", "r", "batch"] + [f"{over} = {power(x)}" for x in steps],
-                    [[name, r, batch] + [f"{by[x]['mean_ms']:.3g} ({by[x]['variance_ms2']:.1g})" if x in by else "" for x in steps]
+                    [[name, r, batch] + [timing(by[x]) if x in by else "" for x in steps]
                      for (name, r, batch), by in rows.items()]))
         text += "\n" + batch_plot(gpu, results)
     return text + "\n### In the thesis, on a V100\n\nMilliseconds a vector, with transfers (M = 1024; r = 32; batch 256).\n\n" + table(
         ["N", "SGEMV", "batch", "block JL", "batch block JL"], [[power(n)] + list(row) for n, row in v100.items()])
+
+
+def timing(r):
+    few = f" [{r['runs']}]" if r["runs"] < 100 else ""
+    return f"{r['mean_ms']:.3g} ({r['variance_ms2']:.1g}){few}"
 
 
 def batch_plot(gpu, results):
@@ -270,4 +276,12 @@ def batch_plot(gpu, results):
             data = sorted((x["N"], x["mean_ms"] / batch) for x in results
                           if (x["algorithm"], x["r"], x["batch"], x["M"], x["transfers"]) == (name, r, batch, m, False))
             curves.append((name + (f", r = {r}" if r > 1 else ""), "with linespoints", data))
-    return plot(f"thesis-times-{slug(gpu)}", f"Milliseconds a vector, M = {m}, without transfers ({gpu})", "N", "ms a vector", curves)
+    n = max(r["N"] for r in results)
+    rows = [(name + f", r = {r}, with{'' if transfers else 'out'} transfers", "with linespoints",
+             sorted((x["M"], x["mean_ms"]) for x in results
+                    if (x["algorithm"], x["r"], x["N"], x["transfers"], x["batch"] > 1) == (name, r, n, transfers, True)))
+            for name in ("batch-block", "ours-block") for r in (32, 128) for transfers in (False, True)]
+    text = plot(f"thesis-times-{slug(gpu)}", f"Milliseconds a vector, M = {m}, without transfers ({gpu})", "N", "ms a vector", curves)
+    if any(len(data) > 1 for *_, data in rows):
+        text += plot(f"thesis-rows-{slug(gpu)}", f"Milliseconds of a batch, N = {power(n)} ({gpu})", "M", "ms", rows)
+    return text
