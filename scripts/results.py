@@ -218,7 +218,8 @@ def index():
              "model.md": "the (m, τ) model of Ahle and Silvestri against measurements",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
-                          "`make measure` takes those of the CPU again.\n\n" +
+                          "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/results/gpu/` "
+                          "(or into any other folder there: what is read of a file is its content).\n\n" +
                           "".join(f"- [{name}]({name}): {words}\n" for name, words in about.items() if name in pages) +
                           "- [accuracy](../accuracy.md): how far single-precision sketches are from exact ones\n")
 
