@@ -77,11 +77,12 @@ GNOMON_API gnomon_status gnomon_adjoint(gnomon_context *ctx, const gnomon_operat
  * gnomon_sketch on the whole points. Beside memory_limit it holds n * k sums, at most one granule
  * (or one chunk of the kernels, if that is shorter) of n points when pieces are cut elsewhere, and
  * for kronecker the inputs of one block at every level, about zeta * width * l^2 / 2 numbers a
- * point. The operator and the context must outlive it. Streams run on the CPU, but under
- * GNOMON_DEVICE_CUDA on the GPU: pieces and output lie on the host, options.beta must be 0, all
- * pieces must be of one type (DTYPE otherwise), sums and what gathers of the columns until the
- * kernels take them (for srht and kronecker, all of them) are in the GPU's memory. The bits are
- * those of one call on that device. */
+ * point. The operator and the context must outlive it. On a GPU pieces and
+ * output lie on the host all the same, options.beta must be 0, all pieces must be of one type
+ * (DTYPE otherwise), and sums and what gathers of the columns until the kernels take them (for srht
+ * and kronecker, all of them) are in the GPU's memory; under GNOMON_DEVICE_AUTO a stream for which
+ * its first piece shows too little of that runs on the CPU. The bits are those of one call on the
+ * same device. */
 typedef struct gnomon_stream gnomon_stream;
 
 /* dtype F32 or F64: the arithmetic, and the type of the pieces at most (an F32 stream takes

@@ -113,30 +113,36 @@ static gnomon_status open_cascade(gnomon_stream *s)
     return GNOMON_OK;
 }
 
-/* Streams run on the device only when that was asked for: what gathers in it may be large. */
+/* Under AUTO a device that declines leaves device_stream NULL. */
 static gnomon_status open_device(gnomon_stream *s)
 {
+    const bool must = gnomon_context_device(s->ctx) == GNOMON_DEVICE_CUDA;
     gnomon_sketch_job job = s->job;
     char why[256] = "";
-    const gnomon_matrix x = {.dtype = job.wide ? GNOMON_F64 : GNOMON_F32,
-                             .rows = s->points,
-                             .cols = job.op->descriptor.d - job.col};
-    const gnomon_matrix y = {.dtype = x.dtype, .rows = s->points, .cols = job.rows};
-    s->host = gnomon_job_host(s->ctx);
     s->table = gnomon_context_plugin(s->ctx, &s->device);
+    if (!s->table || s->points == 0) return GNOMON_OK;
+    const gnomon_dtype dtype = job.wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_matrix x =
+        gnomon_matrix_rowmajor(NULL, dtype, s->points, job.op->descriptor.d - job.col);
+    const gnomon_matrix y = gnomon_matrix_rowmajor(NULL, dtype, s->points, job.rows);
+    s->host = gnomon_job_host(s->ctx);
     job.x = &x;
     job.y = &y;
     job.host = &s->host;
-    gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
+    if (!must && !s->table->supports(s->device, &job, false, why, sizeof why)) return GNOMON_OK;
     const gnomon_status status =
         s->table->stream_open(s->device, &job, &s->device_stream, why, sizeof why);
+    if (status == GNOMON_OK) gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
+    if (!must && status == GNOMON_ERROR_DEVICE) return GNOMON_OK;
     return gnomon_job_device_failed(s->ctx, status, why);
 }
 
 static gnomon_status open_cpu(gnomon_stream *s)
 {
     gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CPU);
-    return s->job.op->levels > 1 ? open_cascade(s) : open_blocks(s);
+    const gnomon_status status = s->job.op->levels > 1 ? open_cascade(s) : open_blocks(s);
+    s->job.x = s->job.y = NULL;
+    return status;
 }
 
 gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op, int64_t n,
@@ -159,13 +165,12 @@ gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *o
     s->points = n;
     s->next = s->held = job.col;
     s->pitch = gnomon_tiles_of(n) * GNOMON_LANES;
-    const bool on_device = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA && n > 0;
-    const gnomon_status status = on_device ? open_device(s) : open_cpu(s);
+    gnomon_status status = open_device(s);
+    if (status == GNOMON_OK && !s->device_stream) status = open_cpu(s);
     if (status != GNOMON_OK) {
         gnomon_stream_destroy(s);
         return status;
     }
-    s->job.x = s->job.y = NULL;
     *out = s;
     return GNOMON_OK;
 }
@@ -332,10 +337,22 @@ gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
     gnomon_status status;
     if (s->device_stream) {
         char why[256] = "";
+        const bool first = s->next == s->job.col;
         status = s->table->stream_push(s->device, s->device_stream, piece, why, sizeof why);
-        s->failed = status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_DEVICE;
-        if (status == GNOMON_OK) s->next += piece->cols;
-        return gnomon_job_device_failed(ctx, status, why);
+        const bool broken = status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_DEVICE;
+        if (!broken || !first || gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA) {
+            s->failed = broken;
+            if (status == GNOMON_OK) s->next += piece->cols;
+            return gnomon_job_device_failed(ctx, status, why);
+        }
+        /* Nothing has been taken yet: under AUTO the CPU can do it all. */
+        s->table->stream_close(s->device, s->device_stream);
+        s->device_stream = NULL;
+        status = open_cpu(s);
+        if (status != GNOMON_OK) {
+            s->failed = true;
+            return status;
+        }
     }
     status = take(s, piece);
     if (status != GNOMON_OK) s->failed = true;

@@ -133,6 +133,8 @@ for kind in ("rademacher", "sjlt"):
         np.save("wide.npy", np.asfortranarray(read("wide.npy")))
         code, report, err = project("cuda", "wide.npy", "two.npy", options)
         expect(code == 0 and (read("one.npy") == read("two.npy")).all(), kind, "Fortran: other bits", err)
+        code, report, err = project("auto", "wide.npy", "two.npy", options)
+        expect(code == 0 and report["device"] == "cuda", kind, "Fortran under auto", err)
     np.save("long.npy", random.standard_normal((9000, 300), dtype=np.float32))
     first = project("cuda", "long.npy", "one.npy", options)
     if first[0] == 0:

@@ -415,6 +415,43 @@ static void streams_refuse(void **state)
     gnomon_operator_destroy(op);
 }
 
+/* Under auto a stream goes to the GPU, or to the CPU when its first piece shows that the GPU has no
+ * room for it. */
+static void streams_under_auto(void **state)
+{
+    (void)state;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
+    gnomon_operator *op = make_operator(cpu, &hadamard, 8, 500);
+    owned x = make_matrix(3, 500, GNOMON_F32, ROW_MAJOR), y = make_matrix(3, 8, GNOMON_F32, 0);
+    owned z = make_matrix(3, 8, GNOMON_F32, ROW_MAJOR);
+    fill_random(&x.m, 1);
+    for (int little = 0; little < 2; little++) {
+        gnomon_stream *stream;
+        set(in_use() + (little ? 1000 : 1000000), 1);
+        ASSERT_OK(ctx, gnomon_stream_create(ctx, op, 3, GNOMON_F32, NULL, &stream));
+        for (int64_t col = 0; col < 500; col += 250) {
+            gnomon_matrix piece = x.m;
+            piece.cols = 250;
+            piece.data = (float *)x.m.data + col;
+            ASSERT_OK(ctx, gnomon_stream_push(stream, &piece));
+        }
+        ASSERT_OK(ctx, gnomon_stream_finish(stream, &y.m));
+        gnomon_stream_destroy(stream);
+        assert_int_equal(gnomon_context_worked_on(ctx),
+                         little ? GNOMON_DEVICE_CPU : GNOMON_DEVICE_CUDA);
+        set((size_t)1 << 30, 1);
+        gnomon_context *same = little ? cpu : gpu;
+        ASSERT_OK(same, gnomon_sketch(same, op, &x.m, &z.m, NULL));
+        assert_same_bits(&y.m, &z.m, "a stream under auto");
+    }
+    free_matrix(&x);
+    free_matrix(&y);
+    free_matrix(&z);
+    gnomon_operator_destroy(op);
+    gnomon_context_destroy(ctx);
+}
+
 static void too_little_memory(void **state)
 {
     (void)state;
@@ -538,6 +575,7 @@ int main(void)
         cmocka_unit_test(nonfinite_is_named_and_nothing_written),
         cmocka_unit_test(streams),
         cmocka_unit_test(streams_refuse),
+        cmocka_unit_test(streams_under_auto),
         cmocka_unit_test(too_little_memory),
         cmocka_unit_test(memory_that_is_not_what_it_says),
         cmocka_unit_test(empty),

@@ -215,6 +215,15 @@ static void jobs_go_there(void **state)
     assert_int_equal(gnomon_sketch(ctx, op, &xs, &alls, NULL), GNOMON_OK);
     assert_true(all[0] != 7.0f);
     assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
+    assert_int_equal(gnomon_stream_create(ctx, op, 3, GNOMON_F32, NULL, &stream), GNOMON_OK);
+    assert_int_equal(gnomon_stream_push(stream, &xs), GNOMON_OK);
+    assert_int_equal(gnomon_stream_finish(stream, &alls), GNOMON_OK);
+    gnomon_stream_destroy(stream);
+    options = (gnomon_sketch_options)GNOMON_SKETCH_OPTIONS_INIT;
+    options.rows = 2; /* of which it says that it can */
+    assert_int_equal(gnomon_stream_create(ctx, op, 3, GNOMON_F32, &options, &stream), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
+    gnomon_stream_destroy(stream);
     xs.memory = GNOMON_CUDA;
     assert_int_equal(gnomon_sketch(ctx, op, &xs, &alls, NULL), GNOMON_ERROR_DEVICE);
     says(gnomon_last_error(ctx), "lies in a device's memory");
