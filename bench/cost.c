@@ -700,7 +700,8 @@ int main(int argc, char **argv)
     }
     if (model == NULL) stop("--model", "is needed");
 #ifndef BENCH_CUDA
-    if (options.device == GNOMON_DEVICE_CUDA) stop("--device cuda", "built without BENCH_CUDA");
+    if (options.device == GNOMON_DEVICE_CUDA)
+        stop("--device cuda", "this program measures the CPU; build-gpu/gpu/cost measures a GPU");
 #endif
     bench.device = options.device;
     if (name == NULL) name = device_name();

@@ -192,7 +192,8 @@ def choice_page():
             ["operator", "points", "shapes", "median", "90 %", "worst"], rows)
         off = [max(c["predicted"] / c["seconds"], c["seconds"] / c["predicted"]) for q in r["choices"]
                for c in q["candidates"] if "seconds" in c and "predicted" in c]
-        text += (f"\nOn shapes that it was not fitted to, all candidates, `block` and `kronecker` too ({len(off)} sketches): "
+        which = "all candidates, `block` and `kronecker` too" if r["device"] == "cpu" else "all candidates that are admitted"
+        text += (f"\nOn shapes that it was not fitted to, {which} ({len(off)} sketches): "
                  f"median {quantile(off, 0.5):.2f}, 90 % {quantile(off, 0.9):.2f}, worst {max(off):.1f}.\n")
         asked = [q for q in r["choices"] if "regret" in q]
         regrets = [q["regret"] for q in asked]
