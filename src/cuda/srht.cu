@@ -15,9 +15,10 @@ srht_shape srht_shape_of(const gnomon_simple *a)
     s.order_log2 = a->order_log2;
     for (int i = 0; i < 6; i++)
         s.key[i] = a->srht_key[i];
-    /* A block costs its levels and one addition a row: about as many elements as rows. */
-    s.log2 = a->rows <= 256 || a->order_log2 <= 11    ? 10
-             : a->rows <= 1024 || a->order_log2 <= 12 ? 12
+    /* A block costs its levels and one addition a row. */
+    s.log2 = a->rows <= 256 || a->order_log2 <= 10    ? 10
+             : a->rows <= 1024 || a->order_log2 <= 11 ? 11
+             : a->order_log2 == 12                    ? 12
                                                       : 13;
     return s;
 }
@@ -34,15 +35,48 @@ static __global__ void make_samples(srht_shape s, int64_t row, int64_t rows, uin
     if (i < rows) to[i] = gcu_perm((uint64_t)(row + i), s.order_log2, s.key);
 }
 
-static __global__ void __launch_bounds__(256) join(srht_sum sum, int64_t v0)
+/* Adds the segments up: 32 rows of 8 points, read in the order of rows and handed over in that of
+ * the points or the rows. */
+static __global__ void __launch_bounds__(256) join(srht_sum sum, int64_t first)
 {
-    const int64_t row = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    const int64_t v = v0 + blockIdx.y;
-    if (row >= sum.rows) return;
-    float total = gcu_carried<float>(sum.out, row, sum.x.n, sum.point + v);
-    for (int64_t s = 0; s < sum.segments; s++)
-        total += sum.partial[(s * sum.points + v) * sum.rows + row];
-    gcu_emit<float>(sum.out, sum.task_row, sum.task_row + row, 0, sum.point + v, sum.x.n, 1, total);
+    __shared__ float tile[32][9]; /* rows x points */
+    const int64_t n = sum.x.n, points = sum.points;
+    const int64_t row0 = blockIdx.x * (int64_t)32, v0 = first + blockIdx.y * (int64_t)8;
+    const bool by_points = !sum.out.finishes || sum.out.col_stride != 1;
+    int r = threadIdx.x / 8, p = threadIdx.x % 8;
+    if (!sum.out.begins) {
+        if (row0 + r < sum.rows && v0 + p < points)
+            tile[r][p] =
+                static_cast<const float *>(sum.out.carry)[(row0 + r) * n + sum.point + v0 + p];
+        __syncthreads();
+    }
+    r = threadIdx.x % 32, p = threadIdx.x / 32;
+    float total = sum.out.begins ? 0.0f : tile[r][p];
+    if (row0 + r < sum.rows && v0 + p < points) {
+        const float *const part = sum.partial + (v0 + p) * sum.rows + row0 + r;
+        const int64_t step = points * sum.rows;
+#pragma unroll 8
+        for (int64_t s = 0; s < sum.segments; s++)
+            total += part[s * step];
+    }
+    if (by_points) {
+        tile[r][p] = total;
+        __syncthreads();
+        r = threadIdx.x / 8, p = threadIdx.x % 8;
+        total = tile[r][p];
+    }
+    if (row0 + r >= sum.rows || v0 + p >= points) return;
+    const int64_t point = sum.point + v0 + p;
+    if (!sum.out.finishes) {
+        static_cast<float *>(sum.out.carry)[(row0 + r) * n + point] = total;
+        return;
+    }
+    const int64_t h = sum.task_row + row0 + r - sum.out.row;
+    if (h < 0 || h >= sum.out.rows || h >= sum.out.k - sum.out.row) return;
+    float *const y =
+        static_cast<float *>(sum.out.y) + point * sum.out.row_stride + h * sum.out.col_stride;
+    const double value = sum.out.factor_most * ((double)total + 0.0);
+    *y = (float)(sum.out.beta == 0.0 ? value : value + sum.out.beta * (double)*y);
 }
 
 /* ---- points copied to rows: their columns are apart from each other, or they are integers ---- */
@@ -149,10 +183,16 @@ static size_t set_aside(size_t *at, int64_t bytes)
     return here;
 }
 
+/* Whether sums go to y as they come: it takes them in the order of rows. */
+static bool is_direct(const course *c, const gcu_task *t)
+{
+    return c->segments == 1 && t->out.begins && t->out.finishes && t->out.col_stride == 1;
+}
+
 static void lay_out(course *c, const gcu_task *t)
 {
     size_t at = 0;
-    const bool direct = c->segments == 1 && t->out.begins && t->out.finishes;
+    const bool direct = is_direct(c, t);
     const int64_t all = c->segments << (SRHT_SEGMENT_LOG2 + c->s.log2);
     c->sample_at = set_aside(&at, t->rows * 8);
     /* whole blocks have signs, though the last may reach beyond A's columns */
@@ -170,7 +210,7 @@ static course start_course(const gcu_task *t)
     c.s = srht_shape_of(t->a);
     const int64_t cols = (int64_t)1 << (SRHT_SEGMENT_LOG2 + c.s.log2);
     c.segments = (t->x.block_cols + cols - 1) / cols;
-    c.across = t->x.col_stride != 1 && srht_takes_across(c.s, t->x);
+    c.across = t->x.col_stride != 1 && srht_takes_across(c.s, t->x, t->gpu->smem_bytes);
     c.copied =
         !c.across && (t->x.col_stride != 1 || (t->x.dtype != GNOMON_F32 && !is_half(t->x.dtype)));
     c.width = (t->x.block_cols + 15) / 16 * 16;
@@ -186,7 +226,7 @@ static course plan(const gcu_task *t, size_t room)
     const int64_t most =
         c.segments * t->rows * 4 > c.width * 4 ? c.segments * t->rows * 4 : c.width * 4;
     int64_t points = BATCH_BYTES / most > 32 ? BATCH_BYTES / most / 32 * 32 : 32;
-    if (c.segments == 1 && t->out.begins && t->out.finishes && !c.copied) points = all;
+    if (is_direct(&c, t) && !c.copied) points = all;
     if (points > all) points = all;
     for (course d = c; points > 1; points = (points + 1) / 2) {
         d.points = points;
@@ -267,7 +307,7 @@ static cudaError_t run(const gcu_task *t)
         sum.points = c.points < all - point ? c.points : all - point;
         sum.segments = c.segments;
         sum.out = t->out;
-        const bool direct = c.segments == 1 && t->out.begins && t->out.finishes;
+        const bool direct = is_direct(&c, t);
         sum.partial = direct ? nullptr : reinterpret_cast<float *>(work + c.partial_at);
         if (c.copied) {
             error = rows_of(t->x, point, sum.points, work + c.copy_at, c.width, t->stream);
@@ -282,10 +322,11 @@ static cudaError_t run(const gcu_task *t)
         }
         error = srht_sum_blocks(c.s, sum, t->gpu->sms, t->stream);
         if (error != cudaSuccess || direct) continue;
-        for (int64_t v = 0; v < sum.points; v += 65535) {
-            const int64_t count = sum.points - v < 65535 ? sum.points - v : 65535;
-            join<<<dim3((unsigned)((t->rows + 255) / 256), (unsigned)count), 256, 0, t->stream>>>(
-                sum, v);
+        for (int64_t v = 0; v < sum.points; v += 8 * 32768) {
+            const int64_t tiles = (sum.points - v + 7) / 8;
+            const dim3 grid((unsigned)((t->rows + 31) / 32),
+                            tiles < 32768 ? (unsigned)tiles : 32768);
+            join<<<grid, 256, 0, t->stream>>>(sum, v);
         }
         error = cudaGetLastError();
     }

@@ -68,7 +68,13 @@ static __device__ __forceinline__ line<T> line_of(const gcu_points &x, int64_t v
     return l;
 }
 
-/* Copies SIZE bytes, those from the given number on as zeros. */
+template <int SIZE> static __device__ __forceinline__ void copy_async(uint32_t to, const void *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(SIZE)
+                 : "memory");
+}
+
+/* The same, the bytes from the given number on as zeros. */
 template <int SIZE>
 static __device__ __forceinline__ void copy_async(uint32_t to, const void *from, int bytes)
 {
@@ -95,8 +101,14 @@ static __device__ __forceinline__ void fetch(four<T> *stage, const line<T> &l, i
     const uint32_t to = (uint32_t)__cvta_generic_to_shared(stage + t);
     const int64_t left = l.high - q;
     const int count = left < 1 << LOG2 ? (int)max(left, (int64_t)0) : 1 << LOG2;
-    if (l.vector) {
+    if (l.vector && count == 1 << LOG2) {
+        const T *const from = l.base + q + t * 4;
 #pragma unroll
+        for (int j = 0; j < 8; j++)
+            copy_async<sizeof(four<T>)>(to + j * threads * (int)sizeof(four<T>),
+                                        from + j * threads * 4);
+    } else if (l.vector) {
+#pragma unroll 1
         for (int j = 0; j < 8; j++) {
             const int i = (j * threads + t) * 4, have = min(max(count - i, 0), 4);
             copy_async<sizeof(four<T>)>(to + j * threads * (int)sizeof(four<T>),
@@ -137,7 +149,16 @@ static __device__ __forceinline__ void fetch_across(float *stage, const gcu_poin
     const float *from = static_cast<const float *>(x.data) + (v + p) * x.row_stride;
     const uint32_t to = (uint32_t)__cvta_generic_to_shared(stage + p * L::staged + first);
     const bool there = v + p < end;
+    if (v + ACROSS <= end && q >= low && q + (1 << LOG2) <= high) {
+        from += (q + first) * x.col_stride;
+        const int64_t step = L::block / ACROSS * x.col_stride;
 #pragma unroll 8
+        for (int i = 0; i < 1 << LOG2; i += L::block / ACROSS, from += step)
+            copy_async<4>(to + i * 4, from);
+        commit_async();
+        return;
+    }
+#pragma unroll 1
     for (int i = 0; i < 1 << LOG2; i += L::block / ACROSS) {
         const int64_t at = q + i + first;
         const bool have = there && at >= low && at < high;
@@ -236,18 +257,54 @@ template <int LOG2> static __device__ __forceinline__ void transform(float *v, f
     }
 }
 
-/* Row codes: the element's place, from bit 16 on the bits to and with the block's number in its
- * segment, and the segment's sign in bit 31. */
+/* Row codes: the byte at which the element lies; from bit 16 on the signs (-1)^popcount((sample >>
+ * c) & block) of 16 blocks; in bit 0 whether those of the segment's other half are their opposites.
+ */
 template <int LOG2>
 static __device__ __forceinline__ uint32_t code_of(uint64_t sample, int64_t segment)
 {
     const uint64_t high = sample >> LOG2;
-    const uint32_t in = (uint32_t)high & ((1u << SRHT_SEGMENT_LOG2) - 1);
-    const uint32_t sign = (uint32_t)__popcll((high >> SRHT_SEGMENT_LOG2) & (uint64_t)segment) << 31;
-    return (uint32_t)place((int)(sample & ((1u << LOG2) - 1))) | in << 16 | sign;
+    uint32_t signs = __popcll((high >> SRHT_SEGMENT_LOG2) & (uint64_t)segment) & 1 ? 0xFFFFu : 0;
+    signs ^= high & 1 ? 0xAAAAu : 0;
+    signs ^= high & 2 ? 0xCCCCu : 0;
+    signs ^= high & 4 ? 0xF0F0u : 0;
+    signs ^= high & 8 ? 0xFF00u : 0;
+    return (uint32_t)place((int)(sample & ((1u << LOG2) - 1))) * 4 | (uint32_t)(high >> 4 & 1) |
+           signs << 16;
+}
+static_assert(SRHT_SEGMENT_LOG2 == 5, "two halves of 16 blocks");
+
+/* Where a thread's sums go: rows low <= r * threads + t < high of the tile, to 'to' at steps. */
+struct store {
+    float *to;
+    int64_t step; /* elements, from one row of a thread to the next */
+    int low, high;
+};
+
+template <int ROWS, int THREADS>
+static __device__ __forceinline__ void put(const srht_sum &sum, const store &s, int t,
+                                           const float *acc)
+{
+    if (sum.partial) {
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (r * THREADS + t < s.high) s.to[r * s.step] = acc[r];
+    } else if (sum.out.beta == 0.0) {
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (r * THREADS + t >= s.low && r * THREADS + t < s.high)
+                s.to[r * s.step] = (float)(sum.out.factor_most * ((double)acc[r] + 0.0));
+    } else {
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+            if (r * THREADS + t >= s.low && r * THREADS + t < s.high)
+                s.to[r * s.step] = (float)(sum.out.factor_most * ((double)acc[r] + 0.0) +
+                                           sum.out.beta * (double)s.to[r * s.step]);
+    }
 }
 
-/* ROWS: a thread's. */
+/* ROWS: a thread's. More threads at once would spill, or leave less of the first-level cache:
+ * slower either way. */
 template <typename T, int LOG2, int ROWS, bool across>
 static __global__ void __launch_bounds__(layout<LOG2, across>::block,
                                          (ROWS > 8 ? 512 : 640) / layout<LOG2, across>::block)
@@ -287,6 +344,17 @@ static __global__ void __launch_bounds__(layout<LOG2, across>::block,
     for (int r = 0; r < ROWS; r++)
         acc[r] = 0.0f;
 
+    /* The rows of this tile that the output has; it begins with row 'first_row' of the output. */
+    const int64_t first_row = sum.task_row + row0 - sum.out.row;
+    const int64_t most = min(sum.rows - row0, (int64_t)ROWS * L::threads);
+    store to;
+    to.step = sum.partial ? (int64_t)L::threads : L::threads * sum.out.col_stride;
+    to.low = (int)min(max(-first_row, (int64_t)0), most);
+    to.high = sum.partial
+                  ? (int)most
+                  : (int)max(min(min(sum.out.k - sum.out.row, sum.out.rows) - first_row, most),
+                             (int64_t)0);
+
     int64_t v0 = sum.point + point_block * turns * L::points; /* the first slot's */
     line<T> l = line_of<T>(sum.x, v0 + slot, end);
     auto bring = [&](int u) {
@@ -306,7 +374,8 @@ static __global__ void __launch_bounds__(layout<LOG2, across>::block,
         if constexpr (across) __syncthreads();
         const bool last = u + 1 == blocks;
         const int64_t point = v0 + slot;
-        const uint32_t mask = 0x80000000u | (uint32_t)u << 16;
+        const int shift = 15 - (u & 15);
+        const bool half = u == 15 || (last && u > 15); /* the next block is in the other half */
         u = last ? 0 : u + 1;
         if (left > 1) {
             if (last) {
@@ -320,22 +389,23 @@ static __global__ void __launch_bounds__(layout<LOG2, across>::block,
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             const uint32_t code = code_at(r);
-            acc[r] += __uint_as_float(__float_as_uint(shared[code & 0xFFFFu]) ^
-                                      (uint32_t)__popc(code & mask) << 31);
+            const float e = *reinterpret_cast<const float *>(
+                reinterpret_cast<const char *>(shared) + (code & 0xFFFCu));
+            acc[r] += __uint_as_float(__float_as_uint(e) ^ (code << shift & 0x80000000u));
+        }
+        if (half && blocks > 16) {
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                code_at(r) ^= (0u - (code_at(r) & 1)) << 16;
         }
         if (last) {
             if (point < end) {
-#pragma unroll
-                for (int r = 0; r < ROWS; r++) {
-                    const int64_t row = row0 + r * L::threads + t;
-                    if (row >= sum.rows) continue;
-                    if (sum.partial)
-                        sum.partial[(segment * sum.points + point - sum.point) * sum.rows + row] =
-                            acc[r];
-                    else
-                        gcu_emit<float>(sum.out, sum.task_row, sum.task_row + row, 0, point,
-                                        sum.x.n, 1, acc[r]);
-                }
+                to.to = sum.partial
+                            ? sum.partial + (segment * sum.points + point - sum.point) * sum.rows +
+                                  row0 + t
+                            : static_cast<float *>(sum.out.y) + point * sum.out.row_stride +
+                                  (first_row + t) * sum.out.col_stride;
+                put<ROWS, L::threads>(sum, to, t, acc);
             }
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
@@ -373,22 +443,27 @@ static cudaError_t choose(const srht_shape &shape, const srht_sum &sum, int sms,
     case 10:
         return sum.rows <= 256 ? launch<T, 10, 8, false>(sum, sms, stream)
                                : launch<T, 10, 32, false>(sum, sms, stream);
+    case 11:
+        return launch<T, 11, 16, false>(sum, sms, stream);
     case 12:
-        return sum.rows <= 1024 ? launch<T, 12, 8, false>(sum, sms, stream)
-                                : launch<T, 12, 32, false>(sum, sms, stream);
+        return launch<T, 12, 32, false>(sum, sms, stream);
     default:
         return launch<T, 13, 16, false>(sum, sms, stream);
     }
 }
 
-bool srht_takes_across(const srht_shape &shape, const gcu_points &x)
+bool srht_takes_across(const srht_shape &shape, const gcu_points &x, size_t smem_bytes)
 {
-    return shape.log2 == 10 && x.dtype == GNOMON_F32 && x.row_stride == 1;
+    using L = layout<11, true>;
+    const size_t bytes = (size_t)L::points * (L::floats + L::staged) * sizeof(float);
+    return (shape.log2 == 10 || (shape.log2 == 11 && bytes <= smem_bytes)) &&
+           x.dtype == GNOMON_F32 && x.row_stride == 1;
 }
 
 cudaError_t srht_sum_blocks(const srht_shape &shape, const srht_sum &sum, int sms,
                             cudaStream_t stream)
 {
+    if (sum.across && shape.log2 == 11) return launch<float, 11, 16, true>(sum, sms, stream);
     if (sum.across)
         return sum.rows <= 256 ? launch<float, 10, 8, true>(sum, sms, stream)
                                : launch<float, 10, 32, true>(sum, sms, stream);
