@@ -36,12 +36,15 @@ struct vs_task {
     int64_t quad, quads;   /* row / 4 */
     int64_t tile, tiles;   /* of points, of this launch */
     int64_t segments;      /* of the task */
+    int64_t walked;        /* segments of this launch */
     int64_t tiles_a_block; /* 0: tiles of folded points */
     int64_t stride_bytes;  /* from a column to the next */
     float *partial;        /* [segment][row][tile][point of the tile] */
-    /* One segment is walked in several launches, lest warps drift apart: chunks [begin, end) of the
-     * task; 'partial' holds the running sums between launches. */
+    /* Columns may be walked in several launches, chunks [begin, end) of the task in this one, lest
+     * warps drift apart or since no more of X is turned; of one segment 'partial' then holds the
+     * running sums between launches. */
     int begin, end;
+    const float *turned; /* lines of the launch's tiles and columns, or NULL: X has lines */
 };
 
 /* Point p of a tile of P: false when there is none. */

@@ -25,16 +25,18 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
     __shared__ float totals[32 * VS_WARPS][4];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int64_t item = (int64_t)blockIdx.x * VS_WARPS + warp;
-    if (item >= t.quads * t.segments * t.tiles) return;
+    if (item >= t.quads * t.walked * t.tiles) return;
     volatile vs_warp &my = warps[warp];
     uint32_t(*list)[VS_ROW] = warps[warp].list;
     float *total = totals[threadIdx.x];
     int chunk;
     {
-        const int64_t rest = item / t.quads, segment = rest % t.segments;
+        const int64_t rest = item / t.quads;
+        const int64_t segment =
+            rest % t.walked + (t.segment_chunks ? t.begin / t.segment_chunks : 0);
         my.quad = (uint32_t)(t.quad + item % t.quads);
         my.segment = segment;
-        my.tile = t.tile + rest / t.segments;
+        my.tile = t.tile + rest / t.walked;
         chunk = t.segment_chunks ? (int)segment * t.segment_chunks : t.begin;
         my.end = t.segment_chunks ? min(chunk + t.segment_chunks, t.chunks) : t.end;
     }
@@ -121,9 +123,11 @@ template <int LANES> struct vs_lines {
         if (!vs_locate<P>(t, my.tile, point(lane, 0), &b, &i)) vs_locate<P>(t, my.tile, 0, &b, &i);
         my.low = max((int64_t)0, t.x.first - b * t.x.block_cols);
         my.high = min(t.x.block_cols, t.x.end - b * t.x.block_cols);
-        lines = reinterpret_cast<const char *>(static_cast<const float *>(t.x.data) +
-                                               b * t.x.block_stride + i) +
-                chunk * (int64_t)t.chunk * t.stride_bytes;
+        const float *first = t.turned
+                                 ? t.turned + (my.tile - t.tile) * P + point(lane, 0)
+                                 : static_cast<const float *>(t.x.data) + b * t.x.block_stride + i;
+        lines = reinterpret_cast<const char *>(first) +
+                (chunk - (t.turned ? t.begin : 0)) * (int64_t)t.chunk * t.stride_bytes;
         sums.clear();
     }
 
