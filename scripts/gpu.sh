@@ -35,7 +35,8 @@ if [ "${SKIP:-}" != tests ]; then
     run 'GPU beside CPU' "$programs/test_cuda"
     if [ -x "$programs/gnomon" ] && python3 -c 'import numpy' 2>/dev/null; then
         work=$(mktemp -d)
-        run 'the command' python3 "$root/tests/cuda/command.py" "$programs/gnomon" "$work" rademacher gaussian
+        run 'the command' python3 "$root/tests/cuda/command.py" "$programs/gnomon" "$work" \
+            rademacher gaussian 'gaussian fp16' achlioptas very-sparse sjlt srht block kronecker
         rm -rf "$work"
     else
         echo 'the command, or a Python with NumPy, is not here: left out'
