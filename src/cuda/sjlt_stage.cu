@@ -2,7 +2,7 @@
  * chunks and up to 4096 virtual rows, whose sums stay in registers. It brings the points'
  * coordinates into shared memory as they lie, SJLT_STAGE of each point at a time, and a row, a
  * thread's, takes what its list names there: memory is read once, in order, and what is out of
- * order stays in shared memory. */
+ * order stays in shared memory, whose banks, met at random, are what bounds it. */
 #include "cuda/points.cuh"
 #include "cuda/sjlt.h"
 
