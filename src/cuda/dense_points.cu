@@ -48,11 +48,15 @@ int kind_of(const gnomon_simple *a)
 /* The operators for which this way is the faster one: by their size alone, so that the sums of a
  * point do not depend on how many others there are. Longer ones come with few points. Gaussian
  * values are looked up, which many rows make slow. */
-enum { MOST_COLS = 65536 };
+enum { MOST_COLS = 65536, MOST_ENTRIES = 1 << 28 };
 
-int64_t most_rows(const gnomon_simple *a)
+bool is_small(const gcu_task *task)
 {
-    return a->kind == GNOMON_GAUSSIAN ? 32 : 128;
+    const gnomon_simple *a = task->a;
+    const int64_t most = a->kind == GNOMON_GAUSSIAN ? POINTS_GAUSSIAN_ROWS
+                         : task->gpu->major == 9    ? 16384
+                                                    : 128;
+    return a->rows <= most && a->cols <= MOST_COLS && a->rows * a->cols <= MOST_ENTRIES;
 }
 
 bool supports(const gcu_task *task, char *why, size_t why_size)
@@ -64,7 +68,7 @@ bool supports(const gcu_task *task, char *why, size_t why_size)
         reason = "the points' type has more than 16 bits and is not f32";
     else if (task->wide || task->out.dtype != GNOMON_F32)
         reason = "sums are in fp32 only";
-    else if (task->a->rows > most_rows(task->a) || task->a->cols > MOST_COLS)
+    else if (!is_small(task))
         reason = "the operator has too many rows or columns for points in registers";
     if (reason) snprintf(why, why_size, "%s", reason);
     return !reason;
@@ -93,11 +97,11 @@ cut cut_of(const gcu_task *task)
     const int64_t rows = task->row + task->rows - c.row_base;
     c.segments = divide_up(task->x.block_cols, POINTS_SEGMENT);
     c.rows = points_pass_rows(rows, c.type, c.hopper);
-    /* beside the table of magnitudes there is no room for more rows' sums of segments */
-    if (kind_of(task->a) == POINTS_KIND_GAUSSIAN16 && c.segments > 1 && c.rows > 32) c.rows = 32;
+    if (kind_of(task->a) == POINTS_KIND_GAUSSIAN16 && c.rows > POINTS_GAUSSIAN_ROWS)
+        c.rows = POINTS_GAUSSIAN_ROWS;
     c.passes = divide_up(rows, c.rows);
     c.total = task->x.n * task->x.blocks;
-    c.block_points = POINTS_GROUP * (c.rows == 128 ? 2 : 3);
+    c.block_points = POINTS_GROUP * (c.rows >= POINTS_MANY_ROWS ? 2 : 3);
     return c;
 }
 

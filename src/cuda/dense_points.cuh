@@ -31,7 +31,9 @@ enum {
     POINTS_STEP = 64,      /* columns between promotions */
     POINTS_S_STAGES = 4,   /* one for each producing warp */
     POINTS_WARP_POINTS = 16,
-    POINTS_GROUP = 64 /* points of a warpgroup */
+    POINTS_GAUSSIAN_ROWS = 32, /* the most of a pass: the values take registers */
+    POINTS_MANY_ROWS = 64, /* from these rows of a pass on a block has two consuming warpgroups */
+    POINTS_GROUP = 64      /* points of a warpgroup */
 };
 
 struct points_params {
@@ -58,9 +60,12 @@ struct points_params {
 template <int N, int TYPE, bool ACROSS, bool HOPPER> struct points_shape {
     static constexpr int rows = N;
     static constexpr int size = TYPE == POINTS_F32 ? 4 : TYPE == POINTS_BYTE ? 1 : 2;
-    static constexpr int consumers = N == 128 ? 2 : 3; /* warpgroups */
+    static constexpr int consumers = N >= POINTS_MANY_ROWS ? 2 : 3; /* warpgroups */
     static constexpr int threads = 128 * (consumers + 1);
     static constexpr int block_points = POINTS_GROUP * consumers;
+    /* registers of the threads that make values, and of those that use them */
+    static constexpr int making = consumers == 2 ? 40 : 80;
+    static constexpr int consuming = consumers == 2 ? 232 : 144;
     static constexpr int s_cols = N >= 64 ? 64 : 4096 / N;
     static constexpr int s_bytes = s_cols * N * 2;
     static constexpr int x_bytes = POINTS_WARP_POINTS * POINTS_STEP * size; /* a warp's stage */
@@ -805,7 +810,8 @@ __device__ __forceinline__ void points_mma(float *d, const uint32_t *a, uint32_t
     }
 }
 
-/* part = the fragments times a tile, high halves and low ones. */
+/* part = the fragments times a tile, high halves and low ones: begun here, on Hopper, and there
+ * after points_multiplied. */
 template <int N, bool TWO, bool HOPPER>
 __device__ __forceinline__ void points_multiply(float *part, points_fragments &f, uint32_t tile,
                                                 int lane)
@@ -831,7 +837,6 @@ __device__ __forceinline__ void points_multiply(float *part, points_fragments &f
                 points_wgmma<N>(part, f.low + 4 * step, descriptor + 2 * step, 1);
         }
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 #endif
     } else {
 #pragma unroll
@@ -839,6 +844,25 @@ __device__ __forceinline__ void points_multiply(float *part, points_fragments &f
             part[j] = 0.0f;
         points_mma<N>(part, f.high, tile, lane);
         if (TWO) points_mma<N>(part, f.low, tile, lane);
+    }
+}
+
+template <int N, bool TWO, bool HOPPER>
+__device__ __forceinline__ void points_multiplied(float *part, points_fragments &f)
+{
+    if constexpr (HOPPER) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        /* neither are sums read before this, nor fragments' registers used otherwise */
+#pragma unroll
+        for (int j = 0; j < N / 2; j++)
+            asm volatile("" : "+f"(part[j])::"memory");
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            asm volatile("" : "+r"(f.high[j])::"memory");
+            if (TWO) asm volatile("" : "+r"(f.low[j])::"memory");
+        }
+#endif
     }
 }
 
@@ -992,7 +1016,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
         if (group == shape::consumers) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
             if constexpr (HOPPER)
-                asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N == 128 ? 72 : 80));
+                asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(shape::making));
 #endif
             const int warp = (tid >> 5) & 3;
             const uint32_t stage = s_ring + warp * shape::s_bytes;
@@ -1014,7 +1038,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
                     else if (p.kind == POINTS_KIND_ACHLIOPTAS)
                         points_make_achlioptas<N, shape::s_cols>(p, stage, lane, block,
                                                                  p.col + col);
-                    else
+                    else if constexpr (N <= POINTS_GAUSSIAN_ROWS)
                         points_make_gaussian16<N, shape::s_cols>(p, stage, table, lane, block,
                                                                  p.col + col);
 #if __CUDA_ARCH__ >= 900
@@ -1027,7 +1051,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
         } else {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
             if constexpr (HOPPER)
-                asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N == 128 ? 216 : 144));
+                asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(shape::consuming));
 #endif
             constexpr bool two = TYPE == POINTS_F32 || TYPE == POINTS_WIDE16;
             const int warp = tid >> 5; /* of the consumers */
@@ -1051,20 +1075,22 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
             for (int j = 0; j < N / 2; j++)
                 master[j] = 0.0f;
 
+            /* the stage after the last that was read */
+            const auto read = [&](points_raw<size, ACROSS> *raw) {
+                if (p.depth == shape::deep)
+                    points_copies_wait<shape::deep - 1>();
+                else
+                    points_copies_wait<shape::shallow - 1>();
+                __syncwarp();
+                raw->read(ring + slot * shape::x_bytes, lane);
+                __syncwarp();
+            };
+            points_fragments f;
+            constexpr int tiles = shape::s_cols / POINTS_STEP;
             while (more) {
-                points_raw<size, ACROSS> raw;
-                const uint32_t at = ring + slot * shape::x_bytes;
-                if (warming == 0) {
-                    if (p.depth == shape::deep)
-                        points_copies_wait<shape::deep - 1>();
-                    else
-                        points_copies_wait<shape::shallow - 1>();
-                    __syncwarp();
-                    raw.read(at, lane);
-                    __syncwarp();
-                }
+                /* into the slot whose stage has become fragments */
                 if (ahead.more) {
-                    points_fetch<size, ACROSS>(p, &ahead, rows, at, lane);
+                    points_fetch<size, ACROSS>(p, &ahead, rows, ring + slot * shape::x_bytes, lane);
                     if (++ahead.step == ahead.steps) {
                         ahead.unit += gridDim.x;
                         points_aim<N, TYPE, ACROSS, HOPPER>(p, &ahead, rows, warp, lane);
@@ -1073,17 +1099,21 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
                 points_copies_end();
                 slot = slot + 1 == p.depth ? 0 : slot + 1;
                 if (warming > 0) {
-                    warming--;
+                    if (--warming == 0) {
+                        points_raw<size, ACROSS> raw;
+                        read(&raw);
+                        points_convert<TYPE, ACROSS, size>(raw, p.x.dtype, &f);
+                    }
                     continue;
                 }
 
-                points_fragments f;
-                points_convert<TYPE, ACROSS, size>(raw, p.x.dtype, &f);
-                constexpr int tiles = shape::s_cols / POINTS_STEP;
                 if (step % tiles == 0) points_barrier_wait(barriers + 8 * s_slot, s_parity);
-                const uint32_t tile = s_ring + s_slot * shape::s_bytes + step % tiles * (N * 128);
                 float part[N / 2];
-                points_multiply<N, two, HOPPER>(part, f, tile, lane);
+                points_multiply<N, two, HOPPER>(
+                    part, f, s_ring + s_slot * shape::s_bytes + step % tiles * (N * 128), lane);
+                points_raw<size, ACROSS> raw; /* of the next step, or of nothing */
+                read(&raw);
+                points_multiplied<N, two, HOPPER>(part, f);
                 step++;
                 if (step % tiles == 0 || step == steps) {
                     __syncwarp();
@@ -1095,6 +1125,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
                 for (int j = 0; j < N / 2; j++)
                     master[j] = two ? fmaf(part[j], f.unscale[(j >> 1) & 1], master[j])
                                     : master[j] + part[j];
+                points_convert<TYPE, ACROSS, size>(raw, p.x.dtype, &f);
 
                 constexpr int segment_steps = POINTS_SEGMENT / POINTS_STEP;
                 if (step % segment_steps != 0 && step != steps) continue;

@@ -412,6 +412,11 @@ int main(void)
         {G, P16, GNOMON_F16, 30, 300, 9000, 0, 30, 1, NORMAL, true, 0, 1, 0},
         {G, P16, F, 9, 300, 3000, 0, 9, 1, HUGE_RANGE, true, 0, 1, 8192},
     };
+    const job passes[] = {
+        {S, P32, F, 300, 200, 9000, 0, 300, 1, NORMAL, false, 0, 1, 0},
+        {T, P32, GNOMON_F16, 520, 150, 1000, 3, 510, 1, NORMAL, true, 0, 1, 0, 1},
+        {S, P32, F, 140, 30, 20000, 0, 140, 4, HUGE_RANGE, true, 0, 1, 0},
+    };
     const char *word = getenv("GNOMON_TEST_REDUCED");
     const int every = word && *word && *word != '0' ? 4 : 1;
     int failed = 0, at = 0;
@@ -419,6 +424,8 @@ int main(void)
         failed += at++ % every == 0 ? check_one(gpu, gcu_dense_rows, j) : 0;
     for (const job &j : many_points)
         failed += at++ % every == 0 ? check_one(gpu, gcu_dense_points, j) : 0;
+    for (const job &j : passes) /* elsewhere the other family's */
+        failed += gpu.major == 9 && at++ % every == 0 ? check_one(gpu, gcu_dense_points, j) : 0;
     printf("%d failed\n", failed);
     return failed != 0;
 }
