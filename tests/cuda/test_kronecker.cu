@@ -218,6 +218,9 @@ int main(void)
         {G, P16, F, 30, 17, 5000, 4, 0, false, false, 0, 0, 0, 0},
         {G, P32, F, 20, 40, 3000, 2, 0, true, false, 0, 0, 100, 2000},
         {G, P32, H, 7, 40, 3000, 16, 0, false, false, 0, 0, 0, 0},
+        {GNOMON_SJLT, P0, F, 30, 64, 9000, 4, 0, false, false, 0, 0, 0, 0},
+        {GNOMON_SJLT, P0, F, 41, 33, 5001, 2, 0, true, false, 5, 20, 300, 4000},
+        {GNOMON_VERY_SPARSE, P0, F, 12, 96, 6000, 3, 0, true, false, 0, 0, 0, 0},
     };
     const char *word = getenv("GNOMON_TEST_REDUCED");
     const int every = word && *word && *word != '0' ? 4 : 1;
