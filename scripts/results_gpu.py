@@ -283,5 +283,5 @@ def batch_plot(gpu, results):
             for name in ("batch-block", "ours-block") for r in (32, 128) for transfers in (False, True)]
     text = plot(f"thesis-times-{slug(gpu)}", f"Milliseconds a vector, M = {m}, without transfers ({gpu})", "N", "ms a vector", curves)
     if any(len(data) > 1 for *_, data in rows):
-        text += plot(f"thesis-rows-{slug(gpu)}", f"Milliseconds of a batch, N = {power(n).replace("2^20", "2^{20}")} ({gpu})", "M", "ms", rows)
+        text += plot(f"thesis-rows-{slug(gpu)}", f"Milliseconds of a batch, N = 2^{{{n.bit_length() - 1}}} ({gpu})", "M", "ms", rows)
     return text
