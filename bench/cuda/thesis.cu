@@ -14,7 +14,9 @@
  *
  * A case is run 100 times, or as often as its time allows (but 5 times): 'runs' says how often.
  *
- *   thesis [--part n|m] [--runs 100] [--seconds 0.6 (a case, at most)] [--pageable] [--json FILE] */
+ *   thesis [--part n|m] [--runs 100] [--seconds 0.6] [--pageable] [--json FILE]
+ *
+ * --seconds: for a case, at most. */
 #include "bench.cuh"
 
 #include <cublas_v2.h>
