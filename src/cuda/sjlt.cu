@@ -128,12 +128,17 @@ static void lay_out(course *c)
     c->bytes = at;
 }
 
-static course start_course(const gcu_task *t)
+static enum way way_of(const gcu_task *t)
+{
+    if (sjlt_can_gather(t->x)) return GATHERED;
+    return !sjlt_shape_of(t->a).wide && sjlt_can_stage(t->x) ? STAGED : PACKED;
+}
+
+static course start_course(const gcu_task *t, enum way way)
 {
     course c = {};
     c.s = sjlt_shape_of(t->a);
-    c.way = sjlt_can_gather(t->x) ? GATHERED : PACKED;
-    if (c.way == PACKED && !c.s.wide && sjlt_can_stage(t->x)) c.way = STAGED;
+    c.way = way;
     c.first = t->col / c.s.chunk;
     c.count = (t->x.block_cols + c.s.chunk - 1) / c.s.chunk;
     c.row = t->row * c.s.split;
@@ -145,9 +150,9 @@ static course start_course(const gcu_task *t)
 }
 
 /* The most points, then the longest window, for which everything fits. */
-static course plan(const gcu_task *t, size_t room)
+static course plan(const gcu_task *t, enum way way, size_t room)
 {
-    course c = start_course(t);
+    course c = start_course(t, way);
     const int64_t all = t->x.n * t->x.blocks;
     const int64_t point_bytes = c.rows * 4 + (c.way == PACKED ? c.window * c.s.chunk * 4 : 0);
     int64_t points =
@@ -205,18 +210,20 @@ static int64_t granule(const gnomon_simple *a)
     return s.segment_chunks * s.chunk;
 }
 
+/* Who asks for memory has no points yet, or others: where these lie decides the way, so the bytes
+ * are enough for any. */
 static size_t best_work(const gcu_task *t)
 {
-    return plan(t, SIZE_MAX).bytes;
+    return (size_t)most((int64_t)plan(t, GATHERED, SIZE_MAX).bytes,
+                        (int64_t)plan(t, PACKED, SIZE_MAX).bytes);
 }
 
 static size_t least_work(const gcu_task *t)
 {
-    const course c = start_course(t);
-    course d = c;
-    d.count = c.count + 1; /* with totals kept, as when there are several windows */
-    lay_out(&d);
-    return d.bytes;
+    course c = start_course(t, PACKED); /* which needs the most */
+    c.count++;                          /* with totals kept, as when there are several windows */
+    lay_out(&c);
+    return c.bytes;
 }
 
 static cudaError_t run_window(const gcu_task *t, const course &c, int64_t begin, int64_t end,
@@ -260,7 +267,7 @@ static cudaError_t run_window(const gcu_task *t, const course &c, int64_t begin,
 
 static cudaError_t run(const gcu_task *t)
 {
-    const course c = plan(t, t->work_bytes);
+    const course c = plan(t, way_of(t), t->work_bytes);
     if (c.bytes > t->work_bytes) return cudaErrorMemoryAllocation;
     const int64_t all = t->x.n * t->x.blocks;
     for (int64_t point = 0; point < all; point += c.points)

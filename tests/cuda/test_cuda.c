@@ -340,7 +340,7 @@ static void same_bits(void **state)
         for (int s = 0; s < (reduced ? 2 : 8); s++) {
             const gnomon_dtype types[] = {GNOMON_F32, GNOMON_F32, GNOMON_F16, GNOMON_F64};
             /* the last two: points wider, and more of them, than the small context's memory */
-            const int64_t ds[] = {3001, 4096, 40000, 700}, ns[] = {50, 64, 33, 3000};
+            const int64_t ds[] = {3001, 4096, 40000, 700}, ns[] = {50, 300, 33, 3000};
             job t = plain(kind, ns[s % 4], s % 4 == 3 ? 24 : 160, ds[s % 4]);
             t.x_layout = s < 4 ? ROW_MAJOR : COL_MAJOR;
             t.x_type = types[s % 4];
@@ -634,7 +634,7 @@ int main(void)
     }
     printf("%s; GNOMON_TEST_SEED=%llu\n", gnomon_context_cuda_reason(gpu),
            (unsigned long long)seed);
-    setenv("GNOMON_CUDA_MEMORY", "2", 1);
+    setenv("GNOMON_CUDA_MEMORY", "4", 1);
     small = open_gpu();
     unsetenv("GNOMON_CUDA_MEMORY");
     cpu = make_context(0, 0);
