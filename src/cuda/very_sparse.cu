@@ -107,7 +107,7 @@ static plan plan_of(const gcu_task *task)
     p.how = has_lines(x) ? LINES : wants_turning(task) ? TURNED : SCATTERED;
     p.lanes = p.how != SCATTERED && x->n <= 16 ? 4 : 8;
     vs_task *t = &p.t;
-    t->stream = gcu_stream_of(a, GNOMON_TAG_VERY_SPARSE);
+    t->keys = vs_keys_of(gcu_stream_of(a, GNOMON_TAG_VERY_SPARSE));
     t->jump_scale = a->jump_scale;
     t->chunk = (int)a->chunk;
     t->x = *x;

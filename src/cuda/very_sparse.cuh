@@ -23,8 +23,14 @@ enum {
 /* A nonzero in one word: sign and column in the chunk. */
 enum : uint32_t { VS_COLUMN = 0x7FFFFFFFu };
 
+/* The key of each round of Philox, made once: each thread would add them up for each call. */
+struct vs_keys {
+    uint32_t key[10][2];
+    uint32_t c3; /* as gcu_stream has it */
+};
+
 struct vs_task {
-    gcu_stream stream;
+    vs_keys keys;
     float jump_scale;
     int chunk; /* columns of one: at most 2^22 */
     gcu_points x;
@@ -69,6 +75,33 @@ __device__ __forceinline__ int64_t vs_partial(const vs_task &t, int64_t segment,
                                               int64_t tile, int p)
 {
     return ((segment * t.rows + (row - t.row)) * t.tiles + (tile - t.tile)) * P + p;
+}
+
+static inline vs_keys vs_keys_of(gcu_stream s)
+{
+    vs_keys k = {};
+    k.c3 = s.c3;
+    for (uint32_t r = 0; r < 10; r++) {
+        k.key[r][0] = s.key0 + r * 0x9E3779B9u;
+        k.key[r][1] = s.key1 + r * 0xBB67AE85u;
+    }
+    return k;
+}
+
+/* gcu_call_general */
+__device__ __forceinline__ uint4 vs_call(const vs_keys &k, uint32_t block, uint64_t wide,
+                                         uint32_t b)
+{
+    uint32_t c0 = b, c1 = (uint32_t)wide, c2 = block, c3 = k.c3 | (uint32_t)(wide >> 32);
+#pragma unroll
+    for (int r = 0; r < 10; r++) {
+        const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k.key[r][0];
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k.key[r][1];
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+    }
+    return make_uint4(c0, c1, c2, c3);
 }
 
 /* Inclusive sum over the lanes. */
@@ -118,7 +151,7 @@ struct vs_drawn {
 __device__ __forceinline__ vs_drawn vs_draw(const vs_task &t, uint32_t quad, uint64_t chunk,
                                             uint32_t first, int lane, uint32_t (*list)[VS_ROW])
 {
-    const uint4 words = gcu_call_general(t.stream, quad, chunk, first + lane);
+    const uint4 words = vs_call(t.keys, quad, chunk, first + lane);
     uint32_t nonzero[4], inside[4];
     __syncwarp(); /* all have gathered the block before */
 #pragma unroll

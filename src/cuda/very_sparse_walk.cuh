@@ -6,13 +6,14 @@
 #include "cuda/very_sparse.cuh"
 
 /* A warp's part of shared memory: the block of nonzeros being gathered, and what would be kept in
- * registers, were there enough. All lanes write the same where one would do. */
+ * registers, were there enough. */
 struct __align__(16) vs_warp
 {
     uint32_t list[4][VS_ROW];
     uint32_t quad;
-    int end;           /* chunk after the last */
-    int64_t low, high; /* columns of the task that are there */
+    int end;              /* chunk after the last */
+    int64_t low, high;    /* columns of the task that are there */
+    int whole, whole_end; /* chunks all of whose columns are */
     int64_t tile, segment;
 };
 
@@ -34,13 +35,21 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
         const int64_t rest = item / t.quads;
         const int64_t segment =
             rest % t.walked + (t.segment_chunks ? t.begin / t.segment_chunks : 0);
-        my.quad = (uint32_t)(t.quad + item % t.quads);
-        my.segment = segment;
-        my.tile = t.tile + rest / t.walked;
         chunk = t.segment_chunks ? (int)segment * t.segment_chunks : t.begin;
-        my.end = t.segment_chunks ? min(chunk + t.segment_chunks, t.chunks) : t.end;
+        if (lane == 0) {
+            my.quad = (uint32_t)(t.quad + item % t.quads);
+            my.segment = segment;
+            my.tile = t.tile + rest / t.walked;
+            my.end = t.segment_chunks ? min(chunk + t.segment_chunks, t.chunks) : t.end;
+        }
+        __syncwarp();
     }
     Gather gather(t, my, chunk, lane);
+    if (lane == 0) {
+        my.whole = (int)((my.low + t.chunk - 1) / t.chunk);
+        my.whole_end = (int)(my.high / t.chunk);
+    }
+    __syncwarp();
     const bool starts = t.segment_chunks || t.begin == 0;
 #pragma unroll 1
     for (int c = 0; c < 4; c++) {
@@ -59,10 +68,13 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
     for (uint32_t first = 0;;) { /* number of the block's first nonzero */
         const vs_drawn drawn =
             vs_draw(t, my.quad, (uint64_t)(t.first_chunk + chunk), first, lane, list);
-        const int64_t origin = (int64_t)chunk * t.chunk, all = t.chunk;
-        const uint32_t from = (uint32_t)min(max(my.low - origin, (int64_t)0), all);
-        const uint32_t to = (uint32_t)min(max(my.high - origin, (int64_t)0), all);
-        const bool whole = gather.begin(t, chunk, to) && from == 0 && to == (uint32_t)all;
+        uint32_t from = 0, to = (uint32_t)t.chunk;
+        if (chunk < my.whole || chunk >= my.whole_end) {
+            const int64_t origin = (int64_t)chunk * t.chunk, all = t.chunk;
+            from = (uint32_t)min(max(my.low - origin, (int64_t)0), all);
+            to = (uint32_t)min(max(my.high - origin, (int64_t)0), all);
+        }
+        const bool whole = gather.begin(t, chunk, to) && from == 0 && to == (uint32_t)t.chunk;
         const int full = whole ? drawn.least : 0, most = from < to ? drawn.most : 0;
         int j = 0;
 #pragma unroll 1
@@ -121,8 +133,10 @@ template <int LANES> struct vs_lines {
         int64_t b, i;
         /* lanes without points read those of the tile's first lane */
         if (!vs_locate<P>(t, my.tile, point(lane, 0), &b, &i)) vs_locate<P>(t, my.tile, 0, &b, &i);
-        my.low = max((int64_t)0, t.x.first - b * t.x.block_cols);
-        my.high = min(t.x.block_cols, t.x.end - b * t.x.block_cols);
+        if (lane == 0) { /* the whole tile is of block b */
+            my.low = max((int64_t)0, t.x.first - b * t.x.block_cols);
+            my.high = min(t.x.block_cols, t.x.end - b * t.x.block_cols);
+        }
         const float *first = t.turned
                                  ? t.turned + (my.tile - t.tile) * P + point(lane, 0)
                                  : static_cast<const float *>(t.x.data) + b * t.x.block_stride + i;
@@ -184,8 +198,10 @@ template <typename T> struct vs_scattered {
         if (!vs_locate<P>(t, my.tile, lane, &b, &i)) vs_locate<P>(t, my.tile, 0, &b, &i);
         low = max((int64_t)0, t.x.first - b * t.x.block_cols);
         high = min(t.x.block_cols, t.x.end - b * t.x.block_cols);
-        my.low = 0;
-        my.high = t.x.block_cols;
+        if (lane == 0) {
+            my.low = 0;
+            my.high = t.x.block_cols;
+        }
         at = static_cast<const T *>(t.x.data) + b * t.x.block_stride + i * t.x.row_stride +
              chunk * (int64_t)t.chunk * t.x.col_stride;
 #pragma unroll
