@@ -137,7 +137,7 @@ static input make_input(const job &j, layout layout)
 struct cut {
     int64_t point, points; /* of the job's */
     int pieces;
-    bool least; /* work memory */
+    enum { BEST, LEAST, SOME } work;
 };
 
 /* Sums of the job, [point of the cut][row of all blocks]; NaN where nothing was written. */
@@ -191,7 +191,10 @@ static std::vector<float> project(const gcu_gpu &gpu, const gnomon_simple &a, co
             printf("declined: %s\n", why);
             exit(1);
         }
-        t.work_bytes = c.least ? family.least_work(&t) : family.best_work(&t);
+        const size_t least = family.least_work(&t), best = family.best_work(&t);
+        t.work_bytes = c.work == cut::BEST    ? best
+                       : c.work == cut::LEAST ? least
+                                              : least + (best - least) / 3;
         MUST(cudaMalloc(&t.work, t.work_bytes + 16));
         MUST(cudaMemset(t.work, 0xFF, t.work_bytes + 16));
         MUST(family.run(&t));
@@ -243,7 +246,7 @@ static int check(const gcu_gpu &gpu, const job &j)
     MUST(cudaMemcpy(r.data(), ref, r.size() * 8, cudaMemcpyDeviceToHost));
     MUST(cudaMemcpy(s.data(), norm, s.size() * 8, cudaMemcpyDeviceToHost));
 
-    const std::vector<float> y = project(gpu, a, j, in, {0, j.n, 1, false});
+    const std::vector<float> y = project(gpu, a, j, in, {0, j.n, 1, cut::BEST});
     double most = 0;
     int64_t bad = 0, written = 0;
     for (int64_t c = 0; c < j.rows; c++)
@@ -261,12 +264,13 @@ static int check(const gcu_gpu &gpu, const job &j)
     int64_t differ[4] = {0, 0, 0, 0};
     const int64_t point = j.n / 3;
     differ[0] =
-        differences(y, project(gpu, a, j, in, {point, j.n - point, 1, false}), point, all_rows);
-    differ[1] = differences(y, project(gpu, a, j, in, {0, j.n, 3, false}), 0, all_rows);
-    differ[2] = differences(y, project(gpu, a, j, in, {0, j.n, 1, true}), 0, all_rows);
+        differences(y, project(gpu, a, j, in, {point, j.n - point, 1, cut::BEST}), point, all_rows);
+    differ[1] = differences(y, project(gpu, a, j, in, {0, j.n, 3, cut::BEST}), 0, all_rows);
+    differ[2] = differences(y, project(gpu, a, j, in, {0, j.n, 1, cut::LEAST}), 0, all_rows) +
+                differences(y, project(gpu, a, j, in, {0, j.n, 1, cut::SOME}), 0, all_rows);
     const layout other = j.layout == COORDINATES ? POINTS : COORDINATES;
     const input turned = make_input(j, other);
-    differ[3] = differences(y, project(gpu, a, j, turned, {0, j.n, 2, false}), 0, all_rows);
+    differ[3] = differences(y, project(gpu, a, j, turned, {0, j.n, 2, cut::BEST}), 0, all_rows);
     const bool ok = bad == 0 && differ[0] + differ[1] + differ[2] + differ[3] == 0;
     printf("%s k %lld rows %lld+%lld n %lld r %d D %lld p %.3g type %d layout %d: worst %.1e, bad "
            "%lld, other bits by points %lld, pieces %lld, work %lld, layout %lld\n",
