@@ -62,7 +62,8 @@ __device__ __forceinline__ uint32_t gcu_word(uint4 w, int i)
 /* Section 3.1 */
 __device__ __forceinline__ float gcu_neglog(uint32_t h)
 {
-    /* both steps 1 and 2, for a branch would part the lanes; one conversion, and E - 31 without one */
+    /* both steps 1 and 2, for a branch would part the lanes; one conversion, and E - 31 without one
+     */
     const bool high = h >= 0x60000000u;
     const float x = __int2float_rn((int32_t)(high ? h ^ 0x7FFFFFFFu : h));
     const int32_t b = __float_as_int(__fadd_rn(x, 0.5f)) - 0x3F400000;
