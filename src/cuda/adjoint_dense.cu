@@ -12,9 +12,23 @@ static __global__ void __launch_bounds__(THREADS) product(gcu_level l, int64_t v
     const int64_t j0 = l.a_col + blockIdx.x * (int64_t)COLS;
     const int64_t v0 = v_first + blockIdx.y * (int64_t)POINTS, points = l.n * l.blocks;
     const bool by_rows = l.z_col_stride == 1;
+    const bool hadamard = l.a.kind == GNOMON_SRHT;
+    /* srht: perm of the rows, once for all columns */
+    __shared__ uint64_t sample[ROWS];
+    const uint64_t column = (uint64_t)(j0 + tid % COLS);
+    const uint32_t minus =
+        hadamard ? gcu_call(l.a.stream, 0, column >> 5).x >> (column & 31) & 1 : 0;
     T sum[4][4] = {};
     for (int64_t a0 = l.a_row & ~(int64_t)3; a0 < l.a_row_end; a0 += ROWS) {
-        for (int e = tid; e < ROWS / 4 * COLS; e += THREADS) {
+        if (hadamard) {
+            if (tid < ROWS)
+                sample[tid] = gcu_perm((uint64_t)(a0 + tid), l.a.order_log2, l.a.srht_key);
+            __syncthreads();
+            for (int a = tid / COLS; a < ROWS; a += THREADS / COLS)
+                entry[a][tid % COLS] =
+                    ((__popcll(sample[a] & column) ^ minus) & 1) != 0 ? (T)-1 : (T)1;
+        }
+        for (int e = hadamard ? ROWS * COLS : tid; e < ROWS / 4 * COLS; e += THREADS) {
             const int c = e % COLS, g = e / COLS;
             float four[4];
             gcu_entries(l.a, (uint32_t)((a0 >> 2) + g), (uint64_t)(j0 + c), four);

@@ -70,8 +70,11 @@ static __device__ __forceinline__ line<T> line_of(const gcu_points &x, int64_t v
 
 template <int SIZE> static __device__ __forceinline__ void copy_async(uint32_t to, const void *from)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(SIZE)
-                 : "memory");
+    if constexpr (SIZE == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(SIZE)
+                     : "memory");
 }
 
 /* The same, the bytes from the given number on as zeros. */
@@ -303,11 +306,10 @@ static __device__ __forceinline__ void put(const srht_sum &sum, const store &s, 
     }
 }
 
-/* ROWS: a thread's. More threads at once would spill, or leave less of the first-level cache:
- * slower either way. */
+/* ROWS: a thread's. With more threads at once an SM was slower, spilled registers or not. */
 template <typename T, int LOG2, int ROWS, bool across>
 static __global__ void __launch_bounds__(layout<LOG2, across>::block,
-                                         (ROWS > 8 ? 512 : 640) / layout<LOG2, across>::block)
+                                         512 / layout<LOG2, across>::block)
     sum_kernel(srht_sum sum, int row_tiles, int64_t point_blocks, int turns)
 {
     extern __shared__ __align__(16) float raw[];
