@@ -35,11 +35,17 @@ cudaError_t gcu_adjoint_lists(const gcu_level &level, const gnomon_simple *a, bo
 
 #ifdef __CUDACC__
 
+/* The block of a folded point; most levels have one, and a division costs more than the rest. */
+static __device__ __forceinline__ int64_t gcu_level_block(const gcu_level &l, int64_t v)
+{
+    return l.blocks == 1 ? (v < l.n ? 0 : 1) : v / l.n;
+}
+
 /* Element (folded point, A's row). */
 template <typename T>
 static __device__ __forceinline__ T gcu_level_z(const gcu_level &l, int64_t v, int64_t a)
 {
-    const int64_t b = v / l.n, i = v - b * l.n;
+    const int64_t b = gcu_level_block(l, v), i = v - b * l.n;
     const int64_t h = gcu_mul_div(l.block + b, l.k, l.r) + a;
     if (b >= l.blocks || a < 0 || h >= gcu_mul_div(l.block + b + 1, l.k, l.r) || h < l.row ||
         h >= l.row + l.rows)
@@ -51,12 +57,15 @@ template <typename T>
 static __device__ __forceinline__ void gcu_level_write(const gcu_level &l, int64_t v, int64_t j,
                                                        T sum)
 {
-    const int64_t b = v / l.n, i = v - b * l.n;
+    const int64_t b = gcu_level_block(l, v), i = v - b * l.n;
     const int64_t at = (l.block + b) * l.c + j - l.col;
     if (b >= l.blocks || j >= l.c || at < 0 || at >= l.cols) return;
-    const int64_t first = gcu_mul_div(l.block + b, l.k, l.r);
-    const int64_t last = gcu_mul_div(l.block + b + 1, l.k, l.r);
-    const double factor = last - first == (l.k + l.r - 1) / l.r ? l.factor_most : l.factor_least;
+    double factor = l.factor_most;
+    if (l.factor_most != l.factor_least) {
+        const int64_t first = gcu_mul_div(l.block + b, l.k, l.r);
+        const int64_t last = gcu_mul_div(l.block + b + 1, l.k, l.r);
+        if (last - first != (l.k + l.r - 1) / l.r) factor = l.factor_least;
+    }
     const int64_t to = i * l.x_row_stride + at * l.x_col_stride;
     const double value = factor * ((double)sum + 0.0);
     if (l.x_dtype == GNOMON_F64) {

@@ -3,11 +3,24 @@
 
 enum { COLS = 64, POINTS = 64, ROWS = 32, THREADS = 256 };
 
+static __device__ __forceinline__ void load4(const float *from, float to[4])
+{
+    const float4 x = *reinterpret_cast<const float4 *>(from);
+    to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
+}
+
+static __device__ __forceinline__ void load4(const double *from, double to[4])
+{
+    const double2 x = *reinterpret_cast<const double2 *>(from);
+    const double2 y = *reinterpret_cast<const double2 *>(from + 2);
+    to[0] = x.x, to[1] = x.y, to[2] = y.x, to[3] = y.y;
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(THREADS) product(gcu_level l, int64_t v_first)
 {
-    __shared__ T entry[ROWS][COLS];
-    __shared__ T value[ROWS][POINTS + 1];
+    __shared__ __align__(16) T entry[ROWS][COLS];
+    __shared__ __align__(16) T value[ROWS][POINTS + 4];
     const int tid = threadIdx.x, tx = tid % 16, ty = tid / 16;
     const int64_t j0 = l.a_col + blockIdx.x * (int64_t)COLS;
     const int64_t v0 = v_first + blockIdx.y * (int64_t)POINTS, points = l.n * l.blocks;
@@ -44,11 +57,8 @@ static __global__ void __launch_bounds__(THREADS) product(gcu_level l, int64_t v
 #pragma unroll 4
         for (int a = 0; a < ROWS; a++) {
             T s[4], z[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                s[i] = entry[a][tx + 16 * i];
-                z[i] = value[a][ty * 4 + i];
-            }
+            load4(&entry[a][tx * 4], s);
+            load4(&value[a][ty * 4], z);
 #pragma unroll
             for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -61,8 +71,8 @@ static __global__ void __launch_bounds__(THREADS) product(gcu_level l, int64_t v
     for (int i = 0; i < 4; i++)
 #pragma unroll
         for (int p = 0; p < 4; p++)
-            if (v0 + ty * 4 + p < points && j0 + tx + 16 * i < l.a_col_end)
-                gcu_level_write<T>(l, v0 + ty * 4 + p, j0 + tx + 16 * i, sum[i][p]);
+            if (v0 + ty * 4 + p < points && j0 + tx * 4 + i < l.a_col_end)
+                gcu_level_write<T>(l, v0 + ty * 4 + p, j0 + tx * 4 + i, sum[i][p]);
 }
 
 cudaError_t gcu_adjoint_dense(const gcu_level &l, bool wide, cudaStream_t stream)
