@@ -15,7 +15,7 @@
 /* The round keys, ready as constants of the launch. */
 struct gcu_schedule {
     uint32_t key0[10], key1[10];
-    uint32_t c3;
+    uint32_t c3, first; /* the call's last counter word, and that with the first round's key */
 };
 
 static inline gcu_schedule gcu_schedule_of(const gnomon_simple *a, uint32_t tag)
@@ -26,15 +26,34 @@ static inline gcu_schedule gcu_schedule_of(const gnomon_simple *a, uint32_t tag)
         s.key1[i] = a->key1 + i * 0xBB67AE85u;
     }
     s.c3 = tag << 24 | a->level << 16;
+    s.first = s.c3 ^ s.key1[0];
     return s;
 }
 
-static __device__ __forceinline__ uint4 gcu_scheduled(const gcu_schedule &s, uint32_t c0,
-                                                      uint32_t c1, uint32_t c2)
+/* What the first two rounds of a call have of its second and third counter words: two of their four
+ * products hang on nothing else, so a lane that goes along a row makes them once. */
+struct gcu_row {
+    uint32_t x0, x2, x3;
+};
+
+static __device__ __forceinline__ gcu_row gcu_row_of(const gcu_schedule &s, uint32_t c1,
+                                                     uint32_t c2)
 {
-    uint32_t c3 = s.c3;
+    const uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+    const uint64_t p0 = (uint64_t)0xD2511F53u * ((uint32_t)(p1 >> 32) ^ c1 ^ s.key0[0]);
+    const gcu_row row = {(uint32_t)p1 ^ s.key0[1], (uint32_t)(p0 >> 32) ^ s.key1[1], (uint32_t)p0};
+    return row;
+}
+
+static __device__ __forceinline__ uint4 gcu_scheduled(const gcu_schedule &s, gcu_row row,
+                                                      uint32_t call)
+{
+    const uint64_t first = (uint64_t)0xD2511F53u * call;
+    const uint64_t second = (uint64_t)0xCD9E8D57u * ((uint32_t)(first >> 32) ^ s.first);
+    uint32_t c0 = (uint32_t)(second >> 32) ^ row.x0, c1 = (uint32_t)second;
+    uint32_t c2 = (uint32_t)first ^ row.x2, c3 = row.x3;
 #pragma unroll
-    for (int i = 0; i < 10; i++) {
+    for (int i = 2; i < 10; i++) {
         const uint64_t p0 = (uint64_t)0xD2511F53u * c0;
         const uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ s.key0[i];
@@ -58,22 +77,26 @@ enum gcu_dense_kind {
     GCU_DENSE_GAUSSIAN32, /* as high + low 2^-11 */
 };
 
-/* Bytes of shared memory for a kind's table, and its filling by all threads of the block. */
-static __host__ __device__ constexpr int gcu_entries_table_bytes(gcu_dense_kind kind)
+/* Bytes of shared memory for a kind's table, and its filling by all threads of the block. The large
+ * table of gaussian, fp16, has the signs too. */
+static __host__ __device__ constexpr int gcu_entries_table_bytes(gcu_dense_kind kind, bool large)
 {
-    return kind == GCU_DENSE_GAUSSIAN16 ? 1 << 16 : kind == GCU_DENSE_TERNARY ? 36 * 32 * 4 : 0;
+    return kind == GCU_DENSE_GAUSSIAN16 ? (large ? 1 << 17 : 1 << 16)
+           : kind == GCU_DENSE_TERNARY  ? 36 * 32 * 4
+                                        : 0;
 }
 
-template <gcu_dense_kind KIND>
+template <gcu_dense_kind KIND, bool LARGE>
 static __device__ __forceinline__ void gcu_entries_table(const gcu_entries &e, void *table,
                                                          int thread, int threads)
 {
     if (KIND == GCU_DENSE_GAUSSIAN16) {
-        /* the tail's mark is a bit that no magnitude has */
         const uint32_t *from = reinterpret_cast<const uint32_t *>(e.gaussian16.magnitude);
         uint32_t *to = static_cast<uint32_t *>(table);
-        for (int i = thread; i < 1 << 14; i += threads)
-            to[i] = i == (1 << 14) - 1 ? (from[i] & 0xFFFFu) | 0x80000000u : from[i];
+        for (int i = thread; i < 1 << 14; i += threads) {
+            to[i] = from[i];
+            if (LARGE) to[i + (1 << 14)] = from[i] | 0x80008000u;
+        }
     }
     if (KIND == GCU_DENSE_TERNARY) {
         /* two digits of achlioptas as two halves; each lane has its own copy, in its own bank */
@@ -87,20 +110,25 @@ static __device__ __forceinline__ void gcu_entries_table(const gcu_entries &e, v
     }
 }
 
-/* The fragments of one K-block: 'start', then for each of 8 / STEPS turns 'step' for u = 0 ...
- * STEPS - 1 and 'turn'. (Turns are a loop: eight steps in a row would all be made before the first
- * product, and not fit in the registers.) a[t][r] is register r of fragment t; with GAUSSIAN32
+/* The fragments of a run of K-blocks whose columns share the call's upper counter word: 'start',
+ * then for each K-block 'make' for g = 0 ... 8 / STEPS - 1 and 'next', or 'skip' for all of them.
+ * Words are drawn before they are needed, so that the look-ups of others or the matrix unit hide
+ * their long chain of products.
+ * a[u][t][r] is register r of fragment t for the K-block's 16 columns STEPS g + u; with GAUSSIAN32
  * 'low' has the low halves. */
-template <gcu_dense_kind KIND> struct gcu_fragments;
+template <gcu_dense_kind KIND, bool LARGE> struct gcu_fragments;
 
-template <> struct gcu_fragments<GCU_DENSE_SIGNS> {
-    static constexpr int STEPS = 4;
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_SIGNS, LARGE> {
+    static constexpr int STEPS = 1;
+    gcu_row row;
+    uint32_t call;
     uint4 w;
-    __device__ __forceinline__ void start(const gcu_entries &e, const void *, uint32_t block,
-                                          uint64_t block128, int q)
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block, uint64_t block128,
+                                          int q)
     {
-        w = gcu_scheduled(e.calls, (uint32_t)block128 * 4u + (uint32_t)q,
-                          (uint32_t)(block128 >> 30), block);
+        row = gcu_row_of(e.calls, (uint32_t)(block128 >> 30), block);
+        call = (uint32_t)block128 * 4u + (uint32_t)q;
+        w = gcu_scheduled(e.calls, row, call);
     }
     static __device__ __forceinline__ uint32_t two(uint32_t word, int m)
     {
@@ -111,33 +139,42 @@ template <> struct gcu_fragments<GCU_DENSE_SIGNS> {
             : "r"(word << (15 - m)), "r"(0x80008000u), "r"(0x3C003C00u));
         return two;
     }
-    __device__ __forceinline__ void step(const gcu_entries &, const void *, int u, uint32_t a[2][4],
-                                         uint32_t[2][4])
+    __device__ __forceinline__ void make(const gcu_entries &, const void *, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
     {
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            a[0][2 * h] = two(w.x, 8 + 2 * u + h);
-            a[0][2 * h + 1] = two(w.y, 8 + 2 * u + h);
-            a[1][2 * h] = two(w.z, 8 + 2 * u + h);
-            a[1][2 * h + 1] = two(w.w, 8 + 2 * u + h);
+        for (int i = 0; i < 2 * STEPS; i++) {
+            const int m = 8 + (2 * STEPS * g + i) % 8, h = i % 2;
+            a[i / 2][0][2 * h] = two(w.x, m);
+            a[i / 2][0][2 * h + 1] = two(w.y, m);
+            a[i / 2][1][2 * h] = two(w.z, m);
+            a[i / 2][1][2 * h + 1] = two(w.w, m);
         }
+        if (g % 4 == 3)
+            w.x <<= 8, w.y <<= 8, w.z <<= 8, w.w <<= 8; /* the lower bits of each half */
     }
-    __device__ __forceinline__ void turn()
+    __device__ __forceinline__ void next(const gcu_entries &e)
     {
-        w.x <<= 8, w.y <<= 8, w.z <<= 8, w.w <<= 8;
+        call += 4u;
+        w = gcu_scheduled(e.calls, row, call);
+    }
+    __device__ __forceinline__ void skip(const gcu_entries &e)
+    {
+        next(e);
     }
 };
 
-template <> struct gcu_fragments<GCU_DENSE_TERNARY> {
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_TERNARY, LARGE> {
     static constexpr int STEPS = 2;
+    gcu_row row;
+    uint32_t call;
     uint4 w;
-    uint32_t c0, c1, block;
-    __device__ __forceinline__ void start(const gcu_entries &, const void *, uint32_t block_,
-                                          uint64_t block128, int q)
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block, uint64_t block128,
+                                          int q)
     {
-        block = block_;
-        c0 = (uint32_t)block128 * 16u + (uint32_t)q * 4u;
-        c1 = (uint32_t)(block128 >> 28);
+        row = gcu_row_of(e.calls, (uint32_t)(block128 >> 28), block);
+        call = (uint32_t)block128 * 16u + (uint32_t)q * 4u;
+        w = gcu_scheduled(e.calls, row, call);
     }
     static __device__ __forceinline__ uint32_t two(const void *table, uint32_t &word)
     {
@@ -146,21 +183,28 @@ template <> struct gcu_fragments<GCU_DENSE_TERNARY> {
         return static_cast<const uint32_t *>(table)[(uint32_t)(p >> 32) * 32u];
     }
     /* table: the lane's own column of it */
-    __device__ __forceinline__ void step(const gcu_entries &e, const void *table, int u,
-                                         uint32_t a[2][4], uint32_t[2][4])
+    __device__ __forceinline__ void make(const gcu_entries &e, const void *table, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
     {
-        if (u == 0) w = gcu_scheduled(e.calls, c0, c1, block);
+        uint4 v = w;
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            a[0][2 * h] = two(table, w.x);
-            a[0][2 * h + 1] = two(table, w.y);
-            a[1][2 * h] = two(table, w.z);
-            a[1][2 * h + 1] = two(table, w.w);
+        for (int i = 0; i < 2 * STEPS; i++) {
+            const int h = i % 2;
+            a[i / 2][0][2 * h] = two(table, v.x);
+            a[i / 2][0][2 * h + 1] = two(table, v.y);
+            a[i / 2][1][2 * h] = two(table, v.z);
+            a[i / 2][1][2 * h + 1] = two(table, v.w);
         }
+        call += g == 8 / STEPS - 1 ? 13u : 1u;
+        w = gcu_scheduled(e.calls, row, call);
     }
-    __device__ __forceinline__ void turn()
+    __device__ __forceinline__ void next(const gcu_entries &)
     {
-        c0++;
+    }
+    __device__ __forceinline__ void skip(const gcu_entries &e)
+    {
+        call += 16u;
+        w = gcu_scheduled(e.calls, row, call);
     }
 };
 
@@ -178,71 +222,120 @@ static __device__ __forceinline__ uint32_t gcu_tail_half(const gcu_entries &e, u
     return __ldg(e.gaussian16.tail_value + low);
 }
 
-template <> struct gcu_fragments<GCU_DENSE_GAUSSIAN16> {
-    static constexpr int STEPS = 2;
-    uint32_t c0, c1, block;
-    __device__ __forceinline__ void start(const gcu_entries &, const void *, uint32_t block_,
-                                          uint64_t block128, int q)
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
+    static constexpr int STEPS = 1;
+    gcu_row row;
+    uint32_t call, upper, block; /* upper: the call's, and so that of the column div 2 */
+    uint4 w[2];
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block_, uint64_t block128,
+                                          int q)
     {
         block = block_;
-        c0 = (uint32_t)block128 * 64u + (uint32_t)q * 16u;
-        c1 = (uint32_t)(block128 >> 26);
+        upper = (uint32_t)(block128 >> 26);
+        row = gcu_row_of(e.calls, upper, block);
+        call = (uint32_t)block128 * 64u + (uint32_t)q * 16u;
+        draw(e);
+    }
+    __device__ __forceinline__ void draw(const gcu_entries &e)
+    {
+        w[0] = gcu_scheduled(e.calls, row, call);
+        w[1] = gcu_scheduled(e.calls, row, call + 1u);
     }
     static __device__ __forceinline__ uint32_t two(const void *table, uint32_t w)
     {
         const char *bytes = static_cast<const char *>(table);
-        const uint32_t low = *reinterpret_cast<const uint16_t *>(bytes + ((w << 1) & 0xFFFEu));
-        const uint32_t high = *reinterpret_cast<const uint16_t *>(bytes + ((w >> 15) & 0xFFFEu));
-        return __byte_perm(low, high, 0x5410);
+        const uint32_t mask = LARGE ? 0x1FFFEu : 0xFFFEu;
+        const uint32_t low = *reinterpret_cast<const uint16_t *>(bytes + ((w << 1) & mask));
+        const uint32_t high = *reinterpret_cast<const uint16_t *>(bytes + ((w >> 15) & mask));
+        const uint32_t both = __byte_perm(low, high, 0x5410);
+        return LARGE ? both : both | (w & 0x80008000u);
     }
-    __device__ __forceinline__ void step(const gcu_entries &e, const void *table, int u,
-                                         uint32_t a[2][4], uint32_t[2][4])
+    static __device__ __forceinline__ bool marked(uint32_t r, uint32_t odd)
     {
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const uint32_t call = c0 + (uint32_t)(2 * u + h);
-            const uint4 w = gcu_scheduled(e.calls, call, c1, block);
-            uint32_t r[4] = {two(table, w.x), two(table, w.y), two(table, w.z), two(table, w.w)};
-            if ((r[0] | r[1] | r[2] | r[3]) & 0x80008000u) {
-                /* columns 2 call and 2 call + 1; c1 holds the 32 bits above */
-                const uint64_t column = ((uint64_t)c1 << 32 | call) * 2u;
+        return (r >> (16 * odd) & 0x7FFFu) == 0x7E00u;
+    }
+    /* Entries of the tail in place of marks; r[h][i] is of call at + h, row i. One call in 4096. */
+    __device__ __forceinline__ void tail(const gcu_entries &e, uint32_t at, uint32_t r[2][4])
+    {
 #pragma unroll 1
-                for (uint32_t odd = 0; odd < 2; odd++) {
-                    const uint32_t mark = odd ? 0x80000000u : 0x8000u;
-                    if (!((r[0] | r[1] | r[2] | r[3]) & mark)) continue;
-                    const uint4 t = gcu_scheduled(e.tails, (uint32_t)(column | odd),
-                                                  (uint32_t)(column >> 32), block);
-                    const uint32_t keep = odd ? 0x0000FFFFu : 0xFFFF0000u;
+        for (uint32_t n = 0; n < 4; n++) {
+            const uint32_t h = n / 2, odd = n % 2;
+            uint32_t v[4];
+            bool any = false;
 #pragma unroll
-                    for (int i = 0; i < 4; i++) {
-                        if (!(r[i] & mark)) continue;
-                        const uint32_t word = i == 0 ? t.x : i == 1 ? t.y : i == 2 ? t.z : t.w;
-                        const uint32_t half = gcu_tail_half(e, word);
-                        r[i] = (r[i] & keep) | (odd ? half << 16 : half);
-                    }
+            for (int i = 0; i < 4; i++) {
+                v[i] = h ? r[1][i] : r[0][i];
+                any = any || marked(v[i], odd);
+            }
+            if (!any) continue;
+            const uint64_t column = ((uint64_t)upper << 32 | (at + h)) * 2u + odd;
+            const uint4 t = gcu_scheduled(
+                e.tails, gcu_row_of(e.tails, (uint32_t)(column >> 32), block), (uint32_t)column);
+#pragma unroll 1
+            for (int i = 0; i < 4; i++) {
+                const uint32_t was = i == 0 ? v[0] : i == 1 ? v[1] : i == 2 ? v[2] : v[3];
+                if (!marked(was, odd)) continue;
+                const uint32_t half =
+                    gcu_tail_half(e, gcu_word(t, i)) | (was >> (16 * odd) & 0x8000u);
+                const uint32_t now = __byte_perm(was, half, odd ? 0x5410 : 0x3254);
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    if (h && i == j) r[1][j] = now;
+                    if (!h && i == j) r[0][j] = now;
                 }
             }
-            a[0][2 * h] = r[0] | (w.x & 0x80008000u);
-            a[0][2 * h + 1] = r[1] | (w.y & 0x80008000u);
-            a[1][2 * h] = r[2] | (w.z & 0x80008000u);
-            a[1][2 * h + 1] = r[3] | (w.w & 0x80008000u);
         }
     }
-    __device__ __forceinline__ void turn()
+    __device__ __forceinline__ void make(const gcu_entries &e, const void *table, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
     {
-        c0 += 2 * STEPS;
+        uint32_t r[2][4], marks;
+        const uint32_t at = call;
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                r[h][i] = two(table, gcu_word(w[h], i));
+        call += g == 7 ? 50u : 2u;
+        draw(e);
+        /* a mark is NaN, and so is what any sum of products makes of it */
+        asm("{.reg .b32 s; .reg .pred x, y;\n"
+            "mul.rn.f16x2 s, %1, %2;\n"
+            "fma.rn.f16x2 s, %3, %4, s;\n"
+            "fma.rn.f16x2 s, %5, %6, s;\n"
+            "fma.rn.f16x2 s, %7, %8, s;\n"
+            "setp.nan.f16x2 x|y, s, s;\n"
+            "or.pred x, x, y;\n"
+            "selp.b32 %0, 1, 0, x;}"
+            : "=r"(marks)
+            : "r"(r[0][0]), "r"(r[0][1]), "r"(r[0][2]), "r"(r[0][3]), "r"(r[1][0]), "r"(r[1][1]),
+              "r"(r[1][2]), "r"(r[1][3]));
+        if (marks) tail(e, at, r);
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                a[0][i / 2][2 * h + i % 2] = r[h][i];
+    }
+    __device__ __forceinline__ void next(const gcu_entries &)
+    {
+    }
+    __device__ __forceinline__ void skip(const gcu_entries &e)
+    {
+        call += 64u;
+        draw(e);
     }
 };
 
-template <> struct gcu_fragments<GCU_DENSE_GAUSSIAN32> {
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN32, LARGE> {
     static constexpr int STEPS = 1;
-    uint32_t c0, c1, block;
-    __device__ __forceinline__ void start(const gcu_entries &, const void *, uint32_t block_,
-                                          uint64_t block128, int q)
+    gcu_row row;
+    uint32_t call;
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block, uint64_t block128,
+                                          int q)
     {
-        block = block_;
-        c0 = (uint32_t)block128 * 128u + (uint32_t)q * 32u;
-        c1 = (uint32_t)(block128 >> 25);
+        row = gcu_row_of(e.calls, (uint32_t)(block128 >> 25), block);
+        call = (uint32_t)block128 * 128u + (uint32_t)q * 32u;
     }
     static __device__ __forceinline__ void split(float even, float odd, uint32_t &high,
                                                  uint32_t &low)
@@ -253,25 +346,28 @@ template <> struct gcu_fragments<GCU_DENSE_GAUSSIAN32> {
         high = *reinterpret_cast<const uint32_t *>(&h);
         low = *reinterpret_cast<const uint32_t *>(&l);
     }
-    __device__ __forceinline__ void step(const gcu_entries &e, const void *, int u,
-                                         uint32_t a[2][4], uint32_t low[2][4])
+    __device__ __forceinline__ void make(const gcu_entries &e, const void *, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t low[STEPS][2][4])
     {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            const uint32_t call = c0 + (uint32_t)(4 * u + 2 * h);
-            const uint4 even = gcu_scheduled(e.calls, call, c1, block);
-            const uint4 odd = gcu_scheduled(e.calls, call + 1u, c1, block);
+            const uint4 even = gcu_scheduled(e.calls, row, call + 2u * h);
+            const uint4 odd = gcu_scheduled(e.calls, row, call + 2u * h + 1u);
             const float2 e0 = gcu_box_muller(even.x, even.y), o0 = gcu_box_muller(odd.x, odd.y);
-            split(e0.x, o0.x, a[0][2 * h], low[0][2 * h]);
-            split(e0.y, o0.y, a[0][2 * h + 1], low[0][2 * h + 1]);
+            split(e0.x, o0.x, a[0][0][2 * h], low[0][0][2 * h]);
+            split(e0.y, o0.y, a[0][0][2 * h + 1], low[0][0][2 * h + 1]);
             const float2 e1 = gcu_box_muller(even.z, even.w), o1 = gcu_box_muller(odd.z, odd.w);
-            split(e1.x, o1.x, a[1][2 * h], low[1][2 * h]);
-            split(e1.y, o1.y, a[1][2 * h + 1], low[1][2 * h + 1]);
+            split(e1.x, o1.x, a[0][1][2 * h], low[0][1][2 * h]);
+            split(e1.y, o1.y, a[0][1][2 * h + 1], low[0][1][2 * h + 1]);
         }
+        call += g == 7 ? 100u : 4u;
     }
-    __device__ __forceinline__ void turn()
+    __device__ __forceinline__ void next(const gcu_entries &)
     {
-        c0 += 4 * STEPS;
+    }
+    __device__ __forceinline__ void skip(const gcu_entries &)
+    {
+        call += 128u;
     }
 };
 

@@ -132,7 +132,9 @@ static plan plan_of(const gcu_task *task, int64_t work)
     p.shape.points = points <= 8 ? 8 : points <= 16 ? 16 : 32;
     p.shape.split = gcu_tile_split(task->x.dtype);
     p.shape.sign_order = p.kind == GCU_DENSE_SIGNS;
-    p.tile_rows = task->gpu->major == 9 ? 128 * gcu_rows_groups(p.kind) : (int)GCU_ROWS_MMA_TILE;
+    p.tile_rows = task->gpu->major == 9
+                      ? 128 * gcu_rows_groups(p.kind, p.shape.points, p.shape.split)
+                      : (int)GCU_ROWS_MMA_TILE;
     p.segment = granule(task->a);
     p.segments = ceil_div(task->x.block_cols, p.segment);
     p.row = task->row - task->row % 4;

@@ -49,11 +49,12 @@ template <int STRIDE> struct gcu_tile_walk {
     }
 };
 
-/* Warpgroups of a block on Hopper, each with 128 rows; two may use 255 registers a thread, three
- * 168. */
-static __host__ __device__ constexpr int gcu_rows_groups(gcu_dense_kind kind)
+/* Warpgroups of a block on Hopper that multiply, each 128 rows; one more fetches. Three may use 160
+ * registers a thread, four 112. */
+static __host__ __device__ constexpr int gcu_rows_groups(gcu_dense_kind kind, int points,
+                                                         bool split)
 {
-    return kind == GCU_DENSE_GAUSSIAN32 ? 2 : 3;
+    return kind == GCU_DENSE_GAUSSIAN32 || gcu_tile_rows(points, split) > 16 ? 3 : 4;
 }
 
 enum { GCU_ROWS_MMA_TILE = 256 }; /* rows of a block elsewhere */

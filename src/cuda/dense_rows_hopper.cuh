@@ -69,55 +69,58 @@ static __host__ __device__ constexpr int stage_bytes(int points, bool split)
 
 static __host__ __device__ constexpr int stages_of(gcu_dense_kind kind, int points, bool split)
 {
-    const int room = (200 * 1024 - gcu_entries_table_bytes(kind)) / stage_bytes(points, split);
+    const int room =
+        (200 * 1024 - gcu_entries_table_bytes(kind, true)) / stage_bytes(points, split);
     return room > 6 ? 6 : room;
 }
 
-template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
-static __global__ void __launch_bounds__(gcu_rows_groups(KIND) * 128, 1)
-    rows_hopper(const __grid_constant__ gcu_rows_launch l)
+/* Registers of a thread of the warpgroups that multiply; those of the one that fetches. */
+static __host__ __device__ constexpr int registers_of(int groups)
 {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    constexpr int GROUPS = gcu_rows_groups(KIND);
+    return groups == 3 ? 160 : 112;
+}
+
+enum { FETCH_REGISTERS = 24 };
+
+/* Brings the tiles in the order in which they are met; one thread does it. */
+template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
+static __device__ __forceinline__ void fetch_tiles(const gcu_rows_launch &l, int items,
+                                                   uint32_t stages, uint32_t full, uint32_t empty)
+{
+    constexpr int STAGES = stages_of(KIND, POINTS, SPLIT);
+    gcu_tile_walk<gcu_tile_stride(POINTS, SPLIT)> walk = {nullptr, 0, (int)blockIdx.x};
+    uint32_t phase = 1; /* a stage never used is empty */
+    for (int stage = 0; walk.next(l, items);) {
+        barrier_wait(empty + 8 * stage, phase);
+        fetch(stages + stage * stage_bytes(POINTS, SPLIT), walk.at, gcu_tile_bytes(POINTS, SPLIT),
+              full + 8 * stage);
+        if (++stage == STAGES) stage = 0, phase ^= 1;
+    }
+}
+
+template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
+static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, int items,
+                                                      const uint8_t *table, uint32_t stages,
+                                                      uint32_t full, uint32_t empty)
+{
+    constexpr int GROUPS = gcu_rows_groups(KIND, POINTS, SPLIT);
     constexpr int N = gcu_tile_rows(POINTS, SPLIT);
     constexpr bool LOW = KIND == GCU_DENSE_GAUSSIAN32;
     constexpr int MAIN = POINTS / 2; /* accumulators of the high (or only) halves */
     constexpr int SUMS = SPLIT || LOW ? 2 * MAIN : MAIN;
     constexpr int STAGES = stages_of(KIND, POINTS, SPLIT);
-    constexpr int STAGE = stage_bytes(POINTS, SPLIT);
-    constexpr int BYTES = gcu_tile_bytes(POINTS, SPLIT);
-    constexpr int STEPS = gcu_fragments<KIND>::STEPS;
-    constexpr int AHEAD = STAGES - 2; /* tiles fetched before their turn */
+    constexpr int STEPS = gcu_fragments<KIND, true>::STEPS;
+    /* The matrix unit works on a step while the next is made; between turns it rests for a moment.
+     * Turns are a loop, lest all of a block's fragments be made first and not fit in registers. */
+    constexpr int SIDES = KIND == GCU_DENSE_SIGNS ? (N > 32 ? 4 : 8) : 2 / STEPS;
+    constexpr int TURNS = 8 / STEPS / SIDES;
 
-    extern __shared__ uint8_t raw[];
-    __shared__ __align__(8) uint64_t barriers[2 * STAGES];
-    /* the swizzle goes by address: stages begin at multiples of 1024 */
-    const uint32_t stages = (shared_address(raw) + 1023) / 1024 * 1024;
-    uint8_t *table = raw + (stages - shared_address(raw)) + STAGES * STAGE;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const uint32_t full = shared_address(barriers), empty = full + 8 * STAGES;
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            barrier_init(full + 8 * i, 1);
-            barrier_init(empty + 8 * i, GROUPS * 4);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
-    gcu_entries_table<KIND>(l.entries, table, (int)threadIdx.x, (int)blockDim.x);
-    __syncthreads();
-
-    const int items = (int)(l.segments * l.groups * l.row_tiles);
-    int stage = 0;
-    uint32_t phase = 0;
-    /* thread 0 fetches, so no warp and its registers are spent on that */
-    gcu_tile_walk<gcu_tile_stride(POINTS, SPLIT)> ahead = {nullptr, 0, (int)blockIdx.x};
-    if (threadIdx.x == 0)
-        for (int i = 0; i < AHEAD && ahead.next(l, items); i++)
-            fetch(stages + i * STAGE, ahead.at, BYTES, full + 8 * i);
-
     const int g = lane / 4, q = lane % 4;
     const void *lane_table = KIND == GCU_DENSE_TERNARY ? table + 4 * lane : table;
-    gcu_fragments<KIND> fragments;
+    gcu_fragments<KIND, true> fragments;
+    int stage = 0;
+    uint32_t phase = 0;
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
         const int part = item / (int)l.row_tiles, group = part % (int)l.groups;
         const int segment = part / (int)l.groups;
@@ -126,52 +129,52 @@ static __global__ void __launch_bounds__(gcu_rows_groups(KIND) * 128, 1)
         const uint32_t row_block =
             (uint32_t)(l.row / 4) +
             (uint32_t)(item % (int)l.row_tiles * (GROUPS * 32) + warp * 8 + g);
-        const uint64_t block128 = l.block128 + (uint64_t)first;
+        fragments.start(l.entries, row_block, l.block128 + (uint64_t)first, q);
         float total[2][MAIN];
 #pragma unroll
         for (int i = 0; i < MAIN; i++)
             total[0][i] = total[1][i] = 0.0f;
+#pragma unroll 1
         for (int b = 0; b < count; b++) {
-            if (threadIdx.x == 0 && ahead.next(l, items)) {
-                /* the slot of the tile before the last, which every warp has left by now or soon */
-                const int slot = stage + AHEAD < STAGES ? stage + AHEAD : stage + AHEAD - STAGES;
-                barrier_wait(empty + 8 * slot, stage + AHEAD < STAGES ? phase ^ 1 : phase);
-                fetch(stages + slot * STAGE, ahead.at, BYTES, full + 8 * slot);
-            }
-            __syncwarp();
-            fragments.start(l.entries, lane_table, row_block, block128 + (uint64_t)b, q);
+            const uint32_t tile = stages + stage * stage_bytes(POINTS, SPLIT);
+            const uint32_t scales = tile + N * 2 * GCU_KBLOCK;
             barrier_wait(full + 8 * stage, phase);
-            const uint32_t tile = stages + stage * STAGE, scales = tile + N * 2 * GCU_KBLOCK;
             if (load_word(scales + 4 * POINTS)) {
                 const uint32_t descriptor = gcu_wgmma_descriptor(tile);
                 float sum[2][SUMS];
+                uint32_t a[SIDES][STEPS][2][4], low[SIDES][STEPS][2][4];
 #pragma unroll 1
-                for (int turn = 0; turn < 8 / STEPS; turn++) {
-                    uint32_t a[STEPS][2][4], low[STEPS][2][4];
+                for (int turn = 0; turn < TURNS; turn++) {
+                    const int column = turn * SIDES * STEPS; /* of 16 */
                     const uint32_t from =
-                        descriptor + (turn * STEPS / 4 * (N * 128) + turn * STEPS % 4 * 32) / 16;
+                        descriptor + (column / 4 * (N * 128) + column % 4 * 32) / 16;
 #pragma unroll
-                    for (int u = 0; u < STEPS; u++) {
-                        fragments.step(l.entries, lane_table, u, a[u], low[u]);
+                    for (int side = 0; side < SIDES; side++) {
+                        fragments.make(l.entries, lane_table, turn * SIDES + side, a[side],
+                                       low[side]);
                         gcu_wgmma_fence();
 #pragma unroll
-                        for (int t = 0; t < 2; t++) {
-                            const int add = turn > 0 || u > 0;
-                            const uint32_t at = from + 2 * u;
-                            if (LOW) { /* high high, high low and low high */
-                                gcu_wgmma<POINTS>(sum[t], a[u][t], at, add);
-                                if (SPLIT)
-                                    gcu_wgmma<POINTS>(sum[t] + SUMS - MAIN, a[u][t],
-                                                      at + POINTS * 128 / 16, add);
-                                gcu_wgmma<POINTS>(sum[t] + SUMS - MAIN, low[u][t], at,
-                                                  SPLIT ? 1 : add);
-                            } else {
-                                gcu_wgmma<N>(sum[t], a[u][t], at, add);
+                        for (int u = 0; u < STEPS; u++) {
+                            const int add = turn > 0 || side > 0 || u > 0;
+                            const int step = side * STEPS + u;
+                            const uint32_t at = from + (step / 4 * (N * 128) + step % 4 * 32) / 16;
+#pragma unroll
+                            for (int t = 0; t < 2; t++) {
+                                if (LOW) { /* high high, high low and low high */
+                                    gcu_wgmma<POINTS>(sum[t], a[side][u][t], at, add);
+                                    if (SPLIT)
+                                        gcu_wgmma<POINTS>(sum[t] + SUMS - MAIN, a[side][u][t],
+                                                          at + POINTS * 128 / 16, add);
+                                    gcu_wgmma<POINTS>(sum[t] + SUMS - MAIN, low[side][u][t], at,
+                                                      SPLIT ? 1 : add);
+                                } else {
+                                    gcu_wgmma<N>(sum[t], a[side][u][t], at, add);
+                                }
                             }
                         }
                         gcu_wgmma_commit();
                     }
-                    fragments.turn();
+                    if (turn == TURNS - 1) fragments.next(l.entries);
                     gcu_wgmma_wait<0>();
                 }
 #pragma unroll
@@ -190,6 +193,8 @@ static __global__ void __launch_bounds__(gcu_rows_groups(KIND) * 128, 1)
                         }
                     }
                 }
+            } else {
+                fragments.skip(l.entries);
             }
             __syncwarp();
             if (lane == 0) barrier_arrive(empty + 8 * stage);
@@ -202,6 +207,40 @@ static __global__ void __launch_bounds__(gcu_rows_groups(KIND) * 128, 1)
                 gcu_rows_store(l, segment, 4 * (int64_t)row_block + 2 * t + i % 4 / 2,
                                (int64_t)group * POINTS + 8 * (i / 4) + 2 * q + i % 2, total[t][i]);
     }
+}
+
+template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
+static __global__ void __launch_bounds__((gcu_rows_groups(KIND, POINTS, SPLIT) + 1) * 128, 1)
+    rows_hopper(const __grid_constant__ gcu_rows_launch l)
+{
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    constexpr int GROUPS = gcu_rows_groups(KIND, POINTS, SPLIT);
+    constexpr int STAGES = stages_of(KIND, POINTS, SPLIT);
+    extern __shared__ uint8_t raw[];
+    __shared__ __align__(8) uint64_t barriers[2 * STAGES];
+    /* the swizzle goes by address: stages begin at multiples of 1024 */
+    const uint32_t stages = (shared_address(raw) + 1023) / 1024 * 1024;
+    uint8_t *table = raw + (stages - shared_address(raw)) + STAGES * stage_bytes(POINTS, SPLIT);
+    const uint32_t full = shared_address(barriers), empty = full + 8 * STAGES;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(full + 8 * i, 1);
+            barrier_init(empty + 8 * i, GROUPS * 4);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    gcu_entries_table<KIND, true>(l.entries, table, (int)threadIdx.x, (int)blockDim.x);
+    __syncthreads();
+
+    const int items = (int)(l.segments * l.groups * l.row_tiles);
+    if (threadIdx.x / 128 == GROUPS) {
+        gcu_registers_give<FETCH_REGISTERS>();
+        if (threadIdx.x == GROUPS * 128)
+            fetch_tiles<KIND, POINTS, SPLIT>(l, items, stages, full, empty);
+    } else {
+        gcu_registers_take<registers_of(GROUPS)>();
+        multiply_tiles<KIND, POINTS, SPLIT>(l, items, table, stages, full, empty);
+    }
 #else
     (void)l;
 #endif
@@ -211,14 +250,14 @@ template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
 static cudaError_t launch_hopper(const gcu_rows_launch &l, const gcu_gpu *gpu, cudaStream_t stream)
 {
     constexpr int shared = stages_of(KIND, POINTS, SPLIT) * stage_bytes(POINTS, SPLIT) +
-                           gcu_entries_table_bytes(KIND) + 1024;
+                           gcu_entries_table_bytes(KIND, true) + 1024;
     const auto kernel = rows_hopper<KIND, POINTS, SPLIT>;
     const cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     if (error != cudaSuccess) return error;
     const int64_t items = l.segments * l.groups * l.row_tiles;
     const unsigned grid = (unsigned)(items < gpu->sms ? items : gpu->sms);
-    kernel<<<grid, gcu_rows_groups(KIND) * 128, shared, stream>>>(l);
+    kernel<<<grid, (gcu_rows_groups(KIND, POINTS, SPLIT) + 1) * 128, shared, stream>>>(l);
     return cudaGetLastError();
 }
 

@@ -52,13 +52,13 @@ static __global__ void __launch_bounds__(MMA_THREADS, 1)
     constexpr int STAGES = mma_stages(KIND);
     constexpr int STAGE = gcu_tile_stride(POINTS, SPLIT);
     constexpr int BYTES = gcu_tile_bytes(POINTS, SPLIT);
-    constexpr int STEPS = gcu_fragments<KIND>::STEPS;
+    constexpr int STEPS = gcu_fragments<KIND, false>::STEPS;
 
     extern __shared__ __align__(128) uint8_t raw[];
     uint8_t *table = raw + STAGES * STAGE;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int g = lane / 4, q = lane % 4;
-    gcu_entries_table<KIND>(l.entries, table, (int)threadIdx.x, MMA_THREADS);
+    gcu_entries_table<KIND, false>(l.entries, table, (int)threadIdx.x, MMA_THREADS);
 
     const int items = (int)(l.segments * l.groups * l.row_tiles);
     gcu_tile_walk<STAGE> ahead = {nullptr, 0, (int)blockIdx.x};
@@ -78,7 +78,7 @@ static __global__ void __launch_bounds__(MMA_THREADS, 1)
     /* what this lane names to ldmatrix: row of eight, half of 16 columns, group of eight of two */
     const int row = lane % 8, half = lane / 8 % 2, pair = lane / 16;
     const void *lane_table = KIND == GCU_DENSE_TERNARY ? table + 4 * lane : table;
-    gcu_fragments<KIND> fragments;
+    gcu_fragments<KIND, false> fragments;
     int stage = 0;
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
         const int part = item / (int)l.row_tiles, group = part % (int)l.groups;
@@ -88,7 +88,7 @@ static __global__ void __launch_bounds__(MMA_THREADS, 1)
         const uint32_t row_block =
             (uint32_t)(l.row / 4) +
             (uint32_t)(item % (int)l.row_tiles * (GCU_ROWS_MMA_TILE / 4) + warp * 8 + g);
-        const uint64_t block128 = l.block128 + (uint64_t)first;
+        fragments.start(l.entries, row_block, l.block128 + (uint64_t)first, q);
         float total[2][MAIN];
 #pragma unroll
         for (int i = 0; i < MAIN; i++)
@@ -100,19 +100,21 @@ static __global__ void __launch_bounds__(MMA_THREADS, 1)
             const uint8_t *tile = raw + stage * STAGE;
             const float *scales = reinterpret_cast<const float *>(tile + N * 2 * GCU_KBLOCK);
             if (++stage == STAGES) stage = 0;
-            if (!reinterpret_cast<const int *>(scales)[POINTS]) continue;
-            fragments.start(l.entries, lane_table, row_block, block128 + (uint64_t)b, q);
+            if (!reinterpret_cast<const int *>(scales)[POINTS]) {
+                fragments.skip(l.entries);
+                continue;
+            }
             const uint32_t rows = (uint32_t)__cvta_generic_to_shared(tile) + row * 128;
             float sum[2][SUMS];
 #pragma unroll
             for (int i = 0; i < SUMS; i++)
                 sum[0][i] = sum[1][i] = 0.0f;
-#pragma unroll 1
+#pragma unroll(KIND == GCU_DENSE_SIGNS ? 8 : 1)
             for (int turn = 0; turn < 8 / STEPS; turn++) {
+                uint32_t a[STEPS][2][4], low[STEPS][2][4], p[4];
+                fragments.make(l.entries, lane_table, turn, a, low);
 #pragma unroll
                 for (int u = 0; u < STEPS; u++) {
-                    uint32_t a[2][4], low[2][4], p[4];
-                    fragments.step(l.entries, lane_table, u, a, low);
                     const int chunk = 2 * (turn * STEPS + u) + half;
                     const uint32_t at = rows + chunk / 8 * (N * 128) + ((chunk % 8) ^ row) * 16;
 #pragma unroll
@@ -124,14 +126,14 @@ static __global__ void __launch_bounds__(MMA_THREADS, 1)
                         const uint32_t b0 = p[j % 2 * 2], b1 = p[j % 2 * 2 + 1];
 #pragma unroll
                         for (int t = 0; t < 2; t++) {
-                            mma(sum[t] + 4 * j, a[t], b0, b1);
+                            mma(sum[t] + 4 * j, a[u][t], b0, b1);
                             if (LOW && j < POINTS / 8)
-                                mma(sum[t] + SUMS - MAIN + 4 * j, low[t], b0, b1);
+                                mma(sum[t] + SUMS - MAIN + 4 * j, low[u][t], b0, b1);
                         }
                     }
                 }
-                fragments.turn();
             }
+            fragments.next(l.entries);
 #pragma unroll
             for (int j = 0; j < POINTS / 8; j++) {
                 const float2 scale = *reinterpret_cast<const float2 *>(scales + 8 * j + 2 * q);
@@ -159,7 +161,7 @@ template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
 static cudaError_t launch_mma(const gcu_rows_launch &l, const gcu_gpu *gpu, cudaStream_t stream)
 {
     constexpr int shared =
-        mma_stages(KIND) * gcu_tile_stride(POINTS, SPLIT) + gcu_entries_table_bytes(KIND);
+        mma_stages(KIND) * gcu_tile_stride(POINTS, SPLIT) + gcu_entries_table_bytes(KIND, false);
     const auto kernel = rows_mma<KIND, POINTS, SPLIT>;
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);

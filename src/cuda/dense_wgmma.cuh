@@ -20,6 +20,17 @@ template <int PENDING> static __device__ __forceinline__ void gcu_wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
+/* A warpgroup's registers a thread, given back or taken (PTX: setmaxnreg). */
+template <int COUNT> static __device__ __forceinline__ void gcu_registers_give()
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+
+template <int COUNT> static __device__ __forceinline__ void gcu_registers_take()
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+
 /* Keeps the compiler from moving reads of accumulators before the wait. */
 template <int COUNT> static __device__ __forceinline__ void gcu_wgmma_settle(float *c)
 {
