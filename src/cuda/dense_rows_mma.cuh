@@ -39,10 +39,16 @@ static __host__ __device__ constexpr int mma_stages(gcu_dense_kind kind)
     return kind == GCU_DENSE_GAUSSIAN16 ? 2 : 3; /* with its table, within the 99 KB of 8.6 */
 }
 
+/* Blocks that a multiprocessor is to hold at once: two where 128 registers a thread are enough. */
+static __host__ __device__ constexpr int mma_together(gcu_dense_kind kind, int points, bool split)
+{
+    return points == 32 && (split || kind == GCU_DENSE_GAUSSIAN32) ? 1 : 2;
+}
+
 enum { MMA_THREADS = GCU_ROWS_MMA_TILE };
 
 template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
-static __global__ void __launch_bounds__(MMA_THREADS, 1)
+static __global__ void __launch_bounds__(MMA_THREADS, mma_together(KIND, POINTS, SPLIT))
     rows_mma(const __grid_constant__ gcu_rows_launch l)
 {
     constexpr int N = gcu_tile_rows(POINTS, SPLIT);
