@@ -126,6 +126,12 @@ def srht(content):
                   first=(r["k"], r["d"]) in ((1024, 4096), (1024, 1 << 20)))
 
 
+def adjoint(content):
+    for r in content["results"]:
+        yield Job(f"adjoint of `{r['kind']}` to {r['n']:,} points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}",
+                  r["ms"], r["read_ms"], "one pass over the points")
+
+
 def transfer(content):
     for r in content["results"]:
         if "pinned_ms" in r:
@@ -162,7 +168,8 @@ def anything(content):
 
 PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Very sparse operators", very_sparse),
             "points": ("Dense operators and `block`, many points", many_points), "sjlt": ("`sjlt`", sjlt),
-            "srht": ("`srht`", srht), "model": ("`kronecker`", cascades), "transfer": ("From host memory to host memory", transfer)}
+            "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
+            "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer)}
 ELSEWHERE = {"thesis"}  # thesis.md
 
 
@@ -177,7 +184,8 @@ def one_gpu(gpu, programs):
         aimed += [job for job in jobs if list(job.aims()) and job.first]
         told += [done for job in jobs for _, done in job.aims()]
         plain = not any(list(job.aims()) for job in jobs)
-        text += f"\n### {title}\n\n" + table([h for h in HEAD if not (plain and h in ("aim", "reached"))],
+        note = programs[program].get("note")
+        text += f"\n### {title}\n\n" + (f"The record was {note}.\n\n" if note else "") + table([h for h in HEAD if not (plain and h in ("aim", "reached"))],
                                             [row(job, not plain) for job in jobs])
     if not text:
         return "", []
