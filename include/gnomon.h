@@ -9,5 +9,6 @@
 #include <gnomon/operator.h>
 #include <gnomon/project.h>
 #include <gnomon/quality.h>
+#include <gnomon/svd.h>
 
 #endif

@@ -1,0 +1,136 @@
+/* gnomon/svd.h: the leading singular values and vectors of a matrix by random projection.
+ *
+ * A (m x n, the points) is projected by a random operator, A S^T; the columns of that span nearly
+ * what the leading left singular vectors span, more nearly after each power iteration; the rest
+ * is a small problem (Halko, Martinsson & Tropp 2011). The operator is one of gnomon/operator.h and
+ * is never stored. docs/svd.md tells the steps, what is promised of the errors, and how
+ * much of it was measured.
+ *
+ * Needs OpenBLAS at run time: gnomon_svd_missing tells whether it is there. Work runs on the CPU.
+ *
+ * Determinism: on one machine, with one build of OpenBLAS, the bits depend neither on the number of
+ * threads nor on whether rows come from memory or piece by piece: work is cut by the shape alone
+ * and each block is one call of OpenBLAS on one thread. OpenBLAS chooses its kernels by the
+ * processor, so another machine may give other last bits; so may another layout of the same
+ * matrix. While such a call works, OpenBLAS is set to one thread for the whole process. */
+#ifndef GNOMON_SVD_H
+#define GNOMON_SVD_H
+
+#include <gnomon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NULL when factorisations can be had, else why not, one line; static storage. */
+GNOMON_API const char *gnomon_svd_missing(void);
+
+typedef struct gnomon_svd_options {
+    size_t struct_size;
+    int64_t rank;     /* how many singular values: 1 ... min(m, n). With a tolerance: at most so
+                         many, and 0 (default) stands for min(m, n) */
+    double tolerance; /* 0 (default): fixed rank. Else in (0, 1): the smallest rank found for which
+                         |A - U S Vt|_F <= tolerance * |A|_F */
+    int64_t oversample; /* columns beyond rank, >= 0; default 10. They end at min(m, n) */
+    int power;          /* power iterations, 0 ... 100; default 2 */
+    int64_t block;      /* with a tolerance: columns added at a time; 0: 32 */
+    int single_pass;    /* 1: read every row once (power, block and tolerance do not apply) */
+    gnomon_dtype dtype; /* F32 or F64: the type of the work and of U and Vt; 0: F64 for F64 data and
+                           32- and 64-bit integers, else F32 */
+    const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
+                          filled in. NULL: gaussian with this seed */
+    uint64_t seed;                       /* of the gaussian, and of the probes of the error */
+    int64_t probes;  /* fresh Gaussian vectors that the error is measured by: 1 ... 1000; default
+                        10; 0: no certificate */
+    int probe_power; /* passes of the certificate beyond the first go in pairs: 0 ... 100 pairs;
+                        default 1. Each brings the spectral bound nearer to the estimate */
+    int measure;     /* 1: also the exact residual, by one more pass (not with single_pass) */
+} gnomon_svd_options;
+
+#define GNOMON_SVD_OPTIONS_INIT                                                             \
+    {                                                                                       \
+        sizeof(gnomon_svd_options), 0, 0.0, 10, 2, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0 \
+    }
+
+/* A factorisation A = U diag(S) Vt and what is known of it. u, s and vt and all that they point to
+ * are one library allocation each, freed by gnomon_svd_free.
+ *
+ * Columns of U and rows of Vt are orthonormal to a few units in the last place of their type, S
+ * falls. Signs: in each row of Vt the entry of largest magnitude (the first such) is not negative.
+ *
+ * The certificate. With r probes g, fresh standard normal vectors that the factors do not depend
+ * on, E = A - U S Vt is what is left:
+ *   residual_estimate = sqrt(mean |E g|^2): unbiased for |E|_F^2, its relative standard deviation
+ *     at most sqrt(2 / r), for any E;
+ *   residual_bound: |E|_F is below it but with probability 'failure', for any E, since
+ *     P(sum |E g|^2 <= x r |E|_F^2) <= (x e^(1 - x))^(r / 2) for x < 1 (Chernoff);
+ *   spectral_estimate = max |(E E^T)^q E g|^(1 / (2 q + 1)), q = probe_power;
+ *   spectral_bound: |E|_2 is below it but with probability 'failure': Halko, Martinsson & Tropp
+ *     2011, Lemma 4.1 (equation 4.3), applied to (E E^T)^q E.
+ * The products are those of the factors as they are returned, so the certificate does not rest on
+ * their being orthonormal; no squared norms are subtracted, so it holds far below the square root
+ * of the unit roundoff. It is exact but for rounding, whose part is at most about sqrt(n) * u *
+ * |A|, u = 2^-24 or 2^-53. */
+typedef struct gnomon_svd {
+    size_t struct_size; /* set by the caller */
+    int64_t rank;
+    gnomon_matrix u;  /* m x rank, F32 or F64, row-major */
+    double *s;        /* rank, falling */
+    gnomon_matrix vt; /* rank x n, as u */
+
+    int64_t rows, cols;
+    double norm;              /* |A|_F */
+    double residual_estimate; /* NaN without probes; absolute, as all of these */
+    double residual_bound, spectral_estimate, spectral_bound;
+    double failure;         /* the probability by which each bound may fail: 1e-6 */
+    double residual;        /* |A - U S Vt|_F, measured; NaN when it was not */
+    int converged;          /* with a tolerance: whether it was met; else 1 */
+    int64_t columns;        /* of the projection in all */
+    int64_t numerical_rank; /* singular values above max(m, n) * u * S[0] */
+    int64_t passes;         /* how often all rows were gone through, the certificate's among them */
+    int64_t cholesky, householder; /* orthonormalisations done by Cholesky QR, by reflections */
+    int power, single_pass;
+    gnomon_descriptor descriptor; /* of the operator, complete */
+    double project_seconds, power_seconds, orthonormalise_seconds, small_seconds,
+        certify_seconds; /* where the time went; project: the pass that checks the data too */
+} gnomon_svd;
+
+/* Frees what a call allocated into svd, by the same context, and clears it; NULL is allowed. */
+GNOMON_API void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd);
+
+/* Rows that are read piece by piece, as gnomon_reader gives them. */
+typedef struct gnomon_svd_rows {
+    void *user;
+    int64_t rows, cols; /* rows -1: known at the end only */
+    gnomon_dtype dtype; /* as stored */
+    /* Writes the next rows, at most dst->rows, to dst (F32 or F64, row-major) and tells how many;
+     * 0 at the end. */
+    gnomon_status (*next)(void *user, const gnomon_matrix *dst, int64_t *got);
+    /* Goes back to the first row; NULL: it can't, and single_pass is due. */
+    gnomon_status (*rewind)(void *user);
+} gnomon_svd_rows;
+
+/* Factors a dense matrix of any element type (F16, BF16 and small integers as F32, 32- and 64-bit
+ * integers as F64), any strides. options may be NULL only in that rank must be set: it must not
+ * be. Memory: about 2 (m + n) * columns numbers beside the result, and pieces of the matrix of
+ * 2^24 numbers where it can't be used in place. A tolerance that is not met is no failure: the
+ * best that was found is returned, with converged 0.
+ * Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE, OVERFLOW, NONFINITE (naming row and column),
+ * MEMORY, UNSUPPORTED (gnomon_svd_missing; a side beyond 2^31 - 1 columns), DEVICE
+ * (GNOMON_DEVICE_CUDA), CANCELLED, INTERNAL (the small problem did not converge); *out is then
+ * cleared. */
+GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
+                                          const gnomon_svd_options *options, gnomon_svd *out);
+/* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
+ * be met when residual_bound by at least 40 probes says so. Errors: also DATA (a broken view). */
+GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
+                                        const gnomon_svd_options *options, gnomon_svd *out);
+/* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows) and
+ * the factors are in memory. Errors: also what the callbacks return. */
+GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
+                                           const gnomon_svd_options *options, gnomon_svd *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,180 @@
+/* As many columns as a tolerance asks for, some at a time (Martinsson & Voronin 2016).
+ *
+ * Their loop deflates the matrix, Yu, Gu & Li's (2018) subtracts squared norms instead, which says
+ * nothing below the square root of the unit roundoff. Here a few Gaussian vectors that the columns
+ * do not depend on are carried along, and what is left of A times them tells when to look closely:
+ * dense matrices are then measured in full, sparse ones by fresh vectors and a bound. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "svd/factor.h"
+
+#include <math.h>
+
+enum { SPARSE_PROBES = 40, DENSE_PROBES = 10 };
+
+typedef struct blocks {
+    gnomon_factor *f;
+    gnomon_tall *q, *bt; /* count of each */
+    int64_t count, capacity, columns, most;
+    gnomon_tall left; /* (I - Q Q^T) A G */
+    int64_t checks;
+} blocks;
+
+static gnomon_status room(blocks *b)
+{
+    if (b->count < b->capacity) return GNOMON_OK;
+    const int64_t capacity = b->capacity > 0 ? 2 * b->capacity : 16;
+    GNOMON_TRY(gnomon_grow(b->f->ctx, &b->q, b->capacity, capacity, sizeof *b->q, "blocks"));
+    GNOMON_TRY(gnomon_grow(b->f->ctx, &b->bt, b->capacity, capacity, sizeof *b->bt, "blocks"));
+    b->capacity = capacity;
+    return GNOMON_OK;
+}
+
+static gnomon_status deflate(const blocks *b, const gnomon_tall *y)
+{
+    for (int64_t i = 0; i < b->count; i++)
+        GNOMON_TRY(gnomon_tall_deflate(b->f->ctx, &b->q[i], y));
+    return GNOMON_OK;
+}
+
+static gnomon_status fill(blocks *b, const gnomon_tall *y, const gnomon_tall *z)
+{
+    gnomon_factor *f = b->f;
+    GNOMON_TRY(gnomon_feed_sketch(&f->source, f->op, b->columns, y));
+    f->out->project_seconds += gnomon_factor_lap(f);
+    for (int i = 0; i < f->options.power; i++) {
+        /* Twice: the first makes what is left of unit length, the second takes out what rounding
+         * had left of the earlier columns, which A would blow up. */
+        GNOMON_TRY(deflate(b, y));
+        GNOMON_TRY(gnomon_condition(f->ctx, y, &f->orth));
+        GNOMON_TRY(deflate(b, y));
+        GNOMON_TRY(gnomon_feed_adjoint(&f->source, y, z));
+        GNOMON_TRY(gnomon_condition(f->ctx, z, &f->orth));
+        GNOMON_TRY(gnomon_feed_apply(&f->source, z, y));
+    }
+    f->out->power_seconds += gnomon_factor_lap(f);
+    for (int i = 0; i < 2; i++) {
+        GNOMON_TRY(deflate(b, y));
+        GNOMON_TRY(gnomon_orthonormalise(f->ctx, y, NULL, &f->orth));
+    }
+    f->out->orthonormalise_seconds += gnomon_factor_lap(f);
+    GNOMON_TRY(gnomon_feed_adjoint(&f->source, y, z));
+    f->out->power_seconds += gnomon_factor_lap(f);
+    return GNOMON_OK;
+}
+
+static gnomon_status add_block(blocks *b)
+{
+    gnomon_factor *f = b->f;
+    const int64_t wanted = f->options.block, rest = b->most - b->columns;
+    const int64_t width = wanted < rest ? wanted : rest;
+    gnomon_tall y = {0}, z = {0};
+    GNOMON_TRY(room(b));
+    gnomon_status status =
+        gnomon_tall_make(f->ctx, f->wide, f->source.rows, width, false, "the range", &y);
+    if (status == GNOMON_OK)
+        status = gnomon_tall_make(f->ctx, f->wide, f->source.cols, width, false,
+                                  "the projected matrix", &z);
+    if (status == GNOMON_OK) status = fill(b, &y, &z);
+    if (status == GNOMON_OK) status = gnomon_tall_deflate(f->ctx, &y, &b->left);
+    if (status != GNOMON_OK) {
+        gnomon_tall_drop(f->ctx, &y);
+        gnomon_tall_drop(f->ctx, &z);
+        return status;
+    }
+    b->q[b->count] = y;
+    b->bt[b->count++] = z;
+    b->columns += width;
+    return GNOMON_OK;
+}
+
+/* Puts the blocks together in f->q and f->bt. */
+static gnomon_status assemble(blocks *b)
+{
+    gnomon_factor *f = b->f;
+    GNOMON_TRY(
+        gnomon_tall_make(f->ctx, f->wide, f->source.rows, b->columns, false, "the range", &f->q));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, b->columns, false,
+                                "the projected matrix", &f->bt));
+    int64_t col = 0;
+    for (int64_t i = 0; i < b->count; i++) {
+        gnomon_tall_place(f->ctx, &b->q[i], &f->q, col);
+        gnomon_tall_place(f->ctx, &b->bt[i], &f->bt, col);
+        col += b->q[i].cols;
+    }
+    return GNOMON_OK;
+}
+
+/* f->rest: what |A - Q B|_F is, or is below. */
+static gnomon_status look_closely(blocks *b)
+{
+    gnomon_factor *f = b->f;
+    b->checks++;
+    if (f->source.csr == NULL) return gnomon_feed_residual(&f->source, &f->q, &f->bt, &f->rest);
+    gnomon_tall g = {0}, e = {0};
+    double estimate;
+    gnomon_status status = gnomon_probes(f, b->checks << 20, SPARSE_PROBES, &g);
+    if (status == GNOMON_OK) status = gnomon_probe_residual(f, &g, &f->q, NULL, &f->bt, &e);
+    if (status == GNOMON_OK) status = gnomon_probe_frobenius(f, &e, &estimate, &f->rest);
+    gnomon_tall_drop(f->ctx, &g);
+    gnomon_tall_drop(f->ctx, &e);
+    return status;
+}
+
+static gnomon_status loop(blocks *b)
+{
+    gnomon_factor *f = b->f;
+    const double u = f->wide ? 0x1p-53 : 0x1p-24;
+    const double wanted = f->options.tolerance * f->source.norm;
+    double threshold = wanted, before = INFINITY, estimate, unused;
+    for (;;) {
+        GNOMON_TRY(add_block(b));
+        GNOMON_TRY(gnomon_probe_frobenius(f, &b->left, &estimate, &unused));
+        /* Rounding is all that is left, and more columns would only follow it. */
+        const bool floor = estimate <= 2 * u * f->source.norm ||
+                           (estimate > 0.7 * before && estimate < 4096 * u * f->source.norm);
+        const bool last = b->columns == b->most || floor;
+        before = estimate;
+        if (estimate > threshold && !last) continue;
+        GNOMON_TRY(assemble(b));
+        GNOMON_TRY(look_closely(b));
+        f->out->certify_seconds += gnomon_factor_lap(f);
+        if (f->rest <= wanted || last) return GNOMON_OK;
+        threshold = fmin(threshold, 0.95 * estimate * wanted / f->rest);
+        gnomon_tall_drop(f->ctx, &f->q);
+        gnomon_tall_drop(f->ctx, &f->bt);
+    }
+}
+
+static gnomon_status run(blocks *b)
+{
+    gnomon_factor *f = b->f;
+    gnomon_tall g = {0};
+    GNOMON_TRY(gnomon_factor_operator(f, b->most));
+    /* Far from those of the certificate, and of the closer looks. */
+    gnomon_status status = gnomon_probes(f, (int64_t)1 << 19,
+                                         f->source.csr != NULL ? SPARSE_PROBES : DENSE_PROBES, &g);
+    if (status == GNOMON_OK)
+        status =
+            gnomon_tall_make(f->ctx, f->wide, f->source.rows, g.cols, false, "probes", &b->left);
+    if (status == GNOMON_OK) status = gnomon_feed_apply(&f->source, &g, &b->left);
+    gnomon_tall_drop(f->ctx, &g);
+    f->out->certify_seconds += gnomon_factor_lap(f);
+    return status == GNOMON_OK ? loop(b) : status;
+}
+
+gnomon_status gnomon_range_adaptive(gnomon_factor *f)
+{
+    const int64_t least = f->source.rows < f->source.cols ? f->source.rows : f->source.cols;
+    const int64_t over = f->options.oversample, rank = f->options.rank;
+    blocks b = {.f = f, .most = over < least - rank ? rank + over : least};
+    gnomon_status status = run(&b);
+    for (int64_t i = 0; i < b.count; i++) {
+        gnomon_tall_drop(f->ctx, &b.q[i]);
+        gnomon_tall_drop(f->ctx, &b.bt[i]);
+    }
+    gnomon_free(f->ctx, b.q);
+    gnomon_free(f->ctx, b.bt);
+    gnomon_tall_drop(f->ctx, &b.left);
+    return status;
+}

@@ -1,0 +1,277 @@
+/* Products with a piece of rows, and with all of them. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "svd/blas.h"
+#include "svd/feed.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 512, COLS = 512, SPARSE_ROWS = 64, SPARSE_COLS = 16 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+typedef struct product {
+    const gnomon_piece *piece;
+    bool wide;
+    const gnomon_tall *in, *out;
+    int64_t row_blocks;
+} product;
+
+static const void *entry(const gnomon_matrix *m, bool wide, int64_t row, int64_t col)
+{
+    return (const char *)m->data +
+           (row * m->row_stride + col * m->col_stride) * (int64_t)gnomon_tall_size(wide);
+}
+
+/* Rows that lie with col_stride 1 are what BLAS calls row-major; else it reads the transpose. */
+static bool is_transposed(const gnomon_matrix *m)
+{
+    return m->col_stride != 1;
+}
+
+static int64_t leading(const gnomon_matrix *m)
+{
+    const int64_t stride = is_transposed(m) ? m->col_stride : m->row_stride;
+    const int64_t length = is_transposed(m) ? m->rows : m->cols;
+    /* A single line may have any stride. */
+    return stride < length ? length : stride;
+}
+
+static void *offset(const gnomon_tall *t, int64_t row, int64_t col)
+{
+    return (char *)gnomon_tall_row(t, row) + (size_t)col * gnomon_tall_size(t->wide);
+}
+
+static void apply_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const product *p = arg;
+    const gnomon_matrix *m = &p->piece->dense;
+    const int64_t row = task % p->row_blocks * ROWS, col = task / p->row_blocks * COLS;
+    const int64_t s = p->in->cols;
+    gnomon_blas_gemm(p->wide, is_transposed(m), false, least(ROWS, m->rows - row),
+                     least(COLS, s - col), m->cols, 1.0, entry(m, p->wide, row, 0), leading(m),
+                     offset(p->in, 0, col), s, 0.0, offset(p->out, row, col), s);
+}
+
+static void adjoint_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const product *p = arg;
+    const gnomon_matrix *m = &p->piece->dense;
+    const int64_t row = task % p->row_blocks * ROWS, col = task / p->row_blocks * COLS;
+    const int64_t s = p->in->cols;
+    gnomon_blas_gemm(p->wide, !is_transposed(m), false, least(ROWS, m->cols - row),
+                     least(COLS, s - col), m->rows, 1.0, entry(m, p->wide, 0, row), leading(m),
+                     offset(p->in, 0, col), s, 1.0, offset(p->out, row, col), s);
+}
+
+/* out[j] += value * in[j]. */
+static void add(bool wide, int64_t count, double value, const void *in, void *out)
+{
+    if (wide) {
+        const double *from = in;
+        double *to = out;
+        for (int64_t j = 0; j < count; j++)
+            to[j] += value * from[j];
+    } else {
+        const float *from = in;
+        const float factor = (float)value;
+        float *to = out;
+        for (int64_t j = 0; j < count; j++)
+            to[j] += factor * from[j];
+    }
+}
+
+static double value_at(const gnomon_csr *a, int64_t i)
+{
+    return a->dtype == GNOMON_F64 ? ((const double *)a->values)[i]
+                                  : (double)((const float *)a->values)[i];
+}
+
+static void apply_sparse(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const product *p = arg;
+    const gnomon_csr *a = &p->piece->csr;
+    const int64_t end = least((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
+    for (int64_t row = task * SPARSE_ROWS; row < end; row++) {
+        void *out = gnomon_tall_row(p->out, row);
+        memset(out, 0, (size_t)s * gnomon_tall_size(p->wide));
+        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
+             i++)
+            add(p->wide, s, value_at(a, i), gnomon_tall_row(p->in, a->indices[i]), out);
+    }
+}
+
+/* Each task has some columns of the result to itself and goes through all entries. */
+static void adjoint_sparse(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const product *p = arg;
+    const gnomon_csr *a = &p->piece->csr;
+    const int64_t col = task * SPARSE_COLS, count = least(SPARSE_COLS, p->in->cols - col);
+    for (int64_t row = 0; row < a->rows; row++) {
+        const void *in = offset(p->in, row, col);
+        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
+             i++)
+            add(p->wide, count, value_at(a, i), in, offset(p->out, a->indices[i], col));
+    }
+}
+
+void gnomon_piece_apply(gnomon_feed *source, const gnomon_piece *piece, const gnomon_tall *w,
+                        const gnomon_tall *out)
+{
+    product p = {piece, source->wide, w, out, (piece->rows + ROWS - 1) / ROWS};
+    if (piece->sparse)
+        gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
+                        &p);
+    else
+        gnomon_parallel(source->ctx, p.row_blocks * ((w->cols + COLS - 1) / COLS), apply_block, &p);
+}
+
+void gnomon_piece_adjoint(gnomon_feed *source, const gnomon_piece *piece, const gnomon_tall *q,
+                          const gnomon_tall *z)
+{
+    product p = {piece, source->wide, q, z, (source->cols + ROWS - 1) / ROWS};
+    if (piece->sparse)
+        gnomon_parallel(source->ctx, (q->cols + SPARSE_COLS - 1) / SPARSE_COLS, adjoint_sparse, &p);
+    else
+        gnomon_parallel(source->ctx, p.row_blocks * ((q->cols + COLS - 1) / COLS), adjoint_block,
+                        &p);
+}
+
+gnomon_status gnomon_piece_sketch(gnomon_feed *source, const gnomon_piece *piece,
+                                  const gnomon_operator *op, int64_t row, const gnomon_tall *out)
+{
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    options.row = row;
+    options.rows = out->cols;
+    options.allow_nonfinite = 1; /* it was looked at already */
+    const gnomon_matrix y = gnomon_matrix_rowmajor(out->data, out->wide ? GNOMON_F64 : GNOMON_F32,
+                                                   piece->rows, out->cols);
+    return piece->sparse ? gnomon_sketch_csr(source->ctx, op, &piece->csr, &y, &options)
+                         : gnomon_sketch(source->ctx, op, &piece->dense, &y, &options);
+}
+
+/* The rows of t that belong to a piece. */
+static gnomon_tall part(const gnomon_tall *t, const gnomon_piece *piece)
+{
+    return (gnomon_tall){gnomon_tall_row(t, piece->row), piece->rows, t->cols, t->wide};
+}
+
+gnomon_status gnomon_feed_sketch(gnomon_feed *source, const gnomon_operator *op, int64_t row,
+                                 const gnomon_tall *y)
+{
+    gnomon_piece piece;
+    GNOMON_TRY(gnomon_feed_rewind(source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        const gnomon_tall out = part(y, &piece);
+        GNOMON_TRY(gnomon_piece_sketch(source, &piece, op, row, &out));
+    }
+}
+
+gnomon_status gnomon_feed_apply(gnomon_feed *source, const gnomon_tall *w, const gnomon_tall *y)
+{
+    gnomon_piece piece;
+    GNOMON_TRY(gnomon_feed_rewind(source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        const gnomon_tall out = part(y, &piece);
+        gnomon_piece_apply(source, &piece, w, &out);
+    }
+}
+
+gnomon_status gnomon_feed_adjoint(gnomon_feed *source, const gnomon_tall *q, const gnomon_tall *z)
+{
+    gnomon_piece piece;
+    memset(z->data, 0, (size_t)(z->rows * z->cols) * gnomon_tall_size(z->wide));
+    GNOMON_TRY(gnomon_feed_rewind(source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        const gnomon_tall in = part(q, &piece);
+        gnomon_piece_adjoint(source, &piece, &in, z);
+    }
+}
+
+/* Tiles of A - B C^T. */
+typedef struct difference {
+    const gnomon_piece *piece;
+    const gnomon_tall *b, *c;
+    int64_t row_blocks;
+    void *tiles;     /* one a worker */
+    double *squares; /* one a task */
+} difference;
+
+static void subtract_tile(void *arg, int64_t task, int worker)
+{
+    const difference *d = arg;
+    const gnomon_matrix *m = &d->piece->dense;
+    const bool wide = d->b->wide;
+    const int64_t row = task % d->row_blocks * ROWS, col = task / d->row_blocks * COLS;
+    const int64_t rows = least(ROWS, m->rows - row), cols = least(COLS, m->cols - col);
+    char *tile = (char *)d->tiles + (size_t)worker * ROWS * COLS * gnomon_tall_size(wide);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols; j++) {
+            const void *from = entry(m, wide, row + i, col + j);
+            if (wide)
+                ((double *)tile)[i * COLS + j] = *(const double *)from;
+            else
+                ((float *)tile)[i * COLS + j] = *(const float *)from;
+        }
+    }
+    gnomon_blas_gemm(wide, false, true, rows, cols, d->b->cols, -1.0,
+                     gnomon_tall_row(d->b, d->piece->row + row), d->b->cols,
+                     gnomon_tall_row(d->c, col), d->c->cols, 1.0, tile, COLS);
+    double sum = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols; j++) {
+            const double x = wide ? ((const double *)tile)[i * COLS + j]
+                                  : (double)((const float *)tile)[i * COLS + j];
+            sum += x * x;
+        }
+    }
+    d->squares[task] = sum;
+}
+
+static gnomon_status subtract_piece(gnomon_feed *source, difference *d, double *squares)
+{
+    const int64_t tasks = d->row_blocks * ((source->cols + COLS - 1) / COLS);
+    GNOMON_TRY(gnomon_alloc(source->ctx, tasks, sizeof(double), "sums of squares", &d->squares));
+    gnomon_parallel(source->ctx, tasks, subtract_tile, d);
+    for (int64_t i = 0; i < tasks; i++)
+        *squares += d->squares[i];
+    gnomon_free(source->ctx, d->squares);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_feed_residual(gnomon_feed *source, const gnomon_tall *b, const gnomon_tall *c,
+                                   double *residual)
+{
+    gnomon_piece piece;
+    difference d = {.piece = &piece, .b = b, .c = c};
+    double squares = 0;
+    GNOMON_TRY(gnomon_feed_rewind(source));
+    GNOMON_TRY(gnomon_alloc(source->ctx, (int64_t)ROWS * COLS * gnomon_context_threads(source->ctx),
+                            gnomon_tall_size(source->wide), "tiles", &d.tiles));
+    gnomon_status status;
+    for (;;) {
+        status = gnomon_feed_next(source, &piece);
+        if (status != GNOMON_OK || piece.rows == 0) break;
+        d.row_blocks = (piece.rows + ROWS - 1) / ROWS;
+        status = subtract_piece(source, &d, &squares);
+        if (status != GNOMON_OK) break;
+    }
+    gnomon_free(source->ctx, d.tiles);
+    *residual = sqrt(squares);
+    return status;
+}

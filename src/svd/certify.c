@@ -1,0 +1,163 @@
+/* What the factors leave, by fresh Gaussian vectors. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "svd/factor.h"
+
+#include <math.h>
+
+gnomon_status gnomon_probes(gnomon_factor *f, int64_t first, int64_t count, gnomon_tall *g)
+{
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, count, false, "probes", g));
+    gnomon_matrix transposed = {
+        g->data, f->wide ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, count, g->rows, 1, count};
+    return gnomon_operator_block(f->ctx, f->probes, first, 0, &transposed);
+}
+
+static void scale_rows(bool wide, int64_t rows, int64_t cols, const double *s, void *h)
+{
+    for (int64_t i = 0; s != NULL && i < rows * cols; i++) {
+        if (wide)
+            ((double *)h)[i] *= s[i / cols];
+        else
+            ((float *)h)[i] = (float)((double)((float *)h)[i] * s[i / cols]);
+    }
+}
+
+/* e -= b (diag(s) (c^T g)) */
+static gnomon_status subtract(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
+                              const double *s, const gnomon_tall *c, const gnomon_tall *e)
+{
+    void *h = NULL;
+    GNOMON_TRY(gnomon_alloc(f->ctx, c->cols * g->cols, gnomon_tall_size(f->wide), "a product", &h));
+    gnomon_status status = gnomon_tall_cross(f->ctx, c, g, h);
+    if (status == GNOMON_OK) {
+        scale_rows(f->wide, c->cols, g->cols, s, h);
+        gnomon_tall_multiply(f->ctx, -1.0, b, h, 1.0, e);
+    }
+    gnomon_free(f->ctx, h);
+    return status;
+}
+
+gnomon_status gnomon_probe_residual(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
+                                    const double *s, const gnomon_tall *c, gnomon_tall *e)
+{
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.rows, g->cols, false, "residuals", e));
+    GNOMON_TRY(gnomon_feed_apply(&f->source, g, e));
+    return subtract(f, g, b, s, c, e);
+}
+
+/* The x < 1 with (x e^(1 - x))^(r / 2) = GNOMON_FAILURE. */
+static double lower_share(int64_t r)
+{
+    const double wanted = 2 * log(GNOMON_FAILURE) / (double)r;
+    double low = 0, high = 1;
+    for (int i = 0; i < 200; i++) {
+        const double x = 0.5 * (low + high);
+        if (log(x) + 1 - x < wanted)
+            low = x;
+        else
+            high = x;
+    }
+    return low;
+}
+
+gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
+                                     double *bound)
+{
+    double *norms = NULL, sum = 0;
+    GNOMON_TRY(gnomon_alloc(f->ctx, e->cols, sizeof *norms, "norms", &norms));
+    gnomon_tall_norms(f->ctx, e, norms);
+    for (int64_t j = 0; j < e->cols; j++)
+        sum += norms[j] * norms[j];
+    gnomon_free(f->ctx, norms);
+    *estimate = sqrt(sum / (double)e->cols);
+    *bound = *estimate / sqrt(lower_share(e->cols));
+    return GNOMON_OK;
+}
+
+/* The longest column of e, by which all are divided when that is not zero. */
+static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *longest)
+{
+    double *norms = NULL;
+    *longest = 0;
+    GNOMON_TRY(gnomon_alloc(f->ctx, e->cols, sizeof *norms, "norms", &norms));
+    gnomon_tall_norms(f->ctx, e, norms);
+    for (int64_t j = 0; j < e->cols; j++)
+        *longest = norms[j] > *longest ? norms[j] : *longest;
+    gnomon_free(f->ctx, norms);
+    if (*longest == 0) return GNOMON_OK;
+    for (int64_t i = 0; i < e->rows * e->cols; i++) {
+        if (e->wide)
+            ((double *)e->data)[i] /= *longest;
+        else
+            ((float *)e->data)[i] = (float)((double)((float *)e->data)[i] / *longest);
+    }
+    return GNOMON_OK;
+}
+
+/* |E|_2 by power steps from e = E g. */
+static gnomon_status spectral(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
+{
+    const int power = f->seen.data != NULL ? 0 : f->options.probe_power;
+    const double factor = sqrt(2 / acos(-1.0)) * exp(-log(GNOMON_FAILURE) / (double)e->cols);
+    double longest, sum;
+    GNOMON_TRY(normalise(f, e, &longest));
+    sum = log(longest);
+    for (int i = 0; i < power && longest > 0; i++) {
+        GNOMON_TRY(gnomon_feed_adjoint(&f->source, e, g));
+        GNOMON_TRY(subtract(f, e, &f->v, f->s, &f->u, g));
+        GNOMON_TRY(gnomon_feed_apply(&f->source, g, e));
+        GNOMON_TRY(subtract(f, g, &f->u, f->s, &f->v, e));
+        GNOMON_TRY(normalise(f, e, &longest));
+        sum += log(longest);
+    }
+    const double root = 2.0 * power + 1;
+    f->out->spectral_estimate = longest > 0 ? exp(sum / root) : 0;
+    f->out->spectral_bound = f->out->spectral_estimate * exp(log(factor) / root);
+    return GNOMON_OK;
+}
+
+static gnomon_status probe(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
+{
+    GNOMON_TRY(gnomon_probes(f, 0, f->options.probes, g));
+    if (f->seen.data != NULL) {
+        *e = f->seen; /* still the factorisation's */
+        GNOMON_TRY(subtract(f, g, &f->u, f->s, &f->v, e));
+    } else {
+        GNOMON_TRY(gnomon_probe_residual(f, g, &f->u, f->s, &f->v, e));
+    }
+    GNOMON_TRY(gnomon_probe_frobenius(f, e, &f->out->residual_estimate, &f->out->residual_bound));
+    return spectral(f, g, e);
+}
+
+static gnomon_status measure(gnomon_factor *f)
+{
+    gnomon_tall scaled;
+    GNOMON_TRY(
+        gnomon_tall_make(f->ctx, f->wide, f->u.rows, f->u.cols, false, "left vectors", &scaled));
+    for (int64_t i = 0; i < scaled.rows * scaled.cols; i++) {
+        const double s = f->s[i % scaled.cols];
+        if (f->wide)
+            ((double *)scaled.data)[i] = ((double *)f->u.data)[i] * s;
+        else
+            ((float *)scaled.data)[i] = (float)((double)((float *)f->u.data)[i] * s);
+    }
+    gnomon_status status = gnomon_feed_residual(&f->source, &scaled, &f->v, &f->out->residual);
+    gnomon_tall_drop(f->ctx, &scaled);
+    return status;
+}
+
+gnomon_status gnomon_certify(gnomon_factor *f)
+{
+    gnomon_status status = GNOMON_OK;
+    if (f->options.probes > 0) {
+        gnomon_tall g = {0}, e = {0};
+        const bool once = f->seen.data != NULL;
+        status = probe(f, &g, &e);
+        gnomon_tall_drop(f->ctx, &g);
+        if (!once) gnomon_tall_drop(f->ctx, &e);
+    }
+    if (status == GNOMON_OK && f->options.measure) status = measure(f);
+    f->out->certify_seconds += gnomon_factor_lap(f);
+    return status;
+}

@@ -1,0 +1,60 @@
+/* svd/factor.h: the steps between the source and the result. */
+#ifndef GNOMON_SVD_FACTOR_H
+#define GNOMON_SVD_FACTOR_H
+
+#include "svd/feed.h"
+#include "svd/orth.h"
+
+/* One factorisation at work. Numbers are those of the scaled matrix until the end. */
+typedef struct gnomon_factor {
+    gnomon_context *ctx;
+    gnomon_feed source;
+    gnomon_svd_options options; /* defaults filled in */
+    bool wide;
+    gnomon_orth_count orth;
+    gnomon_svd *out; /* figures go here as they come */
+
+    gnomon_operator *op;     /* of the projection */
+    gnomon_operator *probes; /* gaussian, not scaled, far more rows and columns than are used */
+
+    /* A is nearly Q B with Q: m x s orthonormal and B^T: n x s. After gnomon_small_svd bt is
+     * orthonormal. */
+    gnomon_tall q, bt;
+    double rest; /* with a tolerance: a figure that |A - Q B|_F does not exceed; else NaN */
+
+    gnomon_tall u, v; /* m x rank, n x rank */
+    double *s;        /* of all columns */
+
+    gnomon_tall seen; /* A times the probes, when rows are read once; else no data */
+    double clock;
+} gnomon_factor;
+
+/* Seconds since the last call, and from then on. */
+double gnomon_factor_lap(gnomon_factor *f);
+
+/* Draws the operator: 'columns' rows. */
+gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns);
+
+/* Fills q and bt: a fixed number of columns; as many as the tolerance asks for; reading once. */
+gnomon_status gnomon_range_fixed(gnomon_factor *f);
+gnomon_status gnomon_range_adaptive(gnomon_factor *f);
+gnomon_status gnomon_range_single(gnomon_factor *f);
+
+/* From q and bt to u, s and v; drops q. */
+gnomon_status gnomon_small_svd(gnomon_factor *f);
+
+/* g (cols x count) = probes 'first', ... as columns. */
+gnomon_status gnomon_probes(gnomon_factor *f, int64_t first, int64_t count, gnomon_tall *g);
+/* e = A g - b (diag(s) (c^T g)), a source pass; s NULL: ones. */
+gnomon_status gnomon_probe_residual(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
+                                    const double *s, const gnomon_tall *c, gnomon_tall *e);
+/* Estimate and bound of |E|_F from the columns of e = E g. */
+gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
+                                     double *bound);
+/* The certificate of u, s and v, and the measured residual. */
+gnomon_status gnomon_certify(gnomon_factor *f);
+
+/* The probability by which a bound may fail. */
+#define GNOMON_FAILURE 1e-6
+
+#endif

@@ -1,0 +1,267 @@
+#include "svd/feed.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "base/view.h"
+#include "quality/rows.h"
+#include "svd/blas.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { MIN_ROWS = 64, MAX_ROWS = 65536, PIECE_NUMBERS = 1 << 24 };
+
+/* A power of two, so that blocks of rows never straddle pieces. */
+static int64_t piece_rows(int64_t cols)
+{
+    int64_t rows = MAX_ROWS;
+    while (rows > MIN_ROWS && rows > PIECE_NUMBERS / cols)
+        rows /= 2;
+    return rows;
+}
+
+static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *a)
+{
+    GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
+    GNOMON_FAIL_IF(a->rows < 0 || a->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "a is %" PRId64 " x %" PRId64 "; sizes must not be negative", a->rows, a->cols);
+    GNOMON_FAIL_IF(gnomon_dtype_size(a->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "a.dtype is %d; it must be one of gnomon_dtype", (int)a->dtype);
+    GNOMON_FAIL_IF(a->rows > 0 && a->offsets == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   "a.offsets is NULL");
+    for (int64_t i = 0; i < a->rows; i++)
+        GNOMON_FAIL_IF(a->offsets[i + 1] < a->offsets[i], ctx, GNOMON_ERROR_DATA,
+                       "a.offsets falls at row %" PRId64, i);
+    const int64_t count = a->rows > 0 ? a->offsets[a->rows] - a->offsets[0] : 0;
+    GNOMON_FAIL_IF(count > 0 && (a->indices == NULL || a->values == NULL), ctx,
+                   GNOMON_ERROR_ARGUMENT, "a.indices or a.values is NULL");
+    for (int64_t i = 0; i < count; i++)
+        GNOMON_FAIL_IF(a->indices[i] < 0 || a->indices[i] >= a->cols, ctx, GNOMON_ERROR_DATA,
+                       "a.indices[%" PRId64 "] is %" PRId64 "; a has %" PRId64 " columns", i,
+                       a->indices[i], a->cols);
+    return GNOMON_OK;
+}
+
+/* Whether BLAS can read the view as it lies. */
+static bool blas_takes(const gnomon_matrix *m, bool wide)
+{
+    if (m->dtype != (wide ? GNOMON_F64 : GNOMON_F32)) return false;
+    const bool by_rows =
+        m->col_stride == 1 && m->row_stride >= m->cols && m->row_stride <= GNOMON_BLAS_MAX;
+    const bool by_cols =
+        m->row_stride == 1 && m->col_stride >= m->rows && m->col_stride <= GNOMON_BLAS_MAX;
+    return by_rows || by_cols;
+}
+
+gnomon_status gnomon_feed_open(gnomon_context *ctx, const gnomon_matrix *matrix,
+                               const gnomon_csr *csr, const gnomon_svd_rows *stream, bool wide,
+                               gnomon_feed *source)
+{
+    memset(source, 0, sizeof *source);
+    source->ctx = ctx;
+    source->wide = wide;
+    source->matrix = matrix;
+    source->csr = csr;
+    source->stream = stream;
+    if (matrix != NULL) {
+        source->rows = matrix->rows;
+        source->cols = matrix->cols;
+    } else if (csr != NULL) {
+        GNOMON_TRY(check_csr(ctx, csr));
+        source->rows = csr->rows;
+        source->cols = csr->cols;
+    } else {
+        source->rows = stream->rows;
+        source->cols = stream->cols;
+    }
+    GNOMON_FAIL_IF(source->rows == 0 || source->cols == 0, ctx, GNOMON_ERROR_SHAPE,
+                   "a is %" PRId64 " x %" PRId64 "; it must have rows and columns", source->rows,
+                   source->cols);
+    GNOMON_FAIL_IF(source->cols > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "a has %" PRId64 " columns; at most %" PRId64 " are taken", source->cols,
+                   GNOMON_BLAS_MAX);
+    source->piece_rows = csr != NULL ? MAX_ROWS : piece_rows(source->cols);
+    source->direct = matrix != NULL && blas_takes(matrix, wide);
+    return GNOMON_OK;
+}
+
+void gnomon_feed_close(gnomon_feed *source)
+{
+    gnomon_free(source->ctx, source->buffer);
+    source->buffer = NULL;
+}
+
+gnomon_status gnomon_feed_rewind(gnomon_feed *source)
+{
+    if (source->stream != NULL && source->row > 0) {
+        GNOMON_FAIL_IF(source->stream->rewind == NULL, source->ctx, GNOMON_ERROR_ARGUMENT,
+                       "rows.rewind is NULL: rows that can be read once need single_pass");
+        GNOMON_TRY(source->stream->rewind(source->stream->user));
+    }
+    source->row = 0;
+    return GNOMON_OK;
+}
+
+/* Any view to the buffer, converted and scaled. */
+typedef struct conversion {
+    const gnomon_feed *source;
+    int64_t row;
+    double *line; /* one a worker */
+} conversion;
+
+static void store_line(const gnomon_feed *s, int64_t count, const double *line, int64_t at)
+{
+    const double factor = ldexp(1.0, -s->exponent);
+    if (s->wide) {
+        double *out = (double *)s->buffer + at;
+        for (int64_t j = 0; j < count; j++)
+            out[j] = line[j] * factor;
+    } else {
+        float *out = (float *)s->buffer + at;
+        for (int64_t j = 0; j < count; j++)
+            out[j] = (float)(line[j] * factor);
+    }
+}
+
+static void convert_row(void *arg, int64_t task, int worker)
+{
+    const conversion *c = arg;
+    const int64_t cols = c->source->cols;
+    double *line = c->line + worker * cols;
+    gnomon_row_as_f64(c->source->matrix, c->row + task, 0, cols, line);
+    store_line(c->source, cols, line, task * cols);
+}
+
+static gnomon_status next_converted(gnomon_feed *s, gnomon_piece *piece)
+{
+    conversion c = {.source = s, .row = piece->row};
+    int64_t lines;
+    GNOMON_FAIL_IF(!gnomon_mul(s->cols, gnomon_context_threads(s->ctx), &lines), s->ctx,
+                   GNOMON_ERROR_OVERFLOW, "a line for each thread does not fit 63 bits");
+    GNOMON_TRY(gnomon_alloc(s->ctx, lines, sizeof *c.line, "a row", &c.line));
+    gnomon_parallel(s->ctx, piece->rows, convert_row, &c);
+    gnomon_free(s->ctx, c.line);
+    return GNOMON_OK;
+}
+
+/* Scales a piece that a stream has filled. */
+static void scale_row(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const gnomon_feed *s = arg;
+    const double factor = ldexp(1.0, -s->exponent);
+    for (int64_t j = task * s->cols; j < (task + 1) * s->cols; j++) {
+        if (s->wide)
+            ((double *)s->buffer)[j] *= factor;
+        else
+            ((float *)s->buffer)[j] = (float)((double)((float *)s->buffer)[j] * factor);
+    }
+}
+
+void gnomon_feed_rescale(gnomon_feed *s, int64_t rows)
+{
+    gnomon_parallel(s->ctx, rows, scale_row, s);
+}
+
+static gnomon_status next_of_stream(gnomon_feed *s, gnomon_piece *piece)
+{
+    const gnomon_svd_rows *stream = s->stream;
+    const gnomon_dtype dtype = s->wide ? GNOMON_F64 : GNOMON_F32;
+    piece->rows = 0;
+    while (piece->rows < s->piece_rows) {
+        gnomon_matrix dst = gnomon_matrix_rowmajor(
+            (char *)s->buffer + (size_t)(piece->rows * s->cols) * gnomon_tall_size(s->wide), dtype,
+            s->piece_rows - piece->rows, s->cols);
+        int64_t got = 0;
+        GNOMON_TRY(stream->next(stream->user, &dst, &got));
+        GNOMON_FAIL_IF(got < 0 || got > dst.rows, s->ctx, GNOMON_ERROR_ARGUMENT,
+                       "rows.next gave %" PRId64 " rows; at most %" PRId64 " were asked for", got,
+                       dst.rows);
+        if (got == 0) break;
+        piece->rows += got;
+    }
+    if (piece->rows < s->piece_rows) {
+        const int64_t have = s->row + piece->rows;
+        GNOMON_FAIL_IF(s->rows >= 0 && have != s->rows, s->ctx, GNOMON_ERROR_SHAPE,
+                       "rows.next gave %" PRId64 " rows in all; %" PRId64 " were due", have,
+                       s->rows);
+        s->rows = have;
+    }
+    if (s->exponent != 0) gnomon_feed_rescale(s, piece->rows);
+    return GNOMON_OK;
+}
+
+static gnomon_status convert_values(gnomon_feed *s, int64_t count)
+{
+    const double factor = ldexp(1.0, -s->exponent);
+    GNOMON_TRY(gnomon_alloc(s->ctx, count, gnomon_tall_size(s->wide), "sparse values", &s->buffer));
+    for (int64_t i = 0; i < count; i++) {
+        const double value = gnomon_value_as_f64(s->csr->values, s->csr->dtype, i) * factor;
+        if (s->wide)
+            ((double *)s->buffer)[i] = value;
+        else
+            ((float *)s->buffer)[i] = (float)value;
+    }
+    return GNOMON_OK;
+}
+
+/* The rows from piece->row on; values of another type or scale are made once for all. */
+static gnomon_status next_of_csr(gnomon_feed *s, gnomon_piece *piece)
+{
+    const gnomon_dtype dtype = s->wide ? GNOMON_F64 : GNOMON_F32;
+    const int64_t *offsets = s->csr->offsets;
+    const int64_t count = offsets[s->csr->rows] - offsets[0];
+    const int64_t from = offsets[piece->row] - offsets[0];
+    const void *values = s->csr->values;
+    if (s->csr->dtype != dtype || s->exponent != 0) {
+        if (s->buffer == NULL) GNOMON_TRY(convert_values(s, count));
+        values = s->buffer;
+    }
+    piece->sparse = true;
+    piece->csr = *s->csr;
+    piece->csr.rows = piece->rows;
+    piece->csr.dtype = dtype;
+    piece->csr.offsets = offsets + piece->row;
+    if (count > 0) {
+        piece->csr.indices = s->csr->indices + from;
+        piece->csr.values = (const char *)values + (size_t)from * gnomon_tall_size(s->wide);
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_feed_next(gnomon_feed *s, gnomon_piece *piece)
+{
+    memset(piece, 0, sizeof *piece);
+    piece->row = s->row;
+    if (s->stream == NULL) {
+        const int64_t rest = s->rows - s->row;
+        piece->rows = rest < s->piece_rows ? rest : s->piece_rows;
+    }
+    const bool buffered = s->csr == NULL && !(s->direct && s->exponent == 0);
+    if (buffered && s->buffer == NULL)
+        GNOMON_TRY(gnomon_alloc(s->ctx, s->piece_rows * s->cols, gnomon_tall_size(s->wide),
+                                "a piece of rows", &s->buffer));
+    if (s->stream != NULL)
+        GNOMON_TRY(next_of_stream(s, piece));
+    else if (piece->rows > 0 && s->csr != NULL)
+        GNOMON_TRY(next_of_csr(s, piece));
+    else if (piece->rows > 0 && buffered)
+        GNOMON_TRY(next_converted(s, piece));
+    if (piece->rows == 0) {
+        s->passes++;
+        return gnomon_progress(s->ctx, "passes", s->passes, -1);
+    }
+    if (buffered) {
+        piece->dense = gnomon_matrix_rowmajor(s->buffer, s->wide ? GNOMON_F64 : GNOMON_F32,
+                                              piece->rows, s->cols);
+    } else if (!piece->sparse) {
+        piece->dense = *s->matrix;
+        piece->dense.data = (char *)s->matrix->data + (size_t)(piece->row * s->matrix->row_stride) *
+                                                          gnomon_tall_size(s->wide);
+        piece->dense.rows = piece->rows;
+    }
+    s->row += piece->rows;
+    return GNOMON_OK;
+}

@@ -1,0 +1,108 @@
+#include "svd/orth.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "svd/blas.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One step: Y = Y R^-1 with R^T R = Y^T Y. *safe tells whether Y was well enough conditioned; else
+ * Y is as before. *off (may be NULL): the Frobenius norm of Y^T Y - I before the step. */
+static gnomon_status step(gnomon_context *ctx, const gnomon_tall *y, double *r, bool *safe,
+                          double *off)
+{
+    const int64_t n = y->cols;
+    bool finite;
+    GNOMON_TRY(gnomon_tall_gram(ctx, y, r, &finite));
+    GNOMON_FAIL_IF(!finite, ctx, GNOMON_ERROR_NONFINITE,
+                   "a product of the matrix overflows its type; compute in double precision, or "
+                   "scale the data");
+    if (off != NULL) {
+        double sum = 0;
+        for (int64_t i = 0; i < n * n; i++) {
+            const double d = r[i] - (i % (n + 1) == 0 ? 1.0 : 0.0);
+            sum += d * d;
+        }
+        *off = sqrt(sum);
+    }
+    *safe = gnomon_blas_cholesky(n, r);
+    if (!*safe) return GNOMON_OK;
+    double most = 0, fewest = INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = r[i * n + i];
+        most = d > most ? d : most;
+        fewest = d < fewest ? d : fewest;
+        memset(r + i * n, 0, (size_t)i * sizeof *r);
+    }
+    /* Beyond this the Gram matrix has lost the shortest direction, or a float can't divide. */
+    *safe = fewest > (y->wide ? 0x1p-24 : 0x1p-20) * most && fewest > (y->wide ? 1e-290 : 1e-36);
+    return *safe ? gnomon_tall_divide(ctx, y, r) : GNOMON_OK;
+}
+
+/* r = later * r, upper triangles. */
+static gnomon_status accumulate(gnomon_context *ctx, int64_t n, const double *later, double *r)
+{
+    double *copy = NULL;
+    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof *copy, "a triangle", &copy));
+    memcpy(copy, r, (size_t)(n * n) * sizeof *r);
+    gnomon_blas_gemm(true, false, false, n, n, n, 1.0, later, n, copy, n, 0.0, r, n);
+    gnomon_free(ctx, copy);
+    return GNOMON_OK;
+}
+
+static gnomon_status orthonormalise(gnomon_context *ctx, const gnomon_tall *y, double *total,
+                                    double *r, gnomon_orth_count *count)
+{
+    const int64_t n = y->cols;
+    bool safe = false;
+    double off = 0;
+    GNOMON_TRY(step(ctx, y, total, &safe, NULL));
+    const bool divided = safe;
+    if (safe) {
+        /* Near the identity the second step repairs what rounding left, to the last place. */
+        GNOMON_TRY(step(ctx, y, r, &safe, &off));
+        if (safe) GNOMON_TRY(accumulate(ctx, n, r, total));
+        if (safe && off < 0.1) {
+            count->cholesky++;
+            return GNOMON_OK;
+        }
+    }
+    GNOMON_TRY(gnomon_tsqr(ctx, y, r));
+    count->householder++;
+    if (divided) return accumulate(ctx, n, r, total);
+    memcpy(total, r, (size_t)(n * n) * sizeof *r);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, double *r,
+                                    gnomon_orth_count *count)
+{
+    const int64_t n = y->cols;
+    double *scratch = NULL, *total = NULL;
+    if (n == 0) return GNOMON_OK;
+    gnomon_status status = gnomon_alloc(ctx, n * n, sizeof *scratch, "a triangle", &scratch);
+    if (status == GNOMON_OK) status = gnomon_alloc(ctx, n * n, sizeof *total, "a triangle", &total);
+    if (status == GNOMON_OK) status = orthonormalise(ctx, y, total, scratch, count);
+    if (status == GNOMON_OK && r != NULL) memcpy(r, total, (size_t)(n * n) * sizeof *r);
+    gnomon_free(ctx, scratch);
+    gnomon_free(ctx, total);
+    return status;
+}
+
+gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, gnomon_orth_count *count)
+{
+    const int64_t n = y->cols;
+    double *r = NULL;
+    bool safe = false;
+    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof *r, "a triangle", &r));
+    gnomon_status status = step(ctx, y, r, &safe, NULL);
+    if (status == GNOMON_OK && safe) {
+        count->cholesky++;
+    } else if (status == GNOMON_OK) {
+        status = gnomon_tsqr(ctx, y, r);
+        count->householder++;
+    }
+    gnomon_free(ctx, r);
+    return status;
+}

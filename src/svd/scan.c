@@ -1,0 +1,167 @@
+/* The pass that looks at every entry: finite, the largest, the sum of squares. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "svd/feed.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 8, LINES = 16 };
+
+typedef struct figures {
+    double most, squares;
+} figures;
+
+typedef struct look {
+    const gnomon_piece *piece;
+    bool wide;
+    figures *out; /* one a task */
+} look;
+
+/* Lanes sum apart, so the compiler may take them at once without changing a sum's order. A NaN
+ * shows in the squares, infinity in the largest. */
+#define DEFINE_LINE(name, type)                                \
+    static void name(const type *p, int64_t count, figures *f) \
+    {                                                          \
+        double squares[LANES] = {0}, most[LANES] = {0};        \
+        int64_t i = 0;                                         \
+        for (; i + LANES <= count; i += LANES) {               \
+            for (int l = 0; l < LANES; l++) {                  \
+                const double x = fabs((double)p[i + l]);       \
+                squares[l] += x * x;                           \
+                most[l] = x <= most[l] ? most[l] : x;          \
+            }                                                  \
+        }                                                      \
+        for (; i < count; i++) {                               \
+            const double x = fabs((double)p[i]);               \
+            squares[0] += x * x;                               \
+            most[0] = x <= most[0] ? most[0] : x;              \
+        }                                                      \
+        for (int l = 0; l < LANES; l++) {                      \
+            f->squares += squares[l];                          \
+            f->most = most[l] <= f->most ? f->most : most[l];  \
+        }                                                      \
+    }
+
+DEFINE_LINE(line_f32, float)
+DEFINE_LINE(line_f64, double)
+
+static void look_at(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const look *l = arg;
+    const gnomon_matrix *m = &l->piece->dense;
+    const bool by_rows = m->col_stride == 1;
+    const int64_t lines = by_rows ? m->rows : m->cols, length = by_rows ? m->cols : m->rows;
+    const int64_t stride = by_rows ? m->row_stride : m->col_stride;
+    const int64_t end = (task + 1) * LINES < lines ? (task + 1) * LINES : lines;
+    figures f = {0, 0};
+    for (int64_t i = task * LINES; i < end; i++) {
+        if (l->wide)
+            line_f64((const double *)m->data + i * stride, length, &f);
+        else
+            line_f32((const float *)m->data + i * stride, length, &f);
+    }
+    l->out[task] = f;
+}
+
+/* Names the first entry that is not finite. */
+static gnomon_status fail_nonfinite(const gnomon_feed *s, const gnomon_piece *piece)
+{
+    int64_t row = 0, col = 0;
+    if (piece->sparse) {
+        const gnomon_csr *a = &piece->csr;
+        for (; row < a->rows; row++) {
+            for (int64_t i = a->offsets[row] - a->offsets[0];
+                 i < a->offsets[row + 1] - a->offsets[0]; i++) {
+                const double value = s->wide ? ((const double *)a->values)[i]
+                                             : (double)((const float *)a->values)[i];
+                col = a->indices[i];
+                if (!isfinite(value)) goto found;
+            }
+        }
+    } else {
+        (void)gnomon_matrix_check_finite(s->ctx, &piece->dense, &row, &col);
+    }
+found:
+    return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
+                       "a has NaN or infinity in row %" PRId64 ", column %" PRId64
+                       " (both counted from 0)",
+                       piece->row + row, col);
+}
+
+static gnomon_status note(gnomon_feed *s, const gnomon_piece *piece)
+{
+    figures all = {0, 0};
+    if (piece->sparse) {
+        const int64_t count = piece->csr.offsets[piece->csr.rows] - piece->csr.offsets[0];
+        if (s->wide)
+            line_f64(piece->csr.values, count, &all);
+        else
+            line_f32(piece->csr.values, count, &all);
+    } else {
+        const gnomon_matrix *m = &piece->dense;
+        const int64_t lines = m->col_stride == 1 ? m->rows : m->cols;
+        const int64_t tasks = (lines + LINES - 1) / LINES;
+        look l = {.piece = piece, .wide = s->wide};
+        GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *l.out, "sums of squares", &l.out));
+        gnomon_parallel(s->ctx, tasks, look_at, &l);
+        for (int64_t i = 0; i < tasks; i++) {
+            all.squares += l.out[i].squares;
+            all.most = l.out[i].most <= all.most ? all.most : l.out[i].most;
+        }
+        gnomon_free(s->ctx, l.out);
+    }
+    if (isnan(all.squares) || !isfinite(all.most)) return fail_nonfinite(s, piece);
+    const double most = ldexp(all.most, s->exponent);
+    if (most > s->largest) s->largest = most;
+    s->squares += all.squares;
+    return GNOMON_OK;
+}
+
+/* Within these no product of the work overflows or loses more than rounding does. */
+static bool is_tame(bool wide, double largest)
+{
+    return wide ? largest < 0x1p300 && largest > 0x1p-300 : largest < 0x1p60 && largest > 0x1p-60;
+}
+
+static gnomon_status look_through(gnomon_feed *s)
+{
+    gnomon_piece piece;
+    s->largest = 0;
+    s->squares = 0;
+    GNOMON_TRY(gnomon_feed_rewind(s));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(s, &piece));
+        if (piece.rows == 0) break;
+        GNOMON_TRY(note(s, &piece));
+    }
+    s->norm = sqrt(s->squares);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_feed_scan(gnomon_feed *s)
+{
+    GNOMON_TRY(look_through(s));
+    if (s->largest == 0 || is_tame(s->wide, s->largest)) return GNOMON_OK;
+    /* The buffer may hold the numbers of a CSR without the scaling. */
+    if (s->csr != NULL) gnomon_feed_close(s);
+    frexp(s->largest, &s->exponent);
+    return look_through(s);
+}
+
+gnomon_status gnomon_feed_note(gnomon_feed *s, const gnomon_piece *piece)
+{
+    const bool first = piece->row == 0;
+    GNOMON_TRY(note(s, piece));
+    if (first && s->largest > 0 && !is_tame(s->wide, s->largest)) {
+        frexp(s->largest, &s->exponent);
+        gnomon_feed_rescale(s, piece->rows);
+        s->squares = 0;
+        GNOMON_TRY(note(s, piece));
+    }
+    s->norm = sqrt(s->squares);
+    return GNOMON_OK;
+}

@@ -1,0 +1,142 @@
+/* From A ~ Q B to singular values and vectors: B^T = P R by QR, the s x s matrix R^T by LAPACK in
+ * fp64, and its vectors multiplied back. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "svd/blas.h"
+#include "svd/factor.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How many singular values to keep. */
+static int64_t choose_rank(gnomon_factor *f, int64_t columns)
+{
+    const gnomon_svd_options *o = &f->options;
+    if (o->tolerance == 0) return o->rank < columns ? o->rank : columns;
+    const int64_t most = o->rank < columns ? o->rank : columns;
+    const double wanted = o->tolerance * f->source.norm;
+    double tail = 0;
+    for (int64_t i = most; i < columns; i++)
+        tail += f->s[i] * f->s[i];
+    /* Sums of squares, no differences: what Q leaves and what is cut are orthogonal. */
+    double reached = sqrt(f->rest * f->rest + tail);
+    f->out->converged = reached <= wanted;
+    const double limit = f->out->converged ? wanted : 1.01 * reached;
+    int64_t rank = most;
+    while (rank > 0) {
+        tail += f->s[rank - 1] * f->s[rank - 1];
+        if (sqrt(f->rest * f->rest + tail) > limit) break;
+        rank--;
+    }
+    return rank > 0 ? rank : 1;
+}
+
+typedef struct workspace {
+    double *r, *m, *copy, *u, *vt, *work;
+    int *index;
+} workspace;
+
+static gnomon_status allocate(gnomon_context *ctx, int64_t n, int64_t work, workspace *w)
+{
+    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->r));
+    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->m));
+    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->copy));
+    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->u));
+    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->vt));
+    GNOMON_TRY(gnomon_alloc(ctx, work, sizeof(double), "the small problem", &w->work));
+    return gnomon_alloc(ctx, 8 * n, sizeof(int), "the small problem", &w->index);
+}
+
+static void release(gnomon_context *ctx, workspace *w)
+{
+    gnomon_free(ctx, w->r);
+    gnomon_free(ctx, w->m);
+    gnomon_free(ctx, w->copy);
+    gnomon_free(ctx, w->u);
+    gnomon_free(ctx, w->vt);
+    gnomon_free(ctx, w->work);
+    gnomon_free(ctx, w->index);
+}
+
+/* Whether the entry of largest magnitude in column j is negative. */
+static bool points_down(const gnomon_tall *v, int64_t j)
+{
+    double most = 0, value = 0;
+    for (int64_t i = 0; i < v->rows; i++) {
+        const void *row = gnomon_tall_row(v, i);
+        const double x = v->wide ? ((const double *)row)[j] : (double)((const float *)row)[j];
+        if (fabs(x) > most) {
+            most = fabs(x);
+            value = x;
+        }
+    }
+    return value < 0;
+}
+
+static void flip(const gnomon_tall *v, int64_t j)
+{
+    for (int64_t i = 0; i < v->rows; i++) {
+        void *row = gnomon_tall_row(v, i);
+        if (v->wide)
+            ((double *)row)[j] = -((double *)row)[j];
+        else
+            ((float *)row)[j] = -((float *)row)[j];
+    }
+}
+
+/* v = P (vt's first rows)^T, u = Q (u's first columns), with the signs settled. */
+static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, workspace *w)
+{
+    gnomon_context *ctx = f->ctx;
+    void *narrow = w->copy; /* its numbers are read by now */
+    double *gathered = w->m;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < rank; j++)
+            gathered[i * rank + j] = w->vt[j * n + i];
+    }
+    gnomon_narrow(f->wide, n * rank, gathered, narrow);
+    GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.cols, rank, false, "right vectors", &f->v));
+    gnomon_tall_multiply(ctx, 1.0, &f->bt, narrow, 0.0, &f->v);
+    gnomon_tall_drop(ctx, &f->bt);
+    for (int64_t j = 0; j < rank; j++) {
+        const bool down = points_down(&f->v, j);
+        if (down) flip(&f->v, j);
+        for (int64_t i = 0; i < n; i++)
+            gathered[i * rank + j] = down ? -w->u[i * n + j] : w->u[i * n + j];
+    }
+    gnomon_narrow(f->wide, n * rank, gathered, narrow);
+    GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.rows, rank, false, "left vectors", &f->u));
+    gnomon_tall_multiply(ctx, 1.0, &f->q, narrow, 0.0, &f->u);
+    gnomon_tall_drop(ctx, &f->q);
+    return GNOMON_OK;
+}
+
+static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace *w)
+{
+    GNOMON_TRY(gnomon_orthonormalise(f->ctx, &f->bt, w->r, &f->orth));
+    f->out->orthonormalise_seconds += gnomon_factor_lap(f);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++)
+            w->copy[i * n + j] = w->r[j * n + i];
+    }
+    GNOMON_FAIL_IF(!gnomon_blas_svd(n, w->m, w->copy, f->s, w->u, w->vt, w->work, work, w->index),
+                   f->ctx, GNOMON_ERROR_INTERNAL,
+                   "the singular values of the %lld x %lld problem did not converge", (long long)n,
+                   (long long)n);
+    f->out->rank = choose_rank(f, n);
+    gnomon_status status = multiply_back(f, n, f->out->rank, w);
+    f->out->small_seconds += gnomon_factor_lap(f);
+    return status;
+}
+
+gnomon_status gnomon_small_svd(gnomon_factor *f)
+{
+    const int64_t n = f->q.cols, work = gnomon_blas_svd_work(n);
+    workspace w;
+    memset(&w, 0, sizeof w);
+    gnomon_status status = gnomon_alloc(f->ctx, n, sizeof *f->s, "singular values", &f->s);
+    if (status == GNOMON_OK) status = allocate(f->ctx, n, work, &w);
+    if (status == GNOMON_OK) status = solve(f, n, work, &w);
+    release(f->ctx, &w);
+    return status;
+}

@@ -1,0 +1,281 @@
+/* The calls: checking what is asked for, the order of the steps, the result. */
+#include "base/context.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/view.h"
+#include "svd/blas.h"
+#include "svd/factor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+const char *gnomon_svd_missing(void)
+{
+    return gnomon_blas_missing();
+}
+
+double gnomon_factor_lap(gnomon_factor *f)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double t = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, before = f->clock;
+    f->clock = t;
+    return t - before;
+}
+
+static bool is_wide(gnomon_dtype data, gnomon_dtype wanted)
+{
+    if (wanted != 0) return wanted == GNOMON_F64;
+    return data == GNOMON_F64 || data == GNOMON_I32 || data == GNOMON_U32 || data == GNOMON_I64 ||
+           data == GNOMON_U64;
+}
+
+gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    if (f->options.descriptor != NULL) {
+        d = *f->options.descriptor;
+    } else {
+        d.kind = GNOMON_GAUSSIAN;
+        d.seed = f->options.seed;
+    }
+    d.k = columns;
+    d.d = f->source.cols;
+    GNOMON_TRY(gnomon_operator_create(f->ctx, &d, &f->op));
+    gnomon_operator_describe(f->op, &f->out->descriptor);
+    f->out->columns = columns;
+    return GNOMON_OK;
+}
+
+static gnomon_status make_probes(gnomon_factor *f)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    d.kind = GNOMON_GAUSSIAN;
+    d.scaling = GNOMON_UNSCALED;
+    /* Other numbers than the projection's, whatever its seed. */
+    d.seed = f->options.seed ^ UINT64_C(0x9e3779b97f4a7c15);
+    if (f->options.descriptor != NULL) d.seed ^= f->options.descriptor->seed;
+    d.k = (int64_t)1 << 32;
+    d.d = (int64_t)1 << 56;
+    return gnomon_operator_create(f->ctx, &d, &f->probes);
+}
+
+static gnomon_status check_options(gnomon_context *ctx, const gnomon_svd_options *o)
+{
+    GNOMON_FAIL_IF(o == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   "options is NULL; options.rank or options.tolerance must be set");
+    GNOMON_FAIL_IF(o->struct_size != sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.struct_size is %zu; this library's is %zu", o->struct_size, sizeof *o);
+    GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   "tolerance is %g; it must be 0 (fixed rank) or in (0, 1)", o->tolerance);
+    GNOMON_FAIL_IF(o->rank < 0 || (o->rank == 0 && o->tolerance == 0), ctx, GNOMON_ERROR_ARGUMENT,
+                   "rank is %" PRId64 "; it must be at least 1, or 0 with a tolerance", o->rank);
+    GNOMON_FAIL_IF(o->oversample < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "oversample is %" PRId64 "; it must not be negative", o->oversample);
+    GNOMON_FAIL_IF(o->power < 0 || o->power > 100, ctx, GNOMON_ERROR_ARGUMENT,
+                   "power is %d; allowed are 0 to 100", o->power);
+    GNOMON_FAIL_IF(o->block < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "block is %" PRId64 "; it must not be negative", o->block);
+    GNOMON_FAIL_IF(o->probes < 0 || o->probes > 1000, ctx, GNOMON_ERROR_ARGUMENT,
+                   "probes is %" PRId64 "; allowed are 0 to 1000", o->probes);
+    GNOMON_FAIL_IF(o->probe_power < 0 || o->probe_power > 100, ctx, GNOMON_ERROR_ARGUMENT,
+                   "probe_power is %d; allowed are 0 to 100", o->probe_power);
+    GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
+                   GNOMON_ERROR_DTYPE, "dtype is %d; allowed are F32, F64 and 0", (int)o->dtype);
+    GNOMON_FAIL_IF(o->single_pass && o->tolerance > 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "tolerance is %g with single_pass; rows that are read once need a fixed rank",
+                   o->tolerance);
+    GNOMON_FAIL_IF(o->single_pass && o->measure, ctx, GNOMON_ERROR_ARGUMENT,
+                   "measure reads the rows again, which single_pass rules out");
+    return GNOMON_OK;
+}
+
+/* Against the shape, once it is known. */
+static gnomon_status check_rank(gnomon_factor *f)
+{
+    const gnomon_feed *s = &f->source;
+    const int64_t least = s->rows >= 0 && s->rows < s->cols ? s->rows : s->cols;
+    GNOMON_FAIL_IF(s->rows == 0, f->ctx, GNOMON_ERROR_SHAPE,
+                   "a is 0 x %" PRId64 "; it must have rows and columns", s->cols);
+    GNOMON_FAIL_IF(f->options.rank > least, f->ctx, GNOMON_ERROR_ARGUMENT,
+                   "rank is %" PRId64 "; a has %" PRId64
+                   " rows or columns on its smaller side, and so many singular values",
+                   f->options.rank, least);
+    if (f->options.rank == 0) f->options.rank = least;
+    return GNOMON_OK;
+}
+
+/* A matrix of the result, taken from a tall one; v is turned. */
+static gnomon_status hand_out(gnomon_factor *f)
+{
+    gnomon_svd *out = f->out;
+    const gnomon_dtype dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
+    const int64_t n = f->v.rows, k = out->rank;
+    const double factor = ldexp(1.0, f->source.exponent);
+    void *vt = NULL;
+    GNOMON_TRY(gnomon_alloc(f->ctx, n * k, gnomon_tall_size(f->wide), "right vectors", &vt));
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < k; j++) {
+            if (f->wide)
+                ((double *)vt)[j * n + i] = ((double *)f->v.data)[i * k + j];
+            else
+                ((float *)vt)[j * n + i] = ((float *)f->v.data)[i * k + j];
+        }
+    }
+    out->rows = f->source.rows;
+    out->cols = n;
+    out->vt = gnomon_matrix_rowmajor(vt, dtype, k, n);
+    out->u = gnomon_matrix_rowmajor(f->u.data, dtype, f->u.rows, k);
+    f->u.data = NULL;
+    out->s = f->s;
+    f->s = NULL;
+    const double u = f->wide ? 0x1p-53 : 0x1p-24;
+    const double least = u * (double)(out->rows > n ? out->rows : n) * out->s[0];
+    for (int64_t i = 0; i < k; i++) {
+        if (out->s[i] > least) out->numerical_rank++;
+        out->s[i] *= factor;
+    }
+    out->norm = f->source.norm * factor;
+    out->residual *= factor;
+    out->residual_estimate *= factor;
+    out->residual_bound *= factor;
+    out->spectral_estimate *= factor;
+    out->spectral_bound *= factor;
+    out->passes = f->source.passes;
+    out->cholesky = f->orth.cholesky;
+    out->householder = f->orth.householder;
+    out->power = f->options.single_pass ? 0 : f->options.power;
+    out->single_pass = f->options.single_pass;
+    return GNOMON_OK;
+}
+
+static gnomon_status run(gnomon_factor *f)
+{
+    const bool stream = f->source.stream != NULL;
+    const bool once = f->options.single_pass;
+    GNOMON_FAIL_IF(stream && !once && f->source.stream->rewind == NULL, f->ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   "rows.rewind is NULL: rows that can be read once need single_pass");
+    GNOMON_FAIL_IF(f->options.measure && f->source.csr != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "measure would fill a sparse matrix out; its residual_bound tells as much");
+    GNOMON_TRY(make_probes(f));
+    if (f->source.rows >= 0) GNOMON_TRY(check_rank(f));
+    if (!(stream && once)) GNOMON_TRY(gnomon_feed_scan(&f->source));
+    f->source.passes = 0;
+    f->out->project_seconds += gnomon_factor_lap(f);
+    GNOMON_TRY(check_rank(f));
+    if (once)
+        GNOMON_TRY(gnomon_range_single(f));
+    else if (f->options.tolerance > 0)
+        GNOMON_TRY(gnomon_range_adaptive(f));
+    else
+        GNOMON_TRY(gnomon_range_fixed(f));
+    GNOMON_TRY(gnomon_small_svd(f));
+    GNOMON_TRY(gnomon_certify(f));
+    return hand_out(f);
+}
+
+static void release(gnomon_factor *f)
+{
+    gnomon_tall_drop(f->ctx, &f->q);
+    gnomon_tall_drop(f->ctx, &f->bt);
+    gnomon_tall_drop(f->ctx, &f->u);
+    gnomon_tall_drop(f->ctx, &f->v);
+    gnomon_tall_drop(f->ctx, &f->seen);
+    gnomon_free(f->ctx, f->s);
+    gnomon_operator_destroy(f->op);
+    gnomon_operator_destroy(f->probes);
+    gnomon_feed_close(&f->source);
+}
+
+static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
+                            const gnomon_svd_rows *stream, gnomon_dtype dtype,
+                            const gnomon_svd_options *options, gnomon_svd *out)
+{
+    gnomon_factor f;
+    memset(&f, 0, sizeof f);
+    const size_t size = out->struct_size;
+    memset(out, 0, sizeof *out);
+    out->struct_size = size;
+    out->descriptor.struct_size = sizeof out->descriptor;
+    out->converged = 1;
+    out->residual = out->residual_estimate = out->residual_bound = (double)NAN;
+    out->spectral_estimate = out->spectral_bound = (double)NAN;
+    out->failure = GNOMON_FAILURE;
+    f.ctx = ctx;
+    f.out = out;
+    f.options = *options;
+    if (f.options.block == 0) f.options.block = 32;
+    f.wide = is_wide(dtype, options->dtype);
+    f.rest = (double)NAN;
+    (void)gnomon_factor_lap(&f);
+    const char *missing = gnomon_blas_missing();
+    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
+                   "factorisations run on the CPU; take the device cpu or auto");
+    gnomon_status status = gnomon_feed_open(ctx, matrix, csr, stream, f.wide, &f.source);
+    if (status == GNOMON_OK) {
+        /* The sketch too: where it ran would show in the last bits. */
+        const gnomon_device device = ctx->device;
+        ctx->device = GNOMON_DEVICE_CPU;
+        gnomon_blas_enter();
+        status = run(&f);
+        gnomon_blas_leave();
+        ctx->device = device;
+    }
+    release(&f);
+    if (status != GNOMON_OK) gnomon_svd_free(ctx, out);
+    return status;
+}
+
+static gnomon_status check_out(gnomon_context *ctx, const gnomon_svd *out)
+{
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
+                   "out.struct_size is %zu; this library's is %zu", out->struct_size, sizeof *out);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
+                               const gnomon_svd_options *options, gnomon_svd *out)
+{
+    GNOMON_TRY(check_out(ctx, out));
+    GNOMON_TRY(check_options(ctx, options));
+    GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
+    return factor(ctx, a, NULL, NULL, a->dtype, options, out);
+}
+
+gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
+                             const gnomon_svd_options *options, gnomon_svd *out)
+{
+    GNOMON_TRY(check_out(ctx, out));
+    GNOMON_TRY(check_options(ctx, options));
+    GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
+    return factor(ctx, NULL, a, NULL, a->dtype, options, out);
+}
+
+gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
+                                const gnomon_svd_options *options, gnomon_svd *out)
+{
+    GNOMON_TRY(check_out(ctx, out));
+    GNOMON_TRY(check_options(ctx, options));
+    GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   "rows or rows.next is NULL");
+    GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "rows is %" PRId64 " x %" PRId64 "; sizes must not be negative", rows->rows,
+                   rows->cols);
+    return factor(ctx, NULL, NULL, rows, rows->dtype, options, out);
+}
+
+void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd)
+{
+    if (svd == NULL) return;
+    const size_t size = svd->struct_size;
+    gnomon_free(ctx, svd->u.data);
+    gnomon_free(ctx, svd->s);
+    gnomon_free(ctx, svd->vt.data);
+    memset(svd, 0, sizeof *svd);
+    svd->struct_size = size;
+}

@@ -1,0 +1,285 @@
+/* The SVD of rows that come in pieces, once or again and again, of sparse rows, and its bits. */
+#include "svd/orth.h"
+#include "svd_testing.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static gnomon_context *make_context(int threads)
+{
+    gnomon_context *ctx = NULL;
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    options.device = GNOMON_DEVICE_CPU;
+    options.threads = threads;
+    assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+    return ctx;
+}
+
+static void expect(gnomon_context *ctx, gnomon_status got, gnomon_status want)
+{
+    if (got != want)
+        fail_msg("status %s, want %s: %s", gnomon_status_name(got), gnomon_status_name(want),
+                 gnomon_last_error(ctx));
+}
+
+/* Rows of a matrix in memory, handed out a few at a time. */
+typedef struct feed {
+    const float *data;
+    int64_t rows, cols, at, step, rewinds;
+} feed;
+
+static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    feed *f = user;
+    int64_t n = f->rows - f->at < f->step ? f->rows - f->at : f->step;
+    if (n > dst->rows) n = dst->rows;
+    for (int64_t i = 0; i < n * f->cols; i++) {
+        const float x = f->data[f->at * f->cols + i];
+        const int64_t to = i / f->cols * dst->row_stride + i % f->cols * dst->col_stride;
+        if (dst->dtype == GNOMON_F64)
+            ((double *)dst->data)[to] = x;
+        else
+            ((float *)dst->data)[to] = x;
+    }
+    f->at += n;
+    *got = n;
+    return GNOMON_OK;
+}
+
+static gnomon_status feed_rewind(void *user)
+{
+    feed *f = user;
+    f->at = 0;
+    f->rewinds++;
+    return GNOMON_OK;
+}
+
+static void same_bits(const gnomon_svd *a, const gnomon_svd *b)
+{
+    const size_t size = gnomon_dtype_size(a->u.dtype);
+    assert_int_equal(a->rank, b->rank);
+    assert_memory_equal(a->s, b->s, (size_t)a->rank * sizeof *a->s);
+    assert_memory_equal(a->u.data, b->u.data, (size_t)(a->rows * a->rank) * size);
+    assert_memory_equal(a->vt.data, b->vt.data, (size_t)(a->cols * a->rank) * size);
+    assert_true(a->residual_bound == b->residual_bound);
+    assert_true(a->spectral_bound == b->spectral_bound);
+}
+
+enum { ROWS = 1500, COLS = 70, RANK = 9 };
+
+/* Low rank, and noise. */
+static float *make_data(uint64_t seed)
+{
+    uint64_t state = seed;
+    double *l = draw_orthonormal(ROWS, 12, &state), *r = draw_orthonormal(COLS, 12, &state);
+    float *a = malloc(sizeof *a * ROWS * COLS);
+    for (int i = 0; i < ROWS * COLS; i++) {
+        double x = 1e-4 * draw_normal(&state);
+        for (int k = 0; k < 12; k++)
+            x += l[i / COLS * 12 + k] * pow(0.5, k) * r[i % COLS * 12 + k];
+        a[i] = (float)x;
+    }
+    free(l);
+    free(r);
+    return a;
+}
+
+static void test_threads_and_streams(void **state)
+{
+    (void)state;
+    float *a = make_data(3);
+    gnomon_matrix view = gnomon_matrix_rowmajor(a, GNOMON_F32, ROWS, COLS);
+    gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+    gnomon_context *one = make_context(1), *three = make_context(3);
+    for (int way = 0; way < 3; way++) {
+        gnomon_svd p = {.struct_size = sizeof p}, q = {.struct_size = sizeof q};
+        gnomon_svd r = {.struct_size = sizeof r};
+        feed source = {.data = a, .rows = ROWS, .cols = COLS, .step = 37};
+        gnomon_svd_rows rows = {&source,   way == 0 ? -1 : ROWS, COLS, GNOMON_F32,
+                                feed_next, feed_rewind};
+        options.rank = RANK;
+        options.single_pass = way == 1;
+        options.tolerance = way == 2 ? 0.01 : 0;
+        expect(one, gnomon_svd_dense(one, &view, &options, &p), GNOMON_OK);
+        expect(three, gnomon_svd_dense(three, &view, &options, &q), GNOMON_OK);
+        expect(three, gnomon_svd_stream(three, &rows, &options, &r), GNOMON_OK);
+        same_bits(&p, &q);
+        same_bits(&p, &r);
+        if (way == 1) {
+            assert_int_equal(source.rewinds, 0);
+            assert_int_equal(r.passes, 1);
+        }
+        gnomon_svd_free(one, &p);
+        gnomon_svd_free(three, &q);
+        gnomon_svd_free(three, &r);
+    }
+    gnomon_context_destroy(one);
+    gnomon_context_destroy(three);
+    free(a);
+}
+
+static void test_single_pass(void **state)
+{
+    (void)state;
+    float *a = make_data(4);
+    double *d = malloc(sizeof *d * ROWS * COLS);
+    for (int i = 0; i < ROWS * COLS; i++)
+        d[i] = (double)a[i];
+    gnomon_context *ctx = make_context(2);
+    feed source = {.data = a, .rows = ROWS, .cols = COLS, .step = 500};
+    gnomon_svd_rows rows = {&source, -1, COLS, GNOMON_F32, feed_next, NULL};
+    gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+    gnomon_svd svd = {.struct_size = sizeof svd};
+    options.rank = 12;
+    expect(ctx, gnomon_svd_stream(ctx, &rows, &options, &svd), GNOMON_ERROR_ARGUMENT);
+    options.single_pass = 1;
+    expect(ctx, gnomon_svd_stream(ctx, &rows, &options, &svd), GNOMON_OK);
+    const double residual = residual_of(&svd, d);
+    /* noise of ROWS * COLS entries, less what 12 directions take of it */
+    const double noise = 1e-4 * sqrt((double)ROWS * COLS);
+    assert_true(residual >= 0.8 * noise && residual <= 2 * noise);
+    assert_true(svd.residual_bound >= residual && svd.residual_estimate <= 2 * residual);
+    assert_true(off_orthonormal(&svd) <= 2e-6);
+    gnomon_svd_free(ctx, &svd);
+    /* more columns than rows came */
+    source.at = 0;
+    source.rows = 11;
+    expect(ctx, gnomon_svd_stream(ctx, &rows, &options, &svd), GNOMON_ERROR_ARGUMENT);
+    gnomon_context_destroy(ctx);
+    free(a);
+    free(d);
+}
+
+static void test_sparse(void **state)
+{
+    (void)state;
+    static int64_t offsets[ROWS + 1], indices[ROWS * COLS];
+    static float values[ROWS * COLS], dense[ROWS * COLS];
+    static double d[ROWS * COLS];
+    uint64_t draws = 12;
+    int64_t count = 0;
+    for (int i = 0; i < ROWS; i++) {
+        offsets[i] = count + 5; /* offsets need not begin at 0 */
+        for (int j = 0; j < COLS; j++) {
+            if (draw_uniform(&draws) > 0.08 / (1 + 0.2 * (j % 20))) continue;
+            indices[count] = j;
+            values[count] = (float)(1 + draw_normal(&draws));
+            dense[i * COLS + j] = values[count++];
+        }
+    }
+    offsets[ROWS] = count + 5;
+    for (int i = 0; i < ROWS * COLS; i++)
+        d[i] = (double)dense[i];
+    gnomon_csr csr = {ROWS, COLS, offsets, indices, values, GNOMON_F32};
+    gnomon_matrix view = gnomon_matrix_rowmajor(dense, GNOMON_F32, ROWS, COLS);
+    gnomon_context *ctx = make_context(2), *one = make_context(1);
+    gnomon_svd p = {.struct_size = sizeof p}, q = {.struct_size = sizeof q};
+    gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+    options.rank = RANK;
+    options.power = 3;
+    for (int once = 0; once < 2; once++) {
+        options.single_pass = once;
+        expect(ctx, gnomon_svd_csr(ctx, &csr, &options, &p), GNOMON_OK);
+        expect(ctx, gnomon_svd_dense(ctx, &view, &options, &q), GNOMON_OK);
+        for (int i = 0; i < RANK; i++)
+            assert_true(fabs(p.s[i] - q.s[i]) <= 1e-4 * q.s[0]);
+        assert_true(fabs(residual_of(&p, d) - residual_of(&q, d)) <= 1e-4 * p.norm);
+        assert_true(off_orthonormal(&p) <= 2e-6);
+        assert_true(p.residual_bound >= residual_of(&p, d));
+        gnomon_svd_free(ctx, &q);
+        expect(one, gnomon_svd_csr(one, &csr, &options, &q), GNOMON_OK);
+        same_bits(&p, &q);
+        gnomon_svd_free(ctx, &p);
+        gnomon_svd_free(one, &q);
+    }
+    options.single_pass = 0;
+    options.rank = 0;
+    options.tolerance = 0.7;
+    expect(ctx, gnomon_svd_csr(ctx, &csr, &options, &p), GNOMON_OK);
+    assert_true(p.converged && residual_of(&p, d) <= 0.7 * p.norm);
+    gnomon_svd_free(ctx, &p);
+    /* broken views */
+    indices[3] = COLS;
+    expect(ctx, gnomon_svd_csr(ctx, &csr, &options, &p), GNOMON_ERROR_DATA);
+    indices[3] = 2;
+    values[7] = NAN;
+    expect(ctx, gnomon_svd_csr(ctx, &csr, &options, &p), GNOMON_ERROR_NONFINITE);
+    values[7] = 1;
+    offsets[4] = 0;
+    expect(ctx, gnomon_svd_csr(ctx, &csr, &options, &p), GNOMON_ERROR_DATA);
+    gnomon_context_destroy(ctx);
+    gnomon_context_destroy(one);
+}
+
+/* Columns that lean on each other to any degree, by both ways. */
+static void test_orthonormalise(void **state)
+{
+    (void)state;
+    enum { M = 3000, S = 12 };
+    gnomon_context *ctx = make_context(2);
+    gnomon_blas_enter();
+    for (int wide = 0; wide < 2; wide++) {
+        for (int kind = 0; kind < 4; kind++) { /* well, badly conditioned, dependent, zero */
+            gnomon_tall y, was;
+            double r[S * S];
+            uint64_t draws = 31;
+            gnomon_orth_count count = {0, 0};
+            expect(ctx, gnomon_tall_make(ctx, wide, M, S, false, "y", &y), GNOMON_OK);
+            expect(ctx, gnomon_tall_make(ctx, wide, M, S, false, "y", &was), GNOMON_OK);
+            for (int i = 0; i < M * S; i++) {
+                double x = draw_normal(&draws);
+                if (kind == 1) x *= pow(0.01, i % S);
+                if (kind == 2) x = i % S < 4 ? x : (double)(i / S % (i % 2 + 2));
+                if (kind == 3) x = 0;
+                gnomon_narrow(wide, 1, &x, (char *)y.data + (size_t)i * gnomon_tall_size(wide));
+            }
+            memcpy(was.data, y.data, (size_t)(M * S) * gnomon_tall_size(wide));
+            expect(ctx, gnomon_orthonormalise(ctx, &y, r, &count), GNOMON_OK);
+            assert_int_equal(count.cholesky + count.householder, 1);
+            assert_int_equal(count.cholesky, kind == 0);
+            const double u = wide ? 0x1p-53 : 0x1p-24;
+            gnomon_matrix q = gnomon_matrix_rowmajor(y.data, wide ? GNOMON_F64 : GNOMON_F32, M, S);
+            gnomon_matrix a = q;
+            a.data = was.data;
+            for (int i = 0; i < S; i++) {
+                for (int j = 0; j < S; j++) {
+                    double dot = 0;
+                    for (int l = 0; l < M; l++)
+                        dot += at(&q, l, i) * at(&q, l, j);
+                    assert_true(fabs(dot - (i == j)) <= 64 * u);
+                    if (i > j) assert_true(r[i * S + j] == 0);
+                }
+            }
+            for (int l = 0; l < M; l++) {
+                for (int j = 0; j < S; j++) {
+                    double x = 0;
+                    for (int i = 0; i <= j; i++)
+                        x += at(&q, l, i) * r[i * S + j];
+                    assert_true(fabs(x - at(&a, l, j)) <= 512 * u * 4);
+                }
+            }
+            gnomon_tall_drop(ctx, &y);
+            gnomon_tall_drop(ctx, &was);
+        }
+    }
+    gnomon_blas_leave();
+    gnomon_context_destroy(ctx);
+}
+
+int main(void)
+{
+    if (gnomon_svd_missing() != NULL) {
+        print_message("left out: %s\n", gnomon_svd_missing());
+        return 0;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_and_streams),
+        cmocka_unit_test(test_single_pass),
+        cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_orthonormalise),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
