@@ -6,6 +6,7 @@
 
 #include <gnomon.h>
 #include <jansson.h>
+#include <stdio.h>
 
 /* The command's exit codes; documented in gnomon.1. */
 enum {
@@ -181,6 +182,52 @@ int cli_choose(cli_app *app, const cli_choose_options *options, const cli_bound_
 /* The choice and all candidates; NULL when memory is out. */
 json_t *cli_choice_json(const cli_choose_options *options, const gnomon_choice *choice);
 
+/* points.c: all points of a file in memory: dense, or sparse as the reader's own. Zeroed before
+ * use; to be dropped whatever came of it. */
+typedef struct cli_points {
+    gnomon_reader *reader;
+    gnomon_data_info info;
+    gnomon_dtype wanted; /* of dense points; 0: as stored */
+    void *data;
+    gnomon_matrix dense;
+    gnomon_csr sparse;
+    int is_sparse;
+} cli_points;
+/* Opens and reads all, lowering *budget (bytes) by what that takes. -1 or an exit code. */
+int cli_points_load(cli_app *app, const char *path, const cli_input_options *in, int may_be_sparse,
+                    cli_points *p, int64_t *budget);
+/* The same for a reader that is open already. */
+int cli_points_read(cli_app *app, const char *path, int may_be_sparse, cli_points *p,
+                    int64_t *budget);
+/* Whether the reader has no more sparse points than it has given. */
+int cli_points_at_end(cli_points *p);
+/* Says how much memory would do; an exit code. */
+int cli_points_too_large(cli_app *app, const char *path, double bytes);
+void cli_points_drop(cli_points *p);
+
+/* gnuplot.c: what a name's ending stands for; 0: neither. */
+enum { CLI_SVG = 1, CLI_PNG = 2 };
+int cli_is_picture(const char *path);
+/* The first lines of a script, for path's format. */
+void cli_plot_terminal(FILE *script, const char *path);
+/* Runs the script (NULL: memory was out), frees it and writes the picture to path. -1 or an exit
+ * code. */
+int cli_gnuplot(cli_app *app, const char *path, char *script, size_t length);
+
+/* svd_report.c: what came of a factorisation. residual figures are relative to the norm. */
+typedef struct cli_svd_facts {
+    const char *input, *output; /* output NULL: none */
+    const gnomon_data_info *info;
+    const gnomon_svd *svd;
+    const char *held; /* how the rows came: "memory", "pieces", "sparse" */
+    double tolerance; /* 0: none was asked for */
+    double read_seconds, svd_seconds, write_seconds;
+} cli_svd_facts;
+void cli_svd_words(const cli_svd_facts *facts);
+json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts);
+/* The singular values as a picture. -1 or an exit code. */
+int cli_plot_spectrum(cli_app *app, const char *path, const cli_svd_facts *facts);
+
 /* plot.c: a histogram of distortion by gnuplot, as SVG or PNG by path's ending, and as lines
  * of text. */
 int cli_plot_distortion(cli_app *app, const char *path, const gnomon_distortion *norms,
@@ -192,6 +239,7 @@ int cli_project(int argc, char **argv);
 int cli_dim(int argc, char **argv);
 int cli_operator(int argc, char **argv);
 int cli_distortion(int argc, char **argv);
+int cli_svd(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_info(int argc, char **argv);
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 typedef struct request {
     cli_input_options input;
@@ -15,16 +14,6 @@ typedef struct request {
     double max_outside;
     int max_outside_given, histogram;
 } request;
-
-/* All points of a file in memory: dense, or sparse as the reader's own. */
-typedef struct points {
-    gnomon_reader *reader;
-    gnomon_data_info info;
-    void *data;
-    gnomon_matrix dense;
-    gnomon_csr sparse;
-    int is_sparse;
-} points;
 
 static int parse(cli_app *app, request *r, int argc, char **argv, const char **operands)
 {
@@ -98,97 +87,10 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
     return cli_parse(&verb, argc, argv, operands, &count);
 }
 
-static int too_large(cli_app *app, const char *path, double bytes)
-{
-    return cli_fail(app, CLI_EXIT_MEMORY,
-                    "%s: all points must fit in memory: give --memory %.0fM or more", path,
-                    ceil((bytes + (double)CLI_OVERHEAD_BYTES) / (1 << 20)));
-}
-
-/* Reads everything into p->data, taking 'budget' bytes at most; *used tells how many. */
-static int load_dense(cli_app *app, const char *path, points *p, int64_t budget, int64_t *used)
-{
-    gnomon_dtype dtype = p->info.dtype;
-    if ((p->info.access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32) dtype = GNOMON_F64;
-    size_t element = gnomon_dtype_size(dtype);
-    int64_t row, capacity = p->info.rows >= 0 ? p->info.rows : 1024, have = 0;
-    if (__builtin_mul_overflow(p->info.cols, (int64_t)element, &row) || row > budget)
-        return too_large(app, path, (double)p->info.cols * (double)element);
-    if (row < 1) row = 1;
-    for (;;) {
-        if (capacity > budget / row)
-            return too_large(app, path,
-                             (double)(app->memory - CLI_OVERHEAD_BYTES - budget) +
-                                 (double)capacity * (double)row);
-        void *grown = realloc(p->data, (size_t)(capacity * row) + 1);
-        if (grown == NULL)
-            return cli_fail(app, CLI_EXIT_MEMORY, "%s: out of memory for %lld points", path,
-                            (long long)capacity);
-        p->data = grown;
-        while (have < capacity) {
-            int64_t got = 0;
-            int64_t step = capacity - have < 65536 ? capacity - have : 65536;
-            gnomon_matrix part =
-                gnomon_matrix_rowmajor((char *)p->data + have * row, dtype, step, p->info.cols);
-            gnomon_status status = gnomon_reader_next(p->reader, &part, &got);
-            if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
-            if (status != GNOMON_OK) return cli_fail_status(app, status);
-            if (got == 0) break;
-            have += got;
-        }
-        if (have < capacity || p->info.rows >= 0) break;
-        capacity *= 2;
-    }
-    p->dense = gnomon_matrix_rowmajor(p->data, dtype, have, p->info.cols);
-    *used = have * row;
-    return -1;
-}
-
-static int load_sparse(cli_app *app, const char *path, points *p, int64_t budget, int64_t *used)
-{
-    gnomon_status status =
-        gnomon_reader_next_csr(p->reader, INT64_MAX / 16, budget / 32, &p->sparse);
-    if (status != GNOMON_OK) return cli_fail_status(app, status);
-    if (p->info.rows >= 0 && p->sparse.rows < p->info.rows)
-        return too_large(app, path,
-                         32.0 * (double)(p->info.nonzeros > 0 ? p->info.nonzeros : 0) +
-                             16.0 * (double)p->info.rows);
-    *used = 32 * (p->sparse.offsets[p->sparse.rows] - p->sparse.offsets[0]);
-    p->is_sparse = 1;
-    return -1;
-}
-
-/* Whether the reader has more sparse points than it has given. */
-static int at_end(points *p)
-{
-    gnomon_csr rest;
-    if (!p->is_sparse || p->info.rows >= 0) return 1;
-    return gnomon_reader_next_csr(p->reader, 1, 1, &rest) == GNOMON_OK && rest.rows == 0;
-}
-
-static int load(cli_app *app, const char *path, const cli_input_options *in, int may_be_sparse,
-                points *p, int64_t *budget)
-{
-    int64_t used = 0;
-    int code = cli_open_input(app, path, in, &p->reader, &p->info);
-    if (code >= 0) return code;
-    code = may_be_sparse && (p->info.access & GNOMON_ACCESS_SPARSE) != 0
-               ? load_sparse(app, path, p, *budget, &used)
-               : load_dense(app, path, p, *budget, &used);
-    *budget -= used;
-    return code;
-}
-
-static void drop(points *p)
-{
-    gnomon_reader_close(p->reader);
-    free(p->data);
-}
-
 static int fail_measure(cli_app *app, gnomon_status status, const char *const *paths,
-                        const points *original, const points *sketch)
+                        const cli_points *original, const cli_points *sketch)
 {
-    const points *files[] = {original, sketch};
+    const cli_points *files[] = {original, sketch};
     for (int f = 0; f < 2 && status == GNOMON_ERROR_NONFINITE; ++f) {
         int64_t row = 0, col = 0;
         if (!files[f]->is_sparse && gnomon_matrix_check_finite(app->ctx, &files[f]->dense, &row,
@@ -213,7 +115,7 @@ static void print_line(const char *name, double norms, double distances)
     putchar('\n');
 }
 
-static void print_words(const request *r, const points *original, const points *sketch,
+static void print_words(const request *r, const cli_points *original, const cli_points *sketch,
                         const gnomon_distortion *norms, const gnomon_distortion *pairs, int all)
 {
     static const char *const quantile_names[] = {
@@ -281,9 +183,9 @@ static json_t *distortion_json(const gnomon_distortion *d, int is_pairs)
                      d->histogram_high, "counts", bins);
 }
 
-static int report(cli_app *app, const request *r, const char *const *paths, const points *original,
-                  const points *sketch, const gnomon_distortion *norms,
-                  const gnomon_distortion *pairs, int all)
+static int report(cli_app *app, const request *r, const char *const *paths,
+                  const cli_points *original, const cli_points *sketch,
+                  const gnomon_distortion *norms, const gnomon_distortion *pairs, int all)
 {
     json_t *out = cli_report(app);
     json_t *figures =
@@ -300,8 +202,8 @@ static int report(cli_app *app, const request *r, const char *const *paths, cons
     return cli_print_json(app, out);
 }
 
-static int measure(cli_app *app, request *r, const char *const *paths, points *original,
-                   points *sketch)
+static int measure(cli_app *app, request *r, const char *const *paths, cli_points *original,
+                   cli_points *sketch)
 {
     gnomon_distortion norms, pairs;
     int all = 0;
@@ -332,14 +234,15 @@ static int measure(cli_app *app, request *r, const char *const *paths, points *o
     return code;
 }
 
-static int work(cli_app *app, request *r, const char *const *paths, points *original,
-                points *sketch)
+static int work(cli_app *app, request *r, const char *const *paths, cli_points *original,
+                cli_points *sketch)
 {
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
-    int code = load(app, paths[0], &r->input, 1, original, &budget);
-    if (code < 0) code = load(app, paths[1], NULL, 0, sketch, &budget);
+    int code = cli_points_load(app, paths[0], &r->input, 1, original, &budget);
+    if (code < 0) code = cli_points_load(app, paths[1], NULL, 0, sketch, &budget);
     if (code >= 0) return code;
-    if (!at_end(original)) return too_large(app, paths[0], 2.0 * (double)app->memory);
+    if (!cli_points_at_end(original))
+        return cli_points_too_large(app, paths[0], 2.0 * (double)app->memory);
     int64_t rows = original->is_sparse ? original->sparse.rows : original->dense.rows;
     if (rows != sketch->dense.rows)
         return cli_usage(app, "%s has %lld points and %s %lld: they must be the same points",
@@ -352,7 +255,7 @@ int cli_distortion(int argc, char **argv)
     static const gnomon_distortion_options defaults = GNOMON_DISTORTION_OPTIONS_INIT;
     cli_app app;
     request r;
-    points original, sketch;
+    cli_points original, sketch;
     const char *paths[2];
     memset(&r, 0, sizeof r);
     memset(&original, 0, sizeof original);
@@ -367,15 +270,14 @@ int cli_distortion(int argc, char **argv)
     if (strcmp(paths[0], "-") == 0 && strcmp(paths[1], "-") == 0)
         return cli_usage(&app, "only one of the two can be standard input");
     if (r.plot != NULL) {
-        const char *ending = strrchr(r.plot, '.');
-        if (ending == NULL || (strcasecmp(ending, ".svg") != 0 && strcasecmp(ending, ".png") != 0))
+        if (!cli_is_picture(r.plot))
             return cli_usage(&app, "--plot %s: the name must end in .svg or .png", r.plot);
         if (gnomon_same_file(r.plot, paths[0]) || gnomon_same_file(r.plot, paths[1]))
             return cli_usage(&app, "--plot %s: is also read", r.plot);
     }
     code = cli_start(&app);
     if (code < 0) code = work(&app, &r, paths, &original, &sketch);
-    drop(&original);
-    drop(&sketch);
+    cli_points_drop(&original);
+    cli_points_drop(&sketch);
     return cli_end(&app, code);
 }

@@ -74,6 +74,8 @@ static int machine_words(cli_app *app)
         printf("gpu %-2zu           %s\n", i, json_string_value(json_array_get(gpus, i)));
     json_decref(gpus);
     free(reason);
+    printf("svd              %s\n",
+           gnomon_svd_missing() != NULL ? gnomon_svd_missing() : "OpenBLAS found");
     printf("operator         specification version %d\n", GNOMON_OPERATOR_VERSION);
     printf("reads           ");
     for (int i = 0; (name = gnomon_format_name(i, NULL)) != NULL; ++i)
@@ -102,6 +104,9 @@ static int machine_json(cli_app *app)
     json_object_set_new(out, "cuda_reason", json_string(reason != NULL ? reason : ""));
     json_object_set_new(out, "gpus", gpus);
     free(reason);
+    json_object_set_new(out, "svd", json_boolean(gnomon_svd_missing() == NULL));
+    if (gnomon_svd_missing() != NULL)
+        json_object_set_new(out, "svd_reason", json_string(gnomon_svd_missing()));
     json_object_set_new(out, "operator_version", json_integer(GNOMON_OPERATOR_VERSION));
     json_object_set_new(out, "formats", formats);
     return cli_print_json(app, out);

@@ -13,6 +13,7 @@ static const struct {
     {"dim", cli_dim, "the k that each bound asks for"},
     {"operator", cli_operator, "a block of a random operator, or its descriptor"},
     {"distortion", cli_distortion, "what a sketch did to norms and distances"},
+    {"svd", cli_svd, "leading singular values and vectors"},
     {"convert", cli_convert, "points from one format to another"},
     {"info", cli_info, "what is in a file, or what this machine offers"},
 };

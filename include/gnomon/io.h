@@ -140,6 +140,19 @@ GNOMON_API void gnomon_writer_abort(gnomon_writer *writer);
 GNOMON_API gnomon_status gnomon_write_text(gnomon_context *ctx, const char *path, const char *text,
                                            size_t length);
 
+/* An array for gnomon_write_npz: rows contiguous (col_stride 1), host memory, any type but BF16.
+ * With vector 1 it has one row and is stored with one dimension. */
+typedef struct gnomon_named_array {
+    const char *name; /* without ".npy" */
+    gnomon_matrix matrix;
+    int vector;
+} gnomon_named_array;
+
+/* Writes the arrays to one compressed .npz by the same safe way; "-" is standard output. Errors:
+ * ARGUMENT, DTYPE, IO, NOT_FOUND, MEMORY; the target is then as before. */
+GNOMON_API gnomon_status gnomon_write_npz(gnomon_context *ctx, const char *path,
+                                          const gnomon_named_array *arrays, int count);
+
 /* Names of the known formats, in order; NULL past the end. can_write is set to whether
  * it is written too (may be NULL). Static storage. */
 GNOMON_API const char *gnomon_format_name(int index, int *can_write);

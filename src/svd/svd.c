@@ -62,12 +62,17 @@ static gnomon_status make_probes(gnomon_factor *f)
     return gnomon_operator_create(f->ctx, &d, &f->probes);
 }
 
-static gnomon_status check_options(gnomon_context *ctx, const gnomon_svd_options *o)
+static gnomon_status take_options(gnomon_context *ctx, const gnomon_svd_options *given,
+                                  gnomon_svd_options *o)
 {
-    GNOMON_FAIL_IF(o == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+    *o = (gnomon_svd_options)GNOMON_SVD_OPTIONS_INIT;
+    GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.rank or options.tolerance must be set");
-    GNOMON_FAIL_IF(o->struct_size != sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; this library's is %zu", o->struct_size, sizeof *o);
+    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.struct_size is %zu; fill options with GNOMON_SVD_OPTIONS_INIT",
+                   given->struct_size);
+    memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
+    o->struct_size = sizeof *o;
     GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    "tolerance is %g; it must be 0 (fixed rank) or in (0, 1)", o->tolerance);
     GNOMON_FAIL_IF(o->rank < 0 || (o->rank == 0 && o->tolerance == 0), ctx, GNOMON_ERROR_ARGUMENT,
@@ -239,34 +244,37 @@ static gnomon_status check_out(gnomon_context *ctx, const gnomon_svd *out)
 }
 
 gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
-                               const gnomon_svd_options *options, gnomon_svd *out)
+                               const gnomon_svd_options *given, gnomon_svd *out)
 {
+    gnomon_svd_options options;
     GNOMON_TRY(check_out(ctx, out));
-    GNOMON_TRY(check_options(ctx, options));
+    GNOMON_TRY(take_options(ctx, given, &options));
     GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
-    return factor(ctx, a, NULL, NULL, a->dtype, options, out);
+    return factor(ctx, a, NULL, NULL, a->dtype, &options, out);
 }
 
 gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
-                             const gnomon_svd_options *options, gnomon_svd *out)
+                             const gnomon_svd_options *given, gnomon_svd *out)
 {
+    gnomon_svd_options options;
     GNOMON_TRY(check_out(ctx, out));
-    GNOMON_TRY(check_options(ctx, options));
+    GNOMON_TRY(take_options(ctx, given, &options));
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
-    return factor(ctx, NULL, a, NULL, a->dtype, options, out);
+    return factor(ctx, NULL, a, NULL, a->dtype, &options, out);
 }
 
 gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
-                                const gnomon_svd_options *options, gnomon_svd *out)
+                                const gnomon_svd_options *given, gnomon_svd *out)
 {
+    gnomon_svd_options options;
     GNOMON_TRY(check_out(ctx, out));
-    GNOMON_TRY(check_options(ctx, options));
+    GNOMON_TRY(take_options(ctx, given, &options));
     GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "rows or rows.next is NULL");
     GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "rows is %" PRId64 " x %" PRId64 "; sizes must not be negative", rows->rows,
                    rows->cols);
-    return factor(ctx, NULL, NULL, rows, rows->dtype, options, out);
+    return factor(ctx, NULL, NULL, rows, rows->dtype, &options, out);
 }
 
 void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd)

@@ -1,0 +1,166 @@
+"""The SVD beside scikit-learn's randomized_svd: seconds and residuals, in one run, turn by turn.
+
+usage: svd.py LIBRARY [--n 4096] [--rank 256] [--power 2] [--rounds 5] [--output FILE.json]
+
+A is n x n in single precision with singular values that fall as Ootomo & Yokota's (2023) A_linear
+and A_exp do. Both sides get the same matrix in memory, as many power iterations and columns. The
+residual is |A - U S Vt|_F / |A|_F, in double precision, beside the best that any matrix of that
+rank leaves."""
+import argparse
+import ctypes as c
+import json
+import os
+import platform
+import statistics
+import time
+
+import numpy as np
+import scipy
+import sklearn
+from sklearn.utils.extmath import randomized_svd
+
+
+class Matrix(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("dtype", c.c_int), ("memory", c.c_int), ("rows", c.c_int64),
+                ("cols", c.c_int64), ("row_stride", c.c_int64), ("col_stride", c.c_int64)]
+
+
+class Descriptor(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("version", c.c_uint32), ("kind", c.c_int),
+                ("inner", c.c_int), ("precision", c.c_int), ("scaling", c.c_int),
+                ("seed", c.c_uint64), ("k", c.c_int64), ("d", c.c_int64), ("density", c.c_double),
+                ("nonzeros", c.c_int64), ("blocks", c.c_int64), ("zeta", c.c_int64),
+                ("width", c.c_int64)]
+
+
+class Options(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("rank", c.c_int64), ("tolerance", c.c_double),
+                ("oversample", c.c_int64), ("power", c.c_int), ("block", c.c_int64),
+                ("single_pass", c.c_int), ("dtype", c.c_int), ("descriptor", c.c_void_p),
+                ("seed", c.c_uint64), ("probes", c.c_int64), ("probe_power", c.c_int),
+                ("measure", c.c_int)]
+
+
+class Svd(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("rank", c.c_int64), ("u", Matrix),
+                ("s", c.POINTER(c.c_double)), ("vt", Matrix), ("rows", c.c_int64),
+                ("cols", c.c_int64)] + \
+        [(name, c.c_double) for name in ("norm", "residual_estimate", "residual_bound",
+                                         "spectral_estimate", "spectral_bound", "failure",
+                                         "residual")] + \
+        [("converged", c.c_int)] + \
+        [(name, c.c_int64) for name in ("columns", "numerical_rank", "passes", "cholesky",
+                                        "householder")] + \
+        [("power", c.c_int), ("single_pass", c.c_int), ("descriptor", Descriptor)] + \
+        [(name, c.c_double) for name in ("project_seconds", "power_seconds",
+                                         "orthonormalise_seconds", "small_seconds",
+                                         "certify_seconds")]
+
+
+PHASES = ("project_seconds", "power_seconds", "orthonormalise_seconds", "small_seconds",
+          "certify_seconds")
+
+
+def array(m):
+    pointer = c.cast(m.data, c.POINTER(c.c_float))
+    return np.ctypeslib.as_array(pointer, (m.rows, m.cols)).copy()
+
+
+def ours(lib, ctx, a, rank, power, certificate):
+    view = Matrix(a.ctypes.data, 1, 0, a.shape[0], a.shape[1], a.shape[1], 1)
+    options = Options(struct_size=c.sizeof(Options), rank=rank, oversample=10, power=power,
+                      probes=10 if certificate else 0, probe_power=1)
+    svd = Svd(struct_size=c.sizeof(Svd))
+    begin = time.perf_counter()
+    status = lib.gnomon_svd_dense(ctx, c.byref(view), c.byref(options), c.byref(svd))
+    seconds = time.perf_counter() - begin
+    if status != 0:
+        raise SystemExit(lib.gnomon_last_error(ctx).decode())
+    factors = array(svd.u), np.ctypeslib.as_array(svd.s, (svd.rank,)).copy(), array(svd.vt)
+    phases = {name: getattr(svd, name) for name in PHASES}
+    lib.gnomon_svd_free(ctx, c.byref(svd))
+    return seconds, factors, phases
+
+
+def matrix(name, n, rank, rng):
+    sp = 1e-2 if name == "linear" else 1e-4
+    i = np.arange(n)
+    s = np.maximum(1 - (1 - sp) / rank * i, sp) if name == "linear" else sp ** (i / rank)
+    # Haar from both sides costs two QRs of n x n; done in single precision it is quick enough.
+    u = np.linalg.qr(rng.standard_normal((n, n), dtype=np.float32))[0]
+    v = np.linalg.qr(rng.standard_normal((n, n), dtype=np.float32))[0]
+    best = np.sqrt(np.sum(s[rank:] ** 2) / np.sum(s ** 2))
+    return np.ascontiguousarray((u * s.astype(np.float32)) @ v.T), best
+
+
+def residual(a, factors):
+    u, s, vt = factors
+    total = 0.0
+    for row in range(0, a.shape[0], 1024):
+        part = a[row:row + 1024].astype(np.float64)
+        part -= (u[row:row + 1024].astype(np.float64) * s) @ vt.astype(np.float64)
+        total += np.sum(part * part)
+    return float(np.sqrt(total) / np.linalg.norm(a.astype(np.float64)))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("--n", type=int, default=4096)
+    parser.add_argument("--rank", type=int, default=256)
+    parser.add_argument("--power", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output")
+    given = parser.parse_args()
+    lib = c.CDLL(os.path.abspath(given.library))
+    lib.gnomon_last_error.restype = c.c_char_p
+    ctx = c.c_void_p()
+    assert lib.gnomon_context_create(None, c.byref(ctx)) == 0
+    rng = np.random.default_rng(1)
+    results = []
+    for name in ("linear", "exponential"):
+        a, best = matrix(name, given.n, given.rank, rng)
+        times = {"gnomon": [], "gnomon, no certificate": [], "scikit-learn": []}
+        kept = {}
+        for _ in range(given.rounds + 1):
+            for who in times:
+                if who == "scikit-learn":
+                    begin = time.perf_counter()
+                    factors = randomized_svd(a, given.rank, n_oversamples=10, n_iter=given.power,
+                                             random_state=0)
+                    seconds = time.perf_counter() - begin
+                else:
+                    seconds, factors, phases = ours(lib, ctx, a, given.rank, given.power,
+                                                    who == "gnomon")
+                    kept[who, "phases"] = phases
+                times[who].append(seconds)
+                kept[who] = factors
+        row = {"matrix": name, "best_residual": float(best)}
+        for who, seconds in times.items():
+            u, _, vt = kept[who]
+            row[who] = {"seconds": statistics.median(seconds[1:]), "least_seconds": min(seconds[1:]),
+                        "residual": residual(a, kept[who]),
+                        "orthogonality": float(max(
+                            np.abs(u.T.astype(np.float64) @ u - np.eye(u.shape[1])).max(),
+                            np.abs(vt.astype(np.float64) @ vt.T - np.eye(u.shape[1])).max()))}
+            if (who, "phases") in kept:
+                row[who]["phases"] = kept[who, "phases"]
+        row["times_faster"] = row["scikit-learn"]["seconds"] / row["gnomon"]["seconds"]
+        print(f"{name:12} best {best:.6g}", flush=True)
+        for who in times:
+            print(f"  {who:24} {row[who]['seconds']:8.3f} s (least {row[who]['least_seconds']:.3f})"
+                  f"  residual {row[who]['residual']:.6g}  off orthonormal "
+                  f"{row[who]['orthogonality']:.1e}", flush=True)
+        print("  phases", {k[:-8]: round(v, 4) for k, v in row["gnomon"]["phases"].items()})
+        results.append(row)
+    if given.output:
+        facts = {"n": given.n, "rank": given.rank, "power": given.power, "rounds": given.rounds,
+                 "threads": lib.gnomon_context_threads(ctx), "machine": platform.machine(),
+                 "load_average": os.getloadavg()[0], "numpy": np.__version__,
+                 "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
+        with open(given.output, "w", encoding="utf-8") as out:
+            json.dump({"facts": facts, "results": results}, out, indent=1)
+            out.write("\n")
+
+
+main()

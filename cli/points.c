@@ -1,0 +1,98 @@
+/* All points of a file in memory. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int cli_points_too_large(cli_app *app, const char *path, double bytes)
+{
+    return cli_fail(app, CLI_EXIT_MEMORY,
+                    "%s: all points must fit in memory: give --memory %.0fM or more", path,
+                    ceil((bytes + (double)CLI_OVERHEAD_BYTES) / (1 << 20)));
+}
+
+/* Reads everything into p->data, taking 'budget' bytes at most; *used tells how many. */
+static int load_dense(cli_app *app, const char *path, cli_points *p, int64_t budget, int64_t *used)
+{
+    gnomon_dtype dtype = p->wanted != 0 ? p->wanted : p->info.dtype;
+    if (p->wanted == 0 && (p->info.access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32)
+        dtype = GNOMON_F64;
+    size_t element = gnomon_dtype_size(dtype);
+    int64_t row, capacity = p->info.rows >= 0 ? p->info.rows : 1024, have = 0;
+    if (__builtin_mul_overflow(p->info.cols, (int64_t)element, &row) || row > budget)
+        return cli_points_too_large(app, path, (double)p->info.cols * (double)element);
+    if (row < 1) row = 1;
+    for (;;) {
+        if (capacity > budget / row)
+            return cli_points_too_large(app, path,
+                                        (double)(app->memory - CLI_OVERHEAD_BYTES - budget) +
+                                            (double)capacity * (double)row);
+        void *grown = realloc(p->data, (size_t)(capacity * row) + 1);
+        if (grown == NULL)
+            return cli_fail(app, CLI_EXIT_MEMORY, "%s: out of memory for %lld points", path,
+                            (long long)capacity);
+        p->data = grown;
+        while (have < capacity) {
+            int64_t got = 0;
+            int64_t step = capacity - have < 65536 ? capacity - have : 65536;
+            gnomon_matrix part =
+                gnomon_matrix_rowmajor((char *)p->data + have * row, dtype, step, p->info.cols);
+            gnomon_status status = gnomon_reader_next(p->reader, &part, &got);
+            if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
+            if (status != GNOMON_OK) return cli_fail_status(app, status);
+            if (got == 0) break;
+            have += got;
+        }
+        if (have < capacity || p->info.rows >= 0) break;
+        capacity *= 2;
+    }
+    p->dense = gnomon_matrix_rowmajor(p->data, dtype, have, p->info.cols);
+    *used = have * row;
+    return -1;
+}
+
+static int load_sparse(cli_app *app, const char *path, cli_points *p, int64_t budget, int64_t *used)
+{
+    gnomon_status status =
+        gnomon_reader_next_csr(p->reader, INT64_MAX / 16, budget / 32, &p->sparse);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    if (p->info.rows >= 0 && p->sparse.rows < p->info.rows)
+        return cli_points_too_large(app, path,
+                                    32.0 * (double)(p->info.nonzeros > 0 ? p->info.nonzeros : 0) +
+                                        16.0 * (double)p->info.rows);
+    *used = 32 * (p->sparse.offsets[p->sparse.rows] - p->sparse.offsets[0]);
+    p->is_sparse = 1;
+    return -1;
+}
+
+/* Whether the reader has more sparse points than it has given. */
+int cli_points_at_end(cli_points *p)
+{
+    gnomon_csr rest;
+    if (!p->is_sparse || p->info.rows >= 0) return 1;
+    return gnomon_reader_next_csr(p->reader, 1, 1, &rest) == GNOMON_OK && rest.rows == 0;
+}
+
+int cli_points_read(cli_app *app, const char *path, int may_be_sparse, cli_points *p,
+                    int64_t *budget)
+{
+    int64_t used = 0;
+    int code = may_be_sparse && (p->info.access & GNOMON_ACCESS_SPARSE) != 0
+                   ? load_sparse(app, path, p, *budget, &used)
+                   : load_dense(app, path, p, *budget, &used);
+    *budget -= used;
+    return code;
+}
+
+int cli_points_load(cli_app *app, const char *path, const cli_input_options *in, int may_be_sparse,
+                    cli_points *p, int64_t *budget)
+{
+    int code = cli_open_input(app, path, in, &p->reader, &p->info);
+    return code >= 0 ? code : cli_points_read(app, path, may_be_sparse, p, budget);
+}
+
+void cli_points_drop(cli_points *p)
+{
+    gnomon_reader_close(p->reader);
+    free(p->data);
+}

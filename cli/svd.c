@@ -1,0 +1,362 @@
+/* gnomon svd: its options, and the order of its work. */
+#include "cli.h"
+
+#include <string.h>
+
+typedef struct request {
+    cli_input_options input;
+    gnomon_svd_options options;
+    gnomon_descriptor descriptor;
+    int kind, precision, output_dtype;
+    int64_t power, probe_power;
+    int rank_given, tolerance_given, density_given, nonzeros_given;
+    int power_given, block_given, probe_power_given;
+    const char *output, *plot;
+} request;
+
+/* A reader as the library wants rows. */
+typedef struct stream {
+    cli_app *app;
+    gnomon_reader *reader;
+    double seconds;
+} stream;
+
+static gnomon_status stream_next(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    stream *s = user;
+    const double before = cli_seconds();
+    gnomon_status status = gnomon_reader_next(s->reader, dst, got);
+    s->seconds += cli_seconds() - before;
+    return status == GNOMON_OK && cli_interrupted() ? GNOMON_ERROR_CANCELLED : status;
+}
+
+static gnomon_status stream_rewind(void *user)
+{
+    const stream *s = user;
+    return gnomon_reader_seek(s->reader, 0);
+}
+
+static int parse(cli_app *app, request *r, int argc, char **argv, const char **input)
+{
+    static const cli_choice dtypes[] = {{"f4", GNOMON_F32},
+                                        {"f8", GNOMON_F64},
+                                        {"float32", GNOMON_F32},
+                                        {"float64", GNOMON_F64},
+                                        {NULL, 0}};
+    static const cli_choice kinds[] = {{"gaussian", GNOMON_GAUSSIAN},
+                                       {"rademacher", GNOMON_RADEMACHER},
+                                       {"achlioptas", GNOMON_ACHLIOPTAS},
+                                       {"very-sparse", GNOMON_VERY_SPARSE},
+                                       {"sjlt", GNOMON_SJLT},
+                                       {"srht", GNOMON_SRHT},
+                                       {"block", GNOMON_BLOCK},
+                                       {"kronecker", GNOMON_KRONECKER},
+                                       {NULL, 0}};
+    const cli_option what[] = {
+        {.name = "rank",
+         .letter = 'k',
+         .type = CLI_INT,
+         .target = &r->options.rank,
+         .given = &r->rank_given,
+         .low = 1,
+         .value = "K",
+         .help = "how many singular values; with --tolerance: at most so many"},
+        {.name = "tolerance",
+         .type = CLI_REAL,
+         .target = &r->options.tolerance,
+         .given = &r->tolerance_given,
+         .reals = CLI_OPEN_UNIT,
+         .value = "T",
+         .help = "as many singular values as leave at most T of the matrix: |A - U S Vt| <= T |A| "
+                 "(Frobenius). Exit with 1 when that can't be reached"},
+        {.name = "single-pass",
+         .type = CLI_FLAG,
+         .target = &r->options.single_pass,
+         .flag = 1,
+         .help = "read every row once, for a pipe or data that is slow to read; less accurate"},
+        {.name = "measure",
+         .type = CLI_FLAG,
+         .target = &r->options.measure,
+         .flag = 1,
+         .help = "also compute what is left exactly, by one more pass (dense data)"},
+    };
+    const cli_option how[] = {
+        {.name = "power",
+         .type = CLI_INT,
+         .target = &r->power,
+         .given = &r->power_given,
+         .high = 100,
+         .value = "Q",
+         .help = "power iterations (default 2); each reads the data twice"},
+        {.name = "oversample",
+         .type = CLI_INT,
+         .target = &r->options.oversample,
+         .high = (int64_t)1 << 31,
+         .value = "P",
+         .help = "columns of the projection beyond K (default 10)"},
+        {.name = "block",
+         .type = CLI_INT,
+         .target = &r->options.block,
+         .given = &r->block_given,
+         .low = 1,
+         .value = "B",
+         .help = "with --tolerance: columns added at a time (default 32)"},
+        {.name = "probes",
+         .type = CLI_INT,
+         .target = &r->options.probes,
+         .high = 1000,
+         .value = "R",
+         .help = "random vectors that the error is measured by (default 10; 0: no certificate)"},
+        {.name = "probe-power",
+         .type = CLI_INT,
+         .target = &r->probe_power,
+         .given = &r->probe_power_given,
+         .high = 100,
+         .value = "Q",
+         .help = "pairs of passes that sharpen the spectral bound (default 1)"},
+    };
+    const cli_option operator[] = {
+        {.name = "operator",
+         .type = CLI_CHOICE,
+         .target = &r->kind,
+         .value = "KIND",
+         .choices = kinds,
+         .help = "the kind of projection: gaussian (default), rademacher, achlioptas, very-sparse, "
+                 "sjlt, srht, block or kronecker"},
+        {.name = "seed",
+         .type = CLI_SEED,
+         .target = &r->descriptor.seed,
+         .value = "N",
+         .help = "which random operator: 0 (default) to 2^64 - 1"},
+        {.name = "density",
+         .type = CLI_REAL,
+         .target = &r->descriptor.density,
+         .given = &r->density_given,
+         .reals = CLI_DENSITY_RANGE,
+         .value = "P",
+         .help = "very-sparse: the probability of a nonzero (default 1/sqrt(D))"},
+        {.name = "nonzeros",
+         .type = CLI_INT,
+         .target = &r->descriptor.nonzeros,
+         .given = &r->nonzeros_given,
+         .low = 1,
+         .value = "S",
+         .help = "sjlt: nonzeros a column (default 4, or the columns if less)"},
+    };
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &r->output,
+         .value = "OUT",
+         .help = "an .npz for the arrays U (n x K), S (K) and Vt (K x D); - is standard output"},
+        {.name = "output-dtype",
+         .type = CLI_CHOICE,
+         .target = &r->output_dtype,
+         .choices = dtypes,
+         .value = "TYPE",
+         .help = "of the work, U and Vt: f4 or f8; otherwise f8 for f8 and 32- and 64-bit integer "
+                 "data, else f4"},
+        {.name = "plot",
+         .type = CLI_TEXT,
+         .target = &r->plot,
+         .value = "OUT",
+         .help = "draw the singular values with gnuplot to OUT.svg or OUT.png"},
+    };
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_table(&r->input, input_table);
+    cli_common_options(app, common);
+    const cli_group groups[] = {CLI_GROUP("What", what),         CLI_GROUP("How", how),
+                                CLI_GROUP("Operator", operator), CLI_GROUP("Output", output),
+                                CLI_GROUP("Input", input_table), CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = app->verb,
+        .synopsis = "INPUT -k K [-o OUT.npz] [--power Q] [--seed N] [options]\n"
+                    "INPUT --tolerance T [-k K] [-o OUT.npz] [options]",
+        .about = "Leading singular values and vectors of the points (n x D) by random projection, "
+                 "A = U S Vt nearly, and what they leave: an estimate, and bounds that fail once "
+                 "in a million runs. Rows may be sparse; dense data that does not fit in --memory "
+                 "is read piece by piece, as often as it takes. Nothing is centred: for principal "
+                 "components subtract the means first.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "Twenty singular values, their vectors, and the spectrum as a picture\n"
+                    "gnomon svd points.npy -k 20 -o factors.npz --plot spectrum.svg\n"
+                    "As many as leave 20 % of the matrix\n"
+                    "gnomon svd points.npy --tolerance 0.2 -o factors.npz\n"
+                    "From a pipe, each row read once\n"
+                    "gnomon svd - -k 20 --single-pass -o factors.npz < points.npy\n"
+                    "All figures, for a program\n"
+                    "gnomon svd points.npy -k 20 --measure --json\n",
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    int count = 0;
+    return cli_parse(&verb, argc, argv, input, &count);
+}
+
+static int check(cli_app *app, request *r, const char *input)
+{
+    if (!r->rank_given && !r->tolerance_given)
+        return cli_usage(app, "one of -k and --tolerance is needed");
+    if (r->options.single_pass && (r->tolerance_given || r->options.measure || r->power_given ||
+                                   r->block_given || r->probe_power_given))
+        return cli_usage(app, "--single-pass reads every row once: leave out --tolerance, "
+                              "--measure, --power, --block and --probe-power");
+    if (r->block_given && !r->tolerance_given)
+        return cli_usage(app, "--block goes with --tolerance");
+    if (r->density_given && r->kind != GNOMON_VERY_SPARSE)
+        return cli_usage(app, "--density goes with --operator very-sparse");
+    if (r->nonzeros_given && r->kind != GNOMON_SJLT)
+        return cli_usage(app, "--nonzeros goes with --operator sjlt");
+    if (r->plot != NULL && !cli_is_picture(r->plot))
+        return cli_usage(app, "--plot %s: the name must end in .svg or .png", r->plot);
+    if (r->plot != NULL && gnomon_same_file(r->plot, input))
+        return cli_usage(app, "--plot %s: is also read", r->plot);
+    const char *missing = gnomon_svd_missing();
+    if (missing != NULL) return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
+    if (r->output == NULL) return -1;
+    const char *const inputs[] = {input};
+    const size_t length = strlen(r->output);
+    if (strcmp(r->output, "-") != 0 && (length < 5 || strcmp(r->output + length - 4, ".npz") != 0))
+        return cli_usage(app, "-o %s: several arrays need a name that ends in .npz", r->output);
+    return cli_check_output(app, r->output, "npz", inputs, 1);
+}
+
+/* Bytes of the whole matrix in the work's type; -1 when the rows are not known yet. */
+static double dense_bytes(const gnomon_data_info *info, gnomon_dtype dtype)
+{
+    if (info->rows < 0) return -1;
+    return (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(dtype);
+}
+
+static gnomon_dtype work_dtype(const request *r, const gnomon_data_info *info)
+{
+    if (r->output_dtype != 0) return (gnomon_dtype)r->output_dtype;
+    switch (info->dtype) {
+    case GNOMON_F64:
+    case GNOMON_I32:
+    case GNOMON_U32:
+    case GNOMON_I64:
+    case GNOMON_U64:
+        return GNOMON_F64;
+    default:
+        return GNOMON_F32;
+    }
+}
+
+/* Reads and factors. -1 or an exit code. */
+static int factor(cli_app *app, request *r, const char *path, cli_points *p, gnomon_svd *svd,
+                  cli_svd_facts *facts)
+{
+    int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
+    const gnomon_dtype dtype = work_dtype(r, &p->info);
+    const int sparse = (p->info.access & GNOMON_ACCESS_SPARSE) != 0;
+    const int can_seek = (p->info.access & GNOMON_ACCESS_SEEK) != 0;
+    const double bytes = dense_bytes(&p->info, dtype);
+    const int streams = !sparse && (r->options.single_pass ||
+                                    (can_seek && bytes >= 0 && bytes > 0.5 * (double)budget));
+    const double begin = cli_seconds();
+    gnomon_status status;
+    r->options.dtype = dtype;
+    if (streams) {
+        stream s = {app, p->reader, 0};
+        gnomon_svd_rows rows = {&s,    p->info.rows, p->info.cols,
+                                dtype, stream_next,  can_seek ? stream_rewind : NULL};
+        facts->held = "pieces";
+        status = gnomon_svd_stream(app->ctx, &rows, &r->options, svd);
+        facts->read_seconds = s.seconds;
+        facts->svd_seconds = cli_seconds() - begin - s.seconds;
+        return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+    }
+    p->wanted = dtype;
+    int code = cli_points_read(app, path, 1, p, &budget);
+    if (code < 0 && !cli_points_at_end(p))
+        code = cli_points_too_large(app, path, 2.0 * (double)app->memory);
+    if (code >= 0) return code;
+    facts->held = sparse ? "sparse" : "memory";
+    facts->read_seconds = cli_seconds() - begin;
+    status = sparse ? gnomon_svd_csr(app->ctx, &p->sparse, &r->options, svd)
+                    : gnomon_svd_dense(app->ctx, &p->dense, &r->options, svd);
+    facts->svd_seconds = cli_seconds() - begin - facts->read_seconds;
+    if (status == GNOMON_ERROR_NONFINITE)
+        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", path, gnomon_last_error(app->ctx));
+    return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+}
+
+static int write_factors(cli_app *app, const char *path, const gnomon_svd *svd)
+{
+    const gnomon_named_array arrays[] = {
+        {"U", svd->u, 0},
+        {"S", gnomon_matrix_rowmajor(svd->s, GNOMON_F64, 1, svd->rank), 1},
+        {"Vt", svd->vt, 0},
+    };
+    gnomon_status status = gnomon_write_npz(app->ctx, path, arrays, 3);
+    return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+}
+
+static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomon_svd *svd)
+{
+    cli_svd_facts facts = {.input = path,
+                           .output = r->output,
+                           .info = &p->info,
+                           .svd = svd,
+                           .tolerance = r->options.tolerance};
+    int code = cli_open_input(app, path, &r->input, &p->reader, &p->info);
+    if (code >= 0) return code;
+    cli_bar_begin(app, "passes", -1);
+    cli_bar_at(app, 0, 1);
+    code = factor(app, r, path, p, svd, &facts);
+    cli_bar_clear(app);
+    if (code >= 0) return code;
+    const double begin = cli_seconds();
+    if (r->output != NULL) code = write_factors(app, r->output, svd);
+    facts.write_seconds = cli_seconds() - begin;
+    if (code < 0 && r->plot != NULL) code = cli_plot_spectrum(app, r->plot, &facts);
+    if (code >= 0) return code;
+    const int on_stdout = r->output != NULL && strcmp(r->output, "-") == 0;
+    if (app->json) {
+        code = cli_print_json(app, cli_svd_json(app, &facts));
+    } else {
+        if (!on_stdout) cli_svd_words(&facts);
+        code = cli_flush_output(app->verb);
+    }
+    if (code == CLI_EXIT_DONE && !svd->converged) {
+        cli_say(app, "gnomon svd: the tolerance %g was not reached; this is the best found\n",
+                facts.tolerance);
+        code = CLI_EXIT_NEGATIVE;
+    }
+    return code;
+}
+
+int cli_svd(int argc, char **argv)
+{
+    static const gnomon_svd_options defaults = GNOMON_SVD_OPTIONS_INIT;
+    static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;
+    cli_app app;
+    request r;
+    cli_points points;
+    gnomon_svd svd = {.struct_size = sizeof svd};
+    const char *path = NULL;
+    memset(&r, 0, sizeof r);
+    memset(&points, 0, sizeof points);
+    cli_init(&app, "svd");
+    cli_input_init(&r.input);
+    r.options = defaults;
+    r.descriptor = empty;
+    r.kind = GNOMON_GAUSSIAN;
+    r.power = defaults.power;
+    r.probe_power = defaults.probe_power;
+    int code = parse(&app, &r, argc, argv, &path);
+    if (code < 0) code = check(&app, &r, path);
+    if (code >= 0) return code;
+    r.options.power = (int)r.power;
+    r.options.probe_power = (int)r.probe_power;
+    r.descriptor.kind = (gnomon_kind)r.kind;
+    r.options.descriptor = &r.descriptor;
+    code = cli_start(&app);
+    if (code < 0) code = work(&app, &r, path, &points, &svd);
+    gnomon_svd_free(app.ctx, &svd);
+    cli_points_drop(&points);
+    return cli_end(&app, code);
+}

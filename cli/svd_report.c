@@ -1,0 +1,144 @@
+/* What came of a factorisation: words, JSON, a picture. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double relative(const gnomon_svd *svd, double value)
+{
+    return svd->norm > 0 ? value / svd->norm : 0;
+}
+
+static void print_values(const gnomon_svd *svd)
+{
+    enum { SHOWN = 5 };
+    printf("Singular values:");
+    for (int64_t i = 0; i < svd->rank; ++i) {
+        if (i == SHOWN && svd->rank > SHOWN + 1) {
+            printf(" ...");
+            i = svd->rank - 1;
+        }
+        printf(" %.6g", svd->s[i]);
+    }
+    putchar('\n');
+}
+
+void cli_svd_words(const cli_svd_facts *facts)
+{
+    const gnomon_svd *svd = facts->svd;
+    printf("%lld points, %lld dimensions: rank %lld, from %lld columns of a %s projection, ",
+           (long long)svd->rows, (long long)svd->cols, (long long)svd->rank,
+           (long long)svd->columns, gnomon_kind_name(svd->descriptor.kind));
+    if (svd->single_pass)
+        printf("every row read once\n");
+    else
+        printf("%d power iteration%s, %lld passes\n", svd->power, svd->power == 1 ? "" : "s",
+               (long long)svd->passes);
+    print_values(svd);
+    if (svd->numerical_rank < svd->rank)
+        printf("Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
+    printf("%-36s %.6g\n", "|A|", svd->norm);
+    if (!isnan(svd->residual))
+        printf("%-36s %.6g\n", "|A - U S Vt| / |A|, measured", relative(svd, svd->residual));
+    if (isnan(svd->residual_estimate)) return;
+    printf("%-36s %.6g, surely below %.6g\n", "|A - U S Vt| / |A|, estimate",
+           relative(svd, svd->residual_estimate), relative(svd, svd->residual_bound));
+    printf("%-36s %.6g, surely below %.6g\n", "the same as a spectral norm",
+           relative(svd, svd->spectral_estimate), relative(svd, svd->spectral_bound));
+    printf("'Surely': each bound fails once in %.0f runs.\n", 1 / svd->failure);
+}
+
+/* JSON has no NaN. */
+static json_t *real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
+{
+    const gnomon_svd *svd = facts->svd;
+    gnomon_operator *op = NULL;
+    json_t *values = json_array(), *out = cli_report(app);
+    for (int64_t i = 0; i < svd->rank; ++i)
+        json_array_append_new(values, json_real(svd->s[i]));
+    json_t *descriptor = NULL;
+    if (gnomon_operator_create(app->ctx, &svd->descriptor, &op) == GNOMON_OK)
+        descriptor = cli_descriptor_json(app, op);
+    gnomon_operator_destroy(op);
+    json_t *figures = json_pack(
+        "{s:s, s:s*, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:I, s:o, s:I, s:f, s:o, s:o, "
+        "s:o, s:o, s:o, s:f, s:b, s:I, s:I, s:o*}",
+        "input", facts->input, "output", facts->output, "format", facts->info->format, "points",
+        (json_int_t)svd->rows, "dimensions", (json_int_t)svd->cols, "dtype",
+        cli_dtype_name(svd->u.dtype), "held", facts->held, "rank", (json_int_t)svd->rank, "columns",
+        (json_int_t)svd->columns, "power", svd->power, "single_pass", svd->single_pass, "passes",
+        (json_int_t)svd->passes, "singular_values", values, "numerical_rank",
+        (json_int_t)svd->numerical_rank, "norm", svd->norm, "residual", real(svd->residual),
+        "residual_estimate", real(svd->residual_estimate), "residual_bound",
+        real(svd->residual_bound), "spectral_estimate", real(svd->spectral_estimate),
+        "spectral_bound", real(svd->spectral_bound), "failure", svd->failure, "converged",
+        svd->converged, "cholesky_qr", (json_int_t)svd->cholesky, "householder_qr",
+        (json_int_t)svd->householder, "descriptor", descriptor);
+    json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
+                              cli_json_seconds(facts->read_seconds), "svd_seconds",
+                              cli_json_seconds(facts->svd_seconds), "write_seconds",
+                              cli_json_seconds(facts->write_seconds), "project_seconds",
+                              cli_json_seconds(svd->project_seconds), "power_seconds",
+                              cli_json_seconds(svd->power_seconds), "orthonormalise_seconds",
+                              cli_json_seconds(svd->orthonormalise_seconds), "small_seconds",
+                              cli_json_seconds(svd->small_seconds), "certify_seconds",
+                              cli_json_seconds(svd->certify_seconds));
+    if (facts->tolerance > 0 && figures != NULL)
+        json_object_set_new(figures, "tolerance", json_real(facts->tolerance));
+    if (out == NULL || figures == NULL || times == NULL ||
+        json_object_update_missing(out, figures) != 0 ||
+        json_object_update_missing(out, times) != 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    json_decref(figures);
+    json_decref(times);
+    return out;
+}
+
+static char *make_script(const char *path, const cli_svd_facts *facts, size_t *length)
+{
+    enum { MOST = 2000 };
+    const gnomon_svd *svd = facts->svd;
+    const int64_t step = svd->rank / MOST + 1;
+    char *text = NULL;
+    FILE *script = open_memstream(&text, length);
+    if (script == NULL) return NULL;
+    cli_plot_terminal(script, path);
+    fprintf(script,
+            "set title 'Singular values of %lld points in %lld dimensions'\n"
+            "set xlabel 'index'\nset ylabel 'singular value'\nset grid\nset xrange [0:%lld]\n",
+            (long long)svd->rows, (long long)svd->cols, (long long)svd->rank + 1);
+    /* Zeros have no place on a logarithmic axis. */
+    if (svd->s[0] > 0)
+        fprintf(script, "set logscale y\nset format y '%%g'\n");
+    else
+        fprintf(script, "set yrange [-1:1]\n");
+    fprintf(script, "$values << EOD\n");
+    for (int64_t i = 0; i < svd->rank; i += step)
+        if (svd->s[i] > 0 || svd->s[0] == 0)
+            fprintf(script, "%lld %.9g\n", (long long)i + 1, svd->s[i]);
+    fprintf(script, "EOD\nplot $values with linespoints pt 7 ps 0.4 title 'rank %lld",
+            (long long)svd->rank);
+    if (!isnan(svd->residual_estimate))
+        fprintf(script, ", leaving %.3g %% of |A|", 100 * relative(svd, svd->residual_estimate));
+    fprintf(script, "'");
+    if (svd->spectral_estimate > 0)
+        fprintf(script, ", %.9g with lines dt 2 title 'left, spectral norm'",
+                svd->spectral_estimate);
+    fprintf(script, "\n");
+    if (fclose(script) != 0) return NULL;
+    return text;
+}
+
+int cli_plot_spectrum(cli_app *app, const char *path, const cli_svd_facts *facts)
+{
+    size_t length = 0;
+    char *script = make_script(path, facts, &length);
+    return cli_gnuplot(app, path, script, length);
+}
