@@ -41,11 +41,11 @@ void cli_svd_words(const cli_svd_facts *facts)
     if (!isnan(svd->residual))
         printf("%-36s %.6g\n", "|A - U S Vt| / |A|, measured", relative(svd, svd->residual));
     if (isnan(svd->residual_estimate)) return;
-    printf("%-36s %.6g, surely below %.6g\n", "|A - U S Vt| / |A|, estimate",
+    printf("%-36s %.6g, bound %.6g\n", "|A - U S Vt| / |A|, estimate",
            relative(svd, svd->residual_estimate), relative(svd, svd->residual_bound));
-    printf("%-36s %.6g, surely below %.6g\n", "the same as a spectral norm",
+    printf("%-36s %.6g, bound %.6g\n", "the same as a spectral norm",
            relative(svd, svd->spectral_estimate), relative(svd, svd->spectral_bound));
-    printf("'Surely': each bound fails once in %.0f runs.\n", 1 / svd->failure);
+    printf("Each bound fails in one of %.0f runs.\n", 1 / svd->failure);
 }
 
 /* JSON has no NaN. */

@@ -82,10 +82,11 @@ typedef struct gnomon_svd {
     double norm;              /* |A|_F */
     double residual_estimate; /* NaN without probes; absolute, as all of these */
     double residual_bound, spectral_estimate, spectral_bound;
-    double failure;         /* the probability by which each bound may fail: 1e-6 */
-    double residual;        /* |A - U S Vt|_F, measured; NaN when it was not */
-    int converged;          /* with a tolerance: whether it was met; else 1 */
-    int64_t columns;        /* of the projection in all */
+    double failure;  /* the probability by which each bound may fail: 1e-6 */
+    double residual; /* |A - U S Vt|_F, measured (with a tolerance always, on dense data); NaN
+                        when it was not */
+    int converged;   /* with a tolerance: whether it was met; else 1 */
+    int64_t columns; /* of the projection in all */
     int64_t numerical_rank; /* singular values above max(m, n) * u * S[0] */
     int64_t passes;         /* how often all rows were gone through, the certificate's among them */
     int64_t cholesky, householder; /* orthonormalisations done by Cholesky QR, by reflections */

@@ -28,7 +28,14 @@ static int64_t choose_rank(gnomon_factor *f, int64_t columns)
         if (sqrt(f->rest * f->rest + tail) > limit) break;
         rank--;
     }
-    return rank > 0 ? rank : 1;
+    rank = rank > 0 ? rank : 1;
+    if (f->source.csr == NULL) {
+        tail = 0;
+        for (int64_t i = rank; i < columns; i++)
+            tail += f->s[i] * f->s[i];
+        f->out->residual = sqrt(f->rest * f->rest + tail);
+    }
+    return rank;
 }
 
 typedef struct workspace {

@@ -18,3 +18,8 @@ needs() {
         [ "${!variable:-1}" = 1 ] || { echo "built without $format"; exit 77; }
     done
 }
+
+# Skips the test on a machine without OpenBLAS.
+needs_svd() {
+    gnomon info --json | grep -q '"svd": true' || { echo "no OpenBLAS"; exit 77; }
+}
