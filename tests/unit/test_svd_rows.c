@@ -269,6 +269,81 @@ static void test_orthonormalise(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* An allocator that refuses one request and counts what is out. */
+typedef struct refusal {
+    _Atomic long calls, at, out;
+} refusal;
+
+static void *refusing(void *user, size_t size, size_t alignment)
+{
+    refusal *r = user;
+    if (r->calls++ == r->at) return NULL;
+    r->out++;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void releasing(void *user, void *pointer, size_t size)
+{
+    refusal *r = user;
+    (void)size;
+    if (pointer != NULL) r->out--;
+    free(pointer);
+}
+
+static void test_every_allocation(void **state)
+{
+    (void)state;
+    enum { M = 40, D = 30 };
+    static float a[M * D];
+    static int64_t offsets[M + 1], indices[M * D];
+    uint64_t draws = 2;
+    for (int i = 0; i < M * D; i++) {
+        a[i] = (float)draw_normal(&draws);
+        indices[i] = i % D;
+        offsets[i / D + 1] = i + 1;
+    }
+    for (int way = 0; way < 5; way++) { /* rank, tolerance, once, sparse, in pieces and once */
+        for (long at = -1, done = 0; !done; at++) {
+            refusal r = {.at = -1};
+            const gnomon_allocator allocator = {&r, refusing, releasing};
+            gnomon_context_options context = GNOMON_CONTEXT_OPTIONS_INIT;
+            gnomon_context *ctx = NULL;
+            context.device = GNOMON_DEVICE_CPU;
+            context.threads = 1;
+            context.allocator = &allocator;
+            assert_int_equal(gnomon_context_create(&context, &ctx), GNOMON_OK);
+            const long before = r.out, start = r.calls;
+            if (at >= 0) r.at = start + at;
+            gnomon_matrix view = gnomon_matrix_rowmajor(a, GNOMON_F32, M, D);
+            gnomon_csr csr = {M, D, offsets, indices, a, GNOMON_F32};
+            feed source = {.data = a, .rows = M, .cols = D, .step = 7};
+            gnomon_svd_rows rows = {&source, -1, D, GNOMON_F32, feed_next, NULL};
+            gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+            gnomon_svd svd = {.struct_size = sizeof svd};
+            options.rank = 6;
+            options.measure = way == 0;
+            options.dtype = way == 3 ? GNOMON_F64 : (gnomon_dtype)0;
+            options.tolerance = way == 1 ? 0.5 : 0;
+            options.single_pass = way == 2 || way == 4;
+            options.block = 3;
+            gnomon_status status = way == 3   ? gnomon_svd_csr(ctx, &csr, &options, &svd)
+                                   : way == 4 ? gnomon_svd_stream(ctx, &rows, &options, &svd)
+                                              : gnomon_svd_dense(ctx, &view, &options, &svd);
+            if (at < 0) expect(ctx, status, GNOMON_OK);
+            done = at >= 0 && status == GNOMON_OK;
+            if (at >= 0 && !done) {
+                assert_int_equal(status, GNOMON_ERROR_MEMORY);
+                assert_null(svd.u.data);
+                assert_null(svd.s);
+            }
+            gnomon_svd_free(ctx, &svd);
+            assert_true(r.out == before);
+            gnomon_context_destroy(ctx);
+            assert_true(r.out == 0);
+        }
+    }
+}
+
 int main(void)
 {
     if (gnomon_svd_missing() != NULL) {
@@ -280,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_single_pass),
         cmocka_unit_test(test_sparse),
         cmocka_unit_test(test_orthonormalise),
+        cmocka_unit_test(test_every_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
