@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Times the sketches beside their peers and takes the peak memory under limits; writes
-# bench/results/project-cpu.json and memory-cpu.json.
+# bench/results/project-cpu.json, memory-cpu.json and svd-cpu.json.
 # usage: bench.sh BUILD_FOLDER      the environment: THREADS (all cores), ROUNDS (7), PYTHON
 set -euo pipefail
 build=$(cd "${1:?usage: bench.sh BUILD_FOLDER}" && pwd)
@@ -57,3 +57,5 @@ PY
 
 # Peak memory under a limit, on files larger than it.
 "$python" bench/memory.py "$build/bin/gnomon" --out bench/results/memory-cpu.json
+
+"$python" bench/svd.py "$build/libgnomon.so" --output bench/results/svd-cpu.json

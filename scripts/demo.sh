@@ -51,6 +51,12 @@ cmp "$out/very-sparse.npy" "$out/portable.npy"
 echo "yes: very-sparse.npy, one-thread.npy and portable.npy are the same, byte for byte"
 rm "$out/one-thread.npy" "$out/portable.npy"
 
+if "$gnomon" info --json | grep -q '"svd": true'; then
+    say "6. What a matrix of low rank keeps of the images themselves"
+    run svd "$images" -k $((k > 50 ? 50 : k)) --measure -o "$out/factors.npz" --plot "$out/spectrum.svg"
+fi
+
 say "Where things are"
 echo "  $out/rademacher.npy, $out/very-sparse.npy     the sketches (numpy.load reads them)"
 echo "  $out/rademacher.svg, $out/very-sparse.svg     the histograms as pictures"
+[ ! -e "$out/factors.npz" ] || echo "  $out/factors.npz, $out/spectrum.svg     U, S and Vt, and the singular values"

@@ -1,5 +1,6 @@
 . "$TESTS/lib.sh"
 needs_svd
+needs npz
 # In double precision six digits are the same wherever they are computed.
 try gnomon svd points-f8.npy -k 12 -o f.npz --measure
 gnomon info f.npz | sed 1d
