@@ -63,13 +63,21 @@ PHASES = ("project_seconds", "power_seconds", "orthonormalise_seconds", "small_s
           "certify_seconds")
 
 
+def open_library(path):
+    lib = c.CDLL(os.path.abspath(path))
+    lib.gnomon_last_error.restype = c.c_char_p
+    ctx = c.c_void_p()
+    assert lib.gnomon_context_create(None, c.byref(ctx)) == 0
+    return lib, ctx
+
+
 def array(m):
     pointer = c.cast(m.data, c.POINTER(c.c_float))
     return np.ctypeslib.as_array(pointer, (m.rows, m.cols)).copy()
 
 
-def ours(lib, ctx, a, rank, power, kind, certificate):
-    descriptor = Descriptor(struct_size=c.sizeof(Descriptor), kind=kind)
+def ours(lib, ctx, a, rank, power, kind, certificate, seed=0):
+    descriptor = Descriptor(struct_size=c.sizeof(Descriptor), kind=kind, seed=seed)
     view = Matrix(a.ctypes.data, 1, 0, a.shape[0], a.shape[1], a.shape[1], 1)
     options = Options(struct_size=c.sizeof(Options), rank=rank, oversample=10, power=power,
                       descriptor=c.addressof(descriptor), probes=10 if certificate else 0,
@@ -86,18 +94,23 @@ def ours(lib, ctx, a, rank, power, kind, certificate):
     return seconds, factors, phases
 
 
+def rotate(s, rng):
+    """U diag(s) V^T with orthogonal factors that are quick to apply: signs and cosine transforms,
+    twice from each side."""
+    a = np.diag(s.astype(np.float32))
+    for axis in (0, 1):
+        for _ in range(2):
+            signs = np.where(rng.random(len(s)) < 0.5, np.float32(-1), np.float32(1))
+            a = scipy.fft.dct(a * (signs[:, None] if axis == 0 else signs), axis=axis, norm="ortho")
+    return np.ascontiguousarray(a, dtype=np.float32)
+
+
 def matrix(name, n, rank, rng):
     sp = 1e-2 if name == "linear" else 1e-4
     i = np.arange(n)
     s = np.maximum(1 - (1 - sp) / rank * i, sp) if name == "linear" else sp ** (i / rank)
-    # Orthogonal factors that are quick to apply: signs and cosine transforms, twice from each side.
-    a = np.diag(s.astype(np.float32))
-    for axis in (0, 1):
-        for _ in range(2):
-            signs = np.where(rng.random(n) < 0.5, np.float32(-1), np.float32(1))
-            a = scipy.fft.dct(a * (signs[:, None] if axis == 0 else signs), axis=axis, norm="ortho")
     best = np.sqrt(np.sum(s[rank:] ** 2) / np.sum(s ** 2))
-    return np.ascontiguousarray(a, dtype=np.float32), best
+    return rotate(s, rng), best
 
 
 def residual(a, factors):
@@ -119,10 +132,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--output")
     given = parser.parse_args()
-    lib = c.CDLL(os.path.abspath(given.library))
-    lib.gnomon_last_error.restype = c.c_char_p
-    ctx = c.c_void_p()
-    assert lib.gnomon_context_create(None, c.byref(ctx)) == 0
+    lib, ctx = open_library(given.library)
     rng = np.random.default_rng(1)
     results = []
     for name in ("linear", "exponential"):
@@ -176,4 +186,5 @@ def main():
             out.write("\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -17,8 +17,7 @@ typedef struct gnomon_factor {
     gnomon_operator *op;     /* of the projection */
     gnomon_operator *probes; /* gaussian, not scaled, far more rows and columns than are used */
 
-    /* A is nearly Q B with Q: m x s orthonormal and B^T: n x s. After gnomon_small_svd bt is
-     * orthonormal. */
+    /* A is nearly Q B with Q: m x s orthonormal and B^T: n x s. */
     gnomon_tall q, bt;
     double rest; /* with a tolerance: a figure that |A - Q B|_F does not exceed; else NaN */
 

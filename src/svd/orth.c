@@ -70,9 +70,13 @@ static gnomon_status orthonormalise(gnomon_context *ctx, const gnomon_tall *y, d
     }
     GNOMON_TRY(gnomon_tsqr(ctx, y, r));
     count->householder++;
-    if (divided) return accumulate(ctx, n, r, total);
-    memcpy(total, r, (size_t)(n * n) * sizeof *r);
-    return GNOMON_OK;
+    if (divided)
+        GNOMON_TRY(accumulate(ctx, n, r, total));
+    else
+        memcpy(total, r, (size_t)(n * n) * sizeof *r);
+    /* Reflections leave a few times the roundoff, which a step by the Gram matrix takes away. */
+    GNOMON_TRY(step(ctx, y, r, &safe, NULL));
+    return safe ? accumulate(ctx, n, r, total) : GNOMON_OK;
 }
 
 gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, double *r,

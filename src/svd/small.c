@@ -95,15 +95,13 @@ static void flip(const gnomon_tall *v, int64_t j)
 static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, workspace *w)
 {
     gnomon_context *ctx = f->ctx;
-    void *narrow = w->copy; /* its numbers are read by now */
-    double *gathered = w->m;
+    double *gathered = w->m; /* its numbers are read by now */
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < rank; j++)
             gathered[i * rank + j] = w->vt[j * n + i];
     }
-    gnomon_narrow(f->wide, n * rank, gathered, narrow);
     GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.cols, rank, false, "right vectors", &f->v));
-    gnomon_tall_multiply(ctx, 1.0, &f->bt, narrow, 0.0, &f->v);
+    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, &f->bt, gathered, &f->v));
     gnomon_tall_drop(ctx, &f->bt);
     for (int64_t j = 0; j < rank; j++) {
         const bool down = points_down(&f->v, j);
@@ -111,16 +109,29 @@ static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, wo
         for (int64_t i = 0; i < n; i++)
             gathered[i * rank + j] = down ? -w->u[i * n + j] : w->u[i * n + j];
     }
-    gnomon_narrow(f->wide, n * rank, gathered, narrow);
     GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.rows, rank, false, "left vectors", &f->u));
-    gnomon_tall_multiply(ctx, 1.0, &f->q, narrow, 0.0, &f->u);
+    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, &f->q, gathered, &f->u));
     gnomon_tall_drop(ctx, &f->q);
     return GNOMON_OK;
 }
 
+/* B^T = P R in double precision, P in bt's place: the rounding of single precision would show where
+ * the singular values fall below it. */
+static gnomon_status factor_bt(gnomon_factor *f, double *r)
+{
+    gnomon_tall p;
+    if (f->bt.wide) return gnomon_orthonormalise(f->ctx, &f->bt, r, &f->orth);
+    GNOMON_TRY(
+        gnomon_tall_make(f->ctx, true, f->bt.rows, f->bt.cols, false, "the projected matrix", &p));
+    gnomon_tall_convert(f->ctx, &f->bt, &p);
+    gnomon_tall_drop(f->ctx, &f->bt);
+    f->bt = p;
+    return gnomon_orthonormalise(f->ctx, &f->bt, r, &f->orth);
+}
+
 static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace *w)
 {
-    GNOMON_TRY(gnomon_orthonormalise(f->ctx, &f->bt, w->r, &f->orth));
+    GNOMON_TRY(factor_bt(f, w->r));
     f->out->orthonormalise_seconds += gnomon_factor_lap(f);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++)

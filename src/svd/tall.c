@@ -172,6 +172,7 @@ typedef struct blocks {
     const gnomon_tall *a, *out;
     const void *m;
     int64_t col;
+    double *scratch;
 } blocks;
 
 static int64_t block_count(const gnomon_tall *t)
@@ -218,6 +219,28 @@ void gnomon_tall_multiply(gnomon_context *ctx, double alpha, const gnomon_tall *
     gnomon_parallel(ctx, block_count(a), multiply_block, &b);
 }
 
+static void multiply_block_wide(void *arg, int64_t task, int worker)
+{
+    const blocks *b = arg;
+    const int64_t row = task * SLICE, rows = least(SLICE, b->a->rows - row);
+    const int64_t n = b->a->cols, k = b->out->cols;
+    double *in = b->scratch + worker * SLICE * (n + k), *out = in + SLICE * n;
+    widen(b->a->wide, rows * n, gnomon_tall_row(b->a, row), in);
+    gnomon_blas_gemm(true, false, false, rows, k, n, 1.0, in, n, b->m, k, 0.0, out, k);
+    gnomon_narrow(b->out->wide, rows * k, out, gnomon_tall_row(b->out, row));
+}
+
+gnomon_status gnomon_tall_multiply_wide(gnomon_context *ctx, const gnomon_tall *a, const double *m,
+                                        const gnomon_tall *out)
+{
+    blocks b = {.a = a, .out = out, .m = m};
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_context_threads(ctx) * SLICE * (a->cols + out->cols),
+                            sizeof *b.scratch, "blocks of rows", &b.scratch));
+    gnomon_parallel(ctx, block_count(a), multiply_block_wide, &b);
+    gnomon_free(ctx, b.scratch);
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_tall_deflate(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b)
 {
     void *c = NULL;
@@ -244,6 +267,25 @@ void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_t
 {
     blocks b = {.a = a, .out = out, .col = col};
     gnomon_parallel(ctx, block_count(a), place_block, &b);
+}
+
+static void convert_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const blocks *b = arg;
+    const int64_t row = task * SLICE, count = least(SLICE, b->a->rows - row) * b->a->cols;
+    const void *from = gnomon_tall_row(b->a, row);
+    void *to = gnomon_tall_row(b->out, row);
+    if (b->a->wide)
+        gnomon_narrow(b->out->wide, count, from, to);
+    else
+        widen(false, count, from, to);
+}
+
+void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out)
+{
+    blocks b = {.a = a, .out = out};
+    gnomon_parallel(ctx, block_count(a), convert_block, &b);
 }
 
 /* Few columns: one task each, scaled by the largest entry. */

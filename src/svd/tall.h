@@ -42,6 +42,9 @@ gnomon_status gnomon_tall_cross(gnomon_context *ctx, const gnomon_tall *a, const
 /* out = alpha * A m + beta * out, m: a.cols x out.cols of the same type. */
 void gnomon_tall_multiply(gnomon_context *ctx, double alpha, const gnomon_tall *a, const void *m,
                           double beta, const gnomon_tall *out);
+/* out = A m, m: a.cols x out.cols double; computed in double precision, then rounded. */
+gnomon_status gnomon_tall_multiply_wide(gnomon_context *ctx, const gnomon_tall *a, const double *m,
+                                        const gnomon_tall *out);
 /* B -= A (A^T B). */
 gnomon_status gnomon_tall_deflate(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b);
 /* norms[j] = the length of column j, without overflow or underflow on the way. */
@@ -49,6 +52,9 @@ void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms)
 /* Copies a's columns to out's columns from 'col' on. */
 void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out,
                        int64_t col);
+
+/* Copies a to out, of the same shape, between the types. */
+void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out);
 
 /* Doubles to the type of a tall matrix. */
 void gnomon_narrow(bool wide, int64_t count, const double *from, void *to);
