@@ -52,8 +52,8 @@ typedef struct gnomon_svd_options {
         sizeof(gnomon_svd_options), 0, 0.0, 10, 2, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0 \
     }
 
-/* A factorisation A = U diag(S) Vt and what is known of it. u, s and vt and all that they point to
- * are one library allocation each, freed by gnomon_svd_free.
+/* A factorisation A = U diag(S) Vt and what is known of it. u.data, s and vt.data are of the
+ * context's allocator, freed by gnomon_svd_free.
  *
  * Columns of U and rows of Vt are orthonormal to a few units in the last place of their type, S
  * falls. Signs: in each row of Vt the entry of largest magnitude (the first such) is not negative.
@@ -112,12 +112,12 @@ typedef struct gnomon_svd_rows {
 } gnomon_svd_rows;
 
 /* Factors a dense matrix of any element type (F16, BF16 and small integers as F32, 32- and 64-bit
- * integers as F64), any strides. options may be NULL only in that rank must be set: it must not
- * be. Memory: about 2 (m + n) * columns numbers beside the result, and pieces of the matrix of
- * 2^24 numbers where it can't be used in place. A tolerance that is not met is no failure: the
- * best that was found is returned, with converged 0.
- * Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE, OVERFLOW, NONFINITE (naming row and column),
- * MEMORY, UNSUPPORTED (gnomon_svd_missing; a side beyond 2^31 - 1 columns), DEVICE
+ * integers as F64) and any strides; options must not be NULL, since they hold the rank. The caller
+ * owns what *out then points to, for gnomon_svd_free. Memory: about 2 (m + n) * columns numbers
+ * beside the result, and a piece of the matrix of 2^24 numbers (64 rows at least) where it can't be
+ * used in place. A tolerance that is not met is no failure: the best that was found is returned,
+ * with converged 0. Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE, OVERFLOW, NONFINITE (naming row
+ * and column), MEMORY, UNSUPPORTED (gnomon_svd_missing; more than 2^31 - 1 columns), DEVICE
  * (GNOMON_DEVICE_CUDA), CANCELLED, INTERNAL (the small problem did not converge); *out is then
  * cleared. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
