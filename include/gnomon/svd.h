@@ -31,7 +31,8 @@ typedef struct gnomon_svd_options {
                          many, and 0 (default) stands for min(m, n) */
     double tolerance; /* 0 (default): fixed rank. Else in (0, 1): the smallest rank found for which
                          |A - U S Vt|_F <= tolerance * |A|_F */
-    int64_t oversample; /* columns beyond rank, >= 0; default 10. They end at min(m, n) */
+    int64_t oversample; /* columns beyond rank, >= 0; default 10; with single_pass rank + 1 is a
+                           better choice. They end at min(m, n) */
     int power;          /* power iterations, 0 ... 100; default 2 */
     int64_t block;      /* with a tolerance: columns added at a time; 0: 32 */
     int single_pass;    /* 1: read every row once (power, block and tolerance do not apply) */
