@@ -144,7 +144,9 @@ size_t batch_bytes(const gcu_cascade_task *task, int64_t n, bool least)
         char why[256];
         const gcu_family *family = gcu_choose(&t, why, sizeof why);
         if (!family) continue;
-        const size_t bytes = least ? family->least_work(&t) : family->best_work(&t);
+        size_t bytes = family->least_work(&t);
+        const size_t best = least ? 0 : family->best_work(&t);
+        if (best > bytes) bytes = best;
         if (bytes > most) most = bytes;
     }
     return buffer_bytes(task, n, 0) + buffer_bytes(task, n, 1) + most;

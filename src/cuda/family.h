@@ -83,7 +83,8 @@ struct gcu_family {
     bool (*supports)(const gcu_task *task, char *why, size_t why_size);
     /* A task's columns may begin and end at multiples of this (and end at A's last column). */
     int64_t (*granule)(const gnomon_simple *a);
-    /* Bytes of work with which run is fastest, and the fewest with which it works. */
+    /* Bytes of work with which run is fastest, and the fewest with which it works, which may be the
+     * larger: a caller takes that then. */
     size_t (*best_work)(const gcu_task *task);
     size_t (*least_work)(const gcu_task *task);
     /* Enqueues the task on its stream; does not wait. The host struct A may be gone once run

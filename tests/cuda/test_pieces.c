@@ -154,6 +154,8 @@ static const any_operator narrow = {
 
 static const any_operator cascade = {
     "kronecker", GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 3, 0};
+static const any_operator normal = {
+    "kronecker gaussian", GNOMON_KRONECKER, GNOMON_GAUSSIAN, 0, 0, 0, 0, 0, 0};
 
 static void every_shape(void **state)
 {
@@ -163,7 +165,8 @@ static void every_shape(void **state)
         {9, 21, 1001, 0, 0, 250, 1},     {5, 21, 1001, 3, 9, 130, 700}, {200, 20, 64, 0, 0, 0, 0},
         {3, 21, 2000, 19, 2, 1500, 500},
     };
-    static const any_operator *const kinds[] = {&simple, &hadamard, &blocks, &narrow, &cascade};
+    static const any_operator *const kinds[] = {&simple, &hadamard, &blocks,
+                                                &narrow, &cascade,  &normal};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             if (kinds[k] == &narrow && shapes[s].k < 19) continue;
