@@ -59,8 +59,8 @@ static gnomon_matrix gathered(const gcu_feed *t, int64_t from, int64_t to)
     return m;
 }
 
-/* Memory for a width: what all pieces need of it. */
-static size_t size_up(const gcu_state *s, gcu_feed *t, size_t *buffer, size_t *carry)
+/* Memory for a width: what all pieces need of it, and of that what they can do without. */
+static size_t size_up(const gcu_state *s, gcu_feed *t, size_t *buffer, size_t *carry, size_t *spare)
 {
     enum { LOOKED_AT = 4 };
     const gnomon_matrix held = gcu_packed(&t->x, t->x.rows, least(t->width, t->x.cols));
@@ -69,6 +69,7 @@ static size_t size_up(const gcu_state *s, gcu_feed *t, size_t *buffer, size_t *c
     call.gpu = &s->gpu;
     *buffer = gcu_packed_bytes(&held);
     *carry = t->work_bytes = 0;
+    size_t least_work = 0;
     int64_t at = -1;
     for (int i = 0; i < LOOKED_AT && gcu_next_piece(&t->pieces, t->width, &at, &t->piece); i++) {
         call.x = gathered(t, begin_of(t), end_of(t));
@@ -77,9 +78,11 @@ static size_t size_up(const gcu_state *s, gcu_feed *t, size_t *buffer, size_t *c
         const size_t fewest = gcu_piece_work(&t->pieces, &t->piece, &call, true);
         t->work_bytes = best > t->work_bytes ? best : t->work_bytes;
         t->work_bytes = fewest > t->work_bytes ? fewest : t->work_bytes;
+        least_work = fewest > least_work ? fewest : least_work;
         if (!t->piece.begins || !t->piece.finishes)
             *carry = (size_t)(t->pieces.reach.rows * t->x.rows) * (t->job.wide ? 8 : 4);
     }
+    *spare = t->work_bytes - least_work;
     return BUFFERS * *buffer + *carry + t->work_bytes + gcu_packed_bytes(&t->sums);
 }
 
@@ -96,17 +99,23 @@ static gnomon_status take_memory(gcu_state *s, gcu_feed *t, gcu_why why)
 {
     const int64_t size = (int64_t)gnomon_dtype_size(t->x.dtype);
     const size_t free = gcu_free_memory(s);
-    size_t buffer, carry;
+    size_t buffer, carry, spare;
     t->width = gcu_piece_width(&t->pieces, most(1, piece_bytes / size / t->x.rows));
-    for (size_t needed; (needed = size_up(s, t, &buffer, &carry)) > free;) {
+    for (size_t needed; (needed = size_up(s, t, &buffer, &carry, &spare)) > free;) {
         const int64_t narrower =
             gcu_piece_width(&t->pieces, most(1, least(t->width, t->x.cols) / 2));
-        if (narrower >= t->width)
+        if (narrower < t->width) {
+            t->width = narrower;
+            continue;
+        }
+        /* no narrower: slower, then */
+        if (needed - spare > free)
             return gcu_fail(why, GNOMON_ERROR_MEMORY,
                             "a stream of so many points needs %zu bytes of the GPU's memory, %zu "
                             "are free",
-                            needed, free);
-        t->width = narrower;
+                            needed - spare, free);
+        t->work_bytes -= needed - free;
+        break;
     }
     cudaError_t error = gcu_take(s, &t->sums_data, gcu_packed_bytes(&t->sums), s->stream);
     if (error == cudaSuccess) error = gcu_take(s, &t->carry, carry, s->stream);

@@ -418,8 +418,8 @@ static void streams_refuse(void **state)
     gnomon_operator_destroy(op);
 }
 
-/* Under auto a stream goes to the GPU, or to the CPU when its first piece shows that the GPU has no
- * room for it. */
+/* Under auto a stream goes to the GPU, with less than the best work memory too, or to the CPU when
+ * its first piece shows that the GPU has no room for it. */
 static void streams_under_auto(void **state)
 {
     (void)state;
@@ -429,9 +429,11 @@ static void streams_under_auto(void **state)
     owned x = make_matrix(3, 500, GNOMON_F32, ROW_MAJOR), y = make_matrix(3, 8, GNOMON_F32, 0);
     owned z = make_matrix(3, 8, GNOMON_F32, ROW_MAJOR);
     fill_random(&x.m, 1);
-    for (int little = 0; little < 2; little++) {
+    static const size_t limits[] = {1000000, 14000, 1000};
+    for (int l = 0; l < 3; l++) {
+        const bool little = l == 2;
         gnomon_stream *stream;
-        set(in_use() + (little ? 1000 : 1000000), 1);
+        set(in_use() + limits[l], 1);
         ASSERT_OK(ctx, gnomon_stream_create(ctx, op, 3, GNOMON_F32, NULL, &stream));
         for (int64_t col = 0; col < 500; col += 250) {
             gnomon_matrix piece = x.m;
