@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes the records of the CPU that docs/results/ is made of: the cost model, its choices, the (m, tau)
-# model, the quality tables. On a quiet machine: about six minutes on two cores.
+# model, the quality tables, Gaussian operators in low precision. On a quiet machine: about eight minutes on two cores.
 # usage: measure.sh BUILD_FOLDER      the environment: THREADS (all cores), NAME (of the cost model)
 set -euo pipefail
 build=$(cd "${1:?usage: measure.sh BUILD_FOLDER}" && pwd)
@@ -15,5 +15,6 @@ points=2000
     --model "$results/model-cpu-avx2.json" --records "$results/choice-cpu-avx2.json"
 "$build/bench/bench_model" "$results/mtau-cpu.json" "$threads"
 "$build/bench/bench_quality" "$results/quality.json" "$images" "$points"
+"$build/bench/bench_low_precision" --json "$results/low-precision.json"
 python3 scripts/ship_models.py
 python3 scripts/results.py

@@ -8,6 +8,7 @@ import math
 import sys
 
 import results_gpu
+import results_low_precision
 import results_model
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table
 
@@ -217,6 +218,7 @@ def index():
     about = {"thesis.md": "what block operators and others do to norms and distances, after a thesis' quality tables",
              "gpu.md": "every kind on GPUs, beside floors, aims and peers",
              "model.md": "the (m, τ) model of Ahle and Silvestri against measurements",
+             "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, after Ootomo and Yokota",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
                           "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/results/gpu/` "
@@ -228,6 +230,7 @@ def index():
 thesis()
 results_model.make()
 choice_page()
+results_low_precision.make()
 readme = results_gpu.make()
 index()
 if "--check" in sys.argv[1:]:
