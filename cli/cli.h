@@ -138,6 +138,9 @@ typedef struct cli_operator_options {
 } cli_operator_options;
 
 enum { CLI_OPERATOR_OPTIONS = 13 };
+/* The kinds by name; with "auto" before them for who can choose. */
+extern const cli_choice cli_kinds_and_auto[];
+extern const cli_choice *const cli_kinds;
 void cli_operator_init(cli_operator_options *options);
 void cli_operator_table(cli_operator_options *options, cli_option table[CLI_OPERATOR_OPTIONS]);
 /* Makes the operator from the options (d and k filled in by the caller unless loaded). -1 or

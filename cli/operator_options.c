@@ -5,6 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+const cli_choice cli_kinds_and_auto[] = {{"auto", CLI_OPERATOR_AUTO},
+                                         {"gaussian", GNOMON_GAUSSIAN},
+                                         {"rademacher", GNOMON_RADEMACHER},
+                                         {"achlioptas", GNOMON_ACHLIOPTAS},
+                                         {"very-sparse", GNOMON_VERY_SPARSE},
+                                         {"sjlt", GNOMON_SJLT},
+                                         {"srht", GNOMON_SRHT},
+                                         {"block", GNOMON_BLOCK},
+                                         {"kronecker", GNOMON_KRONECKER},
+                                         {NULL, 0}};
+const cli_choice *const cli_kinds = cli_kinds_and_auto + 1;
+
 void cli_operator_init(cli_operator_options *options)
 {
     static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;
@@ -15,15 +27,6 @@ void cli_operator_init(cli_operator_options *options)
 
 void cli_operator_table(cli_operator_options *o, cli_option table[CLI_OPERATOR_OPTIONS])
 {
-    static const cli_choice kinds[] = {{"gaussian", GNOMON_GAUSSIAN},
-                                       {"rademacher", GNOMON_RADEMACHER},
-                                       {"achlioptas", GNOMON_ACHLIOPTAS},
-                                       {"very-sparse", GNOMON_VERY_SPARSE},
-                                       {"sjlt", GNOMON_SJLT},
-                                       {"srht", GNOMON_SRHT},
-                                       {"block", GNOMON_BLOCK},
-                                       {"kronecker", GNOMON_KRONECKER},
-                                       {NULL, 0}};
     static const cli_choice inner[] = {{"gaussian", GNOMON_GAUSSIAN},
                                        {"rademacher", GNOMON_RADEMACHER},
                                        {"achlioptas", GNOMON_ACHLIOPTAS},
@@ -40,7 +43,7 @@ void cli_operator_table(cli_operator_options *o, cli_option table[CLI_OPERATOR_O
          .target = &o->kind,
          .given = &o->kind_given,
          .value = "KIND",
-         .choices = kinds,
+         .choices = cli_kinds,
          .help =
              "the kind: gaussian, rademacher (default; random signs, for any data), achlioptas, "
              "very-sparse (for dense data), sjlt, srht, block or kronecker"},

@@ -23,17 +23,6 @@ static const cli_choice bounds[] = {{"achlioptas", GNOMON_BOUND_ACHLIOPTAS},
                                     {"dasgupta-gupta", GNOMON_BOUND_DASGUPTA_GUPTA},
                                     {NULL, 0}};
 
-static const cli_choice kinds_and_auto[] = {{"auto", CLI_OPERATOR_AUTO},
-                                            {"gaussian", GNOMON_GAUSSIAN},
-                                            {"rademacher", GNOMON_RADEMACHER},
-                                            {"achlioptas", GNOMON_ACHLIOPTAS},
-                                            {"very-sparse", GNOMON_VERY_SPARSE},
-                                            {"sjlt", GNOMON_SJLT},
-                                            {"srht", GNOMON_SRHT},
-                                            {"block", GNOMON_BLOCK},
-                                            {"kronecker", GNOMON_KRONECKER},
-                                            {NULL, 0}};
-
 /* Parses the words; -1 to go on. */
 static int parse(cli_app *app, request *r, int argc, char **argv, const char **input)
 {
@@ -116,7 +105,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
     cli_option choose[CLI_CHOOSE_OPTIONS];
     cli_choose_table(&r->choose, choose);
     cli_operator_table(&r->operator, operator);
-    operator[0].choices = kinds_and_auto;
+    operator[0].choices = cli_kinds_and_auto;
     operator[0].help = "the kind: gaussian, rademacher (default; random signs, for any data), "
                        "achlioptas, very-sparse (for dense data), sjlt, srht, block or kronecker; "
                        "or auto: the quickest of those that keep the distortion asked for";

@@ -43,15 +43,6 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                                         {"float32", GNOMON_F32},
                                         {"float64", GNOMON_F64},
                                         {NULL, 0}};
-    static const cli_choice kinds[] = {{"gaussian", GNOMON_GAUSSIAN},
-                                       {"rademacher", GNOMON_RADEMACHER},
-                                       {"achlioptas", GNOMON_ACHLIOPTAS},
-                                       {"very-sparse", GNOMON_VERY_SPARSE},
-                                       {"sjlt", GNOMON_SJLT},
-                                       {"srht", GNOMON_SRHT},
-                                       {"block", GNOMON_BLOCK},
-                                       {"kronecker", GNOMON_KRONECKER},
-                                       {NULL, 0}};
     const cli_option what[] = {
         {.name = "rank",
          .letter = 'k',
@@ -121,7 +112,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_CHOICE,
          .target = &r->kind,
          .value = "KIND",
-         .choices = kinds,
+         .choices = cli_kinds,
          .help = "the kind of projection: gaussian (default), rademacher, achlioptas, very-sparse, "
                  "sjlt, srht, block or kronecker"},
         {.name = "seed",

@@ -1,4 +1,4 @@
-#include <gnomon/matrix.h>
+#include "base/dtype.h"
 
 typedef struct type_row {
     const char *name;
@@ -27,4 +27,10 @@ size_t gnomon_dtype_size(gnomon_dtype dtype)
 const char *gnomon_dtype_name(gnomon_dtype dtype)
 {
     return find(dtype)->name;
+}
+
+bool gnomon_dtype_is_wide(gnomon_dtype dtype)
+{
+    return dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
+           dtype == GNOMON_I64 || dtype == GNOMON_U64;
 }

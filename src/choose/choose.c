@@ -1,6 +1,7 @@
 /* Choosing an operator: candidates, each with its law and its cost. */
 #include "choose/choose.h"
 #include "base/context.h"
+#include "base/dtype.h"
 #include "base/error.h"
 
 #include <inttypes.h>
@@ -63,11 +64,6 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_choose_options *o,
     return GNOMON_OK;
 }
 
-static bool is_wide(gnomon_dtype dtype)
-{
-    return dtype == GNOMON_F64 || (dtype >= GNOMON_I32 && dtype <= GNOMON_U64);
-}
-
 static gnomon_load load_of(gnomon_context *ctx, const gnomon_choose_options *o)
 {
     const gnomon_dtype dtype = o->dtype != 0 ? o->dtype : GNOMON_F32;
@@ -77,7 +73,7 @@ static gnomon_load load_of(gnomon_context *ctx, const gnomon_choose_options *o)
                          .n = (double)o->n,
                          .nonzeros = (double)o->nonzeros,
                          .element_size = (int)gnomon_dtype_size(dtype),
-                         .wide = is_wide(dtype),
+                         .wide = gnomon_dtype_is_wide(dtype),
                          .host = o->memory == GNOMON_HOST,
                          .threads = gnomon_context_threads(ctx)};
 }

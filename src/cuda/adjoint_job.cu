@@ -1,5 +1,6 @@
 /* An adjoint, wherever its vectors and its output lie: batches of points and, where one point does
  * not fit, ranges of columns. Kernels and copies out overlap, a piece apart. */
+#include "cuda/take.h"
 #include "cuda/transfer.h"
 
 enum { OUTPUTS = 2 };
@@ -86,8 +87,9 @@ static void size_up(run *r, plan *p)
 }
 
 /* What is fast, or the most that needs no more than so many bytes. */
-static bool make_plan(run *r, plan *p, size_t bytes)
+static bool make_plan(run *r, size_t bytes)
 {
+    plan *p = &r->plan;
     const gnomon_matrix *x = r->job->x;
     *p = plan{};
     p->batch = x->rows;
@@ -130,24 +132,6 @@ static cudaError_t take_all(run *r)
     for (int i = 0; i < p->outputs && error == cudaSuccess; i++)
         error = gcu_take(r->s, &r->out[i], p->out_bytes, r->stream);
     return error;
-}
-
-static gnomon_status take_memory(run *r)
-{
-    size_t bytes = gcu_free_memory(r->s) / 16 * 15;
-    for (;;) {
-        if (!make_plan(r, &r->plan, bytes))
-            return gcu_fail(r->why, GNOMON_ERROR_MEMORY,
-                            "one coordinate needs %zu bytes of the GPU's memory, %zu are free",
-                            r->plan.needed, bytes);
-        const cudaError_t error = take_all(r);
-        if (error == cudaSuccess) return GNOMON_OK;
-        give_back(r);
-        if (error != cudaErrorMemoryAllocation)
-            return gcu_status(r->why, error, "taking device memory");
-        if (r->plan.needed < bytes) bytes = r->plan.needed;
-        bytes = bytes / 4 * 3;
-    }
 }
 
 /* ---- pieces ---- */
@@ -262,7 +246,7 @@ static gnomon_status work(run *r)
         GCU_TRY(r->why, gcu_take(r->s, &first, sizeof *r->first_bad, r->stream));
         r->first_bad = static_cast<unsigned long long *>(first);
     }
-    status = take_memory(r);
+    status = gcu_take_planned(r, "coordinate", make_plan, take_all, give_back);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->ready, r->stream));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->ready, 0));

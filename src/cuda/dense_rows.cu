@@ -45,23 +45,7 @@ static bool supports(const gcu_task *task, char *why, size_t why_size)
         snprintf(why, why_size, "the operator is not dense");
         return false;
     }
-    if (task->wide || task->out.dtype != GNOMON_F32) {
-        snprintf(why, why_size, "sums in fp64 are asked for");
-        return false;
-    }
-    switch (task->x.dtype) {
-    case GNOMON_F32:
-    case GNOMON_F16:
-    case GNOMON_BF16:
-    case GNOMON_I8:
-    case GNOMON_U8:
-    case GNOMON_I16:
-    case GNOMON_U16:
-        return true;
-    default:
-        snprintf(why, why_size, "points of type %d are not taken", (int)task->x.dtype);
-        return false;
-    }
+    return gcu_sums_in_fp32(task, why, why_size);
 }
 
 /* Columns of a segment: enough segments to fill large GPUs, by the size of A alone. */

@@ -1,6 +1,10 @@
 /* Which family of kernels does which task. */
 #include "cuda/family.h"
 
+extern "C" {
+#include "base/dtype.h"
+}
+
 #include <stdio.h>
 
 /* In the order in which they are asked; the last one takes everything. */
@@ -8,6 +12,20 @@ static const gcu_family *const families[] = {
     &gcu_dense_points, &gcu_dense_rows, &gcu_very_sparse, &gcu_sjlt,
     &gcu_srht,         &gcu_generic,    nullptr,
 };
+
+bool gcu_sums_in_fp32(const gcu_task *task, char *why, size_t why_size)
+{
+    if (task->wide || task->out.dtype != GNOMON_F32) {
+        snprintf(why, why_size, "sums in fp64 are asked for");
+        return false;
+    }
+    if (gnomon_dtype_is_wide(task->x.dtype)) {
+        snprintf(why, why_size, "points of type %s need sums in fp64",
+                 gnomon_dtype_name(task->x.dtype));
+        return false;
+    }
+    return true;
+}
 
 const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size)
 {

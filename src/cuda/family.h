@@ -92,6 +92,10 @@ struct gcu_family {
     cudaError_t (*run)(const gcu_task *task);
 };
 
+/* Whether the task's sums and sketch are fp32 and its points of a type that gcu_load takes, all of
+ * whose values fp32 holds: what every family but the generic one asks for. Says why not. */
+bool gcu_sums_in_fp32(const gcu_task *task, char *why, size_t why_size);
+
 /* The family that does a task, chosen by A, the element type and the GPU alone, so that a batch cut
  * in two takes the same one; NULL with the reason when none does (families.cu). */
 const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size);

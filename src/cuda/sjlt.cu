@@ -185,23 +185,7 @@ static bool supports(const gcu_task *t, char *why, size_t why_size)
         snprintf(why, why_size, "the kind is not sjlt");
         return false;
     }
-    if (t->wide) {
-        snprintf(why, why_size, "sjlt sums in fp32 only");
-        return false;
-    }
-    switch (t->x.dtype) {
-    case GNOMON_F32:
-    case GNOMON_F16:
-    case GNOMON_BF16:
-    case GNOMON_I8:
-    case GNOMON_U8:
-    case GNOMON_I16:
-    case GNOMON_U16:
-        return true;
-    default:
-        snprintf(why, why_size, "sjlt takes no points of this type");
-        return false;
-    }
+    return gcu_sums_in_fp32(t, why, why_size);
 }
 
 static int64_t granule(const gnomon_simple *a)

@@ -5,6 +5,7 @@
  * streams of their own, three pieces deep. What is written to y waits on the GPU until all points
  * have been looked at for NaN and infinity, or they are looked at beforehand. */
 #include "cuda/pieces.h"
+#include "cuda/take.h"
 #include "cuda/transfer.h"
 
 #include <inttypes.h>
@@ -164,6 +165,12 @@ static bool shrink(run *r, plan *p, size_t bytes)
     return true;
 }
 
+static bool make_plan(run *r, size_t bytes)
+{
+    wish(r, &r->plan, bytes);
+    return shrink(r, &r->plan, bytes);
+}
+
 static void give_back(run *r)
 {
     for (int i = 0; i < SLOTS; i++) {
@@ -189,26 +196,6 @@ static cudaError_t take_all(run *r)
     for (int i = 0; i < p->outputs && error == cudaSuccess; i++)
         error = gcu_take(r->s, &r->output[i], p->output_bytes, r->stream);
     return error;
-}
-
-/* Plans and takes the memory, ever less until it is to be had. */
-static gnomon_status take_memory(run *r)
-{
-    size_t bytes = gcu_free_memory(r->s) / 16 * 15;
-    for (;;) {
-        wish(r, &r->plan, bytes);
-        if (!shrink(r, &r->plan, bytes))
-            return gcu_fail(r->why, GNOMON_ERROR_MEMORY,
-                            "one point needs %zu bytes of the GPU's memory, %zu are free",
-                            r->plan.needed, bytes);
-        const cudaError_t error = take_all(r);
-        if (error == cudaSuccess) return GNOMON_OK;
-        give_back(r);
-        if (error != cudaErrorMemoryAllocation)
-            return gcu_status(r->why, error, "taking device memory");
-        if (r->plan.needed < bytes) bytes = r->plan.needed;
-        bytes = bytes / 4 * 3;
-    }
 }
 
 /* ---- the stream of pieces ---- */
@@ -443,7 +430,7 @@ static gnomon_status work(run *r)
     r->keep = check && all_columns && gcu_packed_bytes(&y_there) < gcu_free_memory(r->s) / 4;
     const bool look_before = check && !r->keep;
     if (look_before && r->y_place == GCU_DEVICE) r->y_direct = true;
-    status = take_memory(r);
+    status = gcu_take_planned(r, "point", make_plan, take_all, give_back);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->ready, r->stream));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->in, r->ready, 0));

@@ -39,23 +39,7 @@ static bool supports(const gcu_task *task, char *why, size_t why_size)
         snprintf(why, why_size, "the operator is not very-sparse");
         return false;
     }
-    if (task->wide) {
-        snprintf(why, why_size, "the sums are to be fp64");
-        return false;
-    }
-    switch (task->x.dtype) {
-    case GNOMON_F32:
-    case GNOMON_F16:
-    case GNOMON_BF16:
-    case GNOMON_I8:
-    case GNOMON_U8:
-    case GNOMON_I16:
-    case GNOMON_U16:
-        return true;
-    default:
-        snprintf(why, why_size, "very-sparse takes no %s", gnomon_dtype_name(task->x.dtype));
-        return false;
-    }
+    return gcu_sums_in_fp32(task, why, why_size);
 }
 
 static int64_t granule(const gnomon_simple *a)

@@ -2,6 +2,7 @@
  * indices, for coo row and col. csr is read as it comes; the others hold no points in a row,
  * so they are gathered in memory. csr is what is written. */
 #include "io/npz_sparse.h"
+#include "base/dtype.h"
 #include "io/npy.h"
 #include "io/sparse.h"
 #include "io/temporaries.h"
@@ -93,16 +94,7 @@ static gnomon_status check_members(gnomon_reader *reader, const gnomon_zip *zip,
 /* F64 when F32 would not hold every value of the type. */
 static gnomon_dtype value_type(gnomon_dtype stored)
 {
-    switch (stored) {
-    case GNOMON_F64:
-    case GNOMON_I32:
-    case GNOMON_U32:
-    case GNOMON_I64:
-    case GNOMON_U64:
-        return GNOMON_F64;
-    default:
-        return GNOMON_F32;
-    }
+    return gnomon_dtype_is_wide(stored) ? GNOMON_F64 : GNOMON_F32;
 }
 
 /* indptr has one element more than the matrix has rows (columns), begins with 0 and ends at

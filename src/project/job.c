@@ -60,12 +60,6 @@ gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
     return GNOMON_OK;
 }
 
-bool gnomon_dtype_is_wide(gnomon_dtype dtype)
-{
-    return dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
-           dtype == GNOMON_I64 || dtype == GNOMON_U64;
-}
-
 static int64_t magnitude(int64_t stride)
 {
     return stride < 0 ? -stride : stride;

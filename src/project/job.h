@@ -4,6 +4,7 @@
 #define GNOMON_PROJECT_JOB_H
 
 #include "backend.h"
+#include "base/dtype.h"
 #include "operator/operator.h"
 
 #include <gnomon/project.h>
@@ -37,9 +38,6 @@ gnomon_status gnomon_job_views(gnomon_context *ctx, const gnomon_matrix *x, cons
 
 /* Checks an output view: F32 or F64, its elements apart from each other. */
 gnomon_status gnomon_check_output(gnomon_context *ctx, const gnomon_matrix *m, const char *name);
-
-/* Whether elements of this type are summed in fp64. */
-bool gnomon_dtype_is_wide(gnomon_dtype dtype);
 
 /* Whether the memory of two views may overlap. */
 bool gnomon_views_overlap(const gnomon_matrix *a, const gnomon_matrix *b);

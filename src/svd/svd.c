@@ -1,5 +1,6 @@
 /* The calls: checking what is asked for, the order of the steps, the result. */
 #include "base/context.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/view.h"
@@ -23,13 +24,6 @@ double gnomon_factor_lap(gnomon_factor *f)
     const double t = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, before = f->clock;
     f->clock = t;
     return t - before;
-}
-
-static bool is_wide(gnomon_dtype data, gnomon_dtype wanted)
-{
-    if (wanted != 0) return wanted == GNOMON_F64;
-    return data == GNOMON_F64 || data == GNOMON_I32 || data == GNOMON_U32 || data == GNOMON_I64 ||
-           data == GNOMON_U64;
 }
 
 gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns)
@@ -213,7 +207,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     f.out = out;
     f.options = *options;
     if (f.options.block == 0) f.options.block = 32;
-    f.wide = is_wide(dtype, options->dtype);
+    f.wide = gnomon_dtype_is_wide(options->dtype != 0 ? options->dtype : dtype);
     f.rest = (double)NAN;
     (void)gnomon_factor_lap(&f);
     const char *missing = gnomon_blas_missing();
