@@ -1,0 +1,59 @@
+/* cuda/gemm.h: products of a single-precision and a half-precision matrix on tensor cores, at
+ * single-precision accuracy (after Ootomo and Yokota 2023).
+ *
+ *     C = alpha * A B + beta * C,        A m x k, B k x n, C m x n fp32
+ *
+ * One of A and B is fp32 and the other fp16, in either order; or both are fp32 (form THREE). All
+ * are views in the device's memory with any strides, of either sign; C overlaps neither A nor B.
+ *
+ * What the forms make of an fp32 matrix, and what is lost of an entry x:
+ *   SCALED  two fp16 numbers, after an exact power of two taken from the largest of the 64 entries
+ *           of its row that are summed together; where entries differ so much that these two
+ *           numbers don't hold the smaller ones, more of them. Below 2^-20 of x, whatever its
+ *           size and its neighbours'; usually 2^-24.
+ *   FP16    two fp16 numbers, without a scale: below 2^-22 of x for 2^-14 <= |x| < 65520, and at
+ *           most 2^-36 below that; larger entries overflow.
+ *   TF32    two TF32 numbers: 2^-22 of x from 2^-103 on, at about half the speed of the others.
+ *   THREE   both matrices as SCALED and three products. Of the matrix that is packed (the smaller
+ *           one) below 2^-22 of x for entries above 2^-29 of the largest of the 64 that are summed
+ *           together, at most 2^-50 of that one otherwise.
+ *
+ * Products of fp16 numbers are exact in fp32. Sums are kept by the tensor cores for 64 of k, which
+ * truncates at about 2^-24 of the largest, and then added in fp32, rounded to nearest: so errors
+ * are no larger than those of a plain fp32 product. Sums run in an order that depends on m, n, k,
+ * the types and strides alone: the same bits on every run and for any number of multiprocessors.
+ * Sums that are not finite, because of NaN, infinity or overflow, are computed again as the plain
+ * fp32 chain fma(a, b, sum) over k and so end as that does. */
+#ifndef GNOMON_CUDA_GEMM_H
+#define GNOMON_CUDA_GEMM_H
+
+#include "cuda/family.h"
+
+enum gcu_gemm_form { GCU_GEMM_SCALED, GCU_GEMM_FP16, GCU_GEMM_TF32, GCU_GEMM_THREE };
+
+/* Element (i, j) is data[i * row_stride + j * col_stride]; strides count elements. */
+struct gcu_gemm_view {
+    const void *data;
+    gnomon_dtype dtype; /* F32 or F16 */
+    int64_t row_stride, col_stride;
+};
+
+struct gcu_gemm {
+    gcu_gemm_form form;
+    int64_t m, n, k; /* 0 or more; with k = 0 or alpha = 0, A and B are not read */
+    gcu_gemm_view a, b;
+    float *c;
+    int64_t c_row_stride, c_col_stride;
+    float alpha, beta; /* with beta 0, C is not read */
+    const gcu_gpu *gpu;
+};
+
+/* Bytes of device memory (aligned to 256) that gcu_gemm_run works in; 0 when the call is not one
+ * that it takes. */
+size_t gcu_gemm_work(const gcu_gemm *g);
+
+/* Enqueues the product on the stream; does not wait. cudaErrorInvalidValue: types that don't go
+ * with the form, negative sizes, or less work than gcu_gemm_work asks for. */
+cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaStream_t stream);
+
+#endif

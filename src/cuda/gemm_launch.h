@@ -1,0 +1,62 @@
+/* cuda/gemm_launch.h: the parts of a product (gemm.cu) and what they hand each other. */
+#ifndef GNOMON_CUDA_GEMM_LAUNCH_H
+#define GNOMON_CUDA_GEMM_LAUNCH_H
+
+#include "cuda/gemm.h"
+
+enum {
+    GCU_GEMM_CHUNK = 64, /* of k, summed in the tensor cores */
+    GCU_GEMM_MARK_ROWS = 16,
+    GCU_GEMM_MARK_COLS = 32
+};
+
+/* A is fp32 (a product the other way round has been transposed). B has been packed: for each chunk
+ * of k and each of 'cols' columns (n rounded up to the tile) 64 halves, 128 bytes, whose 16-byte
+ * parts are exchanged by the column (part p stands at p ^ (column & 7)), as the matrix instructions
+ * read them; zeros beyond k and n. For THREE a second such image holds 2^11 times what the first
+ * one leaves, and 'scales' ([chunk][column]) what both are to be multiplied by. */
+struct gcu_gemm_launch {
+    int64_t m, n, k;
+    const float *a;
+    int64_t a_row, a_col;
+    const void *b;
+    gnomon_dtype b_dtype;
+    int64_t b_row, b_col;
+    float *c;
+    int64_t c_row, c_col;
+    float alpha, beta;
+
+    uint8_t *packed, *packed_low;
+    float *scales;
+    int64_t cols, chunks;
+    bool quads; /* order of k in the halves, see gemm_pack.cu */
+
+    /* [16 rows][32 columns] of C that hold sums that are not finite: not written, but marked. */
+    uint8_t *marks;
+    int64_t mark_rows, mark_cols;
+
+    /* Chunks in turns of split_chunks, when there is more than one turn their sums go to 'parts'
+     * ([turn][m][n]). */
+    int64_t splits, split_chunks;
+    float *parts;
+};
+
+cudaError_t gcu_gemm_pack(const gcu_gemm_launch &l, bool three, cudaStream_t stream);
+cudaError_t gcu_gemm_mma(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu_gpu *gpu,
+                         cudaStream_t stream);
+/* Adds the parts of splits in order. */
+cudaError_t gcu_gemm_add(const gcu_gemm_launch &l, cudaStream_t stream);
+/* What is marked, as a plain fp32 product. */
+cudaError_t gcu_gemm_redo(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStream_t stream);
+
+#ifdef __CUDACC__
+
+__device__ __forceinline__ void gcu_gemm_put(const gcu_gemm_launch &l, int64_t i, int64_t j,
+                                             float sum)
+{
+    float *c = l.c + i * l.c_row + j * l.c_col;
+    *c = l.beta == 0.0f ? l.alpha * sum : fmaf(l.alpha, sum, l.beta * *c);
+}
+
+#endif
+#endif
