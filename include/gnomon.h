@@ -4,6 +4,7 @@
 
 #include <gnomon/base.h>
 #include <gnomon/choose.h>
+#include <gnomon/gemm.h>
 #include <gnomon/io.h>
 #include <gnomon/matrix.h>
 #include <gnomon/operator.h>

@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 3 };
+enum { GNOMON_DEVICE_INTERFACE = 4 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -25,6 +25,8 @@ typedef struct gnomon_device_host {
 /* Defined by src/project: the points, the operator, the output and the scaling. */
 struct gnomon_sketch_job;
 struct gnomon_matrix;
+/* Defined by src/gemm: the three matrices and the scaling. */
+struct gnomon_gemm_job;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
@@ -55,6 +57,12 @@ typedef struct gnomon_device_table {
     gnomon_status (*stream_finish)(void *state, void *stream, const struct gnomon_matrix *y,
                                    char *why, size_t why_size);
     void (*stream_close)(void *state, void *stream);
+
+    /* Products of matrices, as supports and sketch; both NULL when there are none. */
+    int (*gemm_supports)(void *state, const struct gnomon_gemm_job *job, char *why,
+                         size_t why_size);
+    gnomon_status (*gemm)(void *state, const struct gnomon_gemm_job *job, char *why,
+                          size_t why_size);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

@@ -169,6 +169,8 @@ gnomon_plugin_entry(void)
         stream_push,
         stream_finish,
         stream_close,
+        nullptr, /* products of matrices */
+        nullptr,
     };
     return &table;
 }

@@ -134,8 +134,7 @@ bool gnomon_views_overlap(const gnomon_matrix *a, const gnomon_matrix *b)
     return !interleaved(a, b, true) && !interleaved(a, b, false);
 }
 
-/* Checks a view wherever it lies: a device's memory is for the device to judge. */
-static gnomon_status check_anywhere(gnomon_context *ctx, const gnomon_matrix *m, const char *name,
+gnomon_status gnomon_check_anywhere(gnomon_context *ctx, const gnomon_matrix *m, const char *name,
                                     bool output)
 {
     GNOMON_FAIL_IF(!m, ctx, GNOMON_ERROR_ARGUMENT, "%s is NULL", name);
@@ -148,8 +147,8 @@ static gnomon_status check_anywhere(gnomon_context *ctx, const gnomon_matrix *m,
 gnomon_status gnomon_job_views(gnomon_context *ctx, const gnomon_matrix *x, const gnomon_matrix *y,
                                bool adjoint, gnomon_sketch_job *job)
 {
-    GNOMON_TRY(check_anywhere(ctx, x, "x", adjoint));
-    GNOMON_TRY(check_anywhere(ctx, y, "y", !adjoint));
+    GNOMON_TRY(gnomon_check_anywhere(ctx, x, "x", adjoint));
+    GNOMON_TRY(gnomon_check_anywhere(ctx, y, "y", !adjoint));
     GNOMON_FAIL_IF(x->rows != y->rows, ctx, GNOMON_ERROR_SHAPE,
                    "x has %" PRId64 " rows and y has %" PRId64 "; both must have one a point",
                    x->rows, y->rows);

@@ -39,6 +39,10 @@ gnomon_status gnomon_job_views(gnomon_context *ctx, const gnomon_matrix *x, cons
 /* Checks an output view: F32 or F64, its elements apart from each other. */
 gnomon_status gnomon_check_output(gnomon_context *ctx, const gnomon_matrix *m, const char *name);
 
+/* Checks an input or output view wherever it lies: a device's memory is for the device to judge. */
+gnomon_status gnomon_check_anywhere(gnomon_context *ctx, const gnomon_matrix *m, const char *name,
+                                    bool output);
+
 /* Whether the memory of two views may overlap. */
 bool gnomon_views_overlap(const gnomon_matrix *a, const gnomon_matrix *b);
 

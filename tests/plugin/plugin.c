@@ -1,5 +1,6 @@
 /* A device plugin of no device, for the test of finding and asking one. The build makes it in
  * several forms: see CMakeLists.txt here. */
+#include "gemm/job.h"
 #include "project/job.h"
 
 #include <stdio.h>
@@ -90,6 +91,34 @@ static void stream_close(void *state, void *stream)
     (void)stream;
 }
 
+#ifdef PLUGIN_NO_GEMM
+#define gemm_supports NULL
+#define gemm          NULL
+#else
+/* It takes products of two columns only. */
+static int gemm_supports(void *state, const struct gnomon_gemm_job *job, char *why, size_t why_size)
+{
+    (void)state;
+    snprintf(why, why_size, "the test device takes two columns, no more");
+    return job->b->cols == 2;
+}
+
+/* As 'work': what it was given goes into C, alpha is the status. */
+static gnomon_status gemm(void *state, const struct gnomon_gemm_job *job, char *why,
+                          size_t why_size)
+{
+    (void)state;
+    float *first = job->c->data;
+    first[0] = (float)job->form;
+    first[1] = (float)job->beta;
+    first[2] = job->stream == job->a->data ? 1.0f : 0.0f;
+    snprintf(why, why_size, "the test device gives status %g", job->alpha);
+    if (job->alpha == GNOMON_ERROR_CANCELLED)
+        return job->host->progress(job->host->user, 1, 2) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+    return (gnomon_status)job->alpha;
+}
+#endif
+
 #ifndef PLUGIN_VERSION
 #define PLUGIN_VERSION GNOMON_DEVICE_INTERFACE
 #endif
@@ -101,8 +130,8 @@ const gnomon_device_table *gnomon_another_name(void);
 const gnomon_device_table *gnomon_plugin_entry(void)
 {
     static const gnomon_device_table table = {
-        PLUGIN_VERSION, "test",      open_device, close_device, supports,     sketch,
-        adjoint,        stream_open, stream_use,  stream_use,   stream_close,
+        PLUGIN_VERSION, "test",     open_device, close_device, supports,      sketch, adjoint,
+        stream_open,    stream_use, stream_use,  stream_close, gemm_supports, gemm,
     };
     return &table;
 }

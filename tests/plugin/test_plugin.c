@@ -74,7 +74,7 @@ static void named_folder(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     is_used("good/libgnomon_cuda.so: test device -1");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/version", 1);
-    can_not_be_had("interface version 99, this library needs 3");
+    can_not_be_had("interface version 99, this library needs 4");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_entry", 1);
     can_not_be_had("does not export gnomon_plugin_entry");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/declines", 1);
@@ -231,11 +231,70 @@ static void jobs_go_there(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* So does a product, and what a device has no entry for. */
+static void products_go_there(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    int64_t reported = 0;
+    o.device = GNOMON_DEVICE_CUDA;
+    o.progress = stop;
+    o.progress_user = &reported;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    float a[3 * 4] = {0}, b[4 * 3] = {0}, c[3 * 3] = {7, 7, 7, 7};
+    gnomon_matrix as = gnomon_matrix_rowmajor(a, GNOMON_F32, 3, 4);
+    gnomon_matrix bs = gnomon_matrix_rowmajor(b, GNOMON_F32, 4, 2);
+    gnomon_matrix cs = gnomon_matrix_rowmajor(c, GNOMON_F32, 3, 2);
+    gnomon_gemm_options options = GNOMON_GEMM_OPTIONS_INIT;
+    options.alpha = GNOMON_OK;
+    options.beta = 5;
+    options.form = GNOMON_GEMM_TF32;
+    options.cuda_stream = a;
+    assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, &options), GNOMON_OK);
+    assert_true(c[0] == 2.0f && c[1] == 5.0f && c[2] == 1.0f && c[3] == 7.0f);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    options.alpha = GNOMON_ERROR_DEVICE;
+    assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, &options), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "test: the test device gives status 90");
+    options.alpha = GNOMON_ERROR_CANCELLED;
+    assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, &options), GNOMON_ERROR_CANCELLED);
+    assert_int_equal(reported, 102);
+    bs.cols = cs.cols = bs.row_stride = cs.row_stride = 3;
+    assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, NULL), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx),
+                        "test declined: the test device takes two columns, no more");
+    gnomon_context_destroy(ctx);
+
+    o.device = GNOMON_DEVICE_AUTO;
+    o.progress = NULL;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, NULL), GNOMON_OK);
+    assert_true(c[0] == 0.0f);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
+    bs.memory = GNOMON_CUDA;
+    assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, NULL), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx),
+                        "b lies in a device's memory, and the device did not take the job: the "
+                        "test device takes two columns, no more");
+    gnomon_context_destroy(ctx);
+
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_gemm", 1);
+    bs.memory = GNOMON_HOST;
+    o.device = GNOMON_DEVICE_CUDA;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, NULL), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx), "test declined: it has no products of matrices");
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(named_folder, clear, clear),
         cmocka_unit_test_setup_teardown(jobs_go_there, clear, clear),
+        cmocka_unit_test_setup_teardown(products_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(never_the_current_folder, clear, clear),
         cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
         cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),

@@ -1,0 +1,99 @@
+/* gnomon/gemm.h: products of matrices in mixed precision, and products with an operator.
+ *
+ * gnomon_gemm:          C = alpha * A B + beta * C    A: m x k, B: k x n, C: m x n
+ * gnomon_gemm_operator: the same with the operator S or its transpose as one factor
+ *
+ * Views carry transposes and layouts: swap rows with cols and row_stride with col_stride.
+ *
+ * Elements of A and B are F32 or F16 each, in any combination; those of C are F32 or F64.
+ * An fp16 number is an fp32 number, and the product of an fp32 with an fp16 number fits fp32's
+ * exponents with 35 bits of mantissa; so on matrix units that take fp16, A B with B fp16 costs two
+ * products (A's upper and lower bits), fp32 x fp32 three, and fp16 x fp16 one, at
+ * single-precision accuracy (Ootomo & Yokota 2023). docs/gemm.md has the figures.
+ *
+ * Error bound: |C - exact| <= |alpha| * c * u * |A||B| + u * |C| entrywise, u = 2^-24 (the last
+ * term is the rounding to an F32 C).
+ *   CPU: c = min(k, 128), for every form. Products and sums are fp32 fused multiply-adds in chains
+ *     of 128, the chains are added up in fp64, and alpha and beta are applied there. So the error
+ *     does not grow with k.
+ *   GPU: by form, below. At most 128 of k are summed in a tensor core's accumulator before the sum
+ *     is added, rounding to nearest, to one in fp32.
+ * This is no worse than SGEMM's on the same matrices. A chain whose own value leaves fp32's
+ * range gives infinity (or NaN), and products below 2^-126 lose bits, as in SGEMM.
+ *
+ * NaN and infinity pass through as in SGEMM: a row of A (a column of B) that holds one makes
+ * its row (column) of C NaN or infinite. With beta 0, C is not read; with alpha 0 or k = 0, A and
+ * B are not read and C = beta * C.
+ *
+ * Determinism: the bits of C depend neither on threads, memory limit, layout nor instruction
+ * set, and an entry's not on the other rows of A and columns of B. Devices differ within the
+ * bound. */
+#ifndef GNOMON_GEMM_H
+#define GNOMON_GEMM_H
+
+#include <gnomon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a GPU's tensor cores hold an fp32 operand; numbers pinned. How many products it takes follows
+ * from the operands' types. On the CPU all forms are the same fp32 arithmetic, with its
+ * accuracy, over fp32's whole range. */
+typedef enum gnomon_gemm_form {
+    GNOMON_GEMM_AUTO = 0,  /* the fastest the device has that holds the error bound for all fp32
+                              values: the one to use unless forms are to be compared */
+    GNOMON_GEMM_FP16 = 1,  /* as two fp16 numbers, hi + lo / 2^11: values of magnitude above 65504
+                              become infinite, those below 2^-14 lose bits; else the bound holds */
+    GNOMON_GEMM_TF32 = 2,  /* as two tf32 numbers: the whole range, at half FP16's speed */
+    GNOMON_GEMM_SCALED = 3 /* as FP16, after an exact scaling by powers of two, block by block:
+                              the whole range */
+} gnomon_gemm_form;
+
+typedef struct gnomon_gemm_options {
+    size_t struct_size;
+    double alpha, beta; /* finite; defaults 1 and 0 */
+    gnomon_gemm_form form;
+    void *cuda_stream; /* a cudaStream_t of the context's GPU for the work there; NULL (default):
+                          the context's own, which runs in turn with the legacy default stream. With
+                          a stream given and all views in the GPU's memory, the call returns once
+                          the work is enqueued, and the views must stay until the stream gets
+                          there; else the output is complete when it returns */
+} gnomon_gemm_options;
+
+#define GNOMON_GEMM_OPTIONS_INIT                                      \
+    {                                                                 \
+        sizeof(gnomon_gemm_options), 1.0, 0.0, GNOMON_GEMM_AUTO, NULL \
+    }
+
+/* C = alpha * A B + beta * C. Any sizes, 0 included; any strides, 0 and negative ones
+ * included (an output's elements must lie apart). c must not overlap a or b. Device, threads and
+ * memory limit are the context's; on the CPU a call takes at most about 12 MiB beside its
+ * views. options may be NULL. Errors: ARGUMENT, SHAPE, DTYPE, MEMORY, CANCELLED, DEVICE; c is
+ * undefined after MEMORY, CANCELLED and DEVICE only. Threads: see gnomon_context. */
+GNOMON_API gnomon_status gnomon_gemm(gnomon_context *ctx, const gnomon_matrix *a,
+                                     const gnomon_matrix *b, const gnomon_matrix *c,
+                                     const gnomon_gemm_options *options);
+
+/* Where the operator S (k x D) stands; numbers pinned. */
+typedef enum gnomon_gemm_side {
+    GNOMON_GEMM_ST_RIGHT = 0, /* C = alpha * A S^T + beta * C   A: m x D, C: m x k */
+    GNOMON_GEMM_S_RIGHT = 1,  /* C = alpha * A S   + beta * C   A: m x k, C: m x D */
+    GNOMON_GEMM_S_LEFT = 2,   /* C = alpha * S A   + beta * C   A: D x n, C: k x n */
+    GNOMON_GEMM_ST_LEFT = 3   /* C = alpha * S^T A + beta * C   A: k x n, C: D x n */
+} gnomon_gemm_side;
+
+/* A product with an operator, which is made on the fly and never stored. The arithmetic, types
+ * and error bound are those of gnomon_sketch (S^T at the right, S at the left) and
+ * gnomon_adjoint (the others), whose bits these are: a may be of any type, c is F32 or F64.
+ * options.form must be AUTO. NaN and infinity pass; where an entry of S is 0 they may stay out of
+ * the sum. Errors: as gnomon_gemm, and those of gnomon_sketch but NONFINITE. */
+GNOMON_API gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s,
+                                              gnomon_gemm_side side, const gnomon_matrix *a,
+                                              const gnomon_matrix *c,
+                                              const gnomon_gemm_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

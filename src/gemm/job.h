@@ -1,0 +1,40 @@
+/* gemm/job.h: one product of matrices, its arguments checked. Also what a device plugin is
+ * given. */
+#ifndef GNOMON_GEMM_JOB_H
+#define GNOMON_GEMM_JOB_H
+
+#include "backend.h"
+
+#include <gnomon/gemm.h>
+
+#include <stdbool.h>
+
+/* c = alpha * a b + beta * c. a and b are F32 or F16, c is F32 or F64, shapes fit, c's elements lie
+ * apart from each other and from a and b. Sizes may be 0: with no inner size, or alpha 0, c is
+ * scaled by beta (0 clears without reading). Device code sees the same struct. */
+typedef struct gnomon_gemm_job {
+    const gnomon_matrix *a, *b, *c;
+    double alpha, beta;
+    gnomon_gemm_form form;
+    int64_t memory_limit; /* bytes of working memory on the host */
+    void *stream;         /* the caller's (CUDA: a cudaStream_t); NULL: the device's own */
+    const gnomon_device_host *host; /* set for a device's call of gemm */
+} gnomon_gemm_job;
+
+/* Checks the arguments of a call and fills job. Errors: ARGUMENT, SHAPE, DTYPE. */
+gnomon_status gnomon_gemm_check(gnomon_context *ctx, const gnomon_matrix *a, const gnomon_matrix *b,
+                                const gnomon_matrix *c, const gnomon_gemm_options *options,
+                                gnomon_gemm_job *job);
+
+/* The options alone, with every default filled in. Errors: ARGUMENT. */
+gnomon_status gnomon_gemm_read_options(gnomon_context *ctx, const gnomon_gemm_options *options,
+                                       gnomon_gemm_options *out);
+
+/* Lets the context's device do the job if it can: *done tells whether it did. Under AUTO a device
+ * that declines leaves the job to the CPU; under CUDA that is an error. */
+gnomon_status gnomon_gemm_on_device(gnomon_context *ctx, const gnomon_gemm_job *job, bool *done);
+
+/* The job on the CPU. Errors: MEMORY, CANCELLED. */
+gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job);
+
+#endif
