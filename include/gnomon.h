@@ -6,6 +6,7 @@
 #include <gnomon/choose.h>
 #include <gnomon/gemm.h>
 #include <gnomon/io.h>
+#include <gnomon/lsh.h>
 #include <gnomon/matrix.h>
 #include <gnomon/operator.h>
 #include <gnomon/project.h>

@@ -1,0 +1,105 @@
+/* gnomon/lsh.h: locality-sensitive hashing.
+ *
+ * A family of hash functions is locality-sensitive when near points get the same value more often
+ * than far ones. docs/lsh.md specifies every family to the last bit. */
+#ifndef GNOMON_LSH_H
+#define GNOMON_LSH_H
+
+#include <gnomon/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Families; numbers pinned. With x and y at distance r, each function gives them the same value
+ * with probability p(r) (gnomon_lsh_collision). */
+typedef enum gnomon_lsh_family {
+    GNOMON_LSH_PSTABLE = 1,        /* l2: floor((a.x + b) / w), a standard normal, b uniform in
+                                      [0, w) (Datar, Immorlica, Indyk & Mirrokni 2004) */
+    GNOMON_LSH_PSTABLE_L1 = 2,     /* l1: the same with a standard Cauchy */
+    GNOMON_LSH_SIMHASH = 3,        /* cosine: the sign of a.x (Charikar 2002) */
+    GNOMON_LSH_CROSS_POLYTOPE = 4, /* cosine: which of 'sides' random directions, or of their
+                                      opposites, x is nearest to (Andoni et al. 2015) */
+    GNOMON_LSH_BIT_SAMPLING = 5,   /* hamming: one bit of the point (Indyk & Motwani 1998) */
+    GNOMON_LSH_MINHASH = 6         /* jaccard: the least hash of the set's members (Broder 1997) */
+} gnomon_lsh_family;
+
+/* "p-stable", "p-stable-l1", "simhash", "cross-polytope", "bit-sampling", "minhash"; "?" for a
+ * number that is no family. Static storage. */
+GNOMON_API const char *gnomon_lsh_family_name(gnomon_lsh_family family);
+/* The family of that name, 0 when there is none. */
+GNOMON_API gnomon_lsh_family gnomon_lsh_family_from_name(const char *name);
+
+/* What defines 'count' hash functions. Members that a family does not use must be 0. Functions do
+ * not depend on count (but for an operator whose rows do): more of them begin with the fewer. */
+typedef struct gnomon_lsh_functions {
+    size_t struct_size;
+    gnomon_lsh_family family;
+    int64_t dim; /* the points' columns, 1 ... 2^56; bit-sampling: U8 elements of eight bits each */
+    int64_t count; /* 1 ... 2^24; count * sides too */
+    double width;  /* p-stable, p-stable-l1: w > 0, in units of the points */
+    int64_t sides; /* cross-polytope: 2 ... 4096; 0: 16 */
+    uint64_t seed; /* of everything that no operator makes */
+    /* p-stable, simhash, cross-polytope: where the directions a come from: kind, seed and
+     * parameters of an operator, any kind but kronecker; its k, d and scaling are filled in (k the
+     * directions, d the larger of dim and k, scaling by sqrt(k), so that entries have variance 1).
+     * NULL: gaussian with 'seed'. Directions are made as they are needed and never stored. Kinds
+     * other than gaussian are near to normal directions only when no few coordinates of x - y hold
+     * most of its length. */
+    const gnomon_descriptor *descriptor;
+} gnomon_lsh_functions;
+
+#define GNOMON_LSH_FUNCTIONS_INIT                                                 \
+    {                                                                             \
+        sizeof(gnomon_lsh_functions), (gnomon_lsh_family)0, 0, 0, 0.0, 0, 0, NULL \
+    }
+
+/* p(r), the probability that one function of the family gives two points at distance r the same
+ * value; dim, count, seed and descriptor are not read, except dim by bit-sampling. Distances: l2,
+ * l1, 1 - cos in [0, 2] for both of cosine's families, bits that differ in [0, 8 dim], 1 - |A n B|
+ * / |A u B| in [0, 1]. p-stable        1 - 2 F(-t) - 2 (1 - exp(-t^2 / 2)) / (sqrt(2 pi) t), t = w
+ * / r, F the normal law (Datar et al. 2004) p-stable-l1     2 atan(t) / pi - ln(1 + t^2) / (pi t)
+ *   simhash         1 - acos(1 - r) / pi
+ *   cross-polytope  by quadrature of the integral over the coordinate that wins in both, to an
+ *                   absolute error below 1e-5
+ *   bit-sampling    1 - r / (8 dim)
+ *   minhash         1 - r
+ * They are exact for Gaussian directions. Errors: ARGUMENT. */
+GNOMON_API gnomon_status gnomon_lsh_collision(gnomon_context *ctx,
+                                              const gnomon_lsh_functions *functions,
+                                              double distance, double *p);
+
+/* Functions, checked and ready. Read-only after creation: any number of threads may use one at
+ * once, each with its own context. Made in the C library's memory, as operators are. */
+typedef struct gnomon_hasher gnomon_hasher;
+
+/* Errors: ARGUMENT (a member outside what its comment allows, or set for a family that does not
+ * use it), MEMORY. On failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_hasher_create(gnomon_context *ctx,
+                                              const gnomon_lsh_functions *functions,
+                                              gnomon_hasher **out);
+/* NULL is allowed. */
+GNOMON_API void gnomon_hasher_destroy(gnomon_hasher *hasher);
+
+/* The values of all functions at points (n x dim, any strides, host): values is n x count, I32, any
+ * strides but 0. Values: p-stable the floor, held in 32 bits; simhash 1 where a.x < 0;
+ * cross-polytope 2 i for direction i and 2 i + 1 for its opposite; bit-sampling the bit; minhash
+ * the least hash's 32 bits. Points may be of any type, for bit-sampling U8; minhash takes sparse
+ * points only. Products are those of gnomon_sketch (Cauchy: of gnomon_gemm), in pieces within the
+ * context's memory limit; the bits depend neither on pieces nor on threads or instruction set.
+ * Always on the CPU. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE, UNSUPPORTED (dense points for
+ * minhash), MEMORY, CANCELLED; values is undefined after a failure. */
+GNOMON_API gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,
+                                             const gnomon_matrix *points,
+                                             const gnomon_matrix *values);
+/* The same for sparse points, in the families of gnomon_sketch_csr and in minhash, for which a
+ * point is the set of the columns of its entries that are not zero. The empty set has the value -1.
+ * Errors: also DATA for a broken view, UNSUPPORTED for p-stable-l1 and bit-sampling. */
+GNOMON_API gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnomon_hasher *hasher,
+                                                 const gnomon_csr *points,
+                                                 const gnomon_matrix *values);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

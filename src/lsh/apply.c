@@ -1,0 +1,100 @@
+/* The public calls that hash points. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "lsh/hasher.h"
+#include "project/job.h"
+
+#include <inttypes.h>
+
+/* As an output of the library's, but of 32-bit integers. */
+static gnomon_status check_values(gnomon_context *ctx, const gnomon_hasher *h, int64_t n,
+                                  const gnomon_matrix *values)
+{
+    GNOMON_FAIL_IF(!values, ctx, GNOMON_ERROR_ARGUMENT, "values is NULL");
+    GNOMON_FAIL_IF(values->dtype != GNOMON_I32, ctx, GNOMON_ERROR_DTYPE,
+                   "values.dtype is %s; it must be i32", gnomon_dtype_name(values->dtype));
+    gnomon_matrix same = *values;
+    same.dtype = GNOMON_F32;
+    GNOMON_TRY(gnomon_check_output(ctx, &same, "values"));
+    GNOMON_FAIL_IF(values->rows != n || values->cols != h->f.count, ctx, GNOMON_ERROR_SHAPE,
+                   "values is %" PRId64 " x %" PRId64 "; %" PRId64 " points and %" PRId64
+                   " functions are due",
+                   values->rows, values->cols, n, h->f.count);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_points *points,
+                                         const char *name)
+{
+    int64_t row = 0, col = 0;
+    if (points->dense) {
+        const gnomon_status status = gnomon_matrix_check_finite(ctx, points->dense, &row, &col);
+        if (status != GNOMON_ERROR_NONFINITE) return status;
+        return gnomon_fail(ctx, status, "%s: element (%" PRId64 ", %" PRId64 ") is NaN or infinite",
+                           name, row, col);
+    }
+    const gnomon_csr *m = points->sparse;
+    if (m->rows == 0) return GNOMON_OK;
+    const int64_t entries = m->offsets[m->rows] - m->offsets[0];
+    const gnomon_matrix values = gnomon_matrix_rowmajor((void *)m->values, m->dtype, 1, entries);
+    const gnomon_status status = gnomon_matrix_check_finite(ctx, &values, &row, &col);
+    if (status != GNOMON_ERROR_NONFINITE) return status;
+    return gnomon_fail(ctx, status, "%s.values[%" PRId64 "] is NaN or infinite", name, col);
+}
+
+int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int64_t n)
+{
+    /* products take their own memory, up to the limit; a quarter of it is for what comes out */
+    const int64_t room = gnomon_memory_limit(ctx) / 4 / (point_bytes > 0 ? point_bytes : 1);
+    const int64_t batch = room < 1 ? 1 : room > 65536 ? 65536 : room;
+    return batch < n ? batch : n;
+}
+
+static gnomon_status apply(gnomon_context *ctx, const gnomon_hasher *h, const gnomon_points *points,
+                           const gnomon_matrix *values)
+{
+    GNOMON_TRY(gnomon_hasher_check(ctx, h, points, "points"));
+    const int64_t n = gnomon_points_rows(points);
+    GNOMON_TRY(check_values(ctx, h, n, values));
+    GNOMON_TRY(gnomon_hasher_check_finite(ctx, points, "points"));
+    if (n == 0) return GNOMON_OK;
+    const int64_t count = h->f.count;
+    const int64_t batch =
+        gnomon_hasher_batch_points(ctx, gnomon_hasher_point_bytes(h) + 4 * count, n);
+    gnomon_hashes out = {0};
+    GNOMON_TRY(gnomon_alloc(ctx, batch * count, sizeof *out.values, "hash values", &out.values));
+    gnomon_status status = GNOMON_OK;
+    for (int64_t first = 0; first < n && status == GNOMON_OK; first += batch) {
+        const int64_t here = n - first < batch ? n - first : batch;
+        status = gnomon_hasher_batch(ctx, h, points, first, here, &out);
+        for (int64_t i = 0; i < here && status == GNOMON_OK; i++)
+            for (int64_t j = 0; j < count; j++)
+                ((int32_t *)
+                     values->data)[(first + i) * values->row_stride + j * values->col_stride] =
+                    out.values[i * count + j];
+        if (status == GNOMON_OK) status = gnomon_progress(ctx, "hashing", first + here, n);
+    }
+    gnomon_free(ctx, out.values);
+    return status;
+}
+
+gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,
+                                  const gnomon_matrix *points, const gnomon_matrix *values)
+{
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!hasher, ctx, GNOMON_ERROR_ARGUMENT, "hasher is NULL");
+    GNOMON_FAIL_IF(!points, ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    const gnomon_points p = {points, NULL};
+    return apply(ctx, hasher, &p, values);
+}
+
+gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnomon_hasher *hasher,
+                                      const gnomon_csr *points, const gnomon_matrix *values)
+{
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!hasher, ctx, GNOMON_ERROR_ARGUMENT, "hasher is NULL");
+    GNOMON_FAIL_IF(!points, ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    const gnomon_points p = {NULL, points};
+    return apply(ctx, hasher, &p, values);
+}

@@ -1,0 +1,91 @@
+/* lsh/hasher.h: hash functions as tables and probes need them: for each point and function its
+ * value, and the values that a near point would have most likely instead. */
+#ifndef GNOMON_LSH_HASHER_H
+#define GNOMON_LSH_HASHER_H
+
+#include "operator/operator.h"
+
+#include <gnomon/lsh.h>
+
+#include <stdbool.h>
+
+/* Tags of docs/operators.md, section 2, for samples that are no part of an operator. */
+enum {
+    GNOMON_TAG_LSH_OFFSET = 129,
+    GNOMON_TAG_LSH_CAUCHY = 130,
+    GNOMON_TAG_LSH_BIT = 131,
+    GNOMON_TAG_LSH_MEMBER = 132,
+    GNOMON_TAG_LSH_KEY = 133
+};
+
+enum { GNOMON_LSH_OTHERS = 3 }; /* other values a function, at most */
+
+struct gnomon_hasher {
+    gnomon_lsh_functions f; /* completed; its descriptor is NULL or 'descriptor' */
+    gnomon_descriptor descriptor;
+    gnomon_simple key;   /* for gnomon_call with f.seed */
+    gnomon_operator *op; /* NULL for families without one */
+    double factor;       /* of the operator's products */
+    int64_t products; /* numbers a point that the values are made of: floats, or bits, or hashes */
+    int others;       /* how many other values a function has */
+    float *offset;    /* p-stable: b / w */
+    int64_t *bit;     /* bit-sampling */
+};
+
+/* What functions give points: n x count values; when 'others' is wanted, n x count x
+ * hasher->others other values with what each costs, nearest first: a cost is the squared distance
+ * of the point from where the value changes (p-stable: in widths), or 1 where all are alike. */
+typedef struct gnomon_hashes {
+    int32_t *values;
+    int32_t *others; /* NULL: not wanted, and costs neither */
+    float *costs;
+} gnomon_hashes;
+
+/* Points of either form, rows of a caller's view. */
+typedef struct gnomon_points {
+    const gnomon_matrix *dense; /* NULL: sparse */
+    const gnomon_csr *sparse;
+} gnomon_points;
+
+int64_t gnomon_points_rows(const gnomon_points *p);
+int64_t gnomon_points_cols(const gnomon_points *p);
+
+/* Fails unless the points are of a form, type and width that the hasher takes; a sparse view's
+ * offsets and indices are checked. */
+gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
+                                  const gnomon_points *points, const char *name);
+
+/* Fails with NONFINITE, naming the first NaN or infinity. */
+gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_points *points,
+                                         const char *name);
+
+/* How many of n points to hash at a time when each takes so many bytes. */
+int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int64_t n);
+
+/* Bytes a point of the working memory that gnomon_hasher_batch takes. */
+int64_t gnomon_hasher_point_bytes(const gnomon_hasher *h);
+
+/* Hashes points [first, first + n) that have passed the checks above. Errors: MEMORY,
+ * CANCELLED. */
+gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
+                                  const gnomon_points *points, int64_t first, int64_t n,
+                                  const gnomon_hashes *out);
+
+/* p(r) for cross-polytope hashes in 'sides' dimensions of two points whose cosine is rho. */
+double gnomon_cross_polytope_collision(int64_t sides, double rho);
+
+/* out[i][j] = entry (row + i, col + j) of the matrix of standard Cauchy numbers, rows x cols. */
+void gnomon_cauchy_block(const gnomon_simple *key, int64_t row, int64_t rows, int64_t col,
+                         int64_t cols, float *out);
+
+/* products = points [first, first + n) times the Cauchy matrix's transpose, n x count. */
+gnomon_status gnomon_cauchy_products(gnomon_context *ctx, const gnomon_hasher *h,
+                                     const gnomon_matrix *points, int64_t first, int64_t n,
+                                     float *products);
+
+/* The least and the second least hash of sets [first, first + n), two numbers a function:
+ * UINT32_MAX where a set has no such member. */
+void gnomon_minhash_products(gnomon_context *ctx, const gnomon_hasher *h, const gnomon_csr *points,
+                             int64_t first, int64_t n, uint32_t *products);
+
+#endif
