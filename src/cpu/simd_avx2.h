@@ -20,6 +20,10 @@ static inline vf vf_load(const float *p)
 {
     return _mm256_loadu_ps(p);
 }
+static inline vf vf_load_half(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
 static inline void vf_store(float *p, vf v)
 {
     _mm256_storeu_ps(p, v);

@@ -24,6 +24,10 @@ static inline vf vf_load(const float *p)
 {
     return _mm512_loadu_ps(p);
 }
+static inline vf vf_load_half(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
 static inline void vf_store(float *p, vf v)
 {
     _mm512_storeu_ps(p, v);

@@ -20,6 +20,10 @@ static inline vf vf_load(const float *p)
 {
     return vld1q_f32(p);
 }
+static inline vf vf_load_half(const uint16_t *p)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
+}
 static inline void vf_store(float *p, vf v)
 {
     vst1q_f32(p, v);

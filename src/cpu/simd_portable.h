@@ -7,6 +7,8 @@
 #ifndef GNOMON_CPU_SIMD_H
 #define GNOMON_CPU_SIMD_H
 
+#include "cpu/convert.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -28,6 +30,11 @@ static inline vf vf_load(const float *p)
     vf v;
     memcpy(&v, p, sizeof v);
     return v;
+}
+/* VW halves, widened */
+static inline vf vf_load_half(const uint16_t *p)
+{
+    return (vf){half_to_float(p[0]), half_to_float(p[1]), half_to_float(p[2]), half_to_float(p[3])};
 }
 static inline void vf_store(float *p, vf v)
 {

@@ -11,27 +11,29 @@
 #include "project/fold.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-    DEPTH = 256,      /* packed steps that two tiles take of the first cache */
-    BLOCK = 1024,     /* rows or columns of a block, unless the other side has few */
-    LONG = 8192,      /* then */
-    SUMS = 512 << 10, /* of a block */
-    PACKED = 2 << 20, /* bytes: packed steps are joined up to here when the block is small */
-    ROW_TILES = 8,    /* of a task: packed, they stay in the second cache */
+    DEPTH = GNOMON_PRODUCT_CHAIN, /* steps at a time: two tiles of them stay in the first cache */
+    BLOCK = 1024,                 /* rows or columns of a block, unless the other side has few */
+    LONG = 8192,                  /* then */
+    SUMS = 512 << 10,             /* of a block */
+    PACKED = 2 << 20,             /* bytes of packed tiles, of as many steps as that allows */
+    ROW_TILES = 8,                /* of a task: packed, they stay in the second cache */
     COL_TILES = 16,
     SLACK = 4096 /* heads of allocations */
 };
 
 typedef struct run {
     const gnomon_kernels *kernels;
-    gnomon_fold a, b, c; /* the rows of A, the columns of B and of C as points */
+    gnomon_fold a, b; /* the rows of A and the columns of B as points */
+    const gnomon_matrix *c;
+    double alpha, beta;
     int64_t k;
     int64_t rows, cols, depth; /* of a block and its packed tiles, at most */
     float *left, *right;       /* packed tiles, each depth x GNOMON_LANES */
     double *sums;              /* rows x GNOMON_LANES for each tile of columns */
-    gnomon_finish finish;
     /* the block at hand, counted in tiles, and the steps at hand */
     int64_t row, row_tiles, col, col_tiles, step, steps;
     int64_t group_rows, group_cols; /* tiles of a task */
@@ -100,16 +102,56 @@ static void clear_task(void *arg, int64_t task, int worker)
            (size_t)(r->row_tiles * GNOMON_LANES * GNOMON_LANES) * sizeof(double));
 }
 
-/* A tile of rows at a time, so that the lines of C that tiles of columns share stay at hand. */
+/* One line of C's elements, whichever way they lie closer. Sums of nothing but zeros may carry
+ * either sign: adding +0 makes them one. */
+#define DEFINE_STORE(name, type)                                                               \
+    static void name(type *to, int64_t step, const double *sums, int64_t apart, int64_t count, \
+                     double alpha, double beta)                                                \
+    {                                                                                          \
+        if (beta == 0 && step == 1 && apart == 1) {                                            \
+            for (int64_t i = 0; i < count; i++)                                                \
+                to[i] = (type)(alpha * (sums[i] + 0.0));                                       \
+        } else if (beta == 0) {                                                                \
+            for (int64_t i = 0; i < count; i++)                                                \
+                to[i * step] = (type)(alpha * (sums[i * apart] + 0.0));                        \
+        } else {                                                                               \
+            for (int64_t i = 0; i < count; i++)                                                \
+                to[i * step] =                                                                 \
+                    (type)(alpha * (sums[i * apart] + 0.0) + beta * (double)to[i * step]);     \
+        }                                                                                      \
+    }
+
+DEFINE_STORE(store_f32, float)
+DEFINE_STORE(store_f64, double)
+
+static void store(const run *r, int64_t row, int64_t col, int64_t step, const double *sums,
+                  int64_t apart, int64_t count)
+{
+    const gnomon_matrix *c = r->c;
+    const int64_t at = row * c->row_stride + col * c->col_stride;
+    if (c->dtype == GNOMON_F32)
+        store_f32((float *)c->data + at, step, sums, apart, count, r->alpha, r->beta);
+    else
+        store_f64((double *)c->data + at, step, sums, apart, count, r->alpha, r->beta);
+}
+
+/* A tile of rows, all columns of the block. */
 static void store_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const run *r = arg;
-    const int64_t row = (r->row + task) * GNOMON_LANES;
-    const int64_t rows = least(GNOMON_LANES, r->a.points - row);
-    for (int64_t t = 0; t < r->col_tiles; t++)
-        gnomon_fold_store(&r->c, true, r->col + t, row, rows,
-                          sums_of(r, t) + task * GNOMON_LANES * GNOMON_LANES, &r->finish);
+    const gnomon_matrix *c = r->c;
+    const int64_t row = (r->row + task) * GNOMON_LANES, rows = least(GNOMON_LANES, c->rows - row);
+    const bool by_rows = llabs(c->col_stride) <= llabs(c->row_stride);
+    for (int64_t t = 0; t < r->col_tiles; t++) {
+        const int64_t col = (r->col + t) * GNOMON_LANES;
+        const int64_t cols = least(GNOMON_LANES, c->cols - col);
+        const double *sums = sums_of(r, t) + task * GNOMON_LANES * GNOMON_LANES;
+        for (int64_t i = 0; by_rows && i < rows; i++)
+            store(r, row + i, col, c->col_stride, sums + i * GNOMON_LANES, 1, cols);
+        for (int64_t j = 0; !by_rows && j < cols; j++)
+            store(r, row, col + j, c->row_stride, sums + j, GNOMON_LANES, rows);
+    }
 }
 
 static int64_t bytes_of(const run *r)
@@ -210,7 +252,7 @@ static gnomon_matrix transposed(const gnomon_matrix *m)
 
 gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job)
 {
-    gnomon_matrix a = *job->a, b = transposed(job->b), c = transposed(job->c);
+    gnomon_matrix a = *job->a, b = transposed(job->b), c = *job->c;
     if (a.rows == 0 || b.rows == 0) return GNOMON_OK;
     if (a.cols == 0 || job->alpha == 0) {
         gnomon_scale_view(ctx, job->c, job->beta);
@@ -221,14 +263,15 @@ gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job
         const gnomon_matrix other = a;
         a = b;
         b = other;
-        c = *job->c;
+        c = transposed(job->c);
     }
     run r = {.kernels = gnomon_context_kernels(ctx),
              .a = gnomon_fold_view(&a, 0),
              .b = gnomon_fold_view(&b, 0),
-             .c = gnomon_fold_view(&c, 0),
-             .k = a.cols,
-             .finish = {.alpha = job->alpha, .beta = job->beta, .scale = 1}};
+             .c = &c,
+             .alpha = job->alpha,
+             .beta = job->beta,
+             .k = a.cols};
     GNOMON_TRY(plan(ctx, job, &r));
     const gnomon_status status = run_all(ctx, &r);
     gnomon_free(ctx, r.left);

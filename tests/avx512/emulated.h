@@ -62,6 +62,15 @@ static inline simde__m512d emulated_cvtps_pd(__m256 a)
     return r;
 }
 
+static inline simde__m512 emulated_cvtph_ps(__m256i a)
+{
+    __m256 f[2] = {_mm256_cvtph_ps(_mm256_castsi256_si128(a)),
+                   _mm256_cvtph_ps(_mm256_extracti128_si256(a, 1))};
+    simde__m512 r;
+    memcpy(&r, f, sizeof r);
+    return r;
+}
+
 /* Quarters of 128 bits: two of a, then two of b. */
 static inline simde__m512 emulated_shuffle_f32x4(simde__m512 a, simde__m512 b, int choice)
 {
@@ -106,6 +115,7 @@ static inline simde__m512d emulated_fmadd_pd(simde__m512d a, simde__m512d b, sim
 #undef _mm512_cvtepi32_ps
 #undef _mm512_cvttps_epi32
 #undef _mm512_cvtps_pd
+#undef _mm512_cvtph_ps
 #undef _mm512_shuffle_f32x4
 #undef _mm512_fmadd_ps
 #undef _mm512_fmadd_pd
@@ -114,6 +124,7 @@ static inline simde__m512d emulated_fmadd_pd(simde__m512d a, simde__m512d b, sim
 #define _mm512_cvtepi32_ps   emulated_cvtepi32_ps
 #define _mm512_cvttps_epi32  emulated_cvttps_epi32
 #define _mm512_cvtps_pd      emulated_cvtps_pd
+#define _mm512_cvtph_ps      emulated_cvtph_ps
 #define _mm512_shuffle_f32x4 emulated_shuffle_f32x4
 #define _mm512_fmadd_ps      emulated_fmadd_ps
 #define _mm512_fmadd_pd      emulated_fmadd_pd
