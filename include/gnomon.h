@@ -7,6 +7,7 @@
 #include <gnomon/gemm.h>
 #include <gnomon/io.h>
 #include <gnomon/lsh.h>
+#include <gnomon/lstsq.h>
 #include <gnomon/matrix.h>
 #include <gnomon/operator.h>
 #include <gnomon/project.h>

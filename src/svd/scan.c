@@ -121,6 +121,14 @@ static gnomon_status note(gnomon_feed *s, const gnomon_piece *piece)
     return GNOMON_OK;
 }
 
+/* The power of two that brings x near 1, short of overflowing itself where x is subnormal. */
+static int exponent_of(double x)
+{
+    int exponent;
+    frexp(x, &exponent);
+    return exponent < -1020 ? -1020 : exponent;
+}
+
 /* Within these no product of the work overflows or loses more than rounding does. */
 static bool is_tame(bool wide, double largest)
 {
@@ -148,7 +156,7 @@ gnomon_status gnomon_feed_scan(gnomon_feed *s)
     if (s->largest == 0 || is_tame(s->wide, s->largest)) return GNOMON_OK;
     /* The buffer may hold the numbers of a CSR without the scaling. */
     if (s->csr != NULL) gnomon_feed_close(s);
-    frexp(s->largest, &s->exponent);
+    s->exponent = exponent_of(s->largest);
     return look_through(s);
 }
 
@@ -157,7 +165,7 @@ gnomon_status gnomon_feed_note(gnomon_feed *s, const gnomon_piece *piece)
     const bool first = piece->row == 0;
     GNOMON_TRY(note(s, piece));
     if (first && s->largest > 0 && !is_tame(s->wide, s->largest)) {
-        frexp(s->largest, &s->exponent);
+        s->exponent = exponent_of(s->largest);
         gnomon_feed_rescale(s, piece->rows);
         s->squares = 0;
         GNOMON_TRY(note(s, piece));

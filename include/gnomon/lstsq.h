@@ -1,0 +1,132 @@
+/* gnomon/lstsq.h: linear least squares by a random sketch that preconditions.
+ *
+ * Wanted is the x of least |A x - b|^2 + lambda^2 |x|^2 for A (n x d) with many more rows than
+ * columns, for one or many b. A random operator S of a few d rows presses A to S A; the singular
+ * value decomposition of that, V and sigma, makes A P with P = V / sigma so well conditioned that
+ * conjugate gradients take the same few steps whatever A's condition (Rokhlin & Tygert 2008; Avron,
+ * Maymounkov & Toledo 2010; Meng, Saunders & Mahoney 2014). They begin at the solution of the
+ * sketched problem and are run again on what is left until the backward error is small, which
+ * makes the method as stable as a QR factorisation of A (Epperly, Meier & Nakatsukasa 2024).
+ * docs/lstsq.md tells the steps and what is promised.
+ *
+ * All arithmetic is fp64, whatever the data's type. Needs OpenBLAS at run time
+ * (gnomon_svd_missing). Work runs on the CPU.
+ *
+ * Determinism: as in gnomon/svd.h: on one machine, with one build of OpenBLAS, the bits depend
+ * neither on the number of threads nor on whether rows come from memory or piece by piece. */
+#ifndef GNOMON_LSTSQ_H
+#define GNOMON_LSTSQ_H
+
+#include <gnomon/svd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gnomon_lstsq_options {
+    size_t struct_size;
+    double lambda;      /* >= 0, finite; default 0: no regularisation */
+    double tolerance;   /* the backward error to be reached, relative to |A|_F, in (0, 1); default
+                           1e-15 */
+    int64_t iterations; /* at most so many steps of conjugate gradients, >= 0; default 200 */
+    double rank_tolerance; /* in [0, 1): singular values of the sketch (with lambda: of the sketch
+                              above lambda I) up to this times the largest count as 0; default 0
+                              stands for max(d, 16) * 2^-52 */
+    int64_t k; /* rows of the operator, >= d; 0 (default): as many as n, d and the number of b
+                  make worth while. With k >= n there is no operator: A itself is factored */
+    const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
+                                            filled in. NULL: sjlt with 8 nonzeros and this seed */
+    uint64_t seed;                       /* of the sjlt, and of the probes */
+    int64_t probes;     /* Gaussian vectors by which the sketch's quality is measured: 0 (no bounds)
+                           ... 100; default 2 */
+    gnomon_dtype dtype; /* of x and the residual, F32 or F64; 0: F64 */
+    int keep_residual;  /* 1: *residual of the result is filled */
+} gnomon_lstsq_options;
+
+#define GNOMON_LSTSQ_OPTIONS_INIT                                                             \
+    {                                                                                         \
+        sizeof(gnomon_lstsq_options), 0.0, 1e-15, 200, 0.0, 0, NULL, 0, 2, (gnomon_dtype)0, 0 \
+    }
+
+/* What is known of one solution x; r = b - A x. With lambda > 0 all but residual are of the problem
+ * that has lambda I below A and zeros below b. x* is the exact solution: the shortest of those with
+ * the least residual; where singular values were taken for 0, of the problem without them.
+ *
+ * residual and gradient are computed from x as it is returned; backward_bound follows from them.
+ * All three are certain but for rounding. backward_error is an estimate. fit_bound,
+ * suboptimality and forward_bound hold but with probability 'failure' of the result, whatever A, b
+ * and the operator, but for rounding: what rounding of the data alone does to x, which no
+ * method can undo, is about 2^-53 times sensitivity (an estimate too) times |x|. */
+typedef struct gnomon_lstsq_target {
+    double norm_b, norm_x; /* |b|, |x| */
+    double residual;       /* |b - A x| */
+    double gradient;       /* |A^T r| / (|A|_F |r|), 0 when r is 0: 0 at the solution */
+    double backward_bound; /* x solves a problem with A changed by at most this times |A|_F: the
+                              lesser of |A^T r| / |r| and |r| / |x| (Stewart 1977) */
+    double backward_error; /* the least such change of A and b at once, relative to their norms
+                              (Walden, Karlson & Sun 1995), within a factor of 1.5 and the
+                              sketch's distortion (Epperly, Meier & Nakatsukasa 2024) */
+    double fit_bound;      /* |A (x - x*)| <= this; NaN without probes, as the next two */
+    double suboptimality;  /* |r| <= (1 + this) times the least possible; infinite when r is of the
+                              size of rounding */
+    double forward_bound;  /* |x - x*| <= this */
+    double sensitivity;    /* how much more x may change, relatively, than A and b do */
+    int converged;         /* whether backward_error, in fp64, is at most the tolerance */
+} gnomon_lstsq_target;
+
+typedef struct gnomon_lstsq {
+    size_t struct_size;          /* set by the caller */
+    gnomon_matrix x;             /* d x m, one solution a column, row-major */
+    gnomon_matrix residual;      /* n x m: b - A x, with keep_residual; else no data */
+    gnomon_lstsq_target *target; /* m of them */
+    int64_t rows, cols, targets; /* n, d, m */
+    double norm;                 /* |A|_F */
+    int64_t rank;                /* how many singular values count */
+    double largest, least;       /* the first and the last that counts, of the sketch (with
+                                    lambda: above lambda I) */
+    double condition;    /* their ratio, 1 when the rank is 0: an estimate of A's condition */
+    double low, high;    /* the singular values of A P lie between these but with probability
+                            'failure', so that A's condition is at most condition * high / low; low 0
+                            when nothing can be said, both NaN without probes */
+    double failure;      /* 1e-6 */
+    int converged;       /* whether all are */
+    int64_t iterations;  /* steps of conjugate gradients, each of which goes through A once */
+    int64_t refinements; /* how often what was left was computed anew and solved for */
+    int64_t passes;      /* how often all rows were gone through */
+    int64_t k;           /* rows of the sketch; n where A itself was factored */
+    int sketched;        /* 0: A itself was factored */
+    gnomon_descriptor descriptor; /* of the operator, complete, when sketched */
+    double look_seconds, sketch_seconds, factor_seconds, iterate_seconds,
+        certify_seconds; /* where the time went */
+} gnomon_lstsq;
+
+/* Frees what a call allocated into result, by the same context, and clears it; NULL is allowed. */
+GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
+
+/* Solves for every column of b. a: n x d with n >= d, b: n x m; both of any element type and any
+ * strides. options NULL: the defaults. The caller owns what *out then points to, for
+ * gnomon_lstsq_free. Memory: about 3 k (d + m) + 6 d^2 + 40 d m numbers of 8 bytes, and a piece of
+ * the matrix of 2^24 numbers where it can't be used in place. A tolerance that is not reached is no
+ * failure: the best that was found is returned, with converged 0. A is scaled by a power of two,
+ * and so is each b, so that any magnitudes do. Errors: ARGUMENT, SHAPE (n < d, d or m is 0, b has
+ * not n rows), DTYPE, OVERFLOW, NONFINITE (naming row and column; or x overflows its type), MEMORY,
+ * UNSUPPORTED (gnomon_svd_missing), DEVICE (GNOMON_DEVICE_CUDA), CANCELLED, INTERNAL (a small
+ * factorisation did not converge); *out is then cleared. */
+GNOMON_API gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
+                                            const gnomon_matrix *b,
+                                            const gnomon_lstsq_options *options, gnomon_lstsq *out);
+/* The same for sparse rows, without densifying them; S A is dense. Errors: also DATA. */
+GNOMON_API gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a,
+                                          const gnomon_matrix *b,
+                                          const gnomon_lstsq_options *options, gnomon_lstsq *out);
+/* The same for rows that come piece by piece and can be gone back in (rows->rewind): only a piece,
+ * b and the sketch are in memory. Errors: also what the callbacks return. */
+GNOMON_API gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
+                                             const gnomon_matrix *b,
+                                             const gnomon_lstsq_options *options,
+                                             gnomon_lstsq *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,225 @@
+/* How good the preconditioner is, by vectors that do not depend on it, and what follows from that.
+ *
+ * With E = I - omega H, M = T_q(E / guess), T_q Chebyshev's polynomial, and r Gaussian vectors g,
+ * |M| <= a sqrt(2 / pi) max |M g| but with probability a^-r (Halko, Martinsson & Tropp 2011, Lemma
+ * 4.1). As |T_q| grows beyond [-1, 1], an eigenvalue of E is at most guess * cosh(acosh(that) / q).
+ * The bound is taken at every q up to GNOMON_PROBE_STEPS, each allowed so small a part of the
+ * failure, and the least of them holds. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "lstsq/lstsq.h"
+
+#include <gnomon/operator.h>
+
+#include <math.h>
+#include <string.h>
+
+static gnomon_status fill(gnomon_solver *s, const gnomon_operator *op)
+{
+    gnomon_probes_of_h *p = &s->probes;
+    const int64_t numbers = s->rank * p->count;
+    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), "probes", &p->now));
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, numbers, sizeof(double), "probes", &p->before));
+    gnomon_matrix out = {p->now, GNOMON_F64, GNOMON_HOST, p->count, s->rank, 1, p->count};
+    return gnomon_operator_block(s->ctx, op, 0, 0, &out);
+}
+
+gnomon_status gnomon_probes_draw(gnomon_solver *s)
+{
+    gnomon_probes_of_h *p = &s->probes;
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_operator *op = NULL;
+    p->bound = s->rank > 0 ? INFINITY : 0;
+    p->omega = 1;
+    if (s->options.probes == 0 || s->rank == 0) return GNOMON_OK;
+    p->count = s->options.probes;
+    d.kind = GNOMON_GAUSSIAN;
+    d.scaling = GNOMON_UNSCALED;
+    /* Other numbers than the sketch's, whatever its seed. */
+    d.seed = s->wanted.seed ^ UINT64_C(0xd1b54a32d192ed03);
+    d.k = (int64_t)1 << 32;
+    d.d = (int64_t)1 << 56;
+    GNOMON_TRY(gnomon_operator_create(s->ctx, &d, &op));
+    gnomon_status status = fill(s, op);
+    gnomon_operator_destroy(op);
+    /* A Gaussian operator's law: H between (1 + e)^-2 and (1 - e)^-2. The bound holds whatever
+     * these two are. */
+    const double e = s->out->sketched ? fmin(sqrt((double)s->rank / (double)s->out->k), 0.95) : 0;
+    p->omega = (1 - e * e) * (1 - e * e) / (1 + e * e);
+    p->guess = fmax(2 * e / (1 + e * e), 1e-8);
+    return status;
+}
+
+void gnomon_probes_drop(gnomon_solver *s)
+{
+    gnomon_free(s->ctx, s->probes.now);
+    gnomon_free(s->ctx, s->probes.before);
+}
+
+void gnomon_probes_step(gnomon_solver *s, const double *h, int64_t cols, int64_t first)
+{
+    gnomon_probes_of_h *p = &s->probes;
+    const double by = (p->steps > 0 ? 2 : 1) / p->guess;
+    double longest = 0;
+    for (int64_t j = 0; j < p->count; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < s->rank; i++) {
+            const int64_t at = i * p->count + j;
+            const double e = p->now[at] - p->omega * h[i * cols + first + j];
+            const double next = by * e - p->before[at];
+            p->before[at] = p->now[at];
+            p->now[at] = next;
+            sum += next * next;
+        }
+        longest = sum <= longest ? longest : sum;
+    }
+    p->steps++;
+    const double share = GNOMON_LSTSQ_FAILURE / GNOMON_PROBE_STEPS;
+    const double most = sqrt(2 / acos(-1.0)) * exp(-log(share) / (double)p->count) * sqrt(longest);
+    double bound = INFINITY;
+    if (most <= 1)
+        bound = p->guess;
+    else if (isfinite(most))
+        bound = p->guess * cosh(acosh(most) / (double)p->steps);
+    if (bound < p->bound) p->bound = bound;
+    /* Far outside of the guess the polynomials overflow; no step can mend that. */
+    if (!(longest < 1e250)) p->steps = GNOMON_PROBE_STEPS;
+}
+
+gnomon_status gnomon_probes_settle(gnomon_solver *s)
+{
+    gnomon_probes_of_h *p = &s->probes;
+    double *h = NULL;
+    if (p->count == 0) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->rank * p->count, sizeof *h, "probes", &h));
+    gnomon_status status = GNOMON_OK;
+    while (status == GNOMON_OK && p->steps < GNOMON_PROBE_STEPS && p->bound > 0.9) {
+        status = gnomon_solver_apply(s, p->now, p->count, h);
+        if (status == GNOMON_OK) gnomon_probes_step(s, h, p->count, 0);
+    }
+    gnomon_free(s->ctx, h);
+    return status;
+}
+
+/* Rounds x to float, as it will be returned. */
+static void round_to_float(gnomon_solver *s)
+{
+    for (int64_t i = 0; i < s->d * s->m; i++) {
+        const int shift = s->exponent[i % s->m] - s->source.exponent;
+        s->x[i] = ldexp((double)(float)ldexp(s->x[i], shift), -shift);
+    }
+}
+
+static double ratio(double a, double b)
+{
+    return a == 0 ? 0 : a / b;
+}
+
+/* Figures of one solution that need the preconditioner's quality. */
+static void bound(const gnomon_solver *s, const gnomon_state *state, int64_t j,
+                  gnomon_lstsq_target *t)
+{
+    const gnomon_probes_of_h *p = &s->probes;
+    double c = 0, pc = 0;
+    t->fit_bound = t->suboptimality = t->forward_bound = (double)NAN;
+    if (p->count == 0 && s->rank > 0) return;
+    for (int64_t i = 0; i < s->rank; i++) {
+        const double x = state->g[i * s->m + j] / s->sigma[i], y = x / s->sigma[i];
+        c += x * x;
+        pc += y * y;
+    }
+    c = sqrt(c);
+    if (!(p->bound < 1)) {
+        t->fit_bound = t->suboptimality = t->forward_bound = c > 0 ? INFINITY : 0;
+        return;
+    }
+    t->fit_bound = sqrt(p->omega / (1 - p->bound)) * c;
+    /* |r|^2 = |r*|^2 + |A (x - x*)|^2 */
+    const double share = ratio(t->fit_bound * t->fit_bound, state->squares[j]);
+    t->suboptimality = share < 1 ? expm1(-0.5 * log1p(-share)) : INFINITY;
+    if (s->rank > 0)
+        t->forward_bound =
+            p->omega * (sqrt(pc) + p->bound / (1 - p->bound) * c / s->sigma[s->rank - 1]);
+    else
+        t->forward_bound = 0;
+}
+
+static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t j)
+{
+    gnomon_lstsq_target *t = &s->out->target[j];
+    const int of_b = s->exponent[j], of_x = of_b - s->source.exponent;
+    const double r = sqrt(state->squares[j]), x = state->norm_x[j];
+    double gradient = 0;
+    for (int64_t i = 0; i < s->d; i++)
+        gradient = hypot(gradient, state->g[i * s->m + j]);
+    t->backward_error = state->error[j];
+    t->gradient = ratio(ratio(gradient, r), s->norm);
+    t->backward_bound = t->gradient;
+    if (x > 0 && s->norm > 0) t->backward_bound = fmin(t->gradient, r / x / s->norm);
+    bound(s, state, j, t);
+    const double least = s->rank > 0 ? s->sigma[s->rank - 1] : INFINITY;
+    t->sensitivity = x > 0 ? ((s->norm + s->norm_b[j] / x) + r / x * (s->norm / least)) / least : 1;
+    t->norm_b = ldexp(s->norm_b[j], of_b);
+    t->norm_x = ldexp(x, of_x);
+    t->residual = ldexp(sqrt(state->plain[j]), of_b);
+    t->fit_bound = ldexp(t->fit_bound, of_b);
+    t->forward_bound = ldexp(t->forward_bound, of_x);
+}
+
+static gnomon_status hand_out(gnomon_solver *s, gnomon_dtype dtype)
+{
+    gnomon_lstsq *out = s->out;
+    const int64_t numbers = s->d * s->m;
+    const double most = dtype == GNOMON_F32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
+    void *x = NULL;
+    for (int64_t i = 0; i < numbers; i++) {
+        s->x[i] = ldexp(s->x[i], s->exponent[i % s->m] - s->source.exponent);
+        GNOMON_FAIL_IF(!(fabs(s->x[i]) <= most), s->ctx, GNOMON_ERROR_NONFINITE,
+                       "the solution is larger than %s can hold; scale a or b",
+                       dtype == GNOMON_F32 ? "a float" : "a double");
+    }
+    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, gnomon_dtype_size(dtype), "the solution", &x));
+    gnomon_narrow(dtype == GNOMON_F64, numbers, s->x, x);
+    out->x = gnomon_matrix_rowmajor(x, dtype, s->d, s->m);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state)
+{
+    gnomon_lstsq *out = s->out;
+    const gnomon_dtype dtype = s->options.dtype != 0 ? s->options.dtype : GNOMON_F64;
+    const bool keep = s->options.keep_residual != 0;
+    GNOMON_TRY(gnomon_probes_settle(s));
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->m, sizeof *out->target, "figures", &out->target));
+    out->converged = 1;
+    for (int64_t j = 0; j < s->m; j++) {
+        out->target[j].converged = state->error[j] <= s->options.tolerance;
+        out->converged = out->converged && out->target[j].converged;
+    }
+    if (keep) {
+        int64_t numbers;
+        void *data = NULL;
+        GNOMON_FAIL_IF(!gnomon_mul(s->n, s->m, &numbers), s->ctx, GNOMON_ERROR_OVERFLOW,
+                       "the residual is too large for 63 bits");
+        GNOMON_TRY(gnomon_alloc(s->ctx, numbers, gnomon_dtype_size(dtype), "the residual", &data));
+        out->residual = gnomon_matrix_rowmajor(data, dtype, s->n, s->m);
+    }
+    if (dtype == GNOMON_F32) round_to_float(s);
+    if (keep || dtype == GNOMON_F32)
+        GNOMON_TRY(gnomon_solver_look(s, state, keep ? &out->residual : NULL));
+    for (int64_t j = 0; j < s->m; j++)
+        describe(s, state, j);
+    const double scale = ldexp(1.0, s->source.exponent), p = s->probes.bound;
+    out->rank = s->rank;
+    out->norm = s->source.norm * scale;
+    out->largest = s->rank > 0 ? s->sigma[0] * scale : 0;
+    out->least = s->rank > 0 ? s->sigma[s->rank - 1] * scale : 0;
+    out->condition = s->rank > 0 ? s->sigma[0] / s->sigma[s->rank - 1] : 1;
+    if (s->probes.count == 0 && s->rank > 0) {
+        out->low = out->high = (double)NAN;
+    } else {
+        out->low = p < 1 ? sqrt((1 - p) / s->probes.omega) : 0;
+        out->high = sqrt((1 + p) / s->probes.omega);
+    }
+    return hand_out(s, dtype);
+}

@@ -1,0 +1,323 @@
+/* Conjugate gradients on H y = P^T r, H = P^T A^T A P, and again on what that leaves.
+ *
+ * H is well conditioned, so squaring A does no harm (Epperly, Meier & Nakatsukasa 2024). Nothing of
+ * A's length is kept: a step takes one pass that needs no b. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "lstsq/lstsq.h"
+#include "svd/blas.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One round of conjugate gradients gains no more than this: beyond, rounding is all it follows. */
+#define LEAST_GAIN 1e-12
+/* It ends when it foresees this share of the tolerance. */
+#define SAFETY 0.3
+
+/* out (d x cols) = P y. scaled: rank x cols. */
+static void multiply_p(const gnomon_solver *s, const double *y, int64_t cols, double *scaled,
+                       double *out)
+{
+    for (int64_t i = 0; i < s->rank; i++) {
+        for (int64_t j = 0; j < cols; j++)
+            scaled[i * cols + j] = y[i * cols + j] / s->sigma[i];
+    }
+    gnomon_blas_gemm(true, false, false, s->d, cols, s->rank, 1.0, s->v, s->d, scaled, cols, 0.0,
+                     out, cols);
+}
+
+static gnomon_status apply(gnomon_solver *s, const double *y, int64_t cols, double *scratch,
+                           double *h)
+{
+    double *in = scratch, *z = in + s->d * cols;
+    const gnomon_sweep sweep = {.in = in, .cols = cols, .z = z};
+    multiply_p(s, y, cols, h, in);
+    GNOMON_TRY(gnomon_sweep_rows(s, &sweep));
+    gnomon_blas_gemm(true, true, false, s->rank, cols, s->d, 1.0, s->v, s->d, z, cols, 0.0, h,
+                     cols);
+    for (int64_t i = 0; i < s->rank; i++) {
+        const double part = s->lambda / s->sigma[i];
+        for (int64_t j = 0; j < cols; j++)
+            h[i * cols + j] = h[i * cols + j] / s->sigma[i] + part * part * y[i * cols + j];
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_solver_apply(gnomon_solver *s, const double *y, int64_t cols, double *h)
+{
+    double *scratch = NULL;
+    GNOMON_TRY(gnomon_alloc(s->ctx, 2 * s->d * cols, sizeof *scratch, "a product", &scratch));
+    gnomon_status status = apply(s, y, cols, scratch, h);
+    gnomon_free(s->ctx, scratch);
+    return status;
+}
+
+/* What the backward error hangs on beside the gradient. */
+typedef struct weights {
+    double omega, rest; /* rest: omega |r| */
+} weights;
+
+static weights weigh(const gnomon_solver *s, int64_t j, double norm_x, double squares)
+{
+    const double theta = s->norm / s->norm_b[j];
+    weights w;
+    w.omega = theta / hypot(1, theta * norm_x);
+    w.rest = w.omega * sqrt(squares);
+    return w;
+}
+
+/* Direction i's share of the backward error, squared: Walden, Karlson & Sun's (1995) estimate, with
+ * the sketch's singular values for A's. */
+static double share(const gnomon_solver *s, const weights *w, int64_t i, double g)
+{
+    if (g == 0) return 0;
+    const double x = w->omega * g / s->norm;
+    return x * x / (s->sigma[i] * s->sigma[i] + w->rest * w->rest);
+}
+
+static double backward_error(const gnomon_solver *s, const gnomon_state *state, int64_t j)
+{
+    /* Without A any x is as good, and 0 the shortest. */
+    if (state->squares[j] == 0 || s->norm_b[j] == 0 || s->norm == 0) return 0;
+    const weights w = weigh(s, j, state->norm_x[j], state->squares[j]);
+    double sum = 0;
+    for (int64_t i = 0; i < s->d; i++)
+        sum += share(s, &w, i, state->g[i * s->m + j]);
+    return sqrt(sum);
+}
+
+gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_matrix *residual)
+{
+    const int64_t d = s->d, m = s->m;
+    double *g = NULL;
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * m, sizeof *g, "a gradient", &g));
+    const gnomon_sweep sweep = {s->x, m, true, g, state->plain, residual};
+    gnomon_status status = gnomon_sweep_rows(s, &sweep);
+    for (int64_t j = 0; j < m && status == GNOMON_OK; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < d; i++) {
+            const double x = s->x[i * m + j];
+            sum += x * x;
+            g[i * m + j] -= s->lambda * s->lambda * x;
+        }
+        state->norm_x[j] = sqrt(sum);
+        state->squares[j] = state->plain[j] + s->lambda * s->lambda * sum;
+    }
+    if (status == GNOMON_OK) {
+        gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, g, m, 0.0, state->g, m);
+        gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, s->x, m, 0.0, state->turned, m);
+        for (int64_t j = 0; j < m; j++)
+            state->error[j] = backward_error(s, state, j);
+    }
+    gnomon_free(s->ctx, g);
+    return status;
+}
+
+/* One round: columns of conjugate gradients, and the probes beside them. */
+typedef struct gradients {
+    gnomon_solver *s;
+    int64_t cols;       /* m + probes */
+    double *y, *q, *p;  /* rank x m */
+    double *in, *h;     /* rank x cols */
+    double *scratch;    /* for apply */
+    double *rr, *first; /* m: |q|^2, now and at first */
+    double *squares;    /* m: what |b - A x|^2 will be */
+    bool *active;       /* m */
+    double *best;       /* d x m: the x of the least error */
+    double *least;      /* m: that error */
+    bool *stalled;      /* m */
+} gradients;
+
+static gnomon_status allocate(gradients *r)
+{
+    gnomon_solver *s = r->s;
+    const char *what = "conjugate gradients";
+    const int64_t m = s->m, numbers = s->d * m, all = s->d * r->cols;
+    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), what, &r->y));
+    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), what, &r->q));
+    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), what, &r->p));
+    GNOMON_TRY(gnomon_alloc(s->ctx, all, sizeof(double), what, &r->in));
+    GNOMON_TRY(gnomon_alloc(s->ctx, all, sizeof(double), what, &r->h));
+    GNOMON_TRY(gnomon_alloc(s->ctx, 2 * all, sizeof(double), what, &r->scratch));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->rr));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->first));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->squares));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(bool), what, &r->active));
+    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), what, &r->best));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->least));
+    return gnomon_alloc_zero(s->ctx, m, sizeof(bool), what, &r->stalled);
+}
+
+static void release(gradients *r)
+{
+    gnomon_context *ctx = r->s->ctx;
+    gnomon_free(ctx, r->y);
+    gnomon_free(ctx, r->q);
+    gnomon_free(ctx, r->p);
+    gnomon_free(ctx, r->in);
+    gnomon_free(ctx, r->h);
+    gnomon_free(ctx, r->scratch);
+    gnomon_free(ctx, r->rr);
+    gnomon_free(ctx, r->first);
+    gnomon_free(ctx, r->squares);
+    gnomon_free(ctx, r->active);
+    gnomon_free(ctx, r->best);
+    gnomon_free(ctx, r->least);
+    gnomon_free(ctx, r->stalled);
+}
+
+static void begin(gradients *r, const gnomon_state *state)
+{
+    const gnomon_solver *s = r->s;
+    const int64_t m = s->m;
+    memset(r->y, 0, (size_t)(s->rank * m) * sizeof *r->y);
+    memset(r->rr, 0, (size_t)m * sizeof *r->rr);
+    for (int64_t i = 0; i < s->rank; i++) {
+        for (int64_t j = 0; j < m; j++) {
+            const double c = state->g[i * m + j] / s->sigma[i];
+            r->q[i * m + j] = r->p[i * m + j] = c;
+            r->rr[j] += c * c;
+        }
+    }
+    for (int64_t j = 0; j < m; j++) {
+        r->first[j] = r->rr[j];
+        r->squares[j] = state->squares[j];
+        r->active[j] = state->error[j] > s->options.tolerance && !r->stalled[j] && r->rr[j] > 0;
+    }
+}
+
+/* The backward error that x + P y will have, as far as the recurrences tell. */
+static double foresee(const gradients *r, const gnomon_state *state, int64_t j)
+{
+    const gnomon_solver *s = r->s;
+    double norm = 0, sum = 0;
+    for (int64_t i = 0; i < s->d; i++) {
+        double x = state->turned[i * s->m + j];
+        if (i < s->rank) x += r->y[i * s->m + j] / s->sigma[i];
+        norm += x * x;
+    }
+    const weights w = weigh(s, j, sqrt(norm), r->squares[j]);
+    for (int64_t i = 0; i < s->d; i++)
+        sum += share(s, &w, i,
+                     i < s->rank ? s->sigma[i] * r->q[i * s->m + j] : state->g[i * s->m + j]);
+    return sqrt(sum);
+}
+
+static bool any(const bool *flags, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (flags[i]) return true;
+    return false;
+}
+
+/* Column j's share of a step. */
+static void advance(gradients *r, const gnomon_state *state, int64_t j)
+{
+    const int64_t m = r->s->m, rank = r->s->rank;
+    double ph = 0, sum = 0;
+    for (int64_t i = 0; i < rank; i++)
+        ph += r->p[i * m + j] * r->h[i * r->cols + j];
+    if (!(ph > 0)) {
+        r->active[j] = false;
+        return;
+    }
+    const double alpha = r->rr[j] / ph;
+    for (int64_t i = 0; i < rank; i++) {
+        r->y[i * m + j] += alpha * r->p[i * m + j];
+        r->q[i * m + j] -= alpha * r->h[i * r->cols + j];
+        sum += r->q[i * m + j] * r->q[i * m + j];
+    }
+    const double beta = sum / r->rr[j];
+    r->squares[j] = fmax(r->squares[j] - alpha * r->rr[j], 0);
+    r->rr[j] = sum;
+    for (int64_t i = 0; i < rank; i++)
+        r->p[i * m + j] = r->q[i * m + j] + beta * r->p[i * m + j];
+    if (sum <= LEAST_GAIN * LEAST_GAIN * r->first[j] ||
+        foresee(r, state, j) <= SAFETY * r->s->options.tolerance)
+        r->active[j] = false;
+}
+
+static gnomon_status step(gradients *r, const gnomon_state *state)
+{
+    gnomon_solver *s = r->s;
+    const int64_t m = s->m, probes = r->cols - m;
+    for (int64_t i = 0; i < s->rank; i++) {
+        memcpy(r->in + i * r->cols, r->p + i * m, (size_t)m * sizeof *r->in);
+        if (probes > 0)
+            memcpy(r->in + i * r->cols + m, s->probes.now + i * probes,
+                   (size_t)probes * sizeof *r->in);
+    }
+    GNOMON_TRY(apply(s, r->in, r->cols, r->scratch, r->h));
+    for (int64_t j = 0; j < m; j++)
+        if (r->active[j]) advance(r, state, j);
+    if (probes > 0) gnomon_probes_step(s, r->h, r->cols, m);
+    s->out->iterations++;
+    return GNOMON_OK;
+}
+
+/* x += P y. */
+static void update(gradients *r)
+{
+    gnomon_solver *s = r->s;
+    multiply_p(s, r->y, s->m, r->h, r->scratch);
+    for (int64_t i = 0; i < s->d * s->m; i++)
+        s->x[i] += r->scratch[i];
+}
+
+static void copy_column(const gradients *r, const double *from, double *to, int64_t j)
+{
+    for (int64_t i = 0; i < r->s->d; i++)
+        to[i * r->s->m + j] = from[i * r->s->m + j];
+}
+
+/* Keeps what is better and goes back from what is worse; *reverted when state is no longer x's. */
+static void judge(gradients *r, const gnomon_state *state, bool *reverted)
+{
+    for (int64_t j = 0; j < r->s->m; j++) {
+        const double before = r->least[j];
+        if (state->error[j] < before) {
+            r->least[j] = state->error[j];
+            copy_column(r, r->s->x, r->best, j);
+        } else if (state->error[j] > before || isnan(state->error[j])) {
+            copy_column(r, r->best, r->s->x, j);
+            *reverted = true;
+        }
+        /* What half a round's gain does not halve is rounding. */
+        if (!(state->error[j] <= 0.5 * before)) r->stalled[j] = true;
+    }
+}
+
+static gnomon_status iterate(gradients *r, gnomon_state *state)
+{
+    gnomon_solver *s = r->s;
+    bool reverted = false;
+    GNOMON_TRY(gnomon_solver_look(s, state, NULL));
+    memcpy(r->best, s->x, (size_t)(s->d * s->m) * sizeof *r->best);
+    memcpy(r->least, state->error, (size_t)s->m * sizeof *r->least);
+    s->out->certify_seconds += gnomon_solver_lap(s);
+    while (s->rank > 0 && s->out->iterations < s->options.iterations) {
+        begin(r, state);
+        if (!any(r->active, s->m)) break;
+        while (any(r->active, s->m) && s->out->iterations < s->options.iterations) {
+            r->cols = s->m + (s->probes.steps < GNOMON_PROBE_STEPS ? s->probes.count : 0);
+            GNOMON_TRY(step(r, state));
+        }
+        update(r);
+        s->out->refinements++;
+        s->out->iterate_seconds += gnomon_solver_lap(s);
+        GNOMON_TRY(gnomon_solver_look(s, state, NULL));
+        judge(r, state, &reverted);
+        s->out->certify_seconds += gnomon_solver_lap(s);
+    }
+    return reverted ? gnomon_solver_look(s, state, NULL) : GNOMON_OK;
+}
+
+gnomon_status gnomon_solver_iterate(gnomon_solver *s, gnomon_state *state)
+{
+    gradients r = {.s = s, .cols = s->m + s->probes.count};
+    gnomon_status status = allocate(&r);
+    if (status == GNOMON_OK) status = iterate(&r, state);
+    release(&r);
+    return status;
+}

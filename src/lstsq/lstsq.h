@@ -1,0 +1,108 @@
+/* lstsq/lstsq.h: one least-squares problem at work, and the steps between its data and its result.
+ *
+ * Numbers are those of the scaled problem until the end: A times 2^-exponent, column j of b times
+ * 2^-exponent[j]. Small matrices are double, row-major, without gaps. */
+#ifndef GNOMON_LSTSQ_LSTSQ_H
+#define GNOMON_LSTSQ_LSTSQ_H
+
+#include <gnomon/lstsq.h>
+
+#include "svd/feed.h"
+#include "svd/orth.h"
+
+/* Gaussian vectors by which |I - omega H| is bounded, H the preconditioned A^T A; certify.c. */
+typedef struct gnomon_probes_of_h {
+    double *now,
+        *before; /* rank x count: Chebyshev polynomials of I - omega H, times the vectors */
+    int64_t count, steps;
+    double omega, guess;
+    double bound; /* |I - omega H| is at most this but with probability GNOMON_LSTSQ_FAILURE */
+} gnomon_probes_of_h;
+
+typedef struct gnomon_solver {
+    gnomon_context *ctx;
+    gnomon_lstsq *out; /* figures go here as they come */
+    gnomon_lstsq_options options;
+    gnomon_feed source;
+    const gnomon_matrix *b;
+    int64_t n, d, m;
+    int *exponent;  /* of each b */
+    double *norm_b; /* of each b, scaled */
+    double lambda;  /* scaled */
+    double norm;    /* |A|_F, with lambda of A above lambda I; scaled */
+    double clock;
+
+    gnomon_operator *op;      /* NULL: A itself is factored */
+    gnomon_descriptor wanted; /* of the operator, but for its k and d */
+    gnomon_tall sa, sb;       /* S A (k x d) and S b (k x m) */
+
+    /* S A = Q U diag(sigma) V^T; P = V / sigma, of the first rank columns, is the preconditioner */
+    double *sigma; /* d, falling; with lambda: sqrt(sigma^2 + lambda^2) */
+    double *v;     /* d x d */
+    int64_t rank;
+
+    double *x; /* d x m */
+    gnomon_probes_of_h probes;
+} gnomon_solver;
+
+/* Seconds since the last call. */
+double gnomon_solver_lap(gnomon_solver *s);
+
+/* One pass over A. Rows of A come by blocks; of each block t = A in, or t = b - A in with
+ * against_b, and then z += A^T t. */
+typedef struct gnomon_sweep {
+    const double *in; /* d x cols */
+    int64_t cols;     /* with against_b: m */
+    bool against_b;
+    double *z;               /* out: d x cols, A^T t */
+    double *squares;         /* out, unless NULL: cols, |t_j|^2 */
+    gnomon_matrix *residual; /* out, unless NULL: n x m, t, unscaled */
+} gnomon_sweep;
+gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *sweep);
+
+/* Copies columns of rows [row, row + rows) of b to out (rows x m), scaled. */
+void gnomon_solver_read_b(const gnomon_solver *s, int64_t row, int64_t rows, double *out);
+/* Looks through b: finite, its exponents, its norms. */
+gnomon_status gnomon_solver_look_at_b(gnomon_solver *s);
+
+/* How many rows the operator is to have; 0: none, A itself is factored. */
+int64_t gnomon_solver_rows(const gnomon_solver *s);
+/* Fills sa and sb. */
+gnomon_status gnomon_solver_sketch(gnomon_solver *s);
+/* From these to sigma, v, rank, p, and to the x of the sketched problem; drops them. */
+gnomon_status gnomon_solver_precondition(gnomon_solver *s);
+
+/* h (rank x cols) = H y, H = P^T (A^T A + lambda^2 I) P: one pass. */
+gnomon_status gnomon_solver_apply(gnomon_solver *s, const double *y, int64_t cols, double *h);
+
+/* Draws the probes (rank x options.probes), when there are any. */
+gnomon_status gnomon_probes_draw(gnomon_solver *s);
+/* Takes one step with h, rank x cols, whose columns from 'first' on are H times the probes. */
+void gnomon_probes_step(gnomon_solver *s, const double *h, int64_t cols, int64_t first);
+/* Steps until the bound is good or no longer gets better. */
+gnomon_status gnomon_probes_settle(gnomon_solver *s);
+void gnomon_probes_drop(gnomon_solver *s);
+
+/* What is known of s->x; all scaled. */
+typedef struct gnomon_state {
+    double *plain;   /* m: |b - A x|^2 */
+    double *squares; /* m: with lambda^2 |x|^2 */
+    double *norm_x;  /* m */
+    double *g;       /* d x m: V^T (A^T (b - A x) - lambda^2 x) */
+    double *turned;  /* d x m: V^T x */
+    double *error;   /* m: the backward error, relative */
+} gnomon_state;
+/* Computes state from s->x by one pass; residual may be NULL. */
+gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_matrix *residual);
+/* Conjugate gradients on what is left, again and again; leaves the best x in s->x, and state of it.
+ */
+gnomon_status gnomon_solver_iterate(gnomon_solver *s, gnomon_state *state);
+/* Rounds x to the type wanted, scales back, and fills the result's figures. */
+gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state);
+
+/* The probability by which a bound may fail. */
+#define GNOMON_LSTSQ_FAILURE 1e-6
+/* As many steps of the probes at most; each has its share of that probability. */
+enum { GNOMON_PROBE_STEPS = 32 };
+
+#endif

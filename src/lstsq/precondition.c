@@ -1,0 +1,93 @@
+/* What makes A well conditioned: the singular values of the sketch and its right vectors. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "lstsq/lstsq.h"
+#include "svd/blas.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct workspace {
+    double *r, *copy, *u, *qb, *y, *work;
+    int *index;
+} workspace;
+
+static gnomon_status allocate(gnomon_solver *s, int64_t count, workspace *w)
+{
+    const int64_t d = s->d;
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * d, sizeof(double), "the sketch's triangle", &w->r));
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * d, sizeof(double), "the sketch's triangle", &w->copy));
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * d, sizeof(double), "the sketch's vectors", &w->u));
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * s->m, sizeof(double), "the sketch of b", &w->qb));
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * s->m, sizeof(double), "the sketch of b", &w->y));
+    GNOMON_TRY(gnomon_alloc(s->ctx, count, sizeof(double), "the sketch's vectors", &w->work));
+    return gnomon_alloc(s->ctx, 8 * d, sizeof(int), "the sketch's vectors", &w->index);
+}
+
+static void release(gnomon_solver *s, workspace *w)
+{
+    gnomon_free(s->ctx, w->r);
+    gnomon_free(s->ctx, w->copy);
+    gnomon_free(s->ctx, w->u);
+    gnomon_free(s->ctx, w->qb);
+    gnomon_free(s->ctx, w->y);
+    gnomon_free(s->ctx, w->work);
+    gnomon_free(s->ctx, w->index);
+}
+
+/* In place; d x d. */
+static void transpose(int64_t d, double *a)
+{
+    for (int64_t i = 0; i < d; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            const double x = a[i * d + j];
+            a[i * d + j] = a[j * d + i];
+            a[j * d + i] = x;
+        }
+    }
+}
+
+/* sigma, v and x, from the sketch's triangle and Q^T S b. */
+static gnomon_status decompose(gnomon_solver *s, int64_t count, workspace *w)
+{
+    const int64_t d = s->d, m = s->m;
+    const double tolerance = s->options.rank_tolerance > 0 ? s->options.rank_tolerance
+                                                           : (double)(d > 16 ? d : 16) * 0x1p-52;
+    GNOMON_FAIL_IF(
+        !gnomon_blas_svd(d, w->copy, w->r, s->sigma, w->u, s->v, w->work, count, w->index), s->ctx,
+        GNOMON_ERROR_INTERNAL, "the singular values of the sketch did not converge");
+    transpose(d, s->v);
+    gnomon_blas_gemm(true, true, false, d, m, d, 1.0, w->u, d, w->qb, m, 0.0, w->y, m);
+    s->rank = 0;
+    const double first = hypot(s->sigma[0], s->lambda);
+    for (int64_t i = 0; i < d; i++) {
+        const double sigma = s->sigma[i], above = hypot(sigma, s->lambda);
+        const bool counts = above > tolerance * first;
+        if (counts) s->rank++;
+        for (int64_t j = 0; j < m; j++)
+            w->y[i * m + j] = counts ? w->y[i * m + j] * (sigma / above) / above : 0;
+        s->sigma[i] = above;
+    }
+    gnomon_blas_gemm(true, false, false, d, m, d, 1.0, s->v, d, w->y, m, 0.0, s->x, m);
+    return GNOMON_OK;
+}
+
+static gnomon_status factor(gnomon_solver *s, int64_t count, workspace *w)
+{
+    gnomon_orth_count ways = {0, 0};
+    GNOMON_TRY(allocate(s, count, w));
+    GNOMON_TRY(gnomon_orthonormalise(s->ctx, &s->sa, w->r, &ways));
+    GNOMON_TRY(gnomon_tall_cross(s->ctx, &s->sa, &s->sb, w->qb));
+    gnomon_tall_drop(s->ctx, &s->sa);
+    gnomon_tall_drop(s->ctx, &s->sb);
+    return decompose(s, count, w);
+}
+
+gnomon_status gnomon_solver_precondition(gnomon_solver *s)
+{
+    workspace w = {0};
+    const int64_t count = gnomon_blas_svd_work(s->d);
+    gnomon_status status = factor(s, count, &w);
+    release(s, &w);
+    return status;
+}

@@ -1,0 +1,221 @@
+/* How large a sketch is worth while, and S A and S b by one pass. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "lstsq/lstsq.h"
+
+#include <gnomon/project.h>
+
+#include <math.h>
+#include <string.h>
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Seconds, roughly and up to a factor, as they were measured on two cores: of a flop of a
+ * factorisation, of a number of A that a pass takes from memory, and of a multiplication with it.
+ */
+#define FLOP         3e-11
+#define NUMBER       5e-10
+#define FACTOR_FLOPS 6.0
+/* Conjugate gradients gain about sqrt(k / d) a step, and this is what they have to gain in all. */
+#define TO_GAIN 32.0
+
+static double passes_cost(const gnomon_solver *s, double passes)
+{
+    const double cols = (double)(s->m + s->options.probes);
+    const double number = fmax(NUMBER, 2 * FLOP * 2 * cols);
+    return passes * (double)s->n * (double)s->d * number;
+}
+
+int64_t gnomon_solver_rows(const gnomon_solver *s)
+{
+    enum { DIRECT_NUMBERS = 1 << 22, SKETCH_NUMBERS = 1 << 19, LEAST_WIDTH = 16 };
+    static const int64_t times[] = {4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+    if (s->options.k > 0) return s->options.k < s->n ? s->options.k : 0;
+    const double flops = FACTOR_FLOPS * FLOP * (double)s->d * (double)s->d;
+    const int64_t width = s->d > LEAST_WIDTH ? s->d : LEAST_WIDTH;
+    int64_t best = 0;
+    double cost = INFINITY;
+    if (s->n <= 4 * width) return 0;
+    /* A copy of A is no matter while it is small. */
+    if (s->n <= DIRECT_NUMBERS / s->d) cost = flops * (double)s->n + passes_cost(s, 2);
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        int64_t k;
+        if (!gnomon_mul(times[i], width, &k) || k >= s->n) break;
+        if (times[i] > 16 && k > SKETCH_NUMBERS / width) break;
+        const double steps = TO_GAIN / (0.5 * log((double)times[i]));
+        const double c = flops * (double)k + passes_cost(s, 2 + steps);
+        if (c >= cost) continue;
+        cost = c;
+        best = k;
+    }
+    return best;
+}
+
+/* A piece as doubles, row-major, into rows of out. */
+static void copy_piece(const gnomon_piece *piece, const gnomon_tall *out)
+{
+    const gnomon_matrix *m = &piece->dense;
+    for (int64_t i = 0; i < piece->rows; i++) {
+        double *to = gnomon_tall_row(out, piece->row + i);
+        if (piece->sparse) {
+            const gnomon_csr *a = &piece->csr;
+            for (int64_t e = a->offsets[i] - a->offsets[0]; e < a->offsets[i + 1] - a->offsets[0];
+                 e++)
+                to[a->indices[e]] += a->dtype == GNOMON_F64 ? ((const double *)a->values)[e]
+                                                            : (double)((const float *)a->values)[e];
+            continue;
+        }
+        for (int64_t j = 0; j < out->cols; j++) {
+            const int64_t at = i * m->row_stride + j * m->col_stride;
+            to[j] = m->dtype == GNOMON_F64 ? ((const double *)m->data)[at]
+                                           : (double)((const float *)m->data)[at];
+        }
+    }
+}
+
+static gnomon_status copy_all(gnomon_solver *s)
+{
+    gnomon_piece piece;
+    GNOMON_TRY(gnomon_feed_rewind(&s->source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(&s->source, &piece));
+        if (piece.rows == 0) break;
+        copy_piece(&piece, &s->sa);
+    }
+    gnomon_solver_read_b(s, 0, s->n, s->sb.data);
+    return GNOMON_OK;
+}
+
+/* The columns of a tall matrix as points: what a projection takes and gives. */
+static gnomon_matrix turned(const gnomon_tall *t)
+{
+    return (gnomon_matrix){t->data, GNOMON_F64, GNOMON_HOST, t->cols, t->rows, 1, t->cols};
+}
+
+/* S A is the projection of A's columns, whose coordinates come in pieces. */
+static gnomon_status sketch_dense(gnomon_solver *s, gnomon_stream *of_a, gnomon_stream *of_b)
+{
+    gnomon_piece piece;
+    gnomon_tall lines = {0};
+    GNOMON_TRY(gnomon_feed_rewind(&s->source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(&s->source, &piece));
+        if (piece.rows == 0) break;
+        gnomon_matrix points = piece.dense;
+        points.rows = piece.dense.cols;
+        points.cols = piece.dense.rows;
+        points.row_stride = piece.dense.col_stride;
+        points.col_stride = piece.dense.row_stride;
+        GNOMON_TRY(gnomon_stream_push(of_a, &points));
+        GNOMON_TRY(gnomon_tall_make(s->ctx, true, piece.rows, s->m, false, "a piece of b", &lines));
+        gnomon_solver_read_b(s, piece.row, piece.rows, lines.data);
+        points = turned(&lines);
+        gnomon_status status = gnomon_stream_push(of_b, &points);
+        gnomon_tall_drop(s->ctx, &lines);
+        if (status != GNOMON_OK) return status;
+    }
+    gnomon_matrix y = turned(&s->sa);
+    GNOMON_TRY(gnomon_stream_finish(of_a, &y));
+    y = turned(&s->sb);
+    return gnomon_stream_finish(of_b, &y);
+}
+
+static gnomon_status dense(gnomon_solver *s)
+{
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    gnomon_stream *of_a = NULL, *of_b = NULL;
+    options.allow_nonfinite = 1; /* it was looked at already */
+    gnomon_status status = gnomon_stream_create(s->ctx, s->op, s->d, GNOMON_F64, &options, &of_a);
+    if (status == GNOMON_OK)
+        status = gnomon_stream_create(s->ctx, s->op, s->m, GNOMON_F64, &options, &of_b);
+    if (status == GNOMON_OK) status = sketch_dense(s, of_a, of_b);
+    gnomon_stream_destroy(of_a);
+    gnomon_stream_destroy(of_b);
+    return status;
+}
+
+/* Rows of S A and S b += a block of S's columns times rows of A and b. */
+enum { SKETCH_ROWS = 16 };
+typedef struct product {
+    gnomon_solver *s;
+    const gnomon_csr *block; /* k x rows */
+    const gnomon_csr *a;     /* rows x d */
+    const int64_t *offsets;  /* of the block's rows of A, within a */
+    const double *b;         /* rows x m */
+} product;
+
+static void multiply_rows(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const product *p = arg;
+    const gnomon_csr *s = p->block, *a = p->a;
+    const int64_t m = p->s->m, end = least((task + 1) * SKETCH_ROWS, s->rows);
+    for (int64_t i = task * SKETCH_ROWS; i < end; i++) {
+        double *out = gnomon_tall_row(&p->s->sa, i), *right = gnomon_tall_row(&p->s->sb, i);
+        for (int64_t e = s->offsets[i]; e < s->offsets[i + 1]; e++) {
+            const double entry = ((const double *)s->values)[e];
+            const int64_t row = s->indices[e];
+            for (int64_t at = p->offsets[row] - a->offsets[0];
+                 at < p->offsets[row + 1] - a->offsets[0]; at++)
+                out[a->indices[at]] +=
+                    entry * (a->dtype == GNOMON_F64 ? ((const double *)a->values)[at]
+                                                    : (double)((const float *)a->values)[at]);
+            for (int64_t j = 0; j < m; j++)
+                right[j] += entry * p->b[row * m + j];
+        }
+    }
+}
+
+static gnomon_status multiply(gnomon_solver *s, const gnomon_piece *piece, int64_t first,
+                              int64_t rows)
+{
+    gnomon_csr block = {0};
+    gnomon_tall lines = {0};
+    gnomon_status status = gnomon_operator_block_csr(s->ctx, s->op, 0, piece->row + first,
+                                                     s->sa.rows, rows, GNOMON_F64, &block);
+    if (status == GNOMON_OK)
+        status = gnomon_tall_make(s->ctx, true, rows, s->m, false, "a piece of b", &lines);
+    if (status == GNOMON_OK) {
+        gnomon_solver_read_b(s, piece->row + first, rows, lines.data);
+        product p = {s, &block, &piece->csr, piece->csr.offsets + first, lines.data};
+        gnomon_parallel(s->ctx, (s->sa.rows + SKETCH_ROWS - 1) / SKETCH_ROWS, multiply_rows, &p);
+    }
+    gnomon_tall_drop(s->ctx, &lines);
+    gnomon_csr_free(s->ctx, &block);
+    return status;
+}
+
+static gnomon_status sparse(gnomon_solver *s)
+{
+    enum { ENTRIES = 1 << 20 };
+    gnomon_piece piece;
+    const double column = gnomon_operator_fill(s->op) * (double)s->sa.rows;
+    int64_t step = (int64_t)fmin(ENTRIES / fmax(column, 1), 65536);
+    step = step > 0 ? step : 1;
+    GNOMON_TRY(gnomon_feed_rewind(&s->source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(&s->source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        for (int64_t row = 0; row < piece.rows; row += step)
+            GNOMON_TRY(multiply(s, &piece, row, least(step, piece.rows - row)));
+    }
+}
+
+gnomon_status gnomon_solver_sketch(gnomon_solver *s)
+{
+    const int64_t k = gnomon_solver_rows(s), rows = k > 0 ? k : s->n;
+    s->out->k = rows;
+    s->out->sketched = k > 0;
+    GNOMON_TRY(gnomon_tall_make(s->ctx, true, rows, s->d, true, "the sketch of a", &s->sa));
+    GNOMON_TRY(gnomon_tall_make(s->ctx, true, rows, s->m, true, "the sketch of b", &s->sb));
+    if (k == 0) return copy_all(s);
+    s->wanted.k = k;
+    s->wanted.d = s->n;
+    GNOMON_TRY(gnomon_operator_create(s->ctx, &s->wanted, &s->op));
+    gnomon_operator_describe(s->op, &s->out->descriptor);
+    return s->source.csr != NULL ? sparse(s) : dense(s);
+}

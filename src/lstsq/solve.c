@@ -1,0 +1,261 @@
+/* The calls: checking what is asked for, the order of the steps. */
+#include "base/context.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/view.h"
+#include "lstsq/lstsq.h"
+#include "svd/blas.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+double gnomon_solver_lap(gnomon_solver *s)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double t = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, before = s->clock;
+    s->clock = t;
+    return t - before;
+}
+
+static gnomon_status take_options(gnomon_context *ctx, const gnomon_lstsq_options *given,
+                                  gnomon_lstsq_options *o)
+{
+    *o = (gnomon_lstsq_options)GNOMON_LSTSQ_OPTIONS_INIT;
+    if (given == NULL) return GNOMON_OK;
+    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.struct_size is %zu; fill options with GNOMON_LSTSQ_OPTIONS_INIT",
+                   given->struct_size);
+    memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
+    o->struct_size = sizeof *o;
+    GNOMON_FAIL_IF(!(o->lambda >= 0 && isfinite(o->lambda)), ctx, GNOMON_ERROR_ARGUMENT,
+                   "lambda is %g; it must be finite and not negative", o->lambda);
+    GNOMON_FAIL_IF(!(o->tolerance > 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   "tolerance is %g; it must be in (0, 1)", o->tolerance);
+    GNOMON_FAIL_IF(!(o->rank_tolerance >= 0 && o->rank_tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   "rank_tolerance is %g; it must be in [0, 1)", o->rank_tolerance);
+    GNOMON_FAIL_IF(o->iterations < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "iterations is %" PRId64 "; it must not be negative", o->iterations);
+    GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "k is %" PRId64 "; it must not be negative", o->k);
+    GNOMON_FAIL_IF(o->probes < 0 || o->probes > 100, ctx, GNOMON_ERROR_ARGUMENT,
+                   "probes is %" PRId64 "; allowed are 0 to 100", o->probes);
+    GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
+                   GNOMON_ERROR_DTYPE, "dtype is %d; allowed are F32, F64 and 0", (int)o->dtype);
+    return GNOMON_OK;
+}
+
+/* Against the shape, once it is known. */
+static gnomon_status check_shape(const gnomon_solver *s)
+{
+    GNOMON_FAIL_IF(s->b->rows != s->n, s->ctx, GNOMON_ERROR_SHAPE,
+                   "b has %" PRId64 " rows and a has %" PRId64 "; they must have as many",
+                   s->b->rows, s->n);
+    GNOMON_FAIL_IF(s->n < s->d, s->ctx, GNOMON_ERROR_SHAPE,
+                   "a is %" PRId64 " x %" PRId64 "; it must have at least as many rows as columns",
+                   s->n, s->d);
+    GNOMON_FAIL_IF(s->options.k > 0 && s->options.k < s->d, s->ctx, GNOMON_ERROR_ARGUMENT,
+                   "k is %" PRId64 "; a has %" PRId64 " columns, so it must be 0 or at least that",
+                   s->options.k, s->d);
+    return GNOMON_OK;
+}
+
+/* Where lambda is far above A, it is what the scaling must tame. */
+static void scale_lambda(gnomon_solver *s)
+{
+    s->lambda = ldexp(s->options.lambda, -s->source.exponent);
+    if (s->lambda >= 0x1p300) {
+        int more = 0;
+        frexp(s->lambda, &more);
+        gnomon_feed_close(&s->source);
+        s->source.exponent += more;
+        s->source.norm = ldexp(s->source.norm, -more);
+        s->lambda = ldexp(s->lambda, -more);
+    }
+    s->norm = hypot(s->source.norm, s->lambda * sqrt((double)s->d));
+}
+
+static gnomon_status allocate(gnomon_solver *s, gnomon_state *state)
+{
+    const int64_t d = s->d, m = s->m;
+    int64_t squared, numbers;
+    GNOMON_FAIL_IF(!gnomon_mul(d, 8 * d, &squared) ||
+                       !gnomon_mul(64 * d, m + s->options.probes + 1, &numbers),
+                   s->ctx, GNOMON_ERROR_OVERFLOW,
+                   "products of d and the columns of b do not fit 63 "
+                   "bits");
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, m, sizeof(int), "exponents", &s->exponent));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &s->norm_b));
+    GNOMON_TRY(gnomon_alloc(s->ctx, d, sizeof(double), "singular values", &s->sigma));
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * d, sizeof(double), "right vectors", &s->v));
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * m, sizeof(double), "the solution", &s->x));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->plain));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->squares));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->norm_x));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->error));
+    GNOMON_TRY(gnomon_alloc(s->ctx, d * m, sizeof(double), "a gradient", &state->g));
+    return gnomon_alloc(s->ctx, d * m, sizeof(double), "the solution", &state->turned);
+}
+
+static gnomon_status run(gnomon_solver *s, gnomon_state *state)
+{
+    const gnomon_svd_rows *stream = s->source.stream;
+    GNOMON_FAIL_IF(stream != NULL && stream->rewind == NULL, s->ctx, GNOMON_ERROR_ARGUMENT,
+                   "rows.rewind is NULL: the rows must be read again and again");
+    s->n = s->source.rows;
+    if (s->n >= 0) GNOMON_TRY(check_shape(s));
+    GNOMON_TRY(gnomon_feed_scan(&s->source));
+    s->source.passes = 0;
+    s->n = s->source.rows;
+    GNOMON_FAIL_IF(s->n == 0, s->ctx, GNOMON_ERROR_SHAPE,
+                   "a is 0 x %" PRId64 "; it must have rows and columns", s->d);
+    GNOMON_TRY(check_shape(s));
+    GNOMON_TRY(allocate(s, state));
+    scale_lambda(s);
+    GNOMON_TRY(gnomon_solver_look_at_b(s));
+    s->out->look_seconds = gnomon_solver_lap(s);
+    GNOMON_TRY(gnomon_solver_sketch(s));
+    s->out->sketch_seconds = gnomon_solver_lap(s);
+    GNOMON_TRY(gnomon_solver_precondition(s));
+    GNOMON_TRY(gnomon_probes_draw(s));
+    s->out->factor_seconds = gnomon_solver_lap(s);
+    GNOMON_TRY(gnomon_solver_iterate(s, state));
+    GNOMON_TRY(gnomon_solver_finish(s, state));
+    s->out->rows = s->n;
+    s->out->cols = s->d;
+    s->out->targets = s->m;
+    s->out->passes = s->source.passes + 1;
+    s->out->certify_seconds += gnomon_solver_lap(s);
+    return GNOMON_OK;
+}
+
+static void release(gnomon_solver *s, gnomon_state *state)
+{
+    gnomon_context *ctx = s->ctx;
+    gnomon_tall_drop(ctx, &s->sa);
+    gnomon_tall_drop(ctx, &s->sb);
+    gnomon_free(ctx, s->exponent);
+    gnomon_free(ctx, s->norm_b);
+    gnomon_free(ctx, s->sigma);
+    gnomon_free(ctx, s->v);
+    gnomon_free(ctx, s->x);
+    gnomon_free(ctx, state->plain);
+    gnomon_free(ctx, state->squares);
+    gnomon_free(ctx, state->norm_x);
+    gnomon_free(ctx, state->error);
+    gnomon_free(ctx, state->g);
+    gnomon_free(ctx, state->turned);
+    gnomon_probes_drop(s);
+    gnomon_operator_destroy(s->op);
+    gnomon_feed_close(&s->source);
+}
+
+static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
+                           const gnomon_svd_rows *stream, gnomon_dtype dtype,
+                           const gnomon_matrix *b, const gnomon_lstsq_options *options,
+                           gnomon_lstsq *out)
+{
+    gnomon_solver s;
+    gnomon_state state;
+    memset(&s, 0, sizeof s);
+    memset(&state, 0, sizeof state);
+    const size_t size = out->struct_size;
+    memset(out, 0, sizeof *out);
+    out->struct_size = size;
+    out->descriptor.struct_size = sizeof out->descriptor;
+    out->failure = GNOMON_LSTSQ_FAILURE;
+    s.ctx = ctx;
+    s.out = out;
+    s.options = *options;
+    s.b = b;
+    s.m = b->cols;
+    s.wanted = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
+    s.wanted.kind = GNOMON_SJLT;
+    s.wanted.nonzeros = 8;
+    s.wanted.seed = options->seed;
+    if (options->descriptor != NULL) s.wanted = *options->descriptor;
+    (void)gnomon_solver_lap(&s);
+    const char *missing = gnomon_blas_missing();
+    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
+                   "least squares run on the CPU; take the device cpu or auto");
+    GNOMON_FAIL_IF(s.m > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "b has %" PRId64 " columns; at most %" PRId64 " are taken", s.m,
+                   GNOMON_BLAS_MAX);
+    gnomon_status status =
+        gnomon_feed_open(ctx, matrix, csr, stream, gnomon_dtype_is_wide(dtype), &s.source);
+    if (status == GNOMON_OK) {
+        s.d = s.source.cols;
+        /* The sketch too: where it ran would show in the last bits. */
+        const gnomon_device device = ctx->device;
+        ctx->device = GNOMON_DEVICE_CPU;
+        gnomon_blas_enter();
+        status = run(&s, &state);
+        gnomon_blas_leave();
+        ctx->device = device;
+    }
+    release(&s, &state);
+    if (status != GNOMON_OK) gnomon_lstsq_free(ctx, out);
+    return status;
+}
+
+static gnomon_status check(gnomon_context *ctx, const gnomon_matrix *b,
+                           const gnomon_lstsq_options *given, gnomon_lstsq_options *options,
+                           const gnomon_lstsq *out)
+{
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
+                   "out.struct_size is %zu; this library's is %zu", out->struct_size, sizeof *out);
+    GNOMON_TRY(take_options(ctx, given, options));
+    GNOMON_TRY(gnomon_check_view(ctx, b, "b"));
+    GNOMON_FAIL_IF(b->cols == 0, ctx, GNOMON_ERROR_SHAPE,
+                   "b is %" PRId64 " x 0; it must have columns", b->rows);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
+                                 const gnomon_matrix *b, const gnomon_lstsq_options *given,
+                                 gnomon_lstsq *out)
+{
+    gnomon_lstsq_options options;
+    GNOMON_TRY(check(ctx, b, given, &options, out));
+    GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
+    return solve(ctx, a, NULL, NULL, a->dtype, b, &options, out);
+}
+
+gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const gnomon_matrix *b,
+                               const gnomon_lstsq_options *given, gnomon_lstsq *out)
+{
+    gnomon_lstsq_options options;
+    GNOMON_TRY(check(ctx, b, given, &options, out));
+    GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
+    return solve(ctx, NULL, a, NULL, a->dtype, b, &options, out);
+}
+
+gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
+                                  const gnomon_matrix *b, const gnomon_lstsq_options *given,
+                                  gnomon_lstsq *out)
+{
+    gnomon_lstsq_options options;
+    GNOMON_TRY(check(ctx, b, given, &options, out));
+    GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   "rows or rows.next is NULL");
+    GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "rows is %" PRId64 " x %" PRId64 "; sizes must not be negative", rows->rows,
+                   rows->cols);
+    return solve(ctx, NULL, NULL, rows, rows->dtype, b, &options, out);
+}
+
+void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result)
+{
+    if (result == NULL) return;
+    const size_t size = result->struct_size;
+    gnomon_free(ctx, result->x.data);
+    gnomon_free(ctx, result->residual.data);
+    gnomon_free(ctx, result->target);
+    memset(result, 0, sizeof *result);
+    result->struct_size = size;
+}

@@ -1,0 +1,245 @@
+/* One pass over A that multiplies by A and by its transpose: each block of rows is used twice while
+ * it lies in the cache. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "lstsq/lstsq.h"
+#include "lstsq/narrow.h"
+#include "svd/blas.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Numbers of A in a block, and the blocks' ranges, each with a sum of its own. Both hang on the
+ * shape alone. */
+enum {
+    NARROW = 8,
+    BLOCK_NUMBERS = 1 << 15,
+    MIN_ROWS = 16,
+    MAX_ROWS = 1024,
+    GEMM_ROWS = 128,
+    RANGES = 16
+};
+enum { SUM_NUMBERS = 1 << 23 };
+
+typedef struct sweep {
+    gnomon_solver *s;
+    const gnomon_sweep *what;
+    const gnomon_piece *piece;
+    int64_t block, ranges, blocks; /* rows of a block; blocks of the piece */
+    int64_t numbers;               /* of a range's sum: d x cols, then cols squares */
+    double *sums;                  /* one a range */
+    double *scratch;               /* one a worker: a block of A, then one of t */
+    double *turned;                /* of a dense A and few columns: in's transpose; else NULL */
+    gnomon_narrow_fn narrow;
+    int64_t scratch_numbers;
+} sweep;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t block_rows(int64_t d, int64_t cols)
+{
+    int64_t rows = MAX_ROWS;
+    const int64_t low = cols > NARROW ? GEMM_ROWS : MIN_ROWS;
+    while (rows > low && rows > BLOCK_NUMBERS / d)
+        rows /= 2;
+    return rows;
+}
+
+/* The block as double numbers, row after row: where it lies, or in scratch. */
+static const double *fetch(const gnomon_matrix *m, int64_t row, int64_t rows, double *scratch,
+                           int64_t *leading)
+{
+    const int64_t d = m->cols;
+    if (m->dtype == GNOMON_F64 && m->col_stride == 1) {
+        *leading = m->row_stride < d ? d : m->row_stride; /* a single row may have any stride */
+        return (const double *)m->data + row * m->row_stride;
+    }
+    *leading = d;
+    if (m->dtype == GNOMON_F64) {
+        const double *from = (const double *)m->data + row * m->row_stride;
+        for (int64_t j = 0; j < d; j++) {
+            for (int64_t i = 0; i < rows; i++)
+                scratch[i * d + j] = from[i * m->row_stride + j * m->col_stride];
+        }
+        return scratch;
+    }
+    const float *from = (const float *)m->data + row * m->row_stride;
+    if (m->col_stride == 1) {
+        for (int64_t i = 0; i < rows; i++) {
+            for (int64_t j = 0; j < d; j++)
+                scratch[i * d + j] = (double)from[i * m->row_stride + j];
+        }
+    } else {
+        for (int64_t j = 0; j < d; j++) {
+            for (int64_t i = 0; i < rows; i++)
+                scratch[i * d + j] = (double)from[i * m->row_stride + j * m->col_stride];
+        }
+    }
+    return scratch;
+}
+
+/* z is d x cols, or its transpose where there are few columns. */
+static void dense_block(const sweep *w, int64_t row, int64_t rows, double *scratch, double *t,
+                        double *z)
+{
+    const int64_t d = w->s->d, cols = w->what->cols;
+    gnomon_narrow_job job = {.rows = rows,
+                             .d = d,
+                             .cols = cols,
+                             .w = w->turned,
+                             .sign = w->what->against_b ? -1 : 1,
+                             .add = w->what->against_b,
+                             .t = t,
+                             .z = z};
+    job.a = fetch(&w->piece->dense, row, rows, scratch, &job.lda);
+    if (w->turned != NULL) {
+        w->narrow(&job);
+        return;
+    }
+    gnomon_blas_gemm(true, false, false, rows, cols, d, job.sign, job.a, job.lda, w->what->in, cols,
+                     job.add ? 1.0 : 0.0, t, cols);
+    gnomon_blas_gemm(true, true, false, d, cols, rows, 1.0, job.a, job.lda, t, cols, 1.0, z, cols);
+}
+
+static double value_at(const gnomon_csr *a, int64_t i)
+{
+    return a->dtype == GNOMON_F64 ? ((const double *)a->values)[i]
+                                  : (double)((const float *)a->values)[i];
+}
+
+static void sparse_block(const sweep *w, int64_t row, int64_t rows, double *t, double *z)
+{
+    const gnomon_csr *a = &w->piece->csr;
+    const int64_t cols = w->what->cols;
+    const double sign = w->what->against_b ? -1.0 : 1.0;
+    for (int64_t i = 0; i < rows; i++) {
+        double *line = t + i * cols;
+        const int64_t first = a->offsets[row + i] - a->offsets[0];
+        const int64_t end = a->offsets[row + i + 1] - a->offsets[0];
+        if (!w->what->against_b) memset(line, 0, (size_t)cols * sizeof *line);
+        for (int64_t e = first; e < end; e++) {
+            const double value = sign * value_at(a, e);
+            const double *in = w->what->in + a->indices[e] * cols;
+            for (int64_t j = 0; j < cols; j++)
+                line[j] += value * in[j];
+        }
+        for (int64_t e = first; e < end; e++) {
+            const double value = value_at(a, e);
+            double *out = z + a->indices[e] * cols;
+            for (int64_t j = 0; j < cols; j++)
+                out[j] += value * line[j];
+        }
+    }
+}
+
+/* Puts a block of t where the caller wants the residual. */
+static void store(const sweep *w, int64_t row, int64_t rows, const double *t)
+{
+    const gnomon_matrix *out = w->what->residual;
+    const int64_t cols = w->what->cols;
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols; j++) {
+            const double value = ldexp(t[i * cols + j], w->s->exponent[j]);
+            const int64_t at = (row + i) * out->row_stride + j;
+            if (out->dtype == GNOMON_F64)
+                ((double *)out->data)[at] = value;
+            else
+                ((float *)out->data)[at] = (float)value;
+        }
+    }
+}
+
+static void sweep_range(void *arg, int64_t task, int worker)
+{
+    const sweep *w = arg;
+    const int64_t cols = w->what->cols, d = w->s->d;
+    double *scratch = w->scratch + worker * w->scratch_numbers, *t = scratch + w->block * d;
+    double *z = w->sums + task * w->numbers, *squares = z + d * cols;
+    const int64_t end = (task + 1) * w->blocks / w->ranges;
+    for (int64_t b = task * w->blocks / w->ranges; b < end; b++) {
+        const int64_t row = b * w->block, rows = least(w->block, w->piece->rows - row);
+        if (w->what->against_b) gnomon_solver_read_b(w->s, w->piece->row + row, rows, t);
+        if (w->piece->sparse)
+            sparse_block(w, row, rows, t, z);
+        else
+            dense_block(w, row, rows, scratch, t, z);
+        for (int64_t i = 0; i < rows && w->what->squares != NULL; i++) {
+            for (int64_t j = 0; j < cols; j++)
+                squares[j] += t[i * cols + j] * t[i * cols + j];
+        }
+        if (w->what->residual != NULL) store(w, w->piece->row + row, rows, t);
+    }
+}
+
+static gnomon_status run(sweep *w)
+{
+    gnomon_piece piece;
+    w->piece = &piece;
+    GNOMON_TRY(gnomon_feed_rewind(&w->s->source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(&w->s->source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        w->blocks = (piece.rows + w->block - 1) / w->block;
+        gnomon_parallel(w->s->ctx, w->ranges, sweep_range, w);
+    }
+}
+
+/* to (cols x rows) = from (rows x cols), transposed. */
+static void turn(int64_t rows, int64_t cols, const double *from, double *to)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols; j++)
+            to[j * rows + i] = from[i * cols + j];
+    }
+}
+
+static gnomon_status allocate(sweep *w)
+{
+    const int64_t d = w->s->d, cols = w->what->cols;
+    int64_t total, scratch;
+    w->block = block_rows(d, cols);
+    GNOMON_FAIL_IF(!gnomon_mul(d + 1, cols, &w->numbers), w->s->ctx, GNOMON_ERROR_OVERFLOW,
+                   "d times the columns of b does not fit 63 bits");
+    w->ranges = SUM_NUMBERS / (w->numbers > 0 ? w->numbers : 1);
+    w->ranges = w->ranges < 2 ? 2 : w->ranges > RANGES ? RANGES : w->ranges;
+    w->scratch_numbers = w->block * (d + cols);
+    GNOMON_FAIL_IF(!gnomon_mul(w->ranges, w->numbers, &total) ||
+                       !gnomon_mul(w->scratch_numbers, gnomon_context_threads(w->s->ctx), &scratch),
+                   w->s->ctx, GNOMON_ERROR_OVERFLOW,
+                   "d times the columns of b does not fit 63 bits");
+    if (cols <= NARROW && w->s->source.csr == NULL) {
+        GNOMON_TRY(gnomon_alloc(w->s->ctx, d * cols, sizeof(double), "few columns", &w->turned));
+        turn(d, cols, w->what->in, w->turned);
+        w->narrow = gnomon_narrow_kernel(gnomon_context_isa_level(w->s->ctx));
+    }
+    GNOMON_TRY(gnomon_alloc_zero(w->s->ctx, total, sizeof(double), "sums over rows", &w->sums));
+    return gnomon_alloc(w->s->ctx, scratch, sizeof(double), "blocks of rows", &w->scratch);
+}
+
+gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *what)
+{
+    sweep w = {.s = s, .what = what};
+    const int64_t numbers = s->d * what->cols;
+    gnomon_status status = allocate(&w);
+    if (status == GNOMON_OK) status = run(&w);
+    if (status == GNOMON_OK) {
+        for (int64_t r = 1; r < w.ranges; r++) {
+            for (int64_t i = 0; i < w.numbers; i++)
+                w.sums[i] += w.sums[r * w.numbers + i];
+        }
+        if (w.turned != NULL)
+            turn(what->cols, s->d, w.sums, what->z);
+        else
+            memcpy(what->z, w.sums, (size_t)numbers * sizeof *what->z);
+        if (what->squares != NULL)
+            memcpy(what->squares, w.sums + numbers, (size_t)what->cols * sizeof *what->squares);
+    }
+    gnomon_free(s->ctx, w.sums);
+    gnomon_free(s->ctx, w.scratch);
+    gnomon_free(s->ctx, w.turned);
+    return status;
+}
