@@ -41,7 +41,7 @@ if [ "${SKIP:-}" != tests ]; then
     else
         echo 'the command, or a Python with NumPy, is not here: left out'
     fi
-    for family in dense kronecker; do
+    for family in dense gemm kronecker; do
         run "family $family" "$programs/test_$family"
         GNOMON_CUDA_ARCH=80 run "family $family by mma.sync" "$programs/test_$family"
     done
@@ -57,7 +57,7 @@ if [ "${SKIP:-}" != tests ]; then
                     --tool "$tool" --error-exitcode 99 --print-limit 20 "$programs/test_$family"
             done
         done
-        for family in dense kronecker; do # the other tools don't follow asynchronous copies
+        for family in dense gemm kronecker; do # the other tools don't follow asynchronous copies
             GNOMON_TEST_REDUCED=1 run "compute-sanitizer memcheck, $family" compute-sanitizer \
                 --error-exitcode 99 --print-limit 20 "$programs/test_$family"
         done

@@ -61,22 +61,25 @@ static void split(gcu_gemm_launch *l, int64_t tiles)
     l->splits = ceil_div(l->chunks, l->split_chunks);
 }
 
-/* Lays out the work; returns its bytes. */
-static size_t plan(const gcu_gemm *g, gcu_gemm_launch *l, uint8_t *work)
+/* Chooses the way (Hopper's has 'columns' to a block) and lays out the work; returns its bytes. */
+static size_t plan(const gcu_gemm *g, gcu_gemm_launch *l, int *columns, uint8_t *work)
 {
     const bool three = g->form == GCU_GEMM_THREE;
-    l->cols = ceil_div(l->n, 64) * 64;
-    split(l, ceil_div(l->m, 128) * ceil_div(l->n, 64));
+    *columns = gcu_gemm_hopper_columns(*l, g->form, g->gpu);
+    const int64_t width = *columns ? *columns : 64;
+    l->quads = *columns && l->a_col == 1;
+    l->cols = ceil_div(l->n, width) * width;
+    split(l, ceil_div(l->m, 128) * (l->cols / width));
     size_t at = 0;
     const auto take = [&](size_t bytes) {
         uint8_t *part = work + at;
         at += (bytes + 255) / 256 * 256;
         return part;
     };
-    const size_t columns = (size_t)l->chunks * (size_t)l->cols;
-    l->packed = take(columns * 2 * GCU_GEMM_CHUNK);
-    l->packed_low = take(three ? columns * 2 * GCU_GEMM_CHUNK : 0);
-    l->scales = reinterpret_cast<float *>(take(three ? columns * 4 : 0));
+    const size_t packed = (size_t)l->chunks * (size_t)l->cols;
+    l->packed = take(packed * 2 * GCU_GEMM_CHUNK);
+    l->packed_low = take(three ? packed * 2 * GCU_GEMM_CHUNK : 0);
+    l->scales = reinterpret_cast<float *>(take(three ? packed * 4 : 0));
     l->marks = take((size_t)l->mark_rows * (size_t)l->mark_cols);
     l->parts = reinterpret_cast<float *>(
         take(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
@@ -87,7 +90,8 @@ size_t gcu_gemm_work(const gcu_gemm *g)
 {
     if (!takes(g) || empty(g)) return 0;
     gcu_gemm_launch l = launch_of(g);
-    return plan(g, &l, nullptr);
+    int columns;
+    return plan(g, &l, &columns, nullptr);
 }
 
 cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaStream_t stream)
@@ -105,9 +109,13 @@ cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaS
         return gcu_scale(&c, g->beta, stream);
     }
     gcu_gemm_launch l = launch_of(g);
-    if (plan(g, &l, static_cast<uint8_t *>(work)) > work_bytes) return cudaErrorInvalidValue;
+    int columns;
+    if (plan(g, &l, &columns, static_cast<uint8_t *>(work)) > work_bytes)
+        return cudaErrorInvalidValue;
     cudaError_t error = gcu_gemm_pack(l, g->form == GCU_GEMM_THREE, stream);
-    if (error == cudaSuccess) error = gcu_gemm_mma(l, g->form, g->gpu, stream);
+    if (error == cudaSuccess)
+        error = columns ? gcu_gemm_hopper(l, g->form, columns, g->gpu, stream)
+                        : gcu_gemm_mma(l, g->form, g->gpu, stream);
     if (error == cudaSuccess && l.splits > 1) error = gcu_gemm_add(l, stream);
     if (error == cudaSuccess) error = gcu_gemm_redo(l, g->gpu, stream);
     return error;

@@ -41,6 +41,11 @@ struct gcu_gemm_launch {
     float *parts;
 };
 
+/* Columns of a block on Hopper's own way; 0 when it does not take the product. */
+int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu_gpu *gpu);
+cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int columns,
+                            const gcu_gpu *gpu, cudaStream_t stream);
+
 cudaError_t gcu_gemm_pack(const gcu_gemm_launch &l, bool three, cudaStream_t stream);
 cudaError_t gcu_gemm_mma(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu_gpu *gpu,
                          cudaStream_t stream);

@@ -1,0 +1,121 @@
+/* Launches of gemm_hopper.cuh. */
+#include "cuda/gemm_hopper.cuh"
+
+#include <stdlib.h>
+
+typedef CUresult (*encode_fn)(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                              void *data, const cuuint64_t *dims, const cuuint64_t *strides,
+                              const cuuint32_t *box, const cuuint32_t *steps,
+                              CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                              CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
+
+static encode_fn encode_call(void)
+{
+    void *call = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &call,
+                                                               12000, cudaEnableDefault, &result);
+    return error == cudaSuccess && result == cudaDriverEntryPointSuccess
+               ? reinterpret_cast<encode_fn>(call)
+               : nullptr;
+}
+
+/* A along k: boxes of 16 of k and 128 rows. Along m: 32 rows and 64 of k. */
+static bool encode(const gcu_gemm_launch &l, CUtensorMap *map)
+{
+    const encode_fn call = encode_call();
+    const bool along_m = l.a_col != 1;
+    const int64_t length = along_m ? l.m : l.k, lines = along_m ? l.k : l.m;
+    const int64_t stride = along_m ? l.a_col : l.a_row;
+    if (!call || (along_m && l.a_row != 1) || stride % 4 != 0 || stride < length ||
+        stride >= (int64_t)1 << 37 || (uintptr_t)l.a % 16 != 0 || l.m > INT32_MAX - 256 ||
+        l.k > INT32_MAX - 256)
+        return false;
+    const cuuint64_t dims[2] = {(cuuint64_t)length, (cuuint64_t)lines};
+    const cuuint64_t strides[1] = {(cuuint64_t)stride * 4};
+    const cuuint32_t box[2] = {along_m ? 32u : 16u, along_m ? 64u : 128u}, steps[2] = {1, 1};
+    return call(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, const_cast<float *>(l.a), dims, strides,
+                box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                along_m ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
+                CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Narrow blocks keep the tensor cores less busy; wide ones may compute columns that are not there.
+ */
+int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu_gpu *gpu)
+{
+    CUtensorMap map;
+    if (gpu->major != 9 || form == GCU_GEMM_TF32 || !encode(l, &map)) return 0;
+    if (l.n <= 64) return 64;
+    if (form == GCU_GEMM_THREE || l.n <= 128) return 128;
+    const int64_t wide = ceil_div(l.n, 256) * 256, narrow = ceil_div(l.n, 128) * 128;
+    const int columns = narrow * 5 < wide * 4 ? 128 : 256;
+    const int64_t items = ceil_div(l.m, GEMM_M) * ceil_div(l.n, columns);
+    return items * 128 > INT32_MAX ? 0 : columns;
+}
+
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER>
+static cudaError_t launch(const gcu_gemm_launch &l, const CUtensorMap &map, const gcu_gpu *gpu,
+                          cudaStream_t stream)
+{
+    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER>;
+    constexpr int shared = gemm_shape<N, FORM>::shared;
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    if (error != cudaSuccess) return error;
+    gemm_walk w;
+    w.pairs = (int)ceil_div(l.m, GEMM_M * CLUSTER);
+    w.cols = (int)(l.cols / N);
+    w.items = w.pairs * w.cols * (int)l.splits;
+    const int most = gpu->sms / CLUSTER;
+    cudaLaunchAttribute cluster;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = CLUSTER;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)((w.items < most ? w.items : most) * CLUSTER));
+    config.blockDim = dim3(GEMM_THREADS);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, kernel, l, w, map);
+}
+
+template <int N, gcu_gemm_form FORM>
+static cudaError_t launch_along(const gcu_gemm_launch &l, const CUtensorMap &map,
+                                const gcu_gpu *gpu, cudaStream_t stream)
+{
+    const bool along_m = l.a_col != 1;
+#ifdef GEMM_TRIAL
+    const char *word = getenv("CLUSTER");
+    if (word && *word == '1')
+        return along_m ? launch<N, FORM, true, 1>(l, map, gpu, stream)
+                       : launch<N, FORM, false, 1>(l, map, gpu, stream);
+#endif
+    return along_m ? launch<N, FORM, true, 2>(l, map, gpu, stream)
+                   : launch<N, FORM, false, 2>(l, map, gpu, stream);
+}
+
+cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int columns,
+                            const gcu_gpu *gpu, cudaStream_t stream)
+{
+    CUtensorMap map;
+    if (!encode(l, &map)) return cudaErrorInvalidValue;
+    if (form == GCU_GEMM_THREE)
+        return columns == 64 ? launch_along<64, GCU_GEMM_THREE>(l, map, gpu, stream)
+                             : launch_along<128, GCU_GEMM_THREE>(l, map, gpu, stream);
+    if (form == GCU_GEMM_FP16)
+        return columns == 64    ? launch_along<64, GCU_GEMM_FP16>(l, map, gpu, stream)
+               : columns == 128 ? launch_along<128, GCU_GEMM_FP16>(l, map, gpu, stream)
+                                : launch_along<256, GCU_GEMM_FP16>(l, map, gpu, stream);
+    return columns == 64    ? launch_along<64, GCU_GEMM_SCALED>(l, map, gpu, stream)
+           : columns == 128 ? launch_along<128, GCU_GEMM_SCALED>(l, map, gpu, stream)
+                            : launch_along<256, GCU_GEMM_SCALED>(l, map, gpu, stream);
+}
