@@ -68,8 +68,10 @@ static __global__ void error_kernel(const float *a, const float *b, const float 
     atomicAdd(sums + 1, size);
 }
 
-enum law { UNIFORM, NORMAL, WIDE1, WIDE2, WIDE4, CAUCHY, LAWS };
-static const char *const laws[] = {"uniform", "normal", "exp(N)", "exp(2N)", "exp(4N)", "Cauchy"};
+enum law { POSITIVE, UNIFORM, NORMAL, WIDE1, WIDE2, WIDE4, CAUCHY, LAWS };
+/* of A; B is normal, but with 'positive' uniform as A is */
+static const char *const laws[] = {"positive", "uniform", "normal", "exp(N)",
+                                   "exp(2N)",  "exp(4N)", "Cauchy"};
 
 struct problem {
     int64_t m, n, k;
@@ -81,16 +83,16 @@ struct problem {
 static void fill(problem *p, law how)
 {
     const size_t a = (size_t)(p->m * p->k), b = (size_t)(p->k * p->n);
-    const float phi[] = {0, 0, 1, 2, 4, 0};
+    const float phi[] = {0, 0, 0, 1, 2, 4, 0};
     if (how == CAUCHY)
         cauchy_kernel<<<1024, 256>>>(p->a, p->m, p->k, 1);
     else
         bench_fill(p->a, a, 1,
-                   how == UNIFORM  ? BENCH_UNIFORM
-                   : how == NORMAL ? BENCH_NORMAL
-                                   : BENCH_HUGE_RANGE,
+                   how == NORMAL    ? BENCH_NORMAL
+                   : how <= UNIFORM ? BENCH_UNIFORM
+                                    : BENCH_HUGE_RANGE,
                    phi[how]);
-    bench_fill(p->b, b, 2, how == UNIFORM ? BENCH_UNIFORM : BENCH_NORMAL);
+    bench_fill(p->b, b, 2, how == POSITIVE ? BENCH_UNIFORM : BENCH_NORMAL);
     round_kernel<<<1024, 256>>>(p->b, p->b16, b);
     BENCH_CHECK(cudaDeviceSynchronize());
 }
@@ -267,7 +269,7 @@ int main(int argc, char **argv)
         time_shape(&json, &r, s[0], s[1], s[2], seconds);
     printf("errors against FP64\n");
     for (int k = 6; k <= 20; k++)
-        for (law how : {UNIFORM, NORMAL})
+        for (law how : {UNIFORM, NORMAL, POSITIVE})
             errors_of(&json, &r, 256, 64, (int64_t)1 << k, how);
     for (law how : {WIDE1, WIDE2, WIDE4, CAUCHY})
         for (int64_t k : {256, 4096, 16384})

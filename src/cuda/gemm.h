@@ -20,10 +20,11 @@
  *
  * Products of fp16 numbers are exact in fp32. Sums are kept by the tensor cores for 64 of k, which
  * truncates at about 2^-24 of the largest, and then added in fp32, rounded to nearest: so errors
- * are no larger than those of a plain fp32 product. Sums run in an order that depends on m, n, k,
- * the types and strides alone: the same bits on every run and for any number of multiprocessors.
- * Sums that are not finite, because of NaN, infinity or overflow, are computed again as the plain
- * fp32 chain fma(a, b, sum) over k and so end as that does. */
+ * are no larger than those of a plain fp32 product, but for sums whose terms all have one sign:
+ * what is cut off has it too, and leaves 3 2^-24 of the sum, whatever k. Sums run in an order that
+ * depends on m, n, k, the types and strides alone: the same bits on every run and for any number of
+ * multiprocessors. Sums that are not finite, because of NaN, infinity or overflow, are computed
+ * again as the plain fp32 chain fma(a, b, sum) over k and so end as that does. */
 #ifndef GNOMON_CUDA_GEMM_H
 #define GNOMON_CUDA_GEMM_H
 

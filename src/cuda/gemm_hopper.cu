@@ -1,8 +1,6 @@
 /* Launches of gemm_hopper.cuh. */
 #include "cuda/gemm_hopper.cuh"
 
-#include <stdlib.h>
-
 typedef CUresult (*encode_fn)(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
                               void *data, const cuuint64_t *dims, const cuuint64_t *strides,
                               const cuuint32_t *box, const cuuint32_t *steps,
@@ -93,12 +91,6 @@ static cudaError_t launch_along(const gcu_gemm_launch &l, const CUtensorMap &map
                                 const gcu_gpu *gpu, cudaStream_t stream)
 {
     const bool along_m = l.a_col != 1;
-#ifdef GEMM_TRIAL
-    const char *word = getenv("CLUSTER");
-    if (word && *word == '1')
-        return along_m ? launch<N, FORM, true, 1>(l, map, gpu, stream)
-                       : launch<N, FORM, false, 1>(l, map, gpu, stream);
-#endif
     return along_m ? launch<N, FORM, true, 2>(l, map, gpu, stream)
                    : launch<N, FORM, false, 2>(l, map, gpu, stream);
 }
