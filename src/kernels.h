@@ -17,7 +17,6 @@
 #include <stdbool.h>
 
 enum { GNOMON_LANES = 16 };
-enum { GNOMON_PRODUCT_CHAIN = 128 }; /* steps summed in fp32 */
 
 typedef struct gnomon_panel {
     const gnomon_simple *a;
@@ -103,11 +102,11 @@ typedef struct gnomon_kernels {
     void (*axpy_f32)(int64_t count, float factor, const float *src, float *y);
     void (*axpy_f64)(int64_t count, double factor, const float *src, double *y);
     /* The product of packed tiles: sums[t][r][l] += sum over s < steps of a[s][r] * b[t][s][l], for
-     * r < rows (at most GNOMON_LANES), l < GNOMON_LANES and t < tiles. A chain of fp32 fused
-     * multiply-adds for every GNOMON_PRODUCT_CHAIN steps, added in fp64. b's tiles are b_stride
-     * floats apart, those of sums sums_stride doubles. */
-    void (*product)(int64_t steps, const float *a, int64_t rows, const float *b, int64_t b_stride,
-                    int64_t tiles, double *sums, int64_t sums_stride);
+     * r < rows (at most GNOMON_LANES), l < GNOMON_LANES and t < tiles: chains of fp32 fused
+     * multiply-adds over 'chain' steps each, added in fp64. b's tiles are b_stride floats apart,
+     * those of sums sums_stride doubles. */
+    void (*product)(int64_t steps, int64_t chain, const float *a, int64_t rows, const float *b,
+                    int64_t b_stride, int64_t tiles, double *sums, int64_t sums_stride);
 } gnomon_kernels;
 
 /* The table for an instruction set level of src/base/isa.h ("portable", "avx2", "avx512",

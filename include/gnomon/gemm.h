@@ -13,9 +13,9 @@
  *
  * Error bound: |C - exact| <= |alpha| * c * u * |A||B| + u * |C| entrywise, u = 2^-24 (the last
  * term is the rounding to an F32 C).
- *   CPU: c = min(k, 128), for every form. Products and sums are fp32 fused multiply-adds in chains
- *     of 128, the chains are added up in fp64, and alpha and beta are applied there. So the error
- *     does not grow with k.
+ *   CPU: c = min(k, 64), for every form. Products and sums are fp32 fused multiply-adds in chains
+ *     of 64 (32 for k <= 512), the chains are added up in fp64, and alpha and beta are applied
+ *     there. So the error does not grow with k.
  *   GPU: by form, below. At most 128 of k are summed in a tensor core's accumulator before the sum
  *     is added, rounding to nearest, to one in fp32.
  * This is no worse than SGEMM's on the same matrices. A chain whose own value leaves fp32's

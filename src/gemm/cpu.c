@@ -15,12 +15,15 @@
 #include <string.h>
 
 enum {
-    DEPTH = GNOMON_PRODUCT_CHAIN, /* steps at a time: two tiles of them stay in the first cache */
-    BLOCK = 1024,                 /* rows or columns of a block, unless the other side has few */
-    LONG = 8192,                  /* then */
-    SUMS = 512 << 10,             /* of a block */
-    PACKED = 2 << 20,             /* bytes of packed tiles, of as many steps as that allows */
-    ROW_TILES = 8,                /* of a task: packed, they stay in the second cache */
+    CHAIN = 64,  /* products that are summed in fp32 */
+    SHORT = 512, /* inner sizes for which these are fewer */
+    SHORT_CHAIN = 32,
+    DEPTH = 128,      /* steps at a time: two tiles of them stay in the first cache */
+    BLOCK = 1024,     /* rows or columns of a block, unless the other side has few */
+    LONG = 8192,      /* then */
+    SUMS = 512 << 10, /* of a block */
+    PACKED = 2 << 20, /* bytes of packed tiles, of as many steps as that allows */
+    ROW_TILES = 8,    /* of a task: packed, they stay in the second cache */
     COL_TILES = 16,
     SLACK = 4096 /* heads of allocations */
 };
@@ -30,7 +33,7 @@ typedef struct run {
     gnomon_fold a, b; /* the rows of A and the columns of B as points */
     const gnomon_matrix *c;
     double alpha, beta;
-    int64_t k;
+    int64_t k, chain;
     int64_t rows, cols, depth; /* of a block and its packed tiles, at most */
     float *left, *right;       /* packed tiles, each depth x GNOMON_LANES */
     double *sums;              /* rows x GNOMON_LANES for each tile of columns */
@@ -86,9 +89,10 @@ static void multiply_task(void *arg, int64_t task, int worker)
             for (int64_t i = row; i < row_end; i++) {
                 const int64_t rows = least(GNOMON_LANES, r->a.points - (r->row + i) * GNOMON_LANES);
                 r->kernels->product(
-                    least(DEPTH, r->steps - s), r->left + i * stride + s * GNOMON_LANES, rows,
-                    r->right + (col + t) * stride + s * GNOMON_LANES, stride, least(2, cols - t),
-                    sums_of(r, col + t) + i * GNOMON_LANES * GNOMON_LANES, r->rows * GNOMON_LANES);
+                    least(DEPTH, r->steps - s), r->chain, r->left + i * stride + s * GNOMON_LANES,
+                    rows, r->right + (col + t) * stride + s * GNOMON_LANES, stride,
+                    least(2, cols - t), sums_of(r, col + t) + i * GNOMON_LANES * GNOMON_LANES,
+                    r->rows * GNOMON_LANES);
             }
         }
     }
@@ -271,7 +275,8 @@ gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job
              .c = &c,
              .alpha = job->alpha,
              .beta = job->beta,
-             .k = a.cols};
+             .k = a.cols,
+             .chain = a.cols <= SHORT ? SHORT_CHAIN : CHAIN};
     GNOMON_TRY(plan(ctx, job, &r));
     const gnomon_status status = run_all(ctx, &r);
     gnomon_free(ctx, r.left);
