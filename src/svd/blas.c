@@ -32,6 +32,8 @@ typedef void (*dgesdd_fn)(const char *, const int *, const int *, double *, cons
 typedef void (*dgesvd_fn)(const char *, const char *, const int *, const int *, double *,
                           const int *, double *, double *, const int *, double *, const int *,
                           double *, const int *, int *, size_t, size_t);
+typedef void (*dsyevd_fn)(const char *, const char *, const int *, double *, const int *, double *,
+                          double *, const int *, int *, const int *, int *, size_t, size_t);
 typedef int (*get_threads_fn)(void);
 typedef void (*set_threads_fn)(int);
 
@@ -48,6 +50,7 @@ static struct {
     orglq_fn orglq[2];
     dgesdd_fn dgesdd;
     dgesvd_fn dgesvd;
+    dsyevd_fn dsyevd;
     get_threads_fn get_threads;
     set_threads_fn set_threads;
 } blas;
@@ -87,6 +90,7 @@ static void open_library(void)
     find(&blas.orglq[1], "dorglq_");
     find(&blas.dgesdd, "dgesdd_");
     find(&blas.dgesvd, "dgesvd_");
+    find(&blas.dsyevd, "dsyevd_");
     find(&blas.get_threads, "openblas_get_num_threads");
     find(&blas.set_threads, "openblas_set_num_threads");
 }
@@ -213,5 +217,26 @@ bool gnomon_blas_svd(int64_t n, double *a, const double *copy, double *s, double
     memcpy(a, copy, (size_t)(n * n) * sizeof *a);
     blas.dgesvd("A", "A", &size, &size, a, &size, s, vt, &size, u, &size, work, &count, &info, 1,
                 1);
+    return info == 0;
+}
+
+void gnomon_blas_eigen_work(int64_t n, int64_t *work_count, int64_t *index_count)
+{
+    const int size = (int)n, query = -1;
+    double one = 0, unused = 0;
+    int info = 0, index = 0;
+    blas.dsyevd("V", "L", &size, &unused, &size, &unused, &one, &query, &index, &query, &info, 1,
+                1);
+    *work_count = (int64_t)one + 1;
+    *index_count = index + 1;
+}
+
+bool gnomon_blas_eigen(int64_t n, double *a, double *values, double *work, int64_t work_count,
+                       int *index, int64_t index_count)
+{
+    const int size = (int)n, count = (int)work_count, indices = (int)index_count;
+    int info = 0;
+    /* Fortran sees the transpose: the upper triangle is its lower one, vectors are its columns. */
+    blas.dsyevd("V", "L", &size, a, &size, values, work, &count, index, &indices, &info, 1, 1);
     return info == 0;
 }

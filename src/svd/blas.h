@@ -52,4 +52,11 @@ int64_t gnomon_blas_svd_work(int64_t n);
 bool gnomon_blas_svd(int64_t n, double *a, const double *copy, double *s, double *u, double *vt,
                      double *work, int64_t work_count, int *index);
 
+/* Numbers and ints of workspace for gnomon_blas_eigen. */
+void gnomon_blas_eigen_work(int64_t n, int64_t *work_count, int64_t *index_count);
+/* The symmetric A (n x n, its upper triangle): eigenvalues into values, rising, and A's row i the
+ * vector of values[i]. false when it does not converge. */
+bool gnomon_blas_eigen(int64_t n, double *a, double *values, double *work, int64_t work_count,
+                       int *index, int64_t index_count);
+
 #endif

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MIN_ROWS = 64, MAX_ROWS = 65536, PIECE_NUMBERS = 1 << 24 };
+enum { MIN_ROWS = 64, MAX_ROWS = 65536, PIECE_NUMBERS = 1 << 24, LINE = 4096 };
 
 /* A power of two, so that blocks of rows never straddle pieces. */
 static int64_t piece_rows(int64_t cols)
@@ -79,9 +79,6 @@ gnomon_status gnomon_feed_open(gnomon_context *ctx, const gnomon_matrix *matrix,
     GNOMON_FAIL_IF(source->rows == 0 || source->cols == 0, ctx, GNOMON_ERROR_SHAPE,
                    "a is %" PRId64 " x %" PRId64 "; it must have rows and columns", source->rows,
                    source->cols);
-    GNOMON_FAIL_IF(source->cols > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "a has %" PRId64 " columns; at most %" PRId64 " are taken", source->cols,
-                   GNOMON_BLAS_MAX);
     source->piece_rows = csr != NULL ? MAX_ROWS : piece_rows(source->cols);
     source->direct = matrix != NULL && blas_takes(matrix, wide);
     return GNOMON_OK;
@@ -108,7 +105,7 @@ gnomon_status gnomon_feed_rewind(gnomon_feed *source)
 typedef struct conversion {
     const gnomon_feed *source;
     int64_t row;
-    double *line; /* one a worker */
+    double *line; /* LINE numbers a worker */
 } conversion;
 
 static void store_line(const gnomon_feed *s, int64_t count, const double *line, int64_t at)
@@ -129,18 +126,19 @@ static void convert_row(void *arg, int64_t task, int worker)
 {
     const conversion *c = arg;
     const int64_t cols = c->source->cols;
-    double *line = c->line + worker * cols;
-    gnomon_row_as_f64(c->source->matrix, c->row + task, 0, cols, line);
-    store_line(c->source, cols, line, task * cols);
+    double *line = c->line + (int64_t)worker * LINE;
+    for (int64_t col = 0; col < cols; col += LINE) {
+        const int64_t count = cols - col < LINE ? cols - col : LINE;
+        gnomon_row_as_f64(c->source->matrix, c->row + task, col, count, line);
+        store_line(c->source, count, line, task * cols + col);
+    }
 }
 
 static gnomon_status next_converted(gnomon_feed *s, gnomon_piece *piece)
 {
     conversion c = {.source = s, .row = piece->row};
-    int64_t lines;
-    GNOMON_FAIL_IF(!gnomon_mul(s->cols, gnomon_context_threads(s->ctx), &lines), s->ctx,
-                   GNOMON_ERROR_OVERFLOW, "a line for each thread does not fit 63 bits");
-    GNOMON_TRY(gnomon_alloc(s->ctx, lines, sizeof *c.line, "a row", &c.line));
+    GNOMON_TRY(gnomon_alloc(s->ctx, (int64_t)gnomon_context_threads(s->ctx) * LINE, sizeof *c.line,
+                            "parts of rows", &c.line));
     gnomon_parallel(s->ctx, piece->rows, convert_row, &c);
     gnomon_free(s->ctx, c.line);
     return GNOMON_OK;

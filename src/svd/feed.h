@@ -24,11 +24,12 @@ typedef struct gnomon_feed {
     int64_t rows, cols; /* rows -1 until a source that did not know has come to its end */
     int64_t row;        /* where it stands */
     int64_t piece_rows;
-    int exponent;   /* pieces hold the matrix times 2^-exponent */
-    int64_t passes; /* how often the rows were gone through */
-    double norm;    /* Frobenius, of the scaled matrix; set by gnomon_feed_scan */
-    double squares; /* norm squared, while it is summed */
-    double largest; /* the largest magnitude, unscaled */
+    int exponent;             /* pieces hold the matrix times 2^-exponent */
+    int64_t passes;           /* how often the rows were gone through */
+    double norm;              /* Frobenius, of the scaled matrix; set by gnomon_feed_scan */
+    double squares;           /* norm squared, while it is summed */
+    double largest;           /* the largest magnitude, unscaled */
+    int64_t bad_row, bad_col; /* of what was not finite, after NONFINITE */
     /* one of these */
     const gnomon_matrix *matrix;
     const gnomon_csr *csr;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 8, LINES = 16 };
+enum { LANES = 8, LINES = 16, LENGTH = 1 << 16 };
 
 typedef struct figures {
     double most, squares;
@@ -17,6 +17,7 @@ typedef struct figures {
 typedef struct look {
     const gnomon_piece *piece;
     bool wide;
+    int64_t cuts; /* of a line, so that few long ones keep all threads at work */
     figures *out; /* one a task */
 } look;
 
@@ -56,19 +57,21 @@ static void look_at(void *arg, int64_t task, int worker)
     const bool by_rows = m->col_stride == 1;
     const int64_t lines = by_rows ? m->rows : m->cols, length = by_rows ? m->cols : m->rows;
     const int64_t stride = by_rows ? m->row_stride : m->col_stride;
-    const int64_t end = (task + 1) * LINES < lines ? (task + 1) * LINES : lines;
+    const int64_t group = task / l->cuts, from = task % l->cuts * LENGTH;
+    const int64_t count = length - from < LENGTH ? length - from : LENGTH;
+    const int64_t end = (group + 1) * LINES < lines ? (group + 1) * LINES : lines;
     figures f = {0, 0};
-    for (int64_t i = task * LINES; i < end; i++) {
+    for (int64_t i = group * LINES; i < end; i++) {
         if (l->wide)
-            line_f64((const double *)m->data + i * stride, length, &f);
+            line_f64((const double *)m->data + i * stride + from, count, &f);
         else
-            line_f32((const float *)m->data + i * stride, length, &f);
+            line_f32((const float *)m->data + i * stride + from, count, &f);
     }
     l->out[task] = f;
 }
 
 /* Names the first entry that is not finite. */
-static gnomon_status fail_nonfinite(const gnomon_feed *s, const gnomon_piece *piece)
+static gnomon_status fail_nonfinite(gnomon_feed *s, const gnomon_piece *piece)
 {
     int64_t row = 0, col = 0;
     if (piece->sparse) {
@@ -86,10 +89,12 @@ static gnomon_status fail_nonfinite(const gnomon_feed *s, const gnomon_piece *pi
         (void)gnomon_matrix_check_finite(s->ctx, &piece->dense, &row, &col);
     }
 found:
+    s->bad_row = piece->row + row;
+    s->bad_col = col;
     return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
                        "a has NaN or infinity in row %" PRId64 ", column %" PRId64
                        " (both counted from 0)",
-                       piece->row + row, col);
+                       s->bad_row, col);
 }
 
 static gnomon_status note(gnomon_feed *s, const gnomon_piece *piece)
@@ -104,8 +109,9 @@ static gnomon_status note(gnomon_feed *s, const gnomon_piece *piece)
     } else {
         const gnomon_matrix *m = &piece->dense;
         const int64_t lines = m->col_stride == 1 ? m->rows : m->cols;
-        const int64_t tasks = (lines + LINES - 1) / LINES;
-        look l = {.piece = piece, .wide = s->wide};
+        const int64_t length = m->col_stride == 1 ? m->cols : m->rows;
+        look l = {.piece = piece, .wide = s->wide, .cuts = (length + LENGTH - 1) / LENGTH};
+        const int64_t tasks = (lines + LINES - 1) / LINES * l.cuts;
         GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *l.out, "sums of squares", &l.out));
         gnomon_parallel(s->ctx, tasks, look_at, &l);
         for (int64_t i = 0; i < tasks; i++) {

@@ -65,32 +65,6 @@ static void release(gnomon_context *ctx, workspace *w)
     gnomon_free(ctx, w->index);
 }
 
-/* Whether the entry of largest magnitude in column j is negative. */
-static bool points_down(const gnomon_tall *v, int64_t j)
-{
-    double most = 0, value = 0;
-    for (int64_t i = 0; i < v->rows; i++) {
-        const void *row = gnomon_tall_row(v, i);
-        const double x = v->wide ? ((const double *)row)[j] : (double)((const float *)row)[j];
-        if (fabs(x) > most) {
-            most = fabs(x);
-            value = x;
-        }
-    }
-    return value < 0;
-}
-
-static void flip(const gnomon_tall *v, int64_t j)
-{
-    for (int64_t i = 0; i < v->rows; i++) {
-        void *row = gnomon_tall_row(v, i);
-        if (v->wide)
-            ((double *)row)[j] = -((double *)row)[j];
-        else
-            ((float *)row)[j] = -((float *)row)[j];
-    }
-}
-
 /* v = P (vt's first rows)^T, u = Q (u's first columns), with the signs settled. */
 static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, workspace *w)
 {
@@ -104,8 +78,7 @@ static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, wo
     GNOMON_TRY(gnomon_tall_multiply_wide(ctx, &f->bt, gathered, &f->v));
     gnomon_tall_drop(ctx, &f->bt);
     for (int64_t j = 0; j < rank; j++) {
-        const bool down = points_down(&f->v, j);
-        if (down) flip(&f->v, j);
+        const bool down = gnomon_tall_settle_sign(&f->v, j);
         for (int64_t i = 0; i < n; i++)
             gathered[i * rank + j] = down ? -w->u[i * n + j] : w->u[i * n + j];
     }

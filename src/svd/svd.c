@@ -215,6 +215,10 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
                    "factorisations run on the CPU; take the device cpu or auto");
     gnomon_status status = gnomon_feed_open(ctx, matrix, csr, stream, f.wide, &f.source);
+    if (status == GNOMON_OK && f.source.cols > GNOMON_BLAS_MAX)
+        status = gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
+                             "a has %" PRId64 " columns; at most %" PRId64 " are taken",
+                             f.source.cols, GNOMON_BLAS_MAX);
     if (status == GNOMON_OK) {
         /* The sketch too: where it ran would show in the last bits. */
         const gnomon_device device = ctx->device;

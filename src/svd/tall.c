@@ -323,3 +323,24 @@ void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms)
     lengths l = {t, norms};
     gnomon_parallel(ctx, t->cols, measure_column, &l);
 }
+
+bool gnomon_tall_settle_sign(const gnomon_tall *t, int64_t j)
+{
+    double most = 0, value = 0;
+    for (int64_t i = 0; i < t->rows; i++) {
+        const double x = entry(t, i, j);
+        if (fabs(x) > most) {
+            most = fabs(x);
+            value = x;
+        }
+    }
+    if (value >= 0) return false;
+    for (int64_t i = 0; i < t->rows; i++) {
+        void *row = gnomon_tall_row(t, i);
+        if (t->wide)
+            ((double *)row)[j] = -((double *)row)[j];
+        else
+            ((float *)row)[j] = -((float *)row)[j];
+    }
+    return true;
+}
