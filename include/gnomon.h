@@ -5,6 +5,7 @@
 #include <gnomon/base.h>
 #include <gnomon/choose.h>
 #include <gnomon/gemm.h>
+#include <gnomon/hosvd.h>
 #include <gnomon/io.h>
 #include <gnomon/lsh.h>
 #include <gnomon/lstsq.h>

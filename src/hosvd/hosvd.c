@@ -1,0 +1,323 @@
+/* The calls: checking what is asked for, the order of the steps, the result. */
+#include "base/context.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "hosvd/work.h"
+#include "svd/blas.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+double gnomon_hosvd_lap(gnomon_hosvd_work *w)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double t = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, before = w->clock;
+    w->clock = t;
+    return t - before;
+}
+
+gnomon_slabs *gnomon_hosvd_current(gnomon_hosvd_work *w)
+{
+    return w->core.data != NULL ? &w->shrunk : &w->x;
+}
+
+gnomon_status gnomon_hosvd_take(gnomon_hosvd_work *w, const gnomon_cube *cube)
+{
+    gnomon_slabs_close(&w->shrunk);
+    if (w->owned) gnomon_cube_drop(w->ctx, &w->core);
+    w->core = *cube;
+    w->owned = true;
+    return gnomon_slabs_of_cube(w->ctx, &w->core, &w->shrunk);
+}
+
+gnomon_status gnomon_hosvd_settle(gnomon_hosvd_work *w)
+{
+    if (w->core.data != NULL) return GNOMON_OK;
+    gnomon_cube cube = gnomon_slabs_in_place(&w->x);
+    const bool copied = cube.data == NULL;
+    if (copied) GNOMON_TRY(gnomon_slabs_shrink(&w->x, NULL, 0, NULL, w->options.memory, &cube));
+    gnomon_status status = gnomon_hosvd_take(w, &cube);
+    w->owned = copied;
+    w->out->shrink_seconds += gnomon_hosvd_lap(w);
+    return status;
+}
+
+static gnomon_status take_options(gnomon_context *ctx, const gnomon_hosvd_options *given,
+                                  gnomon_hosvd_options *o)
+{
+    *o = (gnomon_hosvd_options)GNOMON_HOSVD_OPTIONS_INIT;
+    GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   "options is NULL; options.ranks or options.tolerance must be set");
+    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.struct_size is %zu; fill options with GNOMON_HOSVD_OPTIONS_INIT",
+                   given->struct_size);
+    memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
+    o->struct_size = sizeof *o;
+    GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   "tolerance is %g; it must be 0 (fixed ranks) or in (0, 1)", o->tolerance);
+    GNOMON_FAIL_IF(o->ranks == NULL && (o->rank_count != 0 || o->tolerance == 0), ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   "ranks is NULL and rank_count %d; one rank a mode is needed, or a tolerance",
+                   o->rank_count);
+    GNOMON_FAIL_IF(o->oversample < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "oversample is %" PRId64 "; it must not be negative", o->oversample);
+    GNOMON_FAIL_IF(o->power < 0 || o->power > 100, ctx, GNOMON_ERROR_ARGUMENT,
+                   "power is %d; allowed are 0 to 100", o->power);
+    GNOMON_FAIL_IF(o->memory < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "memory is %" PRId64 "; it must not be negative", o->memory);
+    GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
+                   GNOMON_ERROR_DTYPE, "dtype is %d; allowed are F32, F64 and 0", (int)o->dtype);
+    return GNOMON_OK;
+}
+
+/* Fills in size and rank, in the inner order. */
+static gnomon_status take_ranks(gnomon_hosvd_work *w, const gnomon_tensor *x)
+{
+    const gnomon_hosvd_options *o = &w->options;
+    int64_t count = 1;
+    GNOMON_FAIL_IF(o->ranks != NULL && o->rank_count != x->modes, w->ctx, GNOMON_ERROR_ARGUMENT,
+                   "there are %d ranks, and the tensor has %d modes", o->rank_count, x->modes);
+    for (int n = 0; n < x->modes; n++)
+        count *= x->size[n];
+    for (int i = 0; i < x->modes; i++) {
+        const int n = w->name[i];
+        const int64_t others = count / x->size[n];
+        const int64_t most = x->size[n] < others ? x->size[n] : others;
+        w->size[i] = x->size[n];
+        w->rank[i] = o->ranks != NULL ? o->ranks[n] : most;
+        GNOMON_FAIL_IF(w->rank[i] < 1, w->ctx, GNOMON_ERROR_ARGUMENT,
+                       "the rank of mode %d is %" PRId64 "; it must be at least 1", n, w->rank[i]);
+        GNOMON_FAIL_IF(w->rank[i] > x->size[n], w->ctx, GNOMON_ERROR_ARGUMENT,
+                       "the rank of mode %d is %" PRId64 "; the mode has size %" PRId64, n,
+                       w->rank[i], x->size[n]);
+        GNOMON_FAIL_IF(w->rank[i] > others, w->ctx, GNOMON_ERROR_ARGUMENT,
+                       "the rank of mode %d is %" PRId64 "; the other sizes' product is %" PRId64
+                       ", and no unfolding has a rank above that",
+                       n, w->rank[i], others);
+    }
+    return GNOMON_OK;
+}
+
+/* Names the element that was not finite, counted in the caller's modes. */
+static gnomon_status name_element(gnomon_hosvd_work *w)
+{
+    char text[GNOMON_TENSOR_MODES * 24] = "";
+    int64_t index[GNOMON_TENSOR_MODES] = {0}, rest = w->x.feed.bad_col;
+    size_t used = 0;
+    for (int i = w->modes - 1; i > 0; i--) {
+        index[w->name[i]] = rest % w->size[i];
+        rest /= w->size[i];
+    }
+    index[w->name[0]] = w->x.feed.bad_row;
+    for (int n = 0; n < w->modes; n++) {
+        const int wrote =
+            snprintf(text + used, sizeof text - used, "%s%" PRId64, n > 0 ? ", " : "", index[n]);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return gnomon_fail(w->ctx, GNOMON_ERROR_NONFINITE,
+                       "the tensor has NaN or infinity in element (%s) (counted from 0)", text);
+}
+
+static gnomon_status measure(gnomon_hosvd_work *w)
+{
+    gnomon_hosvd *out = w->out;
+    const double roundoff = w->wide ? 0x1p-53 : 0x1p-24;
+    GNOMON_TRY(gnomon_slabs_look(&w->shrunk));
+    const double core = ldexp(w->shrunk.feed.norm, w->shrunk.feed.exponent);
+    double squares = w->norm * w->norm - core * core;
+    out->residual_by = GNOMON_RESIDUAL_NORMS;
+    if (w->options.measure || squares < 4096 * roundoff * w->norm * w->norm) {
+        out->residual_by = GNOMON_RESIDUAL_MEASURED;
+        GNOMON_TRY(gnomon_slabs_residual(&w->x, &w->core, w->factor, &squares));
+    }
+    out->residual = sqrt(squares);
+    if (w->options.tolerance > 0) out->converged = out->residual <= w->options.tolerance * w->norm;
+    out->measure_seconds += gnomon_hosvd_lap(w);
+    return GNOMON_OK;
+}
+
+/* The core in the caller's order of modes and scale. */
+static gnomon_status hand_out_core(gnomon_hosvd_work *w)
+{
+    gnomon_hosvd *out = w->out;
+    const int64_t count = gnomon_cube_count(&w->core);
+    const size_t size = gnomon_tall_size(w->wide);
+    const double factor = ldexp(1.0, w->x.feed.exponent);
+    int64_t step[GNOMON_TENSOR_MODES], index[GNOMON_TENSOR_MODES] = {0};
+    void *data = NULL;
+    GNOMON_TRY(gnomon_alloc(w->ctx, count, size, "the core", &data));
+    out->core =
+        gnomon_tensor_packed(data, w->wide ? GNOMON_F64 : GNOMON_F32, w->modes, out->rank, 0);
+    for (int i = 0; i < w->modes; i++)
+        step[i] = out->core.stride[w->name[i]];
+    int64_t to = 0;
+    for (int64_t from = 0; from < count; from++) {
+        const double value = w->wide ? ((const double *)w->core.data)[from]
+                                     : (double)((const float *)w->core.data)[from];
+        if (w->wide) {
+            ((double *)data)[to] = value * factor;
+        } else {
+            GNOMON_FAIL_IF(fabs(value * factor) > (double)3.4028234e38F, w->ctx, GNOMON_ERROR_DTYPE,
+                           "the core has an element of %g, more than single precision holds; take "
+                           "dtype F64",
+                           value * factor);
+            ((float *)data)[to] = (float)(value * factor);
+        }
+        for (int i = w->modes - 1; i >= 0; i--) {
+            to += step[i];
+            if (++index[i] < w->core.size[i]) break;
+            to -= step[i] * w->core.size[i];
+            index[i] = 0;
+        }
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status hand_out(gnomon_hosvd_work *w)
+{
+    gnomon_hosvd *out = w->out;
+    const double factor = ldexp(1.0, w->x.feed.exponent);
+    out->modes = w->modes;
+    for (int i = 0; i < w->modes; i++) {
+        const int n = w->name[i];
+        out->size[n] = w->size[i];
+        out->rank[n] = w->core.size[i];
+        out->columns[n] = w->columns[i];
+        out->factor[n] = gnomon_matrix_rowmajor(
+            w->factor[i].data, w->wide ? GNOMON_F64 : GNOMON_F32, w->size[i], w->core.size[i]);
+        w->factor[i].data = NULL; /* the result's now */
+        for (int64_t j = 0; j < out->rank[n]; j++)
+            out->values[n][j] *= factor;
+    }
+    GNOMON_TRY(hand_out_core(w));
+    out->norm = w->norm * factor;
+    out->residual *= factor;
+    out->passes = w->x.feed.passes;
+    out->cholesky = w->orth.cholesky;
+    out->householder = w->orth.householder;
+    out->power = w->options.power;
+    out->sequential = w->options.sequential != 0;
+    out->descriptor = w->descriptor;
+    return GNOMON_OK;
+}
+
+static gnomon_status run(gnomon_hosvd_work *w)
+{
+    gnomon_status status = gnomon_slabs_look(&w->x);
+    if (status == GNOMON_ERROR_NONFINITE) return name_element(w);
+    GNOMON_TRY(status);
+    w->norm = w->x.feed.norm;
+    w->out->look_seconds += gnomon_hosvd_lap(w);
+    GNOMON_TRY(w->options.tolerance > 0 ? gnomon_hosvd_tolerant(w) : gnomon_hosvd_fixed(w));
+    GNOMON_TRY(gnomon_hosvd_turn(w));
+    GNOMON_TRY(measure(w));
+    return hand_out(w);
+}
+
+static void release(gnomon_hosvd_work *w)
+{
+    for (int n = 0; n < w->modes; n++)
+        gnomon_tall_drop(w->ctx, &w->factor[n]);
+    gnomon_slabs_close(&w->shrunk);
+    gnomon_slabs_close(&w->x);
+    if (w->owned) gnomon_cube_drop(w->ctx, &w->core);
+}
+
+static gnomon_status start(gnomon_hosvd_work *w, const gnomon_tensor *x,
+                           const gnomon_svd_rows *rows)
+{
+    gnomon_tensor inner = *x;
+    GNOMON_TRY(gnomon_tensor_check(w->ctx, x, rows != NULL, w->name));
+    w->modes = x->modes;
+    GNOMON_TRY(take_ranks(w, x));
+    for (int i = 0; i < x->modes; i++) {
+        inner.size[i] = x->size[w->name[i]];
+        inner.stride[i] = x->stride[w->name[i]];
+    }
+    if (rows != NULL) {
+        GNOMON_FAIL_IF(rows->next == NULL || rows->rewind == NULL, w->ctx, GNOMON_ERROR_ARGUMENT,
+                       "rows.next or rows.rewind is NULL; a tensor is gone through more than once");
+        int64_t cols = 1;
+        for (int i = 1; i < x->modes; i++)
+            cols *= inner.size[i];
+        GNOMON_FAIL_IF(rows->rows != inner.size[0] || rows->cols != cols, w->ctx,
+                       GNOMON_ERROR_SHAPE,
+                       "rows is %" PRId64 " x %" PRId64 "; the tensor's outermost mode has size "
+                       "%" PRId64 " and the others %" PRId64 " elements",
+                       rows->rows, rows->cols, inner.size[0], cols);
+    }
+    return gnomon_slabs_open(w->ctx, &inner, rows, w->wide, &w->x);
+}
+
+static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
+                            const gnomon_svd_rows *rows, const gnomon_hosvd_options *given,
+                            gnomon_hosvd *out)
+{
+    gnomon_hosvd_work w;
+    memset(&w, 0, sizeof w);
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
+                   "out.struct_size is %zu; this library's is %zu", out->struct_size, sizeof *out);
+    memset(out, 0, sizeof *out);
+    out->struct_size = sizeof *out;
+    out->converged = 1;
+    w.ctx = ctx;
+    w.out = out;
+    GNOMON_TRY(take_options(ctx, given, &w.options));
+    GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
+    w.wide = gnomon_dtype_is_wide(w.options.dtype != 0 ? w.options.dtype : x->dtype);
+    w.descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
+    w.descriptor.kind = GNOMON_GAUSSIAN;
+    w.descriptor.seed = w.options.seed;
+    if (w.options.descriptor != NULL) w.descriptor = *w.options.descriptor;
+    (void)gnomon_hosvd_lap(&w);
+    const char *missing = gnomon_blas_missing();
+    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
+                   "factorisations run on the CPU; take the device cpu or auto");
+    gnomon_status status = start(&w, x, rows);
+    if (status == GNOMON_OK) {
+        /* The sketch too: where it ran would show in the last bits. */
+        const gnomon_device device = ctx->device;
+        ctx->device = GNOMON_DEVICE_CPU;
+        gnomon_blas_enter();
+        status = run(&w);
+        gnomon_blas_leave();
+        ctx->device = device;
+    }
+    release(&w);
+    if (status != GNOMON_OK) gnomon_hosvd_free(ctx, out);
+    return status;
+}
+
+gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_tensor *x,
+                                 const gnomon_hosvd_options *options, gnomon_hosvd *out)
+{
+    return factor(ctx, x, NULL, options, out);
+}
+
+gnomon_status gnomon_hosvd_stream(gnomon_context *ctx, const gnomon_tensor *x,
+                                  const gnomon_svd_rows *rows, const gnomon_hosvd_options *options,
+                                  gnomon_hosvd *out)
+{
+    GNOMON_FAIL_IF(rows == NULL, ctx, GNOMON_ERROR_ARGUMENT, "rows is NULL");
+    return factor(ctx, x, rows, options, out);
+}
+
+void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd)
+{
+    if (hosvd == NULL) return;
+    const size_t size = hosvd->struct_size;
+    gnomon_free(ctx, hosvd->core.data);
+    for (int n = 0; n < GNOMON_TENSOR_MODES; n++) {
+        gnomon_free(ctx, hosvd->factor[n].data);
+        gnomon_free(ctx, hosvd->values[n]);
+    }
+    memset(hosvd, 0, sizeof *hosvd);
+    hosvd->struct_size = size;
+}

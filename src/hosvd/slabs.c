@@ -1,0 +1,239 @@
+#include "hosvd/slabs.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "quality/rows.h"
+#include "svd/blas.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SLAB_NUMBERS = 1 << 22, LINE = 1024, LINES = 64 };
+
+static int64_t magnitude(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+gnomon_tensor gnomon_tensor_packed(void *data, gnomon_dtype dtype, int modes, const int64_t *size,
+                                   int first_fastest)
+{
+    gnomon_tensor t = {data, dtype, GNOMON_HOST, modes, {0}, {0}};
+    uint64_t step = 1; /* a product that does not fit is found when the view is checked */
+    for (int i = 0; i < modes && i < GNOMON_TENSOR_MODES; i++) {
+        const int n = first_fastest ? i : modes - 1 - i;
+        if (n >= GNOMON_TENSOR_MODES) continue;
+        t.size[n] = size[n];
+        t.stride[n] = (int64_t)step;
+        step *= (uint64_t)size[n];
+    }
+    return t;
+}
+
+/* Whether mode a lies outside b. */
+static bool outside(const gnomon_tensor *x, int a, int b)
+{
+    if ((x->size[a] == 1) != (x->size[b] == 1)) return x->size[b] == 1;
+    if (x->size[a] == 1) return a < b;
+    const int64_t p = magnitude(x->stride[a]), q = magnitude(x->stride[b]);
+    return p != q ? p > q : a < b;
+}
+
+gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, bool streamed,
+                                  int order[GNOMON_TENSOR_MODES])
+{
+    GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
+    GNOMON_FAIL_IF(gnomon_dtype_size(x->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "x.dtype is %d; it must be one of gnomon_dtype", (int)x->dtype);
+    GNOMON_FAIL_IF(x->memory != GNOMON_HOST, ctx, GNOMON_ERROR_ARGUMENT,
+                   "x.memory is %d; this call takes host memory (0)", (int)x->memory);
+    GNOMON_FAIL_IF(x->modes < 1 || x->modes > GNOMON_TENSOR_MODES, ctx, GNOMON_ERROR_ARGUMENT,
+                   "x has %d modes; allowed are 1 to %d", x->modes, GNOMON_TENSOR_MODES);
+    int64_t count = (int64_t)sizeof(double), extent = 1, reach;
+    for (int n = 0; n < x->modes; n++) {
+        GNOMON_FAIL_IF(
+            x->size[n] < 1, ctx, x->size[n] == 0 ? GNOMON_ERROR_SHAPE : GNOMON_ERROR_ARGUMENT,
+            "mode %d of x has size %" PRId64 "; every mode must have at least 1", n, x->size[n]);
+        GNOMON_FAIL_IF(x->size[n] > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
+                       "mode %d of x has size %" PRId64 "; at most %" PRId64 " are taken", n,
+                       x->size[n], GNOMON_BLAS_MAX);
+        GNOMON_FAIL_IF(!gnomon_mul(count, x->size[n], &count), ctx, GNOMON_ERROR_OVERFLOW,
+                       "the product of x's sizes does not fit memory: mode %d has %" PRId64, n,
+                       x->size[n]);
+    }
+    for (int n = 0; n < x->modes; n++)
+        GNOMON_FAIL_IF(x->stride[n] == INT64_MIN ||
+                           !gnomon_mul(x->size[n] - 1, magnitude(x->stride[n]), &reach) ||
+                           !gnomon_add(extent, reach, &extent) ||
+                           !gnomon_mul(extent, (int64_t)gnomon_dtype_size(x->dtype), &reach),
+                       ctx, GNOMON_ERROR_ARGUMENT,
+                       "x.stride[%d] is %" PRId64 ", with %" PRId64
+                       " elements: further than memory can count",
+                       n, x->stride[n], x->size[n]);
+    GNOMON_FAIL_IF(x->data == NULL && !streamed, ctx, GNOMON_ERROR_ARGUMENT, "x.data is NULL");
+    for (int n = 0; n < x->modes; n++) {
+        int at = n;
+        for (; at > 0 && outside(x, n, order[at - 1]); at--)
+            order[at] = order[at - 1];
+        order[at] = n;
+    }
+    return GNOMON_OK;
+}
+
+/* Elements of any strides, line by line of the innermost mode. */
+typedef struct gathering {
+    const gnomon_scattered *from;
+    const gnomon_matrix *to;
+    int64_t line, lines; /* elements of a line, lines in all */
+} gathering;
+
+static void gather_lines(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const gathering *g = arg;
+    const gnomon_tensor *t = &g->from->tensor;
+    const int last = t->modes - 1;
+    double buffer[LINE];
+    const int64_t end = (task + 1) * LINES < g->lines ? (task + 1) * LINES : g->lines;
+    for (int64_t i = task * LINES; i < end; i++) {
+        int64_t rest = i, at = g->from->row * t->stride[0];
+        for (int n = last - 1; n >= 0; n--) {
+            const int64_t index = n > 0 ? rest % t->size[n] : rest;
+            at += index * t->stride[n];
+            rest /= t->size[n];
+        }
+        for (int64_t j = 0; j < g->line; j += LINE) {
+            const int64_t count = g->line - j < LINE ? g->line - j : LINE;
+            const gnomon_matrix row = {(char *)t->data + (at + j * t->stride[last]) *
+                                                             (int64_t)gnomon_dtype_size(t->dtype),
+                                       t->dtype,
+                                       GNOMON_HOST,
+                                       1,
+                                       count,
+                                       0,
+                                       t->stride[last]};
+            gnomon_row_as_f64(&row, 0, 0, count, buffer);
+            gnomon_narrow(g->to->dtype == GNOMON_F64, count, buffer,
+                          (char *)g->to->data +
+                              (i * g->line + j) * (int64_t)gnomon_dtype_size(g->to->dtype));
+        }
+    }
+}
+
+static gnomon_status gather_next(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    gnomon_scattered *s = user;
+    const gnomon_tensor *t = &s->tensor;
+    const int64_t rest = t->size[0] - s->row, rows = dst->rows < rest ? dst->rows : rest;
+    gathering g = {s, dst, t->size[t->modes - 1], rows};
+    for (int n = 1; n < t->modes - 1; n++)
+        g.lines *= t->size[n];
+    if (t->modes == 1) { /* the rows themselves are a line */
+        g.line = rows;
+        g.lines = rows > 0;
+    }
+    gnomon_parallel(s->ctx, (g.lines + LINES - 1) / LINES, gather_lines, &g);
+    s->row += rows;
+    *got = rows;
+    return GNOMON_OK;
+}
+
+static gnomon_status gather_rewind(void *user)
+{
+    ((gnomon_scattered *)user)->row = 0;
+    return GNOMON_OK;
+}
+
+/* Whether the modes follow each other without gaps, inside each index of the outermost. */
+static bool is_packed(const gnomon_tensor *t)
+{
+    int64_t step = 1;
+    for (int n = t->modes - 1; n > 0; n--) {
+        if (t->size[n] > 1 && t->stride[n] != step) return false;
+        step *= t->size[n];
+    }
+    return t->size[0] == 1 || (t->modes == 1 ? t->stride[0] == 1 : t->stride[0] >= step);
+}
+
+static int64_t rows_of_slab(int64_t rows, int64_t cols)
+{
+    const int64_t most = SLAB_NUMBERS / cols;
+    return most < 1 ? 1 : most < rows ? most : rows;
+}
+
+static gnomon_status open_feed(gnomon_context *ctx, const gnomon_svd_rows *rows, bool wide,
+                               gnomon_slabs *slabs)
+{
+    const gnomon_matrix *matrix = rows == NULL ? &slabs->matrix : NULL;
+    GNOMON_TRY(gnomon_feed_open(ctx, matrix, NULL, rows, wide, &slabs->feed));
+    slabs->feed.piece_rows = rows_of_slab(slabs->feed.rows, slabs->feed.cols);
+    slabs->feed.direct = matrix != NULL && matrix->dtype == (wide ? GNOMON_F64 : GNOMON_F32) &&
+                         matrix->row_stride == matrix->cols;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
+                                const gnomon_svd_rows *rows, bool wide, gnomon_slabs *slabs)
+{
+    int64_t cols = 1;
+    memset(slabs, 0, sizeof *slabs);
+    slabs->modes = x->modes;
+    memcpy(slabs->size, x->size, sizeof slabs->size);
+    for (int n = 1; n < x->modes; n++)
+        cols *= x->size[n];
+    slabs->matrix = (gnomon_matrix){x->data, x->dtype, GNOMON_HOST, x->size[0], cols, cols, 1};
+    if (x->modes > 1 && x->size[0] > 1) slabs->matrix.row_stride = x->stride[0];
+    if (rows != NULL) {
+        slabs->rows = *rows;
+    } else if (is_packed(x)) {
+        return open_feed(ctx, NULL, wide, slabs);
+    } else {
+        slabs->scattered = (gnomon_scattered){ctx, *x, 0};
+        slabs->rows = (gnomon_svd_rows){&slabs->scattered, x->size[0],  cols,
+                                        x->dtype,          gather_next, gather_rewind};
+    }
+    return open_feed(ctx, &slabs->rows, wide, slabs);
+}
+
+gnomon_status gnomon_slabs_of_cube(gnomon_context *ctx, const gnomon_cube *cube,
+                                   gnomon_slabs *slabs)
+{
+    const gnomon_tensor t = gnomon_tensor_packed(cube->data, cube->wide ? GNOMON_F64 : GNOMON_F32,
+                                                 cube->modes, cube->size, 0);
+    return gnomon_slabs_open(ctx, &t, NULL, cube->wide, slabs);
+}
+
+void gnomon_slabs_close(gnomon_slabs *slabs)
+{
+    if (slabs->feed.ctx != NULL) gnomon_feed_close(&slabs->feed);
+}
+
+gnomon_status gnomon_slabs_look(gnomon_slabs *slabs)
+{
+    return gnomon_feed_scan(&slabs->feed);
+}
+
+gnomon_status gnomon_slabs_rewind(gnomon_slabs *slabs)
+{
+    return gnomon_feed_rewind(&slabs->feed);
+}
+
+gnomon_status gnomon_slabs_next(gnomon_slabs *slabs, gnomon_cube *slab, int64_t *row)
+{
+    gnomon_piece piece;
+    GNOMON_TRY(gnomon_feed_next(&slabs->feed, &piece));
+    *slab = (gnomon_cube){piece.dense.data, slabs->feed.wide, slabs->modes, {0}};
+    memcpy(slab->size, slabs->size, sizeof slab->size);
+    slab->size[0] = piece.rows;
+    *row = piece.row;
+    return GNOMON_OK;
+}
+
+gnomon_cube gnomon_slabs_in_place(const gnomon_slabs *slabs)
+{
+    gnomon_cube cube = {NULL, slabs->feed.wide, slabs->modes, {0}};
+    memcpy(cube.size, slabs->size, sizeof cube.size);
+    if (slabs->feed.direct && slabs->feed.exponent == 0) cube.data = slabs->matrix.data;
+    return cube;
+}

@@ -1,0 +1,53 @@
+/* hosvd/slabs.h: a tensor gone through slab by slab: some indices of the outermost mode and all of
+ * the others, as a cube.
+ *
+ * Inside, modes are in the order of falling strides, so that a slab is a piece of memory or of a
+ * file; those with one index come last. A slab has a number of indices that hangs on the shape
+ * alone, so that where the tensor comes from does not show in the result. */
+#ifndef GNOMON_HOSVD_SLABS_H
+#define GNOMON_HOSVD_SLABS_H
+
+#include "hosvd/cube.h"
+#include "svd/feed.h"
+
+/* A tensor with gaps, or whose elements step in no order that a matrix has, read as rows. */
+typedef struct gnomon_scattered {
+    gnomon_context *ctx;
+    gnomon_tensor tensor; /* modes in the inner order */
+    int64_t row;
+} gnomon_scattered;
+
+typedef struct gnomon_slabs {
+    gnomon_feed feed; /* its rows: the outermost mode; its columns: all others */
+    gnomon_matrix matrix;
+    gnomon_scattered scattered;
+    gnomon_svd_rows rows;
+    int modes;
+    int64_t size[GNOMON_TENSOR_MODES];
+} gnomon_slabs;
+
+/* Checks the view (its data too, unless streamed) and finds the inner order: inner mode i is x's
+ * order[i]. Errors: ARGUMENT, SHAPE, OVERFLOW, UNSUPPORTED. */
+gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, bool streamed,
+                                  int order[GNOMON_TENSOR_MODES]);
+
+/* Opens a tensor whose modes are in the inner order, in memory or (rows not NULL) as a stream; it
+ * stays where it is, and so must slabs. */
+gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
+                                const gnomon_svd_rows *rows, bool wide, gnomon_slabs *slabs);
+/* Opens a cube, which needs no looking at. */
+gnomon_status gnomon_slabs_of_cube(gnomon_context *ctx, const gnomon_cube *cube,
+                                   gnomon_slabs *slabs);
+void gnomon_slabs_close(gnomon_slabs *slabs);
+
+/* One pass that finds norm, largest and scaling. On NONFINITE *row and *col tell where. */
+gnomon_status gnomon_slabs_look(gnomon_slabs *slabs);
+
+gnomon_status gnomon_slabs_rewind(gnomon_slabs *slabs);
+/* The next slab, its first index in *row; slab->size[0] is 0 at the end. */
+gnomon_status gnomon_slabs_next(gnomon_slabs *slabs, gnomon_cube *slab, int64_t *row);
+
+/* The tensor itself as a cube, when it lies in memory as one; else data is NULL. */
+gnomon_cube gnomon_slabs_in_place(const gnomon_slabs *slabs);
+
+#endif

@@ -1,0 +1,91 @@
+/* hosvd/work.h: the steps between the tensor and the result. Modes are in the inner order
+ * (hosvd/slabs.h), numbers those of the scaled tensor, until the result is handed out. */
+#ifndef GNOMON_HOSVD_WORK_H
+#define GNOMON_HOSVD_WORK_H
+
+#include "hosvd/slabs.h"
+#include "svd/orth.h"
+
+/* One factorisation at work. */
+typedef struct gnomon_hosvd_work {
+    gnomon_context *ctx;
+    gnomon_hosvd_options options; /* defaults filled in */
+    gnomon_descriptor
+        descriptor; /* of all modes' operators but k, d and the mode's part of the seed */
+    bool wide;
+    int modes, name[GNOMON_TENSOR_MODES]; /* the caller's number of each mode */
+    int64_t size[GNOMON_TENSOR_MODES], rank[GNOMON_TENSOR_MODES]; /* rank: the most allowed */
+    int64_t columns[GNOMON_TENSOR_MODES];                         /* of the projection; 0: whole */
+    int order[GNOMON_TENSOR_MODES];                               /* in which modes are shrunk */
+
+    gnomon_slabs x;
+    gnomon_cube core;    /* the tensor as far as it has shrunk; data NULL: it is still x */
+    bool owned;          /* core.data is not the caller's */
+    gnomon_slabs shrunk; /* core, when it has data */
+    gnomon_tall factor[GNOMON_TENSOR_MODES]; /* data NULL: the identity */
+
+    double norm,
+        spent; /* of x; sum of the squares that shrinking has left out, as far as measured */
+    gnomon_orth_count orth;
+    gnomon_hosvd *out; /* figures go here as they come */
+    double clock;
+} gnomon_hosvd_work;
+
+/* Seconds since the last call, and from then on. */
+double gnomon_hosvd_lap(gnomon_hosvd_work *w);
+
+/* The tensor as far as it has shrunk. */
+gnomon_slabs *gnomon_hosvd_current(gnomon_hosvd_work *w);
+/* Puts cube in the place of what there was. */
+gnomon_status gnomon_hosvd_take(gnomon_hosvd_work *w, const gnomon_cube *cube);
+/* Has the tensor as a cube in memory. */
+gnomon_status gnomon_hosvd_settle(gnomon_hosvd_work *w);
+
+/* sketch.c: y[i] (size of modes[i] x count) = the unfolding of modes[i] times the transposed rows
+ * [row, row + count) of op[i], for all of the list in one pass. */
+gnomon_status gnomon_slabs_sketch(gnomon_slabs *x, const int *modes, int list,
+                                  gnomon_operator *const *op, int64_t row, const gnomon_tall *y);
+
+/* passes.c: over all slabs. out = x times the transposed factors of the modes in the list, in their
+ * order (empty: a copy). out's sizes are set here; it is allocated, at most 'limit' bytes of it and
+ * of what is on the way (0: any). */
+gnomon_status gnomon_slabs_shrink(gnomon_slabs *x, const int *modes, int list,
+                                  const gnomon_tall *factor, int64_t limit, gnomon_cube *out);
+/* *squares = |x - b x_mode q|^2. */
+gnomon_status gnomon_slabs_rest(gnomon_slabs *x, int mode, const gnomon_tall *q,
+                                const gnomon_cube *b, double *squares);
+/* w (size x b's length) = the unfolding of x times that of b, transposed. */
+gnomon_status gnomon_slabs_cross(gnomon_slabs *x, int mode, const gnomon_cube *b,
+                                 const gnomon_tall *w);
+/* *squares = |x - core x_0 factor[0] x_1 ...|^2, by one pass. */
+gnomon_status gnomon_slabs_residual(gnomon_slabs *x, const gnomon_cube *core,
+                                    const gnomon_tall *factor, double *squares);
+
+/* range.c: the mode's operator with so many rows, of the projection of x. */
+gnomon_status gnomon_range_operator(gnomon_hosvd_work *w, const gnomon_slabs *x, int mode,
+                                    int64_t columns, gnomon_operator **op);
+/* One power iteration: y = A A^T orth(y), A being the mode's unfolding of x, A^T orth(y) brought to
+ * equal lengths on the way so that no direction is lost against a longer one. */
+gnomon_status gnomon_range_power(gnomon_hosvd_work *w, gnomon_slabs *x, int mode,
+                                 const gnomon_tall *y);
+/* Columns of the mode's unfolding of x. */
+int64_t gnomon_range_columns(const gnomon_slabs *x, int mode);
+
+/* fixed.c, tolerant.c: fill factor and shrink the tensor to the core. */
+gnomon_status gnomon_hosvd_fixed(gnomon_hosvd_work *w);
+gnomon_status gnomon_hosvd_tolerant(gnomon_hosvd_work *w);
+/* order.c: in which order modes are shrunk so that it costs least, by columns. */
+void gnomon_hosvd_order(gnomon_hosvd_work *w);
+
+/* truncate.c: eigenvalues (falling, squares of the mode's singular values) and vectors (columns of
+ * u, length x length) of the mode's unfolding of c. exact: by QR in double precision, not by the
+ * Gram matrix, whose roundoff hides what is smaller than 2^-26 of the largest. */
+gnomon_status gnomon_mode_spectrum(gnomon_hosvd_work *w, const gnomon_cube *c, int mode, bool exact,
+                                   double *values, double *u);
+/* Cuts the mode to at most 'most' columns, and with budget >= 0 to as few as leave no more than
+ * that square. */
+gnomon_status gnomon_hosvd_truncate(gnomon_hosvd_work *w, int mode, int64_t most, double budget);
+/* Turns the core to where it is all-orthogonal, settles the signs, and fills out->values. */
+gnomon_status gnomon_hosvd_turn(gnomon_hosvd_work *w);
+
+#endif
