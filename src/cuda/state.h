@@ -25,6 +25,7 @@ struct gcu_state {
     gcu_stage stage[GCU_STAGES]; /* made when first needed */
     size_t stage_bytes;
     int next_stage;
+    struct gcu_blas *blas; /* blas.h; made when first needed */
 };
 
 /* A failed call's reason: one line. */
