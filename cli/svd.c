@@ -205,8 +205,10 @@ static int check(cli_app *app, request *r, const char *input)
         return cli_usage(app, "--plot %s: the name must end in .svg or .png", r->plot);
     if (r->plot != NULL && gnomon_same_file(r->plot, input))
         return cli_usage(app, "--plot %s: is also read", r->plot);
+    /* A GPU needs other libraries; the call tells what is missing when there is none. */
     const char *missing = gnomon_svd_missing();
-    if (missing != NULL) return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
+    if (missing != NULL && app->device.kind == GNOMON_DEVICE_CPU)
+        return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
     if (r->output == NULL) return -1;
     const char *const inputs[] = {input};
     const size_t length = strlen(r->output);

@@ -27,6 +27,8 @@ struct gnomon_sketch_job;
 struct gnomon_matrix;
 /* Defined by src/gemm: the three matrices and the scaling. */
 struct gnomon_gemm_job;
+/* Defined by src/svd: the matrix, what is asked for, and what comes back. */
+struct gnomon_svd_job;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
@@ -63,6 +65,10 @@ typedef struct gnomon_device_table {
                          size_t why_size);
     gnomon_status (*gemm)(void *state, const struct gnomon_gemm_job *job, char *why,
                           size_t why_size);
+
+    /* Randomized SVD of a dense matrix, likewise. */
+    int (*svd_supports)(void *state, const struct gnomon_svd_job *job, char *why, size_t why_size);
+    gnomon_status (*svd)(void *state, struct gnomon_svd_job *job, char *why, size_t why_size);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

@@ -6,13 +6,18 @@
  * is never stored. docs/svd.md tells the steps, what is promised of the errors, and how
  * much of it was measured.
  *
- * Needs OpenBLAS at run time: gnomon_svd_missing tells whether it is there. Work runs on the CPU.
+ * Needs OpenBLAS at run time: gnomon_svd_missing tells whether it is there. Dense matrices in
+ * single precision can go to a GPU, which needs cuBLAS and cuSOLVER at run time instead: with the
+ * device CUDA always, with AUTO where the matrix lies there already or the work is worth the way
+ * (5e10 multiplications and additions).
  *
  * Determinism: on one machine, with one build of OpenBLAS, the bits depend neither on the number of
  * threads nor on whether rows come from memory or piece by piece: work is cut by the shape alone
  * and each block is one call of OpenBLAS on one thread. OpenBLAS chooses its kernels by the
  * processor, so another machine may give other last bits; so may another layout of the same
- * matrix. While such a call works, OpenBLAS is set to one thread for the whole process. */
+ * matrix. While such a call works, OpenBLAS is set to one thread for the whole process. A GPU uses
+ * the same operator and gives the same bits on the same model with the same libraries; other ones
+ * than the CPU, within the rounding of single precision. */
 #ifndef GNOMON_SVD_H
 #define GNOMON_SVD_H
 
@@ -34,7 +39,8 @@ typedef struct gnomon_svd_options {
     int64_t oversample; /* columns beyond rank, >= 0; default 10; with single_pass rank + 1 is a
                            better choice. They end at min(m, n) */
     int power;          /* power iterations, 0 ... 100; default 2 */
-    int64_t block;      /* with a tolerance: columns added at a time; 0: 32 */
+    int64_t block;      /* with a tolerance: columns added at a time; 0: 32. On a GPU: how many to
+                           begin with, doubled until they are enough; 0: 128 */
     int single_pass;    /* 1: read every row once (power, block and tolerance do not apply) */
     gnomon_dtype dtype; /* F32 or F64: the type of the work and of U and Vt; 0: F64 for F64 data and
                            32- and 64-bit integers, else F32 */
@@ -46,15 +52,20 @@ typedef struct gnomon_svd_options {
     int probe_power; /* passes of the certificate beyond the first go in pairs: 0 ... 100 pairs;
                         default 1. Each brings the spectral bound nearer to the estimate */
     int measure;     /* 1: also the exact residual, by one more pass (not with single_pass) */
+    const gnomon_matrix *u, *vt; /* NULL, or where U and Vt go: views of the work's type with at
+                          least rank columns (u) and rows (vt), in host memory, or the GPU's when
+                          the work runs there; what is beyond the rank found is left as it is */
 } gnomon_svd_options;
 
-#define GNOMON_SVD_OPTIONS_INIT                                                             \
-    {                                                                                       \
-        sizeof(gnomon_svd_options), 0, 0.0, 10, 2, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0 \
+#define GNOMON_SVD_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        sizeof(gnomon_svd_options), 0, 0.0, 10, 2, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0, NULL, \
+            NULL                                                                                   \
     }
 
 /* A factorisation A = U diag(S) Vt and what is known of it. u.data, s and vt.data are of the
- * context's allocator, freed by gnomon_svd_free.
+ * context's allocator, freed by gnomon_svd_free; but u and vt lie in the caller's memory where
+ * options.u and options.vt named it.
  *
  * Columns of U and rows of Vt are orthonormal to a few units in the last place of their type, S
  * falls. Signs: in each row of Vt the entry of largest magnitude (the first such) is not negative.
@@ -94,7 +105,9 @@ typedef struct gnomon_svd {
     int power, single_pass;
     gnomon_descriptor descriptor; /* of the operator, complete */
     double project_seconds, power_seconds, orthonormalise_seconds, small_seconds,
-        certify_seconds; /* where the time went; project: the pass that checks the data too */
+        certify_seconds; /* where the time went; project: the pass that checks the data too, and on
+                            a GPU the way there */
+    int given_u, given_vt; /* 1: in the caller's memory */
 } gnomon_svd;
 
 /* Frees what a call allocated into svd, by the same context, and clears it; NULL is allowed. */
@@ -112,23 +125,25 @@ typedef struct gnomon_svd_rows {
     gnomon_status (*rewind)(void *user);
 } gnomon_svd_rows;
 
-/* Factors a dense matrix of any element type (F16, BF16 and small integers as F32, 32- and 64-bit
- * integers as F64) and any strides; options must not be NULL, since they hold the rank. The caller
- * owns what *out then points to, for gnomon_svd_free. Memory: about 2 (m + n) * columns numbers
- * beside the result, and a piece of the matrix of 2^24 numbers (64 rows at least) where it can't be
- * used in place. A tolerance that is not met is no failure: the best that was found is returned,
- * with converged 0. Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE, OVERFLOW, NONFINITE (naming row
- * and column), MEMORY, UNSUPPORTED (gnomon_svd_missing; more than 2^31 - 1 columns), DEVICE
- * (GNOMON_DEVICE_CUDA), CANCELLED, INTERNAL (the small problem did not converge); *out is then
- * cleared. */
+/* Factors a dense matrix, in host memory or a GPU's, of any element type (F16, BF16 and small
+ * integers as F32, 32- and 64-bit integers as F64) and any strides; options must not be NULL, since
+ * they hold the rank. The caller owns what *out then points to, for gnomon_svd_free. Memory: about
+ * 2 (m + n) * columns numbers beside the result, and a piece of the matrix of 2^24 numbers (64 rows
+ * at least) where it can't be used in place. A tolerance that is not met is no failure: the best
+ * that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE,
+ * OVERFLOW, NONFINITE (naming row and column), MEMORY, UNSUPPORTED (gnomon_svd_missing; more than
+ * 2^31 - 1 columns), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't be had or declines: double
+ * precision, single_pass, a matrix that does not fit its memory), CANCELLED, INTERNAL (the small
+ * problem did not converge); *out is then cleared. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
-/* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
- * be met when residual_bound by at least 40 probes says so. Errors: also DATA (a broken view). */
+/* The same for sparse rows, without densifying them, on the CPU. measure is UNSUPPORTED. A
+ * tolerance is held to be met when residual_bound by at least 40 probes says so. Errors: also DATA
+ * (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
-/* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows) and
- * the factors are in memory. Errors: also what the callbacks return. */
+/* The same for rows that come piece by piece, on the CPU: only a piece (2^24 numbers, but at least
+ * 64 rows) and the factors are in memory. Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                            const gnomon_svd_options *options, gnomon_svd *out);
 

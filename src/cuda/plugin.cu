@@ -1,5 +1,6 @@
 /* The plugin's table, and one GPU taken into use. */
 #include "cuda/pieces.h"
+#include "cuda/svd.h"
 #include "cuda/transfer.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@ extern "C" {
 
 static void close_state(gcu_state *s)
 {
+    gcu_blas_close(s);
     gcu_stages_close(s);
     cudaStream_t streams[] = {s->stream, s->in, s->out};
     for (cudaStream_t stream : streams)
@@ -154,6 +156,20 @@ static void stream_close(void *state, void *stream)
     gcu_leave(scope);
 }
 
+static int svd_supports(void *state, const gnomon_svd_job *job, char *text, size_t size)
+{
+    return gcu_svd_supported(static_cast<gcu_state *>(state), job, {text, size});
+}
+
+static gnomon_status svd(void *state, gnomon_svd_job *job, char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_svd_job(s, job, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
@@ -171,6 +187,8 @@ gnomon_plugin_entry(void)
         stream_close,
         nullptr, /* products of matrices */
         nullptr,
+        svd_supports,
+        svd,
     };
     return &table;
 }

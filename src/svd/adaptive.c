@@ -165,9 +165,7 @@ static gnomon_status run(blocks *b)
 
 gnomon_status gnomon_range_adaptive(gnomon_factor *f)
 {
-    const int64_t least = f->source.rows < f->source.cols ? f->source.rows : f->source.cols;
-    const int64_t over = f->options.oversample, rank = f->options.rank;
-    blocks b = {.f = f, .most = over < least - rank ? rank + over : least};
+    blocks b = {.f = f, .most = gnomon_factor_columns(f)};
     gnomon_status status = run(&b);
     for (int64_t i = 0; i < b.count; i++) {
         gnomon_tall_drop(f->ctx, &b.q[i]);

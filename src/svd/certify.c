@@ -61,18 +61,32 @@ static double lower_share(int64_t r)
     return low;
 }
 
+void gnomon_frobenius_of(const double *norms, int64_t count, double *estimate, double *bound)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++)
+        sum += norms[j] * norms[j];
+    *estimate = sqrt(sum / (double)count);
+    *bound = *estimate / sqrt(lower_share(count));
+}
+
 gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
                                      double *bound)
 {
-    double *norms = NULL, sum = 0;
+    double *norms = NULL;
     GNOMON_TRY(gnomon_alloc(f->ctx, e->cols, sizeof *norms, "norms", &norms));
     gnomon_tall_norms(f->ctx, e, norms);
-    for (int64_t j = 0; j < e->cols; j++)
-        sum += norms[j] * norms[j];
+    gnomon_frobenius_of(norms, e->cols, estimate, bound);
     gnomon_free(f->ctx, norms);
-    *estimate = sqrt(sum / (double)e->cols);
-    *bound = *estimate / sqrt(lower_share(e->cols));
     return GNOMON_OK;
+}
+
+void gnomon_spectral_of(gnomon_svd *out, double logarithms, int power, int64_t count)
+{
+    const double factor = sqrt(2 / acos(-1.0)) * exp(-log(GNOMON_FAILURE) / (double)count);
+    const double root = 2.0 * power + 1;
+    out->spectral_estimate = isinf(logarithms) ? 0 : exp(logarithms / root);
+    out->spectral_bound = out->spectral_estimate * exp(log(factor) / root);
 }
 
 /* The longest column of e, by which all are divided when that is not zero. */
@@ -99,7 +113,6 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *l
 static gnomon_status spectral(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
 {
     const int power = f->seen.data != NULL ? 0 : f->options.probe_power;
-    const double factor = sqrt(2 / acos(-1.0)) * exp(-log(GNOMON_FAILURE) / (double)e->cols);
     double longest, sum;
     GNOMON_TRY(normalise(f, e, &longest));
     sum = log(longest);
@@ -111,9 +124,7 @@ static gnomon_status spectral(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
         GNOMON_TRY(normalise(f, e, &longest));
         sum += log(longest);
     }
-    const double root = 2.0 * power + 1;
-    f->out->spectral_estimate = longest > 0 ? exp(sum / root) : 0;
-    f->out->spectral_bound = f->out->spectral_estimate * exp(log(factor) / root);
+    gnomon_spectral_of(f->out, sum, power, e->cols);
     return GNOMON_OK;
 }
 

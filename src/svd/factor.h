@@ -31,6 +31,12 @@ typedef struct gnomon_factor {
 /* Seconds since the last call, and from then on. */
 double gnomon_factor_lap(gnomon_factor *f);
 
+/* Lets the context's device do it if it can, and is worth asking: *done tells whether it did. Under
+ * CUDA a device that declines is an error. */
+gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done);
+
+/* How many columns a projection has for the rank that is asked for. */
+int64_t gnomon_factor_columns(const gnomon_factor *f);
 /* Draws the operator: 'columns' rows. */
 gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns);
 
@@ -39,6 +45,11 @@ gnomon_status gnomon_range_fixed(gnomon_factor *f);
 gnomon_status gnomon_range_adaptive(gnomon_factor *f);
 gnomon_status gnomon_range_single(gnomon_factor *f);
 
+/* How many of f->s to keep, and, with a tolerance, whether that meets it. */
+int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns);
+/* Memory for U or Vt as the caller wants it: 'given' or of the context's allocator. */
+gnomon_status gnomon_factor_room(gnomon_factor *f, const gnomon_matrix *given, int64_t rows,
+                                 int64_t cols, const char *what, gnomon_matrix *out);
 /* From q and bt to u, s and v; drops q. */
 gnomon_status gnomon_small_svd(gnomon_factor *f);
 
@@ -50,6 +61,12 @@ gnomon_status gnomon_probe_residual(gnomon_factor *f, const gnomon_tall *g, cons
 /* Estimate and bound of |E|_F from the columns of e = E g. */
 gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
                                      double *bound);
+/* The same from their lengths. */
+void gnomon_frobenius_of(const double *norms, int64_t count, double *estimate, double *bound);
+/* Estimate and bound of |E|_2 from the longest columns of 'power' pairs of products beyond the
+ * first, each divided by its longest before the next: the sum of their logarithms (-infinity when
+ * one was 0). */
+void gnomon_spectral_of(gnomon_svd *out, double logarithms, int power, int64_t count);
 /* The certificate of u, s and v, and the measured residual. */
 gnomon_status gnomon_certify(gnomon_factor *f);
 

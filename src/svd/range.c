@@ -17,9 +17,7 @@ static gnomon_status power_step(gnomon_factor *f, const gnomon_tall *y, const gn
 
 gnomon_status gnomon_range_fixed(gnomon_factor *f)
 {
-    const int64_t least = f->source.rows < f->source.cols ? f->source.rows : f->source.cols;
-    const int64_t over = f->options.oversample;
-    const int64_t columns = over < least - f->options.rank ? f->options.rank + over : least;
+    const int64_t columns = gnomon_factor_columns(f);
     GNOMON_TRY(gnomon_factor_operator(f, columns));
     GNOMON_TRY(
         gnomon_tall_make(f->ctx, f->wide, f->source.rows, columns, false, "the range", &f->q));

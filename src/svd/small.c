@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* How many singular values to keep. */
-static int64_t choose_rank(gnomon_factor *f, int64_t columns)
+int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns)
 {
     const gnomon_svd_options *o = &f->options;
     if (o->tolerance == 0) return o->rank < columns ? o->rank : columns;
@@ -114,7 +113,7 @@ static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace 
                    f->ctx, GNOMON_ERROR_INTERNAL,
                    "the singular values of the %lld x %lld problem did not converge", (long long)n,
                    (long long)n);
-    f->out->rank = choose_rank(f, n);
+    f->out->rank = gnomon_choose_rank(f, n);
     gnomon_status status = multiply_back(f, n, f->out->rank, w);
     f->out->small_seconds += gnomon_factor_lap(f);
     return status;

@@ -3,7 +3,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/view.h"
+#include "project/job.h"
 #include "svd/blas.h"
 #include "svd/factor.h"
 
@@ -24,6 +24,13 @@ double gnomon_factor_lap(gnomon_factor *f)
     const double t = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, before = f->clock;
     f->clock = t;
     return t - before;
+}
+
+int64_t gnomon_factor_columns(const gnomon_factor *f)
+{
+    const int64_t least = f->source.rows < f->source.cols ? f->source.rows : f->source.cols;
+    const int64_t over = f->options.oversample, rank = f->options.rank;
+    return over < least - rank ? rank + over : least;
 }
 
 gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns)
@@ -91,6 +98,21 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_svd_options 
     return GNOMON_OK;
 }
 
+/* A view for U or Vt that options name. */
+static gnomon_status check_given(gnomon_factor *f, const gnomon_matrix *given, const char *name,
+                                 int64_t rows, int64_t cols)
+{
+    const gnomon_dtype dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
+    if (given == NULL) return GNOMON_OK;
+    GNOMON_TRY(gnomon_check_anywhere(f->ctx, given, name, true));
+    GNOMON_FAIL_IF(given->dtype != dtype, f->ctx, GNOMON_ERROR_DTYPE, "%s.dtype is %s; it is %s",
+                   name, gnomon_dtype_name(given->dtype), gnomon_dtype_name(dtype));
+    GNOMON_FAIL_IF(given->rows < rows || given->cols < cols, f->ctx, GNOMON_ERROR_SHAPE,
+                   "%s is %" PRId64 " x %" PRId64 "; %" PRId64 " x %" PRId64 " may be needed", name,
+                   given->rows, given->cols, rows, cols);
+    return GNOMON_OK;
+}
+
 /* Against the shape, once it is known. */
 static gnomon_status check_rank(gnomon_factor *f)
 {
@@ -103,36 +125,76 @@ static gnomon_status check_rank(gnomon_factor *f)
                    " rows or columns on its smaller side, and so many singular values",
                    f->options.rank, least);
     if (f->options.rank == 0) f->options.rank = least;
+    GNOMON_TRY(
+        check_given(f, f->options.u, "options.u", s->rows < 0 ? 0 : s->rows, f->options.rank));
+    return check_given(f, f->options.vt, "options.vt", f->options.rank, s->cols);
+}
+
+gnomon_status gnomon_factor_room(gnomon_factor *f, const gnomon_matrix *given, int64_t rows,
+                                 int64_t cols, const char *what, gnomon_matrix *out)
+{
+    void *data = NULL;
+    if (given != NULL) {
+        /* rows that come piece by piece may turn out to be more */
+        GNOMON_FAIL_IF(given->rows < rows || given->cols < cols, f->ctx, GNOMON_ERROR_SHAPE,
+                       "the view for the %s is %" PRId64 " x %" PRId64 "; they are %" PRId64
+                       " x %" PRId64,
+                       what, given->rows, given->cols, rows, cols);
+        *out = *given;
+        out->rows = rows;
+        out->cols = cols;
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(gnomon_alloc(f->ctx, rows * cols, gnomon_tall_size(f->wide), what, &data));
+    *out = gnomon_matrix_rowmajor(data, f->wide ? GNOMON_F64 : GNOMON_F32, rows, cols);
     return GNOMON_OK;
 }
 
-/* A matrix of the result, taken from a tall one; v is turned. */
+/* to (turned: its transpose) = from. */
+static void put(const gnomon_tall *from, bool turned, const gnomon_matrix *to)
+{
+    for (int64_t i = 0; i < from->rows; i++) {
+        const void *row = gnomon_tall_row(from, i);
+        for (int64_t j = 0; j < from->cols; j++) {
+            const int64_t at = turned ? j * to->row_stride + i * to->col_stride
+                                      : i * to->row_stride + j * to->col_stride;
+            if (from->wide)
+                ((double *)to->data)[at] = ((const double *)row)[j];
+            else
+                ((float *)to->data)[at] = ((const float *)row)[j];
+        }
+    }
+}
+
+/* The vectors, out of the tall matrices. */
 static gnomon_status hand_out(gnomon_factor *f)
 {
     gnomon_svd *out = f->out;
-    const gnomon_dtype dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
     const int64_t n = f->v.rows, k = out->rank;
-    const double factor = ldexp(1.0, f->source.exponent);
-    void *vt = NULL;
-    GNOMON_TRY(gnomon_alloc(f->ctx, n * k, gnomon_tall_size(f->wide), "right vectors", &vt));
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < k; j++) {
-            if (f->wide)
-                ((double *)vt)[j * n + i] = ((double *)f->v.data)[i * k + j];
-            else
-                ((float *)vt)[j * n + i] = ((float *)f->v.data)[i * k + j];
-        }
+    GNOMON_TRY(gnomon_factor_room(f, f->options.vt, k, n, "right vectors", &out->vt));
+    put(&f->v, true, &out->vt);
+    if (f->options.u != NULL) {
+        GNOMON_TRY(gnomon_factor_room(f, f->options.u, f->u.rows, k, "left vectors", &out->u));
+        put(&f->u, false, &out->u);
+    } else {
+        out->u = gnomon_matrix_rowmajor(f->u.data, f->wide ? GNOMON_F64 : GNOMON_F32, f->u.rows, k);
+        f->u.data = NULL;
     }
+    return GNOMON_OK;
+}
+
+/* The figures, scaled back. */
+static void fill_in(gnomon_factor *f)
+{
+    gnomon_svd *out = f->out;
+    const double factor = ldexp(1.0, f->source.exponent);
     out->rows = f->source.rows;
-    out->cols = n;
-    out->vt = gnomon_matrix_rowmajor(vt, dtype, k, n);
-    out->u = gnomon_matrix_rowmajor(f->u.data, dtype, f->u.rows, k);
-    f->u.data = NULL;
+    out->cols = f->source.cols;
     out->s = f->s;
     f->s = NULL;
     const double u = f->wide ? 0x1p-53 : 0x1p-24;
-    const double least = u * (double)(out->rows > n ? out->rows : n) * out->s[0];
-    for (int64_t i = 0; i < k; i++) {
+    const double least = u * (double)(out->rows > out->cols ? out->rows : out->cols) * out->s[0];
+    for (int64_t i = 0; i < out->rank; i++) {
         if (out->s[i] > least) out->numerical_rank++;
         out->s[i] *= factor;
     }
@@ -147,7 +209,6 @@ static gnomon_status hand_out(gnomon_factor *f)
     out->householder = f->orth.householder;
     out->power = f->options.single_pass ? 0 : f->options.power;
     out->single_pass = f->options.single_pass;
-    return GNOMON_OK;
 }
 
 static gnomon_status run(gnomon_factor *f)
@@ -159,12 +220,10 @@ static gnomon_status run(gnomon_factor *f)
                    "rows.rewind is NULL: rows that can be read once need single_pass");
     GNOMON_FAIL_IF(f->options.measure && f->source.csr != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
                    "measure would fill a sparse matrix out; its residual_bound tells as much");
-    GNOMON_TRY(make_probes(f));
-    if (f->source.rows >= 0) GNOMON_TRY(check_rank(f));
     if (!(stream && once)) GNOMON_TRY(gnomon_feed_scan(&f->source));
     f->source.passes = 0;
     f->out->project_seconds += gnomon_factor_lap(f);
-    GNOMON_TRY(check_rank(f));
+    if (stream) GNOMON_TRY(check_rank(f)); /* the rows are known by now */
     if (once)
         GNOMON_TRY(gnomon_range_single(f));
     else if (f->options.tolerance > 0)
@@ -189,6 +248,38 @@ static void release(gnomon_factor *f)
     gnomon_feed_close(&f->source);
 }
 
+/* What can be said before any number is looked at. */
+static gnomon_status prepare(gnomon_factor *f)
+{
+    GNOMON_TRY(make_probes(f));
+    return f->source.rows >= 0 ? check_rank(f) : GNOMON_OK;
+}
+
+static gnomon_status run_on_cpu(gnomon_factor *f)
+{
+    gnomon_context *ctx = f->ctx;
+    const char *missing = gnomon_blas_missing();
+    const gnomon_matrix *given[] = {f->options.u, f->options.vt};
+    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    GNOMON_FAIL_IF(f->source.cols > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "a has %" PRId64 " columns; at most %" PRId64 " are taken", f->source.cols,
+                   GNOMON_BLAS_MAX);
+    for (int i = 0; i < 2; i++)
+        GNOMON_FAIL_IF(given[i] != NULL && given[i]->memory != GNOMON_HOST, ctx,
+                       GNOMON_ERROR_DEVICE,
+                       "options.%s lies in a device's memory, and the work runs on the CPU",
+                       i == 0 ? "u" : "vt");
+    if (f->options.block == 0) f->options.block = 32;
+    /* The sketch too: where it ran would show in the last bits. */
+    const gnomon_device device = ctx->device;
+    ctx->device = GNOMON_DEVICE_CPU;
+    gnomon_blas_enter();
+    const gnomon_status status = run(f);
+    gnomon_blas_leave();
+    ctx->device = device;
+    return status;
+}
+
 static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
                             const gnomon_svd_rows *stream, gnomon_dtype dtype,
                             const gnomon_svd_options *options, gnomon_svd *out)
@@ -206,28 +297,17 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     f.ctx = ctx;
     f.out = out;
     f.options = *options;
-    if (f.options.block == 0) f.options.block = 32;
+    out->given_u = options->u != NULL;
+    out->given_vt = options->vt != NULL;
     f.wide = gnomon_dtype_is_wide(options->dtype != 0 ? options->dtype : dtype);
     f.rest = (double)NAN;
     (void)gnomon_factor_lap(&f);
-    const char *missing = gnomon_blas_missing();
-    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
-    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "factorisations run on the CPU; take the device cpu or auto");
     gnomon_status status = gnomon_feed_open(ctx, matrix, csr, stream, f.wide, &f.source);
-    if (status == GNOMON_OK && f.source.cols > GNOMON_BLAS_MAX)
-        status = gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
-                             "a has %" PRId64 " columns; at most %" PRId64 " are taken",
-                             f.source.cols, GNOMON_BLAS_MAX);
-    if (status == GNOMON_OK) {
-        /* The sketch too: where it ran would show in the last bits. */
-        const gnomon_device device = ctx->device;
-        ctx->device = GNOMON_DEVICE_CPU;
-        gnomon_blas_enter();
-        status = run(&f);
-        gnomon_blas_leave();
-        ctx->device = device;
-    }
+    if (status == GNOMON_OK) status = prepare(&f);
+    bool done = false;
+    if (status == GNOMON_OK) status = gnomon_factor_on_device(&f, &done);
+    if (status == GNOMON_OK && !done) status = run_on_cpu(&f);
+    if (status == GNOMON_OK) fill_in(&f);
     release(&f);
     if (status != GNOMON_OK) gnomon_svd_free(ctx, out);
     return status;
@@ -247,7 +327,7 @@ gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
     gnomon_svd_options options;
     GNOMON_TRY(check_out(ctx, out));
     GNOMON_TRY(take_options(ctx, given, &options));
-    GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
+    GNOMON_TRY(gnomon_check_anywhere(ctx, a, "a", false));
     return factor(ctx, a, NULL, NULL, a->dtype, &options, out);
 }
 
@@ -279,9 +359,9 @@ void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd)
 {
     if (svd == NULL) return;
     const size_t size = svd->struct_size;
-    gnomon_free(ctx, svd->u.data);
+    if (!svd->given_u) gnomon_free(ctx, svd->u.data);
     gnomon_free(ctx, svd->s);
-    gnomon_free(ctx, svd->vt.data);
+    if (!svd->given_vt) gnomon_free(ctx, svd->vt.data);
     memset(svd, 0, sizeof *svd);
     svd->struct_size = size;
 }

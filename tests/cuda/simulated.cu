@@ -1,6 +1,7 @@
 /* What of the plugin has kernels, on the host: views, the search for NaN, and one family. */
 #include "cuda/family.h"
 #include "cuda/state.h"
+#include "cuda/svd.h"
 #include "simulated.h"
 
 #include <algorithm>
@@ -254,4 +255,21 @@ cudaError_t gcu_adjoint(const gcu_adjoint_task *task)
         else
             backwards<float>(t, a);
     });
+}
+
+/* ---- no factorisations ---- */
+
+void gcu_blas_close(gcu_state *)
+{
+}
+
+bool gcu_svd_supported(gcu_state *, const gnomon_svd_job *, gcu_why why)
+{
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
+    return false;
+}
+
+gnomon_status gcu_svd_job(gcu_state *, gnomon_svd_job *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
 }

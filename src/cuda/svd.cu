@@ -1,0 +1,314 @@
+/* A factorisation from beginning to end: memory, the order of the steps, the result. */
+#include "cuda/svd.h"
+#include "cuda/transfer.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- memory and time ---- */
+
+gnomon_status gcu_svd_take(gcu_svd *v, size_t bytes, void **data)
+{
+    if (v->bag.count == GCU_BAG_MOST)
+        return gcu_fail(v->why, GNOMON_ERROR_INTERNAL, "too many pieces of device memory");
+    GCU_TRY(v->why, gcu_take(v->s, data, bytes ? bytes : 1, v->stream));
+    v->bag.held[v->bag.count++] = *data;
+    return GNOMON_OK;
+}
+
+void gcu_svd_give(gcu_svd *v, int count)
+{
+    while (v->bag.count > count)
+        gcu_give(v->bag.held[--v->bag.count], v->stream);
+}
+
+gnomon_status gcu_svd_lap(gcu_svd *v, gcu_phase phase)
+{
+    gcu_laps *l = &v->laps;
+    if (l->count == l->room) {
+        const int room = l->room ? 2 * l->room : 64;
+        void *events = realloc(l->event, (size_t)room * sizeof *l->event);
+        if (events) l->event = static_cast<cudaEvent_t *>(events);
+        void *phases = events ? realloc(l->phase, (size_t)room * sizeof *l->phase) : nullptr;
+        if (!phases) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for events");
+        l->phase = static_cast<gcu_phase *>(phases);
+        l->room = room;
+    }
+    GCU_TRY(v->why, cudaEventCreate(&l->event[l->count]));
+    l->phase[l->count++] = phase;
+    GCU_TRY(v->why, cudaEventRecord(l->event[l->count - 1], v->stream));
+    return GNOMON_OK;
+}
+
+static void add_laps(gcu_svd *v)
+{
+    gnomon_svd_job *j = v->job;
+    double *const to[GCU_PHASES] = {&j->project_seconds, &j->power_seconds,
+                                    &j->orthonormalise_seconds, &j->small_seconds,
+                                    &j->certify_seconds};
+    for (int i = 1; i < v->laps.count; i++) {
+        float ms = 0;
+        if (cudaEventElapsedTime(&ms, v->laps.event[i - 1], v->laps.event[i]) == cudaSuccess)
+            *to[v->laps.phase[i]] += 1e-3 * (double)ms;
+    }
+}
+
+static void drop_laps(gcu_laps *l)
+{
+    for (int i = 0; i < l->count; i++)
+        cudaEventDestroy(l->event[i]);
+    free(l->event);
+    free(l->phase);
+}
+
+/* Numbers of a tall matrix: rows for whole chunks. */
+static int64_t tall_numbers(const gcu_svd *v, int64_t columns)
+{
+    return ((v->m > v->n ? v->m : v->n) + GCU_SVD_CHUNKS) * columns;
+}
+
+/* What the steps take for so many columns, and nearly what the products do. */
+static double bytes_of(const gcu_svd *v, int64_t columns)
+{
+    const double tall = (double)(v->m > v->n ? v->m : v->n) * (double)columns;
+    return 8.0 * 3 * tall + 2.0 * tall + 4.0 * (double)(v->m + v->n) * (double)columns +
+           8.0 * (GCU_SVD_CHUNKS + 12) * (double)columns * (double)columns + 8.0 * tall;
+}
+
+static gnomon_status take_columns(gcu_svd *v, int64_t columns)
+{
+    const int64_t tall = tall_numbers(v, columns), small = columns * columns;
+    v->columns = columns;
+    free(v->eigen_host);
+    v->eigen_host = nullptr;
+    gnomon_status status = gcu_svd_room(v, v->m * columns, &v->y);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, v->n * columns, &v->z);
+    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)tall * 2, &v->half);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &v->q);
+    for (double *&one : v->tall)
+        if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &one);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, GCU_SVD_CHUNKS * small, &v->chunks);
+    double **const smalls[] = {&v->gram, &v->factor, &v->vectors, &v->kept};
+    for (double **one : smalls)
+        if (status == GNOMON_OK) status = gcu_svd_room(v, small, one);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, columns, &v->values);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, columns, &v->sign);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->info);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->look);
+    if (status == GNOMON_OK) status = gcu_cholesky_work(v->blas, columns, &v->work_count, v->why);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, v->work_count, &v->work);
+    if (status == GNOMON_OK)
+        status =
+            gcu_eigen_work(v->blas, columns, &v->eigen_device_bytes, &v->eigen_host_bytes, v->why);
+    if (status == GNOMON_OK) status = gcu_svd_take(v, v->eigen_device_bytes, &v->eigen_device);
+    if (status != GNOMON_OK) return status;
+    v->eigen_host = malloc(v->eigen_host_bytes + 1);
+    return v->eigen_host ? GNOMON_OK
+                         : gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for eigenvalues");
+}
+
+/* ---- the steps ---- */
+
+/* The columns of from (rows x columns) made fit for a product, as halves: their rounding moves the
+ * span by 2^-12, which the product with the matrix then damps as it does all else outside of the
+ * leading vectors. A power of two keeps short entries out of the subnormal range. */
+static gnomon_status condition(gcu_svd *v, const float *from, int64_t rows)
+{
+    const int64_t count = rows * v->columns;
+    double *tall = v->tall[0];
+    int power = 0;
+    while (power < 15 && (int64_t)1 << 2 * (power + 1) <= rows)
+        power++;
+    GCU_TRY(v->why, gcu_svd_widen(from, count, tall, v->stream));
+    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, rows, v->columns, true);
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, gcu_svd_halve(tall, count, ldexp(1.0, power), v->half, v->stream));
+    return gcu_svd_lap(v, GCU_ORTHONORMALISE);
+}
+
+static gnomon_status tell(gcu_svd *v)
+{
+    const gnomon_device_host *host = v->job->host;
+    return host->progress(host->user, v->job->passes, -1) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+}
+
+static gnomon_status power_step(gcu_svd *v)
+{
+    gnomon_status status = condition(v, v->y, v->m);
+    if (status == GNOMON_OK)
+        status = gcu_svd_multiply(v, true, v->half, GNOMON_F16, v->columns, v->z);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
+    if (status == GNOMON_OK) status = condition(v, v->z, v->n);
+    if (status == GNOMON_OK)
+        status = gcu_svd_multiply(v, false, v->half, GNOMON_F16, v->columns, v->y);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
+    return status == GNOMON_OK ? tell(v) : status;
+}
+
+/* v->q, and in fp32 v->y, spans nearly A's range; v->z = A^T Q. */
+static gnomon_status find_range(gcu_svd *v, int64_t columns)
+{
+    gnomon_status status = take_columns(v, columns);
+    if (status == GNOMON_OK) status = gcu_svd_project(v, columns);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
+    if (status == GNOMON_OK) status = tell(v);
+    for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++)
+        status = power_step(v);
+    if (status != GNOMON_OK) return status;
+    double *tall = v->tall[0];
+    GCU_TRY(v->why, gcu_svd_widen(v->y, v->m * columns, tall, v->stream));
+    status = gcu_svd_orthonormalise(v, &tall, v->m, columns, false);
+    if (status != GNOMON_OK) return status;
+    double *&place = v->tall[tall == v->tall[1]];
+    place = v->q;
+    v->q = tall;
+    GCU_TRY(v->why, gcu_svd_narrow(v->q, v->m * columns, v->y, v->stream));
+    status = gcu_svd_lap(v, GCU_ORTHONORMALISE);
+    if (status == GNOMON_OK) status = gcu_svd_multiply(v, true, v->y, GNOMON_F32, columns, v->z);
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_POWER) : status;
+}
+
+/* Twice as many columns until what they leave, measured, is little enough: all of them anew, which
+ * at most doubles the work and keeps the columns of one projection. */
+static gnomon_status find_range_by_tolerance(gcu_svd *v)
+{
+    gnomon_svd_job *job = v->job;
+    const double u = 0x1p-24, wanted = job->options->tolerance * job->norm;
+    int64_t columns = job->options->block;
+    double before = INFINITY;
+    const int held = v->bag.count;
+    for (;;) {
+        columns = columns < job->columns ? columns : job->columns;
+        gnomon_status status = find_range(v, columns);
+        if (status == GNOMON_OK)
+            status = gcu_svd_residual(v, v->y, gcu_svd_turned(v->z, columns), columns, &job->rest);
+        if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
+        if (status == GNOMON_OK) status = tell(v);
+        if (status != GNOMON_OK) return status;
+        /* Rounding is all that is left, and more columns would only follow it. */
+        const bool floor = job->rest <= 2 * u * job->norm ||
+                           (job->rest > 0.7 * before && job->rest < 4096 * u * job->norm);
+        if (job->rest <= wanted || floor || columns == job->columns) return GNOMON_OK;
+        before = job->rest;
+        columns *= 2;
+        gcu_svd_give(v, held);
+    }
+}
+
+/* v->y and v->z to where the caller wants U and Vt. */
+static gnomon_status hand_out(gcu_svd *v, const gnomon_matrix *to, float *data)
+{
+    gnomon_matrix from = gnomon_matrix_rowmajor(data, GNOMON_F32, to->rows, to->cols);
+    from.memory = GNOMON_CUDA;
+    gcu_place place;
+    gnomon_status status = gcu_place_of(v->s, to, "u or vt", &place, v->why);
+    if (status != GNOMON_OK) return status;
+    if (place == GCU_DEVICE) {
+        GCU_TRY(v->why, gcu_copy(&from, to, v->stream));
+        return GNOMON_OK;
+    }
+    gnomon_sketch_job job = {};
+    job.memory_limit = v->job->memory_limit;
+    job.host = v->job->host;
+    return gcu_download(v->s, &job, &from, to, place, v->stream, v->why);
+}
+
+static gnomon_status work(gcu_svd *v)
+{
+    gnomon_svd_job *job = v->job;
+    gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
+    if (status != GNOMON_OK) return status;
+    v->seen = static_cast<gcu_svd_look *>(v->blas->page);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
+    if (status == GNOMON_OK) status = gcu_svd_bring(v);
+    if (status == GNOMON_OK)
+        status =
+            job->options->tolerance > 0 ? find_range_by_tolerance(v) : find_range(v, job->columns);
+    int64_t rank = 0;
+    if (status == GNOMON_OK) status = gcu_svd_small(v, &rank);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
+    if (status == GNOMON_OK) status = gcu_svd_certify(v, rank);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
+    gnomon_matrix u, vt;
+    job->used_columns = v->columns;
+    if (status == GNOMON_OK) status = job->calls->make_room(job->calls->user, rank, &u, &vt);
+    if (status == GNOMON_OK) status = hand_out(v, &u, v->y);
+    if (status == GNOMON_OK) status = hand_out(v, &vt, v->z);
+    return status;
+}
+
+/* Bytes that the matrix itself takes on the GPU. */
+static double matrix_bytes(const gnomon_matrix *a)
+{
+    const double count = (double)a->rows * (double)a->cols;
+    const bool there = a->memory == GNOMON_CUDA && a->dtype == GNOMON_F32;
+    return there ? 0.0
+                 : count *
+                       (4.0 + (a->dtype == GNOMON_F32 ? 0.0 : (double)gnomon_dtype_size(a->dtype)));
+}
+
+/* Whether the pool holds so much, unused: asking the driver for what is free takes a millisecond.
+ */
+static bool is_kept(const gcu_state *s, double bytes)
+{
+    uint64_t reserved = 0, used = 0;
+    if (s->memory_most) return false;
+    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    return reserved > used && bytes <= (double)(reserved - used);
+}
+
+bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why)
+{
+    const gnomon_matrix *a = job->a;
+    gcu_svd v = {};
+    v.m = a->rows;
+    v.n = a->cols;
+    const char *reason = gcu_blas_missing();
+    if (!reason && job->options->dtype != GNOMON_F32)
+        reason = "factorisations in double precision run on the CPU";
+    if (!reason && job->options->single_pass)
+        reason = "rows that are to be read once are factored on the CPU";
+    if (!reason && (a->rows > INT_MAX - GCU_SVD_CHUNKS || a->cols > INT_MAX - GCU_SVD_CHUNKS))
+        reason = "the matrix has more than 2^31 rows or columns";
+    if (reason) {
+        gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);
+        return false;
+    }
+    const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
+                              ? job->options->block
+                              : job->columns;
+    const double needed = matrix_bytes(a) + bytes_of(&v, first);
+    if (is_kept(s, needed)) return true;
+    const double free = (double)gcu_free_memory(s);
+    if (needed > free) {
+        gcu_fail(why, GNOMON_ERROR_DEVICE,
+                 "the matrix and its factors need %.1f GiB of the GPU's memory, %.1f are free; the "
+                 "CPU takes data of any size",
+                 needed / 0x1p30, free / 0x1p30);
+        return false;
+    }
+    return true;
+}
+
+gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why)
+{
+    gcu_svd v = {};
+    v.s = s;
+    v.job = job;
+    v.why = why;
+    v.stream = s->stream;
+    v.m = job->a->rows;
+    v.n = job->a->cols;
+    job->rest = job->residual = (double)NAN;
+    gnomon_status status = work(&v);
+    gcu_svd_give(&v, 0);
+    gcu_give(v.product_work, v.stream);
+    const cudaError_t error = cudaStreamSynchronize(v.stream);
+    if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "kernels");
+    add_laps(&v);
+    drop_laps(&v.laps);
+    free(v.eigen_host);
+    return status;
+}

@@ -1,0 +1,202 @@
+/* cuda/svd.h: the randomized SVD on the GPU: the steps of docs/svd.md with what is long and thin in
+ * double precision, in which Hopper's matrix units multiply too, and the products with the matrix
+ * on half-precision ones.
+ *
+ * Tall matrices are row-major without gaps: rows x columns is what cuBLAS calls columns x rows. */
+#ifndef GNOMON_CUDA_SVD_H
+#define GNOMON_CUDA_SVD_H
+
+#include "cuda/blas.h"
+#include "cuda/gemm.h"
+
+extern "C" {
+#include "svd/job.h"
+}
+
+enum { GCU_SVD_CHUNKS = 16 }; /* of rows in a Gram matrix */
+
+/* Device memory of one factorisation, given back from the end. */
+enum { GCU_BAG_MOST = 64 };
+struct gcu_bag {
+    gcu_state *s;
+    cudaStream_t stream;
+    void *held[GCU_BAG_MOST];
+    int count;
+};
+
+/* Where time goes: events between phases, read at the end. */
+enum gcu_phase { GCU_PROJECT, GCU_POWER, GCU_ORTHONORMALISE, GCU_SMALL, GCU_CERTIFY, GCU_PHASES };
+struct gcu_laps {
+    cudaEvent_t *event; /* event[0] is the beginning */
+    gcu_phase *phase;   /* of the time before event[i] */
+    int count, room;
+};
+
+/* What kernels leave for the host to decide by. */
+enum { GCU_SVD_LOOKING = 64 };
+struct gcu_svd_look {
+    double off_part[GCU_SVD_LOOKING];   /* of |G - I|_F^2 */
+    double trace_part[GCU_SVD_LOOKING]; /* of G's trace */
+    double fewest, most;                /* on the diagonal of its Cholesky factor */
+    int info;                           /* of the factorisation */
+};
+
+struct gcu_svd {
+    gcu_state *s;
+    gnomon_svd_job *job;
+    gcu_why why;
+    cudaStream_t stream;
+    gcu_blas *blas;
+    gcu_bag bag;
+    gcu_laps laps;
+
+    gnomon_matrix a; /* on the GPU, F32, one stride 1 and the other no shorter than a line */
+    int64_t m, n;
+
+    /* Of so many columns of the projection: */
+    int64_t columns;
+    float *y, *z;                           /* m x columns, n x columns */
+    void *half;                             /* max(m, n) x columns halves */
+    double *q;                              /* the orthonormal range; like tall[] */
+    double *tall[2];                        /* max(m, n) x columns, and a few rows more */
+    double *chunks;                         /* of a Gram matrix */
+    double *gram, *factor, *vectors, *kept; /* columns x columns */
+    double *values;                         /* columns */
+    float *sign;
+    double *work; /* of cuSOLVER */
+    int64_t work_count;
+    void *eigen_device, *eigen_host;
+    size_t eigen_device_bytes, eigen_host_bytes;
+    void *product_work; /* of gcu_gemm_run */
+    size_t product_bytes;
+    int *info;
+    gcu_svd_look *look, *seen; /* on the GPU; page-locked */
+};
+
+/* Device memory until the factorisation ends; MEMORY when there is none. */
+gnomon_status gcu_svd_take(gcu_svd *v, size_t bytes, void **data);
+/* Gives back what was taken since the bag held so many. */
+void gcu_svd_give(gcu_svd *v, int count);
+template <typename T> static inline gnomon_status gcu_svd_room(gcu_svd *v, int64_t count, T **data)
+{
+    void *taken = nullptr;
+    const gnomon_status status = gcu_svd_take(v, (size_t)count * sizeof(T), &taken);
+    *data = static_cast<T *>(taken);
+    return status;
+}
+/* Ends a lap that belongs to a phase. */
+gnomon_status gcu_svd_lap(gcu_svd *v, gcu_phase phase);
+
+/* ---- svd_matrix.cu: the matrix and what is multiplied with it ---- */
+
+/* C (m x n, row-major) = alpha A B + beta C. */
+gnomon_status gcu_svd_product(gcu_svd *v, int64_t m, int64_t n, int64_t k, float alpha,
+                              gcu_gemm_view a, gcu_gemm_view b, float beta, float *c);
+/* A row-major matrix of so many columns, and its transpose, as operands. */
+static inline gcu_gemm_view gcu_svd_rows(const float *data, int64_t cols)
+{
+    return {data, GNOMON_F32, cols, 1};
+}
+static inline gcu_gemm_view gcu_svd_turned(const float *data, int64_t cols)
+{
+    return {data, GNOMON_F32, 1, cols};
+}
+
+/* Brings A to the GPU in fp32, refuses NaN and infinity, finds norm and scaling. */
+gnomon_status gcu_svd_bring(gcu_svd *v);
+/* y = A S^T, S being the operator's rows [0, columns). */
+gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns);
+/* out (m x columns) = A w, or out (n x columns) = A^T w; w of fp32 or halves. */
+gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
+                               int64_t columns, float *out);
+/* *residual = |A - B C|_F: b m x k, row-major, c k x n. */
+gnomon_status gcu_svd_residual(gcu_svd *v, const float *b, gcu_gemm_view c, int64_t k,
+                               double *residual);
+/* g (n x count) = the first probes as columns. */
+gnomon_status gcu_svd_probes(gcu_svd *v, int64_t count, float *g);
+
+/* ---- svd_orth.cu ---- */
+
+/* gram = T^T T. */
+gnomon_status gcu_svd_gram(gcu_svd *v, double *tall, int64_t rows, int64_t cols);
+/* Makes the columns of *tall orthonormal, or (once) only well-conditioned enough for a power
+ * iteration; *tall, one of v->tall, may become the other one. The order of columns counts: each is
+ * changed by those before it only. */
+gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
+                                     bool once);
+double *gcu_svd_other(const gcu_svd *v, const double *tall);
+
+/* ---- svd_small.cu ---- */
+
+/* From v->q and v->z, A nearly Q Z^T, to the singular values, rank of them, U in v->y and Vt in
+ * v->z. */
+gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank);
+/* The probes of U, S and Vt. */
+gnomon_status gcu_svd_certify(gcu_svd *v, int64_t rank);
+
+/* ---- svd_kernels.cu: enqueue on v->stream ---- */
+
+cudaError_t gcu_svd_widen(const float *from, int64_t count, double *to, cudaStream_t stream);
+cudaError_t gcu_svd_narrow(const double *from, int64_t count, float *to, cudaStream_t stream);
+/* Halves of from * factor. */
+cudaError_t gcu_svd_halve(const double *from, int64_t count, double factor, void *to,
+                          cudaStream_t stream);
+/* to (cols x rows) = from (rows x cols), transposed, both without gaps. */
+cudaError_t gcu_svd_turn(const double *from, int64_t rows, int64_t cols, double *to,
+                         cudaStream_t stream);
+/* sum = the chunks, added in ascending order. */
+cudaError_t gcu_svd_add_chunks(const double *chunks, int count, int64_t each, double *sum,
+                               cudaStream_t stream);
+/* The parts of |G - I|_F^2 and the trace of a Gram matrix. */
+cudaError_t gcu_svd_look_at_gram(const double *gram, int64_t n, gcu_svd_look *look,
+                                 cudaStream_t stream);
+/* look->fewest, most and info of a Cholesky factor. */
+cudaError_t gcu_svd_look_at_factor(const double *factor, int64_t n, const int *info,
+                                   gcu_svd_look *look, cudaStream_t stream);
+/* to = gram + shift I. */
+cudaError_t gcu_svd_shift(const double *gram, int64_t n, double shift, double *to,
+                          cudaStream_t stream);
+/* Column j of tall (rows x cols) times the sign of r[j]. */
+cudaError_t gcu_svd_sign_columns(double *tall, int64_t rows, int64_t cols, const double *r,
+                                 cudaStream_t stream);
+/* to (n x k, row-major) = the last k of the vectors in the columns of an n x n column-major matrix,
+ * last first; column j divided by the root of its eigenvalue when divide is set (0 stays). */
+cudaError_t gcu_svd_leading(const double *vectors, const double *values, int64_t n, int64_t k,
+                            bool divide, double *to, cudaStream_t stream);
+/* Row j of to = row j of from as fp32, its sign such that the entry of largest magnitude, the first
+ * such, is not negative; sign[j] = the factor. */
+cudaError_t gcu_svd_sign_rows(const double *from, int64_t rows, int64_t cols, float *to,
+                              float *sign, cudaStream_t stream);
+/* to = from as fp32, column j times sign[j]. */
+cudaError_t gcu_svd_narrow_signed(const double *from, int64_t rows, int64_t cols, const float *sign,
+                                  float *to, cudaStream_t stream);
+/* to = from with row i (by_rows) or column j times s[i]. */
+cudaError_t gcu_svd_scale(const float *from, int64_t rows, int64_t cols, const double *s,
+                          bool by_rows, float *to, cudaStream_t stream);
+/* lengths[j] = the length of column j of e (rows x cols); then e is divided by the longest. */
+cudaError_t gcu_svd_lengths(float *e, int64_t rows, int64_t cols, double *lengths,
+                            cudaStream_t stream);
+/* Largest magnitude's bits and sum of squares of a view of fp32 lines: partial has
+ * gcu_svd_units(lines, length) places. */
+int64_t gcu_svd_units(int64_t lines, int64_t length);
+struct gcu_svd_figures {
+    double squares;
+    unsigned most; /* bits of the largest magnitude; at least 0x7f800000: NaN or infinity */
+};
+cudaError_t gcu_svd_scan(const float *data, int64_t lines, int64_t length, int64_t pitch,
+                         gcu_svd_figures *partial, gcu_svd_figures *total, cudaStream_t stream);
+/* to (row-major or, with across, column-major, pitch elements a line) = from * 2^-exponent. */
+cudaError_t gcu_svd_convert(const gnomon_matrix *from, int exponent, bool across, int64_t pitch,
+                            float *to, cudaStream_t stream);
+/* to (cols x count, row-major; halves or floats) = rows [first, first + count) of a dense simple
+ * operator, transposed, raw. */
+cudaError_t gcu_svd_entries(const gcu_gpu *gpu, const gnomon_simple *a, int64_t first,
+                            int64_t count, int64_t cols, bool halves, void *to,
+                            cudaStream_t stream);
+
+/* ---- svd.cu ---- */
+
+bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why);
+gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why);
+
+#endif

@@ -1,0 +1,45 @@
+/* svd/job.h: a factorisation as a device is given it: arguments checked, defaults filled in. */
+#ifndef GNOMON_SVD_JOB_H
+#define GNOMON_SVD_JOB_H
+
+#include "backend.h"
+#include "operator/operator.h"
+
+#include <gnomon/svd.h>
+
+/* What the core does for a device in the middle of the work, from the calling thread. */
+typedef struct gnomon_svd_host {
+    void *user;
+    /* How many of the falling singular values s[0 .. columns) to keep, rest being what A - Q B
+     * measures (NaN: not known). */
+    int64_t (*choose_rank)(void *user, const double *s, int64_t columns, double rest);
+    /* Makes room for U (rows x rank) and Vt (rank x cols), row-major, or hands out the caller's
+     * views. */
+    gnomon_status (*make_room)(void *user, int64_t rank, gnomon_matrix *u, gnomon_matrix *vt);
+} gnomon_svd_host;
+
+typedef struct gnomon_svd_job {
+    const gnomon_matrix *a;
+    const gnomon_svd_options *options; /* rank is set */
+    const gnomon_operator *op;     /* of the projection, as many rows as columns may be needed */
+    const gnomon_operator *probes; /* gaussian, not scaled */
+    int64_t columns;               /* of the projection, at most */
+    int64_t memory_limit;          /* bytes of working memory on the host */
+    const gnomon_device_host *host;
+    const gnomon_svd_host *calls;
+
+    /* ---- results. Numbers are those of A times 2^-exponent. ---- */
+    int exponent;
+    double norm;
+    int64_t used_columns;
+    double *s;       /* room for 'columns' of them */
+    double rest;     /* |A - Q B|_F where it was measured, else NaN */
+    double residual; /* |A - U S Vt|_F where options->measure asks for it */
+    /* For each of probe_power + 1 steps and each probe: the length of (E E^T)^i E g, each step
+     * begun with what the one before gave divided by its longest. */
+    double *lengths;
+    int64_t passes, cholesky, householder;
+    double project_seconds, power_seconds, orthonormalise_seconds, small_seconds, certify_seconds;
+} gnomon_svd_job;
+
+#endif
