@@ -48,6 +48,8 @@ if [ "${SKIP:-}" != tests ]; then
     for family in adjoint generic sjlt srht very_sparse; do
         run "family $family" "$programs/test_$family"
     done
+    run 'singular values' "$programs/test_svd"
+    GNOMON_CUDA_ARCH=80 run 'singular values by mma.sync' "$programs/test_svd"
     if command -v compute-sanitizer >/dev/null; then
         for tool in memcheck racecheck initcheck; do
             GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, reduced" compute-sanitizer \

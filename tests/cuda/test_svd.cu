@@ -1,0 +1,610 @@
+/* Singular values on the GPU against the same algorithm in fp64 on the host, with the entries of
+ * the same operator from the CPU: spectra, layouts, kinds, element types and memory, scales that
+ * overflow, what is refused, tolerances; and the bits of a second run.
+ *
+ * Exits with 77 where there is no GPU or no cuSOLVER. */
+#include <gnomon.h>
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+#define MUST(call)                                                                 \
+    do {                                                                           \
+        cudaError_t error_ = (call);                                               \
+        if (error_ != cudaSuccess) {                                               \
+            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
+            exit(1);                                                               \
+        }                                                                          \
+    } while (0)
+
+typedef std::vector<double> numbers;
+
+enum spectrum { LINEAR, EXPONENTIAL, POLYNOMIAL, CAUCHY, STEP, DEFICIENT, ZERO };
+enum layout { ROWS, COLUMNS, ROW_GAPS, COLUMN_GAPS, BACKWARDS };
+
+struct svd_case {
+    const char *name;
+    int64_t m, n, rank;
+    spectrum what;
+    int power;
+    layout lie;
+    bool device, given; /* A, and U and Vt, in the GPU's memory */
+    gnomon_dtype dtype;
+    gnomon_kind kind;
+    gnomon_precision precision;
+    int exponent; /* A times 2^exponent */
+    double tolerance;
+    int64_t over;
+};
+
+static gnomon_context *gpu;
+static uint64_t state;
+static int failures;
+
+static double uniform(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    uint64_t x = state;
+    x ^= x >> 32;
+    x *= 0xD6E8FEB86659FD93u;
+    x ^= x >> 32;
+    return ((double)(x >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(void)
+{
+    return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform());
+}
+
+/* ---- matrices, row-major in fp64 ---- */
+
+static void reflect_rows(numbers &a, int64_t m, int64_t n)
+{
+    numbers v((size_t)m), h((size_t)n, 0.0);
+    double square = 0;
+    for (double &x : v) {
+        x = normal();
+        square += x * x;
+    }
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            h[j] += v[i] * a[i * n + j];
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            a[i * n + j] -= 2 / square * v[i] * h[j];
+}
+
+static numbers transposed(const numbers &a, int64_t m, int64_t n)
+{
+    numbers t(a.size());
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            t[j * m + i] = a[i * n + j];
+    return t;
+}
+
+static double singular_value(const svd_case *c, int64_t i)
+{
+    const double least = 1e-3;
+    switch (c->what) {
+    case LINEAR:
+        return i < c->rank ? 1 - (1 - least) * (double)i / (double)c->rank : least;
+    case EXPONENTIAL:
+        return std::pow(1e-2, (double)i / (double)c->rank);
+    case POLYNOMIAL:
+        return i < 5 ? 1e4 : std::pow((double)(i - 3), -3.0);
+    case STEP:
+        return i < c->rank ? 1 : 1e-4;
+    case DEFICIENT:
+        return i < c->rank / 2 ? 1 + (double)i : 0;
+    default:
+        return 0;
+    }
+}
+
+static numbers make(const svd_case *c)
+{
+    const int64_t m = c->m, n = c->n;
+    numbers a((size_t)(m * n), 0.0);
+    if (c->what == CAUCHY) {
+        numbers x((size_t)m), y((size_t)n);
+        for (double &one : x)
+            one = 3 * uniform();
+        for (double &one : y)
+            one = 3 * uniform();
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++)
+                a[i * n + j] = 1 / (std::fabs(x[i] - y[j]) + 1e-7);
+        return a;
+    }
+    for (int64_t i = 0; i < (m < n ? m : n); i++)
+        a[i * n + i] = singular_value(c, i);
+    for (int turn = 0; turn < 2; turn++) {
+        for (int h = 0; h < 3; h++)
+            reflect_rows(a, turn ? n : m, turn ? m : n);
+        a = transposed(a, turn ? n : m, turn ? m : n);
+    }
+    return a;
+}
+
+/* c (m x n) = op(a) b, a m x k or k x m. */
+static numbers product(bool turn, const numbers &a, const numbers &b, int64_t m, int64_t k,
+                       int64_t n)
+{
+    numbers c((size_t)(m * n), 0.0);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t l = 0; l < k; l++) {
+            const double x = turn ? a[l * m + i] : a[i * k + l];
+            for (int64_t j = 0; j < n; j++)
+                c[i * n + j] += x * b[l * n + j];
+        }
+    return c;
+}
+
+/* Orthonormal columns by Gram and Schmidt, three times over; what is nothing becomes zero. */
+static void orthonormalise(numbers &q, int64_t m, int64_t s)
+{
+    numbers t = transposed(q, m, s);
+    double most = 0;
+    for (int64_t j = 0; j < s; j++) {
+        double *x = &t[j * m], length = 0;
+        for (int pass = 0; pass < 3; pass++)
+            for (int64_t l = 0; l < j; l++) {
+                double dot = 0;
+                for (int64_t i = 0; i < m; i++)
+                    dot += x[i] * t[l * m + i];
+                for (int64_t i = 0; i < m; i++)
+                    x[i] -= dot * t[l * m + i];
+            }
+        for (int64_t i = 0; i < m; i++)
+            length += x[i] * x[i];
+        length = std::sqrt(length);
+        most = std::max(most, length);
+        for (int64_t i = 0; i < m; i++)
+            x[i] = length > 1e-14 * most ? x[i] / length : 0;
+    }
+    q = transposed(t, s, m);
+}
+
+/* Lengths of the rows of b (s x n) once they are turned orthogonal to each other: one-sided
+ * Jacobi. */
+static numbers jacobi(numbers b, int64_t s, int64_t n)
+{
+    for (int sweep = 0; sweep < 30; sweep++) {
+        double worst = 0;
+        for (int64_t i = 0; i < s; i++)
+            for (int64_t j = i + 1; j < s; j++) {
+                double aa = 0, bb = 0, ab = 0;
+                double *x = &b[i * n], *y = &b[j * n];
+                for (int64_t l = 0; l < n; l++) {
+                    aa += x[l] * x[l];
+                    bb += y[l] * y[l];
+                    ab += x[l] * y[l];
+                }
+                if (ab == 0 || std::fabs(ab) <= 1e-15 * std::sqrt(aa * bb)) continue;
+                worst = std::max(worst, std::fabs(ab) / std::sqrt(aa * bb));
+                const double z = (bb - aa) / (2 * ab);
+                const double t = (z < 0 ? -1 : 1) / (std::fabs(z) + std::sqrt(1 + z * z));
+                const double co = 1 / std::sqrt(1 + t * t), si = co * t;
+                for (int64_t l = 0; l < n; l++) {
+                    const double p = x[l], q = y[l];
+                    x[l] = co * p - si * q;
+                    y[l] = si * p + co * q;
+                }
+            }
+        if (worst < 1e-12) break;
+    }
+    numbers lengths;
+    for (int64_t i = 0; i < s; i++) {
+        double sum = 0;
+        for (int64_t l = 0; l < n; l++)
+            sum += b[i * n + l] * b[i * n + l];
+        lengths.push_back(std::sqrt(sum));
+    }
+    std::sort(lengths.begin(), lengths.end(), std::greater<double>());
+    return lengths;
+}
+
+static double norm(const numbers &a)
+{
+    double sum = 0;
+    for (double x : a)
+        sum += x * x;
+    return std::sqrt(sum);
+}
+
+struct exact {
+    numbers s;
+    double residual;
+};
+
+/* The algorithm in fp64 with the operator that the result names. */
+static exact reference(const svd_case *c, const numbers &a, const gnomon_svd *svd)
+{
+    const int64_t m = c->m, n = c->n, s = svd->columns;
+    gnomon_operator *op = nullptr;
+    std::vector<float> entries((size_t)(n * s));
+    gnomon_matrix block = gnomon_matrix_colmajor(entries.data(), GNOMON_F32, s, n);
+    block.row_stride = 1;
+    block.col_stride = s;
+    if (gnomon_operator_create(gpu, &svd->descriptor, &op) != GNOMON_OK ||
+        gnomon_operator_block(gpu, op, 0, 0, &block) != GNOMON_OK) {
+        printf("operator: %s\n", gnomon_last_error(gpu));
+        exit(1);
+    }
+    gnomon_operator_destroy(op);
+    const numbers omega(entries.begin(), entries.end()); /* n x s */
+    numbers y = product(false, a, omega, m, n, s);
+    for (int i = 0; i < c->power; i++) {
+        orthonormalise(y, m, s);
+        numbers z = product(true, a, y, n, m, s);
+        orthonormalise(z, n, s);
+        y = product(false, a, z, m, n, s);
+    }
+    orthonormalise(y, m, s);
+    const numbers b = product(true, y, a, s, m, n);
+    numbers rest = product(false, y, b, m, s, n);
+    for (size_t i = 0; i < a.size(); i++)
+        rest[i] = a[i] - rest[i];
+    exact e = {jacobi(b, s, n), norm(rest)};
+    for (int64_t i = svd->rank; i < s; i++)
+        e.residual = std::hypot(e.residual, e.s[i]);
+    return e;
+}
+
+/* ---- views ---- */
+
+static void *moved(const void *data, size_t bytes, bool device)
+{
+    void *to = nullptr;
+    if (device) {
+        MUST(cudaMalloc(&to, bytes));
+        MUST(cudaMemcpy(to, data, bytes, cudaMemcpyDefault));
+        return to;
+    }
+    to = malloc(bytes);
+    memcpy(to, data, bytes);
+    return to;
+}
+
+static void drop(void *data, bool device)
+{
+    if (device)
+        MUST(cudaFree(data));
+    else
+        free(data);
+}
+
+struct placed {
+    void *block;
+    gnomon_matrix m;
+    bool device;
+};
+
+/* A in the case's type and layout; 'a' becomes what that type holds. */
+static placed place(const svd_case *c, numbers &a)
+{
+    const int64_t gap = c->lie == ROW_GAPS || c->lie == COLUMN_GAPS ? 5 : 0;
+    const bool by_rows = c->lie == ROWS || c->lie == ROW_GAPS || c->lie == BACKWARDS;
+    const int64_t pitch = (by_rows ? c->n : c->m) + gap, lines = by_rows ? c->m : c->n;
+    const size_t size = gnomon_dtype_size(c->dtype);
+    std::vector<char> bytes((size_t)(pitch * lines) * size, (char)0xff);
+    placed p = {nullptr, {}, c->device};
+    p.m = by_rows ? gnomon_matrix_rowmajor(nullptr, c->dtype, c->m, c->n)
+                  : gnomon_matrix_colmajor(nullptr, c->dtype, c->m, c->n);
+    p.m.memory = c->device ? GNOMON_CUDA : GNOMON_HOST;
+    p.m.row_stride = by_rows ? pitch : 1;
+    p.m.col_stride = by_rows ? 1 : pitch;
+    size_t origin = 0;
+    if (c->lie == BACKWARDS) {
+        origin = (size_t)((c->m - 1) * pitch);
+        p.m.row_stride = -pitch;
+    }
+    for (int64_t i = 0; i < c->m; i++)
+        for (int64_t j = 0; j < c->n; j++) {
+            double &x = a[i * c->n + j];
+            char *at =
+                &bytes[(size_t)((int64_t)origin + i * p.m.row_stride + j * p.m.col_stride) * size];
+            if (c->dtype == GNOMON_F16) {
+                const __half h = __float2half_rn((float)x);
+                memcpy(at, &h, size);
+                x = (double)__half2float(h);
+            } else if (c->dtype == GNOMON_I8) {
+                const int8_t v = (int8_t)std::lround(100 * x);
+                memcpy(at, &v, size);
+                x = (double)v;
+            } else {
+                const float f = (float)std::ldexp(x, c->exponent);
+                memcpy(at, &f, size);
+                x = (double)f;
+            }
+        }
+    p.block = moved(bytes.data(), bytes.size(), c->device);
+    p.m.data = static_cast<char *>(p.block) + origin * size;
+    return p;
+}
+
+/* ---- checks ---- */
+
+static void wrong(const svd_case *c, const char *what, double value, double limit)
+{
+    printf("FAILED %s: %s is %.4g, at most %.4g\n", c->name, what, value, limit);
+    failures++;
+}
+
+static void at_most(const svd_case *c, const char *what, double value, double limit)
+{
+    if (!(value <= limit)) wrong(c, what, value, limit);
+}
+
+/* |X X^T - I|, the largest element; x count x length. */
+static double off_orthonormal(const numbers &x, int64_t count, int64_t length)
+{
+    double worst = 0;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double dot = i == j ? -1 : 0;
+            for (int64_t l = 0; l < length; l++)
+                dot += x[i * length + l] * x[j * length + l];
+            worst = std::max(worst, std::fabs(dot));
+        }
+    return worst;
+}
+
+static double spectral_norm(const numbers &e, int64_t m, int64_t n)
+{
+    numbers x((size_t)n, 1.0);
+    double length = 0;
+    for (int i = 0; i < 30; i++) {
+        numbers y = product(false, e, x, m, n, 1);
+        length = norm(y);
+        if (length == 0) return 0;
+        x = product(true, e, y, n, m, 1);
+        const double size = norm(x);
+        for (double &one : x)
+            one /= size;
+    }
+    return length;
+}
+
+static numbers as_doubles(const gnomon_matrix *m)
+{
+    std::vector<float> f((size_t)(m->rows * m->cols));
+    MUST(cudaMemcpy2D(f.data(), (size_t)m->cols * 4, m->data, (size_t)m->row_stride * 4,
+                      (size_t)m->cols * 4, (size_t)m->rows, cudaMemcpyDefault));
+    return numbers(f.begin(), f.end());
+}
+
+static bool factor(const svd_case *c, const gnomon_matrix *a, const gnomon_svd_options *o,
+                   gnomon_svd *svd)
+{
+    memset(svd, 0, sizeof *svd);
+    svd->struct_size = sizeof *svd;
+    const gnomon_status status = gnomon_svd_dense(gpu, a, o, svd);
+    if (status == GNOMON_OK) return true;
+    printf("FAILED %s: %s\n", c->name, gnomon_last_error(gpu));
+    failures++;
+    return false;
+}
+
+static void check_vectors(const svd_case *c, const numbers &a, const gnomon_svd *svd)
+{
+    const int64_t m = c->m, n = c->n, k = svd->rank;
+    const double size = norm(a), scale = std::ldexp(1.0, -c->exponent);
+    const numbers u = as_doubles(&svd->u), vt = as_doubles(&svd->vt);
+    at_most(c, "U off orthonormal", off_orthonormal(transposed(u, m, k), k, m), 1e-6);
+    at_most(c, "V off orthonormal", off_orthonormal(vt, k, n), 1e-6);
+    for (int64_t j = 0; j < k; j++) {
+        double most = 0, value = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (std::fabs(vt[j * n + i]) > most) {
+                most = std::fabs(vt[j * n + i]);
+                value = vt[j * n + i];
+            }
+        if (value < 0) wrong(c, "the sign of a row of Vt", value, 0);
+        if (j > 0 && svd->s[j] > svd->s[j - 1]) wrong(c, "order", svd->s[j], svd->s[j - 1]);
+    }
+    numbers us = u;
+    for (int64_t i = 0; i < m * k; i++)
+        us[i] *= svd->s[i % k] * scale;
+    numbers e = product(false, us, vt, m, k, n);
+    for (size_t i = 0; i < e.size(); i++)
+        e[i] = a[i] * scale - e[i];
+    const double left = norm(e) / scale;
+    const exact x = reference(c, a, svd);
+    const double noise = 3e-6 * size;
+    printf("%-34s rank %3lld of %3lld, residual %.4e, exact %.4e, |A| %.2e, estimate %.2e, "
+           "cholesky %lld, householder %lld\n",
+           c->name, (long long)k, (long long)svd->columns, left, x.residual, size,
+           svd->residual_estimate, (long long)svd->cholesky, (long long)svd->householder);
+    at_most(c, "the residual", left, 1.01 * x.residual + noise);
+    for (int64_t j = 0; j < k; j++)
+        at_most(c, "a singular value's error", std::fabs(svd->s[j] - x.s[j]),
+                1e-3 * x.s[j] + 3e-6 * x.s[0]);
+    at_most(c, "the measured residual's error", std::fabs(svd->residual - left),
+            1e-3 * left + noise);
+    at_most(c, "the residual over its bound", left, svd->residual_bound + noise);
+    at_most(c, "the spectral norm over its bound", spectral_norm(e, m, n) / scale,
+            svd->spectral_bound + noise);
+    at_most(c, "the estimate over the residual", svd->residual_estimate, 4 * left + noise);
+    at_most(c, "|A|'s error", std::fabs(svd->norm - size), 1e-6 * size);
+    if (c->tolerance > 0) {
+        if (!svd->converged) wrong(c, "converged", 0, 1);
+        at_most(c, "the residual beside the tolerance", left, c->tolerance * size * (1 + 1e-4));
+    }
+}
+
+static bool same(const gnomon_svd *x, const gnomon_svd *y)
+{
+    return x->rank == y->rank && memcmp(x->s, y->s, (size_t)x->rank * sizeof *x->s) == 0 &&
+           as_doubles(&x->u) == as_doubles(&y->u) && as_doubles(&x->vt) == as_doubles(&y->vt);
+}
+
+static void run(const svd_case *c)
+{
+    numbers a = make(c);
+    placed p = place(c, a);
+    gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_svd svd, again;
+    gnomon_matrix u = gnomon_matrix_rowmajor(nullptr, GNOMON_F32, c->m, c->rank + 3);
+    gnomon_matrix vt = gnomon_matrix_rowmajor(nullptr, GNOMON_F32, c->rank, c->n);
+    d.kind = c->kind;
+    d.precision = c->precision;
+    d.seed = state;
+    o.rank = c->rank;
+    o.oversample = c->over;
+    o.power = c->power;
+    o.tolerance = c->tolerance;
+    o.descriptor = &d;
+    o.measure = 1;
+    if (c->tolerance > 0) o.block = 16;
+    if (c->given) {
+        u.memory = vt.memory = GNOMON_CUDA;
+        MUST(cudaMalloc(&u.data, (size_t)(u.rows * u.cols) * 4));
+        MUST(cudaMalloc(&vt.data, (size_t)(vt.rows * vt.cols) * 4));
+        MUST(cudaMemset(u.data, 0xff, (size_t)(u.rows * u.cols) * 4));
+        MUST(cudaMemset(vt.data, 0xff, (size_t)(vt.rows * vt.cols) * 4));
+        o.u = &u;
+        o.vt = &vt;
+    }
+    if (factor(c, &p.m, &o, &svd)) {
+        if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_CUDA) wrong(c, "the device", 0, 1);
+        if (c->what != ZERO) {
+            check_vectors(c, a, &svd);
+        } else {
+            const numbers left = as_doubles(&svd.u);
+            at_most(c, "the largest singular value", svd.s[0], 0);
+            at_most(c, "U off orthonormal",
+                    off_orthonormal(transposed(left, c->m, c->rank), c->rank, c->m), 1e-6);
+        }
+        o.u = o.vt = nullptr;
+        if (factor(c, &p.m, &o, &again)) {
+            if (!same(&svd, &again)) wrong(c, "bits of a second run that differ", 1, 0);
+            gnomon_svd_free(gpu, &again);
+        }
+    }
+    gnomon_svd_free(gpu, &svd);
+    if (c->given) {
+        MUST(cudaFree(u.data));
+        MUST(cudaFree(vt.data));
+    }
+    drop(p.block, p.device);
+}
+
+static void refused(const char *name, gnomon_status got, gnomon_status wanted, const char *part)
+{
+    if (got == wanted && strstr(gnomon_last_error(gpu), part)) return;
+    printf("FAILED %s: status %d, \"%s\"; %d and \"%s\" were due\n", name, (int)got,
+           gnomon_last_error(gpu), (int)wanted, part);
+    failures++;
+}
+
+static void check_refusals(void)
+{
+    std::vector<float> a(60 * 40, 1.0f);
+    gnomon_matrix m = gnomon_matrix_rowmajor(a.data(), GNOMON_F32, 60, 40);
+    gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
+    gnomon_svd svd = {};
+    svd.struct_size = sizeof svd;
+    o.rank = 5;
+    a[7 * 40 + 3] = NAN;
+    refused("NaN", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_NONFINITE, "row 7, column 3");
+    a[7 * 40 + 3] = -INFINITY;
+    refused("infinity", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_NONFINITE,
+            "row 7, column 3");
+    a[7 * 40 + 3] = 1;
+    o.rank = 41;
+    refused("rank", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_ARGUMENT, "rank is 41");
+    o.rank = 5;
+    o.dtype = GNOMON_F64;
+    refused("fp64", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_DEVICE, "declined");
+    o.dtype = GNOMON_F32;
+    o.single_pass = 1;
+    refused("one pass", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_DEVICE, "declined");
+    o.single_pass = 0;
+    /* a tolerance that rounding does not allow: the best there is */
+    for (float &x : a)
+        x = (float)normal();
+    o.tolerance = 1e-9;
+    o.rank = 0;
+    if (gnomon_svd_dense(gpu, &m, &o, &svd) != GNOMON_OK || svd.converged) {
+        printf("FAILED tolerance out of reach: %s\n", gnomon_last_error(gpu));
+        failures++;
+    }
+    gnomon_svd_free(gpu, &svd);
+}
+
+int main(void)
+{
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    options.device = GNOMON_DEVICE_CUDA;
+    if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
+        printf("no GPU: %s\n", gnomon_last_error(nullptr));
+        return 77;
+    }
+    state = (uint64_t)time(nullptr);
+    printf("seed %llu\n", (unsigned long long)state);
+    const gnomon_dtype F = GNOMON_F32;
+    const gnomon_kind G = GNOMON_GAUSSIAN;
+    const gnomon_precision P32 = GNOMON_FP32, P16 = GNOMON_FP16;
+    const svd_case cases[] = {
+        {"linear", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"linear, fp16 entries", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, G, P16, 0, 0, 10},
+        {"linear, 2 iterations", 300, 200, 20, LINEAR, 2, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"exponential", 257, 401, 33, EXPONENTIAL, 1, ROWS, true, false, F, G, P32, 0, 0, 10},
+        {"exponential, from the host", 601, 129, 40, EXPONENTIAL, 2, ROWS, false, false, F, G, P32,
+         0, 0, 7},
+        {"polynomial", 300, 300, 24, POLYNOMIAL, 0, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"polynomial, 2 iterations", 300, 300, 24, POLYNOMIAL, 2, ROWS, true, true, F, G, P16, 0, 0,
+         10},
+        {"Cauchy", 400, 333, 30, CAUCHY, 1, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"step, columns adjacent", 350, 280, 17, STEP, 1, COLUMNS, true, true, F, G, P32, 0, 0, 9},
+        {"columns adjacent, host", 350, 281, 17, LINEAR, 1, COLUMNS, false, false, F, G, P32, 0, 0,
+         9},
+        {"rows with gaps", 123, 457, 21, LINEAR, 1, ROW_GAPS, true, true, F, G, P16, 0, 0, 3},
+        {"rows with gaps, host", 123, 457, 21, LINEAR, 1, ROW_GAPS, false, true, F, G, P32, 0, 0,
+         3},
+        {"columns with gaps", 222, 111, 11, STEP, 2, COLUMN_GAPS, true, false, F, G, P32, 0, 0, 5},
+        {"backwards", 201, 199, 13, LINEAR, 1, BACKWARDS, true, true, F, G, P32, 0, 0, 5},
+        {"backwards, host", 201, 199, 13, LINEAR, 1, BACKWARDS, false, true, F, G, P32, 0, 0, 5},
+        {"rank deficient", 280, 240, 40, DEFICIENT, 0, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"rank deficient, 2 iterations", 280, 240, 40, DEFICIENT, 2, ROWS, true, true, F, G, P32, 0,
+         0, 10},
+        {"zero", 150, 90, 8, ZERO, 1, ROWS, true, true, F, G, P32, 0, 0, 4},
+        {"huge", 260, 180, 15, LINEAR, 1, ROWS, true, true, F, G, P32, 120, 0, 10},
+        {"huge, host", 260, 180, 15, LINEAR, 1, ROWS, false, true, F, G, P16, 120, 0, 10},
+        {"tiny", 260, 180, 15, LINEAR, 1, ROWS, true, true, F, G, P32, -110, 0, 10},
+        {"all columns", 90, 70, 70, EXPONENTIAL, 0, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"one column", 130, 1, 1, LINEAR, 1, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"one row", 1, 130, 1, LINEAR, 1, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"halves", 256, 192, 16, LINEAR, 1, ROWS, true, true, GNOMON_F16, G, P32, 0, 0, 10},
+        {"bytes, host", 256, 191, 16, LINEAR, 1, COLUMNS, false, true, GNOMON_I8, G, P32, 0, 0, 10},
+        {"rademacher", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_RADEMACHER,
+         (gnomon_precision)0, 0, 0, 10},
+        {"achlioptas", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_ACHLIOPTAS,
+         (gnomon_precision)0, 0, 0, 10},
+        {"sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_SJLT, (gnomon_precision)0, 0,
+         0, 10},
+        {"srht", 300, 200, 20, LINEAR, 2, ROWS, false, false, F, GNOMON_SRHT, (gnomon_precision)0,
+         0, 0, 10},
+        {"tolerance 0.1", 300, 200, 150, EXPONENTIAL, 1, ROWS, true, false, F, G, P32, 0, 0.1, 10},
+        {"tolerance 1e-3", 300, 260, 200, EXPONENTIAL, 2, ROWS, false, false, F, G, P32, 0, 0.04,
+         10},
+    };
+    for (const svd_case &c : cases)
+        run(&c);
+    check_refusals();
+    gnomon_context_destroy(gpu);
+    printf("%d failed\n", failures);
+    return failures != 0;
+}
