@@ -231,6 +231,18 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts);
 /* The singular values as a picture. -1 or an exit code. */
 int cli_plot_spectrum(cli_app *app, const char *path, const cli_svd_facts *facts);
 
+/* lstsq_report.c: what came of least squares. */
+typedef struct cli_lstsq_facts {
+    const char *input, *right, *output, *residual; /* the last two NULL: none */
+    const gnomon_data_info *info;
+    const gnomon_lstsq *lstsq;
+    const char *held; /* how the rows came: "memory", "pieces", "sparse" */
+    double lambda, tolerance;
+    double read_seconds, solve_seconds, write_seconds;
+} cli_lstsq_facts;
+void cli_lstsq_words(const cli_lstsq_facts *facts);
+json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts);
+
 /* plot.c: a histogram of distortion by gnuplot, as SVG or PNG by path's ending, and as lines
  * of text. */
 int cli_plot_distortion(cli_app *app, const char *path, const gnomon_distortion *norms,
@@ -243,6 +255,7 @@ int cli_dim(int argc, char **argv);
 int cli_operator(int argc, char **argv);
 int cli_distortion(int argc, char **argv);
 int cli_svd(int argc, char **argv);
+int cli_lstsq(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_info(int argc, char **argv);
 

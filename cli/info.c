@@ -22,7 +22,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **f
         .about =
             "Tells what points a file holds: format, shape, element type, order, members. "
             "Without a file: the version, the instruction set, threads and devices found, whether "
-            "OpenBLAS is there for gnomon svd, and the formats known.",
+            "OpenBLAS is there for gnomon svd and lstsq, and the formats known.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "What is in a file\n"

@@ -14,6 +14,7 @@ static const struct {
     {"operator", cli_operator, "a block of a random operator, or its descriptor"},
     {"distortion", cli_distortion, "what a sketch did to norms and distances"},
     {"svd", cli_svd, "leading singular values and vectors"},
+    {"lstsq", cli_lstsq, "least squares, with bounds on the error"},
     {"convert", cli_convert, "points from one format to another"},
     {"info", cli_info, "what is in a file, or what this machine offers"},
 };

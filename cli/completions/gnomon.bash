@@ -5,7 +5,7 @@ _gnomon() {
     local options= words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion svd convert info help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion svd lstsq convert info help --help --version" -- "$current")
         return
     fi
     # --name=value comes as three words
@@ -140,6 +140,34 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
+    lstsq)
+        options="--lambda --rank-tolerance --tolerance --iterations --probes --operator -k --seed --density --nonzeros -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --lambda) words="NONE" ;;
+        --rank-tolerance) words="NONE" ;;
+        --tolerance) words="NONE" ;;
+        --iterations) words="NONE" ;;
+        --probes) words="NONE" ;;
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        -k) words="NONE" ;;
+        --seed) words="NONE" ;;
+        --density) words="NONE" ;;
+        --nonzeros) words="NONE" ;;
+        -o | --output) words=FILES ;;
+        --residual) words=FILES ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
     convert)
         options="--output-format --output-dtype --order --sparse --dense --digits --no-compress --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
@@ -172,7 +200,7 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
-    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion svd convert info" words="project dim operator distortion svd convert info" ;;
+    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion svd lstsq convert info" words="project dim operator distortion svd lstsq convert info" ;;
     esac
     case $words in
     NONE) ;;

@@ -81,6 +81,18 @@ def main(folder):
     put("long.npy", npy(20000, 32, long))
     put("long-fortran.npy", npy(20000, 32, long, fortran=True))
 
+    # least squares: a tall matrix, two right-hand sides, one of them a vector
+    tall, right = numbers(500 * 12, 5), numbers(1000, 6)
+    put("features.npy", npy(500, 12, tall, "d", "<f8"))
+    put("features-f4.npy", npy(500, 12, tall))
+    put("features.csv", csv(500, 12, tall))
+    put("features.mtx", mtx(500, 12, [(t // 12, t % 12, v) for t, v in enumerate(tall) if v != 0]))
+    put("targets.npy", npy(500, 1, right[:500], "d", "<f8", shape="(500,)"))
+    put("targets.csv", csv(500, 1, right[:500]))
+    put("two-targets.npy", npy(500, 2, right, "d", "<f8"))
+    put("long-targets.npy", npy(20000, 1, numbers(20000, 7), "d", "<f8"))
+    put("targets-nan.npy", npy(500, 1, right[:499] + [NAN], "d", "<f8"))
+
     small = numbers(30)
     put("small.npy", npy(6, 5, small))
     put("small.csv", csv(6, 5, small))

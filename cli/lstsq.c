@@ -1,0 +1,375 @@
+/* gnomon lstsq: its options, and the order of its work. */
+#include "cli.h"
+
+#include <string.h>
+
+typedef struct request {
+    cli_input_options input;
+    gnomon_lstsq_options options;
+    gnomon_descriptor descriptor;
+    int kind, output_dtype;
+    int kind_given, density_given, nonzeros_given;
+    const char *output, *residual, *format;
+} request;
+
+/* A reader as the library wants rows. */
+typedef struct stream {
+    gnomon_reader *reader;
+    double seconds;
+} stream;
+
+static gnomon_status stream_next(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    stream *s = user;
+    const double before = cli_seconds();
+    gnomon_status status = gnomon_reader_next(s->reader, dst, got);
+    s->seconds += cli_seconds() - before;
+    return status == GNOMON_OK && cli_interrupted() ? GNOMON_ERROR_CANCELLED : status;
+}
+
+static gnomon_status stream_rewind(void *user)
+{
+    const stream *s = user;
+    return gnomon_reader_seek(s->reader, 0);
+}
+
+static int parse(cli_app *app, request *r, int argc, char **argv, const char **operands)
+{
+    static const cli_choice dtypes[] = {{"f4", GNOMON_F32},
+                                        {"f8", GNOMON_F64},
+                                        {"float32", GNOMON_F32},
+                                        {"float64", GNOMON_F64},
+                                        {NULL, 0}};
+    const cli_option what[] = {
+        {.name = "lambda",
+         .type = CLI_REAL,
+         .target = &r->options.lambda,
+         .reals = CLI_POSITIVE,
+         .value = "L",
+         .help = "ridge: the least of |A x - b|^2 + L^2 |x|^2"},
+        {.name = "rank-tolerance",
+         .type = CLI_REAL,
+         .target = &r->options.rank_tolerance,
+         .reals = CLI_OPEN_UNIT,
+         .value = "T",
+         .help = "singular values up to T times the largest count as 0, and x is the shortest "
+                 "solution (default D * 2^-52)"},
+    };
+    const cli_option how[] = {
+        {.name = "tolerance",
+         .type = CLI_REAL,
+         .target = &r->options.tolerance,
+         .reals = CLI_OPEN_UNIT,
+         .value = "T",
+         .help = "the backward error to reach, relative to A and b (default 1e-15). Exit with 1 "
+                 "when it is not reached"},
+        {.name = "iterations",
+         .type = CLI_INT,
+         .target = &r->options.iterations,
+         .value = "N",
+         .help = "at most so many steps of conjugate gradients (default 200); each reads A once"},
+        {.name = "probes",
+         .type = CLI_INT,
+         .target = &r->options.probes,
+         .high = 100,
+         .value = "R",
+         .help = "random vectors that the bounds rest on (default 2; 0: no bounds)"},
+    };
+    const cli_option operator[] = {
+        {.name = "operator",
+         .type = CLI_CHOICE,
+         .target = &r->kind,
+         .given = &r->kind_given,
+         .value = "KIND",
+         .choices = cli_kinds,
+         .help = "the kind of sketch: sjlt (default), gaussian, rademacher, achlioptas, "
+                 "very-sparse, srht, block or kronecker"},
+        {.letter = 'k',
+         .type = CLI_INT,
+         .target = &r->options.k,
+         .low = 1,
+         .value = "K",
+         .help = "rows of the sketch, at least A's columns (default: as many as pay, 4 to 256 "
+                 "times the columns); from A's rows on, A itself is factored"},
+        {.name = "seed",
+         .type = CLI_SEED,
+         .target = &r->descriptor.seed,
+         .value = "N",
+         .help = "which random operator: 0 (default) to 2^64 - 1"},
+        {.name = "density",
+         .type = CLI_REAL,
+         .target = &r->descriptor.density,
+         .given = &r->density_given,
+         .reals = CLI_DENSITY_RANGE,
+         .value = "P",
+         .help = "very-sparse: the probability of a nonzero (default 1/sqrt(rows of A))"},
+        {.name = "nonzeros",
+         .type = CLI_INT,
+         .target = &r->descriptor.nonzeros,
+         .given = &r->nonzeros_given,
+         .low = 1,
+         .value = "S",
+         .help = "sjlt: nonzeros a column (default 8)"},
+    };
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &r->output,
+         .value = "OUT",
+         .help = "where the solutions go, one a column; - is standard output"},
+        {.name = "residual",
+         .type = CLI_TEXT,
+         .target = &r->residual,
+         .value = "OUT",
+         .help = "also write b - A x, a row for each row of A"},
+        {.name = "output-format",
+         .type = CLI_FORMAT,
+         .target = &r->format,
+         .flag = 1,
+         .value = "FORMAT",
+         .help = "the solutions' format; otherwise by OUT's ending, else npy"},
+        {.name = "output-dtype",
+         .type = CLI_CHOICE,
+         .target = &r->output_dtype,
+         .choices = dtypes,
+         .value = "TYPE",
+         .help = "of the solutions and the residual: f8 (default) or f4; the work is in double "
+                 "precision"},
+    };
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_table(&r->input, input_table);
+    cli_common_options(app, common);
+    const cli_group groups[] = {CLI_GROUP("What", what),
+                                CLI_GROUP("How", how),
+                                CLI_GROUP("Operator", operator),
+                                CLI_GROUP("Output", output),
+                                CLI_GROUP("Input (how to read A)", input_table),
+                                CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = app->verb,
+        .synopsis = "A B [-o OUT] [--lambda L] [--tolerance T] [--seed N] [options]",
+        .about = "Least squares: the x that leaves the least of |A x - b| for each column b of B, "
+                 "for A (n x D, the points) with at least as many rows as columns, dense or "
+                 "sparse. A random sketch makes the problem well conditioned, so that few steps "
+                 "lead to what a QR factorisation would give, and bounds on the error are told "
+                 "that fail once in a million runs. A dense A that does not fit in --memory is "
+                 "read piece by piece, once a step. One row of as many numbers as A has rows "
+                 "does for B too.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "The coefficients of a linear model\n"
+                    "gnomon lstsq features.npy targets.npy -o weights.npy\n"
+                    "The same from text, printed\n"
+                    "gnomon lstsq features.csv targets.csv -o - --output-format csv\n"
+                    "Ridge regression, and what it leaves\n"
+                    "gnomon lstsq features.npy targets.npy --lambda 0.5 -o weights.npy --residual "
+                    "left.npy\n"
+                    "All figures, for a program\n"
+                    "gnomon lstsq features.npy targets.npy --json\n",
+        .min_operands = 2,
+        .max_operands = 2,
+    };
+    int count = 0;
+    return cli_parse(&verb, argc, argv, operands, &count);
+}
+
+static int check_output(cli_app *app, const request *r, const char *path, const char *given,
+                        const char *const *inputs)
+{
+    int holds = 0;
+    if (path == NULL) return -1;
+    const char *format = gnomon_format_for(path, given, &holds);
+    if (format == NULL || (holds & GNOMON_HOLDS_DENSE) == 0)
+        return cli_usage(app, "%s: the format %s is not written, or holds no dense numbers", path,
+                         format != NULL ? format : "of that name");
+    if (path == r->residual && r->output != NULL && strcmp(path, "-") != 0 &&
+        (strcmp(path, r->output) == 0 || gnomon_same_file(path, r->output)))
+        return cli_usage(app, "--residual %s: is also the output", path);
+    return cli_check_output(app, path, format, inputs, 2);
+}
+
+static int check(cli_app *app, const request *r, const char *const *inputs)
+{
+    if (r->density_given && r->kind != GNOMON_VERY_SPARSE)
+        return cli_usage(app, "--density goes with --operator very-sparse");
+    if (r->nonzeros_given && r->kind != GNOMON_SJLT)
+        return cli_usage(app, "--nonzeros goes with --operator sjlt");
+    if (strcmp(inputs[0], "-") == 0 && strcmp(inputs[1], "-") == 0)
+        return cli_usage(app, "A and B can't both be standard input");
+    if (r->output != NULL && r->residual != NULL && strcmp(r->output, "-") == 0 &&
+        strcmp(r->residual, "-") == 0)
+        return cli_usage(app, "-o and --residual can't both be standard output");
+    const char *missing = gnomon_svd_missing();
+    if (missing != NULL) return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
+    int code = check_output(app, r, r->output, r->format, inputs);
+    return code >= 0 ? code : check_output(app, r, r->residual, NULL, inputs);
+}
+
+/* A failure of the library's, told with the file whose numbers it is about. */
+static int fail(cli_app *app, gnomon_status status, const char *const *inputs)
+{
+    const char *text = gnomon_last_error(app->ctx);
+    if (status == GNOMON_ERROR_NONFINITE && (text[0] == 'a' || text[0] == 'b'))
+        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", inputs[text[0] == 'b'], text);
+    /* The shapes are those of files. */
+    if (status == GNOMON_ERROR_SHAPE) return cli_fail(app, CLI_EXIT_DATA, "%s", text);
+    return cli_fail_status(app, status);
+}
+
+/* B, or its transpose when it is one row of as many numbers as A has rows: how a vector is read. */
+static gnomon_matrix as_columns(const gnomon_matrix *b, int64_t rows)
+{
+    if (b->rows != 1 || b->cols != rows) return *b;
+    return (gnomon_matrix){b->data, b->dtype,      b->memory,    b->cols,
+                           b->rows, b->col_stride, b->row_stride};
+}
+
+static int solve_stream(cli_app *app, const request *r, const char *const *inputs, cli_points *a,
+                        const gnomon_matrix *b, gnomon_lstsq *out, cli_lstsq_facts *facts)
+{
+    stream s = {a->reader, 0};
+    const gnomon_svd_rows rows = {&s,          a->info.rows, a->info.cols, a->info.dtype,
+                                  stream_next, stream_rewind};
+    const double begin = cli_seconds();
+    gnomon_status status = gnomon_lstsq_stream(app->ctx, &rows, b, &r->options, out);
+    facts->held = "pieces";
+    facts->read_seconds += s.seconds;
+    facts->solve_seconds = cli_seconds() - begin - s.seconds;
+    return status == GNOMON_OK ? -1 : fail(app, status, inputs);
+}
+
+/* Reads and solves. -1 or an exit code. */
+static int solve(cli_app *app, const request *r, const char *const *inputs, cli_points *a,
+                 cli_points *b, gnomon_lstsq *out, cli_lstsq_facts *facts)
+{
+    int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
+    const double begin = cli_seconds();
+    int code = cli_points_read(app, inputs[1], 0, b, &budget);
+    if (code >= 0) return code;
+    const int sparse = (a->info.access & GNOMON_ACCESS_SPARSE) != 0;
+    const int can_seek = (a->info.access & GNOMON_ACCESS_SEEK) != 0;
+    const double bytes = a->info.rows < 0 ? -1
+                                          : (double)a->info.rows * (double)a->info.cols *
+                                                (double)gnomon_dtype_size(a->info.dtype);
+    facts->read_seconds = cli_seconds() - begin;
+    if (!sparse && can_seek && bytes > 0.5 * (double)budget) {
+        const gnomon_matrix right = as_columns(&b->dense, a->info.rows);
+        return solve_stream(app, r, inputs, a, &right, out, facts);
+    }
+    code = cli_points_read(app, inputs[0], 1, a, &budget);
+    if (code < 0 && !cli_points_at_end(a))
+        code = cli_points_too_large(app, inputs[0], 2.0 * (double)app->memory);
+    if (code >= 0) return code;
+    facts->held = sparse ? "sparse" : "memory";
+    facts->read_seconds = cli_seconds() - begin;
+    const gnomon_matrix right = as_columns(&b->dense, sparse ? a->sparse.rows : a->dense.rows);
+    gnomon_status status = sparse
+                               ? gnomon_lstsq_csr(app->ctx, &a->sparse, &right, &r->options, out)
+                               : gnomon_lstsq_dense(app->ctx, &a->dense, &right, &r->options, out);
+    facts->solve_seconds = cli_seconds() - begin - facts->read_seconds;
+    return status == GNOMON_OK ? -1 : fail(app, status, inputs);
+}
+
+static int write_matrix(cli_app *app, const char *path, const char *format,
+                        const gnomon_matrix *matrix)
+{
+    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
+    gnomon_writer *writer = NULL;
+    options.format = format;
+    gnomon_status status = gnomon_writer_open(app->ctx, path, matrix->rows, matrix->cols,
+                                              matrix->dtype, &options, &writer);
+    if (status == GNOMON_OK) {
+        status = gnomon_writer_rows(writer, matrix);
+        if (status == GNOMON_OK)
+            status = gnomon_writer_finish(writer);
+        else
+            gnomon_writer_abort(writer);
+    }
+    return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+}
+
+static int report(cli_app *app, const request *r, const cli_lstsq_facts *facts)
+{
+    const gnomon_lstsq *out = facts->lstsq;
+    const int on_stdout = (r->output != NULL && strcmp(r->output, "-") == 0) ||
+                          (r->residual != NULL && strcmp(r->residual, "-") == 0);
+    int code;
+    if (app->json) {
+        code = cli_print_json(app, cli_lstsq_json(app, facts));
+    } else {
+        if (!on_stdout) cli_lstsq_words(facts);
+        code = cli_flush_output(app->verb);
+    }
+    if (code == CLI_EXIT_DONE && !out->converged) {
+        cli_say(app, "gnomon lstsq: the tolerance %g was not reached; this is the best found\n",
+                r->options.tolerance);
+        code = CLI_EXIT_NEGATIVE;
+    }
+    return code;
+}
+
+static int work(cli_app *app, const request *r, const char *const *inputs, cli_points *a,
+                cli_points *b, gnomon_lstsq *out)
+{
+    cli_lstsq_facts facts = {.input = inputs[0],
+                             .right = inputs[1],
+                             .output = r->output,
+                             .residual = r->residual,
+                             .info = &a->info,
+                             .lstsq = out,
+                             .lambda = r->options.lambda,
+                             .tolerance = r->options.tolerance};
+    cli_input_options as_text;
+    cli_input_init(&as_text);
+    as_text.text_dtype = GNOMON_F64;
+    int code = cli_open_input(app, inputs[0], &r->input, &a->reader, &a->info);
+    if (code < 0) code = cli_open_input(app, inputs[1], &as_text, &b->reader, &b->info);
+    if (code >= 0) return code;
+    cli_bar_begin(app, "passes", -1);
+    cli_bar_at(app, 0, 1);
+    code = solve(app, r, inputs, a, b, out, &facts);
+    cli_bar_clear(app);
+    if (code >= 0) return code;
+    const double begin = cli_seconds();
+    if (r->output != NULL) code = write_matrix(app, r->output, r->format, &out->x);
+    if (code < 0 && r->residual != NULL)
+        code = write_matrix(app, r->residual, NULL, &out->residual);
+    facts.write_seconds = cli_seconds() - begin;
+    return code >= 0 ? code : report(app, r, &facts);
+}
+
+int cli_lstsq(int argc, char **argv)
+{
+    static const gnomon_lstsq_options defaults = GNOMON_LSTSQ_OPTIONS_INIT;
+    static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;
+    cli_app app;
+    request r;
+    cli_points a, b;
+    gnomon_lstsq out = {.struct_size = sizeof out};
+    const char *operands[2] = {NULL, NULL};
+    memset(&r, 0, sizeof r);
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
+    cli_init(&app, "lstsq");
+    cli_input_init(&r.input);
+    r.input.text_dtype = GNOMON_F64; /* a solution wants every digit */
+    r.options = defaults;
+    r.descriptor = empty;
+    r.kind = GNOMON_SJLT;
+    int code = parse(&app, &r, argc, argv, operands);
+    if (code < 0) code = check(&app, &r, operands);
+    if (code >= 0) return code;
+    r.descriptor.kind = (gnomon_kind)r.kind;
+    r.options.seed = r.descriptor.seed;
+    /* Without parameters of its own the library's default is the better sjlt. */
+    if (r.kind != GNOMON_SJLT || r.nonzeros_given) r.options.descriptor = &r.descriptor;
+    r.options.dtype = (gnomon_dtype)r.output_dtype;
+    r.options.keep_residual = r.residual != NULL;
+    code = cli_start(&app);
+    if (code < 0) code = work(&app, &r, operands, &a, &b, &out);
+    gnomon_lstsq_free(app.ctx, &out);
+    cli_points_drop(&a);
+    cli_points_drop(&b);
+    return cli_end(&app, code);
+}

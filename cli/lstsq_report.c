@@ -1,0 +1,116 @@
+/* What came of least squares: words, JSON. */
+#include "cli.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : part > 0 ? INFINITY : 0;
+}
+
+/* The figures that are told in words; of several solutions the worst. */
+enum { RESIDUAL, GRADIENT, BACKWARD, SUBOPTIMAL, FORWARD, SENSITIVITY, FIGURES };
+
+static void figures_of(const gnomon_lstsq_target *t, double out[FIGURES])
+{
+    out[RESIDUAL] = share(t->residual, t->norm_b);
+    out[GRADIENT] = t->gradient;
+    out[BACKWARD] = t->backward_error;
+    out[SUBOPTIMAL] = t->suboptimality;
+    out[FORWARD] = share(t->forward_bound, t->norm_x);
+    out[SENSITIVITY] = t->sensitivity;
+}
+
+void cli_lstsq_words(const cli_lstsq_facts *facts)
+{
+    static const char *const names[FIGURES] = {
+        "|b - A x| / |b|",          "|A^T r| / (|A| |r|), r = b - A x",
+        "backward error, estimate", "|r| above the least, bound",
+        "|x - x*| / |x|, bound",    "sensitivity, estimate"};
+    const gnomon_lstsq *l = facts->lstsq;
+    double worst[FIGURES];
+    printf("%lld x %lld, %lld right-hand side%s: ", (long long)l->rows, (long long)l->cols,
+           (long long)l->targets, l->targets == 1 ? "" : "s");
+    if (l->sketched)
+        printf("%lld step%s, by a sketch of %lld rows (%s)\n", (long long)l->iterations,
+               l->iterations == 1 ? "" : "s", (long long)l->k,
+               gnomon_kind_name(l->descriptor.kind));
+    else
+        printf("%lld step%s, A itself factored\n", (long long)l->iterations,
+               l->iterations == 1 ? "" : "s");
+    printf("%-36s %lld of %lld\n", "rank", (long long)l->rank, (long long)l->cols);
+    printf("%-36s %.3g", "condition, estimate", l->condition);
+    if (l->low > 0) printf(", bound %.3g", l->condition * (l->high / l->low));
+    putchar('\n');
+    figures_of(&l->target[0], worst);
+    for (int64_t j = 1; j < l->targets; ++j) {
+        double figures[FIGURES];
+        figures_of(&l->target[j], figures);
+        for (int i = 0; i < FIGURES; ++i)
+            if (!(figures[i] <= worst[i])) worst[i] = figures[i];
+    }
+    if (l->targets > 1) printf("The worst of the %lld solutions:\n", (long long)l->targets);
+    for (int i = 0; i < FIGURES; ++i)
+        if (!isnan(worst[i])) printf("%-36s %.3g\n", names[i], worst[i]);
+    if (!isnan(worst[FORWARD])) printf("Each bound fails in one of %.0f runs.\n", 1 / l->failure);
+}
+
+/* JSON has no NaN. */
+static json_t *real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *solution_json(const gnomon_lstsq_target *t)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:b}", "norm_b", t->norm_b,
+                     "norm_x", t->norm_x, "residual", t->residual, "gradient", t->gradient,
+                     "backward_bound", t->backward_bound, "backward_error", t->backward_error,
+                     "fit_bound", real(t->fit_bound), "suboptimality", real(t->suboptimality),
+                     "forward_bound", real(t->forward_bound), "sensitivity", real(t->sensitivity),
+                     "converged", t->converged);
+}
+
+json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts)
+{
+    const gnomon_lstsq *l = facts->lstsq;
+    gnomon_operator *op = NULL;
+    json_t *solutions = json_array(), *descriptor = NULL, *out = cli_report(app);
+    for (int64_t j = 0; j < l->targets; ++j)
+        json_array_append_new(solutions, solution_json(&l->target[j]));
+    if (l->sketched && gnomon_operator_create(app->ctx, &l->descriptor, &op) == GNOMON_OK)
+        descriptor = cli_descriptor_json(app, op);
+    gnomon_operator_destroy(op);
+    json_t *figures = json_pack(
+        "{s:s, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:s, s:s, s:f, s:f, s:b, s:I, s:f, s:f, s:f, "
+        "s:f, s:o, s:o, s:f, s:b, s:I, s:I, s:I, s:I, s:o*, s:o}",
+        "input", facts->input, "right", facts->right, "output", facts->output, "residual_output",
+        facts->residual, "format", facts->info->format, "points", (json_int_t)l->rows, "dimensions",
+        (json_int_t)l->cols, "right_hand_sides", (json_int_t)l->targets, "dtype",
+        cli_dtype_name(l->x.dtype), "held", facts->held, "lambda", facts->lambda, "tolerance",
+        facts->tolerance, "converged", l->converged, "rank", (json_int_t)l->rank, "norm", l->norm,
+        "largest", l->largest, "least", l->least, "condition", l->condition, "low", real(l->low),
+        "high", real(l->high), "failure", l->failure, "sketched", l->sketched, "k",
+        (json_int_t)l->k, "iterations", (json_int_t)l->iterations, "refinements",
+        (json_int_t)l->refinements, "passes", (json_int_t)l->passes, "descriptor", descriptor,
+        "solutions", solutions);
+    json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
+                              cli_json_seconds(facts->read_seconds), "solve_seconds",
+                              cli_json_seconds(facts->solve_seconds), "write_seconds",
+                              cli_json_seconds(facts->write_seconds), "look_seconds",
+                              cli_json_seconds(l->look_seconds), "sketch_seconds",
+                              cli_json_seconds(l->sketch_seconds), "factor_seconds",
+                              cli_json_seconds(l->factor_seconds), "iterate_seconds",
+                              cli_json_seconds(l->iterate_seconds), "certify_seconds",
+                              cli_json_seconds(l->certify_seconds));
+    if (out == NULL || figures == NULL || times == NULL ||
+        json_object_update_missing(out, figures) != 0 ||
+        json_object_update_missing(out, times) != 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    json_decref(figures);
+    json_decref(times);
+    return out;
+}
