@@ -57,6 +57,9 @@ static gnomon_status check_shape(const gnomon_solver *s)
     GNOMON_FAIL_IF(s->n < s->d, s->ctx, GNOMON_ERROR_SHAPE,
                    "a is %" PRId64 " x %" PRId64 "; it must have at least as many rows as columns",
                    s->n, s->d);
+    GNOMON_FAIL_IF(s->d > GNOMON_BLAS_MAX, s->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "a has %" PRId64 " columns; at most %" PRId64 " are taken", s->d,
+                   GNOMON_BLAS_MAX);
     GNOMON_FAIL_IF(s->options.k > 0 && s->options.k < s->d, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "k is %" PRId64 "; a has %" PRId64 " columns, so it must be 0 or at least that",
                    s->options.k, s->d);
