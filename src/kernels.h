@@ -13,6 +13,7 @@
 #define GNOMON_KERNELS_H
 
 #include "operator/operator.h"
+#include "search_kernels.h"
 
 #include <stdbool.h>
 
@@ -107,6 +108,8 @@ typedef struct gnomon_kernels {
      * those of sums sums_stride doubles. */
     void (*product)(int64_t steps, int64_t chain, const float *a, int64_t rows, const float *b,
                     int64_t b_stride, int64_t tiles, double *sums, int64_t sums_stride);
+
+    const gnomon_search_kernels *search;
 } gnomon_kernels;
 
 /* The table for an instruction set level of src/base/isa.h ("portable", "avx2", "avx512",

@@ -10,10 +10,10 @@
 
 /* What follows is compiled for the level; the headers above are not. */
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,popcnt"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
+#pragma GCC target("avx2,fma,f16c,popcnt")
 #endif
 
 #define LEVEL_ISA   "avx2"
@@ -23,6 +23,7 @@
 #define GEMM_TILES_f32 1
 #define GEMM_ROWS_f64  3
 #define GEMM_TILES_f64 1
+#define SIFT_ROWS      6
 #include "cpu/simd_avx2.h"
 
 #include "cpu/level.inc"

@@ -12,12 +12,12 @@
  * AVX2, against emulated intrinsics. */
 #if defined(GNOMON_EMULATED_AVX512)
 #elif defined(__clang__)
-#pragma clang attribute push(                                                    \
-    __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"))), \
+#pragma clang attribute push(                                                           \
+    __attribute__((target("avx2,fma,f16c,popcnt,avx512f,avx512bw,avx512dq,avx512vl"))), \
     apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")
+#pragma GCC target("avx2,fma,f16c,popcnt,avx512f,avx512bw,avx512dq,avx512vl")
 #endif
 
 #define LEVEL_ISA   "avx512"
@@ -27,6 +27,8 @@
 #define GEMM_TILES_f32 2
 #define GEMM_ROWS_f64  12
 #define GEMM_TILES_f64 1
+/* the rows of a search, each one vector: 24 sums */
+#define SIFT_ROWS 24
 #include "cpu/simd_avx512.h"
 
 #include "cpu/level.inc"

@@ -9,6 +9,7 @@
 #define GEMM_TILES_f32 1
 #define GEMM_ROWS_f64  1
 #define GEMM_TILES_f64 1
+#define SIFT_ROWS      2
 #include "cpu/simd_portable.h"
 
 #include "cpu/level.inc"

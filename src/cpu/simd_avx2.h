@@ -56,6 +56,10 @@ static inline vf vf_sqrt(vf a)
 {
     return _mm256_sqrt_ps(a);
 }
+static inline uint32_t vf_not_below(vf a, vf b)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_NLT_UQ));
+}
 static inline vu vf_bits(vf a)
 {
     return _mm256_castps_si256(a);

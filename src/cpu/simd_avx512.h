@@ -60,6 +60,10 @@ static inline vf vf_sqrt(vf a)
 {
     return _mm512_sqrt_ps(a);
 }
+static inline uint32_t vf_not_below(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ);
+}
 static inline vu vf_bits(vf a)
 {
     return _mm512_castps_si512(a);

@@ -56,6 +56,11 @@ static inline vf vf_sqrt(vf a)
 {
     return vsqrtq_f32(a);
 }
+static inline uint32_t vf_not_below(vf a, vf b)
+{
+    static const uint32_t place[4] = {1, 2, 4, 8};
+    return vaddvq_u32(vandq_u32(vmvnq_u32(vcltq_f32(a, b)), vld1q_u32(place)));
+}
 static inline vu vf_bits(vf a)
 {
     return vreinterpretq_u32_f32(a);

@@ -70,6 +70,14 @@ static inline vf vf_sqrt(vf a)
 {
     return (vf){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])};
 }
+/* bit l: lane l of a is not below b's; so it is where one is NaN */
+static inline uint32_t vf_not_below(vf a, vf b)
+{
+    uint32_t bits = 0;
+    for (int l = 0; l < VW; l++)
+        bits |= (uint32_t) !(a[l] < b[l]) << l;
+    return bits;
+}
 static inline vu vf_bits(vf a)
 {
     return (vu)a;

@@ -1,0 +1,98 @@
+/* search_kernels.h: the kernels that src/search/ drives. All levels give the same bits.
+ *
+ * A search looks at scores, larger for nearer points: the product of two centred points plus a
+ * number of the base point's own (its bias). Scores in fp32 are a sieve: each comes with a bound on
+ * its error, and what passes is settled by sums in fp64.
+ *
+ * Base points come in tiles of GNOMON_LANES, coordinate-major as in kernels.h; queries row-major.
+ */
+#ifndef GNOMON_SEARCH_KERNELS_H
+#define GNOMON_SEARCH_KERNELS_H
+
+#include <gnomon/matrix.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A point that passed: its score lies in [low, high]. */
+typedef struct gnomon_survivor {
+    float low, high;
+    uint32_t row;
+} gnomon_survivor;
+
+/* What a query lets pass. The error of its scores with a tile's points is at most slack * reach +
+ * blur + floor, and nothing at all where the tile's 'whole' is not below the query's. */
+typedef struct gnomon_sieve {
+    float least; /* scores that may reach it pass */
+    float slack, floor;
+    float whole;   /* the query's norm when its centred coordinates are integers, else infinite */
+    uint32_t self; /* a row that never passes; UINT32_MAX: none */
+    int32_t count, room;
+    gnomon_survivor *kept; /* room of them */
+} gnomon_sieve;
+
+/* A tile's part of the error; 'whole': up to which norm of an integer query its scores are exact;
+ * negative when its coordinates are not all integers. */
+typedef struct gnomon_blur {
+    float reach, blur, whole;
+} gnomon_blur;
+
+/* Queries against tiles. Steps (coordinates) may come in parts: then 'sums' carries the products
+ * from one part to the next, tile by tile, GNOMON_LANES a query. */
+typedef struct gnomon_sift {
+    const float *queries; /* query q's steps at queries + q * ld */
+    int64_t ld, count;
+    gnomon_sieve *sieves; /* count */
+    const float *tiles;   /* tile t's steps at tiles + t * steps * GNOMON_LANES */
+    int64_t tile_count, steps;
+    const float *bias;        /* tile_count x GNOMON_LANES; read with 'last' */
+    const gnomon_blur *blurs; /* tile_count; read with 'last' */
+    float *sums;              /* sums_ld x GNOMON_LANES a tile; NULL: all steps come at once */
+    int64_t sums_ld;
+    bool first, last;
+    uint32_t row,
+        rows; /* number of the first point, and how many there are: later lanes are none */
+    /* Makes room for one more survivor of query q at least; may raise its 'least'. */
+    void (*full)(void *arg, int64_t q);
+    void *arg;
+} gnomon_sift;
+
+/* Bits: queries and points as rows of words. A score is minus the number of bits that differ. */
+typedef struct gnomon_sift_bits {
+    const uint64_t *queries, *points; /* words each */
+    int64_t words, count;
+    gnomon_sieve *sieves;
+    uint32_t row, rows;
+    void (*full)(void *arg, int64_t q);
+    void *arg;
+} gnomon_sift_bits;
+
+typedef struct gnomon_search_kernels {
+    /* Packs w coordinates of GNOMON_LANES points into a tile: x * factor - mean, in fp32 (for types
+     * that fp32 holds, factor the same for all) or in fp64 and then rounded. lane[l] points at the
+     * first wanted element of a point; elements are col_stride apart. Returns whether all x *
+     * factor are integers. */
+    bool (*centre_f32)(const void *const *lane, gnomon_dtype dtype, int64_t col_stride, int64_t w,
+                       float factor, const float *mean, float *tile);
+    bool (*centre_f64)(const void *const *lane, gnomon_dtype dtype, int64_t col_stride, int64_t w,
+                       const double *factor, const double *mean, float *tile);
+    /* Adds each lane's squares to 'squares', and its products with 'mean' to 'dots' unless mean is
+     * NULL, in fp64. */
+    void (*tile_sums)(const float *tile, int64_t w, const float *mean, double *squares,
+                      double *dots);
+    void (*sift)(const gnomon_sift *s);
+    void (*sift_bits)(const gnomon_sift_bits *s);
+    /* Sums in fp64 over d coordinates of one point x, in sixteen interleaved chains of fused
+     * multiply-adds that a fixed tree joins: relative error below (d / 16 + 8) 2^-53 of the sum of
+     * magnitudes. Of (q - x * factor)^2, of q * x, of (x * factor)^2. */
+    double (*differences)(const double *q, const void *x, gnomon_dtype dtype, int64_t col_stride,
+                          int64_t d, double factor);
+    double (*products)(const double *q, const void *x, gnomon_dtype dtype, int64_t col_stride,
+                       int64_t d, double factor);
+    double (*squares)(const void *x, gnomon_dtype dtype, int64_t col_stride, int64_t d,
+                      double factor);
+    /* As fp64. */
+    void (*widen)(const void *x, gnomon_dtype dtype, int64_t col_stride, int64_t d, double *out);
+} gnomon_search_kernels;
+
+#endif
