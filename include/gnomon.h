@@ -13,6 +13,7 @@
 #include <gnomon/operator.h>
 #include <gnomon/project.h>
 #include <gnomon/quality.h>
+#include <gnomon/search.h>
 #include <gnomon/svd.h>
 
 #endif

@@ -1,0 +1,123 @@
+/* gnomon/search.h: nearest neighbours, exactly.
+ *
+ * For each query the k nearest base points, or all within a radius, in the order of (distance, id).
+ * Exact means: the set and the order are those of the distances below computed in fp64 for every
+ * pair. Products in fp32 are only a sieve, with a bound on their error for the points at hand; what
+ * passes is computed again in fp64. Results have the same bits for every number of threads,
+ * instruction set, memory limit and cut of the base into pieces; the k nearest are the first k of
+ * the k + 1 nearest. docs/search.md tells how.
+ *
+ * Distances, in fp64, never squared:
+ *   L2       |q - b|, from differences of coordinates.
+ *   COSINE   1 - cos, in [0, 2], as |q/|q| - b/|b||^2 / 2, so that small angles keep their digits.
+ *            The cosine of a zero vector (or one of norm below 2^-1000) with anything is 0: its
+ *            distance from every point is 1.
+ *   IP       the inner product itself; nearest is the largest. A radius is the least product
+ * wanted. HAMMING  how many bits differ; points are U8, eight bits an element. JACCARD  1 - |A n B|
+ * / |A u B| of sets: sparse rows, a member for each entry that is not zero. Two empty sets are at
+ * distance 0, an empty one and another at 1. Their relative error is a few units in 2^-53 for the
+ * first two (that of a product: of |q||b|), none for the last two but for the division.
+ *
+ * L2, COSINE and IP take dense points of any element type, BASE and queries each of their own;
+ * 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused. */
+#ifndef GNOMON_SEARCH_H
+#define GNOMON_SEARCH_H
+
+#include <gnomon/matrix.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Numbers pinned. */
+typedef enum gnomon_metric {
+    GNOMON_L2 = 1,
+    GNOMON_COSINE = 2,
+    GNOMON_IP = 3,
+    GNOMON_HAMMING = 4,
+    GNOMON_JACCARD = 5
+} gnomon_metric;
+
+/* "l2", "cosine", "ip", "hamming", "jaccard"; "?" for a number that is no metric. */
+GNOMON_API const char *gnomon_metric_name(gnomon_metric metric);
+
+typedef struct gnomon_search_options {
+    size_t struct_size;
+    gnomon_metric metric;   /* default L2 */
+    int64_t k;              /* so many nearest; 0 (default): all within radius */
+    double radius;          /* inclusive; read with k 0. Not negative, but for IP */
+    const uint8_t *allowed; /* NULL (default): all. Else a bit a base point, id i's is bit i % 8 of
+                               byte i / 8: only those set may be answers. Must last as long as the
+                               search */
+    int64_t allowed_bits;   /* how many ids the bitmap tells of; later ones are not allowed */
+    int64_t exclude;        /* -1 (default): none. Else query i is base point exclude + i, which is
+                               left out of its own answers */
+} gnomon_search_options;
+
+#define GNOMON_SEARCH_OPTIONS_INIT                                             \
+    {                                                                          \
+        sizeof(gnomon_search_options), GNOMON_L2, 0, 0.0, NULL, 0, (int64_t)-1 \
+    }
+
+/* Answers. Query i's are entries offsets[i] to offsets[i + 1] of ids and distances, nearest first.
+ * With k nearest offsets[i] is i * k, so that both are row-major queries x k. The arrays are of the
+ * context's allocator, freed by gnomon_neighbors_free. */
+typedef struct gnomon_neighbors {
+    size_t struct_size; /* set by the caller */
+    int64_t queries, k; /* k 0: by radius */
+    int64_t base;       /* how many base points there were */
+    int64_t *offsets;   /* queries + 1 */
+    int64_t *ids;
+    double *distances;
+    int64_t compared; /* pairs that went through the sieve, or were computed at once */
+    int64_t verified; /* pairs computed in fp64 (sets and bits: none need it) */
+} gnomon_neighbors;
+
+GNOMON_API void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *neighbors);
+
+/* A search under way: queries, and what has been found for them among the base points so far. One
+ * thread at a time, as its context. */
+typedef struct gnomon_search gnomon_search;
+
+/* Begins a search. queries (n x D) must stay as they are until the search is destroyed. Errors:
+ * ARGUMENT (options; a view), DTYPE (HAMMING takes U8), NONFINITE (a query, named by row and
+ * column), UNSUPPORTED (a magnitude above 2^500; JACCARD with dense, others with sparse points),
+ * DEVICE (GNOMON_DEVICE_CUDA), MEMORY. On failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
+                                              const gnomon_search_options *options,
+                                              gnomon_search **out);
+/* The same for sparse rows; the view is copied. */
+GNOMON_API gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gnomon_csr *queries,
+                                                  const gnomon_search_options *options,
+                                                  gnomon_search **out);
+
+/* Searches the next base points, whose ids go on from those before; they may be gone afterwards.
+ * Working memory: as the context's limit says, beside 16 bytes a query and neighbour and, where the
+ * limit is too low for it, what six queries take. After a failure the search can only be destroyed.
+ * Errors: SHAPE (other dimensions than the queries), DTYPE, NONFINITE (naming the base point's id
+ * and column; points that are not allowed may go unseen), UNSUPPORTED, DATA (a broken sparse view),
+ * MEMORY, CANCELLED. */
+GNOMON_API gnomon_status gnomon_search_add(gnomon_search *search, const gnomon_matrix *base);
+GNOMON_API gnomon_status gnomon_search_add_csr(gnomon_search *search, const gnomon_csr *base);
+
+/* Hands out the answers; the search can only be destroyed after that. out->struct_size must be set.
+ * Errors: ARGUMENT when a query has fewer than k points that may be its answers; MEMORY. */
+GNOMON_API gnomon_status gnomon_search_finish(gnomon_search *search, gnomon_neighbors *out);
+
+/* NULL is allowed. */
+GNOMON_API void gnomon_search_destroy(gnomon_search *search);
+
+/* All at once, with the base in memory. */
+GNOMON_API gnomon_status gnomon_neighbors_exact(gnomon_context *ctx, const gnomon_matrix *base,
+                                                const gnomon_matrix *queries,
+                                                const gnomon_search_options *options,
+                                                gnomon_neighbors *out);
+GNOMON_API gnomon_status gnomon_neighbors_exact_csr(gnomon_context *ctx, const gnomon_csr *base,
+                                                    const gnomon_csr *queries,
+                                                    const gnomon_search_options *options,
+                                                    gnomon_neighbors *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

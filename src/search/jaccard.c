@@ -1,0 +1,342 @@
+/* Sets: how many members a base set shares with each query is counted through an index of the
+ * queries' members, so that the work is that of the members they share. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "quality/rows.h"
+#include "search/search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sets of a sparse view ---- */
+
+static int by_value(const void *x, const void *y)
+{
+    const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+    return (a > b) - (a < b);
+}
+
+static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *csr, const char *name)
+{
+    GNOMON_FAIL_IF(csr->rows < 0 || csr->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "%s is %" PRId64 " x %" PRId64 "; sizes must not be negative", name, csr->rows,
+                   csr->cols);
+    GNOMON_FAIL_IF(gnomon_dtype_size(csr->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "%s.dtype is %d; it must be one of gnomon_dtype", name, (int)csr->dtype);
+    if (csr->rows == 0) return GNOMON_OK;
+    GNOMON_FAIL_IF(csr->offsets == NULL, ctx, GNOMON_ERROR_ARGUMENT, "%s.offsets is NULL", name);
+    for (int64_t i = 0; i < csr->rows; i++)
+        GNOMON_FAIL_IF(csr->offsets[i] > csr->offsets[i + 1], ctx, GNOMON_ERROR_DATA,
+                       "%s.offsets fall from %" PRId64 " to %" PRId64 " at row %" PRId64, name,
+                       csr->offsets[i], csr->offsets[i + 1], i);
+    int64_t all;
+    GNOMON_FAIL_IF(__builtin_sub_overflow(csr->offsets[csr->rows], csr->offsets[0], &all), ctx,
+                   GNOMON_ERROR_DATA, "%s.offsets span more than 63 bits", name);
+    GNOMON_FAIL_IF(all > 0 && (csr->indices == NULL || csr->values == NULL), ctx,
+                   GNOMON_ERROR_ARGUMENT, "%s.indices or values are NULL", name);
+    return GNOMON_OK;
+}
+
+/* Appends row i's members to sets, ascending and each once. */
+static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
+                             int64_t first, int64_t i, gnomon_sets *sets)
+{
+    const int64_t begin = csr->offsets[i] - csr->offsets[0];
+    const int64_t end = csr->offsets[i + 1] - csr->offsets[0];
+    int64_t *to = sets->members + sets->offsets[i], count = 0;
+    bool ascending = true;
+    for (int64_t e = begin; e < end; e++) {
+        const int64_t member = csr->indices[e];
+        const double value = gnomon_value_as_f64(csr->values, csr->dtype, e);
+        GNOMON_FAIL_IF(member < 0 || member >= csr->cols, ctx, GNOMON_ERROR_DATA,
+                       "%s has the column index %" PRId64 " in row %" PRId64
+                       "; it must be in [0, %" PRId64 ")",
+                       name, member, first + i, csr->cols);
+        GNOMON_FAIL_IF(!isfinite(value), ctx, GNOMON_ERROR_NONFINITE,
+                       "%s has NaN or infinity in row %" PRId64 ", column %" PRId64, name,
+                       first + i, member);
+        if (value == 0) continue;
+        if (count > 0 && to[count - 1] >= member) ascending = false;
+        to[count++] = member;
+    }
+    if (!ascending) {
+        qsort(to, (size_t)count, sizeof *to, by_value);
+        int64_t distinct = 0;
+        for (int64_t j = 0; j < count; j++)
+            if (j == 0 || to[j] != to[j - 1]) to[distinct++] = to[j];
+        count = distinct;
+    }
+    sets->offsets[i + 1] = sets->offsets[i] + count;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
+                               int64_t first, gnomon_sets *sets)
+{
+    *sets = (gnomon_sets){0};
+    GNOMON_TRY(check_csr(ctx, csr, name));
+    const int64_t all = csr->rows > 0 ? csr->offsets[csr->rows] - csr->offsets[0] : 0;
+    GNOMON_TRY(
+        gnomon_alloc_zero(ctx, csr->rows + 1, sizeof *sets->offsets, "offsets", &sets->offsets));
+    gnomon_status status = gnomon_alloc(ctx, all, sizeof *sets->members, "members", &sets->members);
+    sets->count = csr->rows;
+    for (int64_t i = 0; i < csr->rows && status == GNOMON_OK; i++)
+        status = add_set(ctx, csr, name, first, i, sets);
+    if (status != GNOMON_OK) gnomon_sets_free(ctx, sets);
+    return status;
+}
+
+void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets)
+{
+    gnomon_free(ctx, sets->offsets);
+    gnomon_free(ctx, sets->members);
+    *sets = (gnomon_sets){0};
+}
+
+/* ---- counting ---- */
+
+typedef struct posting {
+    int64_t member;
+    int32_t query; /* of the chunk */
+} posting;
+
+/* The members of a chunk of queries: a table of the distinct ones, and who has them. */
+typedef struct group {
+    int64_t query, count;
+    posting *postings; /* by member */
+    int64_t posting_count;
+    int64_t *table; /* the first posting of a member, -1; size a power of two */
+    int shift;      /* 64 less the logarithm of that */
+    int32_t *shared, *touched;
+    int32_t *empty; /* queries without members */
+    int64_t empty_count;
+    gnomon_hit *hits;
+    int64_t hit_count, row;
+} group;
+
+typedef struct count_job {
+    gnomon_search *s;
+    const gnomon_sets *base;
+    group *chunks;
+    int64_t chunk_count, hit_room, end;
+} count_job;
+
+enum { CHUNK = 1024, ROWS = 65536 };
+
+static int by_member(const void *x, const void *y)
+{
+    const posting *a = x, *b = y;
+    if (a->member != b->member) return a->member < b->member ? -1 : 1;
+    return (a->query > b->query) - (a->query < b->query);
+}
+
+static uint64_t place_of(const group *c, int64_t member)
+{
+    return (uint64_t)member * UINT64_C(0x9e3779b97f4a7c15) >> c->shift;
+}
+
+/* The member's first posting, or where it would be noted. */
+static int64_t *find(const group *c, int64_t member)
+{
+    const uint64_t mask = ((uint64_t)1 << (64 - c->shift)) - 1;
+    uint64_t at = place_of(c, member);
+    while (c->table[at] >= 0 && c->postings[c->table[at]].member != member)
+        at = (at + 1) & mask;
+    return &c->table[at];
+}
+
+static gnomon_status chunk_open(count_job *job, group *c)
+{
+    gnomon_context *ctx = job->s->ctx;
+    const gnomon_sets *sets = &job->s->sets;
+    c->posting_count = sets->offsets[c->query + c->count] - sets->offsets[c->query];
+    c->shift = 62; /* four places at least */
+    while (((int64_t)1 << (64 - c->shift)) < 2 * c->posting_count)
+        c->shift--;
+    const int64_t places = (int64_t)1 << (64 - c->shift);
+    GNOMON_TRY(gnomon_alloc(ctx, c->posting_count, sizeof *c->postings, "postings", &c->postings));
+    GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->table, "a table of members", &c->table));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, c->count, sizeof *c->shared, "counts", &c->shared));
+    GNOMON_TRY(gnomon_alloc(ctx, c->count, sizeof *c->touched, "counts", &c->touched));
+    GNOMON_TRY(gnomon_alloc(ctx, c->count, sizeof *c->empty, "empty sets", &c->empty));
+    if (job->hit_room > 0)
+        GNOMON_TRY(gnomon_alloc(ctx, job->hit_room, sizeof *c->hits, "hits", &c->hits));
+    memset(c->table, 0xff, (size_t)places * sizeof *c->table);
+    return GNOMON_OK;
+}
+
+static void chunk_close(gnomon_context *ctx, group *c)
+{
+    gnomon_free(ctx, c->postings);
+    gnomon_free(ctx, c->table);
+    gnomon_free(ctx, c->shared);
+    gnomon_free(ctx, c->touched);
+    gnomon_free(ctx, c->empty);
+    gnomon_free(ctx, c->hits);
+}
+
+static void chunk_fill(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const count_job *job = arg;
+    group *c = &job->chunks[task];
+    const gnomon_sets *sets = &job->s->sets;
+    int64_t at = 0;
+    for (int32_t q = 0; q < c->count; q++) {
+        const int64_t begin = sets->offsets[c->query + q], end = sets->offsets[c->query + q + 1];
+        if (begin == end) c->empty[c->empty_count++] = q;
+        for (int64_t e = begin; e < end; e++)
+            c->postings[at++] = (posting){sets->members[e], q};
+    }
+    if (at > 0) qsort(c->postings, (size_t)at, sizeof *c->postings, by_member);
+    for (int64_t p = 0; p < at; p++)
+        if (p == 0 || c->postings[p].member != c->postings[p - 1].member)
+            *find(c, c->postings[p].member) = p;
+}
+
+/* Query q of the chunk and base set 'row', which share so many members. */
+static void meet(const count_job *job, group *c, int32_t q, int64_t row, int64_t shared)
+{
+    gnomon_search *s = job->s;
+    const int64_t query = c->query + q, id = s->base + row;
+    if (s->options.exclude >= 0 && id == s->options.exclude + query) return;
+    const int64_t size = s->sets.offsets[query + 1] - s->sets.offsets[query] +
+                         job->base->offsets[row + 1] - job->base->offsets[row];
+    const double either = (double)(size - shared), apart = (double)(size - 2 * shared);
+    const gnomon_ranked point = {either == 0 ? 0 : apart / either, id};
+    if (s->options.k > 0)
+        gnomon_nearest_offer(&s->nearest[query], point);
+    else if (point.key <= s->limit)
+        c->hits[c->hit_count++] = (gnomon_hit){query, point};
+}
+
+static void count_row(const count_job *job, group *c, int64_t row)
+{
+    const gnomon_sets *base = job->base;
+    int64_t touched = 0;
+    for (int64_t e = base->offsets[row]; e < base->offsets[row + 1]; e++) {
+        const int64_t member = base->members[e];
+        int64_t p = *find(c, member);
+        for (; p >= 0 && p < c->posting_count && c->postings[p].member == member; p++) {
+            const int32_t q = c->postings[p].query;
+            if (c->shared[q]++ == 0) c->touched[touched++] = q;
+        }
+    }
+    const bool all = job->s->options.k == 0 && job->s->limit >= 1;
+    if (all) {
+        for (int32_t q = 0; q < c->count; q++)
+            meet(job, c, q, row, c->shared[q]);
+    } else if (base->offsets[row] == base->offsets[row + 1]) {
+        for (int64_t i = 0; i < c->empty_count; i++)
+            meet(job, c, c->empty[i], row, 0);
+    }
+    for (int64_t i = 0; i < touched; i++) {
+        const int32_t q = c->touched[i];
+        if (!all) meet(job, c, q, row, c->shared[q]);
+        c->shared[q] = 0;
+    }
+}
+
+static void count_task(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const count_job *job = arg;
+    const gnomon_search *s = job->s;
+    group *c = &job->chunks[task];
+    for (; c->row < job->end; c->row++) {
+        if (s->options.k == 0 && c->hit_count + c->count > job->hit_room) return;
+        if (gnomon_search_allows(&s->options, s->base + c->row)) count_row(job, c, c->row);
+    }
+}
+
+static gnomon_status drain(count_job *job, bool *more)
+{
+    gnomon_search *s = job->s;
+    *more = false;
+    for (int64_t i = 0; i < job->chunk_count; i++) {
+        group *c = &job->chunks[i];
+        if (c->row < job->end) *more = true;
+        if (c->hit_count == 0) continue;
+        GNOMON_TRY(gnomon_hits_reserve(s, c->hit_count));
+        memcpy(s->hits + s->hit_count, c->hits, (size_t)c->hit_count * sizeof *c->hits);
+        s->hit_count += c->hit_count;
+        c->hit_count = 0;
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status count_all(count_job *job)
+{
+    gnomon_context *ctx = job->s->ctx;
+    for (int64_t i = 0; i < job->chunk_count; i++)
+        GNOMON_TRY(chunk_open(job, &job->chunks[i]));
+    gnomon_parallel(ctx, job->chunk_count, chunk_fill, job);
+    for (int64_t row = 0; row < job->base->count; row = job->end) {
+        job->end = job->base->count - row < ROWS ? job->base->count : row + ROWS;
+        for (bool more = true; more;) {
+            gnomon_parallel(ctx, job->chunk_count, count_task, job);
+            GNOMON_TRY(drain(job, &more));
+        }
+        GNOMON_TRY(gnomon_progress(ctx, "search", job->end, job->base->count));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_scan_sets(gnomon_search *s, const gnomon_sets *base)
+{
+    if (s->count == 0 || base->count == 0) return GNOMON_OK;
+    const int64_t threads = gnomon_context_threads(s->ctx);
+    int64_t each = (s->count + threads - 1) / threads;
+    if (each > CHUNK) each = CHUNK;
+    count_job job = {.s = s, .base = base, .chunk_count = (s->count + each - 1) / each};
+    if (s->options.k == 0) job.hit_room = 65536 + each;
+    GNOMON_TRY(
+        gnomon_alloc_zero(s->ctx, job.chunk_count, sizeof *job.chunks, "chunks", &job.chunks));
+    for (int64_t i = 0; i < job.chunk_count; i++) {
+        job.chunks[i].query = i * each;
+        job.chunks[i].count = s->count - i * each < each ? s->count - i * each : each;
+    }
+    const gnomon_status status = count_all(&job);
+    for (int64_t i = 0; i < job.chunk_count; i++)
+        chunk_close(s->ctx, &job.chunks[i]);
+    gnomon_free(s->ctx, job.chunks);
+    s->compared += s->count * base->count;
+    return status;
+}
+
+/* ---- those that share nothing ---- */
+
+static int by_id(const void *x, const void *y)
+{
+    const gnomon_ranked *a = x, *b = y;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* All base points that a query has not met are at distance 1: the first of them fill it up. */
+static void complete(void *arg, int64_t query, int worker)
+{
+    (void)worker;
+    gnomon_search *s = arg;
+    gnomon_nearest *n = &s->nearest[query];
+    if (n->count == n->k) return;
+    const int64_t met = n->count;
+    qsort(n->heap, (size_t)met, sizeof *n->heap, by_id);
+    int64_t next = 0;
+    for (int64_t id = 0; id < s->base && n->count < n->k; id++) {
+        if (next < met && n->heap[next].id == id) {
+            next++;
+            continue;
+        }
+        if (s->options.exclude >= 0 && id == s->options.exclude + query) continue;
+        if (gnomon_search_allows(&s->options, id)) n->heap[n->count++] = (gnomon_ranked){1, id};
+    }
+}
+
+gnomon_status gnomon_sets_complete(gnomon_search *s)
+{
+    if (s->options.k > 0) gnomon_parallel(s->ctx, s->count, complete, s);
+    return GNOMON_OK;
+}

@@ -1,0 +1,40 @@
+/* search/ranked.h: what has been found: the k nearest of a query, or hits within a radius.
+ *
+ * A key is a distance that grows with it: the distance itself, minus the inner product for IP. */
+#ifndef GNOMON_SEARCH_RANKED_H
+#define GNOMON_SEARCH_RANKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct gnomon_ranked {
+    double key;
+    int64_t id;
+} gnomon_ranked;
+
+/* The order of answers. */
+static inline bool gnomon_ranked_before(gnomon_ranked a, gnomon_ranked b)
+{
+    return a.key < b.key || (a.key == b.key && a.id < b.id);
+}
+
+/* The k nearest so far, a heap with the farthest on top. */
+typedef struct gnomon_nearest {
+    gnomon_ranked *heap; /* k places */
+    int64_t k, count;
+} gnomon_nearest;
+
+void gnomon_nearest_offer(gnomon_nearest *nearest, gnomon_ranked point);
+
+/* Into the order of answers. Heaps of other data are of no use after that. */
+void gnomon_ranked_sort(gnomon_ranked *points, int64_t count);
+
+/* The rank-th largest of count numbers (rank from 1), none of them NaN; they change places. */
+float gnomon_rank_largest(float *values, int64_t count, int64_t rank);
+
+typedef struct gnomon_hit {
+    int64_t query;
+    gnomon_ranked point;
+} gnomon_hit;
+
+#endif

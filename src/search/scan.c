@@ -1,0 +1,685 @@
+/* All queries against a piece of the base.
+ *
+ * A task takes a chunk of queries and a range of base rows, and goes through the range by blocks
+ * small enough for the second cache: packed once, held against all queries of the chunk. What
+ * passes a query's sieve waits in a small buffer; a full buffer loses what k others surely come
+ * before, and what is left in the end is settled in fp64. How the work is cut hangs on the number
+ * of threads, but the answers, being exact, do not. */
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "search/search.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    LANES = GNOMON_LANES,
+    MOST_STEPS = 256,     /* coordinates of one chain of fused multiply-adds */
+    BLOCK_FLOATS = 32768, /* of packed base points: 128 KiB */
+    QUERY_FLOATS = 49152, /* of queries that meet a block at a time: 192 KiB */
+    CHUNK = 512,          /* queries of a task at most */
+    FEW = 4,              /* up to so many queries fp64 alone is faster */
+    ROOM = 64,            /* survivors kept beyond 2 k */
+    LEAST_ROWS = 2048,    /* of a range */
+    DIRECT_ROWS = 256,    /* base rows between looks at the buffers, without a sieve */
+};
+
+static const double piece_work = 1e10; /* multiply-adds between two reports of progress */
+
+/* The scan of a piece for a group of queries. */
+typedef struct scan {
+    gnomon_search *s;
+    const gnomon_matrix *base;
+    const uint32_t *rows; /* NULL: all */
+    int64_t count;        /* points of the piece */
+    int64_t first_id;
+    int64_t query, queries; /* the group */
+    bool narrow;            /* base points become fp32 without fp64 between */
+    bool bits, direct;
+    /* the cut */
+    int64_t steps, part, parts; /* coordinates in all, and at a time */
+    int64_t block;              /* points */
+    int64_t chunk, chunks;      /* queries */
+    int64_t range, ranges;      /* points */
+    int64_t room;
+    /* memory */
+    float *centred; /* queries x ld */
+    int64_t ld;
+    uint64_t *words; /* queries x steps, for bits */
+    gnomon_sieve_query *facts;
+    gnomon_sieve *sieves;       /* ranges x queries */
+    gnomon_survivor *survivors; /* room each */
+    gnomon_nearest *nearest;    /* of ranges after the first, which has the search's own */
+    gnomon_ranked *heaps;
+    gnomon_hit *hits; /* by radius: hit_room a task */
+    int64_t hit_room;
+    struct progress *places; /* a task */
+    struct scratch *scratch;
+    /* the first base point, by id, that is refused */
+    pthread_mutex_t lock;
+    int64_t bad;
+    int64_t bad_col;
+    gnomon_status bad_status;
+    bool was_whole; /* all points of earlier pieces had integer coordinates */
+    bool whole;     /* and so have these */
+    int64_t verified;
+} scan;
+
+/* How far a task has come: by radius it stops when its hits might not fit. */
+typedef struct progress {
+    int64_t row, hits;
+} progress;
+
+/* A worker's. */
+typedef struct scratch {
+    float *tiles, *sums, *bias, *values;
+    gnomon_blur *blurs;
+    double *squares, *dots, *wide;
+    uint64_t *words;
+} scratch;
+
+/* A task at work. */
+typedef struct worker {
+    scan *c;
+    scratch *own;
+    gnomon_sieve *sieves;    /* the chunk's */
+    gnomon_nearest *nearest; /* the chunk's, k nearest */
+    gnomon_hit *hits;        /* the task's */
+    progress *at;
+    int64_t query, count; /* the chunk's, in the group */
+    bool whole;           /* all tiles so far are */
+    int64_t verified;
+} worker;
+
+static int64_t least_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t round_up(int64_t a, int64_t multiple)
+{
+    return (a + multiple - 1) / multiple * multiple;
+}
+
+static int64_t row_of(const scan *c, int64_t place)
+{
+    return c->rows != NULL ? (int64_t)c->rows[place] : place;
+}
+
+/* ---- what passed ---- */
+
+static void take(worker *w, int64_t q, gnomon_ranked point)
+{
+    const gnomon_search *s = w->c->s;
+    if (s->options.k > 0)
+        gnomon_nearest_offer(&w->nearest[q], point);
+    else if (point.key <= s->limit)
+        w->hits[w->at->hits++] = (gnomon_hit){w->c->query + w->query + q, point};
+}
+
+/* Raises what a query lets pass to what its k-th nearest so far asks for. */
+static void raise_least(worker *w, int64_t q)
+{
+    const scan *c = w->c;
+    const gnomon_nearest *n = &w->nearest[q];
+    if (c->s->options.k == 0 || n->count < n->k) return;
+    const double key = n->heap[0].key;
+    gnomon_sieve *sieve = &w->sieves[q];
+    const float least = c->bits ? nextafterf((float)-key, INFINITY)
+                                : gnomon_sieve_least(c->s, &c->facts[w->query + q], key, w->whole);
+    if (least > sieve->least) sieve->least = least;
+}
+
+/* Settles a query's survivors. */
+static void settle(worker *w, int64_t q)
+{
+    const scan *c = w->c;
+    gnomon_sieve *sieve = &w->sieves[q];
+    if (sieve->count == 0) return;
+    gnomon_query query = {NULL, 0};
+    if (!c->bits) query = gnomon_query_widen(c->s, c->query + w->query + q, w->own->wide);
+    for (int32_t i = 0; i < sieve->count; i++) {
+        const int64_t row = row_of(c, sieve->kept[i].row);
+        double key = -(double)sieve->kept[i].low;
+        if (!c->bits) {
+            /* rows lie apart: the one after the next is fetched meanwhile */
+            if (i + 2 < sieve->count) {
+                const char *ahead = gnomon_row_at(c->base, row_of(c, sieve->kept[i + 2].row));
+                for (int line = 0; line < 8; line++)
+                    __builtin_prefetch(ahead + line * 64);
+            }
+            key = gnomon_exact_key(c->s, query, c->base, row);
+        }
+        take(w, q, (gnomon_ranked){key, c->first_id + row});
+    }
+    if (!c->bits) w->verified += sieve->count;
+    sieve->count = 0;
+    raise_least(w, q);
+}
+
+static void full(void *arg, int64_t q)
+{
+    worker *w = arg;
+    gnomon_sieve *sieve = &w->sieves[q];
+    if (w->c->s->options.k > 0) gnomon_sieve_shrink(sieve, w->c->s->options.k, w->own->values);
+    if (sieve->count > sieve->room - sieve->room / 4) settle(w, q);
+}
+
+/* ---- blocks ---- */
+
+static void refuse(scan *c, int64_t row)
+{
+    int64_t col = 0;
+    const gnomon_status status = gnomon_row_fault(c->base, row, &col);
+    if (status == GNOMON_OK) return;
+    pthread_mutex_lock(&c->lock);
+    if (row < c->bad) {
+        c->bad = row;
+        c->bad_col = col;
+        c->bad_status = status;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Packs coordinates [from, from + w) of a tile's points, and the two that COSINE has in addition.
+ * Returns whether they are integers. */
+static bool pack(const scan *c, int64_t place, int64_t end, int64_t from, int64_t w,
+                 const double *factor, float *tile)
+{
+    const gnomon_search *s = c->s;
+    const gnomon_matrix *base = c->base;
+    const void *lane[LANES];
+    const int64_t cols = from > s->cols ? 0 : least_of(s->cols - from, w);
+    for (int l = 0; l < LANES; l++) {
+        const int64_t row = row_of(c, place + l < end ? place + l : end - 1);
+        lane[l] = (const char *)gnomon_row_at(base, row) +
+                  from * base->col_stride * (int64_t)gnomon_dtype_size(base->dtype);
+    }
+    for (int64_t j = cols; j < w; j++) {
+        for (int l = 0; l < LANES; l++)
+            tile[j * LANES + l] = from + j == s->cols && factor[l] == 0 ? 1 : 0;
+    }
+    if (c->narrow)
+        return s->kernels->centre_f32(lane, base->dtype, base->col_stride, cols,
+                                      (float)s->ground.scale, s->ground.mean + from, tile);
+    return s->kernels->centre_f64(lane, base->dtype, base->col_stride, cols, factor,
+                                  s->ground.mean64 + from, tile);
+}
+
+/* What 'last' of a sift needs of a tile, once all its squares and dots are there. */
+static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, bool whole)
+{
+    const scan *c = w->c;
+    const gnomon_search *s = c->s;
+    const double *squares = w->own->squares + tile * LANES, *dots = w->own->dots + tile * LANES;
+    const int lanes = (int)least_of(LANES, end - place);
+    for (int l = 0; l < lanes; l++)
+        if (!(squares[l] < 0x1p120)) refuse(w->c, row_of(c, place + l));
+    for (int l = 0; l < LANES; l++)
+        w->own->bias[tile * LANES + l] =
+            (float)(s->options.metric == GNOMON_IP ? dots[l] : -squares[l] / 2);
+    const gnomon_blur blur = gnomon_sieve_blur(s, c->steps, MOST_STEPS, squares, lanes, whole);
+    if (blur.whole < 0) w->whole = false;
+    w->own->blurs[tile] = blur;
+}
+
+/* Points [place, end) of the piece, at most a block. */
+static void scan_block(worker *w, int64_t place, int64_t end)
+{
+    const scan *c = w->c;
+    const gnomon_search *s = c->s;
+    scratch *own = w->own;
+    const int64_t tiles = (end - place + LANES - 1) / LANES;
+    double factor[LANES] = {0};
+    bool whole[BLOCK_FLOATS / LANES / 4]; /* blocks have at least four steps */
+    for (int64_t t = 0; t < tiles; t++)
+        whole[t] = true;
+    memset(own->squares, 0, (size_t)(tiles * LANES) * sizeof *own->squares);
+    memset(own->dots, 0, (size_t)(tiles * LANES) * sizeof *own->dots);
+    gnomon_sift sift = {.ld = c->ld,
+                        .tiles = own->tiles,
+                        .tile_count = tiles,
+                        .bias = own->bias,
+                        .blurs = own->blurs,
+                        .row = (uint32_t)place,
+                        .rows = (uint32_t)(end - place),
+                        .sums_ld = w->count,
+                        .full = full,
+                        .arg = w};
+    const int64_t queries = least_of(w->count, QUERY_FLOATS / c->part / 48 * 48 + 48);
+    for (int64_t from = 0; from < c->steps; from += c->part) {
+        const int64_t steps = least_of(c->part, c->steps - from);
+        sift.first = from == 0;
+        sift.last = from + steps == c->steps;
+        sift.steps = steps;
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t first = place + t * LANES;
+            float *tile = own->tiles + t * steps * LANES;
+            for (int l = 0; l < LANES && !c->narrow; l++) {
+                factor[l] = s->ground.scale;
+                if (s->options.metric == GNOMON_COSINE)
+                    factor[l] = gnomon_inverse_norm(
+                        s->kernels, c->base, row_of(c, first + l < end ? first + l : end - 1));
+            }
+            whole[t] &= pack(c, first, end, from, steps, factor, tile);
+            s->kernels->tile_sums(tile, steps,
+                                  s->options.metric == GNOMON_IP ? s->ground.mean + from : NULL,
+                                  own->squares + t * LANES, own->dots + t * LANES);
+            if (sift.last) finish_tile(w, first, end, t, whole[t]);
+        }
+        for (int64_t q = 0; q < w->count; q += queries) {
+            sift.queries = c->centred + (w->query + q) * c->ld + from;
+            sift.count = least_of(queries, w->count - q);
+            sift.sieves = w->sieves + q;
+            sift.sums = c->parts > 1 ? own->sums + q * LANES : NULL;
+            /* 'full' counts from the chunk's first query */
+            worker part = *w;
+            part.sieves += q;
+            part.nearest += w->nearest != NULL ? q : 0;
+            part.query += q;
+            sift.arg = &part;
+            s->kernels->sift(&sift);
+            w->verified = part.verified;
+        }
+    }
+}
+
+static void scan_bits(worker *w, int64_t place, int64_t end)
+{
+    const scan *c = w->c;
+    const gnomon_search *s = c->s;
+    const gnomon_matrix *base = c->base;
+    uint64_t *to = w->own->words;
+    for (int64_t p = place; p < end; p++, to += c->steps) {
+        const uint8_t *x = gnomon_row_at(base, row_of(c, p));
+        to[c->steps - 1] = 0;
+        if (base->col_stride == 1 && s->cols > 0) {
+            memcpy(to, x, (size_t)s->cols);
+        } else {
+            for (int64_t j = 0; j < s->cols; j++)
+                ((uint8_t *)to)[j] = x[j * base->col_stride];
+        }
+    }
+    const gnomon_sift_bits sift = {.queries = c->words + w->query * c->steps,
+                                   .points = w->own->words,
+                                   .words = c->steps,
+                                   .count = w->count,
+                                   .sieves = w->sieves,
+                                   .row = (uint32_t)place,
+                                   .rows = (uint32_t)(end - place),
+                                   .full = full,
+                                   .arg = w};
+    s->kernels->sift_bits(&sift);
+}
+
+/* Few queries: every pair in fp64. */
+static void scan_direct(worker *w, int64_t place, int64_t end)
+{
+    const scan *c = w->c;
+    const gnomon_search *s = c->s;
+    for (int64_t q = 0; q < w->count; q++) {
+        const gnomon_query query = gnomon_query_widen(s, c->query + w->query + q, w->own->wide);
+        const uint32_t self = w->sieves[q].self;
+        for (int64_t p = place; p < end; p++) {
+            const int64_t row = row_of(c, p);
+            const double key = gnomon_exact_key(s, query, c->base, row);
+            if (!(fabs(key) < 0x1p490)) refuse(w->c, row);
+            if ((uint32_t)p != self) take(w, q, (gnomon_ranked){key, c->first_id + row});
+        }
+    }
+    w->verified += w->count * (end - place);
+}
+
+static void scan_task(void *arg, int64_t task, int number)
+{
+    scan *c = arg;
+    const gnomon_search *s = c->s;
+    const int64_t chunk = task % c->chunks, range = task / c->chunks;
+    worker w = {.c = c, .own = &c->scratch[number], .at = &c->places[task], .whole = c->was_whole};
+    w.query = chunk * c->chunk;
+    w.count = least_of(c->chunk, c->queries - w.query);
+    w.sieves = c->sieves + range * c->queries + w.query;
+    if (s->options.k > 0)
+        w.nearest = range == 0 ? s->nearest + c->query + w.query
+                               : c->nearest + (range - 1) * c->queries + w.query;
+    else
+        w.hits = c->hits + task * c->hit_room;
+    const int64_t end = least_of((range + 1) * c->range, c->count);
+    while (w.at->row < end) {
+        const int64_t to = least_of(w.at->row + c->block, end);
+        if (s->options.k == 0 && w.at->hits + w.count * c->block > c->hit_room) break;
+        if (c->direct)
+            scan_direct(&w, w.at->row, to);
+        else if (c->bits)
+            scan_bits(&w, w.at->row, to);
+        else
+            scan_block(&w, w.at->row, to);
+        w.at->row = to;
+        for (int64_t q = 0; q < w.count && s->options.k == 0; q++)
+            settle(&w, q);
+    }
+    for (int64_t q = 0; q < w.count && s->options.k > 0; q++) {
+        gnomon_sieve_shrink(&w.sieves[q], s->options.k, w.own->values);
+        settle(&w, q);
+    }
+    pthread_mutex_lock(&c->lock);
+    c->verified += w.verified;
+    if (!w.whole) c->whole = false;
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- the cut ---- */
+
+/* Chunks of queries and ranges of points that keep all threads at work. */
+static void cut(scan *c)
+{
+    const int64_t threads = gnomon_context_threads(c->s->ctx);
+    const int64_t enough = 192;
+    int64_t chunks = (c->queries + CHUNK - 1) / CHUNK;
+    if (c->queries >= enough * threads)
+        chunks = round_up(chunks, threads);
+    else
+        chunks = (c->queries + enough - 1) / enough;
+    c->chunk = (c->queries + chunks - 1) / chunks;
+    if (c->chunk > 48) c->chunk = round_up(c->chunk, 24);
+    c->chunks = (c->queries + c->chunk - 1) / c->chunk;
+    int64_t ranges = threads == 1 ? 1 : (2 * threads + c->chunks - 1) / c->chunks;
+    if (c->chunks >= threads) ranges = 1;
+    const int64_t most = c->count / LEAST_ROWS > 0 ? c->count / LEAST_ROWS : 1;
+    if (ranges > most) ranges = most;
+    c->range = round_up((c->count + ranges - 1) / ranges, LANES);
+    c->ranges = (c->count + c->range - 1) / c->range;
+    if (c->bits) {
+        c->block = BLOCK_FLOATS / 2 / c->steps;
+    } else if (c->direct) {
+        c->block = DIRECT_ROWS;
+    } else {
+        c->parts = (c->steps + MOST_STEPS - 1) / MOST_STEPS;
+        c->part = least_of(c->steps, round_up((c->steps + c->parts - 1) / c->parts, 4));
+        c->block = BLOCK_FLOATS / (c->part < 16 ? 16 : c->part) / LANES * LANES;
+    }
+    if (c->block < LANES) c->block = LANES;
+    c->room = ROOM;
+    if (c->s->options.k > 0) c->room += 2 * least_of(c->s->options.k, c->count);
+    if (c->direct) c->room = 0;
+}
+
+static gnomon_status reserve_workers(scan *c)
+{
+    gnomon_context *ctx = c->s->ctx;
+    const int64_t threads = gnomon_context_threads(ctx), tiles = c->block / LANES;
+    const bool dense = !c->bits && !c->direct;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, threads, sizeof *c->scratch, "scratch", &c->scratch));
+    for (int64_t t = 0; t < threads; t++) {
+        scratch *own = &c->scratch[t];
+        if (c->room > 0)
+            GNOMON_TRY(gnomon_alloc(ctx, c->room, sizeof *own->values, "scores", &own->values));
+        if (c->bits)
+            GNOMON_TRY(gnomon_alloc(ctx, c->block * c->steps, sizeof *own->words, "base words",
+                                    &own->words));
+        else
+            GNOMON_TRY(gnomon_alloc(ctx, 2 * c->s->cols, sizeof *own->wide, "a query", &own->wide));
+        if (!dense) continue;
+        GNOMON_TRY(
+            gnomon_alloc(ctx, c->block * c->part, sizeof *own->tiles, "base tiles", &own->tiles));
+        GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->bias, "biases", &own->bias));
+        GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->squares, "norms", &own->squares));
+        GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->dots, "products", &own->dots));
+        GNOMON_TRY(gnomon_alloc(ctx, tiles, sizeof *own->blurs, "error bounds", &own->blurs));
+        if (c->parts > 1)
+            GNOMON_TRY(
+                gnomon_alloc(ctx, c->block * c->chunk, sizeof *own->sums, "sums", &own->sums));
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status reserve(scan *c)
+{
+    gnomon_context *ctx = c->s->ctx;
+    const int64_t sieves = c->ranges * c->queries, tasks = c->ranges * c->chunks;
+    const int64_t k = c->s->options.k;
+    int64_t places;
+    GNOMON_FAIL_IF(!gnomon_mul(sieves, c->room, &places), ctx, GNOMON_ERROR_OVERFLOW,
+                   "%" PRId64 " queries with k %" PRId64 " are more than can be counted",
+                   c->queries, k);
+    GNOMON_TRY(reserve_workers(c));
+    GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->facts, "facts of queries", &c->facts));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, sieves, sizeof *c->sieves, "sieves", &c->sieves));
+    GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, tasks, sizeof *c->places, "tasks", &c->places));
+    if (c->bits)
+        GNOMON_TRY(gnomon_alloc_zero(ctx, c->queries * c->steps, sizeof *c->words, "query words",
+                                     &c->words));
+    else if (!c->direct)
+        GNOMON_TRY(gnomon_alloc(ctx, c->queries * c->ld, sizeof *c->centred, "centred queries",
+                                &c->centred));
+    if (k == 0) {
+        c->hit_room = 2 * c->chunk * c->block;
+        return gnomon_alloc(ctx, tasks * c->hit_room, sizeof *c->hits, "hits", &c->hits);
+    }
+    const int64_t others = (c->ranges - 1) * c->queries;
+    GNOMON_TRY(gnomon_alloc(ctx, others, sizeof *c->nearest, "neighbours", &c->nearest));
+    int64_t heaps;
+    GNOMON_FAIL_IF(!gnomon_mul(others, k, &heaps), ctx, GNOMON_ERROR_OVERFLOW,
+                   "%" PRId64 " queries with k %" PRId64 " are more than can be counted",
+                   c->queries, k);
+    GNOMON_TRY(gnomon_alloc(ctx, heaps, sizeof *c->heaps, "neighbours", &c->heaps));
+    for (int64_t i = 0; i < others; i++)
+        c->nearest[i] = (gnomon_nearest){c->heaps + i * k, k, 0};
+    return GNOMON_OK;
+}
+
+static void release(scan *c)
+{
+    gnomon_context *ctx = c->s->ctx;
+    for (int64_t t = 0; t < gnomon_context_threads(ctx) && c->scratch != NULL; t++) {
+        scratch *own = &c->scratch[t];
+        gnomon_free(ctx, own->values);
+        gnomon_free(ctx, own->words);
+        gnomon_free(ctx, own->wide);
+        gnomon_free(ctx, own->tiles);
+        gnomon_free(ctx, own->bias);
+        gnomon_free(ctx, own->squares);
+        gnomon_free(ctx, own->dots);
+        gnomon_free(ctx, own->blurs);
+        gnomon_free(ctx, own->sums);
+    }
+    gnomon_free(ctx, c->scratch);
+    gnomon_free(ctx, c->facts);
+    gnomon_free(ctx, c->sieves);
+    gnomon_free(ctx, c->survivors);
+    gnomon_free(ctx, c->places);
+    gnomon_free(ctx, c->words);
+    gnomon_free(ctx, c->centred);
+    gnomon_free(ctx, c->hits);
+    gnomon_free(ctx, c->nearest);
+    gnomon_free(ctx, c->heaps);
+}
+
+/* ---- a group of queries ---- */
+
+/* The place of the query's own point in the piece, or UINT32_MAX. */
+static uint32_t place_of_self(const scan *c, int64_t query)
+{
+    if (c->s->options.exclude < 0) return UINT32_MAX;
+    const int64_t row = c->s->options.exclude + query - c->first_id;
+    if (c->rows == NULL) return row >= 0 && row < c->count ? (uint32_t)row : UINT32_MAX;
+    int64_t low = 0, high = c->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if ((int64_t)c->rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->count && (int64_t)c->rows[low] == row ? (uint32_t)low : UINT32_MAX;
+}
+
+static void prepare(void *arg, int64_t task, int number)
+{
+    scan *c = arg;
+    const gnomon_search *s = c->s;
+    const int64_t query = c->query + task;
+    gnomon_sieve first = {.least = -INFINITY, .self = place_of_self(c, query)};
+    if (c->bits) {
+        const gnomon_matrix *m = &s->queries;
+        const uint8_t *x = gnomon_row_at(m, query);
+        uint8_t *to = (uint8_t *)(c->words + task * c->steps);
+        for (int64_t j = 0; j < m->cols; j++)
+            to[j] = x[j * m->col_stride];
+    } else if (!c->direct) {
+        gnomon_sieve_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].wide,
+                             c->centred + task * c->ld, &c->facts[task], &first);
+    }
+    first.room = (int32_t)c->room;
+    if (s->options.k == 0)
+        first.least = c->bits     ? (float)-s->limit
+                      : c->direct ? 0
+                                  : gnomon_sieve_least(s, &c->facts[task], s->limit, false);
+    for (int64_t r = 0; r < c->ranges; r++) {
+        gnomon_sieve *sieve = &c->sieves[r * c->queries + task];
+        *sieve = first;
+        sieve->kept = c->survivors + (r * c->queries + task) * c->room;
+    }
+    if (s->options.k == 0 || c->direct) return;
+    worker w = {.c = c, .query = task, .nearest = s->nearest + query, .whole = c->was_whole};
+    for (int64_t r = 0; r < c->ranges; r++) {
+        w.sieves = &c->sieves[r * c->queries + task];
+        raise_least(&w, 0);
+    }
+}
+
+static void join_ranges(void *arg, int64_t task, int number)
+{
+    (void)number;
+    scan *c = arg;
+    for (int64_t r = 1; r < c->ranges; r++) {
+        const gnomon_nearest *from = &c->nearest[(r - 1) * c->queries + task];
+        for (int64_t i = 0; i < from->count; i++)
+            gnomon_nearest_offer(&c->s->nearest[c->query + task], from->heap[i]);
+    }
+}
+
+/* Hands the tasks' hits over; whether there is more to come. */
+static gnomon_status drain(scan *c, bool *more)
+{
+    const int64_t tasks = c->ranges * c->chunks;
+    int64_t count = 0;
+    *more = false;
+    for (int64_t t = 0; t < tasks; t++)
+        count += c->places[t].hits;
+    GNOMON_TRY(gnomon_hits_reserve(c->s, count));
+    for (int64_t t = 0; t < tasks; t++) {
+        progress *at = &c->places[t];
+        if (at->hits > 0)
+            memcpy(c->s->hits + c->s->hit_count, c->hits + t * c->hit_room,
+                   (size_t)at->hits * sizeof *c->hits);
+        c->s->hit_count += at->hits;
+        at->hits = 0;
+        if (at->row < least_of((t / c->chunks + 1) * c->range, c->count)) *more = true;
+    }
+    return GNOMON_OK;
+}
+
+static void check_row(void *arg, int64_t task, int number)
+{
+    (void)number;
+    scan *c = arg;
+    refuse(c, row_of(c, task));
+}
+
+static gnomon_status run(scan *c)
+{
+    gnomon_context *ctx = c->s->ctx;
+    GNOMON_TRY(reserve(c));
+    /* Of other types what can't be taken shows in the sums. */
+    if (c->base->dtype == GNOMON_F64) gnomon_parallel(ctx, c->count, check_row, c);
+    gnomon_parallel(ctx, c->queries, prepare, c);
+    for (int64_t t = 0; t < c->ranges * c->chunks; t++)
+        c->places[t].row = t / c->chunks * c->range;
+    for (bool more = true; more;) {
+        more = false;
+        gnomon_parallel(ctx, c->ranges * c->chunks, scan_task, c);
+        if (c->s->options.k == 0) GNOMON_TRY(drain(c, &more));
+    }
+    if (c->ranges > 1 && c->s->options.k > 0) gnomon_parallel(ctx, c->queries, join_ranges, c);
+    if (c->bad < INT64_MAX) {
+        const int64_t id = c->first_id + c->bad;
+        GNOMON_FAIL_IF(c->bad_status == GNOMON_ERROR_NONFINITE, ctx, GNOMON_ERROR_NONFINITE,
+                       "base has NaN or infinity in row %" PRId64 ", column %" PRId64, id,
+                       c->bad_col);
+        return gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
+                           "base has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64,
+                           id, c->bad_col);
+    }
+    return GNOMON_OK;
+}
+
+/* How many queries may be held at a time. */
+static int64_t group_of(const gnomon_search *s, const scan *like, int64_t rows)
+{
+    const int64_t k = s->options.k < rows ? s->options.k : rows;
+    const double ranges = s->count < CHUNK ? 2.0 * gnomon_context_threads(s->ctx) : 1;
+    double each = (double)like->ld * 4 + sizeof(gnomon_sieve_query);
+    each += ranges * (sizeof(gnomon_sieve) + (double)(2 * k + ROOM) * sizeof(gnomon_survivor));
+    if (ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
+    const double fit = (double)gnomon_memory_limit(s->ctx) / 2 / each;
+    if (fit >= (double)s->count) return s->count;
+    return fit < 6 ? least_of(6, s->count) : (int64_t)fit;
+}
+
+gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uint32_t *rows,
+                          int64_t count)
+{
+    if (count == 0 || s->count == 0) return GNOMON_OK;
+    scan like = {.s = s, .base = base, .bad = INT64_MAX};
+    like.bits = s->options.metric == GNOMON_HAMMING;
+    like.direct = !like.bits && (s->count <= FEW || s->cols == 0);
+    if (!like.bits && !like.direct) GNOMON_TRY(gnomon_ground_settle(s, base));
+    like.steps = like.bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
+                           : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
+    /* Rows a power of two apart would share few places of the caches. */
+    like.ld = round_up(like.steps, 16) + 16;
+    like.narrow = s->options.metric != GNOMON_COSINE && !gnomon_dtype_is_wide(base->dtype) &&
+                  s->ground.scale > 0x1p-100 && s->ground.scale < 0x1p100;
+    const int64_t group = group_of(s, &like, count);
+    const double some = piece_work / ((double)group * (double)(like.steps + 8));
+    int64_t piece = some < 8192 ? 8192 : some > 0x1p30 ? (int64_t)1 << 30 : (int64_t)some;
+    const bool whole = s->whole;
+    for (int64_t query = 0; query < s->count; query += group) {
+        s->whole = whole;
+        for (int64_t from = 0; from < count; from += piece) {
+            gnomon_matrix part = *base;
+            scan c = like;
+            c.base = &part;
+            c.count = least_of(piece, count - from);
+            c.first_id = s->base;
+            if (rows != NULL) {
+                c.rows = rows + from;
+            } else {
+                part.data = (char *)base->data +
+                            from * base->row_stride * (int64_t)gnomon_dtype_size(base->dtype);
+                c.first_id += from;
+            }
+            c.query = query;
+            c.queries = least_of(group, s->count - query);
+            c.whole = c.was_whole = s->whole;
+            cut(&c);
+            pthread_mutex_init(&c.lock, NULL);
+            const gnomon_status status = run(&c);
+            pthread_mutex_destroy(&c.lock);
+            release(&c);
+            GNOMON_TRY(status);
+            s->whole = c.whole;
+            s->compared += c.queries * c.count;
+            s->verified += c.verified;
+            const int64_t done = query * count + c.queries * (from + c.count);
+            GNOMON_TRY(gnomon_progress(s->ctx, "search", done, s->count * count));
+        }
+    }
+    return GNOMON_OK;
+}

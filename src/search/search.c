@@ -1,0 +1,389 @@
+/* The calls: checking what is asked for, the order of the steps, the answers. */
+#include "search/search.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "base/view.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+const char *gnomon_metric_name(gnomon_metric metric)
+{
+    switch (metric) {
+    case GNOMON_L2:
+        return "l2";
+    case GNOMON_COSINE:
+        return "cosine";
+    case GNOMON_IP:
+        return "ip";
+    case GNOMON_HAMMING:
+        return "hamming";
+    case GNOMON_JACCARD:
+        return "jaccard";
+    }
+    return "?";
+}
+
+static gnomon_status take_options(gnomon_context *ctx, const gnomon_search_options *given,
+                                  gnomon_search_options *o)
+{
+    *o = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
+    GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   "options is NULL; options.k or options.radius must be set");
+    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.struct_size is %zu; fill options with GNOMON_SEARCH_OPTIONS_INIT",
+                   given->struct_size);
+    memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
+    o->struct_size = sizeof *o;
+    GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
+                   "metric is %d; it must be one of gnomon_metric", (int)o->metric);
+    GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "k is %" PRId64 "; it must be at least 1, or 0 for a radius", o->k);
+    GNOMON_FAIL_IF(o->k == 0 && !isfinite(o->radius), ctx, GNOMON_ERROR_ARGUMENT,
+                   "radius is %g; it must be finite", o->radius);
+    GNOMON_FAIL_IF(o->k == 0 && o->radius < 0 && o->metric != GNOMON_IP, ctx, GNOMON_ERROR_ARGUMENT,
+                   "radius is %g; it must not be negative", o->radius);
+    GNOMON_FAIL_IF(o->allowed_bits < 0 || (o->allowed == NULL && o->allowed_bits > 0), ctx,
+                   GNOMON_ERROR_ARGUMENT, "allowed_bits is %" PRId64 " and allowed %s",
+                   o->allowed_bits, o->allowed == NULL ? "NULL" : "not NULL");
+    GNOMON_FAIL_IF(o->exclude < -1, ctx, GNOMON_ERROR_ARGUMENT,
+                   "exclude is %" PRId64 "; it must be an id, or -1 for none", o->exclude);
+    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
+                   "exact search runs on the CPU; take the device cpu or auto");
+    return GNOMON_OK;
+}
+
+/* Refuses what no search takes. */
+static gnomon_status check_queries(gnomon_search *s)
+{
+    for (int64_t i = 0; i < s->count; i++) {
+        int64_t col = 0;
+        const gnomon_status status = gnomon_row_fault(&s->queries, i, &col);
+        if (status == GNOMON_ERROR_NONFINITE)
+            return gnomon_fail(s->ctx, status,
+                               "queries has NaN or infinity in row %" PRId64 ", column %" PRId64, i,
+                               col);
+        if (status != GNOMON_OK)
+            return gnomon_fail(
+                s->ctx, status,
+                "queries has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64, i, col);
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status check_bits(gnomon_search *s, const gnomon_matrix *m, const char *name)
+{
+    if (s->options.metric != GNOMON_HAMMING) return GNOMON_OK;
+    GNOMON_FAIL_IF(m->dtype != GNOMON_U8, s->ctx, GNOMON_ERROR_DTYPE,
+                   "%s is of type %s; hamming takes bits, eight in an element of type u8", name,
+                   gnomon_dtype_name(m->dtype));
+    GNOMON_FAIL_IF(m->cols > 1 << 21, s->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s has %" PRId64 " x 8 bits; hamming takes at most 2^24", name, m->cols);
+    return GNOMON_OK;
+}
+
+/* The largest key within the radius. */
+static double limit_of(const gnomon_search_options *o)
+{
+    return o->metric == GNOMON_IP ? -o->radius : o->radius;
+}
+
+static gnomon_status begin(gnomon_search *s)
+{
+    s->whole = true;
+    s->limit = limit_of(&s->options);
+    s->kernels = gnomon_cpu_kernels(gnomon_context_isa(s->ctx))->search;
+    if (s->options.k == 0) return GNOMON_OK;
+    int64_t places;
+    GNOMON_FAIL_IF(!gnomon_mul(s->count, s->options.k, &places), s->ctx, GNOMON_ERROR_OVERFLOW,
+                   "%" PRId64 " queries with k %" PRId64 " are more than can be counted", s->count,
+                   s->options.k);
+    GNOMON_TRY(gnomon_alloc(s->ctx, places, sizeof *s->heaps, "neighbours", &s->heaps));
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->count, sizeof *s->nearest, "neighbours", &s->nearest));
+    for (int64_t q = 0; q < s->count; q++)
+        s->nearest[q] = (gnomon_nearest){s->heaps + q * s->options.k, s->options.k, 0};
+    return GNOMON_OK;
+}
+
+static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, const gnomon_csr *csr,
+                            const gnomon_search_options *given, gnomon_search **out)
+{
+    gnomon_search_options options;
+    *out = NULL;
+    GNOMON_TRY(take_options(ctx, given, &options));
+    GNOMON_FAIL_IF((options.metric == GNOMON_JACCARD) != (csr != NULL), ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
+                   gnomon_metric_name(options.metric), csr != NULL ? "dense" : "sparse");
+    gnomon_search *s;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *s, "a search", &s));
+    s->ctx = ctx;
+    s->options = options;
+    gnomon_status status;
+    if (csr != NULL) {
+        s->count = csr->rows;
+        s->cols = csr->cols;
+        status = gnomon_sets_make(ctx, csr, "queries", 0, &s->sets);
+    } else {
+        s->queries = *dense;
+        s->count = dense->rows;
+        s->cols = dense->cols;
+        status = check_bits(s, dense, "queries");
+        if (status == GNOMON_OK && options.metric != GNOMON_HAMMING) status = check_queries(s);
+    }
+    if (status == GNOMON_OK) status = begin(s);
+    if (status != GNOMON_OK)
+        gnomon_search_destroy(s);
+    else
+        *out = s;
+    return status;
+}
+
+gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
+                                   const gnomon_search_options *options, gnomon_search **out)
+{
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    GNOMON_TRY(gnomon_check_view(ctx, queries, "queries"));
+    return create(ctx, queries, NULL, options, out);
+}
+
+gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gnomon_csr *queries,
+                                       const gnomon_search_options *options, gnomon_search **out)
+{
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    GNOMON_FAIL_IF(queries == NULL, ctx, GNOMON_ERROR_ARGUMENT, "queries is NULL");
+    return create(ctx, NULL, queries, options, out);
+}
+
+void gnomon_search_destroy(gnomon_search *s)
+{
+    if (s == NULL) return;
+    gnomon_context *ctx = s->ctx;
+    gnomon_sets_free(ctx, &s->sets);
+    gnomon_free(ctx, s->nearest);
+    gnomon_free(ctx, s->heaps);
+    gnomon_free(ctx, s->hits);
+    gnomon_free(ctx, s->ground.mean);
+    gnomon_free(ctx, s->ground.mean64);
+    gnomon_free(ctx, s);
+}
+
+gnomon_status gnomon_hits_reserve(gnomon_search *s, int64_t more)
+{
+    int64_t room = s->hit_room;
+    if (more <= room - s->hit_count) return GNOMON_OK;
+    GNOMON_FAIL_IF(!gnomon_add(s->hit_count, more, &room) || !gnomon_mul(room, 3, &room), s->ctx,
+                   GNOMON_ERROR_OVERFLOW, "more hits than can be counted");
+    room /= 2;
+    GNOMON_TRY(gnomon_grow(s->ctx, &s->hits, s->hit_room, room, sizeof *s->hits, "hits"));
+    s->hit_room = room;
+    return GNOMON_OK;
+}
+
+static gnomon_status check_add(gnomon_search *s, int64_t rows, int64_t cols)
+{
+    GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
+                   "the search has handed out its answers");
+    GNOMON_FAIL_IF(cols != s->cols, s->ctx, GNOMON_ERROR_SHAPE,
+                   "base has %" PRId64 " dimensions and queries %" PRId64 "; they must be the same",
+                   cols, s->cols);
+    int64_t all;
+    GNOMON_FAIL_IF(!gnomon_add(s->base, rows, &all), s->ctx, GNOMON_ERROR_OVERFLOW,
+                   "base has more points than can be counted");
+    return GNOMON_OK;
+}
+
+/* The allowed rows of a piece, by pieces of 2^24 that go through the scan one after another. */
+static gnomon_status scan_allowed(gnomon_search *s, const gnomon_matrix *base)
+{
+    const int64_t most = (int64_t)1 << 24;
+    const int64_t room = base->rows < most ? base->rows : most;
+    uint32_t *rows;
+    GNOMON_TRY(gnomon_alloc(s->ctx, room, sizeof *rows, "allowed rows", &rows));
+    gnomon_status status = GNOMON_OK;
+    const int64_t first = s->base;
+    for (int64_t from = 0; from < base->rows && status == GNOMON_OK; from += most) {
+        gnomon_matrix part = *base;
+        part.data =
+            (char *)base->data + from * base->row_stride * (int64_t)gnomon_dtype_size(base->dtype);
+        part.rows = base->rows - from < most ? base->rows - from : most;
+        int64_t count = 0;
+        for (int64_t i = 0; i < part.rows; i++)
+            if (gnomon_search_allows(&s->options, first + from + i)) rows[count++] = (uint32_t)i;
+        s->base = first + from;
+        status = gnomon_scan(s, &part, rows, count);
+    }
+    s->base = first;
+    gnomon_free(s->ctx, rows);
+    return status;
+}
+
+gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
+{
+    GNOMON_FAIL_IF(s->options.metric == GNOMON_JACCARD, s->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "jaccard takes sparse points");
+    GNOMON_TRY(gnomon_check_view(s->ctx, base, "base"));
+    GNOMON_TRY(check_add(s, base->rows, base->cols));
+    GNOMON_TRY(check_bits(s, base, "base"));
+    GNOMON_TRY(s->options.allowed != NULL ? scan_allowed(s, base)
+                                          : gnomon_scan(s, base, NULL, base->rows));
+    s->base += base->rows;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
+{
+    GNOMON_FAIL_IF(s->options.metric != GNOMON_JACCARD, s->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s takes dense points", gnomon_metric_name(s->options.metric));
+    GNOMON_FAIL_IF(base == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, "base is NULL");
+    GNOMON_TRY(check_add(s, base->rows, base->cols));
+    gnomon_sets sets = {0};
+    gnomon_status status = gnomon_sets_make(s->ctx, base, "base", s->base, &sets);
+    if (status == GNOMON_OK) status = gnomon_scan_sets(s, &sets);
+    gnomon_sets_free(s->ctx, &sets);
+    if (status == GNOMON_OK) s->base += base->rows;
+    return status;
+}
+
+/* ---- the answers ---- */
+
+static double distance_of(const gnomon_search *s, double key)
+{
+    return s->options.metric == GNOMON_IP ? -key : key;
+}
+
+typedef struct answer {
+    gnomon_search *s;
+    gnomon_neighbors *out;
+    gnomon_ranked *sorted; /* by radius: the hits, query by query */
+} answer;
+
+static void hand_out(void *arg, int64_t q, int number)
+{
+    (void)number;
+    const answer *a = arg;
+    const int64_t first = a->out->offsets[q], count = a->out->offsets[q + 1] - first;
+    gnomon_ranked *points = a->s->options.k > 0 ? a->s->nearest[q].heap : a->sorted + first;
+    gnomon_ranked_sort(points, count);
+    for (int64_t i = 0; i < count; i++) {
+        a->out->ids[first + i] = points[i].id;
+        a->out->distances[first + i] = distance_of(a->s, points[i].key);
+    }
+}
+
+static gnomon_status check_counts(const gnomon_search *s)
+{
+    for (int64_t q = 0; q < s->count && s->options.k > 0; q++)
+        GNOMON_FAIL_IF(s->nearest[q].count < s->options.k, s->ctx, GNOMON_ERROR_ARGUMENT,
+                       "k is %" PRId64 ", and %" PRId64 " of base's %" PRId64
+                       " points may be neighbours of query %" PRId64,
+                       s->options.k, s->nearest[q].count, s->base, q);
+    return GNOMON_OK;
+}
+
+static gnomon_status collect(answer *a)
+{
+    gnomon_search *s = a->s;
+    gnomon_neighbors *out = a->out;
+    GNOMON_TRY(
+        gnomon_alloc_zero(s->ctx, s->count + 1, sizeof *out->offsets, "offsets", &out->offsets));
+    for (int64_t q = 0; q < s->count && s->options.k > 0; q++)
+        out->offsets[q + 1] = (q + 1) * s->options.k;
+    if (s->options.k == 0) {
+        for (int64_t i = 0; i < s->hit_count; i++)
+            out->offsets[s->hits[i].query + 1]++;
+        for (int64_t q = 0; q < s->count; q++)
+            out->offsets[q + 1] += out->offsets[q];
+        GNOMON_TRY(
+            gnomon_alloc(s->ctx, s->hit_count, sizeof *a->sorted, "sorted hits", &a->sorted));
+        /* offsets serve as the places to fill and are turned back */
+        for (int64_t i = 0; i < s->hit_count; i++)
+            a->sorted[out->offsets[s->hits[i].query]++] = s->hits[i].point;
+        for (int64_t q = s->count; q > 0; q--)
+            out->offsets[q] = out->offsets[q - 1];
+        out->offsets[0] = 0;
+        gnomon_free(s->ctx, s->hits);
+        s->hits = NULL;
+    }
+    const int64_t all = out->offsets[s->count];
+    GNOMON_TRY(gnomon_alloc(s->ctx, all, sizeof *out->ids, "ids", &out->ids));
+    GNOMON_TRY(gnomon_alloc(s->ctx, all, sizeof *out->distances, "distances", &out->distances));
+    gnomon_parallel(s->ctx, s->count, hand_out, a);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
+{
+    GNOMON_FAIL_IF(out == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out->struct_size != sizeof *out, s->ctx, GNOMON_ERROR_ARGUMENT,
+                   "out.struct_size is %zu; this library's is %zu", out->struct_size, sizeof *out);
+    GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
+                   "the search has handed out its answers");
+    *out = (gnomon_neighbors){.struct_size = sizeof *out};
+    if (s->options.metric == GNOMON_JACCARD) GNOMON_TRY(gnomon_sets_complete(s));
+    GNOMON_TRY(check_counts(s));
+    s->finished = true;
+    answer a = {s, out, NULL};
+    const gnomon_status status = collect(&a);
+    gnomon_free(s->ctx, a.sorted);
+    out->queries = s->count;
+    out->k = s->options.k;
+    out->base = s->base;
+    out->compared = s->compared;
+    out->verified = s->verified;
+    if (status != GNOMON_OK) gnomon_neighbors_free(s->ctx, out);
+    return status;
+}
+
+void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *neighbors)
+{
+    if (neighbors == NULL) return;
+    gnomon_free(ctx, neighbors->offsets);
+    gnomon_free(ctx, neighbors->ids);
+    gnomon_free(ctx, neighbors->distances);
+    *neighbors = (gnomon_neighbors){.struct_size = neighbors->struct_size};
+}
+
+/* Says at once what finish would say after all the work. */
+static gnomon_status check_k(gnomon_context *ctx, const gnomon_search_options *o, int64_t rows)
+{
+    const bool has_k = o != NULL && o->struct_size >= offsetof(gnomon_search_options, radius);
+    GNOMON_FAIL_IF(has_k && o->k > rows, ctx, GNOMON_ERROR_ARGUMENT,
+                   "k is %" PRId64 " and base has %" PRId64 " points; k must not be larger", o->k,
+                   rows);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_neighbors_exact(gnomon_context *ctx, const gnomon_matrix *base,
+                                     const gnomon_matrix *queries,
+                                     const gnomon_search_options *options, gnomon_neighbors *out)
+{
+    gnomon_search *s = NULL;
+    GNOMON_TRY(gnomon_check_view(ctx, base, "base"));
+    GNOMON_TRY(check_k(ctx, options, base->rows));
+    gnomon_status status = gnomon_search_create(ctx, queries, options, &s);
+    if (status == GNOMON_OK) status = gnomon_search_add(s, base);
+    if (status == GNOMON_OK) status = gnomon_search_finish(s, out);
+    gnomon_search_destroy(s);
+    return status;
+}
+
+gnomon_status gnomon_neighbors_exact_csr(gnomon_context *ctx, const gnomon_csr *base,
+                                         const gnomon_csr *queries,
+                                         const gnomon_search_options *options,
+                                         gnomon_neighbors *out)
+{
+    gnomon_search *s = NULL;
+    GNOMON_FAIL_IF(base == NULL, ctx, GNOMON_ERROR_ARGUMENT, "base is NULL");
+    GNOMON_TRY(check_k(ctx, options, base->rows));
+    gnomon_status status = gnomon_search_create_csr(ctx, queries, options, &s);
+    if (status == GNOMON_OK) status = gnomon_search_add_csr(s, base);
+    if (status == GNOMON_OK) status = gnomon_search_finish(s, out);
+    gnomon_search_destroy(s);
+    return status;
+}

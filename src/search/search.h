@@ -1,0 +1,124 @@
+/* search/search.h: a search under way, as the files of this room share it. */
+#ifndef GNOMON_SEARCH_SEARCH_H
+#define GNOMON_SEARCH_SEARCH_H
+
+#include "base/context.h"
+#include "kernels.h"
+#include "search/ranked.h"
+
+#include <gnomon/search.h>
+
+/* How dense coordinates become fp32: x * scale - mean for L2 and IP, x / |x| - mean for COSINE.
+ * Settled by a look at some of the first base points. Whatever it is the answers are exact: it only
+ * decides how well the sieve sees. */
+typedef struct gnomon_ground {
+    bool settled;
+    double scale;   /* a power of two */
+    float *mean;    /* of the scaled points */
+    double *mean64; /* the same numbers */
+    double norm;    /* of mean */
+    bool whole;     /* scale is 1 and the mean's coordinates are integers */
+} gnomon_ground;
+
+/* Sets: rows of ascending, distinct members. */
+typedef struct gnomon_sets {
+    int64_t count;
+    int64_t *offsets; /* count + 1, the first 0 */
+    int64_t *members;
+} gnomon_sets;
+
+struct gnomon_search {
+    gnomon_context *ctx;
+    const gnomon_search_kernels *kernels;
+    gnomon_search_options options;
+    bool finished;
+
+    gnomon_matrix queries; /* dense */
+    gnomon_sets sets;      /* JACCARD */
+    int64_t count, cols;
+    double limit; /* by radius: the largest key */
+
+    gnomon_nearest *nearest; /* count; k nearest */
+    gnomon_ranked *heaps;    /* k a query */
+    gnomon_hit *hits;        /* by radius, in any order */
+    int64_t hit_count, hit_room;
+
+    gnomon_ground ground;
+    bool whole;   /* all base points so far had integer coordinates, centred */
+    int64_t base; /* points so far */
+    int64_t compared, verified;
+};
+
+/* ---- ground.c ---- */
+/* Settles the ground by some of base's points. Errors: MEMORY. */
+gnomon_status gnomon_ground_settle(gnomon_search *search, const gnomon_matrix *base);
+
+/* ---- exact.c: keys in fp64 ---- */
+/* A query made ready: for L2 and IP its coordinates, for COSINE divided by its norm. wide has room
+ * for 2 * cols numbers; factor is 0 for a zero vector under COSINE, else 1. */
+typedef struct gnomon_query {
+    const double *wide;
+    double factor;
+} gnomon_query;
+gnomon_query gnomon_query_widen(const gnomon_search *search, int64_t query, double *wide);
+/* The key of a query and row i of base. */
+double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
+                        int64_t i);
+/* 1 / |x| of row i, 0 for a zero vector. */
+double gnomon_inverse_norm(const gnomon_search_kernels *kernels, const gnomon_matrix *m, int64_t i);
+/* Whether row i holds NaN or infinity (NONFINITE) or a magnitude above 2^500 (UNSUPPORTED); where.
+ */
+gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col);
+static inline const void *gnomon_row_at(const gnomon_matrix *m, int64_t i)
+{
+    return (const char *)m->data + i * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
+}
+
+/* ---- sieve.c: what fp32 can tell ---- */
+/* The error of fp32 scores at so many steps, as a share of the product of norms. */
+double gnomon_sieve_gamma(int64_t steps, int64_t most_steps);
+/* What a query is to the sieve. */
+typedef struct gnomon_sieve_query {
+    double norm, squares; /* of the centred query */
+    double constant;      /* IP: what a score lacks to be the (scaled) product */
+    bool whole;           /* all coordinates are integers */
+} gnomon_sieve_query;
+/* Centres a query into out, steps numbers, and sets up its sieve's errors. wide: 2 * cols. */
+void gnomon_sieve_prepare(const gnomon_search *search, int64_t query, int64_t steps,
+                          int64_t most_steps, double *wide, float *out, gnomon_sieve_query *facts,
+                          gnomon_sieve *sieve);
+/* The least score of any point whose key is at most 'key'. With 'whole': key is that of a point
+ * with integer coordinates and a smaller id, so that an equal one no longer matters. */
+float gnomon_sieve_least(const gnomon_search *search, const gnomon_sieve_query *facts, double key,
+                         bool whole);
+/* A tile's share of the error. squares: of its points' norms; whole: their coordinates are. */
+gnomon_blur gnomon_sieve_blur(const gnomon_search *search, int64_t steps, int64_t most_steps,
+                              const double *squares, int lanes, bool whole);
+/* Drops survivors that k others surely come before; raises 'least'. values: room for 'room'. */
+void gnomon_sieve_shrink(gnomon_sieve *sieve, int64_t k, float *values);
+
+/* ---- scan.c ---- */
+/* All queries against base's rows, the first of which is point search->base. rows: which,
+ * ascending; NULL: all. */
+gnomon_status gnomon_scan(gnomon_search *search, const gnomon_matrix *base, const uint32_t *rows,
+                          int64_t count);
+
+/* ---- jaccard.c ---- */
+gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
+                               int64_t first, gnomon_sets *sets);
+void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets);
+gnomon_status gnomon_scan_sets(gnomon_search *search, const gnomon_sets *base);
+/* Answers of sets that share nothing with a query. */
+gnomon_status gnomon_sets_complete(gnomon_search *search);
+
+/* ---- search.c ---- */
+/* Whether base point id may be an answer. */
+static inline bool gnomon_search_allows(const gnomon_search_options *o, int64_t id)
+{
+    if (o->allowed == NULL) return true;
+    return id < o->allowed_bits && (o->allowed[id / 8] >> (id % 8) & 1) != 0;
+}
+/* Makes room for so many more hits. */
+gnomon_status gnomon_hits_reserve(gnomon_search *search, int64_t more);
+
+#endif

@@ -1,0 +1,160 @@
+/* What fp32 can tell of a pair, and how surely.
+ *
+ * P and B are a query and a base point in the coordinates of the ground (scaled, or normalised,
+ * less the mean M). The score that stands for the distance is T = P.B - |B|^2 / 2 for L2 and
+ * COSINE, whose squared distance is |P|^2 - 2 T, and T = P.B + M.B for IP, the product being T +
+ * P.M + M.M.
+ *
+ * Coordinates p and b in fp32 are within u = 2^-24 of P and B, relatively (and 2^-125 absolutely,
+ * for underflow). The product is a chain of fused multiply-adds over each part of at most
+ * most_steps coordinates; parts, and then the bias, are added. That makes n = most_steps + parts +
+ * 1 roundings at most, each of a partial sum of size at most |p||b| + |bias| (Higham 2002,
+ * section 3.1), so that |score - T| <= gamma |P||B| + gamma |B|^2 (+ 16 u |M||B| for IP) + what
+ * fp64 and underflow add, gamma = 1.01 (n + 16) u, where the 16 pay for the rounding of the
+ * coordinates (2 to 3 u), of the bias (1 u), of the numbers here (a few u) and of the comparisons.
+ * Where all coordinates are integers and |P||B| + |bias| is below 2^23 every step is exact, and so
+ * is the score.
+ *
+ * The keys that scores stand for are themselves rounded, in fp64: what that may change is part of
+ * the error, so that the order of keys is what is decided. */
+#include "search/search.h"
+
+#include <float.h>
+#include <math.h>
+
+static const double u32 = 0x1p-24, tiny = 0x1p-124;
+
+/* Of fp64 sums over d coordinates. */
+static double fine(int64_t d)
+{
+    return (double)(d + 64) * 0x1p-52;
+}
+
+double gnomon_sieve_gamma(int64_t steps, int64_t most_steps)
+{
+    const int64_t parts = (steps + most_steps - 1) / most_steps;
+    const int64_t chain = steps < most_steps ? steps : most_steps;
+    return 1.01 * (double)(chain + parts + 17) * u32;
+}
+
+/* A float not below x. */
+static float above(double x)
+{
+    if (!(x < 0x1p120)) return INFINITY;
+    return (float)x * (1 + 0x1p-20f) + FLT_MIN;
+}
+
+/* A float not above x. */
+static float below(double x)
+{
+    if (!(x > -0x1p120)) return -INFINITY;
+    if (x > 0x1p120) return 0x1p120f;
+    const float f = (float)x;
+    return (double)f <= x ? f : nextafterf(f, -INFINITY);
+}
+
+static bool is_ip(const gnomon_search *s)
+{
+    return s->options.metric == GNOMON_IP;
+}
+
+void gnomon_sieve_prepare(const gnomon_search *s, int64_t query, int64_t steps, int64_t most_steps,
+                          double *wide, float *out, gnomon_sieve_query *facts, gnomon_sieve *sieve)
+{
+    const gnomon_ground *g = &s->ground;
+    const gnomon_query q = gnomon_query_widen(s, query, wide);
+    double squares = 0, products = 0;
+    bool whole = g->whole;
+    for (int64_t j = 0; j < s->cols; j++) {
+        const double c = wide[j] * g->scale - g->mean64[j];
+        out[j] = (float)c;
+        whole = whole && wide[j] == rint(wide[j]) && fabs(c) < 0x1p22;
+        squares += c * c;
+        products += c * g->mean64[j];
+    }
+    /* A zero vector under COSINE is at right angles to everything: two coordinates more. */
+    for (int64_t j = s->cols; j < steps; j++)
+        out[j] = j > s->cols && q.factor == 0 ? 1 : 0;
+    if (q.factor == 0) squares += 1;
+    const double m = sqrt(squares), d = (double)steps;
+    *facts = (gnomon_sieve_query){m, squares, products + g->norm * g->norm, whole};
+    if (is_ip(s)) {
+        double mean_squares = 0;
+        for (int64_t j = 0; j < s->cols; j++)
+            mean_squares += g->mean64[j] * g->mean64[j];
+        facts->constant = products + mean_squares;
+    }
+    double floor = d * tiny * (1 + m);
+    floor += is_ip(s) ? fine(steps) * (m + g->norm) * g->norm : 4 * fine(steps) * squares;
+    const bool sane = m < 0x1p60;
+    sieve->slack = sane ? above(gnomon_sieve_gamma(steps, most_steps) * m) : 0;
+    sieve->floor = sane ? above(floor) : INFINITY;
+    sieve->whole = whole && sane ? above(m) : INFINITY;
+}
+
+gnomon_blur gnomon_sieve_blur(const gnomon_search *s, int64_t steps, int64_t most_steps,
+                              const double *squares, int lanes, bool whole)
+{
+    double most = 0;
+    for (int l = 0; l < lanes; l++) {
+        if (!(squares[l] < 0x1p120)) return (gnomon_blur){0, INFINITY, -1}; /* or NaN */
+        most = fmax(most, squares[l]);
+    }
+    const double n = sqrt(most), norm = s->ground.norm;
+    double blur = gnomon_sieve_gamma(steps, most_steps) * most + (double)steps * tiny * n;
+    if (is_ip(s)) blur += (16 * u32 + fine(steps)) * norm * n;
+    gnomon_blur b = {above(n), above(blur), -1};
+    if (whole && s->ground.whole) {
+        const double rest = 0x1p23 - (is_ip(s) ? norm * n : most / 2);
+        if (rest > 0) b.whole = n == 0 ? FLT_MAX : below(fmin(rest / n, 0x1p100)) * (1 - 0x1p-20f);
+    }
+    return b;
+}
+
+float gnomon_sieve_least(const gnomon_search *s, const gnomon_sieve_query *facts, double key,
+                         bool whole)
+{
+    const double scale = s->ground.scale, e = fine(s->cols);
+    const bool exact = whole && facts->whole;
+    double t, size;
+    if (!(facts->norm < 0x1p60)) return -INFINITY;
+    if (is_ip(s)) {
+        const double product = -key * scale * scale;
+        const double norm = s->ground.norm;
+        t = product - facts->constant;
+        size = fabs(product) + fabs(facts->constant) + norm * (facts->norm + norm);
+    } else {
+        double squared = 2 * key;
+        if (s->options.metric == GNOMON_L2) squared = key * scale * (key * scale);
+        if (exact) squared = rint(squared);
+        t = (facts->squares - squared) / 2;
+        size = facts->squares + squared;
+    }
+    if (exact && fabs(t) < 0x1p23 && size < 0x1p50) return nextafterf((float)t, INFINITY);
+    return below(t - e * size);
+}
+
+void gnomon_sieve_shrink(gnomon_sieve *sieve, int64_t k, float *values)
+{
+    if (sieve->count <= k) return;
+    gnomon_survivor *kept = sieve->kept;
+    for (int32_t i = 0; i < sieve->count; i++)
+        values[i] = kept[i].low;
+    const float rank = gnomon_rank_largest(values, sieve->count, k);
+    if (!(rank > -INFINITY)) return;
+    /* How many of those that are exactly at the rank belong to the k: the first ones, whose ids are
+     * smaller. */
+    int64_t ties = k;
+    for (int32_t i = 0; i < sieve->count; i++)
+        ties -= kept[i].low > rank;
+    int32_t count = 0;
+    for (int32_t i = 0; i < sieve->count; i++) {
+        const gnomon_survivor x = kept[i];
+        if (x.high < rank) continue;
+        if (x.high == rank && x.low == rank && ties-- <= 0) continue;
+        kept[count++] = x;
+    }
+    sieve->count = count;
+    const float least = nextafterf(rank, INFINITY);
+    if (least > sieve->least) sieve->least = least;
+}
