@@ -7,6 +7,7 @@ Needs Python alone, and gnuplot for the plots (not for --check).
 import math
 import sys
 
+import results_gemm
 import results_gpu
 import results_low_precision
 import results_model
@@ -219,6 +220,7 @@ def index():
              "gpu.md": "every kind on GPUs, beside floors, aims and peers",
              "model.md": "the (m, τ) model of Ahle and Silvestri against measurements",
              "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, after Ootomo and Yokota",
+             "gemm.md": "products of fp32 with fp16 matrices: errors and speed beside SGEMM",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
                           "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/results/gpu/` "
@@ -231,6 +233,7 @@ thesis()
 results_model.make()
 choice_page()
 results_low_precision.make()
+results_gemm.make()
 readme = results_gpu.make()
 index()
 if "--check" in sys.argv[1:]:

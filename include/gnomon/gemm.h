@@ -16,18 +16,21 @@
  *   CPU: c = min(k, 64), for every form. Products and sums are fp32 fused multiply-adds in chains
  *     of 64 (32 for k <= 512), the chains are added up in fp64, and alpha and beta are applied
  *     there. So the error does not grow with k.
- *   GPU: by form, below. At most 128 of k are summed in a tensor core's accumulator before the sum
- *     is added, rounding to nearest, to one in fp32.
- * This is no worse than SGEMM's on the same matrices. A chain whose own value leaves fp32's
- * range gives infinity (or NaN), and products below 2^-126 lose bits, as in SGEMM.
+ *   GPU: c = 20 + k / 64 at most (FP16: for values inside its range). Tensor cores sum 64 products,
+ *     exact but for what their accumulator cuts off; these sums are added in fp32, rounded to
+ *     nearest. Where all terms of a sum have one sign, what is cut off has it too: about 3 u of the
+ *     sum, however long it is.
+ * Measured errors are no larger than SGEMM's, but for that case in short sums: docs/gemm.md. A
+ * chain whose own value leaves fp32's range gives infinity (or NaN), and products below 2^-126 lose
+ * bits, as in SGEMM.
  *
  * NaN and infinity pass through as in SGEMM: a row of A (a column of B) that holds one makes
  * its row (column) of C NaN or infinite. With beta 0, C is not read; with alpha 0 or k = 0, A and
  * B are not read and C = beta * C.
  *
- * Determinism: the bits of C depend neither on threads, memory limit, layout nor instruction
- * set, and an entry's not on the other rows of A and columns of B. Devices differ within the
- * bound. */
+ * Determinism: on the CPU the bits of C depend neither on threads, memory limit, layout nor
+ * instruction set, and an entry's not on the other rows of A and columns of B. On a GPU they depend
+ * on sizes, types and strides alone. Devices differ within the bound. */
 #ifndef GNOMON_GEMM_H
 #define GNOMON_GEMM_H
 
