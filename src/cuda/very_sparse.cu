@@ -104,7 +104,7 @@ static plan plan_of(const gcu_task *task)
     t->segments = t->segment_chunks ? ceil_div(t->chunks, t->segment_chunks) : 1;
     t->quad = task->row / 4;
     t->quads = (task->row + task->rows - 1) / 4 - t->quad + 1;
-    t->stride_bytes = x->col_stride * (int64_t)sizeof(float);
+    t->stride_bytes = (uint32_t)(x->col_stride * (int64_t)sizeof(float));
     t->tiles_a_block = p.how == SCATTERED ? 0 : ceil_div(x->n, 4 * p.lanes);
     t->tiles = p.how == SCATTERED ? ceil_div(x->n * x->blocks, 32) : t->tiles_a_block * x->blocks;
     t->end = t->chunks;
@@ -140,6 +140,30 @@ static size_t tile_work(const plan *p)
     return p->t.segment_chunks || chunks_a_launch(p) < p->t.chunks ? sums_bytes(p) : 0;
 }
 
+/* Whether warps wait for each other: where all rows are resident at once, and use X's columns so
+ * often that reading it more than once costs more than waiting. */
+static bool paced(const plan *p, const gcu_task *task)
+{
+    return p->how == LINES && !p->t.segment_chunks &&
+           p->t.quads <= (int64_t)2 * task->gpu->sms * VS_WARPS &&
+           (double)p->t.rows * task->a->density >= 3.0;
+}
+
+static size_t pace_bytes(const plan *p)
+{
+    return sizeof(unsigned) * (size_t)chunks_a_launch(p);
+}
+
+/* Tiles of a launch: if X's lines are walked by one tile's rows alone, what they gather from stays
+ * in L2, and other tiles' parts of X don't come between. */
+static int64_t tiles_a_launch(const plan *p, const gcu_task *task)
+{
+    const int64_t most = (INT64_C(1) << 31) / (p->t.quads * p->t.segments);
+    if (p->how != LINES || p->t.segment_chunks) return most;
+    const int64_t resident = (int64_t)2 * task->gpu->sms * VS_WARPS / p->t.quads;
+    return resident < 1 ? 1 : resident < most ? resident : most;
+}
+
 /* Of lines: the chunks that are turned at a time come in fewest such steps. */
 static int turned_unit(const plan *p)
 {
@@ -171,6 +195,7 @@ static size_t best_work(const gcu_task *task)
         return turned > least ? turned : least;
     }
     const size_t one = tile_work(&p), most = (size_t)256 << 20;
+    if (paced(&p, task)) return one + pace_bytes(&p);
     return one * (size_t)p.t.tiles < most ? one * (size_t)p.t.tiles : one > most ? one : most;
 }
 
@@ -284,7 +309,12 @@ static step step_of(plan *p, const gcu_task *task, float **lines)
         scatter(p);
     }
     const int chunks = chunks_a_launch(p);
-    int64_t tiles = chunks < t->chunks ? 1 : (INT64_C(1) << 31) / (t->quads * t->segments);
+    if (paced(p, task) && bytes >= tile_work(p) + pace_bytes(p)) {
+        t->pace = reinterpret_cast<unsigned *>(work + tile_work(p));
+        t->partial = reinterpret_cast<float *>(work);
+        return {chunks, 1};
+    }
+    int64_t tiles = chunks < t->chunks ? 1 : tiles_a_launch(p, task);
     if (tiles < 1) tiles = 1;
     if (tile_work(p)) {
         const int64_t fit = (int64_t)(bytes / tile_work(p));
@@ -309,11 +339,15 @@ static cudaError_t run(const gcu_task *task)
             t->walked = t->segment_chunks ? ceil_div(t->end - t->begin, t->segment_chunks) : 1;
             if (p.how == TURNED) {
                 t->turned = lines;
-                t->stride_bytes = t->tiles * p.lanes * 16;
+                t->stride_bytes = (uint32_t)t->tiles * (uint32_t)p.lanes * 16;
                 if (p.lanes == 8)
                     turn<32>(t, lines, task->stream);
                 else
                     turn<16>(t, lines, task->stream);
+            }
+            if (t->pace) {
+                const cudaError_t error = cudaMemsetAsync(t->pace, 0, pace_bytes(&p), task->stream);
+                if (error != cudaSuccess) return error;
             }
             launch_tiles(&p, t, task->stream);
         }

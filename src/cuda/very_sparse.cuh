@@ -3,7 +3,8 @@
  * Four consecutive rows share their Philox calls, so a warp walks four rows: call t of a chunk, in
  * lane t, gives the tth jump of each, and prefix sums over the warp give the columns. All rows of A
  * are resident at once (where they fit) and go through the chunks in the same order, so the part of
- * X that they gather from sits in L2 and is read from memory once.
+ * X that they gather from sits in L2 and is read from memory once. Where rows use X's columns so
+ * often that going through a chunk takes long, warps wait for the slowest (vs_wait).
  *
  * The order of a row's sum is the same in every kernel: nonzero number x of a chunk (in column
  * order) goes to partial sum x mod 2; after each VS_CHUNKS chunks, counted from A's first, and at
@@ -44,12 +45,15 @@ struct vs_task {
     int64_t segments;      /* of the task */
     int64_t walked;        /* segments of this launch */
     int64_t tiles_a_block; /* 0: tiles of folded points */
-    int64_t stride_bytes;  /* from a column to the next */
+    uint32_t stride_bytes; /* from a column's line to the next */
     float *partial;        /* [segment][row][tile][point of the tile] */
     /* Columns may be walked in several launches, chunks [begin, end) of the task in this one, lest
      * warps drift apart or since no more of X is turned; of one segment 'partial' then holds the
      * running sums between launches. */
     int begin, end;
+    /* [chunk of the launch]: blocks of threads that are through with it, where warps wait for each
+     * other; else NULL. */
+    unsigned *pace;
     const float *turned; /* lines of the launch's tiles and columns, or NULL: X has lines */
 };
 
@@ -136,13 +140,17 @@ __device__ __forceinline__ uint32_t vs_next(uint32_t last)
 
 __device__ __forceinline__ float vs_sign(uint32_t nonzero)
 {
-    return __uint_as_float((nonzero & 0x80000000u) | 0x3F800000u);
+    /* one instruction, were it not that it takes one constant */
+    uint32_t one = 0x3F800000u, sign;
+    asm("mov.b32 %0, %0;" : "+r"(one));
+    asm("lop3.b32 %0, %1, 0x80000000, %2, 0xEA;" : "=r"(sign) : "r"(nonzero), "r"(one));
+    return __uint_as_float(sign);
 }
 
-/* What a draw found: nonzeros of the row with the fewest and with the most, and whether some row
- * has more than the 32 of a block. */
+/* What a draw found: nonzeros of the row with the fewest, with the most and of the lane's own (8
+ * lanes a row), and whether some row has more than the 32 of a block. */
 struct vs_drawn {
-    int least, most;
+    int least, most, own;
     bool more;
 };
 
@@ -167,8 +175,17 @@ __device__ __forceinline__ vs_drawn vs_draw(const vs_task &t, uint32_t quad, uin
         list[r][lane] = nonzero[r];
     __syncwarp();
     const uint32_t some = inside[0] | inside[1] | inside[2] | inside[3];
-    return {__popc(inside[0] & inside[1] & inside[2] & inside[3]), __popc(some), some >> 31 != 0};
+    const uint32_t low = lane & 8 ? inside[1] : inside[0], high = lane & 8 ? inside[3] : inside[2];
+    return {__popc(inside[0] & inside[1] & inside[2] & inside[3]), __popc(some),
+            __popc(lane & 16 ? high : low), some >> 31 != 0};
 }
+
+/* Which of a batch's nonzeros are gathered. */
+enum vs_which {
+    VS_ALL,
+    VS_FIRST, /* of a chunk all of whose columns are there: so many from the first */
+    VS_WITHIN /* those in a range of columns */
+};
 
 /* A warp's sums for four rows and a tile of 4 * LANES points, gathered from lines: eight lanes a
  * row, 4 points a lane. */
@@ -199,12 +216,14 @@ template <int LANES> struct vs_sums {
         clear();
     }
 
-    /* VS_BATCH nonzeros of the lane's row. What does not lie in [from, from + span) loads the line
-     * of 'from': predicated loads end in many moves, and one line for all stays in L1. */
-    template <bool ALL>
+    /* VS_BATCH nonzeros of the lane's row: all, the first 'span', or those in [from, from + span).
+     * What is left out loads the line of 'from': predicated loads end in many moves, and one line
+     * for all stays in L1. */
+    template <vs_which WHICH>
     __device__ __forceinline__ void batch(const uint32_t *nonzeros, int lane, uint32_t from,
-                                          uint32_t span, const char *lines, uint32_t stride)
+                                          int span, const char *lines, uint32_t stride)
     {
+        const int offset = LANES == 8 ? 0 : lane >> 2 & 1;
         float4 v[LOADS];
         uint32_t word[LOADS];
         if constexpr (LANES == 8) {
@@ -216,19 +235,22 @@ template <int LANES> struct vs_sums {
         } else {
 #pragma unroll
             for (int u = 0; u < LOADS; u++)
-                word[u] = nonzeros[2 * u + (lane >> 2 & 1)];
+                word[u] = nonzeros[2 * u + offset];
         }
+        const auto taken = [&](int u) {
+            if (WHICH == VS_FIRST) return u * (8 / LANES) + offset < span;
+            return WHICH == VS_ALL || (word[u] & VS_COLUMN) - from < (uint32_t)span;
+        };
 #pragma unroll
         for (int u = 0; u < LOADS; u++) {
-            uint32_t column = word[u] & VS_COLUMN;
-            if (!ALL && column - from >= span) column = from;
+            const uint32_t column = taken(u) ? word[u] & VS_COLUMN : from;
             v[u] = __ldg(reinterpret_cast<const float4 *>(lines + (uint64_t)column * stride));
         }
 #pragma unroll
         for (int u = 0; u < LOADS; u++) {
             float(&sum)[4] = acc[u % PARTS];
             const float sign = vs_sign(word[u]);
-            if (ALL || (word[u] & VS_COLUMN) - from < span) {
+            if (taken(u)) {
                 sum[0] = fmaf(sign, v[u].x, sum[0]);
                 sum[1] = fmaf(sign, v[u].y, sum[1]);
                 sum[2] = fmaf(sign, v[u].z, sum[2]);

@@ -5,6 +5,8 @@
 
 #include "cuda/very_sparse.cuh"
 
+#include <limits.h>
+
 /* A warp's part of shared memory: the block of nonzeros being gathered, and what would be kept in
  * registers, were there enough. */
 struct __align__(16) vs_warp
@@ -17,6 +19,43 @@ struct __align__(16) vs_warp
     int64_t tile, segment;
 };
 
+/* Warps stay near each other, so that what one has gathered from still lies in L2 when the next one
+ * comes: none begins a chunk before all are through with the VS_AHEAD-th before it. */
+enum { VS_AHEAD = 4, VS_PACE_RING = 32 }; /* beyond what lies between a block's warps */
+
+struct vs_pace {
+    unsigned done[VS_PACE_RING]; /* warps that are through with a chunk */
+    int known;                   /* chunks that all blocks are through with */
+};
+
+/* Nothing but time hangs on it, so it ends after a while in any case, should not all blocks be
+ * resident. */
+__device__ __forceinline__ void vs_wait(const vs_task &t, volatile vs_pace &pace, int chunk,
+                                        int lane)
+{
+    const int must = chunk - VS_AHEAD;
+    if (lane == 0 && must >= pace.known) {
+        const volatile unsigned *blocks = t.pace + must;
+        for (int spins = 0; must >= pace.known && *blocks < gridDim.x; spins++) {
+            if (spins == 200) pace.known = INT_MAX;
+            __nanosleep(100);
+        }
+        if (must >= pace.known) pace.known = must + 1;
+    }
+    __syncwarp();
+}
+
+__device__ __forceinline__ void vs_passed(const vs_task &t, vs_pace &pace, int chunk, int64_t items,
+                                          int lane)
+{
+    if (lane != 0) return;
+    const int64_t mine = items - (int64_t)blockIdx.x * VS_WARPS;
+    unsigned *done = &pace.done[chunk % VS_PACE_RING];
+    if (atomicAdd(done, 1u) + 1 < (mine < VS_WARPS ? (unsigned)mine : (unsigned)VS_WARPS)) return;
+    *done = 0;
+    atomicAdd(t.pace + chunk, 1u);
+}
+
 /* Gather: how a warp gathers some nonzeros of each of its rows, and holds their sums. */
 template <typename Gather>
 __global__ void __launch_bounds__(32 * VS_WARPS, 2)
@@ -24,9 +63,16 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
 {
     __shared__ vs_warp warps[VS_WARPS];
     __shared__ float totals[32 * VS_WARPS][4];
+    __shared__ vs_pace pace;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int64_t item = (int64_t)blockIdx.x * VS_WARPS + warp;
-    if (item >= t.quads * t.walked * t.tiles) return;
+    const int64_t items = t.quads * t.walked * t.tiles;
+    if (t.pace) {
+        if (threadIdx.x < VS_PACE_RING) pace.done[threadIdx.x] = 0;
+        if (threadIdx.x == 0) pace.known = 0;
+        __syncthreads();
+    }
+    if (item >= items) return;
     volatile vs_warp &my = warps[warp];
     uint32_t(*list)[VS_ROW] = warps[warp].list;
     float *total = totals[threadIdx.x];
@@ -66,6 +112,7 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
     }
 
     for (uint32_t first = 0;;) { /* number of the block's first nonzero */
+        if (t.pace && first == 0) vs_wait(t, pace, chunk - t.begin, lane);
         const vs_drawn drawn =
             vs_draw(t, my.quad, (uint64_t)(t.first_chunk + chunk), first, lane, list);
         uint32_t from = 0, to = (uint32_t)t.chunk;
@@ -79,14 +126,21 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
         int j = 0;
 #pragma unroll 1
         for (; j + Gather::BATCH <= full; j += Gather::BATCH)
-            gather.template batch<true>(t, list, j, lane, from, to - from);
+            gather.template batch<VS_ALL>(t, list, j, lane, 0, 0);
+        if (whole && Gather::OWN) {
 #pragma unroll 1
-        for (; j < most; j += Gather::BATCH)
-            gather.template batch<false>(t, list, j, lane, from, to - from);
+            for (; j < most; j += Gather::BATCH)
+                gather.template batch<VS_FIRST>(t, list, j, lane, 0, drawn.own - j);
+        } else {
+#pragma unroll 1
+            for (; j < most; j += Gather::BATCH)
+                gather.template batch<VS_WITHIN>(t, list, j, lane, from, (int)(to - from));
+        }
         if (drawn.more) {
             first += 32;
             continue;
         }
+        if (t.pace) vs_passed(t, pace, chunk - t.begin, items, lane);
         first = 0;
         chunk++;
         gather.next_chunk(t);
@@ -111,6 +165,7 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
 /* Lines: 4 * LANES points of a coordinate lie side by side, aligned to 16 bytes. */
 template <int LANES> struct vs_lines {
     static constexpr int P = 4 * LANES, BATCH = VS_BATCH;
+    static constexpr bool OWN = true; /* a lane gathers for one row */
 
     const char *lines;
     vs_sums<LANES> sums;
@@ -160,18 +215,18 @@ template <int LANES> struct vs_lines {
         sums.reduce(total);
     }
 
-    template <bool ALL>
+    template <vs_which WHICH>
     __device__ __forceinline__ void batch(const vs_task &t, const uint32_t (*list)[VS_ROW], int j,
-                                          int lane, uint32_t from, uint32_t span)
+                                          int lane, uint32_t from, int span)
     {
-        sums.template batch<ALL>(list[lane / 8] + j, lane, from, span, lines,
-                                 (uint32_t)t.stride_bytes);
+        sums.template batch<WHICH>(list[lane / 8] + j, lane, from, span, lines, t.stride_bytes);
     }
 };
 
 /* Scattered: any element type and strides; a lane a (folded) point. */
 template <typename T> struct vs_scattered {
     static constexpr int P = 32, BATCH = 4;
+    static constexpr bool OWN = false;
 
     const T *at;
     int64_t low, high;     /* columns of the lane's point that are there */
@@ -231,9 +286,9 @@ template <typename T> struct vs_scattered {
         }
     }
 
-    template <bool ALL>
+    template <vs_which WHICH>
     __device__ __forceinline__ void batch(const vs_task &t, const uint32_t (*list)[VS_ROW], int j,
-                                          int, uint32_t, uint32_t)
+                                          int, uint32_t, int)
     {
         float v[BATCH][4];
 #pragma unroll
@@ -242,7 +297,7 @@ template <typename T> struct vs_scattered {
             for (int r = 0; r < 4; r++) {
                 const uint32_t column = list[r][j + s] & VS_COLUMN;
                 v[s][r] = 0.0f;
-                if (ALL || (column >= begins && column < ends))
+                if (WHICH == VS_ALL || (column >= begins && column < ends))
                     v[s][r] = (float)at[(int64_t)column * t.x.col_stride];
             }
 #pragma unroll

@@ -66,7 +66,8 @@ static __global__ void reference(gcu_stream s, float jump_scale, int64_t chunk, 
     }
 }
 
-/* Numbers of any range in fp32, small ones in the other types; the same for every layout. */
+/* Numbers of any range in fp32, shape 3 with infinities and NaN in some columns, small ones in the
+ * other types; the same for every layout. */
 static __global__ void fill(void *data, gnomon_dtype dtype, int64_t n, int64_t d,
                             int64_t row_stride, int64_t col_stride, int shape)
 {
@@ -75,7 +76,8 @@ static __global__ void fill(void *data, gnomon_dtype dtype, int64_t n, int64_t d
         const int64_t i = at / d, j = at % d, to = i * row_stride + j * col_stride;
         const uint4 w = gcu_philox((uint32_t)j, (uint32_t)(j >> 32), (uint32_t)i, 128u << 24, 5, 6);
         const float2 g = gcu_box_muller(w.x, w.y);
-        const float e = shape == 0 ? g.x : shape == 1 ? g.x * expf(4.0f * g.y) : fabsf(g.x);
+        float e = shape == 0 ? g.x : shape == 1 ? g.x * expf(4.0f * g.y) : fabsf(g.x);
+        if (shape == 3 && w.w < 1u << 20) e = w.w & 1 ? NAN : copysignf(INFINITY, g.x);
         switch (dtype) {
         case GNOMON_F16:
             static_cast<__half *>(data)[to] = __float2half_rn(g.x);
@@ -253,12 +255,19 @@ static int check(const gcu_gpu &gpu, const job &j)
         for (int64_t v = 0; v < points; v++) {
             const double got = y[(size_t)(v % j.n * all_rows + v / j.n * j.k + j.row + c)];
             const double want = r[(size_t)(c * points + v)], size = s[(size_t)(c * points + v)];
+            if (!isfinite(want)) {
+                bad += !(got == want || (got != got && want != want));
+                continue;
+            }
             const double error = fabs(got - want) / (size > 0 ? size : 1);
             if (!(error <= 3e-6)) bad++;
             if (error > most) most = error;
         }
-    for (float e : y)
-        written += e == e;
+    for (float e : y) {
+        uint32_t bits;
+        memcpy(&bits, &e, 4);
+        written += bits != ~0u;
+    }
     if (written != j.rows * points) bad++;
 
     int64_t differ[4] = {0, 0, 0, 0};
@@ -306,6 +315,18 @@ int main(void)
         {513, 4, 100000, 0.01, F32, COORDINATES, 1, 0, 513, 0, 0},
         {130, 7, 100003, 0.01, F32, COORDINATES, 1, 0, 130, 0, 0},
         {130, 33, 50001, 0.01, F32, BOTH_STRIDED, 1, 5, 101, 0, 1},
+        /* points side by side: few and many columns, parts of tiles, infinities, chunks of many
+           nonzeros */
+        {16384, 32, 67584, 1e-3, F32, POINTS, 1, 0, 16384, 0, 0},
+        {16384, 32, 135172, 1e-3, F32, POINTS, 1, 0, 16384, 0, 1},
+        {16384, 16, 270335, 3e-4, F32, POINTS, 1, 0, 16384, 0, 0},
+        {16384, 30, 1000000, 1e-4, F32, POINTS, 1, 7, 16300, 0, 3},
+        {17000, 33, 70001, 1e-3, F32, POINTS, 1, 0, 17000, 0, 0},
+        {16384, 32, 20000, 1e-3, F32, POINTS, 1, 0, 16384, 0, 3},
+        {1024, 32, 400000, 1e-3, F32, POINTS, 1, 0, 1024, 0, 1},
+        {512, 32, 400000, 0.16, F32, POINTS, 1, 0, 512, 0, 0},
+        {512, 13, 100000, 0.16, F32, POINTS, 1, 0, 512, 0, 0},
+        {512, 20, 160000, 0.01, F32, POINTS, 4, 0, 512, 0, 1},
         {37, 1, 100000, 0.003, F32, POINTS, 1, 0, 37, 0, 0},
         {5, 100, 20000, 0.3, F32, POINTS, 1, 0, 5, 0, 0},
         {64, 32, 5000, 1.0, F32, COORDINATES, 1, 0, 64, 0, 0},
