@@ -107,6 +107,7 @@ typedef struct cli_input_options {
     int64_t features;
     int shape_given;
     int text_dtype; /* as which type numbers written as text count; 0: float32 */
+    int tensor;     /* arrays of any number of dimensions, as they lie */
 } cli_input_options;
 
 enum { CLI_INPUT_OPTIONS = 9 };
@@ -243,6 +244,18 @@ typedef struct cli_lstsq_facts {
 void cli_lstsq_words(const cli_lstsq_facts *facts);
 json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts);
 
+/* hosvd_report.c: what came of a tensor. */
+typedef struct cli_hosvd_facts {
+    const char *input, *output; /* output NULL: none */
+    const gnomon_data_info *info;
+    const gnomon_hosvd *hosvd;
+    const char *held; /* how the tensor came: "memory" or "pieces" */
+    double tolerance; /* 0: none was asked for */
+    double read_seconds, hosvd_seconds, write_seconds;
+} cli_hosvd_facts;
+void cli_hosvd_words(const cli_hosvd_facts *facts);
+json_t *cli_hosvd_json(cli_app *app, const cli_hosvd_facts *facts);
+
 /* plot.c: a histogram of distortion by gnuplot, as SVG or PNG by path's ending, and as lines
  * of text. */
 int cli_plot_distortion(cli_app *app, const char *path, const gnomon_distortion *norms,
@@ -256,6 +269,7 @@ int cli_operator(int argc, char **argv);
 int cli_distortion(int argc, char **argv);
 int cli_svd(int argc, char **argv);
 int cli_lstsq(int argc, char **argv);
+int cli_hosvd(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_info(int argc, char **argv);
 

@@ -22,7 +22,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **f
         .about =
             "Tells what points a file holds: format, shape, element type, order, members. "
             "Without a file: the version, the instruction set, threads and devices found, whether "
-            "OpenBLAS is there for gnomon svd and lstsq, and the formats known.",
+            "OpenBLAS is there for gnomon svd, hosvd and lstsq, and the formats known.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "What is in a file\n"
@@ -124,6 +124,12 @@ static int file_words(cli_app *app, const char *path, const gnomon_data_info *in
     else
         printf("points      known only at the end\n");
     printf("dimensions  %lld\n", (long long)info->cols);
+    if (info->dimensions > 2) {
+        printf("shape      ");
+        for (int i = 0; i < info->dimensions && i < GNOMON_TENSOR_MODES; ++i)
+            printf(" %s%lld", i > 0 ? "x " : "", (long long)info->shape[i]);
+        putchar('\n');
+    }
     printf("dtype       %s\n", cli_dtype_name(info->dtype));
     if ((info->access & GNOMON_ACCESS_SPARSE) != 0) {
         printf("storage     sparse");
@@ -147,15 +153,18 @@ static int file_words(cli_app *app, const char *path, const gnomon_data_info *in
 static int file_json(cli_app *app, const char *path, const gnomon_data_info *info, json_t *members,
                      int64_t bytes)
 {
-    json_t *out = cli_report(app);
+    json_t *out = cli_report(app), *shape = json_array();
+    for (int i = 0; i < info->dimensions && i < GNOMON_TENSOR_MODES; ++i)
+        json_array_append_new(shape, json_integer((json_int_t)info->shape[i]));
     json_t *figures = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:s, s:b, s:I, s:s, s:b, s:b, s:I, s:O}", "file", path, "format",
-        info->format, "member", info->member, "points", (json_int_t)info->rows, "dimensions",
-        (json_int_t)info->cols, "dtype", cli_dtype_name(info->dtype), "sparse",
-        (info->access & GNOMON_ACCESS_SPARSE) != 0, "nonzeros", (json_int_t)info->nonzeros, "order",
-        info->coordinates_contiguous ? "F" : "C", "seek", (info->access & GNOMON_ACCESS_SEEK) != 0,
-        "columns", (info->access & GNOMON_ACCESS_COLUMNS) != 0, "bytes", (json_int_t)bytes,
-        "members", members);
+        "{s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:b, s:I, s:s, s:b, s:b, s:I, s:O}", "file", path,
+        "format", info->format, "member", info->member, "points", (json_int_t)info->rows,
+        "dimensions", (json_int_t)info->cols, "shape", shape, "dtype", cli_dtype_name(info->dtype),
+        "sparse", (info->access & GNOMON_ACCESS_SPARSE) != 0, "nonzeros",
+        (json_int_t)info->nonzeros, "order", info->coordinates_contiguous ? "F" : "C", "seek",
+        (info->access & GNOMON_ACCESS_SEEK) != 0, "columns",
+        (info->access & GNOMON_ACCESS_COLUMNS) != 0, "bytes", (json_int_t)bytes, "members",
+        members);
     if (figures == NULL || json_object_update_missing(out, figures) != 0) {
         json_decref(out);
         out = NULL;

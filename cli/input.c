@@ -112,6 +112,7 @@ int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
         options.svmlight_cols = in->features;
         options.svmlight_zero_based = in->zero_based;
         options.text_dtype = (gnomon_dtype)in->text_dtype;
+        options.tensor = in->tensor;
     }
     gnomon_status status = gnomon_reader_open(app->ctx, path, &options, reader);
     if (status == GNOMON_OK) {

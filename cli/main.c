@@ -15,6 +15,7 @@ static const struct {
     {"distortion", cli_distortion, "what a sketch did to norms and distances"},
     {"svd", cli_svd, "leading singular values and vectors"},
     {"lstsq", cli_lstsq, "least squares, with bounds on the error"},
+    {"hosvd", cli_hosvd, "a tensor as a small core and a factor a mode"},
     {"convert", cli_convert, "points from one format to another"},
     {"info", cli_info, "what is in a file, or what this machine offers"},
 };

@@ -307,6 +307,25 @@ static int set_shape(const cli_verb *verb, const cli_option *o, const char *name
     return -1;
 }
 
+static int set_list(const cli_verb *verb, const cli_option *o, const char *name, const char *text)
+{
+    cli_list list = {0, {0}};
+    const char *at = text;
+    int good = 1, more = 1;
+    while (good && more) {
+        good = list.count < CLI_LIST_MOST && read_integer(at, &at, &list.value[list.count]) &&
+               list.value[list.count] >= o->low;
+        ++list.count;
+        more = good && *at == ',';
+        if (more) ++at;
+    }
+    if (!good || *at != '\0')
+        return usage(verb, "%s %s: must be integers of at least %lld with commas between them",
+                     name, text, (long long)o->low);
+    *(cli_list *)o->target = list;
+    return -1;
+}
+
 static int set_char(const cli_verb *verb, const cli_option *o, const char *name, const char *text)
 {
     static const struct {
@@ -379,6 +398,8 @@ static int set(const cli_verb *verb, const cli_option *o, const char *text)
         return set_range(verb, o, name, text);
     case CLI_SHAPE:
         return set_shape(verb, o, name, text);
+    case CLI_LIST:
+        return set_list(verb, o, name, text);
     case CLI_FORMAT:
         return set_format(verb, o, name, text);
     case CLI_CHAR:

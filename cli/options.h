@@ -19,6 +19,7 @@ typedef enum cli_type {
     CLI_CHOICE, /* int: the value of one of 'choices' */
     CLI_RANGE,  /* cli_range: A:B, either side may be left out */
     CLI_SHAPE,  /* cli_shape: N,D with N -1 for '?' */
+    CLI_LIST,   /* cli_list: integers of at least low, with commas between them */
     CLI_FORMAT, /* const char *: a format's name; flag 1: one that is written */
     CLI_DEVICE, /* cli_device: one of 'choices', or cuda:N */
     CLI_CHAR    /* char: one character, or 'tab', 'comma', 'semicolon', 'space' */
@@ -31,6 +32,12 @@ typedef struct cli_range {
 typedef struct cli_shape {
     int64_t rows, cols;
 } cli_shape;
+
+enum { CLI_LIST_MOST = 32 };
+typedef struct cli_list {
+    int count;
+    int64_t value[CLI_LIST_MOST];
+} cli_list;
 
 /* Where work may run: a gnomon_device, and a GPU's index, -1 when none is given. */
 typedef struct cli_device {

@@ -15,5 +15,6 @@
 #include <gnomon/quality.h>
 #include <gnomon/search.h>
 #include <gnomon/svd.h>
+#include <gnomon/tensor.h>
 
 #endif

@@ -5,7 +5,7 @@ _gnomon() {
     local options= words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion svd lstsq convert info help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion svd lstsq hosvd convert info help --help --version" -- "$current")
         return
     fi
     # --name=value comes as three words
@@ -168,6 +168,30 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
+    hosvd)
+        options="--ranks --tolerance --sequential --measure --power --oversample --operator --seed --density --nonzeros -o --output --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --ranks) words="NONE" ;;
+        --tolerance) words="NONE" ;;
+        --power) words="NONE" ;;
+        --oversample) words="NONE" ;;
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        --seed) words="NONE" ;;
+        --density) words="NONE" ;;
+        --nonzeros) words="NONE" ;;
+        -o | --output) words=FILES ;;
+        --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
     convert)
         options="--output-format --output-dtype --order --sparse --dense --digits --no-compress --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
@@ -200,7 +224,7 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
-    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion svd lstsq convert info" words="project dim operator distortion svd lstsq convert info" ;;
+    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion svd lstsq hosvd convert info" words="project dim operator distortion svd lstsq hosvd convert info" ;;
     esac
     case $words in
     NONE) ;;

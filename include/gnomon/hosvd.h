@@ -17,30 +17,11 @@
 #define GNOMON_HOSVD_H
 
 #include <gnomon/svd.h>
+#include <gnomon/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Modes that a tensor may have. */
-#define GNOMON_TENSOR_MODES 16
-
-/* A dense tensor: element (i_1, ..., i_N) is data[i_1 * stride[0] + ... + i_N * stride[N - 1]],
- * strides counted in elements, any sign, 0 allowed. A view owns nothing. */
-typedef struct gnomon_tensor {
-    void *data;
-    gnomon_dtype dtype;
-    gnomon_memory memory;
-    int modes; /* N: 1 ... GNOMON_TENSOR_MODES */
-    int64_t size[GNOMON_TENSOR_MODES];
-    int64_t stride[GNOMON_TENSOR_MODES];
-} gnomon_tensor;
-
-/* A host view without gaps, the last mode's elements next to each other (C order) or, with
- * first_fastest, the first mode's (Fortran order). Sizes are checked by whoever takes the view;
- * their product must fit 63 bits. */
-GNOMON_API gnomon_tensor gnomon_tensor_packed(void *data, gnomon_dtype dtype, int modes,
-                                              const int64_t *size, int first_fastest);
 
 typedef struct gnomon_hosvd_options {
     size_t struct_size;

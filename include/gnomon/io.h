@@ -11,7 +11,7 @@
 #ifndef GNOMON_IO_H
 #define GNOMON_IO_H
 
-#include <gnomon/matrix.h>
+#include <gnomon/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,11 +32,15 @@ typedef struct gnomon_read_options {
     int svmlight_zero_based; /* -1: find out as scikit-learn does (any index 0), 0, 1 */
     gnomon_dtype text_dtype; /* csv, tsv, mtx, svmlight: the type they count as stored in,
                                 F32 or F64; 0: F32. Reading into F64 always gives every digit */
+    int tensor; /* 1: an array of any number of dimensions as it lies in the file: a row is all that
+                   has one index in its outermost dimension, the first one or, in Fortran order, the
+                   last one; see shape and fortran_order of gnomon_data_info */
 } gnomon_read_options;
 
-#define GNOMON_READ_OPTIONS_INIT                                                                 \
-    {                                                                                            \
-        sizeof(gnomon_read_options), NULL, -1, 0, (gnomon_dtype)0, -1, 0, 0, -1, (gnomon_dtype)0 \
+#define GNOMON_READ_OPTIONS_INIT                                                                  \
+    {                                                                                             \
+        sizeof(gnomon_read_options), NULL, -1, 0, (gnomon_dtype)0, -1, 0, 0, -1, (gnomon_dtype)0, \
+            0                                                                                     \
     }
 
 /* What a reader can do beside reading points in order. */
@@ -56,6 +60,10 @@ typedef struct gnomon_data_info {
     int coordinates_contiguous; /* stored column-major (Fortran order) */
     int64_t nonzeros;           /* sparse: stored entries, -1 unknown; dense: -1 */
     const char *member;         /* the npz key or hdf5 dataset read, "" when none; the reader's */
+    int dimensions; /* as stored: 2 for most formats, any number for npy, npz, hdf5, idx */
+    int64_t shape[GNOMON_TENSOR_MODES]; /* as stored, as many of dimensions as there is room for; -1
+                                           where only reading to the end can tell */
+    int fortran_order;                  /* the first dimension's elements are next to each other */
 } gnomon_data_info;
 
 /* Opens path and reads its header. Errors: NOT_FOUND, IO, FORMAT, DATA, TRUNCATED,
@@ -152,6 +160,16 @@ typedef struct gnomon_named_array {
  * ARGUMENT, DTYPE, IO, NOT_FOUND, MEMORY; the target is then as before. */
 GNOMON_API gnomon_status gnomon_write_npz(gnomon_context *ctx, const char *path,
                                           const gnomon_named_array *arrays, int count);
+
+/* A tensor for gnomon_write_npz_tensors: host memory, C order without gaps, any type but BF16. */
+typedef struct gnomon_named_tensor {
+    const char *name; /* without ".npy" */
+    gnomon_tensor tensor;
+} gnomon_named_tensor;
+
+/* The same for arrays of any number of dimensions. Errors: also OVERFLOW. */
+GNOMON_API gnomon_status gnomon_write_npz_tensors(gnomon_context *ctx, const char *path,
+                                                  const gnomon_named_tensor *tensors, int count);
 
 /* Names of the known formats, in order; NULL past the end. can_write is set to whether
  * it is written too (may be NULL). Static storage. */

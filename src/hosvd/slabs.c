@@ -16,21 +16,6 @@ static int64_t magnitude(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-gnomon_tensor gnomon_tensor_packed(void *data, gnomon_dtype dtype, int modes, const int64_t *size,
-                                   int first_fastest)
-{
-    gnomon_tensor t = {data, dtype, GNOMON_HOST, modes, {0}, {0}};
-    uint64_t step = 1; /* a product that does not fit is found when the view is checked */
-    for (int i = 0; i < modes && i < GNOMON_TENSOR_MODES; i++) {
-        const int n = first_fastest ? i : modes - 1 - i;
-        if (n >= GNOMON_TENSOR_MODES) continue;
-        t.size[n] = size[n];
-        t.stride[n] = (int64_t)step;
-        step *= (uint64_t)size[n];
-    }
-    return t;
-}
-
 /* Whether mode a lies outside b. */
 static bool outside(const gnomon_tensor *x, int a, int b)
 {

@@ -31,7 +31,8 @@ struct gnomon_reader {
     gnomon_read_options options; /* complete; strings live as long as the reader */
     gnomon_data_info info;       /* open fills rows, cols, dtype, access,
                                     coordinates_contiguous, nonzeros, member
-                                    (preset: -1, 0, 0, 0, 0, -1, "") */
+                                    (preset: -1, 0, 0, 0, 0, -1, ""), and where
+                                    there are more than two dimensions the shape */
     gnomon_dtype csr_dtype;      /* what next_csr's values are best given as: info.dtype, or
                                     dst's type when dense points are to be filled */
     void *state;                 /* the format's own */
@@ -107,6 +108,9 @@ struct gnomon_format {
     gnomon_status (*complete)(gnomon_writer *writer); /* all is written but what ends the file */
     void (*discard)(gnomon_writer *writer); /* frees state, also after complete; may be NULL */
 };
+
+/* Tells info of the stored shape; formats that don't have it filled in as rows x cols. */
+void gnomon_reader_shape(gnomon_reader *reader, int dimensions, const int64_t *shape, bool fortran);
 
 /* registry.c: the table of all, in the order of io.h. */
 const gnomon_format *gnomon_format_at(int index);          /* NULL past the end */

@@ -207,6 +207,10 @@ static gnomon_status take_shape(gnomon_reader *reader, hdf5_state *state)
                    member);
     reader->info.rows = rows;
     reader->info.cols = cols;
+    int64_t shape[H5S_MAX_RANK];
+    for (int i = 0; i < state->rank; i++)
+        shape[i] = (int64_t)state->dims[i];
+    gnomon_reader_shape(reader, state->rank, shape, false);
     return GNOMON_OK;
 }
 

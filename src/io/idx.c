@@ -48,14 +48,16 @@ static gnomon_status idx_open(gnomon_reader *reader)
         "%s: begins with %02x %02x %02x %02x; an IDX file begins with 00 00, a type (08, "
         "09, 0b, 0c, 0d or 0e) and the number of dimensions",
         name, lead[0], lead[1], lead[2], lead[3]);
-    int64_t rows = 0, cols = 1;
+    int64_t rows = 0, cols = 1, shape[UINT8_MAX];
     for (int i = 0; i < lead[3]; i++) {
         unsigned char size[4];
         GNOMON_TRY(gnomon_source_exact(reader->source, size, sizeof size, "the IDX sizes"));
-        if (i == 0) rows = big_endian(size);
-        GNOMON_FAIL_IF(i > 0 && !gnomon_mul(cols, big_endian(size), &cols), ctx, GNOMON_ERROR_DATA,
+        shape[i] = big_endian(size);
+        if (i == 0) rows = shape[0];
+        GNOMON_FAIL_IF(i > 0 && !gnomon_mul(cols, shape[i], &cols), ctx, GNOMON_ERROR_DATA,
                        "%s: the IDX sizes are more than any file holds", name);
     }
+    gnomon_reader_shape(reader, lead[3], shape, false);
     const gnomon_array header = {.source = reader->source,
                                  .offset = LEAD + 4 * lead[3],
                                  .rows = rows,

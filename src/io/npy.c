@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-gnomon_status gnomon_npy_points(gnomon_source *source, gnomon_array *array)
+gnomon_status gnomon_npy_points(gnomon_reader *reader, gnomon_source *source, gnomon_array *array)
 {
     gnomon_context *ctx = gnomon_source_context(source);
     const char *name = gnomon_source_name(source);
@@ -14,21 +14,25 @@ gnomon_status gnomon_npy_points(gnomon_source *source, gnomon_array *array)
                    "%s: holds texts (dtype 'S%d'), not numbers", name, header.text_bytes);
     GNOMON_FAIL_IF(header.dimensions == 0, ctx, GNOMON_ERROR_DATA,
                    "%s: holds a single number without dimensions; points have one or two", name);
-    GNOMON_FAIL_IF(header.fortran && header.dimensions > 2, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s: holds %d dimensions in Fortran order; only two are read in that order",
-                   name, header.dimensions);
-    int first = header.dimensions == 1 ? 0 : 1;
+    const bool turned = reader->options.tensor != 0 && header.fortran;
+    GNOMON_FAIL_IF(
+        header.fortran && header.dimensions > 2 && !turned, ctx, GNOMON_ERROR_UNSUPPORTED,
+        "%s: holds %d dimensions in Fortran order; points are read from two in that order", name,
+        header.dimensions);
+    const int last = header.dimensions - 1, outermost = turned ? last : 0;
     int64_t cols = 1;
-    for (int i = first; i < header.dimensions; i++)
-        GNOMON_FAIL_IF(!gnomon_mul(cols, header.shape[i], &cols), ctx, GNOMON_ERROR_DATA,
+    for (int i = 0; i <= last; i++)
+        GNOMON_FAIL_IF((i != outermost || last == 0) && !gnomon_mul(cols, header.shape[i], &cols),
+                       ctx, GNOMON_ERROR_DATA,
                        "%s: the npy header's shape is more than any file holds", name);
+    gnomon_reader_shape(reader, header.dimensions, header.shape, header.fortran);
     *array = (gnomon_array){.source = source,
                             .offset = header.offset,
-                            .rows = first == 0 ? 1 : header.shape[0],
+                            .rows = last == 0 ? 1 : header.shape[outermost],
                             .cols = cols,
                             .dtype = header.dtype,
                             .swapped = header.swapped,
-                            .fortran = header.fortran};
+                            .fortran = header.fortran && !turned};
     return GNOMON_OK;
 }
 
@@ -41,7 +45,7 @@ static int npy_sniff(const unsigned char *head, size_t length, int64_t size)
 static gnomon_status npy_open(gnomon_reader *reader)
 {
     gnomon_array header;
-    GNOMON_TRY(gnomon_npy_points(reader->source, &header));
+    GNOMON_TRY(gnomon_npy_points(reader, reader->source, &header));
     return gnomon_array_open(reader, &header);
 }
 

@@ -6,7 +6,7 @@
 
 #include "io/source.h"
 
-enum { GNOMON_NPY_DIMENSIONS = 32, GNOMON_NPY_HEADER = 128 };
+enum { GNOMON_NPY_DIMENSIONS = 32, GNOMON_NPY_HEADER = 128, GNOMON_NPY_LONGEST = 832 };
 
 typedef struct gnomon_npy_header {
     gnomon_dtype dtype; /* of numbers (text_bytes 0); bool reads as U8 */
@@ -28,5 +28,9 @@ gnomon_status gnomon_npy_read_header(gnomon_source *source, gnomon_npy_header *h
  * machine's byte order, padded to GNOMON_NPY_HEADER bytes whatever the sizes. */
 void gnomon_npy_make_header(unsigned char header[GNOMON_NPY_HEADER], gnomon_dtype dtype,
                             int dimensions, int64_t rows, int64_t cols, bool fortran);
+
+/* The same for any shape; returns its bytes, GNOMON_NPY_HEADER or as much more as it takes. */
+size_t gnomon_npy_make_shape(unsigned char header[GNOMON_NPY_LONGEST], gnomon_dtype dtype,
+                             int dimensions, const int64_t *shape, bool fortran);
 
 #endif

@@ -229,25 +229,42 @@ gnomon_status gnomon_npy_read_header(gnomon_source *source, gnomon_npy_header *h
     return check_elements(source, header);
 }
 
-void gnomon_npy_make_header(unsigned char header[GNOMON_NPY_HEADER], gnomon_dtype dtype,
-                            int dimensions, int64_t rows, int64_t cols, bool fortran)
+size_t gnomon_npy_make_shape(unsigned char header[GNOMON_NPY_LONGEST], gnomon_dtype dtype,
+                             int dimensions, const int64_t *shape, bool fortran)
 {
     static const char *const names[] = {
         [GNOMON_F32] = "f4", [GNOMON_F64] = "f8", [GNOMON_F16] = "f2", [GNOMON_I8] = "i1",
         [GNOMON_U8] = "u1",  [GNOMON_I16] = "i2", [GNOMON_U16] = "u2", [GNOMON_I32] = "i4",
         [GNOMON_U32] = "u4", [GNOMON_I64] = "i8", [GNOMON_U64] = "u8"};
-    char order = gnomon_dtype_size(dtype) == 1 ? '|' : gnomon_big_endian() ? '>' : '<';
-    char text[GNOMON_NPY_HEADER - 9], shape[48];
-    if (dimensions == 1)
-        snprintf(shape, sizeof shape, "(%lld,)", (long long)rows);
-    else
-        snprintf(shape, sizeof shape, "(%lld, %lld)", (long long)rows, (long long)cols);
-    int n = snprintf(text, sizeof text, "{'descr': '%c%s', 'fortran_order': %s, 'shape': %s, }",
-                     order, names[dtype], fortran ? "True" : "False", shape);
+    enum { LEAD = 10, UNIT = 64 };
+    const char order = gnomon_dtype_size(dtype) == 1 ? '|' : gnomon_big_endian() ? '>' : '<';
+    char text[GNOMON_NPY_LONGEST];
+    size_t n =
+        (size_t)snprintf(text, sizeof text, "{'descr': '%c%s', 'fortran_order': %s, 'shape': (",
+                         order, names[dtype], fortran ? "True" : "False");
+    for (int i = 0; i < dimensions; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              dimensions == 1 ? "%lld,"
+                              : i > 0         ? ", %lld"
+                                              : "%lld",
+                              (long long)shape[i]);
+    n += (size_t)snprintf(text + n, sizeof text - n, "), }");
+    size_t size = (LEAD + n + 1 + UNIT - 1) / UNIT * UNIT;
+    if (size < GNOMON_NPY_HEADER) size = GNOMON_NPY_HEADER;
     memcpy(header, "\x93NUMPY\x01\x00", 8);
-    header[8] = (unsigned char)(GNOMON_NPY_HEADER - 10);
-    header[9] = 0;
-    memset(header + 10, ' ', GNOMON_NPY_HEADER - 11);
-    memcpy(header + 10, text, (size_t)n);
-    header[GNOMON_NPY_HEADER - 1] = '\n';
+    header[8] = (unsigned char)((size - LEAD) & 255);
+    header[9] = (unsigned char)((size - LEAD) >> 8);
+    memset(header + LEAD, ' ', size - LEAD - 1);
+    memcpy(header + LEAD, text, n);
+    header[size - 1] = '\n';
+    return size;
+}
+
+void gnomon_npy_make_header(unsigned char header[GNOMON_NPY_HEADER], gnomon_dtype dtype,
+                            int dimensions, int64_t rows, int64_t cols, bool fortran)
+{
+    const int64_t shape[] = {rows, cols};
+    unsigned char longest[GNOMON_NPY_LONGEST];
+    (void)gnomon_npy_make_shape(longest, dtype, dimensions, shape, fortran);
+    memcpy(header, longest, GNOMON_NPY_HEADER); /* two sizes always fit */
 }

@@ -5,8 +5,10 @@
 #include "io/array.h"
 
 /* Reads the header at the source's first byte and says what points it holds: one dimension is one
- * point; more than two are flattened to coordinates as NumPy's reshape(n, -1) does. */
-gnomon_status gnomon_npy_points(gnomon_source *source, gnomon_array *array);
+ * point; more than two are flattened to coordinates as NumPy's reshape(n, -1) does. With the
+ * reader's option tensor, Fortran order is read as C order of the dimensions turned round. Fills in
+ * what reader->info tells of the shape. */
+gnomon_status gnomon_npy_points(gnomon_reader *reader, gnomon_source *source, gnomon_array *array);
 
 /* The types that can be written. */
 #define GNOMON_NPY_WRITES                                                                         \

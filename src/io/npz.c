@@ -124,7 +124,7 @@ static gnomon_status npz_open(gnomon_reader *reader)
     GNOMON_TRY(gnomon_copy_text(ctx, gnomon_zip_name(state->zip, index), &state->key));
     if (is_array(state->key)) state->key[strlen(state->key) - 4] = '\0';
     GNOMON_TRY(gnomon_zip_member(state->zip, index, &state->member));
-    GNOMON_TRY(gnomon_npy_points(state->member, &state->array));
+    GNOMON_TRY(gnomon_npy_points(reader, state->member, &state->array));
     reader->info.member = state->key;
     return gnomon_array_start(reader, &state->array);
 }

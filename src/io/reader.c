@@ -84,6 +84,15 @@ static gnomon_status open_source(gnomon_reader *reader, const char *path)
     return GNOMON_OK;
 }
 
+void gnomon_reader_shape(gnomon_reader *reader, int dimensions, const int64_t *shape, bool fortran)
+{
+    gnomon_data_info *info = &reader->info;
+    info->dimensions = dimensions;
+    info->fortran_order = fortran;
+    for (int i = 0; i < dimensions && i < GNOMON_TENSOR_MODES; i++)
+        info->shape[i] = shape[i];
+}
+
 static gnomon_status open_reader(gnomon_reader *reader, const char *path)
 {
     GNOMON_TRY(open_source(reader, path));
@@ -93,6 +102,9 @@ static gnomon_status open_reader(gnomon_reader *reader, const char *path)
     reader->info.member = "";
     GNOMON_TRY(reader->format->open(reader));
     reader->info.format = reader->format->name;
+    const int64_t shape[] = {reader->info.rows, reader->info.cols};
+    if (reader->info.dimensions == 0)
+        gnomon_reader_shape(reader, 2, shape, reader->info.coordinates_contiguous != 0);
     return GNOMON_OK;
 }
 

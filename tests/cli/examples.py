@@ -15,10 +15,11 @@ environment = dict(os.environ, GNOMON_PLUGIN_DIR="/nonexistent",
                    PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"])
 failures = count = 0
 verbs = ["project", "dim", "operator", "distortion", "convert", "info"]
-if '"svd": true' in subprocess.run([gnomon, "info", "--json"], capture_output=True, text=True).stdout:
-    verbs.append("lstsq")
+facts = subprocess.run([gnomon, "info", "--json"], capture_output=True, text=True, check=True).stdout
+if '"svd": true' in facts:
+    verbs += ["svd", "hosvd", "lstsq"]
 else:
-    print("left out: lstsq, for want of OpenBLAS")
+    print("left out: svd, hosvd and lstsq, for want of OpenBLAS")
 if shutil.which("gnuplot") is None:
     print("left out: the plot, for want of gnuplot")
 for verb in verbs:

@@ -97,6 +97,25 @@ def main(folder):
     put("small.npy", npy(6, 5, small))
     put("small.csv", csv(6, 5, small))
 
+    # tensors: three parts of rank one, and noise of an eighth
+    def tensor(a, b, c):
+        noise = iter(numbers(a * b * c, 5))
+        u, v, w = ([numbers(size, seed + t) for t in range(3)] for size, seed in ((a, 11), (b, 21), (c, 31)))
+        return [sum(u[t][i] * v[t][j] * w[t][k] for t in range(3)) + next(noise) / 8
+                for i in range(a) for j in range(b) for k in range(c)]
+
+    def in_fortran_order(a, b, c, values):
+        return [values[(i * b + j) * c + k] for k in range(c) for j in range(b) for i in range(a)]
+
+    t = tensor(12, 20, 15)
+    put("tensor.npy", npy(12 * 20, 15, t, "d", "<f8", shape="(12, 20, 15)"))
+    header = npy(1, 1, [0], "d", "<f8", shape="(12, 20, 15)").replace(
+        b"'fortran_order': False", b"'fortran_order': True ")[:-8]
+    put("tensor-fortran.npy", header + struct.pack("<3600d", *in_fortran_order(12, 20, 15, t)))
+    put("tensor-f2.npy", npy(12 * 20, 15, [round(64 * x) / 64 for x in t], "e", "<f2", shape="(12, 20, 15)"))
+    put("video.npy", npy(60 * 50, 60, tensor(60, 50, 60), shape="(60, 50, 60)"))
+    put("tensor-vector.npy", npy(1, 15, t[:15], "d", "<f8", shape="(15,)"))
+
     # bad ones
     def with_value(values, at, value):
         return values[:at] + [value] + values[at + 1:]
@@ -108,6 +127,13 @@ def main(folder):
     put("nan.csv", b"1,2\n3,nan\n")
     put("nan.mtx", mtx(6, 5, [(0, 0, 1.0), (4, 3, INF)]))
     put("truncated.npy", npy(6, 5, small)[:-8])
+    put("tensor-nan.npy", npy(12 * 20, 15, with_value(t, (7 * 20 + 3) * 15 + 11, NAN), "d", "<f8",
+                              shape="(12, 20, 15)"))
+    put("tensor-huge.npy", npy(6, 5, small, shape="(4294967296, 4294967296, 16)"))
+    put("tensor-lying.npy", npy(6, 5, small, shape="(6, 5, 70000)"))
+    put("tensor-empty.npy", npy(0, 5, [], shape="(4, 0, 3)"))
+    put("tensor-17.npy", npy(1, 1, [1.0], shape="(" + "1, " * 17 + ")"))
+    put("tensor-scalar.npy", npy(1, 1, [1.0], shape="()"))
     put("lying.npy", npy(6, 5, small, shape="(6000, 5)"))
     put("huge.npy", npy(6, 5, small, shape="(4611686018427387904, 4611686018427387904)"))
     put("negative.npy", npy(6, 5, small, shape="(-6, 5)"))

@@ -134,16 +134,27 @@ static inline void fuzz_read(const uint8_t *data, size_t size, const gnomon_read
     CHECK(gnomon_context_create(&context, &ctx) == GNOMON_OK);
     char path[64];
     int fd = fuzz_file(data, size, path);
-    for (int pass = 0; pass < 2; pass++) {
+    gnomon_read_options as_tensor = *options;
+    as_tensor.tensor = 1;
+    for (int pass = 0; pass < 3; pass++) {
         gnomon_reader *reader;
-        gnomon_status status = gnomon_reader_open(ctx, path, options, &reader);
+        gnomon_status status =
+            gnomon_reader_open(ctx, path, pass == 2 ? &as_tensor : options, &reader);
         CHECK((status == GNOMON_OK) == (reader != NULL));
         CHECK(status != GNOMON_ERROR_INTERNAL);
-        if (reader == NULL) break;
+        if (reader == NULL) continue;
         gnomon_data_info info = {.struct_size = sizeof info};
         CHECK(gnomon_reader_info(reader, &info) == GNOMON_OK);
         CHECK(info.rows >= -1 && info.cols >= 0 && info.nonzeros >= -1);
-        if (pass == 0)
+        CHECK(info.dimensions >= 1);
+        if (info.rows >= 0 && info.dimensions <= GNOMON_TENSOR_MODES &&
+            (info.access & GNOMON_ACCESS_SPARSE) == 0) {
+            int64_t count = 1; /* as rows * cols, which is known to fit */
+            for (int i = 0; i < info.dimensions && count > 0; i++)
+                CHECK(info.shape[i] >= 0 && !__builtin_mul_overflow(count, info.shape[i], &count));
+            CHECK(count == info.rows * info.cols);
+        }
+        if (pass != 1)
             fuzz_points(reader, &info);
         else if (info.access & GNOMON_ACCESS_SPARSE)
             fuzz_csr(reader, &info);

@@ -41,10 +41,13 @@ put("npy", "v2", npy_bytes(x.astype("i2"), version=(2, 0)))
 put("npy", "v3", npy_bytes(x.astype("f2"), version=(3, 0)))
 put("npy", "vector", npy_bytes(x[0]))
 put("npy", "cube", npy_bytes(x.reshape(3, 2, 2)))
+put("npy", "cube-fortran", npy_bytes(np.asfortranarray(x.reshape(3, 2, 2))))
 put("npy", "empty", npy_bytes(x[:0]))
 put("npy", "zero", b"")
 for name, text in {
         "overflow": "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }",
+        "cube-overflow": "{'descr': '<f4', 'fortran_order': True, 'shape': (4294967296, 4294967296, 16), }",
+        "cube-lying": "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 0, 1000000, 2), }",
         "too-large": "{'descr': '<f4', 'fortran_order': True, 'shape': (99999999999999999999, 4), }",
         "negative": "{'descr': '<f4', 'fortran_order': False, 'shape': (-3, 4), }",
         "lying": "{'descr': '<f4', 'fortran_order': True, 'shape': (1000000, 1000000), }",

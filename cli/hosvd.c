@@ -1,0 +1,338 @@
+/* gnomon hosvd: its options, and the order of its work. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct request {
+    cli_input_options input;
+    gnomon_hosvd_options options;
+    gnomon_descriptor descriptor;
+    cli_list ranks;
+    int kind, output_dtype;
+    int64_t power;
+    int ranks_given, tolerance_given, density_given, nonzeros_given;
+    const char *output;
+} request;
+
+/* A reader as the library wants rows. */
+typedef struct stream {
+    gnomon_reader *reader;
+    double seconds;
+} stream;
+
+static gnomon_status stream_next(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    stream *s = user;
+    const double before = cli_seconds();
+    gnomon_status status = gnomon_reader_next(s->reader, dst, got);
+    s->seconds += cli_seconds() - before;
+    return status == GNOMON_OK && cli_interrupted() ? GNOMON_ERROR_CANCELLED : status;
+}
+
+static gnomon_status stream_rewind(void *user)
+{
+    const stream *s = user;
+    return gnomon_reader_seek(s->reader, 0);
+}
+
+static int parse(cli_app *app, request *r, int argc, char **argv, const char **input)
+{
+    static const cli_choice dtypes[] = {{"f4", GNOMON_F32},
+                                        {"f8", GNOMON_F64},
+                                        {"float32", GNOMON_F32},
+                                        {"float64", GNOMON_F64},
+                                        {NULL, 0}};
+    const cli_option what[] = {
+        {.name = "ranks",
+         .type = CLI_LIST,
+         .target = &r->ranks,
+         .given = &r->ranks_given,
+         .low = 1,
+         .value = "R1,R2,...",
+         .help = "the core's size, one number a mode; with --tolerance: at most so much"},
+        {.name = "tolerance",
+         .type = CLI_REAL,
+         .target = &r->options.tolerance,
+         .given = &r->tolerance_given,
+         .reals = CLI_OPEN_UNIT,
+         .value = "T",
+         .help =
+             "ranks that leave at most T of the tensor: |X - X'| <= T |X| (Frobenius). Exit with "
+             "1 when that can't be reached"},
+        {.name = "sequential",
+         .type = CLI_FLAG,
+         .target = &r->options.sequential,
+         .flag = 1,
+         .help =
+             "project each mode of what the modes before it have left: quicker, and hardly ever "
+             "less accurate"},
+        {.name = "measure",
+         .type = CLI_FLAG,
+         .target = &r->options.measure,
+         .flag = 1,
+         .help =
+             "measure what is left by one more pass even where the norms of tensor and core tell "
+             "it"},
+    };
+    const cli_option how[] = {
+        {.name = "power",
+         .type = CLI_INT,
+         .target = &r->power,
+         .high = 100,
+         .value = "Q",
+         .help = "power iterations of each mode (default 0)"},
+        {.name = "oversample",
+         .type = CLI_INT,
+         .target = &r->options.oversample,
+         .high = (int64_t)1 << 31,
+         .value = "S",
+         .help = "columns of a mode's projection beyond its rank (default 10)"},
+    };
+    const cli_option operator[] = {
+        {.name = "operator",
+         .type = CLI_CHOICE,
+         .target = &r->kind,
+         .value = "KIND",
+         .choices = cli_kinds,
+         .help = "the kind of projection: gaussian (default), rademacher, achlioptas, very-sparse, "
+                 "sjlt, srht, block or kronecker"},
+        {.name = "seed",
+         .type = CLI_SEED,
+         .target = &r->descriptor.seed,
+         .value = "N",
+         .help = "which random operators: 0 (default) to 2^64 - 1; mode n (from 0) takes N + n"},
+        {.name = "density",
+         .type = CLI_REAL,
+         .target = &r->descriptor.density,
+         .given = &r->density_given,
+         .reals = CLI_DENSITY_RANGE,
+         .value = "P",
+         .help =
+             "very-sparse: the probability of a nonzero (default 1/sqrt(D), D being the product "
+             "of the other modes)"},
+        {.name = "nonzeros",
+         .type = CLI_INT,
+         .target = &r->descriptor.nonzeros,
+         .given = &r->nonzeros_given,
+         .low = 1,
+         .value = "S",
+         .help = "sjlt: nonzeros a column (default 4, or the columns if less)"},
+    };
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &r->output,
+         .value = "OUT",
+         .help = "an .npz for the arrays core, factor_0, factor_1 and so on, a factor a mode; - is "
+                 "standard output"},
+        {.name = "output-dtype",
+         .type = CLI_CHOICE,
+         .target = &r->output_dtype,
+         .choices = dtypes,
+         .value = "TYPE",
+         .help = "of the work, core and factors: f4 or f8; otherwise f8 for f8 and 32- and 64-bit "
+                 "integer data, else f4"},
+    };
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_table(&r->input, input_table);
+    cli_common_options(app, common);
+    const cli_group groups[] = {CLI_GROUP("What", what),         CLI_GROUP("How", how),
+                                CLI_GROUP("Operator", operator), CLI_GROUP("Output", output),
+                                CLI_GROUP("Input", input_table), CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = app->verb,
+        .synopsis = "TENSOR --ranks R1,R2,... [-o OUT.npz] [--sequential] [--seed N] [options]\n"
+                    "TENSOR --tolerance T [--ranks R1,R2,...] [-o OUT.npz] [options]",
+        .about =
+            "A dense tensor as a small core and a matrix with orthonormal columns a mode (a "
+            "Tucker decomposition) by random projection, and what that leaves. The tensor is an "
+            ".npy, .npz, HDF5 or IDX array of 1 to 16 dimensions, in C or Fortran order; "
+            "other formats have two. One that does not fit in --memory is read piece by piece, as "
+            "often as it takes.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "A core of 20 x 12 x 12\n"
+                    "gnomon hosvd video.npy --ranks 20,12,12 -o parts.npz\n"
+                    "As small a core as leaves 5 % of the tensor\n"
+                    "gnomon hosvd video.npy --tolerance 0.05 --sequential -o parts.npz\n"
+                    "All figures, for a program\n"
+                    "gnomon hosvd video.npy --ranks 20,12,12 --measure --json\n",
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    int count = 0;
+    return cli_parse(&verb, argc, argv, input, &count);
+}
+
+static int check(cli_app *app, request *r, const char *input)
+{
+    if (!r->ranks_given && !r->tolerance_given)
+        return cli_usage(app, "one of --ranks and --tolerance is needed");
+    if (r->density_given && r->kind != GNOMON_VERY_SPARSE)
+        return cli_usage(app, "--density goes with --operator very-sparse");
+    if (r->nonzeros_given && r->kind != GNOMON_SJLT)
+        return cli_usage(app, "--nonzeros goes with --operator sjlt");
+    const char *missing = gnomon_svd_missing();
+    if (missing != NULL) return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
+    if (r->output == NULL) return -1;
+    const char *const inputs[] = {input};
+    const size_t length = strlen(r->output);
+    if (strcmp(r->output, "-") != 0 && (length < 5 || strcmp(r->output + length - 4, ".npz") != 0))
+        return cli_usage(app, "-o %s: several arrays need a name that ends in .npz", r->output);
+    return cli_check_output(app, r->output, "npz", inputs, 1);
+}
+
+static gnomon_dtype work_dtype(const request *r, const gnomon_data_info *info)
+{
+    if (r->output_dtype != 0) return (gnomon_dtype)r->output_dtype;
+    switch (info->dtype) {
+    case GNOMON_F64:
+    case GNOMON_I32:
+    case GNOMON_U32:
+    case GNOMON_I64:
+    case GNOMON_U64:
+        return GNOMON_F64;
+    default:
+        return GNOMON_F32;
+    }
+}
+
+/* What the library made of it; data and memory are the file's and --memory's business. */
+static int finish(cli_app *app, const char *path, gnomon_status status)
+{
+    if (status == GNOMON_OK) return -1;
+    const char *text = gnomon_last_error(app->ctx);
+    if (status == GNOMON_ERROR_NONFINITE || status == GNOMON_ERROR_SHAPE)
+        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", path, text);
+    if (status == GNOMON_ERROR_MEMORY)
+        return cli_fail(app, CLI_EXIT_MEMORY, "%s: %s (--memory)", path, text);
+    return cli_fail_status(app, status);
+}
+
+/* Reads and factors. -1 or an exit code. */
+static int factor(cli_app *app, request *r, const char *path, cli_points *p, gnomon_hosvd *hosvd,
+                  cli_hosvd_facts *facts)
+{
+    const gnomon_data_info *info = &p->info;
+    int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
+    const gnomon_dtype dtype = work_dtype(r, info);
+    const double bytes = (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(dtype);
+    /* A tensor whose outermost dimension has one index, or of one dimension, is one row. */
+    const int can_stream = (info->access & GNOMON_ACCESS_SEEK) != 0 && info->rows > 1;
+    const double begin = cli_seconds();
+    if (info->dimensions > GNOMON_TENSOR_MODES)
+        return cli_fail(app, CLI_EXIT_DATA, "%s: has %d dimensions; at most %d are taken", path,
+                        info->dimensions, GNOMON_TENSOR_MODES);
+    r->options.dtype = dtype;
+    gnomon_tensor tensor =
+        gnomon_tensor_packed(NULL, dtype, info->dimensions, info->shape, info->fortran_order);
+    if (can_stream && bytes > 0.5 * (double)budget) {
+        stream s = {p->reader, 0};
+        const gnomon_svd_rows rows = {&s,    info->rows,  info->cols,
+                                      dtype, stream_next, stream_rewind};
+        facts->held = "pieces";
+        r->options.memory = budget > 0 ? budget : 1;
+        gnomon_status status = gnomon_hosvd_stream(app->ctx, &tensor, &rows, &r->options, hosvd);
+        facts->read_seconds = s.seconds;
+        facts->hosvd_seconds = cli_seconds() - begin - s.seconds;
+        return finish(app, path, status);
+    }
+    p->wanted = dtype;
+    int code = cli_points_read(app, path, 0, p, &budget);
+    if (code >= 0) return code;
+    facts->held = "memory";
+    facts->read_seconds = cli_seconds() - begin;
+    tensor.data = p->data;
+    if (info->shape[0] < 0) { /* the end has told */
+        const int64_t shape[] = {p->dense.rows, p->dense.cols};
+        tensor = gnomon_tensor_packed(p->data, dtype, 2, shape, 0);
+    }
+    r->options.memory = budget > 0 ? budget : 1;
+    gnomon_status status = gnomon_hosvd_dense(app->ctx, &tensor, &r->options, hosvd);
+    facts->hosvd_seconds = cli_seconds() - begin - facts->read_seconds;
+    return finish(app, path, status);
+}
+
+static int write_parts(cli_app *app, const char *path, const gnomon_hosvd *h)
+{
+    gnomon_named_tensor parts[GNOMON_TENSOR_MODES + 1] = {{"core", h->core}};
+    char names[GNOMON_TENSOR_MODES][16];
+    for (int n = 0; n < h->modes; ++n) {
+        const int64_t shape[] = {h->size[n], h->rank[n]};
+        snprintf(names[n], sizeof names[n], "factor_%d", n);
+        parts[n + 1].name = names[n];
+        parts[n + 1].tensor =
+            gnomon_tensor_packed(h->factor[n].data, h->factor[n].dtype, 2, shape, 0);
+    }
+    gnomon_status status = gnomon_write_npz_tensors(app->ctx, path, parts, h->modes + 1);
+    return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+}
+
+static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomon_hosvd *hosvd)
+{
+    cli_hosvd_facts facts = {.input = path,
+                             .output = r->output,
+                             .info = &p->info,
+                             .hosvd = hosvd,
+                             .tolerance = r->options.tolerance};
+    int code = cli_open_input(app, path, &r->input, &p->reader, &p->info);
+    if (code >= 0) return code;
+    cli_bar_begin(app, "passes", -1);
+    cli_bar_at(app, 0, 1);
+    code = factor(app, r, path, p, hosvd, &facts);
+    cli_bar_clear(app);
+    if (code >= 0) return code;
+    const double begin = cli_seconds();
+    if (r->output != NULL) code = write_parts(app, r->output, hosvd);
+    facts.write_seconds = cli_seconds() - begin;
+    if (code >= 0) return code;
+    const int on_stdout = r->output != NULL && strcmp(r->output, "-") == 0;
+    if (app->json) {
+        code = cli_print_json(app, cli_hosvd_json(app, &facts));
+    } else {
+        if (!on_stdout) cli_hosvd_words(&facts);
+        code = cli_flush_output(app->verb);
+    }
+    if (code == CLI_EXIT_DONE && !hosvd->converged) {
+        cli_say(app, "gnomon hosvd: the tolerance %g was not reached; this is the best found\n",
+                facts.tolerance);
+        code = CLI_EXIT_NEGATIVE;
+    }
+    return code;
+}
+
+int cli_hosvd(int argc, char **argv)
+{
+    static const gnomon_hosvd_options defaults = GNOMON_HOSVD_OPTIONS_INIT;
+    static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;
+    cli_app app;
+    request r;
+    cli_points points;
+    gnomon_hosvd hosvd = {.struct_size = sizeof hosvd};
+    const char *path = NULL;
+    memset(&r, 0, sizeof r);
+    memset(&points, 0, sizeof points);
+    cli_init(&app, "hosvd");
+    cli_input_init(&r.input);
+    r.input.tensor = 1;
+    r.options = defaults;
+    r.descriptor = empty;
+    r.kind = GNOMON_GAUSSIAN;
+    int code = parse(&app, &r, argc, argv, &path);
+    if (code < 0) code = check(&app, &r, path);
+    if (code >= 0) return code;
+    r.options.power = (int)r.power;
+    r.descriptor.kind = (gnomon_kind)r.kind;
+    r.options.descriptor = &r.descriptor;
+    if (r.ranks_given) {
+        r.options.ranks = r.ranks.value;
+        r.options.rank_count = r.ranks.count;
+    }
+    code = cli_start(&app);
+    if (code < 0) code = work(&app, &r, path, &points, &hosvd);
+    gnomon_hosvd_free(app.ctx, &hosvd);
+    cli_points_drop(&points);
+    return cli_end(&app, code);
+}

@@ -1,0 +1,46 @@
+/* gnomon/tensor.h: views of dense tensors of any number of modes. A view owns nothing. */
+#ifndef GNOMON_TENSOR_H
+#define GNOMON_TENSOR_H
+
+#include <gnomon/matrix.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Modes that a tensor may have. */
+#define GNOMON_TENSOR_MODES 16
+
+/* Element (i_1, ..., i_N) is data[i_1 * stride[0] + ... + i_N * stride[N - 1]], strides counted in
+ * elements, any sign, 0 allowed for inputs. Values of integer types are taken as they are. */
+typedef struct gnomon_tensor {
+    void *data;
+    gnomon_dtype dtype;
+    gnomon_memory memory;
+    int modes; /* N: 1 ... GNOMON_TENSOR_MODES */
+    int64_t size[GNOMON_TENSOR_MODES];
+    int64_t stride[GNOMON_TENSOR_MODES];
+} gnomon_tensor;
+
+/* A host view without gaps, the last mode's elements next to each other (C order) or, with
+ * first_fastest, the first mode's (Fortran order). Whoever takes the view checks sizes and their
+ * product; modes beyond what a tensor may have are passed over. */
+static inline gnomon_tensor gnomon_tensor_packed(void *data, gnomon_dtype dtype, int modes,
+                                                 const int64_t *size, int first_fastest)
+{
+    gnomon_tensor t = {data, dtype, GNOMON_HOST, modes, {0}, {0}};
+    const int held = modes < GNOMON_TENSOR_MODES ? modes : GNOMON_TENSOR_MODES;
+    uint64_t step = 1; /* may wrap around where the product does not fit */
+    for (int i = 0; i < held; i++) {
+        const int n = first_fastest ? i : held - 1 - i;
+        t.size[n] = size[n];
+        t.stride[n] = (int64_t)step;
+        step *= (uint64_t)size[n];
+    }
+    return t;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
