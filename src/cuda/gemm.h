@@ -3,8 +3,8 @@
  *
  *     C = alpha * A B + beta * C,        A m x k, B k x n, C m x n fp32
  *
- * One of A and B is fp32 and the other fp16, in either order; or both are fp32 (form THREE). All
- * are views in the device's memory with any strides, of either sign; C overlaps neither A nor B.
+ * A and B are fp32 or fp16, each. All are views in the device's memory with any strides, of either
+ * sign; C overlaps neither A nor B. Of two fp16 matrices the smaller one is widened to fp32.
  *
  * What the forms make of an fp32 matrix, and what is lost of an entry x:
  *   SCALED  two fp16 numbers, after an exact power of two taken from the largest of the 64 entries
@@ -13,10 +13,11 @@
  *           size and its neighbours'; usually 2^-24.
  *   FP16    two fp16 numbers, without a scale: below 2^-22 of x for 2^-14 <= |x| < 65520, and at
  *           most 2^-36 below that; larger entries overflow.
- *   TF32    two TF32 numbers: 2^-22 of x from 2^-103 on, at about half the speed of the others.
- *   THREE   both matrices as SCALED and three products. Of the matrix that is packed (the smaller
- *           one) below 2^-22 of x for entries above 2^-29 of the largest of the 64 that are summed
- *           together, at most 2^-50 of that one otherwise.
+ *   TF32    two TF32 numbers: 2^-22 of x from 2^-103 on, at about a fifth of the others' speed.
+ *   THREE   for two fp32 matrices: both as SCALED, and three products. Of the one that is packed
+ * (the smaller one) below 2^-22 of x for entries above 2^-29 of the largest of the 64 that are
+ *           summed together, at most 2^-50 of that one otherwise. SCALED and FP16 mean THREE for
+ * two fp32 matrices, and TF32 packs one of them so.
  *
  * Products of fp16 numbers are exact in fp32. Sums are kept by the tensor cores for 64 of k, which
  * truncates at about 2^-24 of the largest, and then added in fp32, rounded to nearest: so errors
@@ -44,9 +45,12 @@ struct gcu_gemm {
     int64_t m, n, k; /* 0 or more; with k = 0 or alpha = 0, A and B are not read */
     gcu_gemm_view a, b;
     float *c;
+    double *c64; /* C in fp64 instead, when not NULL: sums of fp32, scaled and added in fp64 */
     int64_t c_row_stride, c_col_stride;
-    float alpha, beta; /* with beta 0, C is not read */
+    double alpha, beta; /* with beta 0, C is not read */
     const gcu_gpu *gpu;
+    /* Sizes of the product that this is a part of, when not 0: same bits as in the whole. */
+    int64_t whole_m, whole_n;
 };
 
 /* Bytes of device memory (aligned to 256) that gcu_gemm_run works in; 0 when the call is not one

@@ -46,16 +46,17 @@ static int64_t ceil_div(int64_t a, int64_t b)
 
 /* Narrow blocks keep the tensor cores less busy; wide ones may compute columns that are not there.
  */
-int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu_gpu *gpu)
+int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_form form,
+                            const gcu_gpu *gpu)
 {
     CUtensorMap map;
     if (gpu->major != 9 || form == GCU_GEMM_TF32 || !encode(l, &map)) return 0;
-    if (l.n <= 64) return 64;
-    if (form == GCU_GEMM_THREE || l.n <= 128) return 128;
-    const int64_t wide = ceil_div(l.n, 256) * 256, narrow = ceil_div(l.n, 128) * 128;
-    const int columns = narrow * 5 < wide * 4 ? 128 : 256;
+    const int64_t wide = ceil_div(whole, 256) * 256, narrow = ceil_div(whole, 128) * 128;
+    const int columns = whole <= 64                                       ? 64
+                        : form == GCU_GEMM_THREE || narrow * 5 < wide * 4 ? 128
+                                                                          : 256;
     const int64_t items = ceil_div(l.m, GEMM_M) * ceil_div(l.n, columns);
-    return items * 128 > INT32_MAX ? 0 : columns;
+    return items > INT32_MAX / 128 ? 0 : columns;
 }
 
 template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER>

@@ -303,7 +303,8 @@ template <int N, gcu_gemm_form FORM>
 static __device__ __forceinline__ void gemm_store(const gcu_gemm_launch &l, const gemm_item &i,
                                                   float (*total)[32], int64_t row, int q)
 {
-    const bool two = l.c_col == 1 && l.c_row % 2 == 0 && (uintptr_t)l.c % 8 == 0 && l.beta == 0.0f;
+    const bool two = l.c_col == 1 && l.c_row % 2 == 0 && (uintptr_t)l.c % 8 == 0 && !l.c64 &&
+                     l.alpha == 1.0 && l.beta == 0.0;
 #pragma unroll
     for (int part = 0; part < N / GCU_GEMM_MARK_COLS; part++) {
         const float *sums = total[part / 2] + part % 2 * 16;
@@ -332,13 +333,55 @@ static __device__ __forceinline__ void gemm_store(const gcu_gemm_launch &l, cons
             if (m >= l.m || n >= l.n) continue;
             if (two && n + 1 < l.n) {
                 *reinterpret_cast<float2 *>(l.c + m * l.c_row + n) =
-                    make_float2(l.alpha * sums[e], l.alpha * sums[e + 1]);
+                    make_float2(sums[e], sums[e + 1]);
             } else {
                 gcu_gemm_put(l, m, n, sums[e]);
                 if (n + 1 < l.n) gcu_gemm_put(l, m, n + 1, sums[e + 1]);
             }
         }
     }
+}
+
+/* The scales of the thread's two rows. */
+static __device__ __forceinline__ void gemm_scales(const float *x, gcu_gemm_scale *scale)
+{
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float largest = 0.0f;
+#pragma unroll
+        for (int e = 0; e < 16; e++)
+            largest = fmaxf(largest, fabsf(x[e / 2 * 4 + 2 * r + e % 2]));
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
+        scale[r] = gcu_gemm_scale_of(largest);
+    }
+}
+
+/* Whether the warp has a number that is too small for its row's scale. High halves that are large
+ * enough, the usual case, tell that there is none. */
+template <bool APART, typename Reader>
+static __device__ __forceinline__ bool gemm_too_small(const uint32_t (*high)[4],
+                                                      const Reader &reader, uint32_t stage,
+                                                      const gcu_gemm_scale *scale)
+{
+    __half2 halves = __float2half2_rn(1.0f);
+#pragma unroll
+    for (int e = 0; e < 16; e++)
+        halves = __hmin2(halves, __habs2(*reinterpret_cast<const __half2 *>(&high[e / 4][e % 4])));
+    const float2 least = __half22float2(halves);
+    if (!__any_sync(~0u, fminf(least.x, least.y) < gcu_gemm_least<APART>())) return false;
+    float x[32];
+    reader.load(x, stage);
+    bool small = false;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        uint32_t bits = ~0u;
+#pragma unroll
+        for (int e = 0; e < 16; e++)
+            bits = gcu_gemm_least_of(bits, x[e / 2 * 4 + 2 * r + e % 2]);
+        small |= gcu_gemm_too_small<APART>(bits, scale[r]);
+    }
+    return small;
 }
 
 template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER>
@@ -363,76 +406,64 @@ static __device__ __forceinline__ void gemm_multiply_all(const gcu_gemm_launch &
             const uint32_t a = stages + stage * shape::stage, b = a + GEMM_A_BYTES;
             const uint32_t columns = gcu_wgmma_descriptor(b);
             const uint32_t scales = b + 2 * shape::b_bytes + 8 * q;
+            uint32_t high[4][4], low[4][4];
+            gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
             gemm_barrier_wait(full + 8 * stage, phase);
-            bool more = false;
             {
-                uint32_t high[4][4], low[4][4];
-                gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
-                bool small = false;
-                {
-                    float x[32];
-                    reader.load(x, a);
-                    if (shape::scaled)
+                float x[32];
+                reader.load(x, a);
+                if (shape::scaled) gemm_scales(x, scale);
 #pragma unroll
-                        for (int r = 0; r < 2; r++) {
-                            float largest = 0.0f;
-                            uint32_t least = ~0u;
+                for (int e = 0; e < 16; e++) /* 4 s + 2 h + r */
+                    gcu_gemm_split<shape::apart>(x[2 * e] * scale[e % 2].up,
+                                                 x[2 * e + 1] * scale[e % 2].up,
+                                                 &high[e / 4][e % 4], &low[e / 4][e % 4]);
+            }
+            float sum[2][32];
+            bool more = false;
 #pragma unroll
-                            for (int e = 0; e < 16; e++)
-                                gcu_gemm_extent(x[e / 2 * 4 + 2 * r + e % 2], &largest, &least);
-                            largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
-                            largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
-                            scale[r] = gcu_gemm_scale_of(largest);
-                            small |= gcu_gemm_too_small<shape::apart>(least, scale[r]);
-                        }
+            for (int p = 0; p < PIECES; p++) {
+                const uint32_t from = columns + p * (GEMM_PIECE * 128 / 16);
+                float *high_sum = shape::apart ? sum[0] : sum[p % 2];
+                float *low_sum = shape::apart ? sum[1] : sum[p % 2];
+                gcu_wgmma_fence();
+                /* the small products first, lest they be cut off */
 #pragma unroll
-                    for (int e = 0; e < 16; e++) /* 4 s + 2 h + r */
-                        gcu_gemm_split<shape::apart>(x[2 * e] * scale[e % 2].up,
-                                                     x[2 * e + 1] * scale[e % 2].up,
-                                                     &high[e / 4][e % 4], &low[e / 4][e % 4]);
+                for (int s = 0; s < 4; s++) {
+                    gcu_wgmma<64>(low_sum, low[s], from + 2 * s, s > 0);
+                    if (shape::three)
+                        gcu_wgmma<64>(low_sum, high[s], from + shape::b_bytes / 16 + 2 * s, 1);
                 }
-                float sum[2][32];
 #pragma unroll
-                for (int p = 0; p < PIECES; p++) {
-                    const uint32_t from = columns + p * (GEMM_PIECE * 128 / 16);
-                    float *high_sum = shape::apart ? sum[0] : sum[p % 2];
-                    float *low_sum = shape::apart ? sum[1] : sum[p % 2];
-                    gcu_wgmma_fence();
-                    /* the small products first, lest they be cut off */
-#pragma unroll
-                    for (int s = 0; s < 4; s++) {
-                        gcu_wgmma<64>(low_sum, low[s], from + 2 * s, s > 0);
-                        if (shape::three)
-                            gcu_wgmma<64>(low_sum, high[s], from + shape::b_bytes / 16 + 2 * s, 1);
-                    }
-#pragma unroll
-                    for (int s = 0; s < 4; s++)
-                        gcu_wgmma<64>(high_sum, high[s], from + 2 * s, shape::apart ? s > 0 : 1);
-                    gcu_wgmma_commit();
-                    if (shape::scaled && p == 0) more = gemm_any((int)threadIdx.x / 128, small);
-                    if (shape::apart) {
-                        gcu_wgmma_wait<0>();
-                        gemm_promote<FORM>(total[p], sum[0], sum[1], scale,
-                                           scales + p * (GEMM_PIECE * 4));
-                    } else if (p > 0) {
-                        gcu_wgmma_wait<1>();
-                        gemm_promote<FORM>(total[p - 1], sum[(p - 1) % 2], nullptr, scale, 0);
-                    }
-                }
-                if (!shape::apart) {
+                for (int s = 0; s < 4; s++)
+                    gcu_wgmma<64>(high_sum, high[s], from + 2 * s, shape::apart ? s > 0 : 1);
+                gcu_wgmma_commit();
+                /* while they are at work */
+                if (shape::scaled && p == PIECES / 2)
+                    more = gemm_any((int)threadIdx.x / 128,
+                                    gemm_too_small<shape::apart>(high, reader, a, scale));
+                if (shape::apart) {
                     gcu_wgmma_wait<0>();
-                    gemm_promote<FORM>(total[PIECES - 1], sum[(PIECES - 1) % 2], nullptr, scale, 0);
+                    gemm_promote<FORM>(total[p], sum[0], sum[1], scale,
+                                       scales + p * (GEMM_PIECE * 4));
+                } else if (p > 0) {
+                    gcu_wgmma_wait<1>();
+                    gemm_promote<FORM>(total[p - 1], sum[(p - 1) % 2], nullptr, scale, 0);
                 }
-                if (shape::scaled && more) { /* what is left takes its numbers' place */
-                    float x[32];
-                    reader.load(x, a);
+            }
+            if (!shape::apart) {
+                gcu_wgmma_wait<0>();
+                gemm_promote<FORM>(total[PIECES - 1], sum[(PIECES - 1) % 2], nullptr, scale, 0);
+            }
+            if (shape::scaled && more) { /* what is left takes its numbers' place, and its turn */
+                float x[32];
+                reader.load(x, a);
 #pragma unroll
-                    for (int e = 0; e < 32; e++)
-                        x[e] = gcu_gemm_rest<shape::apart>(x[e], scale[e / 2 % 2]);
-                    reader.store(x, a);
-                    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                    continue;
-                }
+                for (int e = 0; e < 32; e++)
+                    x[e] = gcu_gemm_rest<shape::apart>(x[e], scale[e / 2 % 2]);
+                reader.store(x, a);
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                continue;
             }
             __syncwarp();
             if (lane < CLUSTER) gemm_barrier_arrive<CLUSTER>(empty + 8 * stage, (uint32_t)lane);

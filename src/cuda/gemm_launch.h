@@ -10,11 +10,11 @@ enum {
     GCU_GEMM_MARK_COLS = 32
 };
 
-/* A is fp32 (a product the other way round has been transposed). B has been packed: for each chunk
+/* A is fp32 (a product the other way round has been transposed). B is packed: for each chunk
  * of k and each of 'cols' columns (n rounded up to the tile) 64 halves, 128 bytes, whose 16-byte
  * parts are exchanged by the column (part p stands at p ^ (column & 7)), as the matrix instructions
- * read them; zeros beyond k and n. For THREE a second such image holds 2^11 times what the first
- * one leaves, and 'scales' ([chunk][column]) what both are to be multiplied by. */
+ * read them; zeros beyond k and n. When B is fp32 a second such image holds 2^11 times what the
+ * first one leaves, and 'scales' ([chunk][column]) what both are to be multiplied by. */
 struct gcu_gemm_launch {
     int64_t m, n, k;
     const float *a;
@@ -23,8 +23,9 @@ struct gcu_gemm_launch {
     gnomon_dtype b_dtype;
     int64_t b_row, b_col;
     float *c;
+    double *c64; /* instead of c, when not NULL */
     int64_t c_row, c_col;
-    float alpha, beta;
+    double alpha, beta;
 
     uint8_t *packed, *packed_low;
     float *scales;
@@ -41,12 +42,17 @@ struct gcu_gemm_launch {
     float *parts;
 };
 
-/* Columns of a block on Hopper's own way; 0 when it does not take the product. */
-int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu_gpu *gpu);
+/* Columns of a block in Hopper's own way, for a product of 'whole' columns; 0 when it does not take
+ * it. */
+int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_form form,
+                            const gcu_gpu *gpu);
 cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int columns,
                             const gcu_gpu *gpu, cudaStream_t stream);
 
-cudaError_t gcu_gemm_pack(const gcu_gemm_launch &l, bool three, cudaStream_t stream);
+/* fp16 as fp32: [m][k], k contiguous. */
+cudaError_t gcu_gemm_widen(const gcu_gemm_view *a, int64_t m, int64_t k, float *to, int64_t stride,
+                           cudaStream_t stream);
+cudaError_t gcu_gemm_pack(const gcu_gemm_launch &l, cudaStream_t stream);
 cudaError_t gcu_gemm_mma(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu_gpu *gpu,
                          cudaStream_t stream);
 /* Adds the parts of splits in order. */
@@ -59,8 +65,12 @@ cudaError_t gcu_gemm_redo(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStre
 __device__ __forceinline__ void gcu_gemm_put(const gcu_gemm_launch &l, int64_t i, int64_t j,
                                              float sum)
 {
-    float *c = l.c + i * l.c_row + j * l.c_col;
-    *c = l.beta == 0.0f ? l.alpha * sum : fmaf(l.alpha, sum, l.beta * *c);
+    const int64_t at = i * l.c_row + j * l.c_col;
+    const double value = l.alpha * (double)sum;
+    if (l.c64)
+        l.c64[at] = l.beta == 0.0 ? value : value + l.beta * l.c64[at];
+    else
+        l.c[at] = (float)(l.beta == 0.0 ? value : value + l.beta * (double)l.c[at]);
 }
 
 #endif

@@ -58,7 +58,7 @@ __device__ __forceinline__ void fetch_a(const gcu_gemm_launch &l, int reads, uin
     }
 }
 
-template <bool THREE>
+template <bool BOTH>
 __device__ __forceinline__ void fetch_b(const gcu_gemm_launch &l, uint32_t to, int64_t col,
                                         int64_t chunk)
 {
@@ -68,9 +68,9 @@ __device__ __forceinline__ void fetch_b(const gcu_gemm_launch &l, uint32_t to, i
     for (int i = 0; i < N * 8 / THREADS; i++) {
         const int at = (i * THREADS + t) * 16;
         copy16(to + at, l.packed + from + at, 16);
-        if (THREE) copy16(to + N * 128 + at, l.packed_low + from + at, 16);
+        if (BOTH) copy16(to + N * 128 + at, l.packed_low + from + at, 16);
     }
-    if (THREE && t < N / 4)
+    if (BOTH && t < N / 4)
         copy16(to + 2 * N * 128 + t * 16, l.scales + chunk * l.cols + col + t * 4, 16);
 }
 
@@ -110,7 +110,7 @@ __device__ __forceinline__ void load_b(uint32_t *b, uint32_t columns, int group,
 
 /* x: the thread's 32 numbers of 16 rows and 64 of k: x[8 * s + 4 * h + 2 * r + e] is row g + 8 r, k
  * 16 s + 8 h + 2 q + e. Adds their products to total[column group][4]. */
-template <gcu_gemm_form FORM>
+template <gcu_gemm_form FORM, bool BOTH>
 __device__ __forceinline__ void multiply_rows(float (*total)[4], float *x, uint32_t columns,
                                               uint32_t columns_low, const float2 *scales)
 {
@@ -125,8 +125,11 @@ __device__ __forceinline__ void multiply_rows(float (*total)[4], float *x, uint3
                 float largest = 0.0f;
                 uint32_t least = ~0u;
 #pragma unroll
-                for (int i = 0; i < 16; i++)
-                    gcu_gemm_extent(x[i / 2 * 4 + 2 * r + i % 2], &largest, &least);
+                for (int i = 0; i < 16; i++) {
+                    const float v = x[i / 2 * 4 + 2 * r + i % 2];
+                    largest = fmaxf(largest, fabsf(v));
+                    least = gcu_gemm_least_of(least, v);
+                }
                 largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
                 largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
                 scale[r] = gcu_gemm_scale_of(largest);
@@ -160,7 +163,7 @@ __device__ __forceinline__ void multiply_rows(float (*total)[4], float *x, uint3
 #pragma unroll
             for (int p = 0; p < 2; p++) {
                 load_b(b[p], columns, n, p);
-                if (FORM == GCU_GEMM_THREE) load_b(b_low[p], columns_low, n, p);
+                if (BOTH) load_b(b_low[p], columns_low, n, p);
             }
             if (FORM == GCU_GEMM_TF32) {
 #pragma unroll
@@ -171,13 +174,17 @@ __device__ __forceinline__ void multiply_rows(float (*total)[4], float *x, uint3
                         const float2 f = __half22float2(*reinterpret_cast<const __half2 *>(&pair));
                         multiply_tf32(sum, part ? low[s] : high[s], __float_as_uint(f.x),
                                       __float_as_uint(f.y));
+                        if (!BOTH || part) continue;
+                        const uint32_t rest = b_low[s / 4][s % 4];
+                        const float2 r = __half22float2(*reinterpret_cast<const __half2 *>(&rest));
+                        multiply_tf32(apart, high[s], __float_as_uint(r.x), __float_as_uint(r.y));
                     }
             } else {
                 /* the small products first, lest they be cut off */
 #pragma unroll
                 for (int s = 0; s < 4; s++) {
                     multiply(APART ? apart : sum, low[s], &b[s / 2][s % 2 * 2]);
-                    if (FORM == GCU_GEMM_THREE) multiply(apart, high[s], &b_low[s / 2][s % 2 * 2]);
+                    if (BOTH) multiply(apart, high[s], &b_low[s / 2][s % 2 * 2]);
                 }
 #pragma unroll
                 for (int s = 0; s < 4; s++)
@@ -185,8 +192,8 @@ __device__ __forceinline__ void multiply_rows(float (*total)[4], float *x, uint3
             }
 #pragma unroll
             for (int i = 0; i < 4; i++) {
-                float value = APART ? fmaf(apart[i], 0x1p-11f, sum[i]) : sum[i];
-                if (FORM == GCU_GEMM_THREE) value *= i % 2 ? scales[n].y : scales[n].x;
+                float value = APART || BOTH ? fmaf(apart[i], 0x1p-11f, sum[i]) : sum[i];
+                if (BOTH) value *= i % 2 ? scales[n].y : scales[n].x;
                 total[n][i] =
                     SCALED ? fmaf(value, scale[i / 2].down, total[n][i]) : total[n][i] + value;
             }
@@ -195,11 +202,10 @@ __device__ __forceinline__ void multiply_rows(float (*total)[4], float *x, uint3
     }
 }
 
-template <gcu_gemm_form FORM>
+template <gcu_gemm_form FORM, bool BOTH>
 __global__ void __launch_bounds__(THREADS, 1)
     product(const __grid_constant__ gcu_gemm_launch l, const __grid_constant__ shape s)
 {
-    constexpr bool THREE = FORM == GCU_GEMM_THREE;
     extern __shared__ __align__(1024) uint8_t raw[];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int g = lane / 4, q = lane % 4, warp_row = warp / 2 * 32, warp_col = warp % 2 * 32;
@@ -213,7 +219,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             if (chunk < end) {
                 const uint32_t to = shared + (uint32_t)((chunk - begin) % s.stages) * s.stage_bytes;
                 fetch_a(l, s.reads, to, row, chunk * GCU_GEMM_CHUNK);
-                fetch_b<THREE>(l, to + MATRIX, col, chunk);
+                fetch_b<BOTH>(l, to + MATRIX, col, chunk);
             }
             asm volatile("cp.async.commit_group;" ::: "memory");
         };
@@ -232,7 +238,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             const int stage = (int)((chunk - begin) % s.stages) * s.stage_bytes;
             const uint32_t columns = shared + stage + MATRIX + warp_col * 128;
             float2 scales[4];
-            if (THREE)
+            if (BOTH)
 #pragma unroll
                 for (int n = 0; n < 4; n++)
                     scales[n] = *reinterpret_cast<const float2 *>(
@@ -248,7 +254,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                     x[2 * i] = two.x;
                     x[2 * i + 1] = two.y;
                 }
-                multiply_rows<FORM>(total[t], x, columns, columns + N * 128, scales);
+                multiply_rows<FORM, BOTH>(total[t], x, columns, columns + N * 128, scales);
             }
             __syncthreads();
         }
@@ -278,23 +284,23 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-template <gcu_gemm_form FORM>
+template <gcu_gemm_form FORM, bool BOTH>
 cudaError_t launch(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStream_t stream)
 {
-    constexpr bool THREE = FORM == GCU_GEMM_THREE;
     shape s;
     const bool whole = l.a_col == 1 && l.a_row % 4 == 0 && (uintptr_t)l.a % 16 == 0;
     s.reads = whole ? BY_16 : llabs(l.a_col) <= llabs(l.a_row) ? ALONG_K : ALONG_M;
-    s.stage_bytes = MATRIX + N * 128 * (THREE ? 2 : 1) + (THREE ? 1024 : 0);
+    s.stage_bytes = MATRIX + N * 128 * (BOTH ? 2 : 1) + (BOTH ? 1024 : 0);
     s.stages = 2 * (size_t)s.stage_bytes <= gpu->smem_bytes ? 2 : 1;
     s.tile_cols = (l.n + N - 1) / N;
     s.tiles = (l.m + M - 1) / M * s.tile_cols;
     const int bytes = s.stages * s.stage_bytes;
-    const cudaError_t error =
-        cudaFuncSetAttribute(product<FORM>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    const cudaError_t error = cudaFuncSetAttribute(
+        product<FORM, BOTH>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error != cudaSuccess) return error;
     const int64_t blocks = s.tiles * l.splits, most = INT32_MAX;
-    product<FORM><<<(unsigned)(blocks < most ? blocks : most), THREADS, bytes, stream>>>(l, s);
+    product<FORM, BOTH>
+        <<<(unsigned)(blocks < most ? blocks : most), THREADS, bytes, stream>>>(l, s);
     return cudaGetLastError();
 }
 
@@ -305,12 +311,13 @@ cudaError_t gcu_gemm_mma(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu
 {
     switch (form) {
     case GCU_GEMM_SCALED:
-        return launch<GCU_GEMM_SCALED>(l, gpu, stream);
+        return launch<GCU_GEMM_SCALED, false>(l, gpu, stream);
     case GCU_GEMM_FP16:
-        return launch<GCU_GEMM_FP16>(l, gpu, stream);
+        return launch<GCU_GEMM_FP16, false>(l, gpu, stream);
     case GCU_GEMM_TF32:
-        return launch<GCU_GEMM_TF32>(l, gpu, stream);
+        return l.b_dtype == GNOMON_F32 ? launch<GCU_GEMM_TF32, true>(l, gpu, stream)
+                                       : launch<GCU_GEMM_TF32, false>(l, gpu, stream);
     default:
-        return launch<GCU_GEMM_THREE>(l, gpu, stream);
+        return launch<GCU_GEMM_THREE, true>(l, gpu, stream);
     }
 }

@@ -21,11 +21,10 @@ __device__ __forceinline__ gcu_gemm_scale gcu_gemm_scale_of(float largest)
     return s;
 }
 
-/* Largest magnitude, and least one that is not zero, as 2 |x| - 1 in bits. */
-__device__ __forceinline__ void gcu_gemm_extent(float x, float *largest, uint32_t *least)
+/* Least magnitude that is not zero, as 2 |x| - 1 in bits. */
+__device__ __forceinline__ uint32_t gcu_gemm_least_of(uint32_t least, float x)
 {
-    *largest = fmaxf(*largest, fabsf(x));
-    *least = min(*least, (__float_as_uint(x) << 1) - 1);
+    return min(least, (__float_as_uint(x) << 1) - 1);
 }
 
 /* Scaled magnitudes from here on lose less than 2^-20 of themselves when the low halves are at the
@@ -35,7 +34,7 @@ template <bool APART> __device__ __forceinline__ float gcu_gemm_least()
     return APART ? 0x1p-14f : 0x1p-5f;
 }
 
-/* Whether some entry of extent 'least' is too small at that scale. */
+/* Whether the least entry is too small at that scale. */
 template <bool APART>
 __device__ __forceinline__ bool gcu_gemm_too_small(uint32_t least, gcu_gemm_scale s)
 {

@@ -48,6 +48,8 @@ struct job {
     layout a, b, c;
     law how;
     float alpha, beta;
+    int types = 0;     /* 0: by 'turned'; 1: both fp16; 2: both fp32, as the form THREE */
+    bool wide = false; /* C in fp64 */
 };
 
 struct operand {
@@ -180,18 +182,21 @@ static const char *const laws[] = {"uniform", "normal",   "wide",   "tiny",     
 
 static int check(const gcu_gpu &gpu, const job &j)
 {
-    const bool three = j.form == GCU_GEMM_THREE;
-    operand a = fill(j.m, j.k, true, j.a, j.how, three || !j.turned, three || !j.turned);
-    operand b =
-        fill(j.k, j.n, false, j.b, j.how, three || j.turned, three ? j.how == WIDE : j.turned);
+    const bool three = j.form == GCU_GEMM_THREE || j.types == 2;
+    const bool a32 = j.types != 1 && (three || !j.turned),
+               b32 = j.types != 1 && (three || j.turned);
+    const size_t size_c = j.wide ? 8 : 4;
+    operand a = fill(j.m, j.k, true, j.a, j.how, a32, a32);
+    operand b = fill(j.k, j.n, false, j.b, j.how, b32, three ? j.how == WIDE : b32);
     operand c = make(j.m, j.n, j.c);
     const int64_t first = origin(c, j.c);
-    std::vector<float> before(c.bytes), after(c.bytes), again(c.bytes);
-    for (float &x : before)
+    std::vector<double> before(c.bytes), after(c.bytes), again(c.bytes);
+    for (double &x : before)
         x = j.beta == 0.0f ? NAN : normal();
-    float *device;
+    std::vector<float> narrow(before.begin(), before.end());
+    char *device;
     void *work;
-    MUST(cudaMalloc(&device, c.bytes * 4));
+    MUST(cudaMalloc(&device, c.bytes * size_c));
     gcu_gemm g;
     memset(&g, 0, sizeof g);
     g.form = j.form;
@@ -200,7 +205,11 @@ static int check(const gcu_gpu &gpu, const job &j)
     g.k = j.k;
     g.a = a.view;
     g.b = b.view;
-    g.c = device + first;
+    void *at_c = device + (size_t)first * size_c;
+    if (j.wide)
+        g.c64 = static_cast<double *>(at_c);
+    else
+        g.c = static_cast<float *>(at_c);
     g.c_row_stride = c.view.row_stride;
     g.c_col_stride = c.view.col_stride;
     g.alpha = j.alpha;
@@ -211,11 +220,15 @@ static int check(const gcu_gpu &gpu, const job &j)
     bool ok = true;
     for (int run = 0; run < 2; run++) {
         MUST(cudaMemset(work, run ? 0x00 : 0xFF, bytes + guard));
-        MUST(cudaMemcpy(device, before.data(), c.bytes * 4, cudaMemcpyHostToDevice));
+        MUST(cudaMemcpy(device, j.wide ? (const void *)before.data() : narrow.data(),
+                        c.bytes * size_c, cudaMemcpyHostToDevice));
         MUST(gcu_gemm_run(&g, work, bytes, nullptr));
         MUST(cudaDeviceSynchronize());
-        std::vector<float> &to = run ? again : after;
-        MUST(cudaMemcpy(to.data(), device, c.bytes * 4, cudaMemcpyDeviceToHost));
+        std::vector<double> &to = run ? again : after;
+        std::vector<float> single(c.bytes);
+        MUST(cudaMemcpy(j.wide ? (void *)to.data() : single.data(), device, c.bytes * size_c,
+                        cudaMemcpyDeviceToHost));
+        if (!j.wide) to.assign(single.begin(), single.end());
         std::vector<uint8_t> behind(guard);
         MUST(cudaMemcpy(behind.data(), static_cast<char *>(work) + bytes, guard,
                         cudaMemcpyDeviceToHost));
@@ -223,7 +236,7 @@ static int check(const gcu_gpu &gpu, const job &j)
             ok &= x == (run ? 0x00 : 0xFF);
     }
     const bool work_kept = ok;
-    const bool same = memcmp(after.data(), again.data(), c.bytes * 4) == 0;
+    const bool same = memcmp(after.data(), again.data(), c.bytes * 8) == 0;
 
     double error = 0.0, plain_error = 0.0, size = 0.0, worst = 0.0;
     int64_t classes = 0;
@@ -244,11 +257,11 @@ static int check(const gcu_gpu &gpu, const job &j)
                 all += fabs((double)x[q] * y[q]);
                 chain = fmaf(x[q], y[q], chain);
             }
-            const float old = before[(size_t)at], got = after[(size_t)at];
+            const double old = before[(size_t)at], got = after[(size_t)at];
             const bool none = j.k == 0 || j.alpha == 0.0f;
-            const float plain = none             ? j.beta == 0.0f ? 0.0f : j.beta * old
-                                : j.beta == 0.0f ? j.alpha * chain
-                                                 : fmaf(j.alpha, chain, j.beta * old);
+            double plain = none ? 0.0 : (double)j.alpha * chain;
+            if (j.beta != 0.0f) plain += (double)j.beta * old;
+            if (!j.wide) plain = (double)(float)plain;
             if (!isfinite(plain)) { /* the same NaN or infinity */
                 classes += isnan(plain) ? !isnan(got) : got != plain;
                 continue;
@@ -269,7 +282,8 @@ static int check(const gcu_gpu &gpu, const job &j)
         }
     int64_t spoiled = 0;
     for (size_t at = 0; at < c.bytes; at++)
-        spoiled += !inside[at] && memcmp(&after[at], &before[at], 4) != 0;
+        spoiled +=
+            !inside[at] && !(after[at] == before[at] || (isnan(after[at]) && isnan(before[at])));
     const double relative = size > 0.0 ? sqrt(error / size) : sqrt(error);
     const double beside = size > 0.0 ? sqrt(plain_error / size) : 0.0;
     /* A fp32 chain's own error, or two roundings; four where all terms have one sign, since what
@@ -280,12 +294,17 @@ static int check(const gcu_gpu &gpu, const job &j)
     const double most_worst = 0x1p-20 + (double)(j.k / 64) * 0x1p-25;
     ok &= same && classes == 0 && spoiled == 0 && relative <= most && worst <= most_worst;
     if (!ok || getenv("GNOMON_TEST_VERBOSE"))
-        printf("%s %-6s %-8s m %lld n %lld k %lld%s layouts %d %d %d alpha %g beta %g: error %.2e "
-               "(plain %.2e), of terms %.2e (%.2e), %lld other NaN or inf, %lld spoiled%s%s\n",
-               ok ? "ok    " : "FAILED", forms[j.form], laws[j.how], (long long)j.m, (long long)j.n,
-               (long long)j.k, j.turned ? " turned" : "", j.a, j.b, j.c, j.alpha, j.beta, relative,
-               beside, worst, most_worst, (long long)classes, (long long)spoiled,
-               same ? "" : ", not the same bits again", work_kept ? "" : ", wrote behind its work");
+        printf(
+            "%s %-6s %-8s m %lld n %lld k %lld%s%s%s layouts %d %d %d alpha %g beta %g: error %.2e "
+            "(plain %.2e), of terms %.2e (%.2e), %lld other NaN or inf, %lld spoiled%s%s\n",
+            ok ? "ok    " : "FAILED", forms[j.form], laws[j.how], (long long)j.m, (long long)j.n,
+            (long long)j.k, j.turned ? " turned" : "",
+            j.types == 1   ? " fp16 fp16"
+            : j.types == 2 ? " fp32 fp32"
+                           : "",
+            j.wide ? " in fp64" : "", j.a, j.b, j.c, j.alpha, j.beta, relative, beside, worst,
+            most_worst, (long long)classes, (long long)spoiled,
+            same ? "" : ", not the same bits again", work_kept ? "" : ", wrote behind its work");
     cudaFree(a.data);
     cudaFree(b.data);
     cudaFree(device);
@@ -299,15 +318,14 @@ static int check_refusals(const gcu_gpu &gpu)
     memset(&g, 0, sizeof g);
     g.m = g.n = g.k = 64;
     g.a.dtype = g.b.dtype = GNOMON_F32;
-    g.alpha = 1.0f;
+    g.alpha = 1.0;
     g.gpu = &gpu;
     int failed = 0;
-    failed += gcu_gemm_run(&g, nullptr, 0, nullptr) != cudaErrorInvalidValue; /* types */
-    g.form = GCU_GEMM_THREE;
     failed += gcu_gemm_work(&g) == 0;
     failed += gcu_gemm_run(&g, nullptr, 0, nullptr) != cudaErrorInvalidValue; /* work */
+    g.form = GCU_GEMM_THREE;
     g.b.dtype = GNOMON_F16;
-    failed += gcu_gemm_run(&g, nullptr, 0, nullptr) != cudaErrorInvalidValue;
+    failed += gcu_gemm_run(&g, nullptr, 0, nullptr) != cudaErrorInvalidValue; /* types */
     g.form = GCU_GEMM_SCALED;
     g.b.dtype = GNOMON_F64;
     failed += gcu_gemm_run(&g, nullptr, 0, nullptr) != cudaErrorInvalidValue;
@@ -369,6 +387,14 @@ int main(void)
         {S, 50, 60, 70, false, ROWS, ROWS, ROWS, NAN_A, 0, 0.5f},
         {S, 0, 60, 70, false, ROWS, ROWS, ROWS, NORMAL, 1, 0},
         {S, 50, 0, 70, false, ROWS, ROWS, ROWS, NORMAL, 1, 0},
+        {S, 200, 130, 700, false, ROWS, COLS, ROWS, NORMAL, 1.25f, 0.5f, 0, true},
+        {S, 20, 30, 5000, false, ROWS, ROWS, GAPS, NAN_B, 1, 1, 0, true},
+        {S, 50, 60, 0, false, ROWS, ROWS, ROWS_ODD, NORMAL, 1, 3, 0, true},
+        {S, 200, 130, 700, false, ROWS, COLS, ROWS, NORMAL, 1, 0, 1},
+        {S, 70, 330, 131, false, COLS_ODD, GAPS, COLS, UNIFORM, 1, 1, 1},
+        {S, 40, 30, 300, false, ROWS, ROWS, ROWS, INF_B, 1, 0, 1},
+        {S, 200, 130, 700, false, ROWS, COLS, ROWS, WIDE, 1, 0, 2},
+        {F, 200, 130, 700, false, COLS, ROWS, ROWS, NORMAL, 1, 1, 2, true},
         {F, 300, 130, 1000, false, ROWS, ROWS, COLS, NORMAL, 1, 0},
         {F, 131, 77, 333, true, COLS_ODD, ROWS_ODD, ROWS, UNIFORM, 1, 1},
         {F, 300, 260, 640, false, COLS, ROWS, ROWS, NORMAL, 1, 0},
@@ -380,6 +406,9 @@ int main(void)
         {T, 140, 70, 320, false, ROWS, ROWS, ROWS, BALANCED, 1, 0},
         {T, 140, 70, 320, false, ROWS, ROWS, ROWS, HIDDEN, 1, 0},
         {T, 140, 270, 320, false, ROWS, ROWS, ROWS, INF_A, 1, 0},
+        {T, 200, 130, 700, false, ROWS, COLS, ROWS, NORMAL, 1, 0, 2},
+        {T, 130, 300, 333, false, COLS, GAPS, ROWS_ODD, UNIFORM, 1, 1, 2, true},
+        {T, 64, 64, 200, false, ROWS, ROWS, ROWS, NORMAL, 1, 0, 1},
         {H, 256, 256, 256, false, ROWS, ROWS, ROWS, NORMAL, 1, 0},
         {H, 300, 130, 1000, false, ROWS, COLS, COLS, UNIFORM, 1, 0},
         {H, 130, 300, 1000, false, COLS, ROWS, ROWS, NORMAL, -2, 0.5f},
