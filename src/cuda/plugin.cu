@@ -156,6 +156,21 @@ static void stream_close(void *state, void *stream)
     gcu_leave(scope);
 }
 
+/* Every product that the core lets pass. */
+static int gemm_supports(void *, const gnomon_gemm_job *, char *, size_t)
+{
+    return 1;
+}
+
+static gnomon_status gemm(void *state, const gnomon_gemm_job *job, char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_gemm_job(s, job, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
 static int svd_supports(void *state, const gnomon_svd_job *job, char *text, size_t size)
 {
     return gcu_svd_supported(static_cast<gcu_state *>(state), job, {text, size});
@@ -185,8 +200,8 @@ gnomon_plugin_entry(void)
         stream_push,
         stream_finish,
         stream_close,
-        nullptr, /* products of matrices */
-        nullptr,
+        gemm_supports,
+        gemm,
         svd_supports,
         svd,
     };

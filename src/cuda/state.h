@@ -82,6 +82,10 @@ gnomon_status gcu_sketch_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why
 bool gcu_adjoint_supported(const gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
 gnomon_status gcu_adjoint_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
 
+/* Declared in gemm/job.h. */
+struct gnomon_gemm_job;
+gnomon_status gcu_gemm_job(gcu_state *s, const gnomon_gemm_job *job, gcu_why why);
+
 /* ---- stream.cu ---- */
 
 struct gcu_feed;

@@ -1,8 +1,11 @@
 /* What of the plugin has kernels, on the host: views, the search for NaN, and one family. */
 #include "cuda/family.h"
+#include "cuda/gemm.h"
 #include "cuda/state.h"
 #include "cuda/svd.h"
 #include "simulated.h"
+
+#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <cmath>
@@ -36,6 +39,8 @@ static double value_at(const char *p, gnomon_dtype dtype)
     switch (dtype) {
     case GNOMON_F64:
         return *reinterpret_cast<const double *>(p);
+    case GNOMON_F16:
+        return __half2float(*reinterpret_cast<const __half *>(p));
     case GNOMON_I8:
         return *reinterpret_cast<const int8_t *>(p);
     case GNOMON_I32:
@@ -261,6 +266,57 @@ cudaError_t gcu_adjoint(const gcu_adjoint_task *task)
 
 void gcu_blas_close(gcu_state *)
 {
+}
+
+/* ---- products of matrices ---- */
+
+size_t gcu_gemm_work(const gcu_gemm *g)
+{
+    return g->k && g->alpha != 0 ? (size_t)(g->m + g->n) * 16 + 64 : 0;
+}
+
+cudaError_t gcu_gemm_run(const gcu_gemm *call, void *work, size_t work_bytes, cudaStream_t stream)
+{
+    const gcu_gemm g = *call;
+    const bool read = g.k > 0 && g.alpha != 0;
+    if (work_bytes < gcu_gemm_work(&g) || (read && !inside(work, work_bytes, true)))
+        broken("a product without its work memory");
+    return enqueue(stream, [=] {
+        const gnomon_matrix a = {const_cast<void *>(g.a.data),
+                                 g.a.dtype,
+                                 GNOMON_CUDA,
+                                 g.m,
+                                 g.k,
+                                 g.a.row_stride,
+                                 g.a.col_stride};
+        const gnomon_matrix b = {const_cast<void *>(g.b.data),
+                                 g.b.dtype,
+                                 GNOMON_CUDA,
+                                 g.k,
+                                 g.n,
+                                 g.b.row_stride,
+                                 g.b.col_stride};
+        const gnomon_matrix c = {g.c64 ? static_cast<void *>(g.c64) : g.c,
+                                 g.c64 ? GNOMON_F64 : GNOMON_F32,
+                                 GNOMON_CUDA,
+                                 g.m,
+                                 g.n,
+                                 g.c_row_stride,
+                                 g.c_col_stride};
+        if (work) memset(work, 0xff, work_bytes);
+        for (int64_t i = 0; i < g.m; i++)
+            for (int64_t j = 0; j < g.n; j++) {
+                double sum = 0;
+                for (int64_t k = 0; k < g.k && read; k++) {
+                    if (!inside(element(&a, i, k), gnomon_dtype_size(a.dtype), true) ||
+                        !inside(element(&b, k, j), gnomon_dtype_size(b.dtype), true))
+                        broken("a kernel reads outside of device memory");
+                    sum += value(&a, i, k) * value(&b, k, j);
+                }
+                set(&c, i, j,
+                    g.beta == 0 ? g.alpha * sum : g.alpha * sum + g.beta * value(&c, i, j));
+            }
+    });
 }
 
 bool gcu_svd_supported(gcu_state *, const gnomon_svd_job *, gcu_why why)

@@ -2,6 +2,8 @@
  * memory that runs out. The kernels are a simple family on the host (simulated.cu). */
 #include "project.h"
 
+#include <gnomon/gemm.h>
+
 #include <dlfcn.h>
 
 static void *(*take)(size_t bytes, int device);
@@ -254,6 +256,87 @@ static void adjoints(void **state)
         one_adjoint(&shapes[s], GNOMON_F32, ROW_MAJOR, s % 2 ? COL_MAJOR : ROW_MAJOR, 0.0);
         one_adjoint(&shapes[s], s % 2 ? GNOMON_I8 : GNOMON_F64, COL_MAJOR, (int)s % LAYOUTS, 0.25);
     }
+}
+
+/* A product: as above. */
+static void one_product(const int64_t *size, gnomon_dtype a_type, gnomon_dtype b_type,
+                        gnomon_dtype c_type, int layout, double beta)
+{
+    static const size_t limits[] = {(size_t)1 << 30, 420000, 190000};
+    static uint64_t order = 99;
+    const int64_t m = size[0], n = size[1], k = size[2];
+    gnomon_gemm_options o = GNOMON_GEMM_OPTIONS_INIT;
+    o.alpha = -1.5;
+    o.beta = beta;
+    owned a = make_matrix(m, k, a_type, layout % LAYOUTS);
+    owned b = make_matrix(k, n, b_type, (layout + 1) % LAYOUTS);
+    owned old = make_matrix(m, n, c_type, (layout + 2) % LAYOUTS);
+    fill_random(&a.m, 5);
+    fill_random(&b.m, 6);
+    fill_random(&old.m, 7);
+    owned expected = move(&old, PAGEABLE), first = move(&old, PAGEABLE);
+    ASSERT_OK(cpu, gnomon_gemm(cpu, &a.m, &b.m, &expected.m, &o));
+    bool have_first = false;
+    for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
+        for (int places = 0; places < PLACES * PLACES * PLACES; places += l ? 2 : 1) {
+            const int a_place = places % PLACES, b_place = places / PLACES % PLACES,
+                      c_place = places / PLACES / PLACES;
+            owned x = move(&a, a_place), y = move(&b, b_place), to = move(&old, c_place);
+            const size_t held = in_use();
+            set(held + limits[l], order++);
+            ASSERT_OK(gpu, gnomon_gemm(gpu, &x.m, &y.m, &to.m, &o));
+            assert_int_equal(in_use(), held);
+            const gnomon_matrix got = as_host(&to.m);
+            if (!have_first) {
+                copy_matrix(&got, &first.m);
+                have_first = true;
+                for (int64_t i = 0; i < m; i++)
+                    for (int64_t j = 0; j < n; j++) {
+                        const double want = element(&expected.m, i, j), is = element(&got, i, j);
+                        if (!(fabs(want - is) <= 2e-5 * (1.0 + fabs(want))))
+                            fail_msg("(%lld, %lld) is %g, not %g", (long long)i, (long long)j, is,
+                                     want);
+                    }
+            }
+            assert_same_bits(&got, &first.m, "product");
+            to.m.memory = GNOMON_HOST;
+            check_sentinels(&to);
+            drop(&x, a_place);
+            drop(&y, b_place);
+            drop(&to, c_place);
+        }
+    set((size_t)1 << 30, 1);
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&old);
+    free_matrix(&expected);
+    free_matrix(&first);
+}
+
+static void products(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = {{1, 1, 1},      {300, 40, 33}, {40, 300, 33}, {700, 130, 9},
+                                       {257, 200, 20}, {50, 60, 0},   {0, 5, 6}};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        const int layout = (int)s;
+        one_product(sizes[s], GNOMON_F32, GNOMON_F16, GNOMON_F32, layout, 0.0);
+        one_product(sizes[s], s % 2 ? GNOMON_F16 : GNOMON_F32, GNOMON_F32,
+                    s % 2 ? GNOMON_F32 : GNOMON_F64, layout + 1, 0.25);
+    }
+    const int64_t large[] = {300, 200, 100};
+    owned a = make_matrix(large[0], large[2], GNOMON_F32, 0);
+    owned b = make_matrix(large[2], large[1], GNOMON_F32, 0);
+    owned c = make_matrix(large[0], large[1], GNOMON_F32, 0);
+    fill_random(&a.m, 5);
+    fill_random(&b.m, 6);
+    set(in_use() + 20000, 1);
+    ASSERT_FAILS(gpu, gnomon_gemm(gpu, &a.m, &b.m, &c.m, NULL), GNOMON_ERROR_MEMORY,
+                 "one part of the product needs ");
+    set((size_t)1 << 30, 1);
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
 }
 
 static void adjoint_of_nonfinite(void **state)
@@ -577,6 +660,7 @@ int main(void)
         cmocka_unit_test(every_layout_and_type),
         cmocka_unit_test(adjoints),
         cmocka_unit_test(adjoint_of_nonfinite),
+        cmocka_unit_test(products),
         cmocka_unit_test(nonfinite_is_named_and_nothing_written),
         cmocka_unit_test(streams),
         cmocka_unit_test(streams_refuse),
