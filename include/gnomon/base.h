@@ -148,7 +148,8 @@ GNOMON_API const char *gnomon_context_cuda_reason(const gnomon_context *ctx);
  * for when a job first asks for it); static for the life of ctx; never NULL. */
 GNOMON_API const char *gnomon_context_gpu(const gnomon_context *ctx);
 
-/* Where the context's last projection or product ran: CPU or CUDA; AUTO before the first. */
+/* Where the context's last projection, product or factorisation ran: CPU or CUDA; AUTO before the
+ * first. */
 GNOMON_API gnomon_device gnomon_context_worked_on(const gnomon_context *ctx);
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
  * several forms: see CMakeLists.txt here. */
 #include "gemm/job.h"
 #include "project/job.h"
+#include "svd/job.h"
 
 #include <stdio.h>
 
@@ -92,6 +93,56 @@ static void stream_close(void *state, void *stream)
 }
 
 #ifdef PLUGIN_NO_GEMM
+#define svd_supports NULL
+#define svd          NULL
+#else
+/* It takes rank 3 only. */
+static int svd_supports(void *state, const struct gnomon_svd_job *job, char *why, size_t why_size)
+{
+    (void)state;
+    snprintf(why, why_size, "the test device takes rank 3 only");
+    return job->options->rank == 3;
+}
+
+/* Singular values columns, columns - 1 ...; a number of its own for every other figure. The first
+ * number of the matrix is the status. */
+static gnomon_status svd(void *state, struct gnomon_svd_job *job, char *why, size_t why_size)
+{
+    (void)state;
+    const float *a = job->a->data;
+    gnomon_matrix u, vt;
+    snprintf(why, why_size, "the test device gives status %g", a[0]);
+    if (a[0] == GNOMON_ERROR_CANCELLED)
+        return job->host->progress(job->host->user, 1, 2) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+    if (a[0] != GNOMON_OK) return (gnomon_status)a[0];
+    for (int64_t i = 0; i < job->columns; i++)
+        job->s[i] = (double)(job->columns - i);
+    job->exponent = 1;
+    job->norm = 10;
+    const int64_t rank = job->calls->choose_rank(job->calls->user, job->s, job->columns, job->rest);
+    const gnomon_status status = job->calls->make_room(job->calls->user, rank, &u, &vt);
+    if (status != GNOMON_OK) {
+        why[0] = 0;
+        return status;
+    }
+    for (int64_t i = 0; i < u.rows * u.cols; i++)
+        ((float *)u.data)[i / u.cols * u.row_stride + i % u.cols * u.col_stride] = 1;
+    for (int64_t i = 0; i < vt.rows * vt.cols; i++)
+        ((float *)vt.data)[i / vt.cols * vt.row_stride + i % vt.cols * vt.col_stride] = 2;
+    const int64_t steps = job->options->probes * (job->options->probe_power + 1);
+    for (int64_t i = 0; i < steps; i++)
+        job->lengths[i] = i < job->options->probes ? 3 : 9;
+    job->used_columns = job->columns;
+    job->passes = 11;
+    job->cholesky = 4;
+    job->householder = 5;
+    job->project_seconds = 6;
+    job->residual = 7;
+    return GNOMON_OK;
+}
+#endif
+
+#ifdef PLUGIN_NO_GEMM
 #define gemm_supports NULL
 #define gemm          NULL
 #else
@@ -132,7 +183,7 @@ const gnomon_device_table *gnomon_plugin_entry(void)
     static const gnomon_device_table table = {
         PLUGIN_VERSION, "test",        open_device, close_device, supports,
         sketch,         adjoint,       stream_open, stream_use,   stream_use,
-        stream_close,   gemm_supports, gemm,        NULL,         NULL,
+        stream_close,   gemm_supports, gemm,        svd_supports, svd,
     };
     return &table;
 }

@@ -3,6 +3,7 @@
 #include "base/plugin.h"
 
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -289,12 +290,102 @@ static void products_go_there(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* And a factorisation: what the device leaves becomes the result, scaled back. */
+static void factorisations_go_there(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    int64_t reported = 0;
+    o.device = GNOMON_DEVICE_CUDA;
+    o.progress = stop;
+    o.progress_user = &reported;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    float a[8 * 6] = {0}, left[8 * 4], right[4 * 6];
+    gnomon_matrix as = gnomon_matrix_rowmajor(a, GNOMON_F32, 8, 6);
+    gnomon_matrix u = gnomon_matrix_rowmajor(left, GNOMON_F32, 8, 4);
+    const gnomon_matrix vt = gnomon_matrix_rowmajor(right, GNOMON_F32, 4, 6);
+    gnomon_svd svd = {.struct_size = sizeof svd};
+    gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+    options.rank = 3;
+    options.oversample = 2;
+    options.measure = 1;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_true(svd.rank == 3 && svd.columns == 5 && svd.passes == 11);
+    assert_true(svd.s[0] == 10 && svd.s[2] == 6 && svd.norm == 20 && svd.residual == 14);
+    assert_true(svd.cholesky == 4 && svd.householder == 5 && svd.project_seconds == 6);
+    assert_true(svd.residual_estimate == 6 && svd.residual_bound > 6);
+    assert_true(fabs(svd.spectral_estimate - 6) < 1e-12); /* the root of 3 * 9 */
+    assert_true(svd.u.rows == 8 && svd.u.cols == 3 && ((float *)svd.u.data)[23] == 1);
+    assert_true(svd.vt.rows == 3 && svd.vt.cols == 6 && ((float *)svd.vt.data)[17] == 2);
+    gnomon_svd_free(ctx, &svd);
+
+    for (int i = 0; i < 8 * 4; i++)
+        left[i] = 7;
+    options.u = &u;
+    options.vt = &vt;
+    options.probes = 0;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_OK);
+    assert_true(svd.u.data == left && svd.vt.data == right);
+    assert_true(left[2] == 1 && left[3] == 7 && left[30] == 1 && left[31] == 7 && right[17] == 2);
+    assert_true(isnan(svd.residual_estimate));
+    gnomon_svd_free(ctx, &svd);
+    u.cols = 2;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_SHAPE);
+    says(gnomon_last_error(ctx), "options.u is 8 x 2; 8 x 3 may be needed");
+    u.cols = 4;
+    u.dtype = GNOMON_F64;
+    u.row_stride = 2;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_ARGUMENT);
+    options.u = options.vt = NULL;
+
+    a[0] = GNOMON_ERROR_MEMORY;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_MEMORY);
+    says(gnomon_last_error(ctx), "test: the test device gives status 70");
+    a[0] = GNOMON_ERROR_NONFINITE;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_NONFINITE);
+    assert_string_equal(gnomon_last_error(ctx), "the test device gives status 31");
+    a[0] = GNOMON_ERROR_CANCELLED;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_CANCELLED);
+    a[0] = GNOMON_OK;
+    options.rank = 2;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx), "test declined: the test device takes rank 3 only");
+    assert_null(svd.s);
+    gnomon_context_destroy(ctx);
+
+    /* Under auto only what is large goes there, or lies there. */
+    o.device = GNOMON_DEVICE_AUTO;
+    o.progress = NULL;
+    options.rank = 3;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    if (gnomon_svd_missing() == NULL) {
+        assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_OK);
+        assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
+        assert_true(svd.norm == 0);
+        gnomon_svd_free(ctx, &svd);
+    }
+    as.memory = GNOMON_CUDA;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    gnomon_svd_free(ctx, &svd);
+    options.rank = 2;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx),
+                        "a lies in a device's memory, and the device did not take the job: the "
+                        "test device takes rank 3 only");
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(named_folder, clear, clear),
         cmocka_unit_test_setup_teardown(jobs_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(products_go_there, clear, clear),
+        cmocka_unit_test_setup_teardown(factorisations_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(never_the_current_folder, clear, clear),
         cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
         cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),

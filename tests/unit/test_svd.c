@@ -344,6 +344,55 @@ static void test_views(void **state)
     gnomon_svd_free(ctx, &first);
 }
 
+/* U and Vt where the caller wants them, and nothing beside them. */
+static void test_given(void **state)
+{
+    gnomon_context *ctx = *state;
+    enum { ROWS = 40, COLS = 30, RANK = 4 };
+    uint64_t draws = 4;
+    static double a[ROWS * COLS], left[2 * ROWS * (RANK + 1)], right[COLS * (RANK + 2)];
+    for (int i = 0; i < ROWS * COLS; i++)
+        a[i] = draw_normal(&draws);
+    const gnomon_matrix view = gnomon_matrix_rowmajor(a, GNOMON_F64, ROWS, COLS);
+    gnomon_matrix u = gnomon_matrix_colmajor(left, GNOMON_F64, ROWS, RANK + 1);
+    gnomon_matrix vt = gnomon_matrix_colmajor(right, GNOMON_F64, RANK + 2, COLS);
+    u.row_stride = 2;
+    u.col_stride = 2 * ROWS;
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        left[i] = 77;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        right[i] = 77;
+    gnomon_svd own = {.struct_size = sizeof own}, svd = {.struct_size = sizeof svd};
+    gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+    options.rank = RANK;
+    expect(ctx, gnomon_svd_dense(ctx, &view, &options, &own), GNOMON_OK);
+    options.u = &u;
+    options.vt = &vt;
+    expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_OK);
+    assert_ptr_equal(svd.u.data, left);
+    assert_ptr_equal(svd.vt.data, right);
+    assert_true(svd.u.cols == RANK && svd.vt.rows == RANK);
+    for (int64_t l = 0; l < RANK; l++) {
+        for (int64_t i = 0; i < ROWS; i++)
+            assert_true(at(&svd.u, i, l) == at(&own.u, i, l));
+        for (int64_t j = 0; j < COLS; j++)
+            assert_true(at(&svd.vt, l, j) == at(&own.vt, l, j));
+    }
+    assert_true(left[1] == 77 && left[2 * ROWS * RANK] == 77);
+    assert_true(right[RANK] == 77 && right[RANK + 1] == 77);
+    gnomon_svd_free(ctx, &svd);
+    assert_null(svd.u.data);
+    vt.rows = RANK - 1;
+    expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_ERROR_SHAPE);
+    vt.rows = RANK;
+    options.dtype = GNOMON_F32;
+    expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_ERROR_DTYPE);
+    options.dtype = GNOMON_F64;
+    u.memory = GNOMON_CUDA;
+    expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_ERROR_DEVICE);
+    gnomon_svd_free(ctx, &own);
+}
+
 int main(void)
 {
     if (gnomon_svd_missing() != NULL) {
@@ -358,6 +407,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scales, make, drop),
         cmocka_unit_test_setup_teardown(test_refusals, make, drop),
         cmocka_unit_test_setup_teardown(test_views, make, drop),
+        cmocka_unit_test_setup_teardown(test_given, make, drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
