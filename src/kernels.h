@@ -110,6 +110,10 @@ typedef struct gnomon_kernels {
                     int64_t b_stride, int64_t tiles, double *sums, int64_t sums_stride);
 
     const gnomon_search_kernels *search;
+    /* ranked[i] = 2^32 * (the squared distance of query from the code of ids[i]) + ids[i], for i <
+     * n. A code is 'count' signed bytes, at most 1024, and point p's is at codes + p * count. */
+    void (*rank_codes)(const int8_t *query, const int8_t *codes, int64_t count, const uint32_t *ids,
+                       int64_t n, uint64_t *ranked);
 } gnomon_kernels;
 
 /* The table for an instruction set level of src/base/isa.h ("portable", "avx2", "avx512",

@@ -6,6 +6,7 @@
 #define GNOMON_LSH_H
 
 #include <gnomon/operator.h>
+#include <gnomon/search.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,6 +99,121 @@ GNOMON_API gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_h
 GNOMON_API gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnomon_hasher *hasher,
                                                  const gnomon_csr *points,
                                                  const gnomon_matrix *values);
+
+/* ---- tables ---- */
+
+/* How far a query looks; part of an index as what its queries do unless told otherwise. */
+typedef struct gnomon_lsh_effort {
+    size_t struct_size;
+    int64_t probes; /* buckets beside each table's own, over all tables, the likeliest first (Lv et
+                       al. 2007); default 0 */
+    int64_t broad;  /* with fine functions: then so many broad buckets, those of the tables first,
+                       then  the likeliest others; default 0 */
+    int64_t candidates; /* no more points than that are looked at, those of the first buckets; 0
+                           (default): as many as there are */
+    int64_t verified;   /* with codes: of those so many whose codes are nearest are verified; 0
+                           (default): all. Radius queries verify all */
+} gnomon_lsh_effort;
+
+#define GNOMON_LSH_EFFORT_INIT                \
+    {                                         \
+        sizeof(gnomon_lsh_effort), 0, 0, 0, 0 \
+    }
+
+typedef struct gnomon_lsh_options {
+    size_t struct_size;
+    gnomon_metric metric;           /* L2 (p-stable), COSINE (simhash, cross-polytope), HAMMING
+                                       (bit-sampling),           JACCARD (minhash) */
+    gnomon_lsh_functions functions; /* dim is the points'; count is filled in */
+    int64_t tables;                 /* 1 ... 4096 */
+    int64_t broad;                  /* functions that a table's buckets are made by: 1 ... 256 */
+    int64_t fine;  /* functions that buckets are cut further by: 0 (default) ... 256 with broad */
+    int64_t codes; /* L2, COSINE: bytes of a point's code, its projection to so many dimensions in 8
+                      bits each, by which candidates are ordered before they are verified; 0
+                      (default): none; at most 1024 */
+    int64_t memory;           /* bytes the index may take beside the points; 0 (default): any */
+    gnomon_lsh_effort effort; /* of queries that say nothing */
+} gnomon_lsh_options;
+
+#define GNOMON_LSH_OPTIONS_INIT                                                          \
+    {                                                                                    \
+        sizeof(gnomon_lsh_options), GNOMON_L2, GNOMON_LSH_FUNCTIONS_INIT, 0, 0, 0, 0, 0, \
+            GNOMON_LSH_EFFORT_INIT                                                       \
+    }
+
+/* An index: tables of hashed points, flat and sorted. It keeps views of the points, not the
+ * points: they must stay as they are until it is destroyed (sets of JACCARD are copied). Any number
+ * of threads may query one index at once, each with its own context; nothing else may run beside
+ * gnomon_lsh_add, _remove and _compact. Made with the allocator of the context that created it,
+ * which must outlive it and works for every call that takes none. */
+typedef struct gnomon_lsh gnomon_lsh;
+
+/* An index without points. Errors: ARGUMENT (a member outside what its comment allows; a family
+ * that is not the metric's), UNSUPPORTED (IP), MEMORY. On failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *options,
+                                           gnomon_lsh **out);
+/* NULL is allowed. */
+GNOMON_API void gnomon_lsh_destroy(gnomon_lsh *index);
+
+/* Adds points, whose ids go on from those before. At most 2^32 - 2 points in all. Takes for the
+ * time of the call, beside the context's memory limit, 8 bytes a point and table and 24 a point and
+ * thread. What a query finds does not depend on how the points were cut into calls, except through
+ * the codes' scale, which the first call settles. On failure the index is as before. Errors: as
+ * gnomon_hasher_apply; UNSUPPORTED (a magnitude above 2^500; too many points), MEMORY (also when
+ * options.memory is too little; the text says how much is needed). */
+GNOMON_API gnomon_status gnomon_lsh_add(gnomon_lsh *index, const gnomon_matrix *points);
+GNOMON_API gnomon_status gnomon_lsh_add_csr(gnomon_lsh *index, const gnomon_csr *points);
+
+/* Removes points by id: queries no longer find them; the other ids stay as they are. An id that is
+ * removed already stays so. On failure nothing is removed. Errors: ARGUMENT (an id that there is
+ * not), MEMORY. */
+GNOMON_API gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids, int64_t count);
+/* Drops removed points from the tables, so that queries no longer pass over them. On failure the
+ * index is as before. Errors: MEMORY. */
+GNOMON_API gnomon_status gnomon_lsh_compact(gnomon_lsh *index);
+
+typedef struct gnomon_lsh_info {
+    size_t struct_size;
+    gnomon_lsh_options options; /* completed; descriptor is the index's own */
+    int64_t points;             /* all that were added; ids are below it */
+    int64_t removed;
+    int64_t buckets;     /* over all tables */
+    int64_t largest;     /* points of the largest bucket */
+    int64_t table_bytes; /* what the index takes beside the points: tables, */
+    int64_t code_bytes;  /* codes, */
+    int64_t other_bytes; /* copied sets, the removed ones' bitmap */
+} gnomon_lsh_info;
+
+/* info->struct_size must be set. */
+GNOMON_API void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info);
+
+/* What queries did; all are sums over the queries. */
+typedef struct gnomon_lsh_work {
+    size_t struct_size; /* set by the caller */
+    int64_t buckets;    /* looked into, empty ones too */
+    int64_t candidates; /* different points found there */
+    int64_t verified;   /* whose distance was computed */
+    int64_t exact;      /* queries with fewer than k candidates: all points were verified */
+    double hash_seconds, search_seconds; /* elapsed */
+} gnomon_lsh_work;
+
+/* For each query the k nearest of its candidates, or those within the radius, by exact distances,
+ * in the order of (distance, id): what gnomon_neighbors_exact would find if the candidates were the
+ * base. options as there; its metric must be the index's. A query with fewer than k candidates is
+ * answered exactly. effort NULL: the index's own. The bits depend neither on threads nor on how
+ * queries are cut into calls. Working memory beside the context's limit: a thread's 4 bytes a point
+ * and 12 a candidate. Errors: as gnomon_neighbors_exact, and ARGUMENT for effort; work may be NULL.
+ */
+GNOMON_API gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
+                                          const gnomon_matrix *queries,
+                                          const gnomon_search_options *options,
+                                          const gnomon_lsh_effort *effort, gnomon_neighbors *out,
+                                          gnomon_lsh_work *work);
+GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_lsh *index,
+                                              const gnomon_csr *queries,
+                                              const gnomon_search_options *options,
+                                              const gnomon_lsh_effort *effort,
+                                              gnomon_neighbors *out, gnomon_lsh_work *work);
 
 #ifdef __cplusplus
 }

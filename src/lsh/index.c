@@ -1,0 +1,317 @@
+/* An index's life: made, filled, thinned, freed. */
+#include "lsh/index.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *options,
+                                gnomon_lsh **out)
+{
+    gnomon_lsh_options o;
+    gnomon_lsh *index;
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    GNOMON_TRY(gnomon_lsh_check_options(ctx, options, &o));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *index, "an index", &index));
+    index->ctx = ctx;
+    index->options = o;
+    index->depth = o.broad + o.fine;
+    gnomon_status status = gnomon_hasher_create(ctx, &o.functions, &index->hasher);
+    if (status == GNOMON_OK) {
+        index->options.functions = index->hasher->f;
+        status = gnomon_codes_open(ctx, &index->options, &index->codes);
+    }
+    if (status == GNOMON_OK)
+        status = gnomon_alloc_zero(ctx, o.tables, sizeof *index->tables, "tables", &index->tables);
+    if (status != GNOMON_OK) {
+        gnomon_lsh_destroy(index);
+        return status;
+    }
+    *out = index;
+    return GNOMON_OK;
+}
+
+void gnomon_lsh_destroy(gnomon_lsh *index)
+{
+    if (!index) return;
+    gnomon_context *ctx = index->ctx;
+    gnomon_tables_free(ctx, index->tables, index->options.tables);
+    gnomon_free(ctx, index->tables);
+    gnomon_free(ctx, index->gone);
+    gnomon_free(ctx, index->blocks);
+    gnomon_sets_free(ctx, &index->sets);
+    gnomon_codes_close(ctx, &index->codes);
+    gnomon_hasher_destroy(index->hasher);
+    gnomon_free(ctx, index);
+}
+
+static int64_t bitmap_bytes(int64_t points)
+{
+    return (points + 7) / 8;
+}
+
+static int64_t other_bytes(const gnomon_lsh *index)
+{
+    const gnomon_sets *s = &index->sets;
+    return (index->gone ? bitmap_bytes(index->points) : 0) +
+           (s->offsets ? (s->count + 1 + s->offsets[s->count]) * 8 : 0);
+}
+
+void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
+{
+    *info =
+        (gnomon_lsh_info){.struct_size = info->struct_size,
+                          .options = index->options,
+                          .points = index->points,
+                          .removed = index->removed,
+                          .code_bytes = index->codes.code ? index->points * index->codes.count : 0,
+                          .other_bytes = other_bytes(index)};
+    for (int64_t t = 0; t < index->options.tables && index->tables[t].first; t++) {
+        const gnomon_table *table = &index->tables[t];
+        info->buckets += table->buckets;
+        info->table_bytes += gnomon_table_bytes(table);
+        for (int64_t b = 0; b < table->buckets; b++) {
+            const int64_t size = table->first[b + 1] - table->first[b];
+            if (size > info->largest) info->largest = size;
+        }
+    }
+}
+
+/* ---- adding ---- */
+
+/* What an addition makes before anything of the index changes. */
+typedef struct addition {
+    gnomon_table *tables;
+    uint64_t *keys;
+    uint8_t *gone;
+    int8_t *code;
+    gnomon_lsh_block *blocks;
+    gnomon_sets sets;
+} addition;
+
+/* What no distance takes. */
+static gnomon_status check_magnitudes(gnomon_lsh *index, const gnomon_matrix *points)
+{
+    /* only fp64 holds numbers that large */
+    if (points->dtype != GNOMON_F64) return GNOMON_OK;
+    for (int64_t i = 0; i < points->rows; i++) {
+        int64_t col = 0;
+        const gnomon_status status = gnomon_row_fault(points, i, &col);
+        GNOMON_FAIL_IF(status != GNOMON_OK, index->ctx, status,
+                       "points has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64, i,
+                       col);
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status check_points(gnomon_lsh *index, const gnomon_points *points)
+{
+    gnomon_context *ctx = index->ctx;
+    const gnomon_metric metric = index->options.metric;
+    GNOMON_FAIL_IF(points->sparse && metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "points is sparse; an index for %s takes dense points",
+                   gnomon_metric_name(metric));
+    GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, points, "points"));
+    GNOMON_TRY(gnomon_hasher_check_finite(ctx, points, "points"));
+    if (points->dense) GNOMON_TRY(check_magnitudes(index, points->dense));
+    const int64_t most = UINT32_MAX - 1, n = gnomon_points_rows(points);
+    GNOMON_FAIL_IF(n > most - index->points, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "points has %" PRId64 " rows and the index %" PRId64
+                   " points; an index holds at most 2^32 - 2",
+                   n, index->points);
+    return GNOMON_OK;
+}
+
+static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gnomon_sets *out)
+{
+    gnomon_context *ctx = index->ctx;
+    gnomon_sets added;
+    GNOMON_TRY(gnomon_sets_make(ctx, points, "points", 0, &added));
+    const gnomon_sets *old = &index->sets;
+    const int64_t before = old->offsets ? old->offsets[old->count] : 0;
+    const int64_t more = added.offsets[added.count];
+    *out = (gnomon_sets){.count = old->count + added.count};
+    gnomon_status status =
+        gnomon_alloc(ctx, out->count + 1, sizeof *out->offsets, "sets' offsets", &out->offsets);
+    if (status == GNOMON_OK)
+        status =
+            gnomon_alloc(ctx, before + more, sizeof *out->members, "sets' members", &out->members);
+    if (status == GNOMON_OK) {
+        for (int64_t i = 0; i < old->count; i++)
+            out->offsets[i] = old->offsets[i];
+        for (int64_t i = 0; i <= added.count; i++)
+            out->offsets[old->count + i] = before + added.offsets[i];
+        if (before > 0) memcpy(out->members, old->members, (size_t)before * sizeof *out->members);
+        if (more > 0)
+            memcpy(out->members + before, added.members, (size_t)more * sizeof *out->members);
+    }
+    gnomon_sets_free(ctx, &added);
+    return status;
+}
+
+static gnomon_status append_dense(gnomon_lsh *index, const gnomon_matrix *points, addition *a)
+{
+    gnomon_context *ctx = index->ctx;
+    const int64_t count = index->codes.count, all = index->points + points->rows;
+    GNOMON_TRY(gnomon_alloc(ctx, index->block_count + 1, sizeof *a->blocks, "blocks", &a->blocks));
+    if (index->block_count > 0)
+        memcpy(a->blocks, index->blocks, (size_t)index->block_count * sizeof *a->blocks);
+    a->blocks[index->block_count] = (gnomon_lsh_block){index->points, *points};
+    if (count == 0) return GNOMON_OK;
+    GNOMON_TRY(gnomon_codes_settle(ctx, &index->codes, index->options.metric, points));
+    GNOMON_TRY(gnomon_alloc(ctx, all, (size_t)count, "codes", &a->code));
+    if (index->points > 0) memcpy(a->code, index->codes.code, (size_t)(index->points * count));
+    return gnomon_codes_make(ctx, &index->codes, index->options.metric, points, 0, points->rows,
+                             a->code + index->points * count);
+}
+
+static gnomon_status check_memory(gnomon_lsh *index, const addition *a, int64_t all)
+{
+    int64_t bytes = index->codes.count * all + (a->gone ? bitmap_bytes(all) : 0);
+    if (a->sets.offsets) bytes += (a->sets.count + 1 + a->sets.offsets[a->sets.count]) * 8;
+    for (int64_t t = 0; t < index->options.tables; t++)
+        bytes += gnomon_table_bytes(&a->tables[t]);
+    GNOMON_FAIL_IF(index->options.memory > 0 && bytes > index->options.memory, index->ctx,
+                   GNOMON_ERROR_MEMORY,
+                   "the index takes %" PRId64 " bytes beside the points; options.memory is %" PRId64
+                   ": take fewer tables",
+                   bytes, index->options.memory);
+    return GNOMON_OK;
+}
+
+static gnomon_status prepare(gnomon_lsh *index, const gnomon_points *points, addition *a)
+{
+    gnomon_context *ctx = index->ctx;
+    const int64_t n = gnomon_points_rows(points), tables = index->options.tables;
+    int64_t keys;
+    GNOMON_FAIL_IF(!gnomon_mul(n, tables, &keys), ctx, GNOMON_ERROR_OVERFLOW,
+                   "%" PRId64 " points in %" PRId64 " tables are more than can be counted", n,
+                   tables);
+    GNOMON_TRY(points->dense ? append_dense(index, points->dense, a)
+                             : append_sets(index, points->sparse, &a->sets));
+    if (index->gone) {
+        GNOMON_TRY(
+            gnomon_alloc_zero(ctx, bitmap_bytes(index->points + n), 1, "removed points", &a->gone));
+        memcpy(a->gone, index->gone, (size_t)bitmap_bytes(index->points));
+    }
+    GNOMON_TRY(gnomon_alloc(ctx, keys, sizeof *a->keys, "keys", &a->keys));
+    GNOMON_TRY(gnomon_lsh_keys(ctx, index, points, a->keys));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, tables, sizeof *a->tables, "tables", &a->tables));
+    GNOMON_TRY(gnomon_lsh_merge(ctx, index, a->keys, n, false, a->tables));
+    return check_memory(index, a, index->points + n);
+}
+
+/* The index's old parts and the addition's change places. */
+static void exchange(gnomon_lsh *index, addition *a)
+{
+    gnomon_table *tables = index->tables;
+    index->tables = a->tables;
+    a->tables = tables;
+    uint8_t *gone = index->gone;
+    index->gone = a->gone;
+    a->gone = gone;
+    if (a->blocks) {
+        gnomon_lsh_block *blocks = index->blocks;
+        index->blocks = a->blocks;
+        a->blocks = blocks;
+        index->block_count++;
+    }
+    if (a->code) {
+        int8_t *code = index->codes.code;
+        index->codes.code = a->code;
+        a->code = code;
+    }
+    if (a->sets.offsets) {
+        const gnomon_sets sets = index->sets;
+        index->sets = a->sets;
+        a->sets = sets;
+    }
+}
+
+static gnomon_status add(gnomon_lsh *index, const gnomon_points *points)
+{
+    gnomon_context *ctx = index->ctx;
+    addition a = {0};
+    GNOMON_TRY(check_points(index, points));
+    const int64_t n = gnomon_points_rows(points);
+    if (n == 0) return GNOMON_OK;
+    const bool settled = index->codes.settled;
+    const gnomon_status status = prepare(index, points, &a);
+    if (status == GNOMON_OK) {
+        exchange(index, &a);
+        index->points += n;
+    } else {
+        index->codes.settled = settled;
+    }
+    gnomon_tables_free(ctx, a.tables, index->options.tables);
+    gnomon_free(ctx, a.tables);
+    gnomon_free(ctx, a.keys);
+    gnomon_free(ctx, a.gone);
+    gnomon_free(ctx, a.code);
+    gnomon_free(ctx, a.blocks);
+    gnomon_sets_free(ctx, &a.sets);
+    return status;
+}
+
+gnomon_status gnomon_lsh_add(gnomon_lsh *index, const gnomon_matrix *points)
+{
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_FAIL_IF(!points, index->ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    const gnomon_points p = {points, NULL};
+    return add(index, &p);
+}
+
+gnomon_status gnomon_lsh_add_csr(gnomon_lsh *index, const gnomon_csr *points)
+{
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_FAIL_IF(!points, index->ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    const gnomon_points p = {NULL, points};
+    return add(index, &p);
+}
+
+/* ---- removing ---- */
+
+gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids, int64_t count)
+{
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    gnomon_context *ctx = index->ctx;
+    GNOMON_FAIL_IF(count < 0 || (count > 0 && !ids), ctx, GNOMON_ERROR_ARGUMENT,
+                   "count is %" PRId64 " and ids %s", count, ids ? "not NULL" : "NULL");
+    for (int64_t i = 0; i < count; i++)
+        GNOMON_FAIL_IF(ids[i] < 0 || ids[i] >= index->points, ctx, GNOMON_ERROR_ARGUMENT,
+                       "ids[%" PRId64 "] is %" PRId64 "; the index has %" PRId64 " points", i,
+                       ids[i], index->points);
+    if (count > 0 && !index->gone)
+        GNOMON_TRY(
+            gnomon_alloc_zero(ctx, bitmap_bytes(index->points), 1, "removed points", &index->gone));
+    for (int64_t i = 0; i < count; i++) {
+        if (gnomon_lsh_is_gone(index, (uint32_t)ids[i])) continue;
+        index->gone[ids[i] / 8] |= (uint8_t)(1u << (ids[i] % 8));
+        index->removed++;
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_lsh_compact(gnomon_lsh *index)
+{
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    if (index->removed == 0 || index->points == 0) return GNOMON_OK;
+    gnomon_context *ctx = index->ctx;
+    const int64_t count = index->options.tables;
+    gnomon_table *tables = NULL;
+    gnomon_status status = gnomon_alloc_zero(ctx, count, sizeof *tables, "tables", &tables);
+    if (status == GNOMON_OK) status = gnomon_lsh_merge(ctx, index, NULL, 0, true, tables);
+    if (status == GNOMON_OK) {
+        gnomon_table *old = index->tables;
+        index->tables = tables;
+        tables = old;
+    }
+    gnomon_tables_free(ctx, tables, count);
+    gnomon_free(ctx, tables);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* lsh/index.h: an index as the files of this room share it. */
+#ifndef GNOMON_LSH_INDEX_H
+#define GNOMON_LSH_INDEX_H
+
+#include "lsh/hasher.h"
+#include "lsh/table.h"
+#include "search/search.h"
+
+#include <gnomon/lsh.h>
+
+/* Dense points that came in one call. */
+typedef struct gnomon_lsh_block {
+    int64_t first; /* id of its first point */
+    gnomon_matrix points;
+} gnomon_lsh_block;
+
+/* Points' codes: projections to 'count' dimensions by an operator, less a centre, in 8 bits. */
+typedef struct gnomon_codes {
+    int64_t count; /* 0: none */
+    gnomon_operator *op;
+    bool settled;
+    float *centre; /* count */
+    float factor;  /* of differences from it */
+    int8_t *code;  /* count a point */
+} gnomon_codes;
+
+struct gnomon_lsh {
+    gnomon_context *ctx; /* whose allocator */
+    gnomon_lsh_options options;
+    gnomon_hasher *hasher;
+    int64_t depth; /* functions a table */
+    int64_t points, removed;
+    gnomon_table *tables;
+    uint8_t *gone; /* a bit a point; NULL: none is removed */
+    gnomon_lsh_block *blocks;
+    int64_t block_count;
+    gnomon_sets sets; /* JACCARD */
+    gnomon_codes codes;
+};
+
+static inline bool gnomon_lsh_is_gone(const gnomon_lsh *index, uint32_t id)
+{
+    return index->gone != NULL && (index->gone[id / 8] >> (id % 8) & 1) != 0;
+}
+
+static inline const gnomon_lsh_block *gnomon_lsh_block_of(const gnomon_lsh *index, int64_t id)
+{
+    const gnomon_lsh_block *b = index->blocks + index->block_count - 1;
+    while (id < b->first)
+        b--;
+    return b;
+}
+
+/* ---- options.c ---- */
+/* Completes options; d: whether effort fits the index. Errors: ARGUMENT, UNSUPPORTED. */
+gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_options *given,
+                                       gnomon_lsh_options *o);
+gnomon_status gnomon_lsh_check_effort(gnomon_context *ctx, const gnomon_lsh_options *o,
+                                      const gnomon_lsh_effort *effort);
+
+/* ---- codes.c ---- */
+gnomon_status gnomon_codes_open(gnomon_context *ctx, const gnomon_lsh_options *o, gnomon_codes *c);
+void gnomon_codes_close(gnomon_context *ctx, gnomon_codes *c);
+/* Settles centre and factor by some of the points. */
+gnomon_status gnomon_codes_settle(gnomon_context *ctx, gnomon_codes *c, gnomon_metric metric,
+                                  const gnomon_matrix *points);
+/* Codes of points [first, first + n) to out, n * count. */
+gnomon_status gnomon_codes_make(gnomon_context *ctx, const gnomon_codes *c, gnomon_metric metric,
+                                const gnomon_matrix *points, int64_t first, int64_t n, int8_t *out);
+/* ---- keys.c ---- */
+/* keys[t * n + i] of table t and point first + i. */
+gnomon_status gnomon_lsh_keys(gnomon_context *ctx, const gnomon_lsh *index,
+                              const gnomon_points *points, uint64_t *keys);
+
+/* ---- merge.c ---- */
+/* Tables of the index's points (less the removed) and of new ones, whose ids begin at 'first':
+ * keys[t * n + i] as above, n may be 0. Errors: MEMORY, CANCELLED. */
+gnomon_status gnomon_lsh_merge(gnomon_context *ctx, const gnomon_lsh *index, uint64_t *keys,
+                               int64_t n, bool drop, gnomon_table *out);
+void gnomon_tables_free(gnomon_context *ctx, gnomon_table *tables, int64_t count);
+
+#endif

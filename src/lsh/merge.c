@@ -1,0 +1,135 @@
+/* Tables made of sorted lists: the points that are there, the new ones, or both. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "lsh/index.h"
+
+void gnomon_tables_free(gnomon_context *ctx, gnomon_table *tables, int64_t count)
+{
+    for (int64_t t = 0; tables && t < count; t++) {
+        gnomon_free(ctx, tables[t].keys);
+        gnomon_free(ctx, tables[t].first);
+        gnomon_free(ctx, tables[t].ids);
+        gnomon_free(ctx, tables[t].directory);
+        tables[t] = (gnomon_table){0};
+    }
+}
+
+/* One worker's lists: what is sorted, and what it is merged into. */
+typedef struct lists {
+    gnomon_table_scratch sorted;
+    uint64_t *keys;
+    uint32_t *ids;
+    int64_t entries, buckets;
+} lists;
+
+typedef struct merging {
+    const gnomon_lsh *index;
+    uint64_t *new_keys;
+    int64_t n, first;
+    bool drop;
+    int64_t table; /* of the first worker's lists */
+    lists *work;
+    gnomon_table *out;
+} merging;
+
+/* Sorts the new points of a table and merges the old ones in, ascending by (key, id). */
+static void gather(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const merging *m = arg;
+    lists *w = &m->work[task];
+    const gnomon_table *old = &m->index->tables[m->table + task];
+    gnomon_table_sort(m->new_keys + (m->table + task) * m->n, m->n, (uint32_t)m->index->points,
+                      &w->sorted);
+    int64_t added = 0, at = 0;
+    for (int64_t b = 0; b < old->buckets; b++) {
+        const uint64_t key = old->keys[b];
+        for (; added < m->n && w->sorted.keys[0][added] < key; added++, at++) {
+            w->keys[at] = w->sorted.keys[0][added];
+            w->ids[at] = w->sorted.ids[0][added];
+        }
+        for (uint32_t e = old->first[b]; e < old->first[b + 1]; e++) {
+            if (m->drop && gnomon_lsh_is_gone(m->index, old->ids[e])) continue;
+            w->keys[at] = key;
+            w->ids[at++] = old->ids[e];
+        }
+    }
+    for (; added < m->n; added++, at++) {
+        w->keys[at] = w->sorted.keys[0][added];
+        w->ids[at] = w->sorted.ids[0][added];
+    }
+    w->entries = at;
+    w->buckets = at > 0;
+    for (int64_t i = 1; i < at; i++)
+        w->buckets += w->keys[i] != w->keys[i - 1];
+}
+
+static void fill(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const merging *m = arg;
+    gnomon_table_fill(&m->out[m->table + task], m->work[task].keys, m->work[task].ids);
+}
+
+static gnomon_status make_room(gnomon_context *ctx, gnomon_table *t, const lists *w)
+{
+    *t = (gnomon_table){
+        .entries = w->entries, .buckets = w->buckets, .bits = gnomon_table_bits(w->buckets)};
+    GNOMON_TRY(gnomon_alloc(ctx, t->buckets, sizeof *t->keys, "a table's keys", &t->keys));
+    GNOMON_TRY(gnomon_alloc(ctx, t->buckets + 1, sizeof *t->first, "a table's buckets", &t->first));
+    GNOMON_TRY(gnomon_alloc(ctx, t->entries, sizeof *t->ids, "a table's points", &t->ids));
+    return gnomon_alloc(ctx, ((int64_t)1 << t->bits) + 1, sizeof *t->directory,
+                        "a table's directory", &t->directory);
+}
+
+static gnomon_status open_lists(gnomon_context *ctx, lists *w, int64_t n, int64_t all)
+{
+    for (int i = 0; i < 2; i++) {
+        GNOMON_TRY(gnomon_alloc(ctx, n, 8, "keys to sort", &w->sorted.keys[i]));
+        GNOMON_TRY(gnomon_alloc(ctx, n, 4, "points to sort", &w->sorted.ids[i]));
+    }
+    GNOMON_TRY(gnomon_alloc(ctx, all, sizeof *w->keys, "sorted keys", &w->keys));
+    return gnomon_alloc(ctx, all, sizeof *w->ids, "sorted points", &w->ids);
+}
+
+static void close_lists(gnomon_context *ctx, lists *w)
+{
+    for (int i = 0; i < 2; i++) {
+        gnomon_free(ctx, w->sorted.keys[i]);
+        gnomon_free(ctx, w->sorted.ids[i]);
+    }
+    gnomon_free(ctx, w->keys);
+    gnomon_free(ctx, w->ids);
+}
+
+static gnomon_status run(gnomon_context *ctx, merging *m, int64_t at_once)
+{
+    const int64_t tables = m->index->options.tables;
+    for (m->table = 0; m->table < tables; m->table += at_once) {
+        const int64_t here = tables - m->table < at_once ? tables - m->table : at_once;
+        gnomon_parallel(ctx, here, gather, m);
+        for (int64_t i = 0; i < here; i++)
+            GNOMON_TRY(make_room(ctx, &m->out[m->table + i], &m->work[i]));
+        gnomon_parallel(ctx, here, fill, m);
+        GNOMON_TRY(gnomon_progress(ctx, "tables", m->table + here, tables));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_lsh_merge(gnomon_context *ctx, const gnomon_lsh *index, uint64_t *keys,
+                               int64_t n, bool drop, gnomon_table *out)
+{
+    const int64_t threads = gnomon_context_threads(ctx), tables = index->options.tables;
+    const int64_t at_once = threads < tables ? threads : tables;
+    merging m = {index, keys, n, index->points, drop, 0, NULL, out};
+    gnomon_status status = gnomon_alloc_zero(ctx, at_once, sizeof *m.work, "lists", &m.work);
+    for (int64_t i = 0; i < at_once && status == GNOMON_OK; i++)
+        status = open_lists(ctx, &m.work[i], n, n + index->tables[0].entries);
+    if (status == GNOMON_OK) status = run(ctx, &m, at_once);
+    for (int64_t i = 0; m.work && i < at_once; i++)
+        close_lists(ctx, &m.work[i]);
+    gnomon_free(ctx, m.work);
+    if (status != GNOMON_OK) gnomon_tables_free(ctx, out, tables);
+    return status;
+}

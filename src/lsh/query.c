@@ -1,0 +1,511 @@
+/* Queries: hashed in batches, each then looked up by one thread: buckets, candidates, codes,
+ * distances. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "lsh/index.h"
+#include "lsh/probe.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+/* One thread's memory. */
+typedef struct finder {
+    uint32_t *stamps; /* a point's: the number of the query that has seen it last */
+    uint32_t stamp;
+    uint32_t *candidates; /* room for 'most' */
+    uint64_t *ranked;     /* with codes: a candidate's distance by code, then its id; or the hits */
+    int64_t count;
+    gnomon_prober prober;
+    void *prober_memory;
+    double *wide; /* the query, two numbers a coordinate */
+    int64_t buckets, seen, verified, exact;
+} finder;
+
+typedef struct finding {
+    gnomon_context *ctx;
+    const gnomon_kernels *kernels;
+    const gnomon_lsh *index;
+    gnomon_search *search;
+    gnomon_lsh_effort effort;
+    int64_t most; /* candidates of a query */
+    finder *finders;
+    /* the batch */
+    int64_t first;
+    gnomon_hashes hashes;
+    int8_t *codes; /* of its queries */
+    uint64_t multipliers[256];
+    /* radius: hits go to the search's own list, whose count is claimed here */
+    atomic_int_least64_t hits;
+    int64_t hit_room;
+} finding;
+
+/* ---- candidates ---- */
+
+static bool full(const finding *f, const finder *w)
+{
+    return w->count == f->most;
+}
+
+static void take_entries(const finding *f, finder *w, int64_t query, const gnomon_table *t,
+                         uint32_t begin, uint32_t end)
+{
+    const gnomon_search_options *o = &f->search->options;
+    for (uint32_t e = begin; e < end && !full(f, w); e++) {
+        const uint32_t id = t->ids[e];
+        if (w->stamps[id] == w->stamp) continue;
+        w->stamps[id] = w->stamp;
+        if (gnomon_lsh_is_gone(f->index, id) || !gnomon_search_allows(o, id)) continue;
+        if (o->exclude >= 0 && id == o->exclude + query) continue;
+        w->candidates[w->count++] = id;
+    }
+}
+
+static void take_bucket(const finding *f, finder *w, int64_t query, int64_t table,
+                        const uint64_t sums[2])
+{
+    const gnomon_table *t = &f->index->tables[table];
+    const uint64_t key = (uint64_t)gnomon_key_half(sums[0]) << 32 | gnomon_key_half(sums[1]);
+    const int64_t b = gnomon_table_find(t, key);
+    w->buckets++;
+    if (b >= 0) take_entries(f, w, query, t, t->first[b], t->first[b + 1]);
+}
+
+static void take_broad(const finding *f, finder *w, int64_t query, int64_t table,
+                       const uint64_t sums[2])
+{
+    const gnomon_table *t = &f->index->tables[table];
+    int64_t begin, end;
+    gnomon_table_find_broad(t, gnomon_key_half(sums[0]), &begin, &end);
+    w->buckets++;
+    if (begin < end) take_entries(f, w, query, t, t->first[begin], t->first[end]);
+}
+
+/* Sets the prober up for query q of the batch: its sums, and the items of the first 'functions' of
+ * each table. */
+static void open_probes(const finding *f, finder *w, int64_t q, int64_t functions)
+{
+    const gnomon_lsh *index = f->index;
+    const int64_t depth = index->depth, broad = index->options.broad;
+    const int others = index->hasher->others;
+    gnomon_prober *p = &w->prober;
+    for (int64_t t = 0; t < p->tables; t++) {
+        const int64_t at = (q * p->tables + t) * depth;
+        p->counts[t] = 0;
+        p->sums[t][0] = p->sums[t][1] = 0;
+        for (int64_t j = 0; j < depth; j++) {
+            const int64_t value = f->hashes.values[at + j];
+            const bool fine = j >= broad;
+            p->sums[t][fine] += (uint64_t)value * f->multipliers[j];
+            for (int o = 0; f->hashes.others && j < functions && o < others; o++) {
+                const int64_t place = (at + j) * others + o;
+                gnomon_prober_add(p, t, f->hashes.costs[place], (uint32_t)j,
+                                  (uint64_t)(f->hashes.others[place] - value) * f->multipliers[j],
+                                  fine);
+            }
+        }
+    }
+}
+
+static void collect(const finding *f, finder *w, int64_t q)
+{
+    const int64_t query = f->first + q, tables = f->index->options.tables;
+    int64_t table;
+    uint64_t sums[2];
+    w->count = 0;
+    if (++w->stamp == 0) {
+        memset(w->stamps, 0, (size_t)f->index->points * sizeof *w->stamps);
+        w->stamp = 1;
+    }
+    open_probes(f, w, q, f->effort.probes > 0 ? f->index->depth : 0);
+    for (int64_t t = 0; t < tables && !full(f, w); t++)
+        take_bucket(f, w, query, t, w->prober.sums[t]);
+    gnomon_prober_begin(&w->prober);
+    for (int64_t i = 0; i < f->effort.probes && !full(f, w); i++) {
+        if (!gnomon_prober_next(&w->prober, &table, sums)) break;
+        take_bucket(f, w, query, table, sums);
+    }
+    if (f->effort.broad == 0 || full(f, w)) return;
+    open_probes(f, w, q, f->effort.broad > tables ? f->index->options.broad : 0);
+    int64_t left = f->effort.broad;
+    for (int64_t t = 0; t < tables && left > 0 && !full(f, w); t++, left--)
+        take_broad(f, w, query, t, w->prober.sums[t]);
+    gnomon_prober_begin(&w->prober);
+    for (; left > 0 && !full(f, w); left--) {
+        if (!gnomon_prober_next(&w->prober, &table, sums)) break;
+        take_broad(f, w, query, table, sums);
+    }
+}
+
+/* ---- codes ---- */
+
+/* Brings the 'keep' smallest of count distinct numbers to the front. */
+static void partition(uint64_t *x, int64_t count, int64_t keep)
+{
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        const uint64_t a = x[low], b = x[low + (high - low) / 2], c = x[high];
+        const uint64_t pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (x[i] < pivot)
+                i++;
+            while (x[j] > pivot)
+                j--;
+            if (i > j) break;
+            const uint64_t swap = x[i];
+            x[i++] = x[j];
+            x[j--] = swap;
+        }
+        if (keep - 1 <= j)
+            high = j;
+        else if (keep - 1 >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+/* Keeps the candidates whose codes are nearest. */
+static void keep_nearest(const finding *f, finder *w, int64_t q, int64_t keep)
+{
+    const gnomon_codes *c = &f->index->codes;
+    const int8_t *code = f->codes + q * c->count;
+    f->kernels->rank_codes(code, c->code, c->count, w->candidates, w->count, w->ranked);
+    partition(w->ranked, w->count, keep);
+    w->count = keep;
+    for (int64_t i = 0; i < keep; i++)
+        w->candidates[i] = (uint32_t)w->ranked[i];
+}
+
+/* ---- distances ---- */
+
+static double bits_apart(const gnomon_matrix *a, int64_t i, const gnomon_matrix *b, int64_t j)
+{
+    const uint8_t *x = gnomon_row_at(a, i), *y = gnomon_row_at(b, j);
+    int64_t bits = 0, c = 0;
+    if (a->col_stride == 1 && b->col_stride == 1) {
+        for (; c + 8 <= a->cols; c += 8) {
+            uint64_t u, v;
+            memcpy(&u, x + c, 8);
+            memcpy(&v, y + c, 8);
+            bits += __builtin_popcountll(u ^ v);
+        }
+    }
+    for (; c < a->cols; c++)
+        bits += __builtin_popcount((unsigned)(x[c * a->col_stride] ^ y[c * b->col_stride]));
+    return (double)bits;
+}
+
+static double sets_apart(const gnomon_sets *a, int64_t i, const gnomon_sets *b, int64_t j)
+{
+    int64_t x = a->offsets[i], y = b->offsets[j], shared = 0;
+    const int64_t x_end = a->offsets[i + 1], y_end = b->offsets[j + 1];
+    const int64_t size = x_end - x + y_end - y;
+    while (x < x_end && y < y_end) {
+        const int64_t u = a->members[x], v = b->members[y];
+        shared += u == v;
+        x += u <= v;
+        y += v <= u;
+    }
+    return size == shared ? 0 : (double)(size - 2 * shared) / (double)(size - shared);
+}
+
+static double key_of(const finding *f, int64_t query, gnomon_query ready, int64_t id)
+{
+    const gnomon_search *s = f->search;
+    if (s->options.metric == GNOMON_JACCARD)
+        return sets_apart(&s->sets, query, &f->index->sets, id);
+    const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
+    if (s->options.metric == GNOMON_HAMMING)
+        return bits_apart(&s->queries, query, &b->points, id - b->first);
+    return gnomon_exact_key(s, ready, &b->points, id - b->first);
+}
+
+/* Asks for the beginning of a point that will be needed. */
+static void ask_for(const finding *f, int64_t id)
+{
+    if (f->search->options.metric == GNOMON_JACCARD) return;
+    const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
+    const char *row = gnomon_row_at(&b->points, id - b->first);
+    for (int line = 0; line < 4; line++)
+        __builtin_prefetch(row + 64 * line);
+}
+
+/* Verifies one point; with a radius hits gather at the front of 'hits'. */
+static void verify(const finding *f, finder *w, int64_t query, gnomon_query ready, int64_t id,
+                   int64_t *hits)
+{
+    gnomon_search *s = f->search;
+    const gnomon_ranked point = {key_of(f, query, ready, id), id};
+    w->verified++;
+    if (s->options.k > 0)
+        gnomon_nearest_offer(&s->nearest[query], point);
+    else if (point.key <= s->limit)
+        w->candidates[(*hits)++] = (uint32_t)id;
+}
+
+static void verify_all(const finding *f, finder *w, int64_t query, gnomon_query ready)
+{
+    int64_t hits = 0;
+    f->search->nearest[query].count = 0;
+    w->exact++;
+    for (int64_t id = 0; id < f->index->points; id++) {
+        const gnomon_search_options *o = &f->search->options;
+        if (gnomon_lsh_is_gone(f->index, (uint32_t)id) || !gnomon_search_allows(o, id)) continue;
+        if (o->exclude >= 0 && id == o->exclude + query) continue;
+        verify(f, w, query, ready, id, &hits);
+    }
+}
+
+/* Hands a query's hits to the search, if there is room. */
+static void hand_over(finding *f, finder *w, int64_t q, gnomon_query ready, int64_t hits)
+{
+    const int64_t query = f->first + q;
+    const int64_t at = atomic_fetch_add(&f->hits, hits);
+    for (int64_t i = 0; i < hits && at + hits <= f->hit_room; i++) {
+        const int64_t id = w->candidates[i];
+        f->search->hits[at + i] = (gnomon_hit){query, {key_of(f, query, ready, id), id}};
+    }
+}
+
+static void find_one(finding *f, finder *w, int64_t q)
+{
+    gnomon_search *s = f->search;
+    const int64_t query = f->first + q, k = s->options.k;
+    gnomon_query ready = {NULL, 1};
+    if (w->wide) ready = gnomon_query_widen(s, query, w->wide);
+    collect(f, w, q);
+    w->seen += w->count;
+    if (k > 0 && w->count < k) {
+        verify_all(f, w, query, ready);
+        return;
+    }
+    int64_t keep = f->effort.verified > k ? f->effort.verified : k;
+    if (k > 0 && f->effort.verified > 0 && keep < w->count) keep_nearest(f, w, q, keep);
+    int64_t hits = 0;
+    for (int64_t i = 0; i < w->count; i++) {
+        if (i + 2 < w->count) ask_for(f, w->candidates[i + 2]);
+        verify(f, w, query, ready, w->candidates[i], &hits);
+    }
+    if (k == 0) hand_over(f, w, q, ready, hits);
+}
+
+enum { QUERIES = 8 }; /* of a task */
+
+typedef struct batch {
+    finding *f;
+    int64_t count;
+} batch;
+
+static void find_some(void *arg, int64_t task, int worker)
+{
+    const batch *b = arg;
+    for (int64_t q = task * QUERIES; q < b->count && q < (task + 1) * QUERIES; q++)
+        find_one(b->f, &b->f->finders[worker], q);
+}
+
+/* ---- memory and batches ---- */
+
+static gnomon_status open_finder(finding *f, finder *w)
+{
+    gnomon_context *ctx = f->ctx;
+    const gnomon_lsh *index = f->index;
+    const int64_t tables = index->options.tables, n = index->points;
+    const int64_t probes = f->effort.probes > f->effort.broad ? f->effort.probes : f->effort.broad;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, n, sizeof *w->stamps, "stamps", &w->stamps));
+    GNOMON_TRY(gnomon_alloc(ctx, f->most, sizeof *w->candidates, "candidates", &w->candidates));
+    if (index->codes.count > 0)
+        GNOMON_TRY(gnomon_alloc(ctx, f->most, sizeof *w->ranked, "candidates", &w->ranked));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, gnomon_prober_bytes(tables, probes), 1, "probes", &w->prober_memory));
+    gnomon_prober_place(&w->prober, tables, probes, w->prober_memory);
+    const gnomon_metric metric = index->options.metric;
+    if (metric == GNOMON_L2 || metric == GNOMON_COSINE)
+        GNOMON_TRY(gnomon_alloc(ctx, 2 * f->search->cols, sizeof *w->wide, "a query", &w->wide));
+    return GNOMON_OK;
+}
+
+static void close_finder(gnomon_context *ctx, finder *w)
+{
+    gnomon_free(ctx, w->stamps);
+    gnomon_free(ctx, w->candidates);
+    gnomon_free(ctx, w->ranked);
+    gnomon_free(ctx, w->prober_memory);
+    gnomon_free(ctx, w->wide);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What threads did is counted batch by batch. */
+static void forget_work(finding *f)
+{
+    for (int i = 0; i < gnomon_context_threads(f->ctx); i++) {
+        finder *w = &f->finders[i];
+        w->buckets = w->seen = w->verified = w->exact = 0;
+    }
+}
+
+/* A batch whose hits find no room is done again with room for them all. */
+static gnomon_status find_batch(finding *f, int64_t count)
+{
+    batch b = {f, count};
+    gnomon_search *s = f->search;
+    for (;; forget_work(f)) {
+        atomic_store(&f->hits, s->hit_count);
+        f->hit_room = s->hit_room;
+        gnomon_parallel(f->ctx, (count + QUERIES - 1) / QUERIES, find_some, &b);
+        if (s->options.k > 0) return GNOMON_OK;
+        const int64_t wanted = atomic_load(&f->hits);
+        if (wanted <= f->hit_room) {
+            s->hit_count = wanted;
+            return GNOMON_OK;
+        }
+        GNOMON_TRY(gnomon_hits_reserve(s, wanted - s->hit_count));
+    }
+}
+
+static void count_work(finding *f, gnomon_lsh_work *work)
+{
+    for (int i = 0; i < gnomon_context_threads(f->ctx); i++) {
+        const finder *w = &f->finders[i];
+        work->buckets += w->buckets;
+        work->candidates += w->seen;
+        work->verified += w->verified;
+        work->exact += w->exact;
+    }
+    forget_work(f);
+}
+
+static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_lsh_work *work)
+{
+    const gnomon_lsh *index = f->index;
+    const gnomon_hasher *h = index->hasher;
+    const int64_t n = gnomon_points_rows(queries), count = h->f.count;
+    const bool probing = f->effort.probes > 0 || f->effort.broad > index->options.tables;
+    const int64_t others = probing ? count * h->others : 0;
+    const int64_t size = gnomon_hasher_batch_points(
+        f->ctx, gnomon_hasher_point_bytes(h) + 4 * count + 8 * others + index->codes.count, n);
+    GNOMON_TRY(gnomon_alloc(f->ctx, size * count, 4, "hash values", &f->hashes.values));
+    GNOMON_TRY(gnomon_alloc(f->ctx, size * others, 4, "hash values", &f->hashes.others));
+    GNOMON_TRY(gnomon_alloc(f->ctx, size * others, 4, "costs", &f->hashes.costs));
+    const bool codes = index->codes.count > 0 && f->effort.verified > 0;
+    if (codes) GNOMON_TRY(gnomon_alloc(f->ctx, size * index->codes.count, 1, "codes", &f->codes));
+    for (f->first = 0; f->first < n; f->first += size) {
+        const int64_t here = n - f->first < size ? n - f->first : size;
+        const double start = seconds();
+        GNOMON_TRY(gnomon_hasher_batch(f->ctx, h, queries, f->first, here, &f->hashes));
+        if (codes)
+            GNOMON_TRY(gnomon_codes_make(f->ctx, &index->codes, index->options.metric,
+                                         queries->dense, f->first, here, f->codes));
+        const double hashed = seconds();
+        GNOMON_TRY(find_batch(f, here));
+        count_work(f, work);
+        work->hash_seconds += hashed - start;
+        work->search_seconds += seconds() - hashed;
+        GNOMON_TRY(gnomon_progress(f->ctx, "search", f->first + here, n));
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_work *work)
+{
+    gnomon_context *ctx = f->ctx;
+    const int threads = gnomon_context_threads(ctx);
+    for (int64_t j = 0; j < f->index->depth; j++)
+        f->multipliers[j] = gnomon_key_multiplier(j);
+    gnomon_status status =
+        gnomon_alloc_zero(ctx, threads, sizeof *f->finders, "threads' memory", &f->finders);
+    for (int i = 0; i < threads && status == GNOMON_OK; i++)
+        status = open_finder(f, &f->finders[i]);
+    if (status == GNOMON_OK) status = find_all(f, queries, work);
+    for (int i = 0; f->finders && i < threads; i++) {
+        close_finder(ctx, &f->finders[i]);
+    }
+    gnomon_free(ctx, f->finders);
+    gnomon_free(ctx, f->hashes.values);
+    gnomon_free(ctx, f->hashes.others);
+    gnomon_free(ctx, f->hashes.costs);
+    gnomon_free(ctx, f->codes);
+    return status;
+}
+
+/* ---- the calls ---- */
+
+static gnomon_status begin(gnomon_context *ctx, const gnomon_lsh *index,
+                           const gnomon_points *queries, const gnomon_search_options *options,
+                           gnomon_search **search)
+{
+    GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, queries, "queries"));
+    GNOMON_TRY(queries->dense ? gnomon_search_create(ctx, queries->dense, options, search)
+                              : gnomon_search_create_csr(ctx, queries->sparse, options, search));
+    const gnomon_search_options *o = &(*search)->options;
+    GNOMON_FAIL_IF(o->metric != index->options.metric, ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.metric is %s; the index is for %s", gnomon_metric_name(o->metric),
+                   gnomon_metric_name(index->options.metric));
+    GNOMON_FAIL_IF(o->k > index->points - index->removed, ctx, GNOMON_ERROR_ARGUMENT,
+                   "k is %" PRId64 " and the index has %" PRId64 " points; k must not be larger",
+                   o->k, index->points - index->removed);
+    return GNOMON_OK;
+}
+
+static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
+                           const gnomon_points *queries, const gnomon_search_options *options,
+                           const gnomon_lsh_effort *effort, gnomon_neighbors *out,
+                           gnomon_lsh_work *work)
+{
+    gnomon_lsh_work done = {.struct_size = sizeof done};
+    finding f = {.ctx = ctx,
+                 .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx)),
+                 .index = index,
+                 .effort = effort ? *effort : index->options.effort};
+    GNOMON_TRY(gnomon_lsh_check_effort(ctx, &index->options, &f.effort));
+    gnomon_status status = begin(ctx, index, queries, options, &f.search);
+    if (status == GNOMON_OK) {
+        f.most = index->points;
+        if (f.effort.candidates > 0 && f.effort.candidates < f.most) f.most = f.effort.candidates;
+        if (f.most < f.search->options.k) f.most = f.search->options.k;
+        f.search->base = index->points;
+        if (index->points > 0 && gnomon_points_rows(queries) > 0) status = run(&f, queries, &done);
+    }
+    if (status == GNOMON_OK) {
+        f.search->compared = done.candidates;
+        f.search->verified = done.verified;
+        status = gnomon_search_finish(f.search, out);
+    }
+    gnomon_search_destroy(f.search);
+    if (status == GNOMON_OK && work) *work = done;
+    return status;
+}
+
+gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
+                               const gnomon_matrix *queries, const gnomon_search_options *options,
+                               const gnomon_lsh_effort *effort, gnomon_neighbors *out,
+                               gnomon_lsh_work *work)
+{
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_FAIL_IF(!queries, ctx, GNOMON_ERROR_ARGUMENT, "queries is NULL");
+    const gnomon_points p = {queries, NULL};
+    return query(ctx, index, &p, options, effort, out, work);
+}
+
+gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_lsh *index,
+                                   const gnomon_csr *queries, const gnomon_search_options *options,
+                                   const gnomon_lsh_effort *effort, gnomon_neighbors *out,
+                                   gnomon_lsh_work *work)
+{
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_FAIL_IF(!queries, ctx, GNOMON_ERROR_ARGUMENT, "queries is NULL");
+    const gnomon_points p = {NULL, queries};
+    return query(ctx, index, &p, options, effort, out, work);
+}
