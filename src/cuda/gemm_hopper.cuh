@@ -277,7 +277,7 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
 /* Sums of 64 columns into the total. */
 template <gcu_gemm_form FORM>
 static __device__ __forceinline__ void gemm_promote(float *total, float *sum, float *apart,
-                                                    const gcu_gemm_scale *scale, uint32_t scales)
+                                                    const float *down, uint32_t scales)
 {
     gcu_wgmma_settle<32>(sum);
     if (FORM != GCU_GEMM_SCALED) gcu_wgmma_settle<32>(apart);
@@ -294,7 +294,7 @@ static __device__ __forceinline__ void gemm_promote(float *total, float *sum, fl
             float value = FORM == GCU_GEMM_SCALED ? sum[i] : fmaf(apart[i], 0x1p-11f, sum[i]);
             if (FORM == GCU_GEMM_THREE) value *= r % 2 ? column.y : column.x;
             total[i] =
-                FORM == GCU_GEMM_FP16 ? total[i] + value : fmaf(value, scale[r / 2].down, total[i]);
+                FORM == GCU_GEMM_FP16 ? total[i] + value : fmaf(value, down[r / 2], total[i]);
         }
     }
 }
@@ -384,41 +384,47 @@ static __device__ __forceinline__ bool gemm_too_small(const uint32_t (*high)[4],
     return small;
 }
 
+/* Where there are registers for it, the next chunk's part of A is read and its scales are found
+ * while the tensor cores are at work on a chunk's last columns. */
 template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER>
 static __device__ __forceinline__ void gemm_multiply_all(const gcu_gemm_launch &l,
                                                          const gemm_walk &w, uint32_t stages,
                                                          uint32_t full, uint32_t empty)
 {
     using shape = gemm_shape<N, FORM>;
-    constexpr int PIECES = N / GEMM_PIECE;
+    constexpr int PIECES = N / GEMM_PIECE, LAST = PIECES - 1;
+    constexpr bool AHEAD = N < 256;
     const int warp = (int)threadIdx.x / 32 - 4, lane = (int)threadIdx.x % 32;
     const int g = lane / 4, q = lane % 4;
     const gemm_reader<ALONG_M> reader(warp * 16 + g, q);
     int stage = 0;
     uint32_t phase = 0;
     for (int number = blockIdx.x / CLUSTER; number < w.items; number += gridDim.x / CLUSTER) {
-        float total[PIECES][32];
+        float total[PIECES][32], x[32];
+        gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
 #pragma unroll
         for (int e = 0; e < N / 2; e++)
             total[e / 32][e % 32] = 0.0f;
+        const auto begin = [&] {
+            gemm_barrier_wait(full + 8 * stage, phase);
+            reader.load(x, stages + stage * shape::stage);
+            if (shape::scaled) gemm_scales(x, scale);
+        };
+        if (AHEAD) begin();
 #pragma unroll 1
         for (int left = gemm_chunks_of(l, w, number); left > 0;) {
             const uint32_t a = stages + stage * shape::stage, b = a + GEMM_A_BYTES;
             const uint32_t columns = gcu_wgmma_descriptor(b);
             const uint32_t scales = b + 2 * shape::b_bytes + 8 * q;
+            const uint32_t release = empty + 8 * stage;
             uint32_t high[4][4], low[4][4];
-            gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
-            gemm_barrier_wait(full + 8 * stage, phase);
-            {
-                float x[32];
-                reader.load(x, a);
-                if (shape::scaled) gemm_scales(x, scale);
+            if (!AHEAD) begin();
 #pragma unroll
-                for (int e = 0; e < 16; e++) /* 4 s + 2 h + r */
-                    gcu_gemm_split<shape::apart>(x[2 * e] * scale[e % 2].up,
-                                                 x[2 * e + 1] * scale[e % 2].up,
-                                                 &high[e / 4][e % 4], &low[e / 4][e % 4]);
-            }
+            for (int e = 0; e < 16; e++) /* 4 s + 2 h + r */
+                gcu_gemm_split<shape::apart>(x[2 * e] * scale[e % 2].up,
+                                             x[2 * e + 1] * scale[e % 2].up, &high[e / 4][e % 4],
+                                             &low[e / 4][e % 4]);
+            const float down[2] = {scale[0].down, scale[1].down};
             float sum[2][32];
             bool more = false;
 #pragma unroll
@@ -434,41 +440,50 @@ static __device__ __forceinline__ void gemm_multiply_all(const gcu_gemm_launch &
                     if (shape::three)
                         gcu_wgmma<64>(low_sum, high[s], from + shape::b_bytes / 16 + 2 * s, 1);
                 }
+                if (AHEAD && p == LAST) gcu_wgmma_commit();
 #pragma unroll
                 for (int s = 0; s < 4; s++)
                     gcu_wgmma<64>(high_sum, high[s], from + 2 * s, shape::apart ? s > 0 : 1);
                 gcu_wgmma_commit();
-                /* while they are at work */
-                if (shape::scaled && p == PIECES / 2)
+                if (shape::scaled && p == PIECES / 2) /* while they are at work */
                     more = gemm_any((int)threadIdx.x / 128,
                                     gemm_too_small<shape::apart>(high, reader, a, scale));
-                if (shape::apart) {
+                if (shape::apart && p < LAST) {
                     gcu_wgmma_wait<0>();
-                    gemm_promote<FORM>(total[p], sum[0], sum[1], scale,
+                    gemm_promote<FORM>(total[p], sum[0], sum[1], down,
                                        scales + p * (GEMM_PIECE * 4));
-                } else if (p > 0) {
-                    gcu_wgmma_wait<1>();
-                    gemm_promote<FORM>(total[p - 1], sum[(p - 1) % 2], nullptr, scale, 0);
+                } else if (!shape::apart && p > 0) {
+                    if (AHEAD && p == LAST)
+                        gcu_wgmma_wait<2>();
+                    else
+                        gcu_wgmma_wait<1>();
+                    gemm_promote<FORM>(total[p - 1], sum[(p - 1) % 2], nullptr, down, 0);
                 }
             }
-            if (!shape::apart) {
+            const auto end = [&] {
                 gcu_wgmma_wait<0>();
-                gemm_promote<FORM>(total[PIECES - 1], sum[(PIECES - 1) % 2], nullptr, scale, 0);
-            }
+                gemm_promote<FORM>(total[LAST], sum[shape::apart ? 0 : LAST % 2], sum[1], down,
+                                   scales + LAST * (GEMM_PIECE * 4));
+            };
+            if (AHEAD)
+                gcu_wgmma_wait<1>(); /* the registers of the low halves are free */
+            else
+                end();
             if (shape::scaled && more) { /* what is left takes its numbers' place, and its turn */
-                float x[32];
                 reader.load(x, a);
 #pragma unroll
                 for (int e = 0; e < 32; e++)
                     x[e] = gcu_gemm_rest<shape::apart>(x[e], scale[e / 2 % 2]);
                 reader.store(x, a);
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                continue;
+                if (AHEAD) gemm_scales(x, scale);
+            } else {
+                if (++stage == shape::stages) stage = 0, phase ^= 1;
+                if (--left > 0 && AHEAD) begin();
             }
+            if (AHEAD) end();
             __syncwarp();
-            if (lane < CLUSTER) gemm_barrier_arrive<CLUSTER>(empty + 8 * stage, (uint32_t)lane);
-            if (++stage == shape::stages) stage = 0, phase ^= 1;
-            left--;
+            if (!more && lane < CLUSTER) gemm_barrier_arrive<CLUSTER>(release, (uint32_t)lane);
         }
         /* found again: there is no register to keep it in */
         const gemm_item i =
