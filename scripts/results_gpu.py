@@ -156,6 +156,31 @@ def cascades(content):
                          for key, name in (("sgemm", "SGEMMs"), ("fp16", "fp16 GEMMs"))])
 
 
+def products(content):
+    """Forms of gnomon_gemm's products beside cuBLAS; two or three products of halves, or one read of the long matrix. Their
+    errors: results_gemm.py."""
+    by = {}
+    for r in content["results"]:
+        if r["what"] == "speed":
+            by.setdefault((r["m"], r["n"], r["k"]), {})[r["way"]] = r
+    for (m, n, k), ways in by.items():
+        time = {way: r["ms"] for way, r in ways.items()}
+        half, sgemm = time.get("cuBLAS FP16"), time.get("SGEMM")
+        for way in ("scaled", "fp16", "three", "tf32"):
+            r = ways.get(way)
+            if not r or not half or not sgemm:
+                continue
+            flops, main = (3 if way == "three" else 2) * half, way == "scaled"
+            thin = main and n <= 128 and m == k
+            wide = main and (m, n, k) in ((8192, 8192, 8192), (16384, 512, 16384), (32768, 512, 32768))
+            read = r["read_ms"] > flops
+            types = "fp32 × fp32" if way == "three" else f"fp32 × fp16, {way}"
+            yield Job(f"{types}, {m:,} × {n:,}, inner size {k:,}: {r['tflops']:.0f} TFLOP/s", r["ms"],
+                      r["read_ms"] if read or thin else flops, "one read of A" if read or thin else "flops at cuBLAS's FP16",
+                      1.25 if thin else None, float(f"{2e-9 * m * n * k / 250:.3g}") if wide else None, ("SGEMM", 4.8, sgemm) if wide else None,
+                      peers=[("SGEMM", sgemm), ("cuBLAS TF32", time.get("cuBLAS TF32")), ("FP16", half)] if main else [])
+
+
 def anything(content):
     """A program that is not known here: what it says, and the floor if it names one."""
     for r in content["results"]:
@@ -169,7 +194,7 @@ def anything(content):
 PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Very sparse operators", very_sparse),
             "points": ("Dense operators and `block`, many points", many_points), "sjlt": ("`sjlt`", sjlt),
             "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
-            "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer)}
+            "gemm": ("Products of matrices", products), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer)}
 ELSEWHERE = {"thesis"}  # thesis.md
 
 
