@@ -12,7 +12,7 @@
  *           numbers don't hold the smaller ones, more of them. Below 2^-20 of x, whatever its
  *           size and its neighbours'; usually 2^-24.
  *   FP16    two fp16 numbers, without a scale: below 2^-22 of x for 2^-14 <= |x| < 65520, and at
- *           most 2^-36 below that; larger entries overflow.
+ *           most 2^-36 below that; sums with larger entries are left to the plain chain, see below.
  *   TF32    two TF32 numbers: 2^-22 of x from 2^-103 on, at about a fifth of the others' speed.
  *   THREE   for two fp32 matrices: both as SCALED, and three products. Of the one that is packed
  * (the smaller one) below 2^-22 of x for entries above 2^-29 of the largest of the 64 that are
