@@ -290,7 +290,7 @@ static int check(const gcu_gpu &gpu, const job &j)
      * the tensor cores cut off has it too, and where single terms matter, whose factors are
      * rounded. Each sum within a few roundings of its terms. */
     const bool four = j.how == UNIFORM || j.how == WIDE || three;
-    const double most = fmax(beside, four ? 0x1p-22 : 0x1p-23);
+    const double most = fmax(beside, j.form == GCU_GEMM_TF32 ? 0x1p-21 : four ? 0x1p-22 : 0x1p-23);
     const double most_worst = 0x1p-20 + (double)(j.k / 64) * 0x1p-25;
     ok &= same && classes == 0 && spoiled == 0 && relative <= most && worst <= most_worst;
     if (!ok || getenv("GNOMON_TEST_VERBOSE"))
