@@ -6,15 +6,14 @@
  * Views carry transposes and layouts: swap rows with cols and row_stride with col_stride.
  *
  * Elements of A and B are F32 or F16 each, in any combination; those of C are F32 or F64.
- * An fp16 number is an fp32 number, and the product of an fp32 with an fp16 number fits fp32's
- * exponents with 35 bits of mantissa; so on matrix units that take fp16, A B with B fp16 costs two
- * products (A's upper and lower bits), fp32 x fp32 three, and fp16 x fp16 one, at
+ * An fp32 number is, but for its last bits, the sum of two fp16 numbers; so on matrix units that
+ * take fp16, fp32 x fp16 costs two products, fp32 x fp32 three and fp16 x fp16 one, at
  * single-precision accuracy (Ootomo & Yokota 2023). docs/gemm.md has the figures.
  *
  * Error bound: |C - exact| <= |alpha| * c * u * |A||B| + u * |C| entrywise, u = 2^-24 (the last
  * term is the rounding to an F32 C).
  *   CPU: c = min(k, 64), for every form. Products and sums are fp32 fused multiply-adds in chains
- *     of 64 (32 for k <= 512), the chains are added up in fp64, and alpha and beta are applied
+ *     of 64 (32 for k <= 128), the chains are added up in fp64, and alpha and beta are applied
  *     there. So the error does not grow with k.
  *   GPU: c = 20 + k / 64 at most (FP16: for values inside its range). Tensor cores sum 64 products,
  *     exact but for what their accumulator cuts off; these sums are added in fp32, rounded to

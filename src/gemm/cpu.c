@@ -16,14 +16,15 @@
 
 enum {
     CHAIN = 64,  /* products that are summed in fp32 */
-    SHORT = 512, /* inner sizes for which these are fewer */
+    SHORT = 128, /* inner sizes for which these are fewer */
     SHORT_CHAIN = 32,
     DEPTH = 128,      /* steps at a time: two tiles of them stay in the first cache */
     BLOCK = 1024,     /* rows or columns of a block, unless the other side has few */
     LONG = 8192,      /* then */
     SUMS = 512 << 10, /* of a block */
     PACKED = 2 << 20, /* bytes of packed tiles, of as many steps as that allows */
-    ROW_TILES = 8,    /* of a task: packed, they stay in the second cache */
+    PIECE = 512,      /* steps of a packing task */
+    ROW_TILES = 16,   /* of a task: packed, they stay in the second cache */
     COL_TILES = 16,
     SLACK = 4096 /* heads of allocations */
 };
@@ -61,13 +62,13 @@ static void pack_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const run *r = arg;
-    const int64_t pieces = (r->steps - 1) / DEPTH + 1;
-    const int64_t from = task % pieces * DEPTH, tile = task / pieces;
+    const int64_t pieces = (r->steps - 1) / PIECE + 1;
+    const int64_t from = task % pieces * PIECE, tile = task / pieces;
     const bool right = tile >= r->row_tiles;
     const int64_t at = right ? tile - r->row_tiles : tile;
     float *out = (right ? r->right : r->left) + (at * r->depth + from) * GNOMON_LANES;
     gnomon_fold_pack(right ? &r->b : &r->a, r->kernels, false, (right ? r->col : r->row) + at,
-                     r->step + from, least(DEPTH, r->steps - from), out);
+                     r->step + from, least(PIECE, r->steps - from), out);
 }
 
 static double *sums_of(const run *r, int64_t col_tile)
@@ -212,7 +213,7 @@ static gnomon_status run_block(gnomon_context *ctx, run *r, int64_t *done, int64
     for (r->step = 0; r->step < r->k; r->step += r->steps) {
         r->steps = least(r->depth, r->k - r->step);
         GNOMON_TRY(gnomon_progress(ctx, "multiply", (*done)++, total));
-        gnomon_parallel(ctx, (r->row_tiles + r->col_tiles) * ((r->steps - 1) / DEPTH + 1),
+        gnomon_parallel(ctx, (r->row_tiles + r->col_tiles) * ((r->steps - 1) / PIECE + 1),
                         pack_task, r);
         gnomon_parallel(ctx,
                         ((r->row_tiles - 1) / r->group_rows + 1) *
