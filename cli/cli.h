@@ -270,6 +270,7 @@ int cli_distortion(int argc, char **argv);
 int cli_svd(int argc, char **argv);
 int cli_lstsq(int argc, char **argv);
 int cli_hosvd(int argc, char **argv);
+int cli_neighbors_run(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_info(int argc, char **argv);
 

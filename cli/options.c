@@ -224,6 +224,8 @@ static int set_real(const cli_verb *verb, const cli_option *o, const char *name,
         if (!(value >= 0 && value <= 1))
             return usage(verb, "%s %s: must be from 0 to 1", name, text);
         break;
+    case CLI_FINITE:
+        break;
     }
     *(double *)o->target = value;
     return -1;

@@ -55,7 +55,8 @@ typedef enum cli_reals {
     CLI_POSITIVE,      /* x > 0, finite */
     CLI_OPEN_UNIT,     /* 0 < x < 1 */
     CLI_DENSITY_RANGE, /* 0 < x <= 1 */
-    CLI_CLOSED_UNIT    /* 0 <= x <= 1 */
+    CLI_CLOSED_UNIT,   /* 0 <= x <= 1 */
+    CLI_FINITE         /* any */
 } cli_reals;
 
 typedef struct cli_option {

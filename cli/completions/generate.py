@@ -16,6 +16,7 @@ VALUES = {
     "inner": "gaussian rademacher achlioptas very-sparse sjlt",
     "precision": "fp32 fp16",
     "scaling": "isometric none",
+    "metric": "l2 cosine ip hamming jaccard",
     "bound": "achlioptas gaussian-exact dasgupta-gupta",
     "device": "auto cpu cuda",
     "progress": "auto always never",

@@ -5,7 +5,7 @@ _gnomon() {
     local options= words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion svd lstsq hosvd convert info help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors svd lstsq hosvd convert info help --help --version" -- "$current")
         return
     fi
     # --name=value comes as three words
@@ -101,6 +101,28 @@ _gnomon() {
         --seed) words="NONE" ;;
         --max-outside) words="NONE" ;;
         --plot) words=FILES ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    neighbors)
+        options="-k --radius --metric --exact --exclude-self --allowed -o --output --output-format --distances --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        -k) words="NONE" ;;
+        --radius) words="NONE" ;;
+        --metric) words="l2 cosine ip hamming jaccard" ;;
+        --allowed) words=FILES ;;
+        -o | --output) words=FILES ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --distances) words=FILES ;;
+        --ground-truth) words=FILES ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
@@ -224,7 +246,7 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
-    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion svd lstsq hosvd convert info" words="project dim operator distortion svd lstsq hosvd convert info" ;;
+    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors svd lstsq hosvd convert info" words="project dim operator distortion neighbors svd lstsq hosvd convert info" ;;
     esac
     case $words in
     NONE) ;;

@@ -171,6 +171,11 @@ typedef struct gnomon_named_tensor {
 GNOMON_API gnomon_status gnomon_write_npz_tensors(gnomon_context *ctx, const char *path,
                                                   const gnomon_named_tensor *tensors, int count);
 
+/* Like gnomon_write_npz, as datasets of one compressed HDF5 file, all with two dimensions. Errors:
+ * also UNSUPPORTED in a build without HDF5. */
+GNOMON_API gnomon_status gnomon_write_hdf5(gnomon_context *ctx, const char *path,
+                                           const gnomon_named_array *arrays, int count);
+
 /* Names of the known formats, in order; NULL past the end. can_write is set to whether
  * it is written too (may be NULL). Static storage. */
 GNOMON_API const char *gnomon_format_name(int index, int *can_write);

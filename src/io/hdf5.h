@@ -13,6 +13,8 @@ gnomon_status gnomon_hdf5_members(gnomon_reader *reader, gnomon_member_fn fn, vo
 void gnomon_hdf5_close(gnomon_reader *reader);
 
 gnomon_status gnomon_hdf5_create(gnomon_writer *writer);
+/* After all points of a dataset: the next one, of the writer's member, rows, cols and dtype. */
+gnomon_status gnomon_hdf5_another(gnomon_writer *writer);
 gnomon_status gnomon_hdf5_put(gnomon_writer *writer, const gnomon_matrix *src);
 gnomon_status gnomon_hdf5_complete(gnomon_writer *writer);
 void gnomon_hdf5_discard(gnomon_writer *writer);

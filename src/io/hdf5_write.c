@@ -89,6 +89,21 @@ gnomon_status gnomon_hdf5_create(gnomon_writer *writer)
     return status;
 }
 
+gnomon_status gnomon_hdf5_another(gnomon_writer *writer)
+{
+    hdf5_out *out = writer->state;
+    gnomon_hdf5_guard guard;
+    gnomon_status status = GNOMON_OK;
+    gnomon_hdf5_enter(&guard);
+    H5Tclose(out->memory_type);
+    const bool closed = H5Dclose(out->dataset) >= 0;
+    out->memory_type = out->dataset = -1;
+    if (!closed || out->io.status != GNOMON_OK || !create_dataset(writer, out, writer->member))
+        status = failed(writer, "create the dataset");
+    gnomon_hdf5_leave(&guard);
+    return status;
+}
+
 static gnomon_status write_packed(gnomon_writer *writer, hdf5_out *out, int64_t row, int64_t rows,
                                   int64_t col, int64_t cols, const void *data)
 {

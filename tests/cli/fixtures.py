@@ -93,6 +93,16 @@ def main(folder):
     put("long-targets.npy", npy(20000, 1, numbers(20000, 7), "d", "<f8"))
     put("targets-nan.npy", npy(500, 1, right[:499] + [NAN], "d", "<f8"))
 
+    # search: some points twice, one of them zero
+    base = numbers(300 * 20, 8)
+    base[20 * 40:20 * 41] = base[20 * 7:20 * 8]
+    base[20 * 50:20 * 51] = [0.0] * 20
+    put("base.npy", npy(300, 20, base))
+    put("queries.npy", npy(8, 20, numbers(6 * 20, 9) + base[20 * 7:20 * 8] + [0.0] * 20))
+    put("queries-32.npy", npy(8, 32, numbers(8 * 32, 10)))
+    put("base-nan.npy", npy(300, 20, base[:20 * 70 + 3] + [NAN] + base[20 * 70 + 4:]))
+    put("allowed.csv", b"7\n40\n50\n200\n")
+
     small = numbers(30)
     put("small.npy", npy(6, 5, small))
     put("small.csv", csv(6, 5, small))

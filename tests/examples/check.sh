@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the examples on a few points, through one format after the other.
-# usage: check.sh CONVERT NORMS
+# usage: check.sh CONVERT NORMS NEIGHBORS
 set -euo pipefail
-convert=$1 norms=$2
+convert=$1 norms=$2 neighbors=$3
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -25,3 +25,9 @@ if "$convert" bad.csv b.npy 2> words; then
 fi
 grep -q "line 2, column 2: 'x' is not a number" words
 "$norms" b.npy | diff - expected # the target is as it was
+
+seq 0 9 | sed 's/.*/&,0/' > line.csv
+printf '2,0\n' > query.csv
+"$neighbors" line.csv query.csv | diff - <(printf '0 2 0\n0 1 1\n0 3 1\n0 0 2\n0 4 2\n')
+if "$neighbors" line.csv a.csv 2> words; then exit 1; fi
+grep -q 'base has 2 dimensions and queries 3' words

@@ -1,0 +1,215 @@
+/* gnomon neighbors: its options, and the order of its work. */
+#include "neighbors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct given {
+    int k, radius, exact, metric;
+} given;
+
+static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char **operands)
+{
+    static const cli_choice metrics[] = {{"l2", GNOMON_L2},           {"cosine", GNOMON_COSINE},
+                                         {"ip", GNOMON_IP},           {"hamming", GNOMON_HAMMING},
+                                         {"jaccard", GNOMON_JACCARD}, {NULL, 0}};
+    const cli_option what[] = {
+        {.letter = 'k',
+         .type = CLI_INT,
+         .target = &n->options.k,
+         .given = &g->k,
+         .low = 1,
+         .value = "K",
+         .help = "the K nearest base points of each query"},
+        {.name = "radius",
+         .type = CLI_REAL,
+         .target = &n->options.radius,
+         .given = &g->radius,
+         .reals = CLI_FINITE,
+         .value = "R",
+         .help = "all base points at distance R or less; with ip: of product R or more"},
+        {.name = "metric",
+         .type = CLI_CHOICE,
+         .target = &g->metric,
+         .value = "METRIC",
+         .choices = metrics,
+         .help = "l2 (default), cosine (1 - cos), ip (inner product, largest first), hamming (bits "
+                 "packed in bytes) or jaccard (sets: sparse points)"},
+        {.name = "exact",
+         .type = CLI_FLAG,
+         .target = &g->exact,
+         .flag = 1,
+         .help = "the answer of double precision for every pair (default)"},
+        {.name = "exclude-self",
+         .type = CLI_FLAG,
+         .target = &n->exclude_self,
+         .flag = 1,
+         .help = "query i is base point i, which is left out of its own answers"},
+        {.name = "allowed",
+         .type = CLI_TEXT,
+         .target = &n->allowed,
+         .value = "FILE",
+         .help = "only base points whose ids are in this file may be answers"},
+    };
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &n->output,
+         .value = "OUT",
+         .help = "an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), "
+                 ".csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output"},
+        {.name = "output-format",
+         .type = CLI_FORMAT,
+         .target = &n->format,
+         .flag = 1,
+         .value = "FORMAT",
+         .help = "otherwise by OUT's ending, else npy"},
+        {.name = "distances",
+         .type = CLI_TEXT,
+         .target = &n->distances,
+         .value = "OUT",
+         .help = "with ids alone: the distances, .npy or .fvecs say"},
+        {.name = "ground-truth",
+         .type = CLI_TEXT,
+         .target = &n->truth,
+         .value = "FILE",
+         .help = "true ids (queries x K or more, nearest first): tell the recall"},
+    };
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_table(&n->base_input, input_table);
+    cli_common_options(n->app, common);
+    const cli_group groups[] = {CLI_GROUP("What", what), CLI_GROUP("Output", output),
+                                CLI_GROUP("Input (how to read BASE and QUERIES)", input_table),
+                                CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = n->app->verb,
+        .synopsis = "BASE QUERIES -k K [--metric METRIC] [-o OUT] [options]\n"
+                    "BASE QUERIES --radius R [--metric METRIC] [-o OUT] [options]",
+        .about = "Nearest neighbours in BASE of each point of QUERIES, exactly: the set, the order "
+                 "(by distance, then id) and the distances are those of double precision for every "
+                 "pair, whatever the threads and the memory. BASE may be larger than memory: it is "
+                 "read piece by piece, and again for each group of queries where those do not fit "
+                 "in --memory either. Ids count BASE's points from 0; distances are not squared.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "The ten nearest by Euclidean distance, ids and distances\n"
+                    "gnomon neighbors base.npy queries.npy -k 10 -o ids.npy --distances "
+                    "distances.npy\n"
+                    "Recall against known neighbours\n"
+                    "gnomon neighbors base.npy queries.npy -k 5 --ground-truth ids.npy\n"
+                    "All pairs of one file within an angle, as text\n"
+                    "gnomon neighbors base.npy base.npy --radius 0.3 --metric cosine "
+                    "--exclude-self -o pairs.csv\n"
+                    "As TEXMEX files\n"
+                    "gnomon neighbors base.npy queries.npy -k 100 -o ids.ivecs --distances "
+                    "distances.fvecs\n"
+                    "Sets, and all figures for a program\n"
+                    "gnomon neighbors sparse.mtx sparse.mtx -k 3 --metric jaccard --exclude-self "
+                    "--json\n",
+        .min_operands = 2,
+        .max_operands = 2,
+    };
+    int count = 0;
+    return cli_parse(&verb, argc, argv, operands, &count);
+}
+
+static int check(cli_neighbors *n, const given *g)
+{
+    cli_app *app = n->app;
+    if (g->k == g->radius) return cli_usage(app, "one of -k and --radius is needed");
+    if (g->radius && n->options.radius < 0 && n->options.metric != GNOMON_IP)
+        return cli_usage(app, "--radius %g: a distance is not negative", n->options.radius);
+    if (n->truth != NULL && g->radius) return cli_usage(app, "--ground-truth goes with -k");
+    if (strcmp(n->base_path, "-") == 0 && strcmp(n->queries_path, "-") == 0)
+        return cli_usage(app, "BASE and QUERIES can't both be standard input");
+    return cli_neighbors_check_output(n);
+}
+
+static void print_words(const cli_neighbors *n)
+{
+    const cli_answers *a = &n->answers;
+    printf("%lld queries, %lld base points, %lld dimensions: ", (long long)a->queries,
+           (long long)a->base, (long long)a->dimensions);
+    if (a->k > 0)
+        printf("%lld nearest by %s", (long long)a->k, gnomon_metric_name(n->options.metric));
+    else
+        printf("%lld answers %s %g by %s", (long long)a->offsets[a->queries],
+               n->options.metric == GNOMON_IP ? "from" : "within", n->options.radius,
+               gnomon_metric_name(n->options.metric));
+    printf(", exactly.\n");
+    if (n->recall >= 0) printf("recall %.6g\n", n->recall);
+}
+
+static json_t *neighbors_json(const cli_neighbors *n)
+{
+    const cli_answers *a = &n->answers;
+    json_t *out = cli_report(n->app);
+    json_t *figures = json_pack(
+        "{s:s, s:s, s:s*, s:s, s:b, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
+        "base", n->base_path, "queries", n->queries_path, "output", n->output, "metric",
+        gnomon_metric_name(n->options.metric), "exact", 1, "base_points", (json_int_t)a->base,
+        "query_points", (json_int_t)a->queries, "dimensions", (json_int_t)a->dimensions, "dtype",
+        cli_dtype_name(n->base_info.dtype), "answers", (json_int_t)a->offsets[a->queries],
+        "compared", (json_int_t)a->compared, "verified", (json_int_t)a->verified, "query_groups",
+        (json_int_t)n->groups, "read_seconds", cli_json_seconds(n->read_seconds), "search_seconds",
+        cli_json_seconds(n->search_seconds), "write_seconds", cli_json_seconds(n->write_seconds),
+        "queries_per_second", n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
+    if (figures != NULL && a->k > 0) json_object_set_new(figures, "k", json_integer(a->k));
+    if (figures != NULL && a->k == 0)
+        json_object_set_new(figures, "radius", json_real(n->options.radius));
+    if (figures != NULL && n->recall >= 0)
+        json_object_set_new(figures, "recall", json_real(n->recall));
+    if (out == NULL || figures == NULL || json_object_update_missing(out, figures) != 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    json_decref(figures);
+    return out;
+}
+
+static int work(cli_neighbors *n)
+{
+    cli_app *app = n->app;
+    int code =
+        cli_open_input(app, n->queries_path, &n->queries_input, &n->queries, &n->queries_info);
+    if (code < 0) code = cli_open_input(app, n->base_path, &n->base_input, &n->base, &n->base_info);
+    if (code < 0) code = cli_neighbors_search(n);
+    cli_bar_clear(app);
+    const double begin = cli_seconds();
+    if (code < 0 && n->truth != NULL) code = cli_neighbors_recall(n);
+    if (code < 0 && n->output != NULL) code = cli_neighbors_write(n);
+    n->write_seconds = cli_seconds() - begin;
+    if (code >= 0) return code;
+    if (app->json) return cli_print_json(app, neighbors_json(n));
+    if (n->output == NULL || strcmp(n->output, "-") != 0) print_words(n);
+    return cli_flush_output(app->verb);
+}
+
+int cli_neighbors_run(int argc, char **argv)
+{
+    static const gnomon_search_options defaults = GNOMON_SEARCH_OPTIONS_INIT;
+    cli_app app;
+    cli_neighbors n;
+    given g = {0};
+    const char *operands[2] = {NULL, NULL};
+    memset(&n, 0, sizeof n);
+    cli_init(&app, "neighbors");
+    n.app = &app;
+    n.options = defaults;
+    n.recall = -1;
+    g.metric = GNOMON_L2;
+    cli_input_init(&n.base_input);
+    int code = parse(&n, &g, argc, argv, operands);
+    if (code >= 0) return code;
+    n.queries_input = n.base_input;
+    n.base_path = operands[0];
+    n.queries_path = operands[1];
+    n.options.metric = (gnomon_metric)g.metric;
+    code = check(&n, &g);
+    if (code >= 0) return code;
+    code = cli_start(&app);
+    if (code < 0) code = work(&n);
+    cli_neighbors_drop(&n);
+    return cli_end(&app, code);
+}

@@ -1,0 +1,42 @@
+/* cli/neighbors.h: the parts of gnomon neighbors. */
+#ifndef GNOMON_CLI_NEIGHBORS_H
+#define GNOMON_CLI_NEIGHBORS_H
+
+#include "cli.h"
+
+/* All answers: queries in order. */
+typedef struct cli_answers {
+    int64_t queries, k; /* k 0: by radius */
+    int64_t base, dimensions;
+    int64_t *offsets, *ids;
+    double *distances;
+    int64_t compared, verified;
+} cli_answers;
+
+typedef struct cli_neighbors {
+    cli_app *app;
+    const char *base_path, *queries_path;
+    cli_input_options base_input, queries_input;
+    gnomon_search_options options;
+    int exclude_self;
+    const char *allowed, *truth;
+    const char *output, *distances, *format;
+    gnomon_data_info base_info, queries_info;
+    gnomon_reader *base, *queries;
+    cli_answers answers;
+    int64_t groups; /* of queries that were in memory at a time */
+    double read_seconds, search_seconds, write_seconds;
+    double recall; /* negative: not measured */
+} cli_neighbors;
+
+/* neighbors_search.c: reads and searches. -1 or an exit code. */
+int cli_neighbors_search(cli_neighbors *n);
+void cli_neighbors_drop(cli_neighbors *n);
+
+/* neighbors_output.c: what may be written where, and the writing. -1 or an exit code. */
+int cli_neighbors_check_output(cli_neighbors *n);
+int cli_neighbors_write(cli_neighbors *n);
+/* The share of the true neighbours, read from the ground truth, that were found. */
+int cli_neighbors_recall(cli_neighbors *n);
+
+#endif
