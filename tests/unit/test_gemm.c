@@ -484,6 +484,65 @@ static void bad_arguments(void **state)
     assert_true(c[3] == 0);
 }
 
+/* An allocator that refuses the call of number fail_at and knows how much is held. */
+typedef struct meter {
+    int64_t held, peak, calls, fail_at;
+} meter;
+
+static void *meter_allocate(void *user, size_t size, size_t alignment)
+{
+    meter *m = user;
+    if (++m->calls == m->fail_at) return NULL;
+    m->held += (int64_t)size;
+    if (m->held > m->peak) m->peak = m->held;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void meter_release(void *user, void *pointer, size_t size)
+{
+    ((meter *)user)->held -= (int64_t)size;
+    free(pointer);
+}
+
+static void memory_is_refused_and_limited(void **state)
+{
+    (void)state;
+    static const int64_t limits[] = {0, 40000, 200000, 3000000};
+    owned a = make_matrix(300, 3000, GNOMON_F32, ROW_MAJOR);
+    owned b = make_matrix(3000, 250, GNOMON_F16, ROW_MAJOR);
+    owned c = make_matrix(300, 250, GNOMON_F32, ROW_MAJOR);
+    fill(&a.m, 0, 20);
+    fill(&b.m, 0, 21);
+    for (int l = 0; l < 4; l++) {
+        meter m = {0};
+        const gnomon_allocator allocator = {&m, meter_allocate, meter_release};
+        gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+        o.device = GNOMON_DEVICE_CPU;
+        o.threads = 2;
+        o.memory_limit = limits[l];
+        o.allocator = &allocator;
+        gnomon_context *other;
+        assert_int_equal(gnomon_context_create(&o, &other), GNOMON_OK);
+        const int64_t held = m.held;
+        int64_t refused = 0;
+        for (m.peak = 0;; refused++) {
+            m.fail_at = m.calls + refused + 1;
+            set_element(&c.m, 299, 249, 77);
+            if (gnomon_gemm(other, &a.m, &b.m, &c.m, NULL) == GNOMON_OK) break;
+            assert_true(strstr(gnomon_last_error(other), "no memory") != NULL);
+            assert_true(element(&c.m, 299, 249) == 77);
+            assert_int_equal(m.held, held);
+        }
+        assert_int_equal(refused, 3);
+        assert_int_equal(m.held, held);
+        assert_true(m.peak - held <= (limits[l] ? limits[l] : 12 << 20));
+        gnomon_context_destroy(other);
+    }
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
+}
+
 static int stop(void *user, const char *phase, int64_t done, int64_t total)
 {
     assert_string_equal(phase, "multiply");
@@ -600,6 +659,7 @@ int main(void)
         cmocka_unit_test(same_bits),
         cmocka_unit_test(forms_agree),
         cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(memory_is_refused_and_limited),
         cmocka_unit_test(can_be_cancelled),
         cmocka_unit_test(operators),
         cmocka_unit_test(operator_arguments),
