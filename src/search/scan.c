@@ -22,7 +22,7 @@ enum {
     BLOCK_FLOATS = 32768, /* of packed base points: 128 KiB */
     QUERY_FLOATS = 49152, /* of queries that meet a block at a time: 192 KiB */
     CHUNK = 512,          /* queries of a task at most */
-    FEW = 4,              /* up to so many queries fp64 alone is faster */
+    FEW = 1,              /* up to so many queries fp64 alone is faster */
     ROOM = 64,            /* survivors kept beyond 2 k */
     LEAST_ROWS = 2048,    /* of a range */
     DIRECT_ROWS = 256,    /* base rows between looks at the buffers, without a sieve */
