@@ -54,7 +54,7 @@ if [ "${SKIP:-}" != tests ]; then
         for tool in memcheck racecheck initcheck; do
             GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, reduced" compute-sanitizer \
                 --tool "$tool" --error-exitcode 99 --print-limit 20 "$programs/test_cuda"
-            for family in generic sjlt; do
+            for family in generic sjlt very_sparse; do
                 GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, $family" compute-sanitizer \
                     --tool "$tool" --error-exitcode 99 --print-limit 20 "$programs/test_$family"
             done

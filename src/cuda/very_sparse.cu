@@ -15,9 +15,8 @@ enum { FULL_QUADS = 4096 };
 /* Of points that one launch goes through, where all rows walk the same columns. */
 static const int64_t LAUNCH_BYTES = (int64_t)4 << 30;
 
-/* Of lines that are turned at a time, and tiles whose lines lie side by side. */
+/* Of lines that are turned at a time. */
 static const size_t TURNED_BYTES = (size_t)1 << 30;
-enum { TURNED_TILES = 8 };
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -154,13 +153,13 @@ static size_t pace_bytes(const plan *p)
     return sizeof(unsigned) * (size_t)chunks_a_launch(p);
 }
 
-/* Tiles of a launch: if X's lines are walked by one tile's rows alone, what they gather from stays
- * in L2, and other tiles' parts of X don't come between. */
+/* Tiles of a launch: as many as are resident at once. What the rows of one tile gather from stays
+ * in L2, and other tiles' lines don't come between. */
 static int64_t tiles_a_launch(const plan *p, const gcu_task *task)
 {
-    const int64_t most = (INT64_C(1) << 31) / (p->t.quads * p->t.segments);
-    if (p->how != LINES || p->t.segment_chunks) return most;
-    const int64_t resident = (int64_t)2 * task->gpu->sms * VS_WARPS / p->t.quads;
+    const int64_t items = p->t.quads * p->t.segments, most = (INT64_C(1) << 31) / items;
+    if (p->how == SCATTERED || (p->how == LINES && p->t.segment_chunks)) return most;
+    const int64_t resident = (int64_t)2 * task->gpu->sms * VS_WARPS / items;
     return resident < 1 ? 1 : resident < most ? resident : most;
 }
 
@@ -187,7 +186,8 @@ static size_t best_work(const gcu_task *task)
 {
     const plan p = plan_of(task);
     if (p.how == TURNED) {
-        const size_t tiles = (size_t)(p.t.tiles < TURNED_TILES ? p.t.tiles : (int64_t)TURNED_TILES);
+        const int64_t together = tiles_a_launch(&p, task);
+        const size_t tiles = (size_t)(p.t.tiles < together ? p.t.tiles : together);
         const size_t units = (size_t)ceil_div(p.t.chunks, turned_unit(&p));
         const size_t all = units * unit_bytes(&p) * tiles, unit = unit_bytes(&p);
         const size_t lines = all < TURNED_BYTES ? all : unit > TURNED_BYTES ? unit : TURNED_BYTES;
@@ -298,7 +298,8 @@ static step step_of(plan *p, const gcu_task *task, float **lines)
         const size_t unit = unit_bytes(p), sums = sums_bytes(p);
         int64_t tiles = (int64_t)(bytes / (unit + sums));
         if (tiles > 0) {
-            if (tiles > TURNED_TILES) tiles = TURNED_TILES;
+            const int64_t together = tiles_a_launch(p, task);
+            if (tiles > together) tiles = together;
             if (tiles > t->tiles) tiles = t->tiles;
             const size_t units = (bytes - sums * (size_t)tiles) / (unit * (size_t)tiles);
             const int64_t chunks = (int64_t)units * turned_unit(p);
