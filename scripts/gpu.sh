@@ -79,5 +79,12 @@ if [ "${SKIP:-}" != bench ]; then
         fi
     done
 fi
+if [ "${SKIP:-}" != bench ]; then
+    if python3 -c 'import torch' 2>/dev/null; then
+        run svd_torch python3 "$root/bench/svd_torch.py" --json "$results/svd_torch.json"
+    else
+        echo 'no Python with PyTorch: its SVD is left out'
+    fi
+fi
 echo "$failed failed; results in $results"
 [ "$failed" -eq 0 ]

@@ -11,6 +11,7 @@ import results_gemm
 import results_gpu
 import results_low_precision
 import results_model
+import results_svd
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table
 
 
@@ -221,6 +222,7 @@ def index():
              "model.md": "the (m, τ) model of Ahle and Silvestri against measurements",
              "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, after Ootomo and Yokota",
              "gemm.md": "products of fp32 with fp16 matrices: errors and speed beside SGEMM",
+             "svd.md": "singular values on GPUs, beside libraries, their residuals on Ootomo and Yokota's matrices",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
                           "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/results/gpu/` "
@@ -233,6 +235,7 @@ thesis()
 results_model.make()
 choice_page()
 results_low_precision.make()
+results_svd.make()
 results_gemm.make()
 readme = results_gpu.make()
 index()

@@ -195,7 +195,7 @@ PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Ve
             "points": ("Dense operators and `block`, many points", many_points), "sjlt": ("`sjlt`", sjlt),
             "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
             "gemm": ("Products of matrices", products), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer)}
-ELSEWHERE = {"thesis"}  # thesis.md
+ELSEWHERE = {"thesis", "svd", "svd_torch"}  # pages of their own
 
 
 def one_gpu(gpu, programs):
@@ -221,7 +221,7 @@ def one_gpu(gpu, programs):
             facts.append(f"cuBLAS, 8192³: FP16 {1e-12 * r['fp16']:.0f} TFLOP/s, SGEMM {1e-12 * r['sgemm']:.1f}")
         if "pinned_GBps" in r:
             facts.append(f"a plain copy to the GPU: {r['pinned_GBps']:.1f} GB/s pinned, {r['pageable_GBps']:.1f} pageable")
-    one = next(iter(programs.values()))
+    one = next(p for p in programs.values() if "multiprocessors" in p)
     commits = sorted({p["commit"][:12] for p in programs.values() if p.get("commit")})
     head = (f"\n## {gpu}\n\n{one['multiprocessors']} multiprocessors, CUDA runtime {one['cuda_runtime']}, driver {one['cuda_driver']}"
             f"{', commit ' + ', '.join(commits) if commits else ''}. " + ". ".join(facts) + ("." if facts else "") + "\n")

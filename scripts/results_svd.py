@@ -1,0 +1,104 @@
+"""docs/results/svd.md: bench/cuda/svd.cu and bench/svd_torch.py, beside Figures 7 and 8 of Ootomo & Yokota (2023)."""
+import math
+
+from pages import gpu_records, pages, plot, slug, table
+
+PHASES = (("project_ms", "projection"), ("power_ms", "products"), ("orthonormalise_ms", "orthonormalising"),
+          ("small_ms", "small problem"), ("certify_ms", "certificate"))
+OVER = 10
+AIM = 3
+
+
+def spectrum(matrix, n, rank):
+    if matrix == "polynomial":
+        return [1e6 if i < 20 else max(i - 18, 1) ** -3 for i in range(n)]
+    if "s_p = " not in matrix:
+        return None
+    least = float(matrix.split("= ")[1])
+    if matrix.startswith("linear"):
+        return [max(1 - (1 - least) / rank * i, least) for i in range(n)]
+    return [least ** (i / rank) for i in range(n)]
+
+
+def percent(share):
+    return f"{100 * share:+.2g} %" if abs(share) < 10 else f"{1 + share:.3g} times"
+
+
+def times(gpu, timed):
+    text, shown = "", []
+    for n, power in sorted({(r["n"], r["power"]) for r in timed}):
+        some = [r for r in timed if (r["n"], r["power"]) == (n, power)]
+        peers = {r["who"]: r["ms"] for r in some if not r["who"].startswith("gnomon")}
+        for r in some:
+            name = r["who"] + (", certificate" if r.get("probes") else "")
+            ours = r["who"].startswith("gnomon")
+            gain = [f"{peers[p] / r['ms']:.2f}" if ours and p in peers else ""
+                    for p in ("cuSOLVER gesvdr", "torch.svd_lowrank", "fp32 by libraries")]
+            phases = [f"{r[key]:.2f}" if r.get("project_ms") else "" for key, _ in PHASES]
+            shown.append([f"{n:,}", power, name, f"{r['ms']:.2f}"] + gain + phases + [f"{r['residual']:.4g}"])
+    text += table(["n", "iterations", "who", "ms", "× gesvdr", "× torch", "× libraries"] + [name for _, name in PHASES] + ["residual"],
+                  shown)
+    bars, ticks = [], []
+    for n, power in sorted({(r["n"], r["power"]) for r in timed}):
+        for who, short in (("gnomon, fp16 entries", "gnomon"), ("fp32 by libraries", "fp32")):
+            found = [r for r in timed if (r["n"], r["power"], r["who"]) == (n, power, who) and not r.get("probes")]
+            if found:
+                ticks.append(f"'{short} {n // 1024}Ki q={power}' {len(ticks)}")
+                bars.append([found[0][key] for key, _ in PHASES[:4]])
+    curves = [(PHASES[p][1], "with boxes fs solid 0.8", [(i, sum(bar[:p + 1])) for i, bar in enumerate(bars)]) for p in (3, 2, 1, 0)]
+    name = f"svd-phases-{slug(gpu)}"
+    text += "\n" + plot(name, f"Where the time goes, {gpu}", "", "ms", curves, key="top left",
+                        more="set boxwidth 0.7\nset xtics rotate by -40 (" + ", ".join(ticks) + ")\nset xrange [-0.7:*]")
+    return text
+
+
+def aims(timed):
+    rows = []
+    for n, power in sorted({(r["n"], r["power"]) for r in timed}):
+        some = {(r["who"], r.get("probes", 0)): r for r in timed if (r["n"], r["power"]) == (n, power)}
+        mine = some.get(("gnomon, fp16 entries", 0))
+        for peer in ("cuSOLVER gesvdr", "torch.svd_lowrank"):
+            other = some.get((peer, 0))
+            if mine and other:
+                rows.append([f"{n:,}", power, peer, f"{other['ms'] / mine['ms']:.2f}", f"≥ {AIM}",
+                             "yes" if other["ms"] >= AIM * mine["ms"] else "no"])
+    return table(["n", "iterations", "beside", "times as fast", "aim", "reached"], rows) if rows else ""
+
+
+def accuracy(found):
+    rows = []
+    for r in found:
+        s = spectrum(r["matrix"], r["n"], r["rank"])
+        best = bound = ""
+        if s:
+            tail = math.sqrt(sum(x * x for x in s[r["rank"]:]) / sum(x * x for x in s))
+            best, bound = f"{tail:.4g}", f"{tail * math.sqrt(1 + r['rank'] / (OVER - 1)):.4g}"
+        rows.append([r["matrix"], f"{r['fp16']:.5g}", percent(r["fp16"] / r["plain16"] - 1), f"{r['fp32']:.5g}",
+                     percent(r["fp32"] / r["plain32"] - 1), percent(r["tf32"] / r["plain32"] - 1), best, bound, f"{r['off']:.1e}"])
+    return table(["matrix", "residual, fp16 entries", "beside plain", "fp32 entries", "beside plain", "plain with TF32", "best", "bound",
+                  "‖I − QᵀQ‖_F / √p"], rows)
+
+
+def make():
+    text = ""
+    for gpu, programs in sorted(gpu_records().items()):
+        record = programs.get("svd")
+        if record is None:
+            continue
+        timed = [r for r in record["results"] + programs.get("svd_torch", {}).get("results", []) if r["part"] == "times"]
+        exact = [r for r in record["results"] if r["part"] == "accuracy"]
+        text += f"\n## {gpu}\n"
+        if timed:
+            text += ("\n### Time\n\nn × n in single precision, rank 512, ten columns more; matrix and vectors in the GPU's memory; medians by the "
+                     "host's clock, waiting for the GPU at both ends; ms. 'fp32 by libraries' is the same algorithm with cuBLAS's SGEMM and "
+                     "cuSOLVER's geqrf, orgqr and gesvdj, its operator drawn beforehand; ours is drawn within the time. torch draws its own "
+                     "matrix of the same law.\n\n" + times(gpu, timed) + "\n" + aims(timed))
+        if exact:
+            one = exact[0]
+            text += (f"\n### Accuracy\n\nN = {one['n']}, p = {one['rank']}, s = {OVER}, no power iteration (Cauchy: one), means of "
+                     f"{one['seeds']} seeds, residuals |A − U S Vᵀ|_F / |A|_F in double precision. 'Plain' is the same algorithm by the "
+                     "libraries in fp32 with the same operator, 'with TF32' that with its products in TF32. The bound is the paper's "
+                     "equation 4, of the mean.\n\n" + accuracy(exact))
+    if text:
+        pages["svd.md"] = ("# Singular values on GPUs\n\nWhat `svd` of `bench/cuda/` and `bench/svd_torch.py` measured, after Figures 7 and 8 of "
+                           "Ootomo & Yokota (2023). How it works: [svd.md](../svd.md).\n" + text)
