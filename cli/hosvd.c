@@ -81,7 +81,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .target = &r->power,
          .high = 100,
          .value = "Q",
-         .help = "power iterations of each mode (default 0)"},
+         .help = "power iterations of each mode (default 1); each goes through the tensor twice"},
         {.name = "oversample",
          .type = CLI_INT,
          .target = &r->options.oversample,
@@ -318,6 +318,7 @@ int cli_hosvd(int argc, char **argv)
     cli_input_init(&r.input);
     r.input.tensor = 1;
     r.options = defaults;
+    r.power = defaults.power;
     r.descriptor = empty;
     r.kind = GNOMON_GAUSSIAN;
     int code = parse(&app, &r, argc, argv, &path);

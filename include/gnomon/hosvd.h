@@ -35,7 +35,7 @@ typedef struct gnomon_hosvd_options {
                            hardly ever less accurate); 0: project all modes of X */
     int64_t oversample; /* columns of a mode's projection beyond its rank, >= 0; default 10. A mode
                            whose columns would come to its size is not projected but taken whole */
-    int power;          /* power iterations of each mode, 0 ... 100; default 0 */
+    int power;          /* power iterations of each mode, 0 ... 100; default 1 */
     int measure;        /* 1: the residual is measured even where the norms tell it */
     gnomon_dtype dtype; /* F32 or F64: of the work and the result; 0: as for gnomon_svd */
     const gnomon_descriptor
@@ -47,7 +47,7 @@ typedef struct gnomon_hosvd_options {
 
 #define GNOMON_HOSVD_OPTIONS_INIT                                                            \
     {                                                                                        \
-        sizeof(gnomon_hosvd_options), NULL, 0, 0.0, 0, 10, 0, 0, (gnomon_dtype)0, NULL, 0, 0 \
+        sizeof(gnomon_hosvd_options), NULL, 0, 0.0, 0, 10, 1, 0, (gnomon_dtype)0, NULL, 0, 0 \
     }
 
 /* How the residual was found. */

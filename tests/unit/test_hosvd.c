@@ -194,7 +194,7 @@ static void test_operators(void **state)
 
 static void test_tolerance(void **state)
 {
-    static const int64_t size[] = {90, 70, 80};
+    static const int64_t size[] = {70, 66, 68};
     gnomon_context *ctx = *state;
     cube x = falling(3, size, 0.7, 5);
     const double norm = cube_norm(&x);
@@ -218,14 +218,14 @@ static void test_tolerance(void **state)
                 fewer[n] = h.rank[n] - 2;
                 can = can && fewer[n] > 0;
             }
-            if (can && tolerance > 1e-7) assert_true(exact_residual(&x, fewer) > tolerance * norm);
+            if (can && tolerance > 1e-4) assert_true(exact_residual(&x, fewer) > tolerance * norm);
             gnomon_hosvd_free(ctx, &h);
         }
         options.tolerance = 1e-17;
         factor(ctx, &x, x.data, GNOMON_F64, &options, &h);
         assert_false(h.converged);
         assert_true(hosvd_residual(&h, &x) <= 1e-14 * norm);
-        assert_true(h.rank[0] < 80);
+        assert_true(h.rank[0] < 60);
         gnomon_hosvd_free(ctx, &h);
         /* out of the ranks' reach */
         options.tolerance = 1e-3;
