@@ -54,9 +54,13 @@ rm "$out/one-thread.npy" "$out/portable.npy"
 if "$gnomon" info --json | grep -q '"svd": true'; then
     say "6. What a matrix of low rank keeps of the images themselves"
     run svd "$images" -k $((k > 50 ? 50 : k)) --measure -o "$out/factors.npz" --plot "$out/spectrum.svg"
+
+    say "7. The images as a tensor: a small core, and a factor a mode"
+    run hosvd "$images" --tolerance 0.3 --sequential -o "$out/parts.npz"
 fi
 
 say "Where things are"
 echo "  $out/rademacher.npy, $out/very-sparse.npy     the sketches (numpy.load reads them)"
 echo "  $out/rademacher.svg, $out/very-sparse.svg     the histograms as pictures"
+[ ! -e "$out/parts.npz" ] || echo "  $out/parts.npz                                core, factor_0, factor_1 and so on"
 [ ! -e "$out/factors.npz" ] || echo "  $out/factors.npz, $out/spectrum.svg     U, S and Vt, and the singular values"

@@ -11,8 +11,9 @@
  *
  * Needs OpenBLAS at run time (gnomon_svd_missing). Work runs on the CPU. Determinism is that of
  * gnomon/svd.h: on one machine the bits depend neither on threads, nor on memory, nor on whether
- * the tensor is in memory or comes piece by piece; another machine or another order of the same
- * tensor in memory may give other last bits. */
+ * the tensor is in memory or comes piece by piece; another machine may give other last bits. The
+ * same tensor in another order of memory is projected by other entries, and with 'sequential' or a
+ * tolerance the modes may go in another order. */
 #ifndef GNOMON_HOSVD_H
 #define GNOMON_HOSVD_H
 

@@ -50,7 +50,7 @@ static gnomon_status project(gnomon_hosvd_work *w, gnomon_slabs *x, const int *m
 static gnomon_status shrink(gnomon_hosvd_work *w, const int *modes, int list)
 {
     gnomon_cube core;
-    if (list == 0) return gnomon_hosvd_settle(w);
+    if (list == 0) return GNOMON_OK;
     GNOMON_TRY(gnomon_slabs_shrink(gnomon_hosvd_current(w), modes, list, w->factor,
                                    w->options.memory, &core));
     GNOMON_TRY(gnomon_hosvd_take(w, &core));

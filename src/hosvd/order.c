@@ -1,12 +1,21 @@
 #include "hosvd/work.h"
 
-/* A mode of size I with s columns costs a pass in proportion to s and leaves s / I of the tensor
- * for the next. Of two neighbours the first is better first when 1 / s - 1 / I is larger, so
- * sorting by that gives the cheapest order of all. */
+/* What a mode costs, in numbers of the tensor that there is when its turn comes, and which share of
+ * it is left then. Of two neighbours the one with the larger (1 - share) / cost is better first, so
+ * sorting by that gives the cheapest order of all.
+ *
+ * A mode that is projected is gone through by its columns for the projection, for each power
+ * iteration twice, and for the product; one that is taken whole, for its Gram matrix and the
+ * product. When all modes are projected of x, only the products are left to be put in order. The
+ * outermost mode can't be taken whole slab by slab, so then it comes last. */
 static double gain(const gnomon_hosvd_work *w, int mode)
 {
-    const int64_t s = w->columns[mode];
-    return s == 0 ? 0 : 1 / (double)s - 1 / (double)w->size[mode];
+    const double size = (double)w->size[mode], columns = (double)w->columns[mode];
+    const double rank = w->options.tolerance > 0 ? size / 4 : (double)w->rank[mode];
+    const bool by_turns = w->options.sequential || w->options.tolerance > 0;
+    if (w->columns[mode] == 0) return mode == 0 ? 0 : (1 - rank / size) / (size + rank);
+    if (!by_turns) return (1 - columns / size) / columns;
+    return (1 - rank / size) / (columns * (2 + 2 * (double)w->options.power));
 }
 
 void gnomon_hosvd_order(gnomon_hosvd_work *w)

@@ -146,7 +146,6 @@ static gnomon_status take_whole(gnomon_hosvd_work *w, int mode, double budget)
 {
     gnomon_tall_drop(w->ctx, &w->factor[mode]);
     w->columns[mode] = 0;
-    GNOMON_TRY(gnomon_hosvd_settle(w));
     return gnomon_hosvd_truncate(w, mode, w->rank[mode], budget);
 }
 
@@ -214,6 +213,12 @@ gnomon_status gnomon_hosvd_tolerant(gnomon_hosvd_work *w)
     for (int i = 0; i < w->modes; i++) {
         const double left = fmax(wanted - w->spent, 0);
         GNOMON_TRY(shrink_mode(w, w->order[i], left / (w->modes - i)));
+    }
+    /* What the modes after it have left may need fewer columns of a mode, or allow for it. */
+    for (int i = 0; i < w->modes; i++) {
+        const double left = fmax(wanted - w->spent, 0);
+        GNOMON_TRY(
+            gnomon_hosvd_truncate(w, w->order[i], w->rank[w->order[i]], left / (w->modes - i)));
     }
     return GNOMON_OK;
 }

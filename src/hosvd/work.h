@@ -77,13 +77,14 @@ gnomon_status gnomon_hosvd_tolerant(gnomon_hosvd_work *w);
 /* order.c: in which order modes are shrunk so that it costs least, by columns. */
 void gnomon_hosvd_order(gnomon_hosvd_work *w);
 
-/* truncate.c: eigenvalues (falling, squares of the mode's singular values) and vectors (columns of
- * u, length x length) of the mode's unfolding of c. exact: by QR in double precision, not by the
- * Gram matrix, whose roundoff hides what is smaller than 2^-26 of the largest. */
+/* spectrum.c: eigenvalues (falling, squares of the mode's singular values) and vectors (columns of
+ * u, length x length) of the mode's unfolding of c or, c NULL, of x slab by slab, for which the
+ * mode must not be the outermost. exact: by QR in double precision, not by the Gram matrix, whose
+ * roundoff hides what is smaller than 2^-26 of the largest. */
 gnomon_status gnomon_mode_spectrum(gnomon_hosvd_work *w, const gnomon_cube *c, int mode, bool exact,
                                    double *values, double *u);
-/* Cuts the mode to at most 'most' columns, and with budget >= 0 to as few as leave no more than
- * that square. */
+/* truncate.c: cuts the mode to at most 'most' columns, and with budget >= 0 to as few as leave no
+ * more than that square. */
 gnomon_status gnomon_hosvd_truncate(gnomon_hosvd_work *w, int mode, int64_t most, double budget);
 /* Turns the core to where it is all-orthogonal, settles the signs, and fills out->values. */
 gnomon_status gnomon_hosvd_turn(gnomon_hosvd_work *w);

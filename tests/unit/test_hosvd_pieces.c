@@ -166,8 +166,15 @@ static void test_views(void **state)
         expect(ctx, gnomon_hosvd_dense(ctx, &views[0], &options, &exact), GNOMON_OK);
         for (size_t v = 1; v < sizeof views / sizeof *views; v++) {
             expect(ctx, gnomon_hosvd_dense(ctx, &views[v], &options, &h), GNOMON_OK);
-            const double slack = views[v].dtype == GNOMON_I64 ? 1e-9 : 2e-3;
+            const double slack =
+                views[v].dtype == GNOMON_I64 ? 1e-9 : 5e-3; /* other entries project */
             assert_int_equal(h.core.dtype, slack < 1e-6 ? GNOMON_F64 : GNOMON_F32);
+            assert_true(fabs(h.residual - exact.residual) <= 1e-3 * exact.norm);
+            /* cut one by one in another order the factors are others */
+            if (memcmp(h.order, exact.order, 3 * sizeof(int)) != 0) {
+                gnomon_hosvd_free(ctx, &h);
+                continue;
+            }
             assert_true(fabs(h.residual - exact.residual) <= 1e-5 * exact.norm);
             for (int n = 0; n < 3; n++) {
                 assert_int_equal(h.size[n], size[n]);
