@@ -10,6 +10,7 @@ import sys
 import results_gemm
 import results_gpu
 import results_low_precision
+import results_lstsq
 import results_model
 import results_svd
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table
@@ -237,6 +238,7 @@ choice_page()
 results_low_precision.make()
 results_svd.make()
 results_gemm.make()
+results_lstsq.make()
 readme = results_gpu.make()
 index()
 if "--check" in sys.argv[1:]:
