@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Times the sketches beside their peers and takes the peak memory under limits; writes
-# bench/results/project-cpu.json, memory-cpu.json and svd-cpu.json.
+# bench/results/project-cpu.json, memory-cpu.json, svd-cpu.json and lstsq-cpu.json.
 # usage: bench.sh BUILD_FOLDER      the environment: THREADS (all cores), ROUNDS (7), PYTHON
 set -euo pipefail
 build=$(cd "${1:?usage: bench.sh BUILD_FOLDER}" && pwd)
@@ -59,3 +59,4 @@ PY
 "$python" bench/memory.py "$build/bin/gnomon" --out bench/results/memory-cpu.json
 
 "$python" bench/svd.py "$build/libgnomon.so" --output bench/results/svd-cpu.json
+"$python" bench/lstsq.py "$build/libgnomon.so" --output bench/results/lstsq-cpu.json

@@ -224,6 +224,7 @@ def index():
              "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, after Ootomo and Yokota",
              "gemm.md": "products of fp32 with fp16 matrices: errors and speed beside SGEMM",
              "svd.md": "singular values on GPUs, beside libraries, their residuals on Ootomo and Yokota's matrices",
+             "lstsq.md": "least squares beside LAPACK, LSQR and ridge regression: times, errors against the condition",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
                           "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/results/gpu/` "

@@ -1,0 +1,74 @@
+"""docs/results/lstsq.md: least squares beside LAPACK's and others', from the record of bench/lstsq.py."""
+from pages import load, pages, plot, table
+
+
+def seconds(x):
+    return f"{x:.2f}" if x >= 0.1 else f"{x:.3f}"
+
+
+def times(cases):
+    text = ""
+    for name, case in cases.items():
+        who = case["who"]
+        mine = who["gnomon"]
+        rows = [[peer, seconds(r["seconds"]), f"{r['seconds'] / mine['seconds']:.1f}", seconds(r["cpu_seconds"]),
+                 f"{r['cpu_seconds'] / mine['cpu_seconds']:.1f}", f"{r['forward_error']:.1e}", f"{r['suboptimality']:.1e}"]
+                for peer, r in who.items()]
+        told = mine["told"]
+        phases = ", ".join(f"{phase[:-8]} {seconds(value)}" for phase, value in told["phases"].items())
+        text += f"\n### {name}\n\n" + table(
+            ["who", "seconds", "times ours", "seconds of processors", "times ours", "‖x − x*‖ / ‖x*‖", "‖r‖ above the least"], rows)
+        text += (f"\nLoad average {case['load_average']:.1f}, medians of {case['rounds']}. Ours: a sketch of {told['k']:,} rows, "
+                 f"{told['iterations']} steps, {told['refinements']} refinements, {told['passes']} passes; seconds by phase, of the last "
+                 f"run: {phases}. It tells a condition of {told['condition']:.3g}, at most {told['condition'] * told['high'] / told['low']:.3g}; "
+                 f"‖x − x*‖ / ‖x‖ at most {told['forward_bound'] / told['norm_x']:.1e} and rounding, "
+                 f"{2 ** -53 * told['sensitivity']:.1e}.\n")
+    return text
+
+
+def errors(conditions):
+    text = ""
+    for residual in sorted({c["residual"] for c in conditions}):
+        mine = [c for c in conditions if c["residual"] == residual]
+        peers = list(mine[0]["who"])
+        text += f"\n‖r‖ = {residual:g}:\n\n" + table(
+            ["condition"] + peers + ["bound told", "rounding told"],
+            [[f"{c['condition']:.0e}"] + [f"{c['who'][p]['forward_error']:.1e}" if c["who"][p] else "fails" for p in peers] +
+             [f"{c['told']['forward_bound'] / c['told']['norm_x']:.1e}", f"{2 ** -53 * c['told']['sensitivity']:.1e}"] for c in mine])
+        text += "\n" + plot(
+            f"lstsq-errors-{'large' if residual >= 1 else 'small'}-residual", f"Error of x, 20,000 x 100, |r| = {residual:g}",
+            "condition of A", "|x - x*| / |x*|",
+            [(p, "with linespoints", [(c["condition"], c["who"][p]["forward_error"]) for c in mine if c["who"][p]]) for p in peers] +
+            [("2^{-53} times the sensitivity", "with lines dt 2 lc black",
+              [(c["condition"], 2 ** -53 * c["told"]["sensitivity"]) for c in mine])],
+            more="set logscale xy\nset format xy '%.0e'")
+    return text
+
+
+def make():
+    record = load("lstsq-cpu.json")
+    if record is None:
+        return
+    facts = record["facts"]
+    pages["lstsq.md"] = f"""# Least squares beside LAPACK, LSQR and ridge regression
+
+`gnomon_lstsq_dense` and `_csr` with their defaults ([lstsq.md](../lstsq.md)), {facts['threads']} threads on {facts['machine']}, beside
+NumPy {facts['numpy']}, SciPy {facts['scipy']} with OpenBLAS and scikit-learn {facts['scikit-learn']}, in one process, turn by turn
+(gelsy once). `bench/lstsq.py` makes the record, [lstsq-cpu.json](../../bench/results/lstsq-cpu.json). A = G diag(s) Vᵀ with G
+normal and s falling from 1 to 1/condition; b = A x* + r with r orthogonal to A, so that x* is the solution but for the rounding
+of A and b. Seconds of processors are those of all threads: they change less than the others where the machine is not quiet.
+
+## Time
+{times(record["cases"])}
+- LAPACK's drivers factor A, 2 n d² flops and more, and NumPy and SciPy first turn it over in memory. Here a step costs 4 n d flops and
+  one reading of A, and there are some twenty.
+- scikit-learn's Ridge (alpha 10⁻³⁰, as near to least squares as it gets) factors AᵀA: n d² flops at the rate of a matrix product,
+  the quickest where A is well conditioned and wide, and wrong by the condition's square where it is not.
+- LSQR without a preconditioner takes as many steps as A's condition asks for; it was stopped after 2000.
+
+## Errors against the condition
+
+20,000 × 100, a sketch of 1,600 rows; ‖x − x*‖ / ‖x*‖. What rounding of A and b does to x, which no method can undo, is about the
+last column; "bound told" is our `forward_bound`, which leaves rounding out. Ridge turns to a singular value decomposition by
+itself once AᵀA is not positive definite.
+{errors(record["conditions"])}"""
