@@ -2,7 +2,7 @@
  * bits; what it refuses. */
 #include "lstsq_testing.h"
 
-#include <limits.h>
+#include <time.h>
 
 enum { ROWS = 3000, COLS = 21, RIGHTS = 13 };
 
@@ -28,7 +28,7 @@ static void same_bits(const gnomon_lstsq *p, const gnomon_lstsq *q)
 /* Rows handed out a few at a time. */
 typedef struct feed {
     int64_t at, step, rows;
-    bool broken;
+    bool broken, slow;
 } feed;
 
 static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *got)
@@ -37,6 +37,7 @@ static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *go
     int64_t n = f->rows - f->at < f->step ? f->rows - f->at : f->step;
     if (n > dst->rows) n = dst->rows;
     if (f->broken && f->at > 1000) return GNOMON_ERROR_IO;
+    if (f->slow && f->at == 0) nanosleep(&(struct timespec){0, 120000000}, NULL);
     memcpy(dst->data, a + f->at * COLS, (size_t)(n * COLS) * sizeof *a);
     f->at += n;
     *got = n;
@@ -350,6 +351,37 @@ static void test_refusals(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Asks for an end once so many passes were reported. */
+static int stop_at(void *user, const char *phase, int64_t done, int64_t total)
+{
+    (void)phase;
+    (void)total;
+    return done >= *(const int64_t *)user;
+}
+
+static void test_cancelled(void **state)
+{
+    (void)state;
+    for (int64_t passes = 1; passes < 9; passes += 3) {
+        gnomon_context *ctx = NULL;
+        gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+        options.device = GNOMON_DEVICE_CPU;
+        options.progress = stop_at;
+        options.progress_user = &passes;
+        assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+        const gnomon_matrix right = gnomon_matrix_rowmajor(b, GNOMON_F64, ROWS, 1);
+        gnomon_lstsq_options what = GNOMON_LSTSQ_OPTIONS_INIT;
+        gnomon_lstsq out = {.struct_size = sizeof out};
+        /* slow rows, so that the reports, which are held back, come */
+        feed source = {.step = 300, .rows = ROWS, .slow = true};
+        gnomon_svd_rows rows = {&source, ROWS, COLS, GNOMON_F64, feed_next, feed_rewind};
+        what.k = 200;
+        expect(ctx, gnomon_lstsq_stream(ctx, &rows, &right, &what, &out), GNOMON_ERROR_CANCELLED);
+        assert_null(out.x.data);
+        gnomon_context_destroy(ctx);
+    }
+}
+
 /* An allocator that refuses one request and counts what is out. */
 typedef struct refusal {
     _Atomic long calls, at, out;
@@ -434,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_sparse),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_allocation),
+        cmocka_unit_test(test_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
