@@ -30,17 +30,17 @@ struct vs_pace {
 
 /* Nothing but time hangs on it, so it ends after a while in any case, should not all blocks be
  * resident. */
-__device__ __forceinline__ void vs_wait(const vs_task &t, volatile vs_pace &pace, int chunk,
-                                        int lane)
+__device__ __forceinline__ void vs_wait(const vs_task &t, vs_pace &pace, int chunk, int lane)
 {
     const int must = chunk - VS_AHEAD;
-    if (lane == 0 && must >= pace.known) {
+    if (lane == 0 && must >= atomicAdd(&pace.known, 0)) {
         const volatile unsigned *blocks = t.pace + must;
-        for (int spins = 0; must >= pace.known && *blocks < gridDim.x; spins++) {
-            if (spins == 200) pace.known = INT_MAX;
+        int spins = 0;
+        while (spins < 200 && *blocks < gridDim.x && must >= atomicAdd(&pace.known, 0)) {
+            spins++;
             __nanosleep(100);
         }
-        if (must >= pace.known) pace.known = must + 1;
+        atomicMax(&pace.known, spins < 200 ? must + 1 : INT_MAX);
     }
     __syncwarp();
 }
@@ -52,7 +52,7 @@ __device__ __forceinline__ void vs_passed(const vs_task &t, vs_pace &pace, int c
     const int64_t mine = items - (int64_t)blockIdx.x * VS_WARPS;
     unsigned *done = &pace.done[chunk % VS_PACE_RING];
     if (atomicAdd(done, 1u) + 1 < (mine < VS_WARPS ? (unsigned)mine : (unsigned)VS_WARPS)) return;
-    *done = 0;
+    atomicExch(done, 0u);
     atomicAdd(t.pace + chunk, 1u);
 }
 
