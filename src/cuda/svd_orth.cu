@@ -88,16 +88,13 @@ static gnomon_status divide(gcu_svd *v, double **tall, int64_t rows, int64_t col
     return status;
 }
 
-static gnomon_status reflect(gcu_svd *v, double **tall, int64_t rows, int64_t cols)
+static gnomon_status reflect_by(gcu_svd *v, double **tall, int64_t rows, int64_t cols, double *tau,
+                                double *work, int64_t count)
 {
-    double *turned = gcu_svd_other(v, *tall), *tau = nullptr, *work = nullptr;
-    int64_t count = 0;
-    gnomon_status status = gcu_reflect_work(v->blas, rows, cols, &count, v->why);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, cols, &tau);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &work);
-    if (status != GNOMON_OK) return status;
+    double *turned = gcu_svd_other(v, *tall);
     GCU_TRY(v->why, gcu_svd_turn(*tall, rows, cols, turned, v->stream));
-    status = gcu_reflect(v->blas, rows, cols, turned, tau, work, count, v->info, v->why);
+    gnomon_status status =
+        gcu_reflect(v->blas, rows, cols, turned, tau, work, count, v->info, v->why);
     if (status != GNOMON_OK) return status;
     /* R's diagonal, which the reflections overwrite next, shows which columns were turned round */
     GCU_TRY(v->why, cudaMemcpy2DAsync(v->factor, sizeof(double), turned,
@@ -109,6 +106,19 @@ static gnomon_status reflect(gcu_svd *v, double **tall, int64_t rows, int64_t co
     GCU_TRY(v->why, gcu_svd_sign_columns(*tall, rows, cols, v->factor, v->stream));
     v->job->householder++;
     return GNOMON_OK;
+}
+
+static gnomon_status reflect(gcu_svd *v, double **tall, int64_t rows, int64_t cols)
+{
+    double *tau = nullptr, *work = nullptr;
+    int64_t count = 0;
+    const int held = v->bag.count;
+    gnomon_status status = gcu_reflect_work(v->blas, rows, cols, &count, v->why);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, cols, &tau);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &work);
+    if (status == GNOMON_OK) status = reflect_by(v, tall, rows, cols, tau, work, count);
+    gcu_svd_give(v, held);
+    return status;
 }
 
 gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
