@@ -105,6 +105,7 @@ GNOMON_API gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnom
 /* How far a query looks; part of an index as what its queries do unless told otherwise. */
 typedef struct gnomon_lsh_effort {
     size_t struct_size;
+    int64_t tables; /* only the first so many; 0 (default): all */
     int64_t probes; /* buckets beside each table's own, over all tables, the likeliest first (Lv et
                        al. 2007); default 0 */
     int64_t broad;  /* with fine functions: then so many broad buckets, those of the tables first,
@@ -115,9 +116,9 @@ typedef struct gnomon_lsh_effort {
                            (default): all. Radius queries verify all */
 } gnomon_lsh_effort;
 
-#define GNOMON_LSH_EFFORT_INIT                \
-    {                                         \
-        sizeof(gnomon_lsh_effort), 0, 0, 0, 0 \
+#define GNOMON_LSH_EFFORT_INIT                   \
+    {                                            \
+        sizeof(gnomon_lsh_effort), 0, 0, 0, 0, 0 \
     }
 
 typedef struct gnomon_lsh_options {
@@ -214,6 +215,78 @@ GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_
                                               const gnomon_search_options *options,
                                               const gnomon_lsh_effort *effort,
                                               gnomon_neighbors *out, gnomon_lsh_work *work);
+
+/* ---- tuning by promise ---- */
+
+/* What is promised of an index: that the share of true neighbours that queries find, averaged over
+ * queries, is at least 'recall'. */
+typedef struct gnomon_lsh_promise {
+    size_t struct_size;
+    gnomon_metric metric; /* default L2 */
+    double recall;        /* above 0, below 1; default 0.9 */
+    double confidence;    /* above 0.5, below 1; default 0.95 */
+    int64_t k;            /* so many nearest; 0 (default): all within radius */
+    double radius;        /* read with k 0 */
+    int64_t memory;       /* bytes the index may take beside the points; 0 (default): as many as the
+                             points take */
+    int64_t queries;      /* that the promise is tested by: 100 ... 100000; default 1000 */
+    uint64_t seed;
+    const gnomon_descriptor *descriptor; /* of gnomon_lsh_functions; NULL: gaussian */
+    int slower; /* 1: an index also where exact search is expected to be quicker; default 0 */
+} gnomon_lsh_promise;
+
+#define GNOMON_LSH_PROMISE_INIT                                                       \
+    {                                                                                 \
+        sizeof(gnomon_lsh_promise), GNOMON_L2, 0.9, 0.95, 0, 0.0, 0, 1000, 0, NULL, 0 \
+    }
+
+/* A way that was considered. Recall and candidates were measured on other queries than those of the
+ * test; cost is by the model of docs/lsh.md. */
+typedef struct gnomon_lsh_trial {
+    gnomon_lsh_family family;
+    double width;
+    int64_t sides, tables, functions; /* of a table */
+    int64_t probes, verified;         /* verified 0: all candidates */
+    double recall, candidates, cost;  /* candidates a query; nanoseconds a query on one thread */
+    int64_t bytes;                    /* that the index would take beside the points */
+    int chosen;                       /* tested: 1 failed, 2 kept */
+} gnomon_lsh_trial;
+
+typedef struct gnomon_lsh_tuning {
+    size_t struct_size;    /* set by the caller */
+    int exact;             /* 1: no index keeps the promise, or none is quicker than exact search */
+    const char *reason;    /* of that; "" otherwise; static storage */
+    double recall;         /* measured: mean over the test's queries */
+    double bound;          /* recall is above it with the promise's confidence */
+    int64_t tested, asked; /* queries of the test, and those that the trials were measured by */
+    double exact_cost; /* of exact search, nanoseconds a query on one thread, by the same model */
+    gnomon_lsh_trial
+        *trials; /* by family, width, functions and tables; of the context's allocator */
+    int64_t trial_count;
+} gnomon_lsh_tuning;
+
+GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *tuning);
+
+/* Chooses family, parameters and effort for the points, builds the index and tests it. queries
+ * (dense or NULL): of the kind that will be asked; NULL: points themselves, each without itself.
+ * Half or fewer of them serve the choice, the others the test.
+ *
+ * The test: one true neighbour of each query, drawn at random, is found or not; these are
+ * independent trials whose probability is the recall, so Clopper and Pearson's lower bound on it
+ * holds. The promise is kept when that bound reaches promise.recall; up to four indexes are tested,
+ * each at a quarter of the doubt, so that the confidence holds for the whole. When none passes,
+ * none is expected to, or exact search is cheaper by the model, *out is NULL and tuning->exact is
+ * 1: search exactly.
+ *
+ * The choice depends on the points, queries and promise alone, not on measured times. points must
+ * stay as they are until *out, the caller's, is destroyed. Errors: ARGUMENT, UNSUPPORTED (IP), and
+ * those of gnomon_neighbors_exact and gnomon_lsh_add; on failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+                                         const gnomon_matrix *points, const gnomon_matrix *queries,
+                                         gnomon_lsh **out, gnomon_lsh_tuning *tuning);
+GNOMON_API gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+                                             const gnomon_csr *points, const gnomon_csr *queries,
+                                             gnomon_lsh **out, gnomon_lsh_tuning *tuning);
 
 #ifdef __cplusplus
 }

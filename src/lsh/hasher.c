@@ -43,22 +43,26 @@ static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *m, const c
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_points_check(gnomon_context *ctx, const gnomon_points *p, const char *name)
+{
+    return p->dense ? gnomon_check_view(ctx, p->dense, name) : check_csr(ctx, p->sparse, name);
+}
+
 gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
                                   const gnomon_points *points, const char *name)
 {
     const gnomon_lsh_family family = h->f.family;
     const char *of = gnomon_lsh_family_name(family);
+    GNOMON_TRY(gnomon_points_check(ctx, points, name));
     if (points->dense) {
         GNOMON_FAIL_IF(family == GNOMON_LSH_MINHASH, ctx, GNOMON_ERROR_UNSUPPORTED,
                        "%s is dense; minhash takes sets as sparse points", name);
-        GNOMON_TRY(gnomon_check_view(ctx, points->dense, name));
         GNOMON_FAIL_IF(family == GNOMON_LSH_BIT_SAMPLING && points->dense->dtype != GNOMON_U8, ctx,
                        GNOMON_ERROR_DTYPE, "%s.dtype is %s; bit-sampling takes u8, eight bits each",
                        name, gnomon_dtype_name(points->dense->dtype));
     } else {
         GNOMON_FAIL_IF(family == GNOMON_LSH_PSTABLE_L1 || family == GNOMON_LSH_BIT_SAMPLING, ctx,
                        GNOMON_ERROR_UNSUPPORTED, "%s is sparse; %s takes dense points", name, of);
-        GNOMON_TRY(check_csr(ctx, points->sparse, name));
     }
     GNOMON_FAIL_IF(gnomon_points_cols(points) != h->f.dim, ctx, GNOMON_ERROR_SHAPE,
                    "%s has %" PRId64 " columns; the hash functions are for %" PRId64, name,

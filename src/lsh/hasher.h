@@ -50,8 +50,10 @@ typedef struct gnomon_points {
 int64_t gnomon_points_rows(const gnomon_points *p);
 int64_t gnomon_points_cols(const gnomon_points *p);
 
-/* Fails unless the points are of a form, type and width that the hasher takes; a sparse view's
- * offsets and indices are checked. */
+/* Fails unless the view is sound: of sparse points the offsets and indices too. */
+gnomon_status gnomon_points_check(gnomon_context *ctx, const gnomon_points *p, const char *name);
+
+/* Fails unless the points are of a form, type and width that the hasher takes, and sound. */
 gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
                                   const gnomon_points *points, const char *name);
 

@@ -79,4 +79,27 @@ gnomon_status gnomon_lsh_merge(gnomon_context *ctx, const gnomon_lsh *index, uin
                                int64_t n, bool drop, gnomon_table *out);
 void gnomon_tables_free(gnomon_context *ctx, gnomon_table *tables, int64_t count);
 
+/* ---- query.c ---- */
+enum { GNOMON_LSH_STEPS = 12 };
+
+/* The true neighbours of queries, and after how many buckets (ascending) to look how many of them
+ * are among the candidates. */
+typedef struct gnomon_lsh_truth {
+    int64_t *offsets, *ids; /* query q's: ids[offsets[q]] ... */
+    int64_t least;          /* with fewer candidates a query is answered exactly */
+    int64_t step[GNOMON_LSH_STEPS];
+    int64_t steps;
+} gnomon_lsh_truth;
+
+/* Sums over queries at each step: candidates, true neighbours among them; queries that have too few
+ * candidates and would be answered exactly count as 'few', find all and have none. */
+typedef struct gnomon_lsh_curve {
+    int64_t candidates[GNOMON_LSH_STEPS], hits[GNOMON_LSH_STEPS], few[GNOMON_LSH_STEPS];
+} gnomon_lsh_curve;
+
+/* Looks into buckets as queries with this effort would, and adds to the curve. */
+gnomon_status gnomon_lsh_trace(gnomon_context *ctx, const gnomon_lsh *index,
+                               const gnomon_points *queries, const gnomon_lsh_effort *effort,
+                               const gnomon_lsh_truth *truth, gnomon_lsh_curve *curve);
+
 #endif

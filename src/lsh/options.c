@@ -37,6 +37,9 @@ gnomon_status gnomon_lsh_check_effort(gnomon_context *ctx, const gnomon_lsh_opti
     const int64_t most = (int64_t)1 << 24;
     GNOMON_FAIL_IF(e->struct_size != sizeof *e, ctx, GNOMON_ERROR_ARGUMENT,
                    "effort.struct_size is %zu; start from GNOMON_LSH_EFFORT_INIT", e->struct_size);
+    GNOMON_FAIL_IF(e->tables < 0 || e->tables > o->tables, ctx, GNOMON_ERROR_ARGUMENT,
+                   "effort.tables is %" PRId64 "; it must be 0 to %" PRId64 ", the index's tables",
+                   e->tables, o->tables);
     GNOMON_FAIL_IF(e->probes < 0 || e->probes > most, ctx, GNOMON_ERROR_ARGUMENT,
                    "effort.probes is %" PRId64 "; it must be 0 to 2^24", e->probes);
     GNOMON_FAIL_IF(e->broad < 0 || e->broad > most, ctx, GNOMON_ERROR_ARGUMENT,

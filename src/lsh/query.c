@@ -23,6 +23,8 @@ typedef struct finder {
     void *prober_memory;
     double *wide; /* the query, two numbers a coordinate */
     int64_t buckets, seen, verified, exact;
+    gnomon_lsh_curve curve; /* a trace's */
+    int64_t step, traced;
 } finder;
 
 typedef struct finding {
@@ -31,8 +33,10 @@ typedef struct finding {
     const gnomon_lsh *index;
     gnomon_search *search;
     gnomon_lsh_effort effort;
-    int64_t most; /* candidates of a query */
+    int64_t tables; /* that are looked into */
+    int64_t most;   /* candidates of a query */
     finder *finders;
+    const gnomon_lsh_truth *truth; /* a trace; NULL: a query */
     /* the batch */
     int64_t first;
     gnomon_hashes hashes;
@@ -42,6 +46,25 @@ typedef struct finding {
     atomic_int_least64_t hits;
     int64_t hit_room;
 } finding;
+
+/* ---- traces ---- */
+
+/* Notes what has been found after so many buckets as the next step says; 'over': there are no more.
+ */
+static void note(const finding *f, finder *w, int64_t query, int64_t buckets, bool over)
+{
+    const gnomon_lsh_truth *truth = f->truth;
+    for (; w->step < truth->steps && (over || truth->step[w->step] == buckets); w->step++) {
+        const int64_t begin = truth->offsets[query], end = truth->offsets[query + 1];
+        const bool few = w->count < truth->least;
+        int64_t hits = 0;
+        for (int64_t j = begin; j < end; j++)
+            hits += w->stamps[truth->ids[j]] == w->stamp;
+        w->curve.few[w->step] += few;
+        w->curve.candidates[w->step] += few ? 0 : w->count;
+        w->curve.hits[w->step] += few ? end - begin : hits;
+    }
+}
 
 /* ---- candidates ---- */
 
@@ -72,6 +95,7 @@ static void take_bucket(const finding *f, finder *w, int64_t query, int64_t tabl
     const int64_t b = gnomon_table_find(t, key);
     w->buckets++;
     if (b >= 0) take_entries(f, w, query, t, t->first[b], t->first[b + 1]);
+    if (f->truth) note(f, w, query, ++w->traced, false);
 }
 
 static void take_broad(const finding *f, finder *w, int64_t query, int64_t table,
@@ -93,7 +117,7 @@ static void open_probes(const finding *f, finder *w, int64_t q, int64_t function
     const int others = index->hasher->others;
     gnomon_prober *p = &w->prober;
     for (int64_t t = 0; t < p->tables; t++) {
-        const int64_t at = (q * p->tables + t) * depth;
+        const int64_t at = (q * index->options.tables + t) * depth;
         p->counts[t] = 0;
         p->sums[t][0] = p->sums[t][1] = 0;
         for (int64_t j = 0; j < depth; j++) {
@@ -112,10 +136,10 @@ static void open_probes(const finding *f, finder *w, int64_t q, int64_t function
 
 static void collect(const finding *f, finder *w, int64_t q)
 {
-    const int64_t query = f->first + q, tables = f->index->options.tables;
+    const int64_t query = f->first + q, tables = f->tables;
     int64_t table;
     uint64_t sums[2];
-    w->count = 0;
+    w->count = w->step = w->traced = 0;
     if (++w->stamp == 0) {
         memset(w->stamps, 0, (size_t)f->index->points * sizeof *w->stamps);
         w->stamp = 1;
@@ -277,9 +301,13 @@ static void find_one(finding *f, finder *w, int64_t q)
     gnomon_search *s = f->search;
     const int64_t query = f->first + q, k = s->options.k;
     gnomon_query ready = {NULL, 1};
-    if (w->wide) ready = gnomon_query_widen(s, query, w->wide);
     collect(f, w, q);
     w->seen += w->count;
+    if (f->truth) {
+        note(f, w, query, 0, true);
+        return;
+    }
+    if (w->wide) ready = gnomon_query_widen(s, query, w->wide);
     if (k > 0 && w->count < k) {
         verify_all(f, w, query, ready);
         return;
@@ -314,7 +342,7 @@ static gnomon_status open_finder(finding *f, finder *w)
 {
     gnomon_context *ctx = f->ctx;
     const gnomon_lsh *index = f->index;
-    const int64_t tables = index->options.tables, n = index->points;
+    const int64_t tables = f->tables, n = index->points;
     const int64_t probes = f->effort.probes > f->effort.broad ? f->effort.probes : f->effort.broad;
     GNOMON_TRY(gnomon_alloc_zero(ctx, n, sizeof *w->stamps, "stamps", &w->stamps));
     GNOMON_TRY(gnomon_alloc(ctx, f->most, sizeof *w->candidates, "candidates", &w->candidates));
@@ -390,7 +418,7 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     const gnomon_lsh *index = f->index;
     const gnomon_hasher *h = index->hasher;
     const int64_t n = gnomon_points_rows(queries), count = h->f.count;
-    const bool probing = f->effort.probes > 0 || f->effort.broad > index->options.tables;
+    const bool probing = f->effort.probes > 0 || f->effort.broad > f->tables;
     const int64_t others = probing ? count * h->others : 0;
     const int64_t size = gnomon_hasher_batch_points(
         f->ctx, gnomon_hasher_point_bytes(h) + 4 * count + 8 * others + index->codes.count, n);
@@ -416,7 +444,17 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     return GNOMON_OK;
 }
 
-static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_work *work)
+static void add_curve(gnomon_lsh_curve *to, const gnomon_lsh_curve *from)
+{
+    for (int s = 0; s < GNOMON_LSH_STEPS; s++) {
+        to->candidates[s] += from->candidates[s];
+        to->hits[s] += from->hits[s];
+        to->few[s] += from->few[s];
+    }
+}
+
+static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_work *work,
+                         gnomon_lsh_curve *curve)
 {
     gnomon_context *ctx = f->ctx;
     const int threads = gnomon_context_threads(ctx);
@@ -428,6 +466,7 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
         status = open_finder(f, &f->finders[i]);
     if (status == GNOMON_OK) status = find_all(f, queries, work);
     for (int i = 0; f->finders && i < threads; i++) {
+        if (curve) add_curve(curve, &f->finders[i].curve);
         close_finder(ctx, &f->finders[i]);
     }
     gnomon_free(ctx, f->finders);
@@ -436,6 +475,26 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
     gnomon_free(ctx, f->hashes.costs);
     gnomon_free(ctx, f->codes);
     return status;
+}
+
+gnomon_status gnomon_lsh_trace(gnomon_context *ctx, const gnomon_lsh *index,
+                               const gnomon_points *queries, const gnomon_lsh_effort *effort,
+                               const gnomon_lsh_truth *truth, gnomon_lsh_curve *curve)
+{
+    const gnomon_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx));
+    gnomon_lsh_work work = {0};
+    gnomon_search none = {.options = GNOMON_SEARCH_OPTIONS_INIT};
+    none.cols = gnomon_points_cols(queries);
+    finding f = {.ctx = ctx, .kernels = kernels, .index = index, .search = &none, .truth = truth};
+    f.effort = *effort;
+    f.effort.verified = 0;
+    f.tables = effort->tables > 0 ? effort->tables : index->options.tables;
+    f.most = index->points;
+    none.options.metric = index->options.metric;
+    none.options.k = 1; /* hits need no room */
+    none.options.exclude = -1;
+    GNOMON_TRY(run(&f, queries, &work, curve));
+    return GNOMON_OK;
 }
 
 /* ---- the calls ---- */
@@ -473,8 +532,10 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
         f.most = index->points;
         if (f.effort.candidates > 0 && f.effort.candidates < f.most) f.most = f.effort.candidates;
         if (f.most < f.search->options.k) f.most = f.search->options.k;
+        f.tables = f.effort.tables > 0 ? f.effort.tables : index->options.tables;
         f.search->base = index->points;
-        if (index->points > 0 && gnomon_points_rows(queries) > 0) status = run(&f, queries, &done);
+        if (index->points > 0 && gnomon_points_rows(queries) > 0)
+            status = run(&f, queries, &done, NULL);
     }
     if (status == GNOMON_OK) {
         f.search->compared = done.candidates;

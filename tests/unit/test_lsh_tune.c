@@ -1,0 +1,285 @@
+/* Tuning: the promise of recall on fresh queries over many seeds and kinds of data, exact where no
+ * index can keep it; the bound behind it. */
+#include "lsh/tune.h"
+#include "project.h"
+
+static gnomon_context *ctx;
+
+static int open_context(void **state)
+{
+    (void)state;
+    ctx = make_context(2, 0);
+    return 0;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    gnomon_context_destroy(ctx);
+    return 0;
+}
+
+/* Against SciPy's beta.ppf. */
+static void binomial_bounds(void **state)
+{
+    (void)state;
+    assert_true(fabs(gnomon_binomial_bound(95, 100, 0.05) - 0.8977466223567255) < 1e-6);
+    assert_true(fabs(gnomon_binomial_bound(930, 1000, 0.0125) - 0.9097657893283273) < 1e-6);
+    assert_true(fabs(gnomon_binomial_bound(1, 100, 0.05) - 0.000512801416262292) < 1e-6);
+    assert_true(fabs(gnomon_binomial_bound(50, 50, 0.05) - pow(0.05, 0.02)) < 1e-9);
+    assert_true(gnomon_binomial_bound(0, 10, 0.05) == 0);
+    assert_true(gnomon_binomial_bound(0, 0, 0.05) == 0);
+}
+
+enum { N = 600, Q = 130, D = 12, K = 5, MEMBERS = 12 };
+
+typedef enum shape { CLUSTERS, NOISE, PLANTED } shape;
+
+/* Base and queries of one kind. PLANTED: noise, in which each query has K near points that are near
+ * to nothing else. */
+typedef struct data {
+    float x[(N + Q) * D];
+    uint8_t bits[(N + Q) * D];
+    int64_t offsets[N + Q + 1], members[(N + Q) * MEMBERS];
+    float ones[(N + Q) * MEMBERS];
+} data;
+
+static data *make_data(shape of, uint64_t seed)
+{
+    data *d = malloc(sizeof *d);
+    assert_non_null(d);
+    seed = seed * 1000 + (uint64_t)of;
+    for (int i = 0; i < N + Q; i++) {
+        /* the point that this one is made from: a centre's number, or a query's */
+        const int from = of == CLUSTERS  ? (int)(next_random(&seed) % 40)
+                         : of == PLANTED ? (i < N ? (i < K * Q ? i / K : i) : i - N)
+                                         : i;
+        const double own = of == NOISE ? 0 : of == CLUSTERS ? 0.2 : 0.15;
+        uint64_t centre = 77 * (uint64_t)from + 1000003 * (uint64_t)of;
+        d->offsets[i] = i * MEMBERS;
+        for (int j = 0; j < D; j++) {
+            const uint8_t noise = (uint8_t)(next_random(&seed) & next_random(&seed) &
+                                            next_random(&seed) & next_random(&seed));
+            d->x[i * D + j] = (float)(next_uniform(&centre) + own * next_uniform(&seed));
+            d->bits[i * D + j] = (uint8_t)(next_random(&centre) ^ (own > 0 ? noise : 0));
+        }
+        for (int j = 0; j < MEMBERS; j++) {
+            const int64_t member = (int64_t)(next_random(&centre) % 500),
+                          other = (int64_t)(next_random(&seed) % 500);
+            d->members[i * MEMBERS + j] = own > 0 && next_random(&seed) % 6 == 0 ? other : member;
+            d->ones[i * MEMBERS + j] = 1;
+        }
+    }
+    d->offsets[N + Q] = (N + Q) * MEMBERS;
+    return d;
+}
+
+typedef struct both {
+    gnomon_matrix base, asked;
+    gnomon_csr sets, asked_sets;
+} both;
+
+static both views_of(data *d, gnomon_metric metric)
+{
+    const bool bits = metric == GNOMON_HAMMING;
+    both v;
+    v.base =
+        gnomon_matrix_rowmajor(bits ? (void *)d->bits : d->x, bits ? GNOMON_U8 : GNOMON_F32, N, D);
+    v.asked = v.base;
+    v.asked.rows = Q;
+    v.asked.data = bits ? (void *)(d->bits + N * D) : d->x + N * D;
+    v.sets = (gnomon_csr){N, 500, d->offsets, d->members, d->ones, GNOMON_F32};
+    v.asked_sets =
+        (gnomon_csr){Q, 500, d->offsets + N, d->members + N * MEMBERS, d->ones, GNOMON_F32};
+    return v;
+}
+
+static gnomon_lsh_promise promise_of(gnomon_metric metric, uint64_t seed)
+{
+    gnomon_lsh_promise p = GNOMON_LSH_PROMISE_INIT;
+    p.metric = metric;
+    p.k = K;
+    p.seed = seed;
+    p.memory = (int64_t)1 << 30;
+    p.slower = 1; /* so few points are searched faster one by one */
+    return p;
+}
+
+/* A true neighbour of each fresh query, drawn at random: how many are found. */
+static int64_t found_by(const gnomon_lsh *index, const both *v, gnomon_metric metric, uint64_t seed)
+{
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_neighbors truth = {.struct_size = sizeof truth}, found = truth;
+    o.metric = metric;
+    o.k = K;
+    if (metric == GNOMON_JACCARD) {
+        ASSERT_OK(ctx, gnomon_neighbors_exact_csr(ctx, &v->sets, &v->asked_sets, &o, &truth));
+        ASSERT_OK(ctx, gnomon_lsh_query_csr(ctx, index, &v->asked_sets, &o, NULL, &found, NULL));
+    } else {
+        ASSERT_OK(ctx, gnomon_neighbors_exact(ctx, &v->base, &v->asked, &o, &truth));
+        ASSERT_OK(ctx, gnomon_lsh_query(ctx, index, &v->asked, &o, NULL, &found, NULL));
+    }
+    int64_t hits = 0;
+    for (int64_t q = 0; q < Q; q++) {
+        const int64_t one = truth.ids[q * K + (int64_t)(next_random(&seed) % K)];
+        for (int64_t i = 0; i < K; i++)
+            hits += found.ids[q * K + i] == one;
+    }
+    gnomon_neighbors_free(ctx, &truth);
+    gnomon_neighbors_free(ctx, &found);
+    return hits;
+}
+
+static void keep_promise(gnomon_metric metric)
+{
+    enum { SEEDS = 10 };
+    int64_t hits = 0, trials = 0;
+    int indexes = 0;
+    for (int of = 0; of < 3; of++) {
+        for (int s = 0; s < SEEDS; s++) {
+            data *d = make_data((shape)of, (uint64_t)s);
+            const both v = views_of(d, metric);
+            const gnomon_lsh_promise p = promise_of(metric, (uint64_t)s);
+            gnomon_lsh *index;
+            gnomon_lsh_tuning t = {.struct_size = sizeof t};
+            /* planted queries are unlike the base: tuning is given some of their kind */
+            if (metric == GNOMON_JACCARD)
+                ASSERT_OK(ctx,
+                          gnomon_lsh_tune_csr(ctx, &p, &v.sets,
+                                              of == PLANTED ? &v.asked_sets : NULL, &index, &t));
+            else
+                ASSERT_OK(ctx, gnomon_lsh_tune(ctx, &p, &v.base, of == PLANTED ? &v.asked : NULL,
+                                               &index, &t));
+            assert_int_equal(t.exact, index == NULL);
+            assert_true(t.exact == (t.reason[0] != 0));
+            if (index) {
+                assert_true(t.bound >= p.recall && t.recall >= p.recall && t.trial_count > 0);
+                const int64_t found = found_by(index, &v, metric, (uint64_t)s);
+                /* none is far below: 1e-4 a run */
+                if (1 - gnomon_binomial_bound(Q - found, Q, 1e-4) < p.recall)
+                    fail_msg("data %d, seed %d: %d of %d", of, s, (int)found, Q);
+                hits += found;
+                trials += Q;
+                indexes++;
+            }
+            gnomon_lsh_destroy(index);
+            gnomon_lsh_tuning_free(ctx, &t);
+            free(d);
+        }
+    }
+    const double bound = gnomon_binomial_bound(hits, trials, 0.05);
+    print_message("%s: %d indexes of %d, recall %.4f, above %.4f\n", gnomon_metric_name(metric),
+                  indexes, 3 * SEEDS, (double)hits / (double)trials, bound);
+    assert_true(indexes >= SEEDS);
+    assert_true(bound >= 0.9);
+}
+
+static void promise_l2(void **state)
+{
+    (void)state;
+    keep_promise(GNOMON_L2);
+}
+
+static void promise_cosine(void **state)
+{
+    (void)state;
+    keep_promise(GNOMON_COSINE);
+}
+
+static void promise_hamming(void **state)
+{
+    (void)state;
+    keep_promise(GNOMON_HAMMING);
+}
+
+static void promise_jaccard(void **state)
+{
+    (void)state;
+    keep_promise(GNOMON_JACCARD);
+}
+
+static void radius_and_memory(void **state)
+{
+    (void)state;
+    data *d = make_data(CLUSTERS, 99);
+    const both v = views_of(d, GNOMON_L2);
+    gnomon_lsh_promise p = promise_of(GNOMON_L2, 1);
+    gnomon_lsh *index;
+    gnomon_lsh_tuning t = {.struct_size = sizeof t};
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    p.k = 0;
+    p.radius = 0.4;
+    p.recall = 0.8;
+    ASSERT_OK(ctx, gnomon_lsh_tune(ctx, &p, &v.base, &v.asked, &index, &t));
+    assert_non_null(index);
+    assert_true(t.bound >= 0.8);
+    gnomon_lsh_destroy(index);
+    gnomon_lsh_tuning_free(ctx, &t);
+    p.memory = 60000;
+    ASSERT_OK(ctx, gnomon_lsh_tune(ctx, &p, &v.base, NULL, &index, &t));
+    for (int64_t i = 0; i < t.trial_count; i++)
+        assert_true(t.trials[i].bytes <= p.memory);
+    if (index) {
+        gnomon_lsh_describe(index, &info);
+        assert_true(info.table_bytes + info.code_bytes + info.other_bytes <= p.memory);
+    }
+    gnomon_lsh_destroy(index);
+    gnomon_lsh_tuning_free(ctx, &t);
+    p.memory = 10; /* not even one table */
+    ASSERT_OK(ctx, gnomon_lsh_tune(ctx, &p, &v.base, NULL, &index, &t));
+    assert_true(t.exact && index == NULL);
+    gnomon_lsh_tuning_free(ctx, &t);
+    p.memory = 0;
+    p.slower = 0;
+    ASSERT_OK(ctx, gnomon_lsh_tune(ctx, &p, &v.base, NULL, &index, &t));
+    assert_true(t.exact && index == NULL && strstr(t.reason, "quicker"));
+    gnomon_lsh_tuning_free(ctx, &t);
+    /* one place for all points: nothing to go by, and nothing breaks */
+    for (int i = 0; i < N * D; i++)
+        d->x[i] = 3;
+    p.k = 3;
+    ASSERT_OK(ctx, gnomon_lsh_tune(ctx, &p, &v.base, NULL, &index, &t));
+    assert_true(t.exact && index == NULL);
+    gnomon_lsh_tuning_free(ctx, &t);
+    free(d);
+}
+
+static void bad_promises(void **state)
+{
+    (void)state;
+    data *d = make_data(NOISE, 5);
+    both v = views_of(d, GNOMON_L2);
+    gnomon_lsh *index;
+    gnomon_lsh_tuning t = {.struct_size = sizeof t};
+#define REFUSED(change, status, part)                                                         \
+    do {                                                                                      \
+        gnomon_lsh_promise p = promise_of(GNOMON_L2, 1);                                      \
+        change;                                                                               \
+        ASSERT_FAILS(ctx, gnomon_lsh_tune(ctx, &p, &v.base, NULL, &index, &t), status, part); \
+        assert_null(index);                                                                   \
+    } while (0)
+    REFUSED(p.metric = GNOMON_IP, GNOMON_ERROR_UNSUPPORTED, "ip");
+    REFUSED(p.metric = GNOMON_JACCARD, GNOMON_ERROR_UNSUPPORTED, "sparse");
+    REFUSED(p.recall = 1, GNOMON_ERROR_ARGUMENT, "recall");
+    REFUSED(p.recall = NAN, GNOMON_ERROR_ARGUMENT, "recall");
+    REFUSED(p.confidence = 0.2, GNOMON_ERROR_ARGUMENT, "confidence");
+    REFUSED(p.k = -1, GNOMON_ERROR_ARGUMENT, "promise.k");
+    REFUSED((p.k = 0, p.radius = -1), GNOMON_ERROR_ARGUMENT, "radius");
+    REFUSED(p.memory = -1, GNOMON_ERROR_ARGUMENT, "memory");
+    REFUSED(p.queries = 10, GNOMON_ERROR_ARGUMENT, "queries");
+    REFUSED(p.struct_size = 3, GNOMON_ERROR_ARGUMENT, "struct_size");
+    d->x[7] = NAN;
+    REFUSED((void)p, GNOMON_ERROR_NONFINITE, "");
+#undef REFUSED
+    free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(binomial_bounds), cmocka_unit_test(promise_l2),
+        cmocka_unit_test(promise_cosine),  cmocka_unit_test(promise_hamming),
+        cmocka_unit_test(promise_jaccard), cmocka_unit_test(radius_and_memory),
+        cmocka_unit_test(bad_promises)};
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
