@@ -27,11 +27,27 @@ typedef struct cli_neighbors {
     int64_t groups; /* of queries that were in memory at a time */
     double read_seconds, search_seconds, write_seconds;
     double recall; /* negative: not measured */
+    /* by hashing */
+    double promise; /* the recall to keep; 0: exactly */
+    uint64_t seed;
+    gnomon_lsh *index; /* gone after the search, but not NULL when there was one */
+    gnomon_lsh_info index_info;
+    gnomon_lsh_tuning tuning;
+    double tune_seconds;
 } cli_neighbors;
 
 /* neighbors_search.c: reads and searches. -1 or an exit code. */
 int cli_neighbors_search(cli_neighbors *n);
+/* A failure of the library's, told with the file that it is about. */
+int cli_neighbors_fail(cli_neighbors *n, gnomon_status status);
+/* Takes a group's answers over. */
+int cli_neighbors_take(cli_neighbors *n, gnomon_neighbors *found);
 void cli_neighbors_drop(cli_neighbors *n);
+
+/* neighbors_promise.c: everything in memory, an index tuned to the promise. -1 or an exit code. */
+int cli_neighbors_promise(cli_neighbors *n);
+void cli_neighbors_print_promise(const cli_neighbors *n);
+json_t *cli_neighbors_promise_json(const cli_neighbors *n);
 
 /* neighbors_output.c: what may be written where, and the writing. -1 or an exit code. */
 int cli_neighbors_check_output(cli_neighbors *n);

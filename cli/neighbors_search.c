@@ -32,8 +32,7 @@ static gnomon_dtype held_dtype(const gnomon_data_info *info)
     return info->dtype;
 }
 
-/* A failure of the library's, told with the file that it is about. */
-static int fail(cli_neighbors *n, gnomon_status status)
+int cli_neighbors_fail(cli_neighbors *n, gnomon_status status)
 {
     const char *text = gnomon_last_error(n->app->ctx);
     const int queries = strncmp(text, "queries ", 8) == 0, base = strncmp(text, "base ", 5) == 0;
@@ -43,8 +42,7 @@ static int fail(cli_neighbors *n, gnomon_status status)
     return cli_fail_status(n->app, status);
 }
 
-/* Takes a group's answers over and frees them. */
-static int append(cli_neighbors *n, gnomon_neighbors *found)
+int cli_neighbors_take(cli_neighbors *n, gnomon_neighbors *found)
 {
     cli_answers *a = &n->answers;
     const int64_t queries = a->queries + found->queries;
@@ -123,7 +121,7 @@ static int search_base(cli_neighbors *n, plan *p, gnomon_search *search, int64_t
         status = sparse ? gnomon_search_add_csr(search, &csr) : gnomon_search_add(search, &base);
         account(&n->search_seconds, &mark);
         if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
-        if (status != GNOMON_OK) return fail(n, status);
+        if (status != GNOMON_OK) return cli_neighbors_fail(n, status);
         done += got;
     }
 }
@@ -145,12 +143,13 @@ static int search_group(cli_neighbors *n, plan *p, const gnomon_matrix *dense,
                                ? gnomon_search_create_csr(n->app->ctx, csr, &options, &search)
                                : gnomon_search_create(n->app->ctx, dense, &options, &search);
     account(&n->search_seconds, &mark);
-    int code = status == GNOMON_OK ? search_base(n, p, search, group) : fail(n, status);
+    int code =
+        status == GNOMON_OK ? search_base(n, p, search, group) : cli_neighbors_fail(n, status);
     mark = cli_seconds();
     if (code < 0) {
         status = gnomon_search_finish(search, &found);
         account(&n->search_seconds, &mark);
-        code = status == GNOMON_OK ? append(n, &found) : fail(n, status);
+        code = status == GNOMON_OK ? cli_neighbors_take(n, &found) : cli_neighbors_fail(n, status);
     }
     gnomon_neighbors_free(n->app->ctx, &found);
     gnomon_search_destroy(search);
@@ -307,4 +306,5 @@ void cli_neighbors_drop(cli_neighbors *n)
     free(n->answers.offsets);
     free(n->answers.ids);
     free(n->answers.distances);
+    if (n->tuning.struct_size > 0) gnomon_lsh_tuning_free(n->app->ctx, &n->tuning);
 }

@@ -113,11 +113,13 @@ _gnomon() {
         esac
         ;;
     neighbors)
-        options="-k --radius --metric --exact --exclude-self --allowed -o --output --output-format --distances --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --radius --metric --exact --recall --seed --exclude-self --allowed -o --output --output-format --distances --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
         --metric) words="l2 cosine ip hamming jaccard" ;;
+        --recall) words="NONE" ;;
+        --seed) words="NONE" ;;
         --allowed) words=FILES ;;
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;

@@ -115,6 +115,8 @@ complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -s k -x -d 'the K 
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l radius -x -d 'all base points at distance R or less'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l metric -x -a 'l2 cosine ip hamming jaccard' -d 'l2 (default), cosine (1 - cos), ip (inner product, largest first), hamming (bits packed in bytes) or jaccard (sets: sparse points)'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l exact -d 'the answer of double precision for every pair'
+complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l recall -x -d 'find so large a share of the answers, with 95 % confidence, by hashing'
+complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l seed -x -d 'with --recall'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l exclude-self -d 'query i is base point i, which is left out of its own answers'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l allowed -r -d 'only base points whose ids are in this file may be answers'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -s o -l output -r -d 'an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), .csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output'

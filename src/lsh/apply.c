@@ -31,8 +31,9 @@ gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_point
     if (points->dense) {
         const gnomon_status status = gnomon_matrix_check_finite(ctx, points->dense, &row, &col);
         if (status != GNOMON_ERROR_NONFINITE) return status;
-        return gnomon_fail(ctx, status, "%s: element (%" PRId64 ", %" PRId64 ") is NaN or infinite",
-                           name, row, col);
+        return gnomon_fail(ctx, status,
+                           "%s has NaN or infinity in row %" PRId64 ", column %" PRId64, name, row,
+                           col);
     }
     const gnomon_csr *m = points->sparse;
     if (m->rows == 0) return GNOMON_OK;
@@ -40,7 +41,7 @@ gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_point
     const gnomon_matrix values = gnomon_matrix_rowmajor((void *)m->values, m->dtype, 1, entries);
     const gnomon_status status = gnomon_matrix_check_finite(ctx, &values, &row, &col);
     if (status != GNOMON_ERROR_NONFINITE) return status;
-    return gnomon_fail(ctx, status, "%s.values[%" PRId64 "] is NaN or infinite", name, col);
+    return gnomon_fail(ctx, status, "%s has NaN or infinity in entry %" PRId64, name, col);
 }
 
 int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int64_t n)

@@ -53,7 +53,6 @@ gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
 {
     const gnomon_lsh_family family = h->f.family;
     const char *of = gnomon_lsh_family_name(family);
-    GNOMON_TRY(gnomon_points_check(ctx, points, name));
     if (points->dense) {
         GNOMON_FAIL_IF(family == GNOMON_LSH_MINHASH, ctx, GNOMON_ERROR_UNSUPPORTED,
                        "%s is dense; minhash takes sets as sparse points", name);
@@ -64,6 +63,7 @@ gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
         GNOMON_FAIL_IF(family == GNOMON_LSH_PSTABLE_L1 || family == GNOMON_LSH_BIT_SAMPLING, ctx,
                        GNOMON_ERROR_UNSUPPORTED, "%s is sparse; %s takes dense points", name, of);
     }
+    GNOMON_TRY(gnomon_points_check(ctx, points, name));
     GNOMON_FAIL_IF(gnomon_points_cols(points) != h->f.dim, ctx, GNOMON_ERROR_SHAPE,
                    "%s has %" PRId64 " columns; the hash functions are for %" PRId64, name,
                    gnomon_points_cols(points), h->f.dim);

@@ -463,6 +463,13 @@ static gnomon_status take_promise(gnomon_context *ctx, const gnomon_lsh_promise 
     return GNOMON_OK;
 }
 
+/* Named as in exact search. */
+static gnomon_status check_points(gnomon_context *ctx, const gnomon_points *p, const char *name)
+{
+    GNOMON_TRY(gnomon_points_check(ctx, p, name));
+    return gnomon_hasher_check_finite(ctx, p, name);
+}
+
 static void measure_points(tuning *t)
 {
     const gnomon_points *p = t->points;
@@ -550,8 +557,8 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_promise *promise
     GNOMON_TRY(take_promise(ctx, promise, points, &t.p));
     t.self = !queries->dense && !queries->sparse;
     t.queries = t.self ? points : queries;
-    GNOMON_TRY(gnomon_points_check(ctx, points, "points"));
-    if (!t.self) GNOMON_TRY(gnomon_points_check(ctx, queries, "queries"));
+    GNOMON_TRY(check_points(ctx, points, "base"));
+    if (!t.self) GNOMON_TRY(check_points(ctx, queries, "queries"));
     gnomon_status status = run(&t, out);
     if (status == GNOMON_OK) status = report(&t);
     gnomon_some_points_free(ctx, &t.asked);

@@ -476,7 +476,8 @@ static void bad_arguments(void **state)
     int32_t v[6];
     gnomon_matrix m = gnomon_matrix_rowmajor(x, GNOMON_F32, 2, 4);
     gnomon_matrix out = gnomon_matrix_rowmajor(v, GNOMON_I32, 2, 3);
-    ASSERT_FAILS(ctx, gnomon_hasher_apply(ctx, h, &m, &out), GNOMON_ERROR_NONFINITE, "(1, 2)");
+    ASSERT_FAILS(ctx, gnomon_hasher_apply(ctx, h, &m, &out), GNOMON_ERROR_NONFINITE,
+                 "row 1, column 2");
     x[6] = 7;
     out.dtype = GNOMON_F32;
     ASSERT_FAILS(ctx, gnomon_hasher_apply(ctx, h, &m, &out), GNOMON_ERROR_DTYPE, "i32");

@@ -666,7 +666,7 @@ static void a_failed_addition_changes_nothing(void **state)
     ASSERT_OK(ctx, ask(ctx, d, index, &s, NULL, &first, NULL));
     ASSERT_FAILS(ctx, gnomon_lsh_add(index, &d->dense), GNOMON_ERROR_MEMORY, "options.memory");
     d->queries[3] = NAN;
-    ASSERT_FAILS(ctx, gnomon_lsh_add(index, &d->asked), GNOMON_ERROR_NONFINITE, "(0, 3)");
+    ASSERT_FAILS(ctx, gnomon_lsh_add(index, &d->asked), GNOMON_ERROR_NONFINITE, "row 0, column 3");
     d->queries[3] = 0;
     gnomon_lsh_describe(index, &after);
     assert_int_equal(after.points, N);

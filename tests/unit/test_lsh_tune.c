@@ -269,7 +269,7 @@ static void bad_promises(void **state)
     REFUSED(p.queries = 10, GNOMON_ERROR_ARGUMENT, "queries");
     REFUSED(p.struct_size = 3, GNOMON_ERROR_ARGUMENT, "struct_size");
     d->x[7] = NAN;
-    REFUSED((void)p, GNOMON_ERROR_NONFINITE, "");
+    REFUSED((void)p, GNOMON_ERROR_NONFINITE, "base has NaN or infinity in row 0, column 7");
 #undef REFUSED
     free(d);
 }
