@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Times the sketches beside their peers and takes the peak memory under limits; writes
-# bench/results/project-cpu.json, memory-cpu.json, svd-cpu.json and lstsq-cpu.json.
+# bench/results/project-cpu.json, memory-cpu.json, svd-cpu.json, lstsq-cpu.json and hosvd-cpu.json.
 # usage: bench.sh BUILD_FOLDER      the environment: THREADS (all cores), ROUNDS (7), PYTHON
 set -euo pipefail
 build=$(cd "${1:?usage: bench.sh BUILD_FOLDER}" && pwd)
@@ -60,3 +60,4 @@ PY
 
 "$python" bench/svd.py "$build/libgnomon.so" --output bench/results/svd-cpu.json
 "$python" bench/lstsq.py "$build/libgnomon.so" --output bench/results/lstsq-cpu.json
+"$python" bench/hosvd.py "$build/libgnomon.so" --output bench/results/hosvd-cpu.json

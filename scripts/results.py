@@ -9,6 +9,7 @@ import sys
 
 import results_gemm
 import results_gpu
+import results_hosvd
 import results_low_precision
 import results_lstsq
 import results_model
@@ -225,6 +226,7 @@ def index():
              "gemm.md": "products of fp32 with fp16 matrices: errors and speed beside SGEMM",
              "svd.md": "singular values on GPUs, beside libraries, their residuals on Ootomo and Yokota's matrices",
              "lstsq.md": "least squares beside LAPACK, LSQR and ridge regression: times, errors against the condition",
+             "hosvd.md": "tensors beside Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
                           "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/results/gpu/` "
@@ -240,6 +242,7 @@ results_low_precision.make()
 results_svd.make()
 results_gemm.make()
 results_lstsq.make()
+results_hosvd.make()
 readme = results_gpu.make()
 index()
 if "--check" in sys.argv[1:]:
