@@ -65,7 +65,7 @@ static void take_over(gnomon_factor *f, const gnomon_svd_job *job)
         double longest = 0;
         for (int64_t j = 0; j < probes; j++)
             longest = fmax(longest, job->lengths[i * probes + j]);
-        logarithms += log(longest); /* -infinity stays that */
+        logarithms += longest > 0 ? log(longest) : -INFINITY;
         if (longest == 0) break;
     }
     gnomon_frobenius_of(job->lengths, probes, &out->residual_estimate, &out->residual_bound);
