@@ -18,7 +18,7 @@ def times(cases):
         phases = ", ".join(f"{phase[:-8]} {seconds(value)}" for phase, value in told["phases"].items())
         text += f"\n### {name}\n\n" + table(
             ["who", "seconds", "times ours", "seconds of processors", "times ours", "‖x − x*‖ / ‖x*‖", "‖r‖ above the least"], rows)
-        text += (f"\nLoad average {case['load_average']:.1f}, medians of {case['rounds']}. Ours: a sketch of {told['k']:,} rows, "
+        text += (f"\nLoad average {case['load_average']:.1f}, medians of {case['rounds']} turns. Ours: a sketch of {told['k']:,} rows, "
                  f"{told['iterations']} steps, {told['refinements']} refinements, {told['passes']} passes; seconds by phase, of the last "
                  f"run: {phases}. It tells a condition of {told['condition']:.3g}, at most {told['condition'] * told['high'] / told['low']:.3g}; "
                  f"‖x − x*‖ / ‖x‖ at most {told['forward_bound'] / told['norm_x']:.1e} and rounding, "
@@ -54,7 +54,7 @@ def make():
 
 `gnomon_lstsq_dense` and `_csr` with their defaults ([lstsq.md](../lstsq.md)), {facts['threads']} threads on {facts['machine']}, beside
 NumPy {facts['numpy']}, SciPy {facts['scipy']} with OpenBLAS and scikit-learn {facts['scikit-learn']}, in one process, turn by turn
-(gelsy once). `bench/lstsq.py` makes the record, [lstsq-cpu.json](../../bench/results/lstsq-cpu.json). A = G diag(s) Vᵀ with G
+(what takes over 8 seconds once). `bench/lstsq.py` makes the record, [lstsq-cpu.json](../../bench/results/lstsq-cpu.json). A = G diag(s) Vᵀ with G
 normal and s falling from 1 to 1/condition; b = A x* + r with r orthogonal to A, so that x* is the solution but for the rounding
 of A and b. Seconds of processors are those of all threads: they change less than the others where the machine is not quiet.
 
@@ -64,7 +64,7 @@ of A and b. Seconds of processors are those of all threads: they change less tha
   one reading of A, and there are some twenty.
 - scikit-learn's Ridge (alpha 10⁻³⁰, as near to least squares as it gets) factors AᵀA: n d² flops at the rate of a matrix product,
   the quickest where A is well conditioned and wide, and wrong by the condition's square where it is not.
-- LSQR without a preconditioner takes as many steps as A's condition asks for; it was stopped after 2000.
+- LSQR without a preconditioner takes as many steps as A's condition asks for; it was stopped after 300, and so was the one of Ridge.
 
 ## Errors against the condition
 
