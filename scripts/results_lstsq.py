@@ -18,8 +18,8 @@ def times(cases):
         phases = ", ".join(f"{phase[:-8]} {seconds(value)}" for phase, value in told["phases"].items())
         text += f"\n### {name}\n\n" + table(
             ["who", "seconds", "times ours", "seconds of processors", "times ours", "‖x − x*‖ / ‖x*‖", "‖r‖ above the least"], rows)
-        text += (f"\nLoad average {case['load_average']:.1f}, medians of {case['rounds']} turns. Ours: a sketch of {told['k']:,} rows, "
-                 f"{told['iterations']} steps, {told['refinements']} refinements, {told['passes']} passes; seconds by phase, of the last "
+        text += (f"\nLoad average {case['load_average']:.1f}, {'one turn' if case['rounds'] == 1 else 'medians of ' + str(case['rounds']) + ' turns'}. Ours: a sketch of {told['k']:,} rows, "
+                 f"{told['iterations']} steps, {told['refinements']} refinement{'s' if told['refinements'] != 1 else ''}, {told['passes']} passes; seconds by phase, of the last "
                  f"run: {phases}. It tells a condition of {told['condition']:.3g}, at most {told['condition'] * told['high'] / told['low']:.3g}; "
                  f"‖x − x*‖ / ‖x‖ at most {told['forward_bound'] / told['norm_x']:.1e} and rounding, "
                  f"{2 ** -53 * told['sensitivity']:.1e}.\n")
@@ -32,7 +32,7 @@ def errors(conditions):
         mine = [c for c in conditions if c["residual"] == residual]
         peers = list(mine[0]["who"])
         text += f"\n‖r‖ = {residual:g}:\n\n" + table(
-            ["condition"] + peers + ["bound told", "rounding told"],
+            ["condition"] + peers + ["bound told, of ‖x‖", "rounding told, of ‖x‖"],
             [[f"{c['condition']:.0e}"] + [f"{c['who'][p]['forward_error']:.1e}" if c["who"][p] else "fails" for p in peers] +
              [f"{c['told']['forward_bound'] / c['told']['norm_x']:.1e}", f"{2 ** -53 * c['told']['sensitivity']:.1e}"] for c in mine])
         text += "\n" + plot(
@@ -61,10 +61,11 @@ of A and b. Seconds of processors are those of all threads: they change less tha
 ## Time
 {times(record["cases"])}
 - LAPACK's drivers factor A, 2 n d² flops and more, and NumPy and SciPy first turn it over in memory. Here a step costs 4 n d flops and
-  one reading of A, and there are some twenty.
+  one reading of A, and some twenty do whatever the condition.
 - scikit-learn's Ridge (alpha 10⁻³⁰, as near to least squares as it gets) factors AᵀA: n d² flops at the rate of a matrix product,
-  the quickest where A is well conditioned and wide, and wrong by the condition's square where it is not.
-- LSQR without a preconditioner takes as many steps as A's condition asks for; it was stopped after 300, and so was the one of Ridge.
+  and wrong by the condition's square.
+- LSQR without a preconditioner takes as many steps as A's condition asks for. Normal matrices are so well conditioned that it is the
+  quickest there: a sketch has nothing to mend. Elsewhere it was stopped after 300 steps, and so was the iteration of Ridge.
 
 ## Errors against the condition
 
