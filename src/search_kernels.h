@@ -21,10 +21,12 @@ typedef struct gnomon_survivor {
 } gnomon_survivor;
 
 /* What a query lets pass. The error of its scores with a tile's points is at most slack * reach +
- * blur + floor, and nothing at all where the tile's 'whole' is not below the query's. */
+ * norm * fuzz + blur + floor, and nothing at all where the tile's 'whole' is not below the query's.
+ */
 typedef struct gnomon_sieve {
     float least; /* scores that may reach it pass */
-    float slack, floor;
+    float slack, norm, floor;
+    float scale;   /* of 16-bit coordinates */
     float whole;   /* the query's norm when its centred coordinates are integers, else infinite */
     uint32_t self; /* a row that never passes; UINT32_MAX: none */
     int32_t count, room;
@@ -34,16 +36,18 @@ typedef struct gnomon_sieve {
 /* A tile's part of the error; 'whole': up to which norm of an integer query its scores are exact;
  * negative when its coordinates are not all integers. */
 typedef struct gnomon_blur {
-    float reach, blur, whole;
+    float reach, fuzz, blur, whole;
+    float scale; /* of 16-bit coordinates */
 } gnomon_blur;
 
-/* Queries against tiles. Steps (coordinates) may come in parts: then 'sums' carries the products
+/* Queries against tiles: of floats, or of pairs of 16-bit integers, a pair a word and a step. Steps
+ * (coordinates) may come in parts: then 'sums' carries the products
  * from one part to the next, tile by tile, GNOMON_LANES a query. */
 typedef struct gnomon_sift {
-    const float *queries; /* query q's steps at queries + q * ld */
+    const void *queries; /* query q's steps at queries + q * ld */
     int64_t ld, count;
     gnomon_sieve *sieves; /* count */
-    const float *tiles;   /* tile t's steps at tiles + t * steps * GNOMON_LANES */
+    const void *tiles;    /* tile t's steps at tiles + t * steps * GNOMON_LANES */
     int64_t tile_count, steps;
     const float *bias;        /* tile_count x GNOMON_LANES; read with 'last' */
     const gnomon_blur *blurs; /* tile_count; read with 'last' */
@@ -80,7 +84,14 @@ typedef struct gnomon_search_kernels {
      * NULL, in fp64. */
     void (*tile_sums)(const float *tile, int64_t w, const float *mean, double *squares,
                       double *dots);
+    /* Turns a centred tile of w coordinates into pairs of 16-bit integers, the numbers divided by
+     * the scale that it returns and rounded; the largest is 'most', or the scale 1 when 'whole' and
+     * they fit. Of an odd number of coordinates the last stands beside zero. Adds to 'lost' the
+     * squares of what rounding took, a little more than less. The scale is NaN when a number is not
+     * finite. */
+    float (*halve)(const float *tile, int64_t w, int most, bool whole, uint32_t *out, float *lost);
     void (*sift)(const gnomon_sift *s);
+    void (*sift_halves)(const gnomon_sift *s);
     void (*sift_bits)(const gnomon_sift_bits *s);
     /* Sums in fp64 over d coordinates of one point x, in sixteen interleaved chains of fused
      * multiply-adds that a fixed tree joins: relative error below (d / 16 + 8) 2^-53 of the sum of

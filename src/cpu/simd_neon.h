@@ -108,6 +108,12 @@ static inline vu vu_mul(vu a, vu b)
 {
     return vmulq_u32(a, b);
 }
+static inline vu vu_mul_pairs(vu a, vu b)
+{
+    const int16x8_t x = vreinterpretq_s16_u32(a), y = vreinterpretq_s16_u32(b);
+    return vreinterpretq_u32_s32(
+        vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
+}
 static inline void vu_mul_wide(vu a, vu m, vu *high, vu *low)
 {
     const vu lower = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(a), vget_low_u32(m)));

@@ -124,6 +124,15 @@ static inline vu vu_mul(vu a, vu b)
 {
     return a * b;
 }
+/* each word holds two signed 16-bit numbers: the sum of the products of the low and the high ones */
+static inline vu vu_mul_pairs(vu a, vu b)
+{
+    vu r;
+    for (int l = 0; l < VW; l++)
+        r[l] = (uint32_t)((int16_t)a[l] * (int16_t)b[l]) +
+               (uint32_t)((int16_t)(a[l] >> 16) * (int16_t)(b[l] >> 16));
+    return r;
+}
 /* both halves of the products with one number, the same in all lanes of m */
 static inline void vu_mul_wide(vu a, vu m, vu *high, vu *low)
 {

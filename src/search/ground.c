@@ -25,6 +25,33 @@ static double look_at(gnomon_search *s, const gnomon_matrix *base, int64_t i, do
     return most;
 }
 
+/* The largest 16-bit coordinate of products that 32 bits hold, or 0 where rounding to it would take
+ * more than a thousandth of a typical point, or the products are short or long. */
+static int choose_most(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
+                       double *wide)
+{
+    const gnomon_ground *g = &s->ground;
+    const double d = (double)s->cols + 2;
+    if (s->cols < 16 || s->cols > 4096) return 0;
+    const int most = (int)floor(sqrt(0x1p31 / d)) - 1;
+    double peak = 0, squares = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t row = i * (base->rows / count);
+        double factor = g->scale;
+        s->kernels->widen(gnomon_row_at(base, row), base->dtype, base->col_stride, base->cols,
+                          wide);
+        if (s->options.metric == GNOMON_COSINE) factor = gnomon_inverse_norm(s->kernels, base, row);
+        for (int64_t j = 0; j < s->cols; j++) {
+            const double c = wide[j] * factor - g->mean64[j];
+            peak = fmax(peak, fabs(c));
+            squares += c * c;
+        }
+    }
+    if (g->whole && peak <= most) return most;
+    const double rounding = peak / most * sqrt(d / 12), typical = sqrt(squares / (double)count);
+    return rounding < 1e-3 * typical ? most : 0;
+}
+
 gnomon_status gnomon_ground_settle(gnomon_search *s, const gnomon_matrix *base)
 {
     gnomon_ground *g = &s->ground;
@@ -55,6 +82,7 @@ gnomon_status gnomon_ground_settle(gnomon_search *s, const gnomon_matrix *base)
     g->norm = sqrt(squares);
     g->whole = whole;
     g->settled = true;
+    g->most = choose_most(s, base, count, wide);
     gnomon_free(s->ctx, wide);
     return GNOMON_OK;
 }

@@ -18,6 +18,7 @@ typedef struct gnomon_ground {
     double *mean64; /* the same numbers */
     double norm;    /* of mean */
     bool whole;     /* scale is 1 and the mean's coordinates are integers */
+    int most;       /* the largest 16-bit coordinate, 0 where those would tell too little */
 } gnomon_ground;
 
 /* Sets: rows of ascending, distinct members. */
@@ -75,7 +76,8 @@ static inline const void *gnomon_row_at(const gnomon_matrix *m, int64_t i)
 }
 
 /* ---- sieve.c: what fp32 can tell ---- */
-/* The error of fp32 scores at so many steps, as a share of the product of norms. */
+/* The error of scores at so many steps, as a share of the product of norms; most_steps 0: of 16-bit
+ * coordinates, beside what their rounding takes. */
 double gnomon_sieve_gamma(int64_t steps, int64_t most_steps);
 /* What a query is to the sieve. */
 typedef struct gnomon_sieve_query {
@@ -87,6 +89,10 @@ typedef struct gnomon_sieve_query {
 void gnomon_sieve_prepare(const gnomon_search *search, int64_t query, int64_t steps,
                           int64_t most_steps, double *wide, float *out, gnomon_sieve_query *facts,
                           gnomon_sieve *sieve);
+/* Turns a centred query of so many steps into pairs of 16-bit coordinates, with what that means for
+ * its sieve. */
+void gnomon_sieve_halve(const float *centred, int64_t steps, int most,
+                        const gnomon_sieve_query *facts, gnomon_sieve *sieve, uint32_t *out);
 /* The least score of any point whose key is at most 'key'. With 'whole': key is that of a point
  * with integer coordinates and a smaller id, so that an equal one no longer matters. */
 float gnomon_sieve_least(const gnomon_search *search, const gnomon_sieve_query *facts, double key,
@@ -94,6 +100,8 @@ float gnomon_sieve_least(const gnomon_search *search, const gnomon_sieve_query *
 /* A tile's share of the error. squares: of its points' norms; whole: their coordinates are. */
 gnomon_blur gnomon_sieve_blur(const gnomon_search *search, int64_t steps, int64_t most_steps,
                               const double *squares, int lanes, bool whole);
+/* The same of a tile in 16-bit coordinates, of this scale and with squares lost to rounding. */
+void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur);
 /* Drops survivors that k others surely come before; raises 'least'. values: room for 'room'. */
 void gnomon_sieve_shrink(gnomon_sieve *sieve, int64_t k, float *values);
 

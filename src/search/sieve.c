@@ -32,6 +32,7 @@ static double fine(int64_t d)
 
 double gnomon_sieve_gamma(int64_t steps, int64_t most_steps)
 {
+    if (most_steps == 0) return 1.01 * 40 * u32;
     const int64_t parts = (steps + most_steps - 1) / most_steps;
     const int64_t chain = steps < most_steps ? steps : most_steps;
     return 1.01 * (double)(chain + parts + 17) * u32;
@@ -92,23 +93,66 @@ void gnomon_sieve_prepare(const gnomon_search *s, int64_t query, int64_t steps, 
     sieve->whole = whole && sane ? above(m) : INFINITY;
 }
 
+void gnomon_sieve_halve(const float *centred, int64_t steps, int most,
+                        const gnomon_sieve_query *facts, gnomon_sieve *sieve, uint32_t *out)
+{
+    float peak = 0;
+    for (int64_t j = 0; j < steps; j++)
+        peak = fmaxf(peak, fabsf(centred[j]));
+    const bool fits = facts->whole && peak <= (float)most;
+    const bool told = peak > 0x1p-80f && peak < 0x1p80f;
+    const double scale = fits ? 1 : told ? (double)(float)((double)peak / most) : 0;
+    double lost = 0;
+    for (int64_t j = 0; j < steps; j++) {
+        /* the scale is rounded too: the largest may come out one too large */
+        const double x = scale > 0 ? rint((double)centred[j] / scale) : 0;
+        const int32_t whole = (int32_t)fmin(fmax(x, -most), most);
+        const double rest = (double)centred[j] - whole * scale;
+        lost += rest * rest;
+        if (j % 2 == 0)
+            out[j / 2] = (uint32_t)whole & 0xffffu;
+        else
+            out[j / 2] |= (uint32_t)whole << 16;
+    }
+    lost = sqrt(lost) * (1 + 0x1p-20);
+    sieve->scale = (float)scale;
+    if (!fits) sieve->whole = INFINITY;
+    if (!(facts->norm < 0x1p60)) return;
+    sieve->slack = above((double)sieve->slack + lost);
+    sieve->norm = above(facts->norm + lost);
+}
+
 gnomon_blur gnomon_sieve_blur(const gnomon_search *s, int64_t steps, int64_t most_steps,
                               const double *squares, int lanes, bool whole)
 {
     double most = 0;
     for (int l = 0; l < lanes; l++) {
-        if (!(squares[l] < 0x1p120)) return (gnomon_blur){0, INFINITY, -1}; /* or NaN */
+        if (!(squares[l] < 0x1p120))
+            return (gnomon_blur){.blur = INFINITY, .whole = -1}; /* or NaN */
         most = fmax(most, squares[l]);
     }
     const double n = sqrt(most), norm = s->ground.norm;
     double blur = gnomon_sieve_gamma(steps, most_steps) * most + (double)steps * tiny * n;
     if (is_ip(s)) blur += (16 * u32 + fine(steps)) * norm * n;
-    gnomon_blur b = {above(n), above(blur), -1};
+    gnomon_blur b = {.reach = above(n), .blur = above(blur), .whole = -1};
     if (whole && s->ground.whole) {
         const double rest = 0x1p23 - (is_ip(s) ? norm * n : most / 2);
         if (rest > 0) b.whole = n == 0 ? FLT_MAX : below(fmin(rest / n, 0x1p100)) * (1 - 0x1p-20f);
     }
     return b;
+}
+
+void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur)
+{
+    double most = 0;
+    for (int l = 0; l < lanes; l++)
+        most = fmax(most, (double)lost[l]);
+    /* sums of squares in fp32: rounded, and what underflowed */
+    most = most * (1 + (double)steps * 0x1p-22) + (double)steps * 0x1p-124;
+    blur->scale = scale;
+    blur->fuzz = blur->whole >= 0 && scale == 1 ? 0 : above(sqrt(most));
+    if (scale != 1) blur->whole = -1;
+    if (!(scale >= 0)) *blur = (gnomon_blur){.blur = INFINITY, .whole = -1, .scale = 0};
 }
 
 float gnomon_sieve_least(const gnomon_search *s, const gnomon_sieve_query *facts, double key,
