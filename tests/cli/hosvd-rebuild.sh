@@ -2,7 +2,9 @@
 . "$TESTS/lib.sh"
 needs_svd
 needs npz
-for python in "$PYTHON" /usr/bin/python3 python3; do
+# shellcheck disable=SC2153 # run.py sets it
+for candidate in "$PYTHON" /usr/bin/python3 python3; do
+    python=$candidate
     "$python" -c "import numpy" 2> /dev/null && break
 done
 "$python" -c "import numpy" 2> /dev/null || { echo "no Python with NumPy"; exit 77; }
