@@ -50,6 +50,8 @@ def make():
     if record is None:
         return
     facts = record["facts"]
+    shared = any(case["load_average"] > 3 for case in record["cases"].values())
+    warning = "\nThe machine was shared with much else when this record was taken: go by the ratios, not by the seconds.\n" if shared else ""
     pages["lstsq.md"] = f"""# Least squares beside LAPACK, LSQR and ridge regression
 
 `gnomon_lstsq_dense` and `_csr` with their defaults ([lstsq.md](../lstsq.md)), {facts['threads']} threads on {facts['machine']}, beside
@@ -59,7 +61,7 @@ normal and s falling from 1 to 1/condition; b = A x* + r with r orthogonal to A,
 of A and b. Seconds of processors are those of all threads: they change less than the others where the machine is not quiet.
 
 ## Time
-{times(record["cases"])}
+{warning}{times(record["cases"])}
 - LAPACK's drivers factor A, 2 n d² flops and more, and NumPy and SciPy first turn it over in memory. Here a step costs 4 n d flops and
   one reading of A, and some twenty do whatever the condition.
 - scikit-learn's Ridge (alpha 10⁻³⁰, as near to least squares as it gets) factors AᵀA: n d² flops at the rate of a matrix product,
