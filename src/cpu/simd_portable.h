@@ -124,7 +124,8 @@ static inline vu vu_mul(vu a, vu b)
 {
     return a * b;
 }
-/* each word holds two signed 16-bit numbers: the sum of the products of the low and the high ones */
+/* each word holds two signed 16-bit numbers: the sum of the products of the low and the high ones
+ */
 static inline vu vu_mul_pairs(vu a, vu b)
 {
     vu r;
