@@ -29,6 +29,18 @@ static inline simde__m512i emulated_mullo_epi32(simde__m512i a, simde__m512i b)
     return a;
 }
 
+/* SIMDe 0.7 names a macro of four arguments so. */
+static inline simde__m512i emulated_madd_epi16(simde__m512i a, simde__m512i b)
+{
+    __m256i x[2], y[2];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    x[0] = _mm256_madd_epi16(x[0], y[0]);
+    x[1] = _mm256_madd_epi16(x[1], y[1]);
+    memcpy(&a, x, sizeof a);
+    return a;
+}
+
 static inline simde__m512 emulated_cvtepi32_ps(simde__m512i a)
 {
     __m256i h[2];
@@ -112,6 +124,7 @@ static inline simde__m512d emulated_fmadd_pd(simde__m512d a, simde__m512d b, sim
 
 #undef _mm512_srai_epi32
 #undef _mm512_mullo_epi32
+#undef _mm512_madd_epi16
 #undef _mm512_cvtepi32_ps
 #undef _mm512_cvttps_epi32
 #undef _mm512_cvtps_pd
@@ -121,6 +134,7 @@ static inline simde__m512d emulated_fmadd_pd(simde__m512d a, simde__m512d b, sim
 #undef _mm512_fmadd_pd
 #define _mm512_srai_epi32    emulated_srai_epi32
 #define _mm512_mullo_epi32   emulated_mullo_epi32
+#define _mm512_madd_epi16    emulated_madd_epi16
 #define _mm512_cvtepi32_ps   emulated_cvtepi32_ps
 #define _mm512_cvttps_epi32  emulated_cvttps_epi32
 #define _mm512_cvtps_pd      emulated_cvtps_pd
