@@ -3,6 +3,8 @@
  * Exits with 77 where there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
 #include "project.h"
 
+#include <gnomon/gemm.h>
+
 #include <cuda_runtime_api.h>
 #include <time.h>
 
@@ -610,18 +612,79 @@ static void callers_stream(void **state)
     gnomon_operator_destroy(op);
 }
 
+/* Products of matrices beside the CPU's, from and to every kind of memory, whole and in pieces. */
+static void one_product(const int64_t *size, gnomon_dtype a_type, gnomon_dtype b_type,
+                        gnomon_dtype c_type, int layout, double beta)
+{
+    const int64_t m = size[0], n = size[1], k = size[2];
+    gnomon_gemm_options o = GNOMON_GEMM_OPTIONS_INIT;
+    o.alpha = -1.5;
+    o.beta = beta;
+    owned a = make_matrix(m, k, a_type, layout % LAYOUTS);
+    owned b = make_matrix(k, n, b_type, (layout + 1) % LAYOUTS);
+    owned c = make_matrix(m, n, c_type, (layout + 2) % LAYOUTS);
+    fill_random(&a.m, seed++);
+    fill_random(&b.m, seed++);
+    fill_random(&c.m, seed++);
+    owned wanted = make_matrix(m, n, GNOMON_F64, ROW_MAJOR);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            set_element(&wanted.m, i, j, element(&c.m, i, j));
+    ASSERT_OK(cpu, gnomon_gemm(cpu, &a.m, &b.m, &wanted.m, &o));
+    for (int places = 0; places < PLACES * PLACES * PLACES; places++) {
+        if (places % 5 != layout % 5 && places != PLACES * PLACES * PLACES - 1) continue;
+        const int a_place = places % PLACES, b_place = places / PLACES % PLACES,
+                  c_place = places / PLACES / PLACES;
+        for (int less = 0; less < 2; less++) {
+            gnomon_context *ctx = less ? small : gpu;
+            owned x = move(&a, a_place), y = move(&b, b_place), to = move(&c, c_place);
+            const gnomon_status status = gnomon_gemm(ctx, &x.m, &y.m, &to.m, &o);
+            if (status != GNOMON_OK) fail_msg("product: %s", gnomon_last_error(ctx));
+            drop(&x, a_place);
+            drop(&y, b_place);
+            owned back = fetch(&to, c_place);
+            back.m.memory = GNOMON_HOST;
+            check_sentinels(&back);
+            /* entries of A and B are below 1, and some quarter of k on average */
+            const double bound = 1.5 * (20 + (double)(k / 64)) * 0x1p-24 * (0.3 * (double)k + 2);
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++) {
+                    const double want = element(&wanted.m, i, j), got = element(&back.m, i, j);
+                    if (!(fabs(got - want) <= bound + 0x1p-23 * fabs(want)))
+                        fail_msg("product %lld x %lld x %lld, %d: (%lld, %lld) is %.9g, not %.9g",
+                                 (long long)m, (long long)n, (long long)k, places, (long long)i,
+                                 (long long)j, got, want);
+                }
+            free_matrix(&back);
+        }
+    }
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
+    free_matrix(&wanted);
+}
+
+static void products(void **state)
+{
+    (void)state;
+    const int64_t shapes[][3] = {{700, 130, 1000}, {130, 700, 333}, {1, 300, 77},
+                                 {50, 60, 0},      {0, 5, 6},       {2000, 40, 2000}};
+    for (int s = 0; s < (reduced ? 2 : 6); s++) {
+        one_product(shapes[s], GNOMON_F32, GNOMON_F16, GNOMON_F32, s, 0.0);
+        one_product(shapes[s], s % 2 ? GNOMON_F16 : GNOMON_F32, GNOMON_F32,
+                    s % 2 ? GNOMON_F32 : GNOMON_F64, s + 1, 0.25);
+    }
+    one_product(shapes[1], GNOMON_F16, GNOMON_F16, GNOMON_F32, 0, 0.5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(streams),
-        cmocka_unit_test(every_kind),
-        cmocka_unit_test(every_layout_and_type),
-        cmocka_unit_test(ranges),
-        cmocka_unit_test(huge_range),
-        cmocka_unit_test(same_bits),
-        cmocka_unit_test(nonfinite),
-        cmocka_unit_test(empty),
-        cmocka_unit_test(callers_stream),
+        cmocka_unit_test(products),   cmocka_unit_test(streams),
+        cmocka_unit_test(every_kind), cmocka_unit_test(every_layout_and_type),
+        cmocka_unit_test(ranges),     cmocka_unit_test(huge_range),
+        cmocka_unit_test(same_bits),  cmocka_unit_test(nonfinite),
+        cmocka_unit_test(empty),      cmocka_unit_test(callers_stream),
         cmocka_unit_test(adjoints),
     };
     const char *word = getenv("GNOMON_TEST_REDUCED"), *given = getenv("GNOMON_TEST_SEED");
