@@ -342,15 +342,20 @@ static __device__ __forceinline__ void gemm_store(const gcu_gemm_launch &l, cons
     }
 }
 
-/* The scales of the thread's two rows. */
+/* The scales of the thread's two rows. WAYS: comparisons side by side, which take registers. */
+template <int WAYS>
 static __device__ __forceinline__ void gemm_scales(const float *x, gcu_gemm_scale *scale)
 {
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        float largest = 0.0f;
+        float some[WAYS] = {};
 #pragma unroll
         for (int e = 0; e < 16; e++)
-            largest = fmaxf(largest, fabsf(x[e / 2 * 4 + 2 * r + e % 2]));
+            some[e % WAYS] = fmaxf(some[e % WAYS], fabsf(x[e / 2 * 4 + 2 * r + e % 2]));
+        float largest = some[0];
+#pragma unroll
+        for (int e = 1; e < WAYS; e++)
+            largest = fmaxf(largest, some[e]);
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
         scale[r] = gcu_gemm_scale_of(largest);
@@ -408,7 +413,7 @@ static __device__ __forceinline__ void gemm_multiply_all(const gcu_gemm_launch &
         const auto begin = [&] {
             gemm_barrier_wait(full + 8 * stage, phase);
             reader.load(x, stages + stage * shape::stage);
-            if (shape::scaled) gemm_scales(x, scale);
+            if (shape::scaled) gemm_scales<AHEAD ? 4 : 1>(x, scale);
         };
         if (AHEAD) begin();
 #pragma unroll 1
@@ -476,7 +481,7 @@ static __device__ __forceinline__ void gemm_multiply_all(const gcu_gemm_launch &
                     x[e] = gcu_gemm_rest<shape::apart>(x[e], scale[e / 2 % 2]);
                 reader.store(x, a);
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                if (AHEAD) gemm_scales(x, scale);
+                if (AHEAD) gemm_scales<AHEAD ? 4 : 1>(x, scale);
             } else {
                 if (++stage == shape::stages) stage = 0, phase ^= 1;
                 if (--left > 0 && AHEAD) begin();
