@@ -88,8 +88,9 @@ GNOMON_API void gnomon_hasher_destroy(gnomon_hasher *hasher);
  * the least hash's 32 bits. Points may be of any type, for bit-sampling U8; minhash takes sparse
  * points only. Products are those of gnomon_sketch (Cauchy: of gnomon_gemm), in pieces within the
  * context's memory limit; the bits depend neither on pieces nor on threads or instruction set.
- * Always on the CPU. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE, UNSUPPORTED (dense points for
- * minhash), MEMORY, CANCELLED; values is undefined after a failure. */
+ * On the CPU, whatever the device AUTO would take. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE,
+ * UNSUPPORTED (dense points for minhash), DEVICE (GNOMON_DEVICE_CUDA), MEMORY, CANCELLED; values is
+ * undefined after a failure. */
 GNOMON_API gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,
                                              const gnomon_matrix *points,
                                              const gnomon_matrix *values);

@@ -55,6 +55,7 @@ int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int
 static gnomon_status apply(gnomon_context *ctx, const gnomon_hasher *h, const gnomon_points *points,
                            const gnomon_matrix *values)
 {
+    GNOMON_TRY(gnomon_lsh_check_device(ctx));
     GNOMON_TRY(gnomon_hasher_check(ctx, h, points, "points"));
     const int64_t n = gnomon_points_rows(points);
     GNOMON_TRY(check_values(ctx, h, n, values));

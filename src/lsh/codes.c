@@ -68,7 +68,10 @@ static gnomon_status project(gnomon_context *ctx, const gnomon_codes *c, const g
     gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
     o.col = 0;
     o.allow_nonfinite = 1;
-    return gnomon_sketch(ctx, c->op, x, &y, &o);
+    const gnomon_device device = gnomon_lsh_leave_device(ctx);
+    const gnomon_status status = gnomon_sketch(ctx, c->op, x, &y, &o);
+    gnomon_lsh_return_device(ctx, device);
+    return status;
 }
 
 gnomon_status gnomon_codes_settle(gnomon_context *ctx, gnomon_codes *c, gnomon_metric metric,

@@ -1,6 +1,7 @@
 /* Values of hash functions, from products or bits or least hashes. */
 #include "lsh/hasher.h"
 
+#include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -10,6 +11,25 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+gnomon_status gnomon_lsh_check_device(gnomon_context *ctx)
+{
+    GNOMON_FAIL_IF(ctx->device == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
+                   "hashing runs on the CPU; take the device cpu or auto");
+    return GNOMON_OK;
+}
+
+gnomon_device gnomon_lsh_leave_device(gnomon_context *ctx)
+{
+    const gnomon_device device = ctx->device;
+    ctx->device = GNOMON_DEVICE_CPU;
+    return device;
+}
+
+void gnomon_lsh_return_device(gnomon_context *ctx, gnomon_device device)
+{
+    ctx->device = device;
+}
 
 int64_t gnomon_points_rows(const gnomon_points *p)
 {
@@ -232,6 +252,7 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
 {
     void *products = NULL;
     gnomon_status status = GNOMON_OK;
+    const gnomon_device device = gnomon_lsh_leave_device(ctx);
     if (h->f.family != GNOMON_LSH_BIT_SAMPLING)
         status = gnomon_alloc(ctx, n * h->products, sizeof(float), "products", &products);
     if (status == GNOMON_OK && h->op) status = sketch(ctx, h, points, first, n, products);
@@ -244,5 +265,6 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
         gnomon_parallel(ctx, n, hash_point, &b);
     }
     gnomon_free(ctx, products);
+    gnomon_lsh_return_device(ctx, device);
     return status;
 }

@@ -116,6 +116,7 @@ static gnomon_status check_points(gnomon_lsh *index, const gnomon_points *points
     GNOMON_FAIL_IF(points->sparse && metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "points is sparse; an index for %s takes dense points",
                    gnomon_metric_name(metric));
+    GNOMON_TRY(gnomon_lsh_check_device(ctx));
     GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, points, "points"));
     GNOMON_TRY(gnomon_hasher_check_finite(ctx, points, "points"));
     if (points->dense) GNOMON_TRY(check_magnitudes(index, points->dense));

@@ -503,6 +503,7 @@ static gnomon_status begin(gnomon_context *ctx, const gnomon_lsh *index,
                            const gnomon_points *queries, const gnomon_search_options *options,
                            gnomon_search **search)
 {
+    GNOMON_TRY(gnomon_lsh_check_device(ctx));
     GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, queries, "queries"));
     GNOMON_TRY(queries->dense ? gnomon_search_create(ctx, queries->dense, options, search)
                               : gnomon_search_create_csr(ctx, queries->sparse, options, search));

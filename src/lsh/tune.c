@@ -554,6 +554,7 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_promise *promise
     GNOMON_FAIL_IF(!points->dense && !points->sparse, ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
     *result = (gnomon_lsh_tuning){.struct_size = sizeof *result, .reason = ""};
     tuning t = {.ctx = ctx, .points = points, .out = result};
+    GNOMON_TRY(gnomon_lsh_check_device(ctx));
     GNOMON_TRY(take_promise(ctx, promise, points, &t.p));
     t.self = !queries->dense && !queries->sparse;
     t.queries = t.self ? points : queries;
