@@ -504,7 +504,7 @@ static void removed_points_are_not_found(void **state)
             allowed[3 * i / 8] &= (uint8_t) ~(1u << (3 * i % 8));
         }
         ids[N / 3] = 0; /* twice */
-        gnomon_neighbors before, filtered, removed, compacted;
+        gnomon_neighbors before, filtered, removed, compacted, none;
         ASSERT_OK(ctx, ask(ctx, d, index, &s, &e, &before, NULL));
         ASSERT_FAILS(ctx, gnomon_lsh_remove(index, bad, 2), GNOMON_ERROR_ARGUMENT, "ids[1]");
         s.allowed = allowed;
@@ -524,7 +524,7 @@ static void removed_points_are_not_found(void **state)
         assert_int_equal(info.removed, N / 3);
         assert_int_equal(index->tables[0].entries, N - N / 3);
         s.k = N - N / 3 + 1;
-        ASSERT_FAILS(ctx, ask(ctx, d, index, &s, &e, &before, NULL), GNOMON_ERROR_ARGUMENT, "k is");
+        ASSERT_FAILS(ctx, ask(ctx, d, index, &s, &e, &none, NULL), GNOMON_ERROR_ARGUMENT, "k is");
         gnomon_neighbors_free(ctx, &before);
         gnomon_neighbors_free(ctx, &filtered);
         gnomon_neighbors_free(ctx, &removed);
