@@ -25,7 +25,7 @@ enum { SUM_NUMBERS = 1 << 23 };
 typedef struct sweep {
     gnomon_solver *s;
     const gnomon_sweep *what;
-    const gnomon_piece *piece;
+    gnomon_piece piece;
     int64_t block, ranges, blocks; /* rows of a block; blocks of the piece */
     int64_t numbers;               /* of a range's sum: d x cols, then cols squares */
     double *sums;                  /* one a range */
@@ -95,7 +95,7 @@ static void dense_block(const sweep *w, int64_t row, int64_t rows, double *scrat
                              .add = w->what->against_b,
                              .t = t,
                              .z = z};
-    job.a = fetch(&w->piece->dense, row, rows, scratch, &job.lda);
+    job.a = fetch(&w->piece.dense, row, rows, scratch, &job.lda);
     if (w->turned != NULL) {
         w->narrow(&job);
         return;
@@ -113,7 +113,7 @@ static double value_at(const gnomon_csr *a, int64_t i)
 
 static void sparse_block(const sweep *w, int64_t row, int64_t rows, double *t, double *z)
 {
-    const gnomon_csr *a = &w->piece->csr;
+    const gnomon_csr *a = &w->piece.csr;
     const int64_t cols = w->what->cols;
     const double sign = w->what->against_b ? -1.0 : 1.0;
     for (int64_t i = 0; i < rows; i++) {
@@ -161,9 +161,9 @@ static void sweep_range(void *arg, int64_t task, int worker)
     double *z = w->sums + task * w->numbers, *squares = z + d * cols;
     const int64_t end = (task + 1) * w->blocks / w->ranges;
     for (int64_t b = task * w->blocks / w->ranges; b < end; b++) {
-        const int64_t row = b * w->block, rows = least(w->block, w->piece->rows - row);
-        if (w->what->against_b) gnomon_solver_read_b(w->s, w->piece->row + row, rows, t);
-        if (w->piece->sparse)
+        const int64_t row = b * w->block, rows = least(w->block, w->piece.rows - row);
+        if (w->what->against_b) gnomon_solver_read_b(w->s, w->piece.row + row, rows, t);
+        if (w->piece.sparse)
             sparse_block(w, row, rows, t, z);
         else
             dense_block(w, row, rows, scratch, t, z);
@@ -171,19 +171,17 @@ static void sweep_range(void *arg, int64_t task, int worker)
             for (int64_t j = 0; j < cols; j++)
                 squares[j] += t[i * cols + j] * t[i * cols + j];
         }
-        if (w->what->residual != NULL) store(w, w->piece->row + row, rows, t);
+        if (w->what->residual != NULL) store(w, w->piece.row + row, rows, t);
     }
 }
 
 static gnomon_status run(sweep *w)
 {
-    gnomon_piece piece;
-    w->piece = &piece;
     GNOMON_TRY(gnomon_feed_rewind(&w->s->source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(&w->s->source, &piece));
-        if (piece.rows == 0) return GNOMON_OK;
-        w->blocks = (piece.rows + w->block - 1) / w->block;
+        GNOMON_TRY(gnomon_feed_next(&w->s->source, &w->piece));
+        if (w->piece.rows == 0) return GNOMON_OK;
+        w->blocks = (w->piece.rows + w->block - 1) / w->block;
         gnomon_parallel(w->s->ctx, w->ranges, sweep_range, w);
     }
 }
