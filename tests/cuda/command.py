@@ -153,6 +153,46 @@ for device in ("cuda", "cpu"):
     means.append(json.loads(out)["distances"]["mean"] if code == 0 else 0)
 expect(abs(means[0] - means[1]) < 1e-5, "distortion differs:", *means)
 
+# Singular values: as good as the best there are.
+def factor(name, a, *options, file="x.npy"):
+    global done
+    if file.endswith(".npy"):
+        np.save(file, a)
+    words = ["svd", file, "-k", "20", "-o", "f.npz", "--json", "--quiet", "--measure", "--device", "cuda", *options]
+    code, out, err = run(*words)
+    if code == 6:
+        declined.add(f"{name}: {err.strip().split('declined: ')[-1]}")
+        expect(name not in needed, name, err)
+        return
+    expect(code == 0, name, code, err)
+    if code != 0:
+        return
+    report, f, a = json.loads(out), np.load("f.npz"), a.astype(np.float64)
+    u, s, vt = (f[key].astype(np.float64) for key in ("U", "S", "Vt"))
+    left, best = np.linalg.norm(a - (u * s) @ vt), np.linalg.norm(np.linalg.svd(a, compute_uv=False)[len(s):])
+    expect(report["device"] == "cuda" and report["gpu"], name, report)
+    expect(left <= 1.02 * best + 1e-6 * np.linalg.norm(a), name, "leaves", left, "and", best, "would do")
+    expect(abs(report["residual"] - left) <= 1e-3 * left + 1e-6 * np.linalg.norm(a), name, report["residual"], left)
+    for vectors in (u.T @ u, vt @ vt.T):
+        expect(np.abs(vectors - np.eye(len(s))).max() < 1e-6, name, "not orthonormal")
+    done += 1
+
+
+low = (random.standard_normal((900, 60)) * np.exp(-np.arange(60) / 9)) @ random.standard_normal((60, 500))
+low = (low + 1e-3 * random.standard_normal((900, 500))).astype(np.float32)
+factor("svd", low)
+factor("svd, by columns", np.asfortranarray(low), "--power", "1")
+factor("svd, fp16", low.astype(np.float16), "--operator", "rademacher")
+np.savetxt("x.csv", low, delimiter=",", fmt="%.9g")
+factor("svd, csv", low, "--output-dtype", "f4", "--operator", "sjlt", file="x.csv")
+code, _, err = run("svd", "x.csv", "-k", "5", "--device", "cuda", "--output-dtype", "f8")
+expect(code == 6 and "declined" in err, "svd, fp64:", code, err)
+low[17, 33] = np.inf
+np.save("x.npy", low)
+code, _, err = run("svd", "x.npy", "-k", "5", "--device", "cuda")
+expect(code == 6 or code == 3 and "row 17, column 33" in err, "svd, infinity:", code, err)
+np.save("x.npy", random.standard_normal((300, 2000), dtype=np.float32))
+
 # What the GPU does not do.
 with open("x.mtx", "w") as f:
     f.write("%%MatrixMarket matrix coordinate real general\n3 50 3\n1 2 0.5\n2 7 1\n3 50 -2\n")
