@@ -151,7 +151,7 @@ static void hash_directions(const batch *b, const float *x, int64_t at)
 {
     const int64_t sides = b->h->f.sides;
     for (int64_t i = 0; i < b->h->f.count; i++, at++, x += sides) {
-        int64_t best[GNOMON_LSH_OTHERS + 1];
+        int64_t best[GNOMON_LSH_OTHERS + 1] = {0};
         int kept = 0;
         const int room = b->out->others ? b->h->others + 1 : 1;
         for (int64_t s = 0; s < sides; s++) {

@@ -146,7 +146,7 @@ void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes,
 {
     double most = 0;
     for (int l = 0; l < lanes; l++)
-        most = fmax(most, (double)lost[l]);
+        if (lost[l] > most) most = lost[l];
     /* sums of squares in fp32: rounded, and what underflowed */
     most = most * (1 + (double)steps * 0x1p-22) + (double)steps * 0x1p-124;
     blur->scale = scale;

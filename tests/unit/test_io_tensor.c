@@ -59,6 +59,7 @@ static void test_round_trip(void **state)
 {
     static const gnomon_dtype types[] = {GNOMON_F32, GNOMON_F64, GNOMON_I16};
     (void)state;
+    if (!GNOMON_WITH_LIBZIP) skip();
     for (int modes = 1; modes <= GNOMON_TENSOR_MODES; modes++) {
         int64_t size[GNOMON_TENSOR_MODES], count = 1;
         for (int n = 0; n < modes; n++)
@@ -165,6 +166,7 @@ static void test_hostile(void **state)
 static void test_refusals(void **state)
 {
     (void)state;
+    if (!GNOMON_WITH_LIBZIP) skip();
     float x[12] = {0};
     const int64_t size[] = {2, 3, 2}, huge[] = {INT64_MAX / 2, 3, 4};
     gnomon_named_tensor t = {"x", gnomon_tensor_packed(x, GNOMON_F32, 3, size, 0)};
