@@ -1,5 +1,6 @@
 /* Ranks that are given: Ootomo & Yokota 2023, algorithm 2, all modes of X; or one mode after the
  * other of what is left. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "hosvd/work.h"
 
@@ -18,7 +19,7 @@ static gnomon_status draw(gnomon_hosvd_work *w, gnomon_slabs *x, const int *mode
                                     "a mode's range", &y[i]));
     }
     GNOMON_TRY(gnomon_slabs_sketch(x, modes, list, op, 0, y));
-    w->out->project_seconds += gnomon_hosvd_lap(w);
+    w->out->project_seconds += gnomon_lap(&w->clock);
     for (int i = 0; i < list; i++) {
         const int mode = modes[i];
         gnomon_tall *q = &w->factor[mode];
@@ -29,7 +30,7 @@ static gnomon_status draw(gnomon_hosvd_work *w, gnomon_slabs *x, const int *mode
                                     "a mode's range", q));
         gnomon_tall_place(w->ctx, &y[i], q, 0);
         GNOMON_TRY(gnomon_orthonormalise(w->ctx, q, NULL, &w->orth));
-        w->out->orthonormalise_seconds += gnomon_hosvd_lap(w);
+        w->out->orthonormalise_seconds += gnomon_lap(&w->clock);
     }
     return GNOMON_OK;
 }
@@ -54,7 +55,7 @@ static gnomon_status shrink(gnomon_hosvd_work *w, const int *modes, int list)
     GNOMON_TRY(gnomon_slabs_shrink(gnomon_hosvd_current(w), modes, list, w->factor,
                                    w->options.memory, &core));
     GNOMON_TRY(gnomon_hosvd_take(w, &core));
-    w->out->shrink_seconds += gnomon_hosvd_lap(w);
+    w->out->shrink_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }
 

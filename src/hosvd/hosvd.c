@@ -1,4 +1,5 @@
 /* The calls: checking what is asked for, the order of the steps, the result. */
+#include "base/clock.h"
 #include "base/context.h"
 #include "base/dtype.h"
 #include "base/error.h"
@@ -10,16 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-double gnomon_hosvd_lap(gnomon_hosvd_work *w)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double t = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, before = w->clock;
-    w->clock = t;
-    return t - before;
-}
 
 gnomon_slabs *gnomon_hosvd_current(gnomon_hosvd_work *w)
 {
@@ -43,7 +34,7 @@ gnomon_status gnomon_hosvd_settle(gnomon_hosvd_work *w)
     if (copied) GNOMON_TRY(gnomon_slabs_shrink(&w->x, NULL, 0, NULL, w->options.memory, &cube));
     gnomon_status status = gnomon_hosvd_take(w, &cube);
     w->owned = copied;
-    w->out->shrink_seconds += gnomon_hosvd_lap(w);
+    w->out->shrink_seconds += gnomon_lap(&w->clock);
     return status;
 }
 
@@ -137,7 +128,7 @@ static gnomon_status measure(gnomon_hosvd_work *w)
     }
     out->residual = sqrt(squares);
     if (w->options.tolerance > 0) out->converged = out->residual <= w->options.tolerance * w->norm;
-    out->measure_seconds += gnomon_hosvd_lap(w);
+    out->measure_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }
 
@@ -212,7 +203,7 @@ static gnomon_status run(gnomon_hosvd_work *w)
     if (status == GNOMON_ERROR_NONFINITE) return name_element(w);
     GNOMON_TRY(status);
     w->norm = w->x.feed.norm;
-    w->out->look_seconds += gnomon_hosvd_lap(w);
+    w->out->look_seconds += gnomon_lap(&w->clock);
     GNOMON_TRY(w->options.tolerance > 0 ? gnomon_hosvd_tolerant(w) : gnomon_hosvd_fixed(w));
     GNOMON_TRY(gnomon_hosvd_turn(w));
     GNOMON_TRY(measure(w));
@@ -275,7 +266,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
     w.descriptor.kind = GNOMON_GAUSSIAN;
     w.descriptor.seed = w.options.seed;
     if (w.options.descriptor != NULL) w.descriptor = *w.options.descriptor;
-    (void)gnomon_hosvd_lap(&w);
+    (void)gnomon_lap(&w.clock);
     const char *missing = gnomon_blas_missing();
     GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
     GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,

@@ -1,4 +1,5 @@
 /* What the projections of a mode share. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "hosvd/product.h"
@@ -66,12 +67,12 @@ gnomon_status gnomon_range_power(gnomon_hosvd_work *w, gnomon_slabs *x, int mode
     gnomon_tall factor[GNOMON_TENSOR_MODES];
     gnomon_cube b = {0};
     GNOMON_TRY(gnomon_condition(w->ctx, y, &w->orth));
-    w->out->orthonormalise_seconds += gnomon_hosvd_lap(w);
+    w->out->orthonormalise_seconds += gnomon_lap(&w->clock);
     factor[mode] = *y;
     GNOMON_TRY(gnomon_slabs_shrink(x, &mode, 1, factor, w->options.memory, &b));
     gnomon_status status = even_out(w, &b, mode);
     if (status == GNOMON_OK) status = gnomon_slabs_cross(x, mode, &b, y);
     gnomon_cube_drop(w->ctx, &b);
-    w->out->power_seconds += gnomon_hosvd_lap(w);
+    w->out->power_seconds += gnomon_lap(&w->clock);
     return status;
 }

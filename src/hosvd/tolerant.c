@@ -2,6 +2,7 @@
  * does not use going to those after it. A mode's columns come in blocks; what is left of a few
  * Gaussian vectors that they do not depend on tells when to look closely, and then what the mode
  * leaves is measured, so that sums are made of squares and never of differences. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "hosvd/work.h"
@@ -37,7 +38,7 @@ static gnomon_status fill(search *s, const gnomon_tall *y)
 {
     gnomon_hosvd_work *w = s->w;
     GNOMON_TRY(gnomon_slabs_sketch(s->x, &s->mode, 1, &s->op, s->columns, y));
-    w->out->project_seconds += gnomon_hosvd_lap(w);
+    w->out->project_seconds += gnomon_lap(&w->clock);
     for (int i = 0; i < w->options.power; i++) {
         GNOMON_TRY(deflate(s, y));
         GNOMON_TRY(gnomon_orthonormalise(w->ctx, y, NULL, &w->orth));
@@ -70,7 +71,7 @@ static gnomon_status add_block(search *s)
     }
     s->q[s->blocks++] = y;
     s->columns += width;
-    w->out->orthonormalise_seconds += gnomon_hosvd_lap(w);
+    w->out->orthonormalise_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }
 
@@ -125,9 +126,9 @@ static gnomon_status try_columns(search *s, bool *done)
     double rest = 0;
     GNOMON_TRY(assemble(s));
     GNOMON_TRY(gnomon_slabs_shrink(current, &s->mode, 1, w->factor, w->options.memory, &b));
-    w->out->shrink_seconds += gnomon_hosvd_lap(w);
+    w->out->shrink_seconds += gnomon_lap(&w->clock);
     gnomon_status status = gnomon_slabs_rest(current, s->mode, &w->factor[s->mode], &b, &rest);
-    w->out->measure_seconds += gnomon_hosvd_lap(w);
+    w->out->measure_seconds += gnomon_lap(&w->clock);
     *done = rest <= s->budget || s->last;
     if (status != GNOMON_OK || !*done) {
         gnomon_cube_drop(w->ctx, &b);
@@ -163,7 +164,7 @@ static gnomon_status make_probes(search *s)
     GNOMON_TRY(gnomon_operator_create(w->ctx, &d, &s->probes));
     GNOMON_TRY(gnomon_tall_make(w->ctx, w->wide, w->size[s->mode], d.k, false, "probes", &s->left));
     GNOMON_TRY(gnomon_slabs_sketch(s->x, &s->mode, 1, &s->probes, 0, &s->left));
-    w->out->measure_seconds += gnomon_hosvd_lap(w);
+    w->out->measure_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }
 

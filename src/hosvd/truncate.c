@@ -1,5 +1,6 @@
 /* Fewer columns of a mode, by the singular values of its unfolding; and the last turn of the core.
  */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "hosvd/product.h"
@@ -112,7 +113,7 @@ gnomon_status gnomon_hosvd_truncate(gnomon_hosvd_work *w, int mode, int64_t most
     gnomon_status status = cut(w, mode, most, budget, values, u);
     gnomon_free(w->ctx, values);
     gnomon_free(w->ctx, u);
-    w->out->small_seconds += gnomon_hosvd_lap(w);
+    w->out->small_seconds += gnomon_lap(&w->clock);
     return status;
 }
 
@@ -157,6 +158,6 @@ gnomon_status gnomon_hosvd_turn(gnomon_hosvd_work *w)
         GNOMON_TRY(turn_mode(w, n));
     for (int n = 0; n < w->modes; n++)
         settle_signs(w, n);
-    w->out->small_seconds += gnomon_hosvd_lap(w);
+    w->out->small_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }

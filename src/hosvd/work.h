@@ -31,9 +31,6 @@ typedef struct gnomon_hosvd_work {
     double clock;
 } gnomon_hosvd_work;
 
-/* Seconds since the last call, and from then on. */
-double gnomon_hosvd_lap(gnomon_hosvd_work *w);
-
 /* The tensor as far as it has shrunk. */
 gnomon_slabs *gnomon_hosvd_current(gnomon_hosvd_work *w);
 /* Puts cube in the place of what there was. */

@@ -1,5 +1,6 @@
 /* Queries: hashed in batches, each then looked up by one thread: buckets, candidates, codes,
  * distances. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -10,7 +11,6 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 /* One thread's memory. */
 typedef struct finder {
@@ -366,13 +366,6 @@ static void close_finder(gnomon_context *ctx, finder *w)
     gnomon_free(ctx, w->wide);
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* What threads did is counted batch by batch. */
 static void forget_work(finding *f)
 {
@@ -429,16 +422,16 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     if (codes) GNOMON_TRY(gnomon_alloc(f->ctx, size * index->codes.count, 1, "codes", &f->codes));
     for (f->first = 0; f->first < n; f->first += size) {
         const int64_t here = n - f->first < size ? n - f->first : size;
-        const double start = seconds();
+        const double start = gnomon_seconds();
         GNOMON_TRY(gnomon_hasher_batch(f->ctx, h, queries, f->first, here, &f->hashes));
         if (codes)
             GNOMON_TRY(gnomon_codes_make(f->ctx, &index->codes, index->options.metric,
                                          queries->dense, f->first, here, f->codes));
-        const double hashed = seconds();
+        const double hashed = gnomon_seconds();
         GNOMON_TRY(find_batch(f, here));
         count_work(f, work);
         work->hash_seconds += hashed - start;
-        work->search_seconds += seconds() - hashed;
+        work->search_seconds += gnomon_seconds() - hashed;
         GNOMON_TRY(gnomon_progress(f->ctx, "search", f->first + here, n));
     }
     return GNOMON_OK;

@@ -45,9 +45,6 @@ typedef struct gnomon_solver {
     gnomon_probes_of_h probes;
 } gnomon_solver;
 
-/* Seconds since the last call. */
-double gnomon_solver_lap(gnomon_solver *s);
-
 /* One pass over A. Rows of A come by blocks; of each block t = A in, or t = b - A in with
  * against_b, and then z += A^T t. */
 typedef struct gnomon_sweep {

@@ -1,4 +1,5 @@
 /* The calls: checking what is asked for, the order of the steps. */
+#include "base/clock.h"
 #include "base/context.h"
 #include "base/dtype.h"
 #include "base/error.h"
@@ -10,16 +11,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
-
-double gnomon_solver_lap(gnomon_solver *s)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double t = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, before = s->clock;
-    s->clock = t;
-    return t - before;
-}
 
 static gnomon_status take_options(gnomon_context *ctx, const gnomon_lstsq_options *given,
                                   gnomon_lstsq_options *o)
@@ -119,19 +110,19 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
     GNOMON_TRY(allocate(s, state));
     scale_lambda(s);
     GNOMON_TRY(gnomon_solver_look_at_b(s));
-    s->out->look_seconds = gnomon_solver_lap(s);
+    s->out->look_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_sketch(s));
-    s->out->sketch_seconds = gnomon_solver_lap(s);
+    s->out->sketch_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_precondition(s));
     GNOMON_TRY(gnomon_probes_draw(s));
-    s->out->factor_seconds = gnomon_solver_lap(s);
+    s->out->factor_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_iterate(s, state));
     GNOMON_TRY(gnomon_solver_finish(s, state));
     s->out->rows = s->n;
     s->out->cols = s->d;
     s->out->targets = s->m;
     s->out->passes = s->source.passes + 1;
-    s->out->certify_seconds += gnomon_solver_lap(s);
+    s->out->certify_seconds += gnomon_lap(&s->clock);
     return GNOMON_OK;
 }
 
@@ -180,7 +171,7 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     s.wanted.nonzeros = 8;
     s.wanted.seed = options->seed;
     if (options->descriptor != NULL) s.wanted = *options->descriptor;
-    (void)gnomon_solver_lap(&s);
+    (void)gnomon_lap(&s.clock);
     const char *missing = gnomon_blas_missing();
     GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
     GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,

@@ -4,6 +4,7 @@
  * nothing below the square root of the unit roundoff. Here a few Gaussian vectors that the columns
  * do not depend on are carried along, and what is left of A times them tells when to look closely:
  * dense matrices are then measured in full, sparse ones by fresh vectors and a bound. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "svd/factor.h"
@@ -41,7 +42,7 @@ static gnomon_status fill(blocks *b, const gnomon_tall *y, const gnomon_tall *z)
 {
     gnomon_factor *f = b->f;
     GNOMON_TRY(gnomon_feed_sketch(&f->source, f->op, b->columns, y));
-    f->out->project_seconds += gnomon_factor_lap(f);
+    f->out->project_seconds += gnomon_lap(&f->clock);
     for (int i = 0; i < f->options.power; i++) {
         /* Twice: the first makes what is left of unit length, the second takes out what rounding
          * had left of the earlier columns, which A would blow up. */
@@ -52,14 +53,14 @@ static gnomon_status fill(blocks *b, const gnomon_tall *y, const gnomon_tall *z)
         GNOMON_TRY(gnomon_condition(f->ctx, z, &f->orth));
         GNOMON_TRY(gnomon_feed_apply(&f->source, z, y));
     }
-    f->out->power_seconds += gnomon_factor_lap(f);
+    f->out->power_seconds += gnomon_lap(&f->clock);
     for (int i = 0; i < 2; i++) {
         GNOMON_TRY(deflate(b, y));
         GNOMON_TRY(gnomon_orthonormalise(f->ctx, y, NULL, &f->orth));
     }
-    f->out->orthonormalise_seconds += gnomon_factor_lap(f);
+    f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_feed_adjoint(&f->source, y, z));
-    f->out->power_seconds += gnomon_factor_lap(f);
+    f->out->power_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }
 
@@ -138,7 +139,7 @@ static gnomon_status loop(blocks *b)
         if (estimate > threshold && !last) continue;
         GNOMON_TRY(assemble(b));
         GNOMON_TRY(look_closely(b));
-        f->out->certify_seconds += gnomon_factor_lap(f);
+        f->out->certify_seconds += gnomon_lap(&f->clock);
         if (f->rest <= wanted || last) return GNOMON_OK;
         threshold = fmin(threshold, 0.95 * estimate * wanted / f->rest);
         gnomon_tall_drop(f->ctx, &f->q);
@@ -159,7 +160,7 @@ static gnomon_status run(blocks *b)
             gnomon_tall_make(f->ctx, f->wide, f->source.rows, g.cols, false, "probes", &b->left);
     if (status == GNOMON_OK) status = gnomon_feed_apply(&f->source, &g, &b->left);
     gnomon_tall_drop(f->ctx, &g);
-    f->out->certify_seconds += gnomon_factor_lap(f);
+    f->out->certify_seconds += gnomon_lap(&f->clock);
     return status == GNOMON_OK ? loop(b) : status;
 }
 

@@ -1,4 +1,5 @@
 /* What the factors leave, by fresh Gaussian vectors. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "svd/factor.h"
@@ -169,6 +170,6 @@ gnomon_status gnomon_certify(gnomon_factor *f)
         if (!once) gnomon_tall_drop(f->ctx, &e);
     }
     if (status == GNOMON_OK && f->options.measure) status = measure(f);
-    f->out->certify_seconds += gnomon_factor_lap(f);
+    f->out->certify_seconds += gnomon_lap(&f->clock);
     return status;
 }

@@ -28,9 +28,6 @@ typedef struct gnomon_factor {
     double clock;
 } gnomon_factor;
 
-/* Seconds since the last call, and from then on. */
-double gnomon_factor_lap(gnomon_factor *f);
-
 /* Lets the context's device do it if it can, and is worth asking: *done tells whether it did. Under
  * CUDA a device that declines is an error. */
 gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done);

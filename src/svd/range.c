@@ -1,17 +1,18 @@
 /* A fixed number of columns: Halko, Martinsson & Tropp 2011, algorithms 4.3 and 4.4. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "svd/factor.h"
 
 static gnomon_status power_step(gnomon_factor *f, const gnomon_tall *y, const gnomon_tall *z)
 {
     GNOMON_TRY(gnomon_condition(f->ctx, y, &f->orth));
-    f->out->orthonormalise_seconds += gnomon_factor_lap(f);
+    f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_feed_adjoint(&f->source, y, z));
-    f->out->power_seconds += gnomon_factor_lap(f);
+    f->out->power_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_condition(f->ctx, z, &f->orth));
-    f->out->orthonormalise_seconds += gnomon_factor_lap(f);
+    f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_feed_apply(&f->source, z, y));
-    f->out->power_seconds += gnomon_factor_lap(f);
+    f->out->power_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }
 
@@ -24,12 +25,12 @@ gnomon_status gnomon_range_fixed(gnomon_factor *f)
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, columns, false,
                                 "the projected matrix", &f->bt));
     GNOMON_TRY(gnomon_feed_sketch(&f->source, f->op, 0, &f->q));
-    f->out->project_seconds += gnomon_factor_lap(f);
+    f->out->project_seconds += gnomon_lap(&f->clock);
     for (int i = 0; i < f->options.power; i++)
         GNOMON_TRY(power_step(f, &f->q, &f->bt));
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, &f->q, NULL, &f->orth));
-    f->out->orthonormalise_seconds += gnomon_factor_lap(f);
+    f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_feed_adjoint(&f->source, &f->q, &f->bt));
-    f->out->power_seconds += gnomon_factor_lap(f);
+    f->out->power_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }

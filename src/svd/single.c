@@ -1,6 +1,7 @@
 /* Every row read once: Tropp, Yurtsever, Udell & Cevher 2017, algorithm 7. Beside the range Y = A
  * S^T a second, wider sketch W = Psi A of the rows is kept; what Q = orth(Y) leaves of B is the
  * least-squares solution of (Psi Q) B = W. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "svd/blas.h"
@@ -148,9 +149,9 @@ static gnomon_status finish(sketches *k)
     GNOMON_FAIL_IF(f->q.rows < s, f->ctx, GNOMON_ERROR_ARGUMENT,
                    "rank + oversample is %" PRId64 " and only %" PRId64 " rows came; lower them", s,
                    f->q.rows);
-    f->out->project_seconds += gnomon_factor_lap(f);
+    f->out->project_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, &f->q, NULL, &f->orth));
-    f->out->orthonormalise_seconds += gnomon_factor_lap(f);
+    f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     gnomon_status status =
         gnomon_tall_make(f->ctx, f->wide, f->source.cols, s, false, "the projected matrix", &f->bt);
     if (status == GNOMON_OK)
@@ -162,7 +163,7 @@ static gnomon_status finish(sketches *k)
     gnomon_tall_drop(f->ctx, &c);
     gnomon_tall_drop(f->ctx, &inverse);
     gnomon_free(f->ctx, t);
-    f->out->small_seconds += gnomon_factor_lap(f);
+    f->out->small_seconds += gnomon_lap(&f->clock);
     return status;
 }
 

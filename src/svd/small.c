@@ -1,5 +1,6 @@
 /* From A ~ Q B to singular values and vectors: B^T = P R by QR, the s x s matrix R^T by LAPACK in
  * fp64, and its vectors multiplied back. */
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "svd/blas.h"
@@ -104,7 +105,7 @@ static gnomon_status factor_bt(gnomon_factor *f, double *r)
 static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace *w)
 {
     GNOMON_TRY(factor_bt(f, w->r));
-    f->out->orthonormalise_seconds += gnomon_factor_lap(f);
+    f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++)
             w->copy[i * n + j] = w->r[j * n + i];
@@ -115,7 +116,7 @@ static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace 
                    (long long)n);
     f->out->rank = gnomon_choose_rank(f, n);
     gnomon_status status = multiply_back(f, n, f->out->rank, w);
-    f->out->small_seconds += gnomon_factor_lap(f);
+    f->out->small_seconds += gnomon_lap(&f->clock);
     return status;
 }
 

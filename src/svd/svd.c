@@ -1,4 +1,5 @@
 /* The calls: checking what is asked for, the order of the steps, the result. */
+#include "base/clock.h"
 #include "base/context.h"
 #include "base/dtype.h"
 #include "base/error.h"
@@ -10,20 +11,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 const char *gnomon_svd_missing(void)
 {
     return gnomon_blas_missing();
-}
-
-double gnomon_factor_lap(gnomon_factor *f)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double t = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, before = f->clock;
-    f->clock = t;
-    return t - before;
 }
 
 int64_t gnomon_factor_columns(const gnomon_factor *f)
@@ -222,7 +213,7 @@ static gnomon_status run(gnomon_factor *f)
                    "measure would fill a sparse matrix out; its residual_bound tells as much");
     if (!(stream && once)) GNOMON_TRY(gnomon_feed_scan(&f->source));
     f->source.passes = 0;
-    f->out->project_seconds += gnomon_factor_lap(f);
+    f->out->project_seconds += gnomon_lap(&f->clock);
     if (stream) GNOMON_TRY(check_rank(f)); /* the rows are known by now */
     if (once)
         GNOMON_TRY(gnomon_range_single(f));
@@ -301,7 +292,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     out->given_vt = options->vt != NULL;
     f.wide = gnomon_dtype_is_wide(options->dtype != 0 ? options->dtype : dtype);
     f.rest = (double)NAN;
-    (void)gnomon_factor_lap(&f);
+    (void)gnomon_lap(&f.clock);
     gnomon_status status = gnomon_feed_open(ctx, matrix, csr, stream, f.wide, &f.source);
     if (status == GNOMON_OK) status = prepare(&f);
     bool done = false;
