@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "hosvd/work.h"
 #include "svd/blas.h"
 
@@ -44,11 +45,7 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_hosvd_option
     *o = (gnomon_hosvd_options)GNOMON_HOSVD_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.ranks or options.tolerance must be set");
-    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; fill options with GNOMON_HOSVD_OPTIONS_INIT",
-                   given->struct_size);
-    memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
-    o->struct_size = sizeof *o;
+    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_HOSVD_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    "tolerance is %g; it must be 0 (fixed ranks) or in (0, 1)", o->tolerance);
     GNOMON_FAIL_IF(o->ranks == NULL && (o->rank_count != 0 || o->tolerance == 0), ctx,
@@ -252,8 +249,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
     gnomon_hosvd_work w;
     memset(&w, 0, sizeof w);
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
-    GNOMON_FAIL_IF(out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
-                   "out.struct_size is %zu; this library's is %zu", out->struct_size, sizeof *out);
+    GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
     memset(out, 0, sizeof *out);
     out->struct_size = sizeof *out;
     out->converged = 1;

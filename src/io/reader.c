@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "base/view.h"
 #include "io/format.h"
 
@@ -8,12 +9,8 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_read_options
 {
     *options = (gnomon_read_options)GNOMON_READ_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
-    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; fill options with GNOMON_READ_OPTIONS_INIT",
-                   given->struct_size);
-    size_t size = given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
-    memcpy(options, given, size);
-    options->struct_size = sizeof *options;
+    GNOMON_TRY(
+        gnomon_take_options(ctx, given, "GNOMON_READ_OPTIONS_INIT", options, sizeof *options));
     GNOMON_FAIL_IF(options->csv_header < -1 || options->csv_header > 1, ctx, GNOMON_ERROR_ARGUMENT,
                    "options.csv_header is %d; allowed are -1, 0 and 1", options->csv_header);
     GNOMON_FAIL_IF(options->svmlight_zero_based < -1 || options->svmlight_zero_based > 1, ctx,

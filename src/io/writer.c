@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "base/view.h"
 #include "io/format.h"
 
@@ -9,12 +10,8 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_write_option
 {
     *options = (gnomon_write_options)GNOMON_WRITE_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
-    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; fill options with GNOMON_WRITE_OPTIONS_INIT",
-                   given->struct_size);
-    size_t size = given->struct_size < sizeof *options ? given->struct_size : sizeof *options;
-    memcpy(options, given, size);
-    options->struct_size = sizeof *options;
+    GNOMON_TRY(
+        gnomon_take_options(ctx, given, "GNOMON_WRITE_OPTIONS_INIT", options, sizeof *options));
     GNOMON_FAIL_IF(options->csv_digits < 0 || options->csv_digits > 17, ctx, GNOMON_ERROR_ARGUMENT,
                    "options.csv_digits is %d; allowed are 0 (shortest) to 17", options->csv_digits);
     return GNOMON_OK;

@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/view.h"
 #include "lstsq/lstsq.h"
 #include "svd/blas.h"
@@ -17,11 +18,7 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_lstsq_option
 {
     *o = (gnomon_lstsq_options)GNOMON_LSTSQ_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
-    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; fill options with GNOMON_LSTSQ_OPTIONS_INIT",
-                   given->struct_size);
-    memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
-    o->struct_size = sizeof *o;
+    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_LSTSQ_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(!(o->lambda >= 0 && isfinite(o->lambda)), ctx, GNOMON_ERROR_ARGUMENT,
                    "lambda is %g; it must be finite and not negative", o->lambda);
     GNOMON_FAIL_IF(!(o->tolerance > 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
@@ -201,8 +198,7 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_matrix *b,
                            const gnomon_lstsq *out)
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
-    GNOMON_FAIL_IF(out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
-                   "out.struct_size is %zu; this library's is %zu", out->struct_size, sizeof *out);
+    GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
     GNOMON_TRY(take_options(ctx, given, options));
     GNOMON_TRY(gnomon_check_view(ctx, b, "b"));
     GNOMON_FAIL_IF(b->cols == 0, ctx, GNOMON_ERROR_SHAPE,

@@ -3,13 +3,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "base/view.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 const char *gnomon_metric_name(gnomon_metric metric)
 {
@@ -34,11 +34,7 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_search_optio
     *o = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.k or options.radius must be set");
-    GNOMON_FAIL_IF(given->struct_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; fill options with GNOMON_SEARCH_OPTIONS_INIT",
-                   given->struct_size);
-    memcpy(o, given, given->struct_size < sizeof *o ? given->struct_size : sizeof *o);
-    o->struct_size = sizeof *o;
+    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_SEARCH_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
                    "metric is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
@@ -320,8 +316,7 @@ static gnomon_status collect(answer *a)
 gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
 {
     GNOMON_FAIL_IF(out == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
-    GNOMON_FAIL_IF(out->struct_size != sizeof *out, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   "out.struct_size is %zu; this library's is %zu", out->struct_size, sizeof *out);
+    GNOMON_TRY(gnomon_check_out(s->ctx, out->struct_size, sizeof *out));
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "the search has handed out its answers");
     *out = (gnomon_neighbors){.struct_size = sizeof *out};

@@ -1,0 +1,24 @@
+#include "base/options.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+gnomon_status gnomon_take_options(gnomon_context *ctx, const void *given, const char *init,
+                                  void *options, size_t size)
+{
+    size_t given_size;
+    memcpy(&given_size, given, sizeof given_size);
+    GNOMON_FAIL_IF(given_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.struct_size is %zu; fill options with %s", given_size, init);
+    memcpy(options, given, given_size < size ? given_size : size);
+    memcpy(options, &size, sizeof size);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_check_out(gnomon_context *ctx, size_t struct_size, size_t size)
+{
+    GNOMON_FAIL_IF(struct_size != size, ctx, GNOMON_ERROR_ARGUMENT,
+                   "out.struct_size is %zu; this library's is %zu", struct_size, size);
+    return GNOMON_OK;
+}
