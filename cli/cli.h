@@ -209,6 +209,42 @@ int cli_points_at_end(cli_points *p);
 int cli_points_too_large(cli_app *app, const char *path, double bytes);
 void cli_points_drop(cli_points *p);
 
+/* factor.c: what svd, hosvd and lstsq share */
+/* f4 and f8, by both their names. */
+extern const cli_choice cli_float_types[];
+/* The type to work in: as asked (not 0), else F64 for data that F32 would not hold, else F32. */
+gnomon_dtype cli_work_dtype(int asked, const gnomon_data_info *info);
+/* A reader as the library wants rows, and the time that reading took. */
+typedef struct cli_stream {
+    gnomon_reader *reader;
+    double seconds;
+} cli_stream;
+/* The rows that s reads, in type dtype; they can be read again if info says that the file can. */
+gnomon_svd_rows cli_stream_rows(cli_stream *s, const gnomon_data_info *info, gnomon_dtype dtype);
+/* The operator that the work is sketched by; what its options' defaults mean depends on the verb.
+ */
+typedef struct cli_sketch_options {
+    gnomon_descriptor descriptor;
+    int kind;
+    int kind_given, density_given, nonzeros_given;
+} cli_sketch_options;
+/* Help on --operator, --seed, --density, --nonzeros. */
+typedef struct cli_sketch_words {
+    const char *kind, *seed, *density, *nonzeros;
+} cli_sketch_words;
+enum { CLI_SKETCH_OPTIONS = 4 };
+void cli_sketch_init(cli_sketch_options *s, gnomon_kind kind);
+void cli_sketch_table(cli_sketch_options *s, const cli_sketch_words *words,
+                      cli_option table[CLI_SKETCH_OPTIONS]);
+/* Puts the kind into the descriptor. -1 or an exit code. */
+int cli_sketch_check(cli_app *app, cli_sketch_options *s);
+/* Refuses an output (NULL: none) of several arrays that is no .npz. -1 or an exit code. */
+int cli_check_arrays_output(cli_app *app, const char *output, const char *input);
+/* null for what JSON has no number for: NaN and infinities. */
+json_t *cli_json_real(double value);
+/* out with the members of both others, which are dropped; NULL, with all dropped, when any is. */
+json_t *cli_json_join(json_t *out, json_t *figures, json_t *times);
+
 /* gnuplot.c: what a name's ending stands for; 0: neither. */
 enum { CLI_SVG = 1, CLI_PNG = 2 };
 int cli_is_picture(const char *path);

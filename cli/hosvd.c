@@ -7,42 +7,16 @@
 typedef struct request {
     cli_input_options input;
     gnomon_hosvd_options options;
-    gnomon_descriptor descriptor;
+    cli_sketch_options sketch;
     cli_list ranks;
-    int kind, output_dtype;
+    int output_dtype;
     int64_t power;
-    int ranks_given, tolerance_given, density_given, nonzeros_given;
+    int ranks_given, tolerance_given;
     const char *output;
 } request;
 
-/* A reader as the library wants rows. */
-typedef struct stream {
-    gnomon_reader *reader;
-    double seconds;
-} stream;
-
-static gnomon_status stream_next(void *user, const gnomon_matrix *dst, int64_t *got)
-{
-    stream *s = user;
-    const double before = cli_seconds();
-    gnomon_status status = gnomon_reader_next(s->reader, dst, got);
-    s->seconds += cli_seconds() - before;
-    return status == GNOMON_OK && cli_interrupted() ? GNOMON_ERROR_CANCELLED : status;
-}
-
-static gnomon_status stream_rewind(void *user)
-{
-    const stream *s = user;
-    return gnomon_reader_seek(s->reader, 0);
-}
-
 static int parse(cli_app *app, request *r, int argc, char **argv, const char **input)
 {
-    static const cli_choice dtypes[] = {{"f4", GNOMON_F32},
-                                        {"f8", GNOMON_F64},
-                                        {"float32", GNOMON_F32},
-                                        {"float64", GNOMON_F64},
-                                        {NULL, 0}};
     const cli_option what[] = {
         {.name = "ranks",
          .type = CLI_LIST,
@@ -89,36 +63,15 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .value = "S",
          .help = "columns of a mode's projection beyond its rank (default 10)"},
     };
-    const cli_option operator[] = {
-        {.name = "operator",
-         .type = CLI_CHOICE,
-         .target = &r->kind,
-         .value = "KIND",
-         .choices = cli_kinds,
-         .help = "the kind of projection: gaussian (default), rademacher, achlioptas, very-sparse, "
-                 "sjlt, srht, block or kronecker"},
-        {.name = "seed",
-         .type = CLI_SEED,
-         .target = &r->descriptor.seed,
-         .value = "N",
-         .help = "which random operators: 0 (default) to 2^64 - 1; mode n (from 0) takes N + n"},
-        {.name = "density",
-         .type = CLI_REAL,
-         .target = &r->descriptor.density,
-         .given = &r->density_given,
-         .reals = CLI_DENSITY_RANGE,
-         .value = "P",
-         .help =
-             "very-sparse: the probability of a nonzero (default 1/sqrt(D), D being the product "
-             "of the other modes)"},
-        {.name = "nonzeros",
-         .type = CLI_INT,
-         .target = &r->descriptor.nonzeros,
-         .given = &r->nonzeros_given,
-         .low = 1,
-         .value = "S",
-         .help = "sjlt: nonzeros a column (default 4, or the columns if less)"},
+    static const cli_sketch_words words = {
+        .kind = "the kind of projection: gaussian (default), rademacher, achlioptas, very-sparse, "
+                "sjlt, srht, block or kronecker",
+        .seed = "which random operators: 0 (default) to 2^64 - 1; mode n (from 0) takes N + n",
+        .density = "very-sparse: the probability of a nonzero (default 1/sqrt(D), D being the "
+                   "product of the other modes)",
+        .nonzeros = "sjlt: nonzeros a column (default 4, or the columns if less)",
     };
+    cli_option operator[CLI_SKETCH_OPTIONS];
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
@@ -130,12 +83,13 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
-         .choices = dtypes,
+         .choices = cli_float_types,
          .value = "TYPE",
          .help = "of the work, core and factors: f4 or f8; otherwise f8 for f8 and 32- and 64-bit "
                  "integer data, else f4"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_sketch_table(&r->sketch, &words, operator);
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("What", what),         CLI_GROUP("How", how),
@@ -170,33 +124,11 @@ static int check(cli_app *app, request *r, const char *input)
 {
     if (!r->ranks_given && !r->tolerance_given)
         return cli_usage(app, "one of --ranks and --tolerance is needed");
-    if (r->density_given && r->kind != GNOMON_VERY_SPARSE)
-        return cli_usage(app, "--density goes with --operator very-sparse");
-    if (r->nonzeros_given && r->kind != GNOMON_SJLT)
-        return cli_usage(app, "--nonzeros goes with --operator sjlt");
+    int code = cli_sketch_check(app, &r->sketch);
+    if (code >= 0) return code;
     const char *missing = gnomon_svd_missing();
     if (missing != NULL) return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
-    if (r->output == NULL) return -1;
-    const char *const inputs[] = {input};
-    const size_t length = strlen(r->output);
-    if (strcmp(r->output, "-") != 0 && (length < 5 || strcmp(r->output + length - 4, ".npz") != 0))
-        return cli_usage(app, "-o %s: several arrays need a name that ends in .npz", r->output);
-    return cli_check_output(app, r->output, "npz", inputs, 1);
-}
-
-static gnomon_dtype work_dtype(const request *r, const gnomon_data_info *info)
-{
-    if (r->output_dtype != 0) return (gnomon_dtype)r->output_dtype;
-    switch (info->dtype) {
-    case GNOMON_F64:
-    case GNOMON_I32:
-    case GNOMON_U32:
-    case GNOMON_I64:
-    case GNOMON_U64:
-        return GNOMON_F64;
-    default:
-        return GNOMON_F32;
-    }
+    return cli_check_arrays_output(app, r->output, input);
 }
 
 /* What the library made of it; data and memory are the file's and --memory's business. */
@@ -217,7 +149,7 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
 {
     const gnomon_data_info *info = &p->info;
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
-    const gnomon_dtype dtype = work_dtype(r, info);
+    const gnomon_dtype dtype = cli_work_dtype(r->output_dtype, info);
     const double bytes = (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(dtype);
     /* A tensor whose outermost dimension has one index, or of one dimension, is one row. */
     const int can_stream = (info->access & GNOMON_ACCESS_SEEK) != 0 && info->rows > 1;
@@ -229,9 +161,8 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     gnomon_tensor tensor =
         gnomon_tensor_packed(NULL, dtype, info->dimensions, info->shape, info->fortran_order);
     if (can_stream && bytes > 0.5 * (double)budget) {
-        stream s = {p->reader, 0};
-        const gnomon_svd_rows rows = {&s,    info->rows,  info->cols,
-                                      dtype, stream_next, stream_rewind};
+        cli_stream s = {p->reader, 0};
+        const gnomon_svd_rows rows = cli_stream_rows(&s, info, dtype);
         facts->held = "pieces";
         r->options.memory = budget > 0 ? budget : 1;
         gnomon_status status = gnomon_hosvd_stream(app->ctx, &tensor, &rows, &r->options, hosvd);
@@ -306,7 +237,6 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
 int cli_hosvd(int argc, char **argv)
 {
     static const gnomon_hosvd_options defaults = GNOMON_HOSVD_OPTIONS_INIT;
-    static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;
     cli_app app;
     request r;
     cli_points points;
@@ -319,14 +249,12 @@ int cli_hosvd(int argc, char **argv)
     r.input.tensor = 1;
     r.options = defaults;
     r.power = defaults.power;
-    r.descriptor = empty;
-    r.kind = GNOMON_GAUSSIAN;
+    cli_sketch_init(&r.sketch, GNOMON_GAUSSIAN);
     int code = parse(&app, &r, argc, argv, &path);
     if (code < 0) code = check(&app, &r, path);
     if (code >= 0) return code;
     r.options.power = (int)r.power;
-    r.descriptor.kind = (gnomon_kind)r.kind;
-    r.options.descriptor = &r.descriptor;
+    r.options.descriptor = &r.sketch.descriptor;
     if (r.ranks_given) {
         r.options.ranks = r.ranks.value;
         r.options.rank_count = r.ranks.count;

@@ -118,13 +118,5 @@ json_t *cli_hosvd_json(cli_app *app, const cli_hosvd_facts *facts)
         "measure_seconds", cli_json_seconds(h->measure_seconds));
     if (facts->tolerance > 0 && figures != NULL)
         json_object_set_new(figures, "tolerance", json_real(facts->tolerance));
-    if (out == NULL || figures == NULL || times == NULL ||
-        json_object_update_missing(out, figures) != 0 ||
-        json_object_update_missing(out, times) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    json_decref(times);
-    return out;
+    return cli_json_join(out, figures, times);
 }

@@ -6,40 +6,13 @@
 typedef struct request {
     cli_input_options input;
     gnomon_lstsq_options options;
-    gnomon_descriptor descriptor;
-    int kind, output_dtype;
-    int kind_given, density_given, nonzeros_given;
+    cli_sketch_options sketch;
+    int output_dtype;
     const char *output, *residual, *format;
 } request;
 
-/* A reader as the library wants rows. */
-typedef struct stream {
-    gnomon_reader *reader;
-    double seconds;
-} stream;
-
-static gnomon_status stream_next(void *user, const gnomon_matrix *dst, int64_t *got)
-{
-    stream *s = user;
-    const double before = cli_seconds();
-    gnomon_status status = gnomon_reader_next(s->reader, dst, got);
-    s->seconds += cli_seconds() - before;
-    return status == GNOMON_OK && cli_interrupted() ? GNOMON_ERROR_CANCELLED : status;
-}
-
-static gnomon_status stream_rewind(void *user)
-{
-    const stream *s = user;
-    return gnomon_reader_seek(s->reader, 0);
-}
-
 static int parse(cli_app *app, request *r, int argc, char **argv, const char **operands)
 {
-    static const cli_choice dtypes[] = {{"f4", GNOMON_F32},
-                                        {"f8", GNOMON_F64},
-                                        {"float32", GNOMON_F32},
-                                        {"float64", GNOMON_F64},
-                                        {NULL, 0}};
     const cli_option what[] = {
         {.name = "lambda",
          .type = CLI_REAL,
@@ -75,42 +48,22 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .value = "R",
          .help = "random vectors that the bounds rest on (default 2; 0: no bounds)"},
     };
-    const cli_option operator[] = {
-        {.name = "operator",
-         .type = CLI_CHOICE,
-         .target = &r->kind,
-         .given = &r->kind_given,
-         .value = "KIND",
-         .choices = cli_kinds,
-         .help = "the kind of sketch: sjlt (default), gaussian, rademacher, achlioptas, "
-                 "very-sparse, srht, block or kronecker"},
-        {.letter = 'k',
-         .type = CLI_INT,
-         .target = &r->options.k,
-         .low = 1,
-         .value = "K",
-         .help = "rows of the sketch, at least A's columns (default: as many as pay, 4 to 256 "
-                 "times the columns); from A's rows on, A itself is factored"},
-        {.name = "seed",
-         .type = CLI_SEED,
-         .target = &r->descriptor.seed,
-         .value = "N",
-         .help = "which random operator: 0 (default) to 2^64 - 1"},
-        {.name = "density",
-         .type = CLI_REAL,
-         .target = &r->descriptor.density,
-         .given = &r->density_given,
-         .reals = CLI_DENSITY_RANGE,
-         .value = "P",
-         .help = "very-sparse: the probability of a nonzero (default 1/sqrt(rows of A))"},
-        {.name = "nonzeros",
-         .type = CLI_INT,
-         .target = &r->descriptor.nonzeros,
-         .given = &r->nonzeros_given,
-         .low = 1,
-         .value = "S",
-         .help = "sjlt: nonzeros a column (default 8)"},
+    static const cli_sketch_words words = {
+        .kind = "the kind of sketch: sjlt (default), gaussian, rademacher, achlioptas, "
+                "very-sparse, srht, block or kronecker",
+        .seed = "which random operator: 0 (default) to 2^64 - 1",
+        .density = "very-sparse: the probability of a nonzero (default 1/sqrt(rows of A))",
+        .nonzeros = "sjlt: nonzeros a column (default 8)",
     };
+    cli_option operator[CLI_SKETCH_OPTIONS + 1] = {
+        [CLI_SKETCH_OPTIONS] = {
+            .letter = 'k',
+            .type = CLI_INT,
+            .target = &r->options.k,
+            .low = 1,
+            .value = "K",
+            .help = "rows of the sketch, at least A's columns (default: as many as pay, 4 to 256 "
+                    "times the columns); from A's rows on, A itself is factored"}};
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
@@ -132,12 +85,13 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
-         .choices = dtypes,
+         .choices = cli_float_types,
          .value = "TYPE",
          .help = "of the solutions and the residual: f8 (default) or f4; the work is in double "
                  "precision"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_sketch_table(&r->sketch, &words, operator);
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("What", what),
@@ -189,12 +143,10 @@ static int check_output(cli_app *app, const request *r, const char *path, const 
     return cli_check_output(app, path, format, inputs, 2);
 }
 
-static int check(cli_app *app, const request *r, const char *const *inputs)
+static int check(cli_app *app, request *r, const char *const *inputs)
 {
-    if (r->density_given && r->kind != GNOMON_VERY_SPARSE)
-        return cli_usage(app, "--density goes with --operator very-sparse");
-    if (r->nonzeros_given && r->kind != GNOMON_SJLT)
-        return cli_usage(app, "--nonzeros goes with --operator sjlt");
+    int code = cli_sketch_check(app, &r->sketch);
+    if (code >= 0) return code;
     if (strcmp(inputs[0], "-") == 0 && strcmp(inputs[1], "-") == 0)
         return cli_usage(app, "A and B can't both be standard input");
     if (r->output != NULL && r->residual != NULL && strcmp(r->output, "-") == 0 &&
@@ -202,7 +154,7 @@ static int check(cli_app *app, const request *r, const char *const *inputs)
         return cli_usage(app, "-o and --residual can't both be standard output");
     const char *missing = gnomon_svd_missing();
     if (missing != NULL) return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
-    int code = check_output(app, r, r->output, r->format, inputs);
+    code = check_output(app, r, r->output, r->format, inputs);
     return code >= 0 ? code : check_output(app, r, r->residual, NULL, inputs);
 }
 
@@ -228,9 +180,8 @@ static gnomon_matrix as_columns(const gnomon_matrix *b, int64_t rows)
 static int solve_stream(cli_app *app, const request *r, const char *const *inputs, cli_points *a,
                         const gnomon_matrix *b, gnomon_lstsq *out, cli_lstsq_facts *facts)
 {
-    stream s = {a->reader, 0};
-    const gnomon_svd_rows rows = {&s,          a->info.rows, a->info.cols, a->info.dtype,
-                                  stream_next, stream_rewind};
+    cli_stream s = {a->reader, 0};
+    const gnomon_svd_rows rows = cli_stream_rows(&s, &a->info, a->info.dtype);
     const double begin = cli_seconds();
     gnomon_status status = gnomon_lstsq_stream(app->ctx, &rows, b, &r->options, out);
     facts->held = "pieces";
@@ -342,7 +293,6 @@ static int work(cli_app *app, const request *r, const char *const *inputs, cli_p
 int cli_lstsq(int argc, char **argv)
 {
     static const gnomon_lstsq_options defaults = GNOMON_LSTSQ_OPTIONS_INIT;
-    static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;
     cli_app app;
     request r;
     cli_points a, b;
@@ -355,15 +305,14 @@ int cli_lstsq(int argc, char **argv)
     cli_input_init(&r.input);
     r.input.text_dtype = GNOMON_F64; /* a solution wants every digit */
     r.options = defaults;
-    r.descriptor = empty;
-    r.kind = GNOMON_SJLT;
+    cli_sketch_init(&r.sketch, GNOMON_SJLT);
     int code = parse(&app, &r, argc, argv, operands);
     if (code < 0) code = check(&app, &r, operands);
     if (code >= 0) return code;
-    r.descriptor.kind = (gnomon_kind)r.kind;
-    r.options.seed = r.descriptor.seed;
+    r.options.seed = r.sketch.descriptor.seed;
     /* Without parameters of its own the library's default is the better sjlt. */
-    if (r.kind != GNOMON_SJLT || r.nonzeros_given) r.options.descriptor = &r.descriptor;
+    if (r.sketch.kind != GNOMON_SJLT || r.sketch.nonzeros_given)
+        r.options.descriptor = &r.sketch.descriptor;
     r.options.dtype = (gnomon_dtype)r.output_dtype;
     r.options.keep_residual = r.residual != NULL;
     code = cli_start(&app);

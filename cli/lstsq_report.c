@@ -56,19 +56,14 @@ void cli_lstsq_words(const cli_lstsq_facts *facts)
     if (!isnan(worst[FORWARD])) printf("Each bound fails in one of %.0f runs.\n", 1 / l->failure);
 }
 
-/* JSON has no NaN. */
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *solution_json(const gnomon_lstsq_target *t)
 {
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:b}", "norm_b", t->norm_b,
                      "norm_x", t->norm_x, "residual", t->residual, "gradient", t->gradient,
                      "backward_bound", t->backward_bound, "backward_error", t->backward_error,
-                     "fit_bound", real(t->fit_bound), "suboptimality", real(t->suboptimality),
-                     "forward_bound", real(t->forward_bound), "sensitivity", real(t->sensitivity),
+                     "fit_bound", cli_json_real(t->fit_bound), "suboptimality",
+                     cli_json_real(t->suboptimality), "forward_bound",
+                     cli_json_real(t->forward_bound), "sensitivity", cli_json_real(t->sensitivity),
                      "converged", t->converged);
 }
 
@@ -90,9 +85,9 @@ json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts)
         (json_int_t)l->cols, "right_hand_sides", (json_int_t)l->targets, "dtype",
         cli_dtype_name(l->x.dtype), "held", facts->held, "lambda", facts->lambda, "tolerance",
         facts->tolerance, "converged", l->converged, "rank", (json_int_t)l->rank, "norm", l->norm,
-        "largest", l->largest, "least", l->least, "condition", l->condition, "low", real(l->low),
-        "high", real(l->high), "failure", l->failure, "sketched", l->sketched, "k",
-        (json_int_t)l->k, "iterations", (json_int_t)l->iterations, "refinements",
+        "largest", l->largest, "least", l->least, "condition", l->condition, "low",
+        cli_json_real(l->low), "high", cli_json_real(l->high), "failure", l->failure, "sketched",
+        l->sketched, "k", (json_int_t)l->k, "iterations", (json_int_t)l->iterations, "refinements",
         (json_int_t)l->refinements, "passes", (json_int_t)l->passes, "descriptor", descriptor,
         "solutions", solutions);
     json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
@@ -104,13 +99,5 @@ json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts)
                               cli_json_seconds(l->factor_seconds), "iterate_seconds",
                               cli_json_seconds(l->iterate_seconds), "certify_seconds",
                               cli_json_seconds(l->certify_seconds));
-    if (out == NULL || figures == NULL || times == NULL ||
-        json_object_update_missing(out, figures) != 0 ||
-        json_object_update_missing(out, times) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    json_decref(times);
-    return out;
+    return cli_json_join(out, figures, times);
 }

@@ -6,43 +6,16 @@
 typedef struct request {
     cli_input_options input;
     gnomon_svd_options options;
-    gnomon_descriptor descriptor;
-    int kind, precision, output_dtype;
+    cli_sketch_options sketch;
+    int output_dtype;
     int64_t power, probe_power;
-    int rank_given, tolerance_given, density_given, nonzeros_given;
+    int rank_given, tolerance_given;
     int power_given, block_given, probe_power_given, oversample_given;
     const char *output, *plot;
 } request;
 
-/* A reader as the library wants rows. */
-typedef struct stream {
-    cli_app *app;
-    gnomon_reader *reader;
-    double seconds;
-} stream;
-
-static gnomon_status stream_next(void *user, const gnomon_matrix *dst, int64_t *got)
-{
-    stream *s = user;
-    const double before = cli_seconds();
-    gnomon_status status = gnomon_reader_next(s->reader, dst, got);
-    s->seconds += cli_seconds() - before;
-    return status == GNOMON_OK && cli_interrupted() ? GNOMON_ERROR_CANCELLED : status;
-}
-
-static gnomon_status stream_rewind(void *user)
-{
-    const stream *s = user;
-    return gnomon_reader_seek(s->reader, 0);
-}
-
 static int parse(cli_app *app, request *r, int argc, char **argv, const char **input)
 {
-    static const cli_choice dtypes[] = {{"f4", GNOMON_F32},
-                                        {"f8", GNOMON_F64},
-                                        {"float32", GNOMON_F32},
-                                        {"float64", GNOMON_F64},
-                                        {NULL, 0}};
     const cli_option what[] = {
         {.name = "rank",
          .letter = 'k',
@@ -107,34 +80,14 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .value = "Q",
          .help = "pairs of passes that sharpen the spectral bound (default 1)"},
     };
-    const cli_option operator[] = {
-        {.name = "operator",
-         .type = CLI_CHOICE,
-         .target = &r->kind,
-         .value = "KIND",
-         .choices = cli_kinds,
-         .help = "the kind of projection: gaussian (default), rademacher, achlioptas, very-sparse, "
-                 "sjlt, srht, block or kronecker"},
-        {.name = "seed",
-         .type = CLI_SEED,
-         .target = &r->descriptor.seed,
-         .value = "N",
-         .help = "which random operator: 0 (default) to 2^64 - 1"},
-        {.name = "density",
-         .type = CLI_REAL,
-         .target = &r->descriptor.density,
-         .given = &r->density_given,
-         .reals = CLI_DENSITY_RANGE,
-         .value = "P",
-         .help = "very-sparse: the probability of a nonzero (default 1/sqrt(D))"},
-        {.name = "nonzeros",
-         .type = CLI_INT,
-         .target = &r->descriptor.nonzeros,
-         .given = &r->nonzeros_given,
-         .low = 1,
-         .value = "S",
-         .help = "sjlt: nonzeros a column (default 4, or the columns if less)"},
+    static const cli_sketch_words words = {
+        .kind = "the kind of projection: gaussian (default), rademacher, achlioptas, very-sparse, "
+                "sjlt, srht, block or kronecker",
+        .seed = "which random operator: 0 (default) to 2^64 - 1",
+        .density = "very-sparse: the probability of a nonzero (default 1/sqrt(D))",
+        .nonzeros = "sjlt: nonzeros a column (default 4, or the columns if less)",
     };
+    cli_option operator[CLI_SKETCH_OPTIONS];
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
@@ -145,7 +98,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
-         .choices = dtypes,
+         .choices = cli_float_types,
          .value = "TYPE",
          .help = "of the work, U and Vt: f4 or f8; otherwise f8 for f8 and 32- and 64-bit integer "
                  "data, else f4"},
@@ -156,6 +109,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .help = "draw the singular values with gnuplot to OUT.svg or OUT.png"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_sketch_table(&r->sketch, &words, operator);
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("What", what),         CLI_GROUP("How", how),
@@ -197,10 +151,8 @@ static int check(cli_app *app, request *r, const char *input)
                               "--measure, --power, --block and --probe-power");
     if (r->block_given && !r->tolerance_given)
         return cli_usage(app, "--block goes with --tolerance");
-    if (r->density_given && r->kind != GNOMON_VERY_SPARSE)
-        return cli_usage(app, "--density goes with --operator very-sparse");
-    if (r->nonzeros_given && r->kind != GNOMON_SJLT)
-        return cli_usage(app, "--nonzeros goes with --operator sjlt");
+    int code = cli_sketch_check(app, &r->sketch);
+    if (code >= 0) return code;
     if (r->plot != NULL && !cli_is_picture(r->plot))
         return cli_usage(app, "--plot %s: the name must end in .svg or .png", r->plot);
     if (r->plot != NULL && gnomon_same_file(r->plot, input))
@@ -209,12 +161,7 @@ static int check(cli_app *app, request *r, const char *input)
     const char *missing = gnomon_svd_missing();
     if (missing != NULL && app->device.kind == GNOMON_DEVICE_CPU)
         return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
-    if (r->output == NULL) return -1;
-    const char *const inputs[] = {input};
-    const size_t length = strlen(r->output);
-    if (strcmp(r->output, "-") != 0 && (length < 5 || strcmp(r->output + length - 4, ".npz") != 0))
-        return cli_usage(app, "-o %s: several arrays need a name that ends in .npz", r->output);
-    return cli_check_output(app, r->output, "npz", inputs, 1);
+    return cli_check_arrays_output(app, r->output, input);
 }
 
 /* Bytes of the whole matrix in the work's type; -1 when the rows are not known yet. */
@@ -224,27 +171,12 @@ static double dense_bytes(const gnomon_data_info *info, gnomon_dtype dtype)
     return (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(dtype);
 }
 
-static gnomon_dtype work_dtype(const request *r, const gnomon_data_info *info)
-{
-    if (r->output_dtype != 0) return (gnomon_dtype)r->output_dtype;
-    switch (info->dtype) {
-    case GNOMON_F64:
-    case GNOMON_I32:
-    case GNOMON_U32:
-    case GNOMON_I64:
-    case GNOMON_U64:
-        return GNOMON_F64;
-    default:
-        return GNOMON_F32;
-    }
-}
-
 /* Reads and factors. -1 or an exit code. */
 static int factor(cli_app *app, request *r, const char *path, cli_points *p, gnomon_svd *svd,
                   cli_svd_facts *facts)
 {
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
-    const gnomon_dtype dtype = work_dtype(r, &p->info);
+    const gnomon_dtype dtype = cli_work_dtype(r->output_dtype, &p->info);
     const int sparse = (p->info.access & GNOMON_ACCESS_SPARSE) != 0;
     const int can_seek = (p->info.access & GNOMON_ACCESS_SEEK) != 0;
     const double bytes = dense_bytes(&p->info, dtype);
@@ -254,9 +186,8 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     gnomon_status status;
     r->options.dtype = dtype;
     if (streams) {
-        stream s = {app, p->reader, 0};
-        gnomon_svd_rows rows = {&s,    p->info.rows, p->info.cols,
-                                dtype, stream_next,  can_seek ? stream_rewind : NULL};
+        cli_stream s = {p->reader, 0};
+        const gnomon_svd_rows rows = cli_stream_rows(&s, &p->info, dtype);
         facts->held = "pieces";
         status = gnomon_svd_stream(app->ctx, &rows, &r->options, svd);
         facts->read_seconds = s.seconds;
@@ -326,7 +257,6 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
 int cli_svd(int argc, char **argv)
 {
     static const gnomon_svd_options defaults = GNOMON_SVD_OPTIONS_INIT;
-    static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;
     cli_app app;
     request r;
     cli_points points;
@@ -337,8 +267,7 @@ int cli_svd(int argc, char **argv)
     cli_init(&app, "svd");
     cli_input_init(&r.input);
     r.options = defaults;
-    r.descriptor = empty;
-    r.kind = GNOMON_GAUSSIAN;
+    cli_sketch_init(&r.sketch, GNOMON_GAUSSIAN);
     r.power = defaults.power;
     r.probe_power = defaults.probe_power;
     int code = parse(&app, &r, argc, argv, &path);
@@ -348,8 +277,7 @@ int cli_svd(int argc, char **argv)
     if (r.options.single_pass && !r.oversample_given) r.options.oversample = r.options.rank + 1;
     r.options.power = (int)r.power;
     r.options.probe_power = (int)r.probe_power;
-    r.descriptor.kind = (gnomon_kind)r.kind;
-    r.options.descriptor = &r.descriptor;
+    r.options.descriptor = &r.sketch.descriptor;
     code = cli_start(&app);
     if (code < 0) code = work(&app, &r, path, &points, &svd);
     gnomon_svd_free(app.ctx, &svd);

@@ -48,12 +48,6 @@ void cli_svd_words(const cli_svd_facts *facts)
     printf("Each bound fails in one of %.0f runs.\n", 1 / svd->failure);
 }
 
-/* JSON has no NaN. */
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
 {
     const gnomon_svd *svd = facts->svd;
@@ -73,12 +67,13 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
         cli_dtype_name(svd->u.dtype), "held", facts->held, "rank", (json_int_t)svd->rank, "columns",
         (json_int_t)svd->columns, "power", svd->power, "single_pass", svd->single_pass, "passes",
         (json_int_t)svd->passes, "singular_values", values, "numerical_rank",
-        (json_int_t)svd->numerical_rank, "norm", svd->norm, "residual", real(svd->residual),
-        "residual_estimate", real(svd->residual_estimate), "residual_bound",
-        real(svd->residual_bound), "spectral_estimate", real(svd->spectral_estimate),
-        "spectral_bound", real(svd->spectral_bound), "failure", svd->failure, "converged",
-        svd->converged, "cholesky_qr", (json_int_t)svd->cholesky, "householder_qr",
-        (json_int_t)svd->householder, "descriptor", descriptor);
+        (json_int_t)svd->numerical_rank, "norm", svd->norm, "residual",
+        cli_json_real(svd->residual), "residual_estimate", cli_json_real(svd->residual_estimate),
+        "residual_bound", cli_json_real(svd->residual_bound), "spectral_estimate",
+        cli_json_real(svd->spectral_estimate), "spectral_bound", cli_json_real(svd->spectral_bound),
+        "failure", svd->failure, "converged", svd->converged, "cholesky_qr",
+        (json_int_t)svd->cholesky, "householder_qr", (json_int_t)svd->householder, "descriptor",
+        descriptor);
     json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
                               cli_json_seconds(facts->read_seconds), "svd_seconds",
                               cli_json_seconds(facts->svd_seconds), "write_seconds",
@@ -90,15 +85,7 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
                               cli_json_seconds(svd->certify_seconds));
     if (facts->tolerance > 0 && figures != NULL)
         json_object_set_new(figures, "tolerance", json_real(facts->tolerance));
-    if (out == NULL || figures == NULL || times == NULL ||
-        json_object_update_missing(out, figures) != 0 ||
-        json_object_update_missing(out, times) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    json_decref(times);
-    return out;
+    return cli_json_join(out, figures, times);
 }
 
 static char *make_script(const char *path, const cli_svd_facts *facts, size_t *length)

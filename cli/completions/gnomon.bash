@@ -165,7 +165,7 @@ _gnomon() {
         esac
         ;;
     lstsq)
-        options="--lambda --rank-tolerance --tolerance --iterations --probes --operator -k --seed --density --nonzeros -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--lambda --rank-tolerance --tolerance --iterations --probes --operator --seed --density --nonzeros -k -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         --lambda) words="NONE" ;;
         --rank-tolerance) words="NONE" ;;
@@ -173,10 +173,10 @@ _gnomon() {
         --iterations) words="NONE" ;;
         --probes) words="NONE" ;;
         --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
-        -k) words="NONE" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
         --nonzeros) words="NONE" ;;
+        -k) words="NONE" ;;
         -o | --output) words=FILES ;;
         --residual) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;

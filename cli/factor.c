@@ -1,0 +1,128 @@
+/* What the verbs that factor a matrix or a tensor share. */
+#include "cli.h"
+
+#include <math.h>
+#include <string.h>
+
+const cli_choice cli_float_types[] = {{"f4", GNOMON_F32},
+                                      {"f8", GNOMON_F64},
+                                      {"float32", GNOMON_F32},
+                                      {"float64", GNOMON_F64},
+                                      {NULL, 0}};
+
+gnomon_dtype cli_work_dtype(int asked, const gnomon_data_info *info)
+{
+    if (asked != 0) return (gnomon_dtype)asked;
+    switch (info->dtype) {
+    case GNOMON_F64:
+    case GNOMON_I32:
+    case GNOMON_U32:
+    case GNOMON_I64:
+    case GNOMON_U64:
+        return GNOMON_F64;
+    default:
+        return GNOMON_F32;
+    }
+}
+
+static gnomon_status next(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    cli_stream *s = user;
+    const double before = cli_seconds();
+    gnomon_status status = gnomon_reader_next(s->reader, dst, got);
+    s->seconds += cli_seconds() - before;
+    return status == GNOMON_OK && cli_interrupted() ? GNOMON_ERROR_CANCELLED : status;
+}
+
+static gnomon_status rewind_reader(void *user)
+{
+    const cli_stream *s = user;
+    return gnomon_reader_seek(s->reader, 0);
+}
+
+gnomon_svd_rows cli_stream_rows(cli_stream *s, const gnomon_data_info *info, gnomon_dtype dtype)
+{
+    const int can_seek = (info->access & GNOMON_ACCESS_SEEK) != 0;
+    return (gnomon_svd_rows){s,     info->rows, info->cols,
+                             dtype, next,       can_seek ? rewind_reader : NULL};
+}
+
+void cli_sketch_init(cli_sketch_options *s, gnomon_kind kind)
+{
+    static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;
+    memset(s, 0, sizeof *s);
+    s->descriptor = empty;
+    s->kind = kind;
+}
+
+void cli_sketch_table(cli_sketch_options *s, const cli_sketch_words *words,
+                      cli_option table[CLI_SKETCH_OPTIONS])
+{
+    const cli_option options[CLI_SKETCH_OPTIONS] = {
+        {.name = "operator",
+         .type = CLI_CHOICE,
+         .target = &s->kind,
+         .given = &s->kind_given,
+         .value = "KIND",
+         .choices = cli_kinds,
+         .help = words->kind},
+        {.name = "seed",
+         .type = CLI_SEED,
+         .target = &s->descriptor.seed,
+         .value = "N",
+         .help = words->seed},
+        {.name = "density",
+         .type = CLI_REAL,
+         .target = &s->descriptor.density,
+         .given = &s->density_given,
+         .reals = CLI_DENSITY_RANGE,
+         .value = "P",
+         .help = words->density},
+        {.name = "nonzeros",
+         .type = CLI_INT,
+         .target = &s->descriptor.nonzeros,
+         .given = &s->nonzeros_given,
+         .low = 1,
+         .value = "S",
+         .help = words->nonzeros},
+    };
+    memcpy(table, options, sizeof options);
+}
+
+int cli_sketch_check(cli_app *app, cli_sketch_options *s)
+{
+    if (s->density_given && s->kind != GNOMON_VERY_SPARSE)
+        return cli_usage(app, "--density goes with --operator very-sparse");
+    if (s->nonzeros_given && s->kind != GNOMON_SJLT)
+        return cli_usage(app, "--nonzeros goes with --operator sjlt");
+    s->descriptor.kind = (gnomon_kind)s->kind;
+    return -1;
+}
+
+int cli_check_arrays_output(cli_app *app, const char *output, const char *input)
+{
+    const char *const inputs[] = {input};
+    if (output == NULL) return -1;
+    const size_t length = strlen(output);
+    if (strcmp(output, "-") != 0 && (length < 5 || strcmp(output + length - 4, ".npz") != 0))
+        return cli_usage(app, "-o %s: several arrays need a name that ends in .npz", output);
+    return cli_check_output(app, output, "npz", inputs, 1);
+}
+
+json_t *cli_json_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *cli_json_join(json_t *out, json_t *figures, json_t *times)
+{
+    if (out == NULL || figures == NULL || times == NULL ||
+        json_object_update_missing(out, figures) != 0 ||
+        json_object_update_missing(out, times) != 0) {
+        json_decref(out);
+        out = NULL;
+    }
+    json_decref(figures);
+    json_decref(times);
+    return out;
+}
