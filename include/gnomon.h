@@ -7,6 +7,7 @@
 #include <gnomon/gemm.h>
 #include <gnomon/hosvd.h>
 #include <gnomon/io.h>
+#include <gnomon/join.h>
 #include <gnomon/lsh.h>
 #include <gnomon/lstsq.h>
 #include <gnomon/matrix.h>

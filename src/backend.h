@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 4 };
+enum { GNOMON_DEVICE_INTERFACE = 5 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -29,6 +29,8 @@ struct gnomon_matrix;
 struct gnomon_gemm_job;
 /* Defined by src/svd: the matrix, what is asked for, and what comes back. */
 struct gnomon_svd_job;
+/* Defined by src/join: the points, the threshold, and who takes the pairs. */
+struct gnomon_join_job;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
@@ -69,6 +71,11 @@ typedef struct gnomon_device_table {
     /* Randomized SVD of a dense matrix, likewise. */
     int (*svd_supports)(void *state, const struct gnomon_svd_job *job, char *why, size_t why_size);
     gnomon_status (*svd)(void *state, struct gnomon_svd_job *job, char *why, size_t why_size);
+
+    /* Exact similarity join of dense points, likewise. */
+    int (*join_supports)(void *state, const struct gnomon_join_job *job, char *why,
+                         size_t why_size);
+    gnomon_status (*join)(void *state, struct gnomon_join_job *job, char *why, size_t why_size);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

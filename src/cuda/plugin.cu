@@ -204,6 +204,8 @@ gnomon_plugin_entry(void)
         gemm,
         svd_supports,
         svd,
+        nullptr,
+        nullptr,
     };
     return &table;
 }

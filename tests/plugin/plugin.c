@@ -181,9 +181,9 @@ const gnomon_device_table *gnomon_another_name(void);
 const gnomon_device_table *gnomon_plugin_entry(void)
 {
     static const gnomon_device_table table = {
-        PLUGIN_VERSION, "test",        open_device, close_device, supports,
-        sketch,         adjoint,       stream_open, stream_use,   stream_use,
-        stream_close,   gemm_supports, gemm,        svd_supports, svd,
+        PLUGIN_VERSION, "test",       open_device, close_device, supports,     sketch,
+        adjoint,        stream_open,  stream_use,  stream_use,   stream_close, gemm_supports,
+        gemm,           svd_supports, svd,         NULL,         NULL,
     };
     return &table;
 }

@@ -1,0 +1,205 @@
+/* Dense points: bands of P's rows against pieces of Q.
+ *
+ * A band is as many rows as keep all threads at work. Should its pairs become more than may wait,
+ * it is done again with fewer rows; how many pairs a row had so far tells how many rows the next
+ * one takes. Pairs being in order, how rows are cut shows nowhere. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "join/join.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { MOST_ROWS = 8192, PIECE = 65536 };
+
+/* Rows of a side that is read. */
+typedef struct window {
+    void *data;
+    int64_t room; /* rows */
+    int64_t first, count;
+} window;
+
+typedef struct bands {
+    gnomon_join_state *join;
+    window p, q;
+    int64_t rows;  /* a band's, at most */
+    int64_t piece; /* rows of Q at a time */
+} bands;
+
+/* ---- the points ---- */
+
+static gnomon_status refuse(gnomon_join_state *join, const gnomon_side *side,
+                            const gnomon_matrix *m, int64_t row, int64_t first)
+{
+    int64_t col = 0;
+    const gnomon_status status = gnomon_row_fault(m, row, &col);
+    if (status == GNOMON_OK) return status;
+    return gnomon_fail(join->ctx, status,
+                       status == GNOMON_ERROR_NONFINITE
+                           ? "%s has NaN or infinity in row %" PRId64 ", column %" PRId64
+                           : "%s has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64,
+                       side->name, first + row, col);
+}
+
+enum { CHECK_ROWS = 256 };
+
+typedef struct check {
+    const gnomon_matrix *m;
+    int64_t *faults; /* a task's first row that is refused, or -1 */
+} check;
+
+static void check_rows(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const check *c = arg;
+    const int64_t end = (task + 1) * CHECK_ROWS;
+    int64_t col;
+    c->faults[task] = -1;
+    for (int64_t i = task * CHECK_ROWS; i < end && i < c->m->rows; i++) {
+        if (gnomon_row_fault(c->m, i, &col) == GNOMON_OK) continue;
+        c->faults[task] = i;
+        return;
+    }
+}
+
+/* Refuses points that no join takes; m is rows of the side from 'first' on. */
+static gnomon_status check_points(gnomon_join_state *join, const gnomon_side *side,
+                                  const gnomon_matrix *m, int64_t first)
+{
+    if (join->options.metric == GNOMON_HAMMING || m->rows == 0) return GNOMON_OK;
+    const int64_t tasks = (m->rows + CHECK_ROWS - 1) / CHECK_ROWS;
+    check c = {m, NULL};
+    GNOMON_TRY(gnomon_alloc(join->ctx, tasks, sizeof *c.faults, "a check", &c.faults));
+    gnomon_parallel(join->ctx, tasks, check_rows, &c);
+    gnomon_status status = GNOMON_OK;
+    for (int64_t task = 0; task < tasks && status == GNOMON_OK; task++)
+        if (c.faults[task] >= 0) status = refuse(join, side, m, c.faults[task], first);
+    gnomon_free(join->ctx, c.faults);
+    return status;
+}
+
+/* Rows [first, first + count) of a side. */
+static gnomon_status rows_of(gnomon_join_state *join, const gnomon_side *side, window *w,
+                             int64_t first, int64_t count, gnomon_matrix *out)
+{
+    if (side->dense != NULL) {
+        *out = *side->dense;
+        out->data =
+            (char *)out->data + first * out->row_stride * (int64_t)gnomon_dtype_size(out->dtype);
+        out->rows = count;
+        return GNOMON_OK;
+    }
+    if (w->data == NULL)
+        GNOMON_TRY(gnomon_alloc(join->ctx, w->room * side->cols, gnomon_dtype_size(side->dtype),
+                                "points", &w->data));
+    *out = gnomon_matrix_rowmajor(w->data, side->dtype, count, side->cols);
+    if (w->first == first && w->count >= count) return GNOMON_OK;
+    w->count = 0;
+    GNOMON_TRY(side->to->read(side->to->user, first, out));
+    GNOMON_TRY(check_points(join, side, out, first));
+    w->first = first;
+    w->count = count;
+    return GNOMON_OK;
+}
+
+/* ---- a band ---- */
+
+/* Adds the pairs of a band and a piece. */
+static gnomon_status meet(gnomon_join_state *join, const gnomon_matrix *band, int64_t row,
+                          const gnomon_matrix *piece, int64_t column)
+{
+    gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_search *search;
+    options.metric = join->options.metric;
+    options.radius = gnomon_join_threshold(join);
+    GNOMON_TRY(gnomon_search_create(join->ctx, band, &options, &search));
+    gnomon_status status = gnomon_search_add(search, piece);
+    if (status == GNOMON_OK) status = gnomon_join_reserve(join, search->hit_count);
+    for (int64_t at = 0; at < search->hit_count && status == GNOMON_OK; at++) {
+        const gnomon_hit *hit = &search->hits[at];
+        const int64_t i = row + hit->query, j = column + hit->point.id;
+        const double key = hit->point.key;
+        if (join->self && j <= i) continue;
+        join->pairs[join->count++] = (gnomon_pair){i, j, options.metric == GNOMON_IP ? -key : key};
+    }
+    join->result->compared += search->compared;
+    join->result->verified += search->verified;
+    gnomon_search_destroy(search);
+    return status;
+}
+
+/* Rows [row, row + count) with all of Q; *fits: whether their pairs may wait. */
+static gnomon_status do_band(bands *b, int64_t row, int64_t count, bool *fits)
+{
+    gnomon_join_state *join = b->join;
+    gnomon_matrix band, piece;
+    join->count = 0;
+    GNOMON_TRY(rows_of(join, &join->p, &b->p, row, count, &band));
+    for (int64_t at = join->self ? row : 0; at < join->q.rows; at += b->piece) {
+        const int64_t some = join->q.rows - at < b->piece ? join->q.rows - at : b->piece;
+        GNOMON_TRY(rows_of(join, &join->q, &b->q, at, some, &piece));
+        GNOMON_TRY(meet(join, &band, row, &piece, at));
+        *fits = join->count <= join->pair_room || count == 1;
+        if (!*fits) return GNOMON_OK;
+    }
+    *fits = true;
+    return GNOMON_OK;
+}
+
+/* Pairs of whole rows with Q in all, and with those before it in a self-join. */
+static int64_t work_of(const gnomon_join_state *join, int64_t row)
+{
+    if (!join->self) return row * 1000;
+    const double n = (double)join->p.rows, left = n - (double)row;
+    return (int64_t)((1 - left / n * (left / n)) * 1e6);
+}
+
+static gnomon_status all_bands(bands *b)
+{
+    gnomon_join_state *join = b->join;
+    const int64_t total = join->p.rows;
+    const int64_t all = join->self ? 1000000 : total * 1000;
+    int64_t rows = b->rows;
+    while (join->next_row < total && !join->full) {
+        const int64_t row = join->next_row;
+        const int64_t count = total - row < rows ? total - row : rows;
+        bool fits;
+        GNOMON_TRY(do_band(b, row, count, &fits));
+        if (!fits) {
+            rows = count / 2;
+            continue;
+        }
+        /* rows of the next band, as far as this one tells */
+        const double each = (double)join->count / (double)count + 1e-3;
+        const double next = (double)join->pair_room / 2 / each;
+        GNOMON_TRY(gnomon_join_hand_out(join, row + count));
+        if (rows < b->rows && next > 2 * (double)rows) rows *= 2;
+        if (rows > b->rows) rows = b->rows;
+        GNOMON_TRY(gnomon_progress(join->ctx, "join", work_of(join, row + count), all));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_join_check(gnomon_join_state *join)
+{
+    const gnomon_matrix *p = join->p.dense, *q = join->self ? NULL : join->q.dense;
+    if (p->memory == GNOMON_HOST) GNOMON_TRY(check_points(join, &join->p, p, 0));
+    if (q != NULL && q->memory == GNOMON_HOST) return check_points(join, &join->q, q, 0);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_join_dense(gnomon_join_state *join)
+{
+    bands b = {.join = join};
+    const int64_t limit = gnomon_memory_limit(join->ctx) / 8;
+    const int64_t size = (int64_t)gnomon_dtype_size(join->q.dtype) * (join->q.cols + 1);
+    b.piece = limit / size < 16 ? 16 : limit / size > PIECE ? PIECE : limit / size;
+    b.rows = limit / size < 1 ? 1 : limit / size > MOST_ROWS ? MOST_ROWS : limit / size;
+    b.p = (window){.room = b.rows, .first = -1};
+    b.q = (window){.room = b.piece, .first = -1};
+    const gnomon_status status = all_bands(&b);
+    gnomon_free(join->ctx, b.p.data);
+    gnomon_free(join->ctx, b.q.data);
+    return status;
+}

@@ -1,0 +1,169 @@
+#include "join/device.h"
+
+#include "base/context.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "join/job.h"
+#include "project/job.h"
+#include "search/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a device hands over, on its way to the sink. */
+typedef struct taker {
+    gnomon_join_state *join;
+    gnomon_join_job *job;
+    gnomon_search search; /* only what keys in fp64 read of one */
+    double *wide;         /* 2 * cols a thread */
+    int64_t settled;      /* how many of the waiting pairs are */
+} taker;
+
+/* Pairs of the same row are settled together, by runs. */
+enum { RUN = 1024 };
+
+static void settle_run(void *arg, int64_t task, int worker)
+{
+    const taker *t = arg;
+    gnomon_join_state *join = t->join;
+    double *wide = t->wide + worker * 2 * (join->p.cols + 1);
+    gnomon_query query = {NULL, 0};
+    int64_t row = -1;
+    const int64_t first = t->settled + task * RUN;
+    for (int64_t at = first; at < first + RUN && at < join->count; at++) {
+        gnomon_pair *pair = &join->pairs[at];
+        if (pair->i != row) {
+            row = pair->i;
+            query = gnomon_query_widen(&t->search, row, wide);
+        }
+        const double key = gnomon_exact_key(&t->search, query, join->q.dense, pair->j);
+        pair->distance = join->options.metric == GNOMON_IP ? -key : key;
+    }
+}
+
+static int64_t bits_between(const gnomon_matrix *p, int64_t i, const gnomon_matrix *q, int64_t j)
+{
+    const uint8_t *x = gnomon_row_at(p, i), *y = gnomon_row_at(q, j);
+    int64_t bits = 0;
+    for (int64_t c = 0; c < p->cols; c++)
+        bits += __builtin_popcount(x[c * p->col_stride] ^ (unsigned)y[c * q->col_stride]);
+    return bits;
+}
+
+/* Turns the waiting candidates into pairs. */
+static void settle(taker *t)
+{
+    gnomon_join_state *join = t->join;
+    const bool ip = join->options.metric == GNOMON_IP;
+    const double threshold = gnomon_join_threshold(join);
+    const int64_t more = join->count - t->settled;
+    if (join->options.metric == GNOMON_HAMMING) {
+        for (int64_t at = t->settled; at < join->count; at++) {
+            gnomon_pair *pair = &join->pairs[at];
+            pair->distance = (double)bits_between(join->p.dense, pair->i, join->q.dense, pair->j);
+        }
+    } else {
+        gnomon_parallel(join->ctx, (more + RUN - 1) / RUN, settle_run, t);
+        join->result->verified += more;
+    }
+    int64_t kept = t->settled;
+    for (int64_t at = t->settled; at < join->count; at++) {
+        const gnomon_pair pair = join->pairs[at];
+        if (ip ? pair.distance >= threshold : pair.distance <= threshold)
+            join->pairs[kept++] = pair;
+    }
+    join->count = kept;
+}
+
+static gnomon_status take(void *user, int64_t end, const gnomon_pair *pairs, int64_t count,
+                          int settled)
+{
+    taker *t = user;
+    gnomon_join_state *join = t->join;
+    if (join->full) return GNOMON_ERROR_CANCELLED;
+    GNOMON_FAIL_IF(end < join->next_row || end > join->p.rows, join->ctx, GNOMON_ERROR_INTERNAL,
+                   "the device hands over rows that are not due");
+    GNOMON_TRY(gnomon_join_reserve(join, count));
+    t->settled = join->count;
+    if (count > 0) memcpy(join->pairs + join->count, pairs, (size_t)count * sizeof *pairs);
+    join->count += count;
+    if (!settled) settle(t);
+    if (end == join->next_row) return GNOMON_OK;
+    GNOMON_TRY(gnomon_join_hand_out(join, end));
+    /* enough: the device need not go on */
+    return join->full ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+}
+
+static bool must(const gnomon_join_state *join)
+{
+    return gnomon_context_device(join->ctx) == GNOMON_DEVICE_CUDA;
+}
+
+static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *table, void *state,
+                         gnomon_join_job *job, taker *t)
+{
+    gnomon_context *ctx = join->ctx;
+    const gnomon_device_host host = gnomon_job_host(ctx);
+    const gnomon_join_host calls = {t, take};
+    char why[256] = "";
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_context_threads(ctx) * 2 * (join->p.cols + 1),
+                            sizeof *t->wide, "points", &t->wide));
+    t->search.ctx = ctx;
+    t->search.kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
+    t->search.options.metric = join->options.metric;
+    t->search.queries = *join->p.dense;
+    t->search.cols = join->p.cols;
+    job->host = &host;
+    job->calls = &calls;
+    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
+    const gnomon_status status = table->join(state, job, why, sizeof why);
+    gnomon_free(ctx, t->wide);
+    join->result->compared += job->compared;
+    join->result->verified += job->verified;
+    memcpy(join->result->why, job->why, sizeof job->why);
+    if (join->full && status == GNOMON_ERROR_CANCELLED) return GNOMON_OK;
+    /* what 'take' failed with has its text */
+    if (status != GNOMON_OK && why[0] == 0) return status;
+    GNOMON_TRY(gnomon_job_device_failed(ctx, status, why));
+    join->result->pairs += job->pairs;
+    if (!join->full && join->next_row < join->p.rows)
+        GNOMON_TRY(gnomon_join_hand_out(join, join->p.rows));
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
+{
+    gnomon_context *ctx = join->ctx;
+    char why[256] = "it has no joins";
+    void *state = NULL;
+    const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
+    const gnomon_join_options *o = &join->options;
+    gnomon_join_job job = {.p = join->p.dense, .q = join->self ? NULL : join->q.dense};
+    job.metric = o->metric;
+    job.threshold = o->threshold;
+    job.first_row = o->first_row;
+    job.want_pairs = o->sink != NULL || o->top > 0 || o->max_pairs > 0 || o->p_counts != NULL ||
+                     o->q_counts != NULL;
+    job.pair_room = join->pair_room;
+    job.memory_limit = gnomon_memory_limit(ctx);
+    taker t = {.join = join, .job = &job};
+    *done = false;
+    if (table && table->join && table->join_supports(state, &job, why, sizeof why)) {
+        *done = true;
+        return run(join, table, state, &job, &t);
+    }
+    GNOMON_FAIL_IF(must(join) && table, ctx, GNOMON_ERROR_DEVICE, "%s declined: %s", table->name,
+                   why[0] ? why : "it gave no reason");
+    GNOMON_FAIL_IF(must(join), ctx, GNOMON_ERROR_DEVICE, "no device: %s",
+                   gnomon_context_cuda_reason(ctx));
+    const char *part = NULL;
+    if (join->p.dense->memory != GNOMON_HOST) part = "p";
+    if (join->q.dense->memory != GNOMON_HOST) part = "q";
+    GNOMON_FAIL_IF(part, ctx, GNOMON_ERROR_DEVICE,
+                   "%s lies in a device's memory, and the device did not take the job: %s", part,
+                   table ? why : gnomon_context_cuda_reason(ctx));
+    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
+    return GNOMON_OK;
+}

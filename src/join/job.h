@@ -1,0 +1,45 @@
+/* join/job.h: an exact join of dense points, its arguments checked, as a device is given it. */
+#ifndef GNOMON_JOIN_JOB_H
+#define GNOMON_JOIN_JOB_H
+
+#include "backend.h"
+
+#include <gnomon/join.h>
+
+/* What the core does for a device in the middle of the work, from the calling thread. */
+typedef struct gnomon_join_host {
+    void *user;
+    /* Takes pairs of P's rows below 'end' that have not been handed over, in any order and each
+     * once; with that all pairs of those rows are there. Where a few rows have more than pair_room
+     * pairs some may come before, by calls with the same 'end' as the call before (first_row at
+     * first), as long as they are of rows not below it. With 'settled' distances are the fp64 ones,
+     * bit for bit as src/search/exact.c makes them, and within the threshold; without it the pairs
+     * are candidates, a superset, whose distances are not read: the core computes them and drops
+     * what is beyond. Returns what the join ends with, unless OK. */
+    gnomon_status (*take)(void *user, int64_t end, const gnomon_pair *pairs, int64_t count,
+                          int settled);
+} gnomon_join_host;
+
+/* Rows of P from first_row on with Q (q NULL: with P's own later rows). metric is L2, COSINE, IP or
+ * HAMMING. Views lie on the host, where the points have been checked, or on the device, which then
+ * checks them and hands over settled pairs only. Where want_pairs is 0 and p_counts and q_counts
+ * are NULL a device may count by itself and add to 'pairs', undecided ones being handed to take;
+ * else all go through take. Device code sees the same struct. */
+typedef struct gnomon_join_job {
+    const gnomon_matrix *p, *q;
+    gnomon_metric metric;
+    double threshold; /* inclusive; IP: the least product */
+    int64_t first_row;
+    int want_pairs;
+    int64_t pair_room;    /* rows should be handed over so often that no more pairs wait */
+    int64_t memory_limit; /* bytes of working memory on the host */
+    const gnomon_device_host *host;
+    const gnomon_join_host *calls;
+
+    /* ---- results ---- */
+    int64_t pairs;              /* counted by the device */
+    int64_t compared, verified; /* on the device */
+    char why[GNOMON_JOIN_WHY];  /* what filtered: "fp16 products on tensor cores" */
+} gnomon_join_job;
+
+#endif

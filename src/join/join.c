@@ -1,0 +1,222 @@
+/* The calls: checking what is asked for, and who does it. */
+#include "join/join.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/view.h"
+#include "join/device.h"
+#include "project/job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *gnomon_join_method_name(gnomon_join_method method)
+{
+    switch (method) {
+    case GNOMON_JOIN_AUTO:
+        return "auto";
+    case GNOMON_JOIN_EXACT:
+        return "exact";
+    case GNOMON_JOIN_LSH:
+        return "lsh";
+    }
+    return "?";
+}
+
+/* ---- what is asked for ---- */
+
+static gnomon_status check_threshold(gnomon_context *ctx, const gnomon_join_options *o)
+{
+    const bool ip = o->metric == GNOMON_IP;
+    if (o->top > 0 && o->threshold == (ip ? -INFINITY : INFINITY)) return GNOMON_OK;
+    GNOMON_FAIL_IF(!isfinite(o->threshold), ctx, GNOMON_ERROR_ARGUMENT,
+                   "threshold is %g; it must be finite", o->threshold);
+    GNOMON_FAIL_IF(o->threshold < 0 && !ip, ctx, GNOMON_ERROR_ARGUMENT,
+                   "threshold is %g; a distance is not negative", o->threshold);
+    return GNOMON_OK;
+}
+
+static gnomon_status take_options(gnomon_context *ctx, const gnomon_join_options *given,
+                                  gnomon_join_options *o)
+{
+    *o = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
+    GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   "options is NULL; options.threshold must be set");
+    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
+                   "metric is %d; it must be one of gnomon_metric", (int)o->metric);
+    GNOMON_FAIL_IF(o->top < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "top is %" PRId64 "; it must be at least 1, or 0 for all pairs", o->top);
+    GNOMON_TRY(check_threshold(ctx, o));
+    GNOMON_FAIL_IF(o->max_pairs < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "max_pairs is %" PRId64 "; it must be at least 1, or 0 for any number",
+                   o->max_pairs);
+    GNOMON_FAIL_IF(o->first_row < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "first_row is %" PRId64 "; it must not be negative", o->first_row);
+    const bool counts = o->p_counts != NULL || o->q_counts != NULL;
+    GNOMON_FAIL_IF(o->top > 0 && (o->max_pairs > 0 || counts), ctx, GNOMON_ERROR_ARGUMENT,
+                   "top is %" PRId64 "; it excludes max_pairs and counts", o->top);
+    GNOMON_FAIL_IF(!(o->recall > 0 && o->recall <= 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   "recall is %g; it must be above 0 and at most 1", o->recall);
+    GNOMON_FAIL_IF(o->method < GNOMON_JOIN_AUTO || o->method > GNOMON_JOIN_LSH, ctx,
+                   GNOMON_ERROR_ARGUMENT, "method is %d; it must be one of gnomon_join_method",
+                   (int)o->method);
+    GNOMON_FAIL_IF(o->method == GNOMON_JOIN_LSH || (o->recall < 1 && o->method == GNOMON_JOIN_AUTO),
+                   ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "recall is %g; this library joins exactly, with recall 1", o->recall);
+    return GNOMON_OK;
+}
+
+static gnomon_status check_bits(const gnomon_join_state *join, const gnomon_side *side)
+{
+    if (join->options.metric != GNOMON_HAMMING) return GNOMON_OK;
+    GNOMON_FAIL_IF(side->dtype != GNOMON_U8, join->ctx, GNOMON_ERROR_DTYPE,
+                   "%s is of type %s; hamming takes bits, eight in an element of type u8",
+                   side->name, gnomon_dtype_name(side->dtype));
+    GNOMON_FAIL_IF(side->cols > 1 << 21, join->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s has %" PRId64 " x 8 bits; hamming takes at most 2^24", side->name,
+                   side->cols);
+    return GNOMON_OK;
+}
+
+static gnomon_status check_sides(gnomon_join_state *join)
+{
+    GNOMON_FAIL_IF(join->p.cols != join->q.cols, join->ctx, GNOMON_ERROR_SHAPE,
+                   "p has %" PRId64 " dimensions and q %" PRId64 "; they must be the same",
+                   join->p.cols, join->q.cols);
+    GNOMON_FAIL_IF(join->options.first_row > join->p.rows, join->ctx, GNOMON_ERROR_ARGUMENT,
+                   "first_row is %" PRId64 " and p has %" PRId64 " rows; it must not be larger",
+                   join->options.first_row, join->p.rows);
+    GNOMON_TRY(check_bits(join, &join->p));
+    return check_bits(join, &join->q);
+}
+
+/* ---- the join ---- */
+
+/* With sides set, does everything. */
+static gnomon_status run(gnomon_join_state *join, gnomon_status (*work)(gnomon_join_state *join))
+{
+    gnomon_join_result *r = join->result;
+    r->method = GNOMON_JOIN_EXACT;
+    r->recall = 1;
+    r->rows_done = join->options.first_row;
+    gnomon_status status = check_sides(join);
+    if (status == GNOMON_OK) status = gnomon_join_out_open(join);
+    if (status == GNOMON_OK) status = work(join);
+    if (status == GNOMON_OK) status = gnomon_join_finish(join);
+    gnomon_join_out_close(join);
+    if (join->p.rows == join->options.first_row) r->rows_done = join->p.rows;
+    r->complete = status == GNOMON_OK && r->rows_done == join->p.rows;
+    return status;
+}
+
+static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
+                                const gnomon_join_options *options, gnomon_join_result *result,
+                                gnomon_join_result *own)
+{
+    *join = (gnomon_join_state){.ctx = ctx, .result = own};
+    if (result != NULL) {
+        GNOMON_FAIL_IF(result->struct_size != sizeof *result, ctx, GNOMON_ERROR_ARGUMENT,
+                       "result.struct_size is %zu; this library's is %zu", result->struct_size,
+                       sizeof *result);
+        join->result = result;
+    }
+    *join->result = (gnomon_join_result){.struct_size = sizeof *result};
+    return take_options(ctx, options, &join->options);
+}
+
+static gnomon_status work_dense(gnomon_join_state *join)
+{
+    bool done;
+    GNOMON_TRY(gnomon_join_check(join));
+    GNOMON_TRY(gnomon_join_on_device(join, &done));
+    return done ? GNOMON_OK : gnomon_join_dense(join);
+}
+
+static gnomon_side side_of(const gnomon_matrix *m, const char *name)
+{
+    return (gnomon_side){
+        .name = name, .dense = m, .rows = m->rows, .cols = m->cols, .dtype = m->dtype};
+}
+
+gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gnomon_matrix *q,
+                          const gnomon_join_options *options, gnomon_join_result *result)
+{
+    gnomon_join_state join;
+    gnomon_join_result own;
+    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+    GNOMON_FAIL_IF(join.options.metric == GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "jaccard takes sparse points");
+    GNOMON_TRY(gnomon_check_anywhere(ctx, p, "p", false));
+    if (q != NULL) GNOMON_TRY(gnomon_check_anywhere(ctx, q, "q", false));
+    join.self = q == NULL;
+    join.p = side_of(p, "p");
+    join.q = q == NULL ? join.p : side_of(q, "q");
+    return run(&join, work_dense);
+}
+
+gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
+                              const gnomon_join_options *options, gnomon_join_result *result)
+{
+    gnomon_join_state join;
+    gnomon_join_result own;
+    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+    GNOMON_FAIL_IF(join.options.metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s takes dense points", gnomon_metric_name(join.options.metric));
+    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, "p is NULL");
+    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
+                   "sets are joined on the CPU; take the device cpu or auto");
+    join.self = q == NULL;
+    join.p = (gnomon_side){.name = "p", .rows = p->rows, .cols = p->cols};
+    GNOMON_TRY(gnomon_sets_make(ctx, p, "p", 0, &join.p.sets));
+    join.q = join.p;
+    gnomon_status status = GNOMON_OK;
+    if (q != NULL) {
+        join.q = (gnomon_side){.name = "q", .rows = q->rows, .cols = q->cols};
+        status = gnomon_sets_make(ctx, q, "q", 0, &join.q.sets);
+    }
+    if (status == GNOMON_OK) status = run(&join, gnomon_join_sets);
+    if (q != NULL) gnomon_sets_free(ctx, &join.q.sets);
+    gnomon_sets_free(ctx, &join.p.sets);
+    return status;
+}
+
+static gnomon_status side_to_read(gnomon_context *ctx, const gnomon_join_points *points,
+                                  const char *name, gnomon_side *out)
+{
+    GNOMON_FAIL_IF(points->read == NULL, ctx, GNOMON_ERROR_ARGUMENT, "%s.read is NULL", name);
+    GNOMON_FAIL_IF(points->rows < 0 || points->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "%s is %" PRId64 " x %" PRId64 "; sizes must not be negative", name,
+                   points->rows, points->cols);
+    GNOMON_FAIL_IF(gnomon_dtype_size(points->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "%s.dtype is %d; it must be one of gnomon_dtype", name, (int)points->dtype);
+    *out = (gnomon_side){.name = name,
+                         .to = points,
+                         .rows = points->rows,
+                         .cols = points->cols,
+                         .dtype = points->dtype};
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
+                                 const gnomon_join_points *q, const gnomon_join_options *options,
+                                 gnomon_join_result *result)
+{
+    gnomon_join_state join;
+    gnomon_join_result own;
+    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+    GNOMON_FAIL_IF(join.options.metric == GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "jaccard takes sparse points");
+    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
+                   "points that are read in pieces are joined on the CPU; take the device cpu or "
+                   "auto");
+    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, "p is NULL");
+    join.self = q == NULL;
+    GNOMON_TRY(side_to_read(ctx, p, "p", &join.p));
+    join.q = join.p;
+    if (q != NULL) GNOMON_TRY(side_to_read(ctx, q, "q", &join.q));
+    return run(&join, gnomon_join_dense);
+}

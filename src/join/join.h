@@ -1,0 +1,61 @@
+/* join/join.h: a join under way, as the files of this room share it. */
+#ifndef GNOMON_JOIN_JOIN_H
+#define GNOMON_JOIN_JOIN_H
+
+#include "base/context.h"
+#include "search/search.h"
+
+#include <gnomon/join.h>
+
+#include <stdbool.h>
+
+/* One side: dense in memory, dense and read, or sets. */
+typedef struct gnomon_side {
+    const char *name;             /* "p" or "q" */
+    const gnomon_matrix *dense;   /* in memory */
+    const gnomon_join_points *to; /* to be read */
+    gnomon_sets sets;
+    int64_t rows, cols;
+    gnomon_dtype dtype;
+} gnomon_side;
+
+typedef struct gnomon_join_state {
+    gnomon_context *ctx;
+    gnomon_join_options options;
+    gnomon_join_result *result;
+    gnomon_side p, q; /* of a self-join q is p */
+    bool self;
+    /* out: pairs of the rows from next_row on, which wait until their rows are done */
+    int64_t next_row;
+    gnomon_pair *pairs, *sorted;
+    int64_t count, room, sorted_room;
+    int64_t pair_room; /* how many should wait at most */
+    int64_t *starts;   /* places of a band's rows in the sorted pairs */
+    int64_t starts_room;
+    gnomon_pair *heap; /* options.top places, the farthest on top */
+    int64_t heap_count;
+    bool full; /* max_pairs have been handed out */
+} gnomon_join_state;
+
+/* ---- out.c: from pairs in any order to batches in order ---- */
+gnomon_status gnomon_join_out_open(gnomon_join_state *join);
+void gnomon_join_out_close(gnomon_join_state *join);
+/* Room for 'more' pairs at join->pairs + join->count. */
+gnomon_status gnomon_join_reserve(gnomon_join_state *join, int64_t more);
+/* All pairs of rows [next_row, end) are in join->pairs (and no others): hands them out. */
+gnomon_status gnomon_join_hand_out(gnomon_join_state *join, int64_t end);
+/* After the last row: the closest pairs, where those are asked for. */
+gnomon_status gnomon_join_finish(gnomon_join_state *join);
+/* What every pair so far found makes of the threshold: with top it closes in. */
+double gnomon_join_threshold(const gnomon_join_state *join);
+
+/* ---- bands.c: dense points ---- */
+/* Refuses what no join takes among the points in the host's memory. */
+gnomon_status gnomon_join_check(gnomon_join_state *join);
+/* Points that have been checked, or are read. */
+gnomon_status gnomon_join_dense(gnomon_join_state *join);
+
+/* ---- sets.c ---- */
+gnomon_status gnomon_join_sets(gnomon_join_state *join);
+
+#endif

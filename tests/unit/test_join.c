@@ -1,0 +1,219 @@
+/* Exact joins of dense points against every pair in fp64: sets, order, bits. */
+#include "join_testing.h"
+
+/* What points are like. */
+typedef enum kind {
+    BELL,
+    OFFSET,     /* far from the origin */
+    DUPLICATES, /* few distinct points */
+    ZEROS,      /* a third are zero vectors */
+    TERNARY,    /* ties everywhere */
+    HUGE_ONES,
+    TINY,
+    WILD,  /* each point of a scale of its own */
+    ALIKE, /* all within rounding of fp32 of each other */
+    LOW,   /* near a subspace, in clusters */
+    KINDS
+} kind;
+
+static const char *const kind_names[] = {"bell", "offset", "duplicates", "zeros", "ternary",
+                                         "huge", "tiny",   "wild",       "alike", "low"};
+
+typedef struct points {
+    int64_t rows, cols, stride; /* stride: elements between rows */
+    gnomon_dtype dtype;
+    void *data;
+    double *values; /* rows x cols */
+} points;
+
+static double value_of(kind like, bool wide, int64_t row, int64_t col, uint64_t *state)
+{
+    const double x = draw(state);
+    switch (like) {
+    case OFFSET:
+        return x + 1000;
+    case DUPLICATES: {
+        uint64_t s = (uint64_t)(row % 7) * 1000 + (uint64_t)col;
+        return draw(&s);
+    }
+    case ZEROS:
+        return row % 3 == 1 ? 0 : x;
+    case TERNARY:
+        return (double)(draw_bits(state) % 3);
+    case HUGE_ONES:
+        return x * (wide ? 1e140 : 1e37);
+    case TINY:
+        return x * (wide ? 1e-290 : 1e-41);
+    case WILD:
+        return ldexp(x, (int)(row % 61 - 30) * (wide ? 6 : 3));
+    case ALIKE:
+        return 1 + x * (wide ? 1e-12 : 3e-7);
+    case LOW: {
+        uint64_t s = (uint64_t)(row % 11);
+        double sum = x * 1e-2;
+        for (int64_t k = 0; k < 4; k++)
+            sum += draw(&s) * cos((double)((k + 1) * (col + 3)));
+        return sum;
+    }
+    default:
+        return x;
+    }
+}
+
+static points make(kind like, gnomon_dtype dtype, int64_t rows, int64_t cols, uint64_t seed)
+{
+    const int64_t stride = cols + seed % 3;
+    points p = {rows, cols, stride, dtype, NULL, NULL};
+    p.data = calloc((size_t)(rows * stride + 1), gnomon_dtype_size(dtype));
+    p.values = malloc((size_t)(rows * cols + 1) * sizeof *p.values);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols; j++) {
+            const double x = value_of(like, dtype == GNOMON_F64, i, j, &seed);
+            double *v = &p.values[i * cols + j];
+            if (dtype == GNOMON_F64)
+                *v = ((double *)p.data)[i * stride + j] = x;
+            else if (dtype == GNOMON_F32)
+                *v = (double)(((float *)p.data)[i * stride + j] = (float)x);
+            else
+                *v = ((uint8_t *)p.data)[i * stride + j] = (uint8_t)(fabs(x) * 100);
+        }
+    }
+    return p;
+}
+
+static gnomon_matrix view(const points *p)
+{
+    return (gnomon_matrix){p->data, p->dtype, GNOMON_HOST, p->rows, p->cols, p->stride, 1};
+}
+
+static void drop(points *p)
+{
+    free(p->data);
+    free(p->values);
+}
+
+/* Every pair, in order. */
+static gathered brute(gnomon_metric metric, const points *p, const points *q)
+{
+    gathered all = {0};
+    for (int64_t i = 0; i < p->rows; i++) {
+        for (int64_t j = q == NULL ? i + 1 : 0; j < (q == NULL ? p : q)->rows; j++) {
+            const double d = distance_of(metric, p->values + i * p->cols,
+                                         (q == NULL ? p : q)->values + j * p->cols, p->cols);
+            const gnomon_pair pair = {i, j, d};
+            const gnomon_join_batch batch = {&pair, 1, i};
+            gather(&all, &batch);
+        }
+    }
+    return all;
+}
+
+/* The rank-th smallest distance (largest product). */
+static int sign;
+static int by_size(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return sign * ((a > b) - (a < b));
+}
+
+static double rank_of(gnomon_metric metric, const gathered *all, int64_t rank)
+{
+    double *d = malloc((size_t)(all->count + 1) * sizeof *d);
+    for (int64_t at = 0; at < all->count; at++)
+        d[at] = all->pairs[at].distance;
+    sign = metric == GNOMON_IP ? -1 : 1;
+    qsort(d, (size_t)all->count, sizeof *d, by_size);
+    const double value = all->count == 0 ? 0 : d[rank < all->count ? rank : all->count - 1];
+    free(d);
+    return value;
+}
+
+/* Those within the threshold; the brute force's array is used. */
+static gathered within(gnomon_metric metric, const gathered *all, double threshold)
+{
+    gathered some = {0};
+    for (int64_t at = 0; at < all->count; at++) {
+        const gnomon_join_batch batch = {&all->pairs[at], 1, all->pairs[at].i};
+        const double d = all->pairs[at].distance;
+        if (metric == GNOMON_IP ? d >= threshold : d <= threshold) gather(&some, &batch);
+    }
+    return some;
+}
+
+static gathered joined(gnomon_context *ctx, const points *p, const points *q, gnomon_join_options o,
+                       gnomon_join_result *result)
+{
+    gathered got = {0};
+    const gnomon_matrix a = view(p), b = q == NULL ? a : view(q);
+    o.sink = gather;
+    o.user = &got;
+    *result = (gnomon_join_result){.struct_size = sizeof *result};
+    expect(ctx, gnomon_join(ctx, &a, q == NULL ? NULL : &b, &o, result), GNOMON_OK);
+    assert_int_equal(result->rows_done, p->rows);
+    assert_int_equal(result->pairs, got.count);
+    assert_int_equal(result->complete, 1);
+    return got;
+}
+
+static void check_case(kind like, gnomon_metric metric, gnomon_dtype dtype, int64_t n, int64_t m,
+                       int64_t d, int threads, int64_t memory)
+{
+    points p = make(like, dtype, n, d, (uint64_t)(like * 100 + metric)), q;
+    if (m > 0) q = make(like, dtype, m, d, (uint64_t)(like * 100 + metric) + 7);
+    gathered all = brute(metric, &p, m > 0 ? &q : NULL);
+    const int64_t ranks[] = {0, all.count / 50, all.count / 2};
+    gnomon_context *ctx = context_of(threads, memory);
+    for (int r = 0; r < 3; r++) {
+        char what[200];
+        gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
+        gnomon_join_result result;
+        o.metric = metric;
+        o.threshold = rank_of(metric, &all, ranks[r]);
+        gathered want = within(metric, &all, o.threshold);
+        gathered got = joined(ctx, &p, m > 0 ? &q : NULL, o, &result);
+        snprintf(what, sizeof what, "%s %s %s %lld x %lld x %lld, threshold %g", kind_names[like],
+                 gnomon_metric_name(metric), gnomon_dtype_name(dtype), (long long)n, (long long)m,
+                 (long long)d, o.threshold);
+        same_pairs(&got, &want, what);
+        free(got.pairs);
+        free(want.pairs);
+    }
+    gnomon_context_destroy(ctx);
+    free(all.pairs);
+    drop(&p);
+    if (m > 0) drop(&q);
+}
+
+static void kinds(void **state)
+{
+    (void)state;
+    const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP};
+    const gnomon_dtype dtypes[] = {GNOMON_F32, GNOMON_F64, GNOMON_U8};
+    for (kind like = 0; like < KINDS; like++) {
+        for (int m = 0; m < 3; m++) {
+            const int64_t d[] = {1, 3, 20, 47, 130};
+            const gnomon_dtype dtype = dtypes[(like + m) % (like < HUGE_ONES ? 3 : 2)];
+            check_case(like, metrics[m], dtype, 83, 0, d[(like + 2 * m) % 5], 1 + m, 0);
+            check_case(like, metrics[m], dtypes[(like + m) % 2], 40, 71, d[(like + m) % 5], 2, 0);
+        }
+    }
+}
+
+/* Memory limits that cut rows and pieces everywhere, and threads. */
+static void cuts(void **state)
+{
+    (void)state;
+    check_case(BELL, GNOMON_L2, GNOMON_F32, 301, 0, 40, 3, 1);
+    check_case(TERNARY, GNOMON_L2, GNOMON_U8, 301, 0, 20, 2, 100000);
+    check_case(LOW, GNOMON_COSINE, GNOMON_F32, 211, 97, 60, 2, 1);
+    check_case(LOW, GNOMON_IP, GNOMON_F64, 211, 0, 60, 1, 200000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds),
+        cmocka_unit_test(cuts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
