@@ -7,18 +7,16 @@
  * survivors in fp64 from the original points, with the bits of the CPU's search
  * (src/search/exact.c).
  *
- * A pair's affinity is, for points X = x * scale - mean (COSINE: x / |x| - mean),
- *   L2 -|P - Q|^2 / 2,  COSINE -(1 - cos),  IP the product times scale^2
- * and in each case P.Q - own(P) - own(Q), own being |X|^2 / 2, or -(X + mean / 2).mean for IP.
+ * X is x * scale - mean, or x / |x| * scale - mean (COSINE), and x, below, what fp16 holds of it.
  *
- * Errors. With p, q what fp16 holds of P, Q and e = |P - p|, f = |Q - q|: a distance |P - Q| is
- * within e + f of |p - q|; a product within |p| f + |q| e + e f of p.q. The tensor cores' sums are
- * within gamma |p||q| of p.q, gamma = 1.25 (d + 64) 2^-23: each addend of a group of eight or
- * sixteen is cut off below 2^-23 of the largest, which is at most |p||q| (Fasi, Higham, Mikaitis
- * and Pranesh 2021, for GPUs that keep fewer bits than Hopper's do). Products of terms of i and j
- * are bounded by sums (2 x y <= m x^2 + y^2 / m, m from typical x and y), so that a limit is one of
- * i plus one of j. Values that fp16 can't hold make e large, and such points pass: correct, but
- * slow.
+ * Errors. With p, q for P, Q and e = |P - p|, f = |Q - q|: a distance |P - Q| is at least |p - q| -
+ * e - f, and a product P.Q at most p.q + |p| f + |q| e + e f. The tensor cores' sums are within
+ * gamma |p||q| of p.q, gamma = 1.25 (d + 64) 2^-23: each addend of a group of eight or sixteen is
+ * cut off below 2^-23 of the largest, which is at most |p||q| (Fasi, Higham, Mikaitis and Pranesh
+ * 2021, for GPUs that keep fewer bits than Hopper's do). Products of a number of i and one of j are
+ * bounded by sums (2 x y <= m x^2
+ * + y^2 / m, m from typical x and y), so that a limit is one of i plus one of j. Values that fp16
+ * can't hold make e large, and such points pass: correct, but slow.
  *
  * All calls enqueue work on the stream and do not wait. Views lie in the device's memory, with any
  * strides and types; rows of a view are at most GCU_SIEVE_ROWS. */
@@ -46,7 +44,7 @@ struct gcu_sieve_ground {
     struct gcu_sieve_facts *facts;
 };
 struct gcu_sieve_facts {
-    double scale;   /* a power of two; 1 for COSINE */
+    double scale;   /* a power of two */
     double squares; /* |mean|^2 */
 };
 
@@ -64,9 +62,9 @@ cudaError_t gcu_sieve_settle_ground(gnomon_metric metric, const gnomon_matrix *p
 struct gcu_sieve_points {
     int64_t rows, padded, cols, chunks;
     uint8_t *halves;
-    double *norm;    /* at least |x| of what is packed */
+    double *norm;    /* |x| */
     double *error;   /* at least |X - x| */
-    double *own;     /* the point's part of affinities */
+    double *own;     /* IP: -(X + mean / 2).mean, else |x|^2 / 2 */
     double *inverse; /* COSINE: 1 / |x| of the original point, 0 for none; else NULL */
 };
 
