@@ -39,7 +39,7 @@ class Options(c.Structure):
                 ("oversample", c.c_int64), ("power", c.c_int), ("block", c.c_int64),
                 ("single_pass", c.c_int), ("dtype", c.c_int), ("descriptor", c.c_void_p),
                 ("seed", c.c_uint64), ("probes", c.c_int64), ("probe_power", c.c_int),
-                ("measure", c.c_int)]
+                ("measure", c.c_int), ("u", c.c_void_p), ("vt", c.c_void_p)]
 
 
 class Svd(c.Structure):
@@ -55,7 +55,8 @@ class Svd(c.Structure):
         [("power", c.c_int), ("single_pass", c.c_int), ("descriptor", Descriptor)] + \
         [(name, c.c_double) for name in ("project_seconds", "power_seconds",
                                          "orthonormalise_seconds", "small_seconds",
-                                         "certify_seconds")]
+                                         "certify_seconds")] + \
+        [(name, c.c_int) for name in ("given_u", "given_vt")]
 
 
 GAUSSIAN, SJLT = 1, 5

@@ -119,12 +119,15 @@ gnomon_status gnomon_hosvd_truncate(gnomon_hosvd_work *w, int mode, int64_t most
 
 /* Where the entry of largest magnitude in a factor's column is negative, the column and the core's
  * slice that belongs to it turn round. */
-static void settle_signs(gnomon_hosvd_work *w, int mode)
+static gnomon_status settle_signs(gnomon_hosvd_work *w, int mode)
 {
     const gnomon_strips s = gnomon_strips_cut(&w->core, mode, 1, 0);
     const int64_t count = w->core.size[mode];
-    for (int64_t j = 0; j < count; j++) {
-        if (!gnomon_tall_settle_sign(&w->factor[mode], j)) continue;
+    bool *down = NULL;
+    GNOMON_TRY(gnomon_alloc(w->ctx, count, sizeof *down, "signs", &down));
+    const gnomon_status status = gnomon_tall_settle_signs(w->ctx, &w->factor[mode], down);
+    for (int64_t j = 0; status == GNOMON_OK && j < count; j++) {
+        if (!down[j]) continue;
         for (int64_t l = 0; l < s.left; l++) {
             const int64_t at = (l * count + j) * s.right;
             for (int64_t r = at; r < at + s.right; r++) {
@@ -135,6 +138,8 @@ static void settle_signs(gnomon_hosvd_work *w, int mode)
             }
         }
     }
+    gnomon_free(w->ctx, down);
+    return status;
 }
 
 static gnomon_status turn_mode(gnomon_hosvd_work *w, int mode)
@@ -157,7 +162,7 @@ gnomon_status gnomon_hosvd_turn(gnomon_hosvd_work *w)
     for (int n = 0; n < w->modes; n++)
         GNOMON_TRY(turn_mode(w, n));
     for (int n = 0; n < w->modes; n++)
-        settle_signs(w, n);
+        GNOMON_TRY(settle_signs(w, n));
     w->out->small_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }

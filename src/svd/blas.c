@@ -157,6 +157,13 @@ void gnomon_blas_divide(bool wide, int64_t m, int64_t n, const void *r, void *b,
                    b, (int)ldb);
 }
 
+void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b)
+{
+    if (rows == 0) return;
+    blas.dtrsm(ROW_MAJOR, RIGHT, UPPER, TRANSPOSE, NON_UNIT, (int)rows, (int)n, 1.0, r, (int)n, b,
+               (int)n);
+}
+
 /* What a workspace query left in the first place. */
 static int64_t asked(bool wide, const double *first)
 {

@@ -38,6 +38,9 @@ bool gnomon_blas_cholesky(int64_t n, double *a);
 /* B (m x n) = B R^-1, R upper triangular. */
 void gnomon_blas_divide(bool wide, int64_t m, int64_t n, const void *r, void *b, int64_t ldb);
 
+/* B (rows x n) = B R^-T, R upper triangular, n x n: each row b becomes R^-1 b. */
+void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b);
+
 /* Numbers of workspace that a factorisation of m x n takes. */
 int64_t gnomon_blas_qr_work(bool wide, int64_t m, int64_t n);
 /* A (m x n, m >= n) = Q R by Householder reflections: Q in place of A, R's upper triangle (n x n,

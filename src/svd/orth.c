@@ -7,17 +7,59 @@
 #include <math.h>
 #include <string.h>
 
+static gnomon_status gram(gnomon_context *ctx, const gnomon_tall *y, double *r)
+{
+    bool finite;
+    GNOMON_TRY(gnomon_tall_gram(ctx, y, r, &finite));
+    GNOMON_FAIL_IF(!finite, ctx, GNOMON_ERROR_NONFINITE,
+                   "a product of the matrix overflows its type; compute in double precision, or "
+                   "scale the data");
+    return GNOMON_OK;
+}
+
+static double least_diagonal(int64_t n, const double *r)
+{
+    double least = INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        least = r[i * n + i] < least ? r[i * n + i] : least;
+    return least;
+}
+
+/* The smallest number on the diagonal over the largest. */
+static double span_of(int64_t n, const double *r)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = r[i * n + i] > most ? r[i * n + i] : most;
+    return least_diagonal(n, r) / most;
+}
+
+/* r, a Gram matrix, to its Cholesky factor; whether that is safe: its diagonal spans less than
+ * 1 / span and holds nothing that a number of the type can't divide by. */
+static bool factor(int64_t n, bool wide, double span, double *r)
+{
+    if (!gnomon_blas_cholesky(n, r)) return false;
+    for (int64_t i = 0; i < n; i++)
+        memset(r + i * n, 0, (size_t)i * sizeof *r);
+    return span_of(n, r) > span && least_diagonal(n, r) > (wide ? 1e-290 : 1e-36);
+}
+
+gnomon_status gnomon_triangle(gnomon_context *ctx, const gnomon_tall *y, double span, double *r,
+                              bool *safe)
+{
+    *safe = false;
+    GNOMON_TRY(gram(ctx, y, r));
+    *safe = factor(y->cols, y->wide, span, r);
+    return GNOMON_OK;
+}
+
 /* One step: Y = Y R^-1 with R^T R = Y^T Y. *safe tells whether Y was well enough conditioned; else
  * Y is as before. *off (may be NULL): the Frobenius norm of Y^T Y - I before the step. */
 static gnomon_status step(gnomon_context *ctx, const gnomon_tall *y, double *r, bool *safe,
                           double *off)
 {
     const int64_t n = y->cols;
-    bool finite;
-    GNOMON_TRY(gnomon_tall_gram(ctx, y, r, &finite));
-    GNOMON_FAIL_IF(!finite, ctx, GNOMON_ERROR_NONFINITE,
-                   "a product of the matrix overflows its type; compute in double precision, or "
-                   "scale the data");
+    GNOMON_TRY(gram(ctx, y, r));
     if (off != NULL) {
         double sum = 0;
         for (int64_t i = 0; i < n * n; i++) {
@@ -26,17 +68,8 @@ static gnomon_status step(gnomon_context *ctx, const gnomon_tall *y, double *r, 
         }
         *off = sqrt(sum);
     }
-    *safe = gnomon_blas_cholesky(n, r);
-    if (!*safe) return GNOMON_OK;
-    double most = 0, fewest = INFINITY;
-    for (int64_t i = 0; i < n; i++) {
-        const double d = r[i * n + i];
-        most = d > most ? d : most;
-        fewest = d < fewest ? d : fewest;
-        memset(r + i * n, 0, (size_t)i * sizeof *r);
-    }
-    /* Beyond this the Gram matrix has lost the shortest direction, or a float can't divide. */
-    *safe = fewest > (y->wide ? 0x1p-24 : 0x1p-20) * most && fewest > (y->wide ? 1e-290 : 1e-36);
+    /* Beyond this the Gram matrix has lost the shortest direction. */
+    *safe = factor(n, y->wide, y->wide ? 0x1p-24 : 0x1p-20, r);
     return *safe ? gnomon_tall_divide(ctx, y, r) : GNOMON_OK;
 }
 
@@ -51,8 +84,9 @@ static gnomon_status accumulate(gnomon_context *ctx, int64_t n, const double *la
     return GNOMON_OK;
 }
 
-static gnomon_status orthonormalise(gnomon_context *ctx, const gnomon_tall *y, double *total,
-                                    double *r, gnomon_orth_count *count)
+/* wanted: whether 'total' is to be R in the end, or no more than scratch. */
+static gnomon_status orthonormalise(gnomon_context *ctx, const gnomon_tall *y, bool wanted,
+                                    double *total, double *r, gnomon_orth_count *count)
 {
     const int64_t n = y->cols;
     bool safe = false;
@@ -62,7 +96,7 @@ static gnomon_status orthonormalise(gnomon_context *ctx, const gnomon_tall *y, d
     if (safe) {
         /* Near the identity the second step repairs what rounding left, to the last place. */
         GNOMON_TRY(step(ctx, y, r, &safe, &off));
-        if (safe) GNOMON_TRY(accumulate(ctx, n, r, total));
+        if (safe && wanted) GNOMON_TRY(accumulate(ctx, n, r, total));
         if (safe && off < 0.1) {
             count->cholesky++;
             return GNOMON_OK;
@@ -70,13 +104,13 @@ static gnomon_status orthonormalise(gnomon_context *ctx, const gnomon_tall *y, d
     }
     GNOMON_TRY(gnomon_tsqr(ctx, y, r));
     count->householder++;
-    if (divided)
+    if (divided && wanted)
         GNOMON_TRY(accumulate(ctx, n, r, total));
     else
         memcpy(total, r, (size_t)(n * n) * sizeof *r);
     /* Reflections leave a few times the roundoff, which a step by the Gram matrix takes away. */
     GNOMON_TRY(step(ctx, y, r, &safe, NULL));
-    return safe ? accumulate(ctx, n, r, total) : GNOMON_OK;
+    return safe && wanted ? accumulate(ctx, n, r, total) : GNOMON_OK;
 }
 
 gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, double *r,
@@ -87,20 +121,22 @@ gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, d
     if (n == 0) return GNOMON_OK;
     gnomon_status status = gnomon_alloc(ctx, n * n, sizeof *scratch, "a triangle", &scratch);
     if (status == GNOMON_OK) status = gnomon_alloc(ctx, n * n, sizeof *total, "a triangle", &total);
-    if (status == GNOMON_OK) status = orthonormalise(ctx, y, total, scratch, count);
+    if (status == GNOMON_OK) status = orthonormalise(ctx, y, r != NULL, total, scratch, count);
     if (status == GNOMON_OK && r != NULL) memcpy(r, total, (size_t)(n * n) * sizeof *r);
     gnomon_free(ctx, scratch);
     gnomon_free(ctx, total);
     return status;
 }
 
-gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, gnomon_orth_count *count)
+gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, double *span,
+                               gnomon_orth_count *count)
 {
     const int64_t n = y->cols;
     double *r = NULL;
     bool safe = false;
     GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof *r, "a triangle", &r));
     gnomon_status status = step(ctx, y, r, &safe, NULL);
+    if (span != NULL) *span = safe ? span_of(n, r) : 0;
     if (status == GNOMON_OK && safe) {
         count->cholesky++;
     } else if (status == GNOMON_OK) {

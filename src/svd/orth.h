@@ -20,9 +20,17 @@ typedef struct gnomon_orth_count {
 gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, double *r,
                                     gnomon_orth_count *count);
 
+/* Only R of Y = Q R, from the Gram matrix, with Y left as it is. *safe: whether R's diagonal spans
+ * less than 1 / span. Y R^-1 is then orthonormal but for about the square of Y's condition times
+ * 2^-53. r and errors as above. */
+gnomon_status gnomon_triangle(gnomon_context *ctx, const gnomon_tall *y, double span, double *r,
+                              bool *safe);
+
 /* Only as far as a power iteration needs: one step of Cholesky QR where it is safe, so that no
- * direction is lost against a longer one. */
-gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, gnomon_orth_count *count);
+ * direction is lost against a longer one. *span (may be NULL): how much shorter than
+ * the longest the shortest was, 0 when it was not safe. */
+gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, double *span,
+                               gnomon_orth_count *count);
 
 /* The Householder way by itself. */
 gnomon_status gnomon_tsqr(gnomon_context *ctx, const gnomon_tall *y, double *r);

@@ -65,11 +65,16 @@ static void release(gnomon_context *ctx, workspace *w)
     gnomon_free(ctx, w->index);
 }
 
-/* v = P (vt's first rows)^T, u = Q (u's first columns), with the signs settled. */
-static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, workspace *w)
+/* v = P (vt's first rows)^T, u = Q (u's first columns), with the signs settled. r: P = B^T r^-1
+ * with B^T in bt's place; NULL: P is there itself. */
+static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, const double *r,
+                                   workspace *w)
 {
     gnomon_context *ctx = f->ctx;
     double *gathered = w->m; /* its numbers are read by now */
+    bool *down = NULL;
+    /* B^T r^-1 vt^T without making P: the rows of vt are divided instead. */
+    if (r != NULL) gnomon_blas_divide_rows(n, rank, r, w->vt);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < rank; j++)
             gathered[i * rank + j] = w->vt[j * n + i];
@@ -77,23 +82,36 @@ static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, wo
     GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.cols, rank, false, "right vectors", &f->v));
     GNOMON_TRY(gnomon_tall_multiply_wide(ctx, &f->bt, gathered, &f->v));
     gnomon_tall_drop(ctx, &f->bt);
-    for (int64_t j = 0; j < rank; j++) {
-        const bool down = gnomon_tall_settle_sign(&f->v, j);
-        for (int64_t i = 0; i < n; i++)
-            gathered[i * rank + j] = down ? -w->u[i * n + j] : w->u[i * n + j];
+    GNOMON_TRY(gnomon_alloc(ctx, rank, sizeof *down, "signs", &down));
+    gnomon_status status = gnomon_tall_settle_signs(ctx, &f->v, down);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < rank; j++)
+            gathered[i * rank + j] = down[j] ? -w->u[i * n + j] : w->u[i * n + j];
     }
+    gnomon_free(ctx, down);
+    GNOMON_TRY(status);
     GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.rows, rank, false, "left vectors", &f->u));
-    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, &f->q, gathered, &f->u));
+    /* Both factors are orthonormal, so that in the work's own type rounding stays at its last
+     * place. */
+    gnomon_narrow(f->wide, n * rank, gathered, w->copy);
+    gnomon_tall_multiply(ctx, 1.0, &f->q, w->copy, 0.0, &f->u);
     gnomon_tall_drop(ctx, &f->q);
     return GNOMON_OK;
 }
 
-/* B^T = P R in double precision, P in bt's place: the rounding of single precision would show where
- * the singular values fall below it. */
-static gnomon_status factor_bt(gnomon_factor *f, double *r)
+/* B^T = P R in double precision: the rounding of single precision would show where the singular
+ * values fall below it. *implied: only R was made, from the Gram matrix of single-precision B^T,
+ * which is as good while its condition is moderate; else P is in bt's place. */
+static gnomon_status factor_bt(gnomon_factor *f, double *r, bool *implied)
 {
     gnomon_tall p;
+    *implied = false;
     if (f->bt.wide) return gnomon_orthonormalise(f->ctx, &f->bt, r, &f->orth);
+    GNOMON_TRY(gnomon_triangle(f->ctx, &f->bt, 0x1p-14, r, implied));
+    if (*implied) {
+        f->orth.cholesky++;
+        return GNOMON_OK;
+    }
     GNOMON_TRY(
         gnomon_tall_make(f->ctx, true, f->bt.rows, f->bt.cols, false, "the projected matrix", &p));
     gnomon_tall_convert(f->ctx, &f->bt, &p);
@@ -104,7 +122,8 @@ static gnomon_status factor_bt(gnomon_factor *f, double *r)
 
 static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace *w)
 {
-    GNOMON_TRY(factor_bt(f, w->r));
+    bool implied;
+    GNOMON_TRY(factor_bt(f, w->r, &implied));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < n; j++)
@@ -115,7 +134,7 @@ static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace 
                    "the singular values of the %lld x %lld problem did not converge", (long long)n,
                    (long long)n);
     f->out->rank = gnomon_choose_rank(f, n);
-    gnomon_status status = multiply_back(f, n, f->out->rank, w);
+    gnomon_status status = multiply_back(f, n, f->out->rank, implied ? w->r : NULL, w);
     f->out->small_seconds += gnomon_lap(&f->clock);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/threads.h"
 #include "project/job.h"
 #include "svd/blas.h"
 #include "svd/factor.h"
@@ -138,20 +139,38 @@ gnomon_status gnomon_factor_room(gnomon_factor *f, const gnomon_matrix *given, i
     return GNOMON_OK;
 }
 
-/* to (turned: its transpose) = from. */
-static void put(const gnomon_tall *from, bool turned, const gnomon_matrix *to)
+/* to (turned: its transpose) = from, some rows a task: a line of 'to' gets as many neighbours at a
+ * time. */
+enum { PUT_ROWS = 32 };
+
+typedef struct transfer {
+    const gnomon_tall *from;
+    const gnomon_matrix *to;
+    int64_t row_step, col_step; /* in 'to', for a row and a column of 'from' */
+} transfer;
+
+static void put_rows(void *arg, int64_t task, int worker)
 {
-    for (int64_t i = 0; i < from->rows; i++) {
-        const void *row = gnomon_tall_row(from, i);
-        for (int64_t j = 0; j < from->cols; j++) {
-            const int64_t at = turned ? j * to->row_stride + i * to->col_stride
-                                      : i * to->row_stride + j * to->col_stride;
-            if (from->wide)
-                ((double *)to->data)[at] = ((const double *)row)[j];
+    (void)worker;
+    const transfer *t = arg;
+    const int64_t first = task * PUT_ROWS, cols = t->from->cols;
+    const int64_t end = first + PUT_ROWS < t->from->rows ? first + PUT_ROWS : t->from->rows;
+    for (int64_t j = 0; j < cols; j++) {
+        for (int64_t i = first; i < end; i++) {
+            const int64_t at = i * t->row_step + j * t->col_step;
+            if (t->from->wide)
+                ((double *)t->to->data)[at] = ((const double *)t->from->data)[i * cols + j];
             else
-                ((float *)to->data)[at] = ((const float *)row)[j];
+                ((float *)t->to->data)[at] = ((const float *)t->from->data)[i * cols + j];
         }
     }
+}
+
+static void put(gnomon_context *ctx, const gnomon_tall *from, bool turned, const gnomon_matrix *to)
+{
+    transfer t = {from, to, turned ? to->col_stride : to->row_stride,
+                  turned ? to->row_stride : to->col_stride};
+    gnomon_parallel(ctx, (from->rows + PUT_ROWS - 1) / PUT_ROWS, put_rows, &t);
 }
 
 /* The vectors, out of the tall matrices. */
@@ -160,10 +179,10 @@ static gnomon_status hand_out(gnomon_factor *f)
     gnomon_svd *out = f->out;
     const int64_t n = f->v.rows, k = out->rank;
     GNOMON_TRY(gnomon_factor_room(f, f->options.vt, k, n, "right vectors", &out->vt));
-    put(&f->v, true, &out->vt);
+    put(f->ctx, &f->v, true, &out->vt);
     if (f->options.u != NULL) {
         GNOMON_TRY(gnomon_factor_room(f, f->options.u, f->u.rows, k, "left vectors", &out->u));
-        put(&f->u, false, &out->u);
+        put(f->ctx, &f->u, false, &out->u);
     } else {
         out->u = gnomon_matrix_rowmajor(f->u.data, f->wide ? GNOMON_F64 : GNOMON_F32, f->u.rows, k);
         f->u.data = NULL;

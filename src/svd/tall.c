@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK = 1024, SLICE = 256, RANGES = 32 };
+enum { BLOCK = 1024, GRAM_SLICE = 512, SLICE = 256, RANGES = 32 };
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -87,7 +87,7 @@ static void sum_range(void *arg, int64_t task, int worker)
     memset(place, 0, (size_t)s->numbers * sizeof *place);
     for (int64_t row = task * s->blocks / s->ranges * BLOCK; row < end;) {
         if (b == NULL) {
-            const int64_t rows = least(SLICE, end - row);
+            const int64_t rows = least(GRAM_SLICE, end - row);
             const double *slice = (const double *)gnomon_tall_row(a, row);
             if (!a->wide) {
                 widen(false, rows * a->cols, gnomon_tall_row(a, row), (double *)scratch);
@@ -119,7 +119,7 @@ static gnomon_status sum_rows(gnomon_context *ctx, const gnomon_tall *a, const g
     s.ranges = ((int64_t)1 << 22) / (s.numbers > 0 ? s.numbers : 1);
     s.ranges = s.ranges < 2 ? 2 : s.ranges > RANGES ? RANGES : s.ranges;
     if (s.ranges > s.blocks) s.ranges = s.blocks > 0 ? s.blocks : 1;
-    scratch = b != NULL ? s.numbers : SLICE * a->cols;
+    scratch = b != NULL ? s.numbers : GRAM_SLICE * a->cols;
     s.scratch_bytes = (size_t)scratch * sizeof(double);
     GNOMON_FAIL_IF(!gnomon_mul(s.ranges, s.numbers, &total) ||
                        !gnomon_mul(scratch, gnomon_context_threads(ctx), &scratch),
@@ -324,23 +324,54 @@ void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms)
     gnomon_parallel(ctx, t->cols, measure_column, &l);
 }
 
-bool gnomon_tall_settle_sign(const gnomon_tall *t, int64_t j)
+/* Blocks of rows in their order, since the first of equal entries counts. */
+#define DEFINE_EXTREMES(name, type)                                           \
+    static void name(const type *p, int64_t rows, int64_t cols, double *most) \
+    {                                                                         \
+        for (int64_t i = 0; i < rows; i++) {                                  \
+            for (int64_t j = 0; j < cols; j++) {                              \
+                const double x = (double)p[i * cols + j];                     \
+                most[j] = fabs(x) > fabs(most[j]) ? x : most[j];              \
+            }                                                                 \
+        }                                                                     \
+    }
+
+DEFINE_EXTREMES(extremes_f32, float)
+DEFINE_EXTREMES(extremes_f64, double)
+
+typedef struct turn {
+    const gnomon_tall *t;
+    const bool *down;
+} turn;
+
+static void turn_block(void *arg, int64_t task, int worker)
 {
-    double most = 0, value = 0;
-    for (int64_t i = 0; i < t->rows; i++) {
-        const double x = entry(t, i, j);
-        if (fabs(x) > most) {
-            most = fabs(x);
-            value = x;
+    (void)worker;
+    const turn *u = arg;
+    const int64_t cols = u->t->cols, end = least((task + 1) * SLICE, u->t->rows);
+    for (int64_t i = task * SLICE; i < end; i++) {
+        void *row = gnomon_tall_row(u->t, i);
+        for (int64_t j = 0; j < cols; j++) {
+            if (u->t->wide)
+                ((double *)row)[j] = u->down[j] ? -((double *)row)[j] : ((double *)row)[j];
+            else
+                ((float *)row)[j] = u->down[j] ? -((float *)row)[j] : ((float *)row)[j];
         }
     }
-    if (value >= 0) return false;
-    for (int64_t i = 0; i < t->rows; i++) {
-        void *row = gnomon_tall_row(t, i);
-        if (t->wide)
-            ((double *)row)[j] = -((double *)row)[j];
-        else
-            ((float *)row)[j] = -((float *)row)[j];
-    }
-    return true;
+}
+
+gnomon_status gnomon_tall_settle_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down)
+{
+    double *most = NULL;
+    turn u = {t, down};
+    GNOMON_TRY(gnomon_alloc_zero(ctx, t->cols, sizeof *most, "largest entries", &most));
+    if (t->wide)
+        extremes_f64(t->data, t->rows, t->cols, most);
+    else
+        extremes_f32(t->data, t->rows, t->cols, most);
+    for (int64_t j = 0; j < t->cols; j++)
+        down[j] = most[j] < 0;
+    gnomon_free(ctx, most);
+    gnomon_parallel(ctx, block_count(t), turn_block, &u);
+    return GNOMON_OK;
 }

@@ -56,9 +56,9 @@ void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_t
 /* Copies a to out, of the same shape, between the types. */
 void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out);
 
-/* Turns column j round when its entry of largest magnitude, the first such, is negative; whether it
- * did. */
-bool gnomon_tall_settle_sign(const gnomon_tall *t, int64_t j);
+/* Turns columns round whose entry of largest magnitude, the first such, is negative; down[j] tells
+ * whether it did. */
+gnomon_status gnomon_tall_settle_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down);
 
 /* Doubles to the type of a tall matrix. */
 void gnomon_narrow(bool wide, int64_t count, const double *from, void *to);
