@@ -172,9 +172,7 @@ static int fail(cli_app *app, gnomon_status status, const char *const *inputs)
 /* B, or its transpose when it is one row of as many numbers as A has rows: how a vector is read. */
 static gnomon_matrix as_columns(const gnomon_matrix *b, int64_t rows)
 {
-    if (b->rows != 1 || b->cols != rows) return *b;
-    return (gnomon_matrix){b->data, b->dtype,      b->memory,    b->cols,
-                           b->rows, b->col_stride, b->row_stride};
+    return b->rows == 1 && b->cols == rows ? gnomon_matrix_transposed(b) : *b;
 }
 
 static int solve_stream(cli_app *app, const request *r, const char *const *inputs, cli_points *a,

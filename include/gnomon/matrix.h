@@ -63,6 +63,17 @@ static inline gnomon_matrix gnomon_matrix_colmajor(void *data, gnomon_dtype dtyp
     return m;
 }
 
+/* The same numbers with rows and columns exchanged: a view of m's data, in m's memory. */
+static inline gnomon_matrix gnomon_matrix_transposed(const gnomon_matrix *m)
+{
+    gnomon_matrix t = *m;
+    t.rows = m->cols;
+    t.cols = m->rows;
+    t.row_stride = m->col_stride;
+    t.col_stride = m->row_stride;
+    return t;
+}
+
 /* Compressed sparse rows: point i's nonzeros are entries offsets[i] - offsets[0] to
  * offsets[i+1] - offsets[0] of indices and values. Column indices need not be sorted;
  * duplicates add up, in the order in which they stand. Host memory only. */

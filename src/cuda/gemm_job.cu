@@ -41,16 +41,6 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static gnomon_matrix turned(const gnomon_matrix *m)
-{
-    gnomon_matrix t = *m;
-    t.rows = m->cols;
-    t.cols = m->rows;
-    t.row_stride = m->col_stride;
-    t.col_stride = m->row_stride;
-    return t;
-}
-
 static gnomon_matrix part_of(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col,
                              int64_t cols)
 {
@@ -275,9 +265,9 @@ static gnomon_status work(run *r)
     if (status != GNOMON_OK || job->c->rows == 0 || job->c->cols == 0) return status;
     /* The larger one passes by in batches of rows, the smaller one stays. */
     const bool turn = job->a->rows < job->b->cols;
-    r->a = turn ? turned(job->b) : *job->a;
-    r->b = turn ? turned(job->a) : *job->b;
-    r->c = turn ? turned(job->c) : *job->c;
+    r->a = turn ? gnomon_matrix_transposed(job->b) : *job->a;
+    r->b = turn ? gnomon_matrix_transposed(job->a) : *job->b;
+    r->c = turn ? gnomon_matrix_transposed(job->c) : *job->c;
     r->a_place = turn ? b : a;
     r->b_place = turn ? a : b;
     status = gcu_take_planned(r, "part of the product", make_plan, take_all, give_back);

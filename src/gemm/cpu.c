@@ -245,19 +245,9 @@ static gnomon_status run_all(gnomon_context *ctx, run *r)
     return gnomon_progress(ctx, "multiply", total, total);
 }
 
-static gnomon_matrix transposed(const gnomon_matrix *m)
-{
-    gnomon_matrix t = *m;
-    t.rows = m->cols;
-    t.cols = m->rows;
-    t.row_stride = m->col_stride;
-    t.col_stride = m->row_stride;
-    return t;
-}
-
 gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job)
 {
-    gnomon_matrix a = *job->a, b = transposed(job->b), c = *job->c;
+    gnomon_matrix a = *job->a, b = gnomon_matrix_transposed(job->b), c = *job->c;
     if (a.rows == 0 || b.rows == 0) return GNOMON_OK;
     if (a.cols == 0 || job->alpha == 0) {
         gnomon_scale_view(ctx, job->c, job->beta);
@@ -268,7 +258,7 @@ gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job
         const gnomon_matrix other = a;
         a = b;
         b = other;
-        c = transposed(job->c);
+        c = gnomon_matrix_transposed(job->c);
     }
     run r = {.kernels = gnomon_context_kernels(ctx),
              .a = gnomon_fold_view(&a, 0),

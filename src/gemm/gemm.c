@@ -15,16 +15,6 @@ gnomon_status gnomon_gemm(gnomon_context *ctx, const gnomon_matrix *a, const gno
     return done ? GNOMON_OK : gnomon_gemm_on_cpu(ctx, &job);
 }
 
-static gnomon_matrix transposed(const gnomon_matrix *m)
-{
-    gnomon_matrix t = *m;
-    t.rows = m->cols;
-    t.cols = m->rows;
-    t.row_stride = m->col_stride;
-    t.col_stride = m->row_stride;
-    return t;
-}
-
 gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s,
                                    gnomon_gemm_side side, const gnomon_matrix *a,
                                    const gnomon_matrix *c, const gnomon_gemm_options *options)
@@ -42,7 +32,8 @@ gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s
     GNOMON_TRY(gnomon_check_anywhere(ctx, c, "c", true));
     const bool left = side == GNOMON_GEMM_S_LEFT || side == GNOMON_GEMM_ST_LEFT;
     const bool sketch = side == GNOMON_GEMM_ST_RIGHT || side == GNOMON_GEMM_S_LEFT;
-    const gnomon_matrix in = left ? transposed(a) : *a, out = left ? transposed(c) : *c;
+    const gnomon_matrix in = left ? gnomon_matrix_transposed(a) : *a,
+                        out = left ? gnomon_matrix_transposed(c) : *c;
     const int64_t k = s->descriptor.k, d = s->descriptor.d;
     GNOMON_FAIL_IF(in.rows != out.rows || in.cols != (sketch ? d : k) ||
                        out.cols != (sketch ? k : d),

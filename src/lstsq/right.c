@@ -15,11 +15,7 @@ enum { LINES = 256 };
 void gnomon_solver_read_b(const gnomon_solver *s, int64_t row, int64_t rows, double *out)
 {
     double line[LINES];
-    gnomon_matrix turned = *s->b; /* whose rows are b's columns */
-    turned.rows = s->b->cols;
-    turned.cols = s->b->rows;
-    turned.row_stride = s->b->col_stride;
-    turned.col_stride = s->b->row_stride;
+    const gnomon_matrix turned = gnomon_matrix_transposed(s->b); /* whose rows are b's columns */
     for (int64_t j = 0; j < s->m; j++) {
         const double factor = ldexp(1.0, -s->exponent[j]);
         for (int64_t begin = 0; begin < rows; begin += LINES) {
