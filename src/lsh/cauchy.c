@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "lsh/hasher.h"
 #include "operator/philox.h"
+#include "operator/quarter.h"
 #include "quality/rows.h"
 
 #include <gnomon/gemm.h>
@@ -19,17 +20,8 @@ static float cauchy(uint32_t word)
 {
     const int64_t cell = (int64_t)(word & UINT32_C(0x7fffffff)) * 2 + 1 - (INT64_C(1) << 31);
     const float z = (float)cell * 0x1p-31f;
-    const float y = z * z;
-    float c = 3.5297971407999285e-06f;
-    c = fmaf(c, y, -0.0003259385994169861f);
-    c = fmaf(c, y, 0.015854325145483017f);
-    c = fmaf(c, y, -0.3084251284599304f);
-    c = fmaf(c, y, 1.0f);
-    float s = -3.595429006963968e-05f;
-    s = fmaf(s, y, 0.0024900068528950214f);
-    s = fmaf(s, y, -0.08074543625116348f);
-    s = fmaf(s, y, 0.7853981852531433f);
-    s = s * z;
+    float c, s;
+    gnomon_quarter(z, &c, &s);
     return word >> 31 ? -c / s : s / c;
 }
 

@@ -1,6 +1,7 @@
 /* gaussian, precision fp32: Box and Muller 1958, with fixed fp32 operations. */
 #include "operator/kinds.h"
 #include "operator/philox.h"
+#include "operator/quarter.h"
 
 #include <math.h>
 
@@ -11,18 +12,8 @@ static void box_muller(uint32_t p, uint32_t q, float *even, float *odd)
     const int64_t centred =
         within < UINT32_C(0x80000000) ? (int64_t)within : (int64_t)within - INT64_C(0x100000000);
     const float z = (float)(int32_t)centred * 0x1p-31f;
-    const float y = z * z;
-
-    float c = 3.5297971407999285e-06f;
-    c = fmaf(c, y, -0.0003259385994169861f);
-    c = fmaf(c, y, 0.015854325145483017f);
-    c = fmaf(c, y, -0.3084251284599304f);
-    c = fmaf(c, y, 1.0f);
-    float s = -3.595429006963968e-05f;
-    s = fmaf(s, y, 0.0024900068528950214f);
-    s = fmaf(s, y, -0.08074543625116348f);
-    s = fmaf(s, y, 0.7853981852531433f);
-    s = s * z;
+    float c, s;
+    gnomon_quarter(z, &c, &s);
 
     switch (q >> 30) {
     case 0:
