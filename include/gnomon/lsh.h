@@ -230,7 +230,7 @@ typedef struct gnomon_lsh_promise {
     double radius;        /* read with k 0 */
     int64_t memory;       /* bytes the index may take beside the points; 0 (default): as many as the
                              points take */
-    int64_t queries;      /* that the promise is tested by: 100 ... 100000; default 1000 */
+    int64_t queries;      /* that the promise is tested by, at most: 100 ... 100000; default 1000 */
     uint64_t seed;
     const gnomon_descriptor *descriptor; /* of gnomon_lsh_functions; NULL: gaussian */
     int slower; /* 1: an index also where exact search is expected to be quicker; default 0 */
@@ -241,8 +241,9 @@ typedef struct gnomon_lsh_promise {
         sizeof(gnomon_lsh_promise), GNOMON_L2, 0.9, 0.95, 0, 0.0, 0, 1000, 0, NULL, 0 \
     }
 
-/* A way that was considered. Recall and candidates were measured on other queries than those of the
- * test; cost is by the model of docs/lsh.md. */
+/* A way that was considered. Recall and candidates were measured by other queries than the test's;
+ * of ways that were not tested, on a sample of the points where there are many. cost is by the
+ * model of docs/lsh.md. */
 typedef struct gnomon_lsh_trial {
     gnomon_lsh_family family;
     double width;
@@ -257,7 +258,8 @@ typedef struct gnomon_lsh_tuning {
     size_t struct_size;    /* set by the caller */
     int exact;             /* 1: no index keeps the promise, or none is quicker than exact search */
     const char *reason;    /* of that; "" otherwise; static storage */
-    double recall;         /* measured: mean over the test's queries */
+    double recall;         /* measured: mean over the test's queries; a test that ends early ends
+                              when it looks well */
     double bound;          /* recall is above it with the promise's confidence */
     int64_t tested, asked; /* queries of the test, and those that the trials were measured by */
     double exact_cost; /* of exact search, nanoseconds a query on one thread, by the same model */
@@ -272,12 +274,15 @@ GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *t
  * (dense or NULL): of the kind that will be asked; NULL: points themselves, each without itself.
  * Half or fewer of them serve the choice, the others the test.
  *
- * The test: one true neighbour of each query, drawn at random, is found or not; these are
- * independent trials whose probability is the recall, so Clopper and Pearson's lower bound on it
- * holds. The promise is kept when that bound reaches promise.recall; up to four indexes are tested,
- * each at a quarter of the doubt, so that the confidence holds for the whole. When none passes,
- * none is expected to, or exact search is cheaper by the model, *out is NULL and tuning->exact is
- * 1: search exactly.
+ * The test: of each query the share of its true neighbours that is found, a number in [0, 1];
+ * shares of different queries are independent, and a lower bound on their mean by betting holds
+ * whatever their law and after any number of queries (Waudby-Smith & Ramdas 2024), so that the test
+ * ends as soon as it can tell. The promise is kept when that bound reaches promise.recall; up to
+ * four ways are tested with the same queries, at a half, a quarter, an eighth and an eighth of the
+ * doubt, so that the confidence holds for the whole. When none passes, none is expected to, or
+ * exact search is cheaper by the model, *out is NULL and tuning->exact is 1: search exactly. With k
+ * it holds too when the queries given are all that will be asked; those of a radius count where
+ * they have neighbours.
  *
  * The choice depends on the points, queries and promise alone, not on measured times. points must
  * stay as they are until *out, the caller's, is destroyed. Errors: ARGUMENT, UNSUPPORTED (IP), and

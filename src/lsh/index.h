@@ -80,26 +80,27 @@ gnomon_status gnomon_lsh_merge(gnomon_context *ctx, const gnomon_lsh *index, uin
 void gnomon_tables_free(gnomon_context *ctx, gnomon_table *tables, int64_t count);
 
 /* ---- query.c ---- */
-enum { GNOMON_LSH_STEPS = 12 };
-
-/* The true neighbours of queries, and after how many buckets (ascending) to look how many of them
- * are among the candidates. */
-typedef struct gnomon_lsh_truth {
-    int64_t *offsets, *ids; /* query q's: ids[offsets[q]] ... */
-    int64_t least;          /* with fewer candidates a query is answered exactly */
-    int64_t step[GNOMON_LSH_STEPS];
+/* A look at what queries would find after so many buckets, and with so many candidates verified.
+ * The index may hold some points alone: true neighbours first, then a sample of all points. */
+typedef struct gnomon_lsh_trace {
+    const int64_t *offsets, *ids; /* query q's true neighbours: ids[offsets[q]] ... */
+    int64_t least;                /* with fewer candidates a query is answered exactly */
+    const int64_t *step;          /* after how many buckets, ascending */
     int64_t steps;
-} gnomon_lsh_truth;
+    const int64_t *verified; /* with codes: of how many candidates, 0: of all */
+    int64_t choices;         /* at least 1, the first 0 */
+    int64_t sampled;         /* points from this id on stand for 'scale' points each, */
+    double scale;            /* those before for none */
+    /* what comes out */
+    float *candidates; /* (query, step); -1: too few */
+    float *share;      /* (query, step, choice): of the true neighbours; 1 where there are too few
+                          candidates or no neighbours */
+} gnomon_lsh_trace;
 
-/* Sums over queries at each step: candidates, true neighbours among them; queries that have too few
- * candidates and would be answered exactly count as 'few', find all and have none. */
-typedef struct gnomon_lsh_curve {
-    int64_t candidates[GNOMON_LSH_STEPS], hits[GNOMON_LSH_STEPS], few[GNOMON_LSH_STEPS];
-} gnomon_lsh_curve;
-
-/* Looks into buckets as queries with this effort would, and adds to the curve. */
-gnomon_status gnomon_lsh_trace(gnomon_context *ctx, const gnomon_lsh *index,
-                               const gnomon_points *queries, const gnomon_lsh_effort *effort,
-                               const gnomon_lsh_truth *truth, gnomon_lsh_curve *curve);
+/* Looks into buckets as queries with this effort would. */
+gnomon_status gnomon_lsh_trace_queries(gnomon_context *ctx, const gnomon_lsh *index,
+                                       const gnomon_points *queries,
+                                       const gnomon_lsh_effort *effort,
+                                       const gnomon_lsh_trace *trace);
 
 #endif

@@ -23,8 +23,7 @@ typedef struct finder {
     void *prober_memory;
     double *wide; /* the query, two numbers a coordinate */
     int64_t buckets, seen, verified, exact;
-    gnomon_lsh_curve curve; /* a trace's */
-    int64_t step, traced;
+    int64_t step, traced, noted, sampled; /* a trace's: of this query */
 } finder;
 
 typedef struct finding {
@@ -35,8 +34,9 @@ typedef struct finding {
     gnomon_lsh_effort effort;
     int64_t tables; /* that are looked into */
     int64_t most;   /* candidates of a query */
+    bool plain;     /* every point may be one */
     finder *finders;
-    const gnomon_lsh_truth *truth; /* a trace; NULL: a query */
+    const gnomon_lsh_trace *trace; /* NULL: a query */
     /* the batch */
     int64_t first;
     gnomon_hashes hashes;
@@ -49,20 +49,53 @@ typedef struct finding {
 
 /* ---- traces ---- */
 
+/* Of the neighbours among the candidates those that codes would let through, for each choice. */
+static void note_choices(const finding *f, const finder *w, int64_t query, float *share)
+{
+    const gnomon_lsh_trace *t = f->trace;
+    const gnomon_codes *c = &f->index->codes;
+    const int64_t begin = t->offsets[query], end = t->offsets[query + 1];
+    const float one = 1 / (float)(end - begin);
+    for (int64_t j = begin; j < end; j++) {
+        if (w->stamps[t->ids[j]] != w->stamp) continue;
+        share[0] += one;
+        if (t->choices == 1) continue;
+        const uint32_t id = (uint32_t)t->ids[j];
+        uint64_t own;
+        int64_t before = 0;
+        f->kernels->rank_codes(f->codes + (query - f->first) * c->count, c->code, c->count, &id, 1,
+                               &own);
+        for (int64_t i = 0; i < w->count; i++)
+            before += w->ranked[i] < own;
+        for (int64_t v = 1; v < t->choices; v++)
+            share[v] += before < t->verified[v] ? one : 0;
+    }
+}
+
 /* Notes what has been found after so many buckets as the next step says; 'over': there are no more.
  */
 static void note(const finding *f, finder *w, int64_t query, int64_t buckets, bool over)
 {
-    const gnomon_lsh_truth *truth = f->truth;
-    for (; w->step < truth->steps && (over || truth->step[w->step] == buckets); w->step++) {
-        const int64_t begin = truth->offsets[query], end = truth->offsets[query + 1];
-        const bool few = w->count < truth->least;
-        int64_t hits = 0;
-        for (int64_t j = begin; j < end; j++)
-            hits += w->stamps[truth->ids[j]] == w->stamp;
-        w->curve.few[w->step] += few;
-        w->curve.candidates[w->step] += few ? 0 : w->count;
-        w->curve.hits[w->step] += few ? end - begin : hits;
+    const gnomon_lsh_trace *t = f->trace;
+    const gnomon_codes *c = &f->index->codes;
+    for (; w->step < t->steps && (over || t->step[w->step] == buckets); w->step++) {
+        const int64_t at = query * t->steps + w->step;
+        const bool none = t->offsets[query] == t->offsets[query + 1];
+        float *share = t->share + at * t->choices;
+        if (t->choices > 1)
+            f->kernels->rank_codes(f->codes + (query - f->first) * c->count, c->code, c->count,
+                                   w->candidates + w->noted, w->count - w->noted,
+                                   w->ranked + w->noted);
+        for (; w->noted < w->count; w->noted++)
+            w->sampled += w->candidates[w->noted] >= t->sampled;
+        const double candidates = (double)w->sampled * t->scale;
+        memset(share, 0, (size_t)t->choices * sizeof *share);
+        if (!none) note_choices(f, w, query, share);
+        const double hits = (double)share[0] * (double)(t->offsets[query + 1] - t->offsets[query]);
+        const bool few = (candidates > hits ? candidates : hits) + 0.5 < (double)t->least;
+        t->candidates[at] = few ? -1 : (float)candidates;
+        for (int64_t v = 0; v < t->choices && (few || none); v++)
+            share[v] = 1;
     }
 }
 
@@ -77,6 +110,18 @@ static void take_entries(const finding *f, finder *w, int64_t query, const gnomo
                          uint32_t begin, uint32_t end)
 {
     const gnomon_search_options *o = &f->search->options;
+    if (f->plain && w->count + (end - begin) <= f->most) {
+        const uint32_t stamp = w->stamp;
+        int64_t count = w->count;
+        for (uint32_t e = begin; e < end; e++) {
+            const uint32_t id = t->ids[e];
+            w->candidates[count] = id;
+            count += w->stamps[id] != stamp;
+            w->stamps[id] = stamp;
+        }
+        w->count = count;
+        return;
+    }
     for (uint32_t e = begin; e < end && !full(f, w); e++) {
         const uint32_t id = t->ids[e];
         if (w->stamps[id] == w->stamp) continue;
@@ -87,15 +132,42 @@ static void take_entries(const finding *f, finder *w, int64_t query, const gnomo
     }
 }
 
-static void take_bucket(const finding *f, finder *w, int64_t query, int64_t table,
-                        const uint64_t sums[2])
+/* Buckets to come, so that memory is asked for well before it is needed. */
+enum { AHEAD = 16 };
+
+typedef struct coming {
+    const gnomon_table *table;
+    uint64_t key;
+    int64_t bucket;
+} coming;
+
+static void come(const finding *f, int64_t table, const uint64_t sums[2], coming *c)
 {
-    const gnomon_table *t = &f->index->tables[table];
-    const uint64_t key = (uint64_t)gnomon_key_half(sums[0]) << 32 | gnomon_key_half(sums[1]);
-    const int64_t b = gnomon_table_find(t, key);
-    w->buckets++;
-    if (b >= 0) take_entries(f, w, query, t, t->first[b], t->first[b + 1]);
-    if (f->truth) note(f, w, query, ++w->traced, false);
+    c->table = &f->index->tables[table];
+    c->key = (uint64_t)gnomon_key_half(sums[0]) << 32 | gnomon_key_half(sums[1]);
+    __builtin_prefetch(gnomon_table_cell(c->table, c->key));
+}
+
+static void take_buckets(const finding *f, finder *w, int64_t query, coming *buckets, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const gnomon_table *t = buckets[i].table;
+        const uint32_t low = *gnomon_table_cell(t, buckets[i].key);
+        __builtin_prefetch(t->keys + low);
+        __builtin_prefetch(t->first + low);
+    }
+    for (int i = 0; i < count; i++) {
+        coming *c = &buckets[i];
+        c->bucket = gnomon_table_find(c->table, c->key);
+        if (c->bucket >= 0) __builtin_prefetch(c->table->ids + c->table->first[c->bucket]);
+    }
+    for (int i = 0; i < count && !full(f, w); i++) {
+        const gnomon_table *t = buckets[i].table;
+        const int64_t b = buckets[i].bucket;
+        w->buckets++;
+        if (b >= 0) take_entries(f, w, query, t, t->first[b], t->first[b + 1]);
+        if (f->trace) note(f, w, query, ++w->traced, false);
+    }
 }
 
 static void take_broad(const finding *f, finder *w, int64_t query, int64_t table,
@@ -139,18 +211,26 @@ static void collect(const finding *f, finder *w, int64_t q)
     const int64_t query = f->first + q, tables = f->tables;
     int64_t table;
     uint64_t sums[2];
-    w->count = w->step = w->traced = 0;
+    w->count = w->step = w->traced = w->noted = w->sampled = 0;
     if (++w->stamp == 0) {
         memset(w->stamps, 0, (size_t)f->index->points * sizeof *w->stamps);
         w->stamp = 1;
     }
     open_probes(f, w, q, f->effort.probes > 0 ? f->index->depth : 0);
-    for (int64_t t = 0; t < tables && !full(f, w); t++)
-        take_bucket(f, w, query, t, w->prober.sums[t]);
     gnomon_prober_begin(&w->prober);
-    for (int64_t i = 0; i < f->effort.probes && !full(f, w); i++) {
-        if (!gnomon_prober_next(&w->prober, &table, sums)) break;
-        take_bucket(f, w, query, table, sums);
+    for (int64_t i = 0, all = tables + f->effort.probes; i < all && !full(f, w);) {
+        coming buckets[AHEAD];
+        int count = 0;
+        for (; count < AHEAD && i < all; count++, i++) {
+            if (i < tables) {
+                come(f, i, w->prober.sums[i], &buckets[count]);
+                continue;
+            }
+            if (!gnomon_prober_next(&w->prober, &table, sums)) break;
+            come(f, table, sums, &buckets[count]);
+        }
+        if (count == 0) break;
+        take_buckets(f, w, query, buckets, count);
     }
     if (f->effort.broad == 0 || full(f, w)) return;
     open_probes(f, w, q, f->effort.broad > tables ? f->index->options.broad : 0);
@@ -303,7 +383,7 @@ static void find_one(finding *f, finder *w, int64_t q)
     gnomon_query ready = {NULL, 1};
     collect(f, w, q);
     w->seen += w->count;
-    if (f->truth) {
+    if (f->trace) {
         note(f, w, query, 0, true);
         return;
     }
@@ -437,20 +517,12 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     return GNOMON_OK;
 }
 
-static void add_curve(gnomon_lsh_curve *to, const gnomon_lsh_curve *from)
-{
-    for (int s = 0; s < GNOMON_LSH_STEPS; s++) {
-        to->candidates[s] += from->candidates[s];
-        to->hits[s] += from->hits[s];
-        to->few[s] += from->few[s];
-    }
-}
-
-static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_work *work,
-                         gnomon_lsh_curve *curve)
+static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_work *work)
 {
     gnomon_context *ctx = f->ctx;
     const int threads = gnomon_context_threads(ctx);
+    const gnomon_search_options *o = &f->search->options;
+    f->plain = f->index->gone == NULL && o->allowed == NULL && o->exclude < 0;
     for (int64_t j = 0; j < f->index->depth; j++)
         f->multipliers[j] = gnomon_key_multiplier(j);
     gnomon_status status =
@@ -458,10 +530,8 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
     for (int i = 0; i < threads && status == GNOMON_OK; i++)
         status = open_finder(f, &f->finders[i]);
     if (status == GNOMON_OK) status = find_all(f, queries, work);
-    for (int i = 0; f->finders && i < threads; i++) {
-        if (curve) add_curve(curve, &f->finders[i].curve);
+    for (int i = 0; f->finders && i < threads; i++)
         close_finder(ctx, &f->finders[i]);
-    }
     gnomon_free(ctx, f->finders);
     gnomon_free(ctx, f->hashes.values);
     gnomon_free(ctx, f->hashes.others);
@@ -470,24 +540,24 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
     return status;
 }
 
-gnomon_status gnomon_lsh_trace(gnomon_context *ctx, const gnomon_lsh *index,
-                               const gnomon_points *queries, const gnomon_lsh_effort *effort,
-                               const gnomon_lsh_truth *truth, gnomon_lsh_curve *curve)
+gnomon_status gnomon_lsh_trace_queries(gnomon_context *ctx, const gnomon_lsh *index,
+                                       const gnomon_points *queries,
+                                       const gnomon_lsh_effort *effort,
+                                       const gnomon_lsh_trace *trace)
 {
     const gnomon_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx));
     gnomon_lsh_work work = {0};
     gnomon_search none = {.options = GNOMON_SEARCH_OPTIONS_INIT};
     none.cols = gnomon_points_cols(queries);
-    finding f = {.ctx = ctx, .kernels = kernels, .index = index, .search = &none, .truth = truth};
+    finding f = {.ctx = ctx, .kernels = kernels, .index = index, .search = &none, .trace = trace};
     f.effort = *effort;
-    f.effort.verified = 0;
+    f.effort.verified = trace->choices > 1; /* codes are wanted */
     f.tables = effort->tables > 0 ? effort->tables : index->options.tables;
     f.most = index->points;
     none.options.metric = index->options.metric;
     none.options.k = 1; /* hits need no room */
     none.options.exclude = -1;
-    GNOMON_TRY(run(&f, queries, &work, curve));
-    return GNOMON_OK;
+    return run(&f, queries, &work);
 }
 
 /* ---- the calls ---- */
@@ -528,8 +598,7 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
         if (f.most < f.search->options.k) f.most = f.search->options.k;
         f.tables = f.effort.tables > 0 ? f.effort.tables : index->options.tables;
         f.search->base = index->points;
-        if (index->points > 0 && gnomon_points_rows(queries) > 0)
-            status = run(&f, queries, &done, NULL);
+        if (index->points > 0 && gnomon_points_rows(queries) > 0) status = run(&f, queries, &done);
     }
     if (status == GNOMON_OK) {
         f.search->compared = done.candidates;

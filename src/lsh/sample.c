@@ -1,15 +1,13 @@
-/* Random rows, and what the share of successes tells. */
+/* Some rows of points, drawn at random or named. */
 #include "lsh/tune.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "operator/philox.h"
 
-#include <math.h>
 #include <string.h>
 
-static gnomon_status choose(gnomon_context *ctx, int64_t n, uint64_t seed, int64_t skip,
-                            gnomon_some_points *out)
+static void choose(int64_t n, uint64_t seed, int64_t skip, int64_t count, int64_t *rows)
 {
     const gnomon_simple key = {.key0 = (uint32_t)seed, .key1 = (uint32_t)(seed >> 32)};
     const gnomon_words a = gnomon_call(&key, GNOMON_TAG_LSH_KEY, 0, 0);
@@ -18,15 +16,13 @@ static gnomon_status choose(gnomon_context *ctx, int64_t n, uint64_t seed, int64
     int bits = 0;
     while ((int64_t)1 << bits < n)
         bits++;
-    GNOMON_TRY(gnomon_alloc(ctx, out->count, sizeof *out->rows, "a sample", &out->rows));
     int64_t at = -skip;
-    for (uint64_t x = 0; at < out->count; x++) {
+    for (uint64_t x = 0; at < count; x++) {
         const int64_t row = (int64_t)gnomon_perm(x, bits, keys);
         if (row >= n) continue;
-        if (at >= 0) out->rows[at] = row;
+        if (at >= 0) rows[at] = row;
         at++;
     }
-    return GNOMON_OK;
 }
 
 static gnomon_status copy_dense(gnomon_context *ctx, const gnomon_matrix *m,
@@ -76,10 +72,20 @@ static gnomon_status copy_sparse(gnomon_context *ctx, const gnomon_csr *m, gnomo
 gnomon_status gnomon_some_points_take(gnomon_context *ctx, const gnomon_points *all, uint64_t seed,
                                       int64_t skip, int64_t count, gnomon_some_points *out)
 {
-    *out = (gnomon_some_points){.count = count};
-    gnomon_status status = choose(ctx, gnomon_points_rows(all), seed, skip, out);
-    if (status == GNOMON_OK)
+    return gnomon_some_points_with(ctx, all, NULL, 0, seed, skip, count, out);
+}
+
+gnomon_status gnomon_some_points_with(gnomon_context *ctx, const gnomon_points *all,
+                                      const int64_t *rows, int64_t named, uint64_t seed,
+                                      int64_t skip, int64_t count, gnomon_some_points *out)
+{
+    *out = (gnomon_some_points){.count = named + count};
+    gnomon_status status = gnomon_alloc(ctx, out->count, sizeof *out->rows, "a sample", &out->rows);
+    if (status == GNOMON_OK) {
+        if (named > 0) memcpy(out->rows, rows, (size_t)named * sizeof *rows);
+        choose(gnomon_points_rows(all), seed, skip, count, out->rows + named);
         status = all->dense ? copy_dense(ctx, all->dense, out) : copy_sparse(ctx, all->sparse, out);
+    }
     if (status != GNOMON_OK) gnomon_some_points_free(ctx, out);
     return status;
 }
@@ -90,31 +96,4 @@ void gnomon_some_points_free(gnomon_context *ctx, gnomon_some_points *some)
     for (int i = 0; i < 3; i++)
         gnomon_free(ctx, some->memory[i]);
     *some = (gnomon_some_points){0};
-}
-
-/* P(X >= hits), by its terms; the largest is taken out of the sum. */
-static double upper_tail(int64_t hits, int64_t trials, double p)
-{
-    int sign;
-    double sum = 0;
-    for (int64_t x = hits; x <= trials; x++) {
-        const double n = (double)trials, i = (double)x;
-        sum += exp(lgamma_r(n + 1, &sign) - lgamma_r(i + 1, &sign) - lgamma_r(n - i + 1, &sign) +
-                   i * log(p) + (n - i) * log1p(-p));
-    }
-    return sum;
-}
-
-double gnomon_binomial_bound(int64_t hits, int64_t trials, double doubt)
-{
-    if (hits <= 0 || trials <= 0) return 0;
-    double low = 0, high = 1;
-    for (int i = 0; i < 60; i++) {
-        const double middle = 0.5 * (low + high);
-        if (upper_tail(hits, trials, middle) < doubt)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
 }

@@ -108,18 +108,18 @@ static int64_t not_below(const gnomon_table *t, uint64_t key, int64_t low, int64
 
 int64_t gnomon_table_find(const gnomon_table *t, uint64_t key)
 {
-    const uint64_t cell = t->bits > 0 ? key >> (64 - t->bits) : 0;
-    const int64_t high = t->directory[cell + 1];
-    const int64_t b = not_below(t, key, t->directory[cell], high);
+    const uint32_t *cell = gnomon_table_cell(t, key);
+    const int64_t high = cell[1];
+    const int64_t b = not_below(t, key, cell[0], high);
     return b < high && t->keys[b] == key ? b : -1;
 }
 
 void gnomon_table_find_broad(const gnomon_table *t, uint32_t upper, int64_t *begin, int64_t *end)
 {
     const uint64_t low = (uint64_t)upper << 32, last = low | UINT32_MAX;
-    const uint64_t cell = t->bits > 0 ? low >> (64 - t->bits) : 0;
-    const int64_t high = t->directory[cell + 1];
-    *begin = not_below(t, low, t->directory[cell], high);
+    const uint32_t *cell = gnomon_table_cell(t, low);
+    const int64_t high = cell[1];
+    *begin = not_below(t, low, cell[0], high);
     *end = not_below(t, last, *begin, high);
     if (*end < high && t->keys[*end] == last) ++*end;
 }

@@ -49,6 +49,12 @@ typedef struct gnomon_table_scratch {
 int64_t gnomon_table_sort(const uint64_t *keys, int64_t n, uint32_t first_id,
                           gnomon_table_scratch *scratch);
 
+/* Where the directory tells of the first bucket that may have this key. */
+static inline const uint32_t *gnomon_table_cell(const gnomon_table *t, uint64_t key)
+{
+    return t->directory + (t->bits > 0 ? key >> (64 - t->bits) : 0);
+}
+
 /* The bucket with this key, -1 when there is none. */
 int64_t gnomon_table_find(const gnomon_table *t, uint64_t key);
 /* The buckets [*begin, *end) whose upper half this is. */

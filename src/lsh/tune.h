@@ -17,11 +17,36 @@ typedef struct gnomon_some_points {
 /* 'skip' and on of a random order of [0, n), which the seed settles: 'count' distinct ones. */
 gnomon_status gnomon_some_points_take(gnomon_context *ctx, const gnomon_points *all, uint64_t seed,
                                       int64_t skip, int64_t count, gnomon_some_points *out);
+/* The same after 'named' rows. */
+gnomon_status gnomon_some_points_with(gnomon_context *ctx, const gnomon_points *all,
+                                      const int64_t *rows, int64_t named, uint64_t seed,
+                                      int64_t skip, int64_t count, gnomon_some_points *out);
 void gnomon_some_points_free(gnomon_context *ctx, gnomon_some_points *some);
 
-/* The p with P(X >= hits) = doubt for X binomial with 'trials' and p: Clopper and Pearson's lower
- * bound. */
-double gnomon_binomial_bound(int64_t hits, int64_t trials, double doubt);
+/* ---- promise.c: a lower bound on the mean of shares in [0, 1], by betting ----
+ *
+ * Whoever bets that the mean is above m, at odds that are fair when it is m, multiplies his capital
+ * by 1 + c (share / m - 1) a query, with any c in [0, 1) settled beforehand. If the mean is m or
+ * less, the capital ever reaches 1 / doubt with a probability of at most 'doubt' (Ville's
+ * inequality); so when it does, the mean is above m with confidence 1 - doubt, whatever the law of
+ * the shares and however many queries were asked until then (Waudby-Smith & Ramdas 2024). */
+typedef struct gnomon_bet {
+    double mean, stake, doubt;
+    int64_t population; /* that queries are drawn from without repetition; 0: any number */
+    double sum;
+    int64_t count;
+    double capital[5]; /* by stake */
+    bool won;
+} gnomon_bet;
+
+/* spread: the standard deviation expected of so many shares, known from other queries; a wrong one
+ * costs power, never confidence. */
+void gnomon_bet_open(gnomon_bet *bet, double mean, double spread, double doubt, int64_t expected,
+                     int64_t population);
+/* One query's share; whether the bet is won, now or before. */
+bool gnomon_bet_on(gnomon_bet *bet, double share);
+/* The largest mean that the same bets would have won against. */
+double gnomon_bet_bound(const gnomon_bet *bet, const float *shares, int64_t count);
 
 /* ---- cost.c: nanoseconds on one thread ---- */
 typedef struct gnomon_lsh_sizes {

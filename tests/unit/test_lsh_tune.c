@@ -19,16 +19,115 @@ static int close_context(void **state)
     return 0;
 }
 
+/* P(X >= hits), by its terms. */
+static double upper_tail(int64_t hits, int64_t trials, double p)
+{
+    double sum = 0;
+    for (int64_t x = hits; x <= trials; x++) {
+        const double n = (double)trials, i = (double)x;
+        sum += exp(lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) + i * log(p) +
+                   (n - i) * log1p(-p));
+    }
+    return sum;
+}
+
+/* Clopper and Pearson's lower bound: the p with P(X >= hits) = doubt. */
+static double binomial_bound(int64_t hits, int64_t trials, double doubt)
+{
+    double low = 0, high = hits > 0 ? 1 : 0;
+    for (int i = 0; i < 60; i++) {
+        const double middle = 0.5 * (low + high);
+        if (upper_tail(hits, trials, middle) < doubt)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Against SciPy's beta.ppf. */
 static void binomial_bounds(void **state)
 {
     (void)state;
-    assert_true(fabs(gnomon_binomial_bound(95, 100, 0.05) - 0.8977466223567255) < 1e-6);
-    assert_true(fabs(gnomon_binomial_bound(930, 1000, 0.0125) - 0.9097657893283273) < 1e-6);
-    assert_true(fabs(gnomon_binomial_bound(1, 100, 0.05) - 0.000512801416262292) < 1e-6);
-    assert_true(fabs(gnomon_binomial_bound(50, 50, 0.05) - pow(0.05, 0.02)) < 1e-9);
-    assert_true(gnomon_binomial_bound(0, 10, 0.05) == 0);
-    assert_true(gnomon_binomial_bound(0, 0, 0.05) == 0);
+    assert_true(fabs(binomial_bound(95, 100, 0.05) - 0.8977466223567255) < 1e-6);
+    assert_true(fabs(binomial_bound(930, 1000, 0.0125) - 0.9097657893283273) < 1e-6);
+    assert_true(fabs(binomial_bound(1, 100, 0.05) - 0.000512801416262292) < 1e-6);
+    assert_true(binomial_bound(0, 10, 0.05) == 0);
+}
+
+/* Shares of ten neighbours, as unequal as they come: a query finds all of them or none more often
+ * than independent neighbours would. */
+static float draw_share(uint64_t *seed, double mean)
+{
+    const double limit = 2 * mean - 1; /* next_uniform begins at -1 */
+    if (next_uniform(seed) < 0) return next_uniform(seed) < limit ? 1 : 0;
+    int found = 0;
+    for (int i = 0; i < 10; i++)
+        found += next_uniform(seed) < limit;
+    return (float)found / 10;
+}
+
+/* Shares whose mean is not above the promise win in no more than the doubt; shares a little above
+ * it win mostly; and the bound is below the mean as often as it says. */
+static void betting(void **state)
+{
+    (void)state;
+    enum { RUNS = 2000, QUERIES = 500 };
+    float shares[QUERIES];
+    int lucky = 0, wins = 0, above = 0;
+    uint64_t seed = 11;
+    for (int r = 0; r < RUNS; r++) {
+        gnomon_bet none, some;
+        gnomon_bet_open(&none, 0.9, 0.23, 0.05, QUERIES, 0);
+        gnomon_bet_open(&some, 0.85, 0.23, 0.05, QUERIES, 0);
+        for (int q = 0; q < QUERIES; q++) {
+            shares[q] = draw_share(&seed, 0.9);
+            gnomon_bet_on(&none, (double)shares[q]);
+            gnomon_bet_on(&some, (double)shares[q]);
+        }
+        lucky += none.won;
+        wins += some.won;
+        if (r < 200) above += gnomon_bet_bound(&some, shares, QUERIES) > 0.9;
+    }
+    print_message("won against the mean %d, below it %d of %d; bound above the mean %d of 200\n",
+                  lucky, wins, RUNS, above);
+    assert_true(binomial_bound(lucky, RUNS, 1e-4) <= 0.05);
+    assert_true(binomial_bound(above, 200, 1e-4) <= 0.05);
+    assert_true(wins > RUNS * 9 / 10);
+}
+
+/* All that there are, drawn in a random order without repetition: of so many the mean is known in
+ * the end, and a bet against the true one is won no more often. */
+static void betting_on_all(void **state)
+{
+    (void)state;
+    enum { RUNS = 2000, ALL = 200 };
+    int lucky = 0, wins = 0;
+    uint64_t seed = 12;
+    for (int r = 0; r < RUNS; r++) {
+        float shares[ALL];
+        double sum = 0;
+        gnomon_bet exact, below;
+        for (int q = 0; q < ALL; q++)
+            sum += (double)(shares[q] = draw_share(&seed, 0.8));
+        for (int q = ALL - 1; q > 0; q--) {
+            const int other = (int)(next_random(&seed) % (uint64_t)(q + 1));
+            const float swap = shares[q];
+            shares[q] = shares[other];
+            shares[other] = swap;
+        }
+        gnomon_bet_open(&exact, sum / ALL, 0.3, 0.05, ALL, ALL);
+        gnomon_bet_open(&below, sum / ALL - 0.1, 0.3, 0.05, ALL, ALL);
+        for (int q = 0; q < ALL; q++) {
+            gnomon_bet_on(&exact, (double)shares[q]);
+            gnomon_bet_on(&below, (double)shares[q]);
+        }
+        lucky += exact.won;
+        wins += below.won;
+    }
+    print_message("all asked: won against the mean %d, below it %d of %d\n", lucky, wins, RUNS);
+    assert_true(binomial_bound(lucky, RUNS, 1e-4) <= 0.05);
+    assert_true(wins > RUNS * 9 / 10);
 }
 
 enum { N = 600, Q = 130, D = 12, K = 5, MEMBERS = 12 };
@@ -132,7 +231,7 @@ static int64_t found_by(const gnomon_lsh *index, const both *v, gnomon_metric me
 
 static void keep_promise(gnomon_metric metric)
 {
-    enum { SEEDS = 10 };
+    enum { SEEDS = 7 };
     int64_t hits = 0, trials = 0;
     int indexes = 0;
     for (int of = 0; of < 3; of++) {
@@ -156,7 +255,7 @@ static void keep_promise(gnomon_metric metric)
                 assert_true(t.bound >= p.recall && t.recall >= p.recall && t.trial_count > 0);
                 const int64_t found = found_by(index, &v, metric, (uint64_t)s);
                 /* none is far below: 1e-4 a run */
-                if (1 - gnomon_binomial_bound(Q - found, Q, 1e-4) < p.recall)
+                if (1 - binomial_bound(Q - found, Q, 1e-4) < p.recall)
                     fail_msg("data %d, seed %d: %d of %d", of, s, (int)found, Q);
                 hits += found;
                 trials += Q;
@@ -167,7 +266,7 @@ static void keep_promise(gnomon_metric metric)
             free(d);
         }
     }
-    const double bound = gnomon_binomial_bound(hits, trials, 0.05);
+    const double bound = binomial_bound(hits, trials, 0.05);
     print_message("%s: %d indexes of %d, recall %.4f, above %.4f\n", gnomon_metric_name(metric),
                   indexes, 3 * SEEDS, (double)hits / (double)trials, bound);
     assert_true(indexes >= SEEDS);
@@ -277,7 +376,8 @@ static void bad_promises(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(binomial_bounds), cmocka_unit_test(promise_l2),
+        cmocka_unit_test(binomial_bounds), cmocka_unit_test(betting),
+        cmocka_unit_test(betting_on_all),  cmocka_unit_test(promise_l2),
         cmocka_unit_test(promise_cosine),  cmocka_unit_test(promise_hamming),
         cmocka_unit_test(promise_jaccard), cmocka_unit_test(radius_and_memory),
         cmocka_unit_test(bad_promises)};

@@ -1,0 +1,189 @@
+"""The library's searches, called through ctypes: what the programs beside this one share."""
+import ctypes as c
+import gzip
+import os
+
+import numpy as np
+
+FASHION = "/usr/share/datasets/fashion-mnist/"
+METRICS = {"l2": 1, "cosine": 2, "ip": 3, "hamming": 4, "jaccard": 5}
+DTYPES = {np.dtype(np.float32): 1, np.dtype(np.float64): 2, np.dtype(np.uint8): 6}
+
+
+class Matrix(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("dtype", c.c_int), ("memory", c.c_int), ("rows", c.c_int64),
+                ("cols", c.c_int64), ("row_stride", c.c_int64), ("col_stride", c.c_int64)]
+
+
+class Csr(c.Structure):
+    _fields_ = [("rows", c.c_int64), ("cols", c.c_int64), ("offsets", c.c_void_p),
+                ("indices", c.c_void_p), ("values", c.c_void_p), ("dtype", c.c_int)]
+
+
+class ContextOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("device", c.c_int), ("threads", c.c_int),
+                ("allocator", c.c_void_p), ("progress", c.c_void_p), ("progress_user", c.c_void_p),
+                ("memory_limit", c.c_int64), ("seed", c.c_uint64), ("cuda_device", c.c_int)]
+
+
+class Options(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("k", c.c_int64),
+                ("radius", c.c_double), ("allowed", c.c_void_p), ("allowed_bits", c.c_int64),
+                ("exclude", c.c_int64)]
+
+
+class Neighbors(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("queries", c.c_int64), ("k", c.c_int64),
+                ("base", c.c_int64), ("offsets", c.POINTER(c.c_int64)),
+                ("ids", c.POINTER(c.c_int64)), ("distances", c.POINTER(c.c_double)),
+                ("compared", c.c_int64), ("verified", c.c_int64)]
+
+
+class Promise(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("recall", c.c_double),
+                ("confidence", c.c_double), ("k", c.c_int64), ("radius", c.c_double),
+                ("memory", c.c_int64), ("queries", c.c_int64), ("seed", c.c_uint64),
+                ("descriptor", c.c_void_p), ("slower", c.c_int)]
+
+
+class Trial(c.Structure):
+    _fields_ = [("family", c.c_int), ("width", c.c_double), ("sides", c.c_int64),
+                ("tables", c.c_int64), ("functions", c.c_int64), ("probes", c.c_int64),
+                ("verified", c.c_int64), ("recall", c.c_double), ("candidates", c.c_double),
+                ("cost", c.c_double), ("bytes", c.c_int64), ("chosen", c.c_int)]
+
+
+class Functions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("family", c.c_int), ("dim", c.c_int64),
+                ("count", c.c_int64), ("width", c.c_double), ("sides", c.c_int64),
+                ("seed", c.c_uint64), ("descriptor", c.c_void_p)]
+
+
+class Effort(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("tables", c.c_int64), ("probes", c.c_int64),
+                ("broad", c.c_int64), ("candidates", c.c_int64), ("verified", c.c_int64)]
+
+
+class IndexOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("functions", Functions),
+                ("tables", c.c_int64), ("broad", c.c_int64), ("fine", c.c_int64),
+                ("codes", c.c_int64), ("memory", c.c_int64), ("effort", Effort)]
+
+
+class Work(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("buckets", c.c_int64), ("candidates", c.c_int64),
+                ("verified", c.c_int64), ("exact", c.c_int64), ("hash_seconds", c.c_double),
+                ("search_seconds", c.c_double)]
+
+
+class Tuning(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("exact", c.c_int), ("reason", c.c_char_p),
+                ("recall", c.c_double), ("bound", c.c_double), ("tested", c.c_int64),
+                ("asked", c.c_int64), ("exact_cost", c.c_double), ("trials", c.POINTER(Trial)),
+                ("trial_count", c.c_int64)]
+
+
+def images(name, count):
+    """Fashion-MNIST's, a row each, in bytes."""
+    with gzip.open(FASHION + name) as file:
+        return np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)[:count]
+
+
+class Library:
+    """A library, and a context of it on the CPU."""
+
+    def __init__(self, path, threads):
+        self.lib = c.CDLL(os.path.abspath(path))
+        self.lib.gnomon_last_error.restype = self.lib.gnomon_version.restype = c.c_char_p
+        self.lib.gnomon_lsh_family_name.restype = c.c_char_p
+        self.ctx = c.c_void_p()
+        options = ContextOptions(struct_size=c.sizeof(ContextOptions), device=1, threads=threads,
+                                 cuda_device=-1)
+        assert self.lib.gnomon_context_create(c.byref(options), c.byref(self.ctx)) == 0
+        self.version = self.lib.gnomon_version().decode()
+
+    def close(self):
+        self.lib.gnomon_context_destroy(self.ctx)
+
+    def check(self, status):
+        if status != 0:
+            raise SystemExit(self.lib.gnomon_last_error(self.ctx).decode())
+
+    @staticmethod
+    def view(points):
+        """Of an array, or of a CSR matrix of SciPy's: its view, and what must live as long."""
+        if isinstance(points, np.ndarray):
+            view = Matrix(points.ctypes.data, DTYPES[points.dtype], 0, points.shape[0],
+                          points.shape[1], points.shape[1], 1)
+            return view, points
+        arrays = [points.indptr.astype(np.int64), points.indices.astype(np.int64),
+                  points.data.astype(np.float32)]
+        return Csr(points.shape[0], points.shape[1], *(a.ctypes.data for a in arrays), 1), arrays
+
+    def _call(self, name, view):
+        return getattr(self.lib, name + ("_csr" if isinstance(view, Csr) else ""))
+
+    def _options(self, metric, k):
+        return Options(struct_size=c.sizeof(Options), metric=METRICS[metric], k=k, exclude=-1)
+
+    def _take(self, found, k):
+        shape = (found.queries, k)
+        ids = np.ctypeslib.as_array(found.ids, shape).copy()
+        distances = np.ctypeslib.as_array(found.distances, shape).copy()
+        facts = {"verified": found.verified, "compared": found.compared}
+        self.lib.gnomon_neighbors_free(self.ctx, c.byref(found))
+        return ids, distances, facts
+
+    def exact(self, metric, base, queries, k):
+        """ids, distances and what was done, of views."""
+        options = self._options(metric, k)
+        found = Neighbors(struct_size=c.sizeof(Neighbors))
+        self.check(self._call("gnomon_neighbors_exact", base)(
+            self.ctx, c.byref(base), c.byref(queries), c.byref(options), c.byref(found)))
+        return self._take(found, k)
+
+    def build(self, metric, family, base, tables, depth, width=0.0, sides=0, codes=0):
+        """An index with these parameters."""
+        options, index = IndexOptions(struct_size=c.sizeof(IndexOptions)), c.c_void_p()
+        options.metric, options.tables, options.broad, options.codes = METRICS[metric], tables, depth, codes
+        options.functions = Functions(struct_size=c.sizeof(Functions), dim=base.cols, width=width, sides=sides,
+                                      family=self.lib.gnomon_lsh_family_from_name(family.encode()))
+        options.effort.struct_size = c.sizeof(Effort)
+        self.check(self.lib.gnomon_lsh_create(self.ctx, c.byref(options), c.byref(index)))
+        self.check(self._call("gnomon_lsh_add", base)(index, c.byref(base)))
+        return index
+
+    def query(self, index, metric, queries, k, probes=None, verified=0):
+        """With the index's own effort unless probes are given."""
+        options, work = self._options(metric, k), Work(struct_size=c.sizeof(Work))
+        found = Neighbors(struct_size=c.sizeof(Neighbors))
+        effort = Effort(struct_size=c.sizeof(Effort), probes=probes or 0, verified=verified)
+        self.check(self._call("gnomon_lsh_query", queries)(
+            self.ctx, index, c.byref(queries), c.byref(options), None if probes is None else c.byref(effort),
+            c.byref(found), c.byref(work)))
+        ids, distances, facts = self._take(found, k)
+        facts.update(buckets=work.buckets, candidates=work.candidates, exact=work.exact)
+        return ids, distances, facts
+
+    def tune(self, metric, base, queries, k, recall, seed=0, slower=0, tested=1000):
+        """An index, None when it is to be exact, and the facts; queries None: the base itself."""
+        promise = Promise(struct_size=c.sizeof(Promise), metric=METRICS[metric], recall=recall,
+                          confidence=0.95, k=k, queries=tested, seed=seed, slower=slower)
+        tuning, index = Tuning(struct_size=c.sizeof(Tuning)), c.c_void_p()
+        self.check(self._call("gnomon_lsh_tune", base)(
+            self.ctx, c.byref(promise), c.byref(base), c.byref(queries) if queries else None,
+            c.byref(index), c.byref(tuning)))
+        facts = {"exact": bool(tuning.exact), "reason": tuning.reason.decode(),
+                 "promised": recall, "tested_recall": tuning.recall, "bound": tuning.bound,
+                 "tested": tuning.tested, "trials": tuning.trial_count}
+        for way in tuning.trials[:tuning.trial_count]:
+            if way.chosen == 2:
+                facts.update({name: getattr(way, name) for name, _ in Trial._fields_
+                              if name not in ("chosen", "recall", "bytes", "sides")})
+                facts["family"] = self.lib.gnomon_lsh_family_name(way.family).decode()
+                facts["index_bytes"] = way.bytes
+        self.lib.gnomon_lsh_tuning_free(self.ctx, c.byref(tuning))
+        return (None if facts["exact"] else index), facts
+
+    def drop(self, index):
+        self.lib.gnomon_lsh_destroy(index)
