@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Takes the records of the CPU that docs/results/ is made of: the cost model, its choices, the (m, tau)
-# model, the quality tables, Gaussian operators in low precision, products of matrices. On a quiet machine: about nine
+# model, the quality tables, Gaussian operators in low precision, a report's LSH
+# pipeline, products of matrices. On a quiet machine: about nine
 # minutes on two cores.
 # usage: measure.sh BUILD_FOLDER      the environment: THREADS (all cores), NAME (of the cost model)
 set -euo pipefail
@@ -17,6 +18,7 @@ points=2000
 "$build/bench/bench_model" "$results/mtau-cpu.json" "$threads"
 "$build/bench/bench_quality" "$results/quality.json" "$images" "$points"
 "$build/bench/bench_low_precision" --json "$results/low-precision.json"
+"$build/bench/bench_report" --json "$results/report-cpu.json"
 "$build/bench/bench_gemm" --threads "$threads" --json "$results/gemm-cpu.json"
 python3 scripts/ship_models.py
 python3 scripts/results.py
