@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 5 };
+enum { GNOMON_DEVICE_INTERFACE = 6 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -31,6 +31,10 @@ struct gnomon_gemm_job;
 struct gnomon_svd_job;
 /* Defined by src/join: the points, the threshold, and who takes the pairs. */
 struct gnomon_join_job;
+/* Defined by src/search: queries and what is asked for; base points; what was found. */
+struct gnomon_search_job;
+struct gnomon_search_piece;
+struct gnomon_nearest;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
@@ -76,6 +80,20 @@ typedef struct gnomon_device_table {
     int (*join_supports)(void *state, const struct gnomon_join_job *job, char *why,
                          size_t why_size);
     gnomon_status (*join)(void *state, struct gnomon_join_job *job, char *why, size_t why_size);
+
+    /* Exact search; all NULL when there is none. Job, queries and host outlive the search. A base
+     * has been read when search_add returns; its texts call it base. After a failure the search can
+     * only be closed. search_finish fills the heaps of k nearest and their counts, each in the
+     * order of answers. */
+    int (*search_supports)(void *state, const struct gnomon_search_job *job, char *why,
+                           size_t why_size);
+    gnomon_status (*search_open)(void *state, const struct gnomon_search_job *job, void **search,
+                                 char *why, size_t why_size);
+    gnomon_status (*search_add)(void *state, void *search, struct gnomon_search_piece *piece,
+                                char *why, size_t why_size);
+    gnomon_status (*search_finish)(void *state, void *search, struct gnomon_nearest *nearest,
+                                   char *why, size_t why_size);
+    void (*search_close)(void *state, void *search);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

@@ -1,5 +1,6 @@
 /* The plugin's table, and one GPU taken into use. */
 #include "cuda/pieces.h"
+#include "cuda/search.h"
 #include "cuda/svd.h"
 #include "cuda/transfer.h"
 
@@ -14,6 +15,7 @@ static void close_state(gcu_state *s)
 {
     gcu_blas_close(s);
     gcu_stages_close(s);
+    if (s->notes) cudaFreeHost(s->notes);
     cudaStream_t streams[] = {s->stream, s->in, s->out};
     for (cudaStream_t stream : streams)
         if (stream) cudaStreamDestroy(stream);
@@ -185,6 +187,53 @@ static gnomon_status svd(void *state, gnomon_svd_job *job, char *text, size_t si
     return status;
 }
 
+static int search_supports(void *state, const gnomon_search_job *job, char *text, size_t size)
+{
+    return gcu_search_supported(static_cast<gcu_state *>(state), job, {text, size});
+}
+
+static gnomon_status search_open(void *state, const gnomon_search_job *job, void **search,
+                                 char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    gcu_search *v = nullptr;
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_search_open(s, job, &v, {text, size});
+    gcu_leave(scope);
+    *search = v;
+    return status;
+}
+
+static gnomon_status search_add(void *state, void *search, gnomon_search_piece *piece, char *text,
+                                size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status =
+        gcu_search_add(s, static_cast<gcu_search *>(search), piece, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
+static gnomon_status search_finish(void *state, void *search, gnomon_nearest *nearest, char *text,
+                                   size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status =
+        gcu_search_finish(s, static_cast<gcu_search *>(search), nearest, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
+static void search_close(void *state, void *search)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    gcu_search_close(s, static_cast<gcu_search *>(search));
+    gcu_leave(scope);
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
@@ -206,6 +255,11 @@ gnomon_plugin_entry(void)
         svd,
         nullptr,
         nullptr,
+        search_supports,
+        search_open,
+        search_add,
+        search_finish,
+        search_close,
     };
     return &table;
 }

@@ -26,6 +26,7 @@ struct gcu_state {
     size_t stage_bytes;
     int next_stage;
     struct gcu_blas *blas; /* blas.h; made when first needed */
+    void *notes; /* a little page-locked memory for what searches read; made when first needed */
 };
 
 /* A failed call's reason: one line. */

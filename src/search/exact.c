@@ -50,8 +50,12 @@ double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const g
         /* fp32's smallest numbers have squares far above */
         if (sum >= small_sum || (base->dtype != GNOMON_F64 && search->queries.dtype != GNOMON_F64))
             return sqrt(sum);
-        return sqrt(k->differences(query.wide + d, x, base->dtype, base->col_stride, d, boost)) /
-               boost;
+        /* not a number where coordinates above 2^424 meet their like: differences that small only
+         * stand beside zeros there */
+        const double boosted =
+            sqrt(k->differences(query.wide + d, x, base->dtype, base->col_stride, d, boost)) /
+            boost;
+        return boosted == boosted ? boosted : sqrt(sum);
     }
     case GNOMON_COSINE: {
         const double factor = gnomon_inverse_norm(k, base, i);

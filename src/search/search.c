@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "base/view.h"
+#include "project/job.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -48,8 +49,9 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_search_optio
                    o->allowed_bits, o->allowed == NULL ? "NULL" : "not NULL");
     GNOMON_FAIL_IF(o->exclude < -1, ctx, GNOMON_ERROR_ARGUMENT,
                    "exclude is %" PRId64 "; it must be an id, or -1 for none", o->exclude);
-    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "exact search runs on the CPU; take the device cpu or auto");
+    GNOMON_FAIL_IF(o->metric == GNOMON_JACCARD && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA,
+                   ctx, GNOMON_ERROR_DEVICE,
+                   "exact search of sets runs on the CPU; take the device cpu or auto");
     return GNOMON_OK;
 }
 
@@ -128,9 +130,13 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
         s->count = dense->rows;
         s->cols = dense->cols;
         status = check_bits(s, dense, "queries");
-        if (status == GNOMON_OK && options.metric != GNOMON_HAMMING) status = check_queries(s);
+        if (status == GNOMON_OK && dense->memory == GNOMON_HOST && options.metric != GNOMON_HAMMING)
+            status = check_queries(s);
     }
     if (status == GNOMON_OK) status = begin(s);
+    const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
+    if (status == GNOMON_OK && dense != NULL && (must || dense->memory != GNOMON_HOST))
+        status = gnomon_search_to_device(s, "queries", true);
     if (status != GNOMON_OK)
         gnomon_search_destroy(s);
     else
@@ -143,7 +149,7 @@ gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *que
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
-    GNOMON_TRY(gnomon_check_view(ctx, queries, "queries"));
+    GNOMON_TRY(gnomon_check_anywhere(ctx, queries, "queries", false));
     return create(ctx, queries, NULL, options, out);
 }
 
@@ -160,6 +166,7 @@ void gnomon_search_destroy(gnomon_search *s)
 {
     if (s == NULL) return;
     gnomon_context *ctx = s->ctx;
+    gnomon_search_close_on_device(s);
     gnomon_sets_free(ctx, &s->sets);
     gnomon_free(ctx, s->nearest);
     gnomon_free(ctx, s->heaps);
@@ -223,11 +230,21 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 {
     GNOMON_FAIL_IF(s->options.metric == GNOMON_JACCARD, s->ctx, GNOMON_ERROR_UNSUPPORTED,
                    "jaccard takes sparse points");
-    GNOMON_TRY(gnomon_check_view(s->ctx, base, "base"));
+    GNOMON_TRY(gnomon_check_anywhere(s->ctx, base, "base", false));
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(check_bits(s, base, "base"));
-    GNOMON_TRY(s->options.allowed != NULL ? scan_allowed(s, base)
-                                          : gnomon_scan(s, base, NULL, base->rows));
+    const bool there = base->memory != GNOMON_HOST;
+    if (s->device.part == NULL && s->base == 0 && (there || gnomon_search_worth_device(s, base)))
+        GNOMON_TRY(gnomon_search_to_device(s, "base", there));
+    GNOMON_FAIL_IF(s->device.part == NULL && there, s->ctx, GNOMON_ERROR_DEVICE,
+                   "base lies in a device's memory, and the search runs on the CPU");
+    if (s->device.part != NULL) {
+        GNOMON_TRY(gnomon_search_add_on_device(s, base));
+    } else {
+        gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CPU);
+        GNOMON_TRY(s->options.allowed != NULL ? scan_allowed(s, base)
+                                              : gnomon_scan(s, base, NULL, base->rows));
+    }
     s->base += base->rows;
     return GNOMON_OK;
 }
@@ -265,7 +282,7 @@ static void hand_out(void *arg, int64_t q, int number)
     const answer *a = arg;
     const int64_t first = a->out->offsets[q], count = a->out->offsets[q + 1] - first;
     gnomon_ranked *points = a->s->options.k > 0 ? a->s->nearest[q].heap : a->sorted + first;
-    gnomon_ranked_sort(points, count);
+    if (a->s->options.k == 0 || a->s->device.part == NULL) gnomon_ranked_sort(points, count);
     for (int64_t i = 0; i < count; i++) {
         a->out->ids[first + i] = points[i].id;
         a->out->distances[first + i] = distance_of(a->s, points[i].key);
@@ -321,6 +338,7 @@ gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
                    "the search has handed out its answers");
     *out = (gnomon_neighbors){.struct_size = sizeof *out};
     if (s->options.metric == GNOMON_JACCARD) GNOMON_TRY(gnomon_sets_complete(s));
+    if (s->device.part != NULL) GNOMON_TRY(gnomon_search_finish_on_device(s));
     GNOMON_TRY(check_counts(s));
     s->finished = true;
     answer a = {s, out, NULL};
@@ -359,7 +377,7 @@ gnomon_status gnomon_neighbors_exact(gnomon_context *ctx, const gnomon_matrix *b
                                      const gnomon_search_options *options, gnomon_neighbors *out)
 {
     gnomon_search *s = NULL;
-    GNOMON_TRY(gnomon_check_view(ctx, base, "base"));
+    GNOMON_TRY(gnomon_check_anywhere(ctx, base, "base", false));
     GNOMON_TRY(check_k(ctx, options, base->rows));
     gnomon_status status = gnomon_search_create(ctx, queries, options, &s);
     if (status == GNOMON_OK) status = gnomon_search_add(s, base);

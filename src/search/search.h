@@ -4,6 +4,7 @@
 
 #include "base/context.h"
 #include "kernels.h"
+#include "search/job.h"
 #include "search/ranked.h"
 
 #include <gnomon/search.h>
@@ -28,6 +29,15 @@ typedef struct gnomon_sets {
     int64_t *members;
 } gnomon_sets;
 
+/* A search that a device does. */
+typedef struct gnomon_device_part {
+    const gnomon_device_table *table;
+    void *state, *part; /* part NULL: the CPU does it */
+    gnomon_search_job job;
+    gnomon_device_host host;
+    gnomon_search_host calls;
+} gnomon_device_part;
+
 struct gnomon_search {
     gnomon_context *ctx;
     const gnomon_search_kernels *kernels;
@@ -48,6 +58,7 @@ struct gnomon_search {
     bool whole;   /* all base points so far had integer coordinates, centred */
     int64_t base; /* points so far */
     int64_t compared, verified;
+    gnomon_device_part device;
 };
 
 /* ---- ground.c ---- */
@@ -118,6 +129,17 @@ void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets);
 gnomon_status gnomon_scan_sets(gnomon_search *search, const gnomon_sets *base);
 /* Answers of sets that share nothing with a query. */
 gnomon_status gnomon_sets_complete(gnomon_search *search);
+
+/* ---- device.c ---- */
+/* Opens the search on the context's device: search->device.part tells whether it took it, which
+ * 'must' demands. name: of the view that lies there, under AUTO. */
+gnomon_status gnomon_search_to_device(gnomon_search *search, const char *name, bool must);
+/* Whether to ask, under AUTO and with points in host memory. */
+bool gnomon_search_worth_device(const gnomon_search *search, const gnomon_matrix *base);
+gnomon_status gnomon_search_add_on_device(gnomon_search *search, const gnomon_matrix *base);
+/* Brings what was found to where the CPU's is: for k nearest in the order of answers. */
+gnomon_status gnomon_search_finish_on_device(gnomon_search *search);
+void gnomon_search_close_on_device(gnomon_search *search);
 
 /* ---- search.c ---- */
 /* Whether base point id may be an answer. */

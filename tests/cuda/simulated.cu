@@ -1,6 +1,7 @@
 /* What of the plugin has kernels, on the host: views, the search for NaN, and one family. */
 #include "cuda/family.h"
 #include "cuda/gemm.h"
+#include "cuda/search.h"
 #include "cuda/state.h"
 #include "cuda/svd.h"
 #include "simulated.h"
@@ -328,4 +329,29 @@ bool gcu_svd_supported(gcu_state *, const gnomon_svd_job *, gcu_why why)
 gnomon_status gcu_svd_job(gcu_state *, gnomon_svd_job *, gcu_why why)
 {
     return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
+}
+
+bool gcu_search_supported(const gcu_state *, const gnomon_search_job *, gcu_why why)
+{
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no searches");
+    return false;
+}
+
+gnomon_status gcu_search_open(gcu_state *, const gnomon_search_job *, gcu_search **, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no searches");
+}
+
+gnomon_status gcu_search_add(gcu_state *, gcu_search *, gnomon_search_piece *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no searches");
+}
+
+gnomon_status gcu_search_finish(gcu_state *, gcu_search *, gnomon_nearest *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no searches");
+}
+
+void gcu_search_close(gcu_state *, gcu_search *)
+{
 }

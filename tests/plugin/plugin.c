@@ -183,7 +183,8 @@ const gnomon_device_table *gnomon_plugin_entry(void)
     static const gnomon_device_table table = {
         PLUGIN_VERSION, "test",       open_device, close_device, supports,     sketch,
         adjoint,        stream_open,  stream_use,  stream_use,   stream_close, gemm_supports,
-        gemm,           svd_supports, svd,         NULL,         NULL,
+        gemm,           svd_supports, svd,         NULL,         NULL,         NULL,
+        NULL,           NULL,         NULL,        NULL,
     };
     return &table;
 }

@@ -1,0 +1,530 @@
+/* Exact search on the GPU against the CPU's, bit for bit: metrics, element types, sizes, strides
+ * and places of memory, ties, data far out and of any scale, filters, radii, pieces, prefixes, and
+ * what is refused.
+ *
+ * Exits with 77 where there is no GPU. */
+#include <gnomon.h>
+
+#include <cuda_runtime.h>
+
+#include <cinttypes>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <vector>
+
+static gnomon_context *cpu, *gpu;
+static uint64_t state;
+static int failures, checks;
+
+static uint64_t draw(void)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    uint64_t x = state;
+    x ^= x >> 32;
+    x *= 0xD6E8FEB86659FD93u;
+    return x ^ x >> 32;
+}
+
+static double uniform(void)
+{
+    return ((double)(draw() >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(void)
+{
+    return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform());
+}
+
+static void wrong(const std::string &name, const char *what)
+{
+    printf("WRONG %s: %s\n", name.c_str(), what);
+    failures++;
+}
+
+/* ---- points ---- */
+
+enum layout { ROWS, GAPS, COLUMNS, BACKWARDS };
+
+/* Points in host memory, and the same in the GPU's when they are asked for. */
+struct points {
+    std::vector<char> bytes;
+    gnomon_matrix view;
+    void *device = nullptr;
+    points() = default;
+    points(const points &) = delete;
+    points(points &&other) = default;
+    ~points()
+    {
+        if (device) cudaFree(device);
+    }
+};
+
+static void set(char *at, gnomon_dtype dtype, double x)
+{
+    switch (dtype) {
+    case GNOMON_F32:
+        *(float *)at = (float)x;
+        break;
+    case GNOMON_F64:
+        *(double *)at = x;
+        break;
+    case GNOMON_F16: {
+        /* a number of few bits, made by hand */
+        const float f = (float)x;
+        uint32_t b;
+        memcpy(&b, &f, 4);
+        const int e = (int)(b >> 23 & 255) - 112;
+        uint32_t h = (b >> 16 & 0x8000u);
+        if (e >= 31)
+            h |= 0x7bffu;
+        else if (e > 0)
+            h |= (uint32_t)e << 10 | (b >> 13 & 0x3ffu);
+        *(uint16_t *)at = (uint16_t)h;
+        break;
+    }
+    case GNOMON_BF16: {
+        const float f = (float)x;
+        uint32_t b;
+        memcpy(&b, &f, 4);
+        *(uint16_t *)at = (uint16_t)(b >> 16);
+        break;
+    }
+    case GNOMON_I8:
+        *(int8_t *)at = (int8_t)x;
+        break;
+    case GNOMON_U8:
+        *(uint8_t *)at = (uint8_t)std::fabs(x);
+        break;
+    case GNOMON_I16:
+        *(int16_t *)at = (int16_t)x;
+        break;
+    case GNOMON_U16:
+        *(uint16_t *)at = (uint16_t)std::fabs(x);
+        break;
+    case GNOMON_I32:
+        *(int32_t *)at = (int32_t)x;
+        break;
+    case GNOMON_U32:
+        *(uint32_t *)at = (uint32_t)std::fabs(x);
+        break;
+    case GNOMON_I64:
+        *(int64_t *)at = (int64_t)(x * 0x1p40) + 1;
+        break;
+    default:
+        *(uint64_t *)at = (uint64_t)(std::fabs(x) * 0x1p40) + 1;
+        break;
+    }
+}
+
+static points make(int64_t n, int64_t d, gnomon_dtype dtype, layout lie,
+                   const std::function<double(int64_t, int64_t)> &value)
+{
+    points p;
+    const int64_t size = (int64_t)gnomon_dtype_size(dtype);
+    int64_t rs = d, cs = 1, first = 0;
+    if (lie == GAPS) rs = 2 * d + 3, cs = 2;
+    if (lie == COLUMNS) rs = 1, cs = n + 1;
+    if (lie == BACKWARDS) rs = -d, first = (n > 0 ? n - 1 : 0) * d;
+    const int64_t all = (n + 1) * (std::llabs(rs) + 1) + (d + 1) * (cs + 1) + first;
+    p.bytes.assign((size_t)(all * size), (char)0x7f);
+    p.view = {};
+    p.view.data = p.bytes.data() + first * size;
+    p.view.dtype = dtype;
+    p.view.rows = n;
+    p.view.cols = d;
+    p.view.row_stride = rs;
+    p.view.col_stride = cs;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < d; j++)
+            set((char *)p.view.data + (i * rs + j * cs) * size, dtype, value(i, j));
+    return p;
+}
+
+static gnomon_matrix on_gpu(points &p)
+{
+    if (!p.device && cudaMalloc(&p.device, p.bytes.size() + 1) != cudaSuccess) exit(1);
+    cudaMemcpy(p.device, p.bytes.data(), p.bytes.size(), cudaMemcpyHostToDevice);
+    gnomon_matrix m = p.view;
+    m.data = (char *)p.device + ((char *)p.view.data - p.bytes.data());
+    m.memory = GNOMON_CUDA;
+    return m;
+}
+
+static points gaussian(int64_t n, int64_t d, gnomon_dtype dtype = GNOMON_F32, layout lie = ROWS,
+                       double scale = 1, double offset = 0)
+{
+    return make(n, d, dtype, lie, [=](int64_t, int64_t) { return offset + scale * normal(); });
+}
+
+/* ---- searching ---- */
+
+struct found {
+    gnomon_status status = GNOMON_OK;
+    std::string text;
+    std::vector<int64_t> offsets, ids;
+    std::vector<double> distances;
+    int64_t compared = 0;
+};
+
+/* The base in so many pieces. */
+static found search(gnomon_context *ctx, const gnomon_matrix &base, const gnomon_matrix &queries,
+                    const gnomon_search_options &o, int64_t pieces = 1)
+{
+    found f;
+    gnomon_search *s = nullptr;
+    gnomon_neighbors out = {};
+    out.struct_size = sizeof out;
+    f.status = gnomon_search_create(ctx, &queries, &o, &s);
+    for (int64_t i = 0; i < pieces && f.status == GNOMON_OK; i++) {
+        const int64_t from = base.rows * i / pieces, to = base.rows * (i + 1) / pieces;
+        gnomon_matrix part = base;
+        part.data =
+            (char *)base.data + from * base.row_stride * (int64_t)gnomon_dtype_size(base.dtype);
+        part.rows = to - from;
+        f.status = gnomon_search_add(s, &part);
+    }
+    if (f.status == GNOMON_OK) f.status = gnomon_search_finish(s, &out);
+    if (f.status != GNOMON_OK) f.text = gnomon_last_error(ctx);
+    if (f.status == GNOMON_OK) {
+        f.offsets.assign(out.offsets, out.offsets + out.queries + 1);
+        f.ids.assign(out.ids, out.ids + out.offsets[out.queries]);
+        f.distances.assign(out.distances, out.distances + out.offsets[out.queries]);
+        f.compared = out.compared;
+    }
+    gnomon_neighbors_free(ctx, &out);
+    gnomon_search_destroy(s);
+    return f;
+}
+
+static bool same(const std::string &name, const found &a, const found &b)
+{
+    checks++;
+    char text[256];
+    if (a.status != b.status || a.text != b.text) {
+        snprintf(text, sizeof text, "CPU %d \"%.80s\", GPU %d \"%.80s\"", (int)a.status,
+                 a.text.c_str(), (int)b.status, b.text.c_str());
+        wrong(name, text);
+        return false;
+    }
+    if (a.status != GNOMON_OK) return true;
+    if (a.offsets != b.offsets) {
+        wrong(name, "other counts of answers");
+        return false;
+    }
+    int64_t at = -1, differ = 0;
+    for (size_t i = 0; i < a.ids.size(); i++)
+        if (a.ids[i] != b.ids[i] || memcmp(&a.distances[i], &b.distances[i], sizeof(double))) {
+            if (at < 0) at = (int64_t)i;
+            differ++;
+        }
+    if (differ > 0) {
+        snprintf(text, sizeof text,
+                 "%" PRId64 " of %zu answers differ; the first at %" PRId64 ": CPU %" PRId64
+                 " %.17g, GPU %" PRId64 " %.17g",
+                 differ, a.ids.size(), at, a.ids[at], a.distances[at], b.ids[at], b.distances[at]);
+        wrong(name, text);
+        return false;
+    }
+    if (a.compared != b.compared) wrong(name, "another count of pairs compared");
+    return a.compared == b.compared;
+}
+
+static gnomon_search_options nearest(gnomon_metric metric, int64_t k)
+{
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    o.metric = metric;
+    o.k = k;
+    return o;
+}
+
+static gnomon_search_options within(gnomon_metric metric, double radius)
+{
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    o.metric = metric;
+    o.radius = radius;
+    return o;
+}
+
+/* Host and device memory, one piece and some. */
+static void check(const std::string &name, points &base, points &queries,
+                  const gnomon_search_options &o, int64_t pieces = 3)
+{
+    const found expected = search(cpu, base.view, queries.view, o);
+    if (!same(name, expected, search(gpu, base.view, queries.view, o))) return;
+    if (pieces > 1)
+        same(name + ", pieces", expected, search(gpu, base.view, queries.view, o, pieces));
+    const gnomon_matrix b = on_gpu(base), q = on_gpu(queries);
+    same(name + ", on the GPU", expected, search(gpu, b, q, o));
+}
+
+static const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP};
+
+static std::string label(const char *what, gnomon_metric metric)
+{
+    return std::string(gnomon_metric_name(metric)) + ", " + what;
+}
+
+static void sizes(void)
+{
+    const int64_t shapes[][4] = {/* base, queries, dimensions, k */
+                                 {1, 1, 1, 1},       {5, 3, 2, 5},          {1000, 1, 128, 10},
+                                 {3000, 7, 31, 4},   {3000, 20, 17, 1},     {7001, 33, 128, 10},
+                                 {5000, 300, 65, 7}, {20011, 150, 48, 100}, {4097, 129, 256, 3},
+                                 {2000, 40, 961, 5}, {3000, 9, 16, 3000}};
+    for (const auto &s : shapes)
+        for (gnomon_metric metric : metrics) {
+            points base = gaussian(s[0], s[2]), queries = gaussian(s[1], s[2]);
+            char what[96];
+            snprintf(what, sizeof what, "%d x %d x %d, k %d", (int)s[0], (int)s[1], (int)s[2],
+                     (int)s[3]);
+            check(label(what, metric), base, queries, nearest(metric, s[3]));
+        }
+}
+
+static void types_and_layouts(void)
+{
+    const gnomon_dtype types[] = {GNOMON_F32, GNOMON_F64, GNOMON_F16, GNOMON_BF16,
+                                  GNOMON_I8,  GNOMON_U8,  GNOMON_I16, GNOMON_U16,
+                                  GNOMON_I32, GNOMON_U32, GNOMON_I64, GNOMON_U64};
+    int turn = 0;
+    for (gnomon_dtype type : types)
+        for (gnomon_metric metric : metrics) {
+            const double scale = type == GNOMON_F32 || type == GNOMON_F64 ? 1 : 20;
+            const layout lie = (layout)(turn % 4), other = (layout)(turn / 4 % 4);
+            points base = gaussian(3001, 37, type, lie, scale);
+            points queries =
+                gaussian(turn % 3 == 0 ? 5 : 70, 37, types[(turn * 5) % 12], other, scale);
+            turn++;
+            check(label(gnomon_dtype_name(type), metric), base, queries, nearest(metric, 9));
+        }
+}
+
+static void hard_data(void)
+{
+    const int64_t n = 6000, d = 40, q = 50;
+    for (gnomon_metric metric : metrics) {
+        {
+            points base = gaussian(n, d, GNOMON_F32, ROWS, 1, 1000);
+            points queries = gaussian(q, d, GNOMON_F32, ROWS, 1, 1000);
+            check(label("offset 1000", metric), base, queries, nearest(metric, 10));
+        }
+        {
+            points base = gaussian(n, d, GNOMON_F32, ROWS, 1e-3, 1e5);
+            points queries = gaussian(q, d, GNOMON_F32, ROWS, 1e-3, 1e5);
+            check(label("offset beyond fp16 and fp32", metric), base, queries, nearest(metric, 10));
+        }
+        for (double scale : {1e-30, 1e-38, 1e25, 1e37}) {
+            points base = gaussian(n, d, GNOMON_F32, ROWS, scale);
+            points queries = gaussian(q, d, GNOMON_F32, ROWS, scale);
+            check(label("an extreme scale", metric), base, queries, nearest(metric, 10));
+        }
+        for (double scale : {1e-300, 1e-160, 1e100, 1e149}) {
+            points base = gaussian(2500, d, GNOMON_F64, ROWS, scale);
+            points queries = gaussian(q, d, GNOMON_F64, ROWS, scale);
+            check(label("an extreme scale in f64", metric), base, queries, nearest(metric, 10));
+        }
+        {
+            points base = make(n, d, GNOMON_F32, ROWS, [](int64_t, int64_t) {
+                return (uniform() - 0.5) * std::exp(15 * normal());
+            });
+            points queries = make(q, d, GNOMON_F32, ROWS, [](int64_t, int64_t) {
+                return (uniform() - 0.5) * std::exp(15 * normal());
+            });
+            check(label("a huge range", metric), base, queries, nearest(metric, 10));
+        }
+        {
+            points base = make(n, d, GNOMON_F32, ROWS,
+                               [](int64_t i, int64_t j) { return (double)((i % 7 + j) % 5); });
+            points queries = make(q, d, GNOMON_F32, ROWS,
+                                  [](int64_t i, int64_t j) { return (double)((i % 7 + j) % 5); });
+            check(label("duplicates", metric), base, queries, nearest(metric, 1000));
+            check(label("few queries, duplicates", metric), base, queries, nearest(metric, 3));
+        }
+        {
+            points base = make(n, d, GNOMON_F32, ROWS, [](int64_t, int64_t) { return 0.25; });
+            points queries = make(q, d, GNOMON_F32, ROWS, [](int64_t, int64_t) { return 0.25; });
+            check(label("all points equal", metric), base, queries, nearest(metric, 20));
+        }
+        {
+            points base = make(n, d, GNOMON_F32, ROWS,
+                               [](int64_t i, int64_t) { return i % 3 == 0 ? 0.0 : normal(); });
+            points queries = make(q, d, GNOMON_F32, ROWS,
+                                  [](int64_t i, int64_t) { return i % 5 == 0 ? 0.0 : normal(); });
+            check(label("zero vectors", metric), base, queries, nearest(metric, 30));
+        }
+        {
+            points base = make(n, d, GNOMON_U8, ROWS,
+                               [](int64_t, int64_t) { return std::floor(uniform() * 4); });
+            points queries = make(q, d, GNOMON_U8, ROWS,
+                                  [](int64_t, int64_t) { return std::floor(uniform() * 4); });
+            check(label("ties of bytes", metric), base, queries, nearest(metric, 25));
+        }
+        {
+            points base = make(n, d, GNOMON_F32, ROWS, [n](int64_t i, int64_t) {
+                return 10.0 * (double)(i * 20 / n) + 0.1 * normal();
+            });
+            points queries = make(q, d, GNOMON_F32, ROWS, [q](int64_t i, int64_t) {
+                return 10.0 * (double)(i * 20 / q) + 0.1 * normal();
+            });
+            check(label("clusters in order", metric), base, queries, nearest(metric, 10));
+        }
+    }
+}
+
+static void filters_and_radii(void)
+{
+    const int64_t n = 5000, d = 24;
+    std::vector<uint8_t> some((size_t)n / 8 + 1), few((size_t)n / 8 + 1);
+    for (uint8_t &b : some)
+        b = (uint8_t)draw();
+    for (int64_t i = 0; i < n; i += 61)
+        few[(size_t)i / 8] |= (uint8_t)(1 << i % 8);
+    for (gnomon_metric metric : metrics)
+        for (int64_t q : {3, 60}) {
+            points base = gaussian(n, d), queries = gaussian(q, d);
+            gnomon_search_options o = nearest(metric, 8);
+            o.allowed = some.data();
+            o.allowed_bits = n;
+            check(label("half allowed", metric), base, queries, o);
+            o.allowed = few.data();
+            o.allowed_bits = n - 70;
+            check(label("few allowed", metric), base, queries, o);
+            o.exclude = 122;
+            check(label("few allowed, own left out", metric), base, queries, o);
+            o.k = 200;
+            check(label("fewer than k", metric), base, queries, o);
+            o = nearest(metric, 6);
+            o.exclude = 0;
+            check(label("own left out", metric), base, base, o);
+            const double radius = metric == GNOMON_L2 ? 4.5 : metric == GNOMON_IP ? 8 : 0.5;
+            o = within(metric, radius);
+            check(label("radius", metric), base, queries, o);
+            o.allowed = some.data();
+            o.allowed_bits = n;
+            o.exclude = 5;
+            check(label("radius, half allowed", metric), base, queries, o);
+            o = within(metric, metric == GNOMON_IP ? -1e9 : 1e9);
+            check(label("all within the radius", metric), base, queries, o);
+            o = within(metric, metric == GNOMON_IP ? 1e9 : 0);
+            check(label("radius 0", metric), base, base, o);
+        }
+}
+
+static void prefixes(void)
+{
+    points base = gaussian(9000, 32), queries = gaussian(24, 32);
+    const found most = search(gpu, base.view, queries.view, nearest(GNOMON_L2, 4500));
+    for (int64_t k : {1, 2, 77, 1000, 4499}) {
+        const found less = search(gpu, base.view, queries.view, nearest(GNOMON_L2, k));
+        checks++;
+        bool good = most.status == GNOMON_OK && less.status == GNOMON_OK;
+        for (int64_t q = 0; q < 24 && good; q++)
+            good = std::equal(&less.ids[q * k], &less.ids[q * k] + k, &most.ids[q * 4500]);
+        if (!good) wrong("prefix", "the k nearest are not the first of more");
+    }
+    check("l2, k 4500", base, queries, nearest(GNOMON_L2, 4500));
+}
+
+static void bits(void)
+{
+    for (int64_t bytes : {1, 8, 33})
+        for (int64_t q : {1, 70}) {
+            points base = make(4000, bytes, GNOMON_U8, ROWS,
+                               [](int64_t, int64_t) { return (double)(draw() & 255); });
+            points queries = make(q, bytes, GNOMON_U8, GAPS,
+                                  [](int64_t, int64_t) { return (double)(draw() & 255); });
+            check("hamming", base, queries, nearest(GNOMON_HAMMING, 12));
+            check("hamming, radius", base, queries,
+                  within(GNOMON_HAMMING, (double)(bytes * 4 - bytes)));
+        }
+}
+
+static void refusals(void)
+{
+    for (gnomon_metric metric : metrics)
+        for (int64_t q : {2, 40})
+            for (double bad : {(double)NAN, (double)INFINITY, 0x1p501}) {
+                points base = gaussian(3000, 20, GNOMON_F64), queries = gaussian(q, 20, GNOMON_F64);
+                ((double *)base.view.data)[2222 * 20 + 13] = bad;
+                ((double *)base.view.data)[2901 * 20 + 3] = bad;
+                check(label("a bad base point", metric), base, queries, nearest(metric, 5), 1);
+                ((double *)queries.view.data)[20 + 7] = bad;
+                check(label("a bad query", metric), base, queries, nearest(metric, 5), 1);
+                points single = gaussian(2600, 20), others = gaussian(q, 20);
+                ((float *)single.view.data)[1300 * 20 + 19] = (float)bad;
+                check(label("a bad fp32 point", metric), single, others, nearest(metric, 5), 1);
+            }
+    points base = gaussian(100, 8), queries = gaussian(20, 8), wide = gaussian(10, 9);
+    check("k above n", base, queries, nearest(GNOMON_L2, 101), 1);
+    check("other dimensions", wide, queries, nearest(GNOMON_L2, 1), 1);
+    points none = gaussian(0, 8), flat = gaussian(100, 0), flat_queries = gaussian(20, 0);
+    check("no queries", base, none, nearest(GNOMON_L2, 3), 1);
+    check("no base, by radius", none, queries, within(GNOMON_L2, 1), 1);
+    check("no dimensions", flat, flat_queries, nearest(GNOMON_L2, 3));
+    check("no dimensions, cosine", flat, flat_queries, nearest(GNOMON_COSINE, 3));
+    const found sets = search(gpu, base.view, queries.view, nearest(GNOMON_JACCARD, 1));
+    if (sets.status != GNOMON_ERROR_DEVICE) wrong("jaccard", "not refused as the device's");
+}
+
+/* A device with little memory: pieces and overflow of what is kept. */
+static void little_memory(void)
+{
+    setenv("GNOMON_CUDA_MEMORY", "8", 1);
+    gnomon_context *before = gpu;
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    options.device = GNOMON_DEVICE_CUDA;
+    options.memory_limit = 64 << 20;
+    if (gnomon_context_create(&options, &gpu) != GNOMON_OK) exit(1);
+    points base = gaussian(60000, 64), queries = gaussian(30, 64);
+    points equal = make(20000, 16, GNOMON_F32, ROWS, [](int64_t, int64_t) { return 0.5; });
+    points same_queries = make(90, 16, GNOMON_F32, ROWS, [](int64_t, int64_t) { return 0.5; });
+    const gnomon_search_options o = nearest(GNOMON_L2, 15);
+    same("little memory", search(cpu, base.view, queries.view, o),
+         search(gpu, base.view, queries.view, o));
+    const gnomon_search_options r = within(GNOMON_L2, 9.2);
+    same("little memory, radius", search(cpu, base.view, queries.view, r),
+         search(gpu, base.view, queries.view, r));
+    same("little memory, all equal", search(cpu, equal.view, same_queries.view, o),
+         search(gpu, equal.view, same_queries.view, o));
+    gnomon_context_destroy(gpu);
+    gpu = before;
+    unsetenv("GNOMON_CUDA_MEMORY");
+}
+
+int main(int argc, char **argv)
+{
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        printf("no GPU: skipped\n");
+        return 77;
+    }
+    state = argc > 1 ? strtoull(argv[1], nullptr, 0) : (uint64_t)time(nullptr);
+    printf("seed %llu\n", (unsigned long long)state);
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    options.device = GNOMON_DEVICE_CPU;
+    if (gnomon_context_create(&options, &cpu) != GNOMON_OK) return 1;
+    options.device = GNOMON_DEVICE_CUDA;
+    if (gnomon_context_create(&options, &gpu) != GNOMON_OK) return 1;
+    const struct {
+        const char *name;
+        void (*run)(void);
+    } parts[] = {{"sizes", sizes},         {"types and layouts", types_and_layouts},
+                 {"hard data", hard_data}, {"filters and radii", filters_and_radii},
+                 {"prefixes", prefixes},   {"bits", bits},
+                 {"refusals", refusals},   {"little memory", little_memory}};
+    for (const auto &part : parts) {
+        const int before = checks, bad = failures;
+        part.run();
+        printf("%-20s %4d checks, %d wrong\n", part.name, checks - before, failures - bad);
+    }
+    printf("%d checks, %d wrong\n", checks, failures);
+    gnomon_context_destroy(cpu);
+    gnomon_context_destroy(gpu);
+    return failures > 0;
+}
