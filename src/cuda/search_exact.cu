@@ -358,7 +358,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int n = 0; n < NQ; n++)
             chain[n] = 0;
-#pragma unroll 8
+#pragma unroll(SINGLE ? 8 : 1)
         for (int64_t j = lane; j < d; j += CHAINS) {
             double x = coordinate<SINGLE>(k.base.data, k.base.dtype, from + j * k.base.col_stride);
             if (k.base.inverse) x = __dmul_rn(x, factor);
@@ -455,7 +455,7 @@ __global__ void __launch_bounds__(THREADS)
         const double qf = qs.inverse ? qs.inverse[query] : 1;
         const double xf = xs.inverse ? xs.inverse[place] : 1;
         double chain = 0;
-#pragma unroll 8
+#pragma unroll(SINGLE ? 8 : 1)
         for (int64_t j = lane; j < d; j += CHAINS) {
             double q = coordinate<SINGLE>(qs.data, qs.dtype, q0 + j * qs.col_stride);
             double x = coordinate<SINGLE>(xs.data, xs.dtype, x0 + j * xs.col_stride);

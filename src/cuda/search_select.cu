@@ -354,7 +354,8 @@ __global__ void __launch_bounds__(512) sort_kernel(gcu_search_lists lists)
 cudaError_t gcu_search_sort(const gcu_search_lists *lists, int64_t queries, cudaStream_t stream)
 {
     if (queries == 0) return cudaSuccess;
-    sort_kernel < < <(unsigned)queries, lists->k> 128 ? 512 : 64, 0, stream >>> (*lists);
+    const unsigned threads = lists->k > 128 ? 512 : 64;
+    sort_kernel<<<(unsigned)queries, threads, 0, stream>>>(*lists);
     return cudaGetLastError();
 }
 

@@ -75,7 +75,7 @@ static void named_folder(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     is_used("good/libgnomon_cuda.so: test device -1");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/version", 1);
-    can_not_be_had("interface version 99, this library needs 5");
+    can_not_be_had("interface version 99, this library needs 6");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_entry", 1);
     can_not_be_had("does not export gnomon_plugin_entry");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/declines", 1);
