@@ -146,6 +146,7 @@ static int exit_code(gnomon_status status)
     case GNOMON_ERROR_DTYPE:
     case GNOMON_ERROR_OVERFLOW:
     case GNOMON_ERROR_UNSUPPORTED:
+    case GNOMON_ERROR_BUSY:
         return CLI_EXIT_USAGE;
     case GNOMON_ERROR_DATA:
     case GNOMON_ERROR_NONFINITE:

@@ -13,7 +13,11 @@ file(CREATE_LINK ${RANDOM123_INCLUDE}/Random123 ${PROJECT_BINARY_DIR}/random123/
 add_library(gnomon_random123 INTERFACE)
 target_include_directories(gnomon_random123 SYSTEM INTERFACE ${PROJECT_BINARY_DIR}/random123)
 
+# So is xxHash: the checksums of index files.
+add_library(gnomon_xxhash INTERFACE)
 if(NOT GNOMON_CORE_ONLY)
+  find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
+  target_include_directories(gnomon_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE})
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
   pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)

@@ -145,9 +145,13 @@ typedef struct gnomon_lsh_options {
 
 /* An index: tables of hashed points, flat and sorted. It keeps views of the points, not the
  * points: they must stay as they are until it is destroyed (sets of JACCARD are copied). Any number
- * of threads may query one index at once, each with its own context; nothing else may run beside
- * gnomon_lsh_add, _remove and _compact. Made with the allocator of the context that created it,
- * which must outlive it and works for every call that takes none. */
+ * of threads may query or save one index at once, each with its own context. gnomon_lsh_add,
+ * _remove and _compact need it for themselves: beside another call they return BUSY and change
+ * nothing, and queries that come while they are at work return BUSY (a change beside a change tells
+ * why in gnomon_last_error(NULL), since the index's context is in use); nothing waits and nothing
+ * is lost. gnomon_lsh_describe and _destroy must not run beside a change. Made with the allocator
+ * of the context that created it, which must outlive it and works for every call that takes none.
+ */
 typedef struct gnomon_lsh gnomon_lsh;
 
 /* An index without points. Errors: ARGUMENT (a member outside what its comment allows; a family
@@ -216,6 +220,68 @@ GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_
                                               const gnomon_search_options *options,
                                               const gnomon_lsh_effort *effort,
                                               gnomon_neighbors *out, gnomon_lsh_work *work);
+
+/* ---- files ---- */
+
+/* Writes an index with its points to one file (docs/formats.md), by the same safe way as all
+ * files: the target is the old one or the whole new one. "-" is standard output. It may be the
+ * file that the index was opened from. Any number of threads at once, as for queries. Errors: IO,
+ * NOT_FOUND, MEMORY, CANCELLED, BUSY. */
+GNOMON_API gnomon_status gnomon_lsh_save(gnomon_context *ctx, const gnomon_lsh *index,
+                                         const char *path);
+
+/* Opens an index's file: it is mapped into memory, read-only, so that opening reads the tables
+ * alone and several processes share one copy. The index is like any other: it may be queried,
+ * added to, thinned, saved; what changes is held in memory, and the file stays as it is. Header,
+ * layout, settings and everything in the tables that a query relies on are checked; a file that
+ * somebody made up is an error, never a crash. Checksums, and whether coordinates are finite, are
+ * not: see gnomon_lsh_check. The file must not be changed in place while the index lives (gnomon
+ * never does that: it replaces files); it may be removed or replaced. Errors: NOT_FOUND, IO, FORMAT
+ * (no index), TRUNCATED, DATA, UNSUPPORTED (a newer version, features that this library does not
+ * know, no regular file), MEMORY. On failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_lsh_open(gnomon_context *ctx, const char *path, gnomon_lsh **out);
+
+/* Told of each fault: which section, and what is wrong with it. */
+typedef void (*gnomon_lsh_fault_fn)(void *user, const char *section, const char *fault);
+
+/* Holds a file against everything that docs/formats.md says of it: checksums, order, ids, finite
+ * coordinates, each point in each table, and in the bucket that it hashes to (which takes as long
+ * as hashing all points). DATA when there is a fault (the text tells the first); fn may be NULL.
+ * Errors: as gnomon_lsh_open; CANCELLED. */
+GNOMON_API gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path,
+                                          gnomon_lsh_fault_fn fn, void *user);
+
+/* An index that is written to a file as its points come, from first to last: neither points nor
+ * tables need to fit in memory. The file has the same bytes as one saved after gnomon_lsh_add of
+ * the same points, but for codes, whose scale the first call settles. Sorted runs of keys, 12 bytes
+ * a point and table, and codes wait in nameless temporary files in TMPDIR (else /tmp). One thread
+ * at a time, as its context. */
+typedef struct gnomon_lsh_builder gnomon_lsh_builder;
+
+/* Errors: as gnomon_lsh_create; IO, NOT_FOUND. On failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_lsh_builder_create(gnomon_context *ctx,
+                                                   const gnomon_lsh_options *options,
+                                                   const char *path, gnomon_lsh_builder **out);
+/* Begins with what an index has: its points are written at once, its tables merged with those of
+ * the points that are added. index must not change until the builder is gone (calls that would
+ * change it return BUSY); path may be the file it was opened from. compact 1: removed points leave
+ * the tables, and zeros take the place of their coordinates (sets become empty), so that the file
+ * no longer holds them. Ids stay what they are. Errors: as gnomon_lsh_save. */
+GNOMON_API gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *index,
+                                                   const char *path, int compact,
+                                                   gnomon_lsh_builder **out);
+/* The next points, which may be gone afterwards. Dense points of another type than those before
+ * are stored as they are. Errors: as gnomon_lsh_add, IO. Points that are refused leave the builder
+ * as it was; after any other failure it can only be aborted. */
+GNOMON_API gnomon_status gnomon_lsh_builder_add(gnomon_lsh_builder *builder,
+                                                const gnomon_matrix *points);
+GNOMON_API gnomon_status gnomon_lsh_builder_add_csr(gnomon_lsh_builder *builder,
+                                                    const gnomon_csr *points);
+/* Writes the tables and completes the file. Frees the builder whatever it returns; on failure the
+ * target is as before. Errors: IO, MEMORY (also when options.memory is too little), CANCELLED. */
+GNOMON_API gnomon_status gnomon_lsh_builder_finish(gnomon_lsh_builder *builder);
+/* Drops everything written; the target is as before. NULL is allowed. */
+GNOMON_API void gnomon_lsh_builder_abort(gnomon_lsh_builder *builder);
 
 /* ---- tuning by promise ---- */
 

@@ -56,6 +56,7 @@ const char *gnomon_status_name(gnomon_status status)
         NAME(GNOMON_ERROR_DTYPE);
         NAME(GNOMON_ERROR_OVERFLOW);
         NAME(GNOMON_ERROR_UNSUPPORTED);
+        NAME(GNOMON_ERROR_BUSY);
         NAME(GNOMON_ERROR_DATA);
         NAME(GNOMON_ERROR_NONFINITE);
         NAME(GNOMON_ERROR_TRUNCATED);

@@ -91,6 +91,7 @@ static gnomon_status make_operator(gnomon_context *ctx, gnomon_hasher *h)
     d.d = h->f.dim > d.k ? h->f.dim : d.k;
     d.scaling = GNOMON_ISOMETRIC;
     GNOMON_TRY(gnomon_operator_create(ctx, &d, &h->op));
+    h->descriptor.struct_size = sizeof h->descriptor;
     gnomon_operator_describe(h->op, &h->descriptor);
     h->f.descriptor = &h->descriptor;
     /* a gaussian's own entries are what is wanted: no rounding by a scale and back */

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 
 gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *options,
                                 gnomon_lsh **out)
@@ -36,29 +37,41 @@ gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *o
     return GNOMON_OK;
 }
 
+void gnomon_lsh_drop(const gnomon_lsh *index, const void *array)
+{
+    const uintptr_t at = (uintptr_t)array, map = (uintptr_t)index->map;
+    if (index->map && at >= map && at - map < index->map_bytes) return;
+    gnomon_free(index->ctx, (void *)array);
+}
+
+static void drop_sets(const gnomon_lsh *index, gnomon_sets *sets)
+{
+    gnomon_lsh_drop(index, sets->offsets);
+    gnomon_lsh_drop(index, sets->members);
+    *sets = (gnomon_sets){0};
+}
+
 void gnomon_lsh_destroy(gnomon_lsh *index)
 {
     if (!index) return;
     gnomon_context *ctx = index->ctx;
-    gnomon_tables_free(ctx, index->tables, index->options.tables);
+    gnomon_lsh_free_tables(index, index->tables);
     gnomon_free(ctx, index->tables);
     gnomon_free(ctx, index->gone);
     gnomon_free(ctx, index->blocks);
-    gnomon_sets_free(ctx, &index->sets);
+    drop_sets(index, &index->sets);
+    gnomon_lsh_drop(index, index->codes.code);
+    index->codes.code = NULL;
     gnomon_codes_close(ctx, &index->codes);
     gnomon_hasher_destroy(index->hasher);
+    if (index->map) munmap((void *)index->map, index->map_bytes);
     gnomon_free(ctx, index);
-}
-
-static int64_t bitmap_bytes(int64_t points)
-{
-    return (points + 7) / 8;
 }
 
 static int64_t other_bytes(const gnomon_lsh *index)
 {
     const gnomon_sets *s = &index->sets;
-    return (index->gone ? bitmap_bytes(index->points) : 0) +
+    return (index->gone ? gnomon_lsh_bitmap_bytes(index->points) : 0) +
            (s->offsets ? (s->count + 1 + s->offsets[s->count]) * 8 : 0);
 }
 
@@ -80,6 +93,24 @@ void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
             if (size > info->largest) info->largest = size;
         }
     }
+}
+
+/* ---- changes: one at a time, and none beside queries ---- */
+
+static gnomon_status begin_change(gnomon_lsh *index)
+{
+    int users = 0;
+    if (atomic_compare_exchange_strong(&index->users, &users, -1)) return GNOMON_OK;
+    /* the index's context is at work for the other change: its text is left alone */
+    return gnomon_fail(users > 0 ? index->ctx : NULL, GNOMON_ERROR_BUSY,
+                       "the index is being %s by another thread; nothing was changed",
+                       users > 0 ? "queried" : "changed");
+}
+
+static gnomon_status end_change(gnomon_lsh *index, gnomon_status status)
+{
+    atomic_store(&index->users, 0);
+    return status;
 }
 
 /* ---- adding ---- */
@@ -109,7 +140,7 @@ static gnomon_status check_magnitudes(gnomon_lsh *index, const gnomon_matrix *po
     return GNOMON_OK;
 }
 
-static gnomon_status check_points(gnomon_lsh *index, const gnomon_points *points)
+gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *points)
 {
     gnomon_context *ctx = index->ctx;
     const gnomon_metric metric = index->options.metric;
@@ -173,7 +204,7 @@ static gnomon_status append_dense(gnomon_lsh *index, const gnomon_matrix *points
 
 static gnomon_status check_memory(gnomon_lsh *index, const addition *a, int64_t all)
 {
-    int64_t bytes = index->codes.count * all + (a->gone ? bitmap_bytes(all) : 0);
+    int64_t bytes = index->codes.count * all + (a->gone ? gnomon_lsh_bitmap_bytes(all) : 0);
     if (a->sets.offsets) bytes += (a->sets.count + 1 + a->sets.offsets[a->sets.count]) * 8;
     for (int64_t t = 0; t < index->options.tables; t++)
         bytes += gnomon_table_bytes(&a->tables[t]);
@@ -196,9 +227,9 @@ static gnomon_status prepare(gnomon_lsh *index, const gnomon_points *points, add
     GNOMON_TRY(points->dense ? append_dense(index, points->dense, a)
                              : append_sets(index, points->sparse, &a->sets));
     if (index->gone) {
-        GNOMON_TRY(
-            gnomon_alloc_zero(ctx, bitmap_bytes(index->points + n), 1, "removed points", &a->gone));
-        memcpy(a->gone, index->gone, (size_t)bitmap_bytes(index->points));
+        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_lsh_bitmap_bytes(index->points + n), 1,
+                                     "removed points", &a->gone));
+        memcpy(a->gone, index->gone, (size_t)gnomon_lsh_bitmap_bytes(index->points));
     }
     GNOMON_TRY(gnomon_alloc(ctx, keys, sizeof *a->keys, "keys", &a->keys));
     GNOMON_TRY(gnomon_lsh_keys(ctx, index, points, a->keys));
@@ -238,7 +269,7 @@ static gnomon_status add(gnomon_lsh *index, const gnomon_points *points)
 {
     gnomon_context *ctx = index->ctx;
     addition a = {0};
-    GNOMON_TRY(check_points(index, points));
+    GNOMON_TRY(gnomon_lsh_check_points(index, points));
     const int64_t n = gnomon_points_rows(points);
     if (n == 0) return GNOMON_OK;
     const bool settled = index->codes.settled;
@@ -249,13 +280,13 @@ static gnomon_status add(gnomon_lsh *index, const gnomon_points *points)
     } else {
         index->codes.settled = settled;
     }
-    gnomon_tables_free(ctx, a.tables, index->options.tables);
+    gnomon_lsh_free_tables(index, a.tables);
     gnomon_free(ctx, a.tables);
     gnomon_free(ctx, a.keys);
     gnomon_free(ctx, a.gone);
-    gnomon_free(ctx, a.code);
+    gnomon_lsh_drop(index, a.code);
     gnomon_free(ctx, a.blocks);
-    gnomon_sets_free(ctx, &a.sets);
+    drop_sets(index, &a.sets);
     return status;
 }
 
@@ -264,7 +295,8 @@ gnomon_status gnomon_lsh_add(gnomon_lsh *index, const gnomon_matrix *points)
     GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
     GNOMON_FAIL_IF(!points, index->ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
     const gnomon_points p = {points, NULL};
-    return add(index, &p);
+    GNOMON_TRY(begin_change(index));
+    return end_change(index, add(index, &p));
 }
 
 gnomon_status gnomon_lsh_add_csr(gnomon_lsh *index, const gnomon_csr *points)
@@ -272,14 +304,14 @@ gnomon_status gnomon_lsh_add_csr(gnomon_lsh *index, const gnomon_csr *points)
     GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
     GNOMON_FAIL_IF(!points, index->ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
     const gnomon_points p = {NULL, points};
-    return add(index, &p);
+    GNOMON_TRY(begin_change(index));
+    return end_change(index, add(index, &p));
 }
 
 /* ---- removing ---- */
 
-gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids, int64_t count)
+static gnomon_status remove_points(gnomon_lsh *index, const int64_t *ids, int64_t count)
 {
-    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
     gnomon_context *ctx = index->ctx;
     GNOMON_FAIL_IF(count < 0 || (count > 0 && !ids), ctx, GNOMON_ERROR_ARGUMENT,
                    "count is %" PRId64 " and ids %s", count, ids ? "not NULL" : "NULL");
@@ -288,8 +320,8 @@ gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids, int64_t c
                        "ids[%" PRId64 "] is %" PRId64 "; the index has %" PRId64 " points", i,
                        ids[i], index->points);
     if (count > 0 && !index->gone)
-        GNOMON_TRY(
-            gnomon_alloc_zero(ctx, bitmap_bytes(index->points), 1, "removed points", &index->gone));
+        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_lsh_bitmap_bytes(index->points), 1,
+                                     "removed points", &index->gone));
     for (int64_t i = 0; i < count; i++) {
         if (gnomon_lsh_is_gone(index, (uint32_t)ids[i])) continue;
         index->gone[ids[i] / 8] |= (uint8_t)(1u << (ids[i] % 8));
@@ -298,9 +330,15 @@ gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids, int64_t c
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_lsh_compact(gnomon_lsh *index)
+gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids, int64_t count)
 {
     GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_TRY(begin_change(index));
+    return end_change(index, remove_points(index, ids, count));
+}
+
+static gnomon_status compact(gnomon_lsh *index)
+{
     if (index->removed == 0 || index->points == 0) return GNOMON_OK;
     gnomon_context *ctx = index->ctx;
     const int64_t count = index->options.tables;
@@ -312,7 +350,14 @@ gnomon_status gnomon_lsh_compact(gnomon_lsh *index)
         index->tables = tables;
         tables = old;
     }
-    gnomon_tables_free(ctx, tables, count);
+    gnomon_lsh_free_tables(index, tables);
     gnomon_free(ctx, tables);
     return status;
+}
+
+gnomon_status gnomon_lsh_compact(gnomon_lsh *index)
+{
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_TRY(begin_change(index));
+    return end_change(index, compact(index));
 }

@@ -8,6 +8,8 @@
 
 #include <gnomon/lsh.h>
 
+#include <stdatomic.h>
+
 /* Dense points that came in one call. */
 typedef struct gnomon_lsh_block {
     int64_t first; /* id of its first point */
@@ -36,7 +38,34 @@ struct gnomon_lsh {
     int64_t block_count;
     gnomon_sets sets; /* JACCARD */
     gnomon_codes codes;
+    /* An opened file: arrays of tables, codes and sets, and points may lie in it. */
+    const char *map;
+    size_t map_bytes;
+    atomic_int users; /* queries under way; -1: a change is */
 };
+
+/* Frees an array of the index's, unless it lies in the file. */
+void gnomon_lsh_drop(const gnomon_lsh *index, const void *array);
+
+/* Queries enter and leave; false while the index is being changed. */
+static inline bool gnomon_lsh_enter(const gnomon_lsh *index)
+{
+    atomic_int *users = (atomic_int *)&index->users;
+    int now = atomic_load(users);
+    while (now >= 0)
+        if (atomic_compare_exchange_weak(users, &now, now + 1)) return true;
+    return false;
+}
+
+static inline void gnomon_lsh_leave(const gnomon_lsh *index)
+{
+    atomic_fetch_sub((atomic_int *)&index->users, 1);
+}
+
+static inline int64_t gnomon_lsh_bitmap_bytes(int64_t points)
+{
+    return (points + 7) / 8;
+}
 
 static inline bool gnomon_lsh_is_gone(const gnomon_lsh *index, uint32_t id)
 {
@@ -50,6 +79,10 @@ static inline const gnomon_lsh_block *gnomon_lsh_block_of(const gnomon_lsh *inde
         b--;
     return b;
 }
+
+/* ---- index.c ---- */
+/* What an addition refuses. */
+gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *points);
 
 /* ---- options.c ---- */
 /* Completes options; d: whether effort fits the index. Errors: ARGUMENT, UNSUPPORTED. */
@@ -77,7 +110,8 @@ gnomon_status gnomon_lsh_keys(gnomon_context *ctx, const gnomon_lsh *index,
  * keys[t * n + i] as above, n may be 0. Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_lsh_merge(gnomon_context *ctx, const gnomon_lsh *index, uint64_t *keys,
                                int64_t n, bool drop, gnomon_table *out);
-void gnomon_tables_free(gnomon_context *ctx, gnomon_table *tables, int64_t count);
+/* The index's, or those to replace them. */
+void gnomon_lsh_free_tables(const gnomon_lsh *index, gnomon_table *tables);
 
 /* ---- query.c ---- */
 /* A look at what queries would find after so many buckets, and with so many candidates verified.

@@ -4,13 +4,13 @@
 #include "base/threads.h"
 #include "lsh/index.h"
 
-void gnomon_tables_free(gnomon_context *ctx, gnomon_table *tables, int64_t count)
+void gnomon_lsh_free_tables(const gnomon_lsh *index, gnomon_table *tables)
 {
-    for (int64_t t = 0; tables && t < count; t++) {
-        gnomon_free(ctx, tables[t].keys);
-        gnomon_free(ctx, tables[t].first);
-        gnomon_free(ctx, tables[t].ids);
-        gnomon_free(ctx, tables[t].directory);
+    for (int64_t t = 0; tables && t < index->options.tables; t++) {
+        gnomon_lsh_drop(index, tables[t].keys);
+        gnomon_lsh_drop(index, tables[t].first);
+        gnomon_lsh_drop(index, tables[t].ids);
+        gnomon_lsh_drop(index, tables[t].directory);
         tables[t] = (gnomon_table){0};
     }
 }
@@ -130,6 +130,6 @@ gnomon_status gnomon_lsh_merge(gnomon_context *ctx, const gnomon_lsh *index, uin
     for (int64_t i = 0; m.work && i < at_once; i++)
         close_lists(ctx, &m.work[i]);
     gnomon_free(ctx, m.work);
-    if (status != GNOMON_OK) gnomon_tables_free(ctx, out, tables);
+    if (status != GNOMON_OK) gnomon_lsh_free_tables(index, out);
     return status;
 }

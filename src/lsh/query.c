@@ -591,6 +591,8 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
                  .index = index,
                  .effort = effort ? *effort : index->options.effort};
     GNOMON_TRY(gnomon_lsh_check_effort(ctx, &index->options, &f.effort));
+    GNOMON_FAIL_IF(!gnomon_lsh_enter(index), ctx, GNOMON_ERROR_BUSY,
+                   "the index is being changed by another thread");
     gnomon_status status = begin(ctx, index, queries, options, &f.search);
     if (status == GNOMON_OK) {
         f.most = index->points;
@@ -606,6 +608,7 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
         status = gnomon_search_finish(f.search, out);
     }
     gnomon_search_destroy(f.search);
+    gnomon_lsh_leave(index);
     if (status == GNOMON_OK && work) *work = done;
     return status;
 }

@@ -25,6 +25,7 @@ static void statuses_are_pinned(void **state)
                   {12, "GNOMON_ERROR_DTYPE"},
                   {13, "GNOMON_ERROR_OVERFLOW"},
                   {14, "GNOMON_ERROR_UNSUPPORTED"},
+                  {15, "GNOMON_ERROR_BUSY"},
                   {30, "GNOMON_ERROR_DATA"},
                   {31, "GNOMON_ERROR_NONFINITE"},
                   {32, "GNOMON_ERROR_TRUNCATED"},
