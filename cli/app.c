@@ -82,6 +82,7 @@ int cli_start(cli_app *app)
     options.threads = (int)app->threads;
     /* Chunks are cut so that this and the process itself fit in CLI_OVERHEAD_BYTES. */
     options.memory_limit = CLI_OVERHEAD_BYTES / 2;
+    if (app->working > options.memory_limit) options.memory_limit = app->working;
     options.progress = cli_bar_progress;
     options.progress_user = app;
     gnomon_status status = gnomon_context_create(&options, &app->ctx);

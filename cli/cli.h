@@ -46,6 +46,7 @@ typedef struct cli_app {
     /* the options every verb has */
     cli_device device;
     int64_t threads, memory;
+    int64_t working; /* bytes for the library's own work; 0: half of CLI_OVERHEAD_BYTES */
     int json, quiet;
 } cli_app;
 
@@ -307,6 +308,7 @@ int cli_svd(int argc, char **argv);
 int cli_lstsq(int argc, char **argv);
 int cli_hosvd(int argc, char **argv);
 int cli_neighbors_run(int argc, char **argv);
+int cli_join_run(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_info(int argc, char **argv);
 

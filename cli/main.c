@@ -14,6 +14,7 @@ static const struct {
     {"operator", cli_operator, "a block of a random operator, or its descriptor"},
     {"distortion", cli_distortion, "what a sketch did to norms and distances"},
     {"neighbors", cli_neighbors_run, "nearest neighbours, exactly"},
+    {"join", cli_join_run, "every pair of points within a distance"},
     {"svd", cli_svd, "leading singular values and vectors"},
     {"lstsq", cli_lstsq, "least squares, with bounds on the error"},
     {"hosvd", cli_hosvd, "a tensor as a small core and a factor a mode"},

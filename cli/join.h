@@ -1,0 +1,48 @@
+/* cli/join.h: the parts of gnomon join. */
+#ifndef GNOMON_CLI_JOIN_H
+#define GNOMON_CLI_JOIN_H
+
+#include "cli.h"
+
+/* Where pairs go. */
+typedef struct cli_pairs {
+    cli_app *app;
+    const char *path, *format; /* path NULL: nowhere */
+    gnomon_writer *writer, *distances;
+    int sparse;           /* a matrix of distances, row by row */
+    gnomon_pair *pending; /* of rows that are not complete */
+    int64_t pending_count, pending_room;
+    int64_t row, rows, cols; /* of the sparse matrix: written so far, in all */
+    gnomon_status status;    /* of writing */
+} cli_pairs;
+
+typedef struct cli_join {
+    cli_app *app;
+    const char *p_path, *q_path; /* q_path NULL: a self-join */
+    cli_input_options p_input, q_input;
+    gnomon_join_options options;
+    int threshold_given, count_only;
+    const char *output, *distances, *format, *counts, *clusters;
+    gnomon_data_info p_info, q_info;
+    cli_points p, q; /* in memory */
+    gnomon_join_result result;
+    cli_pairs pairs;
+    gnomon_clusters *groups;
+    int64_t *point_counts;
+    int64_t cluster_count, clustered; /* clusters of two points or more, and points in them */
+    double read_seconds, join_seconds, write_seconds;
+    char bar[80];
+} cli_join;
+
+/* join_work.c: reads and joins. -1 or an exit code. */
+int cli_join_work(cli_join *j);
+
+/* join_output.c: what may be written where, and the writing. -1 or an exit code. */
+int cli_join_check_output(cli_join *j);
+gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, int64_t cols);
+gnomon_status cli_pairs_take(cli_pairs *out, const gnomon_join_batch *batch);
+gnomon_status cli_pairs_finish(cli_pairs *out);
+void cli_pairs_drop(cli_pairs *out);
+int cli_join_write(cli_join *j);
+
+#endif

@@ -1,0 +1,195 @@
+/* Reading P and Q, into memory where they fit, and the join. */
+#include "join.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- pairs as they come ---- */
+
+static int take(void *user, const gnomon_join_batch *batch)
+{
+    cli_join *j = user;
+    const double begin = cli_seconds();
+    for (int64_t at = 0; at < batch->count && j->groups != NULL; at++)
+        gnomon_clusters_add(j->groups, batch->pairs[at].i, batch->pairs[at].j);
+    if (j->output != NULL) j->pairs.status = cli_pairs_take(&j->pairs, batch);
+    j->write_seconds += cli_seconds() - begin;
+    snprintf(j->bar, sizeof j->bar, "joining, %lld pairs", (long long)j->result.pairs);
+    return j->pairs.status != GNOMON_OK;
+}
+
+/* ---- points that are read ---- */
+
+typedef struct reading {
+    cli_join *j;
+    gnomon_reader *reader;
+    int64_t next; /* the row that the reader is at */
+} reading;
+
+static gnomon_status read_points(void *user, int64_t first, const gnomon_matrix *to)
+{
+    reading *r = user;
+    const double begin = cli_seconds();
+    gnomon_status status = GNOMON_OK;
+    if (r->next != first) status = gnomon_reader_seek(r->reader, first);
+    for (int64_t have = 0; have < to->rows && status == GNOMON_OK;) {
+        int64_t got = 0;
+        gnomon_matrix part = *to;
+        part.data =
+            (char *)to->data + have * to->row_stride * (int64_t)gnomon_dtype_size(to->dtype);
+        part.rows = to->rows - have;
+        status = gnomon_reader_next(r->reader, &part, &got);
+        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
+        if (status == GNOMON_OK && got == 0) status = GNOMON_ERROR_TRUNCATED;
+        have += got;
+    }
+    r->next = first + to->rows;
+    r->j->read_seconds += cli_seconds() - begin;
+    return status;
+}
+
+static gnomon_dtype held_dtype(const gnomon_data_info *info)
+{
+    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && info->dtype != GNOMON_F32) return GNOMON_F64;
+    return info->dtype;
+}
+
+static double bytes_of(const gnomon_data_info *info)
+{
+    return (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(held_dtype(info));
+}
+
+static gnomon_join_points points_of(reading *r, const gnomon_data_info *info)
+{
+    return (gnomon_join_points){.user = r,
+                                .rows = info->rows,
+                                .cols = info->cols,
+                                .dtype = held_dtype(info),
+                                .read = read_points};
+}
+
+static gnomon_status join_files(cli_join *j)
+{
+    reading p = {j, j->p.reader, 0}, q = {j, j->q.reader, 0};
+    /* A self-join reads bands and pieces of the same file in turn. */
+    const gnomon_join_points first = points_of(&p, &j->p_info);
+    gnomon_join_points second = {0};
+    if (j->q_path != NULL) second = points_of(&q, &j->q_info);
+    return gnomon_join_stream(j->app->ctx, &first, j->q_path != NULL ? &second : NULL, &j->options,
+                              &j->result);
+}
+
+/* ---- points in memory ---- */
+
+static int load(cli_join *j)
+{
+    const int sparse = j->options.metric == GNOMON_JACCARD;
+    int64_t budget = (j->app->memory - CLI_OVERHEAD_BYTES) / 2;
+    const double begin = cli_seconds();
+    j->p.info = j->p_info;
+    j->q.info = j->q_info;
+    int code = cli_points_read(j->app, j->p_path, sparse, &j->p, &budget);
+    if (code < 0 && j->q_path != NULL)
+        code = cli_points_read(j->app, j->q_path, sparse, &j->q, &budget);
+    if (code < 0 && !cli_points_at_end(&j->p))
+        return cli_points_too_large(j->app, j->p_path, 2.0 * (double)j->app->memory);
+    if (code < 0 && j->q_path != NULL && !cli_points_at_end(&j->q))
+        return cli_points_too_large(j->app, j->q_path, 2.0 * (double)j->app->memory);
+    j->p_info.rows = j->p.is_sparse ? j->p.sparse.rows : j->p.dense.rows;
+    j->q_info.rows = j->q.is_sparse ? j->q.sparse.rows : j->q.dense.rows;
+    j->read_seconds += cli_seconds() - begin;
+    return code;
+}
+
+static gnomon_status join_memory(cli_join *j)
+{
+    gnomon_context *ctx = j->app->ctx;
+    if (j->options.metric == GNOMON_JACCARD)
+        return gnomon_join_csr(ctx, &j->p.sparse, j->q_path != NULL ? &j->q.sparse : NULL,
+                               &j->options, &j->result);
+    return gnomon_join(ctx, &j->p.dense, j->q_path != NULL ? &j->q.dense : NULL, &j->options,
+                       &j->result);
+}
+
+/* Whether the points must be read again and again, being too large. */
+static int too_large(const cli_join *j)
+{
+    const double budget = (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2;
+    const int can = (j->p_info.access & GNOMON_ACCESS_SEEK) != 0 && j->p_info.rows >= 0 &&
+                    (j->q_path == NULL ||
+                     ((j->q_info.access & GNOMON_ACCESS_SEEK) != 0 && j->q_info.rows >= 0));
+    double bytes = bytes_of(&j->p_info);
+    if (j->q_path != NULL) bytes += bytes_of(&j->q_info);
+    return can && j->options.metric != GNOMON_JACCARD && bytes > budget;
+}
+
+/* ---- what went wrong ---- */
+
+static int fail(cli_join *j, gnomon_status status)
+{
+    cli_app *app = j->app;
+    const gnomon_join_result *r = &j->result;
+    if (j->pairs.status != GNOMON_OK) {
+        const int code = cli_fail_status(app, j->pairs.status);
+        cli_say(app,
+                "gnomon join: %lld pairs were found, all of those of rows below %lld; nothing of "
+                "them was kept. With more room run it again, or take parts: --max-pairs N, then "
+                "--from-row.\n",
+                (long long)r->pairs, (long long)r->rows_done);
+        return code;
+    }
+    const char *text = gnomon_last_error(app->ctx);
+    if (status == GNOMON_ERROR_NONFINITE)
+        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", text[0] == 'q' ? j->q_path : j->p_path, text);
+    return cli_fail_status(app, status);
+}
+
+static int begin(cli_join *j)
+{
+    const int64_t rows = j->p_info.rows;
+    const int64_t cols = j->q_path != NULL ? j->q_info.rows : rows;
+    gnomon_status status = GNOMON_OK;
+    if (j->counts != NULL) {
+        j->point_counts = calloc((size_t)rows + 1, sizeof *j->point_counts);
+        if (j->point_counts == NULL)
+            return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for %lld counts",
+                            (long long)rows);
+        j->options.p_counts = j->point_counts;
+    }
+    if (j->clusters != NULL) status = gnomon_clusters_create(j->app->ctx, rows, &j->groups);
+    if (status == GNOMON_OK && j->output != NULL) status = cli_pairs_open(&j->pairs, j, rows, cols);
+    if (status != GNOMON_OK) return cli_fail_status(j->app, status);
+    j->options.sink = take;
+    j->options.user = j;
+    j->result.struct_size = sizeof j->result;
+    snprintf(j->bar, sizeof j->bar, "joining");
+    cli_bar_begin(j->app, j->bar, 1);
+    cli_bar_at(j->app, 0, 1);
+    return -1;
+}
+
+int cli_join_work(cli_join *j)
+{
+    cli_app *app = j->app;
+    if (j->q_path != NULL && j->p_info.cols != j->q_info.cols)
+        return cli_fail(app, CLI_EXIT_DATA,
+                        "%s has %lld dimensions and %s %lld: they must be the same", j->p_path,
+                        (long long)j->p_info.cols, j->q_path, (long long)j->q_info.cols);
+    const int sparse =
+        (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
+         GNOMON_ACCESS_SPARSE) != 0;
+    if (j->options.metric == GNOMON_JACCARD && !sparse)
+        return cli_fail(app, CLI_EXIT_USAGE,
+                        "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
+    const int files = too_large(j);
+    int code = files ? -1 : load(j);
+    if (code < 0) code = begin(j);
+    if (code >= 0) return code;
+    const double start = cli_seconds(), read = j->read_seconds, written = j->write_seconds;
+    const gnomon_status status = files ? join_files(j) : join_memory(j);
+    j->join_seconds =
+        cli_seconds() - start - (j->read_seconds - read) - (j->write_seconds - written);
+    if (status != GNOMON_OK) return fail(j, status);
+    return -1;
+}
