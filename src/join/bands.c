@@ -1,4 +1,5 @@
-/* Dense points: bands of P's rows against pieces of Q.
+/* Dense points: bands of P's rows against pieces of Q, in the coordinates of a sketch where that
+ * pays, else through a search.
  *
  * A band is as many rows as keep all threads at work. Should its pairs become more than may wait,
  * it is done again with fewer rows; how many pairs a row had so far tells how many rows the next
@@ -6,12 +7,18 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "join/join.h"
+#include "join/sketch.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
-enum { MOST_ROWS = 8192, PIECE = 65536 };
+enum {
+    MOST_ROWS = 8192,
+    PIECE = 65536,    /* rows of Q, and of a band whose points are sketched anew */
+    LEAST_ROWS = 1024 /* so many must fit, or a sketch is not worth it */
+};
 
 /* Rows of a side that is read. */
 typedef struct window {
@@ -25,6 +32,9 @@ typedef struct bands {
     window p, q;
     int64_t rows;  /* a band's, at most */
     int64_t piece; /* rows of Q at a time */
+    gnomon_join_sketch sketch;
+    bool settled; /* whether to sketch */
+    gnomon_sketch_block p_block, q_block;
 } bands;
 
 /* ---- the points ---- */
@@ -105,28 +115,102 @@ static gnomon_status rows_of(gnomon_join_state *join, const gnomon_side *side, w
 
 /* ---- a band ---- */
 
-/* Adds the pairs of a band and a piece. */
+/* Adds the pairs of a band and a piece, through a search. */
 static gnomon_status meet(gnomon_join_state *join, const gnomon_matrix *band, int64_t row,
                           const gnomon_matrix *piece, int64_t column)
 {
     gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
+    const bool ip = join->options.metric == GNOMON_IP;
     gnomon_search *search;
     options.metric = join->options.metric;
-    options.radius = gnomon_join_threshold(join);
+    options.radius = fmax(fmin(gnomon_join_threshold(join), DBL_MAX), -DBL_MAX);
     GNOMON_TRY(gnomon_search_create(join->ctx, band, &options, &search));
     gnomon_status status = gnomon_search_add(search, piece);
     if (status == GNOMON_OK) status = gnomon_join_reserve(join, search->hit_count);
     for (int64_t at = 0; at < search->hit_count && status == GNOMON_OK; at++) {
         const gnomon_hit *hit = &search->hits[at];
         const int64_t i = row + hit->query, j = column + hit->point.id;
-        const double key = hit->point.key;
         if (join->self && j <= i) continue;
-        join->pairs[join->count++] = (gnomon_pair){i, j, options.metric == GNOMON_IP ? -key : key};
+        join->pairs[join->count++] = (gnomon_pair){i, j, ip ? -hit->point.key : hit->point.key};
     }
     join->result->compared += search->compared;
     join->result->verified += search->verified;
     gnomon_search_destroy(search);
     return status;
+}
+
+/* Sketches m, rows of a side from 'first' on, unless the block holds them. */
+static gnomon_status block_of(bands *b, gnomon_sketch_block *block, const gnomon_matrix *m,
+                              int64_t first, bool queries, bool tiles)
+{
+    if (block->first == first && block->count >= m->rows) return GNOMON_OK;
+    block->count = 0;
+    GNOMON_TRY(gnomon_sketch_fill(&b->sketch, m, queries, tiles, block));
+    block->first = first;
+    return GNOMON_OK;
+}
+
+/* Whether all of Q is sketched at once, and kept. */
+static bool is_whole(const bands *b)
+{
+    return b->sketch.directions > 0 && b->piece >= b->join->q.rows;
+}
+
+/* The same in the sketch's coordinates. */
+static gnomon_status meet_sketched(bands *b, gnomon_matrix *band, int64_t row, gnomon_matrix *piece,
+                                   int64_t column, bool *fits)
+{
+    gnomon_join_state *join = b->join;
+    const int64_t count = band->rows;
+    if (is_whole(b) && join->self) {
+        GNOMON_TRY(block_of(b, &b->q_block, piece, 0, true, true));
+        return gnomon_sketch_meet(&b->sketch, join, piece, &b->q_block, row, count, piece,
+                                  &b->q_block, fits);
+    }
+    int64_t first = row;
+    if (is_whole(b) && join->p.dense != NULL) {
+        *band = *join->p.dense;
+        first = 0;
+    }
+    GNOMON_TRY(block_of(b, &b->p_block, band, first, true, false));
+    GNOMON_TRY(block_of(b, &b->q_block, piece, column, false, true));
+    return gnomon_sketch_meet(&b->sketch, join, band, &b->p_block, row, count, piece, &b->q_block,
+                              fits);
+}
+
+/* Whether to sketch, once there is a threshold. */
+static gnomon_status settle_sketch(bands *b)
+{
+    gnomon_join_state *join = b->join;
+    gnomon_matrix some;
+    if (b->settled || !isfinite(gnomon_join_threshold(join))) return GNOMON_OK;
+    b->settled = true;
+    const int64_t count =
+        join->q.dense != NULL || join->q.rows < b->piece ? join->q.rows : b->piece;
+    GNOMON_TRY(rows_of(join, &join->q, &b->q, 0, count, &some));
+    GNOMON_TRY(gnomon_sketch_open(&b->sketch, join, &some));
+    if (b->sketch.directions == 0) return GNOMON_OK;
+    const int64_t each = gnomon_sketch_bytes(&b->sketch), limit = gnomon_memory_limit(join->ctx);
+    const int64_t fit = limit / 8 / each;
+    const bool memory = join->p.dense != NULL && join->q.dense != NULL;
+    if (fit < LEAST_ROWS && fit < join->q.rows) {
+        b->sketch.directions = 0;
+    } else if (memory && limit / 2 / each > join->q.rows + (join->self ? 0 : join->p.rows)) {
+        b->piece = join->q.rows; /* all at once, kept */
+    } else {
+        const int64_t rows = fit < PIECE ? fit : PIECE;
+        if (memory) {
+            b->piece = b->rows = rows;
+        } else {
+            if (b->piece > rows) b->piece = rows;
+            if (b->rows > rows) b->rows = rows;
+        }
+    }
+    if (b->sketch.directions > 0)
+        snprintf(join->result->why, sizeof join->result->why,
+                 "a sketch of %d coordinates in %s lets %.2g of the pairs pass",
+                 (int)b->sketch.steps, b->sketch.most > 0 ? "16 bits" : "fp32", b->sketch.pass);
+    return GNOMON_OK;
 }
 
 /* Rows [row, row + count) with all of Q; *fits: whether their pairs may wait. */
@@ -135,12 +219,16 @@ static gnomon_status do_band(bands *b, int64_t row, int64_t count, bool *fits)
     gnomon_join_state *join = b->join;
     gnomon_matrix band, piece;
     join->count = 0;
-    GNOMON_TRY(rows_of(join, &join->p, &b->p, row, count, &band));
-    for (int64_t at = join->self ? row : 0; at < join->q.rows; at += b->piece) {
+    for (int64_t at = join->self && !is_whole(b) ? row : 0; at < join->q.rows; at += b->piece) {
         const int64_t some = join->q.rows - at < b->piece ? join->q.rows - at : b->piece;
+        GNOMON_TRY(rows_of(join, &join->p, &b->p, row, count, &band));
         GNOMON_TRY(rows_of(join, &join->q, &b->q, at, some, &piece));
-        GNOMON_TRY(meet(join, &band, row, &piece, at));
-        *fits = join->count <= join->pair_room || count == 1;
+        *fits = true;
+        if (b->sketch.directions > 0)
+            GNOMON_TRY(meet_sketched(b, &band, row, &piece, at, fits));
+        else
+            GNOMON_TRY(meet(join, &band, row, &piece, at));
+        *fits = (*fits && join->count <= join->pair_room) || count == 1;
         if (!*fits) return GNOMON_OK;
     }
     *fits = true;
@@ -161,8 +249,11 @@ static gnomon_status all_bands(bands *b)
     const int64_t total = join->p.rows;
     const int64_t all = join->self ? 1000000 : total * 1000;
     int64_t rows = b->rows;
+    if (join->q.rows == 0 && join->next_row < total) return gnomon_join_hand_out(join, total);
     while (join->next_row < total && !join->full) {
         const int64_t row = join->next_row;
+        GNOMON_TRY(settle_sketch(b));
+        if (rows > b->rows) rows = b->rows;
         const int64_t count = total - row < rows ? total - row : rows;
         bool fits;
         GNOMON_TRY(do_band(b, row, count, &fits));
@@ -175,7 +266,6 @@ static gnomon_status all_bands(bands *b)
         const double next = (double)join->pair_room / 2 / each;
         GNOMON_TRY(gnomon_join_hand_out(join, row + count));
         if (rows < b->rows && next > 2 * (double)rows) rows *= 2;
-        if (rows > b->rows) rows = b->rows;
         GNOMON_TRY(gnomon_progress(join->ctx, "join", work_of(join, row + count), all));
     }
     return GNOMON_OK;
@@ -191,7 +281,7 @@ gnomon_status gnomon_join_check(gnomon_join_state *join)
 
 gnomon_status gnomon_join_dense(gnomon_join_state *join)
 {
-    bands b = {.join = join};
+    bands b = {.join = join, .p_block.first = -1, .q_block.first = -1};
     const int64_t limit = gnomon_memory_limit(join->ctx) / 8;
     const int64_t size = (int64_t)gnomon_dtype_size(join->q.dtype) * (join->q.cols + 1);
     b.piece = limit / size < 16 ? 16 : limit / size > PIECE ? PIECE : limit / size;
@@ -201,5 +291,10 @@ gnomon_status gnomon_join_dense(gnomon_join_state *join)
     const gnomon_status status = all_bands(&b);
     gnomon_free(join->ctx, b.p.data);
     gnomon_free(join->ctx, b.q.data);
+    if (b.settled) {
+        gnomon_sketch_drop(&b.sketch, &b.p_block);
+        gnomon_sketch_drop(&b.sketch, &b.q_block);
+        gnomon_sketch_close(&b.sketch);
+    }
     return status;
 }

@@ -1,0 +1,241 @@
+/* A band against a piece, in the sketch's coordinates: what passes is settled in fp64.
+ *
+ * A task takes a chunk of the band's points and a range of the piece's, by blocks small enough for
+ * the second cache. Pairs go to slabs of one array, which tasks take as they need them, so that
+ * what they find is bounded together. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "join/sketch.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    LANES = GNOMON_LANES,
+    CHUNK = 384,         /* the band's points of a task */
+    RANGE = 16384,       /* the piece's */
+    BLOCK_WORDS = 32768, /* of tiles: 128 KiB */
+    ROOM = 96,           /* survivors that wait of a point */
+    SLAB = 512
+};
+
+/* A worker's. */
+typedef struct scratch {
+    gnomon_sieve sieves[CHUNK];
+    gnomon_survivor survivors[CHUNK * ROOM];
+} scratch;
+
+typedef struct meeting {
+    gnomon_join_sketch *sketch;
+    gnomon_join_state *join;
+    gnomon_search search; /* with the band as its queries */
+    const gnomon_matrix *piece;
+    const gnomon_sketch_block *p, *q;
+    int64_t row, count; /* of the band, in numbers of P */
+    int64_t chunks, range;
+    double key;
+    scratch *scratch;
+    double *wide; /* a worker's */
+    int64_t wide_size;
+    _Atomic int64_t slabs;
+    int64_t slab_count;
+    int32_t *filled; /* of each slab */
+    _Atomic int64_t verified, compared;
+    _Atomic bool full;
+} meeting;
+
+typedef struct worker {
+    meeting *m;
+    scratch *own;
+    double *wide, *row;   /* a point's coordinates in fp64, and in the sketch */
+    int64_t first, count; /* the chunk's points, in numbers of the band's block */
+    int64_t slab;         /* -1: none */
+    int64_t verified;
+} worker;
+
+/* A place for one more pair; NULL when there is none. */
+static gnomon_pair *place(worker *w)
+{
+    meeting *m = w->m;
+    if (w->slab < 0 || m->filled[w->slab] == SLAB) {
+        const int64_t slab = atomic_fetch_add(&m->slabs, 1);
+        if (slab >= m->slab_count) {
+            atomic_store(&m->full, true);
+            return NULL;
+        }
+        m->filled[slab] = 0;
+        w->slab = slab;
+    }
+    return &m->join->pairs[m->join->count + w->slab * SLAB + m->filled[w->slab]++];
+}
+
+static void settle(worker *w, int64_t q)
+{
+    meeting *m = w->m;
+    gnomon_sieve *sieve = &w->own->sieves[q];
+    if (sieve->count == 0) return;
+    const int32_t count = sieve->count;
+    const int64_t at = w->first + q, row = m->p->first + at;
+    sieve->count = 0;
+    if (atomic_load_explicit(&m->full, memory_order_relaxed)) return;
+    const gnomon_join_sketch *s = m->sketch;
+    const gnomon_sketched *point = &m->p->points[at];
+    const bool twice = s->second > s->directions;
+    gnomon_query query = {NULL, 0};
+    for (int64_t k = 0; k <= s->second && twice; k++)
+        w->row[k] = (double)m->p->rows[at * (s->second + 1) + k];
+    for (int32_t i = 0; i < count; i++) {
+        const int64_t other = sieve->kept[i].row, column = m->q->first + other;
+        if (m->join->self && column <= row) continue;
+        if (twice && i + 4 < count) {
+            const float *ahead = m->q->rows + (s->second + 1) * sieve->kept[i + 4].row;
+            for (int64_t k = 0; k <= s->second; k += 16)
+                __builtin_prefetch(ahead + k);
+            __builtin_prefetch(&m->q->points[sieve->kept[i + 4].row].bias);
+        }
+        if (twice && !gnomon_sketch_may(s, w->row, point, sieve->least, m->q, other)) continue;
+        if (query.wide == NULL) query = gnomon_query_widen(&m->search, at, w->wide);
+        const double key = gnomon_exact_key(&m->search, query, m->piece, other);
+        w->verified++;
+        if (!(key <= m->key)) continue;
+        gnomon_pair *pair = place(w);
+        if (pair == NULL) return;
+        *pair = (gnomon_pair){row, column, m->search.options.metric == GNOMON_IP ? -key : key};
+    }
+}
+
+static void full(void *arg, int64_t q)
+{
+    settle(arg, q);
+}
+
+static void prepare(worker *w)
+{
+    const meeting *m = w->m;
+    for (int64_t q = 0; q < w->count; q++) {
+        const gnomon_sketched *point = &m->p->points[w->first + q];
+        gnomon_sieve *sieve = &w->own->sieves[q];
+        *sieve = point->sieve;
+        sieve->least = gnomon_sieve_least(&m->search, &point->facts, m->key, false);
+        sieve->self = UINT32_MAX;
+        sieve->count = 0;
+        sieve->room = ROOM;
+        sieve->kept = w->own->survivors + q * ROOM;
+    }
+}
+
+static void meet_task(void *arg, int64_t task, int number)
+{
+    meeting *m = arg;
+    const gnomon_join_sketch *s = m->sketch;
+    const int64_t words = s->most > 0 ? (s->steps + 1) / 2 : s->steps;
+    const int64_t chunk = task % m->chunks, range = task / m->chunks;
+    worker w = {.m = m, .own = &m->scratch[number], .slab = -1};
+    w.wide = m->wide + number * m->wide_size;
+    w.row = w.wide + 2 * s->search.cols;
+    w.first = m->row - m->p->first + chunk * CHUNK;
+    const int64_t left = m->row + m->count - m->p->first - w.first;
+    w.count = left < CHUNK ? left : CHUNK;
+    int64_t begin = range * m->range, end = begin + m->range;
+    if (end > m->q->count) end = m->q->count;
+    if (m->join->self) {
+        /* later points alone */
+        const int64_t later = m->p->first + w.first + 1 - m->q->first;
+        if (later > begin) begin = later / LANES * LANES;
+    }
+    if (begin >= end || atomic_load(&m->full)) return;
+    prepare(&w);
+    int64_t block = BLOCK_WORDS / words / LANES * LANES;
+    if (block < LANES) block = LANES;
+    for (int64_t from = begin; from < end; from += block) {
+        const int64_t to = from + block < end ? from + block : end;
+        const gnomon_sift sift = {
+            .queries = m->p->queries + w.first * s->ld,
+            .ld = s->ld,
+            .count = w.count,
+            .sieves = w.own->sieves,
+            .tiles = (const uint32_t *)m->q->tiles + from * words,
+            .tile_count = (to - from + LANES - 1) / LANES,
+            .steps = words,
+            .bias = m->q->bias + from,
+            .blurs = m->q->blurs + from / LANES,
+            .first = true,
+            .last = true,
+            .row = (uint32_t)from,
+            .rows = (uint32_t)(to - from),
+            .full = full,
+            .arg = &w,
+        };
+        if (s->most > 0)
+            s->search.kernels->sift_halves(&sift);
+        else
+            s->search.kernels->sift(&sift);
+        for (int64_t q = 0; q < w.count; q++)
+            settle(&w, q);
+    }
+    atomic_fetch_add(&m->verified, w.verified);
+    atomic_fetch_add(&m->compared, w.count * (end - begin));
+}
+
+/* Closes the gaps between slabs. */
+static void gather(meeting *m)
+{
+    gnomon_join_state *join = m->join;
+    gnomon_pair *pairs = join->pairs + join->count;
+    const int64_t slabs = m->slabs < m->slab_count ? m->slabs : m->slab_count;
+    int64_t count = 0;
+    for (int64_t s = 0; s < slabs; s++) {
+        memmove(pairs + count, pairs + s * SLAB, (size_t)m->filled[s] * sizeof *pairs);
+        count += m->filled[s];
+    }
+    join->count += count;
+}
+
+gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *join,
+                                 const gnomon_matrix *band, const gnomon_sketch_block *p,
+                                 int64_t row, int64_t count, const gnomon_matrix *piece,
+                                 const gnomon_sketch_block *q, bool *fits)
+{
+    gnomon_context *ctx = join->ctx;
+    const int64_t threads = gnomon_context_threads(ctx);
+    const double threshold = gnomon_join_threshold(join);
+    meeting m = {.sketch = sketch,
+                 .join = join,
+                 .search = sketch->search,
+                 .piece = piece,
+                 .p = p,
+                 .q = q,
+                 .row = row,
+                 .count = count};
+    m.search.queries = *band;
+    m.wide_size = 2 * sketch->search.cols + sketch->second + 1;
+    m.key = join->options.metric == GNOMON_IP ? -threshold : threshold;
+    m.chunks = (count + CHUNK - 1) / CHUNK;
+    m.range = m.chunks >= 4 * threads ? (q->count + LANES - 1) / LANES * LANES : RANGE;
+    const int64_t ranges = (q->count + m.range - 1) / m.range;
+    /* A point's pairs always fit; a task leaves one slab half empty. */
+    const int64_t all = count * q->count;
+    int64_t room = join->pair_room - join->count;
+    if (room < q->count) room = q->count;
+    if (all < room) room = all;
+    m.slab_count = room / SLAB + 1 + m.chunks * ranges;
+    gnomon_status status = gnomon_join_reserve(join, m.slab_count * SLAB);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, m.slab_count, sizeof *m.filled, "pairs", &m.filled);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, threads, sizeof *m.scratch, "survivors", &m.scratch);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, threads * m.wide_size, sizeof *m.wide, "points", &m.wide);
+    if (status == GNOMON_OK) {
+        gnomon_parallel(ctx, m.chunks * ranges, meet_task, &m);
+        gather(&m);
+        join->result->verified += m.verified;
+        join->result->compared += m.compared;
+        if (m.full) *fits = false;
+    }
+    gnomon_free(ctx, m.filled);
+    gnomon_free(ctx, m.scratch);
+    gnomon_free(ctx, m.wide);
+    return status;
+}
