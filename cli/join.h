@@ -13,7 +13,6 @@ typedef struct cli_pairs {
     gnomon_pair *pending; /* of rows that are not complete */
     int64_t pending_count, pending_room;
     int64_t row, rows, cols; /* of the sparse matrix: written so far, in all */
-    gnomon_status status;    /* of writing */
 } cli_pairs;
 
 typedef struct cli_join {
@@ -31,6 +30,7 @@ typedef struct cli_join {
     int64_t *point_counts;
     int64_t cluster_count, clustered; /* clusters of two points or more, and points in them */
     double read_seconds, join_seconds, write_seconds;
+    int failed; /* the exit code when pairs could not be written */
     char bar[80];
 } cli_join;
 

@@ -13,10 +13,13 @@ static int take(void *user, const gnomon_join_batch *batch)
     const double begin = cli_seconds();
     for (int64_t at = 0; at < batch->count && j->groups != NULL; at++)
         gnomon_clusters_add(j->groups, batch->pairs[at].i, batch->pairs[at].j);
-    if (j->output != NULL) j->pairs.status = cli_pairs_take(&j->pairs, batch);
+    if (j->output != NULL) {
+        const gnomon_status status = cli_pairs_take(&j->pairs, batch);
+        if (status != GNOMON_OK) j->failed = cli_fail_status(j->app, status);
+    }
     j->write_seconds += cli_seconds() - begin;
     snprintf(j->bar, sizeof j->bar, "joining, %lld pairs", (long long)j->result.pairs);
-    return j->pairs.status != GNOMON_OK;
+    return j->failed > 0;
 }
 
 /* ---- points that are read ---- */
@@ -130,14 +133,13 @@ static int fail(cli_join *j, gnomon_status status)
 {
     cli_app *app = j->app;
     const gnomon_join_result *r = &j->result;
-    if (j->pairs.status != GNOMON_OK) {
-        const int code = cli_fail_status(app, j->pairs.status);
+    if (j->failed > 0) {
         cli_say(app,
                 "gnomon join: %lld pairs were found, all of those of rows below %lld; nothing of "
                 "them was kept. With more room run it again, or take parts: --max-pairs N, then "
                 "--from-row.\n",
                 (long long)r->pairs, (long long)r->rows_done);
-        return code;
+        return j->failed;
     }
     const char *text = gnomon_last_error(app->ctx);
     if (status == GNOMON_ERROR_NONFINITE)

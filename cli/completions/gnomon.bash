@@ -5,7 +5,7 @@ _gnomon() {
     local options= words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors svd lstsq hosvd convert info help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors join svd lstsq hosvd convert info help --help --version" -- "$current")
         return
     fi
     # --name=value comes as three words
@@ -136,6 +136,30 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
+    join)
+        options="-t --threshold --metric --top --max-pairs --from-row -o --output --output-format --distances --count --counts --clusters --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        -t | --threshold) words="NONE" ;;
+        --metric) words="l2 cosine ip hamming jaccard" ;;
+        --top) words="NONE" ;;
+        --max-pairs) words="NONE" ;;
+        --from-row) words="NONE" ;;
+        -o | --output) words=FILES ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --distances) words=FILES ;;
+        --counts) words=FILES ;;
+        --clusters) words=FILES ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
     svd)
         options="-k --rank --tolerance --single-pass --measure --power --oversample --block --probes --probe-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
@@ -248,7 +272,7 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
-    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors svd lstsq hosvd convert info" words="project dim operator distortion neighbors svd lstsq hosvd convert info" ;;
+    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors join svd lstsq hosvd convert info" words="project dim operator distortion neighbors join svd lstsq hosvd convert info" ;;
     esac
     case $words in
     NONE) ;;

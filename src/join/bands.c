@@ -115,23 +115,43 @@ static gnomon_status rows_of(gnomon_join_state *join, const gnomon_side *side, w
 
 /* ---- a band ---- */
 
-/* Adds the pairs of a band and a piece, through a search. */
-static gnomon_status meet(gnomon_join_state *join, const gnomon_matrix *band, int64_t row,
-                          const gnomon_matrix *piece, int64_t column)
+/* Takes over what a search has found so far. */
+static gnomon_status take_hits(gnomon_join_state *join, gnomon_search *search, int64_t row,
+                               int64_t column)
 {
-    gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
     const bool ip = join->options.metric == GNOMON_IP;
-    gnomon_search *search;
-    options.metric = join->options.metric;
-    options.radius = fmax(fmin(gnomon_join_threshold(join), DBL_MAX), -DBL_MAX);
-    GNOMON_TRY(gnomon_search_create(join->ctx, band, &options, &search));
-    gnomon_status status = gnomon_search_add(search, piece);
-    if (status == GNOMON_OK) status = gnomon_join_reserve(join, search->hit_count);
-    for (int64_t at = 0; at < search->hit_count && status == GNOMON_OK; at++) {
+    GNOMON_TRY(gnomon_join_reserve(join, search->hit_count));
+    for (int64_t at = 0; at < search->hit_count; at++) {
         const gnomon_hit *hit = &search->hits[at];
         const int64_t i = row + hit->query, j = column + hit->point.id;
         if (join->self && j <= i) continue;
         join->pairs[join->count++] = (gnomon_pair){i, j, ip ? -hit->point.key : hit->point.key};
+    }
+    search->hit_count = 0;
+    return GNOMON_OK;
+}
+
+/* Adds the pairs of a band and a piece, through a search, as long as they may wait. Parts of the
+ * piece are so small that what a part adds is bounded too. */
+static gnomon_status meet(gnomon_join_state *join, const gnomon_matrix *band, int64_t row,
+                          const gnomon_matrix *piece, int64_t column, bool *fits)
+{
+    gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_search *search;
+    int64_t each = 4 * join->pair_room / band->rows;
+    if (each < 512) each = 512;
+    options.metric = join->options.metric;
+    options.radius = fmax(fmin(gnomon_join_threshold(join), DBL_MAX), -DBL_MAX);
+    GNOMON_TRY(gnomon_search_create(join->ctx, band, &options, &search));
+    gnomon_status status = GNOMON_OK;
+    for (int64_t at = 0; at < piece->rows && status == GNOMON_OK && *fits; at += each) {
+        gnomon_matrix part = *piece;
+        part.data =
+            (char *)part.data + at * part.row_stride * (int64_t)gnomon_dtype_size(part.dtype);
+        part.rows = piece->rows - at < each ? piece->rows - at : each;
+        status = gnomon_search_add(search, &part);
+        if (status == GNOMON_OK) status = take_hits(join, search, row, column);
+        *fits = join->count <= join->pair_room || band->rows == 1;
     }
     join->result->compared += search->compared;
     join->result->verified += search->verified;
@@ -176,6 +196,36 @@ static gnomon_status meet_sketched(bands *b, gnomon_matrix *band, int64_t row, g
     GNOMON_TRY(block_of(b, &b->q_block, piece, column, false, true));
     return gnomon_sketch_meet(&b->sketch, join, band, &b->p_block, row, count, piece, &b->q_block,
                               fits);
+}
+
+enum { TOP_SAMPLE = 1024, WORTH_SAMPLING = 2048 };
+
+/* The farthest of the closest pairs of some points is not closer than that of all. */
+static gnomon_status bound_top(gnomon_join_state *join)
+{
+    const int64_t least = join->p.rows < join->q.rows ? join->p.rows : join->q.rows;
+    if (join->options.top == 0 || isfinite(join->options.threshold) || least < WORTH_SAMPLING ||
+        join->options.first_row > 0 || join->p.dense == NULL || join->q.dense == NULL)
+        return GNOMON_OK;
+    gnomon_join_result result = {.struct_size = sizeof result};
+    gnomon_join_state inner = {.ctx = join->ctx, .result = &result, .self = join->self};
+    gnomon_matrix p = *join->p.dense, q = *join->q.dense;
+    inner.options = join->options;
+    inner.options.sink = NULL;
+    inner.sample = true;
+    p.row_stride *= p.rows / TOP_SAMPLE;
+    q.row_stride *= q.rows / TOP_SAMPLE;
+    p.rows = q.rows = TOP_SAMPLE;
+    inner.p = join->p;
+    inner.q = join->q;
+    inner.p.dense = &p;
+    inner.q.dense = &q;
+    inner.p.rows = inner.q.rows = TOP_SAMPLE;
+    gnomon_status status = gnomon_join_out_open(&inner);
+    if (status == GNOMON_OK) status = gnomon_join_dense(&inner);
+    if (status == GNOMON_OK) join->options.threshold = gnomon_join_threshold(&inner);
+    gnomon_join_out_close(&inner);
+    return status;
 }
 
 /* Whether to sketch, once there is a threshold. */
@@ -227,7 +277,7 @@ static gnomon_status do_band(bands *b, int64_t row, int64_t count, bool *fits)
         if (b->sketch.directions > 0)
             GNOMON_TRY(meet_sketched(b, &band, row, &piece, at, fits));
         else
-            GNOMON_TRY(meet(join, &band, row, &piece, at));
+            GNOMON_TRY(meet(join, &band, row, &piece, at, fits));
         *fits = (*fits && join->count <= join->pair_room) || count == 1;
         if (!*fits) return GNOMON_OK;
     }
@@ -266,7 +316,8 @@ static gnomon_status all_bands(bands *b)
         const double next = (double)join->pair_room / 2 / each;
         GNOMON_TRY(gnomon_join_hand_out(join, row + count));
         if (rows < b->rows && next > 2 * (double)rows) rows *= 2;
-        GNOMON_TRY(gnomon_progress(join->ctx, "join", work_of(join, row + count), all));
+        if (!join->sample)
+            GNOMON_TRY(gnomon_progress(join->ctx, "join", work_of(join, row + count), all));
     }
     return GNOMON_OK;
 }
@@ -288,7 +339,8 @@ gnomon_status gnomon_join_dense(gnomon_join_state *join)
     b.rows = limit / size < 1 ? 1 : limit / size > MOST_ROWS ? MOST_ROWS : limit / size;
     b.p = (window){.room = b.rows, .first = -1};
     b.q = (window){.room = b.piece, .first = -1};
-    const gnomon_status status = all_bands(&b);
+    gnomon_status status = bound_top(join);
+    if (status == GNOMON_OK) status = all_bands(&b);
     gnomon_free(join->ctx, b.p.data);
     gnomon_free(join->ctx, b.q.data);
     if (b.settled) {

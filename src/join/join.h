@@ -25,6 +25,7 @@ typedef struct gnomon_join_state {
     gnomon_join_result *result;
     gnomon_side p, q; /* of a self-join q is p */
     bool self;
+    bool sample; /* of some points, within another join: no progress is told */
     /* out: pairs of the rows from next_row on, which wait until their rows are done */
     int64_t next_row;
     gnomon_pair *pairs, *sorted;

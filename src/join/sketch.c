@@ -203,7 +203,7 @@ static void cheapest(finding *f, const double *share)
     double best = 0.9 * (step * (double)f->cols + each + exact * share[CHOICES - 1]);
     for (int a = 0; a < CHOICES && choices[a] <= f->directions; a++) {
         for (int b = a; b < CHOICES && choices[b] <= f->directions; b++) {
-            const double look = b == a ? 0 : 80 + 0.3 * (double)choices[b];
+            const double look = b == a ? 0 : 250 + 0.8 * (double)choices[b];
             const double cost =
                 step * (double)(choices[a] + 2) + each + share[a] * look + share[b] * exact;
             if (cost >= best) continue;

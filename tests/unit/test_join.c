@@ -13,11 +13,22 @@ typedef enum kind {
     WILD,  /* each point of a scale of its own */
     ALIKE, /* all within rounding of fp32 of each other */
     LOW,   /* near a subspace, in clusters */
-    KINDS
+    KINDS,
+    /* the same, changed in ways that a sketch must bear */
+    LOW_OFFSET = KINDS,
+    LOW_ZEROS,
+    LOW_DOUBLES, /* each point twice */
+    LOW_HUGE,
+    LOW_TINY,
+    LOW_WILD,
+    LOW_FLAT, /* some coordinates nearly constant */
+    ALL_KINDS
 } kind;
 
-static const char *const kind_names[] = {"bell", "offset", "duplicates", "zeros", "ternary",
-                                         "huge", "tiny",   "wild",       "alike", "low"};
+static const char *const kind_names[] = {
+    "bell",         "offset",    "duplicates", "zeros",     "ternary",     "huge",
+    "tiny",         "wild",      "alike",      "low",       "low, offset", "low, zeros",
+    "low, doubles", "low, huge", "low, tiny",  "low, wild", "low, flat"};
 
 typedef struct points {
     int64_t rows, cols, stride; /* stride: elements between rows */
@@ -26,8 +37,36 @@ typedef struct points {
     double *values; /* rows x cols */
 } points;
 
+static double low_value(kind like, bool wide, int64_t row, int64_t col, uint64_t *state)
+{
+    const double noise = draw(state);
+    if (like == LOW_DOUBLES) row /= 2;
+    uint64_t s = (uint64_t)(row % 211);
+    uint64_t own = (uint64_t)row * 7919 + (uint64_t)col;
+    double x = (like == LOW_DOUBLES ? draw(&own) : noise) * 2e-2;
+    for (int64_t k = 0; k < 5; k++)
+        x += draw(&s) * cos((double)((k + 1) * (col + 3)));
+    switch (like) {
+    case LOW_OFFSET:
+        return x + 500;
+    case LOW_ZEROS:
+        return row % 5 == 1 ? 0 : x;
+    case LOW_HUGE:
+        return x * (wide ? 1e140 : 1e36);
+    case LOW_TINY:
+        return x * (wide ? 1e-290 : 1e-38);
+    case LOW_WILD:
+        return ldexp(x, (int)(row % 61 - 30) * (wide ? 6 : 3));
+    case LOW_FLAT:
+        return col % 4 == 0 ? x : 3 + 1e-6 * noise;
+    default:
+        return x;
+    }
+}
+
 static double value_of(kind like, bool wide, int64_t row, int64_t col, uint64_t *state)
 {
+    if (like > LOW) return low_value(like, wide, row, col, state);
     const double x = draw(state);
     switch (like) {
     case OFFSET:
@@ -49,7 +88,7 @@ static double value_of(kind like, bool wide, int64_t row, int64_t col, uint64_t 
     case ALIKE:
         return 1 + x * (wide ? 1e-12 : 3e-7);
     case LOW: {
-        uint64_t s = (uint64_t)(row % 11);
+        uint64_t s = (uint64_t)(row % 97);
         double sum = x * 1e-2;
         for (int64_t k = 0; k < 4; k++)
             sum += draw(&s) * cos((double)((k + 1) * (col + 3)));
@@ -155,13 +194,15 @@ static gathered joined(gnomon_context *ctx, const points *p, const points *q, gn
     return got;
 }
 
+static int sketched; /* joins that went through a sketch */
+
 static void check_case(kind like, gnomon_metric metric, gnomon_dtype dtype, int64_t n, int64_t m,
                        int64_t d, int threads, int64_t memory)
 {
     points p = make(like, dtype, n, d, (uint64_t)(like * 100 + metric)), q;
     if (m > 0) q = make(like, dtype, m, d, (uint64_t)(like * 100 + metric) + 7);
     gathered all = brute(metric, &p, m > 0 ? &q : NULL);
-    const int64_t ranks[] = {0, all.count / 50, all.count / 2};
+    const int64_t ranks[] = {n / 3, all.count / 50, n > 500 ? 2 * n : all.count / 2};
     gnomon_context *ctx = context_of(threads, memory);
     for (int r = 0; r < 3; r++) {
         char what[200];
@@ -175,6 +216,7 @@ static void check_case(kind like, gnomon_metric metric, gnomon_dtype dtype, int6
                  gnomon_metric_name(metric), gnomon_dtype_name(dtype), (long long)n, (long long)m,
                  (long long)d, o.threshold);
         same_pairs(&got, &want, what);
+        sketched += strstr(result.why, "sketch") != NULL;
         free(got.pairs);
         free(want.pairs);
     }
@@ -209,11 +251,33 @@ static void cuts(void **state)
     check_case(LOW, GNOMON_IP, GNOMON_F64, 211, 0, 60, 1, 200000);
 }
 
+/* Enough points, in enough dimensions, for a sketch. */
+static void through_sketches(void **state)
+{
+    (void)state;
+    int joins = 0;
+    for (kind like = LOW; like < ALL_KINDS; like++) {
+        for (int m = like == LOW ? 0 : like % 3; m < 3; m += like == LOW ? 1 : 3) {
+            const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP};
+            const gnomon_dtype dtype = (like + m) % 2 == 0 ? GNOMON_F32 : GNOMON_F64;
+            const bool two = (like + m) % 3 == 2;
+            const int before = sketched;
+            check_case(like, metrics[m], dtype, two ? 210 : 660, two ? 650 : 0, 100 + 7 * m, 1 + m,
+                       like % 2 == 0 ? 0 : 3000000);
+            joins++;
+            printf("%s %s: %d of 3 through a sketch\n", kind_names[like],
+                   gnomon_metric_name(metrics[m]), sketched - before);
+        }
+    }
+    assert_true(sketched > joins);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds),
         cmocka_unit_test(cuts),
+        cmocka_unit_test(through_sketches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,31 @@
+. "$TESTS/lib.sh"
+try gnomon join base.npy --top 3 -o - --output-format csv
+try gnomon join base.npy queries.npy --threshold 5 -o - --output-format csv | head -3
+try gnomon join base.npy --metric cosine --threshold 0.1 -o - --output-format csv | head -3
+try gnomon join base.npy --metric ip --threshold 20 -o ip.csv
+head -2 ip.csv
+# bits, and sets given as a sparse matrix
+try gnomon join points-u1.npy --metric hamming --top 2 -o - --output-format csv
+try gnomon join sparse.mtx --metric jaccard --threshold 0.8 -o - --output-format csv | head -3
+# the threshold is inclusive
+r=$(gnomon join base.npy --top 3 -o - --output-format csv | sed -n 3p | cut -d, -f3)
+gnomon join base.npy --threshold "$r" --count
+# duplicates alone
+try gnomon join queries.npy base.npy --threshold 0
+# pairs as numbers, as a sparse matrix; how many each point is in; clusters
+try gnomon join base.npy --threshold 4 -o ids.npy --distances distances.npy
+gnomon info ids.npy | sed 1d
+gnomon info distances.npy | sed 1d
+try gnomon join base.npy --threshold 4 -o near.mtx --counts counts.csv --clusters clusters.csv
+head -4 near.mtx
+sort counts.csv | uniq -c | sort -k2n | head -3
+sed -n '1,3p' clusters.csv
+# in parts
+try gnomon join base.npy --threshold 4 --max-pairs 5 -o - --output-format csv
+gnomon join base.npy --threshold 4 --max-pairs 5
+gnomon join base.npy --threshold 4 --json --counts counts.csv | "$PYTHON" -c '
+import json, sys
+r = json.load(sys.stdin)
+print({k: r[k] for k in ("verb", "metric", "method", "recall", "threshold", "p_points", "q_points",
+                         "dimensions", "dtype", "pairs", "complete", "rows_done")})
+assert r["verified"] >= r["pairs"]'
