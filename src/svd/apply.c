@@ -5,6 +5,8 @@
 #include "svd/blas.h"
 #include "svd/feed.h"
 
+#include <gnomon/gemm.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -200,6 +202,35 @@ gnomon_status gnomon_feed_adjoint(gnomon_feed *source, const gnomon_tall *q, con
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall in = part(q, &piece);
         gnomon_piece_adjoint(source, &piece, &in, z);
+    }
+}
+
+static gnomon_status add_closely(gnomon_feed *source, const gnomon_piece *piece,
+                                 const gnomon_tall *in, const gnomon_tall *z)
+{
+    gnomon_gemm_options options = GNOMON_GEMM_OPTIONS_INIT;
+    gnomon_matrix a = piece->dense;
+    a.rows = piece->dense.cols;
+    a.cols = piece->dense.rows;
+    a.row_stride = piece->dense.col_stride;
+    a.col_stride = piece->dense.row_stride;
+    const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
+    const gnomon_matrix c = gnomon_matrix_rowmajor(z->data, GNOMON_F32, z->rows, z->cols);
+    options.beta = piece->row > 0 ? 1 : 0;
+    return gnomon_gemm(source->ctx, &a, &b, &c, &options);
+}
+
+gnomon_status gnomon_feed_adjoint_closely(gnomon_feed *source, const gnomon_tall *q,
+                                          const gnomon_tall *z)
+{
+    gnomon_piece piece;
+    if (source->wide || source->csr != NULL) return gnomon_feed_adjoint(source, q, z);
+    GNOMON_TRY(gnomon_feed_rewind(source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        const gnomon_tall in = part(q, &piece);
+        GNOMON_TRY(add_closely(source, &piece, &in, z));
     }
 }
 

@@ -71,6 +71,10 @@ gnomon_status gnomon_feed_sketch(gnomon_feed *source, const gnomon_operator *op,
                                  const gnomon_tall *y);
 gnomon_status gnomon_feed_apply(gnomon_feed *source, const gnomon_tall *w, const gnomon_tall *y);
 gnomon_status gnomon_feed_adjoint(gnomon_feed *source, const gnomon_tall *q, const gnomon_tall *z);
+/* The last of them, with sums of single-precision products in fp64 every few terms: what is lost
+ * here no later step mends. */
+gnomon_status gnomon_feed_adjoint_closely(gnomon_feed *source, const gnomon_tall *q,
+                                          const gnomon_tall *z);
 
 /* *residual = |A - B C^T|_F of the scaled matrix, B: rows x s, C: cols x s. Dense sources only. */
 gnomon_status gnomon_feed_residual(gnomon_feed *source, const gnomon_tall *b, const gnomon_tall *c,

@@ -36,7 +36,7 @@ gnomon_status gnomon_range_fixed(gnomon_factor *f)
         GNOMON_TRY(power_step(f, &f->q, &f->bt));
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, &f->q, NULL, &f->orth));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-    GNOMON_TRY(gnomon_feed_adjoint(&f->source, &f->q, &f->bt));
+    GNOMON_TRY(gnomon_feed_adjoint_closely(&f->source, &f->q, &f->bt));
     f->out->power_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }

@@ -91,10 +91,7 @@ static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, co
     gnomon_free(ctx, down);
     GNOMON_TRY(status);
     GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.rows, rank, false, "left vectors", &f->u));
-    /* Both factors are orthonormal, so that in the work's own type rounding stays at its last
-     * place. */
-    gnomon_narrow(f->wide, n * rank, gathered, w->copy);
-    gnomon_tall_multiply(ctx, 1.0, &f->q, w->copy, 0.0, &f->u);
+    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, &f->q, gathered, &f->u));
     gnomon_tall_drop(ctx, &f->q);
     return GNOMON_OK;
 }
