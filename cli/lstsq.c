@@ -62,8 +62,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
             .target = &r->options.k,
             .low = 1,
             .value = "K",
-            .help = "rows of the sketch, at least A's columns (default: as many as pay, 4 to 256 "
-                    "times the columns); from A's rows on, A itself is factored"}};
+            .help = "rows of the sketch, at least A's shorter side (default: as many as pay, 4 to "
+                    "256 times that); from the longer side on, A itself is factored"}};
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
@@ -104,8 +104,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
         .name = app->verb,
         .synopsis = "A B [-o OUT] [--lambda L] [--tolerance T] [--seed N] [options]",
         .about = "Least squares: the x that leaves the least of |A x - b| for each column b of B, "
-                 "for A (n x D, the points) with at least as many rows as columns, dense or "
-                 "sparse. A random sketch makes the problem well conditioned, so that few steps "
+                 "for A (n x D, the points), dense or sparse; with fewer rows than columns the "
+                 "shortest x that solves. A random sketch makes the problem well conditioned, so "
+                 "that few steps "
                  "lead to what a QR factorisation would give, and bounds on the error are told "
                  "that fail once in a million runs. A dense A that does not fit in --memory is "
                  "read piece by piece, once a step. One row of as many numbers as A has rows "
@@ -202,7 +203,7 @@ static int solve(cli_app *app, const request *r, const char *const *inputs, cli_
                                           : (double)a->info.rows * (double)a->info.cols *
                                                 (double)gnomon_dtype_size(a->info.dtype);
     facts->read_seconds = cli_seconds() - begin;
-    if (!sparse && can_seek && bytes > 0.5 * (double)budget) {
+    if (!sparse && can_seek && bytes > 0.5 * (double)budget && a->info.rows >= a->info.cols) {
         const gnomon_matrix right = as_columns(&b->dense, a->info.rows);
         return solve_stream(app, r, inputs, a, &right, out, facts);
     }

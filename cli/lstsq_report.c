@@ -39,7 +39,8 @@ void cli_lstsq_words(const cli_lstsq_facts *facts)
     else
         printf("%lld step%s, A itself factored\n", (long long)l->iterations,
                l->iterations == 1 ? "" : "s");
-    printf("%-36s %lld of %lld\n", "rank", (long long)l->rank, (long long)l->cols);
+    printf("%-36s %lld of %lld\n", "rank", (long long)l->rank,
+           (long long)(l->rows < l->cols ? l->rows : l->cols));
     printf("%-36s %.3g", "condition, estimate", l->condition);
     if (l->low > 0) printf(", bound %.3g", l->condition * (l->high / l->low));
     putchar('\n');
@@ -58,11 +59,11 @@ void cli_lstsq_words(const cli_lstsq_facts *facts)
 
 static json_t *solution_json(const gnomon_lstsq_target *t)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:b}", "norm_b", t->norm_b,
-                     "norm_x", t->norm_x, "residual", t->residual, "gradient", t->gradient,
-                     "backward_bound", t->backward_bound, "backward_error", t->backward_error,
-                     "fit_bound", cli_json_real(t->fit_bound), "suboptimality",
-                     cli_json_real(t->suboptimality), "forward_bound",
+    return json_pack("{s:f, s:f, s:f, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:b}", "norm_b", t->norm_b,
+                     "norm_x", t->norm_x, "residual", t->residual, "gradient",
+                     cli_json_real(t->gradient), "backward_bound", cli_json_real(t->backward_bound),
+                     "backward_error", t->backward_error, "fit_bound", cli_json_real(t->fit_bound),
+                     "suboptimality", cli_json_real(t->suboptimality), "forward_bound",
                      cli_json_real(t->forward_bound), "sensitivity", cli_json_real(t->sensitivity),
                      "converged", t->converged);
 }

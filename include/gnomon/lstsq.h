@@ -9,6 +9,9 @@
  * makes the method as stable as a QR factorisation of A (Epperly, Meier & Nakatsukasa 2024).
  * docs/lstsq.md tells the steps and what is promised.
  *
+ * A with fewer rows than columns must be in memory. Then x is the shortest solution, x = A^T y: the
+ * sketch is of A^T, and conjugate gradients find y of (A A^T + lambda^2 I) y = b.
+ *
  * All arithmetic is fp64, whatever the data's type. Needs OpenBLAS at run time
  * (gnomon_svd_missing). Work runs on the CPU.
  *
@@ -32,8 +35,9 @@ typedef struct gnomon_lstsq_options {
     double rank_tolerance; /* in [0, 1): singular values of the sketch (with lambda: of the sketch
                               above lambda I) up to this times the largest count as 0; default 0
                               stands for max(d, 16) * 2^-52 */
-    int64_t k; /* rows of the operator, >= d; 0 (default): as many as n, d and the number of b
-                  make worth while. With k >= n there is no operator: A itself is factored */
+    int64_t
+        k; /* rows of the operator, >= min(n, d); 0 (default): as many as n, d and the number of b
+              make worth while. With k >= max(n, d) there is no operator: A itself is factored */
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
                                             filled in. NULL: sjlt with 8 nonzeros and this seed */
     uint64_t seed;                       /* of the sjlt, and of the probes */
@@ -56,7 +60,16 @@ typedef struct gnomon_lstsq_options {
  * All three are certain but for rounding. backward_error is an estimate. fit_bound,
  * suboptimality and forward_bound hold but with probability 'failure' of the result, whatever A, b
  * and the operator, but for rounding: what rounding of the data alone does to x, which no
- * method can undo, is about 2^-53 times sensitivity (an estimate too) times |x|. */
+ * method can undo, is about 2^-53 times sensitivity (an estimate too) times |x|.
+ *
+ * With fewer rows than columns r is rounding alone, or what lambda leaves, unless rows depend on
+ * each other, and x is the solution only as far as it is A^T times some y. So there backward_error
+ * is the part of r in the directions that count over |A|_F |x| + |b|, backward_bound comes of the
+ * change of A that makes r vanish (Rigal & Gaches 1967; where the rank is below n: that makes A^T r
+ * vanish, if that is less), and to both is added, as the root of the sum of squares, the change
+ * that makes x = A^T y: for a rank of n one change of that size does both (Kielbasinski &
+ * Schwetlick 1988). gradient is NaN but for a rank below n, suboptimality always; 'converged'
+ * leaves the second change out. With lambda these are of the columns of [A, lambda I]. */
 typedef struct gnomon_lstsq_target {
     double norm_b, norm_x; /* |b|, |x| */
     double residual;       /* |b - A x| */
@@ -103,24 +116,26 @@ typedef struct gnomon_lstsq {
 /* Frees what a call allocated into result, by the same context, and clears it; NULL is allowed. */
 GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
 
-/* Solves for every column of b. a: n x d with n >= d, b: n x m; both of any element type and any
+/* Solves for every column of b. a: n x d, b: n x m; both of any element type and any
  * strides. options NULL: the defaults. The caller owns what *out then points to, for
  * gnomon_lstsq_free. Memory: about 3 k (d + m) + 6 d^2 + 40 d m numbers of 8 bytes, and a piece of
- * the matrix of 2^24 numbers where it can't be used in place. A tolerance that is not reached is no
+ * the matrix of 2^24 numbers where it can't be used in place; with n < d these are the transpose's,
+ * with 2 d m more. A tolerance that is not reached is no
  * failure: the best that was found is returned, with converged 0. A is scaled by a power of two,
- * and so is each b, so that any magnitudes do. Errors: ARGUMENT, SHAPE (n < d, d or m is 0, b has
+ * and so is each b, so that any magnitudes do. Errors: ARGUMENT, SHAPE (n, d or m is 0, b has
  * not n rows), DTYPE, OVERFLOW, NONFINITE (naming row and column; or x overflows its type), MEMORY,
  * UNSUPPORTED (gnomon_svd_missing), DEVICE (GNOMON_DEVICE_CUDA), CANCELLED, INTERNAL (a small
  * factorisation did not converge); *out is then cleared. */
 GNOMON_API gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                             const gnomon_matrix *b,
                                             const gnomon_lstsq_options *options, gnomon_lstsq *out);
-/* The same for sparse rows, without densifying them; S A is dense. Errors: also DATA. */
+/* The same for sparse rows, without densifying them; S A is dense. With n < d a transposed copy
+ * is made. Errors: also DATA. */
 GNOMON_API gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a,
                                           const gnomon_matrix *b,
                                           const gnomon_lstsq_options *options, gnomon_lstsq *out);
 /* The same for rows that come piece by piece and can be gone back in (rows->rewind): only a piece,
- * b and the sketch are in memory. Errors: also what the callbacks return. */
+ * b and the sketch are in memory. Errors: also SHAPE (n < d), what the callbacks return. */
 GNOMON_API gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                              const gnomon_matrix *b,
                                              const gnomon_lstsq_options *options,

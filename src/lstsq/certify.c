@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "lstsq/lstsq.h"
+#include "lstsq/wide.h"
 
 #include <gnomon/operator.h>
 
@@ -184,11 +185,29 @@ static gnomon_status hand_out(gnomon_solver *s, gnomon_dtype dtype)
     return GNOMON_OK;
 }
 
+void gnomon_solver_tell(gnomon_solver *s)
+{
+    gnomon_lstsq *out = s->out;
+    const double scale = ldexp(1.0, s->source.exponent), p = s->probes.bound;
+    out->rank = s->rank;
+    out->norm = s->source.norm * scale;
+    out->largest = s->rank > 0 ? s->sigma[0] * scale : 0;
+    out->least = s->rank > 0 ? s->sigma[s->rank - 1] * scale : 0;
+    out->condition = s->rank > 0 ? s->sigma[0] / s->sigma[s->rank - 1] : 1;
+    if (s->probes.count == 0 && s->rank > 0) {
+        out->low = out->high = (double)NAN;
+    } else {
+        out->low = p < 1 ? sqrt((1 - p) / s->probes.omega) : 0;
+        out->high = sqrt((1 + p) / s->probes.omega);
+    }
+}
+
 gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state)
 {
     gnomon_lstsq *out = s->out;
     const gnomon_dtype dtype = s->options.dtype != 0 ? s->options.dtype : GNOMON_F64;
     const bool keep = s->options.keep_residual != 0;
+    if (s->wide != NULL) return gnomon_wide_finish(s, state);
     GNOMON_TRY(gnomon_probes_settle(s));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->m, sizeof *out->target, "figures", &out->target));
     out->converged = 1;
@@ -209,17 +228,6 @@ gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state)
         GNOMON_TRY(gnomon_solver_look(s, state, keep ? &out->residual : NULL));
     for (int64_t j = 0; j < s->m; j++)
         describe(s, state, j);
-    const double scale = ldexp(1.0, s->source.exponent), p = s->probes.bound;
-    out->rank = s->rank;
-    out->norm = s->source.norm * scale;
-    out->largest = s->rank > 0 ? s->sigma[0] * scale : 0;
-    out->least = s->rank > 0 ? s->sigma[s->rank - 1] * scale : 0;
-    out->condition = s->rank > 0 ? s->sigma[0] / s->sigma[s->rank - 1] : 1;
-    if (s->probes.count == 0 && s->rank > 0) {
-        out->low = out->high = (double)NAN;
-    } else {
-        out->low = p < 1 ? sqrt((1 - p) / s->probes.omega) : 0;
-        out->high = sqrt((1 + p) / s->probes.omega);
-    }
+    gnomon_solver_tell(s);
     return hand_out(s, dtype);
 }

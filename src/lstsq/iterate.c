@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "lstsq/lstsq.h"
+#include "lstsq/wide.h"
 #include "svd/blas.h"
 
 #include <math.h>
@@ -93,6 +94,7 @@ gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_m
 {
     const int64_t d = s->d, m = s->m;
     double *g = NULL;
+    if (s->wide != NULL) return gnomon_wide_look(s, state);
     GNOMON_TRY(gnomon_alloc(s->ctx, d * m, sizeof *g, "a gradient", &g));
     const gnomon_sweep sweep = {s->x, m, true, g, state->plain, residual};
     gnomon_status status = gnomon_sweep_rows(s, &sweep);
@@ -194,6 +196,13 @@ static double foresee(const gradients *r, const gnomon_state *state, int64_t j)
 {
     const gnomon_solver *s = r->s;
     double norm = 0, sum = 0;
+    if (s->wide != NULL) {
+        for (int64_t i = 0; i < s->rank; i++) {
+            const double left = s->sigma[i] * r->q[i * s->m + j];
+            sum += left * left;
+        }
+        return gnomon_wide_error(s, state, j, sum);
+    }
     for (int64_t i = 0; i < s->d; i++) {
         double x = state->turned[i * s->m + j];
         if (i < s->rank) x += r->y[i * s->m + j] / s->sigma[i];
@@ -265,6 +274,7 @@ static void update(gradients *r)
     multiply_p(s, r->y, s->m, r->h, r->scratch);
     for (int64_t i = 0; i < s->d * s->m; i++)
         s->x[i] += r->scratch[i];
+    if (s->wide != NULL) gnomon_wide_change(s, r->scratch);
 }
 
 static void copy_column(const gradients *r, const double *from, double *to, int64_t j)
@@ -281,8 +291,10 @@ static void judge(gradients *r, const gnomon_state *state, bool *reverted)
         if (state->error[j] < before) {
             r->least[j] = state->error[j];
             copy_column(r, r->s->x, r->best, j);
+            if (r->s->wide != NULL) gnomon_wide_keep(r->s, j);
         } else if (state->error[j] > before || isnan(state->error[j])) {
             copy_column(r, r->best, r->s->x, j);
+            if (r->s->wide != NULL) gnomon_wide_go_back(r->s, j);
             *reverted = true;
         }
         /* What half a round's gain does not halve is rounding. */
@@ -297,6 +309,8 @@ static gnomon_status iterate(gradients *r, gnomon_state *state)
     GNOMON_TRY(gnomon_solver_look(s, state, NULL));
     memcpy(r->best, s->x, (size_t)(s->d * s->m) * sizeof *r->best);
     memcpy(r->least, state->error, (size_t)s->m * sizeof *r->least);
+    for (int64_t j = 0; j < s->m && s->wide != NULL; j++)
+        gnomon_wide_keep(s, j);
     s->out->certify_seconds += gnomon_lap(&s->clock);
     while (s->rank > 0 && s->out->iterations < s->options.iterations) {
         begin(r, state);

@@ -19,6 +19,8 @@ typedef struct gnomon_probes_of_h {
     double bound; /* |I - omega H| is at most this but with probability GNOMON_LSTSQ_FAILURE */
 } gnomon_probes_of_h;
 
+typedef struct gnomon_wide gnomon_wide; /* wide.h */
+
 typedef struct gnomon_solver {
     gnomon_context *ctx;
     gnomon_lstsq *out; /* figures go here as they come */
@@ -43,6 +45,8 @@ typedef struct gnomon_solver {
 
     double *x; /* d x m */
     gnomon_probes_of_h probes;
+
+    gnomon_wide *wide; /* NULL, or A was wide and is its transpose from here on */
 } gnomon_solver;
 
 /* One pass over A. Rows of A come by blocks; of each block t = A in, or t = b - A in with
@@ -96,6 +100,8 @@ gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_m
 gnomon_status gnomon_solver_iterate(gnomon_solver *s, gnomon_state *state);
 /* Rounds x to the type wanted, scales back, and fills the result's figures. */
 gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state);
+/* Those that are not a single solution's. */
+void gnomon_solver_tell(gnomon_solver *s);
 
 /* The probability by which a bound may fail. */
 #define GNOMON_LSTSQ_FAILURE 1e-6

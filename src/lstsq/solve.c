@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/view.h"
 #include "lstsq/lstsq.h"
+#include "lstsq/wide.h"
 #include "svd/blas.h"
 
 #include <inttypes.h>
@@ -39,19 +40,34 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_lstsq_option
 /* Against the shape, once it is known. */
 static gnomon_status check_shape(const gnomon_solver *s)
 {
-    GNOMON_FAIL_IF(s->b->rows != s->n, s->ctx, GNOMON_ERROR_SHAPE,
+    const bool wide = s->wide != NULL;
+    const int64_t rows = wide ? s->d : s->n;
+    GNOMON_FAIL_IF(s->b->rows != rows, s->ctx, GNOMON_ERROR_SHAPE,
                    "b has %" PRId64 " rows and a has %" PRId64 "; they must have as many",
-                   s->b->rows, s->n);
+                   s->b->rows, rows);
     GNOMON_FAIL_IF(s->n < s->d, s->ctx, GNOMON_ERROR_SHAPE,
-                   "a is %" PRId64 " x %" PRId64 "; it must have at least as many rows as columns",
+                   "a is %" PRId64 " x %" PRId64
+                   "; rows that come piece by piece must be at least as many as columns: what has "
+                   "fewer must be in memory",
                    s->n, s->d);
     GNOMON_FAIL_IF(s->d > GNOMON_BLAS_MAX, s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "a has %" PRId64 " columns; at most %" PRId64 " are taken", s->d,
-                   GNOMON_BLAS_MAX);
+                   "a has %" PRId64 " %s; at most %" PRId64 " are taken", s->d,
+                   wide ? "rows" : "columns", GNOMON_BLAS_MAX);
     GNOMON_FAIL_IF(s->options.k > 0 && s->options.k < s->d, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 "; a has %" PRId64 " columns, so it must be 0 or at least that",
-                   s->options.k, s->d);
+                   "k is %" PRId64 "; a has %" PRId64 " %s, so it must be 0 or at least that",
+                   s->options.k, s->d, wide ? "rows" : "columns");
     return GNOMON_OK;
+}
+
+/* What is found in the transpose is told by A's rows and columns. */
+static gnomon_status scan(gnomon_solver *s)
+{
+    const gnomon_status status = gnomon_feed_scan(&s->source);
+    if (status != GNOMON_ERROR_NONFINITE || s->wide == NULL) return status;
+    return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
+                       "a has NaN or infinity in row %" PRId64 ", column %" PRId64
+                       " (both counted from 0)",
+                       s->source.bad_col, s->source.bad_row);
 }
 
 /* Where lambda is far above A, it is what the scaling must tame. */
@@ -98,7 +114,7 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
                    "rows.rewind is NULL: the rows must be read again and again");
     s->n = s->source.rows;
     if (s->n >= 0) GNOMON_TRY(check_shape(s));
-    GNOMON_TRY(gnomon_feed_scan(&s->source));
+    GNOMON_TRY(scan(s));
     s->source.passes = 0;
     s->n = s->source.rows;
     GNOMON_FAIL_IF(s->n == 0, s->ctx, GNOMON_ERROR_SHAPE,
@@ -106,7 +122,7 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
     GNOMON_TRY(check_shape(s));
     GNOMON_TRY(allocate(s, state));
     scale_lambda(s);
-    GNOMON_TRY(gnomon_solver_look_at_b(s));
+    GNOMON_TRY(s->wide != NULL ? gnomon_wide_begin(s) : gnomon_solver_look_at_b(s));
     s->out->look_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_sketch(s));
     s->out->sketch_seconds = gnomon_lap(&s->clock);
@@ -115,8 +131,8 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
     s->out->factor_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_iterate(s, state));
     GNOMON_TRY(gnomon_solver_finish(s, state));
-    s->out->rows = s->n;
-    s->out->cols = s->d;
+    s->out->rows = s->wide != NULL ? s->d : s->n;
+    s->out->cols = s->wide != NULL ? s->n : s->d;
     s->out->targets = s->m;
     s->out->passes = s->source.passes + 1;
     s->out->certify_seconds += gnomon_lap(&s->clock);
@@ -140,15 +156,17 @@ static void release(gnomon_solver *s, gnomon_state *state)
     gnomon_free(ctx, state->g);
     gnomon_free(ctx, state->turned);
     gnomon_probes_drop(s);
+    gnomon_wide_drop(s);
     gnomon_operator_destroy(s->op);
     gnomon_feed_close(&s->source);
 }
 
 static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
-                           const gnomon_svd_rows *stream, gnomon_dtype dtype,
+                           const gnomon_svd_rows *stream, gnomon_dtype dtype, bool is_wide,
                            const gnomon_matrix *b, const gnomon_lstsq_options *options,
                            gnomon_lstsq *out)
 {
+    gnomon_wide wide = {0};
     gnomon_solver s;
     gnomon_state state;
     memset(&s, 0, sizeof s);
@@ -163,6 +181,7 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     s.options = *options;
     s.b = b;
     s.m = b->cols;
+    s.wide = is_wide ? &wide : NULL;
     s.wanted = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
     s.wanted.kind = GNOMON_SJLT;
     s.wanted.nonzeros = 8;
@@ -213,7 +232,14 @@ gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
     gnomon_lstsq_options options;
     GNOMON_TRY(check(ctx, b, given, &options, out));
     GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
-    return solve(ctx, a, NULL, NULL, a->dtype, b, &options, out);
+    if (a->rows >= a->cols || a->rows == 0)
+        return solve(ctx, a, NULL, NULL, a->dtype, false, b, &options, out);
+    gnomon_matrix turned = *a;
+    turned.rows = a->cols;
+    turned.cols = a->rows;
+    turned.row_stride = a->col_stride;
+    turned.col_stride = a->row_stride;
+    return solve(ctx, &turned, NULL, NULL, a->dtype, true, b, &options, out);
 }
 
 gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const gnomon_matrix *b,
@@ -222,7 +248,16 @@ gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const g
     gnomon_lstsq_options options;
     GNOMON_TRY(check(ctx, b, given, &options, out));
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
-    return solve(ctx, NULL, a, NULL, a->dtype, b, &options, out);
+    if (a->rows >= a->cols || a->rows <= 0)
+        return solve(ctx, NULL, a, NULL, a->dtype, false, b, &options, out);
+    gnomon_feed whole;
+    gnomon_csr turned = {0};
+    gnomon_status status = gnomon_feed_open(ctx, NULL, a, NULL, false, &whole); /* looks at it */
+    if (status == GNOMON_OK) status = gnomon_wide_transpose(ctx, a, &turned);
+    if (status == GNOMON_OK)
+        status = solve(ctx, NULL, &turned, NULL, a->dtype, true, b, &options, out);
+    gnomon_csr_free(ctx, &turned);
+    return status;
 }
 
 gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
@@ -236,7 +271,7 @@ gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *ro
     GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "rows is %" PRId64 " x %" PRId64 "; sizes must not be negative", rows->rows,
                    rows->cols);
-    return solve(ctx, NULL, NULL, rows, rows->dtype, b, &options, out);
+    return solve(ctx, NULL, NULL, rows, rows->dtype, false, b, &options, out);
 }
 
 void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result)

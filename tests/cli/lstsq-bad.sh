@@ -3,7 +3,7 @@ needs_svd
 try gnomon lstsq features.npy
 try gnomon lstsq features.npy small.npy
 try gnomon lstsq points.npy small.npy
-try gnomon lstsq points.npy points.npy
+try gnomon lstsq points.npy points.npy -k 99
 try gnomon lstsq no-points.npy targets.npy
 try gnomon lstsq no-columns.npy small.npy
 try gnomon lstsq features.npy no-columns.npy

@@ -41,3 +41,44 @@ print(r["descriptor"])
 assert len(r["solutions"]) == 2 and r["low"] < 1 < r["high"]
 assert all(s["converged"] and s["backward_error"] <= 1e-15 and s["fit_bound"] < 1e-12 for s in r["solutions"])
 assert r["passes"] == r["iterations"] + r["refinements"] + 3'
+# More columns than rows: the shortest solution, sketched or not, dense or sparse.
+"$PYTHON" - << 'END'
+import csv
+rows = [list(map(float, row)) for row in csv.reader(open("features.csv"))]
+with open("wide.csv", "w") as out:
+    csv.writer(out).writerows(zip(*rows))
+with open("wide.mtx", "w") as out:
+    print("%%MatrixMarket matrix coordinate real general\n12 500 6000", file=out)
+    for i, row in enumerate(rows):
+        for j, v in enumerate(row):
+            print(j + 1, i + 1, repr(v), file=out)
+with open("twelve.csv", "w") as out:
+    out.writelines(f"{j * j - 30}\n" for j in range(12))
+END
+try gnomon lstsq wide.csv twelve.csv -o short.csv | sed '/b - A x/d' | lasting
+try gnomon lstsq wide.csv twelve.csv -k 100 -o sketched.csv | sed '/b - A x/d' | lasting
+try gnomon lstsq wide.mtx twelve.csv -k 100 --residual r.csv -o sparse.csv --quiet | sed '1!d'
+gnomon lstsq wide.csv twelve.csv -k 100 --json | "$PYTHON" -c '
+import json, sys
+r = json.load(sys.stdin)
+print({k: r[k] for k in ("points", "dimensions", "rank", "k", "sketched", "converged")})
+s = r["solutions"][0]
+assert s["gradient"] is None and s["suboptimality"] is None and s["backward_bound"] < 1e-15 and s["residual"] < 1e-12'
+"$PYTHON" - << 'END'
+def read(name):
+    return [float(line.split(",")[0]) for line in open(name)]
+rows = [list(map(float, row.split(","))) for row in open("features.csv")]
+x = read("short.csv")
+for name in ("sketched.csv", "sparse.csv"):
+    assert max(abs(p - q) for p, q in zip(x, read(name))) < 1e-12
+left = [sum(row[j] * v for row, v in zip(rows, x)) - (j * j - 30) for j in range(12)]
+assert max(map(abs, left)) < 1e-11 and max(map(abs, read("r.csv"))) < 1e-11 and len(x) == 500
+# no part of x is orthogonal to A's rows: least squares of x by them leave nothing
+with open("x500.csv", "w") as out:
+    out.writelines(f"{v!r}\n" for v in x)
+END
+gnomon lstsq features.csv x500.csv --json | "$PYTHON" -c '
+import json, sys
+s = json.load(sys.stdin)["solutions"][0]
+assert s["residual"] < 1e-13 * s["norm_x"] + 1e-13 * s["norm_b"]
+print("shortest")'
