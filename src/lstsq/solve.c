@@ -234,11 +234,7 @@ gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
     GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
     if (a->rows >= a->cols || a->rows == 0)
         return solve(ctx, a, NULL, NULL, a->dtype, false, b, &options, out);
-    gnomon_matrix turned = *a;
-    turned.rows = a->cols;
-    turned.cols = a->rows;
-    turned.row_stride = a->col_stride;
-    turned.col_stride = a->row_stride;
+    const gnomon_matrix turned = gnomon_matrix_transposed(a);
     return solve(ctx, &turned, NULL, NULL, a->dtype, true, b, &options, out);
 }
 

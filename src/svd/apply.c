@@ -209,11 +209,7 @@ static gnomon_status add_closely(gnomon_feed *source, const gnomon_piece *piece,
                                  const gnomon_tall *in, const gnomon_tall *z)
 {
     gnomon_gemm_options options = GNOMON_GEMM_OPTIONS_INIT;
-    gnomon_matrix a = piece->dense;
-    a.rows = piece->dense.cols;
-    a.cols = piece->dense.rows;
-    a.row_stride = piece->dense.col_stride;
-    a.col_stride = piece->dense.row_stride;
+    const gnomon_matrix a = gnomon_matrix_transposed(&piece->dense);
     const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
     const gnomon_matrix c = gnomon_matrix_rowmajor(z->data, GNOMON_F32, z->rows, z->cols);
     options.beta = piece->row > 0 ? 1 : 0;
