@@ -43,7 +43,7 @@ class Promise(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("recall", c.c_double),
                 ("confidence", c.c_double), ("k", c.c_int64), ("radius", c.c_double),
                 ("memory", c.c_int64), ("queries", c.c_int64), ("seed", c.c_uint64),
-                ("descriptor", c.c_void_p), ("slower", c.c_int)]
+                ("descriptor", c.c_void_p), ("slower", c.c_int), ("family", c.c_int)]
 
 
 class Trial(c.Structure):
@@ -165,10 +165,12 @@ class Library:
         facts.update(buckets=work.buckets, candidates=work.candidates, exact=work.exact)
         return ids, distances, facts
 
-    def tune(self, metric, base, queries, k, recall, seed=0, slower=0, tested=1000):
+    def tune(self, metric, base, queries, k, recall, seed=0, slower=0, tested=1000, family=None):
         """An index, None when it is to be exact, and the facts; queries None: the base itself."""
         promise = Promise(struct_size=c.sizeof(Promise), metric=METRICS[metric], recall=recall,
                           confidence=0.95, k=k, queries=tested, seed=seed, slower=slower)
+        if family:
+            promise.family = self.lib.gnomon_lsh_family_from_name(family.encode())
         tuning, index = Tuning(struct_size=c.sizeof(Tuning)), c.c_void_p()
         self.check(self._call("gnomon_lsh_tune", base)(
             self.ctx, c.byref(promise), c.byref(base), c.byref(queries) if queries else None,

@@ -300,11 +300,13 @@ typedef struct gnomon_lsh_promise {
     uint64_t seed;
     const gnomon_descriptor *descriptor; /* of gnomon_lsh_functions; NULL: gaussian */
     int slower; /* 1: an index also where exact search is expected to be quicker; default 0 */
+    gnomon_lsh_family family; /* of hash functions, one of the metric's; 0 (default): any */
 } gnomon_lsh_promise;
 
-#define GNOMON_LSH_PROMISE_INIT                                                       \
-    {                                                                                 \
-        sizeof(gnomon_lsh_promise), GNOMON_L2, 0.9, 0.95, 0, 0.0, 0, 1000, 0, NULL, 0 \
+#define GNOMON_LSH_PROMISE_INIT                                                        \
+    {                                                                                  \
+        sizeof(gnomon_lsh_promise), GNOMON_L2, 0.9, 0.95, 0, 0.0, 0, 1000, 0, NULL, 0, \
+            (gnomon_lsh_family)0                                                       \
     }
 
 /* A way that was considered. Recall and candidates were measured by other queries than the test's;

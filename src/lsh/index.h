@@ -85,6 +85,8 @@ static inline const gnomon_lsh_block *gnomon_lsh_block_of(const gnomon_lsh *inde
 gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *points);
 
 /* ---- options.c ---- */
+/* Whether a family's functions are for this metric. */
+bool gnomon_lsh_of_metric(gnomon_metric metric, gnomon_lsh_family family);
 /* Completes options; d: whether effort fits the index. Errors: ARGUMENT, UNSUPPORTED. */
 gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_options *given,
                                        gnomon_lsh_options *o);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool of_metric(gnomon_metric metric, gnomon_lsh_family family)
+bool gnomon_lsh_of_metric(gnomon_metric metric, gnomon_lsh_family family)
 {
     switch (metric) {
     case GNOMON_L2:
@@ -69,8 +69,8 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
     *o = *given;
     GNOMON_FAIL_IF(o->metric == GNOMON_IP, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "options.metric is ip, for which there are no hash functions");
-    GNOMON_FAIL_IF(!of_metric(o->metric, o->functions.family), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.functions.family is %s; the metric is %s",
+    GNOMON_FAIL_IF(!gnomon_lsh_of_metric(o->metric, o->functions.family), ctx,
+                   GNOMON_ERROR_ARGUMENT, "options.functions.family is %s; the metric is %s",
                    gnomon_lsh_family_name(o->functions.family), gnomon_metric_name(o->metric));
     GNOMON_TRY(check_range(ctx, "tables", o->tables, 1, 4096));
     GNOMON_TRY(check_range(ctx, "broad", o->broad, 1, 256));

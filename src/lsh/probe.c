@@ -68,20 +68,19 @@ static void push(gnomon_prober *p, gnomon_probe_set set)
     p->heap[at] = set;
 }
 
-static gnomon_probe_set pop(gnomon_prober *p)
+/* Puts a set in the place of the first. */
+static void replace(gnomon_prober *p, gnomon_probe_set set)
 {
-    const gnomon_probe_set top = p->heap[0], last = p->heap[--p->count];
     int64_t at = 0;
     for (;;) {
         int64_t child = 2 * at + 1;
         if (child >= p->count) break;
         if (child + 1 < p->count && before(&p->heap[child + 1], &p->heap[child])) child++;
-        if (!before(&p->heap[child], &last)) break;
+        if (!before(&p->heap[child], &set)) break;
         p->heap[at] = p->heap[child];
         at = child;
     }
-    p->heap[at] = last;
-    return top;
+    p->heap[at] = set;
 }
 
 void gnomon_prober_begin(gnomon_prober *p)
@@ -108,16 +107,19 @@ static bool apply(const gnomon_probe_item *items, uint64_t set, uint64_t sums[2]
 bool gnomon_prober_next(gnomon_prober *p, int64_t *table, uint64_t sums[2])
 {
     while (p->count > 0) {
-        const gnomon_probe_set set = pop(p);
+        const gnomon_probe_set set = p->heap[0];
         const gnomon_probe_item *items = p->items + set.table * GNOMON_PROBE_ITEMS;
         const int last = 63 - __builtin_clzll(set.items);
         p->spent++;
         if (last + 1 < p->counts[set.table]) {
             const uint64_t next = UINT64_C(1) << (last + 1);
-            push(p, (gnomon_probe_set){set.cost - items[last].cost + items[last + 1].cost,
-                                       set.table, (set.items & ~(UINT64_C(1) << last)) | next});
+            replace(p, (gnomon_probe_set){set.cost - items[last].cost + items[last + 1].cost,
+                                          set.table, (set.items & ~(UINT64_C(1) << last)) | next});
             push(p,
                  (gnomon_probe_set){set.cost + items[last + 1].cost, set.table, set.items | next});
+        } else {
+            const gnomon_probe_set end = p->heap[--p->count];
+            if (p->count > 0) replace(p, end);
         }
         sums[0] = p->sums[set.table][0];
         sums[1] = p->sums[set.table][1];

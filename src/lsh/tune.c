@@ -21,6 +21,9 @@ static gnomon_status take_promise(gnomon_context *ctx, const gnomon_lsh_promise 
                    "promise.metric is ip, for which there are no hash functions");
     GNOMON_FAIL_IF(p->metric < GNOMON_L2 || p->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
                    "promise.metric is %d; it must be one of gnomon_metric", (int)p->metric);
+    GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,
+                   GNOMON_ERROR_ARGUMENT, "promise.family is %s; the metric is %s",
+                   gnomon_lsh_family_name(p->family), gnomon_metric_name(p->metric));
     GNOMON_FAIL_IF((p->metric == GNOMON_JACCARD) != (points->sparse != NULL), ctx,
                    GNOMON_ERROR_UNSUPPORTED, "%s takes %s points", gnomon_metric_name(p->metric),
                    points->sparse ? "dense" : "sparse");

@@ -15,9 +15,10 @@ enum {
     WHOLE = 8192,        /* no sample of so few points */
     SAMPLE = 4096,
     NEIGHBOURS = 10, /* of a query, that are looked for */
-    QUERIES = 100,
+    QUERIES = 64,
     STEPS = 8,
-    MOST_BUCKETS = 2048
+    MOST_BUCKETS = 1024,
+    MOST_HASHES = 256 /* of a set */
 };
 
 /* ---- some points ---- */
@@ -221,7 +222,8 @@ static gnomon_status try_shape(trying *y, const gnomon_shape *from)
     /* what tables take at least, of the memory promised */
     const int64_t fit = t->p.memory / (4 * t->sizes.points + 1);
     o.tables = most_tables(t->p.metric);
-    while (o.tables > fit)
+    while (o.tables > fit ||
+           (t->p.metric == GNOMON_JACCARD && o.tables > 4 && o.tables * o.broad > MOST_HASHES))
         o.tables /= 2;
     if (o.tables < 1) return GNOMON_OK;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, &index));
@@ -284,17 +286,13 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
 
 static gnomon_status try_families(trying *y)
 {
-    switch (y->t->p.metric) {
-    case GNOMON_L2:
-        return try_family(y, GNOMON_LSH_PSTABLE);
-    case GNOMON_COSINE:
-        GNOMON_TRY(try_family(y, GNOMON_LSH_SIMHASH));
-        return try_family(y, GNOMON_LSH_CROSS_POLYTOPE);
-    case GNOMON_HAMMING:
-        return try_family(y, GNOMON_LSH_BIT_SAMPLING);
-    default:
-        return try_family(y, GNOMON_LSH_MINHASH);
+    const gnomon_lsh_promise *p = &y->t->p;
+    for (int f = GNOMON_LSH_PSTABLE; f <= GNOMON_LSH_MINHASH; f++) {
+        const gnomon_lsh_family family = (gnomon_lsh_family)f;
+        if (!gnomon_lsh_of_metric(p->metric, family)) continue;
+        if (p->family == 0 || p->family == family) GNOMON_TRY(try_family(y, family));
     }
+    return GNOMON_OK;
 }
 
 gnomon_status gnomon_tuning_try(gnomon_tuning *t)

@@ -366,6 +366,7 @@ static void bad_promises(void **state)
     REFUSED((p.k = 0, p.radius = -1), GNOMON_ERROR_ARGUMENT, "radius");
     REFUSED(p.memory = -1, GNOMON_ERROR_ARGUMENT, "memory");
     REFUSED(p.queries = 10, GNOMON_ERROR_ARGUMENT, "queries");
+    REFUSED(p.family = GNOMON_LSH_SIMHASH, GNOMON_ERROR_ARGUMENT, "promise.family is simhash");
     REFUSED(p.struct_size = 3, GNOMON_ERROR_ARGUMENT, "struct_size");
     d->x[7] = NAN;
     REFUSED((void)p, GNOMON_ERROR_NONFINITE, "base has NaN or infinity in row 0, column 7");
