@@ -77,23 +77,45 @@ static void settle(taker *t)
     join->count = kept;
 }
 
+static gnomon_status check(void *user)
+{
+    const taker *t = user;
+    return gnomon_join_check(t->join);
+}
+
 static gnomon_status take(void *user, int64_t end, const gnomon_pair *pairs, int64_t count,
-                          int settled)
+                          int kind)
 {
     taker *t = user;
     gnomon_join_state *join = t->join;
     if (join->full) return GNOMON_ERROR_CANCELLED;
     GNOMON_FAIL_IF(end < join->next_row || end > join->p.rows, join->ctx, GNOMON_ERROR_INTERNAL,
                    "the device hands over rows that are not due");
+    if (kind == GNOMON_JOIN_IN_ORDER) {
+        if (end > join->next_row) join->result->bands++;
+        GNOMON_TRY(gnomon_join_hand_ordered(join, pairs, count, end));
+        return join->full ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+    }
     GNOMON_TRY(gnomon_join_reserve(join, count));
     t->settled = join->count;
     if (count > 0) memcpy(join->pairs + join->count, pairs, (size_t)count * sizeof *pairs);
     join->count += count;
-    if (!settled) settle(t);
+    if (kind == GNOMON_JOIN_CANDIDATES) settle(t);
     if (end == join->next_row) return GNOMON_OK;
     GNOMON_TRY(gnomon_join_hand_out(join, end));
     /* enough: the device need not go on */
     return join->full ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+}
+
+/* Multiplications and additions that are worth the way: a tenth of a second or so of two cores. */
+static const double worth_it = 1e10;
+
+/* Whether to ask under AUTO, where a look costs the opening of the plugin. */
+static bool is_worth_it(const gnomon_join_state *join)
+{
+    const double flops = 2.0 * (double)join->p.rows * (double)join->q.rows * (double)join->p.cols;
+    return flops >= worth_it || join->p.dense->memory != GNOMON_HOST ||
+           join->q.dense->memory != GNOMON_HOST;
 }
 
 static bool must(const gnomon_join_state *join)
@@ -106,7 +128,7 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
 {
     gnomon_context *ctx = join->ctx;
     const gnomon_device_host host = gnomon_job_host(ctx);
-    const gnomon_join_host calls = {t, take};
+    const gnomon_join_host calls = {t, check, take};
     char why[256] = "";
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_context_threads(ctx) * 2 * (join->p.cols + 1),
                             sizeof *t->wide, "points", &t->wide));
@@ -138,6 +160,11 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     gnomon_context *ctx = join->ctx;
     char why[256] = "it has no joins";
     void *state = NULL;
+    *done = false;
+    if (!must(join) && !is_worth_it(join)) {
+        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
+        return GNOMON_OK;
+    }
     const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
     const gnomon_join_options *o = &join->options;
     gnomon_join_job job = {.p = join->p.dense, .q = join->self ? NULL : join->q.dense};
@@ -149,7 +176,6 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     job.pair_room = join->pair_room;
     job.memory_limit = gnomon_memory_limit(ctx);
     taker t = {.join = join, .job = &job};
-    *done = false;
     if (table && table->join && table->join_supports(state, &job, why, sizeof why)) {
         *done = true;
         return run(join, table, state, &job, &t);

@@ -6,25 +6,36 @@
 
 #include <gnomon/join.h>
 
+/* What pairs are that a device hands over. */
+enum {
+    GNOMON_JOIN_CANDIDATES = 0, /* a superset; distances are not read, the core computes them and
+                                   drops what is beyond */
+    GNOMON_JOIN_SETTLED = 1,    /* within the threshold; distances are the fp64 ones, bit for bit as
+                                   src/search/exact.c makes them */
+    GNOMON_JOIN_IN_ORDER = 2    /* settled, and in the order of (i, j) after all those before */
+};
+
 /* What the core does for a device in the middle of the work, from the calling thread. */
 typedef struct gnomon_join_host {
     void *user;
+    /* Refuses points on the host that no join takes. A device that hands over pairs before it has
+     * looked at all points calls it first. */
+    gnomon_status (*check)(void *user);
     /* Takes pairs of P's rows below 'end' that have not been handed over, in any order and each
      * once; with that all pairs of those rows are there. Where a few rows have more than pair_room
      * pairs some may come before, by calls with the same 'end' as the call before (first_row at
-     * first), as long as they are of rows not below it. With 'settled' distances are the fp64 ones,
-     * bit for bit as src/search/exact.c makes them, and within the threshold; without it the pairs
-     * are candidates, a superset, whose distances are not read: the core computes them and drops
-     * what is beyond. Returns what the join ends with, unless OK. */
+     * first), as long as they are of rows not below it. Pairs in order may be cut anywhere, 'end'
+     * being the last one's row or more. Returns what the join ends with, unless OK. */
     gnomon_status (*take)(void *user, int64_t end, const gnomon_pair *pairs, int64_t count,
-                          int settled);
+                          int kind);
 } gnomon_join_host;
 
 /* Rows of P from first_row on with Q (q NULL: with P's own later rows). metric is L2, COSINE, IP or
- * HAMMING. Views lie on the host, where the points have been checked, or on the device, which then
- * checks them and hands over settled pairs only. Where want_pairs is 0 and p_counts and q_counts
- * are NULL a device may count by itself and add to 'pairs', undecided ones being handed to take;
- * else all go through take. Device code sees the same struct. */
+ * HAMMING. Views lie on the host or on the device, which hands over settled pairs only of the
+ * latter. The device refuses points that no join takes, naming side, row and column. Where
+ * want_pairs is 0 and p_counts and q_counts are NULL a device may count by itself and add to
+ * 'pairs', undecided ones being handed to take; else all go through take. Device code sees the same
+ * struct. */
 typedef struct gnomon_join_job {
     const gnomon_matrix *p, *q;
     gnomon_metric metric;

@@ -131,9 +131,10 @@ static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
 static gnomon_status work_dense(gnomon_join_state *join)
 {
     bool done;
-    GNOMON_TRY(gnomon_join_check(join));
     GNOMON_TRY(gnomon_join_on_device(join, &done));
-    return done ? GNOMON_OK : gnomon_join_dense(join);
+    if (done) return GNOMON_OK;
+    GNOMON_TRY(gnomon_join_check(join));
+    return gnomon_join_dense(join);
 }
 
 static gnomon_side side_of(const gnomon_matrix *m, const char *name)

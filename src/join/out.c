@@ -147,13 +147,13 @@ static gnomon_status sort_band(gnomon_join_state *join, int64_t rows)
     return GNOMON_OK;
 }
 
-static void count_points(gnomon_join_state *join, int64_t count)
+static void count_points(gnomon_join_state *join, const gnomon_pair *pairs, int64_t count)
 {
     int64_t *p = join->options.p_counts, *q = join->options.q_counts;
     if (join->self) q = p;
     for (int64_t at = 0; at < count; at++) {
-        if (p != NULL) p[join->sorted[at].i]++;
-        if (q != NULL) q[join->sorted[at].j]++;
+        if (p != NULL) p[pairs[at].i]++;
+        if (q != NULL) q[pairs[at].j]++;
     }
 }
 
@@ -174,29 +174,35 @@ static gnomon_status hand_batches(gnomon_join_state *join, const gnomon_pair *pa
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_join_hand_out(gnomon_join_state *join, int64_t end)
+gnomon_status gnomon_join_hand_ordered(gnomon_join_state *join, const gnomon_pair *pairs,
+                                       int64_t count, int64_t end)
 {
-    const int64_t rows = end - join->next_row;
-    join->result->bands++;
+    join->next_row = end;
     if (join->heap != NULL) {
-        for (int64_t at = 0; at < join->count; at++)
-            offer(join, &join->pairs[at]);
-        join->count = 0;
-        join->next_row = end;
+        for (int64_t at = 0; at < count; at++)
+            offer(join, &pairs[at]);
         return GNOMON_OK;
     }
-    GNOMON_TRY(sort_band(join, rows));
-    int64_t count = join->count, done = end;
-    if (join->options.max_pairs > 0 && count >= join->options.max_pairs - join->result->pairs) {
-        count = join->options.max_pairs - join->result->pairs;
+    const int64_t left = join->options.max_pairs - join->result->pairs;
+    int64_t done = end;
+    if (join->options.max_pairs > 0 && count >= left) {
         /* complete are the rows before the first pair that is left */
-        if (count < join->count) done = join->sorted[count].i;
+        if (count > left) done = pairs[left].i;
+        count = left;
         join->full = true;
     }
-    count_points(join, count);
+    count_points(join, pairs, count);
+    return hand_batches(join, pairs, count, done);
+}
+
+gnomon_status gnomon_join_hand_out(gnomon_join_state *join, int64_t end)
+{
+    join->result->bands++;
+    if (join->heap == NULL) GNOMON_TRY(sort_band(join, end - join->next_row));
+    const int64_t count = join->count;
     join->count = 0;
-    join->next_row = end;
-    return hand_batches(join, join->sorted, count, done);
+    return gnomon_join_hand_ordered(join, join->heap != NULL ? join->pairs : join->sorted, count,
+                                    end);
 }
 
 gnomon_status gnomon_join_finish(gnomon_join_state *join)
