@@ -7,7 +7,8 @@
  * survivors in fp64 from the original points, with the bits of the CPU's search
  * (src/search/exact.c).
  *
- * X is x * scale - mean, or x / |x| * scale - mean (COSINE), and x, below, what fp16 holds of it.
+ * Bits (HAMMING) are coordinates 0 and 1, and their distance the square of L2's. X is x * scale -
+ * mean, or x / |x| * scale - mean (COSINE), and x, below, what fp16 holds of it.
  *
  * Errors. With p, q for P, Q and e = |P - p|, f = |Q - q|: a distance |P - Q| is at least |p - q| -
  * e - f, and a product P.Q at most p.q + |p| f + |q| e + e f. The tensor cores' sums are within
@@ -38,8 +39,8 @@ enum {
 
 /* What coordinates become. In device memory: mean (cols numbers), facts. */
 struct gcu_sieve_ground {
-    gnomon_metric metric; /* L2, COSINE or IP */
-    int64_t cols;
+    gnomon_metric metric; /* L2, COSINE, IP or HAMMING */
+    int64_t cols;         /* coordinates: HAMMING has eight in an element, of type U8 */
     double *mean;
     struct gcu_sieve_facts *facts;
 };
@@ -48,7 +49,7 @@ struct gcu_sieve_facts {
     double squares; /* |mean|^2 */
 };
 
-/* Bytes of device memory of a ground. */
+/* Bytes of device memory of a ground of so many coordinates. */
 size_t gcu_sieve_ground_bytes(int64_t cols);
 /* Settles the ground in that memory by a look at some of the points. Any points will do: whatever
  * the ground is, nothing is lost, but points far from it make a poor sieve. P and Q, and all pieces
@@ -116,7 +117,7 @@ struct gcu_settle {
     const double *p_inverse, *q_inverse; /* COSINE: as packed */
     const double *radii;                 /* as for limits */
     double radius;
-    int64_t apart; /* pairs with j - i equal to it are dropped; INT64_MIN: none */
+    int64_t above; /* pairs with j - i not above it are dropped; INT64_MIN: none */
 };
 
 /* Bytes of device memory to settle so many pairs in. */

@@ -79,6 +79,24 @@ static __device__ __forceinline__ double exact_load(const exact_row &x, int64_t 
     return exact_load_any(x.data, x.dtype, at * x.step);
 }
 
+static __device__ __forceinline__ unsigned exact_byte(const exact_row &x, int64_t at)
+{
+    return __ldg(reinterpret_cast<const uint8_t *>(x.data) + at * x.step);
+}
+
+/* Bits that differ; in lane 0 of 16. */
+static __device__ __forceinline__ double exact_bits(const exact_row &p, const exact_row &q,
+                                                    int64_t bytes, int lane)
+{
+    int sum = 0;
+    for (int64_t j = lane; j < bytes; j += 16)
+        sum += __popc(exact_byte(p, j) ^ exact_byte(q, j));
+#pragma unroll
+    for (int half = 8; half > 0; half /= 2)
+        sum += __shfl_down_sync(~0u, sum, half, 16);
+    return (double)sum;
+}
+
 /* The tree over the sixteen lanes of a half of a warp; both halves take part. Lane 0 (16) has the
  * sum. */
 static __device__ __forceinline__ double exact_join(double chain)

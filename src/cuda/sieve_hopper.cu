@@ -19,9 +19,11 @@ enum {
     STAGES = 4,
     P_BYTES = HEIGHT * 128,
     Q_BYTES = WIDTH * 128,
-    STAGE = P_BYTES + Q_BYTES,
+    LIMITS = P_BYTES + Q_BYTES, /* of Q's points, then of P's: with a tile's last chunk */
+    LIMIT_BYTES = (WIDTH + HEIGHT) * 4,
+    STAGE = LIMITS + 2048,
     THREADS = 384,
-    FOUND = 8 * SIEVE_BUFFER * 8,
+    FOUND = 8 * (int)sizeof(sieve_found),
     SHARED = STAGES * STAGE + FOUND + 1024,
     BAND_ROWS = 2048
 };
@@ -140,6 +142,20 @@ static __device__ __forceinline__ void fetch(uint32_t to, const void *from, uint
                      : "memory");
 }
 
+static __device__ __forceinline__ float load_shared(uint32_t at)
+{
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at));
+    return x;
+}
+
+static __device__ __forceinline__ float2 load_shared_pair(uint32_t at)
+{
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(at));
+    return x;
+}
+
 /* Turns of the two warpgroups: each waits for its own barrier, at which the other one arrives. */
 static __device__ __forceinline__ void turn_wait(int group)
 {
@@ -169,11 +185,16 @@ static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t
         for (int left = l.chunks; left > 0; left--) {
             const uint32_t to = stages + stage * STAGE, barrier = full + 8 * stage;
             barrier_wait(empty + 8 * stage, phase);
-            barrier_expect(barrier, STAGE);
+            barrier_expect(barrier, left == 1 ? LIMITS + LIMIT_BYTES : LIMITS);
             fetch<1>(to, p, P_BYTES, barrier);
             fetch<CLUSTER>(to + P_BYTES + rank * PART, q, PART, barrier);
             p += l.p_padded * 128;
             q += l.q_padded * 128;
+            if (left == 1) {
+                fetch<1>(to + LIMITS, l.q_limits + col, WIDTH * 4, barrier);
+                fetch<1>(to + LIMITS + WIDTH * 4, l.p_limits + row + rank * HEIGHT, HEIGHT * 4,
+                         barrier);
+            }
             if (++stage == STAGES) stage = 0, phase ^= 1;
         }
     }
@@ -181,14 +202,17 @@ static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t
 
 template <int CLUSTER, bool TURNS>
 static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint32_t stages,
-                                                    uint32_t full, uint32_t empty, uint64_t *kept)
+                                                    uint32_t full, uint32_t empty,
+                                                    sieve_found *found)
 {
     const int warp = (int)threadIdx.x / 32 - 4, lane = (int)threadIdx.x % 32, group = warp / 4;
     const uint32_t rank = CLUSTER == 1 ? 0 : cluster_rank();
     const int own_row = (int)rank * HEIGHT + warp * 16 + lane / 4, own_col = lane % 4 * 2;
     const uint32_t first = gcu_wgmma_descriptor(stages + group * (P_BYTES / 2));
     const uint32_t second = gcu_wgmma_descriptor(stages + P_BYTES);
-    sieve_found found = {kept + warp * SIEVE_BUFFER, 0};
+    found += warp;
+    if (lane == 0) found->count = 0;
+    __syncwarp();
     sieve_place at = {0, l.walk.first};
     int stage = 0;
     uint32_t phase = 0;
@@ -217,32 +241,35 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
             if (++stage == STAGES) stage = 0, phase ^= 1;
         }
         if (TURNS) turn_pass(group);
-        /* while the last products are made */
+        const uint32_t limits = stages + before * STAGE + LIMITS;
+        const bool above = l.walk.half && col < row + l.walk.height;
         row += own_row;
         col += own_col;
-        const float limit[2] = {sieve_row_limit(l, row), sieve_row_limit(l, row + 8)};
-        float2 column[32];
+        float limit[2];
 #pragma unroll
-        for (int g = 0; g < 32; g++)
-            asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];"
-                         : "=f"(column[g].x), "=f"(column[g].y)
-                         : "l"(l.q_limits + col + 8 * g));
+        for (int r = 0; r < 2; r++) {
+            limit[r] = load_shared(limits + WIDTH * 4 + (own_row % HEIGHT + 8 * r) * 4);
+            if (row + 8 * r < l.row || row + 8 * r >= l.end) limit[r] = SIEVE_NEVER;
+        }
         gcu_wgmma_wait<0>();
         gcu_wgmma_settle<128>(sum);
-        if (lane < CLUSTER) barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
         uint32_t below[4] = {};
 #pragma unroll
-        for (int e = 0; e < 128; e++) {
-            const float least = limit[e / 2 % 2] + (e % 2 ? column[e / 4].y : column[e / 4].x);
-            below[e / 32] = __funnelshift_l(__float_as_uint(sum[e] - least), below[e / 32], 1);
+        for (int i = 0; i < 32; i++) { /* four chains side by side */
+            const int g = i / 4 + i % 4 * 8;
+            const float2 column = load_shared_pair(limits + (own_col + 8 * g) * 4);
+#pragma unroll
+            for (int e = 4 * g; e < 4 * g + 4; e++) {
+                const float least = limit[e / 2 % 2] + (e % 2 ? column.y : column.x);
+                below[e / 32] = __funnelshift_l(__float_as_uint(sum[e] - least), below[e / 32], 1);
+            }
         }
-        sieve_collect<4>(l, below, row, col, &found);
+        __syncwarp();
+        if (lane < CLUSTER) barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
+        sieve_collect<4>(l, below, (uint32_t)row, (uint32_t)col, above, found);
     }
     if (TURNS && group == 0) turn_wait(group);
-    if (found.count > 0) {
-        __syncwarp();
-        sieve_hand_over(l.sink, &found);
-    }
+    if (found->count > 0) sieve_hand_over(l.sink, found);
 }
 
 #endif
@@ -259,7 +286,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     /* the same place in all blocks of a cluster */
     const uint32_t start = (uint32_t)__cvta_generic_to_shared(raw);
     const uint32_t stages = (start + 1023) & ~1023u;
-    uint64_t *kept = reinterpret_cast<uint64_t *>(raw + (stages - start) + STAGES * STAGE);
+    sieve_found *found = reinterpret_cast<sieve_found *>(raw + (stages - start) + STAGES * STAGE);
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             barrier_init(full + 8 * i, 1);
@@ -276,7 +303,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
         if (threadIdx.x == 0) fetch_all<CLUSTER>(l, stages, full, empty);
     } else {
         gcu_registers_take<232>();
-        multiply_all<CLUSTER, TURNS>(l, stages, full, empty, kept);
+        multiply_all<CLUSTER, TURNS>(l, stages, full, empty, found);
     }
     /* nobody leaves while its neighbour may still write or arrive here */
     if (CLUSTER > 1) {
@@ -322,5 +349,7 @@ static cudaError_t launch(sieve_launch l, const gcu_gpu *gpu, cudaStream_t strea
 
 cudaError_t gcu_sieve_hopper(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)
 {
-    return l.chunks < 4 ? launch<2, true>(l, gpu, stream) : launch<2, false>(l, gpu, stream);
+    /* measured: turns pay where looking takes about as long as multiplying */
+    return l.chunks > 2 && l.chunks < 8 ? launch<2, true>(l, gpu, stream)
+                                        : launch<2, false>(l, gpu, stream);
 }

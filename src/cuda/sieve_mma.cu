@@ -8,7 +8,7 @@ enum {
     OPERAND = SIDE * 128,
     STAGE = 2 * OPERAND,
     THREADS = 256,
-    FOUND = THREADS / 32 * SIEVE_BUFFER * 8,
+    FOUND = THREADS / 32 * (int)sizeof(sieve_found),
     SHARED = STAGES * STAGE + FOUND,
     BAND_ROWS = 2048
 };
@@ -64,8 +64,9 @@ static __global__ void __launch_bounds__(THREADS)
     const uint32_t stages = (uint32_t)__cvta_generic_to_shared(shared);
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int rows = warp / 4 * 64, cols = warp % 4 * 32;
-    uint64_t *kept = reinterpret_cast<uint64_t *>(shared + STAGES * STAGE);
-    sieve_found found = {kept + warp * SIEVE_BUFFER, 0};
+    sieve_found *found = reinterpret_cast<sieve_found *>(shared + STAGES * STAGE) + warp;
+    if (lane == 0) found->count = 0;
+    __syncwarp();
     sieve_place at = {0, l.walk.first};
     int64_t row, col;
     for (int64_t number = blockIdx.x; sieve_find(l.walk, number, &at, &row, &col);
@@ -101,6 +102,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
         asm volatile("cp.async.wait_group 0;" ::: "memory");
         __syncthreads(); /* the stages are free */
+        const bool above = l.walk.half && col < row + SIDE;
         col += cols + lane % 4 * 2;
         row += rows + lane / 4;
 #pragma unroll
@@ -114,13 +116,10 @@ static __global__ void __launch_bounds__(THREADS)
                 below[0] = __funnelshift_l(__float_as_uint(sum[m][e] - least), below[0], 1);
             }
             below[0] = below[0] << 16 | 0xffffu;
-            sieve_collect<1>(l, below, row + m * 16, col, &found);
+            sieve_collect<1>(l, below, (uint32_t)row + m * 16, (uint32_t)col, above, found);
         }
     }
-    if (found.count > 0) {
-        __syncwarp();
-        sieve_hand_over(l.sink, &found);
-    }
+    if (found->count > 0) sieve_hand_over(l.sink, found);
 }
 
 cudaError_t gcu_sieve_mma(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)

@@ -140,6 +140,21 @@ static __global__ void __launch_bounds__(THREADS) look_facts(look l)
     }
 }
 
+/* Bits: 0 and 1, less a half. */
+static __global__ void __launch_bounds__(THREADS) bits_facts(look l)
+{
+    const int64_t col = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (col < l.cols) l.mean[col] = 0.5;
+    if (col > 0) return;
+    l.facts->scale = 1;
+    l.facts->squares = (double)l.cols / 4;
+}
+
+static int64_t coordinates(gnomon_metric metric, int64_t cols)
+{
+    return metric == GNOMON_HAMMING ? 8 * cols : cols;
+}
+
 size_t gcu_sieve_ground_bytes(int64_t cols)
 {
     return aligned((size_t)cols * 8) + aligned(sizeof(gcu_sieve_facts)) + 2 * aligned(SAMPLE * 8) +
@@ -153,7 +168,7 @@ cudaError_t gcu_sieve_settle_ground(gnomon_metric metric, const gnomon_matrix *p
     look l = {};
     l.view = exact_view_of(points);
     l.rows = points->rows < SAMPLE ? points->rows : (int64_t)SAMPLE;
-    l.cols = points->cols;
+    l.cols = coordinates(metric, points->cols);
     l.apart = l.rows > 0 ? points->rows / l.rows : 1;
     l.cosine = metric == GNOMON_COSINE;
     l.mean = reinterpret_cast<double *>(at);
@@ -165,10 +180,13 @@ cudaError_t gcu_sieve_settle_ground(gnomon_metric metric, const gnomon_matrix *p
     l.largest = reinterpret_cast<double *>(at);
     at += aligned(SAMPLE * 8);
     l.broken = reinterpret_cast<unsigned *>(at);
-    *out = {metric, points->cols, l.mean, l.facts};
-    const cudaError_t error =
-        cudaMemsetAsync(memory, 0, gcu_sieve_ground_bytes(points->cols), stream);
+    *out = {metric, l.cols, l.mean, l.facts};
+    const cudaError_t error = cudaMemsetAsync(memory, 0, gcu_sieve_ground_bytes(l.cols), stream);
     if (error != cudaSuccess) return error;
+    if (metric == GNOMON_HAMMING) {
+        bits_facts<<<(unsigned)ceil_div(l.cols + 1, THREADS), THREADS, 0, stream>>>(l);
+        return cudaGetLastError();
+    }
     if (l.rows > 0 && l.cols > 0) {
         if (l.cosine) look_inverse<<<SAMPLE * 16 / THREADS, THREADS, 0, stream>>>(l);
         look_mean<<<(unsigned)ceil_div(l.cols, 32), THREADS, 0, stream>>>(l);
@@ -207,8 +225,10 @@ static __device__ __forceinline__ double sum_of_warp(double x)
     return x;
 }
 
+enum reading { FLOATS, ANY, BITS };
+
 /* A point a warp, two coordinates of a chunk a lane. */
-template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
+template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
 {
     const int lane = threadIdx.x % 32;
     const int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32;
@@ -228,7 +248,8 @@ template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) pack_ke
             const int64_t col = chunk * GCU_SIEVE_CHUNK + lane * 2 + e;
             half[e] = __float2half_rn(0.0f);
             if (!there || col >= o.cols) continue;
-            const double given = exact_load<FLOATS>(x, col);
+            const double given = READ == BITS ? (double)(exact_byte(x, col / 8) >> col % 8 & 1)
+                                              : exact_load<READ == FLOATS>(x, col);
             if (!(fabs(given) <= 0x1p500) && k.fault)
                 atomicMin(k.fault, (unsigned long long)(i * o.cols + col));
             const double m = k.mean[col];
@@ -258,7 +279,8 @@ template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) pack_ke
 size_t gcu_sieve_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols)
 {
     const int64_t padded = ceil_div(rows, GCU_SIEVE_PAD) * GCU_SIEVE_PAD;
-    const int64_t chunks = cols > 0 ? ceil_div(cols, GCU_SIEVE_CHUNK) : 1;
+    const int64_t all = coordinates(metric, cols);
+    const int64_t chunks = all > 0 ? ceil_div(all, GCU_SIEVE_CHUNK) : 1;
     return (size_t)(padded * chunks) * 128 + (size_t)padded * 8 * (metric == GNOMON_COSINE ? 4 : 3);
 }
 
@@ -270,8 +292,8 @@ cudaError_t gcu_sieve_pack(const gcu_sieve_ground *ground, const gnomon_matrix *
     gcu_sieve_points *o = &k.out;
     o->rows = points->rows;
     o->padded = ceil_div(points->rows, GCU_SIEVE_PAD) * GCU_SIEVE_PAD;
-    o->cols = points->cols;
-    o->chunks = points->cols > 0 ? ceil_div(points->cols, GCU_SIEVE_CHUNK) : 1;
+    o->cols = ground->cols;
+    o->chunks = o->cols > 0 ? ceil_div(o->cols, GCU_SIEVE_CHUNK) : 1;
     uint8_t *at = static_cast<uint8_t *>(memory);
     o->halves = at;
     at += (size_t)(o->padded * o->chunks) * 128;
@@ -291,10 +313,12 @@ cudaError_t gcu_sieve_pack(const gcu_sieve_ground *ground, const gnomon_matrix *
             inverse_kernel<false><<<blocks, THREADS, 0, stream>>>(k);
     }
     const unsigned blocks = (unsigned)ceil_div(o->padded, WARPS);
-    if (floats)
-        pack_kernel<true><<<blocks, THREADS, 0, stream>>>(k);
+    if (ground->metric == GNOMON_HAMMING)
+        pack_kernel<BITS><<<blocks, THREADS, 0, stream>>>(k);
+    else if (floats)
+        pack_kernel<FLOATS><<<blocks, THREADS, 0, stream>>>(k);
     else
-        pack_kernel<false><<<blocks, THREADS, 0, stream>>>(k);
+        pack_kernel<ANY><<<blocks, THREADS, 0, stream>>>(k);
     return cudaGetLastError();
 }
 
@@ -322,9 +346,12 @@ struct limits {
 static __device__ double reach_of(const limits &k, int64_t i)
 {
     const double radius = k.radii ? k.radii[i] : k.radius, scale = k.facts->scale;
-    if (k.metric == GNOMON_IP) return radius * scale * scale;
+    /* products in fp64 may have lost so much to underflow */
+    if (k.metric == GNOMON_IP) return (radius - (double)k.p.cols * 0x1p-1074) * scale * scale;
     if (!(radius >= 0)) return -1;
-    const double reach = k.metric == GNOMON_COSINE ? sqrt(2 * radius) * scale : radius * scale;
+    const double reach = k.metric == GNOMON_COSINE    ? sqrt(2 * radius) * scale
+                         : k.metric == GNOMON_HAMMING ? sqrt(radius)
+                                                      : radius * scale;
     return reach * (1 + 0x1p-30);
 }
 

@@ -33,7 +33,7 @@ struct settling {
     double radius;
     gnomon_metric metric;
     bool doubles; /* small sums may have lost digits */
-    int64_t cols, apart;
+    int64_t cols, above;
     const uint64_t *pairs;
     int64_t count;
     double *distances;
@@ -61,6 +61,8 @@ template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) distanc
                 if (small) distance = __ddiv_rn(__dsqrt_rn(sum), boost);
             }
         }
+    } else if (s.metric == GNOMON_HAMMING) {
+        distance = exact_bits(p, q, s.cols, lane);
     } else if (s.metric == GNOMON_COSINE) {
         const double a = s.p_inverse[i], b = s.q_inverse[j];
         distance = exact_sum<EXACT_DIFFERENCES, FLOATS>(p, a, q, b, s.cols, lane) / 2;
@@ -72,7 +74,7 @@ template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) distanc
     if (s.judge) {
         const double radius = s.radii ? s.radii[i] : s.radius;
         const bool within = s.metric == GNOMON_IP ? distance >= radius : distance <= radius;
-        if (!within || j - i == s.apart) distance = (double)NAN;
+        if (!within || j - i <= s.above) distance = (double)NAN;
     }
     s.distances[at] = distance;
 }
@@ -91,7 +93,7 @@ static cudaError_t compute(const gcu_settle *c, const uint64_t *pairs, int64_t c
     s.metric = c->metric;
     s.doubles = c->p->dtype == GNOMON_F64 || c->q->dtype == GNOMON_F64;
     s.cols = c->p->cols;
-    s.apart = c->apart;
+    s.above = c->above;
     s.pairs = pairs;
     s.count = count;
     s.distances = distances;

@@ -7,9 +7,9 @@
 /* Blocks of rows and of columns, each 'height' and 'width' points, walked in bands of some blocks
  * of rows, a band column by column, so that what is worked on at one time lies in L2. */
 struct sieve_walk {
-    int64_t first, blocks; /* of rows */
-    int64_t columns;       /* blocks of them */
-    int height, width, band;
+    int64_t first, blocks;   /* of rows */
+    int64_t columns;         /* blocks of them */
+    int height, width, band; /* all powers of two */
     bool half;
 };
 
@@ -40,7 +40,7 @@ struct sieve_place {
 
 static __device__ __forceinline__ int64_t sieve_first_column(const sieve_walk &w, int64_t block)
 {
-    return w.half ? block * w.height / w.width : 0;
+    return w.half ? block * w.height >> __popc(w.width - 1) : 0;
 }
 
 /* Tile 'number'; false when there are no more. */
@@ -56,8 +56,10 @@ static __device__ __forceinline__ bool sieve_find(const sieve_walk &w, int64_t n
         if (inside < tiles) {
             /* a band of at most 2^24 tiles a row of them */
             const uint32_t n = (uint32_t)inside, by = (uint32_t)height;
-            *row = (at->from + n % by) * w.height;
-            *col = (column + n / by) * w.width;
+            const bool whole = height == w.band;
+            const uint32_t across = whole ? n >> __popc(w.band - 1) : n / by;
+            *row = (at->from + (n - across * by)) * w.height;
+            *col = (column + across) * w.width;
             return true;
         }
         at->base += tiles;
@@ -71,58 +73,77 @@ static __device__ __forceinline__ bool sieve_wanted(const sieve_walk &w, int64_t
     return !w.half || col + w.width - 1 > row;
 }
 
-/* What a warp has found and not handed over yet. */
+/* What a warp has found and not handed over yet, in shared memory. */
 struct sieve_found {
-    uint64_t *kept; /* SIEVE_BUFFER, in shared memory */
-    int count;
+    uint64_t kept[SIEVE_BUFFER];
+    int count; /* goes on past SIEVE_BUFFER */
 };
 
 static __device__ __forceinline__ void sieve_hand_over(const gcu_sieve_sink &sink,
                                                        sieve_found *found)
 {
     const int lane = (int)threadIdx.x % 32;
+    const int count = min(found->count, (int)SIEVE_BUFFER);
     unsigned long long at = 0;
-    if (lane == 0) at = atomicAdd(sink.count, (unsigned long long)found->count);
-    __syncwarp();
+    if (lane == 0) at = atomicAdd(sink.count, (unsigned long long)count);
     at = __shfl_sync(~0u, at, 0);
-    for (int i = lane; i < found->count; i += 32)
+    for (int i = lane; i < count; i += 32)
         if ((int64_t)at + i < sink.room) sink.pairs[at + i] = found->kept[i];
     __syncwarp();
-    found->count = 0;
+    if (lane == 0) found->count = 0;
+    __syncwarp();
+}
+
+/* A pair that there was no place for. */
+static __device__ __forceinline__ void sieve_hand_one(const gcu_sieve_sink &sink, uint64_t pair)
+{
+    const unsigned long long at = atomicAdd(sink.count, 1ull);
+    if ((int64_t)at < sink.room) sink.pairs[at] = pair;
 }
 
 /* Collects pairs: bit 31 - e % 32 of below[e / 32] tells that the thread's element e did not pass.
  * Element 4 g + 2 r + x is row row + 8 r, column col + 8 g + x, row and col being the thread's own.
- */
+ * above: only pairs with j > i count. */
 template <int WORDS>
 static __device__ __forceinline__ void sieve_collect(const sieve_launch &l, uint32_t *below,
-                                                     int64_t row, int64_t col, sieve_found *found)
+                                                     uint32_t row, uint32_t col, bool above,
+                                                     sieve_found *found)
 {
-    const int lane = (int)threadIdx.x % 32;
-    for (;;) {
-        uint32_t word = 0;
-        int e = 0;
+    if (above) {
 #pragma unroll
-        for (int w = WORDS - 1; w >= 0; w--)
-            if (~below[w]) word = ~below[w], e = 32 * w;
-        const bool more = word != 0;
-        if (!__any_sync(~0u, more)) return;
-        e += __clz((int)word);
-#pragma unroll
-        for (int w = 0; w < WORDS; w++)
-            if (more && e / 32 == w) below[w] |= 0x80000000u >> e % 32;
-        const int64_t i = row + e % 4 / 2 * 8, j = col + e / 4 * 8 + e % 2;
-        const bool take = more && (!l.walk.half || j > i);
-        const unsigned who = __ballot_sync(~0u, take);
-        if (take)
-            found->kept[found->count + __popc(who & ((1u << lane) - 1))] =
-                (uint64_t)i << 32 | (uint64_t)j;
-        found->count += __popc(who);
-        if (found->count > SIEVE_BUFFER - 32) {
-            __syncwarp();
-            sieve_hand_over(l.sink, found);
+        for (int w = 0; w < WORDS; w++) {
+            for (uint32_t word = ~below[w]; word;) {
+                const int bit = __clz((int)word), e = 32 * w + bit;
+                const uint32_t mask = 0x80000000u >> bit;
+                word &= ~mask;
+                if (col + e / 4 * 8 + e % 2 <= row + e % 4 / 2 * 8) below[w] |= mask;
+            }
         }
     }
+    int mine = 0;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++)
+        mine += __popc(~below[w]);
+    if (!__any_sync(~0u, mine > 0)) return;
+    if (mine > 0) {
+        int at = atomicAdd(&found->count, mine);
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) {
+            for (uint32_t word = ~below[w]; word;) {
+                const int bit = __clz((int)word), e = 32 * w + bit;
+                word &= ~(0x80000000u >> bit);
+                const uint32_t i = row + e % 4 / 2 * 8, j = col + e / 4 * 8 + e % 2;
+                const uint64_t pair = (uint64_t)i << 32 | (uint64_t)j;
+                if (at < SIEVE_BUFFER)
+                    found->kept[at] = pair;
+                else
+                    sieve_hand_one(l.sink, pair);
+                at++;
+            }
+        }
+    }
+    __syncwarp();
+    if (found->count > SIEVE_BUFFER / 2) sieve_hand_over(l.sink, found);
 }
 
 /* The limit of a row, SIEVE_NEVER beyond those that count. */

@@ -244,7 +244,7 @@ static result join(const gcu_gpu *gpu, const job &c, const points &p, const poin
     };
     gcu_sieve_ground ground;
     gcu_sieve_points left, right;
-    MUST(gcu_sieve_settle_ground(c.metric, &q.there, more(gcu_sieve_ground_bytes(c.d)), &ground,
+    MUST(gcu_sieve_settle_ground(c.metric, &q.there, more(gcu_sieve_ground_bytes(8 * c.d)), &ground,
                                  gpu, 0));
     unsigned long long *numbers = static_cast<unsigned long long *>(more(24));
     MUST(cudaMemset(numbers, 0xff, 24));
@@ -455,6 +455,11 @@ int main(void)
                 {metric, GNOMON_F32, GNOMON_F32, 300, 513, 200, TWINS, ROWS, false, share});
         }
     }
+    for (int64_t d : {1, 3, 8, 16, 31, 64, 200})
+        for (bool half : {false, true})
+            for (layout lies : {ROWS, COLS, BACKWARDS})
+                jobs.push_back({GNOMON_HAMMING, GNOMON_U8, GNOMON_U8, 300, half ? 300 : 411, d,
+                                half ? TWINS : NORMAL, lies, half, 0.01});
     int failed = faults(&gpu), at = 0;
     double most = 0;
     for (const job &c : jobs)
