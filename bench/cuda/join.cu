@@ -1,16 +1,20 @@
 /* bench/cuda/join.cu: exact self-joins in L2 on the GPU: all pairs of n points within a radius that
- * gives each point about 64 neighbours. The sieve's rate, what packing and settling take beside it,
- * and cuBLAS's rate for a product of fp16 matrices of the same inner size, in the same run. Rates
- * count 2 n^2 d operations, as is the custom; half of them are needed, since pairs are symmetric.
+ * gives each point about 64 neighbours. The library's call, from points to pairs in the host's
+ * memory; then its parts: the sieve's rate, what packing and settling take beside it, and cuBLAS's
+ * rate for a product of fp16 matrices of the same inner size, in the same run. Rates count 2 n^2 d
+ * operations, as is the custom; half of them are needed, since pairs are symmetric.
  */
 #include "bench.cuh"
 #include "cuda/sieve.h"
+
+#include <gnomon/join.h>
 
 #include <cublas_v2.h>
 #include <cuda_fp16.h>
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <time.h>
 
 /* The library is opened by name, so that the program builds and runs without it. */
 struct blas {
@@ -85,10 +89,93 @@ static __global__ void all_pairs(uint64_t *pairs, int64_t rows, int64_t n)
         pairs[at] = (uint64_t)(at / n) << 32 | (uint64_t)(at % n);
 }
 
-enum { LOOK = 64 };
+enum { LOOK = 128 };
 
-static void time_join(bench_json *json, const gcu_gpu *gpu, const blas &b, int64_t n, int64_t d,
-                      double neighbours, double seconds)
+/* Where a call's pairs go. */
+struct pair_array {
+    gnomon_pair *pairs;
+    int64_t count, room;
+};
+
+static int keep(void *user, const gnomon_join_batch *batch)
+{
+    pair_array *a = static_cast<pair_array *>(user);
+    if (a->count + batch->count > a->room) return 1;
+    memcpy(a->pairs + a->count, batch->pairs, (size_t)batch->count * sizeof *a->pairs);
+    a->count += batch->count;
+    return 0;
+}
+
+static double now_ms()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Median of calls after two that are not counted. */
+static bench_time time_call(gnomon_context *ctx, const gnomon_matrix *points, double radius,
+                            pair_array *array, int64_t expected, double seconds)
+{
+    gnomon_join_options options = GNOMON_JOIN_OPTIONS_INIT;
+    gnomon_join_result result = {};
+    std::vector<double> ms;
+    double spent = 0;
+    result.struct_size = sizeof result;
+    options.threshold = radius;
+    options.sink = array ? keep : nullptr;
+    options.user = array;
+    for (int run = -2; run < 15 && (run < 5 || spent < seconds); run++) {
+        if (array) array->count = 0;
+        const double begin = now_ms();
+        const gnomon_status status = gnomon_join(ctx, points, nullptr, &options, &result);
+        const double one = now_ms() - begin;
+        if (run >= 0) {
+            ms.push_back(one);
+            spent += one * 1e-3;
+        }
+        if (status != GNOMON_OK || result.pairs != expected ||
+            (array && array->count != expected)) {
+            printf("the call: %lld pairs, %lld expected: %s\n", (long long)result.pairs,
+                   (long long)expected, gnomon_last_error(ctx));
+            break;
+        }
+    }
+    return ms.empty() ? bench_time{} : bench_summary(ms);
+}
+
+static void time_calls(bench_json *json, gnomon_context *ctx, const float *x, int64_t n, int64_t d,
+                       double radius, int64_t expected, double seconds)
+{
+    const size_t bytes = (size_t)(n * d) * 4;
+    std::vector<float> pageable((size_t)(n * d));
+    float *pinned;
+    BENCH_CHECK(cudaMemcpy(pageable.data(), x, bytes, cudaMemcpyDeviceToHost));
+    BENCH_CHECK(cudaMallocHost(&pinned, bytes));
+    memcpy(pinned, pageable.data(), bytes);
+    std::vector<gnomon_pair> room((size_t)expected + 1);
+    pair_array array = {room.data(), 0, expected};
+    const gnomon_matrix from = {pageable.data(), GNOMON_F32, GNOMON_HOST, n, d, d, 1};
+    gnomon_matrix from_pinned = from;
+    from_pinned.data = pinned;
+    const bench_time plain = time_call(ctx, &from, radius, &array, expected, seconds);
+    const bench_time locked = time_call(ctx, &from_pinned, radius, &array, expected, seconds);
+    const bench_time count = time_call(ctx, &from_pinned, radius, nullptr, expected, seconds);
+    const double flops = 2.0 * (double)n * (double)n * (double)d;
+    printf("         the call %8.2f ms %7.1f TFLOP/s   page-locked %8.2f ms   counting %8.2f ms\n",
+           plain.median_ms, flops / plain.median_ms * 1e-9, locked.median_ms, count.median_ms);
+    bench_record(
+        json,
+        "\"what\": \"call\", \"n\": %lld, \"d\": %lld, \"radius\": %.17g, \"pairs\": %lld, "
+        "\"ms\": %.4f, \"least_ms\": %.4f, \"runs\": %d, \"pinned_ms\": %.4f, "
+        "\"count_ms\": %.4f",
+        (long long)n, (long long)d, radius, (long long)expected, plain.median_ms, plain.least_ms,
+        plain.runs, locked.median_ms, count.median_ms);
+    BENCH_CHECK(cudaFreeHost(pinned));
+}
+
+static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu, const blas &b,
+                      int64_t n, int64_t d, double neighbours, double seconds)
 {
     float *x = take<float>((size_t)(n * d));
     bench_fill(x, (size_t)(n * d), (uint64_t)d);
@@ -125,7 +212,7 @@ static void time_join(bench_json *json, const gcu_gpu *gpu, const blas &b, int64
     uint8_t *limits_work = take<uint8_t>(gcu_sieve_limits_work());
     BENCH_CHECK(gcu_sieve_limits(&ground, &packed, &packed, nullptr, settle.radius, left, right,
                                  limits_work, 0));
-    const int64_t room = (int64_t)(neighbours * (double)n);
+    const int64_t room = (int64_t)(2 * neighbours * (double)n);
     uint64_t *pairs = take<uint64_t>((size_t)room), *again = take<uint64_t>((size_t)room);
     double *distances = take<double>((size_t)room);
     const size_t work_bytes = gcu_settle_work(room);
@@ -141,7 +228,7 @@ static void time_join(bench_json *json, const gcu_gpu *gpu, const blas &b, int64
     BENCH_CHECK(cudaMemcpy(&count, numbers, 8, cudaMemcpyDeviceToHost));
     if ((int64_t)count > room) {
         printf("d %lld: %llu survivors are too many\n", (long long)d, count);
-        count = 0;
+        exit(1);
     }
     const bench_time last = bench_run(
         [&](int) {
@@ -178,12 +265,14 @@ static void time_join(bench_json *json, const gcu_gpu *gpu, const blas &b, int64
         last.median_ms, flops / whole * 1e-9, kept, count, wrong ? "  WRONG" : "");
     bench_record(json,
                  "\"what\": \"kernel\", \"n\": %lld, \"d\": %lld, \"radius\": %.17g, "
-                 "\"survivors\": %llu, \"pairs\": %llu, \"wrong\": %lld, \"sieve_ms\": %.5f, "
+                 "\"survivors\": %llu, \"pairs\": %llu, \"wrong\": %lld, \"ms\": %.5f, "
+                 "\"sieve_ms\": %.5f, "
                  "\"least_ms\": %.5f, \"pack_ms\": %.5f, \"settle_ms\": %.5f, "
                  "\"sieve_tflops\": %.2f, \"tflops\": %.2f, \"cublas_tflops\": %.2f",
-                 (long long)n, (long long)d, settle.radius, count, kept, (long long)wrong,
+                 (long long)n, (long long)d, settle.radius, count, kept, (long long)wrong, whole,
                  sieve.median_ms, sieve.least_ms, pack.median_ms, last.median_ms,
                  flops / sieve.median_ms * 1e-9, flops / whole * 1e-9, rate);
+    if (ctx) time_calls(json, ctx, x, n, d, settle.radius, (int64_t)kept, seconds);
     void *const memory[] = {x,     ground_memory, pack_memory, numbers,     left, right,
                             pairs, again,         distances,   limits_work, work};
     for (void *data : memory)
@@ -192,6 +281,7 @@ static void time_join(bench_json *json, const gcu_gpu *gpu, const blas &b, int64
 
 int main(int argc, char **argv)
 {
+    setvbuf(stdout, nullptr, _IOLBF, 0);
     bench_json json = bench_open("join", argc, argv);
     gcu_gpu gpu;
     char why[256];
@@ -199,12 +289,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", why);
         return 1;
     }
-    const blas b = open_blas();
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx = nullptr;
+    options.device = GNOMON_DEVICE_CUDA;
+    if (gnomon_context_create(&options, &ctx) != GNOMON_OK)
+        printf("no calls: %s\n", gnomon_last_error(nullptr));
+    const blas b = getenv("BENCH_NO_PEER") ? blas{} : open_blas();
     const double seconds = getenv("BENCH_SECONDS") ? atof(getenv("BENCH_SECONDS")) : 0.5;
     const int64_t n = getenv("BENCH_N") ? atoll(getenv("BENCH_N")) : 100000;
-    for (int64_t d : {64, 128, 256, 512, 1024, 2048, 4096})
-        time_join(&json, &gpu, b, n, d, 64, seconds);
+    std::vector<int64_t> all = {64, 128, 256, 512, 1024, 2048, 4096};
+    if (getenv("BENCH_D")) all = {atoll(getenv("BENCH_D"))};
+    for (int64_t d : all)
+        time_join(&json, ctx, &gpu, b, n, d, 64, seconds);
     bench_close(&json);
+    gnomon_context_destroy(ctx);
     gcu_gpu_close(&gpu);
     return 0;
 }

@@ -1,4 +1,5 @@
 /* The plugin's table, and one GPU taken into use. */
+#include "cuda/join.h"
 #include "cuda/pieces.h"
 #include "cuda/search.h"
 #include "cuda/svd.h"
@@ -234,6 +235,20 @@ static void search_close(void *state, void *search)
     gcu_leave(scope);
 }
 
+static int join_supports(void *state, const gnomon_join_job *job, char *text, size_t size)
+{
+    return gcu_join_supported(static_cast<gcu_state *>(state), job, {text, size});
+}
+
+static gnomon_status join(void *state, gnomon_join_job *job, char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_join_job(s, job, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
@@ -253,8 +268,8 @@ gnomon_plugin_entry(void)
         gemm,
         svd_supports,
         svd,
-        nullptr,
-        nullptr,
+        join_supports,
+        join,
         search_supports,
         search_open,
         search_add,

@@ -357,3 +357,37 @@ gnomon_status gcu_download(gcu_state *s, const gnomon_sketch_job *job, const gno
     if (status == GNOMON_OK && full) status = empty_stage(job, full, &l, &of_full, why);
     return status;
 }
+
+gnomon_status gcu_download_each(gcu_state *s, const gnomon_sketch_job *job, const void *from,
+                                int64_t count, int64_t size, cudaStream_t stream,
+                                gnomon_status (*take)(void *user, const void *data, int64_t count,
+                                                      bool last),
+                                void *user, gcu_why why)
+{
+    gnomon_status status = open_stages(s, job->memory_limit, why);
+    const int64_t each = (int64_t)s->stage_bytes / size;
+    const char *next = static_cast<const char *>(from);
+    gcu_stage *full = nullptr;
+    int64_t in_full = 0;
+    for (int64_t left = count; status == GNOMON_OK && (left > 0 || full);) {
+        gcu_stage *stage = nullptr;
+        const int64_t some = left < each ? left : each;
+        if (some > 0) {
+            stage = &s->stage[s->next_stage];
+            s->next_stage = (s->next_stage + 1) % GCU_STAGES;
+            GCU_TRY(why, cudaEventSynchronize(stage->idle));
+            GCU_TRY(why, cudaMemcpyAsync(stage->data, next, (size_t)(some * size),
+                                         cudaMemcpyDeviceToHost, stream));
+            GCU_TRY(why, cudaEventRecord(stage->idle, stream));
+            next += some * size;
+            left -= some;
+        }
+        if (full) {
+            GCU_TRY(why, cudaEventSynchronize(full->idle));
+            status = take(user, full->data, in_full, stage == nullptr);
+        }
+        full = stage;
+        in_full = some;
+    }
+    return status;
+}

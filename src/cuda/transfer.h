@@ -35,6 +35,15 @@ gnomon_status gcu_download(gcu_state *s, const gnomon_sketch_job *job, const gno
                            const gnomon_matrix *to, gcu_place place, cudaStream_t stream,
                            gcu_why why);
 
+/* Hands count elements of 'size' bytes each, in the GPU's memory, to 'take' in order, some at a
+ * time; they lie in page-locked memory until it returns, while the next ones are on their way.
+ * Returns what take ended with, unless OK. */
+gnomon_status gcu_download_each(gcu_state *s, const gnomon_sketch_job *job, const void *from,
+                                int64_t count, int64_t size, cudaStream_t stream,
+                                gnomon_status (*take)(void *user, const void *data, int64_t count,
+                                                      bool last),
+                                void *user, gcu_why why);
+
 void gcu_stages_close(gcu_state *s);
 
 #endif

@@ -1,6 +1,7 @@
 /* What of the plugin has kernels, on the host: views, the search for NaN, and one family. */
 #include "cuda/family.h"
 #include "cuda/gemm.h"
+#include "cuda/join.h"
 #include "cuda/search.h"
 #include "cuda/state.h"
 #include "cuda/svd.h"
@@ -354,4 +355,15 @@ gnomon_status gcu_search_finish(gcu_state *, gcu_search *, gnomon_nearest *, gcu
 
 void gcu_search_close(gcu_state *, gcu_search *)
 {
+}
+
+bool gcu_join_supported(const gcu_state *, const gnomon_join_job *, gcu_why why)
+{
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
+    return false;
+}
+
+gnomon_status gcu_join_job(gcu_state *, gnomon_join_job *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
 }
