@@ -7,17 +7,14 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "join/sketch.h"
-
-#include <stdatomic.h>
-#include <string.h>
+#include "join/slabs.h"
 
 enum {
     LANES = GNOMON_LANES,
     CHUNK = 384,         /* the band's points of a task */
     RANGE = 16384,       /* the piece's */
     BLOCK_WORDS = 32768, /* of tiles: 128 KiB */
-    ROOM = 96,           /* survivors that wait of a point */
-    SLAB = 512
+    ROOM = 96            /* survivors that wait of a point */
 };
 
 /* A worker's. */
@@ -38,11 +35,8 @@ typedef struct meeting {
     scratch *scratch;
     double *wide; /* a worker's */
     int64_t wide_size;
-    _Atomic int64_t slabs;
-    int64_t slab_count;
-    int32_t *filled; /* of each slab */
+    gnomon_pair_slabs slabs;
     _Atomic int64_t verified, compared;
-    _Atomic bool full;
 } meeting;
 
 typedef struct worker {
@@ -54,22 +48,6 @@ typedef struct worker {
     int64_t verified;
 } worker;
 
-/* A place for one more pair; NULL when there is none. */
-static gnomon_pair *place(worker *w)
-{
-    meeting *m = w->m;
-    if (w->slab < 0 || m->filled[w->slab] == SLAB) {
-        const int64_t slab = atomic_fetch_add(&m->slabs, 1);
-        if (slab >= m->slab_count) {
-            atomic_store(&m->full, true);
-            return NULL;
-        }
-        m->filled[slab] = 0;
-        w->slab = slab;
-    }
-    return &m->join->pairs[m->join->count + w->slab * SLAB + m->filled[w->slab]++];
-}
-
 static void settle(worker *w, int64_t q)
 {
     meeting *m = w->m;
@@ -78,7 +56,7 @@ static void settle(worker *w, int64_t q)
     const int32_t count = sieve->count;
     const int64_t at = w->first + q, row = m->p->first + at;
     sieve->count = 0;
-    if (atomic_load_explicit(&m->full, memory_order_relaxed)) return;
+    if (atomic_load_explicit(&m->slabs.full, memory_order_relaxed)) return;
     const gnomon_join_sketch *s = m->sketch;
     const gnomon_sketched *point = &m->p->points[at];
     const bool twice = s->second > s->directions;
@@ -99,7 +77,7 @@ static void settle(worker *w, int64_t q)
         const double key = gnomon_exact_key(&m->search, query, m->piece, other);
         w->verified++;
         if (!(key <= m->key)) continue;
-        gnomon_pair *pair = place(w);
+        gnomon_pair *pair = gnomon_pair_slabs_place(&m->slabs, &w->slab);
         if (pair == NULL) return;
         *pair = (gnomon_pair){row, column, m->search.options.metric == GNOMON_IP ? -key : key};
     }
@@ -144,7 +122,7 @@ static void meet_task(void *arg, int64_t task, int number)
         const int64_t later = m->p->first + w.first + 1 - m->q->first;
         if (later > begin) begin = later / LANES * LANES;
     }
-    if (begin >= end || atomic_load(&m->full)) return;
+    if (begin >= end || atomic_load(&m->slabs.full)) return;
     prepare(&w);
     int64_t block = BLOCK_WORDS / words / LANES * LANES;
     if (block < LANES) block = LANES;
@@ -178,20 +156,6 @@ static void meet_task(void *arg, int64_t task, int number)
     atomic_fetch_add(&m->compared, w.count * (end - begin));
 }
 
-/* Closes the gaps between slabs. */
-static void gather(meeting *m)
-{
-    gnomon_join_state *join = m->join;
-    gnomon_pair *pairs = join->pairs + join->count;
-    const int64_t slabs = m->slabs < m->slab_count ? m->slabs : m->slab_count;
-    int64_t count = 0;
-    for (int64_t s = 0; s < slabs; s++) {
-        memmove(pairs + count, pairs + s * SLAB, (size_t)m->filled[s] * sizeof *pairs);
-        count += m->filled[s];
-    }
-    join->count += count;
-}
-
 gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *join,
                                  const gnomon_matrix *band, const gnomon_sketch_block *p,
                                  int64_t row, int64_t count, const gnomon_matrix *piece,
@@ -214,27 +178,22 @@ gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *
     m.chunks = (count + CHUNK - 1) / CHUNK;
     m.range = m.chunks >= 4 * threads ? (q->count + LANES - 1) / LANES * LANES : RANGE;
     const int64_t ranges = (q->count + m.range - 1) / m.range;
-    /* A point's pairs always fit; a task leaves one slab half empty. */
-    const int64_t all = count * q->count;
+    /* a single point's pairs always fit */
     int64_t room = join->pair_room - join->count;
     if (room < q->count) room = q->count;
-    if (all < room) room = all;
-    m.slab_count = room / SLAB + 1 + m.chunks * ranges;
-    gnomon_status status = gnomon_join_reserve(join, m.slab_count * SLAB);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, m.slab_count, sizeof *m.filled, "pairs", &m.filled);
+    if (count * q->count < room) room = count * q->count;
+    gnomon_status status = gnomon_pair_slabs_open(&m.slabs, join, room, m.chunks * ranges);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, threads, sizeof *m.scratch, "survivors", &m.scratch);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, threads * m.wide_size, sizeof *m.wide, "points", &m.wide);
     if (status == GNOMON_OK) {
         gnomon_parallel(ctx, m.chunks * ranges, meet_task, &m);
-        gather(&m);
         join->result->verified += m.verified;
         join->result->compared += m.compared;
-        if (m.full) *fits = false;
+        if (m.slabs.full) *fits = false;
     }
-    gnomon_free(ctx, m.filled);
+    gnomon_pair_slabs_close(&m.slabs, join);
     gnomon_free(ctx, m.scratch);
     gnomon_free(ctx, m.wide);
     return status;

@@ -14,7 +14,7 @@ shutil.copytree(fixtures, work)
 environment = dict(os.environ, GNOMON_PLUGIN_DIR="/nonexistent",
                    PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"])
 failures = count = 0
-verbs = ["project", "dim", "operator", "distortion", "neighbors", "convert", "info"]
+verbs = ["project", "dim", "operator", "distortion", "neighbors", "join", "convert", "info"]
 facts = subprocess.run([gnomon, "info", "--json"], capture_output=True, text=True, check=True).stdout
 if '"svd": true' in facts:
     verbs += ["svd", "hosvd", "lstsq"]

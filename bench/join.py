@@ -1,0 +1,252 @@
+"""Similarity join beside its peers, in one run: seconds, rates and pairs.
+
+usage: join.py LIBRARY [--case TEXT] [--points FILE.npy] [--threads 2] [--rounds 3] [--output FILE.json]
+
+Cases:
+  fashion   self-join of 60,000 x 784 bytes by l2, about 10 pairs a point, beside SGEMM tiles with a threshold (NumPy's
+            BLAS, upper half alone) and FAISS's range_search. Peers do a share of the rows (--share); their
+            seconds are scaled to all.
+  sets      self-join of 1,000,000 sets of about 50 members by jaccard distance 0.2, a tenth of them changed
+            copies, beside datasketch's MinHashLSH (128 permutations) on --peer-sets of them, scaled.
+
+Needs NumPy; peers that are not installed are left out. --points is Fashion-MNIST's training images, or any points.
+Records of the same --output are joined by case."""
+import argparse
+import ctypes as c
+import json
+import os
+import platform
+import statistics
+import time
+
+import numpy as np
+
+
+class Matrix(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("dtype", c.c_int), ("memory", c.c_int), ("rows", c.c_int64),
+                ("cols", c.c_int64), ("row_stride", c.c_int64), ("col_stride", c.c_int64)]
+
+
+class Csr(c.Structure):
+    _fields_ = [("rows", c.c_int64), ("cols", c.c_int64), ("offsets", c.c_void_p),
+                ("indices", c.c_void_p), ("values", c.c_void_p), ("dtype", c.c_int)]
+
+
+class ContextOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("device", c.c_int), ("threads", c.c_int),
+                ("allocator", c.c_void_p), ("progress", c.c_void_p), ("progress_user", c.c_void_p),
+                ("memory_limit", c.c_int64), ("seed", c.c_uint64), ("cuda_device", c.c_int)]
+
+
+class Pair(c.Structure):
+    _fields_ = [("i", c.c_int64), ("j", c.c_int64), ("distance", c.c_double)]
+
+
+class Batch(c.Structure):
+    _fields_ = [("pairs", c.POINTER(Pair)), ("count", c.c_int64), ("rows_done", c.c_int64)]
+
+
+SINK = c.CFUNCTYPE(c.c_int, c.c_void_p, c.POINTER(Batch))
+
+
+class Options(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("threshold", c.c_double),
+                ("top", c.c_int64), ("max_pairs", c.c_int64), ("first_row", c.c_int64),
+                ("recall", c.c_double), ("seed", c.c_uint64), ("method", c.c_int),
+                ("p_counts", c.c_void_p), ("q_counts", c.c_void_p), ("sink", SINK),
+                ("user", c.c_void_p)]
+
+
+class Result(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("pairs", c.c_int64), ("rows_done", c.c_int64),
+                ("complete", c.c_int), ("method", c.c_int), ("recall", c.c_double),
+                ("compared", c.c_int64), ("verified", c.c_int64), ("bands", c.c_int64),
+                ("why", c.c_char * 256)]
+
+
+def ours(lib, threads, metric, threshold, points, csr):
+    """Pairs as an array, and wall and processor time."""
+    ctx, found = c.c_void_p(), []
+    options = ContextOptions(struct_size=c.sizeof(ContextOptions), device=1, threads=threads,
+                             cuda_device=-1, memory_limit=4 << 30)
+    assert lib.gnomon_context_create(c.byref(options), c.byref(ctx)) == 0
+
+    def take(_, batch):
+        b = batch.contents
+        if b.count:
+            raw = c.string_at(b.pairs, 24 * b.count)
+            found.append(np.frombuffer(raw, dtype=[("i", "<i8"), ("j", "<i8"), ("d", "<f8")]))
+        return 0
+
+    sink = SINK(take)
+    o = Options(struct_size=c.sizeof(Options), metric=metric, threshold=threshold, recall=1, sink=sink)
+    result = Result(struct_size=c.sizeof(Result))
+    call = lib.gnomon_join_csr if csr else lib.gnomon_join
+    wall, cpu = time.perf_counter(), time.process_time()
+    status = call(ctx, c.byref(points), None, c.byref(o), c.byref(result))
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    if status:
+        raise SystemExit(lib.gnomon_last_error(ctx).decode())
+    lib.gnomon_context_destroy(ctx)
+    pairs = np.concatenate(found) if found else np.zeros(0, dtype=[("i", "<i8")])
+    return pairs, wall, cpu, result
+
+
+def median(times):
+    return [statistics.median(t[i] for t in times) for i in range(2)]
+
+
+def tiles(x, norms, limit, rows, tile=2048):
+    """The upper half of the first rows, by products of tiles: how many pairs pass."""
+    count = 0
+    for i in range(0, rows, tile):
+        a = x[i:min(i + tile, rows)]
+        for j in range(i, len(x), tile):
+            d = a @ x[j:j + tile].T
+            d *= -2
+            d += norms[j:j + tile]
+            d += norms[i:i + len(a), None]
+            p, q = np.nonzero(d <= limit)
+            count += int((q + j > p + i).sum())
+    return count
+
+
+def work_share(n, rows):
+    """The share of the upper half's pairs that the first rows have."""
+    return 1 - ((n - rows) / n) ** 2
+
+
+def fashion(lib, args, record):
+    x = np.load(args.points).reshape(-1, 784) if args.points.endswith(".npy") else None
+    n, d = x.shape
+    threshold = args.threshold
+    view = Matrix(x.ctypes.data, 6, 0, n, d, d, 1)
+    times = []
+    for _ in range(args.rounds):
+        pairs, wall, cpu, result = ours(lib, args.threads, 1, threshold, view, False)
+        times.append((wall, cpu))
+    wall, cpu = median(times)
+    record.update(points=n, dimensions=d, threshold=threshold, pairs=len(pairs), seconds=wall,
+                  cpu_seconds=cpu, pairs_a_point=2 * len(pairs) / n, verified=result.verified,
+                  why=result.why.decode(), effective_gflops=2 * n * n * d / wall / 1e9)
+    if args.no_peers:
+        return
+    f = x.astype(np.float32)
+    norms = (f * f).sum(1)
+    rows = max(2048, int(n * args.share)) // 2048 * 2048
+    wall, cpu = time.perf_counter(), time.process_time()
+    theirs = tiles(f, norms, np.float32(threshold) ** 2, rows)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    scale = work_share(n, rows)
+    record.update(sgemm_seconds=wall / scale, sgemm_cpu_seconds=cpu / scale, sgemm_rows=rows,
+                  sgemm_pairs=theirs, our_pairs_of_rows=int((pairs["i"] < rows).sum()))
+    try:
+        import faiss
+    except ImportError:
+        return
+    faiss.omp_set_num_threads(args.threads)
+    index = faiss.IndexFlatL2(d)
+    index.add(f)
+    rows = max(512, int(n * args.share / 4))
+    wall, cpu = time.perf_counter(), time.process_time()
+    limits, _, _ = index.range_search(f[:rows], float(np.float32(threshold)) ** 2)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    record.update(faiss_seconds=wall * n / rows, faiss_cpu_seconds=cpu * n / rows, faiss_rows=rows,
+                  faiss_version=faiss.__version__)
+
+
+def make_sets(n, rng):
+    """About 50 members each, some common and most rare; a tenth are copies with a few changed."""
+    size = rng.integers(40, 61, n)
+    offsets = np.zeros(n + 1, np.int64)
+    np.cumsum(size, out=offsets[1:])
+    rank = rng.random(offsets[-1])
+    members = (2e6 ** rank * rng.random(offsets[-1])).astype(np.int64)
+    members = np.where(rng.random(offsets[-1]) < 0.7, rng.integers(0, 2_000_000, offsets[-1]), members)
+    for i in np.nonzero(rng.random(n) < 0.1)[0]:
+        j = int(rng.integers(0, n))
+        k = min(size[i], size[j])
+        members[offsets[i]:offsets[i] + k] = members[offsets[j]:offsets[j] + k]
+        change = rng.integers(0, k, int(rng.integers(0, 8)))
+        members[offsets[i] + change] = rng.integers(0, 2_000_000, len(change))
+    return offsets, members
+
+
+def sets(lib, args, record):
+    n = args.sets
+    offsets, members = make_sets(n, np.random.default_rng(5))
+    values = np.ones(len(members), np.uint8)
+    view = Csr(n, 2_000_001, offsets.ctypes.data, members.ctypes.data, values.ctypes.data, 6)
+    times = []
+    for _ in range(args.rounds):
+        pairs, wall, cpu, result = ours(lib, args.threads, 5, 0.2, view, True)
+        times.append((wall, cpu))
+    wall, cpu = median(times)
+    sample = pairs[:: max(1, len(pairs) // 2000)] if len(pairs) else pairs
+    wrong = 0
+    for pair in sample:
+        a = set(members[offsets[pair["i"]]:offsets[pair["i"] + 1]].tolist())
+        b = set(members[offsets[pair["j"]]:offsets[pair["j"] + 1]].tolist())
+        wrong += abs(1 - len(a & b) / len(a | b) - pair["d"]) > 1e-12
+    record.update(sets=n, members=int(len(members)), threshold=0.2, pairs=len(pairs), seconds=wall,
+                  cpu_seconds=cpu, compared=result.compared, checked=len(sample), wrong=int(wrong))
+    if args.no_peers:
+        return
+    try:
+        import datasketch
+    except ImportError:
+        return
+    m = args.peer_sets
+    wall, cpu = time.perf_counter(), time.process_time()
+    lsh = datasketch.MinHashLSH(threshold=0.8, num_perm=128)
+    found = 0
+    hashes = datasketch.MinHash.bulk([[b"%d" % v for v in members[offsets[i]:offsets[i + 1]]]
+                                      for i in range(m)], num_perm=128)
+    for i, h in enumerate(hashes):
+        found += len(lsh.query(h))
+        lsh.insert(i, h, check_duplication=False)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    record.update(datasketch_seconds=wall * n / m, datasketch_cpu_seconds=cpu * n / m,
+                  datasketch_sets=m, datasketch_version=datasketch.__version__)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("library")
+    parser.add_argument("--case", default="fashion", choices=["fashion", "sets"])
+    parser.add_argument("--points")
+    parser.add_argument("--threshold", type=float, default=870.0)
+    parser.add_argument("--sets", type=int, default=1_000_000)
+    parser.add_argument("--peer-sets", type=int, default=20_000)
+    parser.add_argument("--share", type=float, default=0.15)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--output")
+    args = parser.parse_args()
+    lib = c.CDLL(os.path.abspath(args.library))
+    lib.gnomon_last_error.restype = c.c_char_p
+    lib.gnomon_version.restype = c.c_char_p
+    record = {"case": args.case, "threads": args.threads, "rounds": args.rounds,
+              "load_before": os.getloadavg()}
+    {"fashion": fashion, "sets": sets}[args.case](lib, args, record)
+    record["load_after"] = os.getloadavg()
+    for peer in ("sgemm", "faiss", "datasketch"):
+        if peer + "_seconds" in record:
+            record[peer + "_times"] = record[peer + "_seconds"] / record["seconds"]
+            record[peer + "_cpu_times"] = record[peer + "_cpu_seconds"] / record["cpu_seconds"]
+    print(json.dumps(record, indent=1), flush=True)
+    if not args.output:
+        return
+    whole = {"bench": "join", "version": lib.gnomon_version().decode(), "machine": platform.machine(),
+             "cores": os.cpu_count(), "cases": []}
+    if os.path.exists(args.output):
+        with open(args.output) as file:
+            whole = json.load(file)
+    whole["cases"] = [r for r in whole["cases"] if r["case"] != args.case] + [record]
+    with open(args.output, "w") as file:
+        json.dump(whole, file, indent=1)
+        file.write("\n")
+
+
+main()
