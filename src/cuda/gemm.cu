@@ -15,6 +15,7 @@ static bool takes(const gcu_gemm *g)
     const bool a16 = g->a.dtype == GNOMON_F16, b16 = g->b.dtype == GNOMON_F16;
     if ((!a16 && g->a.dtype != GNOMON_F32) || (!b16 && g->b.dtype != GNOMON_F32)) return false;
     if (g->m < 0 || g->n < 0 || g->k < 0) return false;
+    if (g->a_run && (a16 || g->a_run % GCU_GEMM_CHUNK || g->k % g->a_run)) return false;
     return g->form != GCU_GEMM_THREE || (!a16 && !b16);
 }
 
@@ -42,7 +43,7 @@ static product product_of(const gcu_gemm *g)
     p.wide = same && g->a.dtype == GNOMON_F16;
     p.form = !p.wide && same && g->form != GCU_GEMM_TF32 ? GCU_GEMM_THREE : g->form;
     const int64_t m = g->whole_m ? g->whole_m : g->m, n = g->whole_n ? g->whole_n : g->n;
-    const bool turned = !same ? g->a.dtype == GNOMON_F16 : p.wide ? m > n : m < n;
+    const bool turned = !g->a_run && (!same ? g->a.dtype == GNOMON_F16 : p.wide ? m > n : m < n);
     const gcu_gemm_view &a = turned ? g->b : g->a, &b = turned ? g->a : g->b;
     gcu_gemm_launch *l = &p.l;
     p.whole_m = turned ? n : m;
@@ -53,6 +54,8 @@ static product product_of(const gcu_gemm *g)
     l->a = static_cast<const float *>(a.data);
     l->a_row = turned ? a.col_stride : a.row_stride;
     l->a_col = turned ? a.row_stride : a.col_stride;
+    l->a_run = g->a_run;
+    l->a_run_stride = g->a_run_stride;
     if (p.wide) {
         p.half = {a.data, a.dtype, l->a_row, l->a_col};
         l->a = nullptr; /* aligned, as it will be */
@@ -119,7 +122,8 @@ size_t gcu_gemm_work(const gcu_gemm *g)
 {
     if (!takes(g) || empty(g)) return 0;
     product p = product_of(g);
-    return plan(g, &p, nullptr);
+    const size_t bytes = plan(g, &p, nullptr);
+    return g->a_run && !p.columns ? 0 : bytes;
 }
 
 static cudaError_t scale(const gcu_gemm *g, cudaStream_t stream)
@@ -141,7 +145,8 @@ cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaS
     if (empty(g)) return scale(g, stream);
     product p = product_of(g);
     const gcu_gemm_launch &l = p.l;
-    if (plan(g, &p, static_cast<uint8_t *>(work)) > work_bytes) return cudaErrorInvalidValue;
+    if (plan(g, &p, static_cast<uint8_t *>(work)) > work_bytes || (g->a_run && !p.columns))
+        return cudaErrorInvalidValue;
     cudaError_t error = cudaSuccess;
     if (p.wide) error = gcu_gemm_widen(&p.half, l.m, l.k, p.widened, l.a_row, stream);
     if (error == cudaSuccess) error = gcu_gemm_pack(l, stream);

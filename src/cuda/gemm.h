@@ -51,6 +51,10 @@ struct gcu_gemm {
     const gcu_gpu *gpu;
     /* Sizes of the product that this is a part of, when not 0: same bits as in the whole. */
     int64_t whole_m, whole_n;
+    /* When not 0, A's columns come in runs: element (i, k) is data[i * row_stride + k / a_run *
+     * a_run_stride + k % a_run]. For an fp32 A with k and a_run multiples of 64, on Hopper alone;
+     * gcu_gemm_work tells, by 0, where that is not taken. */
+    int64_t a_run, a_run_stride;
 };
 
 /* Bytes of device memory (aligned to 256) that gcu_gemm_run works in; 0 when the call is not one

@@ -18,22 +18,28 @@ static encode_fn encode_call(void)
                : nullptr;
 }
 
-/* A along k: boxes of 16 of k and 128 rows. Along m: 32 rows and 64 of k. */
+/* A along k: boxes of 16 of k and 128 rows, of one run where k has such. Along m: 32 rows and 64
+ * of k. */
 static bool encode(const gcu_gemm_launch &l, CUtensorMap *map)
 {
     const encode_fn call = encode_call();
     const bool along_m = l.a_col != 1;
-    const int64_t length = along_m ? l.m : l.k, lines = along_m ? l.k : l.m;
+    const int64_t length = along_m ? l.m : l.a_run ? l.a_run : l.k, lines = along_m ? l.k : l.m;
     const int64_t stride = along_m ? l.a_col : l.a_row;
     if (!call || (along_m && l.a_row != 1) || stride % 4 != 0 || stride < length ||
         stride >= (int64_t)1 << 37 || (uintptr_t)l.a % 16 != 0 || l.m > INT32_MAX - 256 ||
         l.k > INT32_MAX - 256)
         return false;
-    const cuuint64_t dims[2] = {(cuuint64_t)length, (cuuint64_t)lines};
-    const cuuint64_t strides[1] = {(cuuint64_t)stride * 4};
-    const cuuint32_t box[2] = {along_m ? 32u : 16u, along_m ? 64u : 128u}, steps[2] = {1, 1};
-    return call(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, const_cast<float *>(l.a), dims, strides,
-                box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+    if (l.a_run && (along_m || l.a_run_stride % 4 != 0 || l.a_run_stride < l.a_run ||
+                    l.a_run_stride >= (int64_t)1 << 37))
+        return false;
+    const cuuint64_t dims[3] = {(cuuint64_t)length, (cuuint64_t)lines,
+                                l.a_run ? (cuuint64_t)(l.k / l.a_run) : 1};
+    const cuuint64_t strides[2] = {(cuuint64_t)stride * 4, (cuuint64_t)l.a_run_stride * 4};
+    const cuuint32_t box[3] = {along_m ? 32u : 16u, along_m ? 64u : 128u, 1};
+    const cuuint32_t steps[3] = {1, 1, 1};
+    return call(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, l.a_run ? 3 : 2, const_cast<float *>(l.a),
+                dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                 along_m ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;

@@ -118,6 +118,15 @@ static __device__ __forceinline__ void gemm_fetch_tensor(uint32_t to, const CUte
                  : "memory");
 }
 
+static __device__ __forceinline__ void gemm_fetch_tensor(uint32_t to, const CUtensorMap *map, int x,
+                                                         int y, int z, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
+                 "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
+                 : "memory");
+}
+
 /* To the same place in all blocks of the cluster. */
 template <int CLUSTER>
 static __device__ __forceinline__ void gemm_fetch(uint32_t to, const void *from, uint32_t bytes,
@@ -257,6 +266,9 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
             for (int part = 0; part < 4; part++) {
                 if (ALONG_M)
                     gemm_fetch_tensor(to + part * 8192, map, row + 32 * part, k, barrier);
+                else if (l.a_run) /* a chunk never crosses from one run to the next */
+                    gemm_fetch_tensor(to + part * 8192, map, k % (int)l.a_run + 16 * part, row,
+                                      k / (int)l.a_run, barrier);
                 else
                     gemm_fetch_tensor(to + part * 8192, map, k + 16 * part, row, barrier);
             }

@@ -19,6 +19,7 @@ struct gcu_gemm_launch {
     int64_t m, n, k;
     const float *a;
     int64_t a_row, a_col;
+    int64_t a_run, a_run_stride; /* see gemm.h */
     const void *b;
     gnomon_dtype b_dtype;
     int64_t b_row, b_col;
@@ -61,6 +62,13 @@ cudaError_t gcu_gemm_add(const gcu_gemm_launch &l, cudaStream_t stream);
 cudaError_t gcu_gemm_redo(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStream_t stream);
 
 #ifdef __CUDACC__
+
+/* Where element (i, k) of A lies. */
+__device__ __forceinline__ int64_t gcu_gemm_place(const gcu_gemm_launch &l, int64_t i, int64_t k)
+{
+    if (l.a_run) return i * l.a_row + k / l.a_run * l.a_run_stride + k % l.a_run;
+    return i * l.a_row + k * l.a_col;
+}
 
 __device__ __forceinline__ void gcu_gemm_put(const gcu_gemm_launch &l, int64_t i, int64_t j,
                                              float sum)

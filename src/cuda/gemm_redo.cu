@@ -48,12 +48,11 @@ static __global__ void __launch_bounds__(THREADS) add(const __grid_constant__ gc
 template <typename B>
 static __device__ __forceinline__ float chain(const gcu_gemm_launch &l, int64_t i, int64_t j)
 {
-    const float *a = l.a + i * l.a_row;
     const B *b = static_cast<const B *>(l.b) + j * l.b_col;
     float sum = 0.0f;
 #pragma unroll 8
     for (int64_t k = 0; k < l.k; k++)
-        sum = fmaf(a[k * l.a_col], (float)b[k * l.b_row], sum);
+        sum = fmaf(l.a[gcu_gemm_place(l, i, k)], (float)b[k * l.b_row], sum);
     return sum;
 }
 
