@@ -133,8 +133,9 @@ typedef struct gnomon_svd_rows {
  * that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE,
  * OVERFLOW, NONFINITE (naming row and column), MEMORY, UNSUPPORTED (gnomon_svd_missing; more than
  * 2^31 - 1 columns), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't be had or declines: double
- * precision, single_pass, a matrix that does not fit its memory), CANCELLED, INTERNAL (the small
- * problem did not converge); *out is then cleared. */
+ * precision, single_pass, factors that do not fit its memory), CANCELLED, INTERNAL (the small
+ * problem did not converge); *out is then cleared. On a GPU that a matrix of the host's does not
+ * fit, its rows go there block by block, as often as it takes. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them, on the CPU. measure is UNSUPPORTED. A
@@ -142,8 +143,10 @@ GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matr
  * (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
-/* The same for rows that come piece by piece, on the CPU: only a piece (2^24 numbers, but at least
- * 64 rows) and the factors are in memory. Errors: also what the callbacks return. */
+/* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows;
+ * where a GPU does the work two of up to 2^25, but at least 128 rows) and the factors are in
+ * memory. A GPU takes them when their number is known and they can be had again; its callbacks come
+ * from the calling thread. Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                            const gnomon_svd_options *options, gnomon_svd *out);
 

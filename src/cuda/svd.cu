@@ -1,6 +1,5 @@
 /* A factorisation from beginning to end: memory, the order of the steps, the result. */
 #include "cuda/svd.h"
-#include "cuda/transfer.h"
 
 #include <limits.h>
 #include <math.h>
@@ -41,25 +40,26 @@ gnomon_status gcu_svd_lap(gcu_svd *v, gcu_phase phase)
     return GNOMON_OK;
 }
 
-static void add_laps(gcu_svd *v)
+gnomon_status gcu_svd_close(gcu_svd *v, double seconds[GCU_PHASES], gnomon_status status)
 {
-    gnomon_svd_job *j = v->job;
-    double *const to[GCU_PHASES] = {&j->project_seconds, &j->power_seconds,
-                                    &j->orthonormalise_seconds, &j->small_seconds,
-                                    &j->certify_seconds};
-    for (int i = 1; i < v->laps.count; i++) {
+    gcu_laps *l = &v->laps;
+    gcu_svd_give(v, 0);
+    gcu_give(v->product_work, v->stream);
+    const cudaError_t error = cudaStreamSynchronize(v->stream);
+    if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(v->why, error, "kernels");
+    for (int i = 0; i < GCU_PHASES; i++)
+        seconds[i] = 0;
+    for (int i = 0; i < l->count; i++) {
         float ms = 0;
-        if (cudaEventElapsedTime(&ms, v->laps.event[i - 1], v->laps.event[i]) == cudaSuccess)
-            *to[v->laps.phase[i]] += 1e-3 * (double)ms;
+        if (i > 0 && cudaEventElapsedTime(&ms, l->event[i - 1], l->event[i]) == cudaSuccess)
+            seconds[l->phase[i]] += 1e-3 * (double)ms;
     }
-}
-
-static void drop_laps(gcu_laps *l)
-{
     for (int i = 0; i < l->count; i++)
         cudaEventDestroy(l->event[i]);
     free(l->event);
     free(l->phase);
+    free(v->eigen_host);
+    return status;
 }
 
 /* Numbers of a tall matrix: rows for whole chunks. */
@@ -76,36 +76,44 @@ static double bytes_of(const gcu_svd *v, int64_t columns)
            8.0 * (GCU_SVD_CHUNKS + 12) * (double)columns * (double)columns + 8.0 * tall;
 }
 
-static gnomon_status take_columns(gcu_svd *v, int64_t columns)
+gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n)
 {
-    const int64_t tall = tall_numbers(v, columns), small = columns * columns;
-    v->columns = columns;
+    const int64_t small = n * n;
     free(v->eigen_host);
     v->eigen_host = nullptr;
-    gnomon_status status = gcu_svd_room(v, v->m * columns, &v->y);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, v->n * columns, &v->z);
-    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)tall * 2, &v->half);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &v->q);
-    for (double *&one : v->tall)
-        if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &one);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, GCU_SVD_CHUNKS * small, &v->chunks);
+    gnomon_status status = gcu_svd_room(v, (GCU_SVD_CHUNKS + 1) * small, &v->chunks);
     double **const smalls[] = {&v->gram, &v->factor, &v->vectors, &v->kept};
     for (double **one : smalls)
         if (status == GNOMON_OK) status = gcu_svd_room(v, small, one);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, columns, &v->values);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, columns, &v->sign);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, n, &v->values);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, n, &v->sign);
     if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->info);
     if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->look);
-    if (status == GNOMON_OK) status = gcu_cholesky_work(v->blas, columns, &v->work_count, v->why);
+    if (status == GNOMON_OK) status = gcu_cholesky_work(v->blas, n, &v->work_count, v->why);
     if (status == GNOMON_OK) status = gcu_svd_room(v, v->work_count, &v->work);
     if (status == GNOMON_OK)
-        status =
-            gcu_eigen_work(v->blas, columns, &v->eigen_device_bytes, &v->eigen_host_bytes, v->why);
+        status = gcu_eigen_work(v->blas, n, &v->eigen_device_bytes, &v->eigen_host_bytes, v->why);
     if (status == GNOMON_OK) status = gcu_svd_take(v, v->eigen_device_bytes, &v->eigen_device);
     if (status != GNOMON_OK) return status;
     v->eigen_host = malloc(v->eigen_host_bytes + 1);
     return v->eigen_host ? GNOMON_OK
                          : gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for eigenvalues");
+}
+
+gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both)
+{
+    const int64_t tall = both ? tall_numbers(v, columns) : (v->m + GCU_SVD_CHUNKS) * columns;
+    const gnomon_dtype entries = gcu_svd_entry_dtype(v->job->op);
+    v->columns = columns;
+    gnomon_status status = gcu_svd_room(v, v->m * columns, &v->y);
+    if (status == GNOMON_OK && (both || entries == GNOMON_F32))
+        status = gcu_svd_room(v, v->n * columns, &v->z);
+    if (status == GNOMON_OK && (both || entries == GNOMON_F16))
+        status = gcu_svd_take(v, (size_t)(both ? tall : v->n * columns) * 2, &v->half);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &v->q);
+    for (double *&one : v->tall)
+        if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &one);
+    return status == GNOMON_OK ? gcu_svd_take_small(v, columns) : status;
 }
 
 /* ---- the steps ---- */
@@ -127,7 +135,7 @@ static gnomon_status condition(gcu_svd *v, const float *from, int64_t rows)
     return gcu_svd_lap(v, GCU_ORTHONORMALISE);
 }
 
-static gnomon_status tell(gcu_svd *v)
+gnomon_status gcu_svd_tell(gcu_svd *v)
 {
     const gnomon_device_host *host = v->job->host;
     return host->progress(host->user, v->job->passes, -1) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
@@ -143,16 +151,15 @@ static gnomon_status power_step(gcu_svd *v)
     if (status == GNOMON_OK)
         status = gcu_svd_multiply(v, false, v->half, GNOMON_F16, v->columns, v->y);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
-    return status == GNOMON_OK ? tell(v) : status;
+    return status == GNOMON_OK ? gcu_svd_tell(v) : status;
 }
 
-/* v->q, and in fp32 v->y, spans nearly A's range; v->z = A^T Q. */
-static gnomon_status find_range(gcu_svd *v, int64_t columns)
+gnomon_status gcu_svd_span(gcu_svd *v)
 {
-    gnomon_status status = take_columns(v, columns);
-    if (status == GNOMON_OK) status = gcu_svd_project(v, columns);
+    const int64_t columns = v->columns;
+    gnomon_status status = gcu_svd_project(v, columns);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
-    if (status == GNOMON_OK) status = tell(v);
+    if (status == GNOMON_OK) status = gcu_svd_tell(v);
     for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++)
         status = power_step(v);
     if (status != GNOMON_OK) return status;
@@ -163,8 +170,16 @@ static gnomon_status find_range(gcu_svd *v, int64_t columns)
     double *&place = v->tall[tall == v->tall[1]];
     place = v->q;
     v->q = tall;
+    return gcu_svd_lap(v, GCU_ORTHONORMALISE);
+}
+
+/* v->q, and in fp32 v->y, spans nearly A's range; v->z = A^T Q. */
+static gnomon_status find_range(gcu_svd *v, int64_t columns)
+{
+    gnomon_status status = gcu_svd_take_columns(v, columns, true);
+    if (status == GNOMON_OK) status = gcu_svd_span(v);
+    if (status != GNOMON_OK) return status;
     GCU_TRY(v->why, gcu_svd_narrow(v->q, v->m * columns, v->y, v->stream));
-    status = gcu_svd_lap(v, GCU_ORTHONORMALISE);
     if (status == GNOMON_OK) status = gcu_svd_multiply(v, true, v->y, GNOMON_F32, columns, v->z);
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_POWER) : status;
 }
@@ -184,7 +199,7 @@ static gnomon_status find_range_by_tolerance(gcu_svd *v)
         if (status == GNOMON_OK)
             status = gcu_svd_residual(v, v->y, gcu_svd_turned(v->z, columns), columns, &job->rest);
         if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
-        if (status == GNOMON_OK) status = tell(v);
+        if (status == GNOMON_OK) status = gcu_svd_tell(v);
         if (status != GNOMON_OK) return status;
         /* Rounding is all that is left, and more columns would only follow it. */
         const bool floor = job->rest <= 2 * u * job->norm ||
@@ -196,13 +211,12 @@ static gnomon_status find_range_by_tolerance(gcu_svd *v)
     }
 }
 
-/* v->y and v->z to where the caller wants U and Vt. */
-static gnomon_status hand_out(gcu_svd *v, const gnomon_matrix *to, float *data)
+gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, float *data)
 {
     gnomon_matrix from = gnomon_matrix_rowmajor(data, GNOMON_F32, to->rows, to->cols);
     from.memory = GNOMON_CUDA;
     gcu_place place;
-    gnomon_status status = gcu_place_of(v->s, to, "u or vt", &place, v->why);
+    gnomon_status status = gcu_place_of(v->s, to, "the result", &place, v->why);
     if (status != GNOMON_OK) return status;
     if (place == GCU_DEVICE) {
         GCU_TRY(v->why, gcu_copy(&from, to, v->stream));
@@ -212,30 +226,6 @@ static gnomon_status hand_out(gcu_svd *v, const gnomon_matrix *to, float *data)
     job.memory_limit = v->job->memory_limit;
     job.host = v->job->host;
     return gcu_download(v->s, &job, &from, to, place, v->stream, v->why);
-}
-
-static gnomon_status work(gcu_svd *v)
-{
-    gnomon_svd_job *job = v->job;
-    gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
-    if (status != GNOMON_OK) return status;
-    v->seen = static_cast<gcu_svd_look *>(v->blas->page);
-    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
-    if (status == GNOMON_OK) status = gcu_svd_bring(v);
-    if (status == GNOMON_OK)
-        status =
-            job->options->tolerance > 0 ? find_range_by_tolerance(v) : find_range(v, job->columns);
-    int64_t rank = 0;
-    if (status == GNOMON_OK) status = gcu_svd_small(v, &rank);
-    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
-    if (status == GNOMON_OK) status = gcu_svd_certify(v, rank);
-    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
-    gnomon_matrix u, vt;
-    job->used_columns = v->columns;
-    if (status == GNOMON_OK) status = job->calls->make_room(job->calls->user, rank, &u, &vt);
-    if (status == GNOMON_OK) status = hand_out(v, &u, v->y);
-    if (status == GNOMON_OK) status = hand_out(v, &vt, v->z);
-    return status;
 }
 
 /* Bytes that the matrix itself takes on the GPU. */
@@ -259,12 +249,63 @@ static bool is_kept(const gcu_state *s, double bytes)
     return reserved > used && bytes <= (double)(reserved - used);
 }
 
-bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why)
+/* Bytes for blocks of a matrix that does not come to the GPU as a whole. */
+static double block_bytes(const gnomon_matrix *a)
+{
+    const double each = (double)gcu_svd_block_rows(a->rows, a->cols) * ((double)a->cols + 16);
+    const bool settled = a->dtype != GNOMON_F32;
+    return each * (2.0 * (double)gnomon_dtype_size(a->dtype) + (settled ? 4.0 : 0.0));
+}
+
+/* Whether it does not, because there is no room for it or because it lies nowhere. needed: what
+ * the work takes then, so or so. */
+static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed, double *free)
 {
     const gnomon_matrix *a = job->a;
     gcu_svd v = {};
     v.m = a->rows;
     v.n = a->cols;
+    const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
+                              ? job->options->block
+                              : job->columns;
+    const double whole = matrix_bytes(a) + bytes_of(&v, first);
+    *needed = whole;
+    *free = INFINITY;
+    if (!job->rows && is_kept(s, whole)) return false;
+    *free = (double)gcu_free_memory(s);
+    if (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA)) return false;
+    *needed = block_bytes(a) + bytes_of(&v, first);
+    return true;
+}
+
+static gnomon_status work(gcu_svd *v)
+{
+    gnomon_svd_job *job = v->job;
+    gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
+    if (status != GNOMON_OK) return status;
+    v->seen = static_cast<gcu_svd_look *>(v->blas->page);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
+    double needed, free;
+    if (status == GNOMON_OK) status = gcu_svd_bring(v, stays_apart(v->s, job, &needed, &free));
+    if (status == GNOMON_OK)
+        status =
+            job->options->tolerance > 0 ? find_range_by_tolerance(v) : find_range(v, job->columns);
+    int64_t rank = 0;
+    if (status == GNOMON_OK) status = gcu_svd_small(v, &rank);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
+    if (status == GNOMON_OK) status = gcu_svd_certify(v, rank);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
+    gnomon_matrix u, vt;
+    job->used_columns = v->columns;
+    if (status == GNOMON_OK) status = job->calls->make_room(job->calls->user, rank, &u, &vt);
+    if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &u, v->y);
+    if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &vt, v->z);
+    return status;
+}
+
+bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why)
+{
+    const gnomon_matrix *a = job->a;
     const char *reason = gcu_blas_missing();
     if (!reason && job->options->dtype != GNOMON_F32)
         reason = "factorisations in double precision run on the CPU";
@@ -276,16 +317,12 @@ bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why)
         gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);
         return false;
     }
-    const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
-                              ? job->options->block
-                              : job->columns;
-    const double needed = matrix_bytes(a) + bytes_of(&v, first);
-    if (is_kept(s, needed)) return true;
-    const double free = (double)gcu_free_memory(s);
+    double needed, free;
+    stays_apart(s, job, &needed, &free);
     if (needed > free) {
         gcu_fail(why, GNOMON_ERROR_DEVICE,
-                 "the matrix and its factors need %.1f GiB of the GPU's memory, %.1f are free; the "
-                 "CPU takes data of any size",
+                 "the factors and blocks of the matrix need %.1f GiB of the GPU's memory, %.1f are "
+                 "free; the CPU takes data of any size",
                  needed / 0x1p30, free / 0x1p30);
         return false;
     }
@@ -302,13 +339,14 @@ gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why)
     v.m = job->a->rows;
     v.n = job->a->cols;
     job->rest = job->residual = (double)NAN;
-    gnomon_status status = work(&v);
-    gcu_svd_give(&v, 0);
-    gcu_give(v.product_work, v.stream);
-    const cudaError_t error = cudaStreamSynchronize(v.stream);
-    if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "kernels");
-    add_laps(&v);
-    drop_laps(&v.laps);
-    free(v.eigen_host);
+    double seconds[GCU_PHASES];
+    const gnomon_status worked = work(&v);
+    if (v.blocks.rows) gcu_svd_blocks_close(&v);
+    const gnomon_status status = gcu_svd_close(&v, seconds, worked);
+    job->project_seconds = seconds[GCU_PROJECT];
+    job->power_seconds = seconds[GCU_POWER];
+    job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];
+    job->small_seconds = seconds[GCU_SMALL];
+    job->certify_seconds = seconds[GCU_CERTIFY];
     return status;
 }

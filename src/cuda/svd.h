@@ -8,6 +8,7 @@
 
 #include "cuda/blas.h"
 #include "cuda/gemm.h"
+#include "cuda/transfer.h"
 
 extern "C" {
 #include "svd/job.h"
@@ -25,11 +26,31 @@ struct gcu_bag {
 };
 
 /* Where time goes: events between phases, read at the end. */
-enum gcu_phase { GCU_PROJECT, GCU_POWER, GCU_ORTHONORMALISE, GCU_SMALL, GCU_CERTIFY, GCU_PHASES };
+enum gcu_phase {
+    GCU_PROJECT,
+    GCU_POWER,
+    GCU_ORTHONORMALISE,
+    GCU_SMALL,
+    GCU_CERTIFY,
+    GCU_LOOK,
+    GCU_SHRINK,
+    GCU_PHASES
+};
 struct gcu_laps {
     cudaEvent_t *event; /* event[0] is the beginning */
     gcu_phase *phase;   /* of the time before event[i] */
     int count, room;
+};
+
+/* A matrix that stays on the host, or comes row by row (svd_blocks.cu). */
+struct gcu_svd_blocks {
+    int64_t rows;    /* of a block; 0: the matrix is on the GPU as a whole */
+    gcu_place place; /* of the host's view */
+    void *raw[2];    /* blocks on the GPU, as they come */
+    void *settled;   /* a block in fp32, scaled, where that is not the same */
+    void *page[2];   /* page-locked: rows as a stream gives them */
+    cudaEvent_t arrived[2], idle[2];
+    bool begun;
 };
 
 /* What kernels leave for the host to decide by. */
@@ -50,8 +71,12 @@ struct gcu_svd {
     gcu_bag bag;
     gcu_laps laps;
 
-    gnomon_matrix a; /* on the GPU, F32, one stride 1 and the other no shorter than a line */
+    gcu_svd_blocks blocks;
+    gnomon_matrix a; /* where it is there as a whole: on the GPU, F32, one stride 1 and the other no
+                        shorter than a line */
     int64_t m, n;
+    int64_t run, run_stride;  /* when not 0, a's columns come in runs: gemm.h */
+    int64_t bad_row, bad_col; /* of the first element that is not finite, after NONFINITE */
 
     /* Of so many columns of the projection: */
     int64_t columns;
@@ -59,7 +84,7 @@ struct gcu_svd {
     void *half;                             /* max(m, n) x columns halves */
     double *q;                              /* the orthonormal range; like tall[] */
     double *tall[2];                        /* max(m, n) x columns, and a few rows more */
-    double *chunks;                         /* of a Gram matrix */
+    double *chunks;                         /* of a Gram matrix, and one more */
     double *gram, *factor, *vectors, *kept; /* columns x columns */
     double *values;                         /* columns */
     float *sign;
@@ -86,8 +111,35 @@ template <typename T> static inline gnomon_status gcu_svd_room(gcu_svd *v, int64
 }
 /* Ends a lap that belongs to a phase. */
 gnomon_status gcu_svd_lap(gcu_svd *v, gcu_phase phase);
+/* Tells the caller how far the work is; CANCELLED when it is to stop. */
+gnomon_status gcu_svd_tell(gcu_svd *v);
+/* Gives back all that the work took, waits for the stream, and sums the laps of each phase; status,
+ * or what went wrong there. */
+gnomon_status gcu_svd_close(gcu_svd *v, double seconds[GCU_PHASES], gnomon_status status);
+
+/* Takes what problems of n x n need: chunks to info, eigen. */
+gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n);
+/* Takes that, and what the steps need, for so many columns: z, and room for matrices as tall as A
+ * is wide, with 'both' only. */
+gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both);
+/* Projection and power iterations: the columns of v->q, in fp64, are an orthonormal basis of nearly
+ * A's range. Power iterations need 'both' sides. */
+gnomon_status gcu_svd_span(gcu_svd *v);
+/* Copies a packed fp32 matrix on the GPU to where the caller wants it. */
+gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, float *data);
 
 /* ---- svd_matrix.cu: the matrix and what is multiplied with it ---- */
+
+/* Calls fn with all rows of A on the GPU, in their order, block by block; 'row' is the first. */
+typedef gnomon_status (*gcu_svd_block_fn)(gcu_svd *v, const gnomon_matrix *block, int64_t row,
+                                          void *arg);
+gnomon_status gcu_svd_each(gcu_svd *v, gcu_svd_block_fn fn, void *arg);
+/* How many rows a block has. */
+int64_t gcu_svd_block_rows(int64_t rows, int64_t cols);
+gnomon_status gcu_svd_blocks_open(gcu_svd *v);
+/* Room for blocks that are converted or scaled. */
+gnomon_status gcu_svd_blocks_settled(gcu_svd *v);
+void gcu_svd_blocks_close(gcu_svd *v);
 
 /* C (m x n, row-major) = alpha A B + beta C. */
 gnomon_status gcu_svd_product(gcu_svd *v, int64_t m, int64_t n, int64_t k, float alpha,
@@ -102,13 +154,18 @@ static inline gcu_gemm_view gcu_svd_turned(const float *data, int64_t cols)
     return {data, GNOMON_F32, 1, cols};
 }
 
-/* Brings A to the GPU in fp32, refuses NaN and infinity, finds norm and scaling. */
-gnomon_status gcu_svd_bring(gcu_svd *v);
+/* Brings A to the GPU in fp32 or, with 'apart', readies its blocks; refuses NaN and infinity, finds
+ * norm and scaling. */
+gnomon_status gcu_svd_bring(gcu_svd *v, bool apart);
+/* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */
+gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op);
 /* y = A S^T, S being the operator's rows [0, columns). */
 gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns);
 /* out (m x columns) = A w, or out (n x columns) = A^T w; w of fp32 or halves. */
 gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
                                int64_t columns, float *out);
+/* Whether A w can be had where A's columns come in runs; A^T w can't. */
+bool gcu_svd_takes_runs(const gcu_svd *v, int64_t columns, gnomon_dtype dtype);
 /* *residual = |A - B C|_F: b m x k, row-major, c k x n. */
 gnomon_status gcu_svd_residual(gcu_svd *v, const float *b, gcu_gemm_view c, int64_t k,
                                double *residual);
@@ -128,6 +185,9 @@ double *gcu_svd_other(const gcu_svd *v, const double *tall);
 
 /* ---- svd_small.cu ---- */
 
+/* The eigenvectors of the n x n v->gram as columns of v->vectors, its eigenvalues, rising, in
+ * v->values and, on the host, in 'rising'. */
+gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising);
 /* From v->q and v->z, A nearly Q Z^T, to the singular values, rank of them, U in v->y and Vt in
  * v->z. */
 gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank);

@@ -20,9 +20,8 @@ static gnomon_status times(gcu_svd *v, const double *tall, int64_t rows, int64_t
     return gcu_gemm64(v->blas, false, false, k, rows, n, 1.0, m, k, tall, n, 0.0, out, k, v->why);
 }
 
-static gnomon_status eigen(gcu_svd *v, double *rising)
+gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising)
 {
-    const int64_t n = v->columns;
     GCU_TRY(v->why, cudaMemcpyAsync(v->vectors, v->gram, (size_t)(n * n) * sizeof *v->gram,
                                     cudaMemcpyDeviceToDevice, v->stream));
     const gnomon_status status =
@@ -91,7 +90,7 @@ static gnomon_status solve(gcu_svd *v, double *rising, int64_t *rank)
     double *bt = v->tall[0];
     GCU_TRY(v->why, gcu_svd_widen(v->z, v->n * n, bt, v->stream));
     gnomon_status status = gcu_svd_gram(v, bt, v->n, n);
-    if (status == GNOMON_OK) status = eigen(v, rising);
+    if (status == GNOMON_OK) status = gcu_svd_eigen(v, n, rising);
     if (status != GNOMON_OK) return status;
     for (int64_t j = 0; j < n; j++)
         job->s[j] = sqrt(rising[n - 1 - j] > 0 ? rising[n - 1 - j] : 0.0);

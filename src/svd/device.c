@@ -96,23 +96,30 @@ static gnomon_status run(gnomon_factor *f, const gnomon_device_table *table, voi
 /* Whether to ask under AUTO, where a look costs the opening of the plugin. */
 static bool is_worth_it(const gnomon_factor *f)
 {
+    const gnomon_matrix *a = f->source.matrix;
     const double flops = 2.0 * (double)f->source.rows * (double)f->source.cols *
                          (double)gnomon_factor_columns(f) * (2.0 + 2.0 * f->options.power);
-    return f->source.matrix->memory != GNOMON_HOST || (!f->wide && flops >= worth_it);
+    return (a != NULL && a->memory != GNOMON_HOST) || (!f->wide && flops >= worth_it);
 }
 
 gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
 {
     gnomon_context *ctx = f->ctx;
-    const gnomon_matrix *a = f->source.matrix;
+    const gnomon_svd_rows *rows = f->source.stream;
+    const gnomon_matrix there =
+        gnomon_matrix_rowmajor(NULL, GNOMON_F32, f->source.rows, f->source.cols); /* of rows */
+    const gnomon_matrix *a = rows != NULL ? &there : f->source.matrix;
     const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
     char why[256] = "it has no factorisations";
     void *state = NULL;
     *done = false;
+    const bool again = rows == NULL || (rows->rows >= 0 && rows->rewind != NULL);
     GNOMON_FAIL_IF(must && a == NULL, ctx, GNOMON_ERROR_DEVICE,
-                   "factorisations of sparse rows, and of rows that come piece by piece, run on "
-                   "the CPU; take the device cpu or auto");
-    if (a == NULL || !(must || is_worth_it(f))) {
+                   "factorisations of sparse rows run on the CPU; take the device cpu or auto");
+    GNOMON_FAIL_IF(must && !again, ctx, GNOMON_ERROR_DEVICE,
+                   "rows whose number is not known before, or that can be read only once, are "
+                   "factored on the CPU; take the device cpu or auto");
+    if (a == NULL || !again || !(must || is_worth_it(f))) {
         gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
         return GNOMON_OK;
     }
@@ -123,6 +130,7 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
         options.dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
         if (options.block == 0) options.block = 128;
         c.job.a = a;
+        c.job.rows = rows;
         c.job.options = &options;
         c.job.columns = gnomon_factor_columns(f);
         c.job.memory_limit = gnomon_memory_limit(ctx);

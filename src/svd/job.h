@@ -19,7 +19,9 @@ typedef struct gnomon_svd_host {
 } gnomon_svd_host;
 
 typedef struct gnomon_svd_job {
-    const gnomon_matrix *a;
+    const gnomon_matrix *a;      /* of rows that come piece by piece: without data */
+    const gnomon_svd_rows *rows; /* these, as F32, as often as it takes; NULL: none. What 'next' or
+                                    'rewind' fails with is handed on, and no reason is given */
     const gnomon_svd_options *options; /* rank is set */
     const gnomon_operator *op;     /* of the projection, as many rows as columns may be needed */
     const gnomon_operator *probes; /* gaussian, not scaled */

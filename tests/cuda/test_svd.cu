@@ -1,6 +1,7 @@
 /* Singular values on the GPU against the same algorithm in fp64 on the host, with the entries of
  * the same operator from the CPU: spectra, layouts, kinds, element types and memory, scales that
- * overflow, what is refused, tolerances; and the bits of a second run.
+ * overflow, what is refused, tolerances; matrices that do not fit the GPU's memory, and rows that
+ * come piece by piece; and the bits of a second run.
  *
  * Exits with 77 where there is no GPU or no cuSOLVER. */
 #include <gnomon.h>
@@ -384,12 +385,54 @@ static numbers as_doubles(const gnomon_matrix *m)
     return numbers(f.begin(), f.end());
 }
 
+/* ---- rows that come piece by piece: never as many as are asked for ---- */
+
+struct stream {
+    const gnomon_matrix *a;
+    int64_t row, fail_at; /* fails at that row, when not 0 */
+    int rewinds;
+};
+
+static gnomon_status next_rows(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    stream *s = static_cast<stream *>(user);
+    const int64_t rest = s->a->rows - s->row, most = 1 + s->row % 61;
+    const int64_t rows = std::min(std::min(dst->rows, rest), most);
+    if (s->fail_at > 0 && s->row >= s->fail_at) return GNOMON_ERROR_IO;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < s->a->cols; j++)
+            static_cast<float *>(dst->data)[i * dst->row_stride + j * dst->col_stride] =
+                static_cast<const float *>(
+                    s->a->data)[(s->row + i) * s->a->row_stride + j * s->a->col_stride];
+    s->row += rows;
+    *got = rows;
+    return GNOMON_OK;
+}
+
+static gnomon_status rewind_rows(void *user)
+{
+    stream *s = static_cast<stream *>(user);
+    s->row = 0;
+    s->rewinds++;
+    return GNOMON_OK;
+}
+
+static gnomon_svd_rows rows_of(stream *s)
+{
+    return {s, s->a->rows, s->a->cols, GNOMON_F32, next_rows, rewind_rows};
+}
+
+static bool streaming;
+
 static bool factor(const svd_case *c, const gnomon_matrix *a, const gnomon_svd_options *o,
                    gnomon_svd *svd)
 {
     memset(svd, 0, sizeof *svd);
     svd->struct_size = sizeof *svd;
-    const gnomon_status status = gnomon_svd_dense(gpu, a, o, svd);
+    stream s = {a, 0, 0, 0};
+    const gnomon_svd_rows rows = rows_of(&s);
+    const gnomon_status status =
+        streaming ? gnomon_svd_stream(gpu, &rows, o, svd) : gnomon_svd_dense(gpu, a, o, svd);
     if (status == GNOMON_OK) return true;
     printf("FAILED %s: %s\n", c->name, gnomon_last_error(gpu));
     failures++;
@@ -544,6 +587,35 @@ static void check_refusals(void)
     gnomon_svd_free(gpu, &svd);
 }
 
+/* Rows that fail, end too early, or can't be had again. */
+static void check_streams(void)
+{
+    std::vector<float> a(700 * 40);
+    for (float &x : a)
+        x = (float)normal();
+    const gnomon_matrix m = gnomon_matrix_rowmajor(a.data(), GNOMON_F32, 700, 40);
+    gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
+    gnomon_svd svd = {};
+    svd.struct_size = sizeof svd;
+    o.rank = 5;
+    stream s = {&m, 0, 300, 0};
+    gnomon_svd_rows rows = rows_of(&s);
+    refused("a stream that fails", gnomon_svd_stream(gpu, &rows, &o, &svd), GNOMON_ERROR_IO, "");
+    s = {&m, 0, 0, 0};
+    rows.rows = 750;
+    refused("a stream that ends early", gnomon_svd_stream(gpu, &rows, &o, &svd), GNOMON_ERROR_SHAPE,
+            "700 rows in all; 750 were due");
+    s = {&m, 0, 0, 0};
+    rows.rows = -1;
+    refused("a stream of unknown length", gnomon_svd_stream(gpu, &rows, &o, &svd),
+            GNOMON_ERROR_DEVICE, "read only once");
+    s = {&m, 0, 0, 0};
+    rows.rows = 700;
+    a[651 * 40 + 39] = NAN;
+    refused("NaN in a stream", gnomon_svd_stream(gpu, &rows, &o, &svd), GNOMON_ERROR_NONFINITE,
+            "row 651, column 39");
+}
+
 int main(void)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
@@ -604,6 +676,34 @@ int main(void)
     for (const svd_case &c : cases)
         run(&c);
     check_refusals();
+    check_streams();
+    const svd_case apart[] = {
+        {"apart", 1900, 600, 24, LINEAR, 1, ROWS, false, false, F, G, P32, 0, 0, 10},
+        {"apart, fp16 entries, given memory", 1900, 601, 24, EXPONENTIAL, 2, ROWS, false, true, F,
+         G, P16, 0, 0, 10},
+        {"apart, columns adjacent", 1900, 600, 24, STEP, 1, COLUMNS, false, false, F, G, P32, 0, 0,
+         10},
+        {"apart, rows with gaps", 1901, 600, 24, LINEAR, 0, ROW_GAPS, false, false, F, G, P16, 0, 0,
+         10},
+        {"apart, rank deficient", 1900, 600, 24, DEFICIENT, 1, ROWS, false, false, F, G, P32, 0, 0,
+         10},
+        {"apart, huge", 1900, 600, 24, LINEAR, 1, ROWS, false, false, F, G, P32, 120, 0, 10},
+        {"apart, halves", 1900, 600, 24, LINEAR, 1, ROWS, false, false, GNOMON_F16, G, P32, 0, 0,
+         10},
+        {"apart, sjlt", 1900, 600, 24, LINEAR, 1, ROWS, false, false, F, GNOMON_SJLT,
+         (gnomon_precision)0, 0, 0, 10},
+        {"apart, tolerance 0.1", 1900, 600, 60, EXPONENTIAL, 1, ROWS, false, false, F, G, P32, 0,
+         0.1, 10},
+    };
+    streaming = true;
+    for (const svd_case &c : apart)
+        if (c.dtype == F && c.lie != COLUMNS) run(&c);
+    streaming = false;
+    gnomon_context_destroy(gpu);
+    setenv("GNOMON_CUDA_MEMORY", "5", 1);
+    if (gnomon_context_create(&options, &gpu) != GNOMON_OK) exit(1);
+    for (const svd_case &c : apart)
+        run(&c);
     gnomon_context_destroy(gpu);
     printf("%d failed\n", failures);
     return failures != 0;
