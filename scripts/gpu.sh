@@ -50,6 +50,8 @@ if [ "${SKIP:-}" != tests ]; then
     done
     run 'singular values' "$programs/test_svd"
     GNOMON_CUDA_ARCH=80 run 'singular values by mma.sync' "$programs/test_svd"
+    run 'tensors' "$programs/test_hosvd"
+    GNOMON_CUDA_ARCH=80 run 'tensors by mma.sync' "$programs/test_hosvd"
     run 'joins' "$programs/test_join"
     GNOMON_CUDA_ARCH=80 run 'joins by mma.sync' "$programs/test_join"
     if command -v compute-sanitizer >/dev/null; then

@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 6 };
+enum { GNOMON_DEVICE_INTERFACE = 7 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -35,6 +35,8 @@ struct gnomon_join_job;
 struct gnomon_search_job;
 struct gnomon_search_piece;
 struct gnomon_nearest;
+/* Defined by src/hosvd: the tensor, the ranks, the operators, and what comes back. */
+struct gnomon_hosvd_job;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
@@ -94,6 +96,11 @@ typedef struct gnomon_device_table {
     gnomon_status (*search_finish)(void *state, void *search, struct gnomon_nearest *nearest,
                                    char *why, size_t why_size);
     void (*search_close)(void *state, void *search);
+
+    /* HOSVD of a dense tensor, likewise. */
+    int (*hosvd_supports)(void *state, const struct gnomon_hosvd_job *job, char *why,
+                          size_t why_size);
+    gnomon_status (*hosvd)(void *state, struct gnomon_hosvd_job *job, char *why, size_t why_size);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

@@ -9,11 +9,14 @@
  * (Vannieuwenhoven, Vandebril & Meerbergen 2012; Minster, Saibaba & Kilmer 2020). docs/hosvd.md
  * tells the steps.
  *
- * Needs OpenBLAS at run time (gnomon_svd_missing). Work runs on the CPU. Determinism is that of
- * gnomon/svd.h: on one machine the bits depend neither on threads, nor on memory, nor on whether
- * the tensor is in memory or comes piece by piece; another machine may give other last bits. The
- * same tensor in another order of memory is projected by other entries, and with 'sequential' or a
- * tolerance the modes may go in another order. */
+ * Needs OpenBLAS at run time (gnomon_svd_missing). Tensors in single precision with given ranks can
+ * go to a GPU, which needs cuBLAS and cuSOLVER at run time instead: with the device CUDA always,
+ * with AUTO where the tensor lies there already or the projections are worth the way (5e10
+ * multiplications and additions). Determinism is that of gnomon/svd.h: on the CPU on one machine
+ * the bits depend neither on threads, nor on memory, nor on whether the tensor is in memory or
+ * comes piece by piece; another machine may give other last bits. The same tensor in another order
+ * of memory is projected by other entries, and with 'sequential' or a tolerance the modes may go in
+ * another order. */
 #ifndef GNOMON_HOSVD_H
 #define GNOMON_HOSVD_H
 
@@ -91,20 +94,23 @@ typedef struct gnomon_hosvd {
 /* Frees what a call allocated into hosvd, by the same context, and clears it; NULL is allowed. */
 GNOMON_API void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd);
 
-/* Factors a dense tensor of any element type (types as for gnomon_svd_dense); options must not be
- * NULL. X is used where it lies when it has the work's type and no gaps, the modes in any order;
- * else pieces of 2^21 numbers (at least one index of the outermost mode) are copied. Memory beside
- * that: the tensor shrunk by its first mode, in the work's type, and twice the next ones. A
- * tolerance that is not met is no failure: the best that was found is returned, with converged 0.
- * Errors: ARGUMENT, SHAPE (a mode of size 0), DTYPE, OVERFLOW, NONFINITE (naming the element),
- * MEMORY, UNSUPPORTED (gnomon_svd_missing; a mode longer than 2^31 - 1), DEVICE
- * (GNOMON_DEVICE_CUDA), CANCELLED, INTERNAL; *out is then cleared. */
+/* Factors a dense tensor, in host memory or a GPU's, of any element type (types as for
+ * gnomon_svd_dense); options must not be NULL. The result is in host memory. X is used where it
+ * lies when it has the work's type and no gaps, the modes in any order; else pieces of 2^21 numbers
+ * (at least one index of the outermost mode) are copied. Memory beside that: the tensor shrunk by
+ * its first mode, in the work's type, and twice the next ones. A tolerance that is not met is no
+ * failure: the best that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (a mode
+ * of size 0), DTYPE, OVERFLOW, NONFINITE (naming the element), MEMORY, UNSUPPORTED
+ * (gnomon_svd_missing; a mode longer than 2^31 - 1), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't
+ * be had or declines: a tolerance, double precision, one mode, strides that no matrix has,
+ * unfoldings of more than 2^31 - 4096 columns, small problems of more than 8192, a tensor that does
+ * not fit its memory), CANCELLED, INTERNAL; *out is then cleared. */
 GNOMON_API gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_tensor *x,
                                             const gnomon_hosvd_options *options, gnomon_hosvd *out);
 /* The same for a tensor that comes piece by piece: x's data is not looked at, its strides tell the
  * order; a row is all that has one index in the mode of the largest stride, in the order of falling
- * strides. rows->rewind must be there. Only a piece (2^21 numbers, at least a row) and the shrunk
- * tensor are in memory. Errors: also what the callbacks return. */
+ * strides. rows->rewind must be there. On the CPU. Only a piece (2^21 numbers, at least a row) and
+ * the shrunk tensor are in memory. Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_hosvd_stream(gnomon_context *ctx, const gnomon_tensor *x,
                                              const gnomon_svd_rows *rows,
                                              const gnomon_hosvd_options *options,

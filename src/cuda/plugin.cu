@@ -1,8 +1,8 @@
 /* The plugin's table, and one GPU taken into use. */
+#include "cuda/hosvd.h"
 #include "cuda/join.h"
 #include "cuda/pieces.h"
 #include "cuda/search.h"
-#include "cuda/svd.h"
 #include "cuda/transfer.h"
 
 #include <stdio.h>
@@ -249,6 +249,20 @@ static gnomon_status join(void *state, gnomon_join_job *job, char *text, size_t 
     return status;
 }
 
+static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *text, size_t size)
+{
+    return gcu_hosvd_supported(static_cast<gcu_state *>(state), job, {text, size});
+}
+
+static gnomon_status hosvd(void *state, gnomon_hosvd_job *job, char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_hosvd_job(s, job, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
@@ -275,6 +289,8 @@ gnomon_plugin_entry(void)
         search_add,
         search_finish,
         search_close,
+        hosvd_supports,
+        hosvd,
     };
     return &table;
 }

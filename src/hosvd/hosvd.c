@@ -91,17 +91,16 @@ static gnomon_status take_ranks(gnomon_hosvd_work *w, const gnomon_tensor *x)
     return GNOMON_OK;
 }
 
-/* Names the element that was not finite, counted in the caller's modes. */
-static gnomon_status name_element(gnomon_hosvd_work *w)
+gnomon_status gnomon_hosvd_name_element(gnomon_hosvd_work *w, int64_t row, int64_t col,
+                                        int64_t cols)
 {
     char text[GNOMON_TENSOR_MODES * 24] = "";
-    int64_t index[GNOMON_TENSOR_MODES] = {0}, rest = w->x.feed.bad_col;
+    int64_t index[GNOMON_TENSOR_MODES] = {0}, rest = row * cols + col;
     size_t used = 0;
-    for (int i = w->modes - 1; i > 0; i--) {
+    for (int i = w->modes - 1; i >= 0; i--) { /* counted in the caller's modes */
         index[w->name[i]] = rest % w->size[i];
         rest /= w->size[i];
     }
-    index[w->name[0]] = w->x.feed.bad_row;
     for (int n = 0; n < w->modes; n++) {
         const int wrote =
             snprintf(text + used, sizeof text - used, "%s%" PRId64, n > 0 ? ", " : "", index[n]);
@@ -170,7 +169,6 @@ static gnomon_status hand_out(gnomon_hosvd_work *w)
 {
     gnomon_hosvd *out = w->out;
     const double factor = ldexp(1.0, w->x.feed.exponent);
-    out->modes = w->modes;
     for (int i = 0; i < w->modes; i++) {
         const int n = w->name[i];
         out->size[n] = w->size[i];
@@ -188,16 +186,14 @@ static gnomon_status hand_out(gnomon_hosvd_work *w)
     out->passes = w->x.feed.passes;
     out->cholesky = w->orth.cholesky;
     out->householder = w->orth.householder;
-    out->power = w->options.power;
-    out->sequential = w->options.sequential != 0;
-    out->descriptor = w->descriptor;
     return GNOMON_OK;
 }
 
 static gnomon_status run(gnomon_hosvd_work *w)
 {
     gnomon_status status = gnomon_slabs_look(&w->x);
-    if (status == GNOMON_ERROR_NONFINITE) return name_element(w);
+    if (status == GNOMON_ERROR_NONFINITE)
+        return gnomon_hosvd_name_element(w, w->x.feed.bad_row, w->x.feed.bad_col, w->x.feed.cols);
     GNOMON_TRY(status);
     w->norm = w->x.feed.norm;
     w->out->look_seconds += gnomon_lap(&w->clock);
@@ -242,6 +238,21 @@ static gnomon_status start(gnomon_hosvd_work *w, const gnomon_tensor *x,
     return gnomon_slabs_open(w->ctx, &inner, rows, w->wide, &w->x);
 }
 
+static gnomon_status run_on_cpu(gnomon_hosvd_work *w)
+{
+    gnomon_context *ctx = w->ctx;
+    const char *missing = gnomon_blas_missing();
+    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    /* The sketch too: where it ran would show in the last bits. */
+    const gnomon_device device = ctx->device;
+    ctx->device = GNOMON_DEVICE_CPU;
+    gnomon_blas_enter();
+    const gnomon_status status = run(w);
+    gnomon_blas_leave();
+    ctx->device = device;
+    return status;
+}
+
 static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
                             const gnomon_svd_rows *rows, const gnomon_hosvd_options *given,
                             gnomon_hosvd *out)
@@ -263,20 +274,14 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
     w.descriptor.seed = w.options.seed;
     if (w.options.descriptor != NULL) w.descriptor = *w.options.descriptor;
     (void)gnomon_lap(&w.clock);
-    const char *missing = gnomon_blas_missing();
-    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
-    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "factorisations run on the CPU; take the device cpu or auto");
+    bool done = false;
     gnomon_status status = start(&w, x, rows);
-    if (status == GNOMON_OK) {
-        /* The sketch too: where it ran would show in the last bits. */
-        const gnomon_device device = ctx->device;
-        ctx->device = GNOMON_DEVICE_CPU;
-        gnomon_blas_enter();
-        status = run(&w);
-        gnomon_blas_leave();
-        ctx->device = device;
-    }
+    if (status == GNOMON_OK) status = gnomon_hosvd_on_device(&w, x, rows != NULL, &done);
+    if (status == GNOMON_OK && !done) status = run_on_cpu(&w);
+    out->modes = w.modes;
+    out->power = w.options.power;
+    out->sequential = w.options.sequential != 0;
+    out->descriptor = w.descriptor;
     release(&w);
     if (status != GNOMON_OK) gnomon_hosvd_free(ctx, out);
     return status;

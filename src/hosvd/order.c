@@ -29,3 +29,13 @@ void gnomon_hosvd_order(gnomon_hosvd_work *w)
     for (int i = 0; i < w->modes; i++)
         w->out->order[i] = w->name[w->order[i]];
 }
+
+void gnomon_hosvd_turns(gnomon_hosvd_work *w)
+{
+    const int last = w->modes - 1;
+    const bool begin = gain(w, 0) >= gain(w, last);
+    for (int i = 0; i < w->modes; i++) {
+        w->order[i] = begin ? i : i == 0 ? last : i - 1;
+        w->out->order[i] = w->name[w->order[i]];
+    }
+}

@@ -31,8 +31,10 @@ gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, b
     GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
     GNOMON_FAIL_IF(gnomon_dtype_size(x->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "x.dtype is %d; it must be one of gnomon_dtype", (int)x->dtype);
-    GNOMON_FAIL_IF(x->memory != GNOMON_HOST, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.memory is %d; this call takes host memory (0)", (int)x->memory);
+    GNOMON_FAIL_IF(x->memory != GNOMON_HOST && x->memory != GNOMON_CUDA, ctx, GNOMON_ERROR_ARGUMENT,
+                   "x.memory is %d; it must be GNOMON_HOST (0) or GNOMON_CUDA (1)", (int)x->memory);
+    GNOMON_FAIL_IF(x->memory != GNOMON_HOST && streamed, ctx, GNOMON_ERROR_ARGUMENT,
+                   "x.memory is %d; a stream's pieces come to host memory (0)", (int)x->memory);
     GNOMON_FAIL_IF(x->modes < 1 || x->modes > GNOMON_TENSOR_MODES, ctx, GNOMON_ERROR_ARGUMENT,
                    "x has %d modes; allowed are 1 to %d", x->modes, GNOMON_TENSOR_MODES);
     int64_t count = (int64_t)sizeof(double), extent = 1, reach;

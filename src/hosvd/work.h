@@ -71,8 +71,22 @@ int64_t gnomon_range_columns(const gnomon_slabs *x, int mode);
 /* fixed.c, tolerant.c: fill factor and shrink the tensor to the core. */
 gnomon_status gnomon_hosvd_fixed(gnomon_hosvd_work *w);
 gnomon_status gnomon_hosvd_tolerant(gnomon_hosvd_work *w);
+/* Fills in columns, for fixed ranks. */
+void gnomon_hosvd_columns(gnomon_hosvd_work *w);
 /* order.c: in which order modes are shrunk so that it costs least, by columns. */
 void gnomon_hosvd_order(gnomon_hosvd_work *w);
+/* The same where a mode must lie outermost or innermost when its turn comes, and is innermost then:
+ * from the first one on, or the last one and then from the first one on. */
+void gnomon_hosvd_turns(gnomon_hosvd_work *w);
+
+/* device.c: lets the context's device do it if it can, and is worth asking: *done tells whether it
+ * did, and has filled in the result. Under CUDA a device that declines is an error. */
+gnomon_status gnomon_hosvd_on_device(gnomon_hosvd_work *w, const gnomon_tensor *x, bool streamed,
+                                     bool *done);
+/* Fails with NONFINITE, naming an element: rows of the first modes, and columns of the others,
+ * whose indices together count so many. */
+gnomon_status gnomon_hosvd_name_element(gnomon_hosvd_work *w, int64_t row, int64_t col,
+                                        int64_t cols);
 
 /* spectrum.c: eigenvalues (falling, squares of the mode's singular values) and vectors (columns of
  * u, length x length) of the mode's unfolding of c or, c NULL, of x slab by slab, for which the

@@ -1,10 +1,10 @@
 /* What of the plugin has kernels, on the host: views, the search for NaN, and one family. */
 #include "cuda/family.h"
 #include "cuda/gemm.h"
+#include "cuda/hosvd.h"
 #include "cuda/join.h"
 #include "cuda/search.h"
 #include "cuda/state.h"
-#include "cuda/svd.h"
 #include "simulated.h"
 
 #include <cuda_fp16.h>
@@ -366,4 +366,15 @@ bool gcu_join_supported(const gcu_state *, const gnomon_join_job *, gcu_why why)
 gnomon_status gcu_join_job(gcu_state *, gnomon_join_job *, gcu_why why)
 {
     return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
+}
+
+bool gcu_hosvd_supported(gcu_state *, const gnomon_hosvd_job *, gcu_why why)
+{
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
+    return false;
+}
+
+gnomon_status gcu_hosvd_job(gcu_state *, gnomon_hosvd_job *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
 }

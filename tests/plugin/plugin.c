@@ -1,6 +1,7 @@
 /* A device plugin of no device, for the test of finding and asking one. The build makes it in
  * several forms: see CMakeLists.txt here. */
 #include "gemm/job.h"
+#include "hosvd/job.h"
 #include "project/job.h"
 #include "svd/job.h"
 
@@ -93,11 +94,12 @@ static void stream_close(void *state, void *stream)
 }
 
 #ifdef PLUGIN_NO_GEMM
-#define svd_supports NULL
-#define svd          NULL
+#define factor_supports NULL
+#define factor          NULL
 #else
 /* It takes rank 3 only. */
-static int svd_supports(void *state, const struct gnomon_svd_job *job, char *why, size_t why_size)
+static int factor_supports(void *state, const struct gnomon_svd_job *job, char *why,
+                           size_t why_size)
 {
     (void)state;
     snprintf(why, why_size, "the test device takes rank 3 only");
@@ -106,7 +108,7 @@ static int svd_supports(void *state, const struct gnomon_svd_job *job, char *why
 
 /* Singular values columns, columns - 1 ...; a number of its own for every other figure. The first
  * number of the matrix is the status. */
-static gnomon_status svd(void *state, struct gnomon_svd_job *job, char *why, size_t why_size)
+static gnomon_status factor(void *state, struct gnomon_svd_job *job, char *why, size_t why_size)
 {
     (void)state;
     const float *a = job->a->data;
@@ -143,11 +145,65 @@ static gnomon_status svd(void *state, struct gnomon_svd_job *job, char *why, siz
 #endif
 
 #ifdef PLUGIN_NO_GEMM
-#define gemm_supports NULL
-#define gemm          NULL
+#define tensor_supports NULL
+#define factor_tensor   NULL
+#else
+/* It takes tensors of three modes only. */
+static int tensor_supports(void *state, const struct gnomon_hosvd_job *job, char *why,
+                           size_t why_size)
+{
+    (void)state;
+    snprintf(why, why_size, "the test device takes three modes only");
+    return job->modes == 3;
+}
+
+/* The core counts on in the job's order of modes; factor n is full of n + 1, and tells how its
+ * operator looks. The first number of the tensor is the status. */
+static gnomon_status factor_tensor(void *state, struct gnomon_hosvd_job *job, char *why,
+                                   size_t why_size)
+{
+    (void)state;
+    const float *x = job->x.data;
+    int64_t index[3], count = 0;
+    snprintf(why, why_size, "the test device gives status %g", x[0]);
+    if (x[0] == GNOMON_ERROR_CANCELLED)
+        return job->host->progress(job->host->user, 1, 2) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+    job->bad_row = 0;
+    job->bad_col = 17;
+    if (x[0] != GNOMON_OK) return (gnomon_status)x[0];
+    for (index[0] = 0; index[0] < job->rank[0]; index[0]++)
+        for (index[1] = 0; index[1] < job->rank[1]; index[1]++)
+            for (index[2] = 0; index[2] < job->rank[2]; index[2]++)
+                job->core[index[0] * job->core_step[0] + index[1] * job->core_step[1] +
+                          index[2] * job->core_step[2]] = (float)count++;
+    for (int n = 0; n < 3; n++) {
+        for (int64_t i = 0; i < job->size[n] * job->rank[n]; i++)
+            job->factor[n][i] = (float)(n + 1);
+        for (int64_t j = 0; j < job->rank[n]; j++)
+            job->values[n][j] = (double)(job->rank[n] - j);
+        if (job->op[n] == NULL) continue;
+        job->factor[n][0] = (float)job->op[n]->descriptor.k;
+        job->factor[n][1] = (float)job->op[n]->descriptor.d;
+    }
+    job->exponent = 1;
+    job->norm = 10;
+    job->residual = 3;
+    job->residual_by = GNOMON_RESIDUAL_MEASURED;
+    job->passes = 11;
+    job->cholesky = 4;
+    job->householder = job->order[0];
+    job->shrink_seconds = 6;
+    return GNOMON_OK;
+}
+#endif
+
+#ifdef PLUGIN_NO_GEMM
+#define multiply_supports NULL
+#define multiply          NULL
 #else
 /* It takes products of two columns only. */
-static int gemm_supports(void *state, const struct gnomon_gemm_job *job, char *why, size_t why_size)
+static int multiply_supports(void *state, const struct gnomon_gemm_job *job, char *why,
+                             size_t why_size)
 {
     (void)state;
     snprintf(why, why_size, "the test device takes two columns, no more");
@@ -155,8 +211,8 @@ static int gemm_supports(void *state, const struct gnomon_gemm_job *job, char *w
 }
 
 /* As 'work': what it was given goes into C, alpha is the status. */
-static gnomon_status gemm(void *state, const struct gnomon_gemm_job *job, char *why,
-                          size_t why_size)
+static gnomon_status multiply(void *state, const struct gnomon_gemm_job *job, char *why,
+                              size_t why_size)
 {
     (void)state;
     float *first = job->c->data;
@@ -181,10 +237,23 @@ const gnomon_device_table *gnomon_another_name(void);
 const gnomon_device_table *gnomon_plugin_entry(void)
 {
     static const gnomon_device_table table = {
-        PLUGIN_VERSION, "test",       open_device, close_device, supports,     sketch,
-        adjoint,        stream_open,  stream_use,  stream_use,   stream_close, gemm_supports,
-        gemm,           svd_supports, svd,         NULL,         NULL,         NULL,
-        NULL,           NULL,         NULL,        NULL,
+        .interface_version = PLUGIN_VERSION,
+        .name = "test",
+        .open = open_device,
+        .close = close_device,
+        .supports = supports,
+        .sketch = sketch,
+        .adjoint = adjoint,
+        .stream_open = stream_open,
+        .stream_push = stream_use,
+        .stream_finish = stream_use,
+        .stream_close = stream_close,
+        .gemm_supports = multiply_supports,
+        .gemm = multiply,
+        .svd_supports = factor_supports,
+        .svd = factor,
+        .hosvd_supports = tensor_supports,
+        .hosvd = factor_tensor,
     };
     return &table;
 }

@@ -75,7 +75,7 @@ static void named_folder(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     is_used("good/libgnomon_cuda.so: test device -1");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/version", 1);
-    can_not_be_had("interface version 99, this library needs 6");
+    can_not_be_had("interface version 99, this library needs 7");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_entry", 1);
     can_not_be_had("does not export gnomon_plugin_entry");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/declines", 1);
@@ -379,6 +379,86 @@ static void factorisations_go_there(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* And a tensor: its modes in the order of falling strides, an operator for each that is projected.
+ */
+static void tensors_go_there(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    int64_t reported = 0;
+    o.device = GNOMON_DEVICE_CUDA;
+    o.progress = stop;
+    o.progress_user = &reported;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    float a[7 * 12 * 9] = {0};
+    const int64_t size[] = {7, 12, 9}, ranks[] = {3, 4, 9};
+    gnomon_tensor x = gnomon_tensor_packed(a, GNOMON_F32, 3, size, 1);
+    gnomon_hosvd h = {.struct_size = sizeof h};
+    gnomon_hosvd_options options = GNOMON_HOSVD_OPTIONS_INIT;
+    options.ranks = ranks;
+    options.rank_count = 3;
+    options.oversample = 2;
+    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_true(h.modes == 3 && h.passes == 11 && h.cholesky == 4 && h.shrink_seconds == 6);
+    assert_true(h.norm == 20 && h.residual == 6 && h.residual_by == GNOMON_RESIDUAL_MEASURED);
+    /* inside, mode 2 is the outermost, and all of it is kept; the last one's gain is greater */
+    assert_true(h.householder == 2 && h.order[0] == 0 && h.order[1] == 2 && h.order[2] == 1);
+    assert_true(h.columns[0] == 5 && h.columns[1] == 6 && h.columns[2] == 0);
+    const float *q[3] = {h.factor[0].data, h.factor[1].data, h.factor[2].data};
+    assert_true(q[0][0] == 5 && q[0][1] == 108 && q[0][20] == 3);
+    assert_true(q[1][0] == 6 && q[1][1] == 63 && q[1][47] == 2);
+    assert_true(q[2][0] == 1 && q[2][80] == 1);
+    assert_true(h.values[0][0] == 6 && h.values[1][3] == 2 && h.values[2][0] == 18);
+    /* core element (i, j, k) is number (k * 4 + j) * 3 + i of theirs */
+    const float *core = h.core.data;
+    assert_true(core[0] == 0 && core[1] == 12 && core[9] == 3 && core[36] == 1);
+    assert_true(core[2 * 36 + 3 * 9 + 8] == 107);
+    gnomon_hosvd_free(ctx, &h);
+
+    options.sequential = 1; /* the others' sizes are what is left */
+    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_OK);
+    assert_true(((float *)h.factor[1].data)[1] == 27);
+    gnomon_hosvd_free(ctx, &h);
+
+    a[0] = GNOMON_ERROR_MEMORY;
+    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_ERROR_MEMORY);
+    says(gnomon_last_error(ctx), "test: the test device gives status 70");
+    a[0] = GNOMON_ERROR_NONFINITE;
+    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_ERROR_NONFINITE);
+    says(gnomon_last_error(ctx), "element (3, 2, 0)");
+    a[0] = GNOMON_ERROR_CANCELLED;
+    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_ERROR_CANCELLED);
+    a[0] = GNOMON_OK;
+    x.stride[0] = -1;
+    x.data = a + 6;
+    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "test declined: the elements lie in memory in no order");
+    x = gnomon_tensor_packed(a, GNOMON_F32, 2, size, 0);
+    options.rank_count = 2;
+    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "test declined: the test device takes three modes only");
+    assert_null(h.core.data);
+    x.memory = GNOMON_CUDA;
+    gnomon_context_destroy(ctx);
+
+    /* Under auto only what is large goes there, or lies there. */
+    o.device = GNOMON_DEVICE_AUTO;
+    o.progress = NULL;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "x lies in a device's memory");
+    x.memory = GNOMON_HOST;
+    if (gnomon_svd_missing() == NULL) {
+        assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_OK);
+        assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
+        gnomon_hosvd_free(ctx, &h);
+    }
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +466,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(jobs_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(products_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(factorisations_go_there, clear, clear),
+        cmocka_unit_test_setup_teardown(tensors_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(never_the_current_folder, clear, clear),
         cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
         cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),

@@ -423,7 +423,9 @@ static void test_refusals(void **state)
     t.dtype = (gnomon_dtype)99;
     REFUSED(GNOMON_ERROR_ARGUMENT, "dtype is 99");
     t.memory = GNOMON_CUDA;
-    REFUSED(GNOMON_ERROR_ARGUMENT, "memory is 1");
+    REFUSED(GNOMON_ERROR_DEVICE, "x lies in a device's memory");
+    t.memory = (gnomon_memory)2;
+    REFUSED(GNOMON_ERROR_ARGUMENT, "memory is 2");
     options.tolerance = 1;
     REFUSED(GNOMON_ERROR_ARGUMENT, "tolerance is 1");
     options.tolerance = (double)NAN;

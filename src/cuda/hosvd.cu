@@ -1,0 +1,320 @@
+/* A tensor's factorisation from beginning to end. */
+#include "cuda/hosvd.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { SMALL_MOST = 8192 };
+
+static const double tile = 0x1p26; /* numbers, where a residual is measured */
+
+/* ---- a mode's range ---- */
+
+/* An unfolding that is made: it takes as much memory as the tensor. */
+static gnomon_status unfold(gcu_hosvd *h, int64_t left, int64_t right)
+{
+    gcu_svd *v = &h->v;
+    float *to = nullptr;
+    const gnomon_status status = gcu_svd_room(v, v->m * v->n, &to);
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, gcu_hosvd_unfold(h->now, left, v->m, right, to, v->stream));
+    v->a = gnomon_matrix_rowmajor(to, GNOMON_F32, v->m, v->n);
+    v->run = 0;
+    return GNOMON_OK;
+}
+
+/* v's matrix becomes the mode's unfolding. */
+static gnomon_status set_unfolding(gcu_hosvd *h, int mode, int64_t columns)
+{
+    gcu_svd *v = &h->v;
+    int64_t left = 1, right = 1;
+    bool before = true;
+    for (int p = 0; p < h->modes; p++) {
+        if (h->place[p] == mode)
+            before = false;
+        else if (before)
+            left *= h->length[h->place[p]];
+        else
+            right *= h->length[h->place[p]];
+    }
+    v->m = h->length[mode];
+    v->n = left * right;
+    v->run = 0;
+    v->a = gnomon_matrix_rowmajor(h->now, GNOMON_F32, v->m, v->n);
+    if (left == 1) return GNOMON_OK;
+    if (right == 1) {
+        v->a.row_stride = 1;
+        v->a.col_stride = v->m;
+        return GNOMON_OK;
+    }
+    v->a.row_stride = v->run = right;
+    v->run_stride = v->m * right;
+    const gnomon_dtype entries = gcu_svd_entry_dtype(v->job->op);
+    if (h->job->power == 0 && entries != 0 && gcu_svd_takes_runs(v, columns, entries))
+        return GNOMON_OK;
+    return unfold(h, left, right);
+}
+
+/* v->q from so many columns to 'wanted': those that there is no direction for are made up. */
+static gnomon_status complete(gcu_svd *v, int64_t wanted)
+{
+    double *tall = v->tall[0];
+    GCU_TRY(v->why, cudaMemsetAsync(tall, 0, (size_t)(v->m * wanted) * sizeof *tall, v->stream));
+    GCU_TRY(v->why,
+            cudaMemcpy2DAsync(tall, (size_t)wanted * sizeof *tall, v->q,
+                              (size_t)v->columns * sizeof *tall, (size_t)v->columns * sizeof *tall,
+                              (size_t)v->m, cudaMemcpyDeviceToDevice, v->stream));
+    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, v->m, wanted, false);
+    v->tall[tall == v->tall[1]] = v->q;
+    v->q = tall;
+    return status;
+}
+
+/* h->q of the mode, by projection of the tensor as it is now. */
+static gnomon_status find_range(gcu_hosvd *h, int mode)
+{
+    gcu_svd *v = &h->v;
+    const int64_t wanted = h->job->columns[mode], there = h->job->op[mode]->descriptor.k;
+    const int held = v->bag.count;
+    h->range.op = h->job->op[mode];
+    gnomon_status status = set_unfolding(h, mode, there);
+    if (status == GNOMON_OK) status = gcu_svd_take_columns(v, wanted, h->job->power > 0);
+    v->columns = there;
+    if (status == GNOMON_OK) status = gcu_svd_span(v);
+    if (status == GNOMON_OK && there < wanted) status = complete(v, wanted);
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, cudaMemcpyAsync(h->q[mode], v->q, (size_t)(v->m * wanted) * sizeof *v->q,
+                                    cudaMemcpyDeviceToDevice, v->stream));
+    h->width[mode] = wanted;
+    if (h->now == h->x) h->job->passes += 1 + 2 * h->job->power;
+    gcu_svd_give(v, held);
+    return gcu_svd_lap(v, GCU_ORTHONORMALISE);
+}
+
+/* ---- shrinking ---- */
+
+/* A mode that is first or last: by its range or, where it has none, exactly. */
+static gnomon_status shrink(gcu_hosvd *h, int mode)
+{
+    const int64_t size = h->job->size[mode], width = h->width[mode], rank = h->job->rank[mode];
+    if (width == 0 && rank < size) return gcu_hosvd_cut(h, mode, rank, nullptr);
+    if (width == 0) return h->place[0] == mode ? gcu_hosvd_rotate(h) : GNOMON_OK;
+    GCU_TRY(h->v.why, gcu_svd_narrow(h->q[mode], size * width, h->narrow, h->v.stream));
+    return gcu_hosvd_multiply(h, mode, gcu_svd_rows(h->narrow, width), width);
+}
+
+static gnomon_status one_by_one(gcu_hosvd *h)
+{
+    gnomon_status status = GNOMON_OK;
+    for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
+        const int mode = h->job->order[i];
+        if (h->job->columns[mode] > 0) status = find_range(h, mode);
+        if (status == GNOMON_OK) status = shrink(h, mode);
+        if (status == GNOMON_OK) status = gcu_svd_lap(&h->v, GCU_SHRINK);
+        /* it is last now */
+        if (status == GNOMON_OK && h->length[mode] > h->job->rank[mode])
+            status = gcu_hosvd_cut(h, mode, h->job->rank[mode], nullptr);
+        if (status == GNOMON_OK) status = gcu_svd_lap(&h->v, GCU_SMALL);
+    }
+    return status;
+}
+
+static gnomon_status all_at_once(gcu_hosvd *h)
+{
+    gnomon_status status = GNOMON_OK;
+    bool more = false;
+    for (int i = 0; i < h->modes && status == GNOMON_OK; i++)
+        if (h->job->columns[h->job->order[i]] > 0) status = find_range(h, h->job->order[i]);
+    for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
+        const int mode = h->job->order[i];
+        status = shrink(h, mode);
+        more = more || h->length[mode] > h->job->rank[mode];
+    }
+    if (status == GNOMON_OK) status = gcu_svd_lap(&h->v, GCU_SHRINK);
+    for (int i = 0; more && i < h->modes && status == GNOMON_OK; i++)
+        status = gcu_hosvd_cut(h, h->place[0], h->job->rank[h->place[0]], nullptr);
+    return status == GNOMON_OK ? gcu_svd_lap(&h->v, GCU_SMALL) : status;
+}
+
+/* To where the core is all-orthogonal: turning one mode leaves the others' Gram matrices alone. */
+static gnomon_status turn(gcu_hosvd *h)
+{
+    gnomon_status status = GNOMON_OK;
+    for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
+        const int mode = h->place[0];
+        status = gcu_hosvd_cut(h, mode, h->length[mode], h->job->values[mode]);
+    }
+    return status == GNOMON_OK ? gcu_svd_lap(&h->v, GCU_SMALL) : status;
+}
+
+/* ---- memory, the order of the steps ---- */
+
+static int64_t width_of(const gnomon_hosvd_job *job, int n)
+{
+    return job->columns[n] > job->rank[n] ? job->columns[n] : job->rank[n];
+}
+
+static int64_t small_most(const gnomon_hosvd_job *job)
+{
+    int64_t most = 1;
+    for (int n = 0; n < job->modes; n++) {
+        const int64_t side = job->columns[n] > 0           ? job->columns[n]
+                             : job->rank[n] < job->size[n] ? job->size[n]
+                                                           : job->rank[n];
+        most = side > most ? side : most;
+    }
+    return most;
+}
+
+static gnomon_status take(gcu_hosvd *h)
+{
+    int64_t most = 1;
+    const int64_t small = small_most(h->job);
+    gnomon_status status = GNOMON_OK;
+    for (int n = 0; n < h->modes && status == GNOMON_OK; n++) {
+        const int64_t numbers = h->job->size[n] * width_of(h->job, n);
+        most = numbers > most ? numbers : most;
+        status = gcu_svd_room(&h->e, numbers, &h->q[n]);
+    }
+    if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->spare);
+    if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->narrow);
+    if (status == GNOMON_OK) status = gcu_hosvd_take(h, small);
+    if (status != GNOMON_OK) return status;
+    h->rising = static_cast<double *>(calloc((size_t)small, sizeof *h->rising));
+    return h->rising ? GNOMON_OK
+                     : gcu_fail(h->v.why, GNOMON_ERROR_MEMORY, "no memory for singular values");
+}
+
+/* X on the GPU without gaps. */
+static gnomon_status bring(gcu_hosvd *h)
+{
+    gcu_svd *v = &h->v;
+    v->m = h->job->x.rows;
+    v->n = h->job->x.cols;
+    gnomon_status status = gcu_svd_bring(v, false);
+    h->job->bad_row = v->bad_row;
+    h->job->bad_col = v->bad_col;
+    if (status != GNOMON_OK) return status;
+    h->job->norm = h->range.norm;
+    h->job->exponent = h->range.exponent;
+    h->job->passes = 1;
+    h->x = static_cast<float *>(v->a.data);
+    const bool tight = v->m == 1 ? v->a.col_stride == 1 : v->a.row_stride == v->n;
+    if (!tight) {
+        status = gcu_svd_room(v, v->m * v->n, &h->x);
+        if (status != GNOMON_OK) return status;
+        const gnomon_matrix to = gnomon_matrix_rowmajor(h->x, GNOMON_F32, v->m, v->n);
+        GCU_TRY(v->why, gcu_copy(&v->a, &to, v->stream));
+    }
+    h->now = h->x;
+    return gcu_svd_lap(v, GCU_LOOK);
+}
+
+static gnomon_status work(gcu_hosvd *h)
+{
+    gcu_svd *v = &h->v;
+    gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
+    if (status != GNOMON_OK) return status;
+    v->seen = static_cast<gcu_svd_look *>(v->blas->page);
+    h->e.blas = v->blas;
+    status = gcu_svd_lap(v, GCU_LOOK);
+    if (status == GNOMON_OK) status = bring(h);
+    if (status == GNOMON_OK) status = take(h);
+    if (status == GNOMON_OK) status = h->job->sequential ? one_by_one(h) : all_at_once(h);
+    if (status == GNOMON_OK) status = turn(h);
+    if (status == GNOMON_OK) status = gcu_hosvd_measure(h);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
+    if (status == GNOMON_OK) status = gcu_hosvd_hand_out(h);
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_SMALL) : status;
+}
+
+gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
+{
+    gcu_hosvd h = {};
+    double seconds[GCU_PHASES], none[GCU_PHASES];
+    h.job = job;
+    h.modes = job->modes;
+    for (int n = 0; n < job->modes; n++) {
+        h.place[n] = n;
+        h.length[n] = job->size[n];
+    }
+    h.options.power = job->power;
+    h.range.a = &job->x;
+    h.range.options = &h.options;
+    h.range.memory_limit = job->memory_limit;
+    h.range.host = job->host;
+    h.v.s = h.e.s = s;
+    h.v.job = h.e.job = &h.range;
+    h.v.why = h.e.why = why;
+    h.v.stream = h.e.stream = s->stream;
+    gnomon_status status = work(&h);
+    if (h.own) gcu_give(h.now, s->stream);
+    status = gcu_svd_close(&h.e, none, status);
+    status = gcu_svd_close(&h.v, seconds, status);
+    free(h.rising);
+    job->cholesky = h.range.cholesky;
+    job->householder = h.range.householder;
+    job->look_seconds = seconds[GCU_LOOK];
+    job->project_seconds = seconds[GCU_PROJECT];
+    job->power_seconds = seconds[GCU_POWER];
+    job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];
+    job->shrink_seconds = seconds[GCU_SHRINK];
+    job->small_seconds = seconds[GCU_SMALL];
+    job->measure_seconds = seconds[GCU_CERTIFY];
+    return status;
+}
+
+/* ---- what it takes ---- */
+
+static double memory_of(const gnomon_hosvd_job *job)
+{
+    double count = 1, most = 0, small = (double)small_most(job), shrunk = 0;
+    for (int n = 0; n < job->modes; n++)
+        count *= (double)job->size[n];
+    for (int n = 0; n < job->modes; n++) {
+        const double size = (double)job->size[n], width = (double)width_of(job, n);
+        const double rest = count / size, tall = job->power > 0 && rest > size ? rest : size;
+        const bool between = n > 0 && n < job->modes - 1 && !job->sequential;
+        double bytes = 26.0 * tall * width + 4.0 * (rest + size) * width;
+        if (between && job->columns[n] > 0) bytes += 4.0 * count; /* the unfolding, if it is made */
+        most = bytes > most ? bytes : most;
+        shrunk = rest * width > shrunk ? rest * width : shrunk;
+    }
+    double own = 0;
+    if (job->x.memory != GNOMON_CUDA || job->x.dtype != GNOMON_F32) own = 4.0 * count;
+    if (job->x.dtype != GNOMON_F32) own += (double)gnomon_dtype_size(job->x.dtype) * count;
+    /* the shrunk tensor and the one that it is made of; where a residual is measured, its tile */
+    const double later = 8.0 * shrunk + 4.0 * (count < tile ? count : tile);
+    return own + (most > later ? most : later) + 8.0 * (GCU_SVD_CHUNKS + 12) * small * small +
+           0x1p26;
+}
+
+bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why)
+{
+    const char *reason = gcu_blas_missing();
+    double count = 1;
+    for (int n = 0; n < job->modes; n++)
+        count *= (double)job->size[n];
+    if (!reason && job->wide) reason = "factorisations in double precision run on the CPU";
+    if (!reason && job->tolerance > 0) reason = "ranks for a tolerance are found on the CPU";
+    if (!reason && job->modes < 2) reason = "a tensor of one mode is factored on the CPU";
+    for (int n = 0; n < job->modes && !reason; n++)
+        if (count / (double)job->size[n] > (double)(INT_MAX - 4096))
+            reason = "an unfolding has more than 2^31 columns";
+    if (!reason && small_most(job) > SMALL_MOST)
+        reason = "a small problem has more than 8192 columns";
+    if (reason) {
+        gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);
+        return false;
+    }
+    const double needed = memory_of(job), free = (double)gcu_free_memory(s);
+    if (needed > free) {
+        gcu_fail(why, GNOMON_ERROR_DEVICE,
+                 "the tensor and its factors need %.1f GiB of the GPU's memory, %.1f are free; the "
+                 "CPU takes data of any size",
+                 needed / 0x1p30, free / 0x1p30);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,43 @@
+/* hosvd/job.h: a tensor's factorisation as a device is given it: arguments checked, defaults filled
+ * in. Modes are in the inner order (hosvd/slabs.h). */
+#ifndef GNOMON_HOSVD_JOB_H
+#define GNOMON_HOSVD_JOB_H
+
+#include "backend.h"
+#include "operator/operator.h"
+
+#include <gnomon/hosvd.h>
+
+typedef struct gnomon_hosvd_job {
+    gnomon_matrix x; /* one row of all elements; or, with gaps between them, the indices of the
+                        outermost mode as rows */
+    bool wide;       /* work in double precision */
+    int modes;
+    int64_t size[GNOMON_TENSOR_MODES], rank[GNOMON_TENSOR_MODES];
+    int64_t columns[GNOMON_TENSOR_MODES]; /* of the projection; 0: taken whole */
+    /* A mode that is projected has an operator of min(columns, d) rows, d being the product of the
+     * other sizes or, with 'sequential', of those and of the ranks of the modes before it. */
+    const gnomon_operator *op[GNOMON_TENSOR_MODES];
+    int order[GNOMON_TENSOR_MODES]; /* as gnomon_hosvd_turns makes it */
+    double tolerance;
+    int sequential, power, measure;
+    int64_t memory_limit; /* bytes of working memory on the host */
+    const gnomon_device_host *host;
+
+    /* Host memory for the result, in X's scale: the core, whose mode n steps by core_step[n], and
+     * the factors, row-major. */
+    float *core, *factor[GNOMON_TENSOR_MODES];
+    int64_t core_step[GNOMON_TENSOR_MODES];
+
+    /* ---- results. Numbers are those of X times 2^-exponent. ---- */
+    int exponent;
+    double *values[GNOMON_TENSOR_MODES]; /* room for rank[n] */
+    double norm, residual;
+    gnomon_residual residual_by;
+    int64_t bad_row, bad_col; /* in x, after NONFINITE */
+    int64_t passes, cholesky, householder;
+    double look_seconds, project_seconds, power_seconds, orthonormalise_seconds, shrink_seconds,
+        small_seconds, measure_seconds;
+} gnomon_hosvd_job;
+
+#endif
