@@ -54,6 +54,8 @@ if [ "${SKIP:-}" != tests ]; then
     GNOMON_CUDA_ARCH=80 run 'tensors by mma.sync' "$programs/test_hosvd"
     run 'joins' "$programs/test_join"
     GNOMON_CUDA_ARCH=80 run 'joins by mma.sync' "$programs/test_join"
+    run 'searches' "$programs/test_search"
+    GNOMON_CUDA_ARCH=80 run 'searches by mma.sync' "$programs/test_search"
     if command -v compute-sanitizer >/dev/null; then
         for tool in memcheck racecheck initcheck; do
             GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, reduced" compute-sanitizer \

@@ -34,7 +34,6 @@ struct gnomon_join_job;
 /* Defined by src/search: queries and what is asked for; base points; what was found. */
 struct gnomon_search_job;
 struct gnomon_search_piece;
-struct gnomon_nearest;
 /* Defined by src/hosvd: the tensor, the ranks, the operators, and what comes back. */
 struct gnomon_hosvd_job;
 
@@ -84,17 +83,17 @@ typedef struct gnomon_device_table {
     gnomon_status (*join)(void *state, struct gnomon_join_job *job, char *why, size_t why_size);
 
     /* Exact search; all NULL when there is none. Job, queries and host outlive the search. A base
-     * has been read when search_add returns; its texts call it base. After a failure the search can
-     * only be closed. search_finish fills the heaps of k nearest and their counts, each in the
-     * order of answers. */
+     * has been read when search_add returns; texts call it base. After a failure the search can
+     * only be closed. search_finish, of k nearest, tells how many each query has (k or less), and
+     * their ids and distances in the order of answers, k places a query. */
     int (*search_supports)(void *state, const struct gnomon_search_job *job, char *why,
                            size_t why_size);
     gnomon_status (*search_open)(void *state, const struct gnomon_search_job *job, void **search,
                                  char *why, size_t why_size);
     gnomon_status (*search_add)(void *state, void *search, struct gnomon_search_piece *piece,
                                 char *why, size_t why_size);
-    gnomon_status (*search_finish)(void *state, void *search, struct gnomon_nearest *nearest,
-                                   char *why, size_t why_size);
+    gnomon_status (*search_finish)(void *state, void *search, int64_t *counts, int64_t *ids,
+                                   double *distances, char *why, size_t why_size);
     void (*search_close)(void *state, void *search);
 
     /* HOSVD of a dense tensor, likewise. */

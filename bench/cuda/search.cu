@@ -3,7 +3,7 @@
  * cuBLAS FP16 product whose matrix of scores is written and never looked at. Each job's answers to
  * some queries are held to the CPU's, bit for bit.
  *
- * usage: search [--json FILE] [--quick] */
+ * usage: search [--json FILE] [--quick] [--job N] */
 #include "bench.cuh"
 
 #include <cublas_v2.h>
@@ -209,8 +209,11 @@ int main(int argc, char **argv)
 {
     const int64_t million = 1000000;
     bool quick = false;
-    for (int i = 1; i < argc; i++)
+    int only = -1;
+    for (int i = 1; i < argc; i++) {
         quick = quick || strcmp(argv[i], "--quick") == 0;
+        if (i + 1 < argc && strcmp(argv[i], "--job") == 0) only = atoi(argv[i + 1]);
+    }
     bench_json json = bench_open("search", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     options.device = GNOMON_DEVICE_CPU;
@@ -239,7 +242,8 @@ int main(int argc, char **argv)
         {1000, 100000, 128, 10, GNOMON_L2, "device", "equal"},
     };
     for (const job &j : jobs)
-        measure(&j, rate, !quick || (j.k < 1000 && j.cols < 200), &json);
+        if (only < 0 || only == &j - jobs)
+            measure(&j, rate, !quick || (j.k < 1000 && j.cols < 200), &json);
     bench_close(&json);
     gnomon_context_destroy(cpu);
     gnomon_context_destroy(gpu);

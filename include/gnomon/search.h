@@ -19,7 +19,11 @@
  * first two (that of a product: of |q||b|), none for the last two but for the division.
  *
  * L2, COSINE and IP take dense points of any element type, BASE and queries each of their own;
- * 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused. */
+ * 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused.
+ *
+ * On a GPU (GNOMON_DEVICE_CUDA; under AUTO when views lie there, or the first base points are worth
+ * the way) the answers are the same, bit for bit. Dense views may then lie in its memory, queries
+ * and base each for itself. Sets run on the CPU only. */
 #ifndef GNOMON_SEARCH_H
 #define GNOMON_SEARCH_H
 
@@ -79,10 +83,12 @@ GNOMON_API void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *nei
  * thread at a time, as its context. */
 typedef struct gnomon_search gnomon_search;
 
-/* Begins a search. queries (n x D) must stay as they are until the search is destroyed. Errors:
- * ARGUMENT (options; a view), DTYPE (HAMMING takes U8), NONFINITE (a query, named by row and
- * column), UNSUPPORTED (a magnitude above 2^500; JACCARD with dense, others with sparse points),
- * DEVICE (GNOMON_DEVICE_CUDA), MEMORY. On failure *out is NULL. */
+/* Begins a search. queries (n x D) must stay as they are until the search is destroyed. On a GPU
+ * they stay there, beside 32 bytes a query and neighbour. Errors: ARGUMENT (options; a view), DTYPE
+ * (HAMMING takes U8), NONFINITE (a query, named by row and column), UNSUPPORTED (a magnitude above
+ * 2^500; JACCARD with dense, others with sparse points), DEVICE (GNOMON_DEVICE_CUDA or a view in a
+ * device's memory, and the device can't be had or declines; JACCARD), MEMORY. On failure *out is
+ * NULL. */
 GNOMON_API gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
                                               const gnomon_search_options *options,
                                               gnomon_search **out);
@@ -96,7 +102,8 @@ GNOMON_API gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gno
  * limit is too low for it, what six queries take. After a failure the search can only be destroyed.
  * Errors: SHAPE (other dimensions than the queries), DTYPE, NONFINITE (naming the base point's id
  * and column; points that are not allowed may go unseen), UNSUPPORTED, DATA (a broken sparse view),
- * MEMORY, CANCELLED. */
+ * MEMORY, CANCELLED, DEVICE (on a GPU; base lies in one's memory and the search runs on the CPU).
+ */
 GNOMON_API gnomon_status gnomon_search_add(gnomon_search *search, const gnomon_matrix *base);
 GNOMON_API gnomon_status gnomon_search_add_csr(gnomon_search *search, const gnomon_csr *base);
 

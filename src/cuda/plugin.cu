@@ -216,13 +216,13 @@ static gnomon_status search_add(void *state, void *search, gnomon_search_piece *
     return status;
 }
 
-static gnomon_status search_finish(void *state, void *search, gnomon_nearest *nearest, char *text,
-                                   size_t size)
+static gnomon_status search_finish(void *state, void *search, int64_t *counts, int64_t *ids,
+                                   double *distances, char *text, size_t size)
 {
     gcu_state *s = static_cast<gcu_state *>(state);
     const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status =
-        gcu_search_finish(s, static_cast<gcu_search *>(search), nearest, {text, size});
+    const gnomon_status status = gcu_search_finish(s, static_cast<gcu_search *>(search), counts,
+                                                   ids, distances, {text, size});
     gcu_leave(scope);
     return status;
 }

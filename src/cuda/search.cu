@@ -22,7 +22,9 @@ enum {
 static const int64_t piece_bytes = 256 << 20; /* from the host */
 static const int64_t most_rows = 1 << 24;     /* of a piece */
 static const int64_t most_wide = 1 << 25;     /* coordinates of queries in fp64 */
-static const double much = 5e4;               /* neighbours in all that are worth many parts */
+/* How a piece is cut: neighbours in all that are worth many parts; pairs that are soon computed; by
+ * how much one sample is larger than the one before. */
+static const double much = 5e4, dense_pairs = 4e6, growth = 24, growth_few = 1e4;
 
 /* What the host reads after each step. */
 struct words {
@@ -430,21 +432,27 @@ static gnomon_status look_at_part(gcu_search *v, const part *t, bool all)
     return look_by_sieve(v, *t);
 }
 
-/* By how much samples grow, one to the next: what passes costs more the more of it is wanted. */
-static int64_t growth(const gcu_search *v)
+/* Rows of a first look, at all pairs: enough for limits, and not much work. */
+static int64_t first_rows(const gcu_search *v)
 {
-    return (double)v->count * (double)v->k > 1e3 ? 32 : 64;
+    const int64_t cheap = least((int64_t)(dense_pairs / (double)v->count), 1 << 16);
+    return least(most(2 * v->k + 2, v->few ? 2 * FIRST : most(FIRST, cheap)), v->found.room);
 }
 
-/* Samples of a piece, until the next one would not be much less than the piece itself. *before: how
- * many points are behind the limits then. */
+/* Looks at samples of a piece, each larger by the same factor, until the next would be the piece
+ * itself. *before: how many points are behind the limits then. */
 static gnomon_status look_at_samples(gcu_search *v, const piece *c, int64_t *before)
 {
-    const int64_t rows = c->base.rows, grow = growth(v);
+    const int64_t rows = c->base.rows;
     bool all = *before < v->k + 1; /* without limits the sieve lets everything pass */
-    int64_t wanted = all ? most(2 * v->k + 2, FIRST) : *before * grow;
-    for (; wanted < rows / grow && wanted <= v->found.room; wanted *= grow) {
-        part t = part_of(v, c, 0, rows / (rows / wanted), rows / wanted, true);
+    const int64_t first = all ? first_rows(v) : *before;
+    if (rows < 4 * first) return GNOMON_OK;
+    const double factor = (double)rows / (double)first;
+    const int steps = (int)ceil(log(factor) / log(v->few ? growth_few : growth));
+    for (int i = all ? 0 : 1; i < steps; i++) {
+        const double wanted = (double)first * pow(factor, (double)i / steps);
+        const int64_t step = most((int64_t)((double)rows / wanted), 1);
+        part t = part_of(v, c, 0, rows / step, step, true);
         t.before = most(*before, 1);
         if (all)
             TRY(look_at_all(v, t));
@@ -489,10 +497,13 @@ static gnomon_status look_at_rows(gcu_search *v, const piece *c, int64_t from, i
     for (int64_t at = 0; at < rows;) {
         const bool all = v->k > 0 && *before < v->k + 1;
         int64_t some = least(at_once, rows - at);
-        if (all) some = least(some, least(most(2 * v->k + 2, FIRST), v->found.room));
+        if (all) some = least(some, first_rows(v));
         part t = part_of(v, c, from + at * step, some, step, false);
         t.before = most(*before, 1);
+        if (all && !v->direct) /* others are looked through when they are packed */
+            GCU_TRY(v->why, gcu_search_faults(&t.pairs.base, some, &v->words->fault, v->stream));
         TRY(look_at_part(v, &t, all));
+        if (all && !v->few) TRY(look(v));
         if (v->seen->fault != ~0ull) {
             TRY(refuse(v, &c->base, "base", c->first, c->host_map));
             if (!v->direct)
@@ -514,8 +525,7 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
                       v->job->options->metric != GNOMON_COSINE; /* by sums that are not finite */
     const double wanted = (double)v->count * (double)v->k;
     int64_t before = v->behind, step = 1;
-    if (v->few ? !told : v->direct || before < v->k + 1)
-        TRY(refuse(v, &c->base, "base", c->first, c->host_map));
+    if (v->few ? !told : v->direct) TRY(refuse(v, &c->base, "base", c->first, c->host_map));
     if (!v->direct) TRY(pack_queries(v, c));
     GCU_TRY(v->why, cudaMemsetAsync(&v->words->fault, 0xff, sizeof v->words->fault, v->stream));
     v->seen->fault = ~0ull; /* another search's, perhaps */
@@ -523,7 +533,7 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
     if (v->k > 0 && wanted < much) {
         TRY(look_at_samples(v, c, &before));
     } else if (v->k > 0) {
-        const int64_t first = most(before, most(2 * v->k + 2, FIRST));
+        const int64_t first = most(before, first_rows(v));
         while (rows / step >= 2 * first)
             step *= 2;
     }
@@ -784,26 +794,24 @@ gnomon_status gcu_search_open(gcu_state *s, const gnomon_search_job *job, gcu_se
     return status;
 }
 
-gnomon_status gcu_search_finish(gcu_state *s, gcu_search *v, gnomon_nearest *nearest, gcu_why why)
+gnomon_status gcu_search_finish(gcu_state *s, gcu_search *v, int64_t *counts, int64_t *ids,
+                                double *distances, gcu_why why)
 {
-    if (v->count == 0 || v->k == 0) return GNOMON_OK;
+    if (v->count == 0) return GNOMON_OK;
     v->why = why;
+    const int64_t places = v->count * v->k;
     const gcu_search_lists lists = {v->lists[v->now], v->list_counts, v->k};
+    int64_t *some = reinterpret_cast<int64_t *>(v->lists[1 - v->now]); /* both fit there */
+    double *others = reinterpret_cast<double *>(some + places);
+    const bool products = v->job->options->metric == GNOMON_IP;
     GCU_TRY(why, gcu_search_sort(&lists, v->count, v->stream));
-    int64_t *counts = static_cast<int64_t *>(malloc((size_t)v->count * sizeof *counts));
-    if (!counts) return gcu_fail(why, GNOMON_ERROR_MEMORY, "no memory for counts");
-    cudaError_t error = cudaMemcpyAsync(counts, v->list_counts, (size_t)v->count * sizeof *counts,
-                                        cudaMemcpyDeviceToHost, v->stream);
-    gnomon_status status = GNOMON_OK;
-    if (error == cudaSuccess) /* the heaps lie one after the other */
-        status = bring(v, v->lists[v->now], nearest[0].heap,
-                       v->count * v->k * (int64_t)sizeof(gnomon_ranked));
-    const cudaError_t end = cudaStreamSynchronize(s->stream);
-    if (error == cudaSuccess) error = end;
+    GCU_TRY(why, gcu_search_split(lists.points, places, products, some, others, v->stream));
+    GCU_TRY(why, cudaMemcpyAsync(counts, v->list_counts, (size_t)v->count * sizeof *counts,
+                                 cudaMemcpyDeviceToHost, v->stream));
+    gnomon_status status = bring(v, some, ids, places * (int64_t)sizeof *ids);
+    if (status == GNOMON_OK) status = bring(v, others, distances, places * (int64_t)sizeof *others);
+    const cudaError_t error = cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
-    for (int64_t q = 0; q < v->count && status == GNOMON_OK; q++)
-        nearest[q].count = counts[q];
-    free(counts);
     return status;
 }
 

@@ -102,6 +102,9 @@ cudaError_t gcu_search_scatter(gcu_search_found found, int64_t pairs, const unsi
                                cudaStream_t stream);
 /* Lists into the order of answers. */
 cudaError_t gcu_search_sort(const gcu_search_lists *lists, int64_t queries, cudaStream_t stream);
+/* Ids and distances (products) of points. */
+cudaError_t gcu_search_split(const gnomon_ranked *points, int64_t count, bool products,
+                             int64_t *ids, double *distances, cudaStream_t stream);
 /* Pairs that were not dropped as hits, *count of them, in any order. */
 cudaError_t gcu_search_hits(const gcu_search_pairs *p, gcu_search_found found, int64_t pairs,
                             gnomon_hit *hits, unsigned long long *count, cudaStream_t stream);
@@ -121,8 +124,8 @@ gnomon_status gcu_search_open(gcu_state *s, const gnomon_search_job *job, gcu_se
                               gcu_why why);
 gnomon_status gcu_search_add(gcu_state *s, gcu_search *search, gnomon_search_piece *piece,
                              gcu_why why);
-gnomon_status gcu_search_finish(gcu_state *s, gcu_search *search, gnomon_nearest *nearest,
-                                gcu_why why);
+gnomon_status gcu_search_finish(gcu_state *s, gcu_search *search, int64_t *counts, int64_t *ids,
+                                double *distances, gcu_why why);
 void gcu_search_close(gcu_state *s, gcu_search *search);
 
 #endif

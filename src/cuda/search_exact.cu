@@ -198,22 +198,24 @@ static __device__ __noinline__ double boosted_alone(const gcu_search_view &base,
     return chain[0];
 }
 
+/* A thread takes two queries and two places, which share what they load. */
 template <bool PRODUCTS>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     all_kernel(gcu_search_pairs k, const double *wide, int64_t query, int64_t queries,
                int64_t places, double *keys)
 {
-    __shared__ double qs[TILE][STEP + 1], xs[TILE][STEP + 1];
+    __shared__ double qs[2 * TILE][STEP + 1], xs[2 * TILE][STEP + 1];
     const int64_t d = k.base.cols;
-    const int64_t q0 = (int64_t)blockIdx.y * TILE, p0 = (int64_t)blockIdx.x * TILE;
+    const int64_t q0 = (int64_t)blockIdx.y * 2 * TILE, p0 = (int64_t)blockIdx.x * 2 * TILE;
     const int tq = threadIdx.x / TILE, tp = threadIdx.x % TILE;
-    double chain[CHAINS];
+    double chain[2][2][CHAINS];
 #pragma unroll
     for (int l = 0; l < CHAINS; l++)
-        chain[l] = 0;
+        chain[0][0][l] = chain[0][1][l] = chain[1][0][l] = chain[1][1][l] = 0;
     for (int64_t from = 0; from < d; from += STEP) {
         __syncthreads();
-        for (int e = threadIdx.x; e < TILE * STEP; e += THREADS) {
+#pragma unroll 1
+        for (int e = threadIdx.x; e < 2 * TILE * STEP; e += THREADS) {
             const int i = e / STEP, c = e % STEP;
             const int64_t j = from + c;
             /* adding -0 * 0, or 0 * 0 to what is not negative, changes nothing */
@@ -230,22 +232,30 @@ __global__ void __launch_bounds__(THREADS)
         __syncthreads();
 #pragma unroll
         for (int c = 0; c < STEP; c++) {
-            const double q = qs[tq][c], x = xs[tp][c];
-            chain[c % CHAINS] =
-                PRODUCTS ? fma(q, x, chain[c % CHAINS]) : add_difference(q, x, chain[c % CHAINS]);
+#pragma unroll
+            for (int pair = 0; pair < 4; pair++) {
+                const double q = qs[tq + pair / 2 * TILE][c], x = xs[tp + pair % 2 * TILE][c];
+                double *sum = &chain[pair / 2][pair % 2][c % CHAINS];
+                *sum = PRODUCTS ? fma(q, x, *sum) : add_difference(q, x, *sum);
+            }
         }
     }
-    if (q0 + tq >= queries || p0 + tp >= places) return;
 #pragma unroll
-    for (int half = CHAINS / 2; half > 0; half /= 2)
+    for (int pair = 0; pair < 4; pair++) {
+        double *sum = chain[pair / 2][pair % 2];
+        const int64_t line = q0 + tq + pair / 2 * TILE, place = p0 + tp + pair % 2 * TILE;
+        if (line >= queries || place >= places) continue;
 #pragma unroll
-        for (int l = 0; l < half; l++)
-            chain[l] = __dadd_rn(chain[l], chain[l + half]);
-    const int64_t place = p0 + tp, i = query + q0 + tq;
-    const double key = key_of(k, chain[0], k.queries.inverse ? k.queries.inverse[i] : 1,
-                              k.base.inverse ? k.base.inverse[place] : 1,
-                              [&] { return boosted_alone(k.base, wide + (q0 + tq) * d, place); });
-    keys[(q0 + tq) * places + place] = is_own(k, i, place) ? nan("") : key;
+        for (int half = CHAINS / 2; half > 0; half /= 2)
+#pragma unroll
+            for (int l = 0; l < half; l++)
+                sum[l] = __dadd_rn(sum[l], sum[l + half]);
+        const int64_t i = query + line;
+        const double key = key_of(k, sum[0], k.queries.inverse ? k.queries.inverse[i] : 1,
+                                  k.base.inverse ? k.base.inverse[place] : 1,
+                                  [&] { return boosted_alone(k.base, wide + line * d, place); });
+        keys[line * places + place] = is_own(k, i, place) ? nan("") : key;
+    }
 }
 
 /* Bits that differ. */
@@ -290,11 +300,11 @@ __global__ void __launch_bounds__(THREADS)
 cudaError_t gcu_search_all(const gcu_search_pairs *k, const double *wide, int64_t query,
                            int64_t queries, int64_t places, double *keys, cudaStream_t stream)
 {
-    const int64_t most = 65535 * (int64_t)TILE;
+    const int64_t side = 2 * TILE, most = 65535 * side;
     for (int64_t from = 0; from < queries && places > 0; from += most) {
         const int64_t some = queries - from < most ? queries - from : most;
-        const dim3 grid((unsigned)((places + TILE - 1) / TILE),
-                        (unsigned)((some + TILE - 1) / TILE));
+        const dim3 grid((unsigned)((places + side - 1) / side),
+                        (unsigned)((some + side - 1) / side));
         const double *w = wide + from * k->queries.cols;
         double *to = keys + from * places;
         if (k->metric == GNOMON_IP)
@@ -319,39 +329,85 @@ cudaError_t gcu_search_bits(const gcu_search_pairs *k, int64_t query, int64_t qu
     return cudaGetLastError();
 }
 
-/* ---- few queries: the base is read once for NQ of them ---- */
+/* ---- few queries: the base is read once for up to NQ of them ---- */
 
 enum { FEW_BYTES = 40960 }; /* of queries in shared memory at most */
 
-__device__ __forceinline__ void keep(const gcu_search_found &found, unsigned *counts, int64_t query,
-                                     int64_t place, double key)
+/* What the kernels of one call share. */
+struct few_call {
+    gcu_search_pairs k;
+    const double *wide, *limits;
+    int64_t query, queries, places;
+    gcu_search_found found;
+    unsigned *counts;
+    unsigned long long *fault;
+};
+
+/* The sums of NQ queries' chains, in a few lanes each: those of lane l are query_of(l)'s. The same
+ * tree for each as join_chains': two queries go through one exchange, a half of the lanes each. */
+template <int NQ> __device__ __forceinline__ double join_many(double *chain, unsigned mask)
 {
-    const unsigned long long at = atomicAdd(found.count, 1ull);
-    if (at >= (unsigned long long)found.room) return;
-    found.pairs[at] = (uint64_t)query << 32 | (uint64_t)place;
-    found.keys[at] = key;
-    atomicAdd(&counts[query], 1u);
+    const int lane = threadIdx.x % CHAINS;
+    int half = CHAINS / 2;
+#pragma unroll
+    for (int some = NQ / 2; some > 0; some /= 2, half /= 2) {
+        const bool upper = (lane & half) != 0;
+#pragma unroll
+        for (int n = 0; n < some; n++) {
+            const double other = __shfl_xor_sync(mask, upper ? chain[n] : chain[n + some], half);
+            chain[n] = __dadd_rn(upper ? chain[n + some] : chain[n], other);
+        }
+    }
+#pragma unroll
+    for (; half > 0; half /= 2)
+        chain[0] = __dadd_rn(chain[0], __shfl_xor_sync(mask, chain[0], half));
+    return chain[0];
 }
 
-template <bool SINGLE, bool PRODUCTS, int NQ>
-__global__ void __launch_bounds__(THREADS)
-    few_kernel(gcu_search_pairs k, const double *wide, int64_t query, int64_t places, bool hold,
-               const double *limits, gcu_search_found found, unsigned *counts,
-               unsigned long long *fault)
+/* The lanes are cut in NQ runs. */
+template <int NQ> __device__ __forceinline__ int query_of(int lane)
+{
+    return lane / (CHAINS / NQ);
+}
+
+__device__ __forceinline__ void keep(const few_call &c, int64_t query, int64_t place, double key)
+{
+    const unsigned long long at = atomicAdd(c.found.count, 1ull);
+    if (at >= (unsigned long long)c.found.room) return;
+    c.found.pairs[at] = (uint64_t)query << 32 | (uint64_t)place;
+    c.found.keys[at] = key;
+    atomicAdd(&c.counts[query], 1u);
+}
+
+/* MODE: 0 differences, 1 products, 2 either. */
+template <bool SINGLE, int MODE, int NQ>
+__global__ void __launch_bounds__(THREADS, NQ == 8 ? 2 : 4) few_kernel(few_call c, bool hold)
 {
     extern __shared__ double held[];
+    const gcu_search_pairs &k = c.k;
+    const bool products = MODE == 2 ? k.metric == GNOMON_IP : MODE == 1;
     const int64_t d = k.base.cols;
-    const double *q = wide;
+    const int lane = threadIdx.x % CHAINS, mine = query_of<NQ>(lane);
+    const unsigned mask = half_mask();
+    const double *q = c.wide;
+    int64_t line[NQ]; /* queries beyond the last are that one again, and keep nothing */
+#pragma unroll
+    for (int n = 0; n < NQ; n++)
+        line[n] = (n < c.queries ? n : c.queries - 1) * d;
     if (hold) {
-        for (int64_t e = threadIdx.x; e < NQ * d; e += THREADS)
-            held[e] = wide[e];
+        for (int64_t e = threadIdx.x; e < c.queries * d; e += THREADS)
+            held[e] = c.wide[e];
         __syncthreads();
         q = held;
     }
-    const int lane = threadIdx.x % CHAINS;
-    const unsigned mask = half_mask();
+    const int64_t query = c.query + (mine < c.queries ? mine : 0);
+    const double query_factor = k.queries.inverse ? k.queries.inverse[query] : 1;
+    const double limit = c.limits[query];
+    /* sums above it have keys above the limit, and need no root */
+    const double enough = k.metric == GNOMON_L2 ? limit * limit * (1 + 0x1p-40) : INFINITY;
+    const bool keeps = mine < c.queries && lane % (CHAINS / NQ) == 0;
     const int64_t jump = (int64_t)gridDim.x * HALVES;
-    for (int64_t p = (int64_t)blockIdx.x * HALVES + threadIdx.x / CHAINS; p < places; p += jump) {
+    for (int64_t p = (int64_t)blockIdx.x * HALVES + threadIdx.x / CHAINS; p < c.places; p += jump) {
         const int64_t from = p * k.base.row_stride;
         const double factor = k.base.inverse ? k.base.inverse[p] : 1;
         double chain[NQ];
@@ -364,61 +420,50 @@ __global__ void __launch_bounds__(THREADS)
             if (k.base.inverse) x = __dmul_rn(x, factor);
 #pragma unroll
             for (int n = 0; n < NQ; n++)
-                chain[n] = PRODUCTS ? fma(q[n * d + j], x, chain[n])
-                                    : add_difference(q[n * d + j], x, chain[n]);
+                chain[n] = products ? fma(q[line[n] + j], x, chain[n])
+                                    : add_difference(q[line[n] + j], x, chain[n]);
         }
-#pragma unroll
-        for (int n = 0; n < NQ; n++) {
-            const double sum = join_chains(chain[n], mask);
-            const double key =
-                key_of(k, sum, k.queries.inverse ? k.queries.inverse[query + n] : 1, factor, [&] {
-                    double again = 0;
-                    for (int64_t j = lane; j < d; j += CHAINS) {
-                        const double x =
-                            element(k.base.data, k.base.dtype, from + j * k.base.col_stride);
-                        again = add_difference(__dmul_rn(q[n * d + j], BOOST), __dmul_rn(x, BOOST),
-                                               again);
-                    }
-                    return join_chains(again, mask);
-                });
-            if (lane == 0 && !(fabs(sum) < INFINITY)) *fault = 0;
-            if (lane == 0 && key <= limits[query + n] && !is_own(k, query + n, p))
-                keep(found, counts, query + n, p, key);
+        const double sum = join_many<NQ>(chain, mask);
+        if (!(fabs(sum) < INFINITY)) *c.fault = 0;
+        double boosted = 0;
+        const bool small = k.wide && k.metric == GNOMON_L2 && sum < SMALL_SUM;
+        if (__any_sync(mask, small)) {
+#pragma unroll 1
+            for (int n = 0; n < NQ && n < c.queries; n++) {
+                double again = 0;
+                for (int64_t j = lane; j < d; j += CHAINS) {
+                    const double x =
+                        element(k.base.data, k.base.dtype, from + j * k.base.col_stride);
+                    again =
+                        add_difference(__dmul_rn(q[n * d + j], BOOST), __dmul_rn(x, BOOST), again);
+                }
+                again = join_chains(again, mask);
+                if (n == mine) boosted = again;
+            }
         }
+        if (!keeps || (sum > enough && !small)) continue;
+        const double key = key_of(k, sum, query_factor, factor, [&] { return boosted; });
+        if (key <= limit && !is_own(k, query, p)) keep(c, query, p, key);
     }
 }
 
-struct few_call {
-    const gcu_search_pairs *k;
-    const double *wide, *limits;
-    int64_t query, places;
-    gcu_search_found found;
-    unsigned *counts;
-    unsigned long long *fault;
-    unsigned grid;
-    cudaStream_t stream;
-};
-
-template <bool SINGLE, bool PRODUCTS, int NQ> static void launch_few(const few_call *c, int64_t q)
+template <bool SINGLE, int MODE, int NQ>
+static void launch_few(const few_call *c, unsigned grid, cudaStream_t stream)
 {
-    const int64_t bytes = NQ * c->k->base.cols * (int64_t)sizeof(double);
+    const int64_t bytes = c->queries * c->k.base.cols * (int64_t)sizeof(double);
     const bool hold = bytes <= FEW_BYTES;
-    few_kernel<SINGLE, PRODUCTS, NQ><<<c->grid, THREADS, hold ? (size_t)bytes : 0, c->stream>>>(
-        *c->k, c->wide + q * c->k->base.cols, c->query + q, c->places, hold, c->limits, c->found,
-        c->counts, c->fault);
+    few_kernel<SINGLE, MODE, NQ><<<grid, THREADS, hold ? (size_t)bytes : 0, stream>>>(*c, hold);
 }
 
-template <bool SINGLE, bool PRODUCTS> static void all_few(const few_call *c, int64_t queries)
+template <bool SINGLE, int MODE>
+static void launch_few(const few_call *c, unsigned grid, cudaStream_t stream)
 {
-    for (int64_t q = 0; q < queries;) {
-        if (queries - q >= 4) {
-            launch_few<SINGLE, PRODUCTS, 4>(c, q);
-            q += 4;
-        } else {
-            launch_few<SINGLE, PRODUCTS, 1>(c, q);
-            q++;
-        }
-    }
+    if (c->queries == 1)
+        launch_few<SINGLE, MODE, 1>(c, grid, stream);
+    else if (SINGLE && c->queries <= 4)
+        launch_few<SINGLE, MODE, SINGLE ? 4 : 8>(c, grid, stream);
+    else
+        launch_few<SINGLE, MODE, 8>(c, grid, stream);
 }
 
 cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *wide, int64_t query,
@@ -426,25 +471,37 @@ cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *wide, int64_
                            gcu_search_found found, unsigned *counts, unsigned long long *fault,
                            int sms, cudaStream_t stream)
 {
-    if (places == 0) return cudaSuccess;
     unsigned grid = grid_of(places, HALVES);
     if (grid > (unsigned)sms * 8) grid = (unsigned)sms * 8;
-    const few_call c = {k, wide, limits, query, places, found, counts, fault, grid, stream};
-    const bool single = k->base.dtype == GNOMON_F32, products = k->metric == GNOMON_IP;
-    const auto launch = single ? (products ? all_few<true, true> : all_few<true, false>)
-                               : (products ? all_few<false, true> : all_few<false, false>);
-    launch(&c, queries);
+    for (int64_t q = 0; q < queries && places > 0; q += 8) {
+        const few_call c = {*k,
+                            wide + q * k->base.cols,
+                            limits,
+                            query + q,
+                            queries - q < 8 ? queries - q : 8,
+                            places,
+                            found,
+                            counts,
+                            fault};
+        if (k->base.dtype != GNOMON_F32)
+            launch_few<false, 2>(&c, grid, stream);
+        else if (k->metric == GNOMON_IP)
+            launch_few<true, 1>(&c, grid, stream);
+        else
+            launch_few<true, 0>(&c, grid, stream);
+    }
     return cudaGetLastError();
 }
 
 /* ---- pairs that passed the sieve ---- */
 
-template <bool SINGLE, bool PRODUCTS>
-__global__ void __launch_bounds__(THREADS)
+template <bool SINGLE, int MODE>
+__global__ void __launch_bounds__(THREADS, 4)
     settle_kernel(gcu_search_pairs k, const double *limits, gcu_search_found found, int64_t pairs,
                   unsigned *counts)
 {
     const gcu_search_view &qs = k.queries, &xs = k.base;
+    const bool products = MODE == 2 ? k.metric == GNOMON_IP : MODE == 1;
     const int lane = threadIdx.x % CHAINS;
     const unsigned mask = half_mask();
     const int64_t d = xs.cols, jump = (int64_t)gridDim.x * HALVES;
@@ -463,7 +520,7 @@ __global__ void __launch_bounds__(THREADS)
                 q = __dmul_rn(q, qf);
                 x = __dmul_rn(x, xf);
             }
-            chain = PRODUCTS ? fma(q, x, chain) : add_difference(q, x, chain);
+            chain = products ? fma(q, x, chain) : add_difference(q, x, chain);
         }
         const double key = key_of(k, join_chains(chain, mask), qf, xf, [&] {
             double again = 0;
@@ -487,10 +544,9 @@ cudaError_t gcu_search_settle(const gcu_search_pairs *k, const double *limits,
 {
     if (pairs == 0) return cudaSuccess;
     const bool single = k->base.dtype == GNOMON_F32 && k->queries.dtype == GNOMON_F32;
-    const bool products = k->metric == GNOMON_IP;
-    const auto kernel = single
-                            ? (products ? settle_kernel<true, true> : settle_kernel<true, false>)
-                            : (products ? settle_kernel<false, true> : settle_kernel<false, false>);
+    const auto kernel = !single                  ? settle_kernel<false, 2>
+                        : k->metric == GNOMON_IP ? settle_kernel<true, 1>
+                                                 : settle_kernel<true, 0>;
     kernel<<<grid_of(pairs, HALVES), THREADS, 0, stream>>>(*k, limits, found, pairs, counts);
     return cudaGetLastError();
 }

@@ -205,14 +205,20 @@ cudaError_t gcu_search_select(const gcu_search_pairs *p, const gcu_search_lists 
 __global__ void __launch_bounds__(1024)
     offsets_kernel(const unsigned *counts, int64_t count, unsigned *offsets)
 {
+    enum { EACH = 8 };
     __shared__ unsigned warps[32];
     __shared__ unsigned all;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (threadIdx.x == 0) all = 0;
-    for (int64_t from = 0; from < count; from += 1024) {
-        const int64_t i = from + threadIdx.x;
-        const unsigned own = i < count ? counts[i] : 0;
-        unsigned sum = own;
+    for (int64_t from = 0; from < count; from += 1024 * EACH) {
+        const int64_t first = from + threadIdx.x * EACH;
+        unsigned own[EACH], sum = 0;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            own[i] = first + i < count ? counts[first + i] : 0;
+            sum += own[i];
+        }
+        const unsigned mine = sum;
         for (int step = 1; step < 32; step *= 2) {
             const unsigned other = __shfl_up_sync(~0u, sum, step);
             if (lane >= step) sum += other;
@@ -229,7 +235,12 @@ __global__ void __launch_bounds__(1024)
             warps[lane] = w;
         }
         __syncthreads();
-        if (i < count) offsets[i] = all + (warp > 0 ? warps[warp - 1] : 0) + sum - own;
+        unsigned at = all + (warp > 0 ? warps[warp - 1] : 0) + sum - mine;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            if (first + i < count) offsets[first + i] = at;
+            at += own[i];
+        }
         __syncthreads();
         if (threadIdx.x == 0) all += warps[31];
     }
@@ -356,6 +367,27 @@ cudaError_t gcu_search_sort(const gcu_search_lists *lists, int64_t queries, cuda
     if (queries == 0) return cudaSuccess;
     const unsigned threads = lists->k > 128 ? 512 : 64;
     sort_kernel<<<(unsigned)queries, threads, 0, stream>>>(*lists);
+    return cudaGetLastError();
+}
+
+/* ---- answers ---- */
+
+__global__ void __launch_bounds__(THREADS)
+    split_kernel(const gnomon_ranked *points, int64_t count, bool products, int64_t *ids,
+                 double *distances)
+{
+    for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < count;
+         e += (int64_t)gridDim.x * THREADS) {
+        ids[e] = points[e].id;
+        distances[e] = products ? -points[e].key : points[e].key;
+    }
+}
+
+cudaError_t gcu_search_split(const gnomon_ranked *points, int64_t count, bool products,
+                             int64_t *ids, double *distances, cudaStream_t stream)
+{
+    if (count == 0) return cudaSuccess;
+    split_kernel<<<grid_of(count), THREADS, 0, stream>>>(points, count, products, ids, distances);
     return cudaGetLastError();
 }
 

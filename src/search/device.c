@@ -1,5 +1,6 @@
 /* Handing a search to a device. */
 #include "base/error.h"
+#include "base/memory.h"
 #include "project/job.h"
 #include "search/search.h"
 
@@ -48,6 +49,10 @@ static gnomon_status open_on_device(gnomon_search *s, char *why, size_t why_size
     GNOMON_TRY(failed(s, table->search_open(state, &d->job, &d->part, why, why_size), why));
     d->table = table;
     d->state = state;
+    gnomon_free(s->ctx, s->heaps);
+    gnomon_free(s->ctx, s->nearest);
+    s->heaps = NULL;
+    s->nearest = NULL;
     gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
     return GNOMON_OK;
 }
@@ -85,12 +90,14 @@ gnomon_status gnomon_search_add_on_device(gnomon_search *s, const gnomon_matrix 
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_search_finish_on_device(gnomon_search *s)
+gnomon_status gnomon_search_finish_on_device(gnomon_search *s, int64_t *counts, int64_t *ids,
+                                             double *distances)
 {
     const gnomon_device_part *d = &s->device;
     char why[256] = "";
-    if (s->options.k == 0) return GNOMON_OK; /* the hits are here */
-    return failed(s, d->table->search_finish(d->state, d->part, s->nearest, why, sizeof why), why);
+    return failed(
+        s, d->table->search_finish(d->state, d->part, counts, ids, distances, why, sizeof why),
+        why);
 }
 
 void gnomon_search_close_on_device(gnomon_search *s)

@@ -282,20 +282,39 @@ static void hand_out(void *arg, int64_t q, int number)
     const answer *a = arg;
     const int64_t first = a->out->offsets[q], count = a->out->offsets[q + 1] - first;
     gnomon_ranked *points = a->s->options.k > 0 ? a->s->nearest[q].heap : a->sorted + first;
-    if (a->s->options.k == 0 || a->s->device.part == NULL) gnomon_ranked_sort(points, count);
+    gnomon_ranked_sort(points, count);
     for (int64_t i = 0; i < count; i++) {
         a->out->ids[first + i] = points[i].id;
         a->out->distances[first + i] = distance_of(a->s, points[i].key);
     }
 }
 
-static gnomon_status check_counts(const gnomon_search *s)
+static gnomon_status check_count(const gnomon_search *s, int64_t q, int64_t count)
 {
-    for (int64_t q = 0; q < s->count && s->options.k > 0; q++)
-        GNOMON_FAIL_IF(s->nearest[q].count < s->options.k, s->ctx, GNOMON_ERROR_ARGUMENT,
-                       "k is %" PRId64 ", and %" PRId64 " of base's %" PRId64
-                       " points may be neighbours of query %" PRId64,
-                       s->options.k, s->nearest[q].count, s->base, q);
+    GNOMON_FAIL_IF(count < s->options.k, s->ctx, GNOMON_ERROR_ARGUMENT,
+                   "k is %" PRId64 ", and %" PRId64 " of base's %" PRId64
+                   " points may be neighbours of query %" PRId64,
+                   s->options.k, count, s->base, q);
+    return GNOMON_OK;
+}
+
+static gnomon_status make_room(gnomon_search *s, gnomon_neighbors *out, int64_t answers)
+{
+    GNOMON_TRY(gnomon_alloc(s->ctx, answers, sizeof *out->ids, "ids", &out->ids));
+    return gnomon_alloc(s->ctx, answers, sizeof *out->distances, "distances", &out->distances);
+}
+
+/* The k nearest that a device found. */
+static gnomon_status bring(gnomon_search *s, gnomon_neighbors *out)
+{
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->count + 1, sizeof *out->offsets, "offsets", &out->offsets));
+    GNOMON_TRY(make_room(s, out, s->count * s->options.k));
+    int64_t *counts = out->offsets;
+    GNOMON_TRY(gnomon_search_finish_on_device(s, counts, out->ids, out->distances));
+    for (int64_t q = 0; q < s->count; q++)
+        GNOMON_TRY(check_count(s, q, counts[q]));
+    for (int64_t q = 0; q <= s->count; q++)
+        out->offsets[q] = q * s->options.k;
     return GNOMON_OK;
 }
 
@@ -323,9 +342,7 @@ static gnomon_status collect(answer *a)
         gnomon_free(s->ctx, s->hits);
         s->hits = NULL;
     }
-    const int64_t all = out->offsets[s->count];
-    GNOMON_TRY(gnomon_alloc(s->ctx, all, sizeof *out->ids, "ids", &out->ids));
-    GNOMON_TRY(gnomon_alloc(s->ctx, all, sizeof *out->distances, "distances", &out->distances));
+    GNOMON_TRY(make_room(s, out, out->offsets[s->count]));
     gnomon_parallel(s->ctx, s->count, hand_out, a);
     return GNOMON_OK;
 }
@@ -338,11 +355,12 @@ gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
                    "the search has handed out its answers");
     *out = (gnomon_neighbors){.struct_size = sizeof *out};
     if (s->options.metric == GNOMON_JACCARD) GNOMON_TRY(gnomon_sets_complete(s));
-    if (s->device.part != NULL) GNOMON_TRY(gnomon_search_finish_on_device(s));
-    GNOMON_TRY(check_counts(s));
+    const bool there = s->device.part != NULL && s->options.k > 0;
+    for (int64_t q = 0; q < s->count && s->options.k > 0 && !there; q++)
+        GNOMON_TRY(check_count(s, q, s->nearest[q].count));
     s->finished = true;
     answer a = {s, out, NULL};
-    const gnomon_status status = collect(&a);
+    const gnomon_status status = there ? bring(s, out) : collect(&a);
     gnomon_free(s->ctx, a.sorted);
     out->queries = s->count;
     out->k = s->options.k;

@@ -137,8 +137,9 @@ gnomon_status gnomon_search_to_device(gnomon_search *search, const char *name, b
 /* Whether to ask, under AUTO and with points in host memory. */
 bool gnomon_search_worth_device(const gnomon_search *search, const gnomon_matrix *base);
 gnomon_status gnomon_search_add_on_device(gnomon_search *search, const gnomon_matrix *base);
-/* Brings what was found to where the CPU's is: for k nearest in the order of answers. */
-gnomon_status gnomon_search_finish_on_device(gnomon_search *search);
+/* The k nearest in the order of answers, k places a query, and how many each query has. */
+gnomon_status gnomon_search_finish_on_device(gnomon_search *search, int64_t *counts, int64_t *ids,
+                                             double *distances);
 void gnomon_search_close_on_device(gnomon_search *search);
 
 /* ---- search.c ---- */

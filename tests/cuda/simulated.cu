@@ -348,7 +348,8 @@ gnomon_status gcu_search_add(gcu_state *, gcu_search *, gnomon_search_piece *, g
     return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no searches");
 }
 
-gnomon_status gcu_search_finish(gcu_state *, gcu_search *, gnomon_nearest *, gcu_why why)
+gnomon_status gcu_search_finish(gcu_state *, gcu_search *, int64_t *, int64_t *, double *,
+                                gcu_why why)
 {
     return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no searches");
 }

@@ -510,7 +510,10 @@ int main(int argc, char **argv)
     options.device = GNOMON_DEVICE_CPU;
     if (gnomon_context_create(&options, &cpu) != GNOMON_OK) return 1;
     options.device = GNOMON_DEVICE_CUDA;
-    if (gnomon_context_create(&options, &gpu) != GNOMON_OK) return 1;
+    if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
+        printf("no GPU: %s\n", gnomon_last_error(nullptr));
+        return 77;
+    }
     const struct {
         const char *name;
         void (*run)(void);

@@ -3,6 +3,7 @@
 #include "gemm/job.h"
 #include "hosvd/job.h"
 #include "project/job.h"
+#include "search/job.h"
 #include "svd/job.h"
 
 #include <stdio.h>
@@ -226,6 +227,78 @@ static gnomon_status multiply(void *state, const struct gnomon_gemm_job *job, ch
 }
 #endif
 
+#ifdef PLUGIN_NO_GEMM
+#define seek_supports NULL
+#define seek_open     NULL
+#define seek_add      NULL
+#define seek_finish   NULL
+#define seek_close    NULL
+#else
+/* It takes two queries only. */
+static int seek_supports(void *state, const struct gnomon_search_job *job, char *why,
+                         size_t why_size)
+{
+    (void)state;
+    snprintf(why, why_size, "the test device takes two queries, no more");
+    return job->queries->rows == 2;
+}
+
+static gnomon_status seek_open(void *state, const struct gnomon_search_job *job, void **search,
+                               char *why, size_t why_size)
+{
+    (void)state;
+    (void)why;
+    (void)why_size;
+    *search = (void *)job;
+    return GNOMON_OK;
+}
+
+/* The base's first number is the status; by radius each piece gives three hits of query 1. */
+static gnomon_status seek_add(void *state, void *search, struct gnomon_search_piece *piece,
+                              char *why, size_t why_size)
+{
+    (void)state;
+    const gnomon_search_job *job = search;
+    const float *first = piece->base->data;
+    snprintf(why, why_size, "the test device gives status %g", first[0]);
+    piece->compared = 10 + piece->first;
+    piece->verified = 1;
+    if (first[0] == GNOMON_ERROR_CANCELLED)
+        return job->host->progress(job->host->user, 1, 2) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+    if (first[0] != GNOMON_OK || job->options->k > 0) return (gnomon_status)first[0];
+    gnomon_hit *at;
+    const gnomon_status status = job->calls->hits(job->calls->user, 3, &at);
+    for (int i = 0; i < 3 && status == GNOMON_OK; i++)
+        at[i] = (gnomon_hit){1, {job->limit - i, piece->first + i}};
+    return status;
+}
+
+/* Query q's i-th nearest is point 10 q + i at distance i; query 1 of k 3 has but two. */
+static gnomon_status seek_finish(void *state, void *search, int64_t *counts, int64_t *ids,
+                                 double *distances, char *why, size_t why_size)
+{
+    (void)state;
+    (void)why;
+    (void)why_size;
+    const gnomon_search_job *job = search;
+    const int64_t k = job->options->k;
+    for (int64_t q = 0; q < 2; q++) {
+        counts[q] = q == 1 && k == 3 ? 2 : k;
+        for (int64_t i = 0; i < k; i++) {
+            ids[q * k + i] = 10 * q + i;
+            distances[q * k + i] = (double)i;
+        }
+    }
+    return GNOMON_OK;
+}
+
+static void seek_close(void *state, void *search)
+{
+    (void)state;
+    (void)search;
+}
+#endif
+
 #ifndef PLUGIN_VERSION
 #define PLUGIN_VERSION GNOMON_DEVICE_INTERFACE
 #endif
@@ -254,6 +327,11 @@ const gnomon_device_table *gnomon_plugin_entry(void)
         .svd = factor,
         .hosvd_supports = tensor_supports,
         .hosvd = factor_tensor,
+        .search_supports = seek_supports,
+        .search_open = seek_open,
+        .search_add = seek_add,
+        .search_finish = seek_finish,
+        .search_close = seek_close,
     };
     return &table;
 }

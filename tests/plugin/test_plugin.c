@@ -290,6 +290,96 @@ static void products_go_there(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* And a search: what the device finds becomes the answers. */
+static void searches_go_there(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    int64_t reported = 0;
+    o.device = GNOMON_DEVICE_CUDA;
+    o.progress = stop;
+    o.progress_user = &reported;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    float base[8 * 3] = {0}, queries[4 * 3] = {0};
+    gnomon_matrix bs = gnomon_matrix_rowmajor(base, GNOMON_F32, 8, 3);
+    gnomon_matrix qs = gnomon_matrix_rowmajor(queries, GNOMON_F32, 2, 3);
+    gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    options.k = 2;
+    qs.memory = GNOMON_CUDA;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_true(found.ids[1] == 1 && found.ids[3] == 11 && found.distances[3] == 1);
+    assert_true(found.compared == 10 && found.verified == 1 && found.base == 8);
+    gnomon_neighbors_free(ctx, &found);
+    options.k = 3;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found),
+                     GNOMON_ERROR_ARGUMENT);
+    says(gnomon_last_error(ctx), "k is 3, and 2 of base's 8 points may be neighbours of query 1");
+
+    options.k = 0;
+    options.radius = 5;
+    gnomon_search *search;
+    assert_int_equal(gnomon_search_create(ctx, &qs, &options, &search), GNOMON_OK);
+    assert_int_equal(gnomon_search_add(search, &bs), GNOMON_OK);
+    bs.memory = GNOMON_CUDA;
+    assert_int_equal(gnomon_search_add(search, &bs), GNOMON_OK);
+    assert_int_equal(gnomon_search_finish(search, &found), GNOMON_OK);
+    assert_true(found.offsets[1] == 0 && found.offsets[2] == 6 && found.compared == 28);
+    assert_true(found.ids[0] == 2 && found.ids[1] == 10 && found.ids[5] == 8);
+    assert_true(found.distances[0] == 3 && found.distances[5] == 5);
+    gnomon_neighbors_free(ctx, &found);
+    gnomon_search_destroy(search);
+
+    base[0] = GNOMON_ERROR_MEMORY;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_ERROR_MEMORY);
+    says(gnomon_last_error(ctx), "test: the test device gives status");
+    base[0] = GNOMON_ERROR_NONFINITE;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found),
+                     GNOMON_ERROR_NONFINITE);
+    says(gnomon_last_error(ctx), "the test device gives status");
+    base[0] = GNOMON_ERROR_CANCELLED;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found),
+                     GNOMON_ERROR_CANCELLED);
+    qs.rows = 3;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx),
+                        "test declined: the test device takes two queries, no more");
+    options.metric = GNOMON_JACCARD;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "exact search of sets runs on the CPU");
+    gnomon_context_destroy(ctx);
+
+    options.metric = GNOMON_L2;
+    base[0] = 0;
+    o.device = GNOMON_DEVICE_AUTO;
+    o.progress = NULL;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "queries lies in a device's memory, and the device did not take");
+    qs.memory = GNOMON_HOST;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "base lies in a device's memory, and the device did not take");
+    bs.memory = GNOMON_HOST;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
+    gnomon_neighbors_free(ctx, &found);
+    qs.rows = 2;
+    bs.memory = GNOMON_CUDA;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    gnomon_neighbors_free(ctx, &found);
+    assert_int_equal(gnomon_search_create(ctx, &qs, &options, &search), GNOMON_OK);
+    bs.memory = GNOMON_HOST;
+    assert_int_equal(gnomon_search_add(search, &bs), GNOMON_OK);
+    bs.memory = GNOMON_CUDA;
+    assert_int_equal(gnomon_search_add(search, &bs), GNOMON_ERROR_DEVICE);
+    gnomon_search_destroy(search);
+    gnomon_context_destroy(ctx);
+}
+
 /* And a factorisation: what the device leaves becomes the result, scaled back. */
 static void factorisations_go_there(void **state)
 {
@@ -467,6 +557,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(products_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(factorisations_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(tensors_go_there, clear, clear),
+        cmocka_unit_test_setup_teardown(searches_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(never_the_current_folder, clear, clear),
         cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
         cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),

@@ -467,12 +467,31 @@ static void distances_are_true(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Coordinates whose boosted values overflow, beside differences whose squares underflow. */
+static void equal_giants_are_near(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context_of(1, 0);
+    double b[3][2] = {{0x1p450, 0}, {0x1p450, 0x1p-300}, {0x1p450, 0x1p-600}};
+    const gnomon_matrix base = gnomon_matrix_rowmajor(b, GNOMON_F64, 3, 2);
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    o.k = 3;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &base, &base, &o, &found), GNOMON_OK);
+    for (int i = 0; i < 9; i++)
+        assert_true(found.distances[i] >= 0 && found.distances[i] <= 0x1p-300);
+    assert_true(found.ids[0] == 0 && found.distances[2] == 0x1p-300);
+    gnomon_neighbors_free(ctx, &found);
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_points),    cmocka_unit_test(every_type_of_elements),
         cmocka_unit_test(the_cut_leaves_no_trace), cmocka_unit_test(the_nearest_are_a_prefix),
         cmocka_unit_test(filters_and_self),        cmocka_unit_test(distances_are_true),
+        cmocka_unit_test(equal_giants_are_near),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
