@@ -89,8 +89,9 @@ fi
 if [ "${SKIP:-}" != bench ]; then
     if python3 -c 'import torch' 2>/dev/null; then
         run svd_torch python3 "$root/bench/svd_torch.py" --json "$results/svd_torch.json"
+        run search_torch python3 "$root/bench/search_torch.py" --json "$results/search_torch.json"
     else
-        echo 'no Python with PyTorch: its SVD is left out'
+        echo 'no Python with PyTorch: its SVD and search are left out'
     fi
 fi
 echo "$failed failed; results in $results"

@@ -201,6 +201,21 @@ def joins(content):
                       first=d in (128, 4096))
 
 
+def searches(content):
+    """Whole calls of gnomon_neighbors_exact; peers: what PyTorch's half precision takes, whose answers are not exact."""
+    torch = {(r["queries"], r["cols"], r["k"]): r["ms"] for r in content.get("peers", [])}
+    for r in content["results"]:
+        plain = r["metric"] == "l2" and r["data"] == "normal"
+        beside = torch.get((r["queries"], r["cols"], r["k"])) if plain else None
+        main = plain and (r["queries"], r["cols"], r["k"], r["from"]) == (10000, 128, 10, "device")
+        data = "" if r["data"] == "normal" else ", clusters" if r["data"] == "clustered" else ", all points equal"
+        where = "" if r["from"] == "device" else f", base in {r['from']} host memory"
+        yield Job(f"{r['queries']:,} queries × {r['base']:,} × {r['cols']}, k = {r['k']:,}, {r['metric']}{data}{where}", r["ms"],
+                  max(r["read_ms"], r["flops_ms"]), "one read of the base" if r["read_ms"] > r["flops_ms"] else "flops",
+                  aim_peer=("PyTorch", 5, beside) if main and beside else None,
+                  peers=[("PyTorch, fp16, matmul and topk:", beside), ("the FP16 product alone:", r["fp16_gemm_ms"] if plain else None)])
+
+
 def anything(content):
     """A program that is not known here: what it says, and the floor if it names one."""
     for r in content["results"]:
@@ -214,8 +229,9 @@ def anything(content):
 PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Very sparse operators", very_sparse),
             "points": ("Dense operators and `block`, many points", many_points), "sjlt": ("`sjlt`", sjlt),
             "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
-            "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer)}
-ELSEWHERE = {"thesis", "svd", "svd_torch"}  # pages of their own
+            "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
+            "search": ("Exact nearest neighbours", searches)}
+ELSEWHERE = {"thesis", "svd", "svd_torch", "search_torch"}  # pages of their own
 
 
 def one_gpu(gpu, programs):
@@ -223,7 +239,8 @@ def one_gpu(gpu, programs):
     order = [p for p in PROGRAMS if p in programs] + [p for p in sorted(programs) if p not in PROGRAMS and p not in ELSEWHERE]
     for program in order:
         title, jobs_of = PROGRAMS.get(program, (f"`{program}`", anything))
-        jobs = list(jobs_of(programs[program]))
+        peers = programs.get(program + "_torch", {}).get("results", [])
+        jobs = list(jobs_of(dict(programs[program], peers=peers)))
         if not jobs:
             continue
         aimed += [job for job in jobs if list(job.aims()) and job.first]
