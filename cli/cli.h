@@ -308,6 +308,7 @@ int cli_svd(int argc, char **argv);
 int cli_lstsq(int argc, char **argv);
 int cli_hosvd(int argc, char **argv);
 int cli_neighbors_run(int argc, char **argv);
+int cli_index(int argc, char **argv);
 int cli_join_run(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_info(int argc, char **argv);

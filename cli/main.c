@@ -14,6 +14,7 @@ static const struct {
     {"operator", cli_operator, "a block of a random operator, or its descriptor"},
     {"distortion", cli_distortion, "what a sketch did to norms and distances"},
     {"neighbors", cli_neighbors_run, "nearest neighbours, exactly"},
+    {"index", cli_index, "an index for nearest neighbours, in a file"},
     {"join", cli_join_run, "every pair of points within a distance"},
     {"svd", cli_svd, "leading singular values and vectors"},
     {"lstsq", cli_lstsq, "least squares, with bounds on the error"},
@@ -79,9 +80,15 @@ static int run_verb(int argc, char **argv)
 static int run_help(int argc, char **argv)
 {
     static char help[] = "--help";
-    if (argc > 2) {
-        fprintf(stderr, "gnomon help: one word too many: %s\n", argv[2]);
+    /* the verbs of an index are two words */
+    const int words_of_verb = argc > 2 && strcmp(argv[1], "index") == 0 ? 2 : 1;
+    if (argc > words_of_verb + 1) {
+        fprintf(stderr, "gnomon help: one word too many: %s\n", argv[words_of_verb + 1]);
         return CLI_EXIT_USAGE;
+    }
+    if (argc == 3) {
+        char *words[] = {argv[1], argv[2], help, NULL};
+        return run_verb(3, words);
     }
     if (argc == 2) {
         char *words[] = {argv[1], help, NULL};

@@ -17,6 +17,7 @@ VALUES = {
     "precision": "fp32 fp16",
     "scaling": "isometric none",
     "metric": "l2 cosine ip hamming jaccard",
+    "family": "p-stable simhash cross-polytope bit-sampling minhash",
     "bound": "achlioptas gaussian-exact dasgupta-gupta",
     "device": "auto cpu cuda",
     "progress": "auto always never",
@@ -49,23 +50,39 @@ def help_of(gnomon, *words):
 
 
 def options_of(gnomon, verb):
-    text = help_of(gnomon, verb, "--help").split("\nExamples:\n")[0]
+    text = help_of(gnomon, *verb.split(), "--help").split("\nExamples:\n")[0]
     found = re.findall(r"^(?=  -|      --)  (?:-(\w))?(?:, |    )?(?:--([a-z][a-z-]*))?(?: (\S+))?"
                        r"(?:  +|\n +)(\S.*(?:\n {26}\S.*)*)", text, re.M)
     return [Option(letter, name, value, " ".join(body.split())) for letter, name, value, body in found]
 
 
+def first_words(verbs):
+    """What may follow 'gnomon', and of verbs of two words what may follow the first."""
+    first = list(dict.fromkeys(verb.split()[0] for verb in verbs))
+    second = {word: [verb.split()[1] for verb in verbs if verb.startswith(word + " ")] for word in first}
+    return first, {word: after for word, after in second.items() if after}
+
+
 def bash(verbs):
+    first, second = first_words(verbs)
     lines = ["# bash completion for gnomon; made by generate.py", "",
              "_gnomon() {",
              "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]}",
              "    local options= words=",
              "    COMPREPLY=()",
              "    if [ \"$COMP_CWORD\" -eq 1 ]; then",
-             f"        mapfile -t COMPREPLY < <(compgen -W \"{' '.join(verbs)} help --help --version\" -- \"$current\")",
+             f"        mapfile -t COMPREPLY < <(compgen -W \"{' '.join(first)} help --help --version\" -- \"$current\")",
              "        return",
-             "    fi",
-             "    # --name=value comes as three words",
+             "    fi"]
+    for word, after in second.items():
+        lines += [f"    if [ \"$verb\" = {word} ]; then",
+                  "        if [ \"$COMP_CWORD\" -eq 2 ]; then",
+                  f"            mapfile -t COMPREPLY < <(compgen -W \"{' '.join(after)} --help\" -- \"$current\")",
+                  "            return",
+                  "        fi",
+                  f"        verb=\"{word} ${{COMP_WORDS[2]}}\"",
+                  "    fi"]
+    lines += ["    # --name=value comes as three words",
              "    if [ \"$current\" = = ]; then",
              "        current=",
              "    elif [ \"$before\" = = ]; then",
@@ -73,7 +90,7 @@ def bash(verbs):
              "    fi",
              "    case $verb in"]
     for verb, (_, options) in verbs.items():
-        lines.append(f"    {verb})")
+        lines.append(f"    '{verb}')" if " " in verb else f"    {verb})")
         names = [s for option in options for s in option.spellings()]
         lines.append(f"        options=\"{' '.join(names)}\"")
         lines.append("        case $before in")
@@ -86,7 +103,7 @@ def bash(verbs):
             else:
                 lines.append(f"        {pattern}) words=\"{option.words or 'NONE'}\" ;;")
         lines += ["        esac", "        ;;"]
-    lines += [f"    help) [ \"$COMP_CWORD\" -eq 2 ] && options=\"{' '.join(verbs)}\" words=\"{' '.join(verbs)}\" ;;",
+    lines += [f"    help) [ \"$COMP_CWORD\" -eq 2 ] && options=\"{' '.join(first)}\" words=\"{' '.join(first)}\" ;;",
               "    esac",
               "    case $words in",
               "    NONE) ;;",
@@ -110,12 +127,13 @@ def zsh_text(text):
     return text.replace("'", "'\\''").replace("[", "(").replace("]", ")").replace(":", "\\:")
 
 
-def zsh(verbs):
+def zsh(verbs, abouts):
+    first, second = first_words(verbs)
     lines = ["#compdef gnomon", "# made by generate.py", "",
              "_gnomon() {",
              "    local -a verbs",
              "    verbs=("]
-    lines += [f"        '{verb}:{zsh_text(about)}'" for verb, (about, _) in verbs.items()]
+    lines += [f"        '{verb}:{zsh_text(abouts[verb])}'" for verb in first]
     lines += ["        'help:the options and examples of a verb'",
               "    )",
               "    if (( CURRENT == 2 )); then",
@@ -125,10 +143,25 @@ def zsh(verbs):
               "    fi",
               "    local verb=$words[2]",
               "    shift words",
-              "    (( CURRENT-- ))",
-              "    case $verb in"]
+              "    (( CURRENT-- ))"]
+    for word in second:
+        lines += [f"    if [[ $verb == {word} ]]; then",
+                  "        local -a own",
+                  "        own=("]
+        lines += [f"            '{verb.split()[1]}:{zsh_text(verbs[verb][0])}'"
+                  for verb in verbs if verb.startswith(word + " ")]
+        lines += ["        )",
+                  "        if (( CURRENT == 2 )); then",
+                  "            _describe verb own",
+                  "            return",
+                  "        fi",
+                  f"        verb=\"{word} $words[2]\"",
+                  "        shift words",
+                  "        (( CURRENT-- ))",
+                  "    fi"]
+    lines += ["    case $verb in"]
     for verb, (_, options) in verbs.items():
-        lines.append(f"    {verb})")
+        lines.append(f"    '{verb}')" if " " in verb else f"    {verb})")
         lines.append("        _arguments \\")
         for option in options:
             action = ""
@@ -143,18 +176,30 @@ def zsh(verbs):
     return "\n".join(lines) + "\n"
 
 
-def fish(verbs):
-    names = " ".join(verbs)
+def fish(verbs, abouts):
+    first, second = first_words(verbs)
+    names = " ".join(first)
     lines = ["# fish completion for gnomon; made by generate.py", "",
              f"set -l verbs {names} help",
              "complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -f",
              "complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -l version -d 'the version'",
              "complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -l help -d 'all verbs'",
              f"complete -c gnomon -n '__fish_seen_subcommand_from help' -f -a '{names}'"]
+    lines += [f"complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -a {verb} -d '{abouts[verb]}'"
+              for verb in first]
     for verb, (about, options) in verbs.items():
-        lines.append(f"complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -a {verb} -d '{about}'")
+        seen = f"__fish_seen_subcommand_from {verb}"
+        for word, after in second.items():
+            if verb in after:
+                seen += f"; and not __fish_seen_subcommand_from {word}"
+        if " " in verb:
+            word, own = verb.split()
+            others = " ".join(second[word])
+            lines.append(f"complete -c gnomon -n '__fish_seen_subcommand_from {word}; and not "
+                         f"__fish_seen_subcommand_from {others}' -f -a {own} -d '{about}'")
+            seen = f"__fish_seen_subcommand_from {word}; and __fish_seen_subcommand_from {own}"
         for option in options:
-            line = f"complete -c gnomon -n '__fish_seen_subcommand_from {verb}'"
+            line = f"complete -c gnomon -n '{seen}'"
             if option.letter:
                 line += f" -s {option.letter}"
             if option.name:
@@ -169,16 +214,24 @@ def fish(verbs):
 
 
 def main(gnomon, folder):
-    listed = help_of(gnomon, "--help").split("Verbs:\n")[1].split("\n\n")[0]
-    verbs = {verb: (about, options_of(gnomon, verb))
-             for verb, about in re.findall(r"^  (\w+)  +(\S.*)$", listed, re.M)}
+    def listed(*words):
+        text = help_of(gnomon, *words, "--help").split("Verbs:\n")
+        return re.findall(r"^  (\w+)  +(\S.*)$", text[1].split("\n\n")[0], re.M) if len(text) > 1 else []
+
+    abouts = dict(listed())
+    verbs = {}
+    for verb, about in abouts.items():
+        for own, text in listed(verb) or [("", about)]:
+            name = f"{verb} {own}".strip()
+            verbs[name] = (text, options_of(gnomon, name))
     for verb, (_, options) in verbs.items():
         names = [option.name for option in options]
         assert "help" in names and "json" in names and len(names) > 6, (verb, names)
     os.makedirs(folder, exist_ok=True)
-    for name, make in (("gnomon.bash", bash), ("_gnomon", zsh), ("gnomon.fish", fish)):
+    made = {"gnomon.bash": bash(verbs), "_gnomon": zsh(verbs, abouts), "gnomon.fish": fish(verbs, abouts)}
+    for name, text in made.items():
         with open(os.path.join(folder, name), "w") as file:
-            file.write(make(verbs))
+            file.write(text)
 
 
 main(*sys.argv[1:])

@@ -5,8 +5,15 @@ _gnomon() {
     local options= words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors join svd lstsq hosvd convert info help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors index join svd lstsq hosvd convert info help --help --version" -- "$current")
         return
+    fi
+    if [ "$verb" = index ]; then
+        if [ "$COMP_CWORD" -eq 2 ]; then
+            mapfile -t COMPREPLY < <(compgen -W "build tune query add remove compact info check --help" -- "$current")
+            return
+        fi
+        verb="index ${COMP_WORDS[2]}"
     fi
     # --name=value comes as three words
     if [ "$current" = = ]; then
@@ -130,6 +137,140 @@ _gnomon() {
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
         --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    'index build')
+        options="-o --output --metric --recall -k --radius --queries --slower --seed --family --tables --functions --fine --width --sides --codes --probes --verified --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        -o | --output) words=FILES ;;
+        --metric) words="l2 cosine ip hamming jaccard" ;;
+        --recall) words="NONE" ;;
+        -k) words="NONE" ;;
+        --radius) words="NONE" ;;
+        --queries) words=FILES ;;
+        --seed) words="NONE" ;;
+        --family) words="p-stable simhash cross-polytope bit-sampling minhash" ;;
+        --tables) words="NONE" ;;
+        --functions) words="NONE" ;;
+        --fine) words="NONE" ;;
+        --width) words="NONE" ;;
+        --sides) words="NONE" ;;
+        --codes) words="NONE" ;;
+        --probes) words="NONE" ;;
+        --verified) words="NONE" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    'index tune')
+        options="--metric --recall -k --radius --queries --slower --seed -o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --metric) words="l2 cosine ip hamming jaccard" ;;
+        --recall) words="NONE" ;;
+        -k) words="NONE" ;;
+        --radius) words="NONE" ;;
+        --queries) words=FILES ;;
+        --seed) words="NONE" ;;
+        -o | --output) words=FILES ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    'index query')
+        options="-k --radius --exclude-self --tables --probes --broad-probes --candidates --verified -o --output --output-format --distances --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        -k) words="NONE" ;;
+        --radius) words="NONE" ;;
+        --tables) words="NONE" ;;
+        --probes) words="NONE" ;;
+        --broad-probes) words="NONE" ;;
+        --candidates) words="NONE" ;;
+        --verified) words="NONE" ;;
+        -o | --output) words=FILES ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --distances) words=FILES ;;
+        --ground-truth) words=FILES ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    'index add')
+        options="-o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        -o | --output) words=FILES ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    'index remove')
+        options="-o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        -o | --output) words=FILES ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    'index compact')
+        options="-o --output --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        -o | --output) words=FILES ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    'index info')
+        options="--device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    'index check')
+        options="--device --threads --memory --json --progress --quiet -h --help"
+        case $before in
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
@@ -272,7 +413,7 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
-    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors join svd lstsq hosvd convert info" words="project dim operator distortion neighbors join svd lstsq hosvd convert info" ;;
+    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors index join svd lstsq hosvd convert info" words="project dim operator distortion neighbors index join svd lstsq hosvd convert info" ;;
     esac
     case $words in
     NONE) ;;

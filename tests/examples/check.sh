@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the examples on a few points, through one format after the other.
-# usage: check.sh CONVERT NORMS NEIGHBORS
+# usage: check.sh CONVERT NORMS NEIGHBORS INDEX
 set -euo pipefail
-convert=$1 norms=$2 neighbors=$3
+convert=$1 norms=$2 neighbors=$3 index=$4
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -31,3 +31,7 @@ printf '2,0\n' > query.csv
 "$neighbors" line.csv query.csv | diff - <(printf '0 2 0\n0 1 1\n0 3 1\n0 0 2\n0 4 2\n')
 if "$neighbors" line.csv a.csv 2> words; then exit 1; fi
 grep -q 'base has 2 dimensions and queries 3' words
+
+"$index" line.csv query.csv line.lsh | diff - <(printf '0 2 0\n0 1 1\n')
+if "$index" line.csv a.csv line.lsh 2> words; then exit 1; fi
+grep -q 'queries has 3 columns; the hash functions are for 2' words

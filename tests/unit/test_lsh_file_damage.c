@@ -21,14 +21,16 @@ static int close_context(void **state)
     return 0;
 }
 
+enum { SMALL = 24 };
+
 /* A small file of each metric, with points removed. */
 static bytes small_file(points *p, int f)
 {
     gnomon_lsh_options o = file_options(f);
-    const int64_t gone[] = {2, 31};
+    const int64_t gone[] = {2, SMALL - 2};
     o.tables = 2;
     o.effort.tables = 1;
-    gnomon_lsh *index = index_of(ctx, p, &o, 40);
+    gnomon_lsh *index = index_of(ctx, p, &o, SMALL);
     ASSERT_OK(ctx, gnomon_lsh_remove(index, gone, 2));
     ASSERT_OK(ctx, gnomon_lsh_save(ctx, index, "a.idx"));
     gnomon_lsh_destroy(index);
@@ -91,7 +93,7 @@ static gnomon_section section_of(const gnomon_layout *l, int64_t at)
     return (gnomon_section){.kind = (gnomon_section_kind)0};
 }
 
-/* Every byte in turn. */
+/* Every byte in turn, of some families every third. */
 static void flipped_bytes_are_named(void **state)
 {
     (void)state;
@@ -103,7 +105,7 @@ static void flipped_bytes_are_named(void **state)
         const int file = open("a.idx", O_WRONLY);
         assert_true(file >= 0);
         int kinds = 0;
-        for (size_t at = 0; at < good.size; at++) {
+        for (size_t at = 0; at < good.size; at += f % 4 == 0 ? 1 : 3) {
             const unsigned char flipped = good.data[at] ^ (unsigned char)(1u << (at % 8));
             const bool inside = at >= GNOMON_LSH_HEADER && at < (size_t)l.table;
             named n = {"", 0, 0};
@@ -126,7 +128,7 @@ static void flipped_bytes_are_named(void **state)
             } else if (at >= 12) { /* before: mark and version, which are looked at first */
                 if (!strstr(text, "header")) fail_msg("byte %zu: %s", at, text);
             }
-            if (at % 16 == 0) (void)use_file(p);
+            if (at % 48 == 0) (void)use_file(p);
             assert_int_equal(pwrite(file, &good.data[at], 1, (off_t)at), 1);
         }
         assert_int_equal(kinds >> 6, 0x3f); /* removed, tables and settings, all */
@@ -137,15 +139,29 @@ static void flipped_bytes_are_named(void **state)
     free(p);
 }
 
+/* At the sections' ends and beside them, and at many places between. */
+static bool is_cut(const gnomon_layout *l, int64_t size)
+{
+    if (size % 24 == 0 || size < 12) return true;
+    for (int64_t i = 0; i < l->sections; i++) {
+        const gnomon_section s = gnomon_layout_section(l, i);
+        if (llabs(size - s.offset) < 2 || llabs(size - s.offset - s.length) < 2) return true;
+    }
+    return llabs(size - l->table) < 2 || l->bytes - size < 2;
+}
+
 static void cut_files(void **state)
 {
     (void)state;
     points *p = make_points(22);
     for (int f = 0; f < FAMILIES; f++) {
         const bytes b = small_file(p, f);
+        gnomon_layout l;
+        ASSERT_OK(ctx, gnomon_layout_check(ctx, b.data, (int64_t)b.size, &l));
         assert_int_equal(truncate("a.idx", (off_t)b.size + 1), 0);
         assert_int_equal(use_file(p), GNOMON_ERROR_DATA);
         for (size_t size = b.size; size-- > 0;) {
+            if (!is_cut(&l, (int64_t)size)) continue;
             assert_int_equal(truncate("a.idx", (off_t)size), 0);
             assert_int_equal(use_file(p), size < 8 ? GNOMON_ERROR_FORMAT : GNOMON_ERROR_TRUNCATED);
         }
@@ -314,11 +330,11 @@ static void check_sees_more(void **state)
         }
         if (round == 2) { /* two buckets of one point change places */
             assert_int_equal(ids.kind, GNOMON_SECTION_IDS);
-            uint32_t id[40];
+            uint32_t id[SMALL];
             memcpy(id, b.data + ids.offset, sizeof id);
             const uint32_t swap = id[0];
-            id[0] = id[39];
-            id[39] = swap;
+            id[0] = id[SMALL - 1];
+            id[SMALL - 1] = swap;
             memcpy(b.data + ids.offset, id, sizeof id);
         }
         memcpy(n.wanted, round == 1 ? "table" : wanted[round], 6);
@@ -348,7 +364,7 @@ static void made_up_files(void **state)
         gnomon_layout l;
         ASSERT_OK(ctx, gnomon_layout_check(ctx, good.data, (int64_t)good.size, &l));
         bytes b = {malloc(good.size), good.size};
-        for (int round = 0; round < 300; round++) {
+        for (int round = 0; round < 150; round++) {
             memcpy(b.data, good.data, good.size);
             for (uint64_t i = next_random(&seed) % 3; i < 3; i++) {
                 const gnomon_section s =
@@ -374,7 +390,7 @@ static void made_up_files(void **state)
         free(b.data);
         free(good.data);
     }
-    assert_true(sound > 100 && refused > 100);
+    assert_true(sound > 50 && refused > 50);
     free(p);
 }
 

@@ -1,0 +1,202 @@
+/* gnomon index: finds its verb; what the verbs share. */
+#include "index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const cli_choice cli_index_metrics[] = {{"l2", GNOMON_L2},
+                                        {"cosine", GNOMON_COSINE},
+                                        {"hamming", GNOMON_HAMMING},
+                                        {"jaccard", GNOMON_JACCARD},
+                                        {NULL, 0}};
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *about;
+} verbs[] = {
+    {"build", cli_index_build, "write an index of points, tuned to a recall or as told"},
+    {"tune", cli_index_tune, "the settings considered for a recall, and the one that keeps it"},
+    {"query", cli_index_query, "nearest neighbours by an index"},
+    {"add", cli_index_add, "add points"},
+    {"remove", cli_index_remove, "remove points by id"},
+    {"compact", cli_index_compact, "drop removed points from tables and file"},
+    {"info", cli_index_info, "what an index is made of"},
+    {"check", cli_index_check, "hold a file against its checksums and its specification"},
+};
+
+enum { VERBS = sizeof verbs / sizeof verbs[0] };
+
+static void print_help(FILE *stream)
+{
+    fputs("Usage: gnomon index VERB [options]\n"
+          "\n"
+          "An index of points for nearest neighbours by hashing: one file, which holds the\n"
+          "points, the tables and the settings.\n"
+          "\n"
+          "Verbs:\n",
+          stream);
+    for (int i = 0; i < VERBS; ++i)
+        fprintf(stream, "  %-12s%s\n", verbs[i].name, verbs[i].about);
+    fputs("\n"
+          "  gnomon index VERB --help                a verb's options and examples\n"
+          "\n"
+          "Examples:\n"
+          "  An index that finds nine in ten of the five nearest, asked and looked after\n"
+          "    gnomon index build base.npy -k 5 --recall 0.9 --slower -o base.lsh\n"
+          "    gnomon index query base.lsh queries.npy -k 5 -o found.csv\n"
+          "    gnomon index check base.lsh\n",
+          stream);
+}
+
+int cli_index(int argc, char **argv)
+{
+    const char *names[VERBS];
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_help(stdout);
+        return cli_flush_output("index");
+    }
+    for (int i = 0; i < VERBS; ++i) {
+        if (strcmp(argv[1], verbs[i].name) == 0) return verbs[i].run(argc - 1, argv + 1);
+        names[i] = verbs[i].name;
+    }
+    const char *near = cli_nearest(argv[1], names, VERBS);
+    if (near != NULL)
+        fprintf(stderr, "gnomon index: unknown verb '%s'; did you mean %s?\n", argv[1], near);
+    else
+        fprintf(stderr, "gnomon index: unknown verb '%s'\n", argv[1]);
+    fputs("Try 'gnomon index --help'.\n", stderr);
+    return CLI_EXIT_USAGE;
+}
+
+int cli_index_fail(cli_app *app, const char *path, gnomon_status status)
+{
+    const char *text = gnomon_last_error(app->ctx);
+    const int code = cli_interrupted() ? -1 : 0;
+    if (code == 0 && status == GNOMON_ERROR_UNSUPPORTED && strncmp(text, path, strlen(path)) == 0)
+        return cli_fail(app, CLI_EXIT_DATA, "%s", text);
+    return cli_fail_status(app, status);
+}
+
+int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index)
+{
+    const gnomon_status status = gnomon_lsh_open(app->ctx, path, index);
+    return status == GNOMON_OK ? -1 : cli_index_fail(app, path, status);
+}
+
+static int64_t bytes_of(const gnomon_lsh_info *i)
+{
+    return i->table_bytes + i->code_bytes + i->other_bytes;
+}
+
+void cli_index_words(const gnomon_lsh_info *i)
+{
+    const gnomon_lsh_options *o = &i->options;
+    const gnomon_lsh_functions *f = &o->functions;
+    printf("%lld points of %lld %s, %lld removed, by %s\n", (long long)i->points, (long long)f->dim,
+           o->metric == GNOMON_HAMMING   ? "bytes"
+           : o->metric == GNOMON_JACCARD ? "possible members"
+                                         : "coordinates",
+           (long long)i->removed, gnomon_metric_name(o->metric));
+    printf("%s", gnomon_lsh_family_name(f->family));
+    if (f->width > 0) printf(", width %g", f->width);
+    if (f->sides > 0) printf(", %lld directions a function", (long long)f->sides);
+    if (f->descriptor != NULL) printf(", %s", gnomon_kind_name(f->descriptor->kind));
+    printf(", seed %llu: %lld tables of %lld", (unsigned long long)f->seed, (long long)o->tables,
+           (long long)o->broad);
+    if (o->fine > 0) printf(" + %lld", (long long)o->fine);
+    printf(" functions, %lld buckets, at most %lld points in one\n", (long long)i->buckets,
+           (long long)i->largest);
+    printf("a query looks into %lld more buckets", (long long)o->effort.probes);
+    if (o->effort.broad > 0) printf(", %lld broad ones", (long long)o->effort.broad);
+    if (o->effort.verified > 0)
+        printf(", verifies the nearest %lld by code", (long long)o->effort.verified);
+    printf("; beside the points the index takes %.1f MiB\n", (double)bytes_of(i) / (1 << 20));
+}
+
+json_t *cli_index_json(const gnomon_lsh_info *i)
+{
+    const gnomon_lsh_options *o = &i->options;
+    const gnomon_lsh_functions *f = &o->functions;
+    json_t *out = json_pack(
+        "{s:s, s:I, s:I, s:I, s:s, s:f, s:I, s:s*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I}",
+        "metric", gnomon_metric_name(o->metric), "points", (json_int_t)i->points, "removed",
+        (json_int_t)i->removed, "dimensions", (json_int_t)f->dim, "family",
+        gnomon_lsh_family_name(f->family), "width", f->width, "sides", (json_int_t)f->sides,
+        "directions", f->descriptor != NULL ? gnomon_kind_name(f->descriptor->kind) : NULL,
+        "tables", (json_int_t)o->tables, "functions", (json_int_t)o->broad, "fine",
+        (json_int_t)o->fine, "codes", (json_int_t)o->codes, "probes", (json_int_t)o->effort.probes,
+        "broad_probes", (json_int_t)o->effort.broad, "verified", (json_int_t)o->effort.verified,
+        "buckets", (json_int_t)i->buckets, "largest_bucket", (json_int_t)i->largest, "index_bytes",
+        (json_int_t)bytes_of(i));
+    char seed[24];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
+    if (out != NULL) json_object_set_new(out, "seed", json_string(seed));
+    return out;
+}
+
+/* Pieces larger than this gain nothing. */
+static const int64_t enough_bytes = (int64_t)64 << 20;
+enum { MOST_NONZEROS = 1 << 21 };
+
+static int too_little(cli_app *app, const char *path, double bytes)
+{
+    return cli_fail(app, CLI_EXIT_MEMORY, "%s: one point takes %.0f bytes: give more --memory",
+                    path, bytes);
+}
+
+int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
+                   const gnomon_data_info *info, int sparse, gnomon_lsh_builder *builder,
+                   int64_t *points)
+{
+    gnomon_dtype dtype = info->dtype;
+    int64_t row = 0, rows = 0;
+    void *data = NULL;
+    *points = 0;
+    if (sparse && (info->access & GNOMON_ACCESS_SPARSE) == 0)
+        return cli_fail(app, CLI_EXIT_USAGE,
+                        "%s: jaccard takes sparse points (svmlight, mtx, scipy's npz)", path);
+    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32) dtype = GNOMON_F64;
+    if (!sparse) {
+        const int64_t budget = (app->memory - CLI_OVERHEAD_BYTES) / 2;
+        if (__builtin_mul_overflow(info->cols, (int64_t)gnomon_dtype_size(dtype), &row) ||
+            row > budget)
+            return too_little(app, path, (double)info->cols * (double)gnomon_dtype_size(dtype));
+        rows = (budget < enough_bytes ? budget : enough_bytes) / (row > 0 ? row : 1);
+        if (rows < 1) rows = 1;
+        data = malloc((size_t)(rows * row) + 1);
+        if (data == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for points");
+    }
+    cli_bar_begin(app, "indexing", info->rows >= 0 ? info->rows : -1);
+    int code = -1;
+    while (code < 0) {
+        gnomon_csr csr = {0};
+        int64_t got = 0;
+        const gnomon_matrix part = gnomon_matrix_rowmajor(data, dtype, rows, info->cols);
+        gnomon_status status =
+            sparse ? gnomon_reader_next_csr(reader, INT64_MAX / 16, MOST_NONZEROS, &csr)
+                   : gnomon_reader_next(reader, &part, &got);
+        if (sparse) got = csr.rows;
+        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
+        if (status == GNOMON_OK && got == 0) break;
+        cli_bar_at(app, *points, got);
+        const gnomon_matrix some = gnomon_matrix_rowmajor(data, dtype, got, info->cols);
+        const int read = status == GNOMON_OK;
+        if (read)
+            status = sparse ? gnomon_lsh_builder_add_csr(builder, &csr)
+                            : gnomon_lsh_builder_add(builder, &some);
+        if (read && (status == GNOMON_ERROR_NONFINITE || status == GNOMON_ERROR_SHAPE))
+            code = cli_fail(app, CLI_EXIT_DATA, "%s, points from %lld on: %s", path,
+                            (long long)*points, gnomon_last_error(app->ctx));
+        else if (status != GNOMON_OK)
+            code = cli_fail_status(app, status);
+        *points += got;
+    }
+    free(data);
+    return code;
+}

@@ -1,0 +1,246 @@
+/* gnomon index add, remove and compact: an index's file written anew. */
+#include "index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct change {
+    cli_app *app;
+    const char *path, *other; /* the index; points or ids */
+    const char *output;       /* NULL: in place of the index */
+    cli_input_options input;
+    gnomon_lsh *index;
+    int64_t count; /* points or ids */
+} change;
+
+static int parse(change *c, const char *synopsis, const char *about, const char *input_title,
+                 const char *examples, int argc, char **argv)
+{
+    cli_app *app = c->app;
+    const char *operands[2] = {NULL, NULL};
+    int count = 0;
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &c->output,
+         .value = "OUT",
+         .help = "where the new index goes; otherwise it takes INDEX's place"},
+    };
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_init(&c->input);
+    cli_input_table(&c->input, input_table);
+    cli_common_options(app, common);
+    const cli_group all[] = {CLI_GROUP("Output", output), CLI_GROUP(input_title, input_table),
+                             CLI_GROUP("Common", common)};
+    const cli_group few[] = {CLI_GROUP("Output", output), CLI_GROUP("Common", common)};
+    const cli_verb verb = {.name = app->verb,
+                           .synopsis = synopsis,
+                           .about = about,
+                           .groups = input_title != NULL ? all : few,
+                           .group_count = input_title != NULL ? 3 : 2,
+                           .examples = examples,
+                           .min_operands = input_title != NULL ? 2 : 1,
+                           .max_operands = input_title != NULL ? 2 : 1};
+    const int code = cli_parse(&verb, argc, argv, operands, &count);
+    c->path = operands[0];
+    c->other = operands[1];
+    if (code < 0 && c->output == NULL) c->output = c->path;
+    if (code < 0 && c->other != NULL && gnomon_same_file(c->output, c->other))
+        return cli_usage(app, "-o %s: is also the input", c->output);
+    if (code < 0 && app->json && strcmp(c->output, "-") == 0)
+        return cli_usage(app, "--json and -o - would mix on standard output");
+    return code;
+}
+
+/* Tells what came of it. */
+static int report(change *c, const char *done)
+{
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    cli_app *app = c->app;
+    if (strcmp(c->output, "-") == 0) return CLI_EXIT_DONE;
+    gnomon_lsh_destroy(c->index);
+    c->index = NULL;
+    int code = cli_index_open(app, c->output, &c->index);
+    if (code >= 0) return code;
+    gnomon_lsh_describe(c->index, &info);
+    if (app->json) {
+        json_t *out = cli_report(app), *figures = cli_index_json(&info);
+        if (out != NULL) {
+            json_object_set_new(out, "index", json_string(c->path));
+            json_object_set_new(out, "output", json_string(c->output));
+            json_object_set_new(out, done, json_integer((json_int_t)c->count));
+            json_object_update_missing(out, figures);
+        }
+        json_decref(figures);
+        return cli_print_json(app, out);
+    }
+    cli_say(app, "gnomon %s: %lld %s; %s has %lld points, %lld of them removed\n", app->verb,
+            (long long)c->count, done, c->output, (long long)info.points, (long long)info.removed);
+    return CLI_EXIT_DONE;
+}
+
+static int start(change *c)
+{
+    const int code = cli_start(c->app);
+    return code < 0 ? cli_index_open(c->app, c->path, &c->index) : code;
+}
+
+static int end(change *c, int code)
+{
+    gnomon_lsh_destroy(c->index);
+    return cli_end(c->app, code);
+}
+
+/* ---- add ---- */
+
+static int add(change *c)
+{
+    cli_app *app = c->app;
+    gnomon_reader *reader = NULL;
+    gnomon_data_info data;
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    gnomon_lsh_builder *builder = NULL;
+    gnomon_lsh_describe(c->index, &info);
+    int code = cli_open_input(app, c->other, &c->input, &reader, &data);
+    if (code < 0 && data.cols != info.options.functions.dim)
+        code = cli_fail(app, CLI_EXIT_DATA,
+                        "%s has %lld dimensions and %s %lld: they must be the same", c->other,
+                        (long long)data.cols, c->path, (long long)info.options.functions.dim);
+    if (code < 0) {
+        const gnomon_status status =
+            gnomon_lsh_builder_extend(app->ctx, c->index, c->output, 0, &builder);
+        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+    }
+    if (code < 0)
+        code = cli_index_feed(app, c->other, reader, &data, info.options.metric == GNOMON_JACCARD,
+                              builder, &c->count);
+    if (code < 0) {
+        const gnomon_status status = gnomon_lsh_builder_finish(builder);
+        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+    } else {
+        gnomon_lsh_builder_abort(builder);
+    }
+    gnomon_reader_close(reader);
+    return code < 0 ? report(c, "added") : code;
+}
+
+int cli_index_add(int argc, char **argv)
+{
+    cli_app app;
+    change c = {.app = &app};
+    cli_init(&app, "index add");
+    int code = parse(
+        &c, "INDEX POINTS [-o OUT] [options]",
+        "Adds points to an index; their ids go on from those before. The file is written anew "
+        "beside the old one and takes its place when it is complete. Neither points nor tables "
+        "need "
+        "to fit in memory.",
+        "Input (how to read POINTS)",
+        "More points, and a copy that has them twice\n"
+        "gnomon index add given.lsh queries.npy\n"
+        "gnomon index add given.lsh queries.npy -o twice.lsh\n",
+        argc, argv);
+    if (code >= 0) return code;
+    code = start(&c);
+    return end(&c, code < 0 ? add(&c) : code);
+}
+
+/* ---- remove ---- */
+
+static int read_ids(change *c, int64_t **ids)
+{
+    cli_points p;
+    cli_app *app = c->app;
+    int64_t budget = (app->memory - CLI_OVERHEAD_BYTES) / 2;
+    memset(&p, 0, sizeof p);
+    p.wanted = GNOMON_F64; /* ids are below 2^32 */
+    int code = cli_points_load(app, c->other, &c->input, 0, &p, &budget);
+    const double *given = p.data;
+    if (code < 0) c->count = p.dense.rows * p.dense.cols;
+    if (code < 0) *ids = malloc((size_t)c->count * sizeof **ids + 1);
+    if (code < 0 && *ids == NULL) code = cli_fail(app, CLI_EXIT_MEMORY, "out of memory for ids");
+    for (int64_t i = 0; i < c->count && code < 0; i++) {
+        if (!(given[i] >= 0 && given[i] < 0x1p40) || given[i] != (double)(int64_t)given[i])
+            code = cli_fail(app, CLI_EXIT_DATA, "%s: %g is no id", c->other, given[i]);
+        else
+            (*ids)[i] = (int64_t)given[i];
+    }
+    cli_points_drop(&p);
+    return code;
+}
+
+static int remove_ids(change *c)
+{
+    cli_app *app = c->app;
+    int64_t *ids = NULL;
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    gnomon_lsh_describe(c->index, &info);
+    int code = read_ids(c, &ids);
+    for (int64_t i = 0; i < c->count && code < 0; i++)
+        if (ids[i] >= info.points)
+            code = cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",
+                            c->other, (long long)ids[i], (long long)info.points, c->path);
+    if (code < 0) {
+        const int64_t before = info.removed;
+        gnomon_status status = gnomon_lsh_remove(c->index, ids, c->count);
+        gnomon_lsh_describe(c->index, &info);
+        c->count = info.removed - before;
+        if (status == GNOMON_OK) status = gnomon_lsh_save(app->ctx, c->index, c->output);
+        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+    }
+    free(ids);
+    return code < 0 ? report(c, "removed") : code;
+}
+
+int cli_index_remove(int argc, char **argv)
+{
+    cli_app app;
+    change c = {.app = &app};
+    cli_init(&app, "index remove");
+    int code = parse(
+        &c, "INDEX IDS [-o OUT] [options]",
+        "Removes the points whose ids are in the file IDS: queries no longer find them. The other "
+        "ids stay what they are; an id that is removed already stays so. The file keeps their "
+        "coordinates until gnomon index compact.",
+        "Input (how to read IDS)",
+        "Points that an earlier search told\n"
+        "gnomon index remove given.lsh allowed.csv\n"
+        "From another program\n"
+        "printf '3\\n5\\n' | gnomon index remove given.lsh - --format csv\n",
+        argc, argv);
+    if (code >= 0) return code;
+    code = start(&c);
+    return end(&c, code < 0 ? remove_ids(&c) : code);
+}
+
+/* ---- compact ---- */
+
+static int compact(change *c)
+{
+    cli_app *app = c->app;
+    gnomon_lsh_builder *builder;
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    gnomon_lsh_describe(c->index, &info);
+    c->count = info.removed;
+    gnomon_status status = gnomon_lsh_builder_extend(app->ctx, c->index, c->output, 1, &builder);
+    if (status == GNOMON_OK) status = gnomon_lsh_builder_finish(builder);
+    return status == GNOMON_OK ? report(c, "compacted") : cli_fail_status(app, status);
+}
+
+int cli_index_compact(int argc, char **argv)
+{
+    cli_app app;
+    change c = {.app = &app};
+    cli_init(&app, "index compact");
+    int code = parse(&c, "INDEX [-o OUT] [options]",
+                     "Drops removed points from the tables, and erases their coordinates from the "
+                     "file (zeros take their place; sets become empty). Ids stay what they are.",
+                     NULL,
+                     "Removed points gone for good\n"
+                     "gnomon index compact given.lsh\n",
+                     argc, argv);
+    if (code >= 0) return code;
+    code = start(&c);
+    return end(&c, code < 0 ? compact(&c) : code);
+}
