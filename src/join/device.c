@@ -150,9 +150,10 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
     if (status != GNOMON_OK && why[0] == 0) return status;
     GNOMON_TRY(gnomon_job_device_failed(ctx, status, why));
     join->result->pairs += job->pairs;
-    if (!join->full && join->next_row < join->p.rows)
-        GNOMON_TRY(gnomon_join_hand_out(join, join->p.rows));
-    return GNOMON_OK;
+    if (join->full || join->next_row == join->p.rows) return GNOMON_OK;
+    /* nothing waits where the device has counted */
+    return join->count == 0 ? gnomon_join_hand_ordered(join, NULL, 0, join->p.rows)
+                            : gnomon_join_hand_out(join, join->p.rows);
 }
 
 gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
