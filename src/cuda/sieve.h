@@ -78,10 +78,11 @@ cudaError_t gcu_sieve_pack(const gcu_sieve_ground *ground, const gnomon_matrix *
 
 /* ---- limits ---- */
 
-/* What pairs must reach. Row i's radius, inclusive, is radii[i] (device memory) or, when radii is
- * NULL, 'radius': the largest distance (L2, COSINE) or the least product (IP), as
- * gnomon_search_options has it; +-infinity let everything pass or nothing. p_limits and q_limits
- * have 'padded' numbers each. work: gcu_sieve_limits_work bytes of device memory. */
+/* What pairs must reach (limits lie at multiples of 16 bytes). Row i's radius, inclusive, is
+ * radii[i] (device memory) or, when radii is NULL, 'radius': the largest distance (L2, COSINE) or
+ * the least product (IP), as gnomon_search_options has it; +-infinity let everything pass or
+ * nothing. p_limits and q_limits have 'padded' numbers each. work: gcu_sieve_limits_work bytes of
+ * device memory. */
 size_t gcu_sieve_limits_work(void);
 cudaError_t gcu_sieve_limits(const gcu_sieve_ground *ground, const gcu_sieve_points *p,
                              const gcu_sieve_points *q, const double *radii, double radius,
