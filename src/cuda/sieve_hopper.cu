@@ -8,12 +8,13 @@
  * 1024 at 4096 a cycle. Shared memory gives 128 bytes a cycle: each warpgroup reads Q's part and
  * its half of P's, 80 KB in all, and 48 KB are written: 1024. From L2 come 32 KB, 4.1 KB a cycle of
  * 132 multiprocessors. A tile's look at its sums takes three instructions a pair, 768 issue slots
- * of each of the four schedulers: with few coordinates the warpgroups take turns, one looks while
- * the other multiplies. */
+ * of each of the four schedulers, beside what pairs that pass take: with few coordinates that, and
+ * not the products, sets the pace. Warpgroups that take turns at looking were no faster. */
 #include "cuda/dense_wgmma.cuh"
 #include "cuda/sieve_walk.cuh"
 
 enum {
+    CLUSTER = 2, /* blocks of threads */
     HEIGHT = 128,
     WIDTH = 256,
     STAGES = 4,
@@ -96,19 +97,15 @@ static __device__ __forceinline__ void barrier_wait(uint32_t at, uint32_t parity
 }
 
 /* At the same place in block 'block' of the cluster. */
-template <int CLUSTER>
 static __device__ __forceinline__ void barrier_arrive(uint32_t at, uint32_t block)
 {
-    if (CLUSTER == 1)
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
-    else
-        asm volatile("{\n"
-                     ".reg .b32 there;\n"
-                     "mapa.shared::cluster.u32 there, %0, %1;\n"
-                     "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
-                     "}" ::"r"(at),
-                     "r"(block)
-                     : "memory");
+    asm volatile("{\n"
+                 ".reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+                 "}" ::"r"(at),
+                 "r"(block)
+                 : "memory");
 }
 
 static __device__ __forceinline__ void cluster_sync()
@@ -125,21 +122,23 @@ static __device__ __forceinline__ uint32_t cluster_rank()
     return rank;
 }
 
-/* To the same place in all blocks of the cluster. */
-template <int CLUSTER>
 static __device__ __forceinline__ void fetch(uint32_t to, const void *from, uint32_t bytes,
                                              uint32_t barrier)
 {
-    if (CLUSTER == 1)
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                     "[%0], [%1], %2, [%3];" ::"r"(to),
-                     "l"(from), "r"(bytes), "r"(barrier)
-                     : "memory");
-    else
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to),
-                     "l"(from), "r"(bytes), "r"(barrier), "h"((uint16_t)((1 << CLUSTER) - 1))
-                     : "memory");
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
+/* To the same place in all blocks of the cluster. */
+static __device__ __forceinline__ void fetch_for_all(uint32_t to, const void *from, uint32_t bytes,
+                                                     uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier), "h"((uint16_t)((1 << CLUSTER) - 1))
+                 : "memory");
 }
 
 static __device__ __forceinline__ float load_shared(uint32_t at)
@@ -156,23 +155,11 @@ static __device__ __forceinline__ float2 load_shared_pair(uint32_t at)
     return x;
 }
 
-/* Turns of the two warpgroups: each waits for its own barrier, at which the other one arrives. */
-static __device__ __forceinline__ void turn_wait(int group)
-{
-    asm volatile("barrier.cta.sync %0, 256;" ::"r"(group + 1) : "memory");
-}
-
-static __device__ __forceinline__ void turn_pass(int group)
-{
-    asm volatile("barrier.cta.arrive %0, 256;" ::"r"(2 - group) : "memory");
-}
-
-template <int CLUSTER>
 static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t stages,
                                                  uint32_t full, uint32_t empty)
 {
     constexpr int PART = Q_BYTES / CLUSTER;
-    const uint32_t rank = CLUSTER == 1 ? 0 : cluster_rank();
+    const uint32_t rank = cluster_rank();
     sieve_place at = {0, l.walk.first};
     int stage = 0;
     uint32_t phase = 1; /* a stage never used is empty */
@@ -186,27 +173,26 @@ static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t
             const uint32_t to = stages + stage * STAGE, barrier = full + 8 * stage;
             barrier_wait(empty + 8 * stage, phase);
             barrier_expect(barrier, left == 1 ? LIMITS + LIMIT_BYTES : LIMITS);
-            fetch<1>(to, p, P_BYTES, barrier);
-            fetch<CLUSTER>(to + P_BYTES + rank * PART, q, PART, barrier);
+            fetch(to, p, P_BYTES, barrier);
+            fetch_for_all(to + P_BYTES + rank * PART, q, PART, barrier);
             p += l.p_padded * 128;
             q += l.q_padded * 128;
             if (left == 1) {
-                fetch<1>(to + LIMITS, l.q_limits + col, WIDTH * 4, barrier);
-                fetch<1>(to + LIMITS + WIDTH * 4, l.p_limits + row + rank * HEIGHT, HEIGHT * 4,
-                         barrier);
+                fetch(to + LIMITS, l.q_limits + col, WIDTH * 4, barrier);
+                fetch(to + LIMITS + WIDTH * 4, l.p_limits + row + rank * HEIGHT, HEIGHT * 4,
+                      barrier);
             }
             if (++stage == STAGES) stage = 0, phase ^= 1;
         }
     }
 }
 
-template <int CLUSTER, bool TURNS>
 static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint32_t stages,
                                                     uint32_t full, uint32_t empty,
                                                     sieve_found *found)
 {
     const int warp = (int)threadIdx.x / 32 - 4, lane = (int)threadIdx.x % 32, group = warp / 4;
-    const uint32_t rank = CLUSTER == 1 ? 0 : cluster_rank();
+    const uint32_t rank = cluster_rank();
     const int own_row = (int)rank * HEIGHT + warp * 16 + lane / 4, own_col = lane % 4 * 2;
     const uint32_t first = gcu_wgmma_descriptor(stages + group * (P_BYTES / 2));
     const uint32_t second = gcu_wgmma_descriptor(stages + P_BYTES);
@@ -217,12 +203,10 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
     int stage = 0;
     uint32_t phase = 0;
     int64_t row, col;
-    if (TURNS && group == 1) turn_pass(group);
     for (int64_t number = blockIdx.x / CLUSTER; sieve_find(l.walk, number, &at, &row, &col);
          number += gridDim.x / CLUSTER) {
         if (!sieve_wanted(l.walk, row, col)) continue;
         float sum[128];
-        if (TURNS) turn_wait(group);
         int before = 0;
 #pragma unroll 1
         for (int chunk = 0; chunk < l.chunks; chunk++) {
@@ -235,12 +219,11 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
             gcu_wgmma_commit();
             if (chunk > 0) {
                 gcu_wgmma_wait<1>();
-                if (lane < CLUSTER) barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
+                if (lane < CLUSTER) barrier_arrive(empty + 8 * before, (uint32_t)lane);
             }
             before = stage;
             if (++stage == STAGES) stage = 0, phase ^= 1;
         }
-        if (TURNS) turn_pass(group);
         const uint32_t limits = stages + before * STAGE + LIMITS;
         const bool above = l.walk.half && col < row + l.walk.height;
         row += own_row;
@@ -265,16 +248,14 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
             }
         }
         __syncwarp();
-        if (lane < CLUSTER) barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
+        if (lane < CLUSTER) barrier_arrive(empty + 8 * before, (uint32_t)lane);
         sieve_collect<4>(l, below, (uint32_t)row, (uint32_t)col, above, found);
     }
-    if (TURNS && group == 0) turn_wait(group);
     if (found->count > 0) sieve_hand_over(l.sink, found);
 }
 
 #endif
 
-template <int CLUSTER, bool TURNS>
 static __global__ void __launch_bounds__(THREADS, 1)
     sieve_kernel(const __grid_constant__ sieve_launch l)
 {
@@ -294,22 +275,17 @@ static __global__ void __launch_bounds__(THREADS, 1)
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
-    if (CLUSTER == 1)
-        __syncthreads();
-    else
-        cluster_sync();
+    cluster_sync();
     if (threadIdx.x < 128) {
         gcu_registers_give<40>();
-        if (threadIdx.x == 0) fetch_all<CLUSTER>(l, stages, full, empty);
+        if (threadIdx.x == 0) fetch_all(l, stages, full, empty);
     } else {
         gcu_registers_take<232>();
-        multiply_all<CLUSTER, TURNS>(l, stages, full, empty, found);
+        multiply_all(l, stages, full, empty, found);
     }
     /* nobody leaves while its neighbour may still write or arrive here */
-    if (CLUSTER > 1) {
-        __syncwarp();
-        cluster_sync();
-    }
+    __syncwarp();
+    cluster_sync();
 #endif
 }
 
@@ -318,12 +294,10 @@ bool gcu_sieve_takes_hopper(const gcu_gpu *gpu)
     return gpu->major == 9;
 }
 
-template <int CLUSTER, bool TURNS>
-static cudaError_t launch(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)
+cudaError_t gcu_sieve_hopper(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)
 {
-    const auto kernel = sieve_kernel<CLUSTER, TURNS>;
     cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
+        cudaFuncSetAttribute(sieve_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
     if (error != cudaSuccess) return error;
     sieve_walk *w = &l.walk;
     w->height = HEIGHT * CLUSTER;
@@ -344,12 +318,5 @@ static cudaError_t launch(sieve_launch l, const gcu_gpu *gpu, cudaStream_t strea
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, kernel, l);
-}
-
-cudaError_t gcu_sieve_hopper(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)
-{
-    /* measured: turns pay where looking takes about as long as multiplying */
-    return l.chunks > 2 && l.chunks < 8 ? launch<2, true>(l, gpu, stream)
-                                        : launch<2, false>(l, gpu, stream);
+    return cudaLaunchKernelEx(&config, sieve_kernel, l);
 }
