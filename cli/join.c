@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct given {
-    int metric, top, max_pairs;
+    int metric, top, max_pairs, shingle;
 } given;
 
 static int parse(cli_join *j, given *g, int argc, char **argv, const char **operands, int *count)
@@ -51,6 +51,26 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .help =
              "only pairs whose first point is ROW or later: goes on where an earlier run ended"},
     };
+    static const cli_choice texts[] = {
+        {"lines", CLI_TEXT_LINES}, {"files", CLI_TEXT_FILES}, {NULL, 0}};
+    const cli_option text[] = {
+        {.name = "text",
+         .type = CLI_CHOICE,
+         .target = &j->text,
+         .value = "WHAT",
+         .choices = texts,
+         .help =
+             "P is text: lines of a file, or all files of a folder, by jaccard distance of their "
+             "shingles; pairs are told by name: line numbers from 1, or paths"},
+        {.name = "shingle",
+         .type = CLI_INT,
+         .target = &j->shingle,
+         .given = &g->shingle,
+         .low = 1,
+         .high = 64,
+         .value = "N",
+         .help = "words in a row that make a member of a text's set (default 3)"},
+    };
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
@@ -90,13 +110,14 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_table(&j->p_input, input_table);
     cli_common_options(j->app, common);
-    const cli_group groups[] = {CLI_GROUP("What", what), CLI_GROUP("Output", output),
-                                CLI_GROUP("Input (how to read P and Q)", input_table),
-                                CLI_GROUP("Common", common)};
+    const cli_group groups[] = {
+        CLI_GROUP("What", what), CLI_GROUP("Text", text), CLI_GROUP("Output", output),
+        CLI_GROUP("Input (how to read P and Q)", input_table), CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = j->app->verb,
         .synopsis = "P [Q] --threshold T [--metric METRIC] [-o OUT] [options]\n"
-                    "P [Q] --top N [--metric METRIC] [-o OUT] [options]",
+                    "P [Q] --top N [--metric METRIC] [-o OUT] [options]\n"
+                    "P --text lines|files --threshold T [--shingle N] [-o OUT] [options]",
         .about =
             "Every pair of a point of P and a point of Q within a distance, exactly: the pairs "
             "and the distances are those of double precision for every pair, whatever the "
@@ -113,6 +134,8 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
                     "gnomon join base.npy queries.npy --metric cosine --threshold 0.2 -o near.npz\n"
                     "The hundred closest pairs\n"
                     "gnomon join points.npy --top 100 -o closest.csv\n"
+                    "Near-duplicate lines of a text\n"
+                    "gnomon join words.txt --text lines --shingle 1 --threshold 0.5\n"
                     "Sets, and all figures for a program\n"
                     "gnomon join sparse.mtx --metric jaccard --threshold 0.3 --json\n",
         .min_operands = 1,
@@ -134,6 +157,11 @@ static int check(cli_join *j, const given *g)
         return cli_usage(app, "--top excludes --max-pairs, --count, --counts and --clusters");
     if (j->count_only && j->output != NULL)
         return cli_usage(app, "--count and -o exclude each other");
+    if (g->shingle && j->text == CLI_TEXT_NONE) return cli_usage(app, "--shingle goes with --text");
+    if (j->text != CLI_TEXT_NONE && j->q_path != NULL)
+        return cli_usage(app, "--text takes one file or folder: without Q");
+    if (j->text != CLI_TEXT_NONE && j->options.metric != GNOMON_JACCARD)
+        return cli_usage(app, "--text goes with --metric jaccard, which it takes by itself");
     if (j->clusters != NULL && j->q_path != NULL)
         return cli_usage(app, "--clusters is of one file's points: without Q");
     if (j->q_path != NULL && strcmp(j->p_path, "-") == 0 && strcmp(j->q_path, "-") == 0)
@@ -149,9 +177,12 @@ static int64_t second_rows(const cli_join *j)
 static void print_words(const cli_join *j)
 {
     const gnomon_join_result *r = &j->result;
-    printf("%lld points", (long long)j->p_info.rows);
+    printf("%lld %s", (long long)j->p_info.rows, j->text != CLI_TEXT_NONE ? "texts" : "points");
     if (j->q_path != NULL) printf(" and %lld", (long long)second_rows(j));
-    printf(", %lld dimensions: ", (long long)j->p_info.cols);
+    if (j->text != CLI_TEXT_NONE)
+        printf(", %lld shingles: ", (long long)j->texts.member_count);
+    else
+        printf(", %lld dimensions: ", (long long)j->p_info.cols);
     if (j->options.top > 0)
         printf("the %lld closest pairs by %s, exactly.\n", (long long)r->pairs,
                gnomon_metric_name(j->options.metric));
@@ -187,6 +218,12 @@ static json_t *join_json(const cli_join *j)
         json_object_set_new(figures, "threshold", json_real(j->options.threshold));
     if (figures != NULL && j->options.top > 0)
         json_object_set_new(figures, "top", json_integer(j->options.top));
+    if (figures != NULL && j->text != CLI_TEXT_NONE) {
+        json_object_set_new(figures, "shingles", json_integer(j->texts.member_count));
+        json_object_set_new(figures, "text_bytes", json_integer(j->texts.bytes));
+        json_object_del(figures, "dimensions");
+        json_object_del(figures, "dtype");
+    }
     if (figures != NULL && j->groups != NULL) {
         json_object_set_new(figures, "clusters", json_integer(j->cluster_count));
         json_object_set_new(figures, "clustered_points", json_integer(j->clustered));
@@ -202,7 +239,9 @@ static json_t *join_json(const cli_join *j)
 static int work(cli_join *j)
 {
     cli_app *app = j->app;
-    int code = cli_open_input(app, j->p_path, &j->p_input, &j->p.reader, &j->p_info);
+    int code = j->text == CLI_TEXT_NONE
+                   ? cli_open_input(app, j->p_path, &j->p_input, &j->p.reader, &j->p_info)
+                   : -1;
     if (code < 0 && j->q_path != NULL)
         code = cli_open_input(app, j->q_path, &j->q_input, &j->q.reader, &j->q_info);
     if (code < 0) code = cli_join_work(j);
@@ -212,7 +251,8 @@ static int work(cli_join *j)
     j->write_seconds += cli_seconds() - begin;
     if (code >= 0) return code;
     if (app->json) return cli_print_json(app, join_json(j));
-    if (j->output == NULL || strcmp(j->output, "-") != 0) print_words(j);
+    const int data = j->names == stdout || (j->output != NULL && strcmp(j->output, "-") == 0);
+    if (!data) print_words(j);
     return cli_flush_output(app->verb);
 }
 
@@ -228,13 +268,14 @@ int cli_join_run(int argc, char **argv)
     cli_init(&app, "join");
     j.app = &app;
     j.options = defaults;
-    g.metric = GNOMON_L2;
+    j.shingle = 3;
     cli_input_init(&j.p_input);
     int code = parse(&j, &g, argc, argv, operands, &count);
     if (code >= 0) return code;
     j.q_input = j.p_input;
     j.p_path = operands[0];
     j.q_path = count > 1 ? operands[1] : NULL;
+    if (g.metric == 0) g.metric = j.text != CLI_TEXT_NONE ? GNOMON_JACCARD : GNOMON_L2;
     j.options.metric = (gnomon_metric)g.metric;
     code = check(&j, &g);
     if (code >= 0) return code;
@@ -246,6 +287,9 @@ int cli_join_run(int argc, char **argv)
     gnomon_clusters_destroy(j.groups);
     cli_points_drop(&j.p);
     cli_points_drop(&j.q);
+    cli_texts_drop(&j.texts);
+    if (j.names != NULL && j.names != stdout) fclose(j.names);
+    free(j.names_text);
     free(j.point_counts);
     return cli_end(&app, code);
 }

@@ -2,7 +2,7 @@
 #ifndef GNOMON_CLI_JOIN_H
 #define GNOMON_CLI_JOIN_H
 
-#include "cli.h"
+#include "join_text.h"
 
 /* Where pairs go. */
 typedef struct cli_pairs {
@@ -24,6 +24,12 @@ typedef struct cli_join {
     const char *output, *distances, *format, *counts, *clusters;
     gnomon_data_info p_info, q_info;
     cli_points p, q; /* in memory */
+    int text;        /* enum cli_text_mode */
+    int64_t shingle;
+    cli_texts texts;
+    FILE *names;      /* pairs of texts by name; NULL: none */
+    char *names_text; /* of it, unless it is standard output */
+    size_t names_length;
     gnomon_join_result result;
     cli_pairs pairs;
     gnomon_clusters *groups;
@@ -44,5 +50,7 @@ gnomon_status cli_pairs_take(cli_pairs *out, const gnomon_join_batch *batch);
 gnomon_status cli_pairs_finish(cli_pairs *out);
 void cli_pairs_drop(cli_pairs *out);
 int cli_join_write(cli_join *j);
+/* Whether a file of this name is of texts' names. */
+int cli_join_is_named(const cli_join *j, const char *path);
 
 #endif

@@ -29,6 +29,13 @@ static int check_dense(cli_join *j, const char *option, const char *path, const 
     return cli_check_output(j->app, path, name, inputs, j->q_path != NULL ? 2 : 1);
 }
 
+int cli_join_is_named(const cli_join *j, const char *path)
+{
+    if (j->text == CLI_TEXT_NONE) return 0;
+    if (strcmp(path, "-") == 0) return j->format == NULL || strcmp(j->format, "tsv") == 0;
+    return strcmp(format_of(path, path == j->output ? j->format : NULL), "tsv") == 0;
+}
+
 int cli_join_check_output(cli_join *j)
 {
     cli_app *app = j->app;
@@ -46,7 +53,12 @@ int cli_join_check_output(cli_join *j)
         }
     }
     int code = -1;
-    if (j->output != NULL) {
+    if (j->output != NULL && cli_join_is_named(j, j->output)) {
+        const char *const inputs[] = {j->p_path};
+        if (j->distances != NULL)
+            return cli_usage(app, "--distances goes with i and j alone; %s holds both", j->output);
+        code = cli_check_output(app, j->output, "tsv", inputs, 1);
+    } else if (j->output != NULL) {
         const char *format = format_of(j->output, j->format);
         const char *const inputs[] = {j->p_path, j->q_path};
         if (is_one_of(format, "npz", "mtx")) {
@@ -265,6 +277,22 @@ static gnomon_status write_numbers(cli_app *app, const char *path, const int64_t
     return status;
 }
 
+/* Clusters of texts, of two or more: a representative's name and a text's a line. */
+static gnomon_status write_names(cli_join *j, const int64_t *lines, const int64_t *sizes)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    if (file == NULL) return GNOMON_ERROR_MEMORY;
+    for (int64_t i = 0; i < j->p_info.rows; i++)
+        if (sizes[lines[2 * i]] > 1)
+            fprintf(file, "%s\t%s\n", j->texts.names[lines[2 * i + 1]], j->texts.names[i]);
+    gnomon_status status = GNOMON_ERROR_MEMORY;
+    if (fclose(file) == 0) status = gnomon_write_text(j->app->ctx, j->clusters, text, length);
+    free(text);
+    return status;
+}
+
 static int write_clusters(cli_join *j)
 {
     const int64_t points = j->p_info.rows;
@@ -286,7 +314,9 @@ static int write_clusters(cli_join *j)
         j->cluster_count++;
         j->clustered += sizes[c];
     }
-    const gnomon_status status = write_numbers(j->app, j->clusters, lines, points, 2);
+    const gnomon_status status = cli_join_is_named(j, j->clusters)
+                                     ? write_names(j, lines, sizes)
+                                     : write_numbers(j->app, j->clusters, lines, points, 2);
     free(lines);
     return status == GNOMON_OK ? -1 : cli_fail_status(j->app, status);
 }
@@ -294,7 +324,13 @@ static int write_clusters(cli_join *j)
 int cli_join_write(cli_join *j)
 {
     gnomon_status status = GNOMON_OK;
-    if (j->output != NULL) status = cli_pairs_finish(&j->pairs);
+    if (j->names != NULL && j->names != stdout) {
+        const int closed = fclose(j->names);
+        j->names = NULL;
+        if (closed != 0) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+        status = gnomon_write_text(j->app->ctx, j->output, j->names_text, j->names_length);
+    }
+    if (status == GNOMON_OK && j->pairs.writer != NULL) status = cli_pairs_finish(&j->pairs);
     if (status == GNOMON_OK && j->counts != NULL)
         status = write_numbers(j->app, j->counts, j->point_counts, j->p_info.rows, 1);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);

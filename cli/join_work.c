@@ -13,7 +13,10 @@ static int take(void *user, const gnomon_join_batch *batch)
     const double begin = cli_seconds();
     for (int64_t at = 0; at < batch->count && j->groups != NULL; at++)
         gnomon_clusters_add(j->groups, batch->pairs[at].i, batch->pairs[at].j);
-    if (j->output != NULL) {
+    for (int64_t at = 0; at < batch->count && j->names != NULL; at++)
+        fprintf(j->names, "%s\t%s\t%.6g\n", j->texts.names[batch->pairs[at].i],
+                j->texts.names[batch->pairs[at].j], batch->pairs[at].distance);
+    if (j->pairs.writer != NULL) {
         const gnomon_status status = cli_pairs_take(&j->pairs, batch);
         if (status != GNOMON_OK) j->failed = cli_fail_status(j->app, status);
     }
@@ -105,6 +108,18 @@ static int load(cli_join *j)
     return code;
 }
 
+static int load_texts(cli_join *j)
+{
+    const double begin = cli_seconds();
+    const int code = cli_texts_read(j->app, j->p_path, j->text, j->shingle, &j->texts);
+    j->p.sparse = j->texts.sets;
+    j->p.is_sparse = 1;
+    j->p_info.rows = j->texts.count;
+    j->p_info.cols = j->texts.sets.cols;
+    j->read_seconds += cli_seconds() - begin;
+    return code;
+}
+
 static gnomon_status join_memory(cli_join *j)
 {
     gnomon_context *ctx = j->app->ctx;
@@ -160,7 +175,15 @@ static int begin(cli_join *j)
         j->options.p_counts = j->point_counts;
     }
     if (j->clusters != NULL) status = gnomon_clusters_create(j->app->ctx, rows, &j->groups);
-    if (status == GNOMON_OK && j->output != NULL) status = cli_pairs_open(&j->pairs, j, rows, cols);
+    if (j->text != CLI_TEXT_NONE && j->output == NULL && !j->count_only && !j->app->json)
+        j->names = stdout;
+    if (j->output != NULL && cli_join_is_named(j, j->output)) {
+        j->names =
+            strcmp(j->output, "-") == 0 ? stdout : open_memstream(&j->names_text, &j->names_length);
+        if (j->names == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+    }
+    if (status == GNOMON_OK && j->output != NULL && j->names == NULL)
+        status = cli_pairs_open(&j->pairs, j, rows, cols);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);
     j->options.sink = take;
     j->options.user = j;
@@ -179,13 +202,14 @@ int cli_join_work(cli_join *j)
                         "%s has %lld dimensions and %s %lld: they must be the same", j->p_path,
                         (long long)j->p_info.cols, j->q_path, (long long)j->q_info.cols);
     const int sparse =
+        j->text != CLI_TEXT_NONE ||
         (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
          GNOMON_ACCESS_SPARSE) != 0;
     if (j->options.metric == GNOMON_JACCARD && !sparse)
         return cli_fail(app, CLI_EXIT_USAGE,
                         "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
-    const int files = too_large(j);
-    int code = files ? -1 : load(j);
+    const int files = j->text == CLI_TEXT_NONE && too_large(j);
+    int code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
     if (code < 0) code = begin(j);
     if (code >= 0) return code;
     const double start = cli_seconds(), read = j->read_seconds, written = j->write_seconds;

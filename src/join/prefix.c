@@ -73,9 +73,12 @@ static int64_t least_size(double limit, int64_t size)
 
 /* ---- numbers ---- */
 
-/* Members as they are, and as numbers: a table by hashing. */
+/* Members as they are, and as numbers: a table by the member itself where they are not much fewer
+ * than what they are taken from, else by hashing. */
 typedef struct naming {
-    int64_t *keys; /* -1: none */
+    bool direct;
+    int64_t places;
+    int64_t *keys; /* -1: none; NULL when direct */
     uint32_t *counts, *numbers;
     int shift;
     int64_t used;
@@ -83,6 +86,7 @@ typedef struct naming {
 
 static int64_t slot_of(const naming *n, int64_t member)
 {
+    if (n->direct) return member;
     const uint64_t mask = ((uint64_t)1 << (64 - n->shift)) - 1;
     uint64_t at = (uint64_t)member * UINT64_C(0x9e3779b97f4a7c15) >> n->shift;
     while (n->keys[at] != -1 && n->keys[at] != member)
@@ -93,7 +97,7 @@ static int64_t slot_of(const naming *n, int64_t member)
 static gnomon_status widen(gnomon_context *ctx, naming *n)
 {
     naming wide = {.shift = n->keys == NULL ? 64 - 12 : n->shift - 1};
-    const int64_t places = (int64_t)1 << (64 - wide.shift);
+    const int64_t places = wide.places = (int64_t)1 << (64 - wide.shift);
     gnomon_status status = gnomon_alloc(ctx, places, sizeof *wide.keys, "members", &wide.keys);
     if (status == GNOMON_OK)
         status = gnomon_alloc_zero(ctx, places, sizeof *wide.counts, "members", &wide.counts);
@@ -102,7 +106,7 @@ static gnomon_status widen(gnomon_context *ctx, naming *n)
         return status;
     }
     memset(wide.keys, 0xff, (size_t)places * sizeof *wide.keys);
-    for (int64_t at = 0; n->keys != NULL && at < (int64_t)1 << (64 - n->shift); at++) {
+    for (int64_t at = 0; n->keys != NULL && at < n->places; at++) {
         if (n->keys[at] == -1) continue;
         const int64_t to = slot_of(&wide, n->keys[at]);
         wide.keys[to] = n->keys[at];
@@ -118,9 +122,11 @@ static gnomon_status widen(gnomon_context *ctx, naming *n)
 static gnomon_status count_members(gnomon_context *ctx, naming *n, const gnomon_sets *sets)
 {
     for (int64_t e = sets->offsets[0]; e < sets->offsets[sets->count]; e++) {
-        if (2 * n->used >= (int64_t)1 << (64 - n->shift)) GNOMON_TRY(widen(ctx, n));
+        if (!n->direct && 2 * n->used >= n->places) GNOMON_TRY(widen(ctx, n));
         const int64_t at = slot_of(n, sets->members[e]);
-        if (n->keys[at] == -1) {
+        if (n->direct) {
+            n->used += n->counts[at] == 0;
+        } else if (n->keys[at] == -1) {
             n->keys[at] = sets->members[e];
             n->used++;
         }
@@ -145,14 +151,15 @@ static int by_count(const void *x, const void *y)
 
 static gnomon_status number_members(gnomon_context *ctx, naming *n)
 {
-    const int64_t places = (int64_t)1 << (64 - n->shift);
+    const int64_t places = n->places;
     named *all;
     int64_t count = 0;
     GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *n->numbers, "members", &n->numbers));
     GNOMON_TRY(gnomon_alloc(ctx, n->used, sizeof *all, "members", &all));
     for (int64_t at = 0; at < places; at++)
-        if (n->keys[at] != -1)
-            all[count++] = (named){n->counts[at], (uint32_t)(at >> 32), (uint32_t)at, n->keys[at]};
+        if (n->counts[at] > 0)
+            all[count++] = (named){n->counts[at], (uint32_t)(at >> 32), (uint32_t)at,
+                                   n->direct ? at : n->keys[at]};
     if (count > 0) qsort(all, (size_t)count, sizeof *all, by_count);
     for (int64_t i = 0; i < count; i++)
         n->numbers[(int64_t)all[i].slot_high << 32 | all[i].slot_low] = (uint32_t)i;
@@ -317,7 +324,17 @@ static gnomon_status fill(gnomon_prefix *x, naming *n)
 {
     gnomon_join_state *join = x->join;
     gnomon_context *ctx = join->ctx;
-    GNOMON_TRY(widen(ctx, n));
+    const int64_t cols = join->p.cols;
+    const gnomon_sets *p = &join->p.sets, *q = &join->q.sets;
+    const int64_t members =
+        p->offsets[p->count] - p->offsets[0] + q->offsets[q->count] - q->offsets[0];
+    if (cols < (1 << 20) || cols / 4 < members) {
+        n->direct = true;
+        n->places = cols;
+        GNOMON_TRY(gnomon_alloc_zero(ctx, cols, sizeof *n->counts, "members", &n->counts));
+    } else {
+        GNOMON_TRY(widen(ctx, n));
+    }
     GNOMON_TRY(count_members(ctx, n, &join->p.sets));
     if (!join->self) GNOMON_TRY(count_members(ctx, n, &join->q.sets));
     GNOMON_TRY(number_members(ctx, n));
