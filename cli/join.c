@@ -107,12 +107,24 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .help = "the clusters that pairs connect: for each point its cluster's number and its "
                  "representative, the point of it with the most pairs (.csv, .npy, ...)"},
     };
+    const cli_option further[] = {
+        {.name = "checkpoint",
+         .type = CLI_TEXT,
+         .target = &j->checkpoint,
+         .value = "FILE",
+         .help =
+             "keep how far it came in FILE, and the pairs in FILE.pairs: the same command goes on "
+             "there after an interruption or a full disk"},
+    };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_table(&j->p_input, input_table);
     cli_common_options(j->app, common);
-    const cli_group groups[] = {
-        CLI_GROUP("What", what), CLI_GROUP("Text", text), CLI_GROUP("Output", output),
-        CLI_GROUP("Input (how to read P and Q)", input_table), CLI_GROUP("Common", common)};
+    const cli_group groups[] = {CLI_GROUP("What", what),
+                                CLI_GROUP("Text", text),
+                                CLI_GROUP("Output", output),
+                                CLI_GROUP("Going on", further),
+                                CLI_GROUP("Input (how to read P and Q)", input_table),
+                                CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = j->app->verb,
         .synopsis = "P [Q] --threshold T [--metric METRIC] [-o OUT] [options]\n"
@@ -135,7 +147,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
                     "The hundred closest pairs\n"
                     "gnomon join points.npy --top 100 -o closest.csv\n"
                     "Near-duplicate lines of a text\n"
-                    "gnomon join words.txt --text lines --shingle 1 --threshold 0.5\n"
+                    "gnomon join notes.txt --text lines --shingle 1 --threshold 0.5\n"
                     "Sets, and all figures for a program\n"
                     "gnomon join sparse.mtx --metric jaccard --threshold 0.3 --json\n",
         .min_operands = 1,
@@ -162,6 +174,12 @@ static int check(cli_join *j, const given *g)
         return cli_usage(app, "--text takes one file or folder: without Q");
     if (j->text != CLI_TEXT_NONE && j->options.metric != GNOMON_JACCARD)
         return cli_usage(app, "--text goes with --metric jaccard, which it takes by itself");
+    if (j->checkpoint != NULL &&
+        (g->top || g->max_pairs || j->options.first_row > 0 || j->text != CLI_TEXT_NONE))
+        return cli_usage(app, "--checkpoint excludes --top, --max-pairs, --from-row and --text");
+    if (j->checkpoint != NULL &&
+        (strcmp(j->p_path, "-") == 0 || (j->q_path != NULL && strcmp(j->q_path, "-") == 0)))
+        return cli_usage(app, "--checkpoint: standard input can't be read again");
     if (j->clusters != NULL && j->q_path != NULL)
         return cli_usage(app, "--clusters is of one file's points: without Q");
     if (j->q_path != NULL && strcmp(j->p_path, "-") == 0 && strcmp(j->q_path, "-") == 0)
@@ -250,6 +268,7 @@ static int work(cli_join *j)
     if (code < 0) code = cli_join_write(j);
     j->write_seconds += cli_seconds() - begin;
     if (code >= 0) return code;
+    cli_checkpoint_remove(&j->kept);
     if (app->json) return cli_print_json(app, join_json(j));
     const int data = j->names == stdout || (j->output != NULL && strcmp(j->output, "-") == 0);
     if (!data) print_words(j);
@@ -284,6 +303,7 @@ int cli_join_run(int argc, char **argv)
     code = cli_start(&app);
     if (code < 0) code = work(&j);
     cli_pairs_drop(&j.pairs);
+    cli_checkpoint_drop(&j.kept);
     gnomon_clusters_destroy(j.groups);
     cli_points_drop(&j.p);
     cli_points_drop(&j.q);

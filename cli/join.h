@@ -2,6 +2,7 @@
 #ifndef GNOMON_CLI_JOIN_H
 #define GNOMON_CLI_JOIN_H
 
+#include "join_checkpoint.h"
 #include "join_text.h"
 
 /* Where pairs go. */
@@ -21,7 +22,7 @@ typedef struct cli_join {
     cli_input_options p_input, q_input;
     gnomon_join_options options;
     int threshold_given, count_only;
-    const char *output, *distances, *format, *counts, *clusters;
+    const char *output, *distances, *format, *counts, *clusters, *checkpoint;
     gnomon_data_info p_info, q_info;
     cli_points p, q; /* in memory */
     int text;        /* enum cli_text_mode */
@@ -32,6 +33,7 @@ typedef struct cli_join {
     size_t names_length;
     gnomon_join_result result;
     cli_pairs pairs;
+    cli_checkpoint kept;
     gnomon_clusters *groups;
     int64_t *point_counts;
     int64_t cluster_count, clustered; /* clusters of two points or more, and points in them */

@@ -2,8 +2,10 @@
 #include "join.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- pairs as they come ---- */
 
@@ -11,6 +13,11 @@ static int take(void *user, const gnomon_join_batch *batch)
 {
     cli_join *j = user;
     const double begin = cli_seconds();
+    /* with a checkpoint the library counts a part of them only */
+    for (int64_t at = 0; at < batch->count && j->counts != NULL && j->checkpoint != NULL; at++) {
+        j->point_counts[batch->pairs[at].i]++;
+        if (j->q_path == NULL) j->point_counts[batch->pairs[at].j]++;
+    }
     for (int64_t at = 0; at < batch->count && j->groups != NULL; at++)
         gnomon_clusters_add(j->groups, batch->pairs[at].i, batch->pairs[at].j);
     for (int64_t at = 0; at < batch->count && j->names != NULL; at++)
@@ -162,6 +169,23 @@ static int fail(cli_join *j, gnomon_status status)
     return cli_fail_status(app, status);
 }
 
+/* ---- the join ---- */
+
+static gnomon_status run(cli_join *j, int files)
+{
+    const double start = cli_seconds(), read = j->read_seconds, written = j->write_seconds;
+    j->options.user = j;
+    j->result.struct_size = sizeof j->result;
+    snprintf(j->bar, sizeof j->bar, "joining");
+    cli_bar_begin(j->app, j->bar, 1);
+    cli_bar_at(j->app, 0, 1);
+    const gnomon_status status = files ? join_files(j) : join_memory(j);
+    j->join_seconds =
+        cli_seconds() - start - (j->read_seconds - read) - (j->write_seconds - written);
+    return status;
+}
+
+/* Everything that receives pairs is made ready. */
 static int begin(cli_join *j)
 {
     const int64_t rows = j->p_info.rows;
@@ -172,7 +196,6 @@ static int begin(cli_join *j)
         if (j->point_counts == NULL)
             return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for %lld counts",
                             (long long)rows);
-        j->options.p_counts = j->point_counts;
     }
     if (j->clusters != NULL) status = gnomon_clusters_create(j->app->ctx, rows, &j->groups);
     if (j->text != CLI_TEXT_NONE && j->output == NULL && !j->count_only && !j->app->json)
@@ -185,13 +208,73 @@ static int begin(cli_join *j)
     if (status == GNOMON_OK && j->output != NULL && j->names == NULL)
         status = cli_pairs_open(&j->pairs, j, rows, cols);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);
-    j->options.sink = take;
-    j->options.user = j;
-    j->result.struct_size = sizeof j->result;
-    snprintf(j->bar, sizeof j->bar, "joining");
-    cli_bar_begin(j->app, j->bar, 1);
-    cli_bar_at(j->app, 0, 1);
     return -1;
+}
+
+/* ---- with a checkpoint ---- */
+
+static int keep(void *user, const gnomon_join_batch *batch)
+{
+    cli_join *j = user;
+    const double begin = cli_seconds();
+    const int stop = cli_checkpoint_take(&j->kept, batch);
+    j->write_seconds += cli_seconds() - begin;
+    snprintf(j->bar, sizeof j->bar, "joining, %lld pairs", (long long)j->kept.written);
+    return stop;
+}
+
+/* A file as it is now: its name, size and time. */
+static void describe(char *text, size_t size, const char *path)
+{
+    struct stat file;
+    if (stat(path, &file) != 0) memset(&file, 0, sizeof file);
+    snprintf(text, size, "%s (%lld bytes, %lld.%09ld)", path, (long long)file.st_size,
+             (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+}
+
+static char *identity_of(const cli_join *j)
+{
+    char p[1024], q[1024] = "itself";
+    char *text = malloc(4096);
+    describe(p, sizeof p, j->p_path);
+    if (j->q_path != NULL) describe(q, sizeof q, j->q_path);
+    if (text != NULL)
+        snprintf(text, 4096, "%s with %s by %s %.17g", p, q, gnomon_metric_name(j->options.metric),
+                 j->options.threshold);
+    return text;
+}
+
+static int join_kept(cli_join *j, int files)
+{
+    cli_app *app = j->app;
+    int64_t first = 0;
+    int code = cli_checkpoint_open(&j->kept, app, j->checkpoint, identity_of(j), &first);
+    if (code >= 0) return code;
+    if (first < j->p_info.rows) {
+        j->options.sink = keep;
+        j->options.first_row = first;
+        const gnomon_status status = run(j, files);
+        code = j->kept.failed;
+        if (status != GNOMON_OK && code == 0) code = fail(j, status);
+        if (j->kept.failed == 0) {
+            const int saved = cli_checkpoint_save(&j->kept);
+            if (code == 0) code = saved;
+        }
+        if (status != GNOMON_OK || code > 0) {
+            cli_say(app,
+                    "gnomon join: %lld pairs, all of those of rows below %lld, are kept in %s: the "
+                    "same command goes on there.\n",
+                    (long long)j->kept.kept, (long long)j->kept.kept_rows, j->kept.pairs_path);
+            return code;
+        }
+    }
+    code = begin(j);
+    if (code < 0) code = cli_checkpoint_replay(&j->kept, j->p_info.rows, take, j);
+    if (j->failed > 0) code = j->failed;
+    j->result.pairs = j->kept.complete;
+    j->result.rows_done = j->p_info.rows;
+    j->result.complete = 1;
+    return code;
 }
 
 int cli_join_work(cli_join *j)
@@ -210,12 +293,12 @@ int cli_join_work(cli_join *j)
                         "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
     int code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
-    if (code < 0) code = begin(j);
     if (code >= 0) return code;
-    const double start = cli_seconds(), read = j->read_seconds, written = j->write_seconds;
-    const gnomon_status status = files ? join_files(j) : join_memory(j);
-    j->join_seconds =
-        cli_seconds() - start - (j->read_seconds - read) - (j->write_seconds - written);
-    if (status != GNOMON_OK) return fail(j, status);
-    return -1;
+    if (j->checkpoint != NULL) return join_kept(j, files);
+    code = begin(j);
+    if (code >= 0) return code;
+    j->options.sink = take;
+    j->options.p_counts = j->point_counts;
+    const gnomon_status status = run(j, files);
+    return status == GNOMON_OK ? -1 : fail(j, status);
 }

@@ -101,6 +101,7 @@ def main(folder):
     put("queries.npy", npy(8, 20, numbers(6 * 20, 9) + base[20 * 7:20 * 8] + [0.0] * 20))
     put("queries-32.npy", npy(8, 32, numbers(8 * 32, 10)))
     put("base-nan.npy", npy(300, 20, base[:20 * 70 + 3] + [NAN] + base[20 * 70 + 4:]))
+    put("notes.txt", b"Points are joined\nother words\npoints, are joined.\n\n")
     put("allowed.csv", b"7\n40\n50\n200\n")
 
     small = numbers(30)

@@ -20,6 +20,12 @@ try gnomon join base.npy --threshold 1 -o x.csv --counts x.csv
 try gnomon join base.npy --threshold 1 --from-row 301
 try gnomon join - - --threshold 1
 try gnomon join missing.npy --threshold 1
+try gnomon join missing --text files --threshold 1
+try gnomon join base.npy queries.npy --text lines --threshold 1
+try gnomon join base.npy --shingle 2 --threshold 1
+try gnomon join base.npy --text lines --metric l2 --threshold 1
+try gnomon join base.npy --top 2 --checkpoint x.state
+try gnomon join base.npy --threshold 1 --checkpoint points.csv
 ls x.* y.* 2>/dev/null || echo "nothing was written"
 # a limit on the size of files stands for a full disk
 echo old > z.csv

@@ -1,0 +1,14 @@
+# a full disk, then the same command again
+. "$TESTS/lib.sh"
+gnomon join base.npy --threshold 7 -o want.csv --counts want-counts.csv --clusters want-clusters.csv > words
+# a limit on the size of files stands for a full disk
+(ulimit -f 4; trap '' XFSZ; gnomon join base.npy --threshold 7 -o pairs.csv --checkpoint state 2>&1; echo "exit $?")
+ls pairs.csv 2> /dev/null || echo "no output yet"
+try gnomon join base.npy --threshold 6 -o pairs.csv --checkpoint state | sed 's/([^)]*)/(...)/g'
+try gnomon join base.npy --threshold 7 -o pairs.csv --counts counts.csv --clusters clusters.csv --checkpoint state
+cmp pairs.csv want.csv && cmp counts.csv want-counts.csv && cmp clusters.csv want-clusters.csv && echo "the same"
+ls state* 2> /dev/null || echo "no checkpoint left"
+# nothing is written over
+echo mine > other.pairs
+try gnomon join base.npy --threshold 7 --checkpoint other
+cat other.pairs
