@@ -278,18 +278,21 @@ _gnomon() {
         esac
         ;;
     join)
-        options="-t --threshold --metric --top --max-pairs --from-row -o --output --output-format --distances --count --counts --clusters --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-t --threshold --metric --top --max-pairs --from-row --text --shingle -o --output --output-format --distances --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -t | --threshold) words="NONE" ;;
         --metric) words="l2 cosine ip hamming jaccard" ;;
         --top) words="NONE" ;;
         --max-pairs) words="NONE" ;;
         --from-row) words="NONE" ;;
+        --text) words="NONE" ;;
+        --shingle) words="NONE" ;;
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
         --distances) words=FILES ;;
         --counts) words=FILES ;;
         --clusters) words=FILES ;;
+        --checkpoint) words=FILES ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
