@@ -199,7 +199,7 @@ static __device__ __noinline__ double boosted_alone(const gcu_search_view &base,
 }
 
 /* A thread takes two queries and two places, which share what they load. */
-template <bool PRODUCTS>
+template <bool SINGLE, bool PRODUCTS>
 __global__ void __launch_bounds__(THREADS, 1)
     all_kernel(gcu_search_pairs k, const double *wide, int64_t query, int64_t queries,
                int64_t places, double *keys)
@@ -214,16 +214,16 @@ __global__ void __launch_bounds__(THREADS, 1)
         chain[0][0][l] = chain[0][1][l] = chain[1][0][l] = chain[1][1][l] = 0;
     for (int64_t from = 0; from < d; from += STEP) {
         __syncthreads();
-#pragma unroll 1
-        for (int e = threadIdx.x; e < 2 * TILE * STEP; e += THREADS) {
-            const int i = e / STEP, c = e % STEP;
+#pragma unroll
+        for (int turn = 0; turn < 2 * TILE * STEP / THREADS; turn++) {
+            const int e = turn * THREADS + threadIdx.x, i = e / STEP, c = e % STEP;
             const int64_t j = from + c;
             /* adding -0 * 0, or 0 * 0 to what is not negative, changes nothing */
             double q = -0.0, x = 0.0;
             if (j < d && q0 + i < queries) q = wide[(q0 + i) * d + j];
             if (j < d && p0 + i < places) {
-                x = element(k.base.data, k.base.dtype,
-                            (p0 + i) * k.base.row_stride + j * k.base.col_stride);
+                x = coordinate<SINGLE>(k.base.data, k.base.dtype,
+                                       (p0 + i) * k.base.row_stride + j * k.base.col_stride);
                 if (k.base.inverse) x = __dmul_rn(x, k.base.inverse[p0 + i]);
             }
             qs[i][c] = q;
@@ -307,10 +307,11 @@ cudaError_t gcu_search_all(const gcu_search_pairs *k, const double *wide, int64_
                         (unsigned)((some + side - 1) / side));
         const double *w = wide + from * k->queries.cols;
         double *to = keys + from * places;
-        if (k->metric == GNOMON_IP)
-            all_kernel<true><<<grid, THREADS, 0, stream>>>(*k, w, query + from, some, places, to);
-        else
-            all_kernel<false><<<grid, THREADS, 0, stream>>>(*k, w, query + from, some, places, to);
+        const bool single = k->base.dtype == GNOMON_F32, products = k->metric == GNOMON_IP;
+        const auto kernel = single
+                                ? (products ? all_kernel<true, true> : all_kernel<true, false>)
+                                : (products ? all_kernel<false, true> : all_kernel<false, false>);
+        kernel<<<grid, THREADS, 0, stream>>>(*k, w, query + from, some, places, to);
     }
     return cudaGetLastError();
 }
@@ -384,6 +385,7 @@ template <bool SINGLE, int MODE, int NQ>
 __global__ void __launch_bounds__(THREADS, NQ == 8 ? 2 : 4) few_kernel(few_call c, bool hold)
 {
     extern __shared__ double held[];
+    constexpr int ROWS = SINGLE && NQ > 1 ? 2 : 1; /* that share what is loaded of the queries */
     const gcu_search_pairs &k = c.k;
     const bool products = MODE == 2 ? k.metric == GNOMON_IP : MODE == 1;
     const int64_t d = k.base.cols;
@@ -406,44 +408,63 @@ __global__ void __launch_bounds__(THREADS, NQ == 8 ? 2 : 4) few_kernel(few_call 
     /* sums above it have keys above the limit, and need no root */
     const double enough = k.metric == GNOMON_L2 ? limit * limit * (1 + 0x1p-40) : INFINITY;
     const bool keeps = mine < c.queries && lane % (CHAINS / NQ) == 0;
-    const int64_t jump = (int64_t)gridDim.x * HALVES;
-    for (int64_t p = (int64_t)blockIdx.x * HALVES + threadIdx.x / CHAINS; p < c.places; p += jump) {
-        const int64_t from = p * k.base.row_stride;
-        const double factor = k.base.inverse ? k.base.inverse[p] : 1;
-        double chain[NQ];
+    const int64_t jump = (int64_t)gridDim.x * HALVES * ROWS;
+    for (int64_t p = ((int64_t)blockIdx.x * HALVES + threadIdx.x / CHAINS) * ROWS; p < c.places;
+         p += jump) {
+        double chain[ROWS][NQ], factor[ROWS];
+        int64_t from[ROWS]; /* beyond the last row that one again */
 #pragma unroll
-        for (int n = 0; n < NQ; n++)
-            chain[n] = 0;
-#pragma unroll(SINGLE ? 8 : 1)
-        for (int64_t j = lane; j < d; j += CHAINS) {
-            double x = coordinate<SINGLE>(k.base.data, k.base.dtype, from + j * k.base.col_stride);
-            if (k.base.inverse) x = __dmul_rn(x, factor);
+        for (int r = 0; r < ROWS; r++) {
+            const int64_t row = p + r < c.places ? p + r : p;
+            from[r] = row * k.base.row_stride;
+            factor[r] = k.base.inverse ? k.base.inverse[row] : 1;
 #pragma unroll
             for (int n = 0; n < NQ; n++)
-                chain[n] = products ? fma(q[line[n] + j], x, chain[n])
-                                    : add_difference(q[line[n] + j], x, chain[n]);
+                chain[r][n] = 0;
         }
-        const double sum = join_many<NQ>(chain, mask);
-        if (!(fabs(sum) < INFINITY)) *c.fault = 0;
-        double boosted = 0;
-        const bool small = k.wide && k.metric == GNOMON_L2 && sum < SMALL_SUM;
-        if (__any_sync(mask, small)) {
-#pragma unroll 1
-            for (int n = 0; n < NQ && n < c.queries; n++) {
-                double again = 0;
-                for (int64_t j = lane; j < d; j += CHAINS) {
-                    const double x =
-                        element(k.base.data, k.base.dtype, from + j * k.base.col_stride);
-                    again =
-                        add_difference(__dmul_rn(q[n * d + j], BOOST), __dmul_rn(x, BOOST), again);
-                }
-                again = join_chains(again, mask);
-                if (n == mine) boosted = again;
+#pragma unroll(SINGLE ? 8 : 1)
+        for (int64_t j = lane; j < d; j += CHAINS) {
+            double x[ROWS];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                x[r] =
+                    coordinate<SINGLE>(k.base.data, k.base.dtype, from[r] + j * k.base.col_stride);
+                if (k.base.inverse) x[r] = __dmul_rn(x[r], factor[r]);
+            }
+#pragma unroll
+            for (int n = 0; n < NQ; n++) {
+                const double y = q[line[n] + j];
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    chain[r][n] =
+                        products ? fma(y, x[r], chain[r][n]) : add_difference(y, x[r], chain[r][n]);
             }
         }
-        if (!keeps || (sum > enough && !small)) continue;
-        const double key = key_of(k, sum, query_factor, factor, [&] { return boosted; });
-        if (key <= limit && !is_own(k, query, p)) keep(c, query, p, key);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const double sum = join_many<NQ>(chain[r], mask);
+            if (!(fabs(sum) < INFINITY)) *c.fault = 0;
+            double boosted = 0;
+            const bool small = k.wide && k.metric == GNOMON_L2 && sum < SMALL_SUM;
+            if (__any_sync(mask, small)) {
+#pragma unroll 1
+                for (int n = 0; n < NQ && n < c.queries; n++) {
+                    double again = 0;
+#pragma unroll 1
+                    for (int64_t j = lane; j < d; j += CHAINS) {
+                        const double x =
+                            element(k.base.data, k.base.dtype, from[r] + j * k.base.col_stride);
+                        again = add_difference(__dmul_rn(q[n * d + j], BOOST), __dmul_rn(x, BOOST),
+                                               again);
+                    }
+                    again = join_chains(again, mask);
+                    if (n == mine) boosted = again;
+                }
+            }
+            if (!keeps || p + r >= c.places || (sum > enough && !small)) continue;
+            const double key = key_of(k, sum, query_factor, factor[r], [&] { return boosted; });
+            if (key <= limit && !is_own(k, query, p + r)) keep(c, query, p + r, key);
+        }
     }
 }
 
