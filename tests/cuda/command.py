@@ -193,6 +193,20 @@ code, _, err = run("svd", "x.npy", "-k", "5", "--device", "cuda")
 expect(code == 6 or code == 3 and "row 17, column 33" in err, "svd, infinity:", code, err)
 np.save("x.npy", random.standard_normal((300, 2000), dtype=np.float32))
 
+# Nearest neighbours: the same files from either device.
+base, asked = (random.standard_normal((n, 40), dtype=np.float32) for n in (4000, 60))
+np.save("base.npy", base)
+np.save("asked.npy", asked)
+for options in (["-k", "7"], ["-k", "3", "--metric", "cosine", "--memory", "66M"], ["--radius", "6"]):
+    for device in ("cpu", "cuda"):
+        code, _, err = run("neighbors", "base.npy", "asked.npy", *options, "-o", f"{device}.csv", "--device", device)
+        if code != 0:
+            break
+    if code == 6 and "declined" in err:
+        declined.add("neighbors: " + err.strip())
+    else:
+        expect(code == 0 and open("cpu.csv").read() == open("cuda.csv").read(), "neighbors", *options, code, err)
+
 # What the GPU does not do.
 with open("x.mtx", "w") as f:
     f.write("%%MatrixMarket matrix coordinate real general\n3 50 3\n1 2 0.5\n2 7 1\n3 50 -2\n")
