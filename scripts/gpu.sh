@@ -56,6 +56,8 @@ if [ "${SKIP:-}" != tests ]; then
     GNOMON_CUDA_ARCH=80 run 'joins by mma.sync' "$programs/test_join"
     run 'searches' "$programs/test_search"
     GNOMON_CUDA_ARCH=80 run 'searches by mma.sync' "$programs/test_search"
+    run 'hashing' "$programs/test_lsh"
+    GNOMON_CUDA_ARCH=80 run 'hashing by chains' "$programs/test_lsh"
     if command -v compute-sanitizer >/dev/null; then
         for tool in memcheck racecheck initcheck; do
             GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, reduced" compute-sanitizer \

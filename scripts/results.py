@@ -11,6 +11,7 @@ import results_gemm
 import results_gpu
 import results_hosvd
 import results_low_precision
+import results_lsh
 import results_lstsq
 import results_model
 import results_svd
@@ -226,6 +227,7 @@ def index():
              "gemm.md": "products of fp32 with fp16 matrices: errors and speed beside SGEMM",
              "svd.md": "singular values on GPUs, beside libraries, their residuals on Ootomo and Yokota's matrices",
              "lstsq.md": "least squares beside LAPACK, LSQR and ridge regression: times, errors against the condition",
+             "lsh.md": "hashing and tables on GPUs, and a report's LSH pipelines beside ours",
              "hosvd.md": "tensors beside Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
@@ -243,6 +245,7 @@ results_svd.make()
 results_gemm.make()
 results_lstsq.make()
 results_hosvd.make()
+results_lsh.make()
 readme = results_gpu.make()
 index()
 if "--check" in sys.argv[1:]:

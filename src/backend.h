@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 7 };
+enum { GNOMON_DEVICE_INTERFACE = 8 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -36,6 +36,8 @@ struct gnomon_search_job;
 struct gnomon_search_piece;
 /* Defined by src/hosvd: the tensor, the ranks, the operators, and what comes back. */
 struct gnomon_hosvd_job;
+/* Defined by src/lsh: the functions, the points, and where values, keys or tables go. */
+struct gnomon_lsh_job;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
@@ -100,6 +102,10 @@ typedef struct gnomon_device_table {
     int (*hosvd_supports)(void *state, const struct gnomon_hosvd_job *job, char *why,
                           size_t why_size);
     gnomon_status (*hosvd)(void *state, struct gnomon_hosvd_job *job, char *why, size_t why_size);
+
+    /* Hashing of points, likewise. */
+    int (*lsh_supports)(void *state, const struct gnomon_lsh_job *job, char *why, size_t why_size);
+    gnomon_status (*lsh)(void *state, const struct gnomon_lsh_job *job, char *why, size_t why_size);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

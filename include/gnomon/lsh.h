@@ -82,15 +82,22 @@ GNOMON_API gnomon_status gnomon_hasher_create(gnomon_context *ctx,
 /* NULL is allowed. */
 GNOMON_API void gnomon_hasher_destroy(gnomon_hasher *hasher);
 
-/* The values of all functions at points (n x dim, any strides, host): values is n x count, I32, any
+/* The values of all functions at points (n x dim, any strides): values is n x count, I32, any
  * strides but 0. Values: p-stable the floor, held in 32 bits; simhash 1 where a.x < 0;
  * cross-polytope 2 i for direction i and 2 i + 1 for its opposite; bit-sampling the bit; minhash
  * the least hash's 32 bits. Points may be of any type, for bit-sampling U8; minhash takes sparse
  * points only. Products are those of gnomon_sketch (Cauchy: of gnomon_gemm), in pieces within the
  * context's memory limit; the bits depend neither on pieces nor on threads or instruction set.
- * On the CPU, whatever the device AUTO would take. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE,
- * UNSUPPORTED (dense points for minhash), DEVICE (GNOMON_DEVICE_CUDA), MEMORY, CANCELLED; values is
- * undefined after a failure. */
+ *
+ * On a GPU points and values may lie in its memory, and p-stable-l1 is declined. Of gaussian
+ * directions, either precision, and of bit-sampling and minhash the values are the CPU's, bit for
+ * bit: where the difference of two sums could change one, it is made again in the CPU's order of
+ * additions. Of other kinds of directions the products are those of gnomon_sketch on the GPU, which
+ * may differ in their last bits, and a value with them where a product lies that close to where
+ * the value changes: about one in 10^6. GNOMON_DEVICE_AUTO takes the GPU only where the bits are
+ * the same, GNOMON_DEVICE_CUDA for all it can do. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE,
+ * UNSUPPORTED (dense points for minhash), DEVICE, MEMORY, CANCELLED; values is undefined
+ * after a failure. */
 GNOMON_API gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,
                                              const gnomon_matrix *points,
                                              const gnomon_matrix *values);
@@ -164,9 +171,12 @@ GNOMON_API void gnomon_lsh_destroy(gnomon_lsh *index);
 /* Adds points, whose ids go on from those before. At most 2^32 - 2 points in all. Takes for the
  * time of the call, beside the context's memory limit, 8 bytes a point and table and 24 a point and
  * thread. What a query finds does not depend on how the points were cut into calls, except through
- * the codes' scale, which the first call settles. On failure the index is as before. Errors: as
- * gnomon_hasher_apply; UNSUPPORTED (a magnitude above 2^500; too many points), MEMORY (also when
- * options.memory is too little; the text says how much is needed). */
+ * the codes' scale, which the first call settles. Points lie on the host. A GPU makes the
+ * keys, and of the first points the tables, where they are the CPU's, bit for bit (see
+ * gnomon_hasher_apply), and declines other directions; codes are made on the CPU. On failure the
+ * index is as before. Errors: as gnomon_hasher_apply; UNSUPPORTED (a magnitude above 2^500; too
+ * many points), MEMORY (also when options.memory is too little; the text says how much is needed).
+ */
 GNOMON_API gnomon_status gnomon_lsh_add(gnomon_lsh *index, const gnomon_matrix *points);
 GNOMON_API gnomon_status gnomon_lsh_add_csr(gnomon_lsh *index, const gnomon_csr *points);
 

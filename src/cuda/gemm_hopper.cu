@@ -20,7 +20,7 @@ static encode_fn encode_call(void)
 
 /* A along k: boxes of 16 of k and 128 rows, of one run where k has such. Along m: 32 rows and 64
  * of k. */
-static bool encode(const gcu_gemm_launch &l, CUtensorMap *map)
+bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map)
 {
     const encode_fn call = encode_call();
     const bool along_m = l.a_col != 1;
@@ -56,7 +56,7 @@ int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_fo
                             const gcu_gpu *gpu)
 {
     CUtensorMap map;
-    if (gpu->major != 9 || form == GCU_GEMM_TF32 || !encode(l, &map)) return 0;
+    if (gpu->major != 9 || form == GCU_GEMM_TF32 || !gemm_encode(l, &map)) return 0;
     const int64_t wide = ceil_div(whole, 256) * 256, narrow = ceil_div(whole, 128) * 128;
     const int columns = whole <= 64                                       ? 64
                         : form == GCU_GEMM_THREE || narrow * 5 < wide * 4 ? 128
@@ -65,48 +65,21 @@ int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_fo
     return items > INT32_MAX / 128 ? 0 : columns;
 }
 
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER>
-static cudaError_t launch(const gcu_gemm_launch &l, const CUtensorMap &map, const gcu_gpu *gpu,
-                          cudaStream_t stream)
-{
-    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER>;
-    constexpr int shared = gemm_shape<N, FORM>::shared;
-    cudaError_t error =
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-    if (error != cudaSuccess) return error;
-    gemm_walk w;
-    w.pairs = (int)ceil_div(l.m, GEMM_M * CLUSTER);
-    w.cols = (int)(l.cols / N);
-    w.items = w.pairs * w.cols * (int)l.splits;
-    const int most = gpu->sms / CLUSTER;
-    cudaLaunchAttribute cluster;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = CLUSTER;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)((w.items < most ? w.items : most) * CLUSTER));
-    config.blockDim = dim3(GEMM_THREADS);
-    config.dynamicSmemBytes = shared;
-    config.stream = stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, kernel, l, w, map);
-}
-
 template <int N, gcu_gemm_form FORM>
 static cudaError_t launch_along(const gcu_gemm_launch &l, const CUtensorMap &map,
                                 const gcu_gpu *gpu, cudaStream_t stream)
 {
     const bool along_m = l.a_col != 1;
-    return along_m ? launch<N, FORM, true, 2>(l, map, gpu, stream)
-                   : launch<N, FORM, false, 2>(l, map, gpu, stream);
+    const gemm_into_c c;
+    return along_m ? gemm_launch<N, FORM, true, 2>(l, map, c, gpu, stream)
+                   : gemm_launch<N, FORM, false, 2>(l, map, c, gpu, stream);
 }
 
 cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int columns,
                             const gcu_gpu *gpu, cudaStream_t stream)
 {
     CUtensorMap map;
-    if (!encode(l, &map)) return cudaErrorInvalidValue;
+    if (!gemm_encode(l, &map)) return cudaErrorInvalidValue;
     if (form == GCU_GEMM_THREE)
         return columns == 64 ? launch_along<64, GCU_GEMM_THREE>(l, map, gpu, stream)
                              : launch_along<128, GCU_GEMM_THREE>(l, map, gpu, stream);

@@ -52,6 +52,9 @@ template <int N, gcu_gemm_form FORM> struct gemm_shape {
     static constexpr int multiplying = N == 256 ? 240 : 232;
 };
 
+/* A as a tensor to copy from; false when it can't be one (gemm_hopper.cu). */
+bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map);
+
 #ifdef __CUDACC__
 
 static __device__ __forceinline__ void gemm_barrier_init(uint32_t at, int count)
@@ -403,10 +406,10 @@ static __device__ __forceinline__ bool gemm_too_small(const uint32_t (*high)[4],
 
 /* Where there are registers for it, the next chunk's part of A is read and its scales are found
  * while the tensor cores are at work on a chunk's last columns. */
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER>
-static __device__ __forceinline__ void gemm_multiply_all(const gcu_gemm_launch &l,
-                                                         const gemm_walk &w, uint32_t stages,
-                                                         uint32_t full, uint32_t empty)
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE>
+static __device__ __forceinline__ void
+gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &store, uint32_t stages,
+                  uint32_t full, uint32_t empty)
 {
     using shape = gemm_shape<N, FORM>;
     constexpr int PIECES = N / GEMM_PIECE, LAST = PIECES - 1;
@@ -419,9 +422,8 @@ static __device__ __forceinline__ void gemm_multiply_all(const gcu_gemm_launch &
     for (int number = blockIdx.x / CLUSTER; number < w.items; number += gridDim.x / CLUSTER) {
         float total[PIECES][32], x[32];
         gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
-#pragma unroll
-        for (int e = 0; e < N / 2; e++)
-            total[e / 32][e % 32] = 0.0f;
+        store.template begin<N>(
+            gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gemm_cluster_rank()), total, q);
         const auto begin = [&] {
             gemm_barrier_wait(full + 8 * stage, phase);
             reader.load(x, stages + stage * shape::stage);
@@ -505,14 +507,36 @@ static __device__ __forceinline__ void gemm_multiply_all(const gcu_gemm_launch &
         /* found again: there is no register to keep it in */
         const gemm_item i =
             gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gemm_cluster_rank());
-        gemm_store<N, FORM>(l, i, total, i.row + warp * 16 + g, q);
+        store.template put<N, FORM>(l, i, total, i.row + warp * 16 + g, q);
     }
 }
 
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER>
+/* What sums begin with and what becomes of them: of rows 'row' and row + 8, and columns 8 c + 2 q
+ * and the next, total[c / 8][c % 8 * 4 + 2 r + e]. Here: zeros, and C. All threads call prepare
+ * first, before a barrier. */
+struct gemm_into_c {
+    __device__ __forceinline__ void prepare() const
+    {
+    }
+    template <int COLUMNS>
+    __device__ __forceinline__ void begin(const gemm_item &, float (*total)[32], int) const
+    {
+#pragma unroll
+        for (int e = 0; e < COLUMNS / 2; e++)
+            total[e / 32][e % 32] = 0.0f;
+    }
+    template <int N, gcu_gemm_form FORM>
+    __device__ __forceinline__ void put(const gcu_gemm_launch &l, const gemm_item &i,
+                                        float (*total)[32], int64_t row, int q) const
+    {
+        gemm_store<N, FORM>(l, i, total, row, q);
+    }
+};
+
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE>
 static __global__ void __launch_bounds__(GEMM_THREADS, 1)
     gemm_hopper(const __grid_constant__ gcu_gemm_launch l, const __grid_constant__ gemm_walk w,
-                const __grid_constant__ CUtensorMap map)
+                const __grid_constant__ CUtensorMap map, const __grid_constant__ STORE store)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     using shape = gemm_shape<N, FORM>;
@@ -529,6 +553,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
+    store.prepare();
     if (CLUSTER == 1)
         __syncthreads();
     else
@@ -539,7 +564,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
             gemm_fetch_all<N, FORM, ALONG_M, CLUSTER>(l, w, &map, stages, full, empty);
     } else {
         gcu_registers_take<shape::multiplying>();
-        gemm_multiply_all<N, FORM, ALONG_M, CLUSTER>(l, w, stages, full, empty);
+        gemm_multiply_all<N, FORM, ALONG_M, CLUSTER>(l, w, store, stages, full, empty);
     }
     /* nobody leaves while its neighbour may still write or arrive here */
     if (CLUSTER > 1) {
@@ -547,6 +572,34 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
         gemm_cluster_sync();
     }
 #endif
+}
+
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE>
+static cudaError_t gemm_launch(const gcu_gemm_launch &l, const CUtensorMap &map, const STORE &store,
+                               const gcu_gpu *gpu, cudaStream_t stream)
+{
+    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER, STORE>;
+    constexpr int shared = gemm_shape<N, FORM>::shared;
+    cudaError_t error =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    if (error != cudaSuccess) return error;
+    gemm_walk w;
+    w.pairs = (int)((l.m + GEMM_M * CLUSTER - 1) / (GEMM_M * CLUSTER));
+    w.cols = (int)(l.cols / N);
+    w.items = w.pairs * w.cols * (int)l.splits;
+    const int most = gpu->sms / CLUSTER;
+    cudaLaunchAttribute cluster;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = CLUSTER;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)((w.items < most ? w.items : most) * CLUSTER));
+    config.blockDim = dim3(GEMM_THREADS);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, kernel, l, w, map, store);
 }
 
 #endif

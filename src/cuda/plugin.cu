@@ -1,6 +1,7 @@
 /* The plugin's table, and one GPU taken into use. */
 #include "cuda/hosvd.h"
 #include "cuda/join.h"
+#include "cuda/lsh.h"
 #include "cuda/pieces.h"
 #include "cuda/search.h"
 #include "cuda/transfer.h"
@@ -263,6 +264,20 @@ static gnomon_status hosvd(void *state, gnomon_hosvd_job *job, char *text, size_
     return status;
 }
 
+static int lsh_supports(void *state, const gnomon_lsh_job *job, char *text, size_t size)
+{
+    return gcu_lsh_supported(static_cast<gcu_state *>(state), job, {text, size});
+}
+
+static gnomon_status lsh(void *state, const gnomon_lsh_job *job, char *text, size_t size)
+{
+    gcu_state *s = static_cast<gcu_state *>(state);
+    const gcu_scope scope = gcu_enter(s->gpu.device);
+    const gnomon_status status = gcu_lsh_job(s, job, {text, size});
+    gcu_leave(scope);
+    return status;
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
@@ -291,6 +306,8 @@ gnomon_plugin_entry(void)
         search_close,
         hosvd_supports,
         hosvd,
+        lsh_supports,
+        lsh,
     };
     return &table;
 }

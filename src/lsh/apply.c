@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "lsh/hasher.h"
+#include "lsh/job.h"
 #include "project/job.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ static gnomon_status check_values(gnomon_context *ctx, const gnomon_hasher *h, i
                    "values.dtype is %s; it must be i32", gnomon_dtype_name(values->dtype));
     gnomon_matrix same = *values;
     same.dtype = GNOMON_F32;
-    GNOMON_TRY(gnomon_check_output(ctx, &same, "values"));
+    GNOMON_TRY(gnomon_check_anywhere(ctx, &same, "values", true));
     GNOMON_FAIL_IF(values->rows != n || values->cols != h->f.count, ctx, GNOMON_ERROR_SHAPE,
                    "values is %" PRId64 " x %" PRId64 "; %" PRId64 " points and %" PRId64
                    " functions are due",
@@ -55,10 +55,24 @@ int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int
 static gnomon_status apply(gnomon_context *ctx, const gnomon_hasher *h, const gnomon_points *points,
                            const gnomon_matrix *values)
 {
-    GNOMON_TRY(gnomon_lsh_check_device(ctx));
-    GNOMON_TRY(gnomon_hasher_check(ctx, h, points, "points"));
+    bool done;
+    gnomon_points seen = *points;
+    gnomon_matrix dense;
+    if (points->dense) { /* a device's memory is for the device to judge */
+        dense = *points->dense;
+        if (dense.memory == GNOMON_CUDA) dense.memory = GNOMON_HOST;
+        seen.dense = &dense;
+    }
+    GNOMON_TRY(gnomon_hasher_check(ctx, h, &seen, "points"));
     const int64_t n = gnomon_points_rows(points);
     GNOMON_TRY(check_values(ctx, h, n, values));
+    const gnomon_lsh_job job = {.hasher = h,
+                                .points = points->dense,
+                                .sets = points->sparse,
+                                .values = values,
+                                .memory_limit = gnomon_memory_limit(ctx)};
+    GNOMON_TRY(gnomon_lsh_on_device(ctx, &job, &done));
+    if (done) return GNOMON_OK;
     GNOMON_TRY(gnomon_hasher_check_finite(ctx, points, "points"));
     if (n == 0) return GNOMON_OK;
     const int64_t count = h->f.count;

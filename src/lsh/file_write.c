@@ -323,6 +323,7 @@ static gnomon_status add(gnomon_lsh_builder *b, const gnomon_points *points)
                    "an earlier call on the builder failed; it can only be finished or aborted");
     /* these refuse points before anything is written */
     GNOMON_TRY(gnomon_lsh_check_points(b->shape, points));
+    GNOMON_TRY(gnomon_hasher_check_finite(b->ctx, points, "points"));
     if (gnomon_points_rows(points) == 0) return GNOMON_OK;
     gnomon_status status = b->keys ? GNOMON_OK : open_keys(b);
     if (status == GNOMON_OK && points->dense)

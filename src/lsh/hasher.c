@@ -15,7 +15,7 @@
 gnomon_status gnomon_lsh_check_device(gnomon_context *ctx)
 {
     GNOMON_FAIL_IF(ctx->device == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "hashing runs on the CPU; take the device cpu or auto");
+                   "queries of an index and tuning run on the CPU; take the device cpu or auto");
     return GNOMON_OK;
 }
 

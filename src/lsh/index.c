@@ -1,5 +1,6 @@
 /* An index's life: made, filled, thinned, freed. */
 #include "lsh/index.h"
+#include "lsh/job.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -117,6 +118,7 @@ static gnomon_status end_change(gnomon_lsh *index, gnomon_status status)
 
 /* What an addition makes before anything of the index changes. */
 typedef struct addition {
+    gnomon_context *ctx;
     gnomon_table *tables;
     uint64_t *keys;
     uint8_t *gone;
@@ -147,9 +149,7 @@ gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *po
     GNOMON_FAIL_IF(points->sparse && metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "points is sparse; an index for %s takes dense points",
                    gnomon_metric_name(metric));
-    GNOMON_TRY(gnomon_lsh_check_device(ctx));
     GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, points, "points"));
-    GNOMON_TRY(gnomon_hasher_check_finite(ctx, points, "points"));
     if (points->dense) GNOMON_TRY(check_magnitudes(index, points->dense));
     const int64_t most = UINT32_MAX - 1, n = gnomon_points_rows(points);
     GNOMON_FAIL_IF(n > most - index->points, ctx, GNOMON_ERROR_UNSUPPORTED,
@@ -216,14 +216,48 @@ static gnomon_status check_memory(gnomon_lsh *index, const addition *a, int64_t 
     return GNOMON_OK;
 }
 
-static gnomon_status prepare(gnomon_lsh *index, const gnomon_points *points, addition *a)
+/* ---- tables of an addition ---- */
+
+static gnomon_status make_room(void *user, int64_t table, int64_t entries, int64_t buckets,
+                               gnomon_table *out)
+{
+    addition *a = user;
+    const gnomon_status status =
+        gnomon_table_make_room(a->ctx, entries, buckets, &a->tables[table]);
+    *out = a->tables[table];
+    return status;
+}
+
+/* The first points' tables are the device's, when it hashes; later ones are merged here. */
+static gnomon_status make_tables(gnomon_lsh *index, const gnomon_points *points, addition *a)
 {
     gnomon_context *ctx = index->ctx;
     const int64_t n = gnomon_points_rows(points), tables = index->options.tables;
+    const gnomon_lsh_rooms rooms = {a, make_room};
+    uint64_t multipliers[GNOMON_LSH_MOST_DEPTH];
     int64_t keys;
     GNOMON_FAIL_IF(!gnomon_mul(n, tables, &keys), ctx, GNOMON_ERROR_OVERFLOW,
                    "%" PRId64 " points in %" PRId64 " tables are more than can be counted", n,
                    tables);
+    GNOMON_TRY(gnomon_alloc_zero(ctx, tables, sizeof *a->tables, "tables", &a->tables));
+    if (index->points == 0) {
+        gnomon_lsh_job job = gnomon_lsh_job_of(ctx, index, points, multipliers);
+        bool done;
+        job.rooms = &rooms;
+        GNOMON_TRY(gnomon_lsh_on_device(ctx, &job, &done));
+        if (done) return GNOMON_OK;
+    }
+    GNOMON_TRY(gnomon_hasher_check_finite(ctx, points, "points"));
+    GNOMON_TRY(gnomon_alloc(ctx, keys, sizeof *a->keys, "keys", &a->keys));
+    GNOMON_TRY(gnomon_lsh_keys(ctx, index, points, a->keys));
+    return gnomon_lsh_merge(ctx, index, a->keys, n, false, a->tables);
+}
+
+static gnomon_status prepare(gnomon_lsh *index, const gnomon_points *points, addition *a)
+{
+    gnomon_context *ctx = index->ctx;
+    const int64_t n = gnomon_points_rows(points);
+    GNOMON_TRY(make_tables(index, points, a));
     GNOMON_TRY(points->dense ? append_dense(index, points->dense, a)
                              : append_sets(index, points->sparse, &a->sets));
     if (index->gone) {
@@ -231,10 +265,6 @@ static gnomon_status prepare(gnomon_lsh *index, const gnomon_points *points, add
                                      "removed points", &a->gone));
         memcpy(a->gone, index->gone, (size_t)gnomon_lsh_bitmap_bytes(index->points));
     }
-    GNOMON_TRY(gnomon_alloc(ctx, keys, sizeof *a->keys, "keys", &a->keys));
-    GNOMON_TRY(gnomon_lsh_keys(ctx, index, points, a->keys));
-    GNOMON_TRY(gnomon_alloc_zero(ctx, tables, sizeof *a->tables, "tables", &a->tables));
-    GNOMON_TRY(gnomon_lsh_merge(ctx, index, a->keys, n, false, a->tables));
     return check_memory(index, a, index->points + n);
 }
 
@@ -268,7 +298,7 @@ static void exchange(gnomon_lsh *index, addition *a)
 static gnomon_status add(gnomon_lsh *index, const gnomon_points *points)
 {
     gnomon_context *ctx = index->ctx;
-    addition a = {0};
+    addition a = {.ctx = ctx};
     GNOMON_TRY(gnomon_lsh_check_points(index, points));
     const int64_t n = gnomon_points_rows(points);
     if (n == 0) return GNOMON_OK;

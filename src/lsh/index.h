@@ -10,6 +10,8 @@
 
 #include <stdatomic.h>
 
+enum { GNOMON_LSH_MOST_DEPTH = 256 }; /* functions a table */
+
 /* Dense points that came in one call. */
 typedef struct gnomon_lsh_block {
     int64_t first; /* id of its first point */
@@ -114,6 +116,10 @@ gnomon_status gnomon_lsh_merge(gnomon_context *ctx, const gnomon_lsh *index, uin
                                int64_t n, bool drop, gnomon_table *out);
 /* The index's, or those to replace them. */
 void gnomon_lsh_free_tables(const gnomon_lsh *index, gnomon_table *tables);
+/* The arrays of a table of so many entries and buckets. What a failure leaves is freed with the
+ * others. Errors: MEMORY. */
+gnomon_status gnomon_table_make_room(gnomon_context *ctx, int64_t entries, int64_t buckets,
+                                     gnomon_table *t);
 
 /* ---- query.c ---- */
 /* A look at what queries would find after so many buckets, and with so many candidates verified.

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "lsh/index.h"
+#include "lsh/job.h"
 
 typedef struct keying {
     const gnomon_lsh *index;
@@ -34,6 +35,12 @@ gnomon_status gnomon_lsh_keys(gnomon_context *ctx, const gnomon_lsh *index,
     const int64_t batch =
         gnomon_hasher_batch_points(ctx, gnomon_hasher_point_bytes(h) + 4 * count, n);
     gnomon_hashes out = {0};
+    uint64_t multipliers[GNOMON_LSH_MOST_DEPTH];
+    gnomon_lsh_job job = gnomon_lsh_job_of(ctx, index, points, multipliers);
+    bool done;
+    job.keys = keys;
+    GNOMON_TRY(gnomon_lsh_on_device(ctx, &job, &done));
+    if (done) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc(ctx, batch * count, sizeof *out.values, "hash values", &out.values));
     gnomon_status status = GNOMON_OK;
     for (int64_t first = 0; first < n && status == GNOMON_OK; first += batch) {

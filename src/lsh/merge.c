@@ -72,10 +72,10 @@ static void fill(void *arg, int64_t task, int worker)
     gnomon_table_fill(&m->out[m->table + task], m->work[task].keys, m->work[task].ids);
 }
 
-static gnomon_status make_room(gnomon_context *ctx, gnomon_table *t, const lists *w)
+gnomon_status gnomon_table_make_room(gnomon_context *ctx, int64_t entries, int64_t buckets,
+                                     gnomon_table *t)
 {
-    *t = (gnomon_table){
-        .entries = w->entries, .buckets = w->buckets, .bits = gnomon_table_bits(w->buckets)};
+    *t = (gnomon_table){.entries = entries, .buckets = buckets, .bits = gnomon_table_bits(buckets)};
     GNOMON_TRY(gnomon_alloc(ctx, t->buckets, sizeof *t->keys, "a table's keys", &t->keys));
     GNOMON_TRY(gnomon_alloc(ctx, t->buckets + 1, sizeof *t->first, "a table's buckets", &t->first));
     GNOMON_TRY(gnomon_alloc(ctx, t->entries, sizeof *t->ids, "a table's points", &t->ids));
@@ -110,7 +110,8 @@ static gnomon_status run(gnomon_context *ctx, merging *m, int64_t at_once)
         const int64_t here = tables - m->table < at_once ? tables - m->table : at_once;
         gnomon_parallel(ctx, here, gather, m);
         for (int64_t i = 0; i < here; i++)
-            GNOMON_TRY(make_room(ctx, &m->out[m->table + i], &m->work[i]));
+            GNOMON_TRY(gnomon_table_make_room(ctx, m->work[i].entries, m->work[i].buckets,
+                                              &m->out[m->table + i]));
         gnomon_parallel(ctx, here, fill, m);
         GNOMON_TRY(gnomon_progress(ctx, "tables", m->table + here, tables));
     }

@@ -73,8 +73,8 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
                    GNOMON_ERROR_ARGUMENT, "options.functions.family is %s; the metric is %s",
                    gnomon_lsh_family_name(o->functions.family), gnomon_metric_name(o->metric));
     GNOMON_TRY(check_range(ctx, "tables", o->tables, 1, 4096));
-    GNOMON_TRY(check_range(ctx, "broad", o->broad, 1, 256));
-    GNOMON_TRY(check_range(ctx, "fine", o->fine, 0, 256 - o->broad));
+    GNOMON_TRY(check_range(ctx, "broad", o->broad, 1, GNOMON_LSH_MOST_DEPTH));
+    GNOMON_TRY(check_range(ctx, "fine", o->fine, 0, GNOMON_LSH_MOST_DEPTH - o->broad));
     const bool may = o->metric == GNOMON_L2 || o->metric == GNOMON_COSINE;
     GNOMON_FAIL_IF(o->codes != 0 && !may, ctx, GNOMON_ERROR_ARGUMENT,
                    "options.codes is %" PRId64 "; %s takes none", o->codes,

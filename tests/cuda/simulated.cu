@@ -3,6 +3,7 @@
 #include "cuda/gemm.h"
 #include "cuda/hosvd.h"
 #include "cuda/join.h"
+#include "cuda/lsh.h"
 #include "cuda/search.h"
 #include "cuda/state.h"
 #include "simulated.h"
@@ -378,4 +379,15 @@ bool gcu_hosvd_supported(gcu_state *, const gnomon_hosvd_job *, gcu_why why)
 gnomon_status gcu_hosvd_job(gcu_state *, gnomon_hosvd_job *, gcu_why why)
 {
     return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
+}
+
+bool gcu_lsh_supported(const gcu_state *, const gnomon_lsh_job *, gcu_why why)
+{
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not hash");
+    return false;
+}
+
+gnomon_status gcu_lsh_job(gcu_state *, const gnomon_lsh_job *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not hash");
 }

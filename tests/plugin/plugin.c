@@ -2,6 +2,7 @@
  * several forms: see CMakeLists.txt here. */
 #include "gemm/job.h"
 #include "hosvd/job.h"
+#include "lsh/job.h"
 #include "project/job.h"
 #include "search/job.h"
 #include "svd/job.h"
@@ -299,6 +300,53 @@ static void seek_close(void *state, void *search)
 }
 #endif
 
+#ifdef PLUGIN_NO_GEMM
+#define hash_supports NULL
+#define hash          NULL
+#else
+/* It takes three functions only. */
+static int hash_supports(void *state, const struct gnomon_lsh_job *job, char *why, size_t why_size)
+{
+    (void)state;
+    snprintf(why, why_size, "the test device takes three functions%s", job->same ? ", alike" : "");
+    return job->hasher->f.count == 3;
+}
+
+/* Value 77 and whether they must be the CPU's; keys of 5 for all; tables of one bucket with that
+ * key. The first number of the points is the status. */
+static gnomon_status hash(void *state, const struct gnomon_lsh_job *job, char *why, size_t why_size)
+{
+    (void)state;
+    const float *x = job->points->data;
+    const int64_t n = job->points->rows;
+    snprintf(why, why_size, "the test device gives status %g", x[0]);
+    if (x[0] != GNOMON_OK) return (gnomon_status)x[0];
+    if (job->values) {
+        int32_t *first = job->values->data;
+        first[0] = 77;
+        first[1] = job->same;
+    }
+    for (int64_t i = 0; job->keys && i < job->tables * n; i++)
+        job->keys[i] = 5;
+    for (int64_t t = 0; job->rooms && t < job->tables; t++) {
+        gnomon_table table;
+        const gnomon_status status = job->rooms->make(job->rooms->user, t, n, 1, &table);
+        if (status != GNOMON_OK) {
+            why[0] = 0;
+            return status;
+        }
+        table.keys[0] = 5;
+        table.first[0] = 0;
+        table.first[1] = (uint32_t)n;
+        for (int64_t i = 0; i < n; i++)
+            table.ids[i] = job->first_id + (uint32_t)i;
+        table.directory[0] = 0;
+        table.directory[1] = 1;
+    }
+    return GNOMON_OK;
+}
+#endif
+
 #ifndef PLUGIN_VERSION
 #define PLUGIN_VERSION GNOMON_DEVICE_INTERFACE
 #endif
@@ -332,6 +380,8 @@ const gnomon_device_table *gnomon_plugin_entry(void)
         .search_add = seek_add,
         .search_finish = seek_finish,
         .search_close = seek_close,
+        .lsh_supports = hash_supports,
+        .lsh = hash,
     };
     return &table;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static void named_folder(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     is_used("good/libgnomon_cuda.so: test device -1");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/version", 1);
-    can_not_be_had("interface version 99, this library needs 7");
+    can_not_be_had("interface version 99, this library needs 8");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_entry", 1);
     can_not_be_had("does not export gnomon_plugin_entry");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/declines", 1);
@@ -549,6 +550,67 @@ static void tensors_go_there(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Hashing: values, the tables of an index's first points, the keys of later ones. */
+static void hashing_goes_there(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    float x[4 * 2] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int32_t v[4 * 4] = {0};
+    gnomon_matrix points = gnomon_matrix_rowmajor(x, GNOMON_F32, 4, 2);
+    for (int device = GNOMON_DEVICE_AUTO; device <= GNOMON_DEVICE_CUDA; device += 2) {
+        gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+        const bool must = device == GNOMON_DEVICE_CUDA;
+        o.device = (gnomon_device)device;
+        gnomon_context *ctx;
+        assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+        gnomon_lsh_functions f = GNOMON_LSH_FUNCTIONS_INIT;
+        gnomon_hasher *three, *four;
+        f.family = GNOMON_LSH_PSTABLE;
+        f.dim = 2;
+        f.width = 1;
+        f.count = 3;
+        assert_int_equal(gnomon_hasher_create(ctx, &f, &three), GNOMON_OK);
+        f.count = 4;
+        assert_int_equal(gnomon_hasher_create(ctx, &f, &four), GNOMON_OK);
+        gnomon_matrix values = gnomon_matrix_rowmajor(v, GNOMON_I32, 4, 3);
+        assert_int_equal(gnomon_hasher_apply(ctx, three, &points, &values), GNOMON_OK);
+        assert_true(v[0] == 77 && v[1] == !must);
+        assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+        x[0] = GNOMON_ERROR_NONFINITE;
+        assert_int_equal(gnomon_hasher_apply(ctx, three, &points, &values), GNOMON_ERROR_NONFINITE);
+        says(gnomon_last_error(ctx), "the test device gives status");
+        x[0] = 0;
+        values.cols = values.row_stride = 4;
+        assert_int_equal(gnomon_hasher_apply(ctx, four, &points, &values),
+                         must ? GNOMON_ERROR_DEVICE : GNOMON_OK);
+        if (must) says(gnomon_last_error(ctx), "test declined: the test device takes three");
+        values.memory = GNOMON_CUDA;
+        assert_int_equal(gnomon_hasher_apply(ctx, four, &points, &values), GNOMON_ERROR_DEVICE);
+        gnomon_hasher_destroy(four);
+        gnomon_hasher_destroy(three);
+
+        gnomon_lsh_options options = GNOMON_LSH_OPTIONS_INIT;
+        gnomon_lsh_info info = {.struct_size = sizeof info};
+        gnomon_lsh *index;
+        f.count = 0;
+        options.functions = f;
+        options.tables = 1;
+        options.broad = 3;
+        assert_int_equal(gnomon_lsh_create(ctx, &options, &index), GNOMON_OK);
+        x[0] = GNOMON_ERROR_DEVICE;
+        assert_int_equal(gnomon_lsh_add(index, &points), GNOMON_ERROR_DEVICE);
+        x[0] = 0;
+        for (int64_t times = 1; times <= 2; times++) {
+            assert_int_equal(gnomon_lsh_add(index, &points), GNOMON_OK);
+            gnomon_lsh_describe(index, &info);
+            assert_true(info.points == 4 * times && info.buckets == 1 && info.largest == 4 * times);
+        }
+        gnomon_lsh_destroy(index);
+        gnomon_context_destroy(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -558,6 +620,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(factorisations_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(tensors_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(searches_go_there, clear, clear),
+        cmocka_unit_test_setup_teardown(hashing_goes_there, clear, clear),
         cmocka_unit_test_setup_teardown(never_the_current_folder, clear, clear),
         cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
         cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),
