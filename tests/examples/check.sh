@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the examples on a few points, through one format after the other.
-# usage: check.sh CONVERT NORMS NEIGHBORS INDEX
+# usage: check.sh CONVERT NORMS NEIGHBORS INDEX JOIN
 set -euo pipefail
-convert=$1 norms=$2 neighbors=$3 index=$4
+convert=$1 norms=$2 neighbors=$3 index=$4 join=$5
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -31,6 +31,11 @@ printf '2,0\n' > query.csv
 "$neighbors" line.csv query.csv | diff - <(printf '0 2 0\n0 1 1\n0 3 1\n0 0 2\n0 4 2\n')
 if "$neighbors" line.csv a.csv 2> words; then exit 1; fi
 grep -q 'base has 2 dimensions and queries 3' words
+
+printf '0,0\n9,9\n0,1\n0,2\n' > near.csv
+"$join" near.csv 1 | diff - <(printf '0 2 1\n2 3 1\n0 is like 2\n3 is like 2\n')
+if "$join" near.csv -1 2> words; then exit 1; fi
+grep -q 'threshold is -1' words
 
 "$index" line.csv query.csv line.lsh | diff - <(printf '0 2 0\n0 1 1\n')
 if "$index" line.csv a.csv line.lsh 2> words; then exit 1; fi
