@@ -60,8 +60,9 @@ static gnomon_status open_on_device(gnomon_search *s, char *why, size_t why_size
 gnomon_status gnomon_search_to_device(gnomon_search *s, const char *name, bool must)
 {
     char why[256] = "it has no searches";
-    GNOMON_TRY(open_on_device(s, why, sizeof why));
-    if (s->device.part != NULL || !must) return GNOMON_OK;
+    const gnomon_status status = open_on_device(s, why, sizeof why);
+    if (s->device.part != NULL || !must) return GNOMON_OK; /* the CPU has room, perhaps */
+    GNOMON_TRY(status);
     void *state = NULL;
     const gnomon_device_table *table = gnomon_context_plugin(s->ctx, &state);
     const char *reason = table != NULL ? why : gnomon_context_cuda_reason(s->ctx);
