@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const cli_choice cli_index_metrics[] = {{"l2", GNOMON_L2},
-                                        {"cosine", GNOMON_COSINE},
-                                        {"hamming", GNOMON_HAMMING},
-                                        {"jaccard", GNOMON_JACCARD},
-                                        {NULL, 0}};
+const cli_choice cli_index_metrics[] = {{"l2", GNOMON_L2},           {"cosine", GNOMON_COSINE},
+                                        {"hamming", GNOMON_HAMMING}, {"jaccard", GNOMON_JACCARD},
+                                        {"l1", GNOMON_L1},           {NULL, 0}};
 
 static const struct {
     const char *name;

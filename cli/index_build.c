@@ -35,7 +35,8 @@ static void promise_table(build *b, cli_option table[PROMISE])
          .target = &b->metric,
          .value = "METRIC",
          .choices = cli_index_metrics,
-         .help = "l2 (default), cosine, hamming or jaccard (sets: sparse points)"},
+         .help = "l2 (default), cosine, hamming, jaccard (sets: sparse points) or l1 (without "
+                 "--recall)"},
         {.name = "recall",
          .type = CLI_REAL,
          .target = &b->promise.recall,
@@ -81,6 +82,7 @@ static void promise_table(build *b, cli_option table[PROMISE])
 static void given_table(build *b, cli_option table[GIVEN])
 {
     static const cli_choice families[] = {{"p-stable", GNOMON_LSH_PSTABLE},
+                                          {"p-stable-l1", GNOMON_LSH_PSTABLE_L1},
                                           {"simhash", GNOMON_LSH_SIMHASH},
                                           {"cross-polytope", GNOMON_LSH_CROSS_POLYTOPE},
                                           {"bit-sampling", GNOMON_LSH_BIT_SAMPLING},
@@ -93,7 +95,8 @@ static void given_table(build *b, cli_option table[GIVEN])
          .given = &b->family_given,
          .value = "FAMILY",
          .choices = families,
-         .help = "hash functions: p-stable (l2), simhash (cosine), cross-polytope (cosine), "
+         .help = "hash functions: p-stable (l2), p-stable-l1 (l1), simhash (cosine), "
+                 "cross-polytope (cosine), "
                  "bit-sampling (hamming), minhash (jaccard); default the metric's first"},
         {.name = "tables",
          .type = CLI_INT,
@@ -124,7 +127,7 @@ static void given_table(build *b, cli_option table[GIVEN])
          .given = &b->width_given,
          .reals = CLI_POSITIVE,
          .value = "W",
-         .help = "p-stable: how wide a bucket is, in units of the points"},
+         .help = "p-stable, p-stable-l1: how wide a bucket is, in units of the points"},
         {.name = "sides",
          .type = CLI_INT,
          .target = &b->options.functions.sides,
@@ -279,9 +282,13 @@ static int check(build *b, int tune)
         b->family = b->metric == GNOMON_L2        ? GNOMON_LSH_PSTABLE
                     : b->metric == GNOMON_COSINE  ? GNOMON_LSH_SIMHASH
                     : b->metric == GNOMON_HAMMING ? GNOMON_LSH_BIT_SAMPLING
+                    : b->metric == GNOMON_L1      ? GNOMON_LSH_PSTABLE_L1
                                                   : GNOMON_LSH_MINHASH;
     b->options.functions.family = (gnomon_lsh_family)b->family;
-    if (!promised && b->family == GNOMON_LSH_PSTABLE && !b->width_given)
+    if (promised && b->metric == GNOMON_L1)
+        return cli_usage(app, "no index is tuned for l1: give --tables, --functions and --width");
+    if (!promised && !b->width_given &&
+        (b->family == GNOMON_LSH_PSTABLE || b->family == GNOMON_LSH_PSTABLE_L1))
         return cli_usage(app, "p-stable functions need --width");
     return -1;
 }

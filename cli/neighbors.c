@@ -10,9 +10,13 @@ typedef struct given {
 
 static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char **operands)
 {
-    static const cli_choice metrics[] = {{"l2", GNOMON_L2},           {"cosine", GNOMON_COSINE},
-                                         {"ip", GNOMON_IP},           {"hamming", GNOMON_HAMMING},
-                                         {"jaccard", GNOMON_JACCARD}, {NULL, 0}};
+    static const cli_choice metrics[] = {{"l2", GNOMON_L2},
+                                         {"cosine", GNOMON_COSINE},
+                                         {"ip", GNOMON_IP},
+                                         {"hamming", GNOMON_HAMMING},
+                                         {"jaccard", GNOMON_JACCARD},
+                                         {"l1", GNOMON_L1},
+                                         {NULL, 0}};
     const cli_option what[] = {
         {.letter = 'k',
          .type = CLI_INT,
@@ -34,7 +38,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .value = "METRIC",
          .choices = metrics,
          .help = "l2 (default), cosine (1 - cos), ip (inner product, largest first), hamming (bits "
-                 "packed in bytes) or jaccard (sets: sparse points)"},
+                 "packed in bytes), jaccard (sets: sparse points) or l1 (sum of the differences)"},
         {.name = "exact",
          .type = CLI_FLAG,
          .target = &g->exact,
@@ -141,6 +145,8 @@ static int check(cli_neighbors *n, const given *g)
     if (g->seed && !g->recall) return cli_usage(app, "--seed goes with --recall");
     if (g->recall && n->options.metric == GNOMON_IP)
         return cli_usage(app, "--recall: there are no hash functions for ip");
+    if (g->recall && n->options.metric == GNOMON_L1)
+        return cli_usage(app, "--recall: no index is tuned for l1; see gnomon index build");
     if (g->recall && n->allowed != NULL)
         return cli_usage(app, "--recall can't be promised of some points alone: --allowed goes "
                               "with --exact");

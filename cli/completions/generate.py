@@ -16,8 +16,8 @@ VALUES = {
     "inner": "gaussian rademacher achlioptas very-sparse sjlt",
     "precision": "fp32 fp16",
     "scaling": "isometric none",
-    "metric": "l2 cosine ip hamming jaccard",
-    "family": "p-stable simhash cross-polytope bit-sampling minhash",
+    "metric": "l2 cosine ip hamming jaccard l1",
+    "family": "p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash",
     "bound": "achlioptas gaussian-exact dasgupta-gupta",
     "device": "auto cpu cuda",
     "progress": "auto always never",
@@ -37,6 +37,8 @@ class Option:
         if len(self.short) < 12:
             self.short = text
         self.words = VALUES.get(name) or VALUES.get(value, "")
+        if name == "metric":  # not all verbs take all
+            self.words = " ".join(word for word in self.words.split() if re.search(rf"\b{word}\b", text))
         if name == "operator" and "auto" in text:
             self.words += " auto"
         self.is_file = value in FILES

@@ -124,7 +124,7 @@ _gnomon() {
         case $before in
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
-        --metric) words="l2 cosine ip hamming jaccard" ;;
+        --metric) words="l2 cosine ip hamming jaccard l1" ;;
         --recall) words="NONE" ;;
         --seed) words="NONE" ;;
         --allowed) words=FILES ;;
@@ -147,13 +147,13 @@ _gnomon() {
         options="-o --output --metric --recall -k --radius --queries --slower --seed --family --tables --functions --fine --width --sides --codes --probes --verified --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
-        --metric) words="l2 cosine ip hamming jaccard" ;;
+        --metric) words="l2 cosine hamming jaccard l1" ;;
         --recall) words="NONE" ;;
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
         --queries) words=FILES ;;
         --seed) words="NONE" ;;
-        --family) words="p-stable simhash cross-polytope bit-sampling minhash" ;;
+        --family) words="p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash" ;;
         --tables) words="NONE" ;;
         --functions) words="NONE" ;;
         --fine) words="NONE" ;;
@@ -176,7 +176,7 @@ _gnomon() {
     'index tune')
         options="--metric --recall -k --radius --queries --slower --seed -o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --metric) words="l2 cosine ip hamming jaccard" ;;
+        --metric) words="l2 cosine hamming jaccard l1" ;;
         --recall) words="NONE" ;;
         -k) words="NONE" ;;
         --radius) words="NONE" ;;

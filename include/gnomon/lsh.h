@@ -132,7 +132,7 @@ typedef struct gnomon_lsh_effort {
 typedef struct gnomon_lsh_options {
     size_t struct_size;
     gnomon_metric metric;           /* L2 (p-stable), COSINE (simhash, cross-polytope), HAMMING
-                                       (bit-sampling),           JACCARD (minhash) */
+                                       (bit-sampling), JACCARD (minhash), L1 (p-stable-l1) */
     gnomon_lsh_functions functions; /* dim is the points'; count is filled in */
     int64_t tables;                 /* 1 ... 4096 */
     int64_t broad;                  /* functions that a table's buckets are made by: 1 ... 256 */

@@ -13,12 +13,16 @@
  *            The cosine of a zero vector (or one of norm below 2^-1000) with anything is 0: its
  *            distance from every point is 1.
  *   IP       the inner product itself; nearest is the largest. A radius is the least product
- * wanted. HAMMING  how many bits differ; points are U8, eight bits an element. JACCARD  1 - |A n B|
- * / |A u B| of sets: sparse rows, a member for each entry that is not zero. Two empty sets are at
- * distance 0, an empty one and another at 1. Their relative error is a few units in 2^-53 for the
- * first two (that of a product: of |q||b|), none for the last two but for the division.
+ *            wanted.
+ *   HAMMING  how many bits differ; points are U8, eight bits an element.
+ *   JACCARD  1 - |A n B| / |A u B| of sets: sparse rows, a member for each entry that is not zero.
+ *            Two empty sets are at distance 0, an empty one and another at 1.
+ *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a sieve.
  *
- * L2, COSINE and IP take dense points of any element type, BASE and queries each of their own;
+ * Their relative error is a few units in 2^-53 for L2 and COSINE (that of a product: of |q||b|; of
+ * L1: below (D / 16 + 8) 2^-53), none for HAMMING and JACCARD but for the division.
+ *
+ * L2, COSINE, IP and L1 take dense points of any element type, BASE and queries each of their own;
  * 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused.
  *
  * On a GPU (GNOMON_DEVICE_CUDA; under AUTO when views lie there, or the first base points are worth
@@ -39,10 +43,11 @@ typedef enum gnomon_metric {
     GNOMON_COSINE = 2,
     GNOMON_IP = 3,
     GNOMON_HAMMING = 4,
-    GNOMON_JACCARD = 5
+    GNOMON_JACCARD = 5,
+    GNOMON_L1 = 6
 } gnomon_metric;
 
-/* "l2", "cosine", "ip", "hamming", "jaccard"; "?" for a number that is no metric. */
+/* "l2", "cosine", "ip", "hamming", "jaccard", "l1"; "?" for a number that is no metric. */
 GNOMON_API const char *gnomon_metric_name(gnomon_metric metric);
 
 typedef struct gnomon_search_options {

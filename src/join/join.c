@@ -46,6 +46,8 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_join_options
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.threshold must be set");
     GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_FAIL_IF(o->metric == GNOMON_L1, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "metric is l1, for which there is no join");
     GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
                    "metric is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(o->top < 0, ctx, GNOMON_ERROR_ARGUMENT,

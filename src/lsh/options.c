@@ -16,6 +16,8 @@ bool gnomon_lsh_of_metric(gnomon_metric metric, gnomon_lsh_family family)
         return family == GNOMON_LSH_BIT_SAMPLING;
     case GNOMON_JACCARD:
         return family == GNOMON_LSH_MINHASH;
+    case GNOMON_L1:
+        return family == GNOMON_LSH_PSTABLE_L1;
     case GNOMON_IP:
         break;
     }

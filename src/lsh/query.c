@@ -432,7 +432,7 @@ static gnomon_status open_finder(finding *f, finder *w)
         gnomon_alloc(ctx, gnomon_prober_bytes(tables, probes), 1, "probes", &w->prober_memory));
     gnomon_prober_place(&w->prober, tables, probes, w->prober_memory);
     const gnomon_metric metric = index->options.metric;
-    if (metric == GNOMON_L2 || metric == GNOMON_COSINE)
+    if (metric == GNOMON_L2 || metric == GNOMON_COSINE || metric == GNOMON_L1)
         GNOMON_TRY(gnomon_alloc(ctx, 2 * f->search->cols, sizeof *w->wide, "a query", &w->wide));
     return GNOMON_OK;
 }

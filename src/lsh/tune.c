@@ -19,6 +19,8 @@ static gnomon_status take_promise(gnomon_context *ctx, const gnomon_lsh_promise 
     *p = *given;
     GNOMON_FAIL_IF(p->metric == GNOMON_IP, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "promise.metric is ip, for which there are no hash functions");
+    GNOMON_FAIL_IF(p->metric == GNOMON_L1, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "promise.metric is l1, for which no index is tuned: give the settings");
     GNOMON_FAIL_IF(p->metric < GNOMON_L2 || p->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
                    "promise.metric is %d; it must be one of gnomon_metric", (int)p->metric);
     GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,

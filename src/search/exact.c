@@ -38,6 +38,29 @@ gnomon_query gnomon_query_widen(const gnomon_search *search, int64_t query, doub
     return q;
 }
 
+/* The sum of |q - x|, in sixteen interleaved chains that a fixed tree joins. */
+static double absolute_differences(const gnomon_search_kernels *k, const double *q, const void *x,
+                                   gnomon_dtype dtype, int64_t col_stride, int64_t d)
+{
+    enum { PIECE = 256, CHAINS = 16 };
+    const int64_t step = col_stride * (int64_t)gnomon_dtype_size(dtype);
+    double wide[PIECE], sums[CHAINS] = {0};
+    for (int64_t j = 0; j < d; j += PIECE) {
+        const int64_t count = d - j < PIECE ? d - j : PIECE;
+        k->widen((const char *)x + j * step, dtype, col_stride, count, wide);
+        int64_t i = 0;
+        for (; i + CHAINS <= count; i += CHAINS)
+            for (int c = 0; c < CHAINS; c++)
+                sums[c] += fabs(q[j + i + c] - wide[i + c]);
+        for (int c = 0; i < count; i++, c++)
+            sums[c] += fabs(q[j + i] - wide[i]);
+    }
+    for (int half = CHAINS / 2; half > 0; half /= 2)
+        for (int c = 0; c < half; c++)
+            sums[c] += sums[c + half];
+    return sums[0];
+}
+
 double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
                         int64_t i)
 {
@@ -62,6 +85,8 @@ double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const g
         if (factor == 0 || query.factor == 0) return 1;
         return k->differences(query.wide, x, base->dtype, base->col_stride, d, factor) / 2;
     }
+    case GNOMON_L1:
+        return absolute_differences(k, query.wide, x, base->dtype, base->col_stride, d);
     default:
         return -k->products(query.wide, x, base->dtype, base->col_stride, d, 1);
     }

@@ -331,7 +331,7 @@ static void scan_bits(worker *w, int64_t place, int64_t end)
     s->kernels->sift_bits(&sift);
 }
 
-/* Few queries: every pair in fp64. */
+/* Few queries, or l1: every pair in fp64. */
 static void scan_direct(worker *w, int64_t place, int64_t end)
 {
     const scan *c = w->c;
@@ -667,7 +667,7 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     if (count == 0 || s->count == 0) return GNOMON_OK;
     scan like = {.s = s, .base = base, .bad = INT64_MAX};
     like.bits = s->options.metric == GNOMON_HAMMING;
-    like.direct = !like.bits && (s->count <= FEW || s->cols == 0);
+    like.direct = !like.bits && (s->count <= FEW || s->cols == 0 || s->options.metric == GNOMON_L1);
     if (!like.bits && !like.direct) GNOMON_TRY(gnomon_ground_settle(s, base));
     like.steps = like.bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
                            : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);

@@ -25,6 +25,8 @@ const char *gnomon_metric_name(gnomon_metric metric)
         return "hamming";
     case GNOMON_JACCARD:
         return "jaccard";
+    case GNOMON_L1:
+        return "l1";
     }
     return "?";
 }
@@ -36,7 +38,7 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_search_optio
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.k or options.radius must be set");
     GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_SEARCH_OPTIONS_INIT", o, sizeof *o));
-    GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_L1, ctx, GNOMON_ERROR_ARGUMENT,
                    "metric is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "k is %" PRId64 "; it must be at least 1, or 0 for a radius", o->k);
@@ -52,6 +54,9 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_search_optio
     GNOMON_FAIL_IF(o->metric == GNOMON_JACCARD && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA,
                    ctx, GNOMON_ERROR_DEVICE,
                    "exact search of sets runs on the CPU; take the device cpu or auto");
+    GNOMON_FAIL_IF(o->metric == GNOMON_L1 && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx,
+                   GNOMON_ERROR_DEVICE,
+                   "exact search by l1 runs on the CPU; take the device cpu or auto");
     return GNOMON_OK;
 }
 
@@ -135,6 +140,10 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
     }
     if (status == GNOMON_OK) status = begin(s);
     const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
+    if (status == GNOMON_OK && dense != NULL && dense->memory != GNOMON_HOST &&
+        options.metric == GNOMON_L1)
+        status = gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
+                             "queries lies in a device's memory; l1 runs on the CPU");
     if (status == GNOMON_OK && dense != NULL && (must || dense->memory != GNOMON_HOST))
         status = gnomon_search_to_device(s, "queries", true);
     if (status != GNOMON_OK)
@@ -234,7 +243,8 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(check_bits(s, base, "base"));
     const bool there = base->memory != GNOMON_HOST;
-    if (s->device.part == NULL && s->base == 0 && (there || gnomon_search_worth_device(s, base)))
+    if (s->device.part == NULL && s->base == 0 && s->options.metric != GNOMON_L1 &&
+        (there || gnomon_search_worth_device(s, base)))
         GNOMON_TRY(gnomon_search_to_device(s, "base", there));
     GNOMON_FAIL_IF(s->device.part == NULL && there, s->ctx, GNOMON_ERROR_DEVICE,
                    "base lies in a device's memory, and the search runs on the CPU");

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { N = 300, Q = 12, D = 12, MEMBERS = 9, FAMILIES = 5 };
+enum { N = 300, Q = 12, D = 12, MEMBERS = 9, FAMILIES = 6 };
 
 typedef struct points {
     float x[(N + Q) * D];
@@ -49,8 +49,8 @@ static MAYBE_UNUSED points *make_points(uint64_t seed)
 }
 
 static const gnomon_lsh_family file_families[FAMILIES] = {
-    GNOMON_LSH_PSTABLE, GNOMON_LSH_SIMHASH, GNOMON_LSH_CROSS_POLYTOPE, GNOMON_LSH_BIT_SAMPLING,
-    GNOMON_LSH_MINHASH};
+    GNOMON_LSH_PSTABLE,      GNOMON_LSH_SIMHASH, GNOMON_LSH_CROSS_POLYTOPE,
+    GNOMON_LSH_BIT_SAMPLING, GNOMON_LSH_MINHASH, GNOMON_LSH_PSTABLE_L1};
 
 static MAYBE_UNUSED gnomon_lsh_options file_options(int f)
 {
@@ -59,10 +59,12 @@ static MAYBE_UNUSED gnomon_lsh_options file_options(int f)
     o.metric = f == 0   ? GNOMON_L2
                : f == 3 ? GNOMON_HAMMING
                : f == 4 ? GNOMON_JACCARD
+               : f == 5 ? GNOMON_L1
                         : GNOMON_COSINE;
     o.functions.dim = f == 4 ? 600 : D;
     o.functions.seed = f == 1 ? UINT64_C(0xfedcba9876543210) : 5;
     if (f == 0) o.functions.width = 7.3;
+    if (f == 5) o.functions.width = 20;
     if (f == 2) o.functions.sides = 4;
     o.tables = 3;
     o.broad = f == 1 || f == 3 ? 6 : 2;

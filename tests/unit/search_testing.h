@@ -74,6 +74,14 @@ static inline double distance_of(gnomon_metric metric, const double *q, const do
         for (int64_t j = 0; j < d; j++)
             v[j] = q[j] - b[j];
         result = norm_of(v, d);
+    } else if (metric == GNOMON_L1) {
+        double c[16] = {0};
+        for (int64_t j = 0; j < d; j++)
+            c[j % 16] += fabs(q[j] - b[j]);
+        for (int half = 8; half > 0; half /= 2)
+            for (int l = 0; l < half; l++)
+                c[l] += c[l + half];
+        result = c[0];
     } else if (metric == GNOMON_IP) {
         result = chains(b, d, false, q);
     } else {

@@ -252,7 +252,8 @@ static void check(gnomon_context *ctx, gnomon_metric metric, const points *base,
     free(all);
 }
 
-static const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP};
+static const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP, GNOMON_L1};
+enum { METRICS = sizeof metrics / sizeof metrics[0] };
 
 static void every_kind_of_points(void **state)
 {
@@ -260,7 +261,7 @@ static void every_kind_of_points(void **state)
     static const int64_t dims[] = {1, 3, 17, 129, 300};
     gnomon_context *ctx = context_of(2, 0);
     for (int k = 0; k < KINDS; k++) {
-        for (int m = 0; m < 3; m++) {
+        for (int m = 0; m < METRICS; m++) {
             for (int i = 0; i < 5; i++) {
                 const gnomon_dtype dtype = i % 2 == 0 ? GNOMON_F32 : GNOMON_F64;
                 char what[100];
@@ -282,7 +283,7 @@ static void every_type_of_elements(void **state)
     (void)state;
     gnomon_context *ctx = context_of(2, 0);
     for (int t = GNOMON_F32; t <= GNOMON_U64; t++) {
-        for (int m = 0; m < 3; m++) {
+        for (int m = 0; m < METRICS; m++) {
             /* queries of another type, the other layout */
             const gnomon_dtype other = (gnomon_dtype)(t % 12 + 1);
             char what[100];
@@ -314,7 +315,7 @@ static void same_bits(const gnomon_neighbors *a, const gnomon_neighbors *b)
 static void the_cut_leaves_no_trace(void **state)
 {
     (void)state;
-    for (int m = 0; m < 3; m++) {
+    for (int m = 0; m < METRICS; m++) {
         for (int few = 0; few < 2; few++) {
             points base = make_points(BELL, GNOMON_F32, 9000, 19, false, 5);
             points queries = make_points(BELL, GNOMON_F32, few ? 30 : 700, 19, false, 6);
@@ -402,7 +403,7 @@ static void filters_and_self(void **state)
             uint64_t bits = 9;
             for (int b = 0; b < 60; b++)
                 bitmap[b] = (uint8_t)(draw_bits(&bits) & draw_bits(&bits));
-            for (int m = 0; m < 3; m++) {
+            for (int m = 0; m < METRICS; m++) {
                 answer *all = all_answers(metrics[m], &base, &queries);
                 for (int c = 0; c < 8; c++) {
                     wish w = {.o = GNOMON_SEARCH_OPTIONS_INIT};
@@ -436,7 +437,7 @@ static void distances_are_true(void **state)
     for (int i = 0; i < 4; i++) {
         points base = make_points(kinds[i], GNOMON_F32, 100, 200, false, 8);
         points queries = make_points(kinds[i], GNOMON_F32, 8, 200, false, 9);
-        for (int m = 0; m < 3; m++) {
+        for (int m = 0; m < METRICS; m++) {
             wish w = {.o = GNOMON_SEARCH_OPTIONS_INIT};
             w.o.metric = metrics[m];
             w.o.k = 100;
