@@ -17,6 +17,9 @@
 
 enum { MOST_ROOM = 1 << 25, LEAST_ROOM = 1 << 20, START_ROOM = 1 << 23, SMALL = 8192 };
 
+/* Pairs that may all be settled. */
+static const double most_without = 1 << 26;
+
 /* A side, and the piece of it that is on the GPU. */
 struct side {
     const char *name;
@@ -451,8 +454,9 @@ static gnomon_status with_pieces_of_q(run *r)
 bool gcu_join_supported(const gcu_state *, const gnomon_join_job *job, gcu_why why)
 {
     const char *reason = nullptr;
-    if (!isfinite(job->threshold))
-        reason = "the closest pairs without a threshold are found on the CPU";
+    const double pairs = (double)job->p->rows * (double)(job->q ? job->q : job->p)->rows;
+    if (!isfinite(job->threshold) && pairs > most_without)
+        reason = "the closest of so many pairs without a threshold are found on the CPU";
     if (job->p->cols > 1 << 24)
         reason = "points of more than 2^24 coordinates are joined on the CPU";
     if (reason) gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);

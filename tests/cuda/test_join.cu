@@ -259,6 +259,11 @@ static int run(const job &c)
     options.max_pairs = 0;
     want = join(cpu, &p.host, q_host, options, false);
     failed += wrong(c, "closest", threshold, want, join(gpu, &p.placed, q_placed, options, false));
+    options.threshold = c.metric == GNOMON_IP ? -INFINITY : INFINITY;
+    options.top = 50;
+    want = join(cpu, &p.host, q_host, options, false);
+    failed += wrong(c, "closest of all", options.threshold, want,
+                    join(gpu, &p.placed, q_placed, options, false));
     if (getenv("GNOMON_TEST_VERBOSE"))
         printf("%-7s %-7s %5lld x %5lld x %5lld place %d: %s\n", gnomon_metric_name(c.metric),
                laws[c.how], (long long)c.n, (long long)c.m, (long long)c.d, (int)c.where,
