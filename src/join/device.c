@@ -15,7 +15,6 @@
 /* What a device hands over, on its way to the sink. */
 typedef struct taker {
     gnomon_join_state *join;
-    gnomon_join_job *job;
     gnomon_search search; /* only what keys in fp64 read of one */
     double *wide;         /* 2 * cols a thread */
     int64_t settled;      /* how many of the waiting pairs are */
@@ -124,7 +123,7 @@ static bool must(const gnomon_join_state *join)
 }
 
 static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *table, void *state,
-                         gnomon_join_job *job, taker *t)
+                         const gnomon_join_job *job, taker *t)
 {
     gnomon_context *ctx = join->ctx;
     const gnomon_device_host host = gnomon_job_host(ctx);
@@ -137,19 +136,20 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
     t->search.options.metric = join->options.metric;
     t->search.queries = *join->p.dense;
     t->search.cols = join->p.cols;
-    job->host = &host;
-    job->calls = &calls;
+    gnomon_join_job call = *job;
+    call.host = &host;
+    call.calls = &calls;
     gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
-    const gnomon_status status = table->join(state, job, why, sizeof why);
+    const gnomon_status status = table->join(state, &call, why, sizeof why);
     gnomon_free(ctx, t->wide);
-    join->result->compared += job->compared;
-    join->result->verified += job->verified;
-    memcpy(join->result->why, job->why, sizeof job->why);
+    join->result->compared += call.compared;
+    join->result->verified += call.verified;
+    memcpy(join->result->why, call.why, sizeof call.why);
     if (join->full && status == GNOMON_ERROR_CANCELLED) return GNOMON_OK;
     /* what 'take' failed with has its text */
     if (status != GNOMON_OK && why[0] == 0) return status;
     GNOMON_TRY(gnomon_job_device_failed(ctx, status, why));
-    join->result->pairs += job->pairs;
+    join->result->pairs += call.pairs;
     if (join->full || join->next_row == join->p.rows) return GNOMON_OK;
     /* nothing waits where the device has counted */
     return join->count == 0 ? gnomon_join_hand_ordered(join, NULL, 0, join->p.rows)
@@ -176,7 +176,7 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
                      o->q_counts != NULL;
     job.pair_room = join->pair_room;
     job.memory_limit = gnomon_memory_limit(ctx);
-    taker t = {.join = join, .job = &job};
+    taker t = {.join = join};
     if (table && table->join && table->join_supports(state, &job, why, sizeof why)) {
         *done = true;
         return run(join, table, state, &job, &t);
