@@ -234,7 +234,7 @@ PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Ve
             "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
             "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
             "search": ("Exact nearest neighbours", searches)}
-ELSEWHERE = {"thesis", "svd", "svd_torch", "search_torch", "lsh", "report"}  # pages of their own
+ELSEWHERE = {"thesis", "svd", "svd_torch", "search_torch", "lsh", "report", "hosvd"}  # pages of their own
 
 
 def one_gpu(gpu, programs):

@@ -7,7 +7,7 @@
  * Times are of the wall, from call to result (ours: factors and core on the host, and the look for
  * NaN is in them; the libraries': on the GPU); measuring what is left is in nobody's.
  *
- * usage: hosvd [--json FILE] [--quick] */
+ * usage: hosvd [--json FILE] [--runs N] [--seconds S]      S: no tensor is begun after so long */
 #include "bench.cuh"
 
 #include <cublas_v2.h>
@@ -489,7 +489,7 @@ static void run(bench_json *json, const shape &s, int runs)
         phases p = {};
         parts kept = {};
         double left = 0;
-        const int seeds = 3;
+        const int seeds = 2;
         for (int run = -1; run < runs; run++) {
             const double one =
                 by_libraries(x, s.size, s.rank, peer.sequential, peer.tf32, &l, &p, nullptr);
@@ -521,7 +521,7 @@ static void run(bench_json *json, const shape &s, int runs)
         phases p = {};
         parts kept = {};
         double left = 0;
-        const int seeds = 3;
+        const int seeds = 2;
         for (int run = -2; run < runs; run++) {
             const double one = ours(x, s.size, s.rank, way.over, way.power, way.sequential,
                                     way.precision, 1, &p, nullptr);
@@ -546,9 +546,12 @@ int main(int argc, char **argv)
     bench_json json = bench_open("hosvd", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     options.device = GNOMON_DEVICE_CUDA;
-    bool quick = false;
-    for (int i = 1; i < argc; i++)
-        quick = quick || strcmp(argv[i], "--quick") == 0;
+    int runs = 21;
+    double seconds = 1e9;
+    for (int i = 1; i + 1 < argc; i++) {
+        if (strcmp(argv[i], "--runs") == 0) runs = atoi(argv[i + 1]);
+        if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[i + 1]);
+    }
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) {
         fprintf(stderr, "no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;
@@ -557,12 +560,13 @@ int main(int argc, char **argv)
     MUST(cusolverDnCreate(&solver));
     MUST(curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_PHILOX4_32_10));
     const shape shapes[] = {
-        {{512, 512, 512}, {64, 64, 64}, 0},          {{1024, 1024, 1024}, {64, 64, 64}, 0},
-        {{1024, 1024, 1024}, {128, 128, 128}, 0},    {{128, 128, 128, 128}, {16, 16, 16, 16}, 0},
-        {{128, 128, 128, 128}, {32, 32, 32, 32}, 0}, {{192, 192, 192, 192}, {64, 64, 64, 64}, 0},
-        {{1024, 1024, 1024}, {128, 128, 128}, 0.01}};
+        {{1024, 1024, 1024}, {64, 64, 64}, 0},       {{1024, 1024, 1024}, {128, 128, 128}, 0},
+        {{512, 512, 512}, {64, 64, 64}, 0},          {{128, 128, 128, 128}, {32, 32, 32, 32}, 0},
+        {{1024, 1024, 1024}, {128, 128, 128}, 0.01}, {{128, 128, 128, 128}, {16, 16, 16, 16}, 0},
+        {{192, 192, 192, 192}, {64, 64, 64, 64}, 0}};
+    const double begin = now_ms();
     for (const shape &s : shapes)
-        run(&json, s, quick ? 5 : 21);
+        if (now_ms() - begin < 1e3 * seconds) run(&json, s, runs);
     bench_close(&json);
     gnomon_context_destroy(ctx);
     return 0;
