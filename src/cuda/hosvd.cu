@@ -137,17 +137,6 @@ static gnomon_status all_at_once(gcu_hosvd *h)
     return status == GNOMON_OK ? gcu_svd_lap(&h->v, GCU_SMALL) : status;
 }
 
-/* To where the core is all-orthogonal: turning one mode leaves the others' Gram matrices alone. */
-static gnomon_status turn(gcu_hosvd *h)
-{
-    gnomon_status status = GNOMON_OK;
-    for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
-        const int mode = h->place[0];
-        status = gcu_hosvd_cut(h, mode, h->length[mode], h->job->values[mode]);
-    }
-    return status == GNOMON_OK ? gcu_svd_lap(&h->v, GCU_SMALL) : status;
-}
-
 /* ---- memory, the order of the steps ---- */
 
 static int64_t width_of(const gnomon_hosvd_job *job, int n)
@@ -222,7 +211,8 @@ static gnomon_status work(gcu_hosvd *h)
     if (status == GNOMON_OK) status = bring(h);
     if (status == GNOMON_OK) status = take(h);
     if (status == GNOMON_OK) status = h->job->sequential ? one_by_one(h) : all_at_once(h);
-    if (status == GNOMON_OK) status = turn(h);
+    if (status == GNOMON_OK) status = gcu_hosvd_turn_all(h);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
     if (status == GNOMON_OK) status = gcu_hosvd_measure(h);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
     if (status == GNOMON_OK) status = gcu_hosvd_hand_out(h);

@@ -32,6 +32,7 @@ struct gcu_hosvd {
     float *narrow;                         /* likewise */
     double *piece;                         /* of an unfolding in fp64 */
     double *rising;                        /* host: eigenvalues */
+    gcu_svd_problem problem[GNOMON_TENSOR_MODES]; /* of each mode, where it is small */
 };
 
 /* ---- hosvd_cube.cu: the tensor as far as it has shrunk ---- */
@@ -41,6 +42,8 @@ int64_t gcu_hosvd_numbers(const gcu_hosvd *h);
 gnomon_status gcu_hosvd_multiply(gcu_hosvd *h, int mode, gcu_gemm_view f, int64_t columns);
 /* Puts the first mode last. */
 gnomon_status gcu_hosvd_rotate(gcu_hosvd *h);
+/* To where the core is all-orthogonal; the modes lie as before. Fills the job's values. */
+gnomon_status gcu_hosvd_turn_all(gcu_hosvd *h);
 /* Cuts the first or last mode to 'rank' columns, those of its leading singular vectors; values (may
  * be NULL): its singular values, as many. */
 gnomon_status gcu_hosvd_cut(gcu_hosvd *h, int mode, int64_t rank, double *values);

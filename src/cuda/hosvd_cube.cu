@@ -23,10 +23,23 @@ static int64_t lines_of_piece(int64_t n)
     return lines > chunks ? lines : chunks;
 }
 
+/* Memory for each mode's problem, as large as any that it will be. */
+static gnomon_status take_problems(gcu_hosvd *h, int64_t n)
+{
+    const int64_t most = n < GCU_SVD_JACOBI_MOST ? n : (int64_t)GCU_SVD_JACOBI_MOST;
+    const int64_t square = most * (most + 1), each = 3 * square + most;
+    double *data = nullptr;
+    const gnomon_status status = gcu_svd_room(&h->e, h->modes * each, &data);
+    for (int mode = 0; mode < h->modes && status == GNOMON_OK; mode++, data += each)
+        h->problem[mode] = {0, data, data + square, data + 3 * square, data + 2 * square};
+    return status;
+}
+
 gnomon_status gcu_hosvd_take(gcu_hosvd *h, int64_t n)
 {
     gnomon_status status = gcu_svd_take_small(&h->e, n);
     const int64_t piece = lines_of_piece(n) * n, least = piece_numbers + chunks * n;
+    if (status == GNOMON_OK) status = take_problems(h, n);
     return status == GNOMON_OK ? gcu_svd_room(&h->e, piece > least ? piece : least, &h->piece)
                                : status;
 }
@@ -88,8 +101,8 @@ gnomon_status gcu_hosvd_rotate(gcu_hosvd *h)
     return GNOMON_OK;
 }
 
-/* h->e.gram = the Gram matrix of the mode's unfolding: pieces in order, each in chunks. */
-static gnomon_status gram_of(gcu_hosvd *h, int mode)
+/* gram = that of the mode's unfolding: pieces in order, each in chunks. */
+static gnomon_status gram_of(gcu_hosvd *h, int mode, double *gram)
 {
     gcu_svd *e = &h->e;
     const int64_t n = h->length[mode], rest = gcu_hosvd_numbers(h) / n, most = lines_of_piece(n);
@@ -108,25 +121,41 @@ static gnomon_status gram_of(gcu_hosvd *h, int mode)
             gcu_gemm64_batched(e->blas, false, true, n, n, each, h->piece, n, each * n, h->piece, n,
                                each * n, e->chunks + n * n, n, n * n, (int)chunks, e->why);
         if (status != GNOMON_OK) return status;
-        GCU_TRY(e->why, gcu_svd_add_chunks(e->chunks, (int)chunks + 1, n * n, e->gram, e->stream));
-        GCU_TRY(e->why, cudaMemcpyAsync(e->chunks, e->gram, (size_t)(n * n) * sizeof *e->chunks,
+        GCU_TRY(e->why, gcu_svd_add_chunks(e->chunks, (int)chunks + 1, n * n, gram, e->stream));
+        GCU_TRY(e->why, cudaMemcpyAsync(e->chunks, gram, (size_t)(n * n) * sizeof *e->chunks,
                                         cudaMemcpyDeviceToDevice, e->stream));
     }
     return GNOMON_OK;
 }
 
-gnomon_status gcu_hosvd_cut(gcu_hosvd *h, int mode, int64_t rank, double *values)
+static bool is_small(const gcu_hosvd *h, int mode)
+{
+    return h->length[mode] <= GCU_SVD_JACOBI_MOST;
+}
+
+/* The mode's problem, in the memory that it has. */
+static gcu_svd_problem *problem_of(gcu_hosvd *h, int mode)
+{
+    h->problem[mode].n = (int)h->length[mode];
+    return &h->problem[mode];
+}
+
+/* values (host) = the roots of the last 'count' of n rising squares, last first. */
+static void roots_of(const double *rising, int64_t n, int64_t count, double *values)
+{
+    for (int64_t j = 0; j < count; j++)
+        values[j] = sqrt(rising[n - 1 - j] > 0 ? rising[n - 1 - j] : 0.0);
+}
+
+/* The mode times its leading 'rank' vectors. */
+static gnomon_status change_basis(gcu_hosvd *h, int mode, int64_t rank, const double *vectors,
+                                  const double *squares)
 {
     gcu_svd *e = &h->e;
     const int64_t n = h->length[mode], size = h->job->size[mode];
-    gnomon_status status = gram_of(h, mode);
-    if (status == GNOMON_OK) status = gcu_svd_eigen(e, n, h->rising);
-    if (status != GNOMON_OK) return status;
-    for (int64_t j = 0; j < rank && values; j++)
-        values[j] = sqrt(h->rising[n - 1 - j] > 0 ? h->rising[n - 1 - j] : 0.0);
-    GCU_TRY(e->why, gcu_svd_leading(e->vectors, e->values, n, rank, false, e->kept, e->stream));
+    GCU_TRY(e->why, gcu_svd_leading(vectors, squares, n, rank, false, e->kept, e->stream));
     GCU_TRY(e->why, gcu_svd_narrow(e->kept, n * rank, h->narrow, e->stream));
-    status = gcu_hosvd_multiply(h, mode, gcu_svd_rows(h->narrow, rank), rank);
+    gnomon_status status = gcu_hosvd_multiply(h, mode, gcu_svd_rows(h->narrow, rank), rank);
     const double *to = e->kept;
     if (status == GNOMON_OK && h->width[mode] > 0) {
         status = gcu_gemm64(e->blas, false, false, rank, size, n, 1.0, e->kept, rank, h->q[mode], n,
@@ -138,4 +167,64 @@ gnomon_status gcu_hosvd_cut(gcu_hosvd *h, int mode, int64_t rank, double *values
                                     cudaMemcpyDeviceToDevice, e->stream));
     h->width[mode] = rank;
     return GNOMON_OK;
+}
+
+gnomon_status gcu_hosvd_cut(gcu_hosvd *h, int mode, int64_t rank, double *values)
+{
+    gcu_svd *e = &h->e;
+    const int64_t n = h->length[mode];
+    gnomon_status status = gram_of(h, mode, e->gram);
+    if (status != GNOMON_OK) return status;
+    if (is_small(h, mode) && !values) {
+        const gcu_svd_problem *p = problem_of(h, mode);
+        const gcu_svd_problem there = {p->n, e->gram, p->vectors, p->values, p->scratch};
+        GCU_TRY(e->why, gcu_svd_jacobi(&e->s->gpu, &there, 1, e->stream));
+        return change_basis(h, mode, rank, p->vectors, p->values);
+    }
+    status = gcu_svd_eigen(e, n, h->rising);
+    if (status != GNOMON_OK) return status;
+    if (values) roots_of(h->rising, n, rank, values);
+    return change_basis(h, mode, rank, e->vectors, e->values);
+}
+
+/* Turning one mode leaves the others' Gram matrices alone, so all of them are found first. */
+static gnomon_status turn_small(gcu_hosvd *h)
+{
+    gcu_svd *e = &h->e;
+    gnomon_status status = GNOMON_OK;
+    for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
+        const int mode = h->place[0];
+        status = gram_of(h, mode, problem_of(h, mode)->gram);
+        if (status == GNOMON_OK) status = gcu_hosvd_rotate(h);
+    }
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(e->why, gcu_svd_jacobi(&e->s->gpu, h->problem, h->modes, e->stream));
+    for (int n = 0; n < h->modes; n++) {
+        const int64_t count = h->length[n];
+        GCU_TRY(e->why,
+                cudaMemcpyAsync(h->rising, h->problem[n].values, (size_t)count * sizeof *h->rising,
+                                cudaMemcpyDeviceToHost, e->stream));
+        GCU_TRY(e->why, cudaStreamSynchronize(e->stream));
+        roots_of(h->rising, count, count, h->job->values[n]);
+    }
+    for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
+        const int mode = h->place[0];
+        status = change_basis(h, mode, h->length[mode], h->problem[mode].vectors,
+                              h->problem[mode].values);
+    }
+    return status;
+}
+
+gnomon_status gcu_hosvd_turn_all(gcu_hosvd *h)
+{
+    gnomon_status status = GNOMON_OK;
+    bool small = h->modes <= GCU_SVD_JACOBI_COUNT;
+    for (int n = 0; n < h->modes; n++)
+        small = small && is_small(h, n);
+    if (small) return turn_small(h);
+    for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
+        const int mode = h->place[0];
+        status = gcu_hosvd_cut(h, mode, h->length[mode], h->job->values[mode]);
+    }
+    return status;
 }

@@ -183,6 +183,19 @@ gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, in
                                      bool once);
 double *gcu_svd_other(const gcu_svd *v, const double *tall);
 
+/* ---- svd_jacobi.cu ---- */
+
+enum { GCU_SVD_JACOBI_MOST = 128, GCU_SVD_JACOBI_COUNT = 16 };
+/* The eigenvectors of a symmetric matrix of n <= GCU_SVD_JACOBI_MOST rows as columns of vectors,
+ * its eigenvalues, rising, in values; scratch: (n + 1) n numbers. */
+struct gcu_svd_problem {
+    int n;
+    double *gram, *vectors, *values, *scratch;
+};
+/* Of several matrices, at most GCU_SVD_JACOBI_COUNT. */
+cudaError_t gcu_svd_jacobi(const gcu_gpu *gpu, const gcu_svd_problem *problem, int count,
+                           cudaStream_t stream);
+
 /* ---- svd_small.cu ---- */
 
 /* The eigenvectors of the n x n v->gram as columns of v->vectors, its eigenvalues, rising, in
