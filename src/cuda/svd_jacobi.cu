@@ -5,8 +5,9 @@
 
 enum { THREADS = 1024, PAIRS = GCU_SVD_JACOBI_MOST / 2, SWEEPS = 30 };
 
-/* One that is no larger than this of the trace is nothing: Gram matrices are not more exact. */
-static const double nothing = 0x1p-60;
+/* One that is no larger than this of the trace is nothing: Gram matrices are not more exact, and
+ * rotations leave as much. */
+static const double nothing = 0x1p-50;
 /* A pair is orthogonal when the square of its cosine is no larger. */
 static const double orthogonal = 0x1p-100;
 

@@ -407,17 +407,36 @@ cudaError_t gcu_svd_convert(const gnomon_matrix *from, int exponent, bool across
     return cudaGetLastError();
 }
 
-/* A thread makes four rows of the operator in one column. */
-template <typename T>
+static __device__ __forceinline__ void put_four(const float *value, float *to)
+{
+    *reinterpret_cast<float4 *>(to) = make_float4(value[0], value[1], value[2], value[3]);
+}
+
+static __device__ __forceinline__ void put_four(const float *value, __half *to)
+{
+    const __half2 low = __floats2half2_rn(value[0], value[1]);
+    const __half2 high = __floats2half2_rn(value[2], value[3]);
+    *reinterpret_cast<uint2 *>(to) = make_uint2(*reinterpret_cast<const unsigned *>(&low),
+                                                *reinterpret_cast<const unsigned *>(&high));
+}
+
+/* A thread makes four rows of the operator in one column. Index: uint32_t where it holds all. */
+template <typename T, typename Index>
 static __global__ void entries_kernel(gcu_matrix a, int64_t first, int64_t count, int64_t cols,
                                       T *to)
 {
-    const int64_t group0 = first >> 2, groups = (first + count + 3 >> 2) - group0;
-    FOR_EACH(e, groups * cols)
-    {
+    const int64_t group0 = first >> 2;
+    const Index groups = (Index)((first + count + 3 >> 2) - group0), all = groups * (Index)cols;
+    const bool whole = first % 4 == 0 && count % 4 == 0;
+    for (Index e = (Index)blockIdx.x * THREADS + threadIdx.x; e < all;
+         e += (Index)gridDim.x * THREADS) {
         const int64_t j = e / groups, group = group0 + e % groups;
         float value[4];
         gcu_entries(a, (uint32_t)group, (uint64_t)j, value);
+        if (whole) {
+            put_four(value, to + j * count + 4 * group - first);
+            continue;
+        }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int64_t row = 4 * group + i - first;
@@ -426,16 +445,25 @@ static __global__ void entries_kernel(gcu_matrix a, int64_t first, int64_t count
     }
 }
 
+template <typename T>
+static void make_entries(const gcu_matrix &m, int64_t first, int64_t count, int64_t cols, T *to,
+                         cudaStream_t stream)
+{
+    const int64_t all = (count / 4 + 2) * cols;
+    if (all < (int64_t)1 << 31)
+        entries_kernel<T, uint32_t>
+            <<<grid_of(all), THREADS, 0, stream>>>(m, first, count, cols, to);
+    else
+        entries_kernel<T, int64_t><<<grid_of(all), THREADS, 0, stream>>>(m, first, count, cols, to);
+}
+
 cudaError_t gcu_svd_entries(const gcu_gpu *gpu, const gnomon_simple *a, int64_t first,
                             int64_t count, int64_t cols, bool halves, void *to, cudaStream_t stream)
 {
     const gcu_matrix m = gcu_matrix_of(a, gpu);
-    const unsigned grid = grid_of((count / 4 + 2) * cols);
     if (halves)
-        entries_kernel<<<grid, THREADS, 0, stream>>>(m, first, count, cols,
-                                                     static_cast<__half *>(to));
+        make_entries(m, first, count, cols, static_cast<__half *>(to), stream);
     else
-        entries_kernel<<<grid, THREADS, 0, stream>>>(m, first, count, cols,
-                                                     static_cast<float *>(to));
+        make_entries(m, first, count, cols, static_cast<float *>(to), stream);
     return cudaGetLastError();
 }
