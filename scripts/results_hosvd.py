@@ -51,7 +51,7 @@ def on_gpu(gpu, record):
             summary.append([key[0].replace("x", "×"), key[1].split(" ")[0], f"{100 * key[2]:.0f} %" if key[2] else "", f"{gain:.2f}", f"≥ {AIM}",
                             "yes" if gain >= AIM else "no", f"{mine['residual'] / plain['residual']:.2f}"])
     runs = min(r["runs"] for r in record["results"])
-    return (f"\n# Tensors on {gpu}\n\nThe tensor lies in the GPU's memory; medians of {runs} runs or more by the host's clock, waiting for "
+    return (f"\n## {gpu}\n\nThe tensor lies in the GPU's memory; medians of {runs} runs or more by the host's clock, waiting for "
             "the GPU at both ends, in ms. 'fp32 by libraries' is Algorithm 2 with cuRAND's normal numbers, cuBLAS's SGEMM and cuSOLVER's "
             "geqrf and orgqr; it reads the first and the last unfolding as they lie, as ours does, and copies those between. Ours has the "
             "look for NaN, the turn to an all-orthogonal core, and factors and core on the host within its time; measuring the residual is in "
