@@ -27,11 +27,11 @@ static int64_t lines_of_piece(int64_t n)
 static gnomon_status take_problems(gcu_hosvd *h, int64_t n)
 {
     const int64_t most = n < GCU_SVD_JACOBI_MOST ? n : (int64_t)GCU_SVD_JACOBI_MOST;
-    const int64_t square = most * (most + 1), each = 3 * square + most;
+    const int64_t square = most * most, each = 2 * square + most;
     double *data = nullptr;
     const gnomon_status status = gcu_svd_room(&h->e, h->modes * each, &data);
     for (int mode = 0; mode < h->modes && status == GNOMON_OK; mode++, data += each)
-        h->problem[mode] = {0, data, data + square, data + 3 * square, data + 2 * square};
+        h->problem[mode] = {0, data, data + square, data + 2 * square};
     return status;
 }
 
@@ -175,12 +175,6 @@ gnomon_status gcu_hosvd_cut(gcu_hosvd *h, int mode, int64_t rank, double *values
     const int64_t n = h->length[mode];
     gnomon_status status = gram_of(h, mode, e->gram);
     if (status != GNOMON_OK) return status;
-    if (is_small(h, mode) && !values) {
-        const gcu_svd_problem *p = problem_of(h, mode);
-        const gcu_svd_problem there = {p->n, e->gram, p->vectors, p->values, p->scratch};
-        GCU_TRY(e->why, gcu_svd_jacobi(&e->s->gpu, &there, 1, e->stream));
-        return change_basis(h, mode, rank, p->vectors, p->values);
-    }
     status = gcu_svd_eigen(e, n, h->rising);
     if (status != GNOMON_OK) return status;
     if (values) roots_of(h->rising, n, rank, values);
@@ -198,7 +192,7 @@ static gnomon_status turn_small(gcu_hosvd *h)
         if (status == GNOMON_OK) status = gcu_hosvd_rotate(h);
     }
     if (status != GNOMON_OK) return status;
-    GCU_TRY(e->why, gcu_svd_jacobi(&e->s->gpu, h->problem, h->modes, e->stream));
+    GCU_TRY(e->why, gcu_svd_jacobi(h->problem, h->modes, e->stream));
     for (int n = 0; n < h->modes; n++) {
         const int64_t count = h->length[n];
         GCU_TRY(e->why,

@@ -185,16 +185,15 @@ double *gcu_svd_other(const gcu_svd *v, const double *tall);
 
 /* ---- svd_jacobi.cu ---- */
 
-enum { GCU_SVD_JACOBI_MOST = 128, GCU_SVD_JACOBI_COUNT = 16 };
+enum { GCU_SVD_JACOBI_MOST = 64, GCU_SVD_JACOBI_COUNT = 16 };
 /* The eigenvectors of a symmetric matrix of n <= GCU_SVD_JACOBI_MOST rows as columns of vectors,
- * its eigenvalues, rising, in values; scratch: (n + 1) n numbers. */
+ * its eigenvalues, rising, in values. */
 struct gcu_svd_problem {
     int n;
-    double *gram, *vectors, *values, *scratch;
+    double *gram, *vectors, *values;
 };
 /* Of several matrices, at most GCU_SVD_JACOBI_COUNT. */
-cudaError_t gcu_svd_jacobi(const gcu_gpu *gpu, const gcu_svd_problem *problem, int count,
-                           cudaStream_t stream);
+cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream_t stream);
 
 /* ---- svd_small.cu ---- */
 

@@ -17,15 +17,15 @@ static __host__ __device__ int even(int n)
     return n + n % 2;
 }
 
-static size_t shared_bytes(int n, bool vectors)
+/* The matrix and its vectors. */
+static size_t shared_bytes(int n)
 {
     const size_t m = (size_t)even(n);
-    return (m * (m + 1) + (vectors ? m * (size_t)n : 0)) * sizeof(double);
+    return m * (m + 1 + (size_t)n) * sizeof(double);
 }
 
 struct jacobi_list {
     gcu_svd_problem problem[GCU_SVD_JACOBI_COUNT];
-    bool inside[GCU_SVD_JACOBI_COUNT]; /* vectors are in shared memory while they are made */
 };
 
 /* The matrix is a (m x m, m + 1 apart), row i of w becomes the vector of a's i-th diagonal number.
@@ -92,7 +92,7 @@ static __global__ void __launch_bounds__(THREADS)
     __shared__ double trace;
     const gcu_svd_problem p = list.problem[blockIdx.x];
     const int n = p.n, m = even(n), pitch = m + 1;
-    double *a = matrix, *w = list.inside[blockIdx.x] ? matrix + m * pitch : p.scratch;
+    double *a = matrix, *w = matrix + m * pitch;
     for (int e = threadIdx.x; e < m * m; e += THREADS) {
         const int i = e / m, j = e % m;
         a[i * pitch + j] = i < n && j < n ? p.gram[i * n + j] : 0.0;
@@ -120,16 +120,13 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t gcu_svd_jacobi(const gcu_gpu *gpu, const gcu_svd_problem *problem, int count,
-                           cudaStream_t stream)
+cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream_t stream)
 {
     jacobi_list list = {};
     size_t bytes = 0;
-    const size_t most = gpu->smem_bytes - 4096;
     for (int i = 0; i < count; i++) {
         list.problem[i] = problem[i];
-        list.inside[i] = shared_bytes(problem[i].n, true) <= most;
-        const size_t needed = shared_bytes(problem[i].n, list.inside[i]);
+        const size_t needed = shared_bytes(problem[i].n);
         bytes = needed > bytes ? needed : bytes;
     }
     const cudaError_t error = cudaFuncSetAttribute(
