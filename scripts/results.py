@@ -14,6 +14,7 @@ import results_low_precision
 import results_lsh
 import results_lstsq
 import results_model
+import results_promise
 import results_svd
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table
 
@@ -229,6 +230,7 @@ def index():
              "lstsq.md": "least squares beside LAPACK, LSQR and ridge regression: times, errors against the condition",
              "lsh.md": "hashing and tables on GPUs, and a report's LSH pipelines beside ours",
              "hosvd.md": "tensors beside Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
+             "promise.md": "search by hashing: promises of recall with 30 seeds, speed beside FAISS",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
                           "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/results/gpu/` "
@@ -246,6 +248,7 @@ results_gemm.make()
 results_lstsq.make()
 results_hosvd.make()
 results_lsh.make()
+results_promise.make()
 readme = results_gpu.make()
 index()
 if "--check" in sys.argv[1:]:

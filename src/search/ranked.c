@@ -31,7 +31,7 @@ void gnomon_nearest_offer(gnomon_nearest *nearest, gnomon_ranked point)
     heap[at] = point;
 }
 
-void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
+static void heap_sort(gnomon_ranked *points, int64_t count)
 {
     for (int64_t at = count / 2 - 1; at >= 0; at--)
         sift_down(points, count, at);
@@ -43,31 +43,90 @@ void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
     }
 }
 
-float gnomon_rank_largest(float *values, int64_t count, int64_t rank)
+static gnomon_ranked median(gnomon_ranked a, gnomon_ranked b, gnomon_ranked c)
 {
-    int64_t low = 0, high = count - 1;
-    const int64_t at = rank - 1;
-    while (low < high) {
-        /* the median of three, then Hoare's partition, which stops at equal values */
-        const float a = values[low], b = values[low + (high - low) / 2], c = values[high];
-        const float pivot = a > b ? (b > c ? b : a > c ? c : a) : (a > c ? a : b > c ? c : b);
-        int64_t i = low, j = high;
+    if (gnomon_ranked_before(b, a)) {
+        const gnomon_ranked swap = a;
+        a = b;
+        b = swap;
+    }
+    return gnomon_ranked_before(c, a) ? a : gnomon_ranked_before(c, b) ? c : b;
+}
+
+/* Quicksort down to runs of FEW, which are left to the insertion that follows; a heap where it goes
+ * too deep. */
+enum { FEW = 24 };
+
+static void sort_roughly(gnomon_ranked *points, int64_t count, int depth)
+{
+    while (count > FEW) {
+        if (depth-- == 0) {
+            heap_sort(points, count);
+            return;
+        }
+        const gnomon_ranked pivot = median(points[0], points[count / 2], points[count - 1]);
+        int64_t i = 0, j = count - 1;
         while (i <= j) {
-            while (values[i] > pivot)
+            while (gnomon_ranked_before(points[i], pivot))
                 i++;
-            while (values[j] < pivot)
+            while (gnomon_ranked_before(pivot, points[j]))
                 j--;
             if (i > j) break;
-            const float swap = values[i];
-            values[i++] = values[j];
-            values[j--] = swap;
+            const gnomon_ranked swap = points[i];
+            points[i++] = points[j];
+            points[j--] = swap;
         }
-        if (at <= j)
-            high = j;
-        else if (at >= i)
-            low = i;
-        else
-            return values[at];
+        sort_roughly(points + i, count - i, depth);
+        count = j + 1;
     }
-    return values[at];
+}
+
+void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
+{
+    int depth = 4;
+    for (int64_t n = count; n > 0; n /= 2)
+        depth += 2;
+    sort_roughly(points, count, depth);
+    for (int64_t i = 1; i < count; i++) {
+        const gnomon_ranked point = points[i];
+        int64_t at = i;
+        for (; at > 0 && gnomon_ranked_before(point, points[at - 1]); at--)
+            points[at] = points[at - 1];
+        points[at] = point;
+    }
+}
+
+/* Those above the pivot (or, with 'equal', those that are it) to the front; how many. No branch
+ * hangs on the values, which come in no order. */
+static int64_t divide(float *values, int64_t count, float pivot, bool equal)
+{
+    int64_t front = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const float value = values[i];
+        values[i] = values[front];
+        values[front] = value;
+        front += equal ? value == pivot : value > pivot;
+    }
+    return front;
+}
+
+float gnomon_rank_largest(float *values, int64_t count, int64_t rank)
+{
+    for (;;) {
+        const float a = values[0], b = values[count / 2], c = values[count - 1];
+        const float pivot = a > b ? (b > c ? b : a > c ? c : a) : (a > c ? a : b > c ? c : b);
+        const int64_t above = divide(values, count, pivot, false);
+        if (rank <= above) {
+            count = above;
+            continue;
+        }
+        values += above;
+        count -= above;
+        rank -= above;
+        const int64_t alike = divide(values, count, pivot, true);
+        if (rank <= alike) return pivot;
+        values += alike;
+        count -= alike;
+        rank -= alike;
+    }
 }

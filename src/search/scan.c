@@ -148,9 +148,9 @@ static void settle(worker *w, int64_t q)
         const int64_t row = row_of(c, sieve->kept[i].row);
         double key = -(double)sieve->kept[i].low;
         if (!c->bits) {
-            /* rows lie apart: the one after the next is fetched meanwhile */
-            if (i + 2 < sieve->count) {
-                const char *ahead = gnomon_row_at(c->base, row_of(c, sieve->kept[i + 2].row));
+            /* rows lie apart: a later one is fetched meanwhile */
+            if (i + 4 < sieve->count) {
+                const char *ahead = gnomon_row_at(c->base, row_of(c, sieve->kept[i + 4].row));
                 for (int line = 0; line < 8; line++)
                     __builtin_prefetch(ahead + line * 64);
             }

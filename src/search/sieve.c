@@ -194,9 +194,10 @@ void gnomon_sieve_shrink(gnomon_sieve *sieve, int64_t k, float *values)
     int32_t count = 0;
     for (int32_t i = 0; i < sieve->count; i++) {
         const gnomon_survivor x = kept[i];
-        if (x.high < rank) continue;
-        if (x.high == rank && x.low == rank && ties-- <= 0) continue;
-        kept[count++] = x;
+        const bool tie = x.high == rank && x.low == rank;
+        kept[count] = x;
+        count += !(x.high < rank) && !(tie && ties <= 0);
+        ties -= tie;
     }
     sieve->count = count;
     const float least = nextafterf(rank, INFINITY);
