@@ -140,16 +140,18 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
 
 /* Pieces larger than this gain nothing. */
 static const int64_t enough_bytes = (int64_t)64 << 20;
-enum { MOST_NONZEROS = 1 << 21 };
+static const int64_t first_bytes = (int64_t)4 << 20;
+enum { MOST_NONZEROS = 1 << 21, LEAST_FIRST = 64, MOST_FIRST = 4096 };
 
 static int too_little(cli_app *app, const char *path, double bytes)
 {
-    return cli_fail(app, CLI_EXIT_MEMORY, "%s: one point takes %.0f bytes: give more --memory",
-                    path, bytes);
+    return cli_fail(app, CLI_EXIT_MEMORY,
+                    "%s: points of %.0f bytes must be in memory at once: give more --memory", path,
+                    bytes);
 }
 
 int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
-                   const gnomon_data_info *info, int sparse, gnomon_lsh_builder *builder,
+                   const gnomon_data_info *info, int sparse, int coded, gnomon_lsh_builder *builder,
                    int64_t *points)
 {
     gnomon_dtype dtype = info->dtype;
@@ -172,14 +174,31 @@ int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
     }
     cli_bar_begin(app, "indexing", info->rows >= 0 ? info->rows : -1);
     int code = -1;
+    /* the first piece settles the codes' scale, so it must not hang on --memory */
+    int64_t wanted = rows;
+    if (coded && !sparse) {
+        wanted = first_bytes / (row > 0 ? row : 1);
+        wanted = wanted < LEAST_FIRST ? LEAST_FIRST : wanted > MOST_FIRST ? MOST_FIRST : wanted;
+        if (wanted > rows) {
+            code = too_little(app, path, (double)wanted * (double)row);
+            wanted = rows;
+        }
+    }
     while (code < 0) {
         gnomon_csr csr = {0};
         int64_t got = 0;
-        const gnomon_matrix part = gnomon_matrix_rowmajor(data, dtype, rows, info->cols);
-        gnomon_status status =
-            sparse ? gnomon_reader_next_csr(reader, INT64_MAX / 16, MOST_NONZEROS, &csr)
-                   : gnomon_reader_next(reader, &part, &got);
-        if (sparse) got = csr.rows;
+        gnomon_status status = GNOMON_OK;
+        if (sparse) {
+            status = gnomon_reader_next_csr(reader, INT64_MAX / 16, MOST_NONZEROS, &csr);
+            got = csr.rows;
+        }
+        for (int64_t some = 1; !sparse && got < wanted && some > 0 && status == GNOMON_OK;) {
+            const gnomon_matrix part =
+                gnomon_matrix_rowmajor((char *)data + got * row, dtype, wanted - got, info->cols);
+            status = gnomon_reader_next(reader, &part, &some);
+            got += status == GNOMON_OK ? some : 0;
+        }
+        wanted = rows;
         if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
         if (status == GNOMON_OK && got == 0) break;
         cli_bar_at(app, *points, got);

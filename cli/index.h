@@ -25,9 +25,10 @@ int cli_index_fail(cli_app *app, const char *path, gnomon_status status);
 void cli_index_words(const gnomon_lsh_info *info);
 json_t *cli_index_json(const gnomon_lsh_info *info);
 
-/* Hands the reader's points, piece by piece, to the builder. -1 or an exit code. */
+/* Hands the reader's points, piece by piece, to the builder; coded: the first ones settle codes. -1
+ * or an exit code. */
 int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
-                   const gnomon_data_info *info, int sparse, gnomon_lsh_builder *builder,
+                   const gnomon_data_info *info, int sparse, int coded, gnomon_lsh_builder *builder,
                    int64_t *points);
 
 #endif

@@ -310,7 +310,7 @@ static int build_told(build *b)
     const double begin = cli_seconds();
     if (code < 0)
         code = cli_index_feed(app, b->path, reader, &b->info, b->options.metric == GNOMON_JACCARD,
-                              builder, &b->points);
+                              b->options.codes > 0, builder, &b->points);
     if (code < 0) {
         const gnomon_status status = gnomon_lsh_builder_finish(builder);
         if (status != GNOMON_OK) code = cli_fail_status(app, status);

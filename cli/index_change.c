@@ -114,7 +114,7 @@ static int add(change *c)
     }
     if (code < 0)
         code = cli_index_feed(app, c->other, reader, &data, info.options.metric == GNOMON_JACCARD,
-                              builder, &c->count);
+                              info.options.codes > 0 && info.points == 0, builder, &c->count);
     if (code < 0) {
         const gnomon_status status = gnomon_lsh_builder_finish(builder);
         if (status != GNOMON_OK) code = cli_fail_status(app, status);

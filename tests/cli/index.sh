@@ -11,6 +11,11 @@ try gnomon index query a.lsh queries.npy -k 1 -o -  --output-format csv
 # the same bytes whatever the threads and the memory
 gnomon index build base.npy --tables 6 --functions 4 --fine 1 --width 25 --codes 8 --probes 20 --verified 90 -o b.lsh --threads 1 --memory 65M
 cmp a.lsh b.lsh && echo same
+gnomon operator --operator gaussian -k 20000 -D 20000 --cols 0:64 --scaling none -o many.fvecs --quiet
+for memory in 1G 67M; do
+    gnomon index build many.fvecs --tables 2 --functions 6 --width 8 --codes 16 -o $memory.lsh --memory $memory > words
+done
+cmp 1G.lsh 67M.lsh && echo same
 # as a whole or in two parts
 gnomon index build base.npy --tables 2 --functions 3 --metric cosine -o whole.lsh --quiet
 "$PYTHON" - <<'END'
