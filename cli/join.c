@@ -2,11 +2,13 @@
 #include "join.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct given {
-    int metric, top, max_pairs, shingle;
+    int metric, method, top, max_pairs, shingle;
+    int recall, seed;
 } given;
 
 static int parse(cli_join *j, given *g, int argc, char **argv, const char **operands, int *count)
@@ -50,6 +52,32 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .value = "ROW",
          .help =
              "only pairs whose first point is ROW or later: goes on where an earlier run ended"},
+    };
+    static const cli_choice methods[] = {{"auto", GNOMON_JOIN_AUTO},
+                                         {"exact", GNOMON_JOIN_EXACT},
+                                         {"lsh", GNOMON_JOIN_LSH},
+                                         {NULL, 0}};
+    const cli_option promise[] = {
+        {.name = "recall",
+         .type = CLI_REAL,
+         .target = &j->options.recall,
+         .given = &g->recall,
+         .reals = CLI_OPEN_UNIT,
+         .value = "R",
+         .help = "a share R of the pairs will do, found by hashing where that is quicker: so many "
+                 "are found in 19 of 20 runs at least, and none is wrong"},
+        {.name = "method",
+         .type = CLI_CHOICE,
+         .target = &g->method,
+         .choices = methods,
+         .value = "METHOD",
+         .help = "with --recall: auto (default, by a cost model; --json tells why), exact or lsh"},
+        {.name = "seed",
+         .type = CLI_SEED,
+         .target = &j->options.seed,
+         .given = &g->seed,
+         .value = "N",
+         .help = "with --recall: of the hash functions, 0 (default) to 2^64 - 1"},
     };
     static const cli_choice texts[] = {
         {"lines", CLI_TEXT_LINES}, {"files", CLI_TEXT_FILES}, {NULL, 0}};
@@ -119,12 +147,11 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_table(&j->p_input, input_table);
     cli_common_options(j->app, common);
-    const cli_group groups[] = {CLI_GROUP("What", what),
-                                CLI_GROUP("Text", text),
-                                CLI_GROUP("Output", output),
-                                CLI_GROUP("Going on", further),
-                                CLI_GROUP("Input (how to read P and Q)", input_table),
-                                CLI_GROUP("Common", common)};
+    const cli_group groups[] = {
+        CLI_GROUP("What", what),        CLI_GROUP("Promise", promise),
+        CLI_GROUP("Text", text),        CLI_GROUP("Output", output),
+        CLI_GROUP("Going on", further), CLI_GROUP("Input (how to read P and Q)", input_table),
+        CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = j->app->verb,
         .synopsis = "P [Q] --threshold T [--metric METRIC] [-o OUT] [options]\n"
@@ -133,7 +160,8 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
         .about =
             "Every pair of a point of P and a point of Q within a distance, exactly: the pairs "
             "and the distances are those of double precision for every pair, whatever the "
-            "threads and the memory. Without Q: of P with itself, each pair once, i < j. Pairs "
+            "threads and the memory; or, with --recall, a promised share of them. Without Q: of P "
+            "with itself, each pair once, i < j. Pairs "
             "come in the order of (i, j), points counting from 0; however many there are, "
             "--memory holds. P and Q may be larger than memory: they are read piece by piece.",
         .groups = groups,
@@ -146,6 +174,8 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
                     "gnomon join base.npy queries.npy --metric cosine --threshold 0.2 -o near.npz\n"
                     "The hundred closest pairs\n"
                     "gnomon join points.npy --top 100 -o closest.csv\n"
+                    "At least 95 % of the pairs of many points\n"
+                    "gnomon join many.npy --threshold 0.2 --recall 0.95 -o pairs.npy\n"
                     "Near-duplicate lines of a text\n"
                     "gnomon join notes.txt --text lines --shingle 1 --threshold 0.5\n"
                     "Sets, and all figures for a program\n"
@@ -169,6 +199,10 @@ static int check(cli_join *j, const given *g)
         return cli_usage(app, "--top excludes --max-pairs, --count, --counts and --clusters");
     if (j->count_only && j->output != NULL)
         return cli_usage(app, "--count and -o exclude each other");
+    if ((g->method != GNOMON_JOIN_AUTO || g->seed) && !g->recall)
+        return cli_usage(app, "--method and --seed go with --recall");
+    if (g->recall && j->checkpoint != NULL)
+        return cli_usage(app, "--checkpoint goes with an exact join: without --recall");
     if (g->shingle && j->text == CLI_TEXT_NONE) return cli_usage(app, "--shingle goes with --text");
     if (j->text != CLI_TEXT_NONE && j->q_path != NULL)
         return cli_usage(app, "--text takes one file or folder: without Q");
@@ -195,6 +229,10 @@ static int64_t second_rows(const cli_join *j)
 static void print_words(const cli_join *j)
 {
     const gnomon_join_result *r = &j->result;
+    char how[96] = "exactly";
+    if (r->method == GNOMON_JOIN_LSH)
+        snprintf(how, sizeof how, "by hashing: at least %g %% of all, in 19 of 20 runs or more",
+                 100 * r->recall);
     printf("%lld %s", (long long)j->p_info.rows, j->text != CLI_TEXT_NONE ? "texts" : "points");
     if (j->q_path != NULL) printf(" and %lld", (long long)second_rows(j));
     if (j->text != CLI_TEXT_NONE)
@@ -202,12 +240,12 @@ static void print_words(const cli_join *j)
     else
         printf(", %lld dimensions: ", (long long)j->p_info.cols);
     if (j->options.top > 0)
-        printf("the %lld closest pairs by %s, exactly.\n", (long long)r->pairs,
-               gnomon_metric_name(j->options.metric));
+        printf("the %lld closest pairs by %s, %s.\n", (long long)r->pairs,
+               gnomon_metric_name(j->options.metric), how);
     else
-        printf("%lld pairs %s %g by %s, exactly.\n", (long long)r->pairs,
+        printf("%lld pairs %s %g by %s, %s.\n", (long long)r->pairs,
                j->options.metric == GNOMON_IP ? "from" : "within", j->options.threshold,
-               gnomon_metric_name(j->options.metric));
+               gnomon_metric_name(j->options.metric), how);
     if (j->groups != NULL)
         printf("%lld clusters of two points or more, with %lld points in them.\n",
                (long long)j->cluster_count, (long long)j->clustered);
@@ -296,6 +334,7 @@ int cli_join_run(int argc, char **argv)
     j.q_path = count > 1 ? operands[1] : NULL;
     if (g.metric == 0) g.metric = j.text != CLI_TEXT_NONE ? GNOMON_JACCARD : GNOMON_L2;
     j.options.metric = (gnomon_metric)g.metric;
+    j.options.method = (gnomon_join_method)g.method;
     code = check(&j, &g);
     if (code >= 0) return code;
     /* half for the points, half for the work */

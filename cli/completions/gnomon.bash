@@ -278,13 +278,16 @@ _gnomon() {
         esac
         ;;
     join)
-        options="-t --threshold --metric --top --max-pairs --from-row --text --shingle -o --output --output-format --distances --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-t --threshold --metric --top --max-pairs --from-row --recall --method --seed --text --shingle -o --output --output-format --distances --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -t | --threshold) words="NONE" ;;
         --metric) words="l2 cosine ip hamming jaccard" ;;
         --top) words="NONE" ;;
         --max-pairs) words="NONE" ;;
         --from-row) words="NONE" ;;
+        --recall) words="NONE" ;;
+        --method) words="NONE" ;;
+        --seed) words="NONE" ;;
         --text) words="NONE" ;;
         --shingle) words="NONE" ;;
         -o | --output) words=FILES ;;

@@ -55,8 +55,11 @@ typedef struct gnomon_join_options {
     int64_t max_pairs; /* N > 0: end after so many pairs. Default 0: any number. Not with top */
     int64_t first_row; /* only pairs of P's rows from this one on: goes on where an earlier join
                           ended (its rows_done). Default 0 */
-    double recall;     /* share of the pairs that must be found, in (0, 1]. Default 1: all */
-    uint64_t seed;     /* of the hash functions of an LSH join. Default 0 */
+    double recall; /* share of the pairs that must be found, in (0, 1]. Default 1: all. Below, an
+                      LSH join misses a pair within the threshold with probability (1 - recall) / 20
+                      at most, and so finds less than this share in at most one seed of twenty,
+                      whatever the points (Markov's inequality) */
+    uint64_t seed; /* of the hash functions of an LSH join. Default 0 */
     gnomon_join_method method;
     int64_t *p_counts, *q_counts; /* NULL (default), or room for a count a row, which is added to:
                                      in how many pairs each point is. A self-join counts both ends
@@ -92,9 +95,9 @@ typedef struct gnomon_join_result {
  * element. Working memory as the context's limit says (it also bounds the pairs held at a time),
  * beside what a few rows take where that is too low. Sides may be empty. result may be NULL.
  * Errors: ARGUMENT (options; a view), SHAPE (different dimensions), DTYPE, NONFINITE (naming side,
- * row and column), UNSUPPORTED (a magnitude above 2^500; JACCARD with dense points; an LSH join of
- * IP), DEVICE (GNOMON_DEVICE_CUDA and it can't), MEMORY, CANCELLED (the sink or the progress
- * callback). */
+ * row and column), UNSUPPORTED (a magnitude above 2^500; JACCARD with dense points; LSH with IP,
+ * recall 1 or no finite threshold), DEVICE (GNOMON_DEVICE_CUDA and it can't), MEMORY, CANCELLED
+ * (the sink or the progress callback). */
 GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p,
                                      const gnomon_matrix *q, const gnomon_join_options *options,
                                      gnomon_join_result *result);
@@ -115,7 +118,7 @@ typedef struct gnomon_join_points {
 } gnomon_join_points;
 
 /* The same of points that need not fit in memory: bands of P against pieces of Q, on the CPU and
- * exactly. Errors: also what 'read' returns; UNSUPPORTED for recall below 1. */
+ * exactly whatever the recall. Errors: also what 'read' returns; UNSUPPORTED for LSH. */
 GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
                                             const gnomon_join_points *q,
                                             const gnomon_join_options *options,

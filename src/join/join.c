@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/view.h"
 #include "join/device.h"
+#include "join/lsh.h"
 #include "project/job.h"
 
 #include <inttypes.h>
@@ -66,9 +67,6 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_join_options
     GNOMON_FAIL_IF(o->method < GNOMON_JOIN_AUTO || o->method > GNOMON_JOIN_LSH, ctx,
                    GNOMON_ERROR_ARGUMENT, "method is %d; it must be one of gnomon_join_method",
                    (int)o->method);
-    GNOMON_FAIL_IF(o->method == GNOMON_JOIN_LSH || (o->recall < 1 && o->method == GNOMON_JOIN_AUTO),
-                   ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "recall is %g; this library joins exactly, with recall 1", o->recall);
     return GNOMON_OK;
 }
 
@@ -132,11 +130,15 @@ static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
 
 static gnomon_status work_dense(gnomon_join_state *join)
 {
-    bool done;
-    GNOMON_TRY(gnomon_join_on_device(join, &done));
+    const bool lsh = join->options.method == GNOMON_JOIN_LSH;
+    bool done = false;
+    GNOMON_FAIL_IF(lsh && gnomon_context_device(join->ctx) == GNOMON_DEVICE_CUDA, join->ctx,
+                   GNOMON_ERROR_DEVICE, "LSH joins are the CPU's; take the device cpu or auto");
+    if (!lsh) GNOMON_TRY(gnomon_join_on_device(join, &done));
     if (done) return GNOMON_OK;
     GNOMON_TRY(gnomon_join_check(join));
-    return gnomon_join_dense(join);
+    GNOMON_TRY(gnomon_join_by_hashes(join, &done));
+    return done ? GNOMON_OK : gnomon_join_dense(join);
 }
 
 static gnomon_side side_of(const gnomon_matrix *m, const char *name)
@@ -161,6 +163,13 @@ gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gno
     return run(&join, work_dense);
 }
 
+static gnomon_status work_sets(gnomon_join_state *join)
+{
+    bool done;
+    GNOMON_TRY(gnomon_join_by_hashes(join, &done));
+    return done ? GNOMON_OK : gnomon_join_sets(join);
+}
+
 gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
                               const gnomon_join_options *options, gnomon_join_result *result)
 {
@@ -173,15 +182,15 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
     GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
                    "sets are joined on the CPU; take the device cpu or auto");
     join.self = q == NULL;
-    join.p = (gnomon_side){.name = "p", .rows = p->rows, .cols = p->cols};
+    join.p = (gnomon_side){.name = "p", .csr = p, .rows = p->rows, .cols = p->cols};
     GNOMON_TRY(gnomon_sets_make(ctx, p, "p", 0, &join.p.sets));
     join.q = join.p;
     gnomon_status status = GNOMON_OK;
     if (q != NULL) {
-        join.q = (gnomon_side){.name = "q", .rows = q->rows, .cols = q->cols};
+        join.q = (gnomon_side){.name = "q", .csr = q, .rows = q->rows, .cols = q->cols};
         status = gnomon_sets_make(ctx, q, "q", 0, &join.q.sets);
     }
-    if (status == GNOMON_OK) status = run(&join, gnomon_join_sets);
+    if (status == GNOMON_OK) status = run(&join, work_sets);
     if (q != NULL) gnomon_sets_free(ctx, &join.q.sets);
     gnomon_sets_free(ctx, &join.p.sets);
     return status;
@@ -204,6 +213,13 @@ static gnomon_status side_to_read(gnomon_context *ctx, const gnomon_join_points 
     return GNOMON_OK;
 }
 
+static gnomon_status work_read(gnomon_join_state *join)
+{
+    bool done;
+    GNOMON_TRY(gnomon_join_by_hashes(join, &done));
+    return done ? GNOMON_OK : gnomon_join_dense(join);
+}
+
 gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
                                  const gnomon_join_points *q, const gnomon_join_options *options,
                                  gnomon_join_result *result)
@@ -221,5 +237,5 @@ gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *
     GNOMON_TRY(side_to_read(ctx, p, "p", &join.p));
     join.q = join.p;
     if (q != NULL) GNOMON_TRY(side_to_read(ctx, q, "q", &join.q));
-    return run(&join, gnomon_join_dense);
+    return run(&join, work_read);
 }

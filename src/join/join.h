@@ -14,7 +14,8 @@ typedef struct gnomon_side {
     const char *name;             /* "p" or "q" */
     const gnomon_matrix *dense;   /* in memory */
     const gnomon_join_points *to; /* to be read */
-    gnomon_sets sets;
+    const gnomon_csr *csr;        /* sets in memory, and */
+    gnomon_sets sets;             /* what they are */
     int64_t rows, cols;
     gnomon_dtype dtype;
 } gnomon_side;

@@ -40,3 +40,21 @@ sed 2d words.txt > texts/deeper/b.txt
 try gnomon join texts --text files --shingle 1 --threshold 0.3 -o -
 try gnomon join texts --text files --threshold 1 -o texts.tsv
 cat texts.tsv
+# a promised share
+"$PYTHON" -c '
+import random
+random.seed(7)
+for _ in range(200):
+    centre = [random.gauss(0, 1) for _ in range(16)]
+    for _ in range(5):
+        print(*("%.4f" % (c + random.gauss(0, 0.01)) for c in centre), sep=",")' > many.csv
+gnomon join many.csv --threshold 0.2 -o all.csv
+try gnomon join many.csv --threshold 0.2 --recall 0.9 --method lsh -o found.csv
+"$PYTHON" -c '
+every, found = (open(name).read().splitlines() for name in ("all.csv", "found.csv"))
+assert set(found) <= set(every) and len(set(found)) == len(found) >= 0.9 * len(every) > 1500'
+gnomon join many.csv --threshold 0.2 --recall 0.9 --method lsh --threads 1 -o - --output-format csv | cmp - found.csv
+try gnomon join many.csv --threshold 0.2 --method lsh
+try gnomon join many.csv --threshold 0.2 --recall 1.5
+try gnomon join many.csv --threshold 0.2 --recall 0.9 --checkpoint kept
+try gnomon join many.csv --threshold 0.2 --metric ip --recall 0.9 --method lsh

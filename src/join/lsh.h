@@ -1,0 +1,48 @@
+/* join/lsh.h: joins by locality-sensitive hashing (Ahle & Silvestri 2020, section 4).
+ *
+ * Every point is hashed into some tables, by several functions a table; points of one bucket are
+ * compared. A pair is compared in the first table where it meets and skipped in the others, which
+ * its keys tell: no set of pairs is kept. */
+#ifndef GNOMON_JOIN_LSH_H
+#define GNOMON_JOIN_LSH_H
+
+#include "join/join.h"
+
+#include <gnomon/lsh.h>
+
+enum { GNOMON_JOIN_TABLES = 1024 }; /* at most */
+
+typedef struct gnomon_join_plan {
+    gnomon_lsh_functions functions; /* count: of all tables */
+    int64_t depth;                  /* functions of a shallow table; a deep one has one more */
+    int64_t shallow, deep;          /* how many tables there are of each */
+    double near;                    /* the least probability that a function joins a pair at the
+                                       threshold */
+    double miss;       /* with which probability a pair within the threshold is lost, at most */
+    double candidates; /* pairs that will be compared, expected, those of all tables counted */
+    double cost, exact_cost; /* nanoseconds of one thread, by the model */
+} gnomon_join_plan;
+
+static inline int64_t gnomon_plan_tables(const gnomon_join_plan *plan)
+{
+    return plan->shallow + plan->deep;
+}
+
+/* ---- lsh_plan.c ---- */
+/* Chooses functions and tables that keep the recall, at the least cost as it appears from some of
+ * the points; the choice depends on the data and the options alone. plan->shallow + deep is 0 when
+ * no tables do. Errors: MEMORY. */
+gnomon_status gnomon_join_plan_make(gnomon_join_state *join, gnomon_join_plan *plan);
+
+/* ---- lsh_keys.c ---- */
+/* keys[i * tables + t] of a side's point i in table t. Errors: MEMORY, CANCELLED. */
+gnomon_status gnomon_join_keys(gnomon_join_state *join, const gnomon_join_plan *plan,
+                               const gnomon_side *side, uint32_t **keys);
+
+/* ---- lsh.c ---- */
+/* Decides between an LSH join and an exact one, tells why in the result, and does the first; *done
+ * stays false when the join is to be exact. Errors: MEMORY, CANCELLED; UNSUPPORTED where the
+ * options want an LSH join of what has none. */
+gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done);
+
+#endif

@@ -1,0 +1,263 @@
+/* Which functions, how many a table, and how many tables.
+ *
+ * A pair at distance r or less is in one bucket of a table of K functions with probability p(r)^K
+ * at least, for families are monotone, and missed by all tables with
+ *     (1 - p^K)^low (1 - p^(K+1))^high,
+ * 'low' tables having K functions and 'high' ones K + 1, as in Ahle & Silvestri 2020, section 4:
+ * the K that balances the work in buckets with the work on points is not an integer in general.
+ * Tables are added until that is a twentieth of 1 - recall. The missed pairs' share has then at
+ * most that expectation, so by Markov's inequality it exceeds 1 - recall in at most one run of
+ * twenty, whatever the pairs have to do with each other.
+ *
+ * What rounding may do to a hash value counts as part of the miss: a p-stable value differs between
+ * points whose sums are off by e with probability e / w more (the offset is uniform), a sign of a
+ * product that is off by e |x| with 0.8 e more a point (the density of a normal at 0). */
+#include "base/error.h"
+#include "base/memory.h"
+#include "join/lsh.h"
+#include "join/settle.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    SAMPLE = 256, /* points of each side whose distances are looked at */
+    BINS = 256,
+    DEPTHS = 64,  /* functions a table, at most */
+    MIXTURES = 16 /* numbers of shallow tables tried beside deep ones, for each depth */
+};
+
+/* One thread's nanoseconds, of an AMD Zen 3: a term of a dense product of a point and a direction;
+ * a member's hash; anything else of a function; a point's place in a table; a candidate's look at
+ * a table's key, its settling in fp64 and that a coordinate; a pair of an exact join, and that a
+ * coordinate of those its sieve takes. */
+static const double product_term = 0.05, member_hash = 1.0, function_rest = 2.0, placing = 60.0,
+                    key_look = 0.3, settling = 15.0, settling_coordinate = 0.12, sieving = 0.6,
+                    sieving_coordinate = 0.003, shared_member = 3.0;
+enum { SIEVE_COORDINATES = 128 };
+
+/* Distances of some pairs, as bins of equally many. */
+typedef struct look {
+    double distance[BINS]; /* a bin's least */
+    double members;        /* of a set, on average */
+    double shared;         /* members that two sets share */
+    double length;         /* of the longest point */
+} look;
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* The sample's s-th row of so many: scattered, always the same. */
+static int64_t scattered(int64_t s, int64_t rows)
+{
+    return (int64_t)((uint64_t)(s + 1) * UINT64_C(0x9e3779b97f4a7c15) % (uint64_t)rows);
+}
+
+static double longest(const gnomon_join_state *join, const gnomon_side *side)
+{
+    const gnomon_matrix *m = side->dense;
+    const gnomon_search_kernels *k = gnomon_cpu_kernels(gnomon_context_isa(join->ctx))->search;
+    double most = 0;
+    for (int64_t i = 0; i < m->rows; i++)
+        most = fmax(most, k->squares(gnomon_row_at(m, i), m->dtype, m->col_stride, m->cols, 1));
+    return sqrt(most);
+}
+
+static double mean_members(const gnomon_sets *sets)
+{
+    return sets->count > 0 ? (double)sets->offsets[sets->count] / (double)sets->count : 0;
+}
+
+static gnomon_status look_at(gnomon_join_state *join, look *out)
+{
+    const int64_t n = join->p.rows < SAMPLE ? join->p.rows : SAMPLE;
+    const int64_t m = join->q.rows < SAMPLE ? join->q.rows : SAMPLE;
+    gnomon_settler settler;
+    double *distances;
+    GNOMON_TRY(gnomon_alloc(join->ctx, n * m, sizeof *distances, "distances", &distances));
+    gnomon_status status = gnomon_settler_open(join, &settler);
+    int64_t count = 0;
+    if (status == GNOMON_OK) {
+        for (int64_t s = 0; s < n; s++) {
+            const int64_t i = scattered(s, join->p.rows);
+            const gnomon_query query = gnomon_settler_row(&settler, i, 0);
+            for (int64_t u = 0; u < m; u++) {
+                const int64_t j = scattered(u + SAMPLE, join->q.rows);
+                if (join->self && i == j) continue;
+                distances[count++] = gnomon_settle(&settler, query, i, j);
+            }
+        }
+        gnomon_settler_close(&settler);
+        qsort(distances, (size_t)count, sizeof *distances, by_value);
+        for (int64_t b = 0; b < BINS; b++)
+            out->distance[b] = count > 0 ? distances[b * count / BINS] : 0;
+    }
+    gnomon_free(join->ctx, distances);
+    if (join->options.metric == GNOMON_JACCARD) {
+        out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
+        double sum = 0;
+        for (int64_t b = 0; b < BINS; b++) /* |A n B| = (1 - d) (|A| + |B|) / (2 - d) */
+            sum += (1 - out->distance[b]) / (2 - out->distance[b]);
+        out->shared = sum / BINS * 2 * out->members;
+    } else if (join->options.metric == GNOMON_L2) {
+        out->length = fmax(longest(join, &join->p), join->self ? 0 : longest(join, &join->q));
+    }
+    return status;
+}
+
+/* How far fp32 sums of a point with a normal direction may be off, as a share of its length. */
+static double product_error(int64_t d)
+{
+    return (32 + (double)d / 16) * 0x1p-24 * sqrt((double)d);
+}
+
+/* The probability that a function joins two points at this distance. */
+static gnomon_status collision(gnomon_join_state *join, const gnomon_lsh_functions *f,
+                               double distance, double *p)
+{
+    if (f->family == GNOMON_LSH_SIMHASH && distance > 2) distance = 2;
+    return gnomon_lsh_collision(join->ctx, f, distance, p);
+}
+
+static double rounding_loss(const gnomon_lsh_functions *f, const look *l)
+{
+    if (f->family == GNOMON_LSH_PSTABLE) return 2 * product_error(f->dim) * l->length / f->width;
+    if (f->family == GNOMON_LSH_SIMHASH) return 2 * 0.8 * product_error(f->dim);
+    return 0;
+}
+
+static double function_cost(const gnomon_lsh_functions *f, const look *l)
+{
+    if (f->family == GNOMON_LSH_MINHASH) return member_hash * l->members + function_rest;
+    if (f->family == GNOMON_LSH_BIT_SAMPLING) return function_rest;
+    return product_term * (double)f->dim + function_rest;
+}
+
+static double all_pairs(const gnomon_join_state *join)
+{
+    const double pairs = (double)join->p.rows * (double)join->q.rows;
+    return join->self ? pairs / 2 : pairs;
+}
+
+/* Tables of 'depth' functions that bring what has been missed down to 'miss'. */
+static int64_t tables_for(double near, int64_t depth, double missed, double miss)
+{
+    const double hit = pow(near, (double)depth);
+    if (!(missed > miss)) return 0;
+    if (hit >= 1) return 1;
+    const double tables = ceil(log(miss / missed) / log1p(-hit));
+    return tables <= GNOMON_JOIN_TABLES ? (int64_t)tables : GNOMON_JOIN_TABLES + 1;
+}
+
+/* Takes low tables of 'depth' functions and as many of one more as it needs, where that costs less
+ * than the plan so far. met[k]: share of the pairs that a table of k functions compares. */
+static void consider(const gnomon_join_state *join, const look *l, const gnomon_lsh_functions *f,
+                     double near, int64_t depth, int64_t low, const double *met, double miss,
+                     gnomon_join_plan *plan)
+{
+    const double hit = pow(near, (double)depth);
+    const double missed = hit >= 1 && low > 0 ? 0 : exp((double)low * log1p(-fmin(hit, 1)));
+    const int64_t high =
+        low > 0 && !(missed > miss) ? 0 : tables_for(near, depth + 1, missed, miss);
+    const double tables = (double)(low + high);
+    if (low + high > GNOMON_JOIN_TABLES) return;
+    const double points = (double)join->p.rows + (join->self ? 0 : (double)join->q.rows);
+    const double functions = (double)(low * depth + high * (depth + 1));
+    const double candidates =
+        all_pairs(join) * ((double)low * met[depth] + (double)high * met[depth + 1]);
+    const double coordinates =
+        join->options.metric == GNOMON_JACCARD ? l->members : (double)join->p.cols;
+    const double cost =
+        points * (functions * function_cost(f, l) + tables * placing) +
+        candidates * (key_look * tables / 2 + settling + settling_coordinate * coordinates);
+    if (plan->shallow + plan->deep > 0 && !(cost < plan->cost)) return;
+    const double deep_hit = pow(near, (double)depth + 1);
+    plan->functions = *f;
+    plan->functions.count = (int64_t)functions;
+    plan->depth = depth;
+    plan->shallow = low;
+    plan->deep = high;
+    plan->near = near;
+    plan->miss = deep_hit >= 1 && high > 0 ? 0 : missed * exp((double)high * log1p(-deep_hit));
+    plan->candidates = candidates;
+    plan->cost = cost;
+}
+
+/* All depths and tables of functions of one kind. */
+static gnomon_status try_functions(gnomon_join_state *join, const look *l,
+                                   const gnomon_lsh_functions *f, double miss,
+                                   gnomon_join_plan *plan)
+{
+    double near, p[BINS], met[DEPTHS + 2] = {0};
+    GNOMON_TRY(collision(join, f, join->options.threshold, &near));
+    near -= rounding_loss(f, l);
+    if (!(near > 0.05)) return GNOMON_OK;
+    for (int64_t b = 0; b < BINS; b++) {
+        GNOMON_TRY(collision(join, f, l->distance[b], &p[b]));
+        double power = 1;
+        for (int64_t k = 0; k < DEPTHS + 2; k++, power *= p[b])
+            met[k] += power / BINS;
+    }
+    for (int64_t depth = 1; depth <= DEPTHS; depth++) {
+        const int64_t most = tables_for(near, depth, 1, miss);
+        if (most > GNOMON_JOIN_TABLES) break;
+        /* what a mixture costs bends little between its ends */
+        const int64_t step = most / MIXTURES + 1;
+        for (int64_t low = 0; low < most; low += step)
+            consider(join, l, f, near, depth, low, met, miss, plan);
+        consider(join, l, f, near, depth, most, met, miss, plan);
+    }
+    return GNOMON_OK;
+}
+
+static double exact_cost(const gnomon_join_state *join, const look *l)
+{
+    if (join->options.metric == GNOMON_JACCARD)
+        return all_pairs(join) * shared_member * l->shared * fmin(1, 2 * join->options.threshold) +
+               (double)(join->p.rows + join->q.rows) * l->members * 20;
+    const double coordinates = fmin((double)join->p.cols, SIEVE_COORDINATES);
+    return all_pairs(join) * (sieving + sieving_coordinate * coordinates);
+}
+
+gnomon_status gnomon_join_plan_make(gnomon_join_state *join, gnomon_join_plan *plan)
+{
+    static const double widths[] = {0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6, 8, 16, 32, 64};
+    enum { WIDTHS = sizeof widths / sizeof widths[0] };
+    const double r = join->options.threshold, miss = (1 - join->options.recall) / 20;
+    gnomon_lsh_functions f = GNOMON_LSH_FUNCTIONS_INIT;
+    look l = {{0}, 0, 0, 0};
+    *plan = (gnomon_join_plan){.shallow = 0};
+    GNOMON_TRY(look_at(join, &l));
+    plan->exact_cost = exact_cost(join, &l);
+    f.dim = join->p.cols;
+    f.seed = join->options.seed;
+    switch (join->options.metric) {
+    case GNOMON_L2: {
+        /* duplicates have the same values whatever the width */
+        const double unit = r > 0 ? r : fmax(l.distance[0], FLT_MIN);
+        f.family = GNOMON_LSH_PSTABLE;
+        if (r == 0) l.length = 0;
+        for (int i = 0; i < WIDTHS; i++) {
+            f.width = unit * widths[i];
+            if (isfinite(f.width)) GNOMON_TRY(try_functions(join, &l, &f, miss, plan));
+        }
+        return GNOMON_OK;
+    }
+    case GNOMON_COSINE:
+        f.family = GNOMON_LSH_SIMHASH;
+        break;
+    case GNOMON_HAMMING:
+        f.family = GNOMON_LSH_BIT_SAMPLING;
+        if (r > 8 * (double)f.dim) return GNOMON_OK;
+        break;
+    default:
+        f.family = GNOMON_LSH_MINHASH;
+        if (r > 1) return GNOMON_OK;
+        break;
+    }
+    return try_functions(join, &l, &f, miss, plan);
+}
