@@ -58,7 +58,10 @@ template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) distanc
             const bool small = lane == 0 && !(sum >= small_sum);
             if (__any_sync(~0u, small)) {
                 sum = exact_sum<EXACT_DIFFERENCES, FLOATS>(p, boost, q, boost, s.cols, lane);
-                if (small) distance = __ddiv_rn(__dsqrt_rn(sum), boost);
+                /* not a number where coordinates above 2^424 meet their like: differences that
+                 * small only stand beside zeros there */
+                const double again = __ddiv_rn(__dsqrt_rn(sum), boost);
+                if (small && again == again) distance = again;
             }
         }
     } else if (s.metric == GNOMON_HAMMING) {
