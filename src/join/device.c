@@ -2,11 +2,10 @@
 
 #include "base/context.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/threads.h"
 #include "join/job.h"
+#include "join/settle.h"
 #include "project/job.h"
-#include "search/search.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,9 +14,8 @@
 /* What a device hands over, on its way to the sink. */
 typedef struct taker {
     gnomon_join_state *join;
-    gnomon_search search; /* only what keys in fp64 read of one */
-    double *wide;         /* 2 * cols a thread */
-    int64_t settled;      /* how many of the waiting pairs are */
+    gnomon_settler settler;
+    int64_t settled; /* how many of the waiting pairs are */
 } taker;
 
 /* Pairs of the same row are settled together, by runs. */
@@ -27,7 +25,6 @@ static void settle_run(void *arg, int64_t task, int worker)
 {
     const taker *t = arg;
     gnomon_join_state *join = t->join;
-    double *wide = t->wide + worker * 2 * (join->p.cols + 1);
     gnomon_query query = {NULL, 0};
     int64_t row = -1;
     const int64_t first = t->settled + task * RUN;
@@ -35,20 +32,10 @@ static void settle_run(void *arg, int64_t task, int worker)
         gnomon_pair *pair = &join->pairs[at];
         if (pair->i != row) {
             row = pair->i;
-            query = gnomon_query_widen(&t->search, row, wide);
+            query = gnomon_settler_row(&t->settler, row, worker);
         }
-        const double key = gnomon_exact_key(&t->search, query, join->q.dense, pair->j);
-        pair->distance = join->options.metric == GNOMON_IP ? -key : key;
+        pair->distance = gnomon_settle(&t->settler, query, pair->i, pair->j);
     }
-}
-
-static int64_t bits_between(const gnomon_matrix *p, int64_t i, const gnomon_matrix *q, int64_t j)
-{
-    const uint8_t *x = gnomon_row_at(p, i), *y = gnomon_row_at(q, j);
-    int64_t bits = 0;
-    for (int64_t c = 0; c < p->cols; c++)
-        bits += __builtin_popcount(x[c * p->col_stride] ^ (unsigned)y[c * q->col_stride]);
-    return bits;
 }
 
 /* Turns the waiting candidates into pairs. */
@@ -58,15 +45,8 @@ static void settle(taker *t)
     const bool ip = join->options.metric == GNOMON_IP;
     const double threshold = gnomon_join_threshold(join);
     const int64_t more = join->count - t->settled;
-    if (join->options.metric == GNOMON_HAMMING) {
-        for (int64_t at = t->settled; at < join->count; at++) {
-            gnomon_pair *pair = &join->pairs[at];
-            pair->distance = (double)bits_between(join->p.dense, pair->i, join->q.dense, pair->j);
-        }
-    } else {
-        gnomon_parallel(join->ctx, (more + RUN - 1) / RUN, settle_run, t);
-        join->result->verified += more;
-    }
+    gnomon_parallel(join->ctx, (more + RUN - 1) / RUN, settle_run, t);
+    if (join->options.metric != GNOMON_HAMMING) join->result->verified += more;
     int64_t kept = t->settled;
     for (int64_t at = t->settled; at < join->count; at++) {
         const gnomon_pair pair = join->pairs[at];
@@ -129,19 +109,13 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
     const gnomon_device_host host = gnomon_job_host(ctx);
     const gnomon_join_host calls = {t, check, take};
     char why[256] = "";
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_context_threads(ctx) * 2 * (join->p.cols + 1),
-                            sizeof *t->wide, "points", &t->wide));
-    t->search.ctx = ctx;
-    t->search.kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
-    t->search.options.metric = join->options.metric;
-    t->search.queries = *join->p.dense;
-    t->search.cols = join->p.cols;
+    GNOMON_TRY(gnomon_settler_open(join, &t->settler));
     gnomon_join_job call = *job;
     call.host = &host;
     call.calls = &calls;
     gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
     const gnomon_status status = table->join(state, &call, why, sizeof why);
-    gnomon_free(ctx, t->wide);
+    gnomon_settler_close(&t->settler);
     join->result->compared += call.compared;
     join->result->verified += call.verified;
     memcpy(join->result->why, call.why, sizeof call.why);

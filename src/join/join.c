@@ -131,9 +131,11 @@ static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
 static gnomon_status work_dense(gnomon_join_state *join)
 {
     const bool lsh = join->options.method == GNOMON_JOIN_LSH;
+    const bool host = join->p.dense->memory == GNOMON_HOST && join->q.dense->memory == GNOMON_HOST;
     bool done = false;
-    GNOMON_FAIL_IF(lsh && gnomon_context_device(join->ctx) == GNOMON_DEVICE_CUDA, join->ctx,
-                   GNOMON_ERROR_DEVICE, "LSH joins are the CPU's; take the device cpu or auto");
+    GNOMON_FAIL_IF(lsh && (!host || gnomon_context_device(join->ctx) == GNOMON_DEVICE_CUDA),
+                   join->ctx, GNOMON_ERROR_DEVICE,
+                   "LSH joins are the CPU's, of points in the host's memory");
     if (!lsh) GNOMON_TRY(gnomon_join_on_device(join, &done));
     if (done) return GNOMON_OK;
     GNOMON_TRY(gnomon_join_check(join));
