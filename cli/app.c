@@ -52,7 +52,7 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
          .value = "SIZE",
          .low = CLI_OVERHEAD_BYTES + ((int64_t)1 << 20),
          .help = "memory to use (default 1G). K, M, G, T and KiB, MiB ... count in 1024s, KB, MB "
-                 "... in 1000s. Results never depend on it"},
+                 "... in 1000s. On the CPU results never depend on it"},
         {.name = "json",
          .type = CLI_FLAG,
          .target = &app->json,
