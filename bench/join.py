@@ -9,6 +9,9 @@ Cases:
   sets      self-join of 1,000,000 sets of about 50 members by jaccard distance 0.2, a tenth of them changed
             copies, beside datasketch's MinHashLSH (128 permutations) on --peer-sets of them, scaled.
 
+  recall    self-join of --rows clustered points of 128 dimensions, 20 near ones a point, with a promise of --recall, beside
+            the exact join; and of --points, where given, at --threshold.
+
 Needs NumPy; peers that are not installed are left out. --points is Fashion-MNIST's training images, or any points.
 Records of the same --output are joined by case."""
 import argparse
@@ -64,7 +67,7 @@ class Result(c.Structure):
                 ("why", c.c_char * 256)]
 
 
-def ours(lib, threads, metric, threshold, points, csr):
+def ours(lib, threads, metric, threshold, points, csr, recall=1.0, method=0, seed=0):
     """Pairs as an array, and wall and processor time."""
     ctx, found = c.c_void_p(), []
     options = ContextOptions(struct_size=c.sizeof(ContextOptions), device=1, threads=threads,
@@ -79,7 +82,8 @@ def ours(lib, threads, metric, threshold, points, csr):
         return 0
 
     sink = SINK(take)
-    o = Options(struct_size=c.sizeof(Options), metric=metric, threshold=threshold, recall=1, sink=sink)
+    o = Options(struct_size=c.sizeof(Options), metric=metric, threshold=threshold, recall=recall,
+                method=method, seed=seed, sink=sink)
     result = Result(struct_size=c.sizeof(Result))
     call = lib.gnomon_join_csr if csr else lib.gnomon_join
     wall, cpu = time.perf_counter(), time.process_time()
@@ -210,12 +214,52 @@ def sets(lib, args, record):
                   datasketch_sets=m, datasketch_version=datasketch.__version__)
 
 
+def promised(lib, args, x, dtype, threshold):
+    """An LSH join of x beside an exact one."""
+    EXACT, LSH = 1, 2
+    n, d = x.shape
+    view = Matrix(x.ctypes.data, dtype, 0, n, d, d, 1)
+    every, wall, cpu, result = ours(lib, args.threads, 1, threshold, view, False, 1.0, EXACT)
+    facts = {"points": n, "dimensions": d, "threshold": threshold, "recall_promised": args.recall,
+             "exact_pairs": len(every), "exact_seconds": wall, "exact_cpu_seconds": cpu,
+             "exact_why": result.why.decode()}
+    times, shares = [], []
+    for seed in range(args.rounds):
+        pairs, wall, cpu, result = ours(lib, args.threads, 1, threshold, view, False, args.recall, LSH,
+                                        seed)
+        times.append((wall, cpu))
+        keys, found = every["i"] * n + every["j"], pairs["i"] * n + pairs["j"]
+        at = np.searchsorted(keys, found)
+        wrong = int((keys[np.minimum(at, len(keys) - 1)] != found).sum()) + len(found) - len(np.unique(found))
+        if wrong:
+            raise SystemExit(f"{wrong} pairs are wrong or told twice")
+        shares.append(len(found) / len(every))
+    wall, cpu = median(times)
+    facts.update(seconds=wall, cpu_seconds=cpu, recall_least=min(shares), recall_mean=float(np.mean(shares)),
+                 compared=result.compared, verified=result.verified, why=result.why.decode(),
+                 exact_times=facts["exact_seconds"] / wall, exact_cpu_times=facts["exact_cpu_seconds"] / cpu)
+    return facts
+
+
+def recall(lib, args, record):
+    rng = np.random.default_rng(3)
+    n, size = args.rows, 21
+    centres = rng.standard_normal((-(-n // size), 128), dtype=np.float32)
+    x = np.repeat(centres, size, axis=0)[:n] + np.float32(0.1) * rng.standard_normal((n, 128), dtype=np.float32)
+    record["clustered"] = promised(lib, args, np.ascontiguousarray(x[rng.permutation(n)]), 1, 1.8)
+    if args.points:
+        images = np.ascontiguousarray(np.load(args.points))
+        record["images"] = promised(lib, args, images, 6 if images.dtype == np.uint8 else 1, args.threshold)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
-    parser.add_argument("--case", default="fashion", choices=["fashion", "sets"])
+    parser.add_argument("--case", default="fashion", choices=["fashion", "sets", "recall"])
     parser.add_argument("--points")
     parser.add_argument("--threshold", type=float, default=870.0)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--recall", type=float, default=0.95)
     parser.add_argument("--sets", type=int, default=1_000_000)
     parser.add_argument("--peer-sets", type=int, default=20_000)
     parser.add_argument("--share", type=float, default=0.15)
@@ -229,7 +273,7 @@ def main():
     lib.gnomon_version.restype = c.c_char_p
     record = {"case": args.case, "threads": args.threads, "rounds": args.rounds,
               "load_before": os.getloadavg()}
-    {"fashion": fashion, "sets": sets}[args.case](lib, args, record)
+    {"fashion": fashion, "sets": sets, "recall": recall}[args.case](lib, args, record)
     record["load_after"] = os.getloadavg()
     for peer in ("sgemm", "faiss", "datasketch"):
         if peer + "_seconds" in record:

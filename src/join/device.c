@@ -161,7 +161,7 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
                    gnomon_context_cuda_reason(ctx));
     const char *part = NULL;
     if (join->p.dense->memory != GNOMON_HOST) part = "p";
-    if (join->q.dense->memory != GNOMON_HOST) part = "q";
+    if (!join->self && join->q.dense->memory != GNOMON_HOST) part = "q";
     GNOMON_FAIL_IF(part, ctx, GNOMON_ERROR_DEVICE,
                    "%s lies in a device's memory, and the device did not take the job: %s", part,
                    table ? why : gnomon_context_cuda_reason(ctx));
