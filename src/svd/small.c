@@ -84,7 +84,7 @@ static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, co
     gnomon_tall_drop(ctx, &f->bt);
     GNOMON_TRY(gnomon_alloc(ctx, rank, sizeof *down, "signs", &down));
     gnomon_status status = gnomon_tall_settle_signs(ctx, &f->v, down);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && status == GNOMON_OK; i++) {
         for (int64_t j = 0; j < rank; j++)
             gathered[i * rank + j] = down[j] ? -w->u[i * n + j] : w->u[i * n + j];
     }
