@@ -12,7 +12,6 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 enum {
     MOST_ROWS = 8192,
@@ -257,9 +256,9 @@ static gnomon_status settle_sketch(bands *b)
         }
     }
     if (b->sketch.directions > 0)
-        snprintf(join->result->why, sizeof join->result->why,
-                 "a sketch of %d coordinates in %s lets %.2g of the pairs pass",
-                 (int)b->sketch.steps, b->sketch.most > 0 ? "16 bits" : "fp32", b->sketch.pass);
+        gnomon_join_say(join, "a sketch of %d coordinates in %s lets %.2g of the pairs pass",
+                        (int)b->sketch.steps, b->sketch.most > 0 ? "16 bits" : "fp32",
+                        b->sketch.pass);
     return GNOMON_OK;
 }
 

@@ -39,6 +39,11 @@ typedef struct gnomon_join_state {
     bool full; /* max_pairs have been handed out */
 } gnomon_join_state;
 
+/* ---- join.c ---- */
+/* Adds to result->why: what is said of a join comes from several places. */
+void gnomon_join_say(gnomon_join_state *join, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* ---- out.c: from pairs in any order to batches in order ---- */
 gnomon_status gnomon_join_out_open(gnomon_join_state *join);
 void gnomon_join_out_close(gnomon_join_state *join);

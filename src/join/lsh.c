@@ -392,7 +392,7 @@ static gnomon_status say(gnomon_join_state *join, bool *exact, const char *reaso
     *exact = true;
     GNOMON_FAIL_IF(join->options.method == GNOMON_JOIN_LSH, join->ctx, GNOMON_ERROR_UNSUPPORTED,
                    "there is no LSH join of this: %s", reason);
-    snprintf(join->result->why, sizeof join->result->why, "%s", reason);
+    gnomon_join_say(join, "%s", reason);
     return GNOMON_OK;
 }
 
@@ -407,9 +407,8 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
     const bool must = join->options.method == GNOMON_JOIN_LSH;
     if (!must && !(plan->cost < plan->exact_cost)) {
         *exact = true;
-        snprintf(join->result->why, sizeof join->result->why,
-                 "an LSH join would cost %.2g times as much by the model",
-                 plan->cost / plan->exact_cost);
+        gnomon_join_say(join, "an LSH join would cost %.2g times as much by the model",
+                        plan->cost / plan->exact_cost);
         return GNOMON_OK;
     }
     const int64_t bytes = key_bytes(join, tables) + table_bytes(join);
@@ -419,9 +418,7 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
                    "%" PRId64,
                    bytes, limit);
     *exact = bytes > limit;
-    if (*exact)
-        snprintf(join->result->why, sizeof join->result->why,
-                 "an LSH join would take %" PRId64 " bytes", bytes);
+    if (*exact) gnomon_join_say(join, "an LSH join would take %" PRId64 " bytes", bytes);
     return GNOMON_OK;
 }
 
@@ -430,12 +427,13 @@ static void tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan)
     char width[48] = "";
     if (plan->functions.width > 0)
         snprintf(width, sizeof width, " of width %.4g", plan->functions.width);
-    snprintf(join->result->why, sizeof join->result->why,
-             "%s functions%s: %" PRId64 " tables of %" PRId64 " and %" PRId64 " of %" PRId64
-             " miss a pair with probability %.2g at most; an exact join would cost %.3g times as "
-             "much by the model",
-             gnomon_lsh_family_name(plan->functions.family), width, plan->shallow, plan->depth,
-             plan->deep, plan->depth + 1, plan->miss, plan->exact_cost / plan->cost);
+    gnomon_join_say(
+        join,
+        "%s functions%s: %" PRId64 " tables of %" PRId64 " and %" PRId64 " of %" PRId64
+        " miss a pair with probability %.2g at most; an exact join would cost %.3g times as "
+        "much by the model",
+        gnomon_lsh_family_name(plan->functions.family), width, plan->shallow, plan->depth,
+        plan->deep, plan->depth + 1, plan->miss, plan->exact_cost / plan->cost);
 }
 
 gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done)

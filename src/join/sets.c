@@ -5,7 +5,6 @@
 #include "join/prefix.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { ROWS = 8192, PREFIX_ROWS = 65536 };
 
@@ -72,8 +71,7 @@ gnomon_status gnomon_join_sets(gnomon_join_state *join)
     gnomon_prefix *prefix = NULL;
     if (gnomon_prefix_fits(join)) {
         GNOMON_TRY(gnomon_prefix_open(join, &prefix));
-        snprintf(join->result->why, sizeof join->result->why,
-                 "sets meet in the lists of their rarest members");
+        gnomon_join_say(join, "sets meet in the lists of their rarest members");
     }
     const gnomon_status status = all_bands(join, prefix);
     gnomon_prefix_close(prefix);
