@@ -239,7 +239,7 @@ static void same_for_all(void **unused)
     state = 9;
     fill(SKEWED, x);
     const gnomon_matrix p = gnomon_matrix_rowmajor(x, GNOMON_F32, ROWS, COLS);
-    const gnomon_matrix q = gnomon_matrix_rowmajor(x + 200 * COLS, GNOMON_F32, 600, COLS);
+    const gnomon_matrix q = gnomon_matrix_rowmajor(x + 200 * COLS, GNOMON_F32, ROWS - 200, COLS);
     for (int sides = 1; sides <= 2; sides++) {
         gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
         run first, all;
