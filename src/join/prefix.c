@@ -38,13 +38,6 @@ struct gnomon_prefix {
 
 /* ---- how much must be shared ---- */
 
-/* The distance of sets of so many members together that share so many. */
-static double distance_of(int64_t size, int64_t shared)
-{
-    const double either = (double)(size - shared), apart = (double)(size - 2 * shared);
-    return either == 0 ? 0 : apart / either;
-}
-
 /* The least number of shared members that brings sets of so many members together within the
  * limit. */
 static int64_t least_shared(double limit, int64_t size)
@@ -52,9 +45,9 @@ static int64_t least_shared(double limit, int64_t size)
     const double share = (1 - limit) / (2 - limit);
     int64_t shared = (int64_t)(share * (double)size) - 1;
     if (shared < 1) shared = 1;
-    while (shared > 1 && distance_of(size, shared - 1) <= limit)
+    while (shared > 1 && gnomon_jaccard(size, shared - 1) <= limit)
         shared--;
-    while (2 * shared <= size && distance_of(size, shared) > limit)
+    while (2 * shared <= size && gnomon_jaccard(size, shared) > limit)
         shared++;
     return shared;
 }
@@ -64,9 +57,9 @@ static int64_t least_size(double limit, int64_t size)
 {
     int64_t other = (int64_t)((1 - limit) * (double)size) - 1;
     if (other < 1) other = 1;
-    while (other > 1 && distance_of(size + other - 1, other - 1) <= limit)
+    while (other > 1 && gnomon_jaccard(size + other - 1, other - 1) <= limit)
         other--;
-    while (other < size && distance_of(size + other, other) > limit)
+    while (other < size && gnomon_jaccard(size + other, other) > limit)
         other++;
     return other;
 }
@@ -475,7 +468,7 @@ static void meet_row(meeting *m, int64_t i, uint32_t *shared, uint32_t *met, int
         if (!may) continue;
         const int64_t both = count_shared(members, size, members_of(&x->q, j), other,
                                           least_shared(x->limit, size + other));
-        const double distance = distance_of(size + other, both);
+        const double distance = gnomon_jaccard(size + other, both);
         if (both == 0 || !(distance <= x->limit)) continue;
         gnomon_pair *pair = gnomon_pair_slabs_place(&m->slabs, slab);
         if (pair != NULL) *pair = (gnomon_pair){i, j, distance};

@@ -287,45 +287,14 @@ static void keep_nearest(const finding *f, finder *w, int64_t q, int64_t keep)
 
 /* ---- distances ---- */
 
-static double bits_apart(const gnomon_matrix *a, int64_t i, const gnomon_matrix *b, int64_t j)
-{
-    const uint8_t *x = gnomon_row_at(a, i), *y = gnomon_row_at(b, j);
-    int64_t bits = 0, c = 0;
-    if (a->col_stride == 1 && b->col_stride == 1) {
-        for (; c + 8 <= a->cols; c += 8) {
-            uint64_t u, v;
-            memcpy(&u, x + c, 8);
-            memcpy(&v, y + c, 8);
-            bits += __builtin_popcountll(u ^ v);
-        }
-    }
-    for (; c < a->cols; c++)
-        bits += __builtin_popcount((unsigned)(x[c * a->col_stride] ^ y[c * b->col_stride]));
-    return (double)bits;
-}
-
-static double sets_apart(const gnomon_sets *a, int64_t i, const gnomon_sets *b, int64_t j)
-{
-    int64_t x = a->offsets[i], y = b->offsets[j], shared = 0;
-    const int64_t x_end = a->offsets[i + 1], y_end = b->offsets[j + 1];
-    const int64_t size = x_end - x + y_end - y;
-    while (x < x_end && y < y_end) {
-        const int64_t u = a->members[x], v = b->members[y];
-        shared += u == v;
-        x += u <= v;
-        y += v <= u;
-    }
-    return size == shared ? 0 : (double)(size - 2 * shared) / (double)(size - shared);
-}
-
 static double key_of(const finding *f, int64_t query, gnomon_query ready, int64_t id)
 {
     const gnomon_search *s = f->search;
     if (s->options.metric == GNOMON_JACCARD)
-        return sets_apart(&s->sets, query, &f->index->sets, id);
+        return gnomon_sets_apart(&s->sets, query, &f->index->sets, id);
     const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
     if (s->options.metric == GNOMON_HAMMING)
-        return bits_apart(&s->queries, query, &b->points, id - b->first);
+        return gnomon_bits_apart(&s->queries, query, &b->points, id - b->first);
     return gnomon_exact_key(s, ready, &b->points, id - b->first);
 }
 

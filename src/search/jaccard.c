@@ -205,8 +205,7 @@ static void meet(const count_job *job, group *c, int32_t q, int64_t row, int64_t
     if (s->options.exclude >= 0 && id == s->options.exclude + query) return;
     const int64_t size = s->sets.offsets[query + 1] - s->sets.offsets[query] +
                          job->base->offsets[row + 1] - job->base->offsets[row];
-    const double either = (double)(size - shared), apart = (double)(size - 2 * shared);
-    const gnomon_ranked point = {either == 0 ? 0 : apart / either, id};
+    const gnomon_ranked point = {gnomon_jaccard(size, shared), id};
     if (s->options.k > 0)
         gnomon_nearest_offer(&s->nearest[query], point);
     else if (point.key <= s->limit)

@@ -86,6 +86,18 @@ static inline const void *gnomon_row_at(const gnomon_matrix *m, int64_t i)
     return (const char *)m->data + i * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
 }
 
+/* ---- apart.c: distances of bits and sets ---- */
+/* How many bits differ between row i of a and row j of b, both u8 and equally wide. */
+double gnomon_bits_apart(const gnomon_matrix *a, int64_t i, const gnomon_matrix *b, int64_t j);
+/* The distance of two sets that have so many members together, a shared one counted twice; 0 of
+ * two empty ones. */
+static inline double gnomon_jaccard(int64_t size, int64_t shared)
+{
+    return size == shared ? 0 : (double)(size - 2 * shared) / (double)(size - shared);
+}
+/* The distance of a's set i and b's set j. */
+double gnomon_sets_apart(const gnomon_sets *a, int64_t i, const gnomon_sets *b, int64_t j);
+
 /* ---- sieve.c: what fp32 can tell ---- */
 /* The error of scores at so many steps, as a share of the product of norms; most_steps 0: of 16-bit
  * coordinates, beside what their rounding takes. */
