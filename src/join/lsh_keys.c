@@ -7,10 +7,12 @@
 #include "lsh/table.h"
 
 typedef struct keying {
+    gnomon_context *ctx;
     const gnomon_join_plan *plan;
-    const int32_t *values; /* of points from 'first' on */
-    int64_t first;
     uint32_t *keys;
+    /* the batch */
+    const int32_t *values;
+    int64_t first;
 } keying;
 
 static void key_point(void *arg, int64_t i, int worker)
@@ -31,27 +33,12 @@ static void key_point(void *arg, int64_t i, int worker)
     }
 }
 
-static gnomon_status key_batches(gnomon_join_state *join, const gnomon_join_plan *plan,
-                                 const gnomon_hasher *h, const gnomon_points *points,
-                                 uint32_t *keys)
+static void key_batch(void *arg, const int32_t *values, int64_t first, int64_t n)
 {
-    const int64_t n = gnomon_points_rows(points), count = plan->functions.count;
-    const int64_t batch =
-        gnomon_hasher_batch_points(join->ctx, gnomon_hasher_point_bytes(h) + 4 * count, n);
-    gnomon_hashes out = {0};
-    GNOMON_TRY(
-        gnomon_alloc(join->ctx, batch * count, sizeof *out.values, "hash values", &out.values));
-    gnomon_status status = GNOMON_OK;
-    for (int64_t first = 0; first < n && status == GNOMON_OK; first += batch) {
-        const int64_t here = n - first < batch ? n - first : batch;
-        status = gnomon_hasher_batch(join->ctx, h, points, first, here, &out);
-        if (status != GNOMON_OK) break;
-        keying k = {plan, out.values, first, keys};
-        gnomon_parallel(join->ctx, here, key_point, &k);
-        status = gnomon_progress(join->ctx, "hashing", first + here, n);
-    }
-    gnomon_free(join->ctx, out.values);
-    return status;
+    keying *k = arg;
+    k->values = values;
+    k->first = first;
+    gnomon_parallel(k->ctx, n, key_point, k);
 }
 
 gnomon_status gnomon_join_keys(gnomon_join_state *join, const gnomon_join_plan *plan,
@@ -62,7 +49,9 @@ gnomon_status gnomon_join_keys(gnomon_join_state *join, const gnomon_join_plan *
     GNOMON_TRY(gnomon_hasher_create(join->ctx, &plan->functions, &h));
     gnomon_status status = gnomon_alloc(join->ctx, side->rows * gnomon_plan_tables(plan),
                                         sizeof **keys, "keys of points", keys);
-    if (status == GNOMON_OK && side->rows > 0) status = key_batches(join, plan, h, &points, *keys);
+    keying k = {.ctx = join->ctx, .plan = plan, .keys = *keys};
+    if (status == GNOMON_OK && side->rows > 0)
+        status = gnomon_hasher_all(join->ctx, h, &points, key_batch, &k);
     gnomon_hasher_destroy(h);
     return status;
 }

@@ -52,6 +52,15 @@ int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int
     return batch < n ? batch : n;
 }
 
+static void write_values(void *arg, const int32_t *from, int64_t first, int64_t n)
+{
+    const gnomon_matrix *values = arg;
+    int32_t *to = values->data;
+    for (int64_t i = first; i < first + n; i++)
+        for (int64_t j = 0; j < values->cols; j++)
+            to[i * values->row_stride + j * values->col_stride] = *from++;
+}
+
 static gnomon_status apply(gnomon_context *ctx, const gnomon_hasher *h, const gnomon_points *points,
                            const gnomon_matrix *values)
 {
@@ -75,24 +84,7 @@ static gnomon_status apply(gnomon_context *ctx, const gnomon_hasher *h, const gn
     if (done) return GNOMON_OK;
     GNOMON_TRY(gnomon_hasher_check_finite(ctx, points, "points"));
     if (n == 0) return GNOMON_OK;
-    const int64_t count = h->f.count;
-    const int64_t batch =
-        gnomon_hasher_batch_points(ctx, gnomon_hasher_point_bytes(h) + 4 * count, n);
-    gnomon_hashes out = {0};
-    GNOMON_TRY(gnomon_alloc(ctx, batch * count, sizeof *out.values, "hash values", &out.values));
-    gnomon_status status = GNOMON_OK;
-    for (int64_t first = 0; first < n && status == GNOMON_OK; first += batch) {
-        const int64_t here = n - first < batch ? n - first : batch;
-        status = gnomon_hasher_batch(ctx, h, points, first, here, &out);
-        for (int64_t i = 0; i < here && status == GNOMON_OK; i++)
-            for (int64_t j = 0; j < count; j++)
-                ((int32_t *)
-                     values->data)[(first + i) * values->row_stride + j * values->col_stride] =
-                    out.values[i * count + j];
-        if (status == GNOMON_OK) status = gnomon_progress(ctx, "hashing", first + here, n);
-    }
-    gnomon_free(ctx, out.values);
-    return status;
+    return gnomon_hasher_all(ctx, h, points, write_values, (void *)values);
 }
 
 gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,

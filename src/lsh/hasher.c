@@ -268,3 +268,23 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
     gnomon_lsh_return_device(ctx, device);
     return status;
 }
+
+gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
+                                const gnomon_points *points, gnomon_take_values *take, void *arg)
+{
+    const int64_t n = gnomon_points_rows(points), count = h->f.count;
+    const int64_t size =
+        gnomon_hasher_batch_points(ctx, gnomon_hasher_point_bytes(h) + 4 * count, n);
+    gnomon_hashes out = {0};
+    GNOMON_TRY(gnomon_alloc(ctx, size * count, sizeof *out.values, "hash values", &out.values));
+    gnomon_status status = GNOMON_OK;
+    for (int64_t first = 0; first < n && status == GNOMON_OK; first += size) {
+        const int64_t here = n - first < size ? n - first : size;
+        status = gnomon_hasher_batch(ctx, h, points, first, here, &out);
+        if (status != GNOMON_OK) break;
+        take(arg, out.values, first, here);
+        status = gnomon_progress(ctx, "hashing", first + here, n);
+    }
+    gnomon_free(ctx, out.values);
+    return status;
+}
