@@ -10,7 +10,8 @@
 
 #include <gnomon/lsh.h>
 
-enum { GNOMON_JOIN_TABLES = 1024 }; /* at most */
+/* At most: tables, and functions of a shallow one. */
+enum { GNOMON_JOIN_TABLES = 1024, GNOMON_JOIN_DEPTHS = 64 };
 
 typedef struct gnomon_join_plan {
     gnomon_lsh_functions functions; /* count: of all tables */

@@ -9,6 +9,7 @@
 typedef struct keying {
     gnomon_context *ctx;
     const gnomon_join_plan *plan;
+    uint64_t multipliers[GNOMON_JOIN_DEPTHS + 1];
     uint32_t *keys;
     /* the batch */
     const int32_t *values;
@@ -25,10 +26,7 @@ static void key_point(void *arg, int64_t i, int worker)
     uint32_t *to = k->keys + (k->first + i) * tables;
     for (int64_t t = 0; t < tables; t++) {
         const int64_t depth = plan->depth + (t >= plan->shallow);
-        uint64_t sum = 0;
-        for (int64_t p = 0; p < depth; p++)
-            sum += (uint64_t)(int64_t)v[p] * gnomon_key_multiplier(p);
-        to[t] = gnomon_key_half(sum);
+        to[t] = gnomon_key_half(gnomon_key_sum(v, k->multipliers, depth));
         v += depth;
     }
 }
@@ -50,6 +48,7 @@ gnomon_status gnomon_join_keys(gnomon_join_state *join, const gnomon_join_plan *
     gnomon_status status = gnomon_alloc(join->ctx, side->rows * gnomon_plan_tables(plan),
                                         sizeof **keys, "keys of points", keys);
     keying k = {.ctx = join->ctx, .plan = plan, .keys = *keys};
+    gnomon_key_multipliers(plan->depth + 1, k.multipliers);
     if (status == GNOMON_OK && side->rows > 0)
         status = gnomon_hasher_all(join->ctx, h, &points, key_batch, &k);
     gnomon_hasher_destroy(h);

@@ -24,7 +24,6 @@
 enum {
     SAMPLE = 256, /* points of each side whose distances are looked at */
     BINS = 256,
-    DEPTHS = 64,  /* functions a table, at most */
     MIXTURES = 16 /* numbers of shallow tables tried beside deep ones, for each depth */
 };
 
@@ -192,17 +191,17 @@ static gnomon_status try_functions(gnomon_join_state *join, const look *l,
                                    const gnomon_lsh_functions *f, double miss,
                                    gnomon_join_plan *plan)
 {
-    double near, p[BINS], met[DEPTHS + 2] = {0};
+    double near, p[BINS], met[GNOMON_JOIN_DEPTHS + 2] = {0};
     GNOMON_TRY(collision(join, f, join->options.threshold, &near));
     near -= rounding_loss(f, l);
     if (!(near > 0.05)) return GNOMON_OK;
     for (int64_t b = 0; b < BINS; b++) {
         GNOMON_TRY(collision(join, f, l->distance[b], &p[b]));
         double power = 1;
-        for (int64_t k = 0; k < DEPTHS + 2; k++, power *= p[b])
+        for (int64_t k = 0; k < GNOMON_JOIN_DEPTHS + 2; k++, power *= p[b])
             met[k] += power / BINS;
     }
-    for (int64_t depth = 1; depth <= DEPTHS; depth++) {
+    for (int64_t depth = 1; depth <= GNOMON_JOIN_DEPTHS; depth++) {
         const int64_t most = tables_for(near, depth, 1, miss);
         if (most > GNOMON_JOIN_TABLES) break;
         /* what a mixture costs bends little between its ends */

@@ -9,8 +9,7 @@
 gnomon_lsh_job gnomon_lsh_job_of(gnomon_context *ctx, const gnomon_lsh *index,
                                  const gnomon_points *points, uint64_t *multipliers)
 {
-    for (int64_t p = 0; p < index->depth; p++)
-        multipliers[p] = gnomon_key_multiplier(p);
+    gnomon_key_multipliers(index->depth, multipliers);
     return (gnomon_lsh_job){.hasher = index->hasher,
                             .points = points->dense,
                             .sets = points->sparse,

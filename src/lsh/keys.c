@@ -8,6 +8,7 @@
 typedef struct keying {
     gnomon_context *ctx;
     const gnomon_lsh *index;
+    const uint64_t *multipliers;
     int64_t n;
     uint64_t *keys;
     /* the batch */
@@ -21,13 +22,11 @@ static void key_point(void *arg, int64_t i, int worker)
     const keying *k = arg;
     const gnomon_lsh *index = k->index;
     const int32_t *v = k->values + i * index->hasher->f.count;
-    for (int64_t t = 0; t < index->options.tables; t++, v += index->depth) {
-        uint64_t sums[2] = {0, 0};
-        for (int64_t p = 0; p < index->depth; p++)
-            sums[p >= index->options.broad] += (uint64_t)(int64_t)v[p] * gnomon_key_multiplier(p);
+    const int64_t broad = index->options.broad, fine = index->depth - broad;
+    for (int64_t t = 0; t < index->options.tables; t++, v += index->depth)
         k->keys[t * k->n + k->first + i] =
-            (uint64_t)gnomon_key_half(sums[0]) << 32 | gnomon_key_half(sums[1]);
-    }
+            gnomon_key_of(gnomon_key_sum(v, k->multipliers, broad),
+                          gnomon_key_sum(v + broad, k->multipliers + broad, fine));
 }
 
 static void key_batch(void *arg, const int32_t *values, int64_t first, int64_t n)
@@ -47,6 +46,10 @@ gnomon_status gnomon_lsh_keys(gnomon_context *ctx, const gnomon_lsh *index,
     job.keys = keys;
     GNOMON_TRY(gnomon_lsh_on_device(ctx, &job, &done));
     if (done) return GNOMON_OK;
-    keying k = {.ctx = ctx, .index = index, .n = gnomon_points_rows(points), .keys = keys};
+    keying k = {.ctx = ctx,
+                .index = index,
+                .multipliers = multipliers,
+                .n = gnomon_points_rows(points),
+                .keys = keys};
     return gnomon_hasher_all(ctx, index->hasher, points, key_batch, &k);
 }

@@ -41,7 +41,7 @@ typedef struct finding {
     int64_t first;
     gnomon_hashes hashes;
     int8_t *codes; /* of its queries */
-    uint64_t multipliers[256];
+    uint64_t multipliers[GNOMON_LSH_MOST_DEPTH];
     /* radius: hits go to the search's own list, whose count is claimed here */
     atomic_int_least64_t hits;
     int64_t hit_room;
@@ -144,7 +144,7 @@ typedef struct coming {
 static void come(const finding *f, int64_t table, const uint64_t sums[2], coming *c)
 {
     c->table = &f->index->tables[table];
-    c->key = (uint64_t)gnomon_key_half(sums[0]) << 32 | gnomon_key_half(sums[1]);
+    c->key = gnomon_key_of(sums[0], sums[1]);
     __builtin_prefetch(gnomon_table_cell(c->table, c->key));
 }
 
@@ -492,8 +492,7 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
     const int threads = gnomon_context_threads(ctx);
     const gnomon_search_options *o = &f->search->options;
     f->plain = f->index->gone == NULL && o->allowed == NULL && o->exclude < 0;
-    for (int64_t j = 0; j < f->index->depth; j++)
-        f->multipliers[j] = gnomon_key_multiplier(j);
+    gnomon_key_multipliers(f->index->depth, f->multipliers);
     gnomon_status status =
         gnomon_alloc_zero(ctx, threads, sizeof *f->finders, "threads' memory", &f->finders);
     for (int i = 0; i < threads && status == GNOMON_OK; i++)

@@ -10,6 +10,12 @@ uint64_t gnomon_key_multiplier(int64_t position)
     return (z ^ (z >> 31)) | 1;
 }
 
+void gnomon_key_multipliers(int64_t count, uint64_t *multipliers)
+{
+    for (int64_t p = 0; p < count; p++)
+        multipliers[p] = gnomon_key_multiplier(p);
+}
+
 int gnomon_table_bits(int64_t buckets)
 {
     int bits = 0;

@@ -23,6 +23,18 @@ typedef struct gnomon_table {
 /* A key's place in sums that values enter one by one: position p of a half adds value * multiplier
  * modulo 2^64, and a half is what gnomon_key_half makes of its sum. */
 uint64_t gnomon_key_multiplier(int64_t position);
+/* Those of the first positions. */
+void gnomon_key_multipliers(int64_t count, uint64_t *multipliers);
+
+/* A half's sum: values side by side, with their positions' multipliers. */
+static inline uint64_t gnomon_key_sum(const int32_t *values, const uint64_t *multipliers,
+                                      int64_t count)
+{
+    uint64_t sum = 0;
+    for (int64_t p = 0; p < count; p++)
+        sum += (uint64_t)(int64_t)values[p] * multipliers[p];
+    return sum;
+}
 
 static inline uint32_t gnomon_key_half(uint64_t sum)
 {
@@ -31,6 +43,12 @@ static inline uint32_t gnomon_key_half(uint64_t sum)
     sum ^= sum >> 32;
     sum *= UINT64_C(0xd6e8feb86659fd93);
     return (uint32_t)(sum >> 32);
+}
+
+/* The key whose halves have these sums. */
+static inline uint64_t gnomon_key_of(uint64_t broad, uint64_t fine)
+{
+    return (uint64_t)gnomon_key_half(broad) << 32 | gnomon_key_half(fine);
 }
 
 /* Bits of the directory of so many buckets. */
