@@ -111,8 +111,31 @@ static gnomon_status check_sides(gnomon_join_state *join)
 
 /* ---- the join ---- */
 
+/* Points in memory: by the device, if it takes them, else they are checked. */
+static gnomon_status try_device(gnomon_join_state *join, bool *done)
+{
+    const bool lsh = join->options.method == GNOMON_JOIN_LSH;
+    const bool host = join->p.dense->memory == GNOMON_HOST && join->q.dense->memory == GNOMON_HOST;
+    GNOMON_FAIL_IF(lsh && (!host || gnomon_context_device(join->ctx) == GNOMON_DEVICE_CUDA),
+                   join->ctx, GNOMON_ERROR_DEVICE,
+                   "LSH joins are the CPU's, of points in the host's memory");
+    if (!lsh) GNOMON_TRY(gnomon_join_on_device(join, done));
+    return *done ? GNOMON_OK : gnomon_join_check(join);
+}
+
+/* By the device, else by hashes, else exactly. */
+static gnomon_status work(gnomon_join_state *join)
+{
+    bool done = false;
+    if (join->p.dense != NULL) GNOMON_TRY(try_device(join, &done));
+    if (!done) GNOMON_TRY(gnomon_join_by_hashes(join, &done));
+    if (done) return GNOMON_OK;
+    return join->options.metric == GNOMON_JACCARD ? gnomon_join_sets(join)
+                                                  : gnomon_join_dense(join);
+}
+
 /* With sides set, does everything. */
-static gnomon_status run(gnomon_join_state *join, gnomon_status (*work)(gnomon_join_state *join))
+static gnomon_status run(gnomon_join_state *join)
 {
     gnomon_join_result *r = join->result;
     r->method = GNOMON_JOIN_EXACT;
@@ -143,21 +166,6 @@ static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
     return take_options(ctx, options, &join->options);
 }
 
-static gnomon_status work_dense(gnomon_join_state *join)
-{
-    const bool lsh = join->options.method == GNOMON_JOIN_LSH;
-    const bool host = join->p.dense->memory == GNOMON_HOST && join->q.dense->memory == GNOMON_HOST;
-    bool done = false;
-    GNOMON_FAIL_IF(lsh && (!host || gnomon_context_device(join->ctx) == GNOMON_DEVICE_CUDA),
-                   join->ctx, GNOMON_ERROR_DEVICE,
-                   "LSH joins are the CPU's, of points in the host's memory");
-    if (!lsh) GNOMON_TRY(gnomon_join_on_device(join, &done));
-    if (done) return GNOMON_OK;
-    GNOMON_TRY(gnomon_join_check(join));
-    GNOMON_TRY(gnomon_join_by_hashes(join, &done));
-    return done ? GNOMON_OK : gnomon_join_dense(join);
-}
-
 static gnomon_side side_of(const gnomon_matrix *m, const char *name)
 {
     return (gnomon_side){
@@ -177,14 +185,7 @@ gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gno
     join.self = q == NULL;
     join.p = side_of(p, "p");
     join.q = q == NULL ? join.p : side_of(q, "q");
-    return run(&join, work_dense);
-}
-
-static gnomon_status work_sets(gnomon_join_state *join)
-{
-    bool done;
-    GNOMON_TRY(gnomon_join_by_hashes(join, &done));
-    return done ? GNOMON_OK : gnomon_join_sets(join);
+    return run(&join);
 }
 
 gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
@@ -207,7 +208,7 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
         join.q = (gnomon_side){.name = "q", .csr = q, .rows = q->rows, .cols = q->cols};
         status = gnomon_sets_make(ctx, q, "q", 0, &join.q.sets);
     }
-    if (status == GNOMON_OK) status = run(&join, work_sets);
+    if (status == GNOMON_OK) status = run(&join);
     if (q != NULL) gnomon_sets_free(ctx, &join.q.sets);
     gnomon_sets_free(ctx, &join.p.sets);
     return status;
@@ -230,13 +231,6 @@ static gnomon_status side_to_read(gnomon_context *ctx, const gnomon_join_points 
     return GNOMON_OK;
 }
 
-static gnomon_status work_read(gnomon_join_state *join)
-{
-    bool done;
-    GNOMON_TRY(gnomon_join_by_hashes(join, &done));
-    return done ? GNOMON_OK : gnomon_join_dense(join);
-}
-
 gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
                                  const gnomon_join_points *q, const gnomon_join_options *options,
                                  gnomon_join_result *result)
@@ -254,5 +248,5 @@ gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *
     GNOMON_TRY(side_to_read(ctx, p, "p", &join.p));
     join.q = join.p;
     if (q != NULL) GNOMON_TRY(side_to_read(ctx, q, "q", &join.q));
-    return run(&join, work_read);
+    return run(&join);
 }
