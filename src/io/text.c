@@ -1,5 +1,6 @@
 #include "io/text.h"
 
+#include "base/view.h"
 #include "io/convert.h"
 #include "io/number.h"
 
@@ -23,10 +24,7 @@ gnomon_status gnomon_text_rows_start(gnomon_text_rows *rows, gnomon_writer *writ
 
 gnomon_status gnomon_text_rows_take(gnomon_text_rows *rows, int64_t i)
 {
-    gnomon_matrix one = *rows->src;
-    one.data =
-        (unsigned char *)one.data + i * one.row_stride * (int64_t)gnomon_dtype_size(one.dtype);
-    one.rows = 1;
+    const gnomon_matrix one = gnomon_rows(rows->src, i, 1);
     gnomon_matrix row = gnomon_matrix_rowmajor(rows->row, rows->writer->dtype, 1, one.cols);
     return gnomon_convert(rows->writer->ctx, &one, &row, rows->writer->written + i, 0,
                           gnomon_sink_name(rows->writer->sink));

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/view.h"
 #include "join/sketch.h"
 
 #include <float.h>
@@ -93,10 +94,7 @@ static gnomon_status rows_of(gnomon_join_state *join, const gnomon_side *side, w
                              int64_t first, int64_t count, gnomon_matrix *out)
 {
     if (side->dense != NULL) {
-        *out = *side->dense;
-        out->data =
-            (char *)out->data + first * out->row_stride * (int64_t)gnomon_dtype_size(out->dtype);
-        out->rows = count;
+        *out = gnomon_rows(side->dense, first, count);
         return GNOMON_OK;
     }
     if (w->data == NULL)
@@ -144,10 +142,8 @@ static gnomon_status meet(gnomon_join_state *join, const gnomon_matrix *band, in
     GNOMON_TRY(gnomon_search_create(join->ctx, band, &options, &search));
     gnomon_status status = GNOMON_OK;
     for (int64_t at = 0; at < piece->rows && status == GNOMON_OK && *fits; at += each) {
-        gnomon_matrix part = *piece;
-        part.data =
-            (char *)part.data + at * part.row_stride * (int64_t)gnomon_dtype_size(part.dtype);
-        part.rows = piece->rows - at < each ? piece->rows - at : each;
+        const int64_t here = piece->rows - at < each ? piece->rows - at : each;
+        const gnomon_matrix part = gnomon_rows(piece, at, here);
         status = gnomon_search_add(search, &part);
         if (status == GNOMON_OK) status = take_hits(join, search, row, column);
         *fits = join->count <= join->pair_room || band->rows == 1;

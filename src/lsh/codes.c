@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/view.h"
 #include "lsh/index.h"
 
 #include <gnomon/project.h>
@@ -120,9 +121,8 @@ gnomon_status gnomon_codes_make(gnomon_context *ctx, const gnomon_codes *c, gnom
     GNOMON_TRY(gnomon_alloc(ctx, batch * c->count, sizeof *products, "products", &products));
     gnomon_status status = GNOMON_OK;
     for (int64_t at = 0; at < n && status == GNOMON_OK; at += batch) {
-        gnomon_matrix x = *points;
-        x.rows = n - at < batch ? n - at : batch;
-        x.data = (char *)x.data + (first + at) * x.row_stride * (int64_t)gnomon_dtype_size(x.dtype);
+        const int64_t here = n - at < batch ? n - at : batch;
+        const gnomon_matrix x = gnomon_rows(points, first + at, here);
         status = project(ctx, c, &x, products);
         if (status != GNOMON_OK) break;
         rounding r = {c,        gnomon_cpu_kernels(gnomon_context_isa(ctx))->search,

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/view.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -295,20 +296,10 @@ static gnomon_status add_pieces(gnomon_lsh_builder *b, const gnomon_points *poin
         int64_t here = b->capacity - b->waiting < most ? b->capacity - b->waiting : most;
         if (here > n - at) here = n - at;
         if (points->dense) {
-            gnomon_matrix part = *points->dense;
-            part.data = (void *)gnomon_row_at(points->dense, at);
-            part.rows = here;
+            const gnomon_matrix part = gnomon_rows(points->dense, at, here);
             GNOMON_TRY(add_dense(b, &part));
         } else {
-            const gnomon_csr *all = points->sparse;
-            const int64_t before = all->offsets[at] - all->offsets[0];
-            const gnomon_csr part = {here,
-                                     all->cols,
-                                     all->offsets + at,
-                                     all->indices + before,
-                                     (const char *)all->values +
-                                         before * (int64_t)gnomon_dtype_size(all->dtype),
-                                     all->dtype};
+            const gnomon_csr part = gnomon_csr_rows(points->sparse, at, here);
             GNOMON_TRY(add_sparse(b, &part));
         }
         if (b->waiting == b->capacity) GNOMON_TRY(end_run(b));

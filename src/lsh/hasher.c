@@ -229,20 +229,10 @@ static gnomon_status sketch(gnomon_context *ctx, const gnomon_hasher *h,
     o.col = 0;             /* the operator may have more columns than the points */
     o.allow_nonfinite = 1; /* they have been looked at */
     if (points->dense) {
-        gnomon_matrix x = *points->dense;
-        x.rows = n;
-        x.data = (char *)x.data + first * x.row_stride * (int64_t)gnomon_dtype_size(x.dtype);
+        const gnomon_matrix x = gnomon_rows(points->dense, first, n);
         return gnomon_sketch(ctx, h->op, &x, &y, &o);
     }
-    const gnomon_csr *all = points->sparse;
-    const int64_t before = all->offsets[first] - all->offsets[0];
-    const gnomon_csr x = {n,
-                          all->cols,
-                          all->offsets + first,
-                          all->indices + before,
-                          (const char *)all->values +
-                              before * (int64_t)gnomon_dtype_size(all->dtype),
-                          all->dtype};
+    const gnomon_csr x = gnomon_csr_rows(points->sparse, first, n);
     return gnomon_sketch_csr(ctx, h->op, &x, &y, &o);
 }
 

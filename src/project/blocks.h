@@ -2,6 +2,7 @@
 #ifndef GNOMON_PROJECT_BLOCKS_H
 #define GNOMON_PROJECT_BLOCKS_H
 
+#include "base/view.h"
 #include "project/engine.h"
 #include "project/job.h"
 
@@ -29,25 +30,5 @@ void gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *job,
 
 /* The kernels of the context's instruction set. */
 const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx);
-
-/* Columns [col, col + cols) of a view. */
-static inline gnomon_matrix gnomon_columns(const gnomon_matrix *m, int64_t col, int64_t cols)
-{
-    gnomon_matrix part = *m;
-    part.cols = cols;
-    if (m->data)
-        part.data = (char *)m->data + col * m->col_stride * (int64_t)gnomon_dtype_size(m->dtype);
-    return part;
-}
-
-/* Rows [row, row + rows) of a view. */
-static inline gnomon_matrix gnomon_rows(const gnomon_matrix *m, int64_t row, int64_t rows)
-{
-    gnomon_matrix part = *m;
-    part.rows = rows;
-    if (m->data)
-        part.data = (char *)m->data + row * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
-    return part;
-}
 
 #endif

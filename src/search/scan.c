@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/view.h"
 #include "search/search.h"
 
 #include <inttypes.h>
@@ -691,8 +692,7 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
             if (rows != NULL) {
                 c.rows = rows + from;
             } else {
-                part.data = (char *)base->data +
-                            from * base->row_stride * (int64_t)gnomon_dtype_size(base->dtype);
+                part = gnomon_rows(base, from, c.count);
                 c.first_id += from;
             }
             c.query = query;

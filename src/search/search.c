@@ -220,10 +220,8 @@ static gnomon_status scan_allowed(gnomon_search *s, const gnomon_matrix *base)
     gnomon_status status = GNOMON_OK;
     const int64_t first = s->base;
     for (int64_t from = 0; from < base->rows && status == GNOMON_OK; from += most) {
-        gnomon_matrix part = *base;
-        part.data =
-            (char *)base->data + from * base->row_stride * (int64_t)gnomon_dtype_size(base->dtype);
-        part.rows = base->rows - from < most ? base->rows - from : most;
+        const int64_t here = base->rows - from < most ? base->rows - from : most;
+        const gnomon_matrix part = gnomon_rows(base, from, here);
         int64_t count = 0;
         for (int64_t i = 0; i < part.rows; i++)
             if (gnomon_search_allows(&s->options, first + from + i)) rows[count++] = (uint32_t)i;

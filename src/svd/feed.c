@@ -209,23 +209,15 @@ static gnomon_status convert_values(gnomon_feed *s, int64_t count)
 static gnomon_status next_of_csr(gnomon_feed *s, gnomon_piece *piece)
 {
     const gnomon_dtype dtype = s->wide ? GNOMON_F64 : GNOMON_F32;
-    const int64_t *offsets = s->csr->offsets;
-    const int64_t count = offsets[s->csr->rows] - offsets[0];
-    const int64_t from = offsets[piece->row] - offsets[0];
-    const void *values = s->csr->values;
-    if (s->csr->dtype != dtype || s->exponent != 0) {
+    gnomon_csr all = *s->csr;
+    if (all.dtype != dtype || s->exponent != 0) {
+        const int64_t count = all.offsets[all.rows] - all.offsets[0];
         if (s->buffer == NULL) GNOMON_TRY(convert_values(s, count));
-        values = s->buffer;
+        all.values = s->buffer;
+        all.dtype = dtype;
     }
     piece->sparse = true;
-    piece->csr = *s->csr;
-    piece->csr.rows = piece->rows;
-    piece->csr.dtype = dtype;
-    piece->csr.offsets = offsets + piece->row;
-    if (count > 0) {
-        piece->csr.indices = s->csr->indices + from;
-        piece->csr.values = (const char *)values + (size_t)from * gnomon_tall_size(s->wide);
-    }
+    piece->csr = gnomon_csr_rows(&all, piece->row, piece->rows);
     return GNOMON_OK;
 }
 
@@ -255,10 +247,7 @@ gnomon_status gnomon_feed_next(gnomon_feed *s, gnomon_piece *piece)
         piece->dense = gnomon_matrix_rowmajor(s->buffer, s->wide ? GNOMON_F64 : GNOMON_F32,
                                               piece->rows, s->cols);
     } else if (!piece->sparse) {
-        piece->dense = *s->matrix;
-        piece->dense.data = (char *)s->matrix->data + (size_t)(piece->row * s->matrix->row_stride) *
-                                                          gnomon_tall_size(s->wide);
-        piece->dense.rows = piece->rows;
+        piece->dense = gnomon_rows(s->matrix, piece->row, piece->rows);
     }
     s->row += piece->rows;
     return GNOMON_OK;
