@@ -201,8 +201,6 @@ static int check(cli_join *j, const given *g)
         return cli_usage(app, "--count and -o exclude each other");
     if ((g->method != GNOMON_JOIN_AUTO || g->seed) && !g->recall)
         return cli_usage(app, "--method and --seed go with --recall");
-    if (g->recall && j->checkpoint != NULL)
-        return cli_usage(app, "--checkpoint goes with an exact join: without --recall");
     if (g->shingle && j->text == CLI_TEXT_NONE) return cli_usage(app, "--shingle goes with --text");
     if (j->text != CLI_TEXT_NONE && j->q_path != NULL)
         return cli_usage(app, "--text takes one file or folder: without Q");

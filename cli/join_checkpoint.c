@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { BATCH = 4096 };
@@ -77,6 +78,22 @@ int cli_checkpoint_open(cli_checkpoint *c, cli_app *app, const char *path, char 
     return -1;
 }
 
+/* Says in FILE what FILE.pairs holds for good. */
+static gnomon_status write_state(cli_checkpoint *c)
+{
+    json_t *state = json_pack("{s:s, s:I, s:I}", "gnomon join", c->identity, "rows_done",
+                              (json_int_t)c->rows_done, "pairs", (json_int_t)c->complete);
+    char *text = state != NULL ? json_dumps(state, JSON_COMPACT) : NULL;
+    json_decref(state);
+    if (text == NULL) return GNOMON_ERROR_MEMORY;
+    const gnomon_status status = gnomon_write_text(c->app->ctx, c->path, text, strlen(text));
+    free(text);
+    if (status != GNOMON_OK) return status;
+    c->kept = c->complete;
+    c->kept_rows = c->rows_done;
+    return GNOMON_OK;
+}
+
 int cli_checkpoint_save(cli_checkpoint *c)
 {
     if (fflush(c->pairs) != 0 || fsync(fileno(c->pairs)) != 0) {
@@ -84,18 +101,23 @@ int cli_checkpoint_save(cli_checkpoint *c)
         c->failed = fail_file(c, c->pairs_path, errno);
         return c->failed;
     }
-    json_t *state = json_pack("{s:s, s:I, s:I}", "gnomon join", c->identity, "rows_done",
-                              (json_int_t)c->rows_done, "pairs", (json_int_t)c->complete);
-    char *text = state != NULL ? json_dumps(state, JSON_COMPACT) : NULL;
-    json_decref(state);
-    if (text == NULL) return cli_fail(c->app, CLI_EXIT_MEMORY, "out of memory for a checkpoint");
-    const gnomon_status status = gnomon_write_text(c->app->ctx, c->path, text, strlen(text));
-    free(text);
+    const gnomon_status status = write_state(c);
     c->saved = cli_seconds();
+    if (status == GNOMON_ERROR_MEMORY)
+        return c->failed = cli_fail(c->app, CLI_EXIT_MEMORY, "out of memory for a checkpoint");
     if (status != GNOMON_OK) return c->failed = cli_fail_status(c->app, status);
-    c->kept = c->complete;
-    c->kept_rows = c->rows_done;
     return -1;
+}
+
+/* A batch could not be written: those before it are kept where they reached the disk. */
+static int stop_writing(cli_checkpoint *c, int number)
+{
+    struct stat file;
+    c->failed = fail_file(c, c->pairs_path, number);
+    if (fstat(fileno(c->pairs), &file) != 0 || fsync(fileno(c->pairs)) != 0) return 1;
+    /* should this fail too, the state before it stands */
+    if (file.st_size >= c->complete * (int64_t)sizeof(gnomon_pair)) (void)write_state(c);
+    return 1;
 }
 
 int cli_checkpoint_take(cli_checkpoint *c, const gnomon_join_batch *batch)
@@ -104,10 +126,8 @@ int cli_checkpoint_take(cli_checkpoint *c, const gnomon_join_batch *batch)
     int64_t complete = batch->count;
     while (complete > 0 && batch->pairs[complete - 1].i >= batch->rows_done)
         complete--;
-    if (count > 0 && fwrite(batch->pairs, sizeof *batch->pairs, count, c->pairs) != count) {
-        c->failed = fail_file(c, c->pairs_path, errno);
-        return 1;
-    }
+    if (count > 0 && fwrite(batch->pairs, sizeof *batch->pairs, count, c->pairs) != count)
+        return stop_writing(c, errno);
     /* a row that goes on in the next batch is not complete */
     if (batch->rows_done > c->rows_done) {
         c->complete = c->written + complete;

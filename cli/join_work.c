@@ -238,11 +238,19 @@ static char *identity_of(const cli_join *j)
     char *text = malloc(4096);
     describe(p, sizeof p, j->p_path);
     if (j->q_path != NULL) describe(q, sizeof q, j->q_path);
-    if (text != NULL)
-        snprintf(text, 4096, "%s with %s by %s %.17g", p, q, gnomon_metric_name(j->options.metric),
-                 j->options.threshold);
+    if (text == NULL) return NULL;
+    const int length = snprintf(text, 4096, "%s with %s by %s %.17g", p, q,
+                                gnomon_metric_name(j->options.metric), j->options.threshold);
+    /* what decides which pairs are missed */
+    if (j->options.recall < 1)
+        snprintf(text + length, 4096 - (size_t)length, ", recall %.12g, %s, seed %llu",
+                 j->options.recall, gnomon_join_method_name(j->options.method),
+                 (unsigned long long)j->options.seed);
     return text;
 }
+
+/* So many bands of an LSH join: what an interruption may cost, against sorting its tables again. */
+enum { BANDS = 8 };
 
 static int join_kept(cli_join *j, int files)
 {
@@ -250,23 +258,22 @@ static int join_kept(cli_join *j, int files)
     int64_t first = 0;
     int code = cli_checkpoint_open(&j->kept, app, j->checkpoint, identity_of(j), &first);
     if (code >= 0) return code;
-    if (first < j->p_info.rows) {
-        j->options.sink = keep;
-        j->options.first_row = first;
-        const gnomon_status status = run(j, files);
-        code = j->kept.failed;
-        if (status != GNOMON_OK && code == 0) code = fail(j, status);
-        if (j->kept.failed == 0) {
-            const int saved = cli_checkpoint_save(&j->kept);
-            if (code == 0) code = saved;
-        }
-        if (status != GNOMON_OK || code > 0) {
-            cli_say(app,
-                    "gnomon join: %lld pairs, all of those of rows below %lld, are kept in %s: the "
-                    "same command goes on there.\n",
-                    (long long)j->kept.kept, (long long)j->kept.kept_rows, j->kept.pairs_path);
-            return code;
-        }
+    j->options.sink = keep;
+    j->options.first_row = first;
+    j->options.band_rows = j->p_info.rows / BANDS + 1;
+    const gnomon_status status = run(j, files);
+    code = j->kept.failed;
+    if (status != GNOMON_OK && code == 0) code = fail(j, status);
+    if (j->kept.failed == 0) {
+        const int saved = cli_checkpoint_save(&j->kept);
+        if (code == 0) code = saved;
+    }
+    if (status != GNOMON_OK || code > 0) {
+        cli_say(app,
+                "gnomon join: %lld pairs, all of those of rows below %lld, are kept in %s: the "
+                "same command goes on there.\n",
+                (long long)j->kept.kept, (long long)j->kept.kept_rows, j->kept.pairs_path);
+        return code;
     }
     code = begin(j);
     if (code < 0) code = cli_checkpoint_replay(&j->kept, j->p_info.rows, take, j);

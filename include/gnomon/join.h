@@ -66,12 +66,15 @@ typedef struct gnomon_join_options {
                                      in p_counts. Not with top */
     gnomon_join_sink sink;        /* NULL (default): pairs are counted only */
     void *user;                   /* for sink */
+    int64_t band_rows; /* N > 0: an LSH join hands out pairs after N of P's rows at most, for
+                          whoever keeps them as they come. Default 0: as memory has room,
+                          all rows at once if it can, which is quickest */
 } gnomon_join_options;
 
 #define GNOMON_JOIN_OPTIONS_INIT                                                              \
     {                                                                                         \
         sizeof(gnomon_join_options), GNOMON_L2, 0.0, 0, 0, 0, 1.0, 0, GNOMON_JOIN_AUTO, NULL, \
-            NULL, NULL, NULL                                                                  \
+            NULL, NULL, NULL, 0                                                               \
     }
 
 enum { GNOMON_JOIN_WHY = 256 };

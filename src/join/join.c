@@ -74,6 +74,9 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_join_options
                    o->max_pairs);
     GNOMON_FAIL_IF(o->first_row < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "first_row is %" PRId64 "; it must not be negative", o->first_row);
+    GNOMON_FAIL_IF(o->band_rows < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "band_rows is %" PRId64 "; it must be at least 1, or 0 for any number",
+                   o->band_rows);
     const bool counts = o->p_counts != NULL || o->q_counts != NULL;
     GNOMON_FAIL_IF(o->top > 0 && (o->max_pairs > 0 || counts), ctx, GNOMON_ERROR_ARGUMENT,
                    "top is %" PRId64 "; it excludes max_pairs and counts", o->top);

@@ -1,8 +1,9 @@
 /* Buckets: points of one bucket are compared, in the first table where they meet.
  *
- * Rows of P come in bands, at first all at once: should their pairs become more than may wait, the
- * band is done again with fewer rows. Within a band tables come one after the other, a few of them
- * sorted at a time; candidates of a table are cut into tasks of about equally many, wherever
+ * Rows of P come in bands, at first all at once (or as many as the caller wants): should their
+ * pairs become more than may wait, the band is done again with fewer rows. Within a band tables
+ * come one after the other, a few of them sorted at a time, the band's points alone, of a self-join
+ * with those after them; candidates of a table are cut into tasks of about equally many, wherever
  * buckets begin and end, so that a bucket with many of the points occupies all threads and takes no
  * memory. */
 #include "join/lsh.h"
@@ -56,6 +57,7 @@ typedef struct hashed {
     /* of the table at work */
     const buckets *at;
     int64_t table, band_end;
+    int64_t places; /* in P's order */
     double threshold;
     atomic_llong count;
     int64_t *counters; /* a worker's: compared, verified */
@@ -63,12 +65,13 @@ typedef struct hashed {
 
 /* ---- a table in order ---- */
 
-static void sort_side(const uint32_t *keys, int64_t n, int64_t tables, int64_t table, sorted *to)
+static void sort_side(const uint32_t *keys, int64_t first, int64_t n, int64_t tables, int64_t table,
+                      sorted *to)
 {
     uint64_t *column = to->scratch.keys[0];
     for (int64_t i = 0; i < n; i++)
-        column[i] = keys[i * tables + table];
-    gnomon_table_sort(column, n, 0, &to->scratch);
+        column[i] = keys[(first + i) * tables + table];
+    gnomon_table_sort(column, n, (uint32_t)first, &to->scratch);
 }
 
 /* Of a self-join: the places after one's own in its bucket. */
@@ -112,12 +115,12 @@ static void sort_table(void *arg, int64_t task, int worker)
     const hashed *h = s->h;
     const gnomon_join_state *join = h->join;
     buckets *b = &h->buckets[task];
-    sort_side(h->p_keys, join->p.rows, h->tables, s->first + task, &b->p);
+    sort_side(h->p_keys, join->next_row, h->places, h->tables, s->first + task, &b->p);
     if (join->self) {
-        meet_itself(b, join->p.rows);
+        meet_itself(b, h->places);
     } else {
-        sort_side(h->q_keys, join->q.rows, h->tables, s->first + task, &b->q);
-        meet_other(b, join->p.rows, join->q.rows);
+        sort_side(h->q_keys, 0, join->q.rows, h->tables, s->first + task, &b->q);
+        meet_other(b, h->places, join->q.rows);
     }
 }
 
@@ -140,7 +143,7 @@ static bool met_before(const uint32_t *x, const uint32_t *y, int64_t tables)
 
 static bool in_band(const hashed *h, uint32_t row)
 {
-    return row >= h->join->next_row && row < h->band_end;
+    return row < h->band_end;
 }
 
 /* Row i's candidates at places [from, to) of the other side's order. */
@@ -190,7 +193,7 @@ static bool next_slice(hashed *h, int64_t *place, uint32_t *other)
     int64_t total = 0;
     h->cut_count = 0;
     cut c = {*place, *other, 0};
-    while (*place < h->join->p.rows && total < SLICE) {
+    while (*place < h->places && total < SLICE) {
         const int64_t left = in_band(h, rows[*place]) ? h->at->end[*place] - *other : 0;
         if (c.count == 0) c = (cut){*place, *other, 0};
         const int64_t room = TASK - c.count, some = left < room ? left : room;
@@ -198,7 +201,7 @@ static bool next_slice(hashed *h, int64_t *place, uint32_t *other)
         total += some;
         if (some == left) {
             ++*place;
-            *other = *place < h->join->p.rows ? h->at->begin[*place] : 0;
+            *other = *place < h->places ? h->at->begin[*place] : 0;
         } else {
             *other += (uint32_t)some;
         }
@@ -216,7 +219,7 @@ static gnomon_status join_table(hashed *h, bool *fits)
 {
     gnomon_join_state *join = h->join;
     int64_t place = 0;
-    uint32_t other = join->p.rows > 0 ? h->at->begin[0] : 0;
+    uint32_t other = h->at->begin[0];
     while (next_slice(h, &place, &other)) {
         int64_t some = 0;
         for (int64_t c = 0; c < h->cut_count; c++)
@@ -250,6 +253,7 @@ static gnomon_status do_band(hashed *h, bool *fits)
     gnomon_join_state *join = h->join;
     join->count = 0;
     *fits = true;
+    h->places = (join->self ? join->p.rows : h->band_end) - join->next_row;
     for (int64_t first = 0; first < h->tables; first += h->room) {
         const int64_t some = h->tables - first < h->room ? h->tables - first : h->room;
         sorting s = {h, first};
@@ -268,11 +272,13 @@ static gnomon_status do_band(hashed *h, bool *fits)
 static gnomon_status all_bands(hashed *h)
 {
     gnomon_join_state *join = h->join;
+    const int64_t most = join->options.band_rows > 0 ? join->options.band_rows : INT64_MAX;
     int64_t rows = join->p.rows - join->next_row;
     while (join->next_row < join->p.rows && !join->full) {
         const int64_t left = join->p.rows - join->next_row;
         bool fits;
         if (rows > left) rows = left;
+        if (rows > most) rows = most;
         h->band_end = join->next_row + rows;
         GNOMON_TRY(do_band(h, &fits));
         if (!fits) {
@@ -450,5 +456,5 @@ gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done)
     join->result->method = GNOMON_JOIN_LSH;
     join->result->recall = join->options.recall;
     tell_plan(join, &plan);
-    return join_hashed(join, &plan);
+    return join->next_row < join->p.rows ? join_hashed(join, &plan) : GNOMON_OK;
 }

@@ -56,5 +56,4 @@ assert set(found) <= set(every) and len(set(found)) == len(found) >= 0.9 * len(e
 gnomon join many.csv --threshold 0.2 --recall 0.9 --method lsh --threads 1 -o - --output-format csv | cmp - found.csv
 try gnomon join many.csv --threshold 0.2 --method lsh
 try gnomon join many.csv --threshold 0.2 --recall 1.5
-try gnomon join many.csv --threshold 0.2 --recall 0.9 --checkpoint kept
 try gnomon join many.csv --threshold 0.2 --metric ip --recall 0.9 --method lsh

@@ -298,6 +298,76 @@ static void goes_on(void **unused)
     gnomon_context_destroy(ctx);
 }
 
+typedef struct kept {
+    gnomon_pair *pairs;
+    int64_t count, room, rows_done;
+    int stop_after, batches; /* 0: never */
+} kept;
+
+static int keep(void *user, const gnomon_join_batch *batch)
+{
+    kept *k = user;
+    assert_true(k->count + batch->count <= k->room);
+    for (int64_t at = 0; at < batch->count; at++)
+        k->pairs[k->count++] = batch->pairs[at];
+    k->rows_done = batch->rows_done;
+    return ++k->batches == k->stop_after;
+}
+
+/* Handed out in bands, and interrupted after each: the pairs of one uninterrupted join, in their
+ * order, whether of one side or two. */
+static void in_bands(void **unused)
+{
+    static float x[ROWS * COLS];
+    gnomon_context *ctx = context(2, 0);
+    (void)unused;
+    state = 15;
+    fill(SKEWED, x);
+    const gnomon_matrix p = gnomon_matrix_rowmajor(x, GNOMON_F32, ROWS, COLS);
+    const gnomon_matrix q = gnomon_matrix_rowmajor(x + 100 * COLS, GNOMON_F32, ROWS - 100, COLS);
+    for (int sides = 1; sides <= 2; sides++) {
+        const gnomon_matrix *other = sides == 2 ? &q : NULL;
+        gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
+        gnomon_join_result r = {.struct_size = sizeof r};
+        kept whole = {0}, parts = {0};
+        o.threshold = 2;
+        o.recall = 0.9;
+        o.method = GNOMON_JOIN_LSH;
+        o.sink = keep;
+        o.user = &whole;
+        whole.room = parts.room = ROWS * ROWS;
+        whole.pairs = malloc((size_t)whole.room * sizeof *whole.pairs);
+        parts.pairs = malloc((size_t)parts.room * sizeof *parts.pairs);
+        assert_true(whole.pairs != NULL && parts.pairs != NULL);
+        assert_int_equal(gnomon_join(ctx, &p, other, &o, &r), GNOMON_OK);
+        assert_int_equal(r.bands, 1);
+        o.band_rows = 100;
+        o.user = &parts;
+        parts.stop_after = 1;
+        int times = 0;
+        for (int64_t row = 0; row < ROWS; row = parts.rows_done, times++) {
+            parts.batches = 0;
+            o.first_row = row;
+            assert_int_equal(gnomon_join(ctx, &p, other, &o, &r), GNOMON_ERROR_CANCELLED);
+            assert_int_equal(parts.rows_done, row + 100 < ROWS ? row + 100 : ROWS);
+        }
+        assert_int_equal(times, (ROWS + 99) / 100);
+        assert_int_equal(parts.count, whole.count);
+        assert_true(whole.count > 100);
+        assert_memory_equal(parts.pairs, whole.pairs, (size_t)whole.count * sizeof *whole.pairs);
+        /* nothing is left, and still it is told how it was done */
+        o.first_row = ROWS;
+        assert_int_equal(gnomon_join(ctx, &p, other, &o, &r), GNOMON_OK);
+        assert_int_equal(r.method, GNOMON_JOIN_LSH);
+        assert_true(r.complete && r.pairs == 0);
+        o.band_rows = -1;
+        assert_int_equal(gnomon_join(ctx, &p, other, &o, &r), GNOMON_ERROR_ARGUMENT);
+        free(whole.pairs);
+        free(parts.pairs);
+    }
+    gnomon_context_destroy(ctx);
+}
+
 static void chooses_and_refuses(void **unused)
 {
     static float x[ROWS * COLS];
@@ -341,9 +411,12 @@ static void chooses_and_refuses(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dense_promises), cmocka_unit_test(far_from_the_origin),
-        cmocka_unit_test(bits_and_sets),  cmocka_unit_test(same_for_all),
-        cmocka_unit_test(goes_on),        cmocka_unit_test(chooses_and_refuses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dense_promises),
+                                       cmocka_unit_test(far_from_the_origin),
+                                       cmocka_unit_test(bits_and_sets),
+                                       cmocka_unit_test(same_for_all),
+                                       cmocka_unit_test(goes_on),
+                                       cmocka_unit_test(in_bands),
+                                       cmocka_unit_test(chooses_and_refuses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
