@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 FASHION = "/usr/share/datasets/fashion-mnist/"
-METRICS = {"l2": 1, "cosine": 2, "ip": 3, "hamming": 4, "jaccard": 5}
+METRICS = {"l2": 1, "cosine": 2, "ip": 3, "hamming": 4, "jaccard": 5, "l1": 6}
 DTYPES = {np.dtype(np.float32): 1, np.dtype(np.float64): 2, np.dtype(np.uint8): 6}
 
 

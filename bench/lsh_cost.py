@@ -1,7 +1,7 @@
 """What the parts of a query take: the constants of src/lsh/cost.c, fitted to the processor time of
 queries with many settings of indexes, on one thread.
 
-usage: lsh_cost.py LIBRARY [--part hashing|verifying|exact] [--rounds 3]
+usage: lsh_cost.py LIBRARY [--part hashing|verifying|exact] [--metric l1] [--rounds 3]
 
 Needs NumPy and SciPy. Prints the constants with how far the fit is from what was measured. They are
 written into src/lsh/cost.c by hand: a choice must not hang on the machine that it is made on."""
@@ -54,7 +54,7 @@ def fit(names, rows, times):
           f"{100 * errors.min():+.0f} to {100 * errors.max():+.0f} %", flush=True)
 
 
-def hashing(lib, rounds):
+def hashing(lib, rounds, only):
     """Products, values, buckets, candidates and codes."""
     rng, rows, times = np.random.default_rng(1), [], []
     for dim in (32, 128, 784):
@@ -77,26 +77,28 @@ def hashing(lib, rounds):
          "a verified coordinate", "a verified point"], rows, times)
 
 
-def verifying(lib, rounds):
+def verifying(lib, rounds, only):
     """Candidates verified without codes, in every metric."""
     rng = np.random.default_rng(2)
-    cases = {"l2": [], "cosine": [], "hamming": [], "jaccard": []}
+    cases = {"l2": [], "l1": [], "cosine": [], "hamming": [], "jaccard": []}
     for dim in (32, 128, 784):
         points = clustered(rng, N + QUERIES, dim)
-        for metric in ("l2", "cosine", "hamming"):
+        for metric in ("l2", "l1", "cosine", "hamming"):
             p = (points > 0).astype(np.uint8) * 255 if metric == "hamming" else points
             cases[metric].append((dim, np.ascontiguousarray(p[:N]), np.ascontiguousarray(p[N:])))
     for members in (10, 50, 200):
         p = sets(rng, 20000 + QUERIES, members)
         cases["jaccard"].append((members, p[:20000], p[20000:]))
-    families = {"l2": ("p-stable", 6), "cosine": ("simhash", 10), "hamming": ("bit-sampling", 12),
+    families = {"l2": ("p-stable", 6), "l1": ("p-stable-l1", 6), "cosine": ("simhash", 10), "hamming": ("bit-sampling", 12),
                 "jaccard": ("minhash", 2)}
     for metric, kinds in cases.items():
+        if only not in (None, metric):
+            continue
         rows, times = [], []
         for size, b, q in kinds:
             base, queries = lib.view(b), lib.view(q)
             for tables in (4, 16):
-                width = np.sqrt(2 * size) if metric == "l2" else 0.0
+                width = {"l2": np.sqrt(2 * size), "l1": 4.0 * size}.get(metric, 0.0)
                 depth = families[metric][1]
                 index = lib.build(metric, families[metric][0], base[0], tables, depth, float(width))
                 for probes in (0, 4 * tables):
@@ -114,9 +116,11 @@ def verifying(lib, rounds):
             rows, times)
 
 
-def exact(lib, rounds):
+def exact(lib, rounds, only):
     rng = np.random.default_rng(3)
-    for metric in ("l2", "cosine", "hamming", "jaccard"):
+    for metric in ("l2", "l1", "cosine", "hamming", "jaccard"):
+        if only not in (None, metric):
+            continue
         rows, times = [], []
         for size in (10, 50, 200) if metric == "jaccard" else (32, 128, 784):
             if metric == "jaccard":
@@ -137,12 +141,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     parser.add_argument("--part", choices=["hashing", "verifying", "exact"])
+    parser.add_argument("--metric", help="of verifying and exact")
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     lib = Library(args.library, 1)
     for part in (hashing, verifying, exact):
         if args.part in (None, part.__name__):
-            part(lib, args.rounds)
+            part(lib, args.rounds, args.metric)
     lib.close()
 
 

@@ -35,8 +35,7 @@ static void promise_table(build *b, cli_option table[PROMISE])
          .target = &b->metric,
          .value = "METRIC",
          .choices = cli_index_metrics,
-         .help = "l2 (default), cosine, hamming, jaccard (sets: sparse points) or l1 (without "
-                 "--recall)"},
+         .help = "l2 (default), cosine, hamming, jaccard (sets: sparse points) or l1"},
         {.name = "recall",
          .type = CLI_REAL,
          .target = &b->promise.recall,
@@ -285,8 +284,6 @@ static int check(build *b, int tune)
                     : b->metric == GNOMON_L1      ? GNOMON_LSH_PSTABLE_L1
                                                   : GNOMON_LSH_MINHASH;
     b->options.functions.family = (gnomon_lsh_family)b->family;
-    if (promised && b->metric == GNOMON_L1)
-        return cli_usage(app, "no index is tuned for l1: give --tables, --functions and --width");
     if (!promised && !b->width_given &&
         (b->family == GNOMON_LSH_PSTABLE || b->family == GNOMON_LSH_PSTABLE_L1))
         return cli_usage(app, "p-stable functions need --width");

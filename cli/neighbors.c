@@ -145,8 +145,6 @@ static int check(cli_neighbors *n, const given *g)
     if (g->seed && !g->recall) return cli_usage(app, "--seed goes with --recall");
     if (g->recall && n->options.metric == GNOMON_IP)
         return cli_usage(app, "--recall: there are no hash functions for ip");
-    if (g->recall && n->options.metric == GNOMON_L1)
-        return cli_usage(app, "--recall: no index is tuned for l1; see gnomon index build");
     if (g->recall && n->allowed != NULL)
         return cli_usage(app, "--recall can't be promised of some points alone: --allowed goes "
                               "with --exact");

@@ -19,9 +19,7 @@ static gnomon_status take_promise(gnomon_context *ctx, const gnomon_lsh_promise 
     *p = *given;
     GNOMON_FAIL_IF(p->metric == GNOMON_IP, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "promise.metric is ip, for which there are no hash functions");
-    GNOMON_FAIL_IF(p->metric == GNOMON_L1, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "promise.metric is l1, for which no index is tuned: give the settings");
-    GNOMON_FAIL_IF(p->metric < GNOMON_L2 || p->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(p->metric < GNOMON_L2 || p->metric > GNOMON_L1, ctx, GNOMON_ERROR_ARGUMENT,
                    "promise.metric is %d; it must be one of gnomon_metric", (int)p->metric);
     GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,
                    GNOMON_ERROR_ARGUMENT, "promise.family is %s; the metric is %s",
@@ -68,8 +66,8 @@ static void measure_points(gnomon_tuning *t)
         bytes = 2 * 8 * (entries + p->sparse->rows);
     }
     if (t->p.memory == 0) t->p.memory = bytes;
-    t->has_codes = t->p.k > 0 && p->dense && t->p.metric != GNOMON_HAMMING &&
-                   t->sizes.point > 2 * GNOMON_TUNING_CODES &&
+    const bool may = t->p.metric == GNOMON_L2 || t->p.metric == GNOMON_COSINE;
+    t->has_codes = t->p.k > 0 && may && t->sizes.point > 2 * GNOMON_TUNING_CODES &&
                    GNOMON_TUNING_CODES * t->sizes.points <= t->p.memory;
 }
 
@@ -105,7 +103,7 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     GNOMON_TRY(gnomon_tuning_look_far(t));
     /* neighbours at distance 0: a width by the others */
     if (t->near == 0) t->near = t->far[t->far_count / 2] / 8;
-    if (t->p.metric == GNOMON_L2 && !(t->near > 0))
+    if ((t->p.metric == GNOMON_L2 || t->p.metric == GNOMON_L1) && !(t->near > 0))
         return gnomon_tuning_give_up(t, "all points tried are in one place");
     t->captured[0] = 1;
     if (t->has_codes) GNOMON_TRY(gnomon_tuning_encode(t));

@@ -260,16 +260,18 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
     static const double widths[] = {2, 4, 8};
     static const double crowds[] = {8, 64, 512};
     gnomon_tuning *t = y->t;
-    const int width_count = family == GNOMON_LSH_PSTABLE ? 3 : 1;
+    const bool wide = family == GNOMON_LSH_PSTABLE || family == GNOMON_LSH_PSTABLE_L1;
+    const int width_count = wide ? 3 : 1;
     for (int w = 0; w < width_count; w++) {
         gnomon_shape s = {.functions = GNOMON_LSH_FUNCTIONS_INIT};
         double p[QUANTILES];
         s.functions.family = family;
         s.functions.dim = t->sizes.dim;
         s.functions.seed = t->p.seed;
-        if (family == GNOMON_LSH_PSTABLE) s.functions.width = widths[w] * t->near;
+        if (wide) s.functions.width = widths[w] * t->near;
         if (family == GNOMON_LSH_CROSS_POLYTOPE) s.functions.sides = 16;
-        if (family <= GNOMON_LSH_CROSS_POLYTOPE) s.functions.descriptor = t->p.descriptor;
+        if (family <= GNOMON_LSH_CROSS_POLYTOPE && family != GNOMON_LSH_PSTABLE_L1)
+            s.functions.descriptor = t->p.descriptor;
         for (int i = 0; i < QUANTILES; i++)
             GNOMON_TRY(gnomon_lsh_collision(
                 t->ctx, &s.functions, t->far[(2 * i + 1) * t->far_count / (2 * QUANTILES)], &p[i]));
