@@ -2,12 +2,50 @@
 import ctypes as c
 import gzip
 import os
+import statistics
+import time
 
 import numpy as np
 
 FASHION = "/usr/share/datasets/fashion-mnist/"
 METRICS = {"l2": 1, "cosine": 2, "ip": 3, "hamming": 4, "jaccard": 5, "l1": 6}
 DTYPES = {np.dtype(np.float32): 1, np.dtype(np.float64): 2, np.dtype(np.uint8): 6}
+
+
+QUIET = 0.05  # of a processor: what others may take of it in a round that counts
+
+
+def others():
+    """Seconds that processors have worked, less this process's own."""
+    with open("/proc/stat") as file:
+        user, nice, system, _, _, irq, softirq, steal = (int(x) for x in file.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK") - time.process_time()
+
+
+def in_turns(calls, rounds, patience=20):
+    """Calls each in its turn, again and again, until each has had so many rounds in which the machine did nothing
+    else, or for so many seconds; then the quietest rounds count. For each: the medians of wall and processor seconds,
+    the largest share of a processor that others had, and what the last call gave back."""
+    taken = [[] for _ in calls]
+    results = [None] * len(calls)
+    end = time.perf_counter() + patience
+
+    def lacking():
+        return any(sum(t[0] < QUIET for t in side) < rounds for side in taken)
+
+    while min(len(t) for t in taken) < rounds or (lacking() and time.perf_counter() < end):
+        for i, call in enumerate(calls):
+            time.sleep(0.02)  # the other side's threads come to rest
+            before, wall, cpu = others(), time.perf_counter(), time.process_time()
+            results[i] = call()
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            taken[i].append(((others() - before) / wall, wall, cpu))
+    out = []
+    for side, result in zip(taken, results):
+        best = sorted(side)[:rounds]
+        wall, cpu = (statistics.median(t[i] for t in best) for i in (1, 2))
+        out.append((wall, cpu, max(0.0, best[-1][0]), result))
+    return out
 
 
 class Matrix(c.Structure):

@@ -26,7 +26,8 @@ typedef struct gnomon_survivor {
 typedef struct gnomon_sieve {
     float least; /* scores that may reach it pass */
     float slack, norm, floor;
-    float scale;   /* of 16-bit coordinates */
+    float scale;   /* of integer coordinates */
+    int32_t start; /* what sums of 8-bit coordinates begin with */
     float whole;   /* the query's norm when its centred coordinates are integers, else infinite */
     uint32_t self; /* a row that never passes; UINT32_MAX: none */
     int32_t count, room;
@@ -37,11 +38,11 @@ typedef struct gnomon_sieve {
  * negative when its coordinates are not all integers. */
 typedef struct gnomon_blur {
     float reach, fuzz, blur, whole;
-    float scale; /* of 16-bit coordinates */
+    float scale; /* of integer coordinates */
 } gnomon_blur;
 
-/* Queries against tiles: of floats, or of pairs of 16-bit integers, a pair a word and a step. Steps
- * (coordinates) may come in parts: then 'sums' carries the products
+/* Queries against tiles: of floats, or of pairs of 16-bit integers, a pair a word and a step, or of
+ * four 8-bit integers. Steps (coordinates) may come in parts: then 'sums' carries the products
  * from one part to the next, tile by tile, GNOMON_LANES a query. */
 typedef struct gnomon_sift {
     const void *queries; /* query q's steps at queries + q * ld */
@@ -90,8 +91,14 @@ typedef struct gnomon_search_kernels {
      * squares of what rounding took, a little more than less. The scale is NaN when a number is not
      * finite. */
     float (*halve)(const float *tile, int64_t w, int most, bool whole, uint32_t *out, float *lost);
+    /* The same in 8 bits, four coordinates a word and a multiple of four words: a point's are
+     * shifted by 'most' to 0 ... 2 most, which 'start' of a sieve undoes; 'most' of the point times
+     * that of the query is at most 2047. */
+    float (*quarter)(const float *tile, int64_t w, int most, bool whole, uint32_t *out,
+                     float *lost);
     void (*sift)(const gnomon_sift *s);
     void (*sift_halves)(const gnomon_sift *s);
+    void (*sift_quarters)(const gnomon_sift *s);
     void (*sift_bits)(const gnomon_sift_bits *s);
     /* Sums in fp64 over d coordinates of one point x, in sixteen interleaved chains of fused
      * multiply-adds that a fixed tree joins: relative error below (d / 16 + 8) 2^-53 of the sum of

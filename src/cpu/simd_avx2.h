@@ -118,6 +118,14 @@ static inline vu vu_mul_pairs(vu a, vu b)
 {
     return _mm256_madd_epi16(a, b);
 }
+static inline vu vu_mul_quads(vu a, vu b)
+{
+    return _mm256_maddubs_epi16(a, b);
+}
+static inline vu vu_add_pairs(vu a, vu b)
+{
+    return _mm256_add_epi16(a, b);
+}
 static inline void vu_mul_wide(vu a, vu m, vu *high, vu *low)
 {
     const __m256i even = _mm256_mul_epu32(a, m);

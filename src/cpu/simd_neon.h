@@ -114,6 +114,19 @@ static inline vu vu_mul_pairs(vu a, vu b)
     return vreinterpretq_u32_s32(
         vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
 }
+static inline vu vu_mul_quads(vu a, vu b)
+{
+    const uint8x16_t x = vreinterpretq_u8_u32(a);
+    const int8x16_t y = vreinterpretq_s8_u32(b);
+    const int16x8_t low =
+        vmulq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(x))), vmovl_s8(vget_low_s8(y)));
+    const int16x8_t high = vmulq_s16(vreinterpretq_s16_u16(vmovl_high_u8(x)), vmovl_high_s8(y));
+    return vreinterpretq_u32_s16(vpaddq_s16(low, high));
+}
+static inline vu vu_add_pairs(vu a, vu b)
+{
+    return vreinterpretq_u32_u16(vaddq_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b)));
+}
 static inline void vu_mul_wide(vu a, vu m, vu *high, vu *low)
 {
     const vu lower = vreinterpretq_u32_u64(vmull_u32(vget_low_u32(a), vget_low_u32(m)));

@@ -134,6 +134,27 @@ static inline vu vu_mul_pairs(vu a, vu b)
                (uint32_t)((int16_t)(a[l] >> 16) * (int16_t)(b[l] >> 16));
     return r;
 }
+/* each word holds four numbers of 8 bits, of a without sign and of b signed: the sums of the
+ * products of the lower and of the upper two, 16 bits each, which must fit */
+static inline vu vu_mul_quads(vu a, vu b)
+{
+    vu r;
+    for (int l = 0; l < VW; l++) {
+        uint32_t half[2];
+        for (int h = 0; h < 2; h++) {
+            const uint32_t x = a[l] >> (16 * h), y = b[l] >> (16 * h);
+            half[h] = (uint32_t)((int32_t)(x & 0xffu) * (int8_t)y +
+                                 (int32_t)(x >> 8 & 0xffu) * (int8_t)(y >> 8));
+        }
+        r[l] = (half[0] & 0xffffu) | half[1] << 16;
+    }
+    return r;
+}
+/* of the two 16-bit numbers in each word */
+static inline vu vu_add_pairs(vu a, vu b)
+{
+    return ((a + b) & 0xffffu) | ((a & 0xffff0000u) + (b & 0xffff0000u));
+}
 /* both halves of the products with one number, the same in all lanes of m */
 static inline void vu_mul_wide(vu a, vu m, vu *high, vu *low)
 {

@@ -413,7 +413,7 @@ static void fill_point(void *arg, int64_t task, int worker)
     }
     uint32_t *query = w->block->queries + task * s->ld;
     if (s->most > 0) {
-        gnomon_sieve_halve(coordinates, s->steps, s->most, &point->facts, &point->sieve, query);
+        gnomon_sieve_round(coordinates, s->steps, 16, s->most, &point->facts, &point->sieve, query);
         /* the length in these coordinates may be a little more */
         point->sieve.norm *= 1 + 0x1p-20f;
     } else {

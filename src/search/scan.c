@@ -40,7 +40,8 @@ typedef struct scan {
     int64_t first_id;
     int64_t query, queries; /* the group */
     bool narrow;            /* base points become fp32 without fp64 between */
-    bool bits, direct, halves;
+    bool bits, direct;
+    int width; /* bits of a coordinate: 32 (fp32), 16 or 8 */
     /* the cut */
     int64_t steps, part, parts; /* coordinates in all, and at a time */
     int64_t block;              /* points */
@@ -48,10 +49,10 @@ typedef struct scan {
     int64_t range, ranges;      /* points */
     int64_t room;
     /* memory */
-    float *centred;  /* queries x ld */
-    uint32_t *pairs; /* the same, in 16-bit coordinates */
-    int64_t ld;      /* steps, or pairs, of a query */
-    uint64_t *words; /* queries x steps, for bits */
+    float *centred;   /* queries x ld */
+    uint32_t *packed; /* the same, in integer coordinates */
+    int64_t ld;       /* words of a query */
+    uint64_t *words;  /* queries x steps, for bits */
     gnomon_sieve_query *facts;
     gnomon_sieve *sieves;       /* ranges x queries */
     gnomon_survivor *survivors; /* room each */
@@ -82,7 +83,7 @@ typedef struct scratch {
     gnomon_blur *blurs;
     double *squares, *dots, *wide;
     uint64_t *words;
-    uint32_t *pairs;
+    uint32_t *packed;
 } scratch;
 
 /* A task at work. */
@@ -226,12 +227,12 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, boo
         w->own->bias[tile * LANES + l] =
             (float)(s->options.metric == GNOMON_IP ? dots[l] : -squares[l] / 2);
     gnomon_blur blur =
-        gnomon_sieve_blur(s, c->steps, c->halves ? 0 : MOST_STEPS, squares, lanes, whole);
-    if (c->halves) {
+        gnomon_sieve_blur(s, c->steps, c->width < 32 ? 0 : MOST_STEPS, squares, lanes, whole);
+    if (c->width < 32) {
         float lost[LANES] = {0};
-        const float scale =
-            s->kernels->halve(w->own->tiles, c->steps, s->ground.most, blur.whole >= 0,
-                              w->own->pairs + tile * ((c->steps + 1) / 2) * LANES, lost);
+        const float scale = (c->width == 16 ? s->kernels->halve : s->kernels->quarter)(
+            w->own->tiles, c->steps, s->ground.most, blur.whole >= 0,
+            w->own->packed + tile * gnomon_sieve_words(c->steps, c->width) * LANES, lost);
         gnomon_blur_halve(c->steps, scale, lost, lanes, &blur);
     }
     if (blur.whole < 0) w->whole = false;
@@ -252,7 +253,7 @@ static void scan_block(worker *w, int64_t place, int64_t end)
     memset(own->squares, 0, (size_t)(tiles * LANES) * sizeof *own->squares);
     memset(own->dots, 0, (size_t)(tiles * LANES) * sizeof *own->dots);
     gnomon_sift sift = {.ld = c->ld,
-                        .tiles = c->halves ? (const void *)own->pairs : own->tiles,
+                        .tiles = c->width < 32 ? (const void *)own->packed : own->tiles,
                         .tile_count = tiles,
                         .bias = own->bias,
                         .blurs = own->blurs,
@@ -261,16 +262,16 @@ static void scan_block(worker *w, int64_t place, int64_t end)
                         .sums_ld = w->count,
                         .full = full,
                         .arg = w};
-    const int64_t words = c->halves ? (c->part + 1) / 2 : c->part;
+    const int64_t words = gnomon_sieve_words(c->part, c->width);
     const int64_t queries = least_of(w->count, QUERY_FLOATS / words / 48 * 48 + 48);
     for (int64_t from = 0; from < c->steps; from += c->part) {
         const int64_t steps = least_of(c->part, c->steps - from);
         sift.first = from == 0;
         sift.last = from + steps == c->steps;
-        sift.steps = c->halves ? words : steps;
+        sift.steps = c->width < 32 ? words : steps;
         for (int64_t t = 0; t < tiles; t++) {
             const int64_t first = place + t * LANES;
-            float *tile = c->halves ? own->tiles : own->tiles + t * steps * LANES;
+            float *tile = c->width < 32 ? own->tiles : own->tiles + t * steps * LANES;
             for (int l = 0; l < LANES && !c->narrow; l++) {
                 factor[l] = s->ground.scale;
                 if (s->options.metric == GNOMON_COSINE)
@@ -284,8 +285,8 @@ static void scan_block(worker *w, int64_t place, int64_t end)
             if (sift.last) finish_tile(w, first, end, t, whole[t]);
         }
         for (int64_t q = 0; q < w->count; q += queries) {
-            sift.queries = c->halves ? (const void *)(c->pairs + (w->query + q) * c->ld)
-                                     : c->centred + (w->query + q) * c->ld + from;
+            sift.queries = c->width < 32 ? (const void *)(c->packed + (w->query + q) * c->ld)
+                                         : c->centred + (w->query + q) * c->ld + from;
             sift.count = least_of(queries, w->count - q);
             sift.sieves = w->sieves + q;
             sift.sums = c->parts > 1 ? own->sums + q * LANES : NULL;
@@ -295,10 +296,9 @@ static void scan_block(worker *w, int64_t place, int64_t end)
             part.nearest += w->nearest != NULL ? q : 0;
             part.query += q;
             sift.arg = &part;
-            if (c->halves)
-                s->kernels->sift_halves(&sift);
-            else
-                s->kernels->sift(&sift);
+            (c->width == 32   ? s->kernels->sift
+             : c->width == 16 ? s->kernels->sift_halves
+                              : s->kernels->sift_quarters)(&sift);
             w->verified = part.verified;
         }
     }
@@ -414,9 +414,9 @@ static void cut(scan *c)
     } else if (c->direct) {
         c->block = DIRECT_ROWS;
     } else {
-        c->parts = c->halves ? 1 : (c->steps + MOST_STEPS - 1) / MOST_STEPS;
+        c->parts = c->width < 32 ? 1 : (c->steps + MOST_STEPS - 1) / MOST_STEPS;
         c->part = least_of(c->steps, round_up((c->steps + c->parts - 1) / c->parts, 4));
-        const int64_t words = c->halves ? (c->part + 1) / 2 : c->part;
+        const int64_t words = gnomon_sieve_words(c->part, c->width);
         c->block = BLOCK_FLOATS / (words < 16 ? 16 : words) / LANES * LANES;
     }
     if (c->block < LANES) c->block = LANES;
@@ -441,11 +441,11 @@ static gnomon_status reserve_workers(scan *c)
         else
             GNOMON_TRY(gnomon_alloc(ctx, 2 * c->s->cols, sizeof *own->wide, "a query", &own->wide));
         if (!dense) continue;
-        GNOMON_TRY(gnomon_alloc(ctx, (c->halves ? LANES : c->block) * c->part, sizeof *own->tiles,
-                                "base tiles", &own->tiles));
-        if (c->halves)
-            GNOMON_TRY(gnomon_alloc(ctx, c->block * ((c->part + 1) / 2), sizeof *own->pairs,
-                                    "base tiles", &own->pairs));
+        GNOMON_TRY(gnomon_alloc(ctx, (c->width < 32 ? LANES : c->block) * c->part,
+                                sizeof *own->tiles, "base tiles", &own->tiles));
+        if (c->width < 32)
+            GNOMON_TRY(gnomon_alloc(ctx, c->block * gnomon_sieve_words(c->part, c->width),
+                                    sizeof *own->packed, "base tiles", &own->packed));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->bias, "biases", &own->bias));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->squares, "norms", &own->squares));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->dots, "products", &own->dots));
@@ -474,9 +474,9 @@ static gnomon_status reserve(scan *c)
     if (c->bits)
         GNOMON_TRY(gnomon_alloc_zero(ctx, c->queries * c->steps, sizeof *c->words, "query words",
                                      &c->words));
-    else if (c->halves)
-        GNOMON_TRY(
-            gnomon_alloc(ctx, c->queries * c->ld, sizeof *c->pairs, "centred queries", &c->pairs));
+    else if (c->width < 32)
+        GNOMON_TRY(gnomon_alloc(ctx, c->queries * c->ld, sizeof *c->packed, "centred queries",
+                                &c->packed));
     else if (!c->direct)
         GNOMON_TRY(gnomon_alloc(ctx, c->queries * c->ld, sizeof *c->centred, "centred queries",
                                 &c->centred));
@@ -503,7 +503,7 @@ static void release(scan *c)
         scratch *own = &c->scratch[t];
         gnomon_free(ctx, own->values);
         gnomon_free(ctx, own->words);
-        gnomon_free(ctx, own->pairs);
+        gnomon_free(ctx, own->packed);
         gnomon_free(ctx, own->wide);
         gnomon_free(ctx, own->tiles);
         gnomon_free(ctx, own->bias);
@@ -519,7 +519,7 @@ static void release(scan *c)
     gnomon_free(ctx, c->places);
     gnomon_free(ctx, c->words);
     gnomon_free(ctx, c->centred);
-    gnomon_free(ctx, c->pairs);
+    gnomon_free(ctx, c->packed);
     gnomon_free(ctx, c->hits);
     gnomon_free(ctx, c->nearest);
     gnomon_free(ctx, c->heaps);
@@ -556,11 +556,11 @@ static void prepare(void *arg, int64_t task, int number)
         uint8_t *to = (uint8_t *)(c->words + task * c->steps);
         for (int64_t j = 0; j < m->cols; j++)
             to[j] = x[j * m->col_stride];
-    } else if (c->halves) {
+    } else if (c->width < 32) {
         scratch *own = &c->scratch[number];
         gnomon_sieve_prepare(s, query, c->steps, 0, own->wide, own->tiles, &c->facts[task], &first);
-        gnomon_sieve_halve(own->tiles, c->steps, s->ground.most, &c->facts[task], &first,
-                           c->pairs + task * c->ld);
+        gnomon_sieve_round(own->tiles, c->steps, c->width, s->ground.most, &c->facts[task], &first,
+                           c->packed + task * c->ld);
     } else if (!c->direct) {
         gnomon_sieve_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].wide,
                              c->centred + task * c->ld, &c->facts[task], &first);
@@ -672,9 +672,9 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     if (!like.bits && !like.direct) GNOMON_TRY(gnomon_ground_settle(s, base));
     like.steps = like.bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
                            : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
-    like.halves = !like.bits && !like.direct && s->ground.most > 0;
+    like.width = like.bits || like.direct ? 32 : s->ground.bits;
     /* Rows a power of two apart would share few places of the caches. */
-    like.ld = round_up(like.halves ? (like.steps + 1) / 2 : like.steps, 16) + 16;
+    like.ld = round_up(gnomon_sieve_words(like.steps, like.width), 16) + 16;
     like.narrow = s->options.metric != GNOMON_COSINE && !gnomon_dtype_is_wide(base->dtype) &&
                   s->ground.scale > 0x1p-100 && s->ground.scale < 0x1p100;
     const int64_t group = group_of(s, &like, count);

@@ -19,7 +19,8 @@ typedef struct gnomon_ground {
     double *mean64; /* the same numbers */
     double norm;    /* of mean */
     bool whole;     /* scale is 1 and the mean's coordinates are integers */
-    int most;       /* the largest 16-bit coordinate, 0 where those would tell too little */
+    int bits;       /* of the sieve's coordinates: 32 (fp32), or integers of 16 or 8 */
+    int most;       /* the largest of those integers */
 } gnomon_ground;
 
 /* Sets: rows of ascending, distinct members. */
@@ -112,9 +113,14 @@ typedef struct gnomon_sieve_query {
 void gnomon_sieve_prepare(const gnomon_search *search, int64_t query, int64_t steps,
                           int64_t most_steps, double *wide, float *out, gnomon_sieve_query *facts,
                           gnomon_sieve *sieve);
-/* Turns a centred query of so many steps into pairs of 16-bit coordinates, with what that means for
- * its sieve. */
-void gnomon_sieve_halve(const float *centred, int64_t steps, int most,
+/* Words of a point in coordinates of so many bits: 32 (fp32), 16 or 8. */
+static inline int64_t gnomon_sieve_words(int64_t steps, int bits)
+{
+    return bits == 32 ? steps : bits == 16 ? (steps + 1) / 2 : (steps + 15) / 16 * 4;
+}
+/* Turns a centred query of so many steps into integers of 16 or 8 bits, at most 'most' large, with
+ * what that means for its sieve. */
+void gnomon_sieve_round(const float *centred, int64_t steps, int bits, int most,
                         const gnomon_sieve_query *facts, gnomon_sieve *sieve, uint32_t *out);
 /* The least score of any point whose key is at most 'key'. With 'whole': key is that of a point
  * with integer coordinates and a smaller id, so that an equal one no longer matters. */
@@ -123,7 +129,7 @@ float gnomon_sieve_least(const gnomon_search *search, const gnomon_sieve_query *
 /* A tile's share of the error. squares: of its points' norms; whole: their coordinates are. */
 gnomon_blur gnomon_sieve_blur(const gnomon_search *search, int64_t steps, int64_t most_steps,
                               const double *squares, int lanes, bool whole);
-/* The same of a tile in 16-bit coordinates, of this scale and with squares lost to rounding. */
+/* The same of a tile in integer coordinates, of this scale and with squares lost to rounding. */
 void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur);
 /* Drops survivors that k others surely come before; raises 'least'. values: room for 'room'. */
 void gnomon_sieve_shrink(gnomon_sieve *sieve, int64_t k, float *values);

@@ -21,6 +21,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 static const double u32 = 0x1p-24, tiny = 0x1p-124;
 
@@ -93,9 +94,12 @@ void gnomon_sieve_prepare(const gnomon_search *s, int64_t query, int64_t steps, 
     sieve->whole = whole && sane ? above(m) : INFINITY;
 }
 
-void gnomon_sieve_halve(const float *centred, int64_t steps, int most,
+void gnomon_sieve_round(const float *centred, int64_t steps, int bits, int most,
                         const gnomon_sieve_query *facts, gnomon_sieve *sieve, uint32_t *out)
 {
+    const int64_t each = 32 / bits, words = gnomon_sieve_words(steps, bits);
+    memset(out, 0, (size_t)words * sizeof *out);
+    int32_t sum = 0;
     float peak = 0;
     for (int64_t j = 0; j < steps; j++)
         peak = fmaxf(peak, fabsf(centred[j]));
@@ -109,11 +113,10 @@ void gnomon_sieve_halve(const float *centred, int64_t steps, int most,
         const int32_t whole = (int32_t)fmin(fmax(x, -most), most);
         const double rest = (double)centred[j] - whole * scale;
         lost += rest * rest;
-        if (j % 2 == 0)
-            out[j / 2] = (uint32_t)whole & 0xffffu;
-        else
-            out[j / 2] |= (uint32_t)whole << 16;
+        sum += whole;
+        out[j / each] |= ((uint32_t)whole & ((1u << bits) - 1)) << (j % each * bits);
     }
+    if (bits == 8) sieve->start = -most * sum;
     lost = sqrt(lost) * (1 + 0x1p-20);
     sieve->scale = (float)scale;
     if (!fits) sieve->whole = INFINITY;

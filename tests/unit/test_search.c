@@ -2,6 +2,7 @@
 #include "search_testing.h"
 
 #include "base/isa.h"
+#include "search/search.h"
 
 /* What points are like. */
 typedef enum kind {
@@ -486,13 +487,42 @@ static void equal_giants_are_near(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Many points and few answers: the sieve sees them in 8 bits. */
+static void coarse_sieves_lose_nothing(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context_of(2, 0);
+    static const kind kinds[] = {BELL, BYTES, TERNARY};
+    for (int i = 0; i < 9; i++) {
+        points base = make_points(kinds[i % 3], GNOMON_F32, 9000, 18, false, 10);
+        points queries = make_points(kinds[i % 3], GNOMON_F32, 17, 18, false, 11);
+        wish w = {.o = GNOMON_SEARCH_OPTIONS_INIT};
+        w.o.metric = metrics[i / 3];
+        w.o.k = 1;
+        gnomon_search *s;
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        expect(ctx, gnomon_search_create(ctx, &queries.m, &w.o, &s), GNOMON_OK);
+        expect(ctx, gnomon_search_add(s, &base.m), GNOMON_OK);
+        assert_int_equal(s->ground.bits, 8);
+        expect(ctx, gnomon_search_finish(s, &found), GNOMON_OK);
+        gnomon_search_destroy(s);
+        answer *all = all_answers(w.o.metric, &base, &queries);
+        compare(&found, all, base.m.rows, &w, "in 8 bits");
+        free(all);
+        gnomon_neighbors_free(ctx, &found);
+        drop_points(&base);
+        drop_points(&queries);
+    }
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_points),    cmocka_unit_test(every_type_of_elements),
         cmocka_unit_test(the_cut_leaves_no_trace), cmocka_unit_test(the_nearest_are_a_prefix),
         cmocka_unit_test(filters_and_self),        cmocka_unit_test(distances_are_true),
-        cmocka_unit_test(equal_giants_are_near),
+        cmocka_unit_test(equal_giants_are_near),   cmocka_unit_test(coarse_sieves_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
