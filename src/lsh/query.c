@@ -273,13 +273,38 @@ static void partition(uint64_t *x, int64_t count, int64_t keep)
     }
 }
 
+/* The same for few of many: a sample tells below which number a few more than 'keep' of them lie,
+ * which are then gathered without a branch that hangs on the numbers. */
+static void select_smallest(uint64_t *x, int64_t count, int64_t keep)
+{
+    enum { SAMPLE = 256, SPARE = 8 };
+    uint64_t sample[SAMPLE], limit = 0;
+    const int64_t rank = keep * SAMPLE / count * 3 / 2 + SPARE;
+    if (count >= 8 * SAMPLE && rank < SAMPLE / 4) {
+        for (int64_t i = 0; i < SAMPLE; i++)
+            sample[i] = x[i * (count / SAMPLE)];
+        partition(sample, SAMPLE, rank);
+        for (int64_t i = 0; i < rank; i++)
+            limit = sample[i] > limit ? sample[i] : limit;
+        int64_t below = 0, front = 0;
+        for (int64_t i = 0; i < count; i++)
+            below += x[i] <= limit;
+        for (int64_t i = 0; i < count && below >= keep; i++) {
+            x[front] = x[i];
+            front += x[i] <= limit;
+        }
+        if (below >= keep) count = below;
+    }
+    partition(x, count, keep);
+}
+
 /* Keeps the candidates whose codes are nearest. */
 static void keep_nearest(const finding *f, finder *w, int64_t q, int64_t keep)
 {
     const gnomon_codes *c = &f->index->codes;
     const int8_t *code = f->codes + q * c->count;
     f->kernels->rank_codes(code, c->code, c->count, w->candidates, w->count, w->ranked);
-    partition(w->ranked, w->count, keep);
+    select_smallest(w->ranked, w->count, keep);
     w->count = keep;
     for (int64_t i = 0; i < keep; i++)
         w->candidates[i] = (uint32_t)w->ranked[i];
@@ -298,14 +323,16 @@ static double key_of(const finding *f, int64_t query, gnomon_query ready, int64_
     return gnomon_exact_key(s, ready, &b->points, id - b->first);
 }
 
-/* Asks for the beginning of a point that will be needed. */
+/* Asks for a point that will be needed. */
 static void ask_for(const finding *f, int64_t id)
 {
+    enum { MOST_BYTES = 4096, LINE = 64 };
     if (f->search->options.metric == GNOMON_JACCARD) return;
     const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
     const char *row = gnomon_row_at(&b->points, id - b->first);
-    for (int line = 0; line < 4; line++)
-        __builtin_prefetch(row + 64 * line);
+    const int64_t bytes = b->points.cols * (int64_t)gnomon_dtype_size(b->points.dtype);
+    for (int64_t at = 0; at < bytes && at < MOST_BYTES; at += LINE)
+        __builtin_prefetch(row + at);
 }
 
 /* Verifies one point; with a radius hits gather at the front of 'hits'. */
