@@ -38,7 +38,8 @@ typedef struct gnomon_svd_options {
                          |A - U S Vt|_F <= tolerance * |A|_F */
     int64_t oversample; /* columns beyond rank, >= 0; default 10; with single_pass rank + 1 is a
                            better choice. They end at min(m, n) */
-    int power;          /* power iterations, 0 ... 100; default 2 */
+    int power;          /* power iterations, 0 ... 100; default 2. They take 2 power + 2 passes; on
+                           the CPU with a rank and from 2 on they are shifted, and take one less */
     int64_t block;      /* with a tolerance: columns added at a time; 0: 32. On a GPU: how many to
                            begin with, doubled until they are enough; 0: 128 */
     int single_pass;    /* 1: read every row once (power, block and tolerance do not apply) */

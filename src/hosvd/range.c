@@ -66,7 +66,7 @@ gnomon_status gnomon_range_power(gnomon_hosvd_work *w, gnomon_slabs *x, int mode
 {
     gnomon_tall factor[GNOMON_TENSOR_MODES];
     gnomon_cube b = {0};
-    GNOMON_TRY(gnomon_condition(w->ctx, y, NULL, &w->orth));
+    GNOMON_TRY(gnomon_condition(w->ctx, y, NULL, NULL, &w->orth));
     w->out->orthonormalise_seconds += gnomon_lap(&w->clock);
     factor[mode] = *y;
     GNOMON_TRY(gnomon_slabs_shrink(x, &mode, 1, factor, w->options.memory, &b));

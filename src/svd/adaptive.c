@@ -47,10 +47,10 @@ static gnomon_status fill(blocks *b, const gnomon_tall *y, const gnomon_tall *z)
         /* Twice: the first makes what is left of unit length, the second takes out what rounding
          * had left of the earlier columns, which A would blow up. */
         GNOMON_TRY(deflate(b, y));
-        GNOMON_TRY(gnomon_condition(f->ctx, y, NULL, &f->orth));
+        GNOMON_TRY(gnomon_condition(f->ctx, y, NULL, NULL, &f->orth));
         GNOMON_TRY(deflate(b, y));
         GNOMON_TRY(gnomon_feed_adjoint(&f->source, y, z));
-        GNOMON_TRY(gnomon_condition(f->ctx, z, NULL, &f->orth));
+        GNOMON_TRY(gnomon_condition(f->ctx, z, NULL, NULL, &f->orth));
         GNOMON_TRY(gnomon_feed_apply(&f->source, z, y));
     }
     f->out->power_seconds += gnomon_lap(&f->clock);

@@ -194,8 +194,14 @@ gnomon_status gnomon_feed_apply(gnomon_feed *source, const gnomon_tall *w, const
 
 gnomon_status gnomon_feed_adjoint(gnomon_feed *source, const gnomon_tall *q, const gnomon_tall *z)
 {
-    gnomon_piece piece;
     memset(z->data, 0, (size_t)(z->rows * z->cols) * gnomon_tall_size(z->wide));
+    return gnomon_feed_add_adjoint(source, q, z);
+}
+
+gnomon_status gnomon_feed_add_adjoint(gnomon_feed *source, const gnomon_tall *q,
+                                      const gnomon_tall *z)
+{
+    gnomon_piece piece;
     GNOMON_TRY(gnomon_feed_rewind(source));
     for (;;) {
         GNOMON_TRY(gnomon_feed_next(source, &piece));
@@ -205,15 +211,29 @@ gnomon_status gnomon_feed_adjoint(gnomon_feed *source, const gnomon_tall *q, con
     }
 }
 
-static gnomon_status add_closely(gnomon_feed *source, const gnomon_piece *piece,
-                                 const gnomon_tall *in, const gnomon_tall *z)
+/* out = a in + beta out, all of them F32. */
+static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *a,
+                                      const gnomon_tall *in, double beta, const gnomon_tall *out)
 {
     gnomon_gemm_options options = GNOMON_GEMM_OPTIONS_INIT;
-    const gnomon_matrix a = gnomon_matrix_transposed(&piece->dense);
     const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
-    const gnomon_matrix c = gnomon_matrix_rowmajor(z->data, GNOMON_F32, z->rows, z->cols);
-    options.beta = piece->row > 0 ? 1 : 0;
-    return gnomon_gemm(source->ctx, &a, &b, &c, &options);
+    const gnomon_matrix c = gnomon_matrix_rowmajor(out->data, GNOMON_F32, out->rows, out->cols);
+    options.beta = beta;
+    return gnomon_gemm(ctx, a, &b, &c, &options);
+}
+
+gnomon_status gnomon_feed_apply_closely(gnomon_feed *source, const gnomon_tall *w,
+                                        const gnomon_tall *y)
+{
+    gnomon_piece piece;
+    if (source->wide || source->csr != NULL) return gnomon_feed_apply(source, w, y);
+    GNOMON_TRY(gnomon_feed_rewind(source));
+    for (;;) {
+        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        const gnomon_tall out = part(y, &piece);
+        GNOMON_TRY(multiply_closely(source->ctx, &piece.dense, w, 0, &out));
+    }
 }
 
 gnomon_status gnomon_feed_adjoint_closely(gnomon_feed *source, const gnomon_tall *q,
@@ -226,7 +246,8 @@ gnomon_status gnomon_feed_adjoint_closely(gnomon_feed *source, const gnomon_tall
         GNOMON_TRY(gnomon_feed_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall in = part(q, &piece);
-        GNOMON_TRY(add_closely(source, &piece, &in, z));
+        const gnomon_matrix turned = gnomon_matrix_transposed(&piece.dense);
+        GNOMON_TRY(multiply_closely(source->ctx, &turned, &in, piece.row > 0 ? 1 : 0, z));
     }
 }
 

@@ -17,8 +17,10 @@ typedef struct gnomon_factor {
     gnomon_operator *op;     /* of the projection */
     gnomon_operator *probes; /* gaussian, not scaled, far more rows and columns than are used */
 
-    /* A is nearly Q B with Q: m x s orthonormal and B^T: n x s. */
+    /* A is nearly Q B with Q: m x s orthonormal and B^T: n x s. When turned A^T is, with Q: n x s
+     * and B^T: m x s. */
     gnomon_tall q, bt;
+    bool turned;
     double rest; /* with a tolerance: a figure that |A - Q B|_F does not exceed; else NaN */
 
     gnomon_tall u, v; /* m x rank, n x rank */

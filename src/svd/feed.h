@@ -71,8 +71,13 @@ gnomon_status gnomon_feed_sketch(gnomon_feed *source, const gnomon_operator *op,
                                  const gnomon_tall *y);
 gnomon_status gnomon_feed_apply(gnomon_feed *source, const gnomon_tall *w, const gnomon_tall *y);
 gnomon_status gnomon_feed_adjoint(gnomon_feed *source, const gnomon_tall *q, const gnomon_tall *z);
-/* The last of them, with sums of single-precision products in fp64 every few terms: what is lost
- * here no later step mends. */
+/* Z += A^T Q. */
+gnomon_status gnomon_feed_add_adjoint(gnomon_feed *source, const gnomon_tall *q,
+                                      const gnomon_tall *z);
+/* Y = A W and Z = A^T Q with sums of single-precision products in fp64 every few terms, for the
+ * last product: what is lost there no later step mends. */
+gnomon_status gnomon_feed_apply_closely(gnomon_feed *source, const gnomon_tall *w,
+                                        const gnomon_tall *y);
 gnomon_status gnomon_feed_adjoint_closely(gnomon_feed *source, const gnomon_tall *q,
                                           const gnomon_tall *z);
 

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { ROUNDS = 8 }; /* of inverse iterations */
+
 static gnomon_status gram(gnomon_context *ctx, const gnomon_tall *y, double *r)
 {
     bool finite;
@@ -128,13 +130,49 @@ gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, d
     return status;
 }
 
+/* x = (r^T r)^-1 x / size^2 */
+static void divide_twice(int64_t n, const double *r, double size, double *x)
+{
+    for (int64_t i = 0; i < n; i++) {
+        x[i] /= r[i * n + i] / size;
+        for (int64_t j = i + 1; j < n; j++)
+            x[j] -= r[i * n + j] / size * x[i];
+    }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        double sum = 0;
+        for (int64_t j = i + 1; j < n; j++)
+            sum += r[i * n + j] / size * x[j];
+        x[i] = (x[i] - sum) / (r[i * n + i] / size);
+    }
+}
+
+double gnomon_least_square(int64_t n, const double *r, double *x)
+{
+    double most = 0, length = sqrt((double)n);
+    for (int64_t i = 0; i < n; i++) {
+        most = r[i * n + i] > most ? r[i * n + i] : most;
+        x[i] = 1;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        double squares = 0;
+        for (int64_t i = 0; i < n; i++)
+            x[i] /= length;
+        divide_twice(n, r, most, x);
+        for (int64_t i = 0; i < n; i++)
+            squares += x[i] * x[i];
+        length = sqrt(squares);
+    }
+    return 1 / length;
+}
+
 gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, double *span,
-                               gnomon_orth_count *count)
+                               double *given, gnomon_orth_count *count)
 {
     const int64_t n = y->cols;
-    double *r = NULL;
+    double *own = NULL;
     bool safe = false;
-    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof *r, "a triangle", &r));
+    if (given == NULL) GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof *own, "a triangle", &own));
+    double *r = given != NULL ? given : own;
     gnomon_status status = step(ctx, y, r, &safe, NULL);
     if (span != NULL) *span = safe ? span_of(n, r) : 0;
     if (status == GNOMON_OK && safe) {
@@ -143,6 +181,6 @@ gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, double
         status = gnomon_tsqr(ctx, y, r);
         count->householder++;
     }
-    gnomon_free(ctx, r);
+    gnomon_free(ctx, own);
     return status;
 }

@@ -28,9 +28,14 @@ gnomon_status gnomon_triangle(gnomon_context *ctx, const gnomon_tall *y, double 
 
 /* Only as far as a power iteration needs: one step of Cholesky QR where it is safe, so that no
  * direction is lost against a longer one. *span (may be NULL): how much shorter than
- * the longest the shortest was, 0 when it was not safe. */
-gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, double *span,
+ * the longest the shortest was, 0 when it was not safe. r (may be NULL): cols x cols, row-major,
+ * upper triangular, what the columns were divided by when it was safe. */
+gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, double *span, double *r,
                                gnomon_orth_count *count);
+
+/* The square of the least singular value of the triangle r, n x n, whose diagonal is positive,
+ * divided by the square of its largest entry there; not less than it is, by inverse iterations. */
+double gnomon_least_square(int64_t n, const double *r, double *work /* n */);
 
 /* The Householder way by itself. */
 gnomon_status gnomon_tsqr(gnomon_context *ctx, const gnomon_tall *y, double *r);

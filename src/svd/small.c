@@ -65,34 +65,43 @@ static void release(gnomon_context *ctx, workspace *w)
     gnomon_free(ctx, w->index);
 }
 
-/* v = P (vt's first rows)^T, u = Q (u's first columns), with the signs settled. r: P = B^T r^-1
- * with B^T in bt's place; NULL: P is there itself. */
+/* m (n x rank) = the first columns of x, or of its transpose, those with the other sign that 'down'
+ * (may be NULL) names. */
+static void gather(int64_t n, int64_t rank, bool transposed, const double *x, const bool *down,
+                   double *m)
+{
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < rank; j++) {
+            const double value = transposed ? x[j * n + i] : x[i * n + j];
+            m[i * rank + j] = down != NULL && down[j] ? -value : value;
+        }
+    }
+}
+
+/* v = P (vt's first rows)^T, u = Q (u's first columns), or the other way round when the matrix is
+ * turned, with the signs settled. r: P = B^T r^-1 with B^T in bt's place; NULL: P is there itself.
+ */
 static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, const double *r,
                                    workspace *w)
 {
     gnomon_context *ctx = f->ctx;
+    gnomon_tall *right = f->turned ? &f->q : &f->bt, *left = f->turned ? &f->bt : &f->q;
     double *gathered = w->m; /* its numbers are read by now */
     bool *down = NULL;
     /* B^T r^-1 vt^T without making P: the rows of vt are divided instead. */
     if (r != NULL) gnomon_blas_divide_rows(n, rank, r, w->vt);
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < rank; j++)
-            gathered[i * rank + j] = w->vt[j * n + i];
-    }
+    gather(n, rank, !f->turned, f->turned ? w->u : w->vt, NULL, gathered);
     GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.cols, rank, false, "right vectors", &f->v));
-    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, &f->bt, gathered, &f->v));
-    gnomon_tall_drop(ctx, &f->bt);
+    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, right, gathered, &f->v));
+    gnomon_tall_drop(ctx, right);
     GNOMON_TRY(gnomon_alloc(ctx, rank, sizeof *down, "signs", &down));
     gnomon_status status = gnomon_tall_settle_signs(ctx, &f->v, down);
-    for (int64_t i = 0; i < n && status == GNOMON_OK; i++) {
-        for (int64_t j = 0; j < rank; j++)
-            gathered[i * rank + j] = down[j] ? -w->u[i * n + j] : w->u[i * n + j];
-    }
+    if (status == GNOMON_OK) gather(n, rank, f->turned, f->turned ? w->vt : w->u, down, gathered);
     gnomon_free(ctx, down);
     GNOMON_TRY(status);
     GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.rows, rank, false, "left vectors", &f->u));
-    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, &f->q, gathered, &f->u));
-    gnomon_tall_drop(ctx, &f->q);
+    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, left, gathered, &f->u));
+    gnomon_tall_drop(ctx, left);
     return GNOMON_OK;
 }
 
