@@ -86,16 +86,19 @@ void cli_signals_install(void);
 int cli_interrupted(void);
 
 /* report.c: --json */
-/* A new object with the run's facts: gnomon, verb, device (and the GPU's name), isa, threads,
- * seconds. */
-json_t *cli_report(cli_app *app);
+/* Prints one object to standard output: the run's facts (gnomon, verb, device and the GPU's name,
+ * isa, threads, seconds), then the figures, which are dropped; NULL: memory was out. Reals have the
+ * fewest digits that read back the same. Returns the exit code. */
+int cli_print_report(cli_app *app, json_t *figures);
+/* The first object with the members that it lacks of the second, which is dropped; NULL, with both
+ * dropped, when either is. */
+json_t *cli_json_join(json_t *first, json_t *second);
+/* null for what JSON has no number for: NaN and infinities. */
+json_t *cli_json_real(double value);
 /* To the microsecond: more digits would only be noise. */
 double cli_json_seconds(double seconds);
 /* The operator's descriptor, every default filled in; NULL when memory is out. */
 json_t *cli_descriptor_json(cli_app *app, const gnomon_operator *op);
-/* Prints the object to standard output and drops it; returns the exit code. Reals have the
- * fewest digits that read back the same. */
-int cli_print_json(cli_app *app, json_t *object);
 
 /* input.c */
 typedef struct cli_input_options {
@@ -241,10 +244,6 @@ void cli_sketch_table(cli_sketch_options *s, const cli_sketch_words *words,
 int cli_sketch_check(cli_app *app, cli_sketch_options *s);
 /* Refuses an output (NULL: none) of several arrays that is no .npz. -1 or an exit code. */
 int cli_check_arrays_output(cli_app *app, const char *output, const char *input);
-/* null for what JSON has no number for: NaN and infinities. */
-json_t *cli_json_real(double value);
-/* out with the members of both others, which are dropped; NULL, with all dropped, when any is. */
-json_t *cli_json_join(json_t *out, json_t *figures, json_t *times);
 
 /* gnuplot.c: what a name's ending stands for; 0: neither. */
 enum { CLI_SVG = 1, CLI_PNG = 2 };
@@ -291,7 +290,7 @@ typedef struct cli_hosvd_facts {
     double read_seconds, hosvd_seconds, write_seconds;
 } cli_hosvd_facts;
 void cli_hosvd_words(const cli_hosvd_facts *facts);
-json_t *cli_hosvd_json(cli_app *app, const cli_hosvd_facts *facts);
+json_t *cli_hosvd_json(const cli_hosvd_facts *facts);
 
 /* plot.c: a histogram of distortion by gnuplot, as SVG or PNG by path's ending, and as lines
  * of text. */

@@ -245,20 +245,13 @@ static int work(cli_app *app, const request *r, const char *input, const char *o
                 (long long)points, (long long)info.cols, info.format, cli_dtype_name(info.dtype),
                 output);
         code = CLI_EXIT_DONE;
-        if (app->json) {
-            json_t *report = cli_report(app);
-            json_t *figures =
-                json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:b}", "input", input, "output",
-                          output, "format", info.format, "points", (json_int_t)points, "dimensions",
-                          (json_int_t)info.cols, "dtype", cli_dtype_name(info.dtype),
-                          "output_dtype", cli_dtype_name(to), "sparse", options.sparse);
-            if (report != NULL && json_object_update_missing(report, figures) != 0) {
-                json_decref(report);
-                report = NULL;
-            }
-            json_decref(figures);
-            code = cli_print_json(app, report);
-        }
+        if (app->json)
+            code = cli_print_report(app, json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:b}",
+                                                   "input", input, "output", output, "format",
+                                                   info.format, "points", (json_int_t)points,
+                                                   "dimensions", (json_int_t)info.cols, "dtype",
+                                                   cli_dtype_name(info.dtype), "output_dtype",
+                                                   cli_dtype_name(to), "sparse", options.sparse));
     }
     gnomon_reader_close(reader);
     return code;

@@ -51,15 +51,9 @@ static int print_json(cli_app *app, const cli_bound_options *b, double beta, dou
                                                 "k", (json_int_t)k, "source",
                                                 cli_bound_source((gnomon_bound)i)));
     }
-    json_t *report = cli_report(app);
-    json_t *figures = json_pack("{s:I, s:f, s:f, s:f, s:o}", "points", (json_int_t)b->points, "eps",
-                                b->eps, "beta", beta, "delta", delta, "bounds", bounds);
-    if (json_object_update_missing(report, figures) != 0) {
-        json_decref(report);
-        report = NULL;
-    }
-    json_decref(figures);
-    return cli_print_json(app, report);
+    return cli_print_report(app, json_pack("{s:I, s:f, s:f, s:f, s:o}", "points",
+                                           (json_int_t)b->points, "eps", b->eps, "beta", beta,
+                                           "delta", delta, "bounds", bounds));
 }
 
 int cli_dim(int argc, char **argv)

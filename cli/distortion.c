@@ -187,19 +187,13 @@ static int report(cli_app *app, const request *r, const char *const *paths,
                   const cli_points *original, const cli_points *sketch,
                   const gnomon_distortion *norms, const gnomon_distortion *pairs, int all)
 {
-    json_t *out = cli_report(app);
     json_t *figures =
         json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:b, s:I, s:o, s:o}", "original", paths[0],
                   "sketch", paths[1], "points", (json_int_t)sketch->dense.rows, "dimensions",
                   (json_int_t)original->info.cols, "k", (json_int_t)sketch->dense.cols, "eps",
                   r->options.eps, "all_pairs", all, "sample_seed", (json_int_t)r->options.seed,
                   "norms", distortion_json(norms, 0), "distances", distortion_json(pairs, 1));
-    if (out == NULL || figures == NULL || json_object_update_missing(out, figures) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    return cli_print_json(app, out);
+    return cli_print_report(app, figures);
 }
 
 static int measure(cli_app *app, request *r, const char *const *paths, cli_points *original,

@@ -1,7 +1,6 @@
 /* What the verbs that factor a matrix or a tensor share. */
 #include "cli.h"
 
-#include <math.h>
 #include <string.h>
 
 const cli_choice cli_float_types[] = {{"f4", GNOMON_F32},
@@ -107,22 +106,4 @@ int cli_check_arrays_output(cli_app *app, const char *output, const char *input)
     if (strcmp(output, "-") != 0 && (length < 5 || strcmp(output + length - 4, ".npz") != 0))
         return cli_usage(app, "-o %s: several arrays need a name that ends in .npz", output);
     return cli_check_output(app, output, "npz", inputs, 1);
-}
-
-json_t *cli_json_real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-json_t *cli_json_join(json_t *out, json_t *figures, json_t *times)
-{
-    if (out == NULL || figures == NULL || times == NULL ||
-        json_object_update_missing(out, figures) != 0 ||
-        json_object_update_missing(out, times) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    json_decref(times);
-    return out;
 }

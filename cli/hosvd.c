@@ -223,7 +223,7 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
     if (code >= 0) return code;
     const int on_stdout = r->output != NULL && strcmp(r->output, "-") == 0;
     if (app->json) {
-        code = cli_print_json(app, cli_hosvd_json(app, &facts));
+        code = cli_print_report(app, cli_hosvd_json(&facts));
     } else {
         if (!on_stdout) cli_hosvd_words(&facts);
         code = cli_flush_output(app->verb);

@@ -88,10 +88,10 @@ static json_t *values(const gnomon_hosvd *h)
     return lists;
 }
 
-json_t *cli_hosvd_json(cli_app *app, const cli_hosvd_facts *facts)
+json_t *cli_hosvd_json(const cli_hosvd_facts *facts)
 {
     const gnomon_hosvd *h = facts->hosvd;
-    json_t *order = json_array(), *out = cli_report(app);
+    json_t *order = json_array();
     for (int i = 0; i < h->modes; ++i)
         json_array_append_new(order, json_integer(h->order[i]));
     json_t *figures = json_pack(
@@ -118,5 +118,5 @@ json_t *cli_hosvd_json(cli_app *app, const cli_hosvd_facts *facts)
         "measure_seconds", cli_json_seconds(h->measure_seconds));
     if (facts->tolerance > 0 && figures != NULL)
         json_object_set_new(figures, "tolerance", json_real(facts->tolerance));
-    return cli_json_join(out, figures, times);
+    return cli_json_join(figures, times);
 }

@@ -417,9 +417,7 @@ static json_t *trials_json(const build *b)
 static json_t *report_json(build *b, int promised, const gnomon_lsh_info *info)
 {
     const gnomon_lsh_tuning *t = &b->tuning;
-    json_t *out = cli_report(b->app);
-    if (out == NULL) return NULL;
-    json_object_set_new(out, "input", json_string(b->path));
+    json_t *out = json_pack("{s:o*}", "input", json_string(b->path));
     if (b->output != NULL) json_object_set_new(out, "output", json_string(b->output));
     json_object_set_new(out, "build_seconds", json_real(cli_json_seconds(b->build_seconds)));
     if (promised) {
@@ -430,12 +428,7 @@ static json_t *report_json(build *b, int promised, const gnomon_lsh_info *info)
                       t->bound, "tested", (json_int_t)t->tested, "exact_us", t->exact_cost / 1e3));
         json_object_set_new(out, "considered", trials_json(b));
     }
-    if (info != NULL) {
-        json_t *figures = cli_index_json(info);
-        json_object_update_missing(out, figures);
-        json_decref(figures);
-    }
-    return out;
+    return info != NULL ? cli_json_join(out, cli_index_json(info)) : out;
 }
 
 static int report(build *b, int promised, int table)
@@ -451,7 +444,7 @@ static int report(build *b, int promised, int table)
     }
     if (b->index != NULL) gnomon_lsh_describe(b->index, &info);
     if (app->json) {
-        const int code = cli_print_json(app, report_json(b, promised, none ? NULL : &info));
+        const int code = cli_print_report(app, report_json(b, promised, none ? NULL : &info));
         return code == CLI_EXIT_DONE && none ? CLI_EXIT_NEGATIVE : code;
     }
     cli_bar_clear(app);

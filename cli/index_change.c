@@ -65,15 +65,9 @@ static int report(change *c, const char *done)
     if (code >= 0) return code;
     gnomon_lsh_describe(c->index, &info);
     if (app->json) {
-        json_t *out = cli_report(app), *figures = cli_index_json(&info);
-        if (out != NULL) {
-            json_object_set_new(out, "index", json_string(c->path));
-            json_object_set_new(out, "output", json_string(c->output));
-            json_object_set_new(out, done, json_integer((json_int_t)c->count));
-            json_object_update_missing(out, figures);
-        }
-        json_decref(figures);
-        return cli_print_json(app, out);
+        json_t *out = json_pack("{s:o*, s:o*, s:I}", "index", json_string(c->path), "output",
+                                json_string(c->output), done, (json_int_t)c->count);
+        return cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
     }
     cli_say(app, "gnomon %s: %lld %s; %s has %lld points, %lld of them removed\n", app->verb,
             (long long)c->count, done, c->output, (long long)info.points, (long long)info.removed);

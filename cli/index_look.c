@@ -29,11 +29,8 @@ static int look(cli_app *app, const char *path)
     if (code >= 0) return code;
     gnomon_lsh_describe(index, &info);
     if (app->json) {
-        json_t *out = cli_report(app), *figures = cli_index_json(&info);
-        if (out != NULL) json_object_set_new(out, "index", json_string(path));
-        if (out != NULL && figures != NULL) json_object_update_missing(out, figures);
-        json_decref(figures);
-        code = cli_print_json(app, out);
+        json_t *out = json_pack("{s:o*}", "index", json_string(path));
+        code = cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
     } else {
         cli_index_words(&info);
         code = cli_flush_output(app->verb);
@@ -94,13 +91,8 @@ static int check(cli_app *app, const char *path)
     }
     int code;
     if (app->json) {
-        json_t *out = cli_report(app);
-        if (out != NULL) {
-            json_object_set_new(out, "index", json_string(path));
-            json_object_set_new(out, "sound", json_boolean(f.count == 0));
-            json_object_set_new(out, "faults", f.list);
-        }
-        code = cli_print_json(app, out);
+        code = cli_print_report(app, json_pack("{s:o*, s:b, s:o}", "index", json_string(path),
+                                               "sound", f.count == 0, "faults", f.list));
     } else {
         if (f.count == 0) printf("%s: sound\n", path);
         code = cli_flush_output(app->verb);

@@ -234,7 +234,6 @@ static json_t *query_json(const query *q)
 {
     const cli_neighbors *n = &q->n;
     const cli_answers *a = &n->answers;
-    json_t *out = cli_report(n->app);
     json_t *figures = json_pack(
         "{s:s, s:s, s:s*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
         "index", n->base_path, "queries", n->queries_path, "output", n->output, "metric",
@@ -252,9 +251,7 @@ static json_t *query_json(const query *q)
         json_object_set_new(figures, "radius", json_real(n->options.radius));
     if (figures != NULL && n->recall >= 0)
         json_object_set_new(figures, "recall", json_real(n->recall));
-    if (out != NULL && figures != NULL) json_object_update_missing(out, figures);
-    json_decref(figures);
-    return out;
+    return figures;
 }
 
 static int work(query *q)
@@ -271,7 +268,7 @@ static int work(query *q)
     n->write_seconds = cli_seconds() - begin;
     cli_points_drop(&p);
     if (code >= 0) return code;
-    if (app->json) return cli_print_json(app, query_json(q));
+    if (app->json) return cli_print_report(app, query_json(q));
     if (n->output == NULL || strcmp(n->output, "-") != 0) print_words(q);
     return cli_flush_output(app->verb);
 }

@@ -91,7 +91,7 @@ static int machine_words(cli_app *app)
 
 static int machine_json(cli_app *app)
 {
-    json_t *formats = json_array(), *out = cli_report(app);
+    json_t *formats = json_array(), *out = json_object();
     const char *name;
     int can_write;
     char *reason;
@@ -110,7 +110,7 @@ static int machine_json(cli_app *app)
         json_object_set_new(out, "svd_reason", json_string(gnomon_svd_missing()));
     json_object_set_new(out, "operator_version", json_integer(GNOMON_OPERATOR_VERSION));
     json_object_set_new(out, "formats", formats);
-    return cli_print_json(app, out);
+    return cli_print_report(app, out);
 }
 
 static int file_words(cli_app *app, const char *path, const gnomon_data_info *info,
@@ -153,7 +153,7 @@ static int file_words(cli_app *app, const char *path, const gnomon_data_info *in
 static int file_json(cli_app *app, const char *path, const gnomon_data_info *info, json_t *members,
                      int64_t bytes)
 {
-    json_t *out = cli_report(app), *shape = json_array();
+    json_t *shape = json_array();
     for (int i = 0; i < info->dimensions && i < GNOMON_TENSOR_MODES; ++i)
         json_array_append_new(shape, json_integer((json_int_t)info->shape[i]));
     json_t *figures = json_pack(
@@ -165,12 +165,7 @@ static int file_json(cli_app *app, const char *path, const gnomon_data_info *inf
         (info->access & GNOMON_ACCESS_SEEK) != 0, "columns",
         (info->access & GNOMON_ACCESS_COLUMNS) != 0, "bytes", (json_int_t)bytes, "members",
         members);
-    if (figures == NULL || json_object_update_missing(out, figures) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    return cli_print_json(app, out);
+    return cli_print_report(app, figures);
 }
 
 static void take_member(void *user, const char *name)
@@ -229,13 +224,7 @@ static int tell_members(cli_app *app, const char *path, json_t *members)
         json_decref(list);
         return cli_flush_output(app->verb);
     }
-    json_t *out = cli_report(app);
-    if (json_object_set_new(out, "file", json_string(path)) != 0 ||
-        json_object_set_new(out, "members", list) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    return cli_print_json(app, out);
+    return cli_print_report(app, json_pack("{s:s, s:o}", "file", path, "members", list));
 }
 
 static int tell_file(cli_app *app, const request *r, const char *path)

@@ -255,7 +255,6 @@ static void print_words(const cli_join *j)
 static json_t *join_json(const cli_join *j)
 {
     const gnomon_join_result *r = &j->result;
-    json_t *out = cli_report(j->app);
     json_t *figures = json_pack(
         "{s:s, s:s*, s:s*, s:s, s:s, s:f, s:I, s:I, s:I, s:s, s:I, s:b, s:I, s:I, s:I, s:I, s:s, "
         "s:f, s:f, s:f}",
@@ -282,12 +281,7 @@ static json_t *join_json(const cli_join *j)
         json_object_set_new(figures, "clusters", json_integer(j->cluster_count));
         json_object_set_new(figures, "clustered_points", json_integer(j->clustered));
     }
-    if (out == NULL || figures == NULL || json_object_update_missing(out, figures) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    return out;
+    return figures;
 }
 
 static int work(cli_join *j)
@@ -305,7 +299,7 @@ static int work(cli_join *j)
     j->write_seconds += cli_seconds() - begin;
     if (code >= 0) return code;
     cli_checkpoint_remove(&j->kept);
-    if (app->json) return cli_print_json(app, join_json(j));
+    if (app->json) return cli_print_report(app, join_json(j));
     const int data = j->names == stdout || (j->output != NULL && strcmp(j->output, "-") == 0);
     if (!data) print_words(j);
     return cli_flush_output(app->verb);

@@ -246,7 +246,7 @@ static int report(cli_app *app, const request *r, const cli_lstsq_facts *facts)
                           (r->residual != NULL && strcmp(r->residual, "-") == 0);
     int code;
     if (app->json) {
-        code = cli_print_json(app, cli_lstsq_json(app, facts));
+        code = cli_print_report(app, cli_lstsq_json(app, facts));
     } else {
         if (!on_stdout) cli_lstsq_words(facts);
         code = cli_flush_output(app->verb);

@@ -72,7 +72,7 @@ json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts)
 {
     const gnomon_lstsq *l = facts->lstsq;
     gnomon_operator *op = NULL;
-    json_t *solutions = json_array(), *descriptor = NULL, *out = cli_report(app);
+    json_t *solutions = json_array(), *descriptor = NULL;
     for (int64_t j = 0; j < l->targets; ++j)
         json_array_append_new(solutions, solution_json(&l->target[j]));
     if (l->sketched && gnomon_operator_create(app->ctx, &l->descriptor, &op) == GNOMON_OK)
@@ -100,5 +100,5 @@ json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts)
                               cli_json_seconds(l->factor_seconds), "iterate_seconds",
                               cli_json_seconds(l->iterate_seconds), "certify_seconds",
                               cli_json_seconds(l->certify_seconds));
-    return cli_json_join(out, figures, times);
+    return cli_json_join(figures, times);
 }

@@ -177,7 +177,6 @@ static void print_words(const cli_neighbors *n)
 static json_t *neighbors_json(const cli_neighbors *n)
 {
     const cli_answers *a = &n->answers;
-    json_t *out = cli_report(n->app);
     json_t *figures = json_pack(
         "{s:s, s:s, s:s*, s:s, s:b, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
         "base", n->base_path, "queries", n->queries_path, "output", n->output, "metric",
@@ -196,12 +195,7 @@ static json_t *neighbors_json(const cli_neighbors *n)
         json_object_set_new(figures, "promise", cli_neighbors_promise_json(n));
     if (figures != NULL && n->recall >= 0)
         json_object_set_new(figures, "recall", json_real(n->recall));
-    if (out == NULL || figures == NULL || json_object_update_missing(out, figures) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    return out;
+    return figures;
 }
 
 static int work(cli_neighbors *n)
@@ -217,7 +211,7 @@ static int work(cli_neighbors *n)
     if (code < 0 && n->output != NULL) code = cli_neighbors_write(n);
     n->write_seconds = cli_seconds() - begin;
     if (code >= 0) return code;
-    if (app->json) return cli_print_json(app, neighbors_json(n));
+    if (app->json) return cli_print_report(app, neighbors_json(n));
     if (n->output == NULL || strcmp(n->output, "-") != 0) print_words(n);
     return cli_flush_output(app->verb);
 }

@@ -206,7 +206,6 @@ static int describe(cli_app *app, const gnomon_operator *op)
 
 static int report(cli_app *app, const request *r, const gnomon_operator *op)
 {
-    json_t *out = cli_report(app);
     json_t *figures = json_pack("{s:o*, s:f, s:f, s:I}", "descriptor", cli_descriptor_json(app, op),
                                 "fill", gnomon_operator_fill(op), "row_scale",
                                 gnomon_operator_row_scale(op, r->rows.begin), "granule",
@@ -217,12 +216,7 @@ static int report(cli_app *app, const request *r, const gnomon_operator *op)
                                r->sparse, "output_dtype", cli_dtype_name((gnomon_dtype)r->dtype),
                                "rows", (json_int_t)r->rows.begin, (json_int_t)r->rows.end, "cols",
                                (json_int_t)r->cols.begin, (json_int_t)r->cols.end));
-    if (out == NULL || figures == NULL || json_object_update_missing(out, figures) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    return cli_print_json(app, out);
+    return cli_print_report(app, figures);
 }
 
 static int check(cli_app *app, request *r)

@@ -275,7 +275,6 @@ static int make_operator(cli_app *app, request *r, const gnomon_data_info *info,
 static int report(const request *r, const cli_job *job, const char *input)
 {
     cli_app *app = job->app;
-    json_t *out = cli_report(app);
     json_t *figures = json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:o*, s:I, s:I, s:I, s:f, s:f, s:f}", "input",
         input, "output", r->output, "format", job->info.format, "points", (json_int_t)job->points,
@@ -294,12 +293,7 @@ static int report(const request *r, const cli_job *job, const char *input)
                                       gnomon_bound_name((gnomon_bound)r->bound.bound), "real",
                                       r->bound_real, "k", (json_int_t)job->k, "points",
                                       (json_int_t)r->bound.points, "eps", r->bound.eps));
-    if (out == NULL || figures == NULL || json_object_update_missing(out, figures) != 0) {
-        json_decref(out);
-        out = NULL;
-    }
-    json_decref(figures);
-    return cli_print_json(app, out);
+    return cli_print_report(app, figures);
 }
 
 /* Everything between the open reader and the closed writer. */

@@ -10,7 +10,22 @@ double cli_json_seconds(double seconds)
     return floor(seconds * 1e6 + 0.5) / 1e6;
 }
 
-json_t *cli_report(cli_app *app)
+json_t *cli_json_real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *cli_json_join(json_t *first, json_t *second)
+{
+    if (first == NULL || second == NULL || json_object_update_missing(first, second) != 0) {
+        json_decref(first);
+        first = NULL;
+    }
+    json_decref(second);
+    return first;
+}
+
+static json_t *run_facts(const cli_app *app)
 {
     /* What is no projection runs on the CPU. */
     const int cuda = gnomon_context_worked_on(app->ctx) == GNOMON_DEVICE_CUDA;
@@ -99,8 +114,9 @@ static void print_value(json_t *value, int indent)
         print_leaf(value);
 }
 
-int cli_print_json(cli_app *app, json_t *object)
+int cli_print_report(cli_app *app, json_t *figures)
 {
+    json_t *object = cli_json_join(run_facts(app), figures);
     if (object == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for the report");
     cli_bar_clear(app);
     print_value(object, 0);

@@ -52,7 +52,7 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
 {
     const gnomon_svd *svd = facts->svd;
     gnomon_operator *op = NULL;
-    json_t *values = json_array(), *out = cli_report(app);
+    json_t *values = json_array();
     for (int64_t i = 0; i < svd->rank; ++i)
         json_array_append_new(values, json_real(svd->s[i]));
     json_t *descriptor = NULL;
@@ -85,7 +85,7 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
                               cli_json_seconds(svd->certify_seconds));
     if (facts->tolerance > 0 && figures != NULL)
         json_object_set_new(figures, "tolerance", json_real(facts->tolerance));
-    return cli_json_join(out, figures, times);
+    return cli_json_join(figures, times);
 }
 
 static char *make_script(const char *path, const cli_svd_facts *facts, size_t *length)
