@@ -120,6 +120,9 @@ void cli_input_table(cli_input_options *in, cli_option table[CLI_INPUT_OPTIONS])
 /* Opens path for reading and tells about it; in may be NULL. -1 or an exit code. */
 int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
                    gnomon_reader **reader, gnomon_data_info *info);
+/* Refuses points of two files that differ in dimensions. -1 or an exit code. */
+int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *other,
+                   int64_t other_cols);
 /* NumPy's long name: "float32". */
 const char *cli_dtype_name(gnomon_dtype dtype);
 extern const cli_choice cli_dtypes[];
@@ -297,6 +300,16 @@ json_t *cli_hosvd_json(const cli_hosvd_facts *facts);
 int cli_plot_distortion(cli_app *app, const char *path, const gnomon_distortion *norms,
                         const gnomon_distortion *pairs, double eps);
 void cli_print_histogram(const gnomon_distortion *d, double eps);
+
+/* verbs.c: verbs by name; a list ends with a NULL name. */
+typedef struct cli_named {
+    const char *name;
+    int (*run)(int argc, char **argv); /* NULL: only a name that may have been meant */
+    const char *about;                 /* NULL: not listed */
+} cli_named;
+void cli_list_verbs(FILE *stream, const cli_named *verbs);
+/* Runs the verb argv[0] of a command ("gnomon"), or says that there is none. An exit code. */
+int cli_run_verb(const char *command, const cli_named *verbs, int argc, char **argv);
 
 /* The verbs: one file each. argv[0] is the verb. */
 int cli_project(int argc, char **argv);

@@ -8,11 +8,7 @@ const cli_choice cli_index_metrics[] = {{"l2", GNOMON_L2},           {"cosine", 
                                         {"hamming", GNOMON_HAMMING}, {"jaccard", GNOMON_JACCARD},
                                         {"l1", GNOMON_L1},           {NULL, 0}};
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *about;
-} verbs[] = {
+static const cli_named verbs[] = {
     {"build", cli_index_build, "write an index of points, tuned to a recall or as told"},
     {"tune", cli_index_tune, "the settings considered for a recall, and the one that keeps it"},
     {"query", cli_index_query, "nearest neighbours by an index"},
@@ -21,9 +17,8 @@ static const struct {
     {"compact", cli_index_compact, "drop removed points from tables and file"},
     {"info", cli_index_info, "what an index is made of"},
     {"check", cli_index_check, "hold a file against its checksums and its specification"},
+    {NULL, NULL, NULL},
 };
-
-enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void print_help(FILE *stream)
 {
@@ -34,8 +29,7 @@ static void print_help(FILE *stream)
           "\n"
           "Verbs:\n",
           stream);
-    for (int i = 0; i < VERBS; ++i)
-        fprintf(stream, "  %-12s%s\n", verbs[i].name, verbs[i].about);
+    cli_list_verbs(stream, verbs);
     fputs("\n"
           "  gnomon index VERB --help                a verb's options and examples\n"
           "\n"
@@ -49,7 +43,6 @@ static void print_help(FILE *stream)
 
 int cli_index(int argc, char **argv)
 {
-    const char *names[VERBS];
     if (argc < 2) {
         print_help(stderr);
         return CLI_EXIT_USAGE;
@@ -58,17 +51,7 @@ int cli_index(int argc, char **argv)
         print_help(stdout);
         return cli_flush_output("index");
     }
-    for (int i = 0; i < VERBS; ++i) {
-        if (strcmp(argv[1], verbs[i].name) == 0) return verbs[i].run(argc - 1, argv + 1);
-        names[i] = verbs[i].name;
-    }
-    const char *near = cli_nearest(argv[1], names, VERBS);
-    if (near != NULL)
-        fprintf(stderr, "gnomon index: unknown verb '%s'; did you mean %s?\n", argv[1], near);
-    else
-        fprintf(stderr, "gnomon index: unknown verb '%s'\n", argv[1]);
-    fputs("Try 'gnomon index --help'.\n", stderr);
-    return CLI_EXIT_USAGE;
+    return cli_run_verb("gnomon index", verbs, argc - 1, argv + 1);
 }
 
 int cli_index_fail(cli_app *app, const char *path, gnomon_status status)
@@ -138,6 +121,23 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
     return out;
 }
 
+/* Refuses points that are no sets where sets are wanted. -1 or an exit code. */
+static int check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse)
+{
+    if (!sparse || (info->access & GNOMON_ACCESS_SPARSE) != 0) return -1;
+    return cli_fail(app, CLI_EXIT_USAGE,
+                    "%s: jaccard takes sparse points (svmlight, mtx, scipy's npz)", path);
+}
+
+int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget)
+{
+    int code = check_form(app, path, &p->info, sparse);
+    if (code < 0) code = cli_points_read(app, path, sparse, p, budget);
+    if (code < 0 && !cli_points_at_end(p))
+        code = cli_points_too_large(app, path, 2.0 * (double)app->memory);
+    return code;
+}
+
 /* Pieces larger than this gain nothing. */
 static const int64_t enough_bytes = (int64_t)64 << 20;
 static const int64_t first_bytes = (int64_t)4 << 20;
@@ -158,9 +158,8 @@ int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
     int64_t row = 0, rows = 0;
     void *data = NULL;
     *points = 0;
-    if (sparse && (info->access & GNOMON_ACCESS_SPARSE) == 0)
-        return cli_fail(app, CLI_EXIT_USAGE,
-                        "%s: jaccard takes sparse points (svmlight, mtx, scipy's npz)", path);
+    int code = check_form(app, path, info, sparse);
+    if (code >= 0) return code;
     if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32) dtype = GNOMON_F64;
     if (!sparse) {
         const int64_t budget = (app->memory - CLI_OVERHEAD_BYTES) / 2;
@@ -173,7 +172,6 @@ int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
         if (data == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for points");
     }
     cli_bar_begin(app, "indexing", info->rows >= 0 ? info->rows : -1);
-    int code = -1;
     /* the first piece settles the codes' scale, so it must not hang on --memory */
     int64_t wanted = rows;
     if (coded && !sparse) {

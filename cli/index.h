@@ -25,6 +25,9 @@ int cli_index_fail(cli_app *app, const char *path, gnomon_status status);
 void cli_index_words(const gnomon_lsh_info *info);
 json_t *cli_index_json(const gnomon_lsh_info *info);
 
+/* Reads all points, sets where 'sparse', of a reader that is open, lowering *budget (bytes) by what
+ * that takes. -1 or an exit code. */
+int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget);
 /* Hands the reader's points, piece by piece, to the builder; coded: the first ones settle codes. -1
  * or an exit code. */
 int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,

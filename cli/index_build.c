@@ -326,14 +326,7 @@ static int load(build *b, const char *path, const cli_input_options *input, cli_
 {
     const int sparse = b->options.metric == GNOMON_JACCARD;
     int code = cli_open_input(b->app, path, input, &p->reader, &p->info);
-    if (code >= 0) return code;
-    if (sparse && (p->info.access & GNOMON_ACCESS_SPARSE) == 0)
-        return cli_fail(b->app, CLI_EXIT_USAGE,
-                        "%s: jaccard takes sparse points (svmlight, mtx, scipy's npz)", path);
-    code = cli_points_read(b->app, path, sparse, p, budget);
-    if (code < 0 && !cli_points_at_end(p))
-        code = cli_points_too_large(b->app, path, 2.0 * (double)b->app->memory);
-    return code;
+    return code < 0 ? cli_index_read(b->app, path, sparse, p, budget) : code;
 }
 
 static int64_t rows_of(const cli_points *p)
@@ -471,10 +464,8 @@ static int build_tuned(build *b, int table)
     int code = -1;
     if (b->queries_path != NULL) code = load(b, b->queries_path, NULL, &queries, &budget);
     if (code < 0) code = load(b, b->path, &b->input, &points, &budget);
-    if (code < 0 && b->queries_path != NULL && points.info.cols != queries.info.cols)
-        code = cli_fail(app, CLI_EXIT_DATA,
-                        "%s has %lld dimensions and %s %lld: they must be the same", b->path,
-                        (long long)points.info.cols, b->queries_path, (long long)queries.info.cols);
+    if (code < 0 && b->queries_path != NULL)
+        code = cli_same_width(app, b->path, points.info.cols, b->queries_path, queries.info.cols);
     const double begin = cli_seconds();
     if (code < 0) code = tune(b, &points, &queries, budget);
     b->build_seconds = cli_seconds() - begin;

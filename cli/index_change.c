@@ -97,10 +97,8 @@ static int add(change *c)
     gnomon_lsh_builder *builder = NULL;
     gnomon_lsh_describe(c->index, &info);
     int code = cli_open_input(app, c->other, &c->input, &reader, &data);
-    if (code < 0 && data.cols != info.options.functions.dim)
-        code = cli_fail(app, CLI_EXIT_DATA,
-                        "%s has %lld dimensions and %s %lld: they must be the same", c->other,
-                        (long long)data.cols, c->path, (long long)info.options.functions.dim);
+    if (code < 0)
+        code = cli_same_width(app, c->other, data.cols, c->path, info.options.functions.dim);
     if (code < 0) {
         const gnomon_status status =
             gnomon_lsh_builder_extend(app->ctx, c->index, c->output, 0, &builder);

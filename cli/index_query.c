@@ -74,32 +74,9 @@ static int parse(query *q, int argc, char **argv)
          .value = "N",
          .help = "in an index with codes: candidates whose distances are computed; 0: all"},
     };
-    const cli_option output[] = {
-        {.name = "output",
-         .letter = 'o',
-         .type = CLI_TEXT,
-         .target = &n->output,
-         .value = "OUT",
-         .help = "an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), "
-                 ".csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output"},
-        {.name = "output-format",
-         .type = CLI_FORMAT,
-         .target = &n->format,
-         .flag = 1,
-         .value = "FORMAT",
-         .help = "otherwise by OUT's ending, else npy"},
-        {.name = "distances",
-         .type = CLI_TEXT,
-         .target = &n->distances,
-         .value = "OUT",
-         .help = "with ids alone: the distances, .npy or .fvecs say"},
-        {.name = "ground-truth",
-         .type = CLI_TEXT,
-         .target = &n->truth,
-         .value = "FILE",
-         .help = "true ids (queries x K or more, nearest first): tell the recall"},
-    };
-    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_option output[CLI_ANSWER_OPTIONS], input_table[CLI_INPUT_OPTIONS],
+        common[CLI_COMMON_OPTIONS];
+    cli_answer_table(n, output);
     cli_input_table(&n->queries_input, input_table);
     cli_common_options(n->app, common);
     const cli_group groups[] = {
@@ -197,17 +174,10 @@ static int run(query *q, cli_points *p)
         return cli_fail(app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points", (long long)n->options.k,
                         n->base_path, (long long)live);
     code = cli_open_input(app, n->queries_path, &n->queries_input, &p->reader, &p->info);
-    if (code < 0 && p->info.cols != n->answers.dimensions)
-        return cli_fail(app, CLI_EXIT_DATA,
-                        "%s has %lld dimensions and %s %lld: they must be the same", n->base_path,
-                        (long long)n->answers.dimensions, n->queries_path, (long long)p->info.cols);
-    if (code < 0 && sparse && (p->info.access & GNOMON_ACCESS_SPARSE) == 0)
-        return cli_fail(app, CLI_EXIT_USAGE,
-                        "%s: jaccard takes sparse points (svmlight, mtx, scipy's npz)",
-                        n->queries_path);
-    if (code < 0) code = cli_points_read(app, n->queries_path, sparse, p, &budget);
-    if (code < 0 && !cli_points_at_end(p))
-        code = cli_points_too_large(app, n->queries_path, 2.0 * (double)app->memory);
+    if (code < 0)
+        code =
+            cli_same_width(app, n->base_path, n->answers.dimensions, n->queries_path, p->info.cols);
+    if (code < 0) code = cli_index_read(app, n->queries_path, sparse, p, &budget);
     n->read_seconds = cli_seconds() - begin;
     return code < 0 ? search(q, p) : code;
 }

@@ -129,3 +129,11 @@ int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
                   status == GNOMON_ERROR_OVERFLOW;
     return by_file ? CLI_EXIT_DATA : code;
 }
+
+int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *other,
+                   int64_t other_cols)
+{
+    if (cols == other_cols) return -1;
+    return cli_fail(app, CLI_EXIT_DATA, "%s has %lld dimensions and %s %lld: they must be the same",
+                    path, (long long)cols, other, (long long)other_cols);
+}

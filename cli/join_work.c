@@ -287,10 +287,10 @@ static int join_kept(cli_join *j, int files)
 int cli_join_work(cli_join *j)
 {
     cli_app *app = j->app;
-    if (j->q_path != NULL && j->p_info.cols != j->q_info.cols)
-        return cli_fail(app, CLI_EXIT_DATA,
-                        "%s has %lld dimensions and %s %lld: they must be the same", j->p_path,
-                        (long long)j->p_info.cols, j->q_path, (long long)j->q_info.cols);
+    int code = -1;
+    if (j->q_path != NULL)
+        code = cli_same_width(app, j->p_path, j->p_info.cols, j->q_path, j->q_info.cols);
+    if (code >= 0) return code;
     const int sparse =
         j->text != CLI_TEXT_NONE ||
         (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
@@ -299,7 +299,7 @@ int cli_join_work(cli_join *j)
         return cli_fail(app, CLI_EXIT_USAGE,
                         "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
-    int code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
+    code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
     if (code >= 0) return code;
     if (j->checkpoint != NULL) return join_kept(j, files);
     code = begin(j);

@@ -4,11 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *about;
-} verbs[] = {
+static const cli_named verbs[] = {
     {"project", cli_project, "project points to fewer dimensions"},
     {"dim", cli_dim, "the k that each bound asks for"},
     {"operator", cli_operator, "a block of a random operator, or its descriptor"},
@@ -21,9 +17,9 @@ static const struct {
     {"hosvd", cli_hosvd, "a tensor as a small core and a factor a mode"},
     {"convert", cli_convert, "points from one format to another"},
     {"info", cli_info, "what is in a file, or what this machine offers"},
+    {"help", NULL, NULL},
+    {NULL, NULL, NULL},
 };
-
-enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void print_help(FILE *stream)
 {
@@ -33,8 +29,7 @@ static void print_help(FILE *stream)
           "\n"
           "Verbs:\n",
           stream);
-    for (int i = 0; i < VERBS; ++i)
-        fprintf(stream, "  %-12s%s\n", verbs[i].name, verbs[i].about);
+    cli_list_verbs(stream, verbs);
     fputs("\n"
           "  gnomon help VERB, gnomon VERB --help    a verb's options and examples\n"
           "  gnomon --version                        the version\n"
@@ -54,29 +49,6 @@ static void print_help(FILE *stream)
           stream);
 }
 
-static int unknown_verb(const char *word)
-{
-    const char *names[VERBS + 1];
-    for (int i = 0; i < VERBS; ++i)
-        names[i] = verbs[i].name;
-    names[VERBS] = "help";
-    const char *near = cli_nearest(word, names, VERBS + 1);
-    if (near != NULL)
-        fprintf(stderr, "gnomon: unknown verb '%s'; did you mean %s?\n", word, near);
-    else
-        fprintf(stderr, "gnomon: unknown verb '%s'\n", word);
-    fputs("Try 'gnomon --help'.\n", stderr);
-    return CLI_EXIT_USAGE;
-}
-
-static int run_verb(int argc, char **argv)
-{
-    for (int i = 0; i < VERBS; ++i) {
-        if (strcmp(argv[0], verbs[i].name) == 0) return verbs[i].run(argc, argv);
-    }
-    return unknown_verb(argv[0]);
-}
-
 static int run_help(int argc, char **argv)
 {
     static char help[] = "--help";
@@ -88,11 +60,11 @@ static int run_help(int argc, char **argv)
     }
     if (argc == 3) {
         char *words[] = {argv[1], argv[2], help, NULL};
-        return run_verb(3, words);
+        return cli_run_verb("gnomon", verbs, 3, words);
     }
     if (argc == 2) {
         char *words[] = {argv[1], help, NULL};
-        return run_verb(2, words);
+        return cli_run_verb("gnomon", verbs, 2, words);
     }
     print_help(stdout);
     return cli_flush_output("help");
@@ -112,5 +84,5 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return run_help(1, argv + 1);
     if (strcmp(word, "help") == 0) return run_help(argc - 1, argv + 1);
-    return run_verb(argc - 1, argv + 1);
+    return cli_run_verb("gnomon", verbs, argc - 1, argv + 1);
 }

@@ -69,32 +69,9 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .value = "FILE",
          .help = "only base points whose ids are in this file may be answers"},
     };
-    const cli_option output[] = {
-        {.name = "output",
-         .letter = 'o',
-         .type = CLI_TEXT,
-         .target = &n->output,
-         .value = "OUT",
-         .help = "an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), "
-                 ".csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output"},
-        {.name = "output-format",
-         .type = CLI_FORMAT,
-         .target = &n->format,
-         .flag = 1,
-         .value = "FORMAT",
-         .help = "otherwise by OUT's ending, else npy"},
-        {.name = "distances",
-         .type = CLI_TEXT,
-         .target = &n->distances,
-         .value = "OUT",
-         .help = "with ids alone: the distances, .npy or .fvecs say"},
-        {.name = "ground-truth",
-         .type = CLI_TEXT,
-         .target = &n->truth,
-         .value = "FILE",
-         .help = "true ids (queries x K or more, nearest first): tell the recall"},
-    };
-    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_option output[CLI_ANSWER_OPTIONS], input_table[CLI_INPUT_OPTIONS],
+        common[CLI_COMMON_OPTIONS];
+    cli_answer_table(n, output);
     cli_input_table(&n->base_input, input_table);
     cli_common_options(n->app, common);
     const cli_group groups[] = {CLI_GROUP("What", what), CLI_GROUP("Output", output),
@@ -204,6 +181,9 @@ static int work(cli_neighbors *n)
     int code =
         cli_open_input(app, n->queries_path, &n->queries_input, &n->queries, &n->queries_info);
     if (code < 0) code = cli_open_input(app, n->base_path, &n->base_input, &n->base, &n->base_info);
+    if (code < 0)
+        code = cli_same_width(app, n->base_path, n->base_info.cols, n->queries_path,
+                              n->queries_info.cols);
     if (code < 0) code = n->promise > 0 ? cli_neighbors_promise(n) : cli_neighbors_search(n);
     cli_bar_clear(app);
     const double begin = cli_seconds();

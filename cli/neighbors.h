@@ -49,7 +49,10 @@ int cli_neighbors_promise(cli_neighbors *n);
 void cli_neighbors_print_promise(const cli_neighbors *n);
 json_t *cli_neighbors_promise_json(const cli_neighbors *n);
 
-/* neighbors_output.c: what may be written where, and the writing. -1 or an exit code. */
+/* neighbors_output.c: options on answers, what may be written where, and the writing. -1 or an exit
+ * code. */
+enum { CLI_ANSWER_OPTIONS = 4 };
+void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS]);
 int cli_neighbors_check_output(cli_neighbors *n);
 int cli_neighbors_write(cli_neighbors *n);
 /* The share of the true neighbours, read from the ground truth, that were found. */

@@ -30,6 +30,36 @@ static int holds_both(const cli_neighbors *n)
            is_format(n, "tsv");
 }
 
+void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
+{
+    const cli_option options[CLI_ANSWER_OPTIONS] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &n->output,
+         .value = "OUT",
+         .help = "an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), "
+                 ".csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output"},
+        {.name = "output-format",
+         .type = CLI_FORMAT,
+         .target = &n->format,
+         .flag = 1,
+         .value = "FORMAT",
+         .help = "otherwise by OUT's ending, else npy"},
+        {.name = "distances",
+         .type = CLI_TEXT,
+         .target = &n->distances,
+         .value = "OUT",
+         .help = "with ids alone: the distances, .npy or .fvecs say"},
+        {.name = "ground-truth",
+         .type = CLI_TEXT,
+         .target = &n->truth,
+         .value = "FILE",
+         .help = "true ids (queries x K or more, nearest first): tell the recall"},
+    };
+    memcpy(table, options, sizeof options);
+}
+
 int cli_neighbors_check_output(cli_neighbors *n)
 {
     cli_app *app = n->app;

@@ -90,11 +90,6 @@ int cli_neighbors_promise(cli_neighbors *n)
     memset(&base, 0, sizeof base);
     memset(&queries, 0, sizeof queries);
     n->answers.dimensions = n->base_info.cols;
-    if (n->base_info.cols != n->queries_info.cols)
-        return cli_fail(n->app, CLI_EXIT_DATA,
-                        "%s has %lld dimensions and %s %lld: they must be the same", n->base_path,
-                        (long long)n->base_info.cols, n->queries_path,
-                        (long long)n->queries_info.cols);
     const int code = run(n, &base, &queries);
     if (n->index != NULL) {
         n->index_info.struct_size = sizeof n->index_info;

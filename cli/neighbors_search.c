@@ -282,11 +282,6 @@ int cli_neighbors_search(cli_neighbors *n)
     plan p = {0};
     uint8_t *bitmap = NULL;
     int code = -1;
-    if (n->base_info.cols != n->queries_info.cols)
-        return cli_fail(n->app, CLI_EXIT_DATA,
-                        "%s has %lld dimensions and %s %lld: they must be the same", n->base_path,
-                        (long long)n->base_info.cols, n->queries_path,
-                        (long long)n->queries_info.cols);
     if (n->base_info.rows >= 0 && n->options.k > n->base_info.rows)
         return cli_fail(n->app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points",
                         (long long)n->options.k, n->base_path, (long long)n->base_info.rows);
