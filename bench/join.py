@@ -9,8 +9,9 @@ Cases:
   sets      self-join of 1,000,000 sets of about 50 members by jaccard distance 0.2, a tenth of them changed
             copies, beside datasketch's MinHashLSH (128 permutations) on --peer-sets of them, scaled.
 
-  recall    self-join of --rows clustered points of 128 dimensions, 20 near ones a point, with a promise of --recall, beside
-            the exact join; and of --points, where given, at --threshold.
+  recall    self-join of --rows clustered points of 128 dimensions, --near near ones a point, with a promise of --recall, beside
+            the exact join, of the first --exact-rows points with all where that is given; and of --points, where
+            given, at --threshold.
 
 Needs NumPy; peers that are not installed are left out. --points is Fashion-MNIST's training images, or any points.
 Records of the same --output are joined by case."""
@@ -67,8 +68,8 @@ class Result(c.Structure):
                 ("why", c.c_char * 256)]
 
 
-def ours(lib, threads, metric, threshold, points, csr, recall=1.0, method=0, seed=0):
-    """Pairs as an array, and wall and processor time."""
+def ours(lib, threads, metric, threshold, points, csr, recall=1.0, method=0, seed=0, first=None):
+    """Pairs of points with themselves, or of 'first' with points, as an array, and wall and processor time."""
     ctx, found = c.c_void_p(), []
     options = ContextOptions(struct_size=c.sizeof(ContextOptions), device=1, threads=threads,
                              cuda_device=-1, memory_limit=4 << 30)
@@ -87,7 +88,8 @@ def ours(lib, threads, metric, threshold, points, csr, recall=1.0, method=0, see
     result = Result(struct_size=c.sizeof(Result))
     call = lib.gnomon_join_csr if csr else lib.gnomon_join
     wall, cpu = time.perf_counter(), time.process_time()
-    status = call(ctx, c.byref(points), None, c.byref(o), c.byref(result))
+    sides = (c.byref(points), None) if first is None else (c.byref(first), c.byref(points))
+    status = call(ctx, *sides, c.byref(o), c.byref(result))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     if status:
         raise SystemExit(lib.gnomon_last_error(ctx).decode())
@@ -219,15 +221,20 @@ def promised(lib, args, x, dtype, threshold):
     EXACT, LSH = 1, 2
     n, d = x.shape
     view = Matrix(x.ctypes.data, dtype, 0, n, d, d, 1)
-    every, wall, cpu, result = ours(lib, args.threads, 1, threshold, view, False, 1.0, EXACT)
+    rows = args.exact_rows if 0 < args.exact_rows < n else n
+    first = Matrix(x.ctypes.data, dtype, 0, rows, d, d, 1) if rows < n else None
+    every, wall, cpu, result = ours(lib, args.threads, 1, threshold, view, False, 1.0, EXACT, 0, first)
+    every = every[every["i"] < every["j"]]
     facts = {"points": n, "dimensions": d, "threshold": threshold, "recall_promised": args.recall,
-             "exact_pairs": len(every), "exact_seconds": wall, "exact_cpu_seconds": cpu,
+             "exact_rows": rows, "exact_pairs": len(every), "exact_seconds": wall, "exact_cpu_seconds": cpu,
              "exact_why": result.why.decode()}
-    times, shares = [], []
+    times, shares, counts = [], [], []
     for seed in range(args.rounds):
         pairs, wall, cpu, result = ours(lib, args.threads, 1, threshold, view, False, args.recall, LSH,
                                         seed)
         times.append((wall, cpu))
+        counts.append(len(pairs))
+        pairs = pairs[pairs["i"] < rows]
         keys, found = every["i"] * n + every["j"], pairs["i"] * n + pairs["j"]
         at = np.searchsorted(keys, found)
         wrong = int((keys[np.minimum(at, len(keys) - 1)] != found).sum()) + len(found) - len(np.unique(found))
@@ -235,15 +242,19 @@ def promised(lib, args, x, dtype, threshold):
             raise SystemExit(f"{wrong} pairs are wrong or told twice")
         shares.append(len(found) / len(every))
     wall, cpu = median(times)
-    facts.update(seconds=wall, cpu_seconds=cpu, recall_least=min(shares), recall_mean=float(np.mean(shares)),
+    # the exact join of all points looks at n (n - 1) / 2 pairs, that of some with all at rows x n
+    scale = 1 if first is None else (n - 1) / 2 / rows
+    facts.update(pairs=int(statistics.median(counts)), seconds=wall, cpu_seconds=cpu, recall_least=min(shares), recall_mean=float(np.mean(shares)),
                  compared=result.compared, verified=result.verified, why=result.why.decode(),
-                 exact_times=facts["exact_seconds"] / wall, exact_cpu_times=facts["exact_cpu_seconds"] / cpu)
+                 exact_times=facts["exact_seconds"] / wall, exact_cpu_times=facts["exact_cpu_seconds"] / cpu,
+                 scaled_exact_times=scale * facts["exact_seconds"] / wall,
+                 scaled_exact_cpu_times=scale * facts["exact_cpu_seconds"] / cpu)
     return facts
 
 
 def recall(lib, args, record):
     rng = np.random.default_rng(3)
-    n, size = args.rows, 21
+    n, size = args.rows, args.near + 1
     centres = rng.standard_normal((-(-n // size), 128), dtype=np.float32)
     x = np.repeat(centres, size, axis=0)[:n] + np.float32(0.1) * rng.standard_normal((n, 128), dtype=np.float32)
     record["clustered"] = promised(lib, args, np.ascontiguousarray(x[rng.permutation(n)]), 1, 1.8)
@@ -259,7 +270,9 @@ def main():
     parser.add_argument("--points")
     parser.add_argument("--threshold", type=float, default=870.0)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--near", type=int, default=10)
     parser.add_argument("--recall", type=float, default=0.95)
+    parser.add_argument("--exact-rows", type=int, default=0)
     parser.add_argument("--sets", type=int, default=1_000_000)
     parser.add_argument("--peer-sets", type=int, default=20_000)
     parser.add_argument("--share", type=float, default=0.15)

@@ -388,6 +388,7 @@ static const char *unfit(const gnomon_join_state *join)
     if (o->metric == GNOMON_IP) return "inner products have no locality-sensitive hashes";
     if (!isfinite(o->threshold)) return "it needs a threshold";
     if (!(o->recall < 1)) return "a recall of 1 is asked for";
+    if (join->p.cols == 0) return "the points have no coordinates";
     if (join->p.to != NULL || join->q.to != NULL) return "the points are read in pieces";
     if (join->p.rows >= UINT32_MAX || join->q.rows >= UINT32_MAX) return "it has too many points";
     return NULL;

@@ -406,6 +406,12 @@ static void chooses_and_refuses(void **unused)
     const gnomon_matrix none = gnomon_matrix_rowmajor(x, GNOMON_F32, 0, COLS);
     assert_int_equal(gnomon_join(ctx, &none, NULL, &o, &r), GNOMON_OK);
     assert_int_equal(r.pairs, 0);
+    /* points without coordinates are all the same, and nothing can be hashed */
+    const gnomon_matrix flat = gnomon_matrix_rowmajor(x, GNOMON_F32, 5, 0);
+    assert_int_equal(gnomon_join(ctx, &flat, NULL, &o, &r), GNOMON_ERROR_UNSUPPORTED);
+    o.method = GNOMON_JOIN_AUTO;
+    assert_int_equal(gnomon_join(ctx, &flat, NULL, &o, &r), GNOMON_OK);
+    assert_int_equal(r.pairs, 10);
     gnomon_context_destroy(ctx);
 }
 
