@@ -86,8 +86,9 @@ class Promise(c.Structure):
 
 class Trial(c.Structure):
     _fields_ = [("family", c.c_int), ("width", c.c_double), ("sides", c.c_int64),
-                ("tables", c.c_int64), ("functions", c.c_int64), ("probes", c.c_int64),
-                ("verified", c.c_int64), ("recall", c.c_double), ("candidates", c.c_double),
+                ("tables", c.c_int64), ("functions", c.c_int64), ("fine", c.c_int64),
+                ("probes", c.c_int64), ("verified", c.c_int64), ("broad", c.c_int64),
+                ("limit", c.c_int64), ("recall", c.c_double), ("candidates", c.c_double),
                 ("cost", c.c_double), ("bytes", c.c_int64), ("chosen", c.c_int)]
 
 

@@ -94,6 +94,8 @@ void cli_index_words(const gnomon_lsh_info *i)
            (long long)i->largest);
     printf("a query looks into %lld more buckets", (long long)o->effort.probes);
     if (o->effort.broad > 0) printf(", %lld broad ones", (long long)o->effort.broad);
+    if (o->effort.candidates > 0)
+        printf(", until it has %lld candidates", (long long)o->effort.candidates);
     if (o->effort.verified > 0)
         printf(", verifies the nearest %lld by code", (long long)o->effort.verified);
     printf("; beside the points the index takes %.1f MiB\n", (double)bytes_of(i) / (1 << 20));
@@ -105,16 +107,16 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
     const gnomon_lsh_functions *f = &o->functions;
     json_t *out = json_pack(
         "{s:s, s:I, s:I, s:I, s:s, s:f, s:I, s:s*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:I}",
+        "s:I, s:I}",
         "metric", gnomon_metric_name(o->metric), "points", (json_int_t)i->points, "removed",
         (json_int_t)i->removed, "dimensions", (json_int_t)f->dim, "family",
         gnomon_lsh_family_name(f->family), "width", f->width, "sides", (json_int_t)f->sides,
         "directions", f->descriptor != NULL ? gnomon_kind_name(f->descriptor->kind) : NULL,
         "tables", (json_int_t)o->tables, "functions", (json_int_t)o->broad, "fine",
         (json_int_t)o->fine, "codes", (json_int_t)o->codes, "probes", (json_int_t)o->effort.probes,
-        "broad_probes", (json_int_t)o->effort.broad, "verified", (json_int_t)o->effort.verified,
-        "buckets", (json_int_t)i->buckets, "largest_bucket", (json_int_t)i->largest, "index_bytes",
-        (json_int_t)bytes_of(i));
+        "broad_probes", (json_int_t)o->effort.broad, "limit", (json_int_t)o->effort.candidates,
+        "verified", (json_int_t)o->effort.verified, "buckets", (json_int_t)i->buckets,
+        "largest_bucket", (json_int_t)i->largest, "index_bytes", (json_int_t)bytes_of(i));
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
     if (out != NULL) json_object_set_new(out, "seed", json_string(seed));

@@ -368,18 +368,21 @@ static int tune(build *b, const cli_points *points, const cli_points *queries, i
 static void print_trials(const build *b)
 {
     const gnomon_lsh_tuning *t = &b->tuning;
-    printf("   family          width  tables  functions  more  verified  recall  candidates  "
-           "us a query      MiB\n");
+    printf("   family          width  tables  functions  more  broad  limit  verified  recall  "
+           "candidates  us a query      MiB\n");
     for (int64_t i = 0; i < t->trial_count; i++) {
         const gnomon_lsh_trial *x = &t->trials[i];
-        char verified[24] = "all";
+        char verified[24] = "all", limit[24] = "none", functions[48];
+        snprintf(functions, sizeof functions, x->fine > 0 ? "%lld+%lld" : "%lld",
+                 (long long)x->functions, (long long)x->fine);
+        if (x->limit > 0) snprintf(limit, sizeof limit, "%lld", (long long)x->limit);
         if (x->verified > 0) snprintf(verified, sizeof verified, "%lld", (long long)x->verified);
-        printf("%c  %-14s %6.4g %7lld %10lld %5lld %9s %7.4f %11.1f %11.2f %8.2f\n",
+        printf("%c  %-14s %6.4g %7lld %10s %5lld %6lld %6s %9s %7.4f %11.1f %11.2f %8.2f\n",
                x->chosen == 2   ? '+'
                : x->chosen == 1 ? '-'
                                 : ' ',
-               gnomon_lsh_family_name(x->family), x->width, (long long)x->tables,
-               (long long)x->functions, (long long)x->probes, verified, x->recall, x->candidates,
+               gnomon_lsh_family_name(x->family), x->width, (long long)x->tables, functions,
+               (long long)x->probes, (long long)x->broad, limit, verified, x->recall, x->candidates,
                x->cost / 1e3, (double)x->bytes / (1 << 20));
     }
     if (t->trial_count > 0)
@@ -394,12 +397,14 @@ static json_t *trials_json(const build *b)
         const gnomon_lsh_trial *x = &t->trials[i];
         json_array_append_new(
             list,
-            json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:s}", "family",
-                      gnomon_lsh_family_name(x->family), "width", x->width, "sides",
+            json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:s}",
+                      "family", gnomon_lsh_family_name(x->family), "width", x->width, "sides",
                       (json_int_t)x->sides, "tables", (json_int_t)x->tables, "functions",
-                      (json_int_t)x->functions, "probes", (json_int_t)x->probes, "verified",
-                      (json_int_t)x->verified, "recall", x->recall, "candidates", x->candidates,
-                      "cost_us", x->cost / 1e3, "index_bytes", (json_int_t)x->bytes, "tested",
+                      (json_int_t)x->functions, "fine", (json_int_t)x->fine, "probes",
+                      (json_int_t)x->probes, "broad_probes", (json_int_t)x->broad, "limit",
+                      (json_int_t)x->limit, "verified", (json_int_t)x->verified, "recall",
+                      x->recall, "candidates", x->candidates, "cost_us", x->cost / 1e3,
+                      "index_bytes", (json_int_t)x->bytes, "tested",
                       x->chosen == 2   ? "kept"
                       : x->chosen == 1 ? "failed"
                                        : "no"));

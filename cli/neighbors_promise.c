@@ -114,9 +114,13 @@ void cli_neighbors_print_promise(const cli_neighbors *n)
         printf("searched exactly: %s\n", t->reason);
         return;
     }
-    printf("%s: %lld tables of %lld functions, %lld more buckets a query",
-           gnomon_lsh_family_name(o->functions.family), (long long)o->tables, (long long)o->broad,
-           (long long)o->effort.probes);
+    printf("%s: %lld tables of %lld", gnomon_lsh_family_name(o->functions.family),
+           (long long)o->tables, (long long)o->broad);
+    if (o->fine > 0) printf(" + %lld", (long long)o->fine);
+    printf(" functions, %lld more buckets a query", (long long)o->effort.probes);
+    if (o->effort.broad > 0)
+        printf(" and %lld broad ones, until it has %lld candidates", (long long)o->effort.broad,
+               (long long)o->effort.candidates);
     if (o->effort.verified > 0)
         printf(", the nearest %lld by code verified", (long long)o->effort.verified);
     printf("; the index takes %.1f MiB\n", (double)index_bytes(&n->index_info) / (1 << 20));
@@ -132,10 +136,10 @@ json_t *cli_neighbors_promise_json(const cli_neighbors *n)
         return json_pack("{s:f, s:s, s:f}", "recall", n->promise, "reason", t->reason,
                          "tune_seconds", cli_json_seconds(n->tune_seconds));
     return json_pack(
-        "{s:f, s:f, s:f, s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:I, s:f}", "recall", n->promise,
+        "{s:f, s:f, s:f, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:f}", "recall", n->promise,
         "tested_recall", t->recall, "bound", t->bound, "tested", (json_int_t)t->tested, "family",
         gnomon_lsh_family_name(o->functions.family), "tables", (json_int_t)o->tables, "functions",
-        (json_int_t)o->broad, "probes", (json_int_t)o->effort.probes, "verified",
-        (json_int_t)o->effort.verified, "width", o->functions.width, "index_bytes",
+        (json_int_t)o->broad, "fine", (json_int_t)o->fine, "probes", (json_int_t)o->effort.probes,
+        "verified", (json_int_t)o->effort.verified, "width", o->functions.width, "index_bytes",
         (json_int_t)index_bytes(&n->index_info), "tune_seconds", cli_json_seconds(n->tune_seconds));
 }

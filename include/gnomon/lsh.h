@@ -325,11 +325,13 @@ typedef struct gnomon_lsh_promise {
 typedef struct gnomon_lsh_trial {
     gnomon_lsh_family family;
     double width;
-    int64_t sides, tables, functions; /* of a table */
+    int64_t sides, tables, functions; /* of a table; with two levels those of its broad buckets, */
+    int64_t fine;                     /* and those by which they are cut further; 0: one level */
     int64_t probes, verified;         /* verified 0: all candidates */
-    double recall, candidates, cost;  /* candidates a query; nanoseconds a query on one thread */
-    int64_t bytes;                    /* that the index would take beside the points */
-    int chosen;                       /* tested: 1 failed, 2 kept */
+    int64_t broad, limit; /* two levels: then so many broad buckets, until so many candidates */
+    double recall, candidates, cost; /* candidates a query; nanoseconds a query on one thread */
+    int64_t bytes;                   /* that the index would take beside the points */
+    int chosen;                      /* tested: 1 failed, 2 kept */
 } gnomon_lsh_trial;
 
 typedef struct gnomon_lsh_tuning {

@@ -122,18 +122,21 @@ gnomon_status gnomon_table_make_room(gnomon_context *ctx, int64_t entries, int64
                                      gnomon_table *t);
 
 /* ---- query.c ---- */
-/* A look at what queries would find after so many buckets, and with so many candidates verified.
- * The index may hold some points alone: true neighbours first, then a sample of all points. */
+/* A look at what queries would find after so many buckets or candidates, and with so many
+ * candidates verified. The index may hold some points alone: true neighbours first, then a sample
+ * of all points. */
 typedef struct gnomon_lsh_trace {
     const int64_t *offsets, *ids; /* query q's true neighbours: ids[offsets[q]] ... */
     int64_t least;                /* with fewer candidates a query is answered exactly */
-    const int64_t *step;          /* after how many buckets, ascending */
+    bool limits;                  /* steps are limits of candidates, not counts of buckets */
+    const int64_t *step;          /* after how many, ascending */
     int64_t steps;
     const int64_t *verified; /* with codes: of how many candidates, 0: of all */
     int64_t choices;         /* at least 1, the first 0 */
     int64_t sampled;         /* points from this id on stand for 'scale' points each, */
     double scale;            /* those before for none */
     /* what comes out */
+    float *buckets;    /* with limits: (query, step), looked into until there */
     float *candidates; /* (query, step); -1: too few */
     float *share;      /* (query, step, choice): of the true neighbours; 1 where there are too few
                           candidates or no neighbours */

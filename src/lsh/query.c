@@ -23,7 +23,7 @@ typedef struct finder {
     void *prober_memory;
     double *wide; /* the query, two numbers a coordinate */
     int64_t buckets, seen, verified, exact;
-    int64_t step, traced, noted, sampled; /* a trace's: of this query */
+    int64_t step, traced, noted, coded, sampled; /* a trace's: of this query */
 } finder;
 
 typedef struct finding {
@@ -49,7 +49,8 @@ typedef struct finding {
 
 /* ---- traces ---- */
 
-/* Of the neighbours among the candidates those that codes would let through, for each choice. */
+/* Of the neighbours among the candidates noted those that codes would let through, for each choice.
+ */
 static void note_choices(const finding *f, const finder *w, int64_t query, float *share)
 {
     const gnomon_lsh_trace *t = f->trace;
@@ -57,37 +58,52 @@ static void note_choices(const finding *f, const finder *w, int64_t query, float
     const int64_t begin = t->offsets[query], end = t->offsets[query + 1];
     const float one = 1 / (float)(end - begin);
     for (int64_t j = begin; j < end; j++) {
-        if (w->stamps[t->ids[j]] != w->stamp) continue;
+        const uint32_t id = (uint32_t)t->ids[j];
+        if (w->stamps[id] != w->stamp) continue;
+        int64_t at = 0;
+        /* a limit may lie before it */
+        while (w->noted < w->count && at < w->noted && w->candidates[at] != id)
+            at++;
+        if (w->noted < w->count && at == w->noted) continue;
         share[0] += one;
         if (t->choices == 1) continue;
-        const uint32_t id = (uint32_t)t->ids[j];
         uint64_t own;
         int64_t before = 0;
         f->kernels->rank_codes(f->codes + (query - f->first) * c->count, c->code, c->count, &id, 1,
                                &own);
-        for (int64_t i = 0; i < w->count; i++)
+        for (int64_t i = 0; i < w->noted; i++)
             before += w->ranked[i] < own;
         for (int64_t v = 1; v < t->choices; v++)
             share[v] += before < t->verified[v] ? one : 0;
     }
 }
 
-/* Notes what has been found after so many buckets as the next step says; 'over': there are no more.
- */
-static void note(const finding *f, finder *w, int64_t query, int64_t buckets, bool over)
+/* Whether the next step is reached; sees candidates until then. */
+static bool reached(const finding *f, finder *w, bool over)
+{
+    const gnomon_lsh_trace *t = f->trace;
+    const int64_t step = t->step[w->step];
+    if (!t->limits && !over && step != w->traced) return false;
+    while (w->noted < w->count && !(t->limits && (double)w->sampled * t->scale >= (double)step))
+        w->sampled += w->candidates[w->noted++] >= t->sampled;
+    return over || !t->limits || (double)w->sampled * t->scale >= (double)step;
+}
+
+/* Notes what has been found once the next steps are reached; 'over': there are no more buckets. */
+static void note(const finding *f, finder *w, int64_t query, bool over)
 {
     const gnomon_lsh_trace *t = f->trace;
     const gnomon_codes *c = &f->index->codes;
-    for (; w->step < t->steps && (over || t->step[w->step] == buckets); w->step++) {
+    for (; w->step < t->steps && reached(f, w, over); w->step++) {
         const int64_t at = query * t->steps + w->step;
         const bool none = t->offsets[query] == t->offsets[query + 1];
         float *share = t->share + at * t->choices;
         if (t->choices > 1)
             f->kernels->rank_codes(f->codes + (query - f->first) * c->count, c->code, c->count,
-                                   w->candidates + w->noted, w->count - w->noted,
-                                   w->ranked + w->noted);
-        for (; w->noted < w->count; w->noted++)
-            w->sampled += w->candidates[w->noted] >= t->sampled;
+                                   w->candidates + w->coded, w->noted - w->coded,
+                                   w->ranked + w->coded);
+        w->coded = w->noted;
+        if (t->limits) t->buckets[at] = (float)w->traced;
         const double candidates = (double)w->sampled * t->scale;
         memset(share, 0, (size_t)t->choices * sizeof *share);
         if (!none) note_choices(f, w, query, share);
@@ -103,7 +119,7 @@ static void note(const finding *f, finder *w, int64_t query, int64_t buckets, bo
 
 static bool full(const finding *f, const finder *w)
 {
-    return w->count == f->most;
+    return w->count == f->most || (f->trace && w->step == f->trace->steps);
 }
 
 static void take_entries(const finding *f, finder *w, int64_t query, const gnomon_table *t,
@@ -166,7 +182,8 @@ static void take_buckets(const finding *f, finder *w, int64_t query, coming *buc
         const int64_t b = buckets[i].bucket;
         w->buckets++;
         if (b >= 0) take_entries(f, w, query, t, t->first[b], t->first[b + 1]);
-        if (f->trace) note(f, w, query, ++w->traced, false);
+        w->traced++;
+        if (f->trace) note(f, w, query, false);
     }
 }
 
@@ -177,7 +194,9 @@ static void take_broad(const finding *f, finder *w, int64_t query, int64_t table
     int64_t begin, end;
     gnomon_table_find_broad(t, gnomon_key_half(sums[0]), &begin, &end);
     w->buckets++;
+    w->traced++;
     if (begin < end) take_entries(f, w, query, t, t->first[begin], t->first[end]);
+    if (f->trace) note(f, w, query, false);
 }
 
 /* Sets the prober up for query q of the batch: its sums, and the items of the first 'functions' of
@@ -211,7 +230,7 @@ static void collect(const finding *f, finder *w, int64_t q)
     const int64_t query = f->first + q, tables = f->tables;
     int64_t table;
     uint64_t sums[2];
-    w->count = w->step = w->traced = w->noted = w->sampled = 0;
+    w->count = w->step = w->traced = w->noted = w->coded = w->sampled = 0;
     if (++w->stamp == 0) {
         memset(w->stamps, 0, (size_t)f->index->points * sizeof *w->stamps);
         w->stamp = 1;
@@ -380,7 +399,7 @@ static void find_one(finding *f, finder *w, int64_t q)
     collect(f, w, q);
     w->seen += w->count;
     if (f->trace) {
-        note(f, w, query, 0, true);
+        note(f, w, query, true);
         return;
     }
     if (w->wide) ready = gnomon_query_widen(s, query, w->wide);

@@ -22,8 +22,9 @@ typedef struct settling {
 
 /* ---- choosing ---- */
 
-/* The cheapest way that is expected to pass the test, -1 when there is none. */
-static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int attempt)
+/* The cheapest way that is expected to pass the test, of one level alone or of any; -1 when there
+ * is none. */
+static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int attempt, bool one)
 {
     const double doubt = (1 - t->p.confidence) * doubts[attempt];
     const double errors = sqrt(2 * log(1 / doubt)) + ahead[attempt];
@@ -33,6 +34,7 @@ static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int att
         double wanted = t->p.recall + errors * w->spread / sqrt((double)t->tested);
         if (wanted > 1) wanted = 1;
         if (w->trial.recall < wanted - 1e-6 || w->trial.chosen) continue;
+        if (one && w->trial.fine > 0) continue;
         if (best < 0 || w->trial.cost < ways->way[best].trial.cost) best = i;
     }
     return best;
@@ -41,7 +43,7 @@ static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int att
 static bool same_shape(const gnomon_lsh_trial *a, const gnomon_lsh_trial *b)
 {
     return a->family == b->family && a->width == b->width && a->functions == b->functions &&
-           a->tables == b->tables;
+           a->fine == b->fine && a->tables == b->tables;
 }
 
 /* ---- building ---- */
@@ -53,6 +55,7 @@ static gnomon_status build(const gnomon_tuning *t, const gnomon_way *w, gnomon_l
     o.functions = w->from.functions;
     o.tables = w->trial.tables;
     o.broad = w->from.depth;
+    o.fine = w->from.fine;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, out));
     const gnomon_status status = t->points->dense ? gnomon_lsh_add(*out, t->points->dense)
                                                   : gnomon_lsh_add_csr(*out, t->points->sparse);
@@ -88,18 +91,26 @@ static gnomon_status measure(settling *s, const gnomon_way *w)
                               .step = step,
                               .verified = t->verified,
                               .choices = codes ? GNOMON_TUNING_CHOICES : 1,
+                              .limits = w->trial.limit > 0,
                               .scale = 1};
+    const int64_t around = trace.limits ? w->trial.limit : buckets;
+    const int64_t least = trace.limits ? trace.least + 1 : tables;
     for (int i = 0; i < STEPS; i++) {
-        int64_t at = buckets * eighths[i] / 8;
-        if (at < tables) at = tables;
+        int64_t at = around * eighths[i] / 8;
+        if (at < least) at = least;
         if (trace.steps == 0 || at > step[trace.steps - 1]) step[trace.steps++] = at;
     }
-    effort.probes = step[trace.steps - 1] - tables;
+    effort.tables = tables;
+    effort.probes = trace.limits ? w->trial.probes : step[trace.steps - 1] - tables;
+    effort.broad = w->trial.broad;
     gnomon_status status = gnomon_alloc(t->ctx, queries * trace.steps, sizeof *trace.candidates,
                                         "candidates", &trace.candidates);
     if (status == GNOMON_OK)
         status = gnomon_alloc(t->ctx, queries * trace.steps * trace.choices, sizeof *trace.share,
                               "shares", &trace.share);
+    if (status == GNOMON_OK && trace.limits)
+        status = gnomon_alloc(t->ctx, queries * trace.steps, sizeof *trace.buckets, "buckets",
+                              &trace.buckets);
     gnomon_lsh_describe(s->index, &info);
     if (codes) lend_codes(t, s->index);
     if (status == GNOMON_OK)
@@ -107,10 +118,11 @@ static gnomon_status measure(settling *s, const gnomon_way *w)
     if (codes) lend_codes(t, s->index);
     if (status == GNOMON_OK)
         status =
-            gnomon_tuning_add_ways(t, &w->from, s->index, tables,
+            gnomon_tuning_add_ways(t, &w->from, s->index, &effort,
                                    info.table_bytes + info.other_bytes, queries, &trace, &s->ways);
     gnomon_free(t->ctx, trace.candidates);
     gnomon_free(t->ctx, trace.share);
+    gnomon_free(t->ctx, trace.buckets);
     return status;
 }
 
@@ -180,13 +192,15 @@ static gnomon_status attempt(settling *s, bool *kept)
 {
     gnomon_tuning *t = s->t;
     while (s->attempt < GNOMON_TUNING_ATTEMPTS && !*kept && !t->out->exact) {
-        const int64_t best = cheapest(t, &s->ways, s->attempt);
+        const int64_t best = cheapest(t, &s->ways, s->attempt, false);
         if (best < 0) return GNOMON_OK;
         gnomon_way *w = &s->ways.way[best];
         if (w->trial.cost >= t->out->exact_cost && !t->p.slower)
             return gnomon_tuning_give_up(t, "exact search is expected to be quicker");
         gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
         effort.probes = w->trial.probes;
+        effort.broad = w->trial.broad;
+        effort.candidates = w->trial.limit;
         effort.verified = w->trial.verified;
         const bool codes = effort.verified > 0;
         if (codes) lend_codes(t, s->index);
@@ -216,14 +230,40 @@ static gnomon_status tell(settling *s)
     return GNOMON_OK;
 }
 
+/* Builds a shape in the place of another, and measures its ways. */
+static gnomon_status look(settling *s, const gnomon_way *w)
+{
+    gnomon_lsh_destroy(s->index);
+    s->index = NULL;
+    s->ways.count = 0;
+    GNOMON_TRY(build(s->t, w, &s->index));
+    return measure(s, w);
+}
+
+/* Two levels are taken only where they measure better than the best of one on all points. */
+static gnomon_status look_at_both(settling *s, gnomon_way *w)
+{
+    const gnomon_tuning *t = s->t;
+    const int64_t other = w->from.fine > 0 ? cheapest(t, &t->ways, s->attempt, true) : -1;
+    GNOMON_TRY(look(s, w));
+    if (other < 0) return GNOMON_OK;
+    const gnomon_way two = *w, one = t->ways.way[other];
+    int64_t best = cheapest(t, &s->ways, s->attempt, false);
+    const double cost = best < 0 ? INFINITY : s->ways.way[best].trial.cost;
+    *w = one;
+    GNOMON_TRY(look(s, w));
+    best = cheapest(t, &s->ways, s->attempt, false);
+    if (cost == INFINITY || (best >= 0 && s->ways.way[best].trial.cost <= cost)) return GNOMON_OK;
+    *w = two;
+    return look(s, w);
+}
+
 /* Builds one shape; its ways need no second look. */
 static gnomon_status settle_shape(settling *s, int64_t way, bool *kept)
 {
     gnomon_tuning *t = s->t;
-    const gnomon_way w = t->ways.way[way];
-    s->ways.count = 0;
-    GNOMON_TRY(build(t, &w, &s->index));
-    gnomon_status status = measure(s, &w);
+    gnomon_way w = t->ways.way[way];
+    gnomon_status status = look_at_both(s, &w);
     if (status == GNOMON_OK) status = attempt(s, kept);
     for (int64_t i = 0; i < t->ways.count; i++)
         if (same_shape(&t->ways.way[i].trial, &w.trial)) t->ways.way[i].trial.chosen = -1;
@@ -238,7 +278,7 @@ gnomon_status gnomon_tuning_settle(gnomon_tuning *t, gnomon_lsh **out)
     gnomon_status status = gnomon_alloc(t->ctx, t->tested, sizeof *t->shares, "shares", &t->shares);
     for (int shape = 0; shape < SHAPES && status == GNOMON_OK && !kept && !t->out->exact; shape++) {
         const int64_t best =
-            s.attempt < GNOMON_TUNING_ATTEMPTS ? cheapest(t, &t->ways, s.attempt) : -1;
+            s.attempt < GNOMON_TUNING_ATTEMPTS ? cheapest(t, &t->ways, s.attempt, false) : -1;
         if (best < 0) break;
         if (t->ways.way[best].trial.cost >= t->out->exact_cost && !t->p.slower) {
             status = gnomon_tuning_give_up(t, "exact search is expected to be quicker");

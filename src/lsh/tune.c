@@ -124,7 +124,8 @@ static gnomon_status report(gnomon_tuning *t)
         for (; end < t->ways.count && first->chosen <= 0; end++) {
             const gnomon_lsh_trial *w = &ways[end].trial, *b = &ways[best].trial;
             if (w->family != first->family || w->width != first->width ||
-                w->functions != first->functions || w->tables != first->tables || w->chosen > 0)
+                w->functions != first->functions || w->fine != first->fine ||
+                w->tables != first->tables || w->chosen > 0)
                 break;
             const bool does = w->recall >= t->p.recall, did = b->recall >= t->p.recall;
             if (does != did ? does : does ? w->cost < b->cost : w->recall > b->recall) best = end;

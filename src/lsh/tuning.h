@@ -20,7 +20,7 @@ typedef struct gnomon_asked {
 /* What ways share that differ in tables and effort alone. */
 typedef struct gnomon_shape {
     gnomon_lsh_functions functions;
-    int64_t depth; /* functions a table */
+    int64_t depth, fine; /* functions a table; fine 0: one level */
 } gnomon_shape;
 
 /* A trial, what it takes to build it, and the standard deviation of a query's share. */
@@ -80,10 +80,11 @@ gnomon_status gnomon_tuning_encode(gnomon_tuning *t);
 /* ---- ways.c ---- */
 /* Fills ways: every shape, on some points with some of the asked. */
 gnomon_status gnomon_tuning_try(gnomon_tuning *t);
-/* Adds a way for each step and choice of a trace by an index of this shape. */
+/* Adds a way for each step and choice of a trace by an index of this shape, with this effort but
+ * for what the steps count. */
 gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
-                                     const gnomon_lsh *index, int64_t tables, int64_t bytes,
-                                     int64_t queries, const gnomon_lsh_trace *trace,
+                                     const gnomon_lsh *index, const gnomon_lsh_effort *effort,
+                                     int64_t bytes, int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways);
 
 /* ---- settle.c ---- */

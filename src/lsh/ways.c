@@ -106,12 +106,23 @@ static void mean_share(const gnomon_lsh_trace *trace, int64_t queries, int64_t s
     *spread = variance > 0 ? sqrt(variance) : 0;
 }
 
+/* Buckets a query until a step. */
+static double mean_buckets(const gnomon_lsh_trace *trace, int64_t queries, int64_t step)
+{
+    double sum = 0;
+    if (!trace->limits) return (double)trace->step[step];
+    for (int64_t q = 0; q < queries; q++)
+        sum += (double)trace->buckets[q * trace->steps + step];
+    return sum / (double)queries;
+}
+
 gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
-                                     const gnomon_lsh *index, int64_t tables, int64_t bytes,
-                                     int64_t queries, const gnomon_lsh_trace *trace,
+                                     const gnomon_lsh *index, const gnomon_lsh_effort *effort,
+                                     int64_t bytes, int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways)
 {
     const gnomon_hasher *h = index->hasher;
+    const int64_t tables = effort->tables;
     gnomon_hasher part = *h; /* that makes these tables' values alone */
     part.f.count = tables * index->depth;
     part.products = h->products / h->f.count * part.f.count;
@@ -128,7 +139,7 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
             const double verified = v > 0 && limit < candidates ? limit : candidates;
             w.trial.bytes = bytes + code_bytes * t->sizes.points;
             if (w.trial.bytes > t->p.memory) continue;
-            w.trial.cost = gnomon_lsh_query_cost(&t->sizes, &part, (double)trace->step[s],
+            w.trial.cost = gnomon_lsh_query_cost(&t->sizes, &part, mean_buckets(trace, queries, s),
                                                  candidates, code_bytes, verified) +
                            few * (double)t->sizes.points * gnomon_lsh_verify_cost(&t->sizes);
             w.trial.family = from->functions.family;
@@ -136,7 +147,10 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
             w.trial.sides = h->f.sides;
             w.trial.tables = tables;
             w.trial.functions = from->depth;
-            w.trial.probes = trace->step[s] - tables;
+            w.trial.fine = from->fine;
+            w.trial.probes = trace->limits ? effort->probes : trace->step[s] - tables;
+            w.trial.broad = trace->limits ? effort->broad : 0;
+            w.trial.limit = trace->limits ? trace->step[s] : 0;
             w.trial.verified = t->verified[v];
             w.trial.candidates = candidates;
             GNOMON_TRY(add_way(t->ctx, ways, &w));
@@ -171,18 +185,15 @@ typedef struct trying {
     gnomon_matrix dense;
     gnomon_csr sparse;
     gnomon_points queries;
-    float *candidates, *share;
+    float *candidates, *share, *buckets;
 } trying;
 
-/* Every effort with the first 'tables' of an index. */
-static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
-                                int64_t tables)
+/* A trace without its steps. */
+static gnomon_lsh_trace trace_of(const trying *y, const int64_t *step)
 {
-    gnomon_tuning *t = y->t;
-    gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
-    int64_t step[STEPS];
-    const int64_t all = 0;
-    gnomon_lsh_trace trace = {.offsets = t->offsets,
+    static const int64_t all = 0;
+    const gnomon_tuning *t = y->t;
+    return (gnomon_lsh_trace){.offsets = t->offsets,
                               .ids = t->ids,
                               .least = t->p.k > 0 ? t->p.k + t->self : 0,
                               .step = step,
@@ -190,8 +201,55 @@ static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomo
                               .choices = 1,
                               .sampled = t->sampled,
                               .scale = t->scale,
+                              .buckets = y->buckets,
                               .candidates = y->candidates,
                               .share = y->share};
+}
+
+static gnomon_status try_trace(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
+                               const gnomon_lsh_effort *effort, const gnomon_lsh_trace *trace)
+{
+    gnomon_tuning *t = y->t;
+    GNOMON_TRY(gnomon_lsh_trace_queries(t->ctx, index, &y->queries, effort, trace));
+    return gnomon_tuning_add_ways(t, from, index, effort, memory_of(t, index, effort->tables),
+                                  y->count, trace, &t->ways);
+}
+
+/* The first 'tables' of an index in two levels: fine buckets, then broad ones, until a limit of
+ * candidates, so that a query goes as far as it has to. */
+static gnomon_status try_levels(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
+                                int64_t tables)
+{
+    static const int64_t more[] = {0, 3}; /* fine buckets a table */
+    enum { BROAD = 16 };                  /* broad ones at most */
+    const int64_t n = y->t->sizes.points;
+    int64_t step[STEPS];
+    gnomon_lsh_trace trace = trace_of(y, step);
+    gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
+    trace.limits = true;
+    for (int i = 0; i < STEPS; i++) {
+        const int64_t least = 2 * trace.least, at = n >> (STEPS + 1 - i);
+        if (at >= least && at > 0) step[trace.steps++] = at;
+    }
+    if (trace.steps == 0) return GNOMON_OK;
+    effort.tables = tables;
+    effort.broad = BROAD * tables;
+    for (int i = 0; i < 2; i++) {
+        effort.probes = more[i] * tables;
+        GNOMON_TRY(try_trace(y, from, index, &effort, &trace));
+    }
+    return GNOMON_OK;
+}
+
+/* Every effort with the first 'tables' of an index. */
+static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
+                                int64_t tables)
+{
+    const gnomon_tuning *t = y->t;
+    int64_t step[STEPS];
+    gnomon_lsh_trace trace = trace_of(y, step);
+    gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
+    if (from->fine > 0) return try_levels(y, from, index, tables);
     /* more buckets than half the points are no search */
     const int64_t half = t->sizes.points / 2;
     const int64_t most = half < MOST_BUCKETS ? half : MOST_BUCKETS;
@@ -200,9 +258,7 @@ static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomo
         step[trace.steps] = tables << trace.steps;
     effort.tables = tables;
     effort.probes = step[trace.steps - 1] - tables;
-    GNOMON_TRY(gnomon_lsh_trace_queries(t->ctx, index, &y->queries, &effort, &trace));
-    return gnomon_tuning_add_ways(t, from, index, tables, memory_of(t, index, tables), y->count,
-                                  &trace, &t->ways);
+    return try_trace(y, from, index, &effort, &trace);
 }
 
 static int64_t most_tables(gnomon_metric metric)
@@ -219,11 +275,12 @@ static gnomon_status try_shape(trying *y, const gnomon_shape *from)
     o.metric = t->p.metric;
     o.functions = from->functions;
     o.broad = from->depth;
+    o.fine = from->fine;
     /* what tables take at least, of the memory promised */
     const int64_t fit = t->p.memory / (4 * t->sizes.points + 1);
     o.tables = most_tables(t->p.metric);
-    while (o.tables > fit ||
-           (t->p.metric == GNOMON_JACCARD && o.tables > 4 && o.tables * o.broad > MOST_HASHES))
+    while (o.tables > fit || (t->p.metric == GNOMON_JACCARD && o.tables > 4 &&
+                              o.tables * (o.broad + o.fine) > MOST_HASHES))
         o.tables /= 2;
     if (o.tables < 1) return GNOMON_OK;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, &index));
@@ -275,13 +332,19 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
         for (int i = 0; i < QUANTILES; i++)
             GNOMON_TRY(gnomon_lsh_collision(
                 t->ctx, &s.functions, t->far[(2 * i + 1) * t->far_count / (2 * QUANTILES)], &p[i]));
-        int64_t before = 0;
+        int64_t before = 0, broad = 0;
         for (int c = 2; c >= 0; c--) {
             if (crowds[c] > (double)t->sizes.points / 8) continue;
             s.depth = choose_depth(t, p, crowds[c]);
             if (s.depth != before) GNOMON_TRY(try_shape(y, &s));
             before = s.depth;
+            if (broad == 0) broad = s.depth;
         }
+        /* two levels: the broadest of these, cut down to the finest */
+        if (broad == 0 || s.depth == broad) continue;
+        s.fine = s.depth - broad;
+        s.depth = broad;
+        GNOMON_TRY(try_shape(y, &s));
     }
     return GNOMON_OK;
 }
@@ -316,8 +379,11 @@ gnomon_status gnomon_tuning_try(gnomon_tuning *t)
         gnomon_alloc(t->ctx, y.count * STEPS, sizeof *y.candidates, "candidates", &y.candidates);
     if (status == GNOMON_OK)
         status = gnomon_alloc(t->ctx, y.count * STEPS, sizeof *y.share, "shares", &y.share);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(t->ctx, y.count * STEPS, sizeof *y.buckets, "buckets", &y.buckets);
     if (status == GNOMON_OK) status = try_families(&y);
     gnomon_free(t->ctx, y.candidates);
     gnomon_free(t->ctx, y.share);
+    gnomon_free(t->ctx, y.buckets);
     return status;
 }

@@ -302,6 +302,76 @@ static void promise_l1(void **state)
     keep_promise(GNOMON_L1, 3);
 }
 
+/* What a trace in two levels tells of limits is what queries with these limits do: candidates,
+ * buckets, and neighbours found, with and without codes. */
+static void limits(void **state)
+{
+    (void)state;
+    enum { STEPS = 4, CHOICES = 2 };
+    const int64_t step[STEPS] = {20, 33, 70, 200}, verified[CHOICES] = {0, 8};
+    data *d = make_data(CLUSTERS, 3);
+    const both v = views_of(d, GNOMON_L2);
+    const gnomon_points asked = {&v.asked, NULL};
+    float candidates[Q * STEPS], share[Q * STEPS * CHOICES], buckets[Q * STEPS];
+    gnomon_search_options so = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_neighbors truth = {.struct_size = sizeof truth}, found = truth;
+    gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
+    gnomon_lsh *index;
+    so.k = K;
+    o.functions.family = GNOMON_LSH_PSTABLE;
+    o.functions.dim = D;
+    o.functions.width = 3;
+    o.tables = 4;
+    o.broad = 1;
+    o.fine = 3;
+    o.codes = 16;
+    o.effort.tables = 4;
+    o.effort.probes = 3;
+    o.effort.broad = 12;
+    ASSERT_OK(ctx, gnomon_lsh_create(ctx, &o, &index));
+    ASSERT_OK(ctx, gnomon_lsh_add(index, &v.base));
+    ASSERT_OK(ctx, gnomon_neighbors_exact(ctx, &v.base, &v.asked, &so, &truth));
+    const gnomon_lsh_trace trace = {.offsets = truth.offsets,
+                                    .ids = truth.ids,
+                                    .least = K,
+                                    .limits = true,
+                                    .step = step,
+                                    .steps = STEPS,
+                                    .verified = verified,
+                                    .choices = CHOICES,
+                                    .scale = 1,
+                                    .buckets = buckets,
+                                    .candidates = candidates,
+                                    .share = share};
+    ASSERT_OK(ctx, gnomon_lsh_trace_queries(ctx, index, &asked, &o.effort, &trace));
+    for (int s = 0; s < STEPS; s++) {
+        for (int c = 0; c < CHOICES; c++) {
+            gnomon_lsh_effort e = o.effort;
+            gnomon_lsh_work work = {.struct_size = sizeof work};
+            double sums[3] = {0};
+            int64_t hits = 0;
+            e.candidates = step[s];
+            e.verified = verified[c];
+            ASSERT_OK(ctx, gnomon_lsh_query(ctx, index, &v.asked, &so, &e, &found, &work));
+            for (int64_t q = 0; q < Q; q++) {
+                sums[0] += (double)candidates[q * STEPS + s];
+                sums[1] += (double)buckets[q * STEPS + s];
+                sums[2] += (double)share[(q * STEPS + s) * CHOICES + c] * K;
+                for (int64_t i = 0; i < K * K; i++)
+                    hits += found.ids[q * K + i / K] == truth.ids[q * K + i % K];
+            }
+            assert_int_equal(work.exact, 0);
+            assert_true(sums[0] == (double)work.candidates && sums[1] == (double)work.buckets);
+            assert_true(fabs(sums[2] - (double)hits) < 1e-3);
+            assert_true(s > 0 || hits < Q * K); /* a limit that limits */
+            gnomon_neighbors_free(ctx, &found);
+        }
+    }
+    gnomon_neighbors_free(ctx, &truth);
+    gnomon_lsh_destroy(index);
+    free(d);
+}
+
 static void radius_and_memory(void **state)
 {
     (void)state;
@@ -382,10 +452,11 @@ static void bad_promises(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(binomial_bounds),   cmocka_unit_test(betting),
-        cmocka_unit_test(betting_on_all),    cmocka_unit_test(promise_l2),
-        cmocka_unit_test(promise_cosine),    cmocka_unit_test(promise_hamming),
-        cmocka_unit_test(promise_jaccard),   cmocka_unit_test(promise_l1),
-        cmocka_unit_test(radius_and_memory), cmocka_unit_test(bad_promises)};
+        cmocka_unit_test(binomial_bounds), cmocka_unit_test(betting),
+        cmocka_unit_test(betting_on_all),  cmocka_unit_test(promise_l2),
+        cmocka_unit_test(promise_cosine),  cmocka_unit_test(promise_hamming),
+        cmocka_unit_test(promise_jaccard), cmocka_unit_test(promise_l1),
+        cmocka_unit_test(limits),          cmocka_unit_test(radius_and_memory),
+        cmocka_unit_test(bad_promises)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
