@@ -24,22 +24,7 @@ import statistics
 import time
 
 import numpy as np
-
-
-class Matrix(c.Structure):
-    _fields_ = [("data", c.c_void_p), ("dtype", c.c_int), ("memory", c.c_int), ("rows", c.c_int64),
-                ("cols", c.c_int64), ("row_stride", c.c_int64), ("col_stride", c.c_int64)]
-
-
-class Csr(c.Structure):
-    _fields_ = [("rows", c.c_int64), ("cols", c.c_int64), ("offsets", c.c_void_p),
-                ("indices", c.c_void_p), ("values", c.c_void_p), ("dtype", c.c_int)]
-
-
-class ContextOptions(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("device", c.c_int), ("threads", c.c_int),
-                ("allocator", c.c_void_p), ("progress", c.c_void_p), ("progress_user", c.c_void_p),
-                ("memory_limit", c.c_int64), ("seed", c.c_uint64), ("cuda_device", c.c_int)]
+from binding import ContextOptions, Csr, Matrix
 
 
 class Pair(c.Structure):
