@@ -60,7 +60,7 @@ typedef struct gnomon_join_options {
                       at most, and so finds less than this share in at most one seed of twenty,
                       whatever the points (Markov's inequality) */
     uint64_t seed; /* of the hash functions of an LSH join. Default 0 */
-    gnomon_join_method method;
+    gnomon_join_method method;    /* default AUTO */
     int64_t *p_counts, *q_counts; /* NULL (default), or room for a count a row, which is added to:
                                      in how many pairs each point is. A self-join counts both ends
                                      in p_counts. Not with top */
@@ -77,7 +77,7 @@ typedef struct gnomon_join_options {
             NULL, NULL, NULL, 0                                                               \
     }
 
-enum { GNOMON_JOIN_WHY = 256 };
+enum { GNOMON_JOIN_WHY = 256 }; /* bytes of the text, its end included */
 
 /* What came of a join; also after CANCELLED and other failures, as far as it got. */
 typedef struct gnomon_join_result {
@@ -96,17 +96,20 @@ typedef struct gnomon_join_result {
 /* Joins P with Q, or with itself where q is NULL. Both must stay as they are meanwhile. L2, COSINE
  * and IP take dense points of any element type, each of its own; HAMMING takes U8, eight bits an
  * element. Working memory as the context's limit says (it also bounds the pairs held at a time),
- * beside what a few rows take where that is too low. Sides may be empty. result may be NULL.
- * Errors: ARGUMENT (options; a view), SHAPE (different dimensions), DTYPE, NONFINITE (naming side,
- * row and column), UNSUPPORTED (a magnitude above 2^500; JACCARD with dense points; LSH with IP,
- * recall 1 or no finite threshold), DEVICE (GNOMON_DEVICE_CUDA and it can't), MEMORY, CANCELLED
- * (the sink or the progress callback). */
+ * beside what a few rows take where that is too low. Sides may be empty. options must not be NULL;
+ * result may be, else its struct_size must be set. Views may lie in a GPU's memory for an exact
+ * join there; LSH joins are the CPU's. Threads: see gnomon_context. Errors: ARGUMENT (options; a
+ * view), SHAPE (different dimensions), DTYPE, NONFINITE (naming side, row and column), UNSUPPORTED
+ * (a magnitude above 2^500; JACCARD with dense points; LSH with IP, recall 1 or no finite
+ * threshold), DEVICE (GNOMON_DEVICE_CUDA or a view in a device's memory, and the device can't be
+ * had or declines, or LSH is asked for), MEMORY, CANCELLED (the sink or the progress callback). */
 GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p,
                                      const gnomon_matrix *q, const gnomon_join_options *options,
                                      gnomon_join_result *result);
 
-/* The same of sets, by JACCARD: sparse rows, a member for each entry that is not zero. Errors: also
- * DATA (a broken view); UNSUPPORTED for other metrics. */
+/* The same of sets, by JACCARD: sparse rows, a member for each entry that is not zero, on the CPU.
+ * Errors: also DATA (a broken view); UNSUPPORTED for other metrics; DEVICE under
+ * GNOMON_DEVICE_CUDA. */
 GNOMON_API gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p,
                                          const gnomon_csr *q, const gnomon_join_options *options,
                                          gnomon_join_result *result);
@@ -116,12 +119,14 @@ typedef struct gnomon_join_points {
     void *user;
     int64_t rows, cols;
     gnomon_dtype dtype; /* as which they are read */
-    /* Writes rows first, first + 1, ... to all rows of 'to', of this dtype and row-major. */
+    /* Writes rows first, first + 1, ... to all rows of 'to', of this dtype and row-major. Called
+     * from the thread that made the call; anything but OK ends the join with it. */
     gnomon_status (*read)(void *user, int64_t first, const gnomon_matrix *to);
 } gnomon_join_points;
 
 /* The same of points that need not fit in memory: bands of P against pieces of Q, on the CPU and
- * exactly whatever the recall. Errors: also what 'read' returns; UNSUPPORTED for LSH. */
+ * exactly whatever the recall. Errors: also what 'read' returns; UNSUPPORTED for LSH; DEVICE
+ * under GNOMON_DEVICE_CUDA. */
 GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
                                             const gnomon_join_points *q,
                                             const gnomon_join_options *options,
@@ -140,11 +145,14 @@ typedef struct gnomon_pairs {
     double *distances;
 } gnomon_pairs;
 
+/* Frees what a call allocated into pairs, by the same context, and clears it; NULL is allowed. */
 GNOMON_API void gnomon_pairs_free(gnomon_context *ctx, gnomon_pairs *pairs);
 
 /* A join whose pairs are all kept: options.sink must be NULL and options.top 0. 'both': of a
  * self-join each pair is there twice, as (i, j) and (j, i), a symmetric graph of neighbours as
- * DBSCAN asks for. Errors: also MEMORY for the pairs. */
+ * DBSCAN asks for. out->struct_size must be set; the caller owns what *out then points to, for
+ * gnomon_pairs_free, and after a failure there is nothing to free. Errors: also ARGUMENT ('both' of
+ * two sides), MEMORY for the pairs. */
 GNOMON_API gnomon_status gnomon_join_collect(gnomon_context *ctx, const gnomon_matrix *p,
                                              const gnomon_matrix *q,
                                              const gnomon_join_options *options, int both,
@@ -156,7 +164,8 @@ GNOMON_API gnomon_status gnomon_join_collect_csr(gnomon_context *ctx, const gnom
 
 /* ---- clusters ---- */
 
-/* Connected components over pairs, gathered as they come: 20 bytes a point. */
+/* Connected components over pairs, gathered as they come: 16 bytes a point. One thread at a time,
+ * as the context that it was made by, which must outlive it. */
 typedef struct gnomon_clusters gnomon_clusters;
 
 /* Errors: ARGUMENT (points negative), MEMORY. On failure *out is NULL. */

@@ -58,13 +58,17 @@ typedef struct gnomon_lsh_functions {
 /* p(r), the probability that one function of the family gives two points at distance r the same
  * value; dim, count, seed and descriptor are not read, except dim by bit-sampling. Distances: l2,
  * l1, 1 - cos in [0, 2] for both of cosine's families, bits that differ in [0, 8 dim], 1 - |A n B|
- * / |A u B| in [0, 1]. p-stable        1 - 2 F(-t) - 2 (1 - exp(-t^2 / 2)) / (sqrt(2 pi) t), t = w
- * / r, F the normal law (Datar et al. 2004) p-stable-l1     2 atan(t) / pi - ln(1 + t^2) / (pi t)
+ * / |A u B| in [0, 1].
+ *
+ *   p-stable        1 - 2 F(-t) - 2 (1 - exp(-t^2 / 2)) / (sqrt(2 pi) t), t = w / r,
+ *                   F the normal law (Datar et al. 2004)
+ *   p-stable-l1     2 atan(t) / pi - ln(1 + t^2) / (pi t), t = w / r
  *   simhash         1 - acos(1 - r) / pi
  *   cross-polytope  by quadrature of the integral over the coordinate that wins in both, to an
  *                   absolute error below 1e-5
  *   bit-sampling    1 - r / (8 dim)
  *   minhash         1 - r
+ *
  * They are exact for Gaussian directions. Errors: ARGUMENT. */
 GNOMON_API gnomon_status gnomon_lsh_collision(gnomon_context *ctx,
                                               const gnomon_lsh_functions *functions,
@@ -200,7 +204,8 @@ typedef struct gnomon_lsh_info {
     int64_t other_bytes; /* copied sets, the removed ones' bitmap */
 } gnomon_lsh_info;
 
-/* info->struct_size must be set. */
+/* Tells what an index is; info->struct_size must be set. info->options.functions.descriptor lives
+ * as long as the index. */
 GNOMON_API void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info);
 
 /* What queries did; all are sums over the queries. */
@@ -218,8 +223,9 @@ typedef struct gnomon_lsh_work {
  * base. options as there; its metric must be the index's. A query with fewer than k candidates is
  * answered exactly. effort NULL: the index's own. The bits depend neither on threads nor on how
  * queries are cut into calls. Working memory beside the context's limit: a thread's 4 bytes a point
- * and 12 a candidate. Errors: as gnomon_neighbors_exact, and ARGUMENT for effort; work may be NULL.
- */
+ * and 12 a candidate. On the CPU. out and its ownership are as for gnomon_neighbors_exact; work may
+ * be NULL. Errors: as there, and ARGUMENT for effort, BUSY (see gnomon_lsh), DEVICE under
+ * GNOMON_DEVICE_CUDA. */
 GNOMON_API gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                           const gnomon_matrix *queries,
                                           const gnomon_search_options *options,
@@ -348,6 +354,7 @@ typedef struct gnomon_lsh_tuning {
     int64_t trial_count;
 } gnomon_lsh_tuning;
 
+/* Frees what a call allocated into tuning, by the same context, and clears it; NULL is allowed. */
 GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *tuning);
 
 /* Chooses family, parameters and effort for the points, builds the index and tests it. queries
@@ -365,8 +372,10 @@ GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *t
  * they have neighbours.
  *
  * The choice depends on the points, queries and promise alone, not on measured times. points must
- * stay as they are until *out, the caller's, is destroyed. Errors: ARGUMENT, UNSUPPORTED (IP), and
- * those of gnomon_neighbors_exact and gnomon_lsh_add; on failure *out is NULL. */
+ * stay as they are until *out, the caller's, is destroyed. tuning->struct_size must be set; what it
+ * then points to is for gnomon_lsh_tuning_free. On the CPU. Threads: see gnomon_context. Errors:
+ * ARGUMENT, UNSUPPORTED (IP), DEVICE under GNOMON_DEVICE_CUDA, and those of
+ * gnomon_neighbors_exact and gnomon_lsh_add; on failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_promise *promise,
                                          const gnomon_matrix *points, const gnomon_matrix *queries,
                                          gnomon_lsh **out, gnomon_lsh_tuning *tuning);

@@ -82,6 +82,8 @@ typedef struct gnomon_neighbors {
     int64_t verified; /* pairs computed in fp64 (sets and bits: none need it) */
 } gnomon_neighbors;
 
+/* Frees what a call allocated into neighbors, by the same context, and clears it; NULL is allowed.
+ */
 GNOMON_API void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *neighbors);
 
 /* A search under way: queries, and what has been found for them among the base points so far. One
@@ -119,7 +121,9 @@ GNOMON_API gnomon_status gnomon_search_finish(gnomon_search *search, gnomon_neig
 /* NULL is allowed. */
 GNOMON_API void gnomon_search_destroy(gnomon_search *search);
 
-/* All at once, with the base in memory. */
+/* All at once, with the base (points x D) in memory. out->struct_size must be set; the caller owns
+ * what *out then points to, for gnomon_neighbors_free, and after a failure there is nothing to
+ * free. Errors: those of gnomon_search_create, _add and _finish. Threads: see gnomon_context. */
 GNOMON_API gnomon_status gnomon_neighbors_exact(gnomon_context *ctx, const gnomon_matrix *base,
                                                 const gnomon_matrix *queries,
                                                 const gnomon_search_options *options,
