@@ -4,6 +4,7 @@
 #ifndef GNOMON_CUDA_DENSE_ROWS_HOPPER_CUH
 #define GNOMON_CUDA_DENSE_ROWS_HOPPER_CUH
 
+#include "cuda/bulk.cuh"
 #include "cuda/dense_rows.cuh"
 #include "cuda/dense_wgmma.cuh"
 
@@ -26,40 +27,12 @@ static __device__ __forceinline__ float2 load_pair(uint32_t at)
     return p;
 }
 
-static __device__ __forceinline__ void barrier_init(uint32_t at, int count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count) : "memory");
-}
-
-static __device__ __forceinline__ void barrier_arrive(uint32_t at)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
-}
-
-static __device__ __forceinline__ void barrier_wait(uint32_t at, uint32_t parity)
-{
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@done bra.uni over;\n"
-                 "bra.uni again;\n"
-                 "over:\n"
-                 "}" ::"r"(at),
-                 "r"(parity)
-                 : "memory");
-}
-
 /* Announces the bytes and fetches them; the barrier completes when they are there. */
 static __device__ __forceinline__ void fetch(uint32_t to, const void *from, uint32_t bytes,
                                              uint32_t barrier)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-                 : "memory");
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(barrier)
-                 : "memory");
+    gcu_barrier_expect(barrier, bytes);
+    gcu_fetch(to, from, bytes, barrier);
 }
 
 static __host__ __device__ constexpr int stage_bytes(int points, bool split)
@@ -91,7 +64,7 @@ static __device__ __forceinline__ void fetch_tiles(const gcu_rows_launch &l, int
     gcu_tile_walk<gcu_tile_stride(POINTS, SPLIT)> walk = {nullptr, 0, (int)blockIdx.x};
     uint32_t phase = 1; /* a stage never used is empty */
     for (int stage = 0; walk.next(l, items);) {
-        barrier_wait(empty + 8 * stage, phase);
+        gcu_barrier_wait(empty + 8 * stage, phase);
         fetch(stages + stage * stage_bytes(POINTS, SPLIT), walk.at, gcu_tile_bytes(POINTS, SPLIT),
               full + 8 * stage);
         if (++stage == STAGES) stage = 0, phase ^= 1;
@@ -138,7 +111,7 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
         for (int b = 0; b < count; b++) {
             const uint32_t tile = stages + stage * stage_bytes(POINTS, SPLIT);
             const uint32_t scales = tile + N * 2 * GCU_KBLOCK;
-            barrier_wait(full + 8 * stage, phase);
+            gcu_barrier_wait(full + 8 * stage, phase);
             if (load_word(scales + 4 * POINTS)) {
                 const uint32_t descriptor = gcu_wgmma_descriptor(tile);
                 float sum[2][SUMS];
@@ -197,7 +170,7 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
                 fragments.skip(l.entries);
             }
             __syncwarp();
-            if (lane == 0) barrier_arrive(empty + 8 * stage);
+            if (lane == 0) gcu_barrier_arrive(empty + 8 * stage);
             if (++stage == STAGES) stage = 0, phase ^= 1;
         }
 #pragma unroll
@@ -224,10 +197,10 @@ static __global__ void __launch_bounds__((gcu_rows_groups(KIND, POINTS, SPLIT) +
     const uint32_t full = shared_address(barriers), empty = full + 8 * STAGES;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
-            barrier_init(full + 8 * i, 1);
-            barrier_init(empty + 8 * i, GROUPS * 4);
+            gcu_barrier_init(full + 8 * i, 1);
+            gcu_barrier_init(empty + 8 * i, GROUPS * 4);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        gcu_barrier_init_fence();
     }
     gcu_entries_table<KIND, true>(l.entries, table, (int)threadIdx.x, (int)blockDim.x);
     __syncthreads();

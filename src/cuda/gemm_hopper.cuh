@@ -18,6 +18,7 @@
 #ifndef GNOMON_CUDA_GEMM_HOPPER_CUH
 #define GNOMON_CUDA_GEMM_HOPPER_CUH
 
+#include "cuda/bulk.cuh"
 #include "cuda/dense_wgmma.cuh"
 #include "cuda/gemm_launch.h"
 #include "cuda/gemm_split.cuh"
@@ -57,61 +58,6 @@ bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map);
 
 #ifdef __CUDACC__
 
-static __device__ __forceinline__ void gemm_barrier_init(uint32_t at, int count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count) : "memory");
-}
-
-static __device__ __forceinline__ void gemm_barrier_expect(uint32_t at, uint32_t bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void gemm_barrier_wait(uint32_t at, uint32_t parity)
-{
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@done bra.uni over;\n"
-                 "bra.uni again;\n"
-                 "over:\n"
-                 "}" ::"r"(at),
-                 "r"(parity)
-                 : "memory");
-}
-
-/* At the same place in block 'block' of the cluster. */
-template <int CLUSTER>
-static __device__ __forceinline__ void gemm_barrier_arrive(uint32_t at, uint32_t block)
-{
-    if (CLUSTER == 1)
-        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
-    else
-        asm volatile("{\n"
-                     ".reg .b32 there;\n"
-                     "mapa.shared::cluster.u32 there, %0, %1;\n"
-                     "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
-                     "}" ::"r"(at),
-                     "r"(block)
-                     : "memory");
-}
-
-static __device__ __forceinline__ void gemm_cluster_sync()
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-
-static __device__ __forceinline__ uint32_t gemm_cluster_rank()
-{
-    uint32_t rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-
 static __device__ __forceinline__ void gemm_fetch_tensor(uint32_t to, const CUtensorMap *map, int x,
                                                          int y, uint32_t barrier)
 {
@@ -128,23 +74,6 @@ static __device__ __forceinline__ void gemm_fetch_tensor(uint32_t to, const CUte
                  "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier)
                  : "memory");
-}
-
-/* To the same place in all blocks of the cluster. */
-template <int CLUSTER>
-static __device__ __forceinline__ void gemm_fetch(uint32_t to, const void *from, uint32_t bytes,
-                                                  uint32_t barrier)
-{
-    if (CLUSTER == 1)
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                     "[%0], [%1], %2, [%3];" ::"r"(to),
-                     "l"(from), "r"(bytes), "r"(barrier)
-                     : "memory");
-    else
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to),
-                     "l"(from), "r"(bytes), "r"(barrier), "h"((uint16_t)((1 << CLUSTER) - 1))
-                     : "memory");
 }
 
 /* Whether any thread of the warpgroup says so. */
@@ -252,7 +181,7 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
 {
     using shape = gemm_shape<N, FORM>;
     constexpr int PART = N / CLUSTER;
-    const uint32_t rank = CLUSTER == 1 ? 0 : gemm_cluster_rank();
+    const uint32_t rank = CLUSTER == 1 ? 0 : gcu_cluster_rank();
     int stage = 0;
     uint32_t phase = 1; /* a stage never used is empty */
     for (int number = blockIdx.x / CLUSTER; number < w.items; number += gridDim.x / CLUSTER) {
@@ -263,8 +192,8 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
         int64_t column = begin * l.cols + i.col + rank * PART; /* of all chunks' */
         for (; left > 0; left--, k += GCU_GEMM_CHUNK, column += l.cols) {
             const uint32_t to = stages + stage * shape::stage, barrier = full + 8 * stage;
-            gemm_barrier_wait(empty + 8 * stage, phase);
-            gemm_barrier_expect(barrier, shape::bytes);
+            gcu_barrier_wait(empty + 8 * stage, phase);
+            gcu_barrier_expect(barrier, shape::bytes);
 #pragma unroll
             for (int part = 0; part < 4; part++) {
                 if (ALONG_M)
@@ -277,12 +206,13 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
             }
             const int64_t from = column * (2 * GCU_GEMM_CHUNK);
             const uint32_t b = to + GEMM_A_BYTES + rank * (PART * 2 * GCU_GEMM_CHUNK);
-            gemm_fetch<CLUSTER>(b, l.packed + from, PART * 2 * GCU_GEMM_CHUNK, barrier);
+            gcu_fetch_for_all<CLUSTER>(b, l.packed + from, PART * 2 * GCU_GEMM_CHUNK, barrier);
             if (shape::three) {
-                gemm_fetch<CLUSTER>(b + shape::b_bytes, l.packed_low + from,
-                                    PART * 2 * GCU_GEMM_CHUNK, barrier);
-                gemm_fetch<CLUSTER>(to + GEMM_A_BYTES + 2 * shape::b_bytes + rank * (PART * 4),
-                                    l.scales + column, PART * 4, barrier);
+                gcu_fetch_for_all<CLUSTER>(b + shape::b_bytes, l.packed_low + from,
+                                           PART * 2 * GCU_GEMM_CHUNK, barrier);
+                gcu_fetch_for_all<CLUSTER>(to + GEMM_A_BYTES + 2 * shape::b_bytes +
+                                               rank * (PART * 4),
+                                           l.scales + column, PART * 4, barrier);
             }
             if (++stage == shape::stages) stage = 0, phase ^= 1;
         }
@@ -423,9 +353,9 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         float total[PIECES][32], x[32];
         gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
         store.template begin<N>(
-            gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gemm_cluster_rank()), total, q);
+            gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank()), total, q);
         const auto begin = [&] {
-            gemm_barrier_wait(full + 8 * stage, phase);
+            gcu_barrier_wait(full + 8 * stage, phase);
             reader.load(x, stages + stage * shape::stage);
             if (shape::scaled) gemm_scales<AHEAD ? 4 : 1>(x, scale);
         };
@@ -502,11 +432,11 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
             }
             if (AHEAD) end();
             __syncwarp();
-            if (!more && lane < CLUSTER) gemm_barrier_arrive<CLUSTER>(release, (uint32_t)lane);
+            if (!more && lane < CLUSTER) gcu_barrier_arrive<CLUSTER>(release, (uint32_t)lane);
         }
         /* found again: there is no register to keep it in */
         const gemm_item i =
-            gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gemm_cluster_rank());
+            gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank());
         store.template put<N, FORM>(l, i, total, i.row + warp * 16 + g, q);
     }
 }
@@ -548,16 +478,16 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
     const uint32_t stages = ((uint32_t)__cvta_generic_to_shared(raw) + 1023) & ~1023u;
     if (threadIdx.x == 0) {
         for (int i = 0; i < shape::stages; i++) {
-            gemm_barrier_init(full + 8 * i, 1);
-            gemm_barrier_init(empty + 8 * i, 8 * CLUSTER);
+            gcu_barrier_init(full + 8 * i, 1);
+            gcu_barrier_init(empty + 8 * i, 8 * CLUSTER);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        gcu_barrier_init_fence();
     }
     store.prepare();
     if (CLUSTER == 1)
         __syncthreads();
     else
-        gemm_cluster_sync();
+        gcu_cluster_sync();
     if (threadIdx.x < 128) {
         gcu_registers_give<shape::fetching>();
         if (threadIdx.x == 0)
@@ -569,7 +499,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
     /* nobody leaves while its neighbour may still write or arrive here */
     if (CLUSTER > 1) {
         __syncwarp();
-        gemm_cluster_sync();
+        gcu_cluster_sync();
     }
 #endif
 }

@@ -10,6 +10,7 @@
  * 132 multiprocessors. A tile's look at its sums takes three instructions a pair, 768 issue slots
  * of each of the four schedulers, beside what pairs that pass take: with few coordinates that, and
  * not the products, sets the pace. Warpgroups that take turns at looking were no faster. */
+#include "cuda/bulk.cuh"
 #include "cuda/dense_wgmma.cuh"
 #include "cuda/sieve_walk.cuh"
 
@@ -71,76 +72,6 @@ static __device__ __forceinline__ void sieve_multiply(float *c, uint32_t a, uint
         : "r"(a), "r"(b), "r"(add));
 }
 
-static __device__ __forceinline__ void barrier_init(uint32_t at, int count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count) : "memory");
-}
-
-static __device__ __forceinline__ void barrier_expect(uint32_t at, uint32_t bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void barrier_wait(uint32_t at, uint32_t parity)
-{
-    asm volatile("{\n"
-                 ".reg .pred done;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@done bra.uni over;\n"
-                 "bra.uni again;\n"
-                 "over:\n"
-                 "}" ::"r"(at),
-                 "r"(parity)
-                 : "memory");
-}
-
-/* At the same place in block 'block' of the cluster. */
-static __device__ __forceinline__ void barrier_arrive(uint32_t at, uint32_t block)
-{
-    asm volatile("{\n"
-                 ".reg .b32 there;\n"
-                 "mapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
-                 "}" ::"r"(at),
-                 "r"(block)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void cluster_sync()
-{
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-
-static __device__ __forceinline__ uint32_t cluster_rank()
-{
-    uint32_t rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-
-static __device__ __forceinline__ void fetch(uint32_t to, const void *from, uint32_t bytes,
-                                             uint32_t barrier)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(barrier)
-                 : "memory");
-}
-
-/* To the same place in all blocks of the cluster. */
-static __device__ __forceinline__ void fetch_for_all(uint32_t to, const void *from, uint32_t bytes,
-                                                     uint32_t barrier)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(barrier), "h"((uint16_t)((1 << CLUSTER) - 1))
-                 : "memory");
-}
-
 static __device__ __forceinline__ float load_shared(uint32_t at)
 {
     float x;
@@ -159,7 +90,7 @@ static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t
                                                  uint32_t full, uint32_t empty)
 {
     constexpr int PART = Q_BYTES / CLUSTER;
-    const uint32_t rank = cluster_rank();
+    const uint32_t rank = gcu_cluster_rank();
     sieve_place at = {0, l.walk.first};
     int stage = 0;
     uint32_t phase = 1; /* a stage never used is empty */
@@ -171,16 +102,16 @@ static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t
         const uint8_t *q = l.q + col * 128 + rank * PART;
         for (int left = l.chunks; left > 0; left--) {
             const uint32_t to = stages + stage * STAGE, barrier = full + 8 * stage;
-            barrier_wait(empty + 8 * stage, phase);
-            barrier_expect(barrier, left == 1 ? LIMITS + LIMIT_BYTES : LIMITS);
-            fetch(to, p, P_BYTES, barrier);
-            fetch_for_all(to + P_BYTES + rank * PART, q, PART, barrier);
+            gcu_barrier_wait(empty + 8 * stage, phase);
+            gcu_barrier_expect(barrier, left == 1 ? LIMITS + LIMIT_BYTES : LIMITS);
+            gcu_fetch(to, p, P_BYTES, barrier);
+            gcu_fetch_for_all<CLUSTER>(to + P_BYTES + rank * PART, q, PART, barrier);
             p += l.p_padded * 128;
             q += l.q_padded * 128;
             if (left == 1) {
-                fetch(to + LIMITS, l.q_limits + col, WIDTH * 4, barrier);
-                fetch(to + LIMITS + WIDTH * 4, l.p_limits + row + rank * HEIGHT, HEIGHT * 4,
-                      barrier);
+                gcu_fetch(to + LIMITS, l.q_limits + col, WIDTH * 4, barrier);
+                gcu_fetch(to + LIMITS + WIDTH * 4, l.p_limits + row + rank * HEIGHT, HEIGHT * 4,
+                          barrier);
             }
             if (++stage == STAGES) stage = 0, phase ^= 1;
         }
@@ -192,7 +123,7 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
                                                     sieve_found *found)
 {
     const int warp = (int)threadIdx.x / 32 - 4, lane = (int)threadIdx.x % 32, group = warp / 4;
-    const uint32_t rank = cluster_rank();
+    const uint32_t rank = gcu_cluster_rank();
     const int own_row = (int)rank * HEIGHT + warp * 16 + lane / 4, own_col = lane % 4 * 2;
     const uint32_t first = gcu_wgmma_descriptor(stages + group * (P_BYTES / 2));
     const uint32_t second = gcu_wgmma_descriptor(stages + P_BYTES);
@@ -210,7 +141,7 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
         int before = 0;
 #pragma unroll 1
         for (int chunk = 0; chunk < l.chunks; chunk++) {
-            barrier_wait(full + 8 * stage, phase);
+            gcu_barrier_wait(full + 8 * stage, phase);
             gcu_wgmma_fence();
 #pragma unroll
             for (int s = 0; s < 4; s++)
@@ -219,7 +150,7 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
             gcu_wgmma_commit();
             if (chunk > 0) {
                 gcu_wgmma_wait<1>();
-                if (lane < CLUSTER) barrier_arrive(empty + 8 * before, (uint32_t)lane);
+                if (lane < CLUSTER) gcu_barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
             }
             before = stage;
             if (++stage == STAGES) stage = 0, phase ^= 1;
@@ -248,7 +179,7 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
             }
         }
         __syncwarp();
-        if (lane < CLUSTER) barrier_arrive(empty + 8 * before, (uint32_t)lane);
+        if (lane < CLUSTER) gcu_barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
         sieve_collect<4>(l, below, (uint32_t)row, (uint32_t)col, above, found);
     }
     if (found->count > 0) sieve_hand_over(l.sink, found);
@@ -270,12 +201,12 @@ static __global__ void __launch_bounds__(THREADS, 1)
     sieve_found *found = reinterpret_cast<sieve_found *>(raw + (stages - start) + STAGES * STAGE);
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
-            barrier_init(full + 8 * i, 1);
-            barrier_init(empty + 8 * i, 8 * CLUSTER);
+            gcu_barrier_init(full + 8 * i, 1);
+            gcu_barrier_init(empty + 8 * i, 8 * CLUSTER);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        gcu_barrier_init_fence();
     }
-    cluster_sync();
+    gcu_cluster_sync();
     if (threadIdx.x < 128) {
         gcu_registers_give<40>();
         if (threadIdx.x == 0) fetch_all(l, stages, full, empty);
@@ -285,7 +216,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     }
     /* nobody leaves while its neighbour may still write or arrive here */
     __syncwarp();
-    cluster_sync();
+    gcu_cluster_sync();
 #endif
 }
 
