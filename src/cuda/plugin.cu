@@ -76,12 +76,25 @@ static gnomon_status open_device(int device, void **state, char *text, size_t si
     return status;
 }
 
+/* A call's state, on whose GPU the thread is until the call ends. */
+struct call {
+    gcu_state *s;
+    gcu_scope scope;
+
+    explicit call(void *state) : s(static_cast<gcu_state *>(state)), scope(gcu_enter(s->gpu.device))
+    {
+    }
+    call(const call &) = delete;
+    ~call()
+    {
+        gcu_leave(scope);
+    }
+};
+
 static void close_device(void *state)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    close_state(s);
-    gcu_leave(scope);
+    const call on(state);
+    close_state(on.s);
 }
 
 static bool sketch_supported(const gcu_state *s, const gnomon_sketch_job *job, gcu_why why)
@@ -102,30 +115,22 @@ static int supports(void *state, const gnomon_sketch_job *job, int backwards, ch
 
 static gnomon_status sketch(void *state, const gnomon_sketch_job *job, char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_sketch_job(s, job, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_sketch_job(on.s, job, {text, size});
 }
 
 static gnomon_status adjoint(void *state, const gnomon_sketch_job *job, char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_adjoint_job(s, job, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_adjoint_job(on.s, job, {text, size});
 }
 
 static gnomon_status stream_open(void *state, const gnomon_sketch_job *job, void **stream,
                                  char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
+    const call on(state);
     gcu_feed *t = nullptr;
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_feed_open(s, job, &t, {text, size});
-    gcu_leave(scope);
+    const gnomon_status status = gcu_feed_open(on.s, job, &t, {text, size});
     *stream = t;
     return status;
 }
@@ -133,31 +138,21 @@ static gnomon_status stream_open(void *state, const gnomon_sketch_job *job, void
 static gnomon_status stream_push(void *state, void *stream, const gnomon_matrix *piece, char *text,
                                  size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status =
-        gcu_feed_push(s, static_cast<gcu_feed *>(stream), piece, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_feed_push(on.s, static_cast<gcu_feed *>(stream), piece, {text, size});
 }
 
 static gnomon_status stream_finish(void *state, void *stream, const gnomon_matrix *y, char *text,
                                    size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status =
-        gcu_feed_finish(s, static_cast<gcu_feed *>(stream), y, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_feed_finish(on.s, static_cast<gcu_feed *>(stream), y, {text, size});
 }
 
 static void stream_close(void *state, void *stream)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    gcu_feed_close(s, static_cast<gcu_feed *>(stream));
-    gcu_leave(scope);
+    const call on(state);
+    gcu_feed_close(on.s, static_cast<gcu_feed *>(stream));
 }
 
 /* Every product that the core lets pass. */
@@ -168,11 +163,8 @@ static int gemm_supports(void *, const gnomon_gemm_job *, char *, size_t)
 
 static gnomon_status gemm(void *state, const gnomon_gemm_job *job, char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_gemm_job(s, job, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_gemm_job(on.s, job, {text, size});
 }
 
 static int svd_supports(void *state, const gnomon_svd_job *job, char *text, size_t size)
@@ -182,11 +174,8 @@ static int svd_supports(void *state, const gnomon_svd_job *job, char *text, size
 
 static gnomon_status svd(void *state, gnomon_svd_job *job, char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_svd_job(s, job, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_svd_job(on.s, job, {text, size});
 }
 
 static int search_supports(void *state, const gnomon_search_job *job, char *text, size_t size)
@@ -197,11 +186,9 @@ static int search_supports(void *state, const gnomon_search_job *job, char *text
 static gnomon_status search_open(void *state, const gnomon_search_job *job, void **search,
                                  char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
+    const call on(state);
     gcu_search *v = nullptr;
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_search_open(s, job, &v, {text, size});
-    gcu_leave(scope);
+    const gnomon_status status = gcu_search_open(on.s, job, &v, {text, size});
     *search = v;
     return status;
 }
@@ -209,31 +196,22 @@ static gnomon_status search_open(void *state, const gnomon_search_job *job, void
 static gnomon_status search_add(void *state, void *search, gnomon_search_piece *piece, char *text,
                                 size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status =
-        gcu_search_add(s, static_cast<gcu_search *>(search), piece, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_search_add(on.s, static_cast<gcu_search *>(search), piece, {text, size});
 }
 
 static gnomon_status search_finish(void *state, void *search, int64_t *counts, int64_t *ids,
                                    double *distances, char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_search_finish(s, static_cast<gcu_search *>(search), counts,
-                                                   ids, distances, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_search_finish(on.s, static_cast<gcu_search *>(search), counts, ids, distances,
+                             {text, size});
 }
 
 static void search_close(void *state, void *search)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    gcu_search_close(s, static_cast<gcu_search *>(search));
-    gcu_leave(scope);
+    const call on(state);
+    gcu_search_close(on.s, static_cast<gcu_search *>(search));
 }
 
 static int join_supports(void *state, const gnomon_join_job *job, char *text, size_t size)
@@ -243,11 +221,8 @@ static int join_supports(void *state, const gnomon_join_job *job, char *text, si
 
 static gnomon_status join(void *state, gnomon_join_job *job, char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_join_job(s, job, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_join_job(on.s, job, {text, size});
 }
 
 static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *text, size_t size)
@@ -257,11 +232,8 @@ static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *text, 
 
 static gnomon_status hosvd(void *state, gnomon_hosvd_job *job, char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_hosvd_job(s, job, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_hosvd_job(on.s, job, {text, size});
 }
 
 static int lsh_supports(void *state, const gnomon_lsh_job *job, char *text, size_t size)
@@ -271,11 +243,8 @@ static int lsh_supports(void *state, const gnomon_lsh_job *job, char *text, size
 
 static gnomon_status lsh(void *state, const gnomon_lsh_job *job, char *text, size_t size)
 {
-    gcu_state *s = static_cast<gcu_state *>(state);
-    const gcu_scope scope = gcu_enter(s->gpu.device);
-    const gnomon_status status = gcu_lsh_job(s, job, {text, size});
-    gcu_leave(scope);
-    return status;
+    const call on(state);
+    return gcu_lsh_job(on.s, job, {text, size});
 }
 
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
