@@ -1,11 +1,12 @@
 """The SVD beside scikit-learn's randomized_svd: seconds and residuals, in one run, turn by turn.
 
-usage: svd.py LIBRARY [--n 4096] [--rank 256] [--power 2] [--rounds 5] [--output FILE.json]
+usage: svd.py LIBRARY [--n 4096] [--rank 256] [--power 2] [--rounds 5] [--matrices linear,exponential]
+              [--output FILE.json [--add]]
 
 A is n x n in single precision with singular values that fall as Ootomo & Yokota's (2023) A_linear
 and A_exp do. Both sides get the same matrix in memory, as many power iterations and columns;
 scikit-learn's runs as it would by default, which for two iterations does not normalise between them,
-and with its QR. The record holds the load average, since both sides want all cores. The residual is |A - U S Vt|_F / |A|_F, in double precision, beside the best that any matrix of that
+and with its QR. The record holds the load averages, since both sides want all cores. The residual is |A - U S Vt|_F / |A|_F, in double precision, beside the best that any matrix of that
 rank leaves."""
 import argparse
 import ctypes as c
@@ -79,10 +80,10 @@ def array(m):
 
 
 def ours(lib, ctx, a, rank, power, kind, certificate, seed=0):
-    descriptor = Descriptor(struct_size=c.sizeof(Descriptor), kind=kind, seed=seed)
+    descriptor = Descriptor(struct_size=c.sizeof(Descriptor), kind=kind or GAUSSIAN, seed=seed)
     view = Matrix(a.ctypes.data, 1, 0, a.shape[0], a.shape[1], a.shape[1], 1)
     options = Options(struct_size=c.sizeof(Options), rank=rank, oversample=10, power=power,
-                      descriptor=c.addressof(descriptor), probes=10 if certificate else 0,
+                      descriptor=c.addressof(descriptor) if kind else None, seed=seed, probes=10 if certificate else 0,
                       probe_power=1)
     svd = Svd(struct_size=c.sizeof(Svd))
     begin = time.perf_counter()
@@ -134,6 +135,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--matrices", default="linear,exponential")
     parser.add_argument("--output")
+    parser.add_argument("--add", action="store_true", help="to what the output holds")
     given = parser.parse_args()
     lib, ctx = open_library(given.library)
     rng = np.random.default_rng(1)
@@ -141,10 +143,10 @@ def main():
     for name in given.matrices.split(","):
         a, best = matrix(name, given.n, given.rank, rng)
         # power iterations, operator, certificate
-        ways = {"gnomon": (given.power, GAUSSIAN, True),
-                "gnomon, no certificate": (given.power, GAUSSIAN, False),
-                "gnomon, sjlt": (given.power, SJLT, True),
-                "gnomon, sjlt, no certificate": (given.power, SJLT, False),
+        ways = {"gnomon": (given.power, None, True),
+                "gnomon, no certificate": (given.power, None, False),
+                "gnomon, gaussian": (given.power, GAUSSIAN, True),
+                "gnomon, gaussian, no certificate": (given.power, GAUSSIAN, False),
                 "gnomon, one iteration": (1, GAUSSIAN, True),
                 "gnomon, one iteration, sjlt": (1, SJLT, True),
                 "scikit-learn": "auto",
@@ -166,7 +168,7 @@ def main():
                 processor[who].append(time.process_time() - used)
                 times[who].append(seconds)
                 kept[who] = factors
-        row = {"matrix": name, "best_residual": float(best)}
+        row = {"matrix": name, "best_residual": float(best), "load_average": os.getloadavg()[0]}
         for who, seconds in times.items():
             u, _, vt = kept[who]
             row[who] = {"seconds": statistics.median(seconds[1:]), "least_seconds": min(seconds[1:]),
@@ -190,8 +192,13 @@ def main():
     if given.output:
         facts = {"n": given.n, "rank": given.rank, "power": given.power, "rounds": given.rounds,
                  "threads": lib.gnomon_context_threads(ctx), "machine": platform.machine(),
-                 "load_average": os.getloadavg()[0], "numpy": np.__version__,
-                 "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
+                 "numpy": np.__version__, "scipy": scipy.__version__,
+                 "scikit-learn": sklearn.__version__}
+        if given.add:
+            with open(given.output, encoding="utf-8") as before:
+                record = json.load(before)
+            assert record["facts"] == facts, "the record is of another setting"
+            results = record["results"] + results
         with open(given.output, "w", encoding="utf-8") as out:
             json.dump({"facts": facts, "results": results}, out, indent=1)
             out.write("\n")

@@ -46,8 +46,10 @@ typedef struct gnomon_svd_options {
     gnomon_dtype dtype; /* F32 or F64: the type of the work and of U and Vt; 0: F64 for F64 data and
                            32- and 64-bit integers, else F32 */
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
-                          filled in. NULL: gaussian with this seed */
-    uint64_t seed;                       /* of the gaussian, and of the probes of the error */
+                          filled in. NULL: gaussian with this seed; but where iterations do the
+                          work, a rank on the CPU with power >= 2 and rank + oversample >= 64: sjlt
+                          with 8 nonzeros a column */
+    uint64_t seed;                       /* of that operator, and of the probes of the error */
     int64_t probes;  /* fresh Gaussian vectors that the error is measured by: 1 ... 1000; default
                         10; 0: no certificate */
     int probe_power; /* passes of the certificate beyond the first go in pairs: 0 ... 100 pairs;

@@ -151,7 +151,7 @@ static gnomon_status run(blocks *b)
 {
     gnomon_factor *f = b->f;
     gnomon_tall g = {0};
-    GNOMON_TRY(gnomon_factor_operator(f, b->most));
+    GNOMON_TRY(gnomon_factor_operator(f, b->most, false));
     /* Far from those of the certificate, and of the closer looks. */
     gnomon_status status = gnomon_probes(f, (int64_t)1 << 19,
                                          f->source.csr != NULL ? SPARSE_PROBES : DENSE_PROBES, &g);

@@ -137,7 +137,7 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
         c.job.probes = f->probes;
         if (table->svd_supports(state, &c.job, why, sizeof why)) {
             *done = true;
-            GNOMON_TRY(gnomon_factor_operator(f, c.job.columns));
+            GNOMON_TRY(gnomon_factor_operator(f, c.job.columns, false));
             c.job.op = f->op;
             const gnomon_status status = run(f, table, state, &c, why, sizeof why);
             gnomon_free(ctx, c.job.lengths);

@@ -36,8 +36,9 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done);
 
 /* How many columns a projection has for the rank that is asked for. */
 int64_t gnomon_factor_columns(const gnomon_factor *f);
-/* Draws the operator: 'columns' rows. */
-gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns);
+/* Draws the operator: 'columns' rows, with 'start' at least 8. Without one in the options it is
+ * gaussian, or sparse where it is no more than the start of iterations. */
+gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns, bool start);
 
 /* Fills q and bt: a fixed number of columns; as many as the tolerance asks for; reading once. */
 gnomon_status gnomon_range_fixed(gnomon_factor *f);

@@ -13,6 +13,10 @@
  * single precision stays below 2^-8 of the shortest direction. */
 #define TAME 0x1p-8
 
+/* From so many columns on the product with a gaussian operator costs about as much as each of the
+ * others. */
+enum { MANY = 64 };
+
 /* The shift over l, the least squared singular value of A Z, which is at most the s-th one of A.
  * All iterations together must not put a direction whose sigma^2 is x l, x < 1, before one that is
  * kept, x >= 1. The first, unshifted, and the second make it |x (3/4 - x)|, at most 9/64 below 1
@@ -106,7 +110,7 @@ gnomon_status gnomon_range_fixed(gnomon_factor *f)
     const int64_t columns = gnomon_factor_columns(f);
     f->turned = f->options.power > 1;
     gnomon_tall *y = f->turned ? &f->bt : &f->q, *z = f->turned ? &f->q : &f->bt;
-    GNOMON_TRY(gnomon_factor_operator(f, columns));
+    GNOMON_TRY(gnomon_factor_operator(f, columns, f->turned && columns >= MANY));
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.rows, columns, false, "the range", y));
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, columns, false,
                                 "the projected matrix", z));

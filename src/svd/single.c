@@ -171,7 +171,7 @@ static gnomon_status run(sketches *k)
 {
     gnomon_factor *f = k->f;
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
-    GNOMON_TRY(gnomon_factor_operator(f, k->columns));
+    GNOMON_TRY(gnomon_factor_operator(f, k->columns, false));
     gnomon_operator_describe(f->probes, &d);
     d.seed ^= UINT64_C(0x2545f4914f6cdd1d); /* another matrix than the probes */
     GNOMON_TRY(gnomon_operator_create(f->ctx, &d, &k->psi));

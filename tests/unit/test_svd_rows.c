@@ -321,6 +321,42 @@ static void test_shift(void **state)
     free(a);
 }
 
+/* Which operator a call takes that names none, and that it makes no difference to what is found,
+ * even where singular vectors are coordinates. */
+static void test_start(void **state)
+{
+    (void)state;
+    enum { N = 160, K = 54 };
+    gnomon_context *ctx = make_context(2);
+    double *a = calloc((size_t)N * N, sizeof *a), s[N];
+    for (int i = 0; i < N; i++) {
+        s[i] = pow(0.1, (double)i / K);
+        a[i * N + (i * 47 + 5) % N] = s[i];
+    }
+    gnomon_matrix view = gnomon_matrix_rowmajor(a, GNOMON_F64, N, N);
+    for (int way = 0; way < 4; way++) {
+        gnomon_svd svd = {.struct_size = sizeof svd};
+        gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+        gnomon_descriptor rademacher = GNOMON_DESCRIPTOR_INIT;
+        rademacher.kind = GNOMON_RADEMACHER;
+        options.rank = way == 1 ? K - 1 : K;
+        options.power = way == 2 ? 1 : 2;
+        options.descriptor = way == 3 ? &rademacher : NULL;
+        options.seed = 9;
+        options.probes = 0;
+        expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_OK);
+        assert_int_equal(svd.descriptor.kind, way == 0   ? GNOMON_SJLT
+                                              : way == 3 ? GNOMON_RADEMACHER
+                                                         : GNOMON_GAUSSIAN);
+        assert_int_equal(svd.descriptor.nonzeros, way == 0 ? 8 : 0);
+        assert_int_equal(svd.descriptor.seed, way == 3 ? 0 : 9);
+        if (way != 2) assert_true(residual_of(&svd, a) <= 1.01 * tail_of(s, options.rank, N));
+        gnomon_svd_free(ctx, &svd);
+    }
+    gnomon_context_destroy(ctx);
+    free(a);
+}
+
 /* An allocator that refuses one request and counts what is out. */
 typedef struct refusal {
     _Atomic long calls, at, out;
@@ -409,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_orthonormalise),
         cmocka_unit_test(test_least_square),
         cmocka_unit_test(test_shift),
+        cmocka_unit_test(test_start),
         cmocka_unit_test(test_every_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
