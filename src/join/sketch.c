@@ -23,6 +23,7 @@
 enum {
     LANES = GNOMON_LANES,
     SAMPLE = 640,   /* points looked at */
+    WHOLE = 8,      /* of which every eighth's pairs are looked at in all coordinates too */
     TURNS = 4,      /* of orthogonal iteration */
     LEAST_COLS = 48 /* of points that are worth it */
 };
@@ -149,9 +150,24 @@ typedef struct trial {
     float *y;        /* points x directions */
     float *rest;     /* points x CHOICES */
     int64_t *passed; /* points x CHOICES */
+    int64_t *whole;  /* points: of pairs in all coordinates */
     const double *biases;
     double key;
 } trial;
+
+static float sum_of(const float *p, const float *q, int64_t count)
+{
+    float part[8] = {0}, sum = 0;
+    int64_t k = 0;
+    for (; k + 8 <= count; k += 8)
+        for (int l = 0; l < 8; l++)
+            part[l] += p[k + l] * q[k + l];
+    for (; k < count; k++)
+        sum += p[k] * q[k];
+    for (int l = 0; l < 8; l++)
+        sum += part[l];
+    return sum;
+}
 
 static void try_point(void *arg, int64_t task, int worker)
 {
@@ -167,13 +183,10 @@ static void try_point(void *arg, int64_t task, int worker)
         const float *p = t->y + task * f->directions, *q = t->y + b * f->directions;
         float sum = 0;
         int64_t k = 0;
-        for (int c = 0; c < CHOICES && choices[c] <= f->directions; c++) {
-            float part[8] = {0};
-            for (; k < choices[c]; k += 8)
-                for (int l = 0; l < 8; l++)
-                    part[l] += p[k + l] * q[k + l];
-            for (int l = 0; l < 8; l++)
-                sum += part[l];
+        int c = 0;
+        for (; c < CHOICES && choices[c] <= f->directions; c++) {
+            sum += sum_of(p + k, q + k, choices[c] - k);
+            k = choices[c];
             const float bound =
                 sum + t->rest[task * CHOICES + c] * t->rest[b * CHOICES + c] + (float)t->biases[b];
             /* a little beyond, as errors will let pass */
@@ -181,6 +194,9 @@ static void try_point(void *arg, int64_t task, int worker)
             if (bound + blur < least) break;
             passed[c]++;
         }
+        if (task % WHOLE != 0 || (c < CHOICES && choices[c] <= f->directions)) continue;
+        const float all = sum_of(f->x + task * f->cols, f->x + b * f->cols, f->cols);
+        t->whole[task] += all + (float)t->biases[b] >= least;
     }
 }
 
@@ -193,14 +209,14 @@ static double bias_of(const gnomon_join_sketch *s, const float *x, double square
 
 /* The numbers of directions that make a pair cheapest, in cycles or so: a step of the sieve is a
  * fraction of one, a second look and a distance in fp64 cost by their coordinates and their way to
- * memory. None where the sieve on all coordinates is cheaper. */
-static void cheapest(finding *f, const double *share)
+ * memory. None where the sieve on all coordinates is cheaper, which lets 'whole' pass. */
+static void cheapest(finding *f, const double *share, double whole)
 {
     gnomon_join_sketch *s = f->sketch;
     const double step = 0.09, each = 3;
     const bool narrow = f->some->dtype != GNOMON_F32 && f->some->dtype != GNOMON_F64;
     const double exact = narrow ? 300 + 1.9 * (double)f->cols : 200 + 0.4 * (double)f->cols;
-    double best = 0.9 * (step * (double)f->cols + each + exact * share[CHOICES - 1]);
+    double best = 0.9 * (step * (double)f->cols + each + exact * whole);
     for (int a = 0; a < CHOICES && choices[a] <= f->directions; a++) {
         for (int b = a; b < CHOICES && choices[b] <= f->directions; b++) {
             const double look = b == a ? 0 : 250 + 0.8 * (double)choices[b];
@@ -228,6 +244,8 @@ static gnomon_status choose(finding *f, double threshold)
         status = gnomon_alloc(ctx, n * CHOICES, sizeof *t.rest, "a sample", &t.rest);
     if (status == GNOMON_OK)
         status = gnomon_alloc_zero(ctx, n * CHOICES, sizeof *t.passed, "a sample", &t.passed);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc_zero(ctx, n, sizeof *t.whole, "a sample", &t.whole);
     if (status == GNOMON_OK) status = gnomon_alloc(ctx, n, sizeof *biases, "a sample", &biases);
     if (status == GNOMON_OK) {
         for (int64_t i = 0; i < n; i++) {
@@ -245,15 +263,19 @@ static gnomon_status choose(finding *f, double threshold)
         }
         t.biases = biases;
         gnomon_parallel(ctx, n, try_point, &t);
-        double share[CHOICES] = {0};
+        double share[CHOICES] = {0}, whole = 0;
+        for (int64_t i = 0; i < n; i += WHOLE)
+            whole += (double)t.whole[i];
+        whole /= (double)((n + WHOLE - 1) / WHOLE) * (double)(n - 1);
         for (int64_t i = 0; i < n; i++)
             for (int c = 0; c < CHOICES; c++)
                 share[c] += (double)t.passed[i * CHOICES + c] / ((double)n * (double)(n - 1));
-        cheapest(f, share);
+        cheapest(f, share, whole);
     }
     gnomon_free(ctx, t.y);
     gnomon_free(ctx, t.rest);
     gnomon_free(ctx, t.passed);
+    gnomon_free(ctx, t.whole);
     gnomon_free(ctx, biases);
     return status;
 }
