@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Takes the records of the CPU that docs/results/ is made of: the cost model, its choices, the (m, tau)
-# model, the quality tables, Gaussian operators in low precision, a report's LSH
+# model and joins in it, the quality tables, Gaussian operators in low precision, a report's LSH
 # pipeline, products of matrices. On a quiet machine: about nine
 # minutes on two cores.
 # usage: measure.sh BUILD_FOLDER      the environment: THREADS (all cores), NAME (of the cost model)
@@ -16,6 +16,7 @@ points=2000
 "$build/bench/bench_cost" --threads "$threads" --name "${NAME:-cpu, AVX2 (Zen 3)}" \
     --model "$results/model-cpu-avx2.json" --records "$results/choice-cpu-avx2.json"
 "$build/bench/bench_model" "$results/mtau-cpu.json" "$threads"
+"$build/bench/bench_join_model" "$results/join-model-cpu.json"
 "$build/bench/bench_quality" "$results/quality.json" "$images" "$points"
 "$build/bench/bench_low_precision" --json "$results/low-precision.json"
 "$build/bench/bench_report" --json "$results/report-cpu.json"

@@ -11,6 +11,7 @@ import results_gemm
 import results_gpu
 import results_hosvd
 import results_low_precision
+import results_join
 import results_lsh
 import results_lstsq
 import results_model
@@ -228,6 +229,7 @@ def index():
              "gemm.md": "products of fp32 with fp16 matrices: errors and speed beside SGEMM",
              "svd.md": "singular values on GPUs, beside libraries, their residuals on Ootomo and Yokota's matrices",
              "lstsq.md": "least squares beside LAPACK, LSQR and ridge regression: times, errors against the condition",
+             "join.md": "joins in the (m, τ) model of Ahle and Silvestri: products, buckets and hashes, predicted and measured",
              "lsh.md": "hashing and tables on GPUs, and a report's LSH pipelines beside ours",
              "hosvd.md": "tensors beside Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "promise.md": "search by hashing: promises of recall with 30 seeds, speed beside FAISS",
@@ -247,6 +249,7 @@ results_svd.make()
 results_gemm.make()
 results_lstsq.make()
 results_hosvd.make()
+results_join.make()
 results_lsh.make()
 results_promise.make()
 readme = results_gpu.make()
