@@ -109,6 +109,9 @@ typedef struct gnomon_search_kernels {
                        int64_t d, double factor);
     double (*squares)(const void *x, gnomon_dtype dtype, int64_t col_stride, int64_t d,
                       double factor);
+    /* The first of these in fp32, of fp32: a chain has d / 16 + 1 steps of two roundings, the tree
+     * four. */
+    float (*differences_f32)(const float *q, const float *x, int64_t d);
     /* As fp64. */
     void (*widen)(const void *x, gnomon_dtype dtype, int64_t col_stride, int64_t d, double *out);
 } gnomon_search_kernels;

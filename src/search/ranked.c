@@ -130,3 +130,18 @@ float gnomon_rank_largest(float *values, int64_t count, int64_t rank)
         rank -= alike;
     }
 }
+
+float gnomon_rank_about(float *values, int64_t count, int64_t rank)
+{
+    enum { SAMPLE = 256, SPARE = 12 }; /* three halves of what such a sample is off by, at most */
+    float sample[SAMPLE];
+    const int64_t place = rank * SAMPLE / count + SPARE;
+    if (count < 4 * SAMPLE || place >= SAMPLE) return gnomon_rank_largest(values, count, rank);
+    for (int64_t i = 0; i < SAMPLE; i++)
+        sample[i] = values[i * (count / SAMPLE)];
+    const float about = gnomon_rank_largest(sample, SAMPLE, place);
+    int64_t reach = 0;
+    for (int64_t i = 0; i < count; i++)
+        reach += values[i] >= about;
+    return reach >= rank ? about : gnomon_rank_largest(values, count, rank);
+}

@@ -332,22 +332,52 @@ static void scan_bits(worker *w, int64_t place, int64_t end)
     s->kernels->sift_bits(&sift);
 }
 
-/* Few queries, or l1: every pair in fp64. */
+/* The key beyond which a query looks for nothing more. */
+static double farthest(const worker *w, int64_t q)
+{
+    const gnomon_search *s = w->c->s;
+    if (s->options.k == 0) return s->limit;
+    const gnomon_nearest *n = &w->nearest[q];
+    return n->count < n->k ? INFINITY : n->heap[0].key;
+}
+
+/* The sum of squares in fp32 above which a key is surely above 'key'. Terms are not negative, so
+ * that the error is the number of roundings' share of the sum, and what underflows. */
+static double least_f32(const gnomon_search *s, double key)
+{
+    const double d = (double)s->cols, gamma = 1.01 * (2 * d / 16 + 32) * 0x1p-24;
+    return key * key * (1 + gamma) + d * 0x1p-140;
+}
+
+/* Few queries, or l1: every pair in fp64, or those that fp32 can't tell to be too far. */
 static void scan_direct(worker *w, int64_t place, int64_t end)
 {
     const scan *c = w->c;
     const gnomon_search *s = c->s;
+    const gnomon_matrix *asked = &s->queries, *base = c->base;
+    const bool look = s->options.metric == GNOMON_L2 && asked->dtype == GNOMON_F32 &&
+                      asked->col_stride == 1 && base->dtype == GNOMON_F32 && base->col_stride == 1;
     for (int64_t q = 0; q < w->count; q++) {
         const gnomon_query query = gnomon_query_widen(s, c->query + w->query + q, w->own->wide);
+        const float *narrow = gnomon_row_at(asked, c->query + w->query + q);
         const uint32_t self = w->sieves[q].self;
+        double least = look ? least_f32(s, farthest(w, q)) : INFINITY;
         for (int64_t p = place; p < end; p++) {
             const int64_t row = row_of(c, p);
-            const double key = gnomon_exact_key(s, query, c->base, row);
+            if (look) {
+                /* infinite where fp32 is too small: then nothing is known */
+                const float sum =
+                    s->kernels->differences_f32(narrow, gnomon_row_at(base, row), s->cols);
+                if ((double)sum > least && sum < INFINITY) continue;
+            }
+            const double key = gnomon_exact_key(s, query, base, row);
+            w->verified++;
             if (!(fabs(key) < 0x1p490)) refuse(w->c, row);
-            if ((uint32_t)p != self) take(w, q, (gnomon_ranked){key, c->first_id + row});
+            if ((uint32_t)p == self) continue;
+            take(w, q, (gnomon_ranked){key, c->first_id + row});
+            if (look) least = least_f32(s, farthest(w, q));
         }
     }
-    w->verified += w->count * (end - place);
 }
 
 static void scan_task(void *arg, int64_t task, int number)

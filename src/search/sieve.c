@@ -187,10 +187,10 @@ void gnomon_sieve_shrink(gnomon_sieve *sieve, int64_t k, float *values)
     gnomon_survivor *kept = sieve->kept;
     for (int32_t i = 0; i < sieve->count; i++)
         values[i] = kept[i].low;
-    const float rank = gnomon_rank_largest(values, sieve->count, k);
+    const float rank = gnomon_rank_about(values, sieve->count, k);
     if (!(rank > -INFINITY)) return;
-    /* How many of those that are exactly at the rank belong to the k: the first ones, whose ids are
-     * smaller. */
+    /* How many of those that are exactly at the rank are still wanted: the first ones, whose ids
+     * are smaller. */
     int64_t ties = k;
     for (int32_t i = 0; i < sieve->count; i++)
         ties -= kept[i].low > rank;
