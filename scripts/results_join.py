@@ -21,7 +21,7 @@ WORDS = """## What was found
   √m = 8 says too much by {small:.2g}: a call's cost, not arithmetic.
 - **The gain shows, and it is no √m.** A pair in a bucket of {wide} points costs {gain_additions:.0f} times less by one product than by one addition
   after the other (d = 128), and {gain_dots:.1f} times less than by dot products in vector units. Up to b = 8 the gain is about b, as for τ = O(m);
-  from b = 32 on it hardly grows, for τ goes as m^(3/2) there, as in a machine without units.
+  from b = 32 on it grows little, for τ goes as m^(3/2) there, as in a machine without units.
 - **Memory and pairs hide it** at few dimensions and at many pairs. At d = {thin} the look at the sums, which the model
   does not count, takes {thin_share:.0f} % of the join by tiles; with {many} neighbours a point, d = {many_d}, the writing of pairs takes {many_share:.0f} %. An exact
   join pays more for each pair: it computes it again in fp64 and puts it in order.
@@ -153,8 +153,8 @@ def hashed_part(record):
                        [f"{h['recall']:.3g}, {h['recall_method']}", f"{h['recall_pairs'] / h['pairs']:.4f}", f"{h['exact']:.3g}"])
         curves = [(f"{name}, {kind}", style, [(r["K"], r[way][i]) for r in x.rows])
                   for way, name in (("products", "by products"), ("one", "pair by pair"))
-                  for i, kind, style in ((0, "predicted", f"with lines dt 2 lc {1 if way == 'products' else 2}"),
-                                         (1, "measured", f"with linespoints lc {1 if way == 'products' else 2}"))]
+                  for i, kind, style in ((0, "predicted", f"with lines lc {1 if way == 'products' else 2}"),
+                                         (1, "measured", f"with points pt 7 lc {1 if way == 'products' else 2}"))]
         text += plot(f"join-hashed-cpu-{slug(format(x.c, 'g'))}", f"The join by hashes, c = {x.c:g}: seconds for L tables", "K, functions a table", "s", curves,
                      more="set logscale y")
     head = ["c", "K", "L", "far points", "worth", "candidates predicted", "measured", "pairs met predicted", "measured", "by products predicted", "measured",
