@@ -1,12 +1,14 @@
-/* Exact similarity join, wherever the points lie.
+/* Similarity join, wherever the points lie.
  *
  * Where both sides fit into the GPU's memory, or Q does and P comes in pieces, a band of P's rows
  * meets all of Q: what passes the sieve (sieve.h) is put in order and settled there, and goes to
  * the core as it is. A band whose survivors don't fit is done again with fewer rows. Where Q comes
  * in pieces too, a piece of P meets one after the other, and its pairs wait on the host; should
- * they become too many, the later rows' are dropped, and come again with the next piece of P. */
-#include "cuda/join.h"
-#include "cuda/sieve.h"
+ * they become too many, the later rows' are dropped, and come again with the next piece of P.
+ *
+ * A join by hashing has both sides there, and a band of rows meets others in buckets alone
+ * (join_hashes.h); all else is the same. */
+#include "cuda/join_hashes.h"
 #include "cuda/take.h"
 #include "cuda/transfer.h"
 
@@ -51,6 +53,7 @@ struct run {
     plan plan;
     gcu_sieve_ground ground;
     bool settled; /* the ground is */
+    gcu_join_hashes hashes;
     void *ground_memory, *limits_work, *settle_work;
     uint64_t *pairs;
     double *distances;
@@ -111,14 +114,16 @@ static bool make_plan(run *r, size_t bytes)
 {
     plan *p = &r->plan;
     *p = plan{};
+    if (r->job->hashing) bytes = bytes / 4 * 3; /* the rest is for keys */
     p->p_rows = least(r->p.all.rows, GCU_SIEVE_ROWS);
     p->q_rows = least(r->q.all.rows, GCU_SIEVE_ROWS);
     /* as many as there can be, or the usual, or a row's */
     const double all = (double)p->p_rows * (double)p->q_rows;
-    const int64_t usual = all < START_ROOM ? (int64_t)all : (int64_t)START_ROOM;
+    const int64_t start = r->job->hashing ? MOST_ROOM : START_ROOM;
+    const int64_t usual = all < (double)start ? (int64_t)all : start;
     p->room = usual > p->q_rows ? usual : p->q_rows;
     for (size_up(r, p); p->needed > bytes; size_up(r, p)) {
-        if (p->room > LEAST_ROOM && p->room / 2 >= p->q_rows)
+        if ((p->room > LEAST_ROOM || r->job->hashing) && p->room / 2 >= p->q_rows)
             p->room /= 2;
         else if (p->p_rows > SMALL)
             p->p_rows = padded(p->p_rows / 2);
@@ -263,8 +268,10 @@ static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, in
         GCU_TRY(r->why, cudaMemsetAsync(r->numbers, 0, 8, r->stream));
         const gcu_sieve_call call = {&r->p.points, &r->q.points, r->p.limits, r->q.limits,
                                      row,          *rows,        r->plan.one};
-        GCU_TRY(r->why,
-                gcu_sieve(&call, {r->pairs, room, r->numbers + SURVIVORS}, &r->s->gpu, r->stream));
+        const gcu_sieve_sink sink = {r->pairs, room, r->numbers + SURVIVORS};
+        GCU_TRY(r->why, r->hashes.count > 0
+                            ? gcu_join_hashes_band(&r->hashes, &call, sink, &r->s->gpu, r->stream)
+                            : gcu_sieve(&call, sink, &r->s->gpu, r->stream));
         GCU_TRY(r->why, cudaMemcpyAsync(&count, r->numbers + SURVIVORS, 8, cudaMemcpyDeviceToHost,
                                         r->stream));
         GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
@@ -280,16 +287,21 @@ static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, in
     GCU_TRY(r->why,
             gcu_settle_pairs(&settle, r->pairs, (int64_t)count, r->distances, r->numbers + KEPT,
                              r->settle_work, r->plan.work, &r->s->gpu, r->stream));
-    unsigned long long left = 0;
+    unsigned long long left = 0, shared = 0;
     GCU_TRY(r->why,
             cudaMemcpyAsync(&left, r->numbers + KEPT, 8, cudaMemcpyDeviceToHost, r->stream));
+    if (r->hashes.count > 0)
+        GCU_TRY(r->why,
+                cudaMemcpyAsync(&shared, r->hashes.compared, 8, cudaMemcpyDeviceToHost, r->stream));
     GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
     *kept = (int64_t)left;
     if ((int64_t)count < room / 4 && r->turn < r->p.all.rows) r->turn *= 2;
     /* pairs that were looked at */
     const double all = (double)*rows * (double)r->q.points.rows;
     double looked = all;
-    if (r->plan.one) {
+    if (r->hashes.count > 0) {
+        looked = (double)shared;
+    } else if (r->plan.one) {
         const double before = (double)row, n = (double)r->q.points.rows, m = (double)*rows;
         looked = m * (n - before - 1) - m * (m - 1) / 2;
     }
@@ -363,7 +375,8 @@ static gnomon_status tell(const run *r, int64_t row)
 static gnomon_status with_all_of_q(run *r)
 {
     const int64_t rows = r->p.all.rows, each = r->plan.p_rows;
-    int64_t first = r->plan.one ? 0 : r->job->first_row;
+    const bool whole = r->plan.one || (r->job->hashing && each >= rows);
+    int64_t first = whole ? 0 : r->job->first_row;
     /* all that is wrong is told before the first pair */
     if (each < rows - first) {
         const gnomon_status status = r->job->calls->check(r->job->calls->user);
@@ -383,8 +396,10 @@ static gnomon_status with_all_of_q(run *r)
             r->q.memory = r->q.limits = limits;
         }
         if (status == GNOMON_OK) status = make_limits(r);
-        for (int64_t row = r->plan.one ? r->job->first_row : 0;
-             row < some && status == GNOMON_OK;) {
+        if (status == GNOMON_OK && whole && r->job->hashing)
+            status = gcu_join_hashes_open(r->s, r->job, &r->p.view, r->self ? nullptr : &r->q.view,
+                                          &r->hashes, r->stream, r->why);
+        for (int64_t row = whole ? r->job->first_row : 0; row < some && status == GNOMON_OK;) {
             int64_t count, kept;
             status = do_band(r, row, some, &count, &kept);
             if (status != GNOMON_OK) break;
@@ -451,9 +466,26 @@ static gnomon_status with_pieces_of_q(run *r)
 
 /* ---- the job ---- */
 
-bool gcu_join_supported(const gcu_state *, const gnomon_join_job *job, gcu_why why)
+/* Whether both sides fit, with a few hundred bytes of keys a point. */
+static bool has_room(gcu_state *s, const gnomon_join_job *job)
+{
+    const gnomon_matrix *const sides[] = {job->p, job->q};
+    double bytes = 0;
+    for (const gnomon_matrix *m : sides) {
+        if (!m) continue;
+        bytes +=
+            (double)gcu_sieve_pack_bytes(job->metric, m->rows, m->cols) + 300.0 * (double)m->rows;
+        if (m->memory == GNOMON_HOST)
+            bytes += (double)m->rows * (double)m->cols * (double)gnomon_dtype_size(m->dtype);
+    }
+    return bytes < (double)gcu_free_memory(s) * 0.9;
+}
+
+bool gcu_join_supported(gcu_state *s, const gnomon_join_job *job, gcu_why why)
 {
     const char *reason = nullptr;
+    if (job->hashing == GNOMON_JOIN_MUST_HASH && !has_room(s, job))
+        reason = "an LSH join there has all points in the GPU's memory, where these don't fit";
     const double pairs = (double)job->p->rows * (double)(job->q ? job->q : job->p)->rows;
     if (!isfinite(job->threshold) && pairs > most_without)
         reason = "the closest of so many pairs without a threshold are found on the CPU";
@@ -472,7 +504,15 @@ static gnomon_status work(run *r)
     if (status != GNOMON_OK) return status;
     r->turn = r->p.all.rows;
     snprintf(r->job->why, sizeof r->job->why, "fp16 products on tensor cores");
-    return r->plan.q_rows >= r->q.all.rows ? with_all_of_q(r) : with_pieces_of_q(r);
+    const bool q_whole = r->plan.q_rows >= r->q.all.rows;
+    if (r->job->hashing && !(q_whole && r->plan.p_rows >= r->p.all.rows)) {
+        const char *reason = "an LSH join needs all points in the GPU's memory";
+        if (r->job->hashing == GNOMON_JOIN_MUST_HASH)
+            return gcu_fail(r->why, GNOMON_ERROR_MEMORY, "%s", reason);
+        const size_t said = strlen(r->job->why);
+        snprintf(r->job->why + said, sizeof r->job->why - said, "; %s", reason);
+    }
+    return q_whole ? with_all_of_q(r) : with_pieces_of_q(r);
 }
 
 gnomon_status gcu_join_job(gcu_state *s, gnomon_join_job *job, gcu_why why)
@@ -490,6 +530,7 @@ gnomon_status gcu_join_job(gcu_state *s, gnomon_join_job *job, gcu_why why)
     r.q.name = r.self ? "p" : "q";
     r.q.all = r.self ? *job->p : *job->q;
     const gnomon_status status = work(&r);
+    gcu_join_hashes_close(&r.hashes, r.stream);
     give_back(&r);
     free(r.waiting);
     const cudaError_t error = cudaStreamSynchronize(r.stream);

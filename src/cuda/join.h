@@ -1,4 +1,4 @@
-/* cuda/join.h: exact similarity join on the GPU (join.cu), and its own kernels. */
+/* cuda/join.h: similarity join on the GPU (join.cu), and its own kernels. */
 #ifndef GNOMON_CUDA_JOIN_H
 #define GNOMON_CUDA_JOIN_H
 
@@ -8,7 +8,7 @@ extern "C" {
 #include "join/job.h"
 }
 
-bool gcu_join_supported(const gcu_state *s, const gnomon_join_job *job, gcu_why why);
+bool gcu_join_supported(gcu_state *s, const gnomon_join_job *job, gcu_why why);
 gnomon_status gcu_join_job(gcu_state *s, gnomon_join_job *job, gcu_why why);
 
 /* ---- join_pairs.cu ---- */

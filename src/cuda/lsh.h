@@ -156,4 +156,16 @@ cudaError_t gcu_lsh_fused_run(const gcu_lsh_fused *c, cudaStream_t stream);
 bool gcu_lsh_supported(const gcu_state *s, const gnomon_lsh_job *job, gcu_why why);
 gnomon_status gcu_lsh_job(gcu_state *s, const gnomon_lsh_job *job, gcu_why why);
 
+/* Takes keys of tables [table, table + tables) on the GPU, keys[t * n + i] of table + t, by work on
+ * the stream. */
+struct gcu_lsh_taker {
+    void *user;
+    cudaError_t (*take)(void *user, const uint64_t *keys, int64_t table, int64_t tables,
+                        cudaStream_t stream);
+};
+/* A job of neither values, keys nor rooms, whose keys stay on the GPU; tables are of the hasher's
+ * functions from 'function' on. */
+gnomon_status gcu_lsh_hand_keys(gcu_state *s, const gnomon_lsh_job *job, int64_t function,
+                                const gcu_lsh_taker *taker, gcu_why why);
+
 #endif

@@ -32,6 +32,8 @@ struct plan {
 struct run {
     gcu_state *s;
     const gnomon_lsh_job *job;
+    int64_t function; /* of the hasher's, that tables begin with */
+    const gcu_lsh_taker *taker;
     const gnomon_hasher *h;
     gcu_why why;
     cudaStream_t stream;
@@ -144,8 +146,10 @@ static gcu_lsh_fused fused_of(const run *r, int64_t table, int64_t tables)
     gcu_lsh_fused c = {};
     c.gpu = &r->s->gpu;
     c.f = r->f;
-    c.directions = reinterpret_cast<const float *>(r->directions);
     c.dim = r->h->f.dim;
+    c.directions = reinterpret_cast<const float *>(r->directions) + r->function * c.dim;
+    if (r->taker) c.f.count = r->job->tables * r->job->depth;
+    if (c.f.offset) c.f.offset += r->function;
     c.most = r->plan.batch;
     c.work = r->fused;
     if (!r->job->values) {
@@ -390,6 +394,11 @@ static gnomon_status hash_source(run *r, const gcu_lsh_source *source, int64_t r
         GCU_TRY(r->why, gcu_lsh_store_values(source, values, r->stream));
         return GNOMON_OK;
     }
+    gcu_lsh_source from = *source;
+    if (from.products) from.products += r->function;
+    if (from.least) from.least += r->function;
+    if (from.f.offset) from.f.offset += r->function;
+    if (from.f.bit) from.f.bit += r->function;
     const gcu_lsh_keys keys = {reinterpret_cast<uint64_t *>(r->keys),
                                r->n,
                                row,
@@ -398,7 +407,7 @@ static gnomon_status hash_source(run *r, const gcu_lsh_source *source, int64_t r
                                r->job->depth,
                                r->job->broad,
                                r->multipliers};
-    GCU_TRY(r->why, gcu_lsh_make_keys(source, &keys, r->stream));
+    GCU_TRY(r->why, gcu_lsh_make_keys(&from, &keys, r->stream));
     return GNOMON_OK;
 }
 
@@ -642,6 +651,10 @@ static gnomon_status groups(run *r)
             GCU_TRY(r->why, cudaStreamSynchronize(r->s->out));
         }
         if (job->rooms) status = make_tables(r, table, tables);
+        if (r->taker)
+            GCU_TRY(r->why,
+                    r->taker->take(r->taker->user, reinterpret_cast<const uint64_t *>(r->keys),
+                                   table, tables, r->stream));
         if (status != GNOMON_OK) return status;
     }
     return GNOMON_OK;
@@ -704,11 +717,14 @@ static cudaError_t make_events(run *r)
     return cudaSuccess;
 }
 
-gnomon_status gcu_lsh_job(gcu_state *s, const gnomon_lsh_job *job, gcu_why why)
+static gnomon_status do_job(gcu_state *s, const gnomon_lsh_job *job, int64_t function,
+                            const gcu_lsh_taker *taker, gcu_why why)
 {
     run r = {};
     r.s = s;
     r.job = job;
+    r.function = function;
+    r.taker = taker;
     r.h = job->hasher;
     r.why = why;
     r.stream = s->stream;
@@ -728,4 +744,15 @@ gnomon_status gcu_lsh_job(gcu_state *s, const gnomon_lsh_job *job, gcu_why why)
     for (cudaEvent_t event : events)
         if (event) cudaEventDestroy(event);
     return status;
+}
+
+gnomon_status gcu_lsh_job(gcu_state *s, const gnomon_lsh_job *job, gcu_why why)
+{
+    return do_job(s, job, 0, nullptr, why);
+}
+
+gnomon_status gcu_lsh_hand_keys(gcu_state *s, const gnomon_lsh_job *job, int64_t function,
+                                const gcu_lsh_taker *taker, gcu_why why)
+{
+    return do_job(s, job, function, taker, why);
 }

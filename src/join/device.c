@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "join/job.h"
+#include "join/lsh.h"
 #include "join/settle.h"
+#include "lsh/table.h"
 #include "project/job.h"
 
 #include <math.h>
@@ -16,6 +18,10 @@ typedef struct taker {
     gnomon_join_state *join;
     gnomon_settler settler;
     int64_t settled; /* how many of the waiting pairs are */
+    /* of a join by hashing */
+    gnomon_join_plan plan;
+    gnomon_hasher *hasher;
+    uint64_t multipliers[GNOMON_JOIN_DEPTHS + 1];
 } taker;
 
 /* Pairs of the same row are settled together, by runs. */
@@ -86,6 +92,27 @@ static gnomon_status take(void *user, int64_t end, const gnomon_pair *pairs, int
     return join->full ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
 }
 
+static gnomon_status make_plan(void *user, const gnomon_join_sample *sample,
+                               gnomon_join_tables *out)
+{
+    taker *t = user;
+    gnomon_context *ctx = t->join->ctx;
+    gnomon_join_plan *plan = &t->plan;
+    *out = (gnomon_join_tables){NULL};
+    GNOMON_TRY(gnomon_join_plan_make(t->join, sample, plan));
+    if (gnomon_plan_tables(plan) == 0) {
+        GNOMON_FAIL_IF(t->join->options.method == GNOMON_JOIN_LSH, ctx, GNOMON_ERROR_UNSUPPORTED,
+                       "there is no LSH join of this: no tables keep the recall");
+        gnomon_join_say(t->join, "no tables keep the recall");
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(gnomon_hasher_create(ctx, &plan->functions, &t->hasher));
+    gnomon_key_multipliers(plan->depth + 1, t->multipliers);
+    *out = (gnomon_join_tables){t->hasher,     t->multipliers, plan->depth,
+                                plan->shallow, plan->deep,     plan->candidates};
+    return GNOMON_OK;
+}
+
 /* Multiplications and additions that are worth the way: a tenth of a second or so of two cores. */
 static const double worth_it = 1e10;
 
@@ -107,7 +134,7 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
 {
     gnomon_context *ctx = join->ctx;
     const gnomon_device_host host = gnomon_job_host(ctx);
-    const gnomon_join_host calls = {t, check, take};
+    const gnomon_join_host calls = {t, make_plan, check, take};
     char why[256] = "";
     GNOMON_TRY(gnomon_settler_open(join, &t->settler));
     gnomon_join_job call = *job;
@@ -116,9 +143,15 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
     gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
     const gnomon_status status = table->join(state, &call, why, sizeof why);
     gnomon_settler_close(&t->settler);
+    gnomon_hasher_destroy(t->hasher);
     join->result->compared += call.compared;
     join->result->verified += call.verified;
-    memcpy(join->result->why, call.why, sizeof call.why);
+    if (call.hashed) {
+        join->result->method = GNOMON_JOIN_LSH;
+        join->result->recall = join->options.recall;
+        gnomon_join_tell_plan(join, &t->plan, call.times);
+    }
+    if (call.why[0] != 0) gnomon_join_say(join, "%s", call.why);
     if (join->full && status == GNOMON_ERROR_CANCELLED) return GNOMON_OK;
     /* what 'take' failed with has its text */
     if (status != GNOMON_OK && why[0] == 0) return status;
@@ -134,8 +167,11 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
 {
     gnomon_context *ctx = join->ctx;
     char why[256] = "it has no joins";
+    uint32_t p_some[GNOMON_JOIN_SOME], q_some[GNOMON_JOIN_SOME];
+    int hashing;
     void *state = NULL;
     *done = false;
+    GNOMON_TRY(gnomon_join_hashing(join, &hashing));
     if (!must(join) && !is_worth_it(join)) {
         gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
         return GNOMON_OK;
@@ -149,6 +185,13 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     job.want_pairs = o->sink != NULL || o->top > 0 || o->max_pairs > 0 || o->p_counts != NULL ||
                      o->q_counts != NULL;
     job.pair_room = join->pair_room;
+    job.hashing = hashing;
+    if (hashing != GNOMON_JOIN_NO_HASHING) {
+        job.p_some = p_some;
+        job.q_some = q_some;
+        job.p_some_count = gnomon_join_some(join->p.rows, false, p_some);
+        job.q_some_count = gnomon_join_some(join->q.rows, true, q_some);
+    }
     job.memory_limit = gnomon_memory_limit(ctx);
     taker t = {.join = join};
     if (table && table->join && table->join_supports(state, &job, why, sizeof why)) {

@@ -1,8 +1,9 @@
-/* join/job.h: an exact join of dense points, its arguments checked, as a device is given it. */
+/* join/job.h: a join of dense points, its arguments checked, as a device is given it. */
 #ifndef GNOMON_JOIN_JOB_H
 #define GNOMON_JOIN_JOB_H
 
 #include "backend.h"
+#include "lsh/hasher.h"
 
 #include <gnomon/join.h>
 
@@ -15,9 +16,33 @@ enum {
     GNOMON_JOIN_IN_ORDER = 2    /* settled, and in the order of (i, j) after all those before */
 };
 
+/* Whether a join is by hashing. */
+enum {
+    GNOMON_JOIN_NO_HASHING = 0,
+    GNOMON_JOIN_MAY_HASH = 1, /* where the device is quicker so */
+    GNOMON_JOIN_MUST_HASH = 2
+};
+
+/* What a plan of hashing is made from. */
+typedef struct gnomon_join_sample {
+    gnomon_matrix p, q; /* the rows that the job names, of P's and Q's types, on the host */
+    double squares;     /* L2: the largest squared length of a point, with the CPU's bits */
+} gnomon_join_sample;
+
+/* A plan: 'shallow' tables of 'depth' functions each, then 'deep' ones of one more, of the hasher's
+ * functions in their order; none: the join is to be exact. */
+typedef struct gnomon_join_tables {
+    const gnomon_hasher *hasher;
+    const uint64_t *multipliers; /* of depth + 1 positions */
+    int64_t depth, shallow, deep;
+    double candidates; /* expected in all tables */
+} gnomon_join_tables;
+
 /* What the core does for a device in the middle of the work, from the calling thread. */
 typedef struct gnomon_join_host {
     void *user;
+    /* Plans a join by hashing; *out is good until the join returns. */
+    gnomon_status (*plan)(void *user, const gnomon_join_sample *sample, gnomon_join_tables *out);
     /* Refuses points on the host that no join takes. A device that hands over pairs before it has
      * looked at all points calls it first. */
     gnomon_status (*check)(void *user);
@@ -41,6 +66,9 @@ typedef struct gnomon_join_job {
     gnomon_metric metric;
     double threshold; /* inclusive; IP: the least product */
     int64_t first_row;
+    int hashing; /* GNOMON_JOIN_MUST_HASH and the others; when it may be, rows of a sample: */
+    const uint32_t *p_some, *q_some;
+    int64_t p_some_count, q_some_count;
     int want_pairs;
     int64_t pair_room;    /* rows should be handed over so often that no more pairs wait */
     int64_t memory_limit; /* bytes of working memory on the host */
@@ -50,6 +78,8 @@ typedef struct gnomon_join_job {
     /* ---- results ---- */
     int64_t pairs;              /* counted by the device */
     int64_t compared, verified; /* on the device */
+    int hashed;                 /* it was by hashing, */
+    double times;               /* and an exact join would cost so many times as much there */
     char why[GNOMON_JOIN_WHY];  /* what filtered: "fp16 products on tensor cores" */
 } gnomon_join_job;
 

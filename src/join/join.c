@@ -117,12 +117,7 @@ static gnomon_status check_sides(gnomon_join_state *join)
 /* Points in memory: by the device, if it takes them, else they are checked. */
 static gnomon_status try_device(gnomon_join_state *join, bool *done)
 {
-    const bool lsh = join->options.method == GNOMON_JOIN_LSH;
-    const bool host = join->p.dense->memory == GNOMON_HOST && join->q.dense->memory == GNOMON_HOST;
-    GNOMON_FAIL_IF(lsh && (!host || gnomon_context_device(join->ctx) == GNOMON_DEVICE_CUDA),
-                   join->ctx, GNOMON_ERROR_DEVICE,
-                   "LSH joins are the CPU's, of points in the host's memory");
-    if (!lsh) GNOMON_TRY(gnomon_join_on_device(join, done));
+    GNOMON_TRY(gnomon_join_on_device(join, done));
     return *done ? GNOMON_OK : gnomon_join_check(join);
 }
 

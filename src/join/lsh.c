@@ -408,7 +408,7 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
 {
     const char *reason = unfit(join);
     if (reason != NULL) return say(join, exact, reason);
-    GNOMON_TRY(gnomon_join_plan_make(join, plan));
+    GNOMON_TRY(gnomon_join_plan_make(join, NULL, plan));
     const int64_t tables = gnomon_plan_tables(plan);
     if (tables == 0) return say(join, exact, "no tables keep the recall");
     const bool must = join->options.method == GNOMON_JOIN_LSH;
@@ -429,7 +429,21 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
     return GNOMON_OK;
 }
 
-static void tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan)
+gnomon_status gnomon_join_hashing(gnomon_join_state *join, int *hashing)
+{
+    const gnomon_join_options *o = &join->options;
+    const char *reason = unfit(join);
+    const bool must = o->method == GNOMON_JOIN_LSH;
+    *hashing = GNOMON_JOIN_NO_HASHING;
+    if (!must && (o->method == GNOMON_JOIN_EXACT || o->recall >= 1)) return GNOMON_OK;
+    if (join->p.rows == 0 || join->q.rows == 0) return GNOMON_OK;
+    GNOMON_FAIL_IF(must && reason != NULL, join->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "there is no LSH join of this: %s", reason);
+    if (reason == NULL) *hashing = must ? GNOMON_JOIN_MUST_HASH : GNOMON_JOIN_MAY_HASH;
+    return GNOMON_OK;
+}
+
+void gnomon_join_tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan, double times)
 {
     char width[48] = "";
     if (plan->functions.width > 0)
@@ -440,7 +454,7 @@ static void tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan)
         " miss a pair with probability %.2g at most; an exact join would cost %.3g times as "
         "much by the model",
         gnomon_lsh_family_name(plan->functions.family), width, plan->shallow, plan->depth,
-        plan->deep, plan->depth + 1, plan->miss, plan->exact_cost / plan->cost);
+        plan->deep, plan->depth + 1, plan->miss, times);
 }
 
 gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done)
@@ -456,6 +470,6 @@ gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done)
     *done = true;
     join->result->method = GNOMON_JOIN_LSH;
     join->result->recall = join->options.recall;
-    tell_plan(join, &plan);
+    gnomon_join_tell_plan(join, &plan, plan.exact_cost / plan.cost);
     return join->next_row < join->p.rows ? join_hashed(join, &plan) : GNOMON_OK;
 }

@@ -6,12 +6,14 @@
 #ifndef GNOMON_JOIN_LSH_H
 #define GNOMON_JOIN_LSH_H
 
+#include "join/job.h"
 #include "join/join.h"
 
 #include <gnomon/lsh.h>
 
-/* At most: tables, and functions of a shallow one. */
-enum { GNOMON_JOIN_TABLES = 1024, GNOMON_JOIN_DEPTHS = 64 };
+/* At most: tables, functions of a shallow one, and points of each side whose distances a plan looks
+ * at. */
+enum { GNOMON_JOIN_TABLES = 1024, GNOMON_JOIN_DEPTHS = 64, GNOMON_JOIN_SOME = 256 };
 
 typedef struct gnomon_join_plan {
     gnomon_lsh_functions functions; /* count: of all tables */
@@ -32,8 +34,11 @@ static inline int64_t gnomon_plan_tables(const gnomon_join_plan *plan)
 /* ---- lsh_plan.c ---- */
 /* Chooses functions and tables that keep the recall, at the least cost as it appears from some of
  * the points; the choice depends on the data and the options alone. plan->shallow + deep is 0 when
- * no tables do. Errors: MEMORY. */
-gnomon_status gnomon_join_plan_make(gnomon_join_state *join, gnomon_join_plan *plan);
+ * no tables do. sample: of points that lie elsewhere; NULL: the host has them. Errors: MEMORY. */
+gnomon_status gnomon_join_plan_make(gnomon_join_state *join, const gnomon_join_sample *sample,
+                                    gnomon_join_plan *plan);
+/* The rows of a sample, at most GNOMON_JOIN_SOME; how many. second: Q's. */
+int64_t gnomon_join_some(int64_t rows, bool second, uint32_t *some);
 
 /* ---- lsh_keys.c ---- */
 /* keys[i * tables + t] of a side's point i in table t. Errors: MEMORY, CANCELLED. */
@@ -41,6 +46,11 @@ gnomon_status gnomon_join_keys(gnomon_join_state *join, const gnomon_join_plan *
                                const gnomon_side *side, uint32_t **keys);
 
 /* ---- lsh.c ---- */
+/* Whether the options want hashing and there is any of this: one of job.h's. Errors: UNSUPPORTED
+ * where there must be and is none. */
+gnomon_status gnomon_join_hashing(gnomon_join_state *join, int *hashing);
+/* Puts the plan into the result; times: what an exact join would cost, in units of this one. */
+void gnomon_join_tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan, double times);
 /* Decides between an LSH join and an exact one, tells why in the result, and does the first; *done
  * stays false when the join is to be exact. Errors: MEMORY, CANCELLED; UNSUPPORTED where the
  * options want an LSH join of what has none. */

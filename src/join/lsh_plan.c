@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 enum {
-    SAMPLE = 256, /* points of each side whose distances are looked at */
+    SAMPLE = GNOMON_JOIN_SOME,
     BINS = 256,
     MIXTURES = 16 /* numbers of shallow tables tried beside deep ones, for each depth */
 };
@@ -56,6 +56,14 @@ static int64_t scattered(int64_t s, int64_t rows)
     return (int64_t)((uint64_t)(s + 1) * UINT64_C(0x9e3779b97f4a7c15) % (uint64_t)rows);
 }
 
+int64_t gnomon_join_some(int64_t rows, bool second, uint32_t *some)
+{
+    const int64_t count = rows < SAMPLE ? rows : SAMPLE;
+    for (int64_t s = 0; s < count; s++)
+        some[s] = (uint32_t)scattered(second ? s + SAMPLE : s, rows);
+    return count;
+}
+
 static double longest(const gnomon_join_state *join, const gnomon_side *side)
 {
     const gnomon_matrix *m = side->dense;
@@ -71,22 +79,28 @@ static double mean_members(const gnomon_sets *sets)
     return sets->count > 0 ? (double)sets->offsets[sets->count] / (double)sets->count : 0;
 }
 
-static gnomon_status look_at(gnomon_join_state *join, look *out)
+static gnomon_status look_at(gnomon_join_state *join, const gnomon_join_sample *sample, look *out)
 {
-    const int64_t n = join->p.rows < SAMPLE ? join->p.rows : SAMPLE;
-    const int64_t m = join->q.rows < SAMPLE ? join->q.rows : SAMPLE;
+    uint32_t p_some[SAMPLE], q_some[SAMPLE];
+    const int64_t n = gnomon_join_some(join->p.rows, false, p_some);
+    const int64_t m = gnomon_join_some(join->q.rows, true, q_some);
+    gnomon_join_state some = *join;
     gnomon_settler settler;
     double *distances;
     GNOMON_TRY(gnomon_alloc(join->ctx, n * m, sizeof *distances, "distances", &distances));
-    gnomon_status status = gnomon_settler_open(join, &settler);
+    if (sample != NULL) {
+        some.p.dense = &sample->p;
+        some.q.dense = &sample->q;
+    }
+    gnomon_status status = gnomon_settler_open(&some, &settler);
     int64_t count = 0;
     if (status == GNOMON_OK) {
         for (int64_t s = 0; s < n; s++) {
-            const int64_t i = scattered(s, join->p.rows);
+            const int64_t i = sample != NULL ? s : p_some[s];
             const gnomon_query query = gnomon_settler_row(&settler, i, 0);
             for (int64_t u = 0; u < m; u++) {
-                const int64_t j = scattered(u + SAMPLE, join->q.rows);
-                if (join->self && i == j) continue;
+                if (join->self && p_some[s] == q_some[u]) continue;
+                const int64_t j = sample != NULL ? u : q_some[u];
                 distances[count++] = gnomon_settle(&settler, query, i, j);
             }
         }
@@ -103,7 +117,9 @@ static gnomon_status look_at(gnomon_join_state *join, look *out)
             sum += (1 - out->distance[b]) / (2 - out->distance[b]);
         out->shared = sum / BINS * 2 * out->members;
     } else if (join->options.metric == GNOMON_L2) {
-        out->length = fmax(longest(join, &join->p), join->self ? 0 : longest(join, &join->q));
+        out->length = sample != NULL
+                          ? sqrt(sample->squares)
+                          : fmax(longest(join, &join->p), join->self ? 0 : longest(join, &join->q));
     }
     return status;
 }
@@ -181,7 +197,9 @@ static void consider(const gnomon_join_state *join, const look *l, const gnomon_
     plan->shallow = low;
     plan->deep = high;
     plan->near = near;
-    plan->miss = deep_hit >= 1 && high > 0 ? 0 : missed * exp((double)high * log1p(-deep_hit));
+    plan->miss = high == 0       ? missed
+                 : deep_hit >= 1 ? 0
+                                 : missed * exp((double)high * log1p(-deep_hit));
     plan->candidates = candidates;
     plan->cost = cost;
 }
@@ -222,7 +240,8 @@ static double exact_cost(const gnomon_join_state *join, const look *l)
     return all_pairs(join) * (sieving + sieving_coordinate * coordinates);
 }
 
-gnomon_status gnomon_join_plan_make(gnomon_join_state *join, gnomon_join_plan *plan)
+gnomon_status gnomon_join_plan_make(gnomon_join_state *join, const gnomon_join_sample *sample,
+                                    gnomon_join_plan *plan)
 {
     static const double widths[] = {0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6, 8, 16, 32, 64};
     enum { WIDTHS = sizeof widths / sizeof widths[0] };
@@ -230,7 +249,7 @@ gnomon_status gnomon_join_plan_make(gnomon_join_state *join, gnomon_join_plan *p
     gnomon_lsh_functions f = GNOMON_LSH_FUNCTIONS_INIT;
     look l = {{0}, 0, 0, 0};
     *plan = (gnomon_join_plan){.shallow = 0};
-    GNOMON_TRY(look_at(join, &l));
+    GNOMON_TRY(look_at(join, sample, &l));
     plan->exact_cost = exact_cost(join, &l);
     f.dim = join->p.cols;
     f.seed = join->options.seed;

@@ -359,7 +359,7 @@ void gcu_search_close(gcu_state *, gcu_search *)
 {
 }
 
-bool gcu_join_supported(const gcu_state *, const gnomon_join_job *, gcu_why why)
+bool gcu_join_supported(gcu_state *, const gnomon_join_job *, gcu_why why)
 {
     gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
     return false;

@@ -1,6 +1,7 @@
 /* Joins on the GPU beside the CPU's, through the library: the same pairs in the same order with the
- * same bits, wherever the points lie and in however many pieces they come. Exits with 77 where
- * there is no GPU. GNOMON_TEST_REDUCED=1 runs a part. */
+ * same bits, wherever the points lie and in however many pieces they come; by hashing too, and in
+ * bands. Exits with 77 where there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, the argument
+ * exact or hashes those alone. */
 #include <gnomon/join.h>
 
 #include <cuda_runtime_api.h>
@@ -45,9 +46,11 @@ enum law {
     TINY,
     WHOLE,
     CROWD /* half of all points are one */,
-    LAWS
+    LAWS,
+    BALL /* a tenth of all points are near each other */
 };
-static const char *const laws[] = {"normal", "offset", "twins", "large", "tiny", "whole", "crowd"};
+static const char *const laws[] = {"normal", "offset", "twins", "large", "tiny",
+                                   "whole",  "crowd",  "",      "ball"};
 enum place { PAGEABLE, PINNED, DEVICE, PLACES };
 
 static double value(law how, bool doubles, int64_t row, double x)
@@ -87,7 +90,14 @@ static points make(int64_t n, int64_t d, gnomon_dtype dtype, law how, bool by_co
         if (i % 4 == 0)
             for (double &c : centre)
                 c = normal();
-        const double near = how == TWINS ? i % 2 : 0.4;
+        double near = how == TWINS ? i % 2 : 0.4;
+        if (how == BALL) {
+            near = 0.1;
+            if (i % 40 == 0)
+                for (double &c : centre)
+                    c = 0.5;
+            if (i % 40 < 4) near = 0.2;
+        }
         for (int64_t j = 0; j < d; j++) {
             const double x =
                 value(how, dtype == GNOMON_F64, i, centre[(size_t)j] + near * normal());
@@ -177,10 +187,11 @@ struct job {
     law how;
     bool by_cols;
     place where;
-    double share; /* of pairs */
+    double share;  /* of pairs */
+    double recall; /* 0: an exact join */
 };
 
-static gnomon_context *cpu, *gpu, *small, *tight;
+static gnomon_context *cpu, *gpu, *small, *medium, *tight;
 
 static double threshold_of(const job &c, const points &p, const points *q)
 {
@@ -221,23 +232,43 @@ static int wrong(const job &c, const char *what, double threshold, const found &
 
 static int run(const job &c)
 {
+    const uint64_t before = state;
     points p = make(c.n, c.d, c.p, c.how, c.by_cols, c.where), q;
+    if (c.recall > 0) state = before; /* points of Q are P's */
     if (c.m) q = make(c.m, c.d, c.q, c.how, !c.by_cols, c.where);
     const double threshold = threshold_of(c, p, c.m ? &q : nullptr);
     gnomon_join_options options = GNOMON_JOIN_OPTIONS_INIT;
     options.metric = c.metric;
     options.threshold = threshold;
+    gnomon_context *const parts = c.recall > 0 ? medium : small;
+    if (c.recall > 0) {
+        options.method = GNOMON_JOIN_LSH;
+        options.recall = c.recall;
+        options.seed = (uint64_t)c.n;
+    }
     const gnomon_matrix *q_host = c.m ? &q.host : nullptr, *q_placed = c.m ? &q.placed : nullptr;
     found want = join(cpu, &p.host, q_host, options, true);
-    int failed = wrong(c, "whole", threshold, want, join(gpu, &p.placed, q_placed, options, true));
+    const found all = join(gpu, &p.placed, q_placed, options, true);
+    int failed = wrong(c, "whole", threshold, want, all);
+    if (c.recall > 0 && want.status != GNOMON_OK) {
+        printf("FAILED: there is no such join\n");
+        return 1;
+    }
+    if (c.recall > 0 && (all.result.compared != want.result.compared ||
+                         all.result.method != GNOMON_JOIN_LSH || all.result.recall != c.recall)) {
+        printf("FAILED: %lld pairs shared a bucket, %lld wanted; method %d\n",
+               (long long)all.result.compared, (long long)want.result.compared,
+               (int)all.result.method);
+        failed++;
+    }
     failed +=
-        wrong(c, "in pieces", threshold, want, join(small, &p.placed, q_placed, options, true));
+        wrong(c, "in pieces", threshold, want, join(parts, &p.placed, q_placed, options, true));
     failed +=
         wrong(c, "little room", threshold, want, join(tight, &p.placed, q_placed, options, true));
     /* counting alone */
     gnomon_join_result result = {};
     result.struct_size = sizeof result;
-    for (gnomon_context *ctx : {gpu, small})
+    for (gnomon_context *ctx : {gpu, parts})
         if (gnomon_join(ctx, &p.placed, q_placed, &options, &result) != GNOMON_OK ||
             result.pairs != (int64_t)want.pairs.size() || !result.complete) {
             printf("FAILED count: %lld, %zu wanted\n", (long long)result.pairs, want.pairs.size());
@@ -248,25 +279,28 @@ static int run(const job &c)
     failed +=
         wrong(c, "later rows", threshold, want, join(gpu, &p.placed, q_placed, options, true));
     failed += wrong(c, "later rows in pieces", threshold, want,
-                    join(small, &p.placed, q_placed, options, true));
+                    join(parts, &p.placed, q_placed, options, true));
     options.first_row = 0;
     options.max_pairs = (int64_t)want.pairs.size() / 2 + 1;
     want = join(cpu, &p.host, q_host, options, true);
     failed += wrong(c, "some", threshold, want, join(gpu, &p.placed, q_placed, options, true));
     failed += wrong(c, "some in pieces", threshold, want,
-                    join(small, &p.placed, q_placed, options, true));
+                    join(parts, &p.placed, q_placed, options, true));
     options.top = options.max_pairs;
     options.max_pairs = 0;
     want = join(cpu, &p.host, q_host, options, false);
     failed += wrong(c, "closest", threshold, want, join(gpu, &p.placed, q_placed, options, false));
-    options.threshold = c.metric == GNOMON_IP ? -INFINITY : INFINITY;
-    options.top = 50;
-    want = join(cpu, &p.host, q_host, options, false);
-    failed += wrong(c, "closest of all", options.threshold, want,
-                    join(gpu, &p.placed, q_placed, options, false));
+    if (c.recall == 0) {
+        options.threshold = c.metric == GNOMON_IP ? -INFINITY : INFINITY;
+        options.top = 50;
+        want = join(cpu, &p.host, q_host, options, false);
+        failed += wrong(c, "closest of all", options.threshold, want,
+                        join(gpu, &p.placed, q_placed, options, false));
+    }
     if (getenv("GNOMON_TEST_VERBOSE"))
-        printf("%-7s %-7s %5lld x %5lld x %5lld place %d: %s\n", gnomon_metric_name(c.metric),
-               laws[c.how], (long long)c.n, (long long)c.m, (long long)c.d, (int)c.where,
+        printf("%-7s %-7s %5lld x %5lld x %5lld place %d: %zu pairs, %s: %s\n",
+               gnomon_metric_name(c.metric), laws[c.how], (long long)c.n, (long long)c.m,
+               (long long)c.d, (int)c.where, all.pairs.size(), all.result.why,
                failed ? "FAILED" : "passed");
     drop(&p, c.where);
     if (c.m) drop(&q, c.where);
@@ -311,7 +345,7 @@ static gnomon_context *open_context(gnomon_device device, int64_t memory)
     return gnomon_context_create(&o, &ctx) == GNOMON_OK ? ctx : nullptr;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     gpu = open_context(GNOMON_DEVICE_CUDA, 0);
     if (!gpu) {
@@ -320,10 +354,12 @@ int main(void)
     }
     setenv("GNOMON_CUDA_MEMORY", "4", 1);
     small = open_context(GNOMON_DEVICE_CUDA, 0);
+    setenv("GNOMON_CUDA_MEMORY", "24", 1);
+    medium = open_context(GNOMON_DEVICE_CUDA, 0);
     unsetenv("GNOMON_CUDA_MEMORY");
     tight = open_context(GNOMON_DEVICE_CUDA, 1 << 20);
     cpu = open_context(GNOMON_DEVICE_CPU, 0);
-    if (!small || !tight || !cpu) {
+    if (!small || !medium || !tight || !cpu) {
         printf("%s\n", gnomon_last_error(nullptr));
         return 1;
     }
@@ -354,11 +390,36 @@ int main(void)
         jobs.push_back({GNOMON_HAMMING, u8, u8, 1300, 0, 32, TWINS, false, where, 0.01});
         jobs.push_back({GNOMON_HAMMING, u8, u8, 700, 900, 61, NORMAL, true, where, 0.01});
     }
+    /* thresholds within the groups of four points, or a little beyond */
+    for (place where : {PAGEABLE, PINNED, DEVICE}) {
+        const double recall = where == PINNED ? 0.5 : 0.95;
+        const bool by_cols = where == PINNED;
+        for (gnomon_metric metric : {GNOMON_L2, GNOMON_COSINE}) {
+            jobs.push_back({metric, f32, f32, 2500, 0, 70, NORMAL, by_cols, where, 9e-4, recall});
+            jobs.push_back({metric, f64, f64, 900, 1100, 33, TWINS, by_cols, where, 1e-3, recall});
+            jobs.push_back({metric, f32, f64, 800, 1300, 300, NORMAL, false, where, 4e-3, recall});
+            jobs.push_back({metric, u8, u8, 1300, 0, 50, NORMAL, true, where, 2e-3, recall});
+        }
+        jobs.push_back({GNOMON_HAMMING, u8, u8, 1300, 0, 32, TWINS, false, where, 1e-3, recall});
+        jobs.push_back({GNOMON_HAMMING, u8, u8, 700, 900, 61, NORMAL, true, where, 4e-3, recall});
+    }
+    for (law how : {OFFSET, LARGE, TINY, WHOLE})
+        jobs.push_back({GNOMON_L2, f32, f32, 1500, 0, 40, how, false, PAGEABLE, 1e-3, 0.9});
+    jobs.push_back({GNOMON_COSINE, f32, f32, 700, 0, 40, CROWD, false, PAGEABLE, 3e-3, 0.9});
+    jobs.push_back({GNOMON_L2, f32, f32, 2200, 0, 20, CROWD, false, PAGEABLE, 3e-3, 0.9});
+    jobs.push_back({GNOMON_L2, f32, f32, 5000, 0, 128, BALL, false, DEVICE, 4e-4, 0.95});
+    jobs.push_back({GNOMON_L2, f32, f32, 3000, 2000, 20, BALL, false, PAGEABLE, 4e-4, 0.95});
+    jobs.push_back({GNOMON_L2, f32, f32, 30, 20, 40, NORMAL, false, PAGEABLE, 0.2, 0.95});
+    jobs.push_back({GNOMON_L2, f32, f32, 2, 0, 40, NORMAL, false, PAGEABLE, 1.0, 0.95});
     int failed = refusals(), count = 0;
-    for (size_t at = 0; at < jobs.size(); at += reduced ? 5 : 1, count++)
+    const char *only = argc > 1 ? argv[1] : "";
+    for (size_t at = 0; at < jobs.size(); at += reduced ? 5 : 1) {
+        if (strcmp(only, jobs[at].recall > 0 ? "exact" : "hashes") == 0) continue;
         failed += run(jobs[at]);
+        count++;
+    }
     printf("%d joins, %d failures\n", count, failed);
-    gnomon_context *const all[] = {gpu, small, tight, cpu};
+    gnomon_context *const all[] = {gpu, small, medium, tight, cpu};
     for (gnomon_context *ctx : all)
         gnomon_context_destroy(ctx);
     return failed > 0;
