@@ -265,6 +265,7 @@ static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, in
     unsigned long long count = 0;
     for (;;) {
         *rows = least(end - row, r->turn);
+        if (r->hashes.count > 0 && r->job->band_rows > 0) *rows = least(*rows, r->job->band_rows);
         GCU_TRY(r->why, cudaMemsetAsync(r->numbers, 0, 8, r->stream));
         const gcu_sieve_call call = {&r->p.points, &r->q.points, r->p.limits, r->q.limits,
                                      row,          *rows,        r->plan.one};

@@ -186,6 +186,7 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
                      o->q_counts != NULL;
     job.pair_room = join->pair_room;
     job.hashing = hashing;
+    job.band_rows = o->band_rows;
     if (hashing != GNOMON_JOIN_NO_HASHING) {
         job.p_some = p_some;
         job.q_some = q_some;

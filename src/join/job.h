@@ -69,6 +69,7 @@ typedef struct gnomon_join_job {
     int hashing; /* GNOMON_JOIN_MUST_HASH and the others; when it may be, rows of a sample: */
     const uint32_t *p_some, *q_some;
     int64_t p_some_count, q_some_count;
+    int64_t band_rows; /* by hashing: of P at a time, at most; 0: any number */
     int want_pairs;
     int64_t pair_room;    /* rows should be handed over so often that no more pairs wait */
     int64_t memory_limit; /* bytes of working memory on the host */

@@ -274,6 +274,11 @@ static int run(const job &c)
             printf("FAILED count: %lld, %zu wanted\n", (long long)result.pairs, want.pairs.size());
             failed++;
         }
+    options.band_rows = c.n / 7 + 1;
+    if (c.recall > 0)
+        failed +=
+            wrong(c, "in bands", threshold, want, join(gpu, &p.placed, q_placed, options, true));
+    options.band_rows = 0;
     options.first_row = c.n / 3;
     want = join(cpu, &p.host, q_host, options, true);
     failed +=
