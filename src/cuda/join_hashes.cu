@@ -11,8 +11,8 @@ namespace
 
 /* Nanoseconds of an H200: a multiply-add of the sieve, of a table's tiles and of hashing; a point's
  * place in a table; a table; the plan. */
-const double sieving = 1.0 / 250e3, meeting = 1.0 / 60e3, hashing = 1.0 / 60e3, placing = 0.25,
-             table_start = 50e3, planning = 10e6;
+const double sieving = 1.0 / 240e3, meeting = 1.0 / 60e3, hashing = 1.0 / 20e3, placing = 0.6,
+             table_start = 50e3, planning = 5e6;
 
 double points_of(const gnomon_matrix *p, const gnomon_matrix *q)
 {

@@ -98,7 +98,7 @@ static gnomon_status make_plan(void *user, const gnomon_join_sample *sample,
     taker *t = user;
     gnomon_context *ctx = t->join->ctx;
     gnomon_join_plan *plan = &t->plan;
-    *out = (gnomon_join_tables){NULL};
+    *out = (gnomon_join_tables){.hasher = NULL};
     GNOMON_TRY(gnomon_join_plan_make(t->join, sample, plan));
     if (gnomon_plan_tables(plan) == 0) {
         GNOMON_FAIL_IF(t->join->options.method == GNOMON_JOIN_LSH, ctx, GNOMON_ERROR_UNSUPPORTED,

@@ -14,12 +14,14 @@
  * product that is off by e |x| with 0.8 e more a point (the density of a normal at 0). */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "join/lsh.h"
 #include "join/settle.h"
+#include "lsh/table.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 enum {
     SAMPLE = GNOMON_JOIN_SOME,
@@ -43,12 +45,6 @@ typedef struct look {
     double shared;         /* members that two sets share */
     double length;         /* of the longest point */
 } look;
-
-static int by_value(const void *x, const void *y)
-{
-    const double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
 
 /* The sample's s-th row of so many: scattered, always the same. */
 static int64_t scattered(int64_t s, int64_t rows)
@@ -79,37 +75,79 @@ static double mean_members(const gnomon_sets *sets)
     return sets->count > 0 ? (double)sets->offsets[sets->count] / (double)sets->count : 0;
 }
 
+/* Distances between the rows of a sample, a task a row; those of a point and itself are farther
+ * than all. */
+typedef struct looking {
+    const gnomon_join_state *join;
+    const gnomon_settler *settler;
+    bool sampled; /* the sides hold the sample alone */
+    int64_t m;
+    uint32_t p_some[SAMPLE], q_some[SAMPLE];
+    uint64_t *bits; /* of distances, in the order of these numbers: none is negative */
+} looking;
+
+static void look_from(void *arg, int64_t s, int worker)
+{
+    const looking *l = arg;
+    const int64_t i = l->sampled ? s : l->p_some[s];
+    const gnomon_query query = gnomon_settler_row(l->settler, i, worker);
+    for (int64_t u = 0; u < l->m; u++) {
+        const bool same = l->join->self && l->p_some[s] == l->q_some[u];
+        const int64_t j = l->sampled ? u : l->q_some[u];
+        const double distance = same ? (double)INFINITY : gnomon_settle(l->settler, query, i, j);
+        memcpy(&l->bits[s * l->m + u], &distance, sizeof distance);
+    }
+}
+
+static gnomon_status scratch_open(gnomon_context *ctx, int64_t n, gnomon_table_scratch *scratch)
+{
+    for (int side = 0; side < 2; side++) {
+        GNOMON_TRY(gnomon_alloc(ctx, n, sizeof(uint64_t), "distances", &scratch->keys[side]));
+        GNOMON_TRY(gnomon_alloc(ctx, n, sizeof(uint32_t), "distances", &scratch->ids[side]));
+    }
+    return GNOMON_OK;
+}
+
+/* Fills bins with the distances of the sample, which the sides of 'some' may be. */
+static gnomon_status look_at_some(gnomon_join_state *some, bool sampled, look *out)
+{
+    gnomon_context *ctx = some->ctx;
+    gnomon_table_scratch scratch = {{NULL, NULL}, {NULL, NULL}};
+    gnomon_settler settler;
+    looking l = {.join = some, .settler = &settler, .sampled = sampled};
+    const int64_t n = gnomon_join_some(some->p.rows, false, l.p_some);
+    l.m = gnomon_join_some(some->q.rows, true, l.q_some);
+    gnomon_status status = scratch_open(ctx, n * l.m, &scratch);
+    if (status == GNOMON_OK) status = gnomon_settler_open(some, &settler);
+    if (status == GNOMON_OK) {
+        l.bits = scratch.keys[0];
+        gnomon_parallel(ctx, n, look_from, &l);
+        gnomon_settler_close(&settler);
+        gnomon_table_sort(l.bits, n * l.m, 0, &scratch);
+        int64_t count = n * l.m;
+        for (double last = INFINITY; count > 0 && !isfinite(last); count -= !isfinite(last))
+            memcpy(&last, &scratch.keys[0][count - 1], sizeof last);
+        for (int64_t b = 0; b < BINS; b++) {
+            out->distance[b] = 0;
+            if (count > 0)
+                memcpy(&out->distance[b], &scratch.keys[0][b * count / BINS], sizeof(double));
+        }
+    }
+    for (int side = 0; side < 2; side++) {
+        gnomon_free(ctx, scratch.keys[side]);
+        gnomon_free(ctx, scratch.ids[side]);
+    }
+    return status;
+}
+
 static gnomon_status look_at(gnomon_join_state *join, const gnomon_join_sample *sample, look *out)
 {
-    uint32_t p_some[SAMPLE], q_some[SAMPLE];
-    const int64_t n = gnomon_join_some(join->p.rows, false, p_some);
-    const int64_t m = gnomon_join_some(join->q.rows, true, q_some);
     gnomon_join_state some = *join;
-    gnomon_settler settler;
-    double *distances;
-    GNOMON_TRY(gnomon_alloc(join->ctx, n * m, sizeof *distances, "distances", &distances));
     if (sample != NULL) {
         some.p.dense = &sample->p;
         some.q.dense = &sample->q;
     }
-    gnomon_status status = gnomon_settler_open(&some, &settler);
-    int64_t count = 0;
-    if (status == GNOMON_OK) {
-        for (int64_t s = 0; s < n; s++) {
-            const int64_t i = sample != NULL ? s : p_some[s];
-            const gnomon_query query = gnomon_settler_row(&settler, i, 0);
-            for (int64_t u = 0; u < m; u++) {
-                if (join->self && p_some[s] == q_some[u]) continue;
-                const int64_t j = sample != NULL ? u : q_some[u];
-                distances[count++] = gnomon_settle(&settler, query, i, j);
-            }
-        }
-        gnomon_settler_close(&settler);
-        qsort(distances, (size_t)count, sizeof *distances, by_value);
-        for (int64_t b = 0; b < BINS; b++)
-            out->distance[b] = count > 0 ? distances[b * count / BINS] : 0;
-    }
-    gnomon_free(join->ctx, distances);
+    const gnomon_status status = look_at_some(&some, sample != NULL, out);
     if (join->options.metric == GNOMON_JACCARD) {
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
         double sum = 0;
