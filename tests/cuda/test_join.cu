@@ -187,8 +187,8 @@ struct job {
     law how;
     bool by_cols;
     place where;
-    double share;  /* of pairs */
-    double recall; /* 0: an exact join */
+    double share;      /* of pairs */
+    double recall = 0; /* 0: an exact join */
 };
 
 static gnomon_context *cpu, *gpu, *small, *medium, *tight;
