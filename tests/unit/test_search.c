@@ -323,7 +323,7 @@ static void the_cut_leaves_no_trace(void **state)
     (void)state;
     for (int m = 0; m < METRICS; m++) {
         for (int few = 0; few < 2; few++) {
-            points base = make_points(BELL, GNOMON_F32, 9000, 19, false, 5);
+            points base = make_points(BELL, GNOMON_F32, 4500, 19, false, 5);
             points queries = make_points(BELL, GNOMON_F32, few ? 30 : 700, 19, false, 6);
             for (int by_radius = 0; by_radius < 2; by_radius++) {
                 wish w = {.o = GNOMON_SEARCH_OPTIONS_INIT};
@@ -335,7 +335,7 @@ static void the_cut_leaves_no_trace(void **state)
                 for (int c = 0; c < 6; c++) {
                     static const int threads[] = {2, 5, 3, 2, 1, 16};
                     static const int64_t memory[] = {0, 0, 100000, 1 << 20, 1 << 22, 0};
-                    static const int64_t pieces[] = {0, 1000, 8999, 3333, 77, 0};
+                    static const int64_t pieces[] = {0, 1000, 4499, 3333, 77, 0};
                     if (few == 0 && c == 4) continue; /* slow */
                     gnomon_context *other = context_of(threads[c], memory[c]);
                     w.piece = pieces[c];
