@@ -15,6 +15,7 @@ static bool takes(const gcu_gemm *g)
     const bool a16 = g->a.dtype == GNOMON_F16, b16 = g->b.dtype == GNOMON_F16;
     if ((!a16 && g->a.dtype != GNOMON_F32) || (!b16 && g->b.dtype != GNOMON_F32)) return false;
     if (g->m < 0 || g->n < 0 || g->k < 0) return false;
+    if (g->b_made && (a16 || g->b_made->rows < g->n)) return false;
     if (g->a_run && (a16 || g->a_run % GCU_GEMM_CHUNK || g->k % g->a_run)) return false;
     return g->form != GCU_GEMM_THREE || (!a16 && !b16);
 }
@@ -29,6 +30,7 @@ struct product {
     gcu_gemm_form form;
     int columns;        /* of a block in Hopper's own way; 0 in the other */
     bool wide;          /* A is to be widened from fp16 */
+    bool turned;        /* A and B have changed places */
     gcu_gemm_view half; /* A as it is then */
     float *widened;
     int64_t whole_m, whole_n;
@@ -43,9 +45,13 @@ static product product_of(const gcu_gemm *g)
     p.wide = same && g->a.dtype == GNOMON_F16;
     p.form = !p.wide && same && g->form != GCU_GEMM_TF32 ? GCU_GEMM_THREE : g->form;
     const int64_t m = g->whole_m ? g->whole_m : g->m, n = g->whole_n ? g->whole_n : g->n;
-    const bool turned = !g->a_run && (!same ? g->a.dtype == GNOMON_F16 : p.wide ? m > n : m < n);
+    const bool turned = !g->a_run && !g->b_made &&
+                        (!same    ? g->a.dtype == GNOMON_F16
+                         : p.wide ? m > n
+                                  : m < n);
     const gcu_gemm_view &a = turned ? g->b : g->a, &b = turned ? g->a : g->b;
     gcu_gemm_launch *l = &p.l;
+    p.turned = turned;
     p.whole_m = turned ? n : m;
     p.whole_n = turned ? m : n;
     l->m = turned ? g->n : g->m;
@@ -62,7 +68,7 @@ static product product_of(const gcu_gemm *g)
         l->a_row = ceil_div(l->k, 4) * 4;
         l->a_col = 1;
     }
-    l->b = b.data;
+    l->b = g->b_made ? nullptr : b.data;
     l->b_dtype = b.dtype;
     l->b_row = turned ? b.col_stride : b.row_stride;
     l->b_col = turned ? b.row_stride : b.col_stride;
@@ -115,6 +121,12 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
     l->marks = take((size_t)l->mark_rows * (size_t)l->mark_cols);
     l->parts = reinterpret_cast<float *>(
         take(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
+    const bool looks = p->columns && p->columns <= 128 && l->a_col == 1 && !p->turned && !p->wide;
+    l->squares_count = g->a_squares && looks ? ceil_div(l->m, 256) * (l->cols / width) * l->splits *
+                                                   GCU_GEMM_SQUARES_EACH
+                                             : 0;
+    double *squares = reinterpret_cast<double *>(take((size_t)l->squares_count * 8));
+    l->squares = l->squares_count ? squares : nullptr;
     return at;
 }
 
@@ -124,6 +136,17 @@ size_t gcu_gemm_work(const gcu_gemm *g)
     product p = product_of(g);
     const size_t bytes = plan(g, &p, nullptr);
     return g->a_run && !p.columns ? 0 : bytes;
+}
+
+bool gcu_gemm_looks(const gcu_gemm *g)
+{
+    if (!takes(g) || empty(g)) return false;
+    double any;
+    gcu_gemm looking = *g;
+    looking.a_squares = &any;
+    product p = product_of(g);
+    plan(&looking, &p, nullptr);
+    return p.l.squares_count > 0;
 }
 
 static cudaError_t scale(const gcu_gemm *g, cudaStream_t stream)
@@ -149,11 +172,13 @@ cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaS
         return cudaErrorInvalidValue;
     cudaError_t error = cudaSuccess;
     if (p.wide) error = gcu_gemm_widen(&p.half, l.m, l.k, p.widened, l.a_row, stream);
-    if (error == cudaSuccess) error = gcu_gemm_pack(l, stream);
+    if (error == cudaSuccess)
+        error = g->b_made ? gcu_gemm_make(l, g->b_made, g->gpu, stream) : gcu_gemm_pack(l, stream);
     if (error == cudaSuccess)
         error = p.columns ? gcu_gemm_hopper(l, p.form, p.columns, g->gpu, stream)
                           : gcu_gemm_mma(l, p.form, g->gpu, stream);
     if (error == cudaSuccess && l.splits > 1) error = gcu_gemm_add(l, stream);
     if (error == cudaSuccess) error = gcu_gemm_redo(l, g->gpu, stream);
+    if (error == cudaSuccess && l.squares) error = gcu_gemm_add_squares(l, g->a_squares, stream);
     return error;
 }

@@ -55,11 +55,23 @@ struct gcu_gemm {
      * a_run_stride + k % a_run]. For an fp32 A with k and a_run multiples of 64, on Hopper alone;
      * gcu_gemm_work tells, by 0, where that is not taken. */
     int64_t a_run, a_run_stride;
+    /* When not NULL, B is not read but made, as b.dtype: element (k, j) is the raw entry (j, k) of
+     * this operator, of a dense kind whose entries that type holds; n is at most its rows, and m at
+     * least n. Sums that are not finite are then left NaN. */
+    const gnomon_simple *b_made;
+    /* When not NULL (device memory), gets the sum of the squares of A, where gcu_gemm_looks says
+     * so: fp64 sums of fp32 ones of eight. Not finite when A has NaN, infinity or a number above
+     * 2^62; what is below 2^-63 is nothing. */
+    double *a_squares;
 };
 
 /* Bytes of device memory (aligned to 256) that gcu_gemm_run works in; 0 when the call is not one
  * that it takes. */
 size_t gcu_gemm_work(const gcu_gemm *g);
+
+/* Whether a_squares is taken: on Hopper, of an A that stays A and lies along k, for at most 128
+ * columns. */
+bool gcu_gemm_looks(const gcu_gemm *g);
 
 /* Enqueues the product on the stream; does not wait. cudaErrorInvalidValue: types that don't go
  * with the form, negative sizes, or less work than gcu_gemm_work asks for. */

@@ -71,6 +71,9 @@ static cudaError_t launch_along(const gcu_gemm_launch &l, const CUtensorMap &map
 {
     const bool along_m = l.a_col != 1;
     const gemm_into_c c;
+    if constexpr (N <= 128 && FORM != GCU_GEMM_FP16)
+        if (l.squares)
+            return gemm_launch<N, FORM, false, 2, gemm_into_c, true>(l, map, c, gpu, stream);
     return along_m ? gemm_launch<N, FORM, true, 2>(l, map, c, gpu, stream)
                    : gemm_launch<N, FORM, false, 2>(l, map, c, gpu, stream);
 }

@@ -334,9 +334,23 @@ static __device__ __forceinline__ bool gemm_too_small(const uint32_t (*high)[4],
     return small;
 }
 
+/* A block of rows is looked at by the warps that multiply the first columns with it. */
+template <int CLUSTER>
+static __device__ __forceinline__ void gemm_put_squares(const gcu_gemm_launch &l, double squares,
+                                                        int number, bool first, int warp)
+{
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        squares += __shfl_xor_sync(~0u, squares, step);
+    const int rank = CLUSTER == 1 ? 0 : (int)gemm_cluster_rank();
+    if (threadIdx.x % 32 == 0)
+        l.squares[(int64_t)number * GCU_GEMM_SQUARES_EACH + rank * 8 + warp] =
+            first ? squares : 0.0;
+}
+
 /* Where there are registers for it, the next chunk's part of A is read and its scales are found
  * while the tensor cores are at work on a chunk's last columns. */
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE>
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE, bool LOOK>
 static __device__ __forceinline__ void
 gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &store, uint32_t stages,
                   uint32_t full, uint32_t empty)
@@ -352,12 +366,21 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
     for (int number = blockIdx.x / CLUSTER; number < w.items; number += gridDim.x / CLUSTER) {
         float total[PIECES][32], x[32];
         gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
+        double squares = 0;
+        static_assert(!LOOK || (AHEAD && CLUSTER == 2), "a chunk would be looked at twice");
         store.template begin<N>(
             gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank()), total, q);
         const auto begin = [&] {
             gcu_barrier_wait(full + 8 * stage, phase);
             reader.load(x, stages + stage * shape::stage);
             if (shape::scaled) gemm_scales<AHEAD ? 4 : 1>(x, scale);
+            if (LOOK) {
+                float some[4] = {};
+#pragma unroll
+                for (int e = 0; e < 32; e++)
+                    some[e % 4] = fmaf(x[e], x[e], some[e % 4]);
+                squares += (double)((some[0] + some[1]) + (some[2] + some[3]));
+            }
         };
         if (AHEAD) begin();
 #pragma unroll 1
@@ -438,6 +461,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         const gemm_item i =
             gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank());
         store.template put<N, FORM>(l, i, total, i.row + warp * 16 + g, q);
+        if (LOOK) gemm_put_squares<CLUSTER>(l, squares, number, i.col == 0, warp);
     }
 }
 
@@ -463,7 +487,7 @@ struct gemm_into_c {
     }
 };
 
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE>
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE, bool LOOK>
 static __global__ void __launch_bounds__(GEMM_THREADS, 1)
     gemm_hopper(const __grid_constant__ gcu_gemm_launch l, const __grid_constant__ gemm_walk w,
                 const __grid_constant__ CUtensorMap map, const __grid_constant__ STORE store)
@@ -494,7 +518,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
             gemm_fetch_all<N, FORM, ALONG_M, CLUSTER>(l, w, &map, stages, full, empty);
     } else {
         gcu_registers_take<shape::multiplying>();
-        gemm_multiply_all<N, FORM, ALONG_M, CLUSTER>(l, w, store, stages, full, empty);
+        gemm_multiply_all<N, FORM, ALONG_M, CLUSTER, STORE, LOOK>(l, w, store, stages, full, empty);
     }
     /* nobody leaves while its neighbour may still write or arrive here */
     if (CLUSTER > 1) {
@@ -504,11 +528,11 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
 #endif
 }
 
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE>
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE, bool LOOK = false>
 static cudaError_t gemm_launch(const gcu_gemm_launch &l, const CUtensorMap &map, const STORE &store,
                                const gcu_gpu *gpu, cudaStream_t stream)
 {
-    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER, STORE>;
+    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER, STORE, LOOK>;
     constexpr int shared = gemm_shape<N, FORM>::shared;
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);

@@ -5,7 +5,8 @@
 #include "cuda/gemm.h"
 
 enum {
-    GCU_GEMM_CHUNK = 64, /* of k, summed in the tensor cores */
+    GCU_GEMM_CHUNK = 64,        /* of k, summed in the tensor cores */
+    GCU_GEMM_SQUARES_EACH = 16, /* sums of squares of an item */
     GCU_GEMM_MARK_ROWS = 16,
     GCU_GEMM_MARK_COLS = 32
 };
@@ -37,6 +38,11 @@ struct gcu_gemm_launch {
     uint8_t *marks;
     int64_t mark_rows, mark_cols;
 
+    /* Sums of A's squares: of each item (gemm_hopper.cuh) of a pair of blocks, each block and each
+     * of its 8 warps that multiply; NULL: not wanted. */
+    double *squares;
+    int64_t squares_count;
+
     /* Chunks in turns of split_chunks, when there is more than one turn their sums go to 'parts'
      * ([turn][m][n]). */
     int64_t splits, split_chunks;
@@ -54,11 +60,16 @@ cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int co
 cudaError_t gcu_gemm_widen(const gcu_gemm_view *a, int64_t m, int64_t k, float *to, int64_t stride,
                            cudaStream_t stream);
 cudaError_t gcu_gemm_pack(const gcu_gemm_launch &l, cudaStream_t stream);
+/* The same of an operator's entries, made in place (gemm_made.cu). */
+cudaError_t gcu_gemm_make(const gcu_gemm_launch &l, const gnomon_simple *a, const gcu_gpu *gpu,
+                          cudaStream_t stream);
 cudaError_t gcu_gemm_mma(const gcu_gemm_launch &l, gcu_gemm_form form, const gcu_gpu *gpu,
                          cudaStream_t stream);
 /* Adds the parts of splits in order. */
 cudaError_t gcu_gemm_add(const gcu_gemm_launch &l, cudaStream_t stream);
-/* What is marked, as a plain fp32 product. */
+/* *to = the sum of l.squares. */
+cudaError_t gcu_gemm_add_squares(const gcu_gemm_launch &l, double *to, cudaStream_t stream);
+/* What is marked, as a plain fp32 product; NaN where there is no B to read. */
 cudaError_t gcu_gemm_redo(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStream_t stream);
 
 #ifdef __CUDACC__

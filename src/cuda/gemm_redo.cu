@@ -50,6 +50,7 @@ static __device__ __forceinline__ float chain(const gcu_gemm_launch &l, int64_t 
 {
     const B *b = static_cast<const B *>(l.b) + j * l.b_col;
     float sum = 0.0f;
+    if (!l.b) return __int_as_float(0x7fc00000);
 #pragma unroll 8
     for (int64_t k = 0; k < l.k; k++)
         sum = fmaf(l.a[gcu_gemm_place(l, i, k)], (float)b[k * l.b_row], sum);
@@ -79,6 +80,27 @@ static __global__ void __launch_bounds__(THREADS) redo(const __grid_constant__ g
             }
         }
     }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    add_squares(const double *part, int64_t count, double *to)
+{
+    __shared__ double sums[THREADS];
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < count; i += THREADS)
+        sum += part[i];
+    sums[threadIdx.x] = sum;
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) *to = sums[0];
+}
+
+cudaError_t gcu_gemm_add_squares(const gcu_gemm_launch &l, double *to, cudaStream_t stream)
+{
+    add_squares<<<1, THREADS, 0, stream>>>(l.squares, l.squares_count, to);
+    return cudaGetLastError();
 }
 
 cudaError_t gcu_gemm_add(const gcu_gemm_launch &l, cudaStream_t stream)
