@@ -141,9 +141,10 @@ typedef struct gnomon_svd_rows {
  * fit, its rows go there block by block, as often as it takes. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
-/* The same for sparse rows, without densifying them, on the CPU. measure is UNSUPPORTED. A
- * tolerance is held to be met when residual_bound by at least 40 probes says so. Errors: also DATA
- * (a broken view). */
+/* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
+ * be met when residual_bound by at least 40 probes says so. A GPU takes them in single precision
+ * without a tolerance, projected by gaussian, rademacher or achlioptas, up to 2^31 nonzeros. Errors:
+ * also DATA (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows;

@@ -71,6 +71,60 @@ static gnomon_status complete(gcu_svd *v, int64_t wanted)
     return status;
 }
 
+/* Norm, scaling, NaN and infinity, by a pass of its own. */
+static gnomon_status look(gcu_hosvd *h)
+{
+    gcu_svd *v = &h->v;
+    if (!h->unseen) return GNOMON_OK;
+    v->a = h->whole;
+    v->m = h->whole.rows;
+    v->n = h->whole.cols;
+    v->run = 0;
+    const gnomon_status status = gcu_svd_look_at(v);
+    if (status == GNOMON_ERROR_NONFINITE) {
+        h->job->bad_row = v->bad_row;
+        h->job->bad_col = v->bad_col;
+    }
+    if (status != GNOMON_OK) return status;
+    h->job->norm = h->range.norm;
+    h->job->exponent = h->range.exponent;
+    h->job->passes++;
+    h->x = h->now = static_cast<float *>(v->a.data);
+    h->unseen = false;
+    return gcu_svd_lap(v, GCU_LOOK);
+}
+
+/* The sum of squares that the projection has left tells all that there is to know of most tensors:
+ * between these bounds nothing is infinite, and what the squares lost by fp32's range is not worth
+ * a scaling. */
+static gnomon_status take_squares(gcu_hosvd *h)
+{
+    gcu_svd *v = &h->v;
+    const double count = (double)h->whole.rows * (double)h->whole.cols;
+    double *sum = reinterpret_cast<double *>(v->blas->page) + GCU_PAGE_BYTES / 16;
+    GCU_TRY(v->why,
+            cudaMemcpyAsync(sum, v->squares, sizeof *sum, cudaMemcpyDeviceToHost, v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    if (!(*sum < 0x1p116 && *sum >= 0x1p-96 * count)) return GNOMON_OK;
+    h->job->norm = h->range.norm = sqrt(*sum);
+    h->unseen = false;
+    return GNOMON_OK;
+}
+
+/* The projection of a mode; whoever reads X first looks at it, and if that does not say enough, the
+ * projection is worth nothing. */
+static gnomon_status project(gcu_hosvd *h, int64_t columns)
+{
+    gcu_svd *v = &h->v;
+    if (!h->unseen) return gcu_svd_begin_span(v);
+    if (!gcu_svd_looks(v, columns)) return GNOMON_OK;
+    gnomon_status status = gcu_svd_room(v, 1, &v->squares);
+    if (status == GNOMON_OK) status = gcu_svd_begin_span(v);
+    if (status == GNOMON_OK) status = take_squares(h);
+    v->squares = nullptr;
+    return status;
+}
+
 /* h->q of the mode, by projection of the tensor as it is now. */
 static gnomon_status find_range(gcu_hosvd *h, int mode)
 {
@@ -81,7 +135,13 @@ static gnomon_status find_range(gcu_hosvd *h, int mode)
     gnomon_status status = set_unfolding(h, mode, there);
     if (status == GNOMON_OK) status = gcu_svd_take_columns(v, wanted, h->job->power > 0);
     v->columns = there;
-    if (status == GNOMON_OK) status = gcu_svd_span(v);
+    if (status == GNOMON_OK) status = project(h, there);
+    if (status == GNOMON_OK && h->unseen) {
+        gcu_svd_give(v, held); /* a scaled copy of X is to stay */
+        status = look(h);
+        return status == GNOMON_OK ? find_range(h, mode) : status;
+    }
+    if (status == GNOMON_OK) status = gcu_svd_end_span(v);
     if (status == GNOMON_OK && there < wanted) status = complete(v, wanted);
     if (status != GNOMON_OK) return status;
     GCU_TRY(v->why, cudaMemcpyAsync(h->q[mode], v->q, (size_t)(v->m * wanted) * sizeof *v->q,
@@ -109,7 +169,7 @@ static gnomon_status one_by_one(gcu_hosvd *h)
     gnomon_status status = GNOMON_OK;
     for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
         const int mode = h->job->order[i];
-        if (h->job->columns[mode] > 0) status = find_range(h, mode);
+        status = h->job->columns[mode] > 0 ? find_range(h, mode) : look(h);
         if (status == GNOMON_OK) status = shrink(h, mode);
         if (status == GNOMON_OK) status = gcu_svd_lap(&h->v, GCU_SHRINK);
         /* it is last now */
@@ -124,8 +184,10 @@ static gnomon_status all_at_once(gcu_hosvd *h)
 {
     gnomon_status status = GNOMON_OK;
     bool more = false;
-    for (int i = 0; i < h->modes && status == GNOMON_OK; i++)
-        if (h->job->columns[h->job->order[i]] > 0) status = find_range(h, h->job->order[i]);
+    /* the first one first: its unfolding is one that a projection looks at */
+    for (int mode = 0; mode < h->modes && status == GNOMON_OK; mode++)
+        if (h->job->columns[mode] > 0) status = find_range(h, mode);
+    if (status == GNOMON_OK) status = look(h);
     for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
         const int mode = h->job->order[i];
         status = shrink(h, mode);
@@ -170,7 +232,9 @@ static gnomon_status take(gcu_hosvd *h)
     if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->narrow);
     if (status == GNOMON_OK) status = gcu_hosvd_take(h, small);
     if (status != GNOMON_OK) return status;
-    h->rising = static_cast<double *>(calloc((size_t)small, sizeof *h->rising));
+    const int64_t all = (int64_t)h->modes * GCU_SVD_JACOBI_MOST; /* the modes' beside each other */
+    h->rising =
+        static_cast<double *>(calloc((size_t)(small > all ? small : all), sizeof *h->rising));
     return h->rising ? GNOMON_OK
                      : gcu_fail(h->v.why, GNOMON_ERROR_MEMORY, "no memory for singular values");
 }
@@ -182,12 +246,7 @@ static gnomon_status bring(gcu_hosvd *h)
     v->m = h->job->x.rows;
     v->n = h->job->x.cols;
     gnomon_status status = gcu_svd_bring(v, false);
-    h->job->bad_row = v->bad_row;
-    h->job->bad_col = v->bad_col;
     if (status != GNOMON_OK) return status;
-    h->job->norm = h->range.norm;
-    h->job->exponent = h->range.exponent;
-    h->job->passes = 1;
     h->x = static_cast<float *>(v->a.data);
     const bool tight = v->m == 1 ? v->a.col_stride == 1 : v->a.row_stride == v->n;
     if (!tight) {
@@ -197,6 +256,8 @@ static gnomon_status bring(gcu_hosvd *h)
         GCU_TRY(v->why, gcu_copy(&v->a, &to, v->stream));
     }
     h->now = h->x;
+    h->whole = gnomon_matrix_rowmajor(h->x, GNOMON_F32, v->m, v->n);
+    h->unseen = true;
     return gcu_svd_lap(v, GCU_LOOK);
 }
 

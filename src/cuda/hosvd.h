@@ -24,7 +24,9 @@ struct gcu_hosvd {
 
     int modes, place[GNOMON_TENSOR_MODES]; /* which mode lies where, outermost first */
     int64_t length[GNOMON_TENSOR_MODES];   /* of each mode, as far as it has shrunk */
-    float *x, *now;                        /* X, without gaps; the tensor as far as it has shrunk */
+    gnomon_matrix whole;                   /* X as the job has it, without gaps */
+    bool unseen;                           /* nobody has looked for NaN in it */
+    float *x, *now;                        /* X's numbers; the tensor as far as it has shrunk */
     bool own;                              /* now is to be given back */
     double *q[GNOMON_TENSOR_MODES];        /* size x width */
     int64_t width[GNOMON_TENSOR_MODES];    /* 0: the identity */

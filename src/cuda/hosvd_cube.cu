@@ -26,7 +26,7 @@ static int64_t lines_of_piece(int64_t n)
 /* Memory for each mode's problem, as large as any that it will be. */
 static gnomon_status take_problems(gcu_hosvd *h, int64_t n)
 {
-    const int64_t most = n < GCU_SVD_JACOBI_MOST ? n : (int64_t)GCU_SVD_JACOBI_MOST;
+    const int64_t largest = gcu_svd_jacobi_most(&h->e.s->gpu), most = n < largest ? n : largest;
     const int64_t square = most * most, each = 2 * square + most;
     double *data = nullptr;
     const gnomon_status status = gcu_svd_room(&h->e, h->modes * each, &data);
@@ -130,7 +130,7 @@ static gnomon_status gram_of(gcu_hosvd *h, int mode, double *gram)
 
 static bool is_small(const gcu_hosvd *h, int mode)
 {
-    return h->length[mode] <= GCU_SVD_JACOBI_MOST;
+    return h->length[mode] <= gcu_svd_jacobi_most(&h->e.s->gpu);
 }
 
 /* The mode's problem, in the memory that it has. */
@@ -193,19 +193,19 @@ static gnomon_status turn_small(gcu_hosvd *h)
     }
     if (status != GNOMON_OK) return status;
     GCU_TRY(e->why, gcu_svd_jacobi(h->problem, h->modes, e->stream));
-    for (int n = 0; n < h->modes; n++) {
-        const int64_t count = h->length[n];
-        GCU_TRY(e->why,
-                cudaMemcpyAsync(h->rising, h->problem[n].values, (size_t)count * sizeof *h->rising,
-                                cudaMemcpyDeviceToHost, e->stream));
-        GCU_TRY(e->why, cudaStreamSynchronize(e->stream));
-        roots_of(h->rising, count, count, h->job->values[n]);
-    }
     for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
         const int mode = h->place[0];
         status = change_basis(h, mode, h->length[mode], h->problem[mode].vectors,
                               h->problem[mode].values);
     }
+    for (int n = 0; n < h->modes && status == GNOMON_OK; n++)
+        GCU_TRY(e->why, cudaMemcpyAsync(h->rising + n * GCU_SVD_JACOBI_MOST, h->problem[n].values,
+                                        (size_t)h->length[n] * sizeof *h->rising,
+                                        cudaMemcpyDeviceToHost, e->stream));
+    GCU_TRY(e->why, cudaStreamSynchronize(e->stream));
+    for (int n = 0; n < h->modes && status == GNOMON_OK; n++)
+        roots_of(h->rising + n * GCU_SVD_JACOBI_MOST, h->length[n], h->length[n],
+                 h->job->values[n]);
     return status;
 }
 

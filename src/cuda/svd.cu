@@ -103,13 +103,10 @@ gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n)
 gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both)
 {
     const int64_t tall = both ? tall_numbers(v, columns) : (v->m + GCU_SVD_CHUNKS) * columns;
-    const gnomon_dtype entries = gcu_svd_entry_dtype(v->job->op);
     v->columns = columns;
     gnomon_status status = gcu_svd_room(v, v->m * columns, &v->y);
-    if (status == GNOMON_OK && (both || entries == GNOMON_F32))
-        status = gcu_svd_room(v, v->n * columns, &v->z);
-    if (status == GNOMON_OK && (both || entries == GNOMON_F16))
-        status = gcu_svd_take(v, (size_t)(both ? tall : v->n * columns) * 2, &v->half);
+    if (status == GNOMON_OK && both) status = gcu_svd_room(v, v->n * columns, &v->z);
+    if (status == GNOMON_OK && both) status = gcu_svd_take(v, (size_t)tall * 2, &v->half);
     if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &v->q);
     for (double *&one : v->tall)
         if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &one);
@@ -154,12 +151,17 @@ static gnomon_status power_step(gcu_svd *v)
     return status == GNOMON_OK ? gcu_svd_tell(v) : status;
 }
 
-gnomon_status gcu_svd_span(gcu_svd *v)
+gnomon_status gcu_svd_begin_span(gcu_svd *v)
+{
+    gnomon_status status = gcu_svd_project(v, v->columns);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
+    return status == GNOMON_OK ? gcu_svd_tell(v) : status;
+}
+
+gnomon_status gcu_svd_end_span(gcu_svd *v)
 {
     const int64_t columns = v->columns;
-    gnomon_status status = gcu_svd_project(v, columns);
-    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
-    if (status == GNOMON_OK) status = gcu_svd_tell(v);
+    gnomon_status status = GNOMON_OK;
     for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++)
         status = power_step(v);
     if (status != GNOMON_OK) return status;
@@ -177,7 +179,8 @@ gnomon_status gcu_svd_span(gcu_svd *v)
 static gnomon_status find_range(gcu_svd *v, int64_t columns)
 {
     gnomon_status status = gcu_svd_take_columns(v, columns, true);
-    if (status == GNOMON_OK) status = gcu_svd_span(v);
+    if (status == GNOMON_OK) status = gcu_svd_begin_span(v);
+    if (status == GNOMON_OK) status = gcu_svd_end_span(v);
     if (status != GNOMON_OK) return status;
     GCU_TRY(v->why, gcu_svd_narrow(v->q, v->m * columns, v->y, v->stream));
     if (status == GNOMON_OK) status = gcu_svd_multiply(v, true, v->y, GNOMON_F32, columns, v->z);
@@ -268,12 +271,13 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
     const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
                               ? job->options->block
                               : job->columns;
-    const double whole = matrix_bytes(a) + bytes_of(&v, first);
+    const double held = job->csr ? gcu_svd_sparse_bytes(job) : matrix_bytes(a);
+    const double whole = held + bytes_of(&v, first);
     *needed = whole;
     *free = INFINITY;
     if (!job->rows && is_kept(s, whole)) return false;
     *free = (double)gcu_free_memory(s);
-    if (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA)) return false;
+    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA))) return false;
     *needed = block_bytes(a) + bytes_of(&v, first);
     return true;
 }
@@ -287,6 +291,7 @@ static gnomon_status work(gcu_svd *v)
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
     double needed, free;
     if (status == GNOMON_OK) status = gcu_svd_bring(v, stays_apart(v->s, job, &needed, &free));
+    if (status == GNOMON_OK) status = gcu_svd_look_at(v);
     if (status == GNOMON_OK)
         status =
             job->options->tolerance > 0 ? find_range_by_tolerance(v) : find_range(v, job->columns);
@@ -311,6 +316,7 @@ bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why)
         reason = "factorisations in double precision run on the CPU";
     if (!reason && job->options->single_pass)
         reason = "rows that are to be read once are factored on the CPU";
+    if (!reason && job->csr) reason = gcu_svd_sparse_reason(job);
     if (!reason && (a->rows > INT_MAX - GCU_SVD_CHUNKS || a->cols > INT_MAX - GCU_SVD_CHUNKS))
         reason = "the matrix has more than 2^31 rows or columns";
     if (reason) {

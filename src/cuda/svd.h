@@ -53,6 +53,29 @@ struct gcu_svd_blocks {
     bool begun;
 };
 
+/* Lists that are long, cut into parts. */
+struct gcu_svd_long {
+    unsigned *counts; /* of lines and parts, while they are found */
+    uint32_t *line;   /* which ones */
+    uint32_t *first;  /* part of each */
+    uint32_t *place;  /* of each part: among those lines */
+    int64_t lines, parts;
+};
+
+/* A sparse matrix's rows, or columns: entry e of line i, for e in [offsets[i], offsets[i + 1]), is
+ * value[e] in column, or row, other[e]. */
+struct gcu_svd_lists {
+    int64_t lines, *offsets;
+    uint32_t *other;
+    float *value;
+    gcu_svd_long many;
+};
+
+struct gcu_svd_sparse {
+    int64_t nonzeros;
+    gcu_svd_lists by_row, by_column;
+};
+
 /* What kernels leave for the host to decide by. */
 enum { GCU_SVD_LOOKING = 64 };
 struct gcu_svd_look {
@@ -72,10 +95,12 @@ struct gcu_svd {
     gcu_laps laps;
 
     gcu_svd_blocks blocks;
+    gcu_svd_sparse sparse; /* of a job with a csr, instead of a */
     gnomon_matrix a; /* where it is there as a whole: on the GPU, F32, one stride 1 and the other no
                         shorter than a line */
     int64_t m, n;
     int64_t run, run_stride;  /* when not 0, a's columns come in runs: gemm.h */
+    double *squares;          /* on the GPU; see gcu_svd_project */
     int64_t bad_row, bad_col; /* of the first element that is not finite, after NONFINITE */
 
     /* Of so many columns of the projection: */
@@ -122,9 +147,10 @@ gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n);
 /* Takes that, and what the steps need, for so many columns: z, and room for matrices as tall as A
  * is wide, with 'both' only. */
 gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both);
-/* Projection and power iterations: the columns of v->q, in fp64, are an orthonormal basis of nearly
- * A's range. Power iterations need 'both' sides. */
-gnomon_status gcu_svd_span(gcu_svd *v);
+/* Projection; then power iterations, after which the columns of v->q, in fp64, are an orthonormal
+ * basis of nearly A's range. Power iterations need 'both' sides. */
+gnomon_status gcu_svd_begin_span(gcu_svd *v);
+gnomon_status gcu_svd_end_span(gcu_svd *v);
 /* Copies a packed fp32 matrix on the GPU to where the caller wants it. */
 gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, float *data);
 
@@ -154,13 +180,18 @@ static inline gcu_gemm_view gcu_svd_turned(const float *data, int64_t cols)
     return {data, GNOMON_F32, 1, cols};
 }
 
-/* Brings A to the GPU in fp32 or, with 'apart', readies its blocks; refuses NaN and infinity, finds
- * norm and scaling. */
+/* Brings A to the GPU in fp32 or, with 'apart', readies its blocks. */
 gnomon_status gcu_svd_bring(gcu_svd *v, bool apart);
+/* Refuses NaN and infinity, finds norm and scaling. */
+gnomon_status gcu_svd_look_at(gcu_svd *v);
+/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it. */
+gnomon_status gcu_svd_settle_scale(gcu_svd *v, double norm, float largest);
 /* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */
 gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op);
-/* y = A S^T, S being the operator's rows [0, columns). */
+/* y = A S^T, S being the operator's rows [0, columns). With v->squares, where it looks, that gets
+ * the sum of A's squares (gemm.h). */
 gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns);
+bool gcu_svd_looks(const gcu_svd *v, int64_t columns);
 /* out (m x columns) = A w, or out (n x columns) = A^T w; w of fp32 or halves. */
 gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
                                int64_t columns, float *out);
@@ -171,6 +202,16 @@ gnomon_status gcu_svd_residual(gcu_svd *v, const float *b, gcu_gemm_view c, int6
                                double *residual);
 /* g (n x count) = the first probes as columns. */
 gnomon_status gcu_svd_probes(gcu_svd *v, int64_t count, float *g);
+
+/* ---- svd_sparse.cu: the same of sparse rows ---- */
+
+gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
+gnomon_status gcu_svd_sparse_look_at(gcu_svd *v);
+gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
+                                      gnomon_dtype dtype, int64_t columns, float *out);
+/* What they take on the GPU; why they are not taken there, or NULL. */
+double gcu_svd_sparse_bytes(const gnomon_svd_job *job);
+const char *gcu_svd_sparse_reason(const gnomon_svd_job *job);
 
 /* ---- svd_orth.cu ---- */
 
@@ -185,13 +226,15 @@ double *gcu_svd_other(const gcu_svd *v, const double *tall);
 
 /* ---- svd_jacobi.cu ---- */
 
-enum { GCU_SVD_JACOBI_MOST = 64, GCU_SVD_JACOBI_COUNT = 16 };
-/* The eigenvectors of a symmetric matrix of n <= GCU_SVD_JACOBI_MOST rows as columns of vectors,
+enum { GCU_SVD_JACOBI_MOST = 160, GCU_SVD_JACOBI_COUNT = 16 };
+/* The eigenvectors of a symmetric matrix of n <= gcu_svd_jacobi_most() rows as columns of vectors,
  * its eigenvalues, rising, in values. */
 struct gcu_svd_problem {
     int n;
     double *gram, *vectors, *values;
 };
+/* How many rows fit the GPU's shared memory, at most GCU_SVD_JACOBI_MOST. */
+int gcu_svd_jacobi_most(const gcu_gpu *gpu);
 /* Of several matrices, at most GCU_SVD_JACOBI_COUNT. */
 cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream_t stream);
 

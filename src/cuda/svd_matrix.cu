@@ -99,11 +99,31 @@ gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomo
 {
     multiplication m = {transposed, {w, dtype, columns, 1}, columns, out};
     v->job->passes++;
+    if (v->job->csr) return gcu_svd_sparse_multiply(v, transposed, w, dtype, columns, out);
     if (!v->run) return gcu_svd_each(v, multiply_block, &m);
     gcu_gemm g = in_runs(v, columns, dtype);
     g.b = m.w;
     g.c = out;
     return run(v, &g);
+}
+
+/* A times the operator's rows [0, columns), whose entries are made where the product packs them. */
+static gcu_gemm with_operator(const gcu_svd *v, int64_t columns)
+{
+    const gnomon_operator *op = v->job->op;
+    gcu_gemm g = in_runs(v, columns, gcu_svd_entry_dtype(op));
+    g.b_made = &op->factor[0];
+    if (v->run) return g;
+    g.a = operand(&v->a, false);
+    g.a_run = g.a_run_stride = 0;
+    return g;
+}
+
+bool gcu_svd_looks(const gcu_svd *v, int64_t columns)
+{
+    if (v->blocks.rows || gcu_svd_entry_dtype(v->job->op) == 0) return false;
+    const gcu_gemm g = with_operator(v, columns);
+    return gcu_gemm_looks(&g);
 }
 
 bool gcu_svd_takes_runs(const gcu_svd *v, int64_t columns, gnomon_dtype dtype)
@@ -231,18 +251,32 @@ static gnomon_status look_at_block(gcu_svd *v, const gnomon_matrix *block, int64
     return GNOMON_OK;
 }
 
+gnomon_status gcu_svd_settle_scale(gcu_svd *v, double norm, float largest)
+{
+    v->job->norm = norm;
+    if (largest == 0 || (largest < 0x1p60f && largest > 0x1p-60f)) return GNOMON_OK;
+    frexp((double)largest, &v->job->exponent);
+    v->job->norm = ldexp(norm, -v->job->exponent);
+    return GNOMON_OK;
+}
+
 gnomon_status gcu_svd_bring(gcu_svd *v, bool apart)
 {
+    if (v->job->csr) return gcu_svd_sparse_bring(v);
+    return apart ? gcu_svd_blocks_open(v) : fetch(v);
+}
+
+gnomon_status gcu_svd_look_at(gcu_svd *v)
+{
     looking l = {};
-    gnomon_status status = apart ? gcu_svd_blocks_open(v) : fetch(v);
+    if (v->job->csr) return gcu_svd_sparse_look_at(v);
+    const bool apart = v->blocks.rows > 0;
     const int64_t rows = apart ? v->blocks.rows : v->m;
-    if (status == GNOMON_OK) status = gcu_svd_room(v, figures_most(rows, v->n), &l.figures);
+    gnomon_status status = gcu_svd_room(v, figures_most(rows, v->n), &l.figures);
     if (status == GNOMON_OK) status = gcu_svd_each(v, look_at_block, &l);
     if (status != GNOMON_OK) return status;
-    v->job->norm = sqrt(l.squares);
-    if (l.largest == 0 || (l.largest < 0x1p60f && l.largest > 0x1p-60f)) return GNOMON_OK;
-    frexp((double)l.largest, &v->job->exponent);
-    v->job->norm = ldexp(v->job->norm, -v->job->exponent);
+    status = gcu_svd_settle_scale(v, sqrt(l.squares), l.largest);
+    if (status != GNOMON_OK || v->job->exponent == 0) return status;
     if (apart) return gcu_svd_blocks_settled(v);
     const gnomon_matrix as_it_is = v->a;
     if (v->a.data == v->job->a->data) status = own(v, &as_it_is, &v->a); /* the caller's */
@@ -290,9 +324,16 @@ gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
 {
     const gnomon_operator *op = v->job->op;
     const gnomon_dtype dtype = gcu_svd_entry_dtype(op);
+    if (dtype != 0 && !v->blocks.rows && !v->job->csr) {
+        gcu_gemm g = with_operator(v, columns);
+        g.c = v->y;
+        g.a_squares = v->squares;
+        v->job->passes++;
+        return run(v, &g);
+    }
     if (dtype != 0) {
-        /* Made once, where fp16 holds the entries in fp16; their common factor changes nothing in
-         * the columns' span. */
+        /* Made once for all blocks, and for sparse rows, where fp16 holds the entries in fp16; their common factor
+         * changes nothing in the columns' span. */
         const bool halves = dtype == GNOMON_F16;
         void *s = halves ? v->half : v->z;
         GCU_TRY(v->why, gcu_svd_entries(&v->s->gpu, &op->factor[0], 0, columns, v->n, halves, s,

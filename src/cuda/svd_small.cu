@@ -22,6 +22,14 @@ static gnomon_status times(gcu_svd *v, const double *tall, int64_t rows, int64_t
 
 gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising)
 {
+    if (n <= gcu_svd_jacobi_most(&v->s->gpu)) {
+        const gcu_svd_problem problem = {(int)n, v->gram, v->vectors, v->values};
+        GCU_TRY(v->why, gcu_svd_jacobi(&problem, 1, v->stream));
+        GCU_TRY(v->why, cudaMemcpyAsync(rising, v->values, (size_t)n * sizeof *rising,
+                                        cudaMemcpyDeviceToHost, v->stream));
+        GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+        return GNOMON_OK;
+    }
     GCU_TRY(v->why, cudaMemcpyAsync(v->vectors, v->gram, (size_t)(n * n) * sizeof *v->gram,
                                     cudaMemcpyDeviceToDevice, v->stream));
     const gnomon_status status =

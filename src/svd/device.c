@@ -97,8 +97,11 @@ static gnomon_status run(gnomon_factor *f, const gnomon_device_table *table, voi
 static bool is_worth_it(const gnomon_factor *f)
 {
     const gnomon_matrix *a = f->source.matrix;
-    const double flops = 2.0 * (double)f->source.rows * (double)f->source.cols *
-                         (double)gnomon_factor_columns(f) * (2.0 + 2.0 * f->options.power);
+    const gnomon_csr *csr = f->source.csr;
+    const double numbers = csr != NULL ? (double)(csr->offsets[csr->rows] - csr->offsets[0])
+                                       : (double)f->source.rows * (double)f->source.cols;
+    const double flops =
+        2.0 * numbers * (double)gnomon_factor_columns(f) * (2.0 + 2.0 * f->options.power);
     return (a != NULL && a->memory != GNOMON_HOST) || (!f->wide && flops >= worth_it);
 }
 
@@ -107,19 +110,18 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
     gnomon_context *ctx = f->ctx;
     const gnomon_svd_rows *rows = f->source.stream;
     const gnomon_matrix there =
-        gnomon_matrix_rowmajor(NULL, GNOMON_F32, f->source.rows, f->source.cols); /* of rows */
-    const gnomon_matrix *a = rows != NULL ? &there : f->source.matrix;
+        gnomon_matrix_rowmajor(NULL, GNOMON_F32, f->source.rows, f->source.cols); /* the shape */
+    const gnomon_csr *csr = f->source.csr;
+    const gnomon_matrix *a = rows != NULL || csr != NULL ? &there : f->source.matrix;
     const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
     char why[256] = "it has no factorisations";
     void *state = NULL;
     *done = false;
     const bool again = rows == NULL || (rows->rows >= 0 && rows->rewind != NULL);
-    GNOMON_FAIL_IF(must && a == NULL, ctx, GNOMON_ERROR_DEVICE,
-                   "factorisations of sparse rows run on the CPU; take the device cpu or auto");
     GNOMON_FAIL_IF(must && !again, ctx, GNOMON_ERROR_DEVICE,
                    "rows whose number is not known before, or that can be read only once, are "
                    "factored on the CPU; take the device cpu or auto");
-    if (a == NULL || !again || !(must || is_worth_it(f))) {
+    if (!again || !(must || is_worth_it(f))) {
         gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
         return GNOMON_OK;
     }
@@ -130,6 +132,7 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
         options.dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
         if (options.block == 0) options.block = 128;
         c.job.a = a;
+        c.job.csr = csr;
         c.job.rows = rows;
         c.job.options = &options;
         c.job.columns = gnomon_factor_columns(f);

@@ -20,6 +20,7 @@ typedef struct gnomon_svd_host {
 
 typedef struct gnomon_svd_job {
     const gnomon_matrix *a;      /* of rows that come piece by piece: without data */
+    const gnomon_csr *csr;       /* sparse rows, in host memory; a is then without data, too */
     const gnomon_svd_rows *rows; /* these, as F32, as often as it takes; NULL: none. What 'next' or
                                     'rewind' fails with is handed on, and no reason is given */
     const gnomon_svd_options *options; /* rank is set */

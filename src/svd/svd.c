@@ -230,8 +230,6 @@ static gnomon_status run(gnomon_factor *f)
     GNOMON_FAIL_IF(stream && !once && f->source.stream->rewind == NULL, f->ctx,
                    GNOMON_ERROR_ARGUMENT,
                    "rows.rewind is NULL: rows that can be read once need single_pass");
-    GNOMON_FAIL_IF(f->options.measure && f->source.csr != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "measure would fill a sparse matrix out; its residual_bound tells as much");
     if (!(stream && once)) GNOMON_TRY(gnomon_feed_scan(&f->source));
     f->source.passes = 0;
     f->out->project_seconds += gnomon_lap(&f->clock);
@@ -263,6 +261,8 @@ static void release(gnomon_factor *f)
 /* What can be said before any number is looked at. */
 static gnomon_status prepare(gnomon_factor *f)
 {
+    GNOMON_FAIL_IF(f->options.measure && f->source.csr != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "measure would fill a sparse matrix out; its residual_bound tells as much");
     GNOMON_TRY(make_probes(f));
     return f->source.rows >= 0 ? check_rank(f) : GNOMON_OK;
 }

@@ -422,7 +422,35 @@ static gnomon_svd_rows rows_of(stream *s)
     return {s, s->a->rows, s->a->cols, GNOMON_F32, next_rows, rewind_rows};
 }
 
-static bool streaming;
+static bool streaming, sparse;
+
+/* The nonzeros of a matrix of the host's as sparse rows, each from its end to its beginning, and
+ * every seventh as two that add up. */
+struct lists {
+    std::vector<int64_t> offsets, indices;
+    std::vector<float> values;
+    gnomon_csr csr;
+};
+
+static void make_lists(const gnomon_matrix *a, lists *l)
+{
+    const float *from = static_cast<const float *>(a->data);
+    l->offsets.push_back(11); /* they may begin anywhere */
+    for (int64_t i = 0; i < a->rows; i++) {
+        for (int64_t j = a->cols - 1; j >= 0; j--) {
+            const float x = from[i * a->row_stride + j * a->col_stride];
+            if (x == 0) continue;
+            const bool two = l->values.size() % 7 == 0;
+            l->indices.push_back(j);
+            l->values.push_back(two ? x / 2 : x);
+            if (!two) continue;
+            l->indices.push_back(j);
+            l->values.push_back(x / 2);
+        }
+        l->offsets.push_back(11 + (int64_t)l->values.size());
+    }
+    l->csr = {a->rows, a->cols, l->offsets.data(), l->indices.data(), l->values.data(), GNOMON_F32};
+}
 
 static bool factor(const svd_case *c, const gnomon_matrix *a, const gnomon_svd_options *o,
                    gnomon_svd *svd)
@@ -431,8 +459,11 @@ static bool factor(const svd_case *c, const gnomon_matrix *a, const gnomon_svd_o
     svd->struct_size = sizeof *svd;
     stream s = {a, 0, 0, 0};
     const gnomon_svd_rows rows = rows_of(&s);
-    const gnomon_status status =
-        streaming ? gnomon_svd_stream(gpu, &rows, o, svd) : gnomon_svd_dense(gpu, a, o, svd);
+    lists l;
+    if (sparse) make_lists(a, &l);
+    const gnomon_status status = sparse      ? gnomon_svd_csr(gpu, &l.csr, o, svd)
+                                 : streaming ? gnomon_svd_stream(gpu, &rows, o, svd)
+                                             : gnomon_svd_dense(gpu, a, o, svd);
     if (status == GNOMON_OK) return true;
     printf("FAILED %s: %s\n", c->name, gnomon_last_error(gpu));
     failures++;
@@ -473,13 +504,15 @@ static void check_vectors(const svd_case *c, const numbers &a, const gnomon_svd 
     for (int64_t j = 0; j < k; j++)
         at_most(c, "a singular value's error", std::fabs(svd->s[j] - x.s[j]),
                 1e-3 * x.s[j] + 3e-6 * x.s[0]);
-    at_most(c, "the measured residual's error", std::fabs(svd->residual - left),
-            1e-3 * left + noise);
+    if (!sparse)
+        at_most(c, "the measured residual's error", std::fabs(svd->residual - left),
+                1e-3 * left + noise);
     at_most(c, "the residual over its bound", left, svd->residual_bound + noise);
     at_most(c, "the spectral norm over its bound", spectral_norm(e, m, n) / scale,
             svd->spectral_bound + noise);
     at_most(c, "the estimate over the residual", svd->residual_estimate, 4 * left + noise);
-    at_most(c, "|A|'s error", std::fabs(svd->norm - size), 1e-6 * size);
+    /* of numbers in two parts a sum of squares knows less */
+    at_most(c, "|A|'s error", std::fabs(svd->norm - size), (sparse ? 0.1 : 1e-6) * size);
     if (c->tolerance > 0) {
         if (!svd->converged) wrong(c, "converged", 0, 1);
         at_most(c, "the residual beside the tolerance", left, c->tolerance * size * (1 + 1e-4));
@@ -495,6 +528,8 @@ static bool same(const gnomon_svd *x, const gnomon_svd *y)
 static void run(const svd_case *c)
 {
     numbers a = make(c);
+    for (int64_t i = 0; sparse && i < c->m * c->n; i++)
+        if (i / c->n != 5 && i % c->n != 7 && uniform() < 0.9) a[i] = 0;
     placed p = place(c, a);
     gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
@@ -509,7 +544,7 @@ static void run(const svd_case *c)
     o.power = c->power;
     o.tolerance = c->tolerance;
     o.descriptor = &d;
-    o.measure = 1;
+    o.measure = !sparse;
     if (c->tolerance > 0) o.block = 16;
     if (c->given) {
         u.memory = vt.memory = GNOMON_CUDA;
@@ -575,6 +610,25 @@ static void check_refusals(void)
     o.single_pass = 1;
     refused("one pass", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_DEVICE, "declined");
     o.single_pass = 0;
+    lists l;
+    make_lists(&m, &l);
+    l.values[l.values.size() - 3] = NAN; /* the last row's third from its beginning, or its half */
+    refused("NaN in sparse rows", gnomon_svd_csr(gpu, &l.csr, &o, &svd), GNOMON_ERROR_NONFINITE,
+            "row 59, column 2");
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    d.kind = GNOMON_SJLT;
+    o.descriptor = &d;
+    refused("sparse rows by sjlt", gnomon_svd_csr(gpu, &l.csr, &o, &svd), GNOMON_ERROR_DEVICE,
+            "declined: a GPU projects sparse rows by gaussian");
+    o.descriptor = nullptr;
+    o.tolerance = 0.1;
+    refused("sparse rows to a tolerance", gnomon_svd_csr(gpu, &l.csr, &o, &svd),
+            GNOMON_ERROR_DEVICE, "declined: a tolerance on sparse rows");
+    o.tolerance = 0;
+    o.measure = 1;
+    refused("measuring sparse rows", gnomon_svd_csr(gpu, &l.csr, &o, &svd),
+            GNOMON_ERROR_UNSUPPORTED, "measure");
+    o.measure = 0;
     /* a tolerance that rounding does not allow: the best there is */
     for (float &x : a)
         x = (float)normal();
@@ -699,6 +753,21 @@ int main(void)
     for (const svd_case &c : apart)
         if (c.dtype == F && c.lie != COLUMNS) run(&c);
     streaming = false;
+    const svd_case thin[] = {
+        {"sparse", 300, 200, 20, LINEAR, 0, ROWS, false, true, F, G, P32, 0, 0, 10},
+        {"sparse, 2 iterations", 300, 200, 20, EXPONENTIAL, 2, ROWS, false, false, F, G, P16, 0, 0,
+         10},
+        {"sparse, odd columns", 300, 201, 21, LINEAR, 1, ROWS, false, true, F, G, P16, 0, 0, 8},
+        {"sparse, huge", 260, 180, 15, LINEAR, 1, ROWS, false, true, F, G, P32, 100, 0, 10},
+        {"sparse, a long column", 9000, 40, 10, LINEAR, 1, ROWS, false, false, F, G, P32, 0, 0, 6},
+        {"sparse, a long row", 40, 9000, 10, LINEAR, 1, ROWS, false, false, F, GNOMON_RADEMACHER,
+         (gnomon_precision)0, 0, 0, 5},
+        {"sparse, zero", 150, 90, 8, ZERO, 1, ROWS, false, true, F, G, P32, 0, 0, 4},
+    };
+    sparse = true;
+    for (const svd_case &c : thin)
+        run(&c);
+    sparse = false;
     gnomon_context_destroy(gpu);
     setenv("GNOMON_CUDA_MEMORY", "5", 1);
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) exit(1);
