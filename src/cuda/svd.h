@@ -83,6 +83,7 @@ struct gcu_svd_look {
     double trace_part[GCU_SVD_LOOKING]; /* of G's trace */
     double fewest, most;                /* on the diagonal of its Cholesky factor */
     int info;                           /* of the factorisation */
+    int found[3];                       /* by rounds: gcu_svd_found */
 };
 
 struct gcu_svd {
@@ -223,6 +224,21 @@ gnomon_status gcu_svd_gram(gcu_svd *v, double *tall, int64_t rows, int64_t cols)
 gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
                                      bool once);
 double *gcu_svd_other(const gcu_svd *v, const double *tall);
+
+/* ---- svd_round.cu ---- */
+
+enum { GCU_SVD_ROUND_MOST = 128 };
+/* What a round makes of a Gram matrix G: */
+enum gcu_svd_found {
+    GCU_SVD_ORTHONORMAL, /* |G - I|_F is at most near_enough: the inverse is I */
+    GCU_SVD_SAFE,        /* the inverse of G's Cholesky factor, which loses nothing that matters */
+    GCU_SVD_SHIFTED,     /* that of G + shift I: what it leaves is better conditioned */
+    GCU_SVD_DEPENDENT,   /* neither: I */
+    GCU_SVD_OVERFLOW     /* G is not finite: I */
+};
+/* For n <= GCU_SVD_ROUND_MOST; inverse is lower triangular, column-major. *found on the GPU. */
+cudaError_t gcu_svd_round(const double *gram, int64_t n, double near_enough, double *inverse,
+                          int *found, cudaStream_t stream);
 
 /* ---- svd_jacobi.cu ---- */
 

@@ -72,20 +72,56 @@ static bool is_safe(const gcu_svd_look *look)
     return look->info == 0 && look->fewest > 0x1p-20 * look->most && look->fewest > 1e-150;
 }
 
+/* *tall times the inverse of a triangle, in v->vectors. */
+static gnomon_status times_inverse(gcu_svd *v, double **tall, int64_t rows, int64_t cols)
+{
+    double *to = gcu_svd_other(v, *tall);
+    const gnomon_status status = gcu_gemm64(v->blas, false, false, cols, rows, cols, 1.0,
+                                            v->vectors, cols, *tall, cols, 0.0, to, cols, v->why);
+    *tall = to;
+    return status;
+}
+
 /* *tall = *tall R^-1: the inverse of the small triangle, then one product. */
 static gnomon_status divide(gcu_svd *v, double **tall, int64_t rows, int64_t cols)
 {
-    double *inverse = v->vectors, *to = gcu_svd_other(v, *tall);
+    double *inverse = v->vectors;
     GCU_TRY(v->why,
             cudaMemsetAsync(inverse, 0, (size_t)(cols * cols) * sizeof *inverse, v->stream));
     GCU_TRY(v->why, gcu_svd_shift(inverse, cols, 1.0, inverse, v->stream));
-    gnomon_status status =
+    const gnomon_status status =
         gcu_solve_lower(v->blas, cols, cols, v->factor, cols, inverse, cols, v->why);
-    if (status == GNOMON_OK)
-        status = gcu_gemm64(v->blas, false, false, cols, rows, cols, 1.0, inverse, cols, *tall,
-                            cols, 0.0, to, cols, v->why);
-    *tall = to;
-    return status;
+    return status == GNOMON_OK ? times_inverse(v, tall, rows, cols) : status;
+}
+
+static gnomon_status overflows(gcu_svd *v)
+{
+    return gcu_fail(v->why, GNOMON_ERROR_NONFINITE,
+                    "a product of the matrix overflows its type; compute in double precision, or "
+                    "scale the data");
+}
+
+/* As many rounds as nearly all matrices need, none of which waits for the host; *done tells whether
+ * they were enough. If not, the columns span what they did. */
+static gnomon_status by_rounds(gcu_svd *v, double **tall, int64_t rows, int64_t cols, bool once,
+                               bool *done)
+{
+    const int divisions = once ? 1 : 2;
+    gnomon_status status = GNOMON_OK;
+    for (int round = 0; round < (once ? 1 : 3) && status == GNOMON_OK; round++) {
+        status = gcu_svd_gram(v, *tall, rows, cols);
+        if (status != GNOMON_OK) return status;
+        GCU_TRY(v->why, gcu_svd_round(v->gram, cols, near_enough, v->vectors,
+                                      v->look->found + round, v->stream));
+        if (round < divisions) status = times_inverse(v, tall, rows, cols);
+    }
+    if (status == GNOMON_OK) status = see(v);
+    if (status != GNOMON_OK) return status;
+    if (v->seen->found[0] == GCU_SVD_OVERFLOW) return overflows(v);
+    const int last = v->seen->found[once ? 0 : 2];
+    *done = last == GCU_SVD_ORTHONORMAL || (once && last == GCU_SVD_SAFE);
+    if (*done) v->job->cholesky++;
+    return GNOMON_OK;
 }
 
 static gnomon_status reflect_by(gcu_svd *v, double **tall, int64_t rows, int64_t cols, double *tau,
@@ -124,15 +160,17 @@ static gnomon_status reflect(gcu_svd *v, double **tall, int64_t rows, int64_t co
 gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
                                      bool once)
 {
+    if (cols <= GCU_SVD_ROUND_MOST) {
+        bool done = false;
+        const gnomon_status status = by_rounds(v, tall, rows, cols, once, &done);
+        if (status != GNOMON_OK || done) return status;
+    }
     for (int round = 0; round < ROUNDS; round++) {
         double off = 0, trace = 0;
         gnomon_status status = gcu_svd_gram(v, *tall, rows, cols);
         if (status == GNOMON_OK) status = look(v, cols, &off, &trace);
         if (status != GNOMON_OK) return status;
-        if (!isfinite(trace))
-            return gcu_fail(v->why, GNOMON_ERROR_NONFINITE,
-                            "a product of the matrix overflows its type; compute in double "
-                            "precision, or scale the data");
+        if (!isfinite(trace)) return overflows(v);
         if (off <= near_enough) {
             v->job->cholesky++;
             return GNOMON_OK;
