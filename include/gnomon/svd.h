@@ -135,16 +135,16 @@ typedef struct gnomon_svd_rows {
  * at least) where it can't be used in place. A tolerance that is not met is no failure: the best
  * that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE,
  * OVERFLOW, NONFINITE (naming row and column), MEMORY, UNSUPPORTED (gnomon_svd_missing; more than
- * 2^31 - 1 columns), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't be had or declines: double
- * precision, single_pass, factors that do not fit its memory), CANCELLED, INTERNAL (the small
- * problem did not converge); *out is then cleared. On a GPU that a matrix of the host's does not
- * fit, its rows go there block by block, as often as it takes. */
+ * 2^31 - 1 columns), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't be had or declines:
+ * single_pass, factors or, in double precision, the matrix that do not fit its memory), CANCELLED,
+ * INTERNAL (the small problem did not converge); *out is then cleared. On a GPU that a matrix of
+ * the host's does not fit, its rows go there block by block, as often as it takes. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
  * be met when residual_bound by at least 40 probes says so. A GPU takes them in single precision
- * without a tolerance, projected by gaussian, rademacher or achlioptas, up to 2^31 nonzeros. Errors:
- * also DATA (a broken view). */
+ * without a tolerance, projected by gaussian, rademacher or achlioptas, up to 2^31 nonzeros.
+ * Errors: also DATA (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows;

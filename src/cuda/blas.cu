@@ -29,6 +29,8 @@ static struct {
     decltype(&cusolverDnDgeqrf) geqrf;
     decltype(&cusolverDnDorgqr_bufferSize) orgqr_size;
     decltype(&cusolverDnDorgqr) orgqr;
+    decltype(&cusolverDnDgesvd_bufferSize) gesvd_size;
+    decltype(&cusolverDnDgesvd) gesvd;
 } blas;
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
@@ -92,6 +94,8 @@ static void open_libraries(void)
     find(cusolver, name[1], "cusolverDnDgeqrf", &blas.geqrf);
     find(cusolver, name[1], "cusolverDnDorgqr_bufferSize", &blas.orgqr_size);
     find(cusolver, name[1], "cusolverDnDorgqr", &blas.orgqr);
+    find(cusolver, name[1], "cusolverDnDgesvd_bufferSize", &blas.gesvd_size);
+    find(cusolver, name[1], "cusolverDnDgesvd", &blas.gesvd);
 }
 
 static gnomon_status told(gcu_why why, int status, const char *call)
@@ -229,4 +233,19 @@ gnomon_status gcu_reflect_out(gcu_blas *b, int64_t m, int64_t n, double *a, doub
 {
     return TOLD(why, orgqr(b->cusolver, (int)m, (int)n, (int)n, a, (int)m, tau, work,
                            (int)work_count, info));
+}
+
+gnomon_status gcu_singular_work(gcu_blas *b, int64_t n, int64_t *work, gcu_why why)
+{
+    int count = 0;
+    const gnomon_status status = TOLD(why, gesvd_size(b->cusolver, (int)n, (int)n, &count));
+    *work = count;
+    return status;
+}
+
+gnomon_status gcu_singular(gcu_blas *b, int64_t n, double *a, double *values, double *left,
+                           double *right, double *work, int64_t work_count, int *info, gcu_why why)
+{
+    return TOLD(why, gesvd(b->cusolver, 'A', 'A', (int)n, (int)n, a, (int)n, values, left, (int)n,
+                           right, (int)n, work, (int)work_count, nullptr, info));
 }

@@ -59,4 +59,9 @@ gnomon_status gcu_reflect(gcu_blas *b, int64_t m, int64_t n, double *a, double *
 gnomon_status gcu_reflect_out(gcu_blas *b, int64_t m, int64_t n, double *a, double *tau,
                               double *work, int64_t work_count, int *info, gcu_why why);
 
+/* A (n x n) = left diag(values) right, values falling; a is overwritten. */
+gnomon_status gcu_singular_work(gcu_blas *b, int64_t n, int64_t *work, gcu_why why);
+gnomon_status gcu_singular(gcu_blas *b, int64_t n, double *a, double *values, double *left,
+                           double *right, double *work, int64_t work_count, int *info, gcu_why why);
+
 #endif

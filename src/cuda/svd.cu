@@ -1,5 +1,5 @@
 /* A factorisation from beginning to end: memory, the order of the steps, the result. */
-#include "cuda/svd.h"
+#include "cuda/svd_wide.h"
 
 #include <limits.h>
 #include <math.h>
@@ -214,9 +214,9 @@ static gnomon_status find_range_by_tolerance(gcu_svd *v)
     }
 }
 
-gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, float *data)
+gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data)
 {
-    gnomon_matrix from = gnomon_matrix_rowmajor(data, GNOMON_F32, to->rows, to->cols);
+    gnomon_matrix from = gnomon_matrix_rowmajor(data, to->dtype, to->rows, to->cols);
     from.memory = GNOMON_CUDA;
     gcu_place place;
     gnomon_status status = gcu_place_of(v->s, to, "the result", &place, v->why);
@@ -229,6 +229,11 @@ gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, float *data)
     job.memory_limit = v->job->memory_limit;
     job.host = v->job->host;
     return gcu_download(v->s, &job, &from, to, place, v->stream, v->why);
+}
+
+static bool is_wide(const gnomon_svd_job *job)
+{
+    return job->options->dtype == GNOMON_F64;
 }
 
 /* Bytes that the matrix itself takes on the GPU. */
@@ -272,12 +277,13 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
                               ? job->options->block
                               : job->columns;
     const double held = job->csr ? gcu_svd_sparse_bytes(job) : matrix_bytes(a);
-    const double whole = held + bytes_of(&v, first);
+    const double whole = is_wide(job) ? gcu_svd_wide_bytes(job, first) : held + bytes_of(&v, first);
     *needed = whole;
     *free = INFINITY;
     if (!job->rows && is_kept(s, whole)) return false;
     *free = (double)gcu_free_memory(s);
-    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA))) return false;
+    if (job->csr || is_wide(job) || (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA)))
+        return false;
     *needed = block_bytes(a) + bytes_of(&v, first);
     return true;
 }
@@ -312,8 +318,7 @@ bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why)
 {
     const gnomon_matrix *a = job->a;
     const char *reason = gcu_blas_missing();
-    if (!reason && job->options->dtype != GNOMON_F32)
-        reason = "factorisations in double precision run on the CPU";
+    if (!reason && is_wide(job)) reason = gcu_svd_wide_reason(job);
     if (!reason && job->options->single_pass)
         reason = "rows that are to be read once are factored on the CPU";
     if (!reason && job->csr) reason = gcu_svd_sparse_reason(job);
@@ -346,7 +351,7 @@ gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why)
     v.n = job->a->cols;
     job->rest = job->residual = (double)NAN;
     double seconds[GCU_PHASES];
-    const gnomon_status worked = work(&v);
+    const gnomon_status worked = is_wide(job) ? gcu_svd_wide_work(&v) : work(&v);
     if (v.blocks.rows) gcu_svd_blocks_close(&v);
     const gnomon_status status = gcu_svd_close(&v, seconds, worked);
     job->project_seconds = seconds[GCU_PROJECT];

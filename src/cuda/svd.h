@@ -152,8 +152,8 @@ gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both);
  * basis of nearly A's range. Power iterations need 'both' sides. */
 gnomon_status gcu_svd_begin_span(gcu_svd *v);
 gnomon_status gcu_svd_end_span(gcu_svd *v);
-/* Copies a packed fp32 matrix on the GPU to where the caller wants it. */
-gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, float *data);
+/* Copies a packed matrix on the GPU, of the same type, to where the caller wants it. */
+gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data);
 
 /* ---- svd_matrix.cu: the matrix and what is multiplied with it ---- */
 
@@ -185,6 +185,8 @@ static inline gcu_gemm_view gcu_svd_turned(const float *data, int64_t cols)
 gnomon_status gcu_svd_bring(gcu_svd *v, bool apart);
 /* Refuses NaN and infinity, finds norm and scaling. */
 gnomon_status gcu_svd_look_at(gcu_svd *v);
+/* Fails with NONFINITE, naming the first such element of a block of A's rows from 'row' on. */
+gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row);
 /* The norm of A as it came; the scaling by its largest magnitude, and the norm after it. */
 gnomon_status gcu_svd_settle_scale(gcu_svd *v, double norm, float largest);
 /* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */
@@ -193,6 +195,9 @@ gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op);
  * the sum of A's squares (gemm.h). */
 gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns);
 bool gcu_svd_looks(const gcu_svd *v, int64_t columns);
+/* y (x's rows x columns, row-major) = x S^T by the projections' own kernels, for any operator. */
+gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *x, void *y, gnomon_dtype dtype,
+                             int64_t columns);
 /* out (m x columns) = A w, or out (n x columns) = A^T w; w of fp32 or halves. */
 gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
                                int64_t columns, float *out);
@@ -223,6 +228,8 @@ gnomon_status gcu_svd_gram(gcu_svd *v, double *tall, int64_t rows, int64_t cols)
  * changed by those before it only. */
 gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
                                      bool once);
+/* Columns that are orthonormal to half of fp64's digits, to all of them. */
+gnomon_status gcu_svd_polish(gcu_svd *v, double **tall, int64_t rows, int64_t cols);
 double *gcu_svd_other(const gcu_svd *v, const double *tall);
 
 /* ---- svd_round.cu ---- */

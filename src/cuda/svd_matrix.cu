@@ -189,7 +189,7 @@ static gnomon_status fetch(gcu_svd *v)
     return status == GNOMON_OK ? convert(v, &there, 0, &v->a) : status;
 }
 
-static gnomon_status name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row)
+gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row)
 {
     unsigned long long first = ~0ull, *there = nullptr;
     const gnomon_status status = gcu_svd_room(v, 1, &there);
@@ -243,7 +243,7 @@ static gnomon_status look_at_block(gcu_svd *v, const gnomon_matrix *block, int64
     GCU_TRY(v->why,
             cudaMemcpyAsync(&seen, l->figures, sizeof seen, cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    if (seen.most >= 0x7f800000u) return name_nonfinite(v, block, row);
+    if (seen.most >= 0x7f800000u) return gcu_svd_name_nonfinite(v, block, row);
     float largest;
     memcpy(&largest, &seen.most, sizeof largest);
     l->largest = largest > l->largest ? largest : l->largest;
@@ -299,12 +299,11 @@ gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op)
     return op->factor[0].precision == GNOMON_FP16 ? GNOMON_F16 : GNOMON_F32;
 }
 
-static gnomon_status sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
+gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *from, void *to, gnomon_dtype dtype,
+                             int64_t columns)
 {
-    const int64_t columns = *static_cast<int64_t *>(arg);
-    gnomon_matrix x = *block;
-    gnomon_matrix y =
-        gnomon_matrix_rowmajor(v->y + row * columns, GNOMON_F32, block->rows, columns);
+    gnomon_matrix x = *from;
+    gnomon_matrix y = gnomon_matrix_rowmajor(to, dtype, from->rows, columns);
     x.memory = y.memory = GNOMON_CUDA;
     gnomon_sketch_job job = {};
     job.op = v->job->op;
@@ -320,6 +319,12 @@ static gnomon_status sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_
     return gcu_sketch_job(v->s, &job, v->why);
 }
 
+static gnomon_status sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
+{
+    const int64_t columns = *static_cast<int64_t *>(arg);
+    return gcu_svd_sketch(v, block, v->y + row * columns, GNOMON_F32, columns);
+}
+
 gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
 {
     const gnomon_operator *op = v->job->op;
@@ -332,8 +337,8 @@ gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
         return run(v, &g);
     }
     if (dtype != 0) {
-        /* Made once for all blocks, and for sparse rows, where fp16 holds the entries in fp16; their common factor
-         * changes nothing in the columns' span. */
+        /* Made once for all blocks, and for sparse rows, where fp16 holds the entries in fp16;
+         * their common factor changes nothing in the columns' span. */
         const bool halves = dtype == GNOMON_F16;
         void *s = halves ? v->half : v->z;
         GCU_TRY(v->why, gcu_svd_entries(&v->s->gpu, &op->factor[0], 0, columns, v->n, halves, s,

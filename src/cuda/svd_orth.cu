@@ -157,6 +157,13 @@ static gnomon_status reflect(gcu_svd *v, double **tall, int64_t rows, int64_t co
     return status;
 }
 
+gnomon_status gcu_svd_polish(gcu_svd *v, double **tall, int64_t rows, int64_t cols)
+{
+    gnomon_status status = gcu_svd_gram(v, *tall, rows, cols);
+    if (status == GNOMON_OK) status = factor(v, cols, 0.0);
+    return status == GNOMON_OK ? divide(v, tall, rows, cols) : status;
+}
+
 gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
                                      bool once)
 {
