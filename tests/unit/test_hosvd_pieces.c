@@ -1,6 +1,7 @@
 /* HOSVD: its bits, however many threads there are and wherever the tensor comes from; layouts and
  * types; every allocation refused in turn. */
 #include "hosvd_testing.h"
+#include "refusal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -222,27 +223,6 @@ static void test_bad_streams(void **state)
     assert_non_null(strstr(gnomon_last_error(ctx), "(3, 2, 4)"));
     expect(ctx, gnomon_hosvd_stream(ctx, &t, NULL, &options, &h), GNOMON_ERROR_ARGUMENT);
     gnomon_context_destroy(ctx);
-}
-
-/* An allocator that refuses one request and counts what is out. */
-typedef struct refusal {
-    _Atomic long calls, at, out;
-} refusal;
-
-static void *refusing(void *user, size_t size, size_t alignment)
-{
-    refusal *r = user;
-    if (r->calls++ == r->at) return NULL;
-    r->out++;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void releasing(void *user, void *pointer, size_t size)
-{
-    refusal *r = user;
-    (void)size;
-    if (pointer != NULL) r->out--;
-    free(pointer);
 }
 
 static void test_every_allocation(void **state)

@@ -1,6 +1,7 @@
 /* What comes of a join beside its pairs: counts, the closest, parts, rows read in pieces, clusters;
  * what is refused, and that nothing is lost when memory is out. */
 #include "join_testing.h"
+#include "refusal.h"
 
 enum { N = 700, D = 64 };
 
@@ -285,26 +286,6 @@ static void refusals(void **state)
 
 /* ---- memory ---- */
 
-typedef struct counted {
-    int64_t calls, fail_at, live;
-} counted;
-
-static void *counted_allocate(void *user, size_t size, size_t alignment)
-{
-    counted *c = user;
-    if (c->calls++ == c->fail_at) return NULL;
-    c->live++;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void counted_release(void *user, void *pointer, size_t size)
-{
-    (void)size;
-    counted *c = user;
-    c->live--;
-    free(pointer);
-}
-
 static gnomon_status one_of(gnomon_context *ctx, const data *x, int c)
 {
     gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
@@ -342,8 +323,8 @@ static void every_allocation_may_fail(void **state)
     gnomon_context_destroy(plain);
     for (int c = 0; c < 4; c++) {
         for (int64_t at = 0;; at++) {
-            counted count = {.fail_at = -1};
-            const gnomon_allocator allocator = {&count, counted_allocate, counted_release};
+            refusal count = {.at = -1};
+            const gnomon_allocator allocator = {&count, refusing, releasing};
             gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
             gnomon_context *ctx;
             options.device = GNOMON_DEVICE_CPU;
@@ -351,12 +332,12 @@ static void every_allocation_may_fail(void **state)
             options.allocator = &allocator;
             assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
             count.calls = 0;
-            count.fail_at = at;
-            const int64_t live = count.live;
+            count.at = at;
+            const int64_t live = count.out;
             const gnomon_status status = one_of(ctx, &x, c);
             const bool done = count.calls <= at;
             expect(ctx, status, done ? GNOMON_OK : GNOMON_ERROR_MEMORY);
-            assert_int_equal(count.live, live);
+            assert_int_equal(count.out, live);
             gnomon_context_destroy(ctx);
             if (done) break;
             assert_true(at < 200);

@@ -1,6 +1,7 @@
 /* Least squares of rows in pieces, sparse rows, other types and layouts, many right-hand sides; its
  * bits; what it refuses. */
 #include "lstsq_testing.h"
+#include "refusal.h"
 
 #include <time.h>
 
@@ -377,27 +378,6 @@ static void test_cancelled(void **state)
         assert_null(out.x.data);
         gnomon_context_destroy(ctx);
     }
-}
-
-/* An allocator that refuses one request and counts what is out. */
-typedef struct refusal {
-    _Atomic long calls, at, out;
-} refusal;
-
-static void *refusing(void *user, size_t size, size_t alignment)
-{
-    refusal *r = user;
-    if (r->calls++ == r->at) return NULL;
-    r->out++;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void releasing(void *user, void *pointer, size_t size)
-{
-    refusal *r = user;
-    (void)size;
-    if (pointer != NULL) r->out--;
-    free(pointer);
 }
 
 static void test_every_allocation(void **state)

@@ -1,4 +1,5 @@
 /* What a search refuses, and that nothing is lost when memory is out. */
+#include "refusal.h"
 #include "search_testing.h"
 
 static gnomon_search_options nearest(int64_t k)
@@ -207,26 +208,6 @@ static void empty_shapes(void **state)
 
 /* ---- memory ---- */
 
-typedef struct counted {
-    int64_t calls, fail_at, live;
-} counted;
-
-static void *counted_allocate(void *user, size_t size, size_t alignment)
-{
-    counted *c = user;
-    if (c->calls++ == c->fail_at) return NULL;
-    c->live++;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void counted_release(void *user, void *pointer, size_t size)
-{
-    (void)size;
-    counted *c = user;
-    c->live--;
-    free(pointer);
-}
-
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -239,16 +220,16 @@ static void every_allocation_may_fail(void **state)
     for (int c = 0; c < 8; c++) {
         bool done = false;
         for (int64_t at = 0; !done; at++) {
-            counted count = {.fail_at = -1};
-            const gnomon_allocator allocator = {&count, counted_allocate, counted_release};
+            refusal count = {.at = -1};
+            const gnomon_allocator allocator = {&count, refusing, releasing};
             gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
             options.device = GNOMON_DEVICE_CPU;
             options.threads = 2;
             options.allocator = &allocator;
             assert_int_equal(gnomon_context_create(&options, &x.ctx), GNOMON_OK);
             count.calls = 0;
-            count.fail_at = at;
-            const int64_t live = count.live;
+            count.at = at;
+            const int64_t live = count.out;
             gnomon_search_options o = nearest(c % 2 ? 3 : 0);
             o.radius = 0.5;
             if (c & 2) {
@@ -268,7 +249,7 @@ static void every_allocation_may_fail(void **state)
             else
                 assert_int_equal(status, GNOMON_ERROR_MEMORY);
             gnomon_neighbors_free(x.ctx, &out);
-            assert_int_equal(count.live, live);
+            assert_int_equal(count.out, live);
             gnomon_context_destroy(x.ctx);
         }
     }

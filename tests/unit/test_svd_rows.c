@@ -1,4 +1,5 @@
 /* The SVD of rows that come in pieces, once or again and again, of sparse rows, and its bits. */
+#include "refusal.h"
 #include "svd/orth.h"
 #include "svd_testing.h"
 
@@ -355,27 +356,6 @@ static void test_start(void **state)
     }
     gnomon_context_destroy(ctx);
     free(a);
-}
-
-/* An allocator that refuses one request and counts what is out. */
-typedef struct refusal {
-    _Atomic long calls, at, out;
-} refusal;
-
-static void *refusing(void *user, size_t size, size_t alignment)
-{
-    refusal *r = user;
-    if (r->calls++ == r->at) return NULL;
-    r->out++;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void releasing(void *user, void *pointer, size_t size)
-{
-    refusal *r = user;
-    (void)size;
-    if (pointer != NULL) r->out--;
-    free(pointer);
 }
 
 static void test_every_allocation(void **state)
