@@ -342,7 +342,7 @@ static __device__ __forceinline__ void gemm_put_squares(const gcu_gemm_launch &l
 #pragma unroll
     for (int step = 16; step > 0; step /= 2)
         squares += __shfl_xor_sync(~0u, squares, step);
-    const int rank = CLUSTER == 1 ? 0 : (int)gemm_cluster_rank();
+    const int rank = CLUSTER == 1 ? 0 : (int)gcu_cluster_rank();
     if (threadIdx.x % 32 == 0)
         l.squares[(int64_t)number * GCU_GEMM_SQUARES_EACH + rank * 8 + warp] =
             first ? squares : 0.0;
