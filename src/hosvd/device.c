@@ -107,9 +107,6 @@ static gnomon_status run(gnomon_hosvd_work *w, const gnomon_device_table *table,
                          gnomon_hosvd_job *job, char *why, size_t why_size)
 {
     gnomon_operator *op[GNOMON_TENSOR_MODES] = {NULL};
-    gnomon_device_host host = gnomon_job_host(w->ctx);
-    host.progress = progress;
-    job->host = &host;
     gnomon_context_set_worked(w->ctx, GNOMON_DEVICE_CUDA);
     gnomon_status status = draw_operators(w, op, job);
     if (status == GNOMON_OK) status = make_room(w, job);
@@ -175,6 +172,9 @@ gnomon_status gnomon_hosvd_on_device(gnomon_hosvd_work *w, const gnomon_tensor *
         job.memory_limit = gnomon_memory_limit(ctx);
         job.bad_row = -1;
         if (table->hosvd_supports(state, &job, why, sizeof why)) {
+            gnomon_device_host host = gnomon_job_host(ctx);
+            host.progress = progress;
+            job.host = &host;
             *done = true;
             return run(w, table, state, &job, why, sizeof why);
         }

@@ -260,10 +260,11 @@ static void scan_block(worker *w, int64_t place, int64_t end)
                         .row = (uint32_t)place,
                         .rows = (uint32_t)(end - place),
                         .sums_ld = w->count,
-                        .full = full,
-                        .arg = w};
+                        .full = full};
     const int64_t words = gnomon_sieve_words(c->part, c->width);
     const int64_t queries = least_of(w->count, QUERY_FLOATS / words / 48 * 48 + 48);
+    worker part = *w; /* of the chunk's queries, those that meet the block at a time */
+    sift.arg = &part;
     for (int64_t from = 0; from < c->steps; from += c->part) {
         const int64_t steps = least_of(c->part, c->steps - from);
         sift.first = from == 0;
@@ -291,11 +292,10 @@ static void scan_block(worker *w, int64_t place, int64_t end)
             sift.sieves = w->sieves + q;
             sift.sums = c->parts > 1 ? own->sums + q * LANES : NULL;
             /* 'full' counts from the chunk's first query */
-            worker part = *w;
+            part = *w;
             part.sieves += q;
             part.nearest += w->nearest != NULL ? q : 0;
             part.query += q;
-            sift.arg = &part;
             (c->width == 32   ? s->kernels->sift
              : c->width == 16 ? s->kernels->sift_halves
                               : s->kernels->sift_quarters)(&sift);
