@@ -5,10 +5,12 @@
 #include <string.h>
 
 typedef struct given {
-    int k, radius, exact, recall, seed, metric;
+    int k, radius, exact, recall, seed, metric, metric_given;
+    const char *index;
 } given;
 
-static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char **operands)
+static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char **operands,
+                 int *count)
 {
     static const cli_choice metrics[] = {{"l2", GNOMON_L2},
                                          {"cosine", GNOMON_COSINE},
@@ -35,6 +37,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
         {.name = "metric",
          .type = CLI_CHOICE,
          .target = &g->metric,
+         .given = &g->metric_given,
          .value = "METRIC",
          .choices = metrics,
          .help = "l2 (default), cosine (1 - cos), ip (inner product, largest first), hamming (bits "
@@ -52,6 +55,12 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .value = "SHARE",
          .help = "find so large a share of the answers, with 95 % confidence, by hashing: an index "
                  "that is tuned and tested first; exactly where none keeps that or is quicker"},
+        {.name = "index",
+         .type = CLI_TEXT,
+         .target = &g->index,
+         .value = "FILE",
+         .help = "by an index that gnomon index has built: it holds the base points, their metric "
+                 "and how a query is made, so that only QUERIES are named"},
         {.name = "seed",
          .type = CLI_SEED,
          .target = &n->seed,
@@ -81,7 +90,8 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
         .name = n->app->verb,
         .synopsis = "BASE QUERIES -k K [--metric METRIC] [-o OUT] [options]\n"
                     "BASE QUERIES --radius R [--metric METRIC] [-o OUT] [options]\n"
-                    "BASE QUERIES -k K --recall SHARE [--seed N] [-o OUT] [options]",
+                    "BASE QUERIES -k K --recall SHARE [--seed N] [-o OUT] [options]\n"
+                    "QUERIES --index FILE -k K | --radius R [-o OUT] [options]",
         .about = "Nearest neighbours in BASE of each point of QUERIES, exactly: the set, the order "
                  "(by distance, then id) and the distances are those of double precision for every "
                  "pair, whatever the threads and the memory. BASE may be larger than memory: it is "
@@ -102,19 +112,41 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
                     "distances.fvecs\n"
                     "Nine in ten of the answers, sooner where there are many\n"
                     "gnomon neighbors base.npy queries.npy -k 5 --recall 0.9\n"
+                    "By an index that is built once\n"
+                    "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 "
+                    "-o given.lsh\n"
+                    "gnomon neighbors queries.npy --index given.lsh -k 5 -o found.csv\n"
                     "Sets, and all figures for a program\n"
                     "gnomon neighbors sparse.mtx sparse.mtx -k 3 --metric jaccard --exclude-self "
                     "--json\n",
-        .min_operands = 2,
+        .min_operands = 1,
         .max_operands = 2,
     };
-    int count = 0;
-    return cli_parse(&verb, argc, argv, operands, &count);
+    return cli_parse(&verb, argc, argv, operands, count);
 }
 
-static int check(cli_neighbors *n, const given *g)
+/* What the index settles. */
+static int check_index(cli_neighbors *n, const given *g, int operands)
 {
     cli_app *app = n->app;
+    if (operands == 2)
+        return cli_usage(app, "--index holds the base points: QUERIES alone are named beside it");
+    if (g->metric_given) return cli_usage(app, "--metric: the index has its own");
+    if (g->exact || g->recall)
+        return cli_usage(app, "--index excludes --exact and --recall: how much of the answers it "
+                              "finds was settled when it was built");
+    return -1;
+}
+
+static int check(cli_neighbors *n, const given *g, int operands)
+{
+    cli_app *app = n->app;
+    if (n->by_index) {
+        const int code = check_index(n, g, operands);
+        if (code >= 0) return code;
+    } else if (operands < 2) {
+        return cli_usage(app, "BASE and QUERIES are needed, or QUERIES and --index");
+    }
     if (g->k == g->radius) return cli_usage(app, "one of -k and --radius is needed");
     if (g->radius && n->options.radius < 0 && n->options.metric != GNOMON_IP)
         return cli_usage(app, "--radius %g: a distance is not negative", n->options.radius);
@@ -126,7 +158,7 @@ static int check(cli_neighbors *n, const given *g)
         return cli_usage(app, "--recall can't be promised of some points alone: --allowed goes "
                               "with --exact");
     if (n->truth != NULL && g->radius) return cli_usage(app, "--ground-truth goes with -k");
-    if (strcmp(n->base_path, "-") == 0 && strcmp(n->queries_path, "-") == 0)
+    if (!n->by_index && strcmp(n->base_path, "-") == 0 && strcmp(n->queries_path, "-") == 0)
         return cli_usage(app, "BASE and QUERIES can't both be standard input");
     return cli_neighbors_check_output(n);
 }
@@ -148,7 +180,6 @@ static void print_words(const cli_neighbors *n)
     } else {
         printf(", exactly.\n");
     }
-    if (n->recall >= 0) printf("recall %.6g\n", n->recall);
 }
 
 static json_t *neighbors_json(const cli_neighbors *n)
@@ -165,35 +196,53 @@ static json_t *neighbors_json(const cli_neighbors *n)
         cli_json_seconds(n->read_seconds), "search_seconds", cli_json_seconds(n->search_seconds),
         "write_seconds", cli_json_seconds(n->write_seconds), "queries_per_second",
         n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
-    if (figures != NULL && a->k > 0) json_object_set_new(figures, "k", json_integer(a->k));
-    if (figures != NULL && a->k == 0)
-        json_object_set_new(figures, "radius", json_real(n->options.radius));
     if (figures != NULL && n->promise > 0)
         json_object_set_new(figures, "promise", cli_neighbors_promise_json(n));
-    if (figures != NULL && n->recall >= 0)
-        json_object_set_new(figures, "recall", json_real(n->recall));
     return figures;
 }
 
-static int work(cli_neighbors *n)
+/* Recall, output and report, after a search that ended with -1 or an exit code. */
+int cli_neighbors_finish(cli_neighbors *n, int code)
 {
     cli_app *app = n->app;
-    int code =
-        cli_open_input(app, n->queries_path, &n->queries_input, &n->queries, &n->queries_info);
-    if (code < 0) code = cli_open_input(app, n->base_path, &n->base_input, &n->base, &n->base_info);
-    if (code < 0)
-        code = cli_same_width(app, n->base_path, n->base_info.cols, n->queries_path,
-                              n->queries_info.cols);
-    if (code < 0) code = n->promise > 0 ? cli_neighbors_promise(n) : cli_neighbors_search(n);
     cli_bar_clear(app);
     const double begin = cli_seconds();
     if (code < 0 && n->truth != NULL) code = cli_neighbors_recall(n);
     if (code < 0 && n->output != NULL) code = cli_neighbors_write(n);
     n->write_seconds = cli_seconds() - begin;
     if (code >= 0) return code;
-    if (app->json) return cli_print_report(app, neighbors_json(n));
-    if (n->output == NULL || strcmp(n->output, "-") != 0) print_words(n);
+    if (app->json) {
+        const int64_t k = n->answers.k;
+        json_t *figures = n->by_index ? cli_neighbors_index_json(n) : neighbors_json(n);
+        if (figures != NULL)
+            json_object_set_new(figures, k > 0 ? "k" : "radius",
+                                k > 0 ? json_integer(k) : json_real(n->options.radius));
+        if (figures != NULL && n->recall >= 0)
+            json_object_set_new(figures, "recall", json_real(n->recall));
+        return cli_print_report(app, figures);
+    }
+    if (n->output == NULL || strcmp(n->output, "-") != 0) {
+        if (n->by_index)
+            cli_neighbors_print_index(n);
+        else
+            print_words(n);
+        if (n->recall >= 0) printf("recall %.6g\n", n->recall);
+    }
     return cli_flush_output(app->verb);
+}
+
+static int work(cli_neighbors *n)
+{
+    cli_app *app = n->app;
+    if (n->by_index) return cli_neighbors_by_index(n);
+    int code =
+        cli_open_input(app, n->queries_path, &n->queries_input, &n->queries, &n->queries_info);
+    if (code < 0) code = cli_open_input(app, n->base_path, &n->base_input, &n->base, &n->base_info);
+    if (code < 0)
+        code = cli_same_width(app, n->base_path, n->base_info.cols, n->queries_path,
+                              n->queries_info.cols);
+    if (code >= 0) return code;
+    return n->promise > 0 ? cli_neighbors_promise(n) : cli_neighbors_search(n);
 }
 
 int cli_neighbors_run(int argc, char **argv)
@@ -203,6 +252,7 @@ int cli_neighbors_run(int argc, char **argv)
     cli_neighbors n;
     given g = {0};
     const char *operands[2] = {NULL, NULL};
+    int count = 0;
     memset(&n, 0, sizeof n);
     cli_init(&app, "neighbors");
     n.app = &app;
@@ -210,16 +260,17 @@ int cli_neighbors_run(int argc, char **argv)
     n.recall = -1;
     g.metric = GNOMON_L2;
     cli_input_init(&n.base_input);
-    int code = parse(&n, &g, argc, argv, operands);
+    int code = parse(&n, &g, argc, argv, operands, &count);
     if (code >= 0) return code;
     n.queries_input = n.base_input;
-    n.base_path = operands[0];
-    n.queries_path = operands[1];
+    n.by_index = g.index != NULL;
+    n.base_path = n.by_index ? g.index : operands[0];
+    n.queries_path = n.by_index ? operands[0] : operands[1];
     n.options.metric = (gnomon_metric)g.metric;
-    code = check(&n, &g);
+    code = check(&n, &g, count);
     if (code >= 0) return code;
     code = cli_start(&app);
-    if (code < 0) code = work(&n);
+    if (code < 0) code = cli_neighbors_finish(&n, work(&n));
     cli_neighbors_drop(&n);
     return cli_end(&app, code);
 }

@@ -13,6 +13,12 @@ typedef struct cli_answers {
     int64_t compared, verified;
 } cli_answers;
 
+/* How much work a query by an index's file does; what is not told is the index's own. */
+typedef struct cli_effort {
+    gnomon_lsh_effort value;
+    int tables, probes, broad, candidates, verified; /* are told */
+} cli_effort;
+
 typedef struct cli_neighbors {
     cli_app *app;
     const char *base_path, *queries_path;
@@ -34,7 +40,15 @@ typedef struct cli_neighbors {
     gnomon_lsh_info index_info;
     gnomon_lsh_tuning tuning;
     double tune_seconds;
+    /* by an index's file, which base_path names */
+    int by_index;
+    cli_effort effort;
+    gnomon_lsh_work work;
 } cli_neighbors;
+
+/* neighbors.c: recall, output and report, after a search that came to -1 or an exit code, which it
+ * returns then. */
+int cli_neighbors_finish(cli_neighbors *n, int code);
 
 /* neighbors_search.c: reads and searches. -1 or an exit code. */
 int cli_neighbors_search(cli_neighbors *n);
@@ -42,12 +56,20 @@ int cli_neighbors_search(cli_neighbors *n);
 int cli_neighbors_fail(cli_neighbors *n, gnomon_status status);
 /* Takes a group's answers over. */
 int cli_neighbors_take(cli_neighbors *n, gnomon_neighbors *found);
+/* Sets the options' bitmap, for free(), of the ids in n->allowed, where that is given; 'points' are
+ * the base's, -1 where nobody knows. */
+int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap);
 void cli_neighbors_drop(cli_neighbors *n);
 
 /* neighbors_promise.c: everything in memory, an index tuned to the promise. -1 or an exit code. */
 int cli_neighbors_promise(cli_neighbors *n);
 void cli_neighbors_print_promise(const cli_neighbors *n);
 json_t *cli_neighbors_promise_json(const cli_neighbors *n);
+
+/* neighbors_index.c: by an index's file. -1 or an exit code. */
+int cli_neighbors_by_index(cli_neighbors *n);
+void cli_neighbors_print_index(const cli_neighbors *n);
+json_t *cli_neighbors_index_json(const cli_neighbors *n);
 
 /* neighbors_output.c: options on answers, what may be written where, and the writing. -1 or an exit
  * code. */

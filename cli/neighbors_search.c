@@ -245,12 +245,13 @@ static int search_dense(cli_neighbors *n, plan *p)
     }
 }
 
-/* A bitmap of the ids in n->allowed. */
-static int read_allowed(cli_neighbors *n, uint8_t **bitmap)
+int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
 {
     cli_points p;
     cli_app *app = n->app;
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES, largest = -1;
+    *bitmap = NULL;
+    if (n->allowed == NULL) return -1;
     memset(&p, 0, sizeof p);
     p.wanted = GNOMON_F64;
     int code = cli_points_load(app, n->allowed, NULL, 0, &p, &budget);
@@ -262,9 +263,9 @@ static int read_allowed(cli_neighbors *n, uint8_t **bitmap)
         else
             largest = most(largest, (int64_t)ids[i]);
     }
-    if (code < 0 && n->base_info.rows >= 0 && largest >= n->base_info.rows)
+    if (code < 0 && points >= 0 && largest >= points)
         code = cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",
-                        n->allowed, (long long)largest, (long long)n->base_info.rows, n->base_path);
+                        n->allowed, (long long)largest, (long long)points, n->base_path);
     if (code < 0) *bitmap = calloc((size_t)(largest / 8 + 1), 1);
     if (code < 0 && *bitmap == NULL)
         code =
@@ -281,12 +282,11 @@ int cli_neighbors_search(cli_neighbors *n)
 {
     plan p = {0};
     uint8_t *bitmap = NULL;
-    int code = -1;
     if (n->base_info.rows >= 0 && n->options.k > n->base_info.rows)
         return cli_fail(n->app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points",
                         (long long)n->options.k, n->base_path, (long long)n->base_info.rows);
     n->answers.dimensions = n->base_info.cols;
-    if (n->allowed != NULL) code = read_allowed(n, &bitmap);
+    int code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
     if (code < 0) code = n->options.metric == GNOMON_JACCARD ? search_sets(n) : search_dense(n, &p);
     free(p.query_data);
     free(p.base_data);

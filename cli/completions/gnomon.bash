@@ -120,12 +120,13 @@ _gnomon() {
         esac
         ;;
     neighbors)
-        options="-k --radius --metric --exact --recall --seed --exclude-self --allowed -o --output --output-format --distances --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --radius --metric --exact --recall --index --seed --exclude-self --allowed -o --output --output-format --distances --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
         --metric) words="l2 cosine ip hamming jaccard l1" ;;
         --recall) words="NONE" ;;
+        --index) words=FILES ;;
         --seed) words="NONE" ;;
         --allowed) words=FILES ;;
         -o | --output) words=FILES ;;

@@ -123,6 +123,7 @@ complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l radius -x -d 'a
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l metric -x -a 'l2 cosine ip hamming jaccard l1' -d 'l2 (default), cosine (1 - cos), ip (inner product, largest first), hamming (bits packed in bytes), jaccard (sets: sparse points) or l1 (sum of the differences)'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l exact -d 'the answer of double precision for every pair'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l recall -x -d 'find so large a share of the answers, with 95 % confidence, by hashing'
+complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l index -r -d 'by an index that gnomon index has built'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l seed -x -d 'with --recall'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l exclude-self -d 'query i is base point i, which is left out of its own answers'
 complete -c gnomon -n '__fish_seen_subcommand_from neighbors' -l allowed -r -d 'only base points whose ids are in this file may be answers'
