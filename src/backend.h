@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 9 };
+enum { GNOMON_DEVICE_INTERFACE = 10 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -79,7 +79,7 @@ typedef struct gnomon_device_table {
     int (*svd_supports)(void *state, const struct gnomon_svd_job *job, char *why, size_t why_size);
     gnomon_status (*svd)(void *state, struct gnomon_svd_job *job, char *why, size_t why_size);
 
-    /* Similarity join of dense points, likewise. */
+    /* Similarity join, likewise. */
     int (*join_supports)(void *state, const struct gnomon_join_job *job, char *why,
                          size_t why_size);
     gnomon_status (*join)(void *state, struct gnomon_join_job *job, char *why, size_t why_size);

@@ -65,7 +65,7 @@ static void settle(taker *t)
 static gnomon_status check(void *user)
 {
     const taker *t = user;
-    return gnomon_join_check(t->join);
+    return t->join->p.csr != NULL ? gnomon_join_take_sets(t->join) : gnomon_join_check(t->join);
 }
 
 static gnomon_status take(void *user, int64_t end, const gnomon_pair *pairs, int64_t count,
@@ -115,10 +115,19 @@ static gnomon_status make_plan(void *user, const gnomon_join_sample *sample,
 
 /* Multiplications and additions that are worth the way: a tenth of a second or so of two cores. */
 static const double worth_it = 1e10;
+/* Members of sets, likewise. */
+static const int64_t worth_it_sets = 1 << 22;
+
+static int64_t entries_of(const gnomon_side *side)
+{
+    return side->rows > 0 ? side->csr->offsets[side->rows] - side->csr->offsets[0] : 0;
+}
 
 /* Whether to ask under AUTO, where a look costs the opening of the plugin. */
 static bool is_worth_it(const gnomon_join_state *join)
 {
+    if (join->p.csr != NULL)
+        return entries_of(&join->p) + (join->self ? 0 : entries_of(&join->q)) >= worth_it_sets;
     const double flops = 2.0 * (double)join->p.rows * (double)join->q.rows * (double)join->p.cols;
     return flops >= worth_it || join->p.dense->memory != GNOMON_HOST ||
            join->q.dense->memory != GNOMON_HOST;
@@ -178,7 +187,10 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     }
     const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
     const gnomon_join_options *o = &join->options;
-    gnomon_join_job job = {.p = join->p.dense, .q = join->self ? NULL : join->q.dense};
+    gnomon_join_job job = {.p = join->p.dense,
+                           .q = join->self ? NULL : join->q.dense,
+                           .p_sets = join->p.csr,
+                           .q_sets = join->self ? NULL : join->q.csr};
     job.metric = o->metric;
     job.threshold = o->threshold;
     job.first_row = o->first_row;
@@ -187,7 +199,7 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     job.pair_room = join->pair_room;
     job.hashing = hashing;
     job.band_rows = o->band_rows;
-    if (hashing != GNOMON_JOIN_NO_HASHING) {
+    if (hashing != GNOMON_JOIN_NO_HASHING && join->p.csr == NULL) {
         job.p_some = p_some;
         job.q_some = q_some;
         job.p_some_count = gnomon_join_some(join->p.rows, false, p_some);
@@ -204,8 +216,8 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     GNOMON_FAIL_IF(must(join), ctx, GNOMON_ERROR_DEVICE, "no device: %s",
                    gnomon_context_cuda_reason(ctx));
     const char *part = NULL;
-    if (join->p.dense->memory != GNOMON_HOST) part = "p";
-    if (!join->self && join->q.dense->memory != GNOMON_HOST) part = "q";
+    if (join->p.csr == NULL && join->p.dense->memory != GNOMON_HOST) part = "p";
+    if (join->p.csr == NULL && !join->self && join->q.dense->memory != GNOMON_HOST) part = "q";
     GNOMON_FAIL_IF(part, ctx, GNOMON_ERROR_DEVICE,
                    "%s lies in a device's memory, and the device did not take the job: %s", part,
                    table ? why : gnomon_context_cuda_reason(ctx));

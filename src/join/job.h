@@ -1,4 +1,4 @@
-/* join/job.h: a join of dense points, its arguments checked, as a device is given it. */
+/* join/job.h: a join, its arguments checked, as a device is given it. */
 #ifndef GNOMON_JOIN_JOB_H
 #define GNOMON_JOIN_JOB_H
 
@@ -56,13 +56,15 @@ typedef struct gnomon_join_host {
 } gnomon_join_host;
 
 /* Rows of P from first_row on with Q (q NULL: with P's own later rows). metric is L2, COSINE, IP or
- * HAMMING. Views lie on the host or on the device, which hands over settled pairs only of the
- * latter. The device refuses points that no join takes, naming side, row and column. Where
- * want_pairs is 0 and p_counts and q_counts are NULL a device may count by itself and add to
- * 'pairs', undecided ones being handed to take; else all go through take. Device code sees the same
- * struct. */
+ * HAMMING; of JACCARD p_sets and q_sets are P and Q, on the host, their offsets checked and all
+ * else as the caller gave it. Views lie on the host or on the device, which hands over settled
+ * pairs only of the latter. The device refuses points that no join takes, naming side, row and
+ * column. Where want_pairs is 0 and p_counts and q_counts are NULL a device may count by itself and
+ * add to 'pairs', undecided ones being handed to take; else all go through take. Device code sees
+ * the same struct. */
 typedef struct gnomon_join_job {
     const gnomon_matrix *p, *q;
+    const gnomon_csr *p_sets, *q_sets;
     gnomon_metric metric;
     double threshold; /* inclusive; IP: the least product */
     int64_t first_row;

@@ -118,14 +118,15 @@ static gnomon_status check_sides(gnomon_join_state *join)
 static gnomon_status try_device(gnomon_join_state *join, bool *done)
 {
     GNOMON_TRY(gnomon_join_on_device(join, done));
-    return *done ? GNOMON_OK : gnomon_join_check(join);
+    if (*done) return GNOMON_OK;
+    return join->p.csr != NULL ? gnomon_join_take_sets(join) : gnomon_join_check(join);
 }
 
 /* By the device, else by hashes, else exactly. */
 static gnomon_status work(gnomon_join_state *join)
 {
     bool done = false;
-    if (join->p.dense != NULL) GNOMON_TRY(try_device(join, &done));
+    if (join->p.to == NULL) GNOMON_TRY(try_device(join, &done));
     if (!done) GNOMON_TRY(gnomon_join_by_hashes(join, &done));
     if (done) return GNOMON_OK;
     return join->options.metric == GNOMON_JACCARD ? gnomon_join_sets(join)
@@ -195,18 +196,13 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
     GNOMON_FAIL_IF(join.options.metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "%s takes dense points", gnomon_metric_name(join.options.metric));
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, "p is NULL");
-    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "sets are joined on the CPU; take the device cpu or auto");
+    GNOMON_TRY(gnomon_csr_check(ctx, p, "p"));
+    if (q != NULL) GNOMON_TRY(gnomon_csr_check(ctx, q, "q"));
     join.self = q == NULL;
     join.p = (gnomon_side){.name = "p", .csr = p, .rows = p->rows, .cols = p->cols};
-    GNOMON_TRY(gnomon_sets_make(ctx, p, "p", 0, &join.p.sets));
     join.q = join.p;
-    gnomon_status status = GNOMON_OK;
-    if (q != NULL) {
-        join.q = (gnomon_side){.name = "q", .csr = q, .rows = q->rows, .cols = q->cols};
-        status = gnomon_sets_make(ctx, q, "q", 0, &join.q.sets);
-    }
-    if (status == GNOMON_OK) status = run(&join);
+    if (q != NULL) join.q = (gnomon_side){.name = "q", .csr = q, .rows = q->rows, .cols = q->cols};
+    const gnomon_status status = run(&join);
     if (q != NULL) gnomon_sets_free(ctx, &join.q.sets);
     gnomon_sets_free(ctx, &join.p.sets);
     return status;

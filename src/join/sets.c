@@ -66,6 +66,15 @@ static gnomon_status all_bands(gnomon_join_state *join, gnomon_prefix *prefix)
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_join_take_sets(gnomon_join_state *join)
+{
+    gnomon_side *p = &join->p, *q = &join->q;
+    GNOMON_TRY(gnomon_sets_make(join->ctx, p->csr, "p", 0, &p->sets));
+    if (!join->self) return gnomon_sets_make(join->ctx, q->csr, "q", 0, &q->sets);
+    q->sets = p->sets;
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_join_sets(gnomon_join_state *join)
 {
     gnomon_prefix *prefix = NULL;

@@ -19,7 +19,7 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *csr, const char *name)
+gnomon_status gnomon_csr_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name)
 {
     GNOMON_FAIL_IF(csr->rows < 0 || csr->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "%s is %" PRId64 " x %" PRId64 "; sizes must not be negative", name, csr->rows,
@@ -77,7 +77,7 @@ gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const
                                int64_t first, gnomon_sets *sets)
 {
     *sets = (gnomon_sets){0};
-    GNOMON_TRY(check_csr(ctx, csr, name));
+    GNOMON_TRY(gnomon_csr_check(ctx, csr, name));
     const int64_t all = csr->rows > 0 ? csr->offsets[csr->rows] - csr->offsets[0] : 0;
     GNOMON_TRY(
         gnomon_alloc_zero(ctx, csr->rows + 1, sizeof *sets->offsets, "offsets", &sets->offsets));

@@ -141,6 +141,8 @@ gnomon_status gnomon_scan(gnomon_search *search, const gnomon_matrix *base, cons
                           int64_t count);
 
 /* ---- jaccard.c ---- */
+/* Refuses a broken view; what its entries are is not looked at. Errors: ARGUMENT, DATA. */
+gnomon_status gnomon_csr_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name);
 gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
                                int64_t first, gnomon_sets *sets);
 void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets);
