@@ -1,6 +1,6 @@
 /* The plugin's table, and one GPU taken into use. */
 #include "cuda/hosvd.h"
-#include "cuda/join.h"
+#include "cuda/join_sets.h"
 #include "cuda/lsh.h"
 #include "cuda/pieces.h"
 #include "cuda/search.h"
@@ -216,13 +216,16 @@ static void search_close(void *state, void *search)
 
 static int join_supports(void *state, const gnomon_join_job *job, char *text, size_t size)
 {
-    return gcu_join_supported(static_cast<gcu_state *>(state), job, {text, size});
+    gcu_state *s = static_cast<gcu_state *>(state);
+    return job->metric == GNOMON_JACCARD ? gcu_join_sets_supported(s, job, {text, size})
+                                         : gcu_join_supported(s, job, {text, size});
 }
 
 static gnomon_status join(void *state, gnomon_join_job *job, char *text, size_t size)
 {
     const call on(state);
-    return gcu_join_job(on.s, job, {text, size});
+    return job->metric == GNOMON_JACCARD ? gcu_join_sets(on.s, job, {text, size})
+                                         : gcu_join_job(on.s, job, {text, size});
 }
 
 static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *text, size_t size)

@@ -2,7 +2,7 @@
 #include "cuda/family.h"
 #include "cuda/gemm.h"
 #include "cuda/hosvd.h"
-#include "cuda/join.h"
+#include "cuda/join_sets.h"
 #include "cuda/lsh.h"
 #include "cuda/search.h"
 #include "cuda/state.h"
@@ -366,6 +366,17 @@ bool gcu_join_supported(gcu_state *, const gnomon_join_job *, gcu_why why)
 }
 
 gnomon_status gcu_join_job(gcu_state *, gnomon_join_job *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
+}
+
+bool gcu_join_sets_supported(gcu_state *, const gnomon_join_job *, gcu_why why)
+{
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
+    return false;
+}
+
+gnomon_status gcu_join_sets(gcu_state *, gnomon_join_job *, gcu_why why)
 {
     return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
 }
