@@ -213,6 +213,16 @@ def hashed_joins(content):
                       first=where == "on the GPU")
 
 
+def set_joins(content):
+    """Exact self-joins of sets from host to host, beside the CPU's of the same run."""
+    for r in content["results"]:
+        name = (f"join of {r['sets']:,} sets of {r['members'] / r['sets']:.0f} members with themselves, jaccard {r['threshold']:g}, "
+                f"{r['pairs']:,} pairs")
+        yield Job(f"{name}, from host to host", r["ms"], r["link_ms"], "the rows over the link",
+                  peers=[("from page-locked memory:", r["pinned_ms"]), ("counted only:", r["count_ms"]),
+                         (f"our CPU join, {r['cpu_threads']} threads:", r["cpu_ms"])], first=True)
+
+
 def searches(content):
     """Whole calls of gnomon_neighbors_exact; peers: what PyTorch's half precision takes, whose answers are not exact."""
     torch = {(r["queries"], r["cols"], r["k"]): r["ms"] for r in content.get("peers", [])}
@@ -243,7 +253,8 @@ def anything(content):
 PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Very sparse operators", very_sparse),
             "points": ("Dense operators and `block`, many points", many_points), "sjlt": ("`sjlt`", sjlt),
             "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
-            "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "join_hashes": ("Similarity join by hashing", hashed_joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
+            "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "join_hashes": ("Similarity join by hashing", hashed_joins),
+            "join_sets": ("Similarity join of sets", set_joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
             "search": ("Exact nearest neighbours", searches)}
 ELSEWHERE = {"thesis", "svd", "svd_torch", "search_torch", "lsh", "report", "hosvd"}  # pages of their own
 

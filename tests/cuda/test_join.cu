@@ -1,7 +1,7 @@
 /* Joins on the GPU beside the CPU's, through the library: the same pairs in the same order with the
  * same bits, wherever the points lie and in however many pieces they come; by hashing too, and in
  * bands. Exits with 77 where there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, the argument
- * exact or hashes those alone. */
+ * exact, hashes or sets those alone. */
 #include <gnomon/join.h>
 
 #include <cuda_runtime_api.h>
@@ -152,7 +152,20 @@ static int gather(void *user, const gnomon_join_batch *batch)
     return 0;
 }
 
-static found join(gnomon_context *ctx, const gnomon_matrix *p, const gnomon_matrix *q,
+static gnomon_status call(gnomon_context *ctx, const gnomon_matrix *p, const gnomon_matrix *q,
+                          const gnomon_join_options *options, gnomon_join_result *result)
+{
+    return gnomon_join(ctx, p, q, options, result);
+}
+
+static gnomon_status call(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
+                          const gnomon_join_options *options, gnomon_join_result *result)
+{
+    return gnomon_join_csr(ctx, p, q, options, result);
+}
+
+template <typename Points>
+static found join(gnomon_context *ctx, const Points *p, const Points *q,
                   gnomon_join_options options, bool counts)
 {
     found f = {};
@@ -165,7 +178,7 @@ static found join(gnomon_context *ctx, const gnomon_matrix *p, const gnomon_matr
     }
     options.sink = gather;
     options.user = &f;
-    f.status = gnomon_join(ctx, p, q, &options, &f.result);
+    f.status = call(ctx, p, q, &options, &f.result);
     if (f.status != GNOMON_OK) printf("  (%s)\n", gnomon_last_error(ctx));
     return f;
 }
@@ -341,6 +354,179 @@ static int refusals()
     return failed;
 }
 
+/* ---- sets ---- */
+
+enum set_law {
+    SKEWED, /* some members common, most rare, every third set much like an earlier one */
+    SMALL,  /* few members of a handful: many empty sets and many that are the same */
+    LONG,   /* some of thousands of members */
+    LAWS_OF_SETS
+};
+static const char *const set_laws[] = {"skewed", "small", "long"};
+
+struct sets {
+    std::vector<int64_t> offsets, indices;
+    std::vector<char> values;
+    gnomon_csr view;
+};
+
+/* Rows with zeros and repetitions, in no order. */
+static void make_sets(sets *s, int64_t n, int64_t cols, set_law how, gnomon_dtype dtype)
+{
+    const int64_t spread = cols > 5000 ? cols / 5000 : 1;
+    const int64_t lead = 3; /* entries before the first row's */
+    s->offsets.assign(1, lead);
+    s->indices.assign((size_t)lead, -1);
+    for (int64_t i = 0; i < n; i++) {
+        std::vector<int64_t> row;
+        if (how != SMALL && i % 3 == 2) {
+            const int64_t like = (int64_t)(draw() * (double)i);
+            row.assign(s->indices.begin() + s->offsets[(size_t)like],
+                       s->indices.begin() + s->offsets[(size_t)like + 1]);
+            for (int turn = (int)(3 * draw()); turn > 0 && !row.empty(); turn--)
+                row[(size_t)(draw() * (double)row.size())] = (int64_t)(draw() * (double)cols);
+            if (draw() < 0.2 && !row.empty()) row.pop_back();
+            std::rotate(row.begin(), row.begin() + (ptrdiff_t)(draw() * (double)row.size()),
+                        row.end());
+        } else {
+            const double most = how == SMALL ? 4 : how == LONG && i % 50 == 0 ? 3000 : 24;
+            const int64_t size = (int64_t)(draw() * most);
+            while ((int64_t)row.size() < size) {
+                const double x = how == SMALL ? 6 * draw() : draw() * draw() * (double)cols;
+                row.push_back((int64_t)x / spread * spread);
+            }
+        }
+        s->indices.insert(s->indices.end(), row.begin(), row.end());
+        s->offsets.push_back((int64_t)s->indices.size());
+    }
+    const size_t size = gnomon_dtype_size(dtype), count = s->indices.size() - (size_t)lead;
+    s->values.assign(count * size + 8, 0);
+    for (size_t e = 0; e < count; e++) {
+        const double x = draw() < 0.05 ? draw() < 0.5 ? 0.0 : -0.0 : 1 + 3 * draw();
+        if (dtype == GNOMON_F32)
+            reinterpret_cast<float *>(s->values.data())[e] = (float)x;
+        else if (dtype == GNOMON_F64)
+            reinterpret_cast<double *>(s->values.data())[e] = x;
+        else
+            s->values[e * size] = (char)x; /* the lowest byte of an integer */
+    }
+    s->view = {n, cols, s->offsets.data(), s->indices.data() + lead, s->values.data(), dtype};
+}
+
+struct set_job {
+    int64_t n, m, cols; /* m 0: P with itself */
+    set_law how;
+    gnomon_dtype dtype;
+    double threshold;
+};
+
+static int wrong_sets(const set_job &c, const char *what, const found &want, const found &got)
+{
+    if (same(want, got)) return 0;
+    printf("FAILED %s: sets, %s, %s, %lld x %lld of %lld, threshold %.17g: %zu pairs (%s), %zu "
+           "wanted; rows done %lld, %lld wanted; %lld late\n",
+           what, set_laws[c.how], gnomon_dtype_name(c.dtype), (long long)c.n, (long long)c.m,
+           (long long)c.cols, c.threshold, got.pairs.size(), gnomon_status_name(got.status),
+           want.pairs.size(), (long long)got.result.rows_done, (long long)want.result.rows_done,
+           (long long)got.late);
+    return 1;
+}
+
+static int run_sets(const set_job &c)
+{
+    sets p, q;
+    make_sets(&p, c.n, c.cols, c.how, c.dtype);
+    if (c.m) make_sets(&q, c.m, c.cols, c.how, GNOMON_U8);
+    const gnomon_csr *a = &p.view, *b = c.m ? &q.view : nullptr;
+    gnomon_join_options options = GNOMON_JOIN_OPTIONS_INIT;
+    options.metric = GNOMON_JACCARD;
+    options.threshold = c.threshold;
+    gnomon_context *const little = c.how == LONG ? medium : small;
+    found want = join(cpu, a, b, options, true);
+    const found all = join(gpu, a, b, options, true);
+    int failed = wrong_sets(c, "whole", want, all);
+    failed += wrong_sets(c, "little memory", want, join(little, a, b, options, true));
+    failed += wrong_sets(c, "little room", want, join(tight, a, b, options, true));
+    gnomon_join_result result = {};
+    result.struct_size = sizeof result;
+    for (gnomon_context *ctx : {gpu, little})
+        if (gnomon_join_csr(ctx, a, b, &options, &result) != GNOMON_OK ||
+            result.pairs != (int64_t)want.pairs.size() || !result.complete) {
+            printf("FAILED count: %lld, %zu wanted\n", (long long)result.pairs, want.pairs.size());
+            failed++;
+        }
+    options.first_row = c.n / 3;
+    want = join(cpu, a, b, options, true);
+    failed += wrong_sets(c, "later rows", want, join(gpu, a, b, options, true));
+    options.first_row = 0;
+    options.max_pairs = (int64_t)want.pairs.size() / 2 + 1;
+    want = join(cpu, a, b, options, true);
+    failed += wrong_sets(c, "some", want, join(gpu, a, b, options, true));
+    failed += wrong_sets(c, "some, little memory", want, join(little, a, b, options, true));
+    options.top = options.max_pairs;
+    options.max_pairs = 0;
+    want = join(cpu, a, b, options, false);
+    failed += wrong_sets(c, "closest", want, join(gpu, a, b, options, false));
+    options.threshold = INFINITY;
+    options.top = 50;
+    want = join(cpu, a, b, options, false);
+    failed += wrong_sets(c, "closest of all", want, join(gpu, a, b, options, false));
+    if (getenv("GNOMON_TEST_VERBOSE"))
+        printf("sets %-6s %5lld x %5lld of %lld, %.3f: %zu pairs, %lld met, %s: %s\n",
+               set_laws[c.how], (long long)c.n, (long long)c.m, (long long)c.cols, c.threshold,
+               all.pairs.size(), (long long)all.result.compared, all.result.why,
+               failed ? "FAILED" : "passed");
+    return failed;
+}
+
+static int refused_sets()
+{
+    int failed = 0;
+    for (int which = 0; which < 3; which++) {
+        sets p, q;
+        make_sets(&p, 300, 500, SKEWED, GNOMON_F64);
+        make_sets(&q, 200, 500, SKEWED, GNOMON_F64);
+        const size_t at = p.indices.size() / 2;
+        if (which == 0)
+            p.indices[at] = 500;
+        else if (which == 1)
+            q.indices[q.indices.size() / 3] = -1;
+        else
+            reinterpret_cast<double *>(p.values.data())[at] = (double)NAN;
+        gnomon_join_options options = GNOMON_JOIN_OPTIONS_INIT;
+        options.metric = GNOMON_JACCARD;
+        const gnomon_status want = gnomon_join_csr(cpu, &p.view, &q.view, &options, nullptr);
+        char text[512];
+        snprintf(text, sizeof text, "%s", gnomon_last_error(cpu));
+        const gnomon_status got = gnomon_join_csr(gpu, &p.view, &q.view, &options, nullptr);
+        if (want != GNOMON_OK && got == want && strcmp(text, gnomon_last_error(gpu)) == 0) continue;
+        printf("FAILED: \"%s\", wanted \"%s\"\n", gnomon_last_error(gpu), text);
+        failed++;
+    }
+    return failed;
+}
+
+static std::vector<set_job> set_jobs()
+{
+    std::vector<set_job> jobs;
+    /* some of them distances, or next to one */
+    for (double t : {0.0, 1.0 / 7, 0.2, nextafter(0.2, 0), 1.0 / 3, 0.5, 0.75, 0.96, 1.0, 3.0}) {
+        jobs.push_back({900, 0, 400, SKEWED, GNOMON_U8, t});
+        jobs.push_back({500, 700, 900, SKEWED, GNOMON_F32, t});
+        jobs.push_back({700, 0, 6, SMALL, GNOMON_I16, t});
+        jobs.push_back({300, 500, 6, SMALL, GNOMON_F64, t});
+    }
+    for (double t : {0.05, 0.25, 0.6}) {
+        jobs.push_back({1200, 0, 20000, LONG, GNOMON_U8, t});
+        jobs.push_back({400, 300, (int64_t)1 << 40, LONG, GNOMON_F32, t});
+        jobs.push_back({2000, 0, (int64_t)1 << 62, SKEWED, GNOMON_I64, t});
+    }
+    for (int64_t n : {0, 1, 2, 3})
+        jobs.push_back({n, 0, 30, SKEWED, GNOMON_U8, 0.5});
+    jobs.push_back({0, 5, 30, SKEWED, GNOMON_U8, 0.5});
+    return jobs;
+}
+
 static gnomon_context *open_context(gnomon_device device, int64_t memory)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
@@ -419,8 +605,15 @@ int main(int argc, char **argv)
     int failed = refusals(), count = 0;
     const char *only = argc > 1 ? argv[1] : "";
     for (size_t at = 0; at < jobs.size(); at += reduced ? 5 : 1) {
-        if (strcmp(only, jobs[at].recall > 0 ? "exact" : "hashes") == 0) continue;
+        if (only[0] != 0 && strcmp(only, jobs[at].recall > 0 ? "hashes" : "exact") != 0) continue;
         failed += run(jobs[at]);
+        count++;
+    }
+    const std::vector<set_job> more = set_jobs();
+    if (only[0] == 0 || strcmp(only, "sets") == 0) failed += refused_sets();
+    for (size_t at = 0; at < more.size(); at += reduced ? 5 : 1) {
+        if (only[0] != 0 && strcmp(only, "sets") != 0) continue;
+        failed += run_sets(more[at]);
         count++;
     }
     printf("%d joins, %d failures\n", count, failed);
