@@ -602,8 +602,8 @@ int main(int argc, char **argv)
     jobs.push_back({GNOMON_L2, f32, f32, 3000, 2000, 20, BALL, false, PAGEABLE, 4e-4, 0.95});
     jobs.push_back({GNOMON_L2, f32, f32, 30, 20, 40, NORMAL, false, PAGEABLE, 0.2, 0.95});
     jobs.push_back({GNOMON_L2, f32, f32, 2, 0, 40, NORMAL, false, PAGEABLE, 1.0, 0.95});
-    int failed = refusals(), count = 0;
     const char *only = argc > 1 ? argv[1] : "";
+    int failed = strcmp(only, "sets") == 0 ? 0 : refusals(), count = 0;
     for (size_t at = 0; at < jobs.size(); at += reduced ? 5 : 1) {
         if (only[0] != 0 && strcmp(only, jobs[at].recall > 0 ? "hashes" : "exact") != 0) continue;
         failed += run(jobs[at]);
