@@ -107,10 +107,10 @@ GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p
                                      const gnomon_matrix *q, const gnomon_join_options *options,
                                      gnomon_join_result *result);
 
-/* The same of sets, by JACCARD: sparse rows, a member for each entry that is not zero. On a GPU they
- * are joined exactly whatever the recall, when they fit in its memory: about 45 bytes a member,
- * below 2^31 members. Errors: also DATA (a broken view); UNSUPPORTED for other metrics; DEVICE under
- * GNOMON_DEVICE_CUDA also for LSH. */
+/* The same of sets, by JACCARD: sparse rows, a member for each entry that is not zero. On a GPU
+ * they are joined exactly whatever the recall, when they fit in its memory: about 45 bytes a
+ * member, below 2^31 members. Errors: also DATA (a broken view); UNSUPPORTED for other metrics;
+ * DEVICE under GNOMON_DEVICE_CUDA also for LSH. */
 GNOMON_API gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p,
                                          const gnomon_csr *q, const gnomon_join_options *options,
                                          gnomon_join_result *result);
