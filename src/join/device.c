@@ -100,12 +100,8 @@ static gnomon_status make_plan(void *user, const gnomon_join_sample *sample,
     gnomon_join_plan *plan = &t->plan;
     *out = (gnomon_join_tables){.hasher = NULL};
     GNOMON_TRY(gnomon_join_plan_make(t->join, sample, plan));
-    if (gnomon_plan_tables(plan) == 0) {
-        GNOMON_FAIL_IF(t->join->options.method == GNOMON_JOIN_LSH, ctx, GNOMON_ERROR_UNSUPPORTED,
-                       "there is no LSH join of this: no tables keep the recall");
-        gnomon_join_say(t->join, "no tables keep the recall");
-        return GNOMON_OK;
-    }
+    if (gnomon_plan_tables(plan) == 0)
+        return gnomon_join_no_hashing(t->join, GNOMON_JOIN_NO_TABLES);
     GNOMON_TRY(gnomon_hasher_create(ctx, &plan->functions, &t->hasher));
     gnomon_key_multipliers(plan->depth + 1, t->multipliers);
     *out = (gnomon_join_tables){t->hasher,     t->multipliers, plan->depth,

@@ -394,9 +394,16 @@ static const char *unfit(const gnomon_join_state *join)
     return NULL;
 }
 
-static gnomon_status say(gnomon_join_state *join, bool *exact, const char *reason)
+/* Whether the options ask for it, and there is anything to join. */
+static bool is_wanted(const gnomon_join_state *join)
 {
-    *exact = true;
+    const gnomon_join_options *o = &join->options;
+    return (o->method == GNOMON_JOIN_LSH || (o->method == GNOMON_JOIN_AUTO && o->recall < 1)) &&
+           join->p.rows > 0 && join->q.rows > 0;
+}
+
+gnomon_status gnomon_join_no_hashing(gnomon_join_state *join, const char *reason)
+{
     GNOMON_FAIL_IF(join->options.method == GNOMON_JOIN_LSH, join->ctx, GNOMON_ERROR_UNSUPPORTED,
                    "there is no LSH join of this: %s", reason);
     gnomon_join_say(join, "%s", reason);
@@ -407,13 +414,13 @@ static gnomon_status say(gnomon_join_state *join, bool *exact, const char *reaso
 static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, bool *exact)
 {
     const char *reason = unfit(join);
-    if (reason != NULL) return say(join, exact, reason);
+    *exact = true;
+    if (reason != NULL) return gnomon_join_no_hashing(join, reason);
     GNOMON_TRY(gnomon_join_plan_make(join, NULL, plan));
     const int64_t tables = gnomon_plan_tables(plan);
-    if (tables == 0) return say(join, exact, "no tables keep the recall");
+    if (tables == 0) return gnomon_join_no_hashing(join, GNOMON_JOIN_NO_TABLES);
     const bool must = join->options.method == GNOMON_JOIN_LSH;
     if (!must && !(plan->cost < plan->exact_cost)) {
-        *exact = true;
         gnomon_join_say(join, "an LSH join would cost %.2g times as much by the model",
                         plan->cost / plan->exact_cost);
         return GNOMON_OK;
@@ -431,14 +438,11 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
 
 gnomon_status gnomon_join_hashing(gnomon_join_state *join, int *hashing)
 {
-    const gnomon_join_options *o = &join->options;
     const char *reason = unfit(join);
-    const bool must = o->method == GNOMON_JOIN_LSH;
+    const bool must = join->options.method == GNOMON_JOIN_LSH;
     *hashing = GNOMON_JOIN_NO_HASHING;
-    if (!must && (o->method == GNOMON_JOIN_EXACT || o->recall >= 1)) return GNOMON_OK;
-    if (join->p.rows == 0 || join->q.rows == 0) return GNOMON_OK;
-    GNOMON_FAIL_IF(must && reason != NULL, join->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "there is no LSH join of this: %s", reason);
+    if (!is_wanted(join)) return GNOMON_OK;
+    if (must && reason != NULL) return gnomon_join_no_hashing(join, reason);
     if (reason == NULL) *hashing = must ? GNOMON_JOIN_MUST_HASH : GNOMON_JOIN_MAY_HASH;
     return GNOMON_OK;
 }
@@ -462,9 +466,7 @@ gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done)
     gnomon_join_plan plan;
     bool exact = false;
     *done = false;
-    if (join->options.method == GNOMON_JOIN_EXACT) return GNOMON_OK;
-    if (join->options.method == GNOMON_JOIN_AUTO && join->options.recall >= 1) return GNOMON_OK;
-    if (join->p.rows == 0 || join->q.rows == 0) return GNOMON_OK;
+    if (!is_wanted(join)) return GNOMON_OK;
     GNOMON_TRY(decide(join, &plan, &exact));
     if (exact) return GNOMON_OK;
     *done = true;

@@ -49,6 +49,9 @@ gnomon_status gnomon_join_keys(gnomon_join_state *join, const gnomon_join_plan *
 /* Whether the options want hashing and there is any of this: one of job.h's. Errors: UNSUPPORTED
  * where there must be and is none. */
 gnomon_status gnomon_join_hashing(gnomon_join_state *join, int *hashing);
+/* Tells why there is none; UNSUPPORTED where there must be. */
+gnomon_status gnomon_join_no_hashing(gnomon_join_state *join, const char *reason);
+#define GNOMON_JOIN_NO_TABLES "no tables keep the recall"
 /* Puts the plan into the result; times: what an exact join would cost, in units of this one. */
 void gnomon_join_tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan, double times);
 /* Decides between an LSH join and an exact one, tells why in the result, and does the first; *done
