@@ -1,13 +1,8 @@
 /* A tensor's elements put elsewhere. */
+#include "cuda/grid.cuh"
 #include "cuda/hosvd.h"
 
 enum { THREADS = 256, TILE = 32 };
-
-static unsigned grid_of(int64_t count, int64_t each)
-{
-    const int64_t blocks = (count + each - 1) / each, largest = 1 << 16;
-    return (unsigned)(blocks < largest ? blocks : largest);
-}
 
 template <typename To>
 static __global__ void turn_kernel(const float *from, int64_t rows, int64_t cols, int64_t pitch,
@@ -33,7 +28,7 @@ static cudaError_t turn(const float *from, int64_t rows, int64_t cols, int64_t p
                         cudaStream_t stream)
 {
     const int64_t tiles = ((rows + TILE - 1) / TILE) * ((cols + TILE - 1) / TILE);
-    turn_kernel<<<grid_of(tiles, 1), dim3(TILE, 8), 0, stream>>>(from, rows, cols, pitch, to);
+    turn_kernel<<<gcu_grid(tiles, 1), dim3(TILE, 8), 0, stream>>>(from, rows, cols, pitch, to);
     return cudaGetLastError();
 }
 
@@ -66,11 +61,11 @@ cudaError_t gcu_hosvd_unfold(const float *from, int64_t left, int64_t length, in
                              float *to, cudaStream_t stream)
 {
     if (right % 4 == 0 && (uintptr_t)from % 16 == 0)
-        unfold_kernel<<<grid_of(left * length * right / 4, THREADS), THREADS, 0, stream>>>(
+        unfold_kernel<<<gcu_grid(left * length * right / 4, THREADS), THREADS, 0, stream>>>(
             reinterpret_cast<const float4 *>(from), left, length, right / 4,
             reinterpret_cast<float4 *>(to));
     else
-        unfold_kernel<<<grid_of(left * length * right, THREADS), THREADS, 0, stream>>>(
+        unfold_kernel<<<gcu_grid(left * length * right, THREADS), THREADS, 0, stream>>>(
             from, left, length, right, to);
     return cudaGetLastError();
 }
@@ -98,7 +93,7 @@ static __global__ void put_kernel(const float *from, int64_t count,
 cudaError_t gcu_hosvd_put(const float *from, int64_t count, const gcu_hosvd_way *way, double factor,
                           float *to, int *large, cudaStream_t stream)
 {
-    put_kernel<<<grid_of(count, THREADS), THREADS, 0, stream>>>(from, count, *way, factor, to,
-                                                                large);
+    put_kernel<<<gcu_grid(count, THREADS), THREADS, 0, stream>>>(from, count, *way, factor, to,
+                                                                 large);
     return cudaGetLastError();
 }

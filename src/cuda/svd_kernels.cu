@@ -1,48 +1,39 @@
 /* What the factorisation does element by element. Sums run in an order that the shape alone
  * fixes. */
 #include "cuda/entries.cuh"
+#include "cuda/grid.cuh"
 #include "cuda/svd.h"
 
 enum { THREADS = 256, TILE = 32, UNIT = 16384 /* elements a block scans */ };
 
-static unsigned grid_of(int64_t count)
-{
-    const int64_t blocks = (count + THREADS - 1) / THREADS, largest = 1 << 16;
-    return (unsigned)(blocks < largest ? blocks : largest);
-}
-
-#define FOR_EACH(i, count)                                                     \
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < (count); \
-         i += (int64_t)gridDim.x * THREADS)
-
 template <typename From, typename To>
 static __global__ void convert_kernel(const From *from, int64_t count, To *to)
 {
-    FOR_EACH(i, count) to[i] = (To)from[i];
+    GCU_FOR_EACH(i, count) to[i] = (To)from[i];
 }
 
 cudaError_t gcu_svd_widen(const float *from, int64_t count, double *to, cudaStream_t stream)
 {
-    convert_kernel<<<grid_of(count), THREADS, 0, stream>>>(from, count, to);
+    convert_kernel<<<gcu_grid(count, THREADS), THREADS, 0, stream>>>(from, count, to);
     return cudaGetLastError();
 }
 
 cudaError_t gcu_svd_narrow(const double *from, int64_t count, float *to, cudaStream_t stream)
 {
-    convert_kernel<<<grid_of(count), THREADS, 0, stream>>>(from, count, to);
+    convert_kernel<<<gcu_grid(count, THREADS), THREADS, 0, stream>>>(from, count, to);
     return cudaGetLastError();
 }
 
 static __global__ void halve_kernel(const double *from, int64_t count, double factor, __half *to)
 {
-    FOR_EACH(i, count) to[i] = __double2half(from[i] * factor);
+    GCU_FOR_EACH(i, count) to[i] = __double2half(from[i] * factor);
 }
 
 cudaError_t gcu_svd_halve(const double *from, int64_t count, double factor, void *to,
                           cudaStream_t stream)
 {
-    halve_kernel<<<grid_of(count), THREADS, 0, stream>>>(from, count, factor,
-                                                         static_cast<__half *>(to));
+    halve_kernel<<<gcu_grid(count, THREADS), THREADS, 0, stream>>>(from, count, factor,
+                                                                   static_cast<__half *>(to));
     return cudaGetLastError();
 }
 
@@ -74,7 +65,7 @@ cudaError_t gcu_svd_turn(const double *from, int64_t rows, int64_t cols, double 
 
 static __global__ void add_chunks_kernel(const double *chunks, int count, int64_t each, double *sum)
 {
-    FOR_EACH(i, each)
+    GCU_FOR_EACH(i, each)
     {
         double total = 0;
         for (int c = 0; c < count; c++)
@@ -86,7 +77,7 @@ static __global__ void add_chunks_kernel(const double *chunks, int count, int64_
 cudaError_t gcu_svd_add_chunks(const double *chunks, int count, int64_t each, double *sum,
                                cudaStream_t stream)
 {
-    add_chunks_kernel<<<grid_of(each), THREADS, 0, stream>>>(chunks, count, each, sum);
+    add_chunks_kernel<<<gcu_grid(each, THREADS), THREADS, 0, stream>>>(chunks, count, each, sum);
     return cudaGetLastError();
 }
 
@@ -111,7 +102,7 @@ enum { LOOKERS = 1024, LOOKING = GCU_SVD_LOOKING };
 static __global__ void look_at_gram_kernel(const double *gram, int64_t n, gcu_svd_look *look)
 {
     double off = 0, trace = 0;
-    FOR_EACH(i, n * n)
+    GCU_FOR_EACH(i, n * n)
     {
         const bool diagonal = i % (n + 1) == 0;
         const double x = gram[i], d = x - (diagonal ? 1.0 : 0.0);
@@ -258,14 +249,15 @@ static __global__ void divide_by_longest(float *e, int64_t rows, int64_t cols,
     for (int64_t j = 0; j < cols; j++)
         longest = lengths[j] > longest ? lengths[j] : longest;
     if (!(longest > 0)) return;
-    FOR_EACH(i, rows * cols) e[i] = (float)((double)e[i] / longest);
+    GCU_FOR_EACH(i, rows * cols) e[i] = (float)((double)e[i] / longest);
 }
 
 cudaError_t gcu_svd_lengths(float *e, int64_t rows, int64_t cols, double *lengths,
                             cudaStream_t stream)
 {
     lengths_kernel<<<(unsigned)cols, LOOKERS, 0, stream>>>(e, rows, cols, lengths);
-    divide_by_longest<<<grid_of(rows * cols), THREADS, 0, stream>>>(e, rows, cols, lengths);
+    divide_by_longest<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(e, rows, cols,
+                                                                              lengths);
     return cudaGetLastError();
 }
 
@@ -273,20 +265,20 @@ cudaError_t gcu_svd_lengths(float *e, int64_t rows, int64_t cols, double *length
 
 static __global__ void shift_kernel(const double *gram, int64_t n, double shift, double *to)
 {
-    FOR_EACH(i, n * n) to[i] = gram[i] + (i % (n + 1) == 0 ? shift : 0.0);
+    GCU_FOR_EACH(i, n * n) to[i] = gram[i] + (i % (n + 1) == 0 ? shift : 0.0);
 }
 
 cudaError_t gcu_svd_shift(const double *gram, int64_t n, double shift, double *to,
                           cudaStream_t stream)
 {
-    shift_kernel<<<grid_of(n * n), THREADS, 0, stream>>>(gram, n, shift, to);
+    shift_kernel<<<gcu_grid(n * n, THREADS), THREADS, 0, stream>>>(gram, n, shift, to);
     return cudaGetLastError();
 }
 
 static __global__ void leading_kernel(const double *vectors, const double *values, int64_t n,
                                       int64_t k, bool divide, double *to)
 {
-    FOR_EACH(e, n * k)
+    GCU_FOR_EACH(e, n * k)
     {
         const int64_t i = e / k, from = n - 1 - e % k;
         const double value = values[from];
@@ -298,7 +290,8 @@ static __global__ void leading_kernel(const double *vectors, const double *value
 cudaError_t gcu_svd_leading(const double *vectors, const double *values, int64_t n, int64_t k,
                             bool divide, double *to, cudaStream_t stream)
 {
-    leading_kernel<<<grid_of(n * k), THREADS, 0, stream>>>(vectors, values, n, k, divide, to);
+    leading_kernel<<<gcu_grid(n * k, THREADS), THREADS, 0, stream>>>(vectors, values, n, k, divide,
+                                                                     to);
     return cudaGetLastError();
 }
 
@@ -307,13 +300,14 @@ cudaError_t gcu_svd_leading(const double *vectors, const double *values, int64_t
 static __global__ void sign_columns_kernel(double *tall, int64_t rows, int64_t cols,
                                            const double *r)
 {
-    FOR_EACH(e, rows * cols) if (r[e % cols] < 0) tall[e] = -tall[e];
+    GCU_FOR_EACH(e, rows * cols) if (r[e % cols] < 0) tall[e] = -tall[e];
 }
 
 cudaError_t gcu_svd_sign_columns(double *tall, int64_t rows, int64_t cols, const double *r,
                                  cudaStream_t stream)
 {
-    sign_columns_kernel<<<grid_of(rows * cols), THREADS, 0, stream>>>(tall, rows, cols, r);
+    sign_columns_kernel<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(tall, rows, cols,
+                                                                                r);
     return cudaGetLastError();
 }
 
@@ -358,27 +352,29 @@ cudaError_t gcu_svd_sign_rows(const double *from, int64_t rows, int64_t cols, fl
 static __global__ void narrow_signed_kernel(const double *from, int64_t rows, int64_t cols,
                                             const float *sign, float *to)
 {
-    FOR_EACH(e, rows * cols) to[e] = sign[e % cols] * (float)from[e];
+    GCU_FOR_EACH(e, rows * cols) to[e] = sign[e % cols] * (float)from[e];
 }
 
 cudaError_t gcu_svd_narrow_signed(const double *from, int64_t rows, int64_t cols, const float *sign,
                                   float *to, cudaStream_t stream)
 {
-    narrow_signed_kernel<<<grid_of(rows * cols), THREADS, 0, stream>>>(from, rows, cols, sign, to);
+    narrow_signed_kernel<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(from, rows, cols,
+                                                                                 sign, to);
     return cudaGetLastError();
 }
 
 static __global__ void scale_kernel(const float *from, int64_t rows, int64_t cols, const double *s,
                                     bool by_rows, float *to)
 {
-    FOR_EACH(e, rows * cols)
+    GCU_FOR_EACH(e, rows * cols)
     to[e] = (float)((double)from[e] * s[by_rows ? e / cols : e % cols]);
 }
 
 cudaError_t gcu_svd_scale(const float *from, int64_t rows, int64_t cols, const double *s,
                           bool by_rows, float *to, cudaStream_t stream)
 {
-    scale_kernel<<<grid_of(rows * cols), THREADS, 0, stream>>>(from, rows, cols, s, by_rows, to);
+    scale_kernel<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(from, rows, cols, s,
+                                                                         by_rows, to);
     return cudaGetLastError();
 }
 
@@ -388,7 +384,7 @@ static __global__ void bring_kernel(const void *data, gnomon_dtype dtype, int64_
                                     int64_t length, int64_t line_stride, int64_t step,
                                     double factor, int64_t pitch, float *to)
 {
-    FOR_EACH(e, lines * length)
+    GCU_FOR_EACH(e, lines * length)
     {
         const int64_t line = e / length, at = e % length;
         to[line * pitch + at] =
@@ -401,7 +397,7 @@ cudaError_t gcu_svd_convert(const gnomon_matrix *from, int exponent, bool across
 {
     const int64_t lines = across ? from->cols : from->rows;
     const int64_t length = across ? from->rows : from->cols;
-    bring_kernel<<<grid_of(lines * length), THREADS, 0, stream>>>(
+    bring_kernel<<<gcu_grid(lines * length, THREADS), THREADS, 0, stream>>>(
         from->data, from->dtype, lines, length, across ? from->col_stride : from->row_stride,
         across ? from->row_stride : from->col_stride, ldexp(1.0, -exponent), pitch, to);
     return cudaGetLastError();
@@ -452,9 +448,10 @@ static void make_entries(const gcu_matrix &m, int64_t first, int64_t count, int6
     const int64_t all = (count / 4 + 2) * cols;
     if (all < (int64_t)1 << 31)
         entries_kernel<T, uint32_t>
-            <<<grid_of(all), THREADS, 0, stream>>>(m, first, count, cols, to);
+            <<<gcu_grid(all, THREADS), THREADS, 0, stream>>>(m, first, count, cols, to);
     else
-        entries_kernel<T, int64_t><<<grid_of(all), THREADS, 0, stream>>>(m, first, count, cols, to);
+        entries_kernel<T, int64_t>
+            <<<gcu_grid(all, THREADS), THREADS, 0, stream>>>(m, first, count, cols, to);
 }
 
 cudaError_t gcu_svd_entries(const gcu_gpu *gpu, const gnomon_simple *a, int64_t first,

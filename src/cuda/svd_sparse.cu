@@ -4,6 +4,7 @@
  * A line of a product is summed by the threads that have its columns, in the order of the list, so
  * it hangs on nothing but the list: fp32 sums of 64 terms are added in fp64. Lists that are very
  * long are cut into parts, whose sums are added in order. */
+#include "cuda/grid.cuh"
 #include "cuda/svd.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -16,36 +17,31 @@ enum { THREADS = 256, CHAIN = 64, PART = 1024, LONG = 4096 /* entries; a multipl
 
 static unsigned grid_of(int64_t count)
 {
-    const int64_t blocks = (count + THREADS - 1) / THREADS, largest = 1 << 20;
-    return (unsigned)(blocks < largest ? blocks : largest);
+    return gcu_grid(count, THREADS, 1 << 20); /* lines differ in length: many short blocks */
 }
-
-#define FOR_EACH(i, count)                                                     \
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < (count); \
-         i += (int64_t)gridDim.x * THREADS)
 
 /* ---- lists ---- */
 
 static __global__ void narrow_kernel(const int64_t *from, int64_t count, uint32_t *to)
 {
-    FOR_EACH(i, count) to[i] = (uint32_t)from[i];
+    GCU_FOR_EACH(i, count) to[i] = (uint32_t)from[i];
 }
 
 static __global__ void begin_at_zero_kernel(int64_t *offsets, int64_t count, int64_t first)
 {
-    FOR_EACH(i, count) offsets[i] -= first;
+    GCU_FOR_EACH(i, count) offsets[i] -= first;
 }
 
 static __global__ void count_kernel(uint32_t *to, int64_t count)
 {
-    FOR_EACH(i, count) to[i] = (uint32_t)i;
+    GCU_FOR_EACH(i, count) to[i] = (uint32_t)i;
 }
 
 /* offsets[j] = how many of the rising keys are below j. */
 static __global__ void offsets_kernel(const uint32_t *key, int64_t count, int64_t lines,
                                       int64_t *offsets)
 {
-    FOR_EACH(j, lines + 1)
+    GCU_FOR_EACH(j, lines + 1)
     {
         int64_t low = 0, high = count;
         while (low < high) {
@@ -63,7 +59,7 @@ static __global__ void offsets_kernel(const uint32_t *key, int64_t count, int64_
 static __global__ void turn_kernel(const int64_t *offsets, int64_t rows, const float *value,
                                    const uint32_t *from, int64_t count, uint32_t *row, float *to)
 {
-    FOR_EACH(e, count)
+    GCU_FOR_EACH(e, count)
     {
         const int64_t at = from[e];
         int64_t low = 0, high = rows; /* the row whose list begins last at or before 'at' */
@@ -82,7 +78,7 @@ static __global__ void turn_kernel(const int64_t *offsets, int64_t rows, const f
 /* Who comes first gets the first place: the places are no part of a result. */
 static __global__ void find_long_kernel(const int64_t *offsets, int64_t lines, gcu_svd_long *of)
 {
-    FOR_EACH(i, lines)
+    GCU_FOR_EACH(i, lines)
     {
         const int64_t count = offsets[i + 1] - offsets[i];
         if (count <= LONG) continue;
@@ -351,7 +347,7 @@ static __global__ void __launch_bounds__(THREADS)
     lines_kernel(gcu_svd_lists l, const T *w, int64_t columns, float *out)
 {
     const int64_t each = columns / WIDTH;
-    FOR_EACH(t, l.lines * each)
+    GCU_FOR_EACH(t, l.lines * each)
     {
         const int64_t line = t / each, column = t % each * WIDTH;
         const int64_t begin = l.offsets[line], end = l.offsets[line + 1];
@@ -369,7 +365,7 @@ static __global__ void __launch_bounds__(THREADS)
     parts_kernel(gcu_svd_lists l, const T *w, int64_t columns, double *out)
 {
     const int64_t each = columns / WIDTH;
-    FOR_EACH(t, l.many.parts * each)
+    GCU_FOR_EACH(t, l.many.parts * each)
     {
         const int64_t part = t / each, column = t % each * WIDTH;
         const uint32_t place = l.many.place[part], line = l.many.line[place];
@@ -386,7 +382,7 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
     add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, float *out)
 {
-    FOR_EACH(t, l.many.lines * columns)
+    GCU_FOR_EACH(t, l.many.lines * columns)
     {
         const int64_t place = t / columns, column = t % columns, line = l.many.line[place];
         const int64_t parts = (l.offsets[line + 1] - l.offsets[line] + PART - 1) / PART;

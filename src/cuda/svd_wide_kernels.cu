@@ -1,25 +1,16 @@
 /* What a factorisation in double precision does number by number. Sums run in an order that the
  * shape alone fixes. */
 #include "cuda/entries.cuh"
+#include "cuda/grid.cuh"
 #include "cuda/svd_wide.h"
 
 enum { THREADS = 256 };
-
-static unsigned grid_of(int64_t count)
-{
-    const int64_t blocks = (count + THREADS - 1) / THREADS, largest = 1 << 16;
-    return (unsigned)(blocks < largest ? blocks : largest);
-}
-
-#define FOR_EACH(i, count)                                                     \
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < (count); \
-         i += (int64_t)gridDim.x * THREADS)
 
 static __global__ void convert_kernel(const void *data, gnomon_dtype dtype, int64_t lines,
                                       int64_t length, int64_t line_stride, int64_t step,
                                       int exponent, int64_t pitch, double *to)
 {
-    FOR_EACH(e, lines * length)
+    GCU_FOR_EACH(e, lines * length)
     {
         const int64_t line = e / length, at = e % length;
         to[line * pitch + at] =
@@ -32,7 +23,7 @@ cudaError_t gcu_svd_wide_convert(const gnomon_matrix *from, int exponent, bool a
 {
     const int64_t lines = across ? from->cols : from->rows;
     const int64_t length = across ? from->rows : from->cols;
-    convert_kernel<<<grid_of(lines * length), THREADS, 0, stream>>>(
+    convert_kernel<<<gcu_grid(lines * length, THREADS), THREADS, 0, stream>>>(
         from->data, from->dtype, lines, length, across ? from->col_stride : from->row_stride,
         across ? from->row_stride : from->col_stride, exponent, pitch, to);
     return cudaGetLastError();
@@ -67,7 +58,7 @@ static __global__ void __launch_bounds__(THREADS)
                 gcu_svd_wide_figures *part)
 {
     double most = 0, squares = 0;
-    FOR_EACH(e, lines * length)
+    GCU_FOR_EACH(e, lines * length)
     {
         const double x = data[e / length * pitch + e % length];
         most = isnan(most) ? most : larger(most, fabs(x));
@@ -100,7 +91,7 @@ cudaError_t gcu_svd_wide_scan(const double *data, int64_t lines, int64_t length,
 
 static __global__ void triangle_kernel(const double *from, int64_t rows, int64_t s, double *to)
 {
-    FOR_EACH(e, s * s)
+    GCU_FOR_EACH(e, s * s)
     {
         const int64_t i = e % s, j = e / s;
         to[e] = i <= j ? from[j * rows + i] : 0.0;
@@ -110,7 +101,7 @@ static __global__ void triangle_kernel(const double *from, int64_t rows, int64_t
 cudaError_t gcu_svd_wide_triangle(const double *from, int64_t rows, int64_t s, double *to,
                                   cudaStream_t stream)
 {
-    triangle_kernel<<<grid_of(s * s), THREADS, 0, stream>>>(from, rows, s, to);
+    triangle_kernel<<<gcu_grid(s * s, THREADS), THREADS, 0, stream>>>(from, rows, s, to);
     return cudaGetLastError();
 }
 
@@ -154,13 +145,14 @@ cudaError_t gcu_svd_wide_signs(double *data, int64_t rows, int64_t cols, double 
 static __global__ void scale_kernel(const double *from, int64_t rows, int64_t cols, const double *s,
                                     bool by_rows, double *to)
 {
-    FOR_EACH(e, rows * cols) to[e] = from[e] * s[by_rows ? e / cols : e % cols];
+    GCU_FOR_EACH(e, rows * cols) to[e] = from[e] * s[by_rows ? e / cols : e % cols];
 }
 
 cudaError_t gcu_svd_wide_scale(const double *from, int64_t rows, int64_t cols, const double *s,
                                bool by_rows, double *to, cudaStream_t stream)
 {
-    scale_kernel<<<grid_of(rows * cols), THREADS, 0, stream>>>(from, rows, cols, s, by_rows, to);
+    scale_kernel<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(from, rows, cols, s,
+                                                                         by_rows, to);
     return cudaGetLastError();
 }
 
@@ -184,13 +176,14 @@ static __global__ void divide_by_longest(double *e, int64_t rows, int64_t cols,
     for (int64_t j = 0; j < cols; j++)
         longest = lengths[j] > longest ? lengths[j] : longest;
     if (!(longest > 0)) return;
-    FOR_EACH(i, rows * cols) e[i] /= longest;
+    GCU_FOR_EACH(i, rows * cols) e[i] /= longest;
 }
 
 cudaError_t gcu_svd_wide_lengths(double *e, int64_t rows, int64_t cols, double *lengths,
                                  cudaStream_t stream)
 {
     lengths_kernel<<<(unsigned)cols, THREADS, 0, stream>>>(e, rows, cols, lengths);
-    divide_by_longest<<<grid_of(rows * cols), THREADS, 0, stream>>>(e, rows, cols, lengths);
+    divide_by_longest<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(e, rows, cols,
+                                                                              lengths);
     return cudaGetLastError();
 }

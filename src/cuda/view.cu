@@ -1,4 +1,5 @@
 /* Scaling and copying views, whatever their strides. */
+#include "cuda/grid.cuh"
 #include "cuda/state.h"
 
 enum { THREADS = 256 };
@@ -17,13 +18,6 @@ static plane plane_of(const gnomon_matrix *m)
     return {m->cols, m->rows, m->col_stride, m->row_stride, false};
 }
 
-static unsigned grid_of(int64_t elements)
-{
-    const int64_t blocks = (elements + THREADS - 1) / THREADS;
-    const int64_t largest = 1 << 20;
-    return (unsigned)(blocks < largest ? blocks : largest);
-}
-
 template <typename T> __global__ void scale_kernel(T *data, plane p, double beta)
 {
     const int64_t count = p.lines * p.length, jump = (int64_t)gridDim.x * THREADS;
@@ -37,7 +31,7 @@ cudaError_t gcu_scale(const gnomon_matrix *view, double beta, cudaStream_t strea
 {
     if (view->rows == 0 || view->cols == 0 || beta == 1.0) return cudaSuccess;
     const plane p = plane_of(view);
-    const unsigned grid = grid_of(p.lines * p.length);
+    const unsigned grid = gcu_grid(p.lines * p.length, THREADS, 1 << 20);
     if (view->dtype == GNOMON_F64)
         scale_kernel<<<grid, THREADS, 0, stream>>>(static_cast<double *>(view->data), p, beta);
     else
@@ -59,7 +53,7 @@ template <typename From, typename To>
 static cudaError_t copy(const gnomon_matrix *from, const gnomon_matrix *to, cudaStream_t stream)
 {
     const plane p = plane_of(to);
-    copy_kernel<<<grid_of(p.lines * p.length), THREADS, 0, stream>>>(
+    copy_kernel<<<gcu_grid(p.lines * p.length, THREADS, 1 << 20), THREADS, 0, stream>>>(
         static_cast<const From *>(from->data), static_cast<To *>(to->data), p,
         p.by_rows ? from->row_stride : from->col_stride,
         p.by_rows ? from->col_stride : from->row_stride);
