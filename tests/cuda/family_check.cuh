@@ -8,6 +8,7 @@
 #define GNOMON_TEST_FAMILY_CHECK_H
 
 #include "cuda/family.h"
+#include "must.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -21,15 +22,6 @@
 #include <string.h>
 #include <time.h>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
 
 /* Where element (point, coordinate) lies. */
 enum check_layout {

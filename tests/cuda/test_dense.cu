@@ -1,6 +1,7 @@
 /* Checks the dense families against a slow product in fp64 with entries by random.cuh.
  * GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
 #include "cuda/family.h"
+#include "must.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -10,15 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
 
 static __device__ double entry(const gnomon_simple &a, gcu_gaussian16 g, int64_t i, int64_t j)
 {

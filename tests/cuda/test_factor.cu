@@ -3,36 +3,17 @@
  * eigenvectors of small matrices. */
 #include "cuda/gemm.h"
 #include "cuda/svd.h"
+#include "draw.cuh"
+#include "must.cuh"
 
 #include <cuda_fp16.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <vector>
 
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
-
-static uint64_t state;
 static int failures;
-
-static double uniform(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    uint64_t x = state;
-    x ^= x >> 32;
-    x *= 0xD6E8FEB86659FD93u;
-    x ^= x >> 32;
-    return ((double)(x >> 11) + 0.5) * 0x1p-53;
-}
 
 static void failed(const char *what, double got, double due)
 {
@@ -219,8 +200,8 @@ int main(void)
         printf("%s\n", why);
         return 77; /* no GPU */
     }
-    state = (uint64_t)time(nullptr);
-    printf("%s, path %d, seed %llu\n", why, gpu.major, (unsigned long long)state);
+    printf("%s, path %d\n", why, gpu.major);
+    seed();
     const gnomon_kind G = GNOMON_GAUSSIAN, R = GNOMON_RADEMACHER, A = GNOMON_ACHLIOPTAS;
     const gnomon_precision S = GNOMON_FP32, H = GNOMON_FP16, N = (gnomon_precision)0;
     const product_case cases[] = {

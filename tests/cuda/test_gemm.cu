@@ -1,6 +1,7 @@
 /* Checks products of fp32 and fp16 matrices against fp64 and beside a plain fp32 chain.
  * GNOMON_TEST_REDUCED=1 runs a fifth, for slow checkers; GNOMON_TEST_REDUCED=N one in N. */
 #include "cuda/gemm.h"
+#include "must.cuh"
 
 #include <cuda_fp16.h>
 
@@ -9,15 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
 
 /* How an operand lies: its lines along the rows or the columns; with lines that begin at multiples
  * of 16 bytes or not; backwards; with gaps between neighbours. */

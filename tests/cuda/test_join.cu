@@ -2,6 +2,9 @@
  * same bits, wherever the points lie and in however many pieces they come; by hashing too, and in
  * bands. Exits with 77 where there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, the argument
  * exact, hashes or sets those alone. */
+#include "draw.cuh"
+#include "must.cuh"
+
 #include <gnomon/join.h>
 
 #include <cuda_runtime_api.h>
@@ -12,31 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
-
-static uint64_t state = 1;
-
-static double draw()
-{
-    state += 0x9E3779B97F4A7C15ull;
-    uint64_t z = state;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBull;
-    return ((double)((z ^ z >> 31) >> 12) + 0.5) * 0x1p-52;
-}
-
-static double normal()
-{
-    return sqrt(-2 * log(draw())) * cos(6.283185307179586 * draw());
-}
 
 enum law {
     NORMAL,
@@ -380,19 +358,20 @@ static void make_sets(sets *s, int64_t n, int64_t cols, set_law how, gnomon_dtyp
     for (int64_t i = 0; i < n; i++) {
         std::vector<int64_t> row;
         if (how != SMALL && i % 3 == 2) {
-            const int64_t like = (int64_t)(draw() * (double)i);
+            const int64_t like = (int64_t)(uniform() * (double)i);
             row.assign(s->indices.begin() + s->offsets[(size_t)like],
                        s->indices.begin() + s->offsets[(size_t)like + 1]);
-            for (int turn = (int)(3 * draw()); turn > 0 && !row.empty(); turn--)
-                row[(size_t)(draw() * (double)row.size())] = (int64_t)(draw() * (double)cols);
-            if (draw() < 0.2 && !row.empty()) row.pop_back();
-            std::rotate(row.begin(), row.begin() + (ptrdiff_t)(draw() * (double)row.size()),
+            for (int turn = (int)(3 * uniform()); turn > 0 && !row.empty(); turn--)
+                row[(size_t)(uniform() * (double)row.size())] = (int64_t)(uniform() * (double)cols);
+            if (uniform() < 0.2 && !row.empty()) row.pop_back();
+            std::rotate(row.begin(), row.begin() + (ptrdiff_t)(uniform() * (double)row.size()),
                         row.end());
         } else {
             const double most = how == SMALL ? 4 : how == LONG && i % 50 == 0 ? 3000 : 24;
-            const int64_t size = (int64_t)(draw() * most);
+            const int64_t size = (int64_t)(uniform() * most);
             while ((int64_t)row.size() < size) {
-                const double x = how == SMALL ? 6 * draw() : draw() * draw() * (double)cols;
+                const double x =
+                    how == SMALL ? 6 * uniform() : uniform() * uniform() * (double)cols;
                 row.push_back((int64_t)x / spread * spread);
             }
         }
@@ -402,7 +381,7 @@ static void make_sets(sets *s, int64_t n, int64_t cols, set_law how, gnomon_dtyp
     const size_t size = gnomon_dtype_size(dtype), count = s->indices.size() - (size_t)lead;
     s->values.assign(count * size + 8, 0);
     for (size_t e = 0; e < count; e++) {
-        const double x = draw() < 0.05 ? draw() < 0.5 ? 0.0 : -0.0 : 1 + 3 * draw();
+        const double x = uniform() < 0.05 ? uniform() < 0.5 ? 0.0 : -0.0 : 1 + 3 * uniform();
         if (dtype == GNOMON_F32)
             reinterpret_cast<float *>(s->values.data())[e] = (float)x;
         else if (dtype == GNOMON_F64)
@@ -543,6 +522,7 @@ int main(int argc, char **argv)
         printf("skipped: %s\n", gnomon_last_error(nullptr));
         return 77;
     }
+    seed();
     setenv("GNOMON_CUDA_MEMORY", "4", 1);
     small = open_context(GNOMON_DEVICE_CUDA, 0);
     setenv("GNOMON_CUDA_MEMORY", "24", 1);

@@ -1,6 +1,7 @@
 /* Checks the cascade of kronecker operators against the CPU's entries, in fp64.
  * GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
 #include "cuda/cascade.h"
+#include "must.cuh"
 
 #include <gnomon.h>
 
@@ -11,15 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
 
 struct job {
     gnomon_kind inner;

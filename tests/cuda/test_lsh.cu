@@ -3,6 +3,9 @@
  * run.
  *
  * Exits with 77 where there is no GPU. */
+#include "draw.cuh"
+#include "must.cuh"
+
 #include <gnomon.h>
 
 #include <cuda_fp16.h>
@@ -13,42 +16,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <vector>
 
 extern "C" int lsh_same_tables(const gnomon_lsh *a, const gnomon_lsh *b); /* lsh_same.c */
 
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
-
 static gnomon_context *cpu, *gpu;
-static uint64_t state;
 static int failures, checks;
-
-static uint64_t next_word(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    uint64_t x = state;
-    x ^= x >> 32;
-    x *= 0xD6E8FEB86659FD93u;
-    return x ^ x >> 32;
-}
-
-static double uniform(void)
-{
-    return ((double)(next_word() >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(void)
-{
-    return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform());
-}
 
 static void check(bool right, const char *what, const char *of)
 {
@@ -455,9 +428,7 @@ int main(void)
     }
     o.device = GNOMON_DEVICE_CPU;
     if (gnomon_context_create(&o, &cpu) != GNOMON_OK) return 1;
-    const char *seed = getenv("GNOMON_TEST_SEED");
-    state = seed ? strtoull(seed, nullptr, 10) : (uint64_t)time(nullptr);
-    printf("seed %llu\n", (unsigned long long)state);
+    seed();
     for (const value_case &c : values_of)
         check_values(c);
     for (const table_case &c : tables_of)

@@ -3,6 +3,8 @@
  * what is refused.
  *
  * Exits with 77 where there is no GPU. */
+#include "draw.cuh"
+
 #include <gnomon.h>
 
 #include <cuda_runtime.h>
@@ -13,33 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <vector>
 
 static gnomon_context *cpu, *gpu;
-static uint64_t state;
 static int failures, checks;
-
-static uint64_t draw(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    uint64_t x = state;
-    x ^= x >> 32;
-    x *= 0xD6E8FEB86659FD93u;
-    return x ^ x >> 32;
-}
-
-static double uniform(void)
-{
-    return ((double)(draw() >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(void)
-{
-    return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform());
-}
 
 static void wrong(const std::string &name, const char *what)
 {
@@ -382,7 +363,7 @@ static void filters_and_radii(void)
     const int64_t n = 5000, d = 24;
     std::vector<uint8_t> some((size_t)n / 8 + 1), few((size_t)n / 8 + 1);
     for (uint8_t &b : some)
-        b = (uint8_t)draw();
+        b = (uint8_t)next_word();
     for (int64_t i = 0; i < n; i += 61)
         few[(size_t)i / 8] |= (uint8_t)(1 << i % 8);
     for (gnomon_metric metric : metrics)
@@ -436,9 +417,9 @@ static void bits(void)
     for (int64_t bytes : {1, 8, 33})
         for (int64_t q : {1, 70}) {
             points base = make(4000, bytes, GNOMON_U8, ROWS,
-                               [](int64_t, int64_t) { return (double)(draw() & 255); });
+                               [](int64_t, int64_t) { return (double)(next_word() & 255); });
             points queries = make(q, bytes, GNOMON_U8, GAPS,
-                                  [](int64_t, int64_t) { return (double)(draw() & 255); });
+                                  [](int64_t, int64_t) { return (double)(next_word() & 255); });
             check("hamming", base, queries, nearest(GNOMON_HAMMING, 12));
             check("hamming, radius", base, queries,
                   within(GNOMON_HAMMING, (double)(bytes * 4 - bytes)));
@@ -497,15 +478,14 @@ static void little_memory(void)
     unsetenv("GNOMON_CUDA_MEMORY");
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
         printf("no GPU: skipped\n");
         return 77;
     }
-    state = argc > 1 ? strtoull(argv[1], nullptr, 0) : (uint64_t)time(nullptr);
-    printf("seed %llu\n", (unsigned long long)state);
+    seed();
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     options.device = GNOMON_DEVICE_CPU;
     if (gnomon_context_create(&options, &cpu) != GNOMON_OK) return 1;

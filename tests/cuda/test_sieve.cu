@@ -2,6 +2,8 @@
  * the same distances to the last bit. GNOMON_TEST_REDUCED=N runs one case in N, for slow checkers.
  */
 #include "cuda/sieve.h"
+#include "draw.cuh"
+#include "must.cuh"
 
 #include <gnomon/base.h>
 
@@ -14,15 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
 
 #define GNOMON_MUST(ctx, call)                                                 \
     do {                                                                       \
@@ -49,22 +42,6 @@ static const char *const laws[] = {"normal", "uniform", "offset", "whole",    "t
                                    "large",  "tiny",    "spread", "outliers", "zeros"};
 
 enum layout { ROWS, COLS, GAPS, BACKWARDS, LAYOUTS };
-
-static uint64_t state = 1;
-
-static double draw()
-{
-    state += 0x9E3779B97F4A7C15ull;
-    uint64_t z = state;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBull;
-    return ((double)((z ^ z >> 31) >> 12) + 0.5) * 0x1p-52;
-}
-
-static double normal()
-{
-    return sqrt(-2 * log(draw())) * cos(6.283185307179586 * draw());
-}
 
 static bool is_float(gnomon_dtype dtype)
 {
@@ -416,6 +393,7 @@ int main(void)
         printf("%s\n", why);
         return 1;
     }
+    seed();
     const char *reduced = getenv("GNOMON_TEST_REDUCED");
     const int one_in = reduced && atoi(reduced) > 1 ? atoi(reduced) : reduced ? 5 : 1;
     const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP};

@@ -2,6 +2,7 @@
  * against themselves: fewer points, pieces, little work memory, either layout. Exits with 77 where
  * there is no GPU. GNOMON_TEST_REDUCED=1 runs a part. */
 #include "cuda/family.h"
+#include "must.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -12,15 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
 
 enum layout { ROWS, ROWS_APART, COLUMNS, STRIDED, LAYOUTS };
 static const char *const layout_names[] = {"rows", "rows apart", "columns", "strided"};

@@ -4,6 +4,9 @@
  * come piece by piece; and the bits of a second run.
  *
  * Exits with 77 where there is no GPU or no cuSOLVER. */
+#include "draw.cuh"
+#include "must.cuh"
+
 #include <gnomon.h>
 
 #include <cuda_fp16.h>
@@ -15,17 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
 
 typedef std::vector<double> numbers;
 
@@ -48,23 +41,7 @@ struct svd_case {
 };
 
 static gnomon_context *gpu;
-static uint64_t state;
 static int failures;
-
-static double uniform(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    uint64_t x = state;
-    x ^= x >> 32;
-    x *= 0xD6E8FEB86659FD93u;
-    x ^= x >> 32;
-    return ((double)(x >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(void)
-{
-    return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform());
-}
 
 /* ---- matrices, row-major in fp64 ---- */
 
@@ -711,8 +688,7 @@ int main(void)
         printf("no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;
     }
-    state = (uint64_t)time(nullptr);
-    printf("seed %llu\n", (unsigned long long)state);
+    seed();
     const gnomon_dtype F = GNOMON_F32;
     const gnomon_kind G = GNOMON_GAUSSIAN;
     const gnomon_precision P32 = GNOMON_FP32, P16 = GNOMON_FP16;

@@ -1,6 +1,7 @@
 /* Checks the very-sparse family against the definition, walked one jump at a time, in fp64; and
  * that bits hang on neither points, pieces, layout nor work memory. */
 #include "cuda/family.h"
+#include "must.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -10,15 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <vector>
-
-#define MUST(call)                                                                 \
-    do {                                                                           \
-        cudaError_t error_ = (call);                                               \
-        if (error_ != cudaSuccess) {                                               \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
-            exit(1);                                                               \
-        }                                                                          \
-    } while (0)
 
 static __device__ double value(const gcu_points &x, int64_t b, int64_t i, int64_t q)
 {
