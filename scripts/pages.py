@@ -45,6 +45,15 @@ def gpu_records():
     return found
 
 
+def between(text, name, body):
+    """text with body between the marks of that name, which a page that is written by hand has."""
+    begin, end = f"<!-- {name}: made by make results -->\n", f"<!-- {name}: end -->\n"
+    if begin not in text:
+        return text
+    head, rest = text.split(begin)
+    return head + begin + body + end + rest.split(end)[1]
+
+
 def slug(name):
     return re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")
 

@@ -6,7 +6,7 @@ rate; the link), an aim as the most times the floor (or milliseconds), and what 
 """
 import math
 
-from pages import ROOT, gpu_records, pages, plot, power, slug, table
+from pages import between, gpu_records, pages, plot, power, slug, table
 from results_model import levels
 
 MEASURES = {"ms", "least_ms", "most_ms", "mean_ms", "median_ms", "variance_ms2", "runs", "read_ms", "floor_ms", "reads",
@@ -292,37 +292,32 @@ def one_gpu(gpu, programs):
     return head + text, aimed
 
 
-def readme(aimed):
-    """The table between the README's marks, of the GPU with the most aims."""
+def readme(aimed, text):
+    """The README with the table of the GPU with the most aims."""
     if not aimed:
-        return None
-    text = (ROOT / "README.md").read_text()
-    begin, end = "<!-- gpu: made by make results -->\n", "<!-- gpu: end -->\n"
-    if begin not in text:
-        return None
+        return text
     gpu = max(sorted(aimed), key=lambda g: len(aimed[g]))
-    head, rest = text.split(begin)
     body = (f"On one {gpu}; ms, medians; the floor is one read of the points, or the flops at cuBLAS's FP16 rate, or a plain "
             "copy over the link. All jobs and peers: [docs/results/gpu.md](docs/results/gpu.md).\n\n")
     keep = [0, 1, 2, 4, 5, 6]
-    body += table([HEAD[i] for i in keep], [[row(job)[i] for i in keep] for job in aimed[gpu]])
-    return head + begin + body + end + rest.split(end)[1]
+    return between(text, "gpu", body + table([HEAD[i] for i in keep], [[row(job)[i] for i in keep] for job in aimed[gpu]]))
 
 
-def make():
-    found, aimed, text = gpu_records(), {}, ""
+def make(text):
+    """The page; gives back the README's text with its table."""
+    found, aimed, jobs = gpu_records(), {}, ""
     for gpu, programs in sorted(found.items()):
         part, aims = one_gpu(gpu, programs)
-        text += part
+        jobs += part
         if aims:
             aimed[gpu] = aims
-    if text:
+    if jobs:
         pages["gpu.md"] = ("# On GPUs\n\nWhat `scripts/gpu.sh` measured: medians of runs timed by events, points bigger than the caches, "
                            "and in the same run the floor: one read of the points at the bandwidth found, the flops at cuBLAS's FP16 rate "
                            "(single precision counted as two fp16 products), or a plain copy over the link. v1, v2 and v3 are the kernels of "
                            "'Fast Random Projections in CUDA', ported. Peers taken apart ran on the same kind of GPU, not in the same "
-                           "run.\n" + text)
-    return readme(aimed)
+                           "run.\n" + jobs)
+    return readme(aimed, text)
 
 
 # ---- the thesis' times ----

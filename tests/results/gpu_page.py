@@ -10,6 +10,7 @@ import tempfile
 sys.path.insert(0, sys.argv[1])
 import pages
 import results_gpu
+import results_peers
 import results_model
 
 HEAD = {"gpu": "NVIDIA Test 80GB", "multiprocessors": 100, "cuda_runtime": 13000, "cuda_driver": 13000, "commit": "abcdef0123456789"}
@@ -56,15 +57,13 @@ def line(text, part):
 
 
 with tempfile.TemporaryDirectory() as work:
-    records, root = pathlib.Path(work) / "results", pathlib.Path(work)
+    records = pathlib.Path(work) / "results"
     (records / "gpu").mkdir(parents=True)
     for program, results in RESULTS.items():
         (records / "gpu" / f"{program}.json").write_text(json.dumps({"program": program, **HEAD, "results": results}))
     (records / "not_a_gpu.json").write_text("[1, 2]")
     pages.RECORDS = results_model.RECORDS = records
-    results_gpu.ROOT = root
-    (root / "README.md").write_text("before\n<!-- gpu: made by make results -->\nold\n<!-- gpu: end -->\nafter\n")
-    readme = results_gpu.make()
+    readme = results_gpu.make("before\n<!-- gpu: made by make results -->\nold\n<!-- gpu: end -->\nafter\n")
     results_model.make()
     times = results_gpu.thesis_times({1024: (1, 2, 3, 4)})
     page, model = pages.pages["gpu.md"], pages.pages["model.md"]
@@ -104,5 +103,6 @@ with tempfile.TemporaryDirectory() as work:
 with tempfile.TemporaryDirectory() as work:
     pages.RECORDS = results_model.RECORDS = pathlib.Path(work)
     pages.pages.clear()
-    assert results_gpu.make() is None and not pages.pages
+    assert results_gpu.make("as it is") == "as it is" and not pages.pages
+    assert results_peers.readme("as it is") == "as it is"
 print("good")
