@@ -1,7 +1,13 @@
 /* Sets on their way to the GPU. */
 #include "cuda/sets.h"
 
-enum { THREADS = 256, EACH = 2048 /* entries of a block that looks for their rows */ };
+enum {
+    THREADS = 256,
+    EACH = 2048,     /* entries of a block that looks for their rows */
+    COUNTED = 32768, /* of one that counts them */
+    HELD_BITS = 11,
+    HELD = 1 << HELD_BITS
+};
 static const uint32_t none = UINT32_MAX; /* an entry that is no member */
 
 static unsigned grid_of(int64_t count)
@@ -51,9 +57,10 @@ static __device__ __forceinline__ bool is_there(const void *values, gnomon_dtype
     }
 }
 
-/* What a side's entries are: as 32-bit numbers, or whole with their places beside. */
+/* What a side's entries are: as 32-bit numbers, which ids are at first, or whole with their places
+ * beside. */
 struct entries {
-    const int64_t *indices;
+    const int64_t *indices; /* whole; else NULL */
     const void *values;
     gnomon_dtype dtype;
     int64_t count, cols, first; /* of all entries */
@@ -66,18 +73,16 @@ static __global__ void __launch_bounds__(THREADS) take_kernel(entries x)
 {
     FOR_EACH(e, x.count)
     {
-        const int64_t index = x.indices[e];
+        const int64_t index = x.indices ? x.indices[e] : (int64_t)x.ids[x.first + e];
         bool bad = false;
         const bool there = is_there(x.values, x.dtype, e, &bad);
         if (bad || index < 0 || index >= x.cols) {
             *x.fault = 1;
-            continue;
-        }
-        if (x.keys) {
+        } else if (x.indices) {
             x.keys[x.first + e] = there ? (uint64_t)index : ~0ull;
             x.ids[x.first + e] = (uint32_t)(x.first + e);
-        } else {
-            x.ids[x.first + e] = there ? (uint32_t)index : none;
+        } else if (!there) {
+            x.ids[x.first + e] = none;
         }
     }
 }
@@ -107,14 +112,33 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- by how often they occur ---- */
 
+/* A block first counts by itself those that come first to a place of its table: what is very common
+ * is among them, and would make all blocks wait for each other. */
 static __global__ void __launch_bounds__(THREADS)
     count_kernel(const uint32_t *ids, int64_t count, unsigned *counts)
 {
-    FOR_EACH(e, count)
-    {
-        const uint32_t id = ids[e];
-        if (id != none) atomicAdd(counts + id, 1u);
+    __shared__ uint32_t holder[HELD];
+    __shared__ unsigned held[HELD];
+    const int64_t begin = (int64_t)blockIdx.x * COUNTED;
+    const int64_t end = begin + COUNTED < count ? begin + COUNTED : count;
+    for (int place = threadIdx.x; place < HELD; place += THREADS) {
+        holder[place] = none;
+        held[place] = 0;
     }
+    __syncthreads();
+    for (int64_t e = begin + threadIdx.x; e < end; e += THREADS) {
+        const uint32_t id = ids[e];
+        if (id == none) continue;
+        const uint32_t place = id * 0x9e3779b1u >> (32 - HELD_BITS);
+        const uint32_t before = atomicCAS(&holder[place], none, id);
+        if (before == none || before == id)
+            atomicAdd(&held[place], 1u);
+        else
+            atomicAdd(counts + id, 1u);
+    }
+    __syncthreads();
+    for (int place = threadIdx.x; place < HELD; place += THREADS)
+        if (held[place] > 0) atomicAdd(counts + holder[place], held[place]);
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -222,13 +246,15 @@ static gnomon_status bring_side(bringing *b, int which, int64_t first_row, int64
     void *values = nullptr;
     if (csr->rows == 0) return GNOMON_OK;
     int64_t *offsets = b->offsets + first_row;
-    gnomon_status status = gcu_set_room(m, count, &indices);
+    gnomon_status status = b->keys[0] ? gcu_set_room(m, count, &indices) : GNOMON_OK;
     if (status == GNOMON_OK)
         status = gcu_set_take(m, (size_t)count * gnomon_dtype_size(csr->dtype), &values);
     if (status == GNOMON_OK)
         status = upload(b, csr->offsets, GNOMON_I64, csr->rows + 1, names[which][0], offsets);
     if (status == GNOMON_OK)
-        status = upload(b, csr->indices, GNOMON_I64, count, names[which][1], indices);
+        status = indices ? upload(b, csr->indices, GNOMON_I64, count, names[which][1], indices)
+                         : gcu_upload_narrow(m->s, b->transfer, csr->indices, count, b->ids + first,
+                                             m->stream, m->why);
     if (status == GNOMON_OK)
         status = upload(b, csr->values, csr->dtype, count, names[which][2], values);
     if (status != GNOMON_OK) return status;
@@ -283,7 +309,9 @@ static gnomon_status number(bringing *b, int bits)
     if (status == GNOMON_OK) status = gcu_set_room(m, numbers, &keys[1]);
     if (status != GNOMON_OK) return status;
     GCU_TRY(m->why, cudaMemsetAsync(counts, 0, (size_t)numbers * sizeof *counts, m->stream));
-    count_kernel<<<grid_of(b->count), THREADS, 0, m->stream>>>(b->ids, b->count, counts);
+    if (b->count > 0)
+        count_kernel<<<(unsigned)((b->count + COUNTED - 1) / COUNTED), THREADS, 0, m->stream>>>(
+            b->ids, b->count, counts);
     rarity_kernel<<<grid_of(numbers), THREADS, 0, m->stream>>>(counts, numbers, keys[0]);
     GCU_TRY(m->why, cudaGetLastError());
     status = gcu_set_sort(m, keys, numbers, 32, 32 + gcu_set_bits(b->count + 1));

@@ -75,6 +75,13 @@ gnomon_status gcu_set_sum(gcu_set_memory *m, int64_t *values, int64_t count);
 gnomon_status gcu_set_unite(gcu_set_memory *m, const uint64_t *from, uint64_t *to, int64_t count,
                             int64_t *left);
 
+/* ---- transfer.cu: by the stages of all uploads ---- */
+
+/* Enqueues to = from in 32 bits, 2^32 - 1 for what is negative or not below that: half as many
+ * bytes go over the link. 'from' lies in the host's memory and has been read when it returns. */
+gnomon_status gcu_upload_narrow(gcu_state *s, const gnomon_sketch_job *job, const int64_t *from,
+                                int64_t count, uint32_t *to, cudaStream_t stream, gcu_why why);
+
 /* ---- for kernels ---- */
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-#include "cuda/transfer.h"
+#include "cuda/sets.h"
 
 #include <limits.h>
 #include <string.h>
@@ -313,6 +313,47 @@ gnomon_status gcu_upload(gcu_state *s, const gnomon_sketch_job *job, const gnomo
         GCU_TRY(why, copy_lines(device_at(&l, &p), l.device_line * l.size, stage->data,
                                 p.length * l.size, p.length * l.size, p.count,
                                 cudaMemcpyHostToDevice, stream));
+        GCU_TRY(why, cudaEventRecord(stage->idle, stream));
+    }
+    return GNOMON_OK;
+}
+
+struct narrowing {
+    const int64_t *from;
+    uint32_t *to;
+    int64_t count;
+};
+
+static const int64_t narrow_each = task_bytes / 8;
+
+static void narrow_task(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const narrowing *n = static_cast<const narrowing *>(arg);
+    const int64_t end = (task + 1) * narrow_each;
+    for (int64_t i = task * narrow_each; i < (end < n->count ? end : n->count); i++) {
+        const uint64_t x = (uint64_t)n->from[i];
+        n->to[i] = x < UINT32_MAX ? (uint32_t)x : UINT32_MAX;
+    }
+}
+
+gnomon_status gcu_upload_narrow(gcu_state *s, const gnomon_sketch_job *job, const int64_t *from,
+                                int64_t count, uint32_t *to, cudaStream_t stream, gcu_why why)
+{
+    if (count == 0) return GNOMON_OK;
+    const gnomon_status status = open_stages(s, job->memory_limit, why);
+    if (status != GNOMON_OK) return status;
+    const int64_t each = (int64_t)s->stage_bytes / 4;
+    for (int64_t at = 0; at < count; at += each) {
+        gcu_stage *stage = &s->stage[s->next_stage];
+        s->next_stage = (s->next_stage + 1) % GCU_STAGES;
+        GCU_TRY(why, cudaEventSynchronize(stage->idle));
+        const int64_t some = count - at < each ? count - at : each;
+        narrowing n = {from + at, reinterpret_cast<uint32_t *>(stage->data), some};
+        job->host->parallel(job->host->user, (some + narrow_each - 1) / narrow_each, narrow_task,
+                            &n);
+        GCU_TRY(why, cudaMemcpyAsync(to + at, stage->data, (size_t)some * 4, cudaMemcpyHostToDevice,
+                                     stream));
         GCU_TRY(why, cudaEventRecord(stage->idle, stream));
     }
     return GNOMON_OK;
