@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 10 };
+enum { GNOMON_DEVICE_INTERFACE = 11 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -75,7 +75,7 @@ typedef struct gnomon_device_table {
     gnomon_status (*gemm)(void *state, const struct gnomon_gemm_job *job, char *why,
                           size_t why_size);
 
-    /* Randomized SVD of a dense matrix, likewise. */
+    /* Randomized SVD of a dense or sparse matrix, likewise. */
     int (*svd_supports)(void *state, const struct gnomon_svd_job *job, char *why, size_t why_size);
     gnomon_status (*svd)(void *state, struct gnomon_svd_job *job, char *why, size_t why_size);
 

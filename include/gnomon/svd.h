@@ -6,10 +6,10 @@
  * is never stored. docs/svd.md tells the steps, what is promised of the errors, and how
  * much of it was measured.
  *
- * Needs OpenBLAS at run time: gnomon_svd_missing tells whether it is there. Dense matrices in
- * single precision can go to a GPU, which needs cuBLAS and cuSOLVER at run time instead: with the
- * device CUDA always, with AUTO where the matrix lies there already or the work is worth the way
- * (5e10 multiplications and additions).
+ * Needs OpenBLAS at run time: gnomon_svd_missing tells whether it is there. All of it but rows
+ * whose number is not known before can go to a GPU, which needs cuBLAS and cuSOLVER at run time
+ * instead: with the device CUDA always, with AUTO where the matrix lies there already or, in single
+ * precision, the work is worth the way (5e10 multiplications and additions).
  *
  * Determinism: on one machine, with one build of OpenBLAS, the bits depend neither on the number of
  * threads nor on whether rows come from memory or piece by piece: work is cut by the shape alone
@@ -135,22 +135,22 @@ typedef struct gnomon_svd_rows {
  * at least) where it can't be used in place. A tolerance that is not met is no failure: the best
  * that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE,
  * OVERFLOW, NONFINITE (naming row and column), MEMORY, UNSUPPORTED (gnomon_svd_missing; more than
- * 2^31 - 1 columns), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't be had or declines:
- * single_pass, factors or, in double precision, the matrix that do not fit its memory), CANCELLED,
- * INTERNAL (the small problem did not converge); *out is then cleared. On a GPU that a matrix of
- * the host's does not fit, its rows go there block by block, as often as it takes. */
+ * 2^31 - 1 columns), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't be had or declines: factors that
+ * do not fit its memory), CANCELLED, INTERNAL (the small problem did not converge); *out is then
+ * cleared. On a GPU that a matrix of the host's does not fit, its rows go there block by block, as
+ * often as it takes, with single_pass once. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
- * be met when residual_bound by at least 40 probes says so. A GPU takes them in single precision
- * without a tolerance, projected by gaussian, rademacher or achlioptas, up to 2^31 nonzeros.
- * Errors: also DATA (a broken view). */
+ * be met when residual_bound by at least 40 probes says so. A GPU takes up to 2^31 nonzeros, which
+ * must fit its memory; what is projected by another operator than gaussian, rademacher or
+ * achlioptas is projected on the host. Errors: also DATA (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows;
  * where a GPU does the work two of up to 2^25, but at least 128 rows) and the factors are in
- * memory. A GPU takes them when their number is known and they can be had again; its callbacks come
- * from the calling thread. Errors: also what the callbacks return. */
+ * memory. A GPU takes them when their number is known and they can be had again or are read once;
+ * its callbacks come from the calling thread. Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                            const gnomon_svd_options *options, gnomon_svd *out);
 

@@ -29,8 +29,10 @@ static struct {
     decltype(&cusolverDnDgeqrf) geqrf;
     decltype(&cusolverDnDorgqr_bufferSize) orgqr_size;
     decltype(&cusolverDnDorgqr) orgqr;
-    decltype(&cusolverDnDgesvd_bufferSize) gesvd_size;
-    decltype(&cusolverDnDgesvd) gesvd;
+    decltype(&cusolverDnCreateGesvdjInfo) create_jacobi;
+    decltype(&cusolverDnDestroyGesvdjInfo) destroy_jacobi;
+    decltype(&cusolverDnDgesvdj_bufferSize) gesvdj_size;
+    decltype(&cusolverDnDgesvdj) gesvdj;
 } blas;
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
@@ -94,8 +96,10 @@ static void open_libraries(void)
     find(cusolver, name[1], "cusolverDnDgeqrf", &blas.geqrf);
     find(cusolver, name[1], "cusolverDnDorgqr_bufferSize", &blas.orgqr_size);
     find(cusolver, name[1], "cusolverDnDorgqr", &blas.orgqr);
-    find(cusolver, name[1], "cusolverDnDgesvd_bufferSize", &blas.gesvd_size);
-    find(cusolver, name[1], "cusolverDnDgesvd", &blas.gesvd);
+    find(cusolver, name[1], "cusolverDnCreateGesvdjInfo", &blas.create_jacobi);
+    find(cusolver, name[1], "cusolverDnDestroyGesvdjInfo", &blas.destroy_jacobi);
+    find(cusolver, name[1], "cusolverDnDgesvdj_bufferSize", &blas.gesvdj_size);
+    find(cusolver, name[1], "cusolverDnDgesvdj", &blas.gesvdj);
 }
 
 static gnomon_status told(gcu_why why, int status, const char *call)
@@ -123,6 +127,7 @@ gnomon_status gcu_blas_open(gcu_state *s, cudaStream_t stream, gcu_blas **out, g
         status = TOLD(why, create(&s->blas->cublas));
         if (status == GNOMON_OK) status = TOLD(why, solver_create(&s->blas->cusolver));
         if (status == GNOMON_OK) status = TOLD(why, create_params(&s->blas->params));
+        if (status == GNOMON_OK) status = TOLD(why, create_jacobi(&s->blas->jacobi));
         if (status == GNOMON_OK &&
             cudaHostAlloc(&s->blas->page, GCU_PAGE_BYTES, cudaHostAllocDefault) != cudaSuccess)
             status = gcu_fail(why, GNOMON_ERROR_MEMORY, "no page-locked memory");
@@ -138,6 +143,7 @@ void gcu_blas_close(gcu_state *s)
 {
     if (!s->blas) return;
     if (s->blas->page) cudaFreeHost(s->blas->page);
+    if (s->blas->jacobi) blas.destroy_jacobi(s->blas->jacobi);
     if (s->blas->params) blas.destroy_params(s->blas->params);
     if (s->blas->cusolver) blas.solver_destroy(s->blas->cusolver);
     if (s->blas->cublas) blas.destroy(s->blas->cublas);
@@ -238,7 +244,9 @@ gnomon_status gcu_reflect_out(gcu_blas *b, int64_t m, int64_t n, double *a, doub
 gnomon_status gcu_singular_work(gcu_blas *b, int64_t n, int64_t *work, gcu_why why)
 {
     int count = 0;
-    const gnomon_status status = TOLD(why, gesvd_size(b->cusolver, (int)n, (int)n, &count));
+    const gnomon_status status = TOLD(
+        why, gesvdj_size(b->cusolver, CUSOLVER_EIG_MODE_VECTOR, 0, (int)n, (int)n, nullptr, (int)n,
+                         nullptr, nullptr, (int)n, nullptr, (int)n, &count, b->jacobi));
     *work = count;
     return status;
 }
@@ -246,6 +254,7 @@ gnomon_status gcu_singular_work(gcu_blas *b, int64_t n, int64_t *work, gcu_why w
 gnomon_status gcu_singular(gcu_blas *b, int64_t n, double *a, double *values, double *left,
                            double *right, double *work, int64_t work_count, int *info, gcu_why why)
 {
-    return TOLD(why, gesvd(b->cusolver, 'A', 'A', (int)n, (int)n, a, (int)n, values, left, (int)n,
-                           right, (int)n, work, (int)work_count, nullptr, info));
+    return TOLD(why,
+                gesvdj(b->cusolver, CUSOLVER_EIG_MODE_VECTOR, 0, (int)n, (int)n, a, (int)n, values,
+                       left, (int)n, right, (int)n, work, (int)work_count, info, b->jacobi));
 }

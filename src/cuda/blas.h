@@ -14,6 +14,7 @@ struct gcu_blas {
     cublasHandle_t cublas;
     cusolverDnHandle_t cusolver;
     cusolverDnParams_t params;
+    gesvdjInfo_t jacobi;
     void *page; /* page-locked, GCU_PAGE_BYTES: what the host waits to read */
 };
 
@@ -59,7 +60,7 @@ gnomon_status gcu_reflect(gcu_blas *b, int64_t m, int64_t n, double *a, double *
 gnomon_status gcu_reflect_out(gcu_blas *b, int64_t m, int64_t n, double *a, double *tau,
                               double *work, int64_t work_count, int *info, gcu_why why);
 
-/* A (n x n) = left diag(values) right, values falling; a is overwritten. */
+/* A (n x n) = left diag(values) right^T by rotations, values falling; a is overwritten. */
 gnomon_status gcu_singular_work(gcu_blas *b, int64_t n, int64_t *work, gcu_why why);
 gnomon_status gcu_singular(gcu_blas *b, int64_t n, double *a, double *values, double *left,
                            double *right, double *work, int64_t work_count, int *info, gcu_why why);

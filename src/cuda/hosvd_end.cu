@@ -60,7 +60,7 @@ gnomon_status gcu_hosvd_measure(gcu_hosvd *h)
         v->a = gnomon_matrix_rowmajor(h->x, GNOMON_F32, v->m, v->n);
         GCU_TRY(v->why, gcu_svd_narrow(h->q[0], size * rank, h->narrow, v->stream));
         job->passes++;
-        status = gcu_svd_residual(v, h->narrow, gcu_svd_rows(h->now, v->n), rank, &job->residual);
+        status = gcu_svd_residual(v, h->narrow, h->now, false, rank, &job->residual);
     }
     if (h->own) gcu_give(h->now, v->stream);
     h->now = before.now;

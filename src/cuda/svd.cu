@@ -160,14 +160,17 @@ gnomon_status gcu_svd_begin_span(gcu_svd *v)
 
 gnomon_status gcu_svd_end_span(gcu_svd *v)
 {
-    const int64_t columns = v->columns;
     gnomon_status status = GNOMON_OK;
     for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++)
         status = power_step(v);
-    if (status != GNOMON_OK) return status;
+    return status == GNOMON_OK ? gcu_svd_orthonormal_range(v) : status;
+}
+
+gnomon_status gcu_svd_orthonormal_range(gcu_svd *v)
+{
     double *tall = v->tall[0];
-    GCU_TRY(v->why, gcu_svd_widen(v->y, v->m * columns, tall, v->stream));
-    status = gcu_svd_orthonormalise(v, &tall, v->m, columns, false);
+    GCU_TRY(v->why, gcu_svd_widen(v->y, v->m * v->columns, tall, v->stream));
+    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, v->m, v->columns, false);
     if (status != GNOMON_OK) return status;
     double *&place = v->tall[tall == v->tall[1]];
     place = v->q;
@@ -187,28 +190,43 @@ static gnomon_status find_range(gcu_svd *v, int64_t columns)
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_POWER) : status;
 }
 
+/* One try of a tolerance: so many columns, and what they leave. */
+typedef gnomon_status (*try_fn)(gcu_svd *v, int64_t columns, double *about);
+
+static gnomon_status try_columns(gcu_svd *v, int64_t columns, double *about)
+{
+    gnomon_status status = find_range(v, columns);
+    if (status == GNOMON_OK) status = gcu_svd_measure_rest(v, about);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
+    return status == GNOMON_OK ? gcu_svd_tell(v) : status;
+}
+
+static gnomon_status try_wide(gcu_svd *v, int64_t columns, double *about)
+{
+    gnomon_status status = gcu_svd_wide_range(v, columns);
+    if (status == GNOMON_OK) status = gcu_svd_measure_rest(v, about);
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_CERTIFY) : status;
+}
+
 /* Twice as many columns until what they leave, measured, is little enough: all of them anew, which
  * at most doubles the work and keeps the columns of one projection. */
-static gnomon_status find_range_by_tolerance(gcu_svd *v)
+static gnomon_status find_range_by_tolerance(gcu_svd *v, try_fn with)
 {
     gnomon_svd_job *job = v->job;
-    const double u = 0x1p-24, wanted = job->options->tolerance * job->norm;
+    const double u = v->wide ? 0x1p-53 : 0x1p-24, wanted = job->options->tolerance * job->norm;
     int64_t columns = job->options->block;
     double before = INFINITY;
     const int held = v->bag.count;
     for (;;) {
+        double about = 0;
         columns = columns < job->columns ? columns : job->columns;
-        gnomon_status status = find_range(v, columns);
-        if (status == GNOMON_OK)
-            status = gcu_svd_residual(v, v->y, gcu_svd_turned(v->z, columns), columns, &job->rest);
-        if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
-        if (status == GNOMON_OK) status = gcu_svd_tell(v);
+        const gnomon_status status = with(v, columns, &about);
         if (status != GNOMON_OK) return status;
         /* Rounding is all that is left, and more columns would only follow it. */
-        const bool floor = job->rest <= 2 * u * job->norm ||
-                           (job->rest > 0.7 * before && job->rest < 4096 * u * job->norm);
+        const bool floor =
+            about <= 2 * u * job->norm || (about > 0.7 * before && about < 4096 * u * job->norm);
         if (job->rest <= wanted || floor || columns == job->columns) return GNOMON_OK;
-        before = job->rest;
+        before = about;
         columns *= 2;
         gcu_svd_give(v, held);
     }
@@ -237,13 +255,15 @@ static bool is_wide(const gnomon_svd_job *job)
 }
 
 /* Bytes that the matrix itself takes on the GPU. */
-static double matrix_bytes(const gnomon_matrix *a)
+static double matrix_bytes(const gcu_svd *v)
 {
+    const gnomon_matrix *a = v->job->a;
     const double count = (double)a->rows * (double)a->cols;
-    const bool there = a->memory == GNOMON_CUDA && a->dtype == GNOMON_F32;
-    return there ? 0.0
-                 : count *
-                       (4.0 + (a->dtype == GNOMON_F32 ? 0.0 : (double)gnomon_dtype_size(a->dtype)));
+    if (v->job->csr) return gcu_svd_sparse_bytes(v->job);
+    const bool settled = a->dtype == gcu_svd_type(v);
+    return a->memory == GNOMON_CUDA && settled
+               ? 0.0
+               : count * (double)(gcu_svd_size(v) + (settled ? 0 : gnomon_dtype_size(a->dtype)));
 }
 
 /* Whether the pool holds so much, unused: asking the driver for what is free takes a millisecond.
@@ -258,11 +278,24 @@ static bool is_kept(const gcu_state *s, double bytes)
 }
 
 /* Bytes for blocks of a matrix that does not come to the GPU as a whole. */
-static double block_bytes(const gnomon_matrix *a)
+static double block_bytes(const gcu_svd *v)
 {
+    const gnomon_matrix *a = v->job->a;
     const double each = (double)gcu_svd_block_rows(a->rows, a->cols) * ((double)a->cols + 16);
-    const bool settled = a->dtype != GNOMON_F32;
-    return each * (2.0 * (double)gnomon_dtype_size(a->dtype) + (settled ? 4.0 : 0.0));
+    const bool settled = a->dtype != gcu_svd_type(v);
+    return each *
+           (2.0 * (double)gnomon_dtype_size(a->dtype) + (settled ? (double)gcu_svd_size(v) : 0.0));
+}
+
+/* What the steps take, nearly, beside the matrix; 'rows' of it, at most, are worked with at once.
+ */
+static double work_bytes(const gcu_svd *v, int64_t columns, int64_t rows)
+{
+    const gnomon_svd_options *o = v->job->options;
+    const bool measures = !v->job->csr && (o->measure || o->tolerance > 0);
+    return (v->wide ? gcu_svd_wide_bytes(v, columns) : bytes_of(v, columns)) +
+           (o->single_pass ? gcu_svd_once_bytes(v, columns) : 0.0) +
+           (measures ? (double)(gcu_svd_tile_rows(v, rows) * v->n) * (double)gcu_svd_size(v) : 0.0);
 }
 
 /* Whether it does not, because there is no room for it or because it lies nowhere. needed: what
@@ -271,46 +304,54 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
 {
     const gnomon_matrix *a = job->a;
     gcu_svd v = {};
+    v.job = const_cast<gnomon_svd_job *>(job); /* which is only read here */
+    v.wide = is_wide(job);
     v.m = a->rows;
     v.n = a->cols;
     const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
                               ? job->options->block
                               : job->columns;
-    const double held = job->csr ? gcu_svd_sparse_bytes(job) : matrix_bytes(a);
-    const double whole = is_wide(job) ? gcu_svd_wide_bytes(job, first) : held + bytes_of(&v, first);
+    const double whole = matrix_bytes(&v) + work_bytes(&v, first, v.m);
     *needed = whole;
     *free = INFINITY;
     if (!job->rows && is_kept(s, whole)) return false;
     *free = (double)gcu_free_memory(s);
-    if (job->csr || is_wide(job) || (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA)))
-        return false;
-    *needed = block_bytes(a) + bytes_of(&v, first);
+    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA))) return false;
+    const int64_t rows = gcu_svd_block_rows(v.m, v.n);
+    *needed = block_bytes(&v) + work_bytes(&v, first, rows < v.m ? rows : v.m);
     return true;
 }
 
 static gnomon_status work(gcu_svd *v)
 {
     gnomon_svd_job *job = v->job;
+    const bool once = job->options->single_pass;
     gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
     if (status != GNOMON_OK) return status;
     v->seen = static_cast<gcu_svd_look *>(v->blas->page);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
     double needed, free;
     if (status == GNOMON_OK) status = gcu_svd_bring(v, stays_apart(v->s, job, &needed, &free));
-    if (status == GNOMON_OK) status = gcu_svd_look_at(v);
-    if (status == GNOMON_OK)
-        status =
-            job->options->tolerance > 0 ? find_range_by_tolerance(v) : find_range(v, job->columns);
+    if (status == GNOMON_OK && !(once && v->blocks.rows)) status = gcu_svd_look_at(v);
+    if (status == GNOMON_OK) {
+        if (once)
+            status = gcu_svd_read_once(v);
+        else if (job->options->tolerance > 0)
+            status = find_range_by_tolerance(v, v->wide ? try_wide : try_columns);
+        else
+            status = v->wide ? gcu_svd_wide_range(v, job->columns) : find_range(v, job->columns);
+    }
     int64_t rank = 0;
-    if (status == GNOMON_OK) status = gcu_svd_small(v, &rank);
+    if (status == GNOMON_OK)
+        status = v->wide ? gcu_svd_wide_small(v, &rank) : gcu_svd_small(v, &rank);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
     if (status == GNOMON_OK) status = gcu_svd_certify(v, rank);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
     gnomon_matrix u, vt;
     job->used_columns = v->columns;
     if (status == GNOMON_OK) status = job->calls->make_room(job->calls->user, rank, &u, &vt);
-    if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &u, v->y);
-    if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &vt, v->z);
+    if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &u, gcu_svd_left(v));
+    if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &vt, gcu_svd_right(v));
     return status;
 }
 
@@ -318,9 +359,6 @@ bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why)
 {
     const gnomon_matrix *a = job->a;
     const char *reason = gcu_blas_missing();
-    if (!reason && is_wide(job)) reason = gcu_svd_wide_reason(job);
-    if (!reason && job->options->single_pass)
-        reason = "rows that are to be read once are factored on the CPU";
     if (!reason && job->csr) reason = gcu_svd_sparse_reason(job);
     if (!reason && (a->rows > INT_MAX - GCU_SVD_CHUNKS || a->cols > INT_MAX - GCU_SVD_CHUNKS))
         reason = "the matrix has more than 2^31 rows or columns";
@@ -345,13 +383,14 @@ gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why)
     gcu_svd v = {};
     v.s = s;
     v.job = job;
+    v.wide = is_wide(job);
     v.why = why;
     v.stream = s->stream;
     v.m = job->a->rows;
     v.n = job->a->cols;
     job->rest = job->residual = (double)NAN;
     double seconds[GCU_PHASES];
-    const gnomon_status worked = is_wide(job) ? gcu_svd_wide_work(&v) : work(&v);
+    const gnomon_status worked = work(&v);
     if (v.blocks.rows) gcu_svd_blocks_close(&v);
     const gnomon_status status = gcu_svd_close(&v, seconds, worked);
     job->project_seconds = seconds[GCU_PROJECT];

@@ -1,6 +1,7 @@
 /* cuda/svd.h: the randomized SVD on the GPU: the steps of docs/svd.md with what is long and thin in
  * double precision, in which Hopper's matrix units multiply too, and the products with the matrix
- * on half-precision ones.
+ * on half-precision ones; or all of it in double precision ("wide"). "The work's type" is F32, or
+ * F64 when the work is wide.
  *
  * Tall matrices are row-major without gaps: rows x columns is what cuBLAS calls columns x rows. */
 #ifndef GNOMON_CUDA_SVD_H
@@ -47,7 +48,7 @@ struct gcu_svd_blocks {
     int64_t rows;    /* of a block; 0: the matrix is on the GPU as a whole */
     gcu_place place; /* of the host's view */
     void *raw[2];    /* blocks on the GPU, as they come */
-    void *settled;   /* a block in fp32, scaled, where that is not the same */
+    void *settled;   /* a block in the work's type, scaled, where that is not the same */
     void *page[2];   /* page-locked: rows as a stream gives them */
     cudaEvent_t arrived[2], idle[2];
     bool begun;
@@ -67,7 +68,7 @@ struct gcu_svd_long {
 struct gcu_svd_lists {
     int64_t lines, *offsets;
     uint32_t *other;
-    float *value;
+    void *value; /* of the work's type */
     gcu_svd_long many;
 };
 
@@ -96,9 +97,11 @@ struct gcu_svd {
     gcu_laps laps;
 
     gcu_svd_blocks blocks;
+    bool wide;
+
     gcu_svd_sparse sparse; /* of a job with a csr, instead of a */
-    gnomon_matrix a; /* where it is there as a whole: on the GPU, F32, one stride 1 and the other no
-                        shorter than a line */
+    gnomon_matrix a; /* where it is there as a whole: on the GPU, of the work's type, one stride 1
+                        and the other no shorter than a line */
     int64_t m, n;
     int64_t run, run_stride;  /* when not 0, a's columns come in runs: gemm.h */
     double *squares;          /* on the GPU; see gcu_svd_project */
@@ -106,11 +109,14 @@ struct gcu_svd {
 
     /* Of so many columns of the projection: */
     int64_t columns;
-    float *y, *z;                           /* m x columns, n x columns */
-    void *half;                             /* max(m, n) x columns halves */
-    double *q;                              /* the orthonormal range; like tall[] */
-    double *tall[2];                        /* max(m, n) x columns, and a few rows more */
-    double *chunks;                         /* of a Gram matrix, and one more */
+    float *y, *z;    /* m x columns, n x columns; U and Vt in the end */
+    double *z64;     /* of wide work instead of z; q is instead of y */
+    void *probed;    /* A times the probes, of rows that are read once; else NULL */
+    int64_t checks;  /* of a tolerance on sparse rows, each by probes of its own */
+    void *half;      /* max(m, n) x columns halves */
+    double *q;       /* the orthonormal range; like tall[] */
+    double *tall[2]; /* max(m, n) x columns, and a few rows more */
+    double *chunks;  /* of a Gram matrix, and one more */
     double *gram, *factor, *vectors, *kept; /* columns x columns */
     double *values;                         /* columns */
     float *sign;
@@ -123,6 +129,24 @@ struct gcu_svd {
     int *info;
     gcu_svd_look *look, *seen; /* on the GPU; page-locked */
 };
+
+static inline gnomon_dtype gcu_svd_type(const gcu_svd *v)
+{
+    return v->wide ? GNOMON_F64 : GNOMON_F32;
+}
+static inline size_t gcu_svd_size(const gcu_svd *v)
+{
+    return v->wide ? sizeof(double) : sizeof(float);
+}
+/* Q, U in the end; B^T, Vt in the end: in the work's type. */
+static inline void *gcu_svd_left(const gcu_svd *v)
+{
+    return v->wide ? (void *)v->q : (void *)v->y;
+}
+static inline void *gcu_svd_right(const gcu_svd *v)
+{
+    return v->wide ? (void *)v->z64 : (void *)v->z;
+}
 
 /* Device memory until the factorisation ends; MEMORY when there is none. */
 gnomon_status gcu_svd_take(gcu_svd *v, size_t bytes, void **data);
@@ -152,6 +176,8 @@ gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both);
  * basis of nearly A's range. Power iterations need 'both' sides. */
 gnomon_status gcu_svd_begin_span(gcu_svd *v);
 gnomon_status gcu_svd_end_span(gcu_svd *v);
+/* The last of these steps: v->q = the columns of v->y made orthonormal. */
+gnomon_status gcu_svd_orthonormal_range(gcu_svd *v);
 /* Copies a packed matrix on the GPU, of the same type, to where the caller wants it. */
 gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data);
 
@@ -161,11 +187,15 @@ gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data);
 typedef gnomon_status (*gcu_svd_block_fn)(gcu_svd *v, const gnomon_matrix *block, int64_t row,
                                           void *arg);
 gnomon_status gcu_svd_each(gcu_svd *v, gcu_svd_block_fn fn, void *arg);
+/* Rows [row, row + rows) of a matrix. */
+gnomon_matrix gcu_svd_part(const gnomon_matrix *a, int64_t row, int64_t rows);
 /* How many rows a block has. */
 int64_t gcu_svd_block_rows(int64_t rows, int64_t cols);
 gnomon_status gcu_svd_blocks_open(gcu_svd *v);
 /* Room for blocks that are converted or scaled. */
 gnomon_status gcu_svd_blocks_settled(gcu_svd *v);
+/* A block's place in that room. */
+gnomon_matrix gcu_svd_settled_block(const gcu_svd *v, const gnomon_matrix *block);
 void gcu_svd_blocks_close(gcu_svd *v);
 
 /* C (m x n, row-major) = alpha A B + beta C. */
@@ -181,40 +211,79 @@ static inline gcu_gemm_view gcu_svd_turned(const float *data, int64_t cols)
     return {data, GNOMON_F32, 1, cols};
 }
 
-/* Brings A to the GPU in fp32 or, with 'apart', readies its blocks. */
+/* c (m x n) = alpha op(a) op(b) + beta c in the work's type, all of them row-major without gaps: a
+ * is m x k or, turned, k x m; b is k x n or, turned, n x k. */
+gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double alpha,
+                            const void *a, bool a_turned, const void *b, bool b_turned, double beta,
+                            void *c);
+/* to = from * 2^-exponent in the work's type; 'to' lies as v->a does. */
+gnomon_status gcu_svd_settle(gcu_svd *v, const gnomon_matrix *from, int exponent,
+                             const gnomon_matrix *to);
+
+/* Brings A to the GPU in the work's type or, with 'apart', readies its blocks. */
 gnomon_status gcu_svd_bring(gcu_svd *v, bool apart);
 /* Refuses NaN and infinity, finds norm and scaling. */
 gnomon_status gcu_svd_look_at(gcu_svd *v);
+/* What was seen so far: largest is infinite or NaN when a number is. */
+struct gcu_svd_looking {
+    void *figures; /* on the GPU */
+    double squares, largest;
+};
+/* *l = that of so many numbers on the GPU, of the work's type. */
+gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count, gcu_svd_looking *l);
+/* gcu_svd_look_at for a block of rows that are read once, in their order, whose first numbers
+ * settle the scaling: *block is scaled then. *l begins as zeros. */
+gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_looking *l);
 /* Fails with NONFINITE, naming the first such element of a block of A's rows from 'row' on. */
 gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row);
-/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it. */
-gnomon_status gcu_svd_settle_scale(gcu_svd *v, double norm, float largest);
+/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it: of wide
+ * work only where there is none, since squares of what is not scaled may overflow. */
+void gcu_svd_settle_scale(gcu_svd *v, double norm, double largest);
 /* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */
 gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op);
-/* y = A S^T, S being the operator's rows [0, columns). With v->squares, where it looks, that gets
- * the sum of A's squares (gemm.h). */
+/* v->y, or of wide work v->tall[0], = A S^T, S being the operator's rows [0, columns). With
+ * v->squares, where it looks, that gets the sum of A's squares (gemm.h). */
 gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns);
 bool gcu_svd_looks(const gcu_svd *v, int64_t columns);
 /* y (x's rows x columns, row-major) = x S^T by the projections' own kernels, for any operator. */
 gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *x, void *y, gnomon_dtype dtype,
                              int64_t columns);
-/* out (m x columns) = A w, or out (n x columns) = A^T w; w of fp32 or halves. */
+/* out (m x columns) = A w, or out (n x columns) = A^T w; w of the work's type or, of fp32 work, of
+ * halves. */
 gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
-                               int64_t columns, float *out);
+                               int64_t columns, void *out);
+/* out = part w, or part^T w, to which that is added with 'add'; a part is some rows of A on the
+ * GPU, in the work's type. */
+gnomon_status gcu_svd_multiply_part(gcu_svd *v, bool transposed, const gnomon_matrix *part,
+                                    const void *w, gnomon_dtype dtype, int64_t columns, bool add,
+                                    void *out);
+/* What a block gives of y = A S^T for an operator that is not multiplied with. */
+struct gcu_svd_sketching {
+    int64_t columns;
+    void *y;
+};
+gnomon_status gcu_svd_sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_t row,
+                                   void *sketching);
 /* Whether A w can be had where A's columns come in runs; A^T w can't. */
 bool gcu_svd_takes_runs(const gcu_svd *v, int64_t columns, gnomon_dtype dtype);
-/* *residual = |A - B C|_F: b m x k, row-major, c k x n. */
-gnomon_status gcu_svd_residual(gcu_svd *v, const float *b, gcu_gemm_view c, int64_t k,
+/* How many of so many rows are worked with at a time where a residual is measured. */
+int64_t gcu_svd_tile_rows(const gcu_svd *v, int64_t rows);
+/* *residual = |A - B C|_F: b m x k, c k x n or, turned, n x k. Not of sparse rows. */
+gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool turned, int64_t k,
                                double *residual);
-/* g (n x count) = the first probes as columns. */
-gnomon_status gcu_svd_probes(gcu_svd *v, int64_t count, float *g);
+/* to (cols x count) = rows [first, first + count) and columns [col, col + cols) of a dense simple
+ * operator, transposed, raw, in the work's type. */
+gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first, int64_t count,
+                           int64_t col, int64_t cols, void *to);
 
 /* ---- svd_sparse.cu: the same of sparse rows ---- */
 
 gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
 gnomon_status gcu_svd_sparse_look_at(gcu_svd *v);
 gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
-                                      gnomon_dtype dtype, int64_t columns, float *out);
+                                      gnomon_dtype dtype, int64_t columns, void *out);
+/* y (m x columns) = A S^T by the core, whose kernels for sparse rows know every operator. */
+gnomon_status gcu_svd_sparse_sketch(gcu_svd *v, int64_t columns, void *y);
 /* What they take on the GPU; why they are not taken there, or NULL. */
 double gcu_svd_sparse_bytes(const gnomon_svd_job *job);
 const char *gcu_svd_sparse_reason(const gnomon_svd_job *job);
@@ -230,6 +299,8 @@ gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, in
                                      bool once);
 /* Columns that are orthonormal to half of fp64's digits, to all of them. */
 gnomon_status gcu_svd_polish(gcu_svd *v, double **tall, int64_t rows, int64_t cols);
+/* v->kept = the inverse of v->gram; INTERNAL when that is not safely positive definite. */
+gnomon_status gcu_svd_invert_gram(gcu_svd *v, int64_t cols);
 double *gcu_svd_other(const gcu_svd *v, const double *tall);
 
 /* ---- svd_round.cu ---- */
@@ -266,11 +337,24 @@ cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream
 /* The eigenvectors of the n x n v->gram as columns of v->vectors, its eigenvalues, rising, in
  * v->values and, on the host, in 'rising'. */
 gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising);
+/* to (host) = v->values, as a solver of an n x n problem has left them with v->info; INTERNAL when
+ * it did not converge. */
+gnomon_status gcu_svd_read_values(gcu_svd *v, int64_t n, double *to);
 /* From v->q and v->z, A nearly Q Z^T, to the singular values, rank of them, U in v->y and Vt in
  * v->z. */
 gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank);
-/* The probes of U, S and Vt. */
+/* The probes of U, S and Vt, and what they leave where that is to be measured. */
 gnomon_status gcu_svd_certify(gcu_svd *v, int64_t rank);
+/* job->rest = |A - Q B|_F or, of sparse rows, a bound of it by fresh probes; *about: nearly that.
+ */
+gnomon_status gcu_svd_measure_rest(gcu_svd *v, double *about);
+
+/* ---- svd_single.cu ---- */
+
+/* v->q spans nearly A's range, and v->z or v->z64 = B^T, with every row read once. */
+gnomon_status gcu_svd_read_once(gcu_svd *v);
+/* What that takes beside what the steps of other ways do. */
+double gcu_svd_once_bytes(const gcu_svd *v, int64_t columns);
 
 /* ---- svd_kernels.cu: enqueue on v->stream ---- */
 
@@ -326,10 +410,11 @@ cudaError_t gcu_svd_scan(const float *data, int64_t lines, int64_t length, int64
 /* to (row-major or, with across, column-major, pitch elements a line) = from * 2^-exponent. */
 cudaError_t gcu_svd_convert(const gnomon_matrix *from, int exponent, bool across, int64_t pitch,
                             float *to, cudaStream_t stream);
-/* to (cols x count, row-major; halves or floats) = rows [first, first + count) of a dense simple
- * operator, transposed, raw. */
+/* to (cols x count, row-major; halves or floats) = rows [first, first + count) and columns [col,
+ * col
+ * + cols) of a dense simple operator, transposed, raw. */
 cudaError_t gcu_svd_entries(const gcu_gpu *gpu, const gnomon_simple *a, int64_t first,
-                            int64_t count, int64_t cols, bool halves, void *to,
+                            int64_t count, int64_t col, int64_t cols, bool halves, void *to,
                             cudaStream_t stream);
 
 /* ---- svd.cu ---- */

@@ -13,7 +13,7 @@ int64_t gcu_svd_block_rows(int64_t rows, int64_t cols)
     return whole < least_rows ? least_rows : whole;
 }
 
-static gnomon_matrix rows_of(const gnomon_matrix *a, int64_t row, int64_t rows)
+gnomon_matrix gcu_svd_part(const gnomon_matrix *a, int64_t row, int64_t rows)
 {
     gnomon_matrix part = *a;
     part.rows = rows;
@@ -41,18 +41,28 @@ gnomon_status gcu_svd_blocks_open(gcu_svd *v)
         GCU_TRY(v->why,
                 cudaEventRecord(b->idle[i], v->stream)); /* the memory is there from then on */
         if (v->job->rows)
-            GCU_TRY(v->why, cudaHostAlloc(&b->page[i], (size_t)(b->rows * v->n) * 4, 0));
+            GCU_TRY(v->why,
+                    cudaHostAlloc(&b->page[i], (size_t)(b->rows * v->n) * gcu_svd_size(v), 0));
     }
-    return a->dtype == GNOMON_F32 ? GNOMON_OK : gcu_svd_blocks_settled(v);
+    return a->dtype == gcu_svd_type(v) ? GNOMON_OK : gcu_svd_blocks_settled(v);
+}
+
+gnomon_matrix gcu_svd_settled_block(const gcu_svd *v, const gnomon_matrix *block)
+{
+    gnomon_matrix like = *block;
+    like.dtype = gcu_svd_type(v);
+    like = gcu_packed(&like, block->rows, block->cols);
+    like.data = v->blocks.settled;
+    return like;
 }
 
 gnomon_status gcu_svd_blocks_settled(gcu_svd *v)
 {
     gcu_svd_blocks *b = &v->blocks;
-    gnomon_matrix narrow = *v->job->a;
-    narrow.dtype = GNOMON_F32;
-    narrow = gcu_packed(&narrow, b->rows, v->n);
-    return b->settled ? GNOMON_OK : gcu_svd_take(v, gcu_packed_bytes(&narrow), &b->settled);
+    gnomon_matrix most = *v->job->a;
+    most.rows = b->rows;
+    most = gcu_svd_settled_block(v, &most);
+    return b->settled ? GNOMON_OK : gcu_svd_take(v, gcu_packed_bytes(&most), &b->settled);
 }
 
 void gcu_svd_blocks_close(gcu_svd *v)
@@ -71,7 +81,7 @@ static gnomon_status read_rows(gcu_svd *v, const gnomon_matrix *to, int64_t row)
 {
     const gnomon_svd_rows *stream = v->job->rows;
     for (int64_t have = 0; have < to->rows;) {
-        const gnomon_matrix rest = rows_of(to, have, to->rows - have);
+        const gnomon_matrix rest = gcu_svd_part(to, have, to->rows - have);
         int64_t got = 0;
         if (v->why.size) v->why.text[0] = 0; /* a call back leaves its own text */
         const gnomon_status status = stream->next(stream->user, &rest, &got);
@@ -93,19 +103,20 @@ static gnomon_status read_rows(gcu_svd *v, const gnomon_matrix *to, int64_t row)
 static gnomon_status fetch(gcu_svd *v, int64_t row, int64_t rows, int i, gnomon_matrix *to)
 {
     gcu_svd_blocks *b = &v->blocks;
-    const gnomon_matrix from = rows_of(v->job->a, row, rows);
+    const gnomon_matrix from = gcu_svd_part(v->job->a, row, rows);
     gnomon_status status = GNOMON_OK;
     *to = gcu_packed(&from, rows, v->n);
     to->data = b->raw[i];
     if (v->job->rows) {
-        const gnomon_matrix page = gnomon_matrix_rowmajor(b->page[i], GNOMON_F32, rows, v->n);
-        const size_t line = (size_t)v->n * 4;
+        const gnomon_matrix page = gnomon_matrix_rowmajor(b->page[i], gcu_svd_type(v), rows, v->n);
+        const size_t line = (size_t)v->n * gcu_svd_size(v);
         GCU_TRY(v->why, cudaEventSynchronize(b->arrived[i])); /* what it held has gone */
         status = read_rows(v, &page, row);
         if (status != GNOMON_OK) return status;
         GCU_TRY(v->why, cudaStreamWaitEvent(v->s->in, b->idle[i], 0));
-        GCU_TRY(v->why, cudaMemcpy2DAsync(to->data, (size_t)to->row_stride * 4, page.data, line,
-                                          line, (size_t)rows, cudaMemcpyHostToDevice, v->s->in));
+        GCU_TRY(v->why,
+                cudaMemcpy2DAsync(to->data, (size_t)to->row_stride * gcu_svd_size(v), page.data,
+                                  line, line, (size_t)rows, cudaMemcpyHostToDevice, v->s->in));
     } else {
         gnomon_sketch_job job = {};
         job.memory_limit = v->job->memory_limit;
@@ -118,20 +129,13 @@ static gnomon_status fetch(gcu_svd *v, int64_t row, int64_t rows, int i, gnomon_
     return GNOMON_OK;
 }
 
-/* The block as fp32 of the scaled matrix. */
+/* The block of the scaled matrix in the work's type. */
 static gnomon_status settle(gcu_svd *v, const gnomon_matrix *raw, gnomon_matrix *block)
 {
     *block = *raw;
-    if (raw->dtype == GNOMON_F32 && v->job->exponent == 0) return GNOMON_OK;
-    const bool across = raw->row_stride == 1 && raw->col_stride != 1;
-    gnomon_matrix narrow = *raw;
-    narrow.dtype = GNOMON_F32;
-    *block = gcu_packed(&narrow, raw->rows, raw->cols);
-    block->data = v->blocks.settled;
-    GCU_TRY(v->why, gcu_svd_convert(raw, v->job->exponent, across,
-                                    across ? block->col_stride : block->row_stride,
-                                    static_cast<float *>(block->data), v->stream));
-    return GNOMON_OK;
+    if (raw->dtype == gcu_svd_type(v) && v->job->exponent == 0) return GNOMON_OK;
+    *block = gcu_svd_settled_block(v, raw);
+    return gcu_svd_settle(v, raw, v->job->exponent, block);
 }
 
 gnomon_status gcu_svd_each(gcu_svd *v, gcu_svd_block_fn fn, void *arg)

@@ -418,8 +418,8 @@ static __device__ __forceinline__ void put_four(const float *value, __half *to)
 
 /* A thread makes four rows of the operator in one column. Index: uint32_t where it holds all. */
 template <typename T, typename Index>
-static __global__ void entries_kernel(gcu_matrix a, int64_t first, int64_t count, int64_t cols,
-                                      T *to)
+static __global__ void entries_kernel(gcu_matrix a, int64_t first, int64_t count, int64_t col,
+                                      int64_t cols, T *to)
 {
     const int64_t group0 = first >> 2;
     const Index groups = (Index)((first + count + 3 >> 2) - group0), all = groups * (Index)cols;
@@ -428,7 +428,7 @@ static __global__ void entries_kernel(gcu_matrix a, int64_t first, int64_t count
          e += (Index)gridDim.x * THREADS) {
         const int64_t j = e / groups, group = group0 + e % groups;
         float value[4];
-        gcu_entries(a, (uint32_t)group, (uint64_t)j, value);
+        gcu_entries(a, (uint32_t)group, (uint64_t)(col + j), value);
         if (whole) {
             put_four(value, to + j * count + 4 * group - first);
             continue;
@@ -442,25 +442,26 @@ static __global__ void entries_kernel(gcu_matrix a, int64_t first, int64_t count
 }
 
 template <typename T>
-static void make_entries(const gcu_matrix &m, int64_t first, int64_t count, int64_t cols, T *to,
-                         cudaStream_t stream)
+static void make_entries(const gcu_matrix &m, int64_t first, int64_t count, int64_t col,
+                         int64_t cols, T *to, cudaStream_t stream)
 {
     const int64_t all = (count / 4 + 2) * cols;
     if (all < (int64_t)1 << 31)
         entries_kernel<T, uint32_t>
-            <<<gcu_grid(all, THREADS), THREADS, 0, stream>>>(m, first, count, cols, to);
+            <<<gcu_grid(all, THREADS), THREADS, 0, stream>>>(m, first, count, col, cols, to);
     else
         entries_kernel<T, int64_t>
-            <<<gcu_grid(all, THREADS), THREADS, 0, stream>>>(m, first, count, cols, to);
+            <<<gcu_grid(all, THREADS), THREADS, 0, stream>>>(m, first, count, col, cols, to);
 }
 
 cudaError_t gcu_svd_entries(const gcu_gpu *gpu, const gnomon_simple *a, int64_t first,
-                            int64_t count, int64_t cols, bool halves, void *to, cudaStream_t stream)
+                            int64_t count, int64_t col, int64_t cols, bool halves, void *to,
+                            cudaStream_t stream)
 {
     const gcu_matrix m = gcu_matrix_of(a, gpu);
     if (halves)
-        make_entries(m, first, count, cols, static_cast<__half *>(to), stream);
+        make_entries(m, first, count, col, cols, static_cast<__half *>(to), stream);
     else
-        make_entries(m, first, count, cols, static_cast<float *>(to), stream);
+        make_entries(m, first, count, col, cols, static_cast<float *>(to), stream);
     return cudaGetLastError();
 }

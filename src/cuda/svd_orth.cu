@@ -82,16 +82,34 @@ static gnomon_status times_inverse(gcu_svd *v, double **tall, int64_t rows, int6
     return status;
 }
 
-/* *tall = *tall R^-1: the inverse of the small triangle, then one product. */
-static gnomon_status divide(gcu_svd *v, double **tall, int64_t rows, int64_t cols)
+/* v->vectors = the inverse of v->factor, a lower triangle. */
+static gnomon_status invert_factor(gcu_svd *v, int64_t cols)
 {
     double *inverse = v->vectors;
     GCU_TRY(v->why,
             cudaMemsetAsync(inverse, 0, (size_t)(cols * cols) * sizeof *inverse, v->stream));
     GCU_TRY(v->why, gcu_svd_shift(inverse, cols, 1.0, inverse, v->stream));
-    const gnomon_status status =
-        gcu_solve_lower(v->blas, cols, cols, v->factor, cols, inverse, cols, v->why);
+    return gcu_solve_lower(v->blas, cols, cols, v->factor, cols, inverse, cols, v->why);
+}
+
+/* *tall = *tall R^-1: the inverse of the small triangle, then one product. */
+static gnomon_status divide(gcu_svd *v, double **tall, int64_t rows, int64_t cols)
+{
+    const gnomon_status status = invert_factor(v, cols);
     return status == GNOMON_OK ? times_inverse(v, tall, rows, cols) : status;
+}
+
+gnomon_status gcu_svd_invert_gram(gcu_svd *v, int64_t cols)
+{
+    gnomon_status status = factor(v, cols, 0.0);
+    if (status == GNOMON_OK && !is_safe(v->seen))
+        return gcu_fail(v->why, GNOMON_ERROR_INTERNAL,
+                        "the Gram matrix of %lld columns is not positive definite",
+                        (long long)cols);
+    if (status == GNOMON_OK) status = invert_factor(v, cols);
+    if (status != GNOMON_OK) return status;
+    return gcu_gemm64(v->blas, true, false, cols, cols, cols, 1.0, v->vectors, cols, v->vectors,
+                      cols, 0.0, v->kept, cols, v->why);
 }
 
 static gnomon_status overflows(gcu_svd *v)

@@ -5,7 +5,7 @@
  * below the rounding of B's own numbers, single-precision ones. Columns are made orthonormal in the
  * order of falling singular values, so that what rounding left of a large one in a small one is
  * taken out of the small one. */
-#include "cuda/svd.h"
+#include "cuda/svd_wide.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +18,21 @@ static gnomon_status times(gcu_svd *v, const double *tall, int64_t rows, int64_t
                            int64_t k, double *out)
 {
     return gcu_gemm64(v->blas, false, false, k, rows, n, 1.0, m, k, tall, n, 0.0, out, k, v->why);
+}
+
+gnomon_status gcu_svd_read_values(gcu_svd *v, int64_t n, double *to)
+{
+    int info = 0;
+    GCU_TRY(v->why, cudaMemcpyAsync(to, v->values, (size_t)n * sizeof *to, cudaMemcpyDeviceToHost,
+                                    v->stream));
+    GCU_TRY(v->why,
+            cudaMemcpyAsync(&info, v->info, sizeof info, cudaMemcpyDeviceToHost, v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    if (info != 0)
+        return gcu_fail(v->why, GNOMON_ERROR_INTERNAL,
+                        "the singular values of the %lld x %lld problem did not converge",
+                        (long long)n, (long long)n);
+    return GNOMON_OK;
 }
 
 gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising)
@@ -36,17 +51,7 @@ gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising)
         gcu_eigen(v->blas, n, v->vectors, v->values, v->eigen_device, v->eigen_device_bytes,
                   v->eigen_host, v->eigen_host_bytes, v->info, v->why);
     if (status != GNOMON_OK) return status;
-    int info = 0;
-    GCU_TRY(v->why, cudaMemcpyAsync(rising, v->values, (size_t)n * sizeof *rising,
-                                    cudaMemcpyDeviceToHost, v->stream));
-    GCU_TRY(v->why,
-            cudaMemcpyAsync(&info, v->info, sizeof info, cudaMemcpyDeviceToHost, v->stream));
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    if (info != 0)
-        return gcu_fail(v->why, GNOMON_ERROR_INTERNAL,
-                        "the singular values of the %lld x %lld problem did not converge",
-                        (long long)n, (long long)n);
-    return GNOMON_OK;
+    return gcu_svd_read_values(v, n, rising);
 }
 
 /* s = the lengths of B^T X's columns, falling; v->values = their squares. */
@@ -121,59 +126,86 @@ gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank)
 
 /* ---- the certificate ---- */
 
+/* What left diag(s) right leaves of A, by random vectors. */
 struct probe {
-    const float *u, *vt; /* m x rank, rank x n */
-    double *s;
-    float *g, *e, *h; /* n x count, m x count, rank x count */
-    double *lengths;  /* count for each step */
-    int64_t rank, count;
+    const void *left, *right; /* m x rank, rank x n or (turned) n x rank */
+    bool turned;
+    double *s;       /* NULL: ones */
+    void *g, *e, *h; /* n x count, m x count, rank x count */
+    double *lengths; /* count for each step */
+    int64_t first, rank, count;
 };
 
-/* to (rows x count) -= b (diag(s) (c from)): b rows x rank, c rank x its columns. */
-static gnomon_status subtract(gcu_svd *v, const probe *p, gcu_gemm_view b, gcu_gemm_view c,
-                              const float *from, int64_t from_rows, float *to, int64_t rows)
+static gnomon_status scale(gcu_svd *v, const void *from, int64_t rows, int64_t cols,
+                           const double *s, bool by_rows, void *to)
 {
-    const gnomon_status status = gcu_svd_product(v, p->rank, p->count, from_rows, 1.0f, c,
-                                                 gcu_svd_rows(from, p->count), 0.0f, p->h);
-    if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_scale(p->h, p->rank, p->count, p->s, true, p->h, v->stream));
-    return gcu_svd_product(v, rows, p->count, p->rank, -1.0f, b, gcu_svd_rows(p->h, p->count), 1.0f,
-                           to);
+    if (v->wide)
+        GCU_TRY(v->why, gcu_svd_wide_scale(static_cast<const double *>(from), rows, cols, s,
+                                           by_rows, static_cast<double *>(to), v->stream));
+    else
+        GCU_TRY(v->why, gcu_svd_scale(static_cast<const float *>(from), rows, cols, s, by_rows,
+                                      static_cast<float *>(to), v->stream));
+    return GNOMON_OK;
 }
 
-/* e = (A - U S Vt) g, its lengths, and e divided by the longest. */
+static gnomon_status measure_columns(gcu_svd *v, void *e, int64_t cols, double *lengths)
+{
+    if (v->wide)
+        GCU_TRY(v->why,
+                gcu_svd_wide_lengths(static_cast<double *>(e), v->m, cols, lengths, v->stream));
+    else
+        GCU_TRY(v->why, gcu_svd_lengths(static_cast<float *>(e), v->m, cols, lengths, v->stream));
+    return GNOMON_OK;
+}
+
+/* to (rows x count) -= op(b) (diag(s) (op(c) from)). */
+static gnomon_status subtract(gcu_svd *v, const probe *p, const void *b, bool b_turned,
+                              const void *c, bool c_turned, const void *from, int64_t from_rows,
+                              void *to, int64_t rows)
+{
+    gnomon_status status =
+        gcu_svd_times(v, p->rank, p->count, from_rows, 1.0, c, c_turned, from, false, 0.0, p->h);
+    if (status == GNOMON_OK && p->s) status = scale(v, p->h, p->rank, p->count, p->s, true, p->h);
+    if (status != GNOMON_OK) return status;
+    return gcu_svd_times(v, rows, p->count, p->rank, -1.0, b, b_turned, p->h, false, 1.0, to);
+}
+
+/* e = (A - left diag(s) right) g, its lengths, and e divided by the longest. */
 static gnomon_status forth(gcu_svd *v, const probe *p, int step)
 {
-    gnomon_status status = gcu_svd_multiply(v, false, p->g, GNOMON_F32, p->count, p->e);
+    gnomon_status status = GNOMON_OK;
+    if (!v->probed) status = gcu_svd_multiply(v, false, p->g, gcu_svd_type(v), p->count, p->e);
     if (status == GNOMON_OK)
-        status = subtract(v, p, gcu_svd_rows(p->u, p->rank), gcu_svd_rows(p->vt, v->n), p->g, v->n,
-                          p->e, v->m);
-    if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_lengths(p->e, v->m, p->count, p->lengths + step * p->count, v->stream));
-    return GNOMON_OK;
+        status = subtract(v, p, p->left, false, p->right, p->turned, p->g, v->n, p->e, v->m);
+    return status == GNOMON_OK ? measure_columns(v, p->e, p->count, p->lengths + step * p->count)
+                               : status;
 }
 
 static gnomon_status back(gcu_svd *v, const probe *p)
 {
-    const gnomon_status status = gcu_svd_multiply(v, true, p->e, GNOMON_F32, p->count, p->g);
+    const gnomon_status status = gcu_svd_multiply(v, true, p->e, gcu_svd_type(v), p->count, p->g);
     if (status != GNOMON_OK) return status;
-    return subtract(v, p, gcu_svd_turned(p->vt, v->n), gcu_svd_turned(p->u, p->rank), p->e, v->m,
-                    p->g, v->n);
+    return subtract(v, p, p->right, !p->turned, p->left, true, p->e, v->m, p->g, v->n);
 }
 
-static gnomon_status follow(gcu_svd *v, probe *p, int steps)
+/* lengths (host): those of each step. */
+static gnomon_status follow(gcu_svd *v, probe *p, int steps, double *lengths)
 {
-    gnomon_status status = gcu_svd_room(v, v->n * p->count, &p->g);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, v->m * p->count, &p->e);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, p->rank * p->count, &p->h);
+    const size_t size = gcu_svd_size(v);
+    gnomon_status status = gcu_svd_take(v, (size_t)(v->n * p->count) * size, &p->g);
+    p->e = v->probed;
+    if (status == GNOMON_OK && !p->e)
+        status = gcu_svd_take(v, (size_t)(v->m * p->count) * size, &p->e);
+    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)(p->rank * p->count) * size, &p->h);
     if (status == GNOMON_OK) status = gcu_svd_room(v, (steps + 1) * p->count, &p->lengths);
-    if (status == GNOMON_OK) status = gcu_svd_probes(v, p->count, p->g);
+    if (status == GNOMON_OK)
+        status = gcu_svd_draw(v, v->job->probes, p->first, p->count, 0, v->n, p->g);
     for (int i = 0; i <= steps && status == GNOMON_OK; i++) {
         if (i > 0) status = back(v, p);
         if (status == GNOMON_OK) status = forth(v, p, i);
     }
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, cudaMemcpyAsync(v->job->lengths, p->lengths,
+    GCU_TRY(v->why, cudaMemcpyAsync(lengths, p->lengths,
                                     (size_t)((steps + 1) * p->count) * sizeof *p->lengths,
                                     cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
@@ -184,8 +216,8 @@ gnomon_status gcu_svd_certify(gcu_svd *v, int64_t rank)
 {
     const gnomon_svd_options *o = v->job->options;
     probe p = {};
-    p.u = v->y;
-    p.vt = v->z;
+    p.left = gcu_svd_left(v);
+    p.right = gcu_svd_right(v);
     p.rank = rank;
     p.count = o->probes;
     if (o->probes == 0 && !o->measure) return GNOMON_OK;
@@ -193,11 +225,45 @@ gnomon_status gcu_svd_certify(gcu_svd *v, int64_t rank)
     if (status != GNOMON_OK) return status;
     GCU_TRY(v->why, cudaMemcpyAsync(p.s, v->job->s, (size_t)rank * sizeof *p.s,
                                     cudaMemcpyHostToDevice, v->stream));
-    if (o->probes > 0) status = follow(v, &p, o->probe_power);
+    if (o->probes > 0) status = follow(v, &p, o->single_pass ? 0 : o->probe_power, v->job->lengths);
     if (status != GNOMON_OK || !o->measure) return status;
-    float *scaled = nullptr;
-    status = gcu_svd_room(v, v->m * rank, &scaled);
+    void *const scaled = v->tall[0];
+    status = scale(v, p.left, v->m, rank, p.s, false, scaled);
+    return status == GNOMON_OK
+               ? gcu_svd_residual(v, scaled, p.right, false, rank, &v->job->residual)
+               : status;
+}
+
+/* Fresh vectors for a bound, of which it is about twice the length; far from the certificate's. */
+enum { CHECK_PROBES = 40, CHECKS_APART = 1 << 20 };
+
+static gnomon_status bound_rest(gcu_svd *v, double *about)
+{
+    gnomon_svd_job *job = v->job;
+    double lengths[CHECK_PROBES], squares = 0;
+    probe p = {};
+    p.left = gcu_svd_left(v);
+    p.right = gcu_svd_right(v);
+    p.turned = true;
+    p.rank = v->columns;
+    p.count = CHECK_PROBES;
+    p.first = ++v->checks * CHECKS_APART;
+    const int held = v->bag.count;
+    const gnomon_status status = follow(v, &p, 0, lengths);
+    gcu_svd_give(v, held);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_scale(p.u, v->m, rank, p.s, false, scaled, v->stream));
-    return gcu_svd_residual(v, scaled, gcu_svd_rows(p.vt, v->n), rank, &v->job->residual);
+    for (double length : lengths)
+        squares += length * length;
+    *about = sqrt(squares / CHECK_PROBES);
+    job->rest = job->calls->bound_of(job->calls->user, lengths, CHECK_PROBES);
+    return GNOMON_OK;
+}
+
+gnomon_status gcu_svd_measure_rest(gcu_svd *v, double *about)
+{
+    if (v->job->csr) return bound_rest(v, about);
+    const gnomon_status status =
+        gcu_svd_residual(v, gcu_svd_left(v), gcu_svd_right(v), true, v->columns, &v->job->rest);
+    *about = v->job->rest;
+    return status;
 }

@@ -3,15 +3,16 @@
  *
  * A line of a product is summed by the threads that have its columns, in the order of the list, so
  * it hangs on nothing but the list: fp32 sums of 64 terms are added in fp64. Lists that are very
- * long are cut into parts, whose sums are added in order. */
+ * long are cut into parts, whose sums are added in order. Wide work has doubles throughout. */
 #include "cuda/grid.cuh"
-#include "cuda/svd.h"
+#include "cuda/svd_wide.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
 #include <cuda_fp16.h>
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum { THREADS = 256, CHAIN = 64, PART = 1024, LONG = 4096 /* entries; a multiple of PART's */ };
 
@@ -56,8 +57,9 @@ static __global__ void offsets_kernel(const uint32_t *key, int64_t count, int64_
 }
 
 /* Entry e of the columns is entry from[e] of the rows. */
-static __global__ void turn_kernel(const int64_t *offsets, int64_t rows, const float *value,
-                                   const uint32_t *from, int64_t count, uint32_t *row, float *to)
+template <typename V>
+static __global__ void turn_kernel(const int64_t *offsets, int64_t rows, const V *value,
+                                   const uint32_t *from, int64_t count, uint32_t *row, V *to)
 {
     GCU_FOR_EACH(e, count)
     {
@@ -138,6 +140,12 @@ static int64_t nonzeros_of(const gnomon_csr *a)
     return a->offsets[a->rows] - a->offsets[0];
 }
 
+/* All values, as one row. */
+static gnomon_matrix values_of(const gcu_svd *v)
+{
+    return gnomon_matrix_rowmajor(v->sparse.by_row.value, gcu_svd_type(v), 1, v->sparse.nonzeros);
+}
+
 gnomon_status gcu_svd_sparse_bring(gcu_svd *v)
 {
     const gnomon_csr *a = v->job->csr;
@@ -149,7 +157,8 @@ gnomon_status gcu_svd_sparse_bring(gcu_svd *v)
     v->sparse.nonzeros = count;
     gnomon_status status = gcu_svd_room(v, v->m + 1, &rows->offsets);
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &rows->other);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &rows->value);
+    if (status == GNOMON_OK)
+        status = gcu_svd_take(v, (size_t)count * gcu_svd_size(v), &rows->value);
     const int held = v->bag.count;
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &indices);
     if (status == GNOMON_OK)
@@ -164,12 +173,22 @@ gnomon_status gcu_svd_sparse_bring(gcu_svd *v)
                                                                        a->offsets[0]);
     if (count > 0) {
         const gnomon_matrix values = gnomon_matrix_rowmajor(raw, a->dtype, 1, count);
+        const gnomon_matrix there = values_of(v);
         narrow_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(indices, count, rows->other);
-        GCU_TRY(v->why, gcu_svd_convert(&values, 0, false, count, rows->value, v->stream));
+        status = gcu_svd_settle(v, &values, 0, &there);
+        if (status != GNOMON_OK) return status;
     }
     GCU_TRY(v->why, cudaGetLastError());
     gcu_svd_give(v, held);
     return GNOMON_OK;
+}
+
+template <typename V> static void turn_values(gcu_svd *v, const uint32_t *from)
+{
+    const gcu_svd_lists *rows = &v->sparse.by_row, *columns = &v->sparse.by_column;
+    turn_kernel<<<grid_of(v->sparse.nonzeros), THREADS, 0, v->stream>>>(
+        rows->offsets, v->m, static_cast<const V *>(rows->value), from, v->sparse.nonzeros,
+        columns->other, static_cast<V *>(columns->value));
 }
 
 /* The columns' lists: a stable sort by column keeps the rows in order. */
@@ -187,7 +206,8 @@ static gnomon_status turn(gcu_svd *v)
     columns->lines = v->n;
     gnomon_status status = gcu_svd_room(v, v->n + 1, &columns->offsets);
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &columns->other);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &columns->value);
+    if (status == GNOMON_OK)
+        status = gcu_svd_take(v, (size_t)count * gcu_svd_size(v), &columns->value);
     const int held = v->bag.count;
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &key);
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &at);
@@ -201,8 +221,10 @@ static gnomon_status turn(gcu_svd *v)
         count_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(at, count);
         GCU_TRY(v->why, cub::DeviceRadixSort::SortPairs(work, bytes, rows->other, key, at, from,
                                                         (int)count, 0, bits, v->stream));
-        turn_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(
-            rows->offsets, v->m, rows->value, from, count, columns->other, columns->value);
+        if (v->wide)
+            turn_values<double>(v, from);
+        else
+            turn_values<float>(v, from);
     }
     offsets_kernel<<<grid_of(v->n + 1), THREADS, 0, v->stream>>>(key, count, v->n,
                                                                  columns->offsets);
@@ -219,8 +241,7 @@ static gnomon_status name_nonfinite(gcu_svd *v)
     unsigned long long first = ~0ull, *there = nullptr;
     const gnomon_status status = gcu_svd_room(v, 1, &there);
     if (status != GNOMON_OK) return status;
-    const gnomon_matrix values =
-        gnomon_matrix_rowmajor(v->sparse.by_row.value, GNOMON_F32, 1, count);
+    const gnomon_matrix values = values_of(v);
     GCU_TRY(v->why, cudaMemsetAsync(there, 0xff, sizeof first, v->stream));
     GCU_TRY(v->why, gcu_find_nonfinite(&values, 0, 0, count, there, v->stream));
     GCU_TRY(v->why,
@@ -239,25 +260,19 @@ static gnomon_status name_nonfinite(gcu_svd *v)
 gnomon_status gcu_svd_sparse_look_at(gcu_svd *v)
 {
     const int64_t count = v->sparse.nonzeros;
-    float *value = v->sparse.by_row.value, largest = 0;
-    gcu_svd_figures *figures = nullptr, seen = {};
-    gnomon_status status = gcu_svd_room(v, gcu_svd_units(1, count) + 1, &figures);
+    const gnomon_matrix values = values_of(v);
+    gcu_svd_looking l = {};
+    gnomon_status status = GNOMON_OK;
+    if (count > 0) status = gcu_svd_figures_of(v, values.data, count, &l);
     if (status != GNOMON_OK) return status;
-    if (count > 0) {
-        GCU_TRY(v->why, gcu_svd_scan(value, 1, count, count, figures + 1, figures, v->stream));
-        GCU_TRY(v->why,
-                cudaMemcpyAsync(&seen, figures, sizeof seen, cudaMemcpyDeviceToHost, v->stream));
-        GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    }
-    if (seen.most >= 0x7f800000u) return name_nonfinite(v);
-    memcpy(&largest, &seen.most, sizeof largest);
-    status = gcu_svd_settle_scale(v, sqrt(seen.squares), largest);
-    if (status != GNOMON_OK) return status;
+    if (!(l.largest < (double)INFINITY)) return name_nonfinite(v);
+    gcu_svd_settle_scale(v, sqrt(l.squares), l.largest);
     if (v->job->exponent != 0) {
-        const gnomon_matrix values = gnomon_matrix_rowmajor(value, GNOMON_F32, 1, count);
-        GCU_TRY(v->why, gcu_svd_convert(&values, v->job->exponent, false, count, value, v->stream));
+        status = gcu_svd_settle(v, &values, v->job->exponent, &values);
+        if (status == GNOMON_OK && v->wide) status = gcu_svd_figures_of(v, values.data, count, &l);
+        if (v->wide) v->job->norm = sqrt(l.squares);
     }
-    status = turn(v);
+    if (status == GNOMON_OK) status = turn(v);
     if (status == GNOMON_OK) status = find_long(v, &v->sparse.by_row, count);
     return status == GNOMON_OK ? find_long(v, &v->sparse.by_column, count) : status;
 }
@@ -267,25 +282,41 @@ double gcu_svd_sparse_bytes(const gnomon_svd_job *job)
     const gnomon_csr *a = job->csr;
     const double count = (double)nonzeros_of(a);
     const double parts = count / PART + 2 * (count / LONG + 1);
-    return count * 48 + 16.0 * ((double)a->rows + (double)a->cols) +
+    const bool wide = job->options->dtype == GNOMON_F64;
+    return count * (wide ? 56 : 48) + 16.0 * ((double)a->rows + (double)a->cols) +
            parts * (8.0 * (double)job->columns + 16);
 }
 
 const char *gcu_svd_sparse_reason(const gnomon_svd_job *job)
 {
-    const gnomon_descriptor *d = job->options->descriptor;
-    if (d && d->kind != GNOMON_GAUSSIAN && d->kind != GNOMON_RADEMACHER &&
-        d->kind != GNOMON_ACHLIOPTAS)
-        return "a GPU projects sparse rows by gaussian, rademacher or achlioptas";
     if (nonzeros_of(job->csr) > INT_MAX - 4096) return "sparse rows have more than 2^31 nonzeros";
-    if (job->options->tolerance > 0)
-        return "a tolerance on sparse rows is met on the CPU; a rank can be had here";
     return nullptr;
 }
 
 /* ---- products ---- */
 
-/* Four neighbours of a line, or one. */
+gnomon_status gcu_svd_sparse_sketch(gcu_svd *v, int64_t columns, void *y)
+{
+    void *host = malloc((size_t)(v->m * columns) * gcu_svd_size(v));
+    if (!host) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for a sketch");
+    const gnomon_matrix sketch = gnomon_matrix_rowmajor(host, gcu_svd_type(v), v->m, columns);
+    if (v->why.size) v->why.text[0] = 0; /* a call back leaves its own text */
+    gnomon_status status = v->job->calls->sketch(v->job->calls->user, &sketch);
+    if (status == GNOMON_OK)
+        status = bring_array(v, host, gcu_svd_type(v), v->m * columns, "the sketch", y);
+    free(host); /* it has been read: CUDA knows nothing of it */
+    return status;
+}
+
+/* What a value is multiplied with, and what is summed: doubles with doubles, else fp32. */
+template <typename T> struct number {
+    typedef float type;
+};
+template <> struct number<double> {
+    typedef double type;
+};
+
+/* Four neighbours of a line, two, or one. */
 template <int WIDTH, typename T> struct columns_of;
 template <> struct columns_of<4, float> {
     static __device__ __forceinline__ void load(const float *from, float *x)
@@ -303,6 +334,35 @@ template <> struct columns_of<4, __half> {
         x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
     }
 };
+template <> struct columns_of<4, double> {
+    static __device__ __forceinline__ void load(const double *from, double *x)
+    {
+        const double2 low = __ldg(reinterpret_cast<const double2 *>(from));
+        const double2 high = __ldg(reinterpret_cast<const double2 *>(from) + 1);
+        x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+    }
+};
+template <> struct columns_of<2, float> {
+    static __device__ __forceinline__ void load(const float *from, float *x)
+    {
+        const float2 v = __ldg(reinterpret_cast<const float2 *>(from));
+        x[0] = v.x, x[1] = v.y;
+    }
+};
+template <> struct columns_of<2, __half> {
+    static __device__ __forceinline__ void load(const __half *from, float *x)
+    {
+        const float2 v = __half22float2(__ldg(reinterpret_cast<const __half2 *>(from)));
+        x[0] = v.x, x[1] = v.y;
+    }
+};
+template <> struct columns_of<2, double> {
+    static __device__ __forceinline__ void load(const double *from, double *x)
+    {
+        const double2 v = __ldg(reinterpret_cast<const double2 *>(from));
+        x[0] = v.x, x[1] = v.y;
+    }
+};
 template <> struct columns_of<1, float> {
     static __device__ __forceinline__ void load(const float *from, float *x)
     {
@@ -315,26 +375,33 @@ template <> struct columns_of<1, __half> {
         *x = __half2float(*from);
     }
 };
+template <> struct columns_of<1, double> {
+    static __device__ __forceinline__ void load(const double *from, double *x)
+    {
+        *x = __ldg(from);
+    }
+};
 
 /* Entries [begin, end) of a list. */
 template <int WIDTH, typename T>
 static __device__ __forceinline__ void sum_list(const gcu_svd_lists &l, int64_t begin, int64_t end,
                                                 const T *w, int64_t columns, double *sum)
 {
+    typedef typename number<T>::type V;
 #pragma unroll
     for (int i = 0; i < WIDTH; i++)
         sum[i] = 0;
     for (int64_t chain = begin; chain < end; chain += CHAIN) {
         const int count = (int)min((int64_t)CHAIN, end - chain);
-        float some[WIDTH] = {};
+        V some[WIDTH] = {};
 #pragma unroll 4
         for (int e = 0; e < count; e++) {
-            float x[WIDTH];
-            const float value = __ldg(l.value + chain + e);
+            V x[WIDTH];
+            const V value = __ldg(static_cast<const V *>(l.value) + chain + e);
             columns_of<WIDTH, T>::load(w + (int64_t)__ldg(l.other + chain + e) * columns, x);
 #pragma unroll
             for (int i = 0; i < WIDTH; i++)
-                some[i] = fmaf(value, x[i], some[i]);
+                some[i] = fma(value, x[i], some[i]);
         }
 #pragma unroll
         for (int i = 0; i < WIDTH; i++)
@@ -344,7 +411,7 @@ static __device__ __forceinline__ void sum_list(const gcu_svd_lists &l, int64_t 
 
 template <int WIDTH, typename T>
 static __global__ void __launch_bounds__(THREADS)
-    lines_kernel(gcu_svd_lists l, const T *w, int64_t columns, float *out)
+    lines_kernel(gcu_svd_lists l, const T *w, int64_t columns, typename number<T>::type *out)
 {
     const int64_t each = columns / WIDTH;
     GCU_FOR_EACH(t, l.lines * each)
@@ -356,7 +423,7 @@ static __global__ void __launch_bounds__(THREADS)
         sum_list<WIDTH>(l, begin, end, w + column, columns, sum);
 #pragma unroll
         for (int i = 0; i < WIDTH; i++)
-            out[line * columns + column + i] = (float)sum[i];
+            out[line * columns + column + i] = (typename number<T>::type)sum[i];
     }
 }
 
@@ -379,8 +446,9 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+template <typename V>
 static __global__ void __launch_bounds__(THREADS)
-    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, float *out)
+    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, V *out)
 {
     GCU_FOR_EACH(t, l.many.lines * columns)
     {
@@ -389,13 +457,13 @@ static __global__ void __launch_bounds__(THREADS)
         double sum = 0;
         for (int64_t p = 0; p < parts; p++)
             sum += part[(l.many.first[place] + p) * columns + column];
-        out[line * columns + column] = (float)sum;
+        out[line * columns + column] = (V)sum;
     }
 }
 
 template <int WIDTH, typename T>
 static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, int64_t columns,
-                              float *out)
+                              typename number<T>::type *out)
 {
     const int held = v->bag.count;
     lines_kernel<WIDTH>
@@ -416,17 +484,20 @@ static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, in
 
 template <typename T>
 static gnomon_status multiply_any(gcu_svd *v, const gcu_svd_lists &l, const void *w,
-                                  int64_t columns, float *out)
+                                  int64_t columns, void *out)
 {
     const T *from = static_cast<const T *>(w);
-    return columns % 4 == 0 ? multiply<4>(v, l, from, columns, out)
-                            : multiply<1>(v, l, from, columns, out);
+    auto *to = static_cast<typename number<T>::type *>(out);
+    if (columns % 4 == 0) return multiply<4>(v, l, from, columns, to);
+    return columns % 2 == 0 ? multiply<2>(v, l, from, columns, to)
+                            : multiply<1>(v, l, from, columns, to);
 }
 
 gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
-                                      gnomon_dtype dtype, int64_t columns, float *out)
+                                      gnomon_dtype dtype, int64_t columns, void *out)
 {
     const gcu_svd_lists &l = transposed ? v->sparse.by_column : v->sparse.by_row;
+    if (dtype == GNOMON_F64) return multiply_any<double>(v, l, w, columns, out);
     return dtype == GNOMON_F16 ? multiply_any<__half>(v, l, w, columns, out)
                                : multiply_any<float>(v, l, w, columns, out);
 }

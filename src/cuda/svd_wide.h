@@ -1,4 +1,4 @@
-/* cuda/svd_wide.h: factorisations in double precision. */
+/* cuda/svd_wide.h: the steps that differ in double precision. */
 #ifndef GNOMON_CUDA_SVD_WIDE_H
 #define GNOMON_CUDA_SVD_WIDE_H
 
@@ -7,13 +7,6 @@
 enum { GCU_SVD_WIDE_PARTS = 1024 };
 struct gcu_svd_wide_figures {
     double most, squares; /* most: NaN or infinity when there is one */
-};
-
-struct gcu_svd_wide {
-    gcu_svd v; /* the job, small problems, tall matrices; its own matrix and fp32 are not used */
-    gnomon_matrix a; /* on the GPU, F64, one stride 1 and the other no shorter than a line */
-    double *q, *z;   /* m x columns, n x columns; U and Vt in the end */
-    gcu_svd_wide_figures *figures;
 };
 
 /* ---- svd_wide_kernels.cu: enqueue on stream ---- */
@@ -40,9 +33,16 @@ cudaError_t gcu_svd_wide_lengths(double *e, int64_t rows, int64_t cols, double *
 
 /* ---- svd_wide.cu ---- */
 
-/* The work of gcu_svd_job; what it takes on the GPU; why it is not taken there, or NULL. */
-gnomon_status gcu_svd_wide_work(gcu_svd *v);
-double gcu_svd_wide_bytes(const gnomon_svd_job *job, int64_t columns);
-const char *gcu_svd_wide_reason(const gnomon_svd_job *job);
+/* Takes what the steps need for so many columns. */
+gnomon_status gcu_svd_wide_take(gcu_svd *v, int64_t columns);
+/* 'to' = the columns of v->tall[0] (rows x v->columns) made orthonormal or, with 'rough', only fit
+ * for a product. */
+gnomon_status gcu_svd_wide_orthonormalise(gcu_svd *v, int64_t rows, bool rough, double *to);
+/* v->q spans nearly A's range; v->z64 = A^T Q. */
+gnomon_status gcu_svd_wide_range(gcu_svd *v, int64_t columns);
+/* From these to the singular values, rank of them, U in v->q's place and Vt in v->z64's. */
+gnomon_status gcu_svd_wide_small(gcu_svd *v, int64_t *rank);
+/* What all that takes, beside the matrix. */
+double gcu_svd_wide_bytes(const gcu_svd *v, int64_t columns);
 
 #endif

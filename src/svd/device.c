@@ -14,6 +14,7 @@ static const double worth_it = 5e10;
 typedef struct call {
     gnomon_factor *f;
     gnomon_svd_job job;
+    gnomon_operator *psi;
 } call;
 
 static int64_t choose_rank(void *user, const double *s, int64_t columns, double rest)
@@ -39,6 +40,28 @@ static gnomon_status make_room(void *user, int64_t rank, gnomon_matrix *u, gnomo
     return GNOMON_OK;
 }
 
+static double bound_of(void *user, const double *lengths, int64_t count)
+{
+    double estimate, bound;
+    (void)user;
+    gnomon_frobenius_of(lengths, count, &estimate, &bound);
+    return bound;
+}
+
+static gnomon_status sketch(void *user, const gnomon_matrix *y)
+{
+    call *c = user;
+    gnomon_factor *f = c->f;
+    const gnomon_tall out = {y->data, y->rows, y->cols, f->wide};
+    const gnomon_device device = f->ctx->device;
+    f->source.exponent = c->job.exponent;
+    f->ctx->device = GNOMON_DEVICE_CPU;
+    const gnomon_status status = gnomon_feed_sketch(&f->source, f->op, 0, &out);
+    f->ctx->device = device;
+    gnomon_context_set_worked(f->ctx, GNOMON_DEVICE_CUDA);
+    return status;
+}
+
 static int progress(void *user, int64_t done, int64_t total)
 {
     return gnomon_progress(user, "passes", done, total) != GNOMON_OK;
@@ -61,7 +84,8 @@ static void take_over(gnomon_factor *f, const gnomon_svd_job *job)
     out->certify_seconds = job->certify_seconds;
     if (probes == 0) return;
     double logarithms = 0;
-    for (int i = 0; i <= f->options.probe_power; i++) {
+    const int power = f->options.single_pass ? 0 : f->options.probe_power;
+    for (int i = 0; i <= power; i++) {
         double longest = 0;
         for (int64_t j = 0; j < probes; j++)
             longest = fmax(longest, job->lengths[i * probes + j]);
@@ -69,14 +93,14 @@ static void take_over(gnomon_factor *f, const gnomon_svd_job *job)
         if (longest == 0) break;
     }
     gnomon_frobenius_of(job->lengths, probes, &out->residual_estimate, &out->residual_bound);
-    gnomon_spectral_of(out, logarithms, f->options.probe_power, probes);
+    gnomon_spectral_of(out, logarithms, power, probes);
 }
 
 static gnomon_status run(gnomon_factor *f, const gnomon_device_table *table, void *state, call *c,
                          char *why, size_t why_size)
 {
     gnomon_device_host host = gnomon_job_host(f->ctx);
-    const gnomon_svd_host calls = {c, choose_rank, make_room};
+    const gnomon_svd_host calls = {c, choose_rank, make_room, bound_of, sketch};
     host.progress = progress;
     const int64_t lengths = f->options.probes * (f->options.probe_power + 1);
     GNOMON_TRY(gnomon_alloc(f->ctx, c->job.columns, sizeof *f->s, "singular values", &f->s));
@@ -100,8 +124,9 @@ static bool is_worth_it(const gnomon_factor *f)
     const gnomon_csr *csr = f->source.csr;
     const double numbers = csr != NULL ? (double)(csr->offsets[csr->rows] - csr->offsets[0])
                                        : (double)f->source.rows * (double)f->source.cols;
-    const double flops =
-        2.0 * numbers * (double)gnomon_factor_columns(f) * (2.0 + 2.0 * f->options.power);
+    /* of rows that are read once the second sketch has twice the columns */
+    const double products = f->options.single_pass ? 3.0 : 2.0 + 2.0 * f->options.power;
+    const double flops = 2.0 * numbers * (double)gnomon_factor_columns(f) * products;
     return (a != NULL && a->memory != GNOMON_HOST) || (!f->wide && flops >= worth_it);
 }
 
@@ -109,19 +134,20 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
 {
     gnomon_context *ctx = f->ctx;
     const gnomon_svd_rows *rows = f->source.stream;
-    const gnomon_matrix there =
-        gnomon_matrix_rowmajor(NULL, GNOMON_F32, f->source.rows, f->source.cols); /* the shape */
+    const gnomon_matrix there = gnomon_matrix_rowmajor(
+        NULL, f->wide ? GNOMON_F64 : GNOMON_F32, f->source.rows, f->source.cols); /* the shape */
     const gnomon_csr *csr = f->source.csr;
     const gnomon_matrix *a = rows != NULL || csr != NULL ? &there : f->source.matrix;
     const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
     char why[256] = "it has no factorisations";
     void *state = NULL;
     *done = false;
-    const bool again = rows == NULL || (rows->rows >= 0 && rows->rewind != NULL);
-    GNOMON_FAIL_IF(must && !again, ctx, GNOMON_ERROR_DEVICE,
-                   "rows whose number is not known before, or that can be read only once, are "
-                   "factored on the CPU; take the device cpu or auto");
-    if (!again || !(must || is_worth_it(f))) {
+    const bool once = f->options.single_pass;
+    const bool known = rows == NULL || (rows->rows >= 0 && (once || rows->rewind != NULL));
+    GNOMON_FAIL_IF(must && !known, ctx, GNOMON_ERROR_DEVICE,
+                   "rows whose number is not known before, or that can be read only once without "
+                   "single_pass, are factored on the CPU; take the device cpu or auto");
+    if (!known || !(must || is_worth_it(f))) {
         gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
         return GNOMON_OK;
     }
@@ -140,9 +166,12 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
         c.job.probes = f->probes;
         if (table->svd_supports(state, &c.job, why, sizeof why)) {
             *done = true;
-            GNOMON_TRY(gnomon_factor_operator(f, c.job.columns, false));
+            gnomon_status status = gnomon_factor_operator(f, c.job.columns, false);
+            if (status == GNOMON_OK && once) status = gnomon_factor_psi(f, &c.psi);
             c.job.op = f->op;
-            const gnomon_status status = run(f, table, state, &c, why, sizeof why);
+            c.job.psi = c.psi;
+            if (status == GNOMON_OK) status = run(f, table, state, &c, why, sizeof why);
+            gnomon_operator_destroy(c.psi);
             gnomon_free(ctx, c.job.lengths);
             return status;
         }

@@ -44,6 +44,9 @@ gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns, bool sta
 gnomon_status gnomon_range_fixed(gnomon_factor *f);
 gnomon_status gnomon_range_adaptive(gnomon_factor *f);
 gnomon_status gnomon_range_single(gnomon_factor *f);
+/* The operator of the second sketch of rows that are read once: gaussian, not scaled, for any
+ * number of them. The caller destroys it. */
+gnomon_status gnomon_factor_psi(gnomon_factor *f, gnomon_operator **psi);
 
 /* How many of f->s to keep, and, with a tolerance, whether that meets it. */
 int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns);

@@ -16,18 +16,26 @@ typedef struct gnomon_svd_host {
     /* Makes room for U (rows x rank) and Vt (rank x cols), row-major, or hands out the caller's
      * views. */
     gnomon_status (*make_room)(void *user, int64_t rank, gnomon_matrix *u, gnomon_matrix *vt);
+    /* What |E|_F is below, E g having these lengths for fresh probes g. */
+    double (*bound_of)(void *user, const double *lengths, int64_t count);
+    /* y (rows x columns, row-major, of the work's type, in host memory) = sparse rows times
+     * 2^-job->exponent times the operator's first rows, transposed. What it fails with is handed
+     * on, and no reason is given. */
+    gnomon_status (*sketch)(void *user, const gnomon_matrix *y);
 } gnomon_svd_host;
 
 typedef struct gnomon_svd_job {
     const gnomon_matrix *a;      /* of rows that come piece by piece: without data */
     const gnomon_csr *csr;       /* sparse rows, in host memory; a is then without data, too */
-    const gnomon_svd_rows *rows; /* these, as F32, as often as it takes; NULL: none. What 'next' or
-                                    'rewind' fails with is handed on, and no reason is given */
+    const gnomon_svd_rows *rows; /* these, in the work's type, as often as it takes (with
+                                    options->single_pass once); NULL: none. What 'next' or 'rewind'
+                                    fails with is handed on, and no reason is given */
     const gnomon_svd_options *options; /* rank is set */
     const gnomon_operator *op;     /* of the projection, as many rows as columns may be needed */
     const gnomon_operator *probes; /* gaussian, not scaled */
-    int64_t columns;               /* of the projection, at most */
-    int64_t memory_limit;          /* bytes of working memory on the host */
+    const gnomon_operator *psi; /* the same for rows that are read once: of their second sketch */
+    int64_t columns;            /* of the projection, at most */
+    int64_t memory_limit;       /* bytes of working memory on the host */
     const gnomon_device_host *host;
     const gnomon_svd_host *calls;
 

@@ -167,14 +167,19 @@ static gnomon_status finish(sketches *k)
     return status;
 }
 
+gnomon_status gnomon_factor_psi(gnomon_factor *f, gnomon_operator **psi)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_operator_describe(f->probes, &d);
+    d.seed ^= UINT64_C(0x2545f4914f6cdd1d); /* another matrix than the probes */
+    return gnomon_operator_create(f->ctx, &d, psi);
+}
+
 static gnomon_status run(sketches *k)
 {
     gnomon_factor *f = k->f;
-    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     GNOMON_TRY(gnomon_factor_operator(f, k->columns, false));
-    gnomon_operator_describe(f->probes, &d);
-    d.seed ^= UINT64_C(0x2545f4914f6cdd1d); /* another matrix than the probes */
-    GNOMON_TRY(gnomon_operator_create(f->ctx, &d, &k->psi));
+    GNOMON_TRY(gnomon_factor_psi(f, &k->psi));
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, k->wide_columns, true,
                                 "the sketch of the rows", &k->w));
     if (f->options.probes > 0) GNOMON_TRY(gnomon_probes(f, 0, f->options.probes, &k->probes));

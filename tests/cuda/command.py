@@ -186,6 +186,12 @@ factor("svd, fp16", low.astype(np.float16), "--operator", "rademacher")
 np.savetxt("x.csv", low, delimiter=",", fmt="%.9g")
 factor("svd, csv", low, "--output-dtype", "f4", "--operator", "sjlt", file="x.csv")
 factor("svd, fp64", low.astype(np.float64), "--output-dtype", "f8")
+code, out, err = run("svd", "x.npy", "-k", "20", "--single-pass", "--json", "--quiet", "--device", "cuda")
+expect(code in (0, 6), "svd, one pass:", code, err)
+if code == 0:
+    report, best = json.loads(out), np.linalg.norm(np.linalg.svd(low, compute_uv=False)[20:])
+    expect(report["device"] == "cuda" and report["passes"] == 1, "svd, one pass:", report)
+    expect(report["residual_estimate"] < 4 * best, "svd, one pass, leaves", report["residual_estimate"], "of", best)
 low[17, 33] = np.inf
 np.save("x.npy", low)
 code, _, err = run("svd", "x.npy", "-k", "5", "--device", "cuda")

@@ -1,7 +1,7 @@
 /* Singular values on the GPU against the same algorithm in fp64 on the host, with the entries of
  * the same operator from the CPU: spectra, layouts, kinds, element types and memory, scales that
- * overflow, what is refused, tolerances; matrices that do not fit the GPU's memory, and rows that
- * come piece by piece; and the bits of a second run.
+ * overflow, what is refused, tolerances; matrices that do not fit the GPU's memory, rows that come
+ * piece by piece or are read once; and the bits of a second run.
  *
  * Exits with 77 where there is no GPU or no cuSOLVER. */
 #include "draw.cuh"
@@ -41,6 +41,7 @@ struct svd_case {
 };
 
 static gnomon_context *gpu;
+static bool streaming, sparse, once; /* how the cases that run now are factored */
 static int failures;
 
 /* ---- matrices, row-major in fp64 ---- */
@@ -205,23 +206,69 @@ struct exact {
     double residual;
 };
 
-/* The algorithm in fp64 with the operator that the result names. */
-static exact reference(const svd_case *c, const numbers &a, const gnomon_svd *svd)
+/* The operator's first rows, transposed: cols x rows; without its factor, whose product with an
+ * entry fp32 does not hold, and which changes nothing in what they span. */
+static numbers entries_of(gnomon_descriptor d, int64_t rows, int64_t cols)
 {
-    const int64_t m = c->m, n = c->n, s = svd->columns;
+    d.scaling = GNOMON_UNSCALED;
     gnomon_operator *op = nullptr;
-    std::vector<float> entries((size_t)(n * s));
-    gnomon_matrix block = gnomon_matrix_colmajor(entries.data(), GNOMON_F32, s, n);
-    block.row_stride = 1;
-    block.col_stride = s;
-    if (gnomon_operator_create(gpu, &svd->descriptor, &op) != GNOMON_OK ||
+    std::vector<float> entries((size_t)(cols * rows));
+    gnomon_matrix block = gnomon_matrix_colmajor(entries.data(), GNOMON_F32, rows, cols);
+    if (gnomon_operator_create(gpu, &d, &op) != GNOMON_OK ||
         gnomon_operator_block(gpu, op, 0, 0, &block) != GNOMON_OK) {
         printf("operator: %s\n", gnomon_last_error(gpu));
         exit(1);
     }
     gnomon_operator_destroy(op);
-    const numbers omega(entries.begin(), entries.end()); /* n x s */
+    return numbers(entries.begin(), entries.end());
+}
+
+/* The least-squares solution B (s x n) of (Psi Q) B = Psi A; q has zeros for columns that depend on
+ * others, and B then in their rows. */
+static numbers solve_once(const numbers &a, const numbers &q, const gnomon_svd *svd, int64_t m,
+                          int64_t n)
+{
+    const int64_t s = svd->columns, l = 2 * s + 1;
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    d.kind = GNOMON_GAUSSIAN;
+    d.seed = svd->descriptor.seed ^ UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0x2545f4914f6cdd1d);
+    d.k = (int64_t)1 << 32;
+    d.d = (int64_t)1 << 56;
+    const numbers psi = entries_of(d, l, m);
+    const numbers c = product(true, psi, q, l, m, s), w = product(true, psi, a, l, m, n);
+    numbers u = c;
+    orthonormalise(u, l, s);
+    const numbers t = product(true, u, c, s, l, s);
+    numbers b = product(true, u, w, s, l, n);
+    for (int64_t i = s - 1; i >= 0; i--)
+        for (int64_t j = 0; j < n; j++) {
+            double x = b[i * n + j];
+            for (int64_t k = i + 1; k < s; k++)
+                x -= t[i * s + k] * b[k * n + j];
+            b[i * n + j] = std::fabs(t[i * s + i]) > 0 ? x / t[i * s + i] : 0;
+        }
+    return b;
+}
+
+/* The algorithm in fp64 with the operator that the result names. */
+static exact reference(const svd_case *c, const numbers &a, const gnomon_svd *svd)
+{
+    const int64_t m = c->m, n = c->n, s = svd->columns;
+    const numbers omega = entries_of(svd->descriptor, s, n); /* n x s */
     numbers y = product(false, a, omega, m, n, s);
+    if (once) {
+        orthonormalise(y, m, s);
+        const numbers b = solve_once(a, y, svd, m, n);
+        numbers rest = product(false, y, b, m, s, n);
+        for (size_t i = 0; i < a.size(); i++)
+            rest[i] = a[i] - rest[i];
+        exact e = {jacobi(b, s, n), norm(rest)};
+        double tail = 0; /* at most: Q B's remainder is not orthogonal to Q */
+        for (int64_t i = svd->rank; i < s; i++)
+            tail = std::hypot(tail, e.s[i]);
+        e.residual += tail;
+        return e;
+    }
     for (int i = 0; i < c->power; i++) {
         orthonormalise(y, m, s);
         numbers z = product(true, a, y, n, m, s);
@@ -384,12 +431,15 @@ static gnomon_status next_rows(void *user, const gnomon_matrix *dst, int64_t *go
     stream *s = static_cast<stream *>(user);
     const int64_t rest = s->a->rows - s->row, most = 1 + s->row % 61;
     const int64_t rows = std::min(std::min(dst->rows, rest), most);
+    const size_t size = gnomon_dtype_size(s->a->dtype); /* the work's */
     if (s->fail_at > 0 && s->row >= s->fail_at) return GNOMON_ERROR_IO;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < s->a->cols; j++)
-            static_cast<float *>(dst->data)[i * dst->row_stride + j * dst->col_stride] =
-                static_cast<const float *>(
-                    s->a->data)[(s->row + i) * s->a->row_stride + j * s->a->col_stride];
+            memcpy(static_cast<char *>(dst->data) +
+                       (size_t)(i * dst->row_stride + j * dst->col_stride) * size,
+                   static_cast<const char *>(s->a->data) +
+                       ((s->row + i) * s->a->row_stride + j * s->a->col_stride) * (int64_t)size,
+                   size);
     s->row += rows;
     *got = rows;
     return GNOMON_OK;
@@ -405,27 +455,33 @@ static gnomon_status rewind_rows(void *user)
 
 static gnomon_svd_rows rows_of(stream *s)
 {
-    return {s, s->a->rows, s->a->cols, GNOMON_F32, next_rows, rewind_rows};
+    return {s, s->a->rows, s->a->cols, s->a->dtype, next_rows, once ? nullptr : rewind_rows};
 }
 
-static bool streaming, sparse;
 static double listed; /* the norm of a list's values: halves of a number count by themselves */
 
 /* The nonzeros of a matrix of the host's as sparse rows, each from its end to its beginning, and
  * every seventh as two that add up. */
 struct lists {
     std::vector<int64_t> offsets, indices;
-    std::vector<float> values;
+    numbers values;
+    std::vector<float> narrow;
     gnomon_csr csr;
 };
 
+static double number_at(const gnomon_matrix *a, int64_t i, int64_t j)
+{
+    const int64_t at = i * a->row_stride + j * a->col_stride;
+    return a->dtype == GNOMON_F64 ? static_cast<const double *>(a->data)[at]
+                                  : (double)static_cast<const float *>(a->data)[at];
+}
+
 static void make_lists(const gnomon_matrix *a, lists *l)
 {
-    const float *from = static_cast<const float *>(a->data);
     l->offsets.push_back(11); /* they may begin anywhere */
     for (int64_t i = 0; i < a->rows; i++) {
         for (int64_t j = a->cols - 1; j >= 0; j--) {
-            const float x = from[i * a->row_stride + j * a->col_stride];
+            const double x = number_at(a, i, j);
             if (x == 0) continue;
             const bool two = l->values.size() % 7 == 0;
             l->indices.push_back(j);
@@ -437,9 +493,11 @@ static void make_lists(const gnomon_matrix *a, lists *l)
         l->offsets.push_back(11 + (int64_t)l->values.size());
     }
     listed = 0;
-    for (float x : l->values)
-        listed = std::hypot(listed, (double)x);
-    l->csr = {a->rows, a->cols, l->offsets.data(), l->indices.data(), l->values.data(), GNOMON_F32};
+    for (double x : l->values)
+        listed = std::hypot(listed, x);
+    l->narrow.assign(l->values.begin(), l->values.end());
+    l->csr = {a->rows, a->cols, l->offsets.data(), l->indices.data(), l->narrow.data(), a->dtype};
+    if (a->dtype == GNOMON_F64) l->csr.values = l->values.data();
 }
 
 static bool factor(const svd_case *c, const gnomon_matrix *a, const gnomon_svd_options *o,
@@ -502,7 +560,8 @@ static void check_vectors(const svd_case *c, const numbers &a, const gnomon_svd 
     for (int64_t j = 0; j < k; j++)
         at_most(c, "a singular value's error", std::fabs(svd->s[j] - x.s[j]),
                 wide ? 1e-8 * x.s[j] + 1e-12 * x.s[0] : 1e-3 * x.s[j] + 3e-6 * x.s[0]);
-    if (!sparse)
+    if (once && svd->passes != 1) wrong(c, "passes", (double)svd->passes, 1);
+    if (!sparse && !once)
         at_most(c, "the measured residual's error", std::fabs(svd->residual - left),
                 1e-3 * left + noise);
     at_most(c, "the residual over its bound", left, svd->residual_bound + noise);
@@ -543,7 +602,8 @@ static void run(const svd_case *c)
     o.power = c->power;
     o.tolerance = c->tolerance;
     o.descriptor = &d;
-    o.measure = !sparse;
+    o.measure = !sparse && !once;
+    o.single_pass = once;
     if (c->tolerance > 0) o.block = 16;
     if (c->given) {
         u.memory = vt.memory = GNOMON_CUDA;
@@ -604,36 +664,25 @@ static void check_refusals(void)
     refused("rank", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_ARGUMENT, "rank is 41");
     o.rank = 5;
     o.dtype = GNOMON_F64;
-    stream s = {&m, 0, 0, 0};
-    const gnomon_svd_rows rows = rows_of(&s);
-    refused("a stream in fp64", gnomon_svd_stream(gpu, &rows, &o, &svd), GNOMON_ERROR_DEVICE,
-            "declined: rows that come piece by piece");
     a[7 * 40 + 3] = NAN;
     refused("NaN in fp64", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_NONFINITE,
             "row 7, column 3");
     a[7 * 40 + 3] = 1;
     o.dtype = GNOMON_F32;
     o.single_pass = 1;
-    refused("one pass", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_DEVICE, "declined");
+    a[31 * 40 + 5] = NAN;
+    refused("NaN, one pass", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_NONFINITE,
+            "row 31, column 5");
+    a[31 * 40 + 5] = 1;
     o.single_pass = 0;
     lists l;
     make_lists(&m, &l);
-    l.values[l.values.size() - 3] = NAN; /* the last row's third from its beginning, or its half */
+    l.narrow[l.narrow.size() - 3] = NAN; /* the last row's third from its beginning, or its half */
     refused("NaN in sparse rows", gnomon_svd_csr(gpu, &l.csr, &o, &svd), GNOMON_ERROR_NONFINITE,
             "row 59, column 2");
-    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
-    d.kind = GNOMON_SJLT;
-    o.descriptor = &d;
-    refused("sparse rows by sjlt", gnomon_svd_csr(gpu, &l.csr, &o, &svd), GNOMON_ERROR_DEVICE,
-            "declined: a GPU projects sparse rows by gaussian");
-    o.descriptor = nullptr;
-    o.tolerance = 0.1;
-    refused("sparse rows to a tolerance", gnomon_svd_csr(gpu, &l.csr, &o, &svd),
-            GNOMON_ERROR_DEVICE, "declined: a tolerance on sparse rows");
-    o.tolerance = 0;
     o.dtype = GNOMON_F64;
-    refused("sparse rows in fp64", gnomon_svd_csr(gpu, &l.csr, &o, &svd), GNOMON_ERROR_DEVICE,
-            "declined: sparse rows are factored");
+    refused("NaN in sparse rows, fp64", gnomon_svd_csr(gpu, &l.csr, &o, &svd),
+            GNOMON_ERROR_NONFINITE, "row 59, column 2");
     o.dtype = GNOMON_F32;
     o.measure = 1;
     refused("measuring sparse rows", gnomon_svd_csr(gpu, &l.csr, &o, &svd),
@@ -672,12 +721,21 @@ static void check_streams(void)
     s = {&m, 0, 0, 0};
     rows.rows = -1;
     refused("a stream of unknown length", gnomon_svd_stream(gpu, &rows, &o, &svd),
-            GNOMON_ERROR_DEVICE, "read only once");
+            GNOMON_ERROR_DEVICE, "number is not known");
     s = {&m, 0, 0, 0};
     rows.rows = 700;
+    rows.rewind = nullptr;
+    refused("a stream that can't be had again", gnomon_svd_stream(gpu, &rows, &o, &svd),
+            GNOMON_ERROR_DEVICE, "without single_pass");
+    rows.rewind = rewind_rows;
+    s = {&m, 0, 0, 0};
     a[651 * 40 + 39] = NAN;
     refused("NaN in a stream", gnomon_svd_stream(gpu, &rows, &o, &svd), GNOMON_ERROR_NONFINITE,
             "row 651, column 39");
+    s = {&m, 0, 0, 0};
+    o.single_pass = 1;
+    refused("NaN in a stream that is read once", gnomon_svd_stream(gpu, &rows, &o, &svd),
+            GNOMON_ERROR_NONFINITE, "row 651, column 39");
 }
 
 int main(void)
@@ -757,11 +815,19 @@ int main(void)
          (gnomon_precision)0, 0, 0, 10},
         {"apart, tolerance 0.1", 1900, 600, 60, EXPONENTIAL, 1, ROWS, false, false, F, G, P32, 0,
          0.1, 10},
+        {"apart, fp64", 1900, 600, 24, LINEAR, 1, ROWS, false, false, GNOMON_F64, G, P32, 0, 0, 10},
+        {"apart, fp64, columns adjacent, huge", 1900, 600, 24, STEP, 1, COLUMNS, false, false,
+         GNOMON_F64, G, P16, 400, 0, 10},
+        {"apart, fp64, sjlt", 1900, 600, 24, LINEAR, 0, ROW_GAPS, false, true, GNOMON_F64,
+         GNOMON_SJLT, (gnomon_precision)0, 0, 0, 10},
+        {"apart, fp64, tolerance 0.1", 1900, 600, 60, EXPONENTIAL, 1, ROWS, false, false,
+         GNOMON_F64, G, P32, 0, 0.1, 10},
     };
     streaming = true;
     for (const svd_case &c : apart)
-        if (c.dtype == F && c.lie != COLUMNS) run(&c);
+        if ((c.dtype == F || c.dtype == GNOMON_F64) && c.lie != COLUMNS) run(&c);
     streaming = false;
+    const gnomon_dtype D = GNOMON_F64;
     const svd_case thin[] = {
         {"sparse", 300, 200, 20, LINEAR, 0, ROWS, false, true, F, G, P32, 0, 0, 10},
         {"sparse, 2 iterations", 300, 200, 20, EXPONENTIAL, 2, ROWS, false, false, F, G, P16, 0, 0,
@@ -772,12 +838,65 @@ int main(void)
         {"sparse, a long row", 40, 9000, 10, LINEAR, 1, ROWS, false, false, F, GNOMON_RADEMACHER,
          (gnomon_precision)0, 0, 0, 5},
         {"sparse, zero", 150, 90, 8, ZERO, 1, ROWS, false, true, F, G, P32, 0, 0, 4},
+        {"sparse, sjlt", 300, 200, 20, LINEAR, 1, ROWS, false, true, F, GNOMON_SJLT,
+         (gnomon_precision)0, 0, 0, 10},
+        {"sparse, srht, huge", 300, 200, 21, LINEAR, 0, ROWS, false, false, F, GNOMON_SRHT,
+         (gnomon_precision)0, 100, 0, 10},
+        {"sparse, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, F, G, P32, 0, 0.5,
+         10},
+        {"sparse, tolerance 0.5, very sparse", 300, 200, 200, LINEAR, 1, ROWS, false, false, F,
+         GNOMON_VERY_SPARSE, (gnomon_precision)0, 0, 0.5, 10},
+        {"sparse, fp64", 300, 200, 20, LINEAR, 1, ROWS, false, true, D, G, P32, 0, 0, 10},
+        {"sparse, fp64, odd columns", 300, 201, 21, EXPONENTIAL, 2, ROWS, false, false, D, G, P16,
+         0, 0, 8},
+        {"sparse, fp64, huge", 260, 180, 15, LINEAR, 1, ROWS, false, true, D, G, P32, 400, 0, 10},
+        {"sparse, fp64, tiny", 260, 180, 15, LINEAR, 0, ROWS, false, true, D, G, P32, -400, 0, 10},
+        {"sparse, fp64, a long column", 9000, 40, 10, LINEAR, 1, ROWS, false, false, D, G, P32, 0,
+         0, 6},
+        {"sparse, fp64, sjlt", 300, 200, 20, LINEAR, 1, ROWS, false, false, D, GNOMON_SJLT,
+         (gnomon_precision)0, 0, 0, 10},
+        {"sparse, fp64, zero", 150, 90, 8, ZERO, 1, ROWS, false, true, D, G, P32, 0, 0, 4},
+        {"sparse, fp64, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, D, G, P32, 0,
+         0.5, 10},
     };
-    sparse = true;
-    for (const svd_case &c : thin)
-        run(&c);
-    sparse = false;
-    const gnomon_dtype D = GNOMON_F64;
+    const svd_case read_once[] = {
+        {"once", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, G, P32, 0, 0, 21},
+        {"once, from the host, exponential", 601, 129, 30, EXPONENTIAL, 0, ROWS, false, false, F, G,
+         P16, 0, 0, 31},
+        {"once, columns adjacent", 350, 281, 17, STEP, 0, COLUMNS, true, true, F, G, P32, 0, 0, 18},
+        {"once, backwards", 201, 199, 13, LINEAR, 0, BACKWARDS, true, true, F, G, P32, 0, 0, 14},
+        {"once, rank deficient", 280, 240, 20, DEFICIENT, 0, ROWS, true, true, F, G, P32, 0, 0, 21},
+        {"once, huge", 260, 180, 15, LINEAR, 0, ROWS, false, true, F, G, P32, 120, 0, 16},
+        {"once, tiny", 260, 180, 15, LINEAR, 0, ROWS, false, true, F, G, P32, -110, 0, 16},
+        {"once, zero", 150, 90, 8, ZERO, 0, ROWS, true, true, F, G, P32, 0, 0, 4},
+        {"once, one column", 130, 1, 1, LINEAR, 0, ROWS, true, true, F, G, P32, 0, 0, 2},
+        {"once, sjlt", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, GNOMON_SJLT,
+         (gnomon_precision)0, 0, 0, 21},
+        {"once, rademacher", 300, 200, 20, LINEAR, 0, ROWS, false, false, F, GNOMON_RADEMACHER,
+         (gnomon_precision)0, 0, 0, 21},
+        {"once, fp64", 300, 200, 20, LINEAR, 0, ROWS, true, true, D, G, P32, 0, 0, 21},
+        {"once, fp64, columns adjacent", 350, 281, 17, EXPONENTIAL, 0, COLUMNS, false, false, D, G,
+         P16, 0, 0, 18},
+        {"once, fp64, rank deficient", 280, 240, 20, DEFICIENT, 0, ROWS, true, true, D, G, P32, 0,
+         0, 21},
+        {"once, fp64, huge", 260, 180, 15, LINEAR, 0, ROWS, false, true, D, G, P32, 400, 0, 16},
+        {"once, fp64, tiny", 260, 180, 15, LINEAR, 0, ROWS, false, true, D, G, P32, -400, 0, 16},
+        {"once, fp64, zero", 150, 90, 8, ZERO, 0, ROWS, false, true, D, G, P32, 0, 0, 4},
+    };
+    const auto factor_all = [](const svd_case *from, size_t count, bool lists) {
+        sparse = lists;
+        for (size_t i = 0; i < count; i++)
+            if (!lists || (from[i].lie == ROWS && !from[i].device)) run(&from[i]);
+        sparse = false;
+    };
+    factor_all(thin, sizeof thin / sizeof *thin, true);
+    once = true;
+    factor_all(read_once, sizeof read_once / sizeof *read_once, false);
+    factor_all(read_once, sizeof read_once / sizeof *read_once, true);
+    streaming = true;
+    for (const svd_case &c : read_once)
+        if (c.lie == ROWS && !c.device) run(&c);
+    once = streaming = false;
     const svd_case wide[] = {
         {"fp64", 300, 200, 20, LINEAR, 0, ROWS, true, true, D, G, P32, 0, 0, 10},
         {"fp64, 2 iterations, host", 257, 401, 33, EXPONENTIAL, 2, ROWS, false, false, D, G, P16, 0,
@@ -806,6 +925,9 @@ int main(void)
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) exit(1);
     for (const svd_case &c : apart)
         run(&c);
+    once = true;
+    for (const svd_case &c : apart)
+        if (c.tolerance == 0) run(&c);
     gnomon_context_destroy(gpu);
     printf("%d failed\n", failures);
     return failures != 0;

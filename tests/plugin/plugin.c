@@ -108,6 +108,26 @@ static int factor_supports(void *state, const struct gnomon_svd_job *job, char *
     return job->options->rank == 3;
 }
 
+/* What the core does for sparse rows: U is their sketch, 'norm' a bound; one pass is told by psi.
+ */
+static gnomon_status factor_lists(struct gnomon_svd_job *job)
+{
+    double lengths[4] = {3, 3, 3, 3};
+    gnomon_matrix u, vt;
+    const int64_t rank = job->columns;
+    job->exponent = 1;
+    for (int64_t i = 0; i < job->columns; i++)
+        job->s[i] = 1;
+    gnomon_status status = job->calls->make_room(job->calls->user, rank, &u, &vt);
+    if (status == GNOMON_OK) status = job->calls->sketch(job->calls->user, &u);
+    job->norm = job->calls->bound_of(job->calls->user, lengths, 4);
+    job->used_columns = job->columns;
+    job->passes = job->psi != NULL && job->options->single_pass ? 1 : 2;
+    for (int64_t i = 0; i < job->options->probes; i++)
+        job->lengths[i] = 3; /* of more steps there is nothing in one pass */
+    return status;
+}
+
 /* Singular values columns, columns - 1 ...; a number of its own for every other figure. The first
  * number of the matrix is the status. */
 static gnomon_status factor(void *state, struct gnomon_svd_job *job, char *why, size_t why_size)
@@ -115,6 +135,8 @@ static gnomon_status factor(void *state, struct gnomon_svd_job *job, char *why, 
     (void)state;
     const float *a = job->a->data;
     gnomon_matrix u, vt;
+    why[0] = 0;
+    if (job->csr != NULL) return factor_lists(job);
     snprintf(why, why_size, "the test device gives status %g", a[0]);
     if (a[0] == GNOMON_ERROR_CANCELLED)
         return job->host->progress(job->host->user, 1, 2) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;

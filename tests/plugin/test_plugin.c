@@ -384,6 +384,50 @@ static void searches_go_there(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* What a device asks of the core for sparse rows, and for rows that are read once. */
+static void sparse_rows_go_there(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx, *cpu;
+    o.device = GNOMON_DEVICE_CUDA;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    o.device = GNOMON_DEVICE_CPU;
+    assert_int_equal(gnomon_context_create(&o, &cpu), GNOMON_OK);
+    const int64_t offsets[] = {0, 2, 2, 3, 5}, indices[] = {0, 4, 2, 1, 3};
+    const float values[] = {1, -2, 3, 4, 5};
+    const gnomon_csr a = {4, 5, offsets, indices, values, GNOMON_F32};
+    const gnomon_kind kinds[] = {GNOMON_GAUSSIAN, GNOMON_SJLT, GNOMON_SRHT, GNOMON_VERY_SPARSE};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        float sketch[4 * 3];
+        const gnomon_matrix y = gnomon_matrix_rowmajor(sketch, GNOMON_F32, 4, 3);
+        gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+        gnomon_svd svd = {.struct_size = sizeof svd};
+        gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+        gnomon_operator *op;
+        d.kind = kinds[kind];
+        options.descriptor = &d;
+        options.rank = 3;
+        options.oversample = 0;
+        options.single_pass = kind % 2 == 1;
+        options.probes = 4;
+        assert_int_equal(gnomon_svd_csr(ctx, &a, &options, &svd), GNOMON_OK);
+        assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+        assert_int_equal(svd.passes, options.single_pass ? 1 : 2);
+        assert_int_equal(gnomon_operator_create(cpu, &svd.descriptor, &op), GNOMON_OK);
+        assert_int_equal(gnomon_sketch_csr(cpu, op, &a, &y, NULL), GNOMON_OK);
+        for (int i = 0; i < 4 * 3; i++) /* of the rows times 2^-1 */
+            assert_true(2 * ((float *)svd.u.data)[i] == sketch[i]);
+        assert_true(svd.residual_bound == svd.norm && svd.norm > 6);
+        if (options.single_pass) assert_true(fabs(svd.spectral_estimate - 6) < 1e-12);
+        gnomon_operator_destroy(op);
+        gnomon_svd_free(ctx, &svd);
+    }
+    gnomon_context_destroy(ctx);
+    gnomon_context_destroy(cpu);
+}
+
 /* And a factorisation: what the device leaves becomes the result, scaled back. */
 static void factorisations_go_there(void **state)
 {
@@ -621,6 +665,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(jobs_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(products_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(factorisations_go_there, clear, clear),
+        cmocka_unit_test_setup_teardown(sparse_rows_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(tensors_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(searches_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(hashing_goes_there, clear, clear),
