@@ -79,6 +79,38 @@ def accuracy(found):
                   "‖I − QᵀQ‖_F / √p"], rows)
 
 
+WAYS = (("wide", "Double precision", "The matrix and the vectors lie in the GPU's memory. The floor is 2 q + 2 products of this shape by DGEMM."),
+        ("sparse", "Sparse rows", "Compressed rows in pageable memory of the host, whose way to the GPU is within the time, on either side: ours with 64-bit "
+         "indices, cuSPARSE's with 32-bit ones and the transpose made there; SpMM's dense sides lie by columns, as geqrf takes them. The floor is "
+         "one read of the lists and of both dense sides a product, 2 q + 2 of them."),
+        ("streamed", "Larger than the GPU's memory", "The GPU may use 1 GiB; the matrix lies in page-locked memory. The floor is the way over the link: once for the "
+         "single pass, else 2 q + 3 times, one of them to look at the data."),
+        ("single", "One pass or two", "The matrix lies in the GPU's memory. The floor is the products by cuBLAS in the same type: s, or for one "
+         "pass 3 s + 1 columns."))
+
+
+def ways(found):
+    text = ""
+    for part, title, words in WAYS:
+        some = [r for r in found if r["part"] == part]
+        if not some:
+            continue
+        rows = []
+        for r in some:
+            phases = [f"{r[key]:.2f}" if r["passes"] else "" for key, _ in PHASES[:4]]
+            size = f"{r['rows']:,} × {r['cols']:,}" + (f", {r['nonzeros']:,} nonzeros" if part == "sparse" else "")
+            rows.append([r["type"], size, r["rank"], r["power"], r["who"], f"{r['ms']:.1f}", f"{r['floor_ms']:.1f}",
+                         f"{r['ms'] / r['floor_ms']:.2f}"] + phases + [f"{r['residual']:.5g}"])
+        text += f"\n### {title}\n\n{words}\n\n" + table(
+            ["type", "matrix", "rank", "iterations", "who", "ms", "floor, ms", "×"] + [name for _, name in PHASES[:4]] + ["residual"], rows)
+    rows = [[r["type"], f"{r['ours_mean_ms']:.2f}", f"{r['cusparse_by_rows_ms']:.2f}", f"{r['cusparse_transpose_by_rows_ms']:.2f}",
+             f"{r['cusparse_by_columns_ms']:.2f}", f"{r['read_ms']:.2f}"] for r in found if r["part"] == "sparse products"]
+    if rows:
+        text += ("\nOne product of these sparse rows with s columns, ms; ours is the mean over A and Aᵀ of all but the first.\n\n" + table(
+            ["type", "ours", "cuSPARSE, by rows", "Aᵀ, by rows", "by columns", "one read"], rows))
+    return text
+
+
 def make():
     text = ""
     for gpu, programs in sorted(gpu_records().items()):
@@ -87,6 +119,7 @@ def make():
             continue
         timed = [r for r in record["results"] + programs.get("svd_torch", {}).get("results", []) if r["part"] == "times"]
         exact = [r for r in record["results"] if r["part"] == "accuracy"]
+        found = programs.get("svd_ways", {}).get("results", [])
         text += f"\n## {gpu}\n"
         if timed:
             text += ("\n### Time\n\nn × n in single precision, rank 512, ten columns more; matrix and vectors in the GPU's memory; medians by the "
@@ -99,6 +132,8 @@ def make():
                      f"{one['seeds']} seeds, residuals |A − U S Vᵀ|_F / |A|_F in double precision. 'Plain' is the same algorithm by the "
                      "libraries in fp32 with the same operator, 'with TF32' that with its products in TF32. The bound is the paper's "
                      "equation 4, of the mean.\n\n" + accuracy(exact))
+        if found:
+            text += ways(found)
     if text:
-        pages["svd.md"] = ("# Singular values on GPUs\n\nWhat `svd` of `bench/cuda/` and `bench/svd_torch.py` measured, after Figures 7 and 8 of "
+        pages["svd.md"] = ("# Singular values on GPUs\n\nWhat `svd` and `svd_ways` of `bench/cuda/` and `bench/svd_torch.py` measured, after Figures 7 and 8 of "
                            "Ootomo & Yokota (2023). How it works: [svd.md](../svd.md).\n" + text)
