@@ -20,7 +20,8 @@ extern "C" {
 typedef enum gnomon_join_method {
     GNOMON_JOIN_AUTO = 0,  /* exact for recall 1; else what a cost model says is quicker */
     GNOMON_JOIN_EXACT = 1, /* every pair is decided */
-    GNOMON_JOIN_LSH = 2    /* by locality-sensitive hashing: a share of the pairs, none wrong */
+    GNOMON_JOIN_LSH = 2    /* by locality-sensitive hashing: a share of the pairs, none wrong, the
+                              same on every device */
 } gnomon_join_method;
 
 /* "auto", "exact", "lsh"; "?" for a number that is none. */
@@ -97,12 +98,15 @@ typedef struct gnomon_join_result {
  * and IP take dense points of any element type, each of its own; HAMMING takes U8, eight bits an
  * element. Working memory as the context's limit says (it also bounds the pairs held at a time),
  * beside what a few rows take where that is too low. Sides may be empty. options must not be NULL;
- * result may be, else its struct_size must be set. Views may lie in a GPU's memory for an exact
- * join there; LSH joins are the CPU's. Threads: see gnomon_context. Errors: ARGUMENT (options; a
+ * result may be, else its struct_size must be set. Views may lie in a GPU's memory for a join
+ * there, which takes what lies on the host in pieces where it is too large. With LSH the pairs are
+ * the same on every device; with AUTO and a recall below 1 whoever does the work decides between an
+ * exact join and tables, and which tables, by what they cost it, so that pairs within the promise
+ * may differ between a CPU and a GPU. Threads: see gnomon_context. Errors: ARGUMENT (options; a
  * view), SHAPE (different dimensions), DTYPE, NONFINITE (naming side, row and column), UNSUPPORTED
  * (a magnitude above 2^500; JACCARD with dense points; LSH with IP, recall 1 or no finite
  * threshold), DEVICE (GNOMON_DEVICE_CUDA or a view in a device's memory, and the device can't be
- * had or declines, or LSH is asked for), MEMORY, CANCELLED (the sink or the progress callback). */
+ * had or declines), MEMORY, CANCELLED (the sink or the progress callback). */
 GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p,
                                      const gnomon_matrix *q, const gnomon_join_options *options,
                                      gnomon_join_result *result);

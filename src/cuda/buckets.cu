@@ -40,6 +40,7 @@ struct order {
 struct tiling {
     order p, q;
     bool self;
+    int64_t above;
     int64_t row, end;          /* rows that count */
     int64_t groups;            /* of 64 places of P */
     uint8_t *there;            /* of each place of P */
@@ -122,6 +123,19 @@ __device__ __forceinline__ int64_t first_of(const order &o, uint32_t key)
     return low;
 }
 
+/* The first place of a bucket whose point is above 'id': in a bucket they ascend. */
+__device__ __forceinline__ int64_t behind(const order &o, int64_t begin, int64_t end, int64_t id)
+{
+    while (begin < end) {
+        const int64_t middle = begin + (end - begin) / 2;
+        if ((int64_t)o.ids[middle] <= id)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
 /* A block takes a group of places. */
 __global__ void __launch_bounds__(SIDE) groups_kernel(const __grid_constant__ tiling t)
 {
@@ -146,6 +160,7 @@ __global__ void __launch_bounds__(SIDE) groups_kernel(const __grid_constant__ ti
         } else {
             begin = first_of(t.q, key);
             end = bound<true>(t.q, begin, key);
+            if (t.above != INT64_MIN) begin = behind(t.q, begin, end, (int64_t)id + t.above);
             there = counts && end > begin;
         }
         t.there[place] = there;
@@ -371,7 +386,9 @@ __global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ 
                     /* not so where one of them is not to be met: its limit is no number */
                     if (!(sum[r][e] >= s.row.limit[i] + s.col.limit[j])) continue;
                     if (s.row.key[i] != s.col.key[j]) continue;
-                    if (t.self && first + j <= row + i) continue;
+                    if (t.self ? first + j <= row + i
+                               : (int64_t)s.col.id[j] - (int64_t)s.row.id[i] <= t.above)
+                        continue;
                     s.passed[atomicAdd(&s.count, 1)] = (uint16_t)(i << 8 | j);
                 }
             __syncthreads();
@@ -502,6 +519,7 @@ cudaError_t gcu_bucket_pairs(const gcu_bucket_call *c, gcu_sieve_sink sink, cons
     if (error == cudaSuccess && !c->self) error = sort(c->q, c->table, l.q, l, &t.q, stream);
     if (error != cudaSuccess) return error;
     t.self = c->self;
+    t.above = c->above;
     t.row = c->row;
     t.end = c->end;
     t.groups = (n + SIDE - 1) / SIDE;

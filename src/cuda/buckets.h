@@ -28,6 +28,8 @@ cudaError_t gcu_bucket_keys(const uint64_t *from, int64_t n, int64_t table, int6
 struct gcu_bucket_call {
     gcu_bucket_side p, q; /* the same of a self-join, but for the limits */
     bool self;            /* pairs i < j */
+    int64_t above;        /* of two sides: pairs with j - i not above it do not meet; INT64_MIN:
+                             all do */
     int64_t table;
     int64_t row, end;             /* rows of P that count */
     unsigned long long *compared; /* device memory: grows by how many pairs share a bucket */

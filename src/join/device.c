@@ -102,10 +102,10 @@ static gnomon_status make_plan(void *user, const gnomon_join_sample *sample,
     GNOMON_TRY(gnomon_join_plan_make(t->join, sample, plan));
     if (gnomon_plan_tables(plan) == 0)
         return gnomon_join_no_hashing(t->join, GNOMON_JOIN_NO_TABLES);
+    if (!gnomon_join_plan_pays(t->join, plan)) return GNOMON_OK;
     GNOMON_TRY(gnomon_hasher_create(ctx, &plan->functions, &t->hasher));
     gnomon_key_multipliers(plan->depth + 1, t->multipliers);
-    *out = (gnomon_join_tables){t->hasher,     t->multipliers, plan->depth,
-                                plan->shallow, plan->deep,     plan->candidates};
+    *out = (gnomon_join_tables){t->hasher, t->multipliers, plan->depth, plan->shallow, plan->deep};
     return GNOMON_OK;
 }
 
@@ -154,7 +154,7 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
     if (call.hashed) {
         join->result->method = GNOMON_JOIN_LSH;
         join->result->recall = join->options.recall;
-        gnomon_join_tell_plan(join, &t->plan, call.times);
+        gnomon_join_tell_plan(join, &t->plan);
     }
     if (call.why[0] != 0) gnomon_join_say(join, "%s", call.why);
     if (join->full && status == GNOMON_ERROR_CANCELLED) return GNOMON_OK;

@@ -23,10 +23,25 @@ enum {
     GNOMON_JOIN_MUST_HASH = 2
 };
 
+/* What the steps of a join cost, in nanoseconds. Plans and methods are compared by it. */
+typedef struct gnomon_join_costs {
+    double product_term, bit, member, function; /* of a point in a hash function: a term of a dense
+                                                   product, a bit, a set's member, and all else */
+    double start, table;                        /* an LSH join; each of its tables */
+    double placing, placing_coordinate;   /* a point's place in a table, and that a coordinate */
+    double key_look;                      /* a candidate's, at a table's key */
+    double settling, settling_coordinate; /* a candidate, and that a coordinate */
+    double sieving, sieving_coordinate;   /* a pair of an exact join, and that a coordinate */
+    double sieve_coordinates;             /* of so many at most */
+    double shared_member;                 /* of two sets */
+} gnomon_join_costs;
+
 /* What a plan of hashing is made from. */
 typedef struct gnomon_join_sample {
     gnomon_matrix p, q; /* the rows that the job names, of P's and Q's types, on the host */
-    double squares;     /* L2: the largest squared length of a point, with the CPU's bits */
+    double squares[2];  /* L2: the largest squared length of a point of P's and of Q's, with the
+                           CPU's bits; negative: the core looks at them, they lie on the host */
+    gnomon_join_costs costs; /* the device's */
 } gnomon_join_sample;
 
 /* A plan: 'shallow' tables of 'depth' functions each, then 'deep' ones of one more, of the hasher's
@@ -35,7 +50,6 @@ typedef struct gnomon_join_tables {
     const gnomon_hasher *hasher;
     const uint64_t *multipliers; /* of depth + 1 positions */
     int64_t depth, shallow, deep;
-    double candidates; /* expected in all tables */
 } gnomon_join_tables;
 
 /* What the core does for a device in the middle of the work, from the calling thread. */
@@ -81,8 +95,7 @@ typedef struct gnomon_join_job {
     /* ---- results ---- */
     int64_t pairs;              /* counted by the device */
     int64_t compared, verified; /* on the device */
-    int hashed;                 /* it was by hashing, */
-    double times;               /* and an exact join would cost so many times as much there */
+    int hashed;                 /* it was by hashing */
     char why[GNOMON_JOIN_WHY];  /* what filtered: "fp16 products on tensor cores" */
 } gnomon_join_job;
 

@@ -420,11 +420,7 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
     const int64_t tables = gnomon_plan_tables(plan);
     if (tables == 0) return gnomon_join_no_hashing(join, GNOMON_JOIN_NO_TABLES);
     const bool must = join->options.method == GNOMON_JOIN_LSH;
-    if (!must && !(plan->cost < plan->exact_cost)) {
-        gnomon_join_say(join, "an LSH join would cost %.2g times as much by the model",
-                        plan->cost / plan->exact_cost);
-        return GNOMON_OK;
-    }
+    if (!gnomon_join_plan_pays(join, plan)) return GNOMON_OK;
     const int64_t bytes = key_bytes(join, tables) + table_bytes(join);
     const int64_t limit = gnomon_memory_limit(join->ctx);
     GNOMON_FAIL_IF(must && bytes > limit, join->ctx, GNOMON_ERROR_MEMORY,
@@ -447,18 +443,27 @@ gnomon_status gnomon_join_hashing(gnomon_join_state *join, int *hashing)
     return GNOMON_OK;
 }
 
-void gnomon_join_tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan, double times)
+bool gnomon_join_plan_pays(gnomon_join_state *join, const gnomon_join_plan *plan)
+{
+    if (join->options.method == GNOMON_JOIN_LSH || plan->cost < plan->exact_cost) return true;
+    gnomon_join_say(join, "an LSH join would cost %.2g times as much by the model",
+                    plan->cost / plan->exact_cost);
+    return false;
+}
+
+void gnomon_join_tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan)
 {
     char width[48] = "";
     if (plan->functions.width > 0)
         snprintf(width, sizeof width, " of width %.4g", plan->functions.width);
     gnomon_join_say(
         join,
-        "%s functions%s: %" PRId64 " tables of %" PRId64 " and %" PRId64 " of %" PRId64
+        "%s functions%s%s: %" PRId64 " tables of %" PRId64 " and %" PRId64 " of %" PRId64
         " miss a pair with probability %.2g at most; an exact join would cost %.3g times as "
         "much by the model",
-        gnomon_lsh_family_name(plan->functions.family), width, plan->shallow, plan->depth,
-        plan->deep, plan->depth + 1, plan->miss, times);
+        gnomon_lsh_family_name(plan->functions.family), width,
+        plan->by_device ? ", for this device" : "", plan->shallow, plan->depth, plan->deep,
+        plan->depth + 1, plan->miss, plan->exact_cost / plan->cost);
 }
 
 gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done)
@@ -472,6 +477,6 @@ gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done)
     *done = true;
     join->result->method = GNOMON_JOIN_LSH;
     join->result->recall = join->options.recall;
-    gnomon_join_tell_plan(join, &plan, plan.exact_cost / plan.cost);
+    gnomon_join_tell_plan(join, &plan);
     return join->next_row < join->p.rows ? join_hashed(join, &plan) : GNOMON_OK;
 }

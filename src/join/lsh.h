@@ -23,7 +23,8 @@ typedef struct gnomon_join_plan {
                                        threshold */
     double miss;       /* with which probability a pair within the threshold is lost, at most */
     double candidates; /* pairs that will be compared, expected, those of all tables counted */
-    double cost, exact_cost; /* nanoseconds of one thread, by the model */
+    double cost, exact_cost; /* by the model: nanoseconds of the device, or of one thread */
+    bool by_device;          /* chosen by the device's costs: another may choose other tables */
 } gnomon_join_plan;
 
 static inline int64_t gnomon_plan_tables(const gnomon_join_plan *plan)
@@ -33,8 +34,11 @@ static inline int64_t gnomon_plan_tables(const gnomon_join_plan *plan)
 
 /* ---- lsh_plan.c ---- */
 /* Chooses functions and tables that keep the recall, at the least cost as it appears from some of
- * the points; the choice depends on the data and the options alone. plan->shallow + deep is 0 when
- * no tables do. sample: of points that lie elsewhere; NULL: the host has them. Errors: MEMORY. */
+ * the points; plan->shallow + deep is 0 when no tables do. sample: of a device's, with its costs;
+ * NULL: the host has the points and does the work. By whose costs tables are chosen: under LSH by
+ * the CPU's always, so that the pairs are the same on every device; under AUTO, where the device
+ * decides already whether there are hashes at all, by those of whoever does the work. Else the
+ * choice depends on the data and the options alone. Errors: MEMORY. */
 gnomon_status gnomon_join_plan_make(gnomon_join_state *join, const gnomon_join_sample *sample,
                                     gnomon_join_plan *plan);
 /* The rows of a sample, at most GNOMON_JOIN_SOME; how many. second: Q's. */
@@ -52,8 +56,11 @@ gnomon_status gnomon_join_hashing(gnomon_join_state *join, int *hashing);
 /* Tells why there is none; UNSUPPORTED where there must be. */
 gnomon_status gnomon_join_no_hashing(gnomon_join_state *join, const char *reason);
 #define GNOMON_JOIN_NO_TABLES "no tables keep the recall"
-/* Puts the plan into the result; times: what an exact join would cost, in units of this one. */
-void gnomon_join_tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan, double times);
+/* Whether the plan is to be carried out: it must be, or costs less than an exact join. Puts the
+ * reason into the result where it is not. */
+bool gnomon_join_plan_pays(gnomon_join_state *join, const gnomon_join_plan *plan);
+/* Puts the plan into the result. */
+void gnomon_join_tell_plan(gnomon_join_state *join, const gnomon_join_plan *plan);
 /* Decides between an LSH join and an exact one, tells why in the result, and does the first; *done
  * stays false when the join is to be exact. Errors: MEMORY, CANCELLED; UNSUPPORTED where the
  * options want an LSH join of what has none. */

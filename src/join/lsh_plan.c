@@ -26,24 +26,30 @@
 enum {
     SAMPLE = GNOMON_JOIN_SOME,
     BINS = 256,
-    MIXTURES = 16 /* numbers of shallow tables tried beside deep ones, for each depth */
+    MEASURED = 1024, /* points of a task */
+    MIXTURES = 16    /* numbers of shallow tables tried beside deep ones, for each depth */
 };
 
-/* One thread's nanoseconds, of an AMD Zen 3: a term of a dense product of a point and a direction;
- * a member's hash; anything else of a function; a point's place in a table; a candidate's look at
- * a table's key, its settling in fp64 and that a coordinate; a pair of an exact join, and that a
- * coordinate of those its sieve takes. */
-static const double product_term = 0.05, member_hash = 1.0, function_rest = 2.0, placing = 60.0,
-                    key_look = 0.3, settling = 15.0, settling_coordinate = 0.12, sieving = 0.6,
-                    sieving_coordinate = 0.003, shared_member = 3.0;
-enum { SIEVE_COORDINATES = 128 };
+/* One thread of an AMD Zen 3. */
+static const gnomon_join_costs cpu_costs = {.product_term = 0.05,
+                                            .member = 1.0,
+                                            .function = 2.0,
+                                            .placing = 60.0,
+                                            .key_look = 0.3,
+                                            .settling = 15.0,
+                                            .settling_coordinate = 0.12,
+                                            .sieving = 0.6,
+                                            .sieving_coordinate = 0.003,
+                                            .sieve_coordinates = 128,
+                                            .shared_member = 3.0};
 
 /* Distances of some pairs, as bins of equally many. */
 typedef struct look {
-    double distance[BINS]; /* a bin's least */
-    double members;        /* of a set, on average */
-    double shared;         /* members that two sets share */
-    double length;         /* of the longest point */
+    double distance[BINS];          /* a bin's least */
+    double members;                 /* of a set, on average */
+    double shared;                  /* members that two sets share */
+    double length;                  /* of the longest point */
+    const gnomon_join_costs *costs; /* by which tables are chosen */
 } look;
 
 /* The sample's s-th row of so many: scattered, always the same. */
@@ -60,14 +66,41 @@ int64_t gnomon_join_some(int64_t rows, bool second, uint32_t *some)
     return count;
 }
 
-static double longest(const gnomon_join_state *join, const gnomon_side *side)
+/* Lengths of points, a task some of them. */
+typedef struct measuring {
+    const gnomon_search_kernels *kernels;
+    const gnomon_matrix *m;
+    double *most; /* a worker's largest square */
+} measuring;
+
+static void measure_some(void *arg, int64_t task, int worker)
 {
-    const gnomon_matrix *m = side->dense;
-    const gnomon_search_kernels *k = gnomon_cpu_kernels(gnomon_context_isa(join->ctx))->search;
-    double most = 0;
-    for (int64_t i = 0; i < m->rows; i++)
-        most = fmax(most, k->squares(gnomon_row_at(m, i), m->dtype, m->col_stride, m->cols, 1));
-    return sqrt(most);
+    const measuring *s = arg;
+    const gnomon_matrix *m = s->m;
+    const int64_t end = (task + 1) * MEASURED < m->rows ? (task + 1) * MEASURED : m->rows;
+    double most = s->most[worker];
+    for (int64_t i = task * MEASURED; i < end; i++)
+        most = fmax(most,
+                    s->kernels->squares(gnomon_row_at(m, i), m->dtype, m->col_stride, m->cols, 1));
+    s->most[worker] = most;
+}
+
+/* Raises *length to that of the side's longest point, whose square a device may know. */
+static gnomon_status measure(const gnomon_join_state *join, const gnomon_side *side, double squares,
+                             double *length)
+{
+    gnomon_context *ctx = join->ctx;
+    const int64_t threads = gnomon_context_threads(ctx);
+    measuring s = {gnomon_cpu_kernels(gnomon_context_isa(ctx))->search, side->dense, NULL};
+    if (squares < 0) {
+        GNOMON_TRY(gnomon_alloc_zero(ctx, threads, sizeof *s.most, "lengths", &s.most));
+        gnomon_parallel(ctx, (side->rows + MEASURED - 1) / MEASURED, measure_some, &s);
+        for (int64_t w = 0; w < threads; w++)
+            squares = fmax(squares, s.most[w]);
+        gnomon_free(ctx, s.most);
+    }
+    *length = fmax(*length, sqrt(squares));
+    return GNOMON_OK;
 }
 
 static double mean_members(const gnomon_sets *sets)
@@ -147,7 +180,7 @@ static gnomon_status look_at(gnomon_join_state *join, const gnomon_join_sample *
         some.p.dense = &sample->p;
         some.q.dense = &sample->q;
     }
-    const gnomon_status status = look_at_some(&some, sample != NULL, out);
+    GNOMON_TRY(look_at_some(&some, sample != NULL, out));
     if (join->options.metric == GNOMON_JACCARD) {
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
         double sum = 0;
@@ -155,11 +188,12 @@ static gnomon_status look_at(gnomon_join_state *join, const gnomon_join_sample *
             sum += (1 - out->distance[b]) / (2 - out->distance[b]);
         out->shared = sum / BINS * 2 * out->members;
     } else if (join->options.metric == GNOMON_L2) {
-        out->length = sample != NULL
-                          ? sqrt(sample->squares)
-                          : fmax(longest(join, &join->p), join->self ? 0 : longest(join, &join->q));
+        GNOMON_TRY(measure(join, &join->p, sample != NULL ? sample->squares[0] : -1, &out->length));
+        if (!join->self)
+            GNOMON_TRY(
+                measure(join, &join->q, sample != NULL ? sample->squares[1] : -1, &out->length));
     }
-    return status;
+    return GNOMON_OK;
 }
 
 /* How far fp32 sums of a point with a normal direction may be off, as a share of its length. */
@@ -183,11 +217,14 @@ static double rounding_loss(const gnomon_lsh_functions *f, const look *l)
     return 0;
 }
 
-static double function_cost(const gnomon_lsh_functions *f, const look *l)
+/* ---- costs ---- */
+
+static double function_cost(const gnomon_join_costs *c, const gnomon_lsh_functions *f,
+                            const look *l)
 {
-    if (f->family == GNOMON_LSH_MINHASH) return member_hash * l->members + function_rest;
-    if (f->family == GNOMON_LSH_BIT_SAMPLING) return function_rest;
-    return product_term * (double)f->dim + function_rest;
+    if (f->family == GNOMON_LSH_MINHASH) return c->member * l->members + c->function;
+    if (f->family == GNOMON_LSH_BIT_SAMPLING) return c->bit + c->function;
+    return c->product_term * (double)f->dim + c->function;
 }
 
 static double all_pairs(const gnomon_join_state *join)
@@ -195,6 +232,36 @@ static double all_pairs(const gnomon_join_state *join)
     const double pairs = (double)join->p.rows * (double)join->q.rows;
     return join->self ? pairs / 2 : pairs;
 }
+
+static double coordinates_of(const gnomon_join_state *join, const look *l)
+{
+    return join->options.metric == GNOMON_JACCARD ? l->members : (double)join->p.cols;
+}
+
+/* What a plan costs by these figures. */
+static double plan_cost(const gnomon_join_state *join, const look *l, const gnomon_join_costs *c,
+                        const gnomon_join_plan *plan)
+{
+    const double tables = (double)gnomon_plan_tables(plan), d = coordinates_of(join, l);
+    const double points = (double)join->p.rows + (join->self ? 0 : (double)join->q.rows);
+    const double functions = (double)plan->functions.count;
+    return c->start + tables * c->table +
+           points * (functions * function_cost(c, &plan->functions, l) +
+                     tables * (c->placing + c->placing_coordinate * d)) +
+           plan->candidates * (c->key_look * tables / 2 + c->settling + c->settling_coordinate * d);
+}
+
+static double exact_cost(const gnomon_join_state *join, const look *l, const gnomon_join_costs *c)
+{
+    if (join->options.metric == GNOMON_JACCARD)
+        return all_pairs(join) * c->shared_member * l->shared *
+                   fmin(1, 2 * join->options.threshold) +
+               (double)(join->p.rows + join->q.rows) * l->members * 20;
+    const double coordinates = fmin((double)join->p.cols, c->sieve_coordinates);
+    return all_pairs(join) * (c->sieving + c->sieving_coordinate * coordinates);
+}
+
+/* ---- tables ---- */
 
 /* Tables of 'depth' functions that bring what has been missed down to 'miss'. */
 static int64_t tables_for(double near, int64_t depth, double missed, double miss)
@@ -212,34 +279,25 @@ static void consider(const gnomon_join_state *join, const look *l, const gnomon_
                      double near, int64_t depth, int64_t low, const double *met, double miss,
                      gnomon_join_plan *plan)
 {
+    gnomon_join_plan next = *plan;
     const double hit = pow(near, (double)depth);
     const double missed = hit >= 1 && low > 0 ? 0 : exp((double)low * log1p(-fmin(hit, 1)));
     const int64_t high =
         low > 0 && !(missed > miss) ? 0 : tables_for(near, depth + 1, missed, miss);
-    const double tables = (double)(low + high);
     if (low + high > GNOMON_JOIN_TABLES) return;
-    const double points = (double)join->p.rows + (join->self ? 0 : (double)join->q.rows);
-    const double functions = (double)(low * depth + high * (depth + 1));
-    const double candidates =
-        all_pairs(join) * ((double)low * met[depth] + (double)high * met[depth + 1]);
-    const double coordinates =
-        join->options.metric == GNOMON_JACCARD ? l->members : (double)join->p.cols;
-    const double cost =
-        points * (functions * function_cost(f, l) + tables * placing) +
-        candidates * (key_look * tables / 2 + settling + settling_coordinate * coordinates);
-    if (plan->shallow + plan->deep > 0 && !(cost < plan->cost)) return;
     const double deep_hit = pow(near, (double)depth + 1);
-    plan->functions = *f;
-    plan->functions.count = (int64_t)functions;
-    plan->depth = depth;
-    plan->shallow = low;
-    plan->deep = high;
-    plan->near = near;
-    plan->miss = high == 0       ? missed
-                 : deep_hit >= 1 ? 0
-                                 : missed * exp((double)high * log1p(-deep_hit));
-    plan->candidates = candidates;
-    plan->cost = cost;
+    next.functions = *f;
+    next.functions.count = low * depth + high * (depth + 1);
+    next.depth = depth;
+    next.shallow = low;
+    next.deep = high;
+    next.near = near;
+    next.miss = high == 0       ? missed
+                : deep_hit >= 1 ? 0
+                                : missed * exp((double)high * log1p(-deep_hit));
+    next.candidates = all_pairs(join) * ((double)low * met[depth] + (double)high * met[depth + 1]);
+    next.cost = plan_cost(join, l, l->costs, &next);
+    if (gnomon_plan_tables(plan) == 0 || next.cost < plan->cost) *plan = next;
 }
 
 /* All depths and tables of functions of one kind. */
@@ -269,37 +327,24 @@ static gnomon_status try_functions(gnomon_join_state *join, const look *l,
     return GNOMON_OK;
 }
 
-static double exact_cost(const gnomon_join_state *join, const look *l)
-{
-    if (join->options.metric == GNOMON_JACCARD)
-        return all_pairs(join) * shared_member * l->shared * fmin(1, 2 * join->options.threshold) +
-               (double)(join->p.rows + join->q.rows) * l->members * 20;
-    const double coordinates = fmin((double)join->p.cols, SIEVE_COORDINATES);
-    return all_pairs(join) * (sieving + sieving_coordinate * coordinates);
-}
-
-gnomon_status gnomon_join_plan_make(gnomon_join_state *join, const gnomon_join_sample *sample,
-                                    gnomon_join_plan *plan)
+/* The functions of the metric, of all widths where they have one. */
+static gnomon_status try_all(gnomon_join_state *join, look *l, gnomon_join_plan *plan)
 {
     static const double widths[] = {0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6, 8, 16, 32, 64};
     enum { WIDTHS = sizeof widths / sizeof widths[0] };
     const double r = join->options.threshold, miss = (1 - join->options.recall) / 20;
     gnomon_lsh_functions f = GNOMON_LSH_FUNCTIONS_INIT;
-    look l = {{0}, 0, 0, 0};
-    *plan = (gnomon_join_plan){.shallow = 0};
-    GNOMON_TRY(look_at(join, sample, &l));
-    plan->exact_cost = exact_cost(join, &l);
     f.dim = join->p.cols;
     f.seed = join->options.seed;
     switch (join->options.metric) {
     case GNOMON_L2: {
         /* duplicates have the same values whatever the width */
-        const double unit = r > 0 ? r : fmax(l.distance[0], FLT_MIN);
+        const double unit = r > 0 ? r : fmax(l->distance[0], FLT_MIN);
         f.family = GNOMON_LSH_PSTABLE;
-        if (r == 0) l.length = 0;
+        if (r == 0) l->length = 0;
         for (int i = 0; i < WIDTHS; i++) {
             f.width = unit * widths[i];
-            if (isfinite(f.width)) GNOMON_TRY(try_functions(join, &l, &f, miss, plan));
+            if (isfinite(f.width)) GNOMON_TRY(try_functions(join, l, &f, miss, plan));
         }
         return GNOMON_OK;
     }
@@ -315,5 +360,18 @@ gnomon_status gnomon_join_plan_make(gnomon_join_state *join, const gnomon_join_s
         if (r > 1) return GNOMON_OK;
         break;
     }
-    return try_functions(join, &l, &f, miss, plan);
+    return try_functions(join, l, &f, miss, plan);
+}
+
+gnomon_status gnomon_join_plan_make(gnomon_join_state *join, const gnomon_join_sample *sample,
+                                    gnomon_join_plan *plan)
+{
+    const gnomon_join_costs *costs = sample != NULL ? &sample->costs : &cpu_costs;
+    look l = {.costs = join->options.method == GNOMON_JOIN_LSH ? &cpu_costs : costs};
+    *plan = (gnomon_join_plan){.by_device = l.costs != &cpu_costs};
+    GNOMON_TRY(look_at(join, sample, &l));
+    GNOMON_TRY(try_all(join, &l, plan));
+    plan->exact_cost = exact_cost(join, &l, costs);
+    if (gnomon_plan_tables(plan) > 0) plan->cost = plan_cost(join, &l, costs, plan);
+    return GNOMON_OK;
 }

@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "join/lsh.h"
+
 static uint64_t state;
 
 static uint32_t word(void)
@@ -415,14 +417,77 @@ static void chooses_and_refuses(void **unused)
     gnomon_context_destroy(ctx);
 }
 
+/* A device's costs choose tables under AUTO alone, and none that break the promise: where a table
+ * is dear and a candidate is not, there are fewer. The CPU's are the same for every device. */
+static void by_device(void **unused)
+{
+    (void)unused;
+    static float x[ROWS * COLS], some[2][GNOMON_JOIN_SOME * COLS];
+    uint32_t rows[GNOMON_JOIN_SOME];
+    gnomon_context *ctx = context(1, 0);
+    gnomon_join_result result = {.struct_size = sizeof result};
+    gnomon_join_sample sample = {.squares = {-1, -1}};
+    gnomon_join_plan plan[4];
+    state = 77;
+    fill(CLUSTERS, x);
+    const gnomon_matrix points = gnomon_matrix_rowmajor(x, GNOMON_F32, ROWS, COLS);
+    gnomon_join_state join = {.ctx = ctx, .result = &result, .self = true};
+    join.options = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
+    join.options.threshold = 3;
+    join.options.recall = 0.9;
+    join.p = (gnomon_side){
+        .name = "p", .dense = &points, .rows = ROWS, .cols = COLS, .dtype = GNOMON_F32};
+    join.q = join.p;
+    for (int second = 0; second < 2; second++) {
+        const int64_t count = gnomon_join_some(ROWS, second, rows);
+        for (int64_t i = 0; i < count; i++)
+            memcpy(some[second] + i * COLS, x + (int64_t)rows[i] * COLS, COLS * sizeof *x);
+        *(second ? &sample.q : &sample.p) =
+            gnomon_matrix_rowmajor(some[second], GNOMON_F32, count, COLS);
+    }
+    sample.costs = (gnomon_join_costs){.product_term = 1e-5, .placing = 1e4, .sieving = 1e-3};
+    for (int which = 0; which < 4; which++) {
+        const bool there = which % 2;
+        join.options.method = which < 2 ? GNOMON_JOIN_AUTO : GNOMON_JOIN_LSH;
+        assert_int_equal(gnomon_join_plan_make(&join, there ? &sample : NULL, &plan[which]),
+                         GNOMON_OK);
+        assert_true(gnomon_plan_tables(&plan[which]) > 0);
+        assert_true(plan[which].miss > 0 && plan[which].miss <= (1 - 0.9) / 20);
+        assert_int_equal(plan[which].by_device, which == 1);
+    }
+    assert_true(gnomon_plan_tables(&plan[1]) < gnomon_plan_tables(&plan[0]));
+    for (int which = 2; which < 4; which++) {
+        assert_int_equal(plan[which].shallow, plan[0].shallow);
+        assert_int_equal(plan[which].deep, plan[0].deep);
+        assert_int_equal(plan[which].depth, plan[0].depth);
+        assert_true(plan[which].functions.width == plan[0].functions.width);
+    }
+    /* what it costs is the device's, whoever's tables they are */
+    assert_true(plan[2].cost == plan[0].cost && plan[2].exact_cost == plan[0].exact_cost);
+    assert_true(plan[3].exact_cost == plan[1].exact_cost && plan[3].cost > plan[1].cost);
+    join.options.method = GNOMON_JOIN_AUTO;
+    assert_false(gnomon_join_plan_pays(&join, &plan[1]));
+    assert_non_null(strstr(result.why, "times as much"));
+    /* lengths may be known there: with the same ones it is the same plan */
+    result.why[0] = 0;
+    for (int i = 0; i < ROWS; i++) {
+        double squares = 0;
+        for (int j = 0; j < COLS; j++)
+            squares += (double)x[i * COLS + j] * (double)x[i * COLS + j];
+        sample.squares[0] = fmax(sample.squares[0], squares);
+    }
+    assert_int_equal(gnomon_join_plan_make(&join, &sample, &plan[0]), GNOMON_OK);
+    assert_int_equal(plan[0].deep, plan[1].deep);
+    assert_int_equal(plan[0].shallow, plan[1].shallow);
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dense_promises),
-                                       cmocka_unit_test(far_from_the_origin),
-                                       cmocka_unit_test(bits_and_sets),
-                                       cmocka_unit_test(same_for_all),
-                                       cmocka_unit_test(goes_on),
-                                       cmocka_unit_test(in_bands),
-                                       cmocka_unit_test(chooses_and_refuses)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dense_promises), cmocka_unit_test(far_from_the_origin),
+        cmocka_unit_test(bits_and_sets),  cmocka_unit_test(same_for_all),
+        cmocka_unit_test(goes_on),        cmocka_unit_test(in_bands),
+        cmocka_unit_test(by_device),      cmocka_unit_test(chooses_and_refuses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
