@@ -2,8 +2,10 @@
  * ones: n points of 128 dimensions in clusters, each with about 10 others near it, whose sizes and
  * order are random. Easy clusters are about nine times as far apart as wide, hard ones twice. The
  * library's call, from points to pairs in the host's memory: of points in the GPU's memory and in
- * page-locked memory of the host, and with pairs counted only. The floor is one read of the points.
- */
+ * page-locked memory of the host, and with pairs counted only; then with the choice left to the
+ * library, whose tables are those that cost a GPU least; of easy ones also from page-locked memory
+ * with so little of the GPU's memory that points and keys come in pieces. The floor is one read of
+ * the points. */
 #include "bench.cuh"
 
 #include <gnomon/join.h>
@@ -59,7 +61,7 @@ static outcome time_call(gnomon_context *ctx, const gnomon_matrix *points,
     o.result.struct_size = sizeof o.result;
     options.sink = pairs ? keep : nullptr;
     options.user = pairs;
-    for (int run = -1; run < 9 && (run < 3 || spent < seconds); run++) {
+    for (int run = -1; run < 9 && (run < 1 || (run < 3 && spent < 0.5) || spent < seconds); run++) {
         if (pairs) pairs->clear();
         const double begin = now_ms();
         if (gnomon_join(ctx, points, nullptr, &options, &o.result) != GNOMON_OK) {
@@ -95,8 +97,9 @@ static int64_t common(const std::vector<gnomon_pair> &all, const std::vector<gno
     return both;
 }
 
-static void time_join(bench_json *json, gnomon_context *ctx, const char *kind, int64_t n,
-                      float spread, double threshold, double recall, double seconds)
+static void time_join(bench_json *json, gnomon_context *ctx, gnomon_context *little,
+                      const char *kind, int64_t n, float spread, double threshold, double recall,
+                      double seconds)
 {
     const size_t bytes = (size_t)(n * D) * 4;
     float *x, *pinned;
@@ -118,6 +121,30 @@ static void time_join(bench_json *json, gnomon_context *ctx, const char *kind, i
         o[hashed][1] = time_call(ctx, &host, options, hashed ? &some : &all, seconds);
         o[hashed][2] = time_call(ctx, &there, options, nullptr, seconds);
     }
+    std::vector<gnomon_pair> pieces, left;
+    outcome in_pieces = {}, counted = {};
+    if (little) {
+        in_pieces = time_call(little, &host, options, &pieces, seconds);
+        counted = time_call(little, &host, options, nullptr, seconds);
+        if (pieces.size() != some.size() || common(pieces, some) != (int64_t)some.size())
+            printf("FAILED: %zu pairs in pieces, %zu at once\n", pieces.size(), some.size());
+    }
+    options.method = GNOMON_JOIN_AUTO;
+    const outcome by_cost = time_call(ctx, &there, options, &left, seconds);
+    const outcome by_cost_host = time_call(ctx, &host, options, &left, seconds);
+    const outcome by_cost_count = time_call(ctx, &there, options, nullptr, seconds);
+    const int64_t left_both = common(all, left);
+    printf(
+        "%-5s in pieces of %s MiB in all: %8.1f ms (%.2f times as long), counted %8.1f\n      by "
+        "cost: %8.1f ms "
+        "(page-locked %8.1f, counted %8.1f), reached %.5f, %lld wrong; shared a bucket %lld; %s: "
+        "%s\n",
+        kind, getenv("BENCH_LITTLE"), in_pieces.time.median_ms,
+        in_pieces.time.median_ms / o[1][1].time.median_ms, counted.time.median_ms,
+        by_cost.time.median_ms, by_cost_host.time.median_ms, by_cost_count.time.median_ms,
+        (double)left_both / (double)(all.empty() ? 1 : all.size()),
+        (long long)((int64_t)left.size() - left_both), (long long)by_cost.result.compared,
+        gnomon_join_method_name(by_cost.result.method), by_cost.result.why);
     const int64_t both = common(all, some);
     const double reached = all.empty() ? 1 : (double)both / (double)all.size();
     const gnomon_join_result &r = o[1][0].result;
@@ -139,12 +166,19 @@ static void time_join(bench_json *json, gnomon_context *ctx, const char *kind, i
         "\"reached\": %.6f, \"pairs\": %zu, \"found\": %zu, \"wrong\": %lld, \"compared\": %lld, "
         "\"verified\": %lld, \"read_ms\": %.4f, \"exact_ms\": %.4f, \"exact_pinned_ms\": %.4f, "
         "\"exact_count_ms\": %.4f, \"ms\": %.4f, \"pinned_ms\": %.4f, \"count_ms\": %.4f, "
-        "\"runs\": %d, \"why\": \"%s\"",
+        "\"runs\": %d, \"why\": \"%s\", \"pieces_mib\": %s, \"pieces_ms\": %.4f, "
+        "\"pieces_count_ms\": %.4f, \"by_cost_ms\": "
+        "%.4f, \"by_cost_pinned_ms\": %.4f, \"by_cost_count_ms\": %.4f, \"by_cost_reached\": %.6f, "
+        "\"by_cost_wrong\": %lld, \"by_cost\": \"%s\", \"by_cost_why\": \"%s\"",
         kind, (long long)n, (int)D, threshold, recall, reached, all.size(), some.size(),
         (long long)((int64_t)some.size() - both), (long long)r.compared, (long long)r.verified,
         read_ms, o[0][0].time.median_ms, o[0][1].time.median_ms, o[0][2].time.median_ms,
         o[1][0].time.median_ms, o[1][1].time.median_ms, o[1][2].time.median_ms, o[1][0].time.runs,
-        r.why);
+        r.why, getenv("BENCH_LITTLE"), in_pieces.time.median_ms, counted.time.median_ms,
+        by_cost.time.median_ms, by_cost_host.time.median_ms, by_cost_count.time.median_ms,
+        (double)left_both / (double)(all.empty() ? 1 : all.size()),
+        (long long)((int64_t)left.size() - left_both),
+        gnomon_join_method_name(by_cost.result.method), by_cost.result.why);
     BENCH_CHECK(cudaFree(x));
     BENCH_CHECK(cudaFreeHost(pinned));
 }
@@ -154,17 +188,25 @@ int main(int argc, char **argv)
     setvbuf(stdout, nullptr, _IOLBF, 0);
     bench_json json = bench_open("join_hashes", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    gnomon_context *ctx = nullptr;
+    gnomon_context *ctx = nullptr, *little = nullptr;
     options.device = GNOMON_DEVICE_CUDA;
-    if (gnomon_context_create(&options, &ctx) != GNOMON_OK) {
+    setenv("BENCH_LITTLE", "512", 0);
+    gnomon_status status = gnomon_context_create(&options, &ctx);
+    setenv("GNOMON_CUDA_MEMORY", getenv("BENCH_LITTLE"), 1);
+    if (status == GNOMON_OK) status = gnomon_context_create(&options, &little);
+    if (status != GNOMON_OK) {
         printf("%s\n", gnomon_last_error(nullptr));
         return 1;
     }
     const double seconds = getenv("BENCH_SECONDS") ? atof(getenv("BENCH_SECONDS")) : 1;
     const int64_t n = getenv("BENCH_N") ? atoll(getenv("BENCH_N")) : 1000000;
-    time_join(&json, ctx, "easy", n, 0.1f, 1.8, 0.95, seconds);
-    time_join(&json, ctx, "hard", n, 0.5f, 8.5, 0.95, seconds);
+    const char *only = getenv("BENCH_ONLY") ? getenv("BENCH_ONLY") : "";
+    if (strcmp(only, "hard") != 0)
+        time_join(&json, ctx, little, "easy", n, 0.1f, 1.8, 0.95, seconds);
+    if (strcmp(only, "easy") != 0)
+        time_join(&json, ctx, nullptr, "hard", n, 0.5f, 8.5, 0.95, seconds);
     bench_close(&json);
+    gnomon_context_destroy(little);
     gnomon_context_destroy(ctx);
     return 0;
 }
