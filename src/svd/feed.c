@@ -11,7 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MIN_ROWS = 64, MAX_ROWS = 65536, PIECE_NUMBERS = 1 << 24, LINE = 4096 };
+enum {
+    MIN_ROWS = 64,
+    MAX_ROWS = 65536,
+    PIECE_NUMBERS = 1 << 24,
+    LINE = 4096,
+    INDICES = 1 << 18 /* that a task looks at */
+};
 
 /* A power of two, so that blocks of rows never straddle pieces. */
 static int64_t piece_rows(int64_t cols)
@@ -20,6 +26,39 @@ static int64_t piece_rows(int64_t cols)
     while (rows > MIN_ROWS && rows > PIECE_NUMBERS / cols)
         rows /= 2;
     return rows;
+}
+
+/* The first index of a task's that is no column, or -1. */
+typedef struct indices {
+    const gnomon_csr *a;
+    int64_t count, *bad; /* one a task */
+} indices;
+
+static void find_bad(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const indices *x = arg;
+    const int64_t from = task * INDICES;
+    const int64_t end = x->count - from < INDICES ? x->count : from + INDICES;
+    x->bad[task] = -1;
+    for (int64_t i = from; i < end && x->bad[task] < 0; i++)
+        if (x->a->indices[i] < 0 || x->a->indices[i] >= x->a->cols) x->bad[task] = i;
+}
+
+static gnomon_status check_indices(gnomon_context *ctx, const gnomon_csr *a, int64_t count)
+{
+    const int64_t tasks = (count + INDICES - 1) / INDICES;
+    indices x = {.a = a, .count = count};
+    int64_t first = -1;
+    GNOMON_TRY(gnomon_alloc(ctx, tasks, sizeof *x.bad, "the look at indices", &x.bad));
+    gnomon_parallel(ctx, tasks, find_bad, &x);
+    for (int64_t task = 0; task < tasks && first < 0; task++)
+        first = x.bad[task];
+    gnomon_free(ctx, x.bad);
+    GNOMON_FAIL_IF(first >= 0, ctx, GNOMON_ERROR_DATA,
+                   "a.indices[%" PRId64 "] is %" PRId64 "; a has %" PRId64 " columns", first,
+                   a->indices[first], a->cols);
+    return GNOMON_OK;
 }
 
 static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *a)
@@ -37,11 +76,7 @@ static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *a)
     const int64_t count = a->rows > 0 ? a->offsets[a->rows] - a->offsets[0] : 0;
     GNOMON_FAIL_IF(count > 0 && (a->indices == NULL || a->values == NULL), ctx,
                    GNOMON_ERROR_ARGUMENT, "a.indices or a.values is NULL");
-    for (int64_t i = 0; i < count; i++)
-        GNOMON_FAIL_IF(a->indices[i] < 0 || a->indices[i] >= a->cols, ctx, GNOMON_ERROR_DATA,
-                       "a.indices[%" PRId64 "] is %" PRId64 "; a has %" PRId64 " columns", i,
-                       a->indices[i], a->cols);
-    return GNOMON_OK;
+    return check_indices(ctx, a, count);
 }
 
 /* Whether BLAS can read the view as it lies. */
