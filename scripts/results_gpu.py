@@ -256,7 +256,7 @@ PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Ve
             "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "join_hashes": ("Similarity join by hashing", hashed_joins),
             "join_sets": ("Similarity join of sets", set_joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
             "search": ("Exact nearest neighbours", searches)}
-ELSEWHERE = {"thesis", "svd", "svd_torch", "search_torch", "lsh", "report", "hosvd"}  # pages of their own
+ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "report", "hosvd"}  # pages of their own
 
 
 def one_gpu(gpu, programs):
