@@ -7,7 +7,7 @@ typedef CUresult (*encode_fn)(CUtensorMap *map, CUtensorMapDataType type, cuuint
                               CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                               CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
 
-static encode_fn encode_call(void)
+static encode_fn find_encode_call(void)
 {
     void *call = nullptr;
     cudaDriverEntryPointQueryResult result;
@@ -18,7 +18,13 @@ static encode_fn encode_call(void)
                : nullptr;
 }
 
-/* A along k: boxes of 16 of k and 128 rows, of one run where k has such. Along m: 32 rows and 64
+static encode_fn encode_call(void)
+{
+    static const encode_fn call = find_encode_call();
+    return call;
+}
+
+/* A along k: boxes of 32 of k and 128 rows, of one run where k has such. Along m: 32 rows and 64
  * of k. */
 bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map)
 {
@@ -36,12 +42,11 @@ bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map)
     const cuuint64_t dims[3] = {(cuuint64_t)length, (cuuint64_t)lines,
                                 l.a_run ? (cuuint64_t)(l.k / l.a_run) : 1};
     const cuuint64_t strides[2] = {(cuuint64_t)stride * 4, (cuuint64_t)l.a_run_stride * 4};
-    const cuuint32_t box[3] = {along_m ? 32u : 16u, along_m ? 64u : 128u, 1};
+    const cuuint32_t box[3] = {32, along_m ? 64u : 128u, 1};
     const cuuint32_t steps[3] = {1, 1, 1};
     return call(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, l.a_run ? 3 : 2, const_cast<float *>(l.a),
                 dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                along_m ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
-                CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
@@ -65,17 +70,27 @@ int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_fo
     return items > INT32_MAX / 128 ? 0 : columns;
 }
 
-template <int N, gcu_gemm_form FORM>
-static cudaError_t launch_along(const gcu_gemm_launch &l, const CUtensorMap &map,
-                                const gcu_gpu *gpu, cudaStream_t stream)
+template <int N, gcu_gemm_form FORM, int CLUSTER>
+static cudaError_t launch_in(const gcu_gemm_launch &l, const CUtensorMap &map, const gcu_gpu *gpu,
+                             cudaStream_t stream)
 {
     const bool along_m = l.a_col != 1;
     const gemm_into_c c;
     if constexpr (N <= 128 && FORM != GCU_GEMM_FP16)
         if (l.squares)
-            return gemm_launch<N, FORM, false, 2, gemm_into_c, true>(l, map, c, gpu, stream);
-    return along_m ? gemm_launch<N, FORM, true, 2>(l, map, c, gpu, stream)
-                   : gemm_launch<N, FORM, false, 2>(l, map, c, gpu, stream);
+            return gemm_launch<N, FORM, false, CLUSTER, gemm_into_c, true>(l, map, c, gpu, stream);
+    return along_m ? gemm_launch<N, FORM, true, CLUSTER>(l, map, c, gpu, stream)
+                   : gemm_launch<N, FORM, false, CLUSTER>(l, map, c, gpu, stream);
+}
+
+/* Where one block has all rows, its neighbour in a pair would have none. */
+template <int N, gcu_gemm_form FORM>
+static cudaError_t launch_along(const gcu_gemm_launch &l, const CUtensorMap &map,
+                                const gcu_gpu *gpu, cudaStream_t stream)
+{
+    if constexpr (N == 64 && FORM != GCU_GEMM_FP16)
+        if (l.m <= GEMM_M) return launch_in<N, FORM, 1>(l, map, gpu, stream);
+    return launch_in<N, FORM, 2>(l, map, gpu, stream);
 }
 
 cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int columns,

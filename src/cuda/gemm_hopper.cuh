@@ -122,7 +122,7 @@ static __device__ __forceinline__ int gemm_chunks_of(const gcu_gemm_launch &l, c
 /* Where a thread's numbers lie in A's part of a stage: x[8 s + 4 h + 2 r + e] is row 8 r + its own,
  * and k 16 s + 4 q + 2 h + e (A along k) or 16 s + 8 h + 2 q + e (along m). */
 template <bool ALONG_M> struct gemm_reader {
-    uint32_t at[ALONG_M ? 4 : 1];
+    uint32_t at[ALONG_M ? 4 : 2];
     __device__ __forceinline__ gemm_reader(int row, int q)
     {
         if (ALONG_M) { /* [row / 32][k][row % 32], 16-byte parts exchanged by k */
@@ -131,8 +131,10 @@ template <bool ALONG_M> struct gemm_reader {
                 const int m = row + i / 2 * 8, k = 2 * q + i % 2;
                 at[i] = m / 32 * 8192 + k * 128 + ((m % 32 / 4) ^ k) * 16 + m % 4 * 4;
             }
-        } else { /* [k / 16][row][k % 16] */
-            at[0] = row * 64 + q * 16;
+        } else { /* [k / 32][row][k % 32], 16-byte parts exchanged by row */
+#pragma unroll
+            for (int i = 0; i < 2; i++) /* s % 2 */
+                at[i] = row * 128 + ((4 * i + q) ^ (row & 7)) * 16;
         }
     }
     __device__ __forceinline__ void load(float *x, uint32_t stage) const
@@ -149,7 +151,7 @@ template <bool ALONG_M> struct gemm_reader {
                 float *to = x + i / 2 * 8 + i % 2 * 2;
                 asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                              : "=f"(to[0]), "=f"(to[1]), "=f"(to[4]), "=f"(to[5])
-                             : "r"(stage + at[0] + i / 2 * 8192 + i % 2 * 512));
+                             : "r"(stage + at[i / 2 % 2] + i / 4 * 16384 + i % 2 * 1024));
             }
         }
     }
@@ -166,7 +168,7 @@ template <bool ALONG_M> struct gemm_reader {
             for (int i = 0; i < 8; i++) {
                 const float *from = x + i / 2 * 8 + i % 2 * 2;
                 asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
-                                 stage + at[0] + i / 2 * 8192 + i % 2 * 512),
+                                 stage + at[i / 2 % 2] + i / 4 * 16384 + i % 2 * 1024),
                              "f"(from[0]), "f"(from[1]), "f"(from[4]), "f"(from[5])
                              : "memory");
             }
@@ -194,15 +196,17 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
             const uint32_t to = stages + stage * shape::stage, barrier = full + 8 * stage;
             gcu_barrier_wait(empty + 8 * stage, phase);
             gcu_barrier_expect(barrier, shape::bytes);
+            constexpr int PARTS = ALONG_M ? 4 : 2;
 #pragma unroll
-            for (int part = 0; part < 4; part++) {
+            for (int part = 0; part < PARTS; part++) {
+                const uint32_t there = to + part * (GEMM_A_BYTES / PARTS);
                 if (ALONG_M)
-                    gemm_fetch_tensor(to + part * 8192, map, row + 32 * part, k, barrier);
+                    gemm_fetch_tensor(there, map, row + 32 * part, k, barrier);
                 else if (l.a_run) /* a chunk never crosses from one run to the next */
-                    gemm_fetch_tensor(to + part * 8192, map, k % (int)l.a_run + 16 * part, row,
+                    gemm_fetch_tensor(there, map, k % (int)l.a_run + 32 * part, row,
                                       k / (int)l.a_run, barrier);
                 else
-                    gemm_fetch_tensor(to + part * 8192, map, k + 16 * part, row, barrier);
+                    gemm_fetch_tensor(there, map, k + 32 * part, row, barrier);
             }
             const int64_t from = column * (2 * GCU_GEMM_CHUNK);
             const uint32_t b = to + GEMM_A_BYTES + rank * (PART * 2 * GCU_GEMM_CHUNK);
@@ -346,6 +350,8 @@ static __device__ __forceinline__ void gemm_put_squares(const gcu_gemm_launch &l
     if (threadIdx.x % 32 == 0)
         l.squares[(int64_t)number * GCU_GEMM_SQUARES_EACH + rank * 8 + warp] =
             first ? squares : 0.0;
+    if (CLUSTER == 1 && threadIdx.x % 32 == 0)
+        l.squares[(int64_t)number * GCU_GEMM_SQUARES_EACH + 8 + warp] = 0.0;
 }
 
 /* Where there are registers for it, the next chunk's part of A is read and its scales are found
@@ -359,7 +365,8 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
     constexpr int PIECES = N / GEMM_PIECE, LAST = PIECES - 1;
     constexpr bool AHEAD = N < 256;
     const int warp = (int)threadIdx.x / 32 - 4, lane = (int)threadIdx.x % 32;
-    const int g = lane / 4, q = lane % 4;
+    /* Along k neighbours take rows 4 apart, whose parts lie in other banks. */
+    const int g = ALONG_M ? lane / 4 : lane / 8 + lane / 4 % 2 * 4, q = lane % 4;
     const gemm_reader<ALONG_M> reader(warp * 16 + g, q);
     int stage = 0;
     uint32_t phase = 0;
@@ -367,7 +374,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         float total[PIECES][32], x[32];
         gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
         double squares = 0;
-        static_assert(!LOOK || (AHEAD && CLUSTER == 2), "a chunk would be looked at twice");
+        static_assert(!LOOK || AHEAD, "a chunk would be looked at twice");
         store.template begin<N>(
             gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank()), total, q);
         const auto begin = [&] {
