@@ -329,8 +329,10 @@ struct gcu_svd_problem {
 };
 /* How many rows fit the GPU's shared memory, at most GCU_SVD_JACOBI_MOST. */
 int gcu_svd_jacobi_most(const gcu_gpu *gpu);
-/* Of several matrices, at most GCU_SVD_JACOBI_COUNT. */
-cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream_t stream);
+/* Of several matrices, at most GCU_SVD_JACOBI_COUNT. last: a sweep that has met no square of a
+ * cosine above it is the last one; it leaves of two that are far apart the square of that. */
+cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream_t stream,
+                           double last = 0);
 
 /* ---- svd_small.cu ---- */
 

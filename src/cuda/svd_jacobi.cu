@@ -12,11 +12,12 @@ enum { MOST_THREADS = 1024 };
 
 struct jacobi_list {
     gcu_svd_problem problem[GCU_SVD_JACOBI_COUNT];
+    double last;
 };
 
 /* BLOCKS: that a thread turns, at most. */
 template <int BLOCKS>
-static __device__ void rotate(const jacobi_matrix &a, double *w, double least,
+static __device__ void rotate(const jacobi_matrix &a, double *w, double least, double last,
                               jacobi_angles *angles, int *more)
 {
     const int t = (int)threadIdx.x, threads = (int)blockDim.x;
@@ -31,8 +32,9 @@ static __device__ void rotate(const jacobi_matrix &a, double *w, double least,
         int *const mine = more + sweep % 2, *const next = more + 1 - sweep % 2;
         for (int round = 0; round < a.size - 1; round++) {
             jacobi_angles *const now = angles + round % 2, *const old = angles + 1 - round % 2;
+            jacobi_pair own = {};
             if (t < finders) {
-                if (t < a.pairs && jacobi_find(a, t, round, least, now)) *mine = 1;
+                if (t < a.pairs && jacobi_find(a, t, round, least, last, now, &own)) *mine = 1;
             } else if (before >= 0) {
                 for (int e = t - finders; e < lines; e += threads - finders)
                     jacobi_turn_vectors(a, w, e, before, old);
@@ -43,6 +45,7 @@ static __device__ void rotate(const jacobi_matrix &a, double *w, double least,
 #pragma unroll
             for (int b = 0; b < BLOCKS; b++)
                 if (block[b].i >= 0) jacobi_turn_block(a, block[b], round, now);
+            if (t < a.pairs) jacobi_settle(a, t, round, own);
             __syncthreads();
         }
         /* an odd number of rounds: the next one writes where the last one wrote */
@@ -87,7 +90,7 @@ static __global__ void __launch_bounds__(MOST_THREADS)
     for (int e = t; e < a.size * JACOBI_COLUMNS; e += threads)
         w[e] = e / JACOBI_COLUMNS == column + e % JACOBI_COLUMNS ? 1.0 : 0.0;
     __syncthreads();
-    rotate<BLOCKS>(a, w, JACOBI_NOTHING * scalbn(trace, -exponent), angles, more);
+    rotate<BLOCKS>(a, w, JACOBI_NOTHING * scalbn(trace, -exponent), list.last, angles, more);
     __syncthreads();
     for (int e = t; e < n * JACOBI_COLUMNS; e += threads) {
         const int i = e / JACOBI_COLUMNS, j = e % JACOBI_COLUMNS;
@@ -130,9 +133,11 @@ static cudaError_t launch(const jacobi_list &list, int most, int count, int thre
     return cudaGetLastError();
 }
 
-cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream_t stream)
+cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream_t stream,
+                           double last)
 {
     jacobi_list list = {};
+    list.last = last;
     int most = 1;
     for (int i = 0; i < count; i++) {
         list.problem[i] = problem[i];

@@ -54,17 +54,24 @@ static __host__ __device__ __forceinline__ double *jacobi_place(const jacobi_mat
     return a.at + (i < j ? i * a.size + j : j * a.size + i);
 }
 
-/* The rotation that brings what a pair has in common near to 0, and the pair's own numbers after
- * it; whether there is anything to bring there. The angle is that of fp32, cosine and sine belong
- * to it in fp64: a rotation that stops a little short is one all the same. */
-static __host__ __device__ __forceinline__ bool
-jacobi_find(const jacobi_matrix &a, int pair, int round, double least, jacobi_angles *angles)
+/* A pair's own numbers, and its rotation. */
+struct jacobi_pair {
+    double aa, bb, x, cosine, sine;
+};
+
+/* The rotation that brings what a pair has in common near to 0; whether that was so much that
+ * another sweep is needed. The angle is that of fp32, cosine and sine belong to it in fp64: a
+ * rotation that stops a little short is one all the same. */
+static __host__ __device__ __forceinline__ bool jacobi_find(const jacobi_matrix &a, int pair,
+                                                            int round, double least, double last,
+                                                            jacobi_angles *angles, jacobi_pair *own)
 {
     const int p = jacobi_first(a, pair, round), q = jacobi_second(a, pair, round);
-    double *const pp = a.at + p * (a.size + 1), *const qq = a.at + q * (a.size + 1);
-    double *const pq = jacobi_place(a, p, q);
-    const double x = *pq, aa = *pp, bb = *qq;
-    if (!(fabs(x) > least && x * x > JACOBI_ORTHOGONAL * fabs(aa * bb))) {
+    const double x = *jacobi_place(a, p, q);
+    const double aa = a.at[p * (a.size + 1)], bb = a.at[q * (a.size + 1)];
+    const double square = x * x, both = fabs(aa * bb);
+    own->sine = 0;
+    if (!(fabs(x) > least && square > JACOBI_ORTHOGONAL * both)) {
         angles->cosine[pair] = 1;
         angles->sine[pair] = 0;
         return false;
@@ -76,13 +83,22 @@ jacobi_find(const jacobi_matrix &a, int pair, int round, double least, jacobi_an
     double c = (double)rsqrtf((float)w);
     c *= fma(-0.5 * w * c, c, 1.5);
     c *= fma(-0.5 * w * c, c, 1.5);
-    const double s = t * c, cross = 2 * c * s * x;
-    *pp = fma(c * c, aa, fma(s * s, bb, -cross));
-    *qq = fma(s * s, aa, fma(c * c, bb, cross));
-    *pq = fma((c - s) * (c + s), x, c * s * (aa - bb));
     angles->cosine[pair] = c;
-    angles->sine[pair] = s;
-    return true;
+    angles->sine[pair] = t * c;
+    *own = {aa, bb, x, c, t * c};
+    return square > last * both;
+}
+
+/* The pair's own numbers after its rotation, which no other pair's turns meet. */
+static __host__ __device__ __forceinline__ void jacobi_settle(const jacobi_matrix &a, int pair,
+                                                              int round, const jacobi_pair &own)
+{
+    const double c = own.cosine, s = own.sine, x = own.x, cross = 2 * c * s * x;
+    if (s == 0) return;
+    const int p = jacobi_first(a, pair, round), q = jacobi_second(a, pair, round);
+    a.at[p * (a.size + 1)] = fma(c * c, own.aa, fma(s * s, own.bb, -cross));
+    a.at[q * (a.size + 1)] = fma(s * s, own.aa, fma(c * c, own.bb, cross));
+    *jacobi_place(a, p, q) = fma((c - s) * (c + s), x, c * s * (own.aa - own.bb));
 }
 
 /* Two different pairs; block e of pairs (pairs - 1) / 2 is what they have in common. */
