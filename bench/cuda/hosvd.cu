@@ -7,7 +7,8 @@
  * Times are of the wall, from call to result (ours: factors and core on the host, and the look for
  * NaN is in them; the libraries': on the GPU); measuring what is left is in nobody's.
  *
- * usage: hosvd [--json FILE] [--runs N] [--seconds S]      S: no tensor is begun after so long */
+ * usage: hosvd [--json FILE] [--runs N] [--seconds S] [--most COUNT]
+ * S: no tensor is begun after so long; COUNT: only tensors of at most so many numbers */
 #include "bench.cuh"
 
 #include <cublas_v2.h>
@@ -547,10 +548,11 @@ int main(int argc, char **argv)
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     options.device = GNOMON_DEVICE_CUDA;
     int runs = 21;
-    double seconds = 1e9;
+    double seconds = 1e9, most = 1e18;
     for (int i = 1; i + 1 < argc; i++) {
         if (strcmp(argv[i], "--runs") == 0) runs = atoi(argv[i + 1]);
         if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[i + 1]);
+        if (strcmp(argv[i], "--most") == 0) most = atof(argv[i + 1]);
     }
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) {
         fprintf(stderr, "no GPU: %s\n", gnomon_last_error(nullptr));
@@ -566,7 +568,8 @@ int main(int argc, char **argv)
         {{192, 192, 192, 192}, {64, 64, 64, 64}, 0}};
     const double begin = now_ms();
     for (const shape &s : shapes)
-        if (now_ms() - begin < 1e3 * seconds) run(&json, s, runs);
+        if (now_ms() - begin < 1e3 * seconds && (double)count_of(s.size) <= most)
+            run(&json, s, runs);
     bench_close(&json);
     gnomon_context_destroy(ctx);
     return 0;

@@ -9,10 +9,10 @@
  * (Vannieuwenhoven, Vandebril & Meerbergen 2012; Minster, Saibaba & Kilmer 2020). docs/hosvd.md
  * tells the steps.
  *
- * Needs OpenBLAS at run time (gnomon_svd_missing). Tensors in single precision with given ranks can
- * go to a GPU, which needs cuBLAS and cuSOLVER at run time instead: with the device CUDA always,
- * with AUTO where the tensor lies there already or the projections are worth the way (5e10
- * multiplications and additions). Determinism is that of gnomon/svd.h: on the CPU on one machine
+ * Needs OpenBLAS at run time (gnomon_svd_missing). Tensors in single precision can go to a GPU,
+ * which needs cuBLAS and cuSOLVER at run time instead: with the device CUDA always, with AUTO where
+ * the tensor lies there already or the projections are worth the way (5e10 multiplications and
+ * additions). Determinism is that of gnomon/svd.h: on the CPU on one machine
  * the bits depend neither on threads, nor on memory, nor on whether the tensor is in memory or
  * comes piece by piece; another machine may give other last bits. The same tensor in another order
  * of memory is projected by other entries, and with 'sequential' or a tolerance the modes may go in
@@ -102,9 +102,9 @@ GNOMON_API void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd);
  * failure: the best that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (a mode
  * of size 0), DTYPE, OVERFLOW, NONFINITE (naming the element), MEMORY, UNSUPPORTED
  * (gnomon_svd_missing; a mode longer than 2^31 - 1), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't
- * be had or declines: a tolerance, double precision, one mode, strides that no matrix has,
- * unfoldings of more than 2^31 - 4096 columns, small problems of more than 8192, a tensor that does
- * not fit its memory), CANCELLED, INTERNAL; *out is then cleared. */
+ * be had or declines: double precision, one mode, strides that no matrix has, unfoldings of more
+ * than 2^31 - 4096 columns, small problems of more than 8192, a tensor that does not fit its
+ * memory), CANCELLED, INTERNAL; *out is then cleared. */
 GNOMON_API gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_tensor *x,
                                             const gnomon_hosvd_options *options, gnomon_hosvd *out);
 /* The same for a tensor that comes piece by piece: x's data is not looked at, its strides tell the

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SMALL_MOST = 8192 };
-
 static const double tile = 0x1p26; /* numbers, where a residual is measured */
 
 /* ---- a mode's range ---- */
@@ -97,18 +95,13 @@ static gnomon_status look(gcu_hosvd *h)
 /* The sum of squares that the projection has left tells all that there is to know of most tensors:
  * between these bounds nothing is infinite, and what the squares lost by fp32's range is not worth
  * a scaling. */
-static gnomon_status take_squares(gcu_hosvd *h)
+static bool take_squares(gcu_hosvd *h, double sum)
 {
-    gcu_svd *v = &h->v;
     const double count = (double)h->whole.rows * (double)h->whole.cols;
-    double *sum = reinterpret_cast<double *>(v->blas->page) + GCU_PAGE_BYTES / 16;
-    GCU_TRY(v->why,
-            cudaMemcpyAsync(sum, v->squares, sizeof *sum, cudaMemcpyDeviceToHost, v->stream));
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    if (!(*sum < 0x1p116 && *sum >= 0x1p-96 * count)) return GNOMON_OK;
-    h->job->norm = h->range.norm = sqrt(*sum);
+    if (!(sum < 0x1p116 && sum >= 0x1p-96 * count)) return false;
+    h->job->norm = h->range.norm = sqrt(sum);
     h->unseen = false;
-    return GNOMON_OK;
+    return true;
 }
 
 /* The projection of a mode; whoever reads X first looks at it, and if that does not say enough, the
@@ -118,15 +111,18 @@ static gnomon_status project(gcu_hosvd *h, int64_t columns)
     gcu_svd *v = &h->v;
     if (!h->unseen) return gcu_svd_begin_span(v);
     if (!gcu_svd_looks(v, columns)) return GNOMON_OK;
-    gnomon_status status = gcu_svd_room(v, 1, &v->squares);
-    if (status == GNOMON_OK) status = gcu_svd_begin_span(v);
-    if (status == GNOMON_OK) status = take_squares(h);
+    v->squares = &h->notes->squares;
+    const gnomon_status status = gcu_svd_begin_span(v);
     v->squares = nullptr;
-    return status;
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, cudaMemcpyAsync(&h->seen->squares, &h->notes->squares, sizeof(double),
+                                    cudaMemcpyDeviceToHost, v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    take_squares(h, h->seen->squares);
+    return GNOMON_OK;
 }
 
-/* h->q of the mode, by projection of the tensor as it is now. */
-static gnomon_status find_range(gcu_hosvd *h, int mode)
+gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode)
 {
     gcu_svd *v = &h->v;
     const int64_t wanted = h->job->columns[mode], there = h->job->op[mode]->descriptor.k;
@@ -139,7 +135,7 @@ static gnomon_status find_range(gcu_hosvd *h, int mode)
     if (status == GNOMON_OK && h->unseen) {
         gcu_svd_give(v, held); /* a scaled copy of X is to stay */
         status = look(h);
-        return status == GNOMON_OK ? find_range(h, mode) : status;
+        return status == GNOMON_OK ? gcu_hosvd_find_range(h, mode) : status;
     }
     if (status == GNOMON_OK) status = gcu_svd_end_span(v);
     if (status == GNOMON_OK && there < wanted) status = complete(v, wanted);
@@ -152,16 +148,126 @@ static gnomon_status find_range(gcu_hosvd *h, int mode)
     return gcu_svd_lap(v, GCU_ORTHONORMALISE);
 }
 
+/* ---- ranges that nobody waits for ---- */
+
+/* Whether the modes' ranges can be found without a look at what comes out on the way. */
+static bool can_defer(const gcu_hosvd *h)
+{
+    const gnomon_hosvd_job *job = h->job;
+    bool any = false;
+    for (int n = 0; n < h->modes; n++) {
+        if (job->columns[n] == 0) continue;
+        any = true;
+        if (job->columns[n] > GCU_HOSVD_TALL_MOST || job->op[n]->descriptor.k < job->columns[n] ||
+            gcu_svd_entry_dtype(job->op[n]) == 0)
+            return false;
+    }
+    return any && job->power == 0;
+}
+
+/* Memory for all modes' ranges, in one piece. */
+static gnomon_status take_tall(gcu_hosvd *h)
+{
+    const gnomon_hosvd_job *job = h->job;
+    int64_t all = 0;
+    double *at = nullptr;
+    const auto numbers = [&](int n) { return job->size[n] * job->columns[n]; };
+    const auto small = [&](int n) {
+        return gcu_hosvd_tall_parts(job->size[n], job->columns[n]) +
+               job->columns[n] * job->columns[n];
+    };
+    for (int n = 0; n < h->modes; n++) /* one half of a double is y's, one narrow's */
+        if (job->columns[n] > 0) all += 2 * numbers(n) + small(n);
+    const gnomon_status status = gcu_svd_room(&h->e, all, &at);
+    for (int n = 0; n < h->modes && status == GNOMON_OK; n++) {
+        if (job->columns[n] == 0) continue;
+        gcu_hosvd_tall *t = &h->tall[n];
+        t->rows = job->size[n];
+        t->cols = (int)job->columns[n];
+        t->other = at;
+        t->y = reinterpret_cast<float *>(at + numbers(n));
+        t->narrow = const_cast<float *>(t->y) + numbers(n);
+        t->inverse = at + 2 * numbers(n);
+        t->parts = t->inverse + job->columns[n] * job->columns[n];
+        t->tall = h->q[n];
+        t->found = h->notes->found[n];
+        at += 2 * numbers(n) + small(n);
+    }
+    return status;
+}
+
+static gnomon_status project_mode(gcu_hosvd *h, int mode)
+{
+    gcu_svd *v = &h->v;
+    const int64_t columns = h->job->columns[mode];
+    int held = v->bag.count;
+    h->range.op = h->job->op[mode];
+    gnomon_status status = set_unfolding(h, mode, columns);
+    const bool first = h->unseen && !h->pending;
+    if (status == GNOMON_OK && first && !gcu_svd_looks(v, columns)) {
+        gcu_svd_give(v, held); /* a scaled copy of X is to stay */
+        status = look(h);
+        held = v->bag.count;
+        if (status == GNOMON_OK) status = set_unfolding(h, mode, columns);
+    }
+    if (status != GNOMON_OK) return status;
+    v->squares = h->unseen && first ? &h->notes->squares : nullptr;
+    h->pending = h->unseen;
+    v->columns = columns;
+    v->y = const_cast<float *>(h->tall[mode].y);
+    status = gcu_svd_begin_span(v);
+    v->squares = nullptr;
+    h->width[mode] = columns;
+    h->range.cholesky++;
+    if (h->now == h->x) h->job->passes++;
+    gcu_svd_give(v, held);
+    return status;
+}
+
+/* h->q and what multiplies of all these modes, by projection of the tensor as it is now. */
+static gnomon_status find_ranges(gcu_hosvd *h, const int *modes, int count)
+{
+    gcu_svd *v = &h->v;
+    gcu_hosvd_tall list[GNOMON_TENSOR_MODES] = {};
+    gnomon_status status = GNOMON_OK;
+    for (int i = 0; i < count && status == GNOMON_OK; i++) {
+        status = project_mode(h, modes[i]);
+        list[i] = h->tall[modes[i]];
+    }
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, gcu_hosvd_orthonormalise(list, count, v->stream));
+    return gcu_svd_lap(v, GCU_ORTHONORMALISE);
+}
+
+/* Whether what came out is what it should be, h->seen being there. */
+static bool is_proved(gcu_hosvd *h)
+{
+    if (!h->deferred) return true;
+    bool proved = !h->pending || take_squares(h, h->seen->squares);
+    for (int n = 0; n < h->modes; n++)
+        if (h->job->columns[n] > 0)
+            proved = proved && h->seen->found[n][0] != GCU_SVD_OVERFLOW &&
+                     h->seen->found[n][2] == GCU_SVD_ORTHONORMAL;
+    return proved;
+}
+
 /* ---- shrinking ---- */
 
 /* A mode that is first or last: by its range or, where it has none, exactly. */
 static gnomon_status shrink(gcu_hosvd *h, int mode)
 {
     const int64_t size = h->job->size[mode], width = h->width[mode], rank = h->job->rank[mode];
-    if (width == 0 && rank < size) return gcu_hosvd_cut(h, mode, rank, nullptr);
+    if (width == 0 && rank < size) return gcu_hosvd_cut(h, mode);
     if (width == 0) return h->place[0] == mode ? gcu_hosvd_rotate(h) : GNOMON_OK;
-    GCU_TRY(h->v.why, gcu_svd_narrow(h->q[mode], size * width, h->narrow, h->v.stream));
-    return gcu_hosvd_multiply(h, mode, gcu_svd_rows(h->narrow, width), width);
+    const float *by = h->deferred ? h->tall[mode].narrow : h->narrow;
+    if (!h->deferred)
+        GCU_TRY(h->v.why, gcu_svd_narrow(h->q[mode], size * width, h->narrow, h->v.stream));
+    return gcu_hosvd_multiply(h, mode, gcu_svd_rows(by, width), width);
+}
+
+static gnomon_status range_of(gcu_hosvd *h, int mode)
+{
+    return h->deferred ? find_ranges(h, &mode, 1) : gcu_hosvd_find_range(h, mode);
 }
 
 static gnomon_status one_by_one(gcu_hosvd *h)
@@ -169,12 +275,15 @@ static gnomon_status one_by_one(gcu_hosvd *h)
     gnomon_status status = GNOMON_OK;
     for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
         const int mode = h->job->order[i];
-        status = h->job->columns[mode] > 0 ? find_range(h, mode) : look(h);
+        if (h->job->columns[mode] > 0)
+            status = range_of(h, mode);
+        else if (!h->pending)
+            status = look(h);
         if (status == GNOMON_OK) status = shrink(h, mode);
         if (status == GNOMON_OK) status = gcu_svd_lap(&h->v, GCU_SHRINK);
         /* it is last now */
         if (status == GNOMON_OK && h->length[mode] > h->job->rank[mode])
-            status = gcu_hosvd_cut(h, mode, h->job->rank[mode], nullptr);
+            status = gcu_hosvd_cut(h, mode);
         if (status == GNOMON_OK) status = gcu_svd_lap(&h->v, GCU_SMALL);
     }
     return status;
@@ -184,35 +293,45 @@ static gnomon_status all_at_once(gcu_hosvd *h)
 {
     gnomon_status status = GNOMON_OK;
     bool more = false;
+    int ranged[GNOMON_TENSOR_MODES], count = 0;
     /* the first one first: its unfolding is one that a projection looks at */
-    for (int mode = 0; mode < h->modes && status == GNOMON_OK; mode++)
-        if (h->job->columns[mode] > 0) status = find_range(h, mode);
-    if (status == GNOMON_OK) status = look(h);
+    for (int mode = 0; mode < h->modes; mode++)
+        if (h->job->columns[mode] > 0) ranged[count++] = mode;
+    if (h->deferred)
+        status = find_ranges(h, ranged, count);
+    else
+        for (int i = 0; i < count && status == GNOMON_OK; i++)
+            status = gcu_hosvd_find_range(h, ranged[i]);
+    if (status == GNOMON_OK && !h->pending) status = look(h);
     for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
         const int mode = h->job->order[i];
         status = shrink(h, mode);
         more = more || h->length[mode] > h->job->rank[mode];
     }
     if (status == GNOMON_OK) status = gcu_svd_lap(&h->v, GCU_SHRINK);
-    for (int i = 0; more && i < h->modes && status == GNOMON_OK; i++)
-        status = gcu_hosvd_cut(h, h->place[0], h->job->rank[h->place[0]], nullptr);
+    if (status == GNOMON_OK && more) status = gcu_hosvd_cut_all(h);
     return status == GNOMON_OK ? gcu_svd_lap(&h->v, GCU_SMALL) : status;
 }
 
 /* ---- memory, the order of the steps ---- */
 
+/* The most columns that a factor has on the way. */
 static int64_t width_of(const gnomon_hosvd_job *job, int n)
 {
-    return job->columns[n] > job->rank[n] ? job->columns[n] : job->rank[n];
+    const int64_t over = job->tolerance > 0 ? job->oversample : 0;
+    const int64_t most = over < job->size[n] - job->rank[n] ? job->rank[n] + over : job->size[n];
+    return job->columns[n] > most ? job->columns[n] : most;
 }
 
-static int64_t small_most(const gnomon_hosvd_job *job)
+int64_t gcu_hosvd_small_most(const gnomon_hosvd_job *job)
 {
     int64_t most = 1;
     for (int n = 0; n < job->modes; n++) {
-        const int64_t side = job->columns[n] > 0           ? job->columns[n]
-                             : job->rank[n] < job->size[n] ? job->size[n]
-                                                           : job->rank[n];
+        const bool whole =
+            job->tolerance > 0 ? job->size[n] <= GCU_HOSVD_SMALL_MOST : job->rank[n] < job->size[n];
+        const int64_t side = job->columns[n] > 0 ? job->columns[n]
+                             : whole             ? job->size[n]
+                                                 : width_of(job, n);
         most = side > most ? side : most;
     }
     return most;
@@ -221,22 +340,17 @@ static int64_t small_most(const gnomon_hosvd_job *job)
 static gnomon_status take(gcu_hosvd *h)
 {
     int64_t most = 1;
-    const int64_t small = small_most(h->job);
-    gnomon_status status = GNOMON_OK;
+    gnomon_status status = gcu_svd_room(&h->e, 1, &h->notes);
     for (int n = 0; n < h->modes && status == GNOMON_OK; n++) {
         const int64_t numbers = h->job->size[n] * width_of(h->job, n);
         most = numbers > most ? numbers : most;
         status = gcu_svd_room(&h->e, numbers, &h->q[n]);
+        if (status == GNOMON_OK) status = gcu_svd_room(&h->e, numbers, &h->other[n]);
     }
     if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->spare);
     if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->narrow);
-    if (status == GNOMON_OK) status = gcu_hosvd_take(h, small);
-    if (status != GNOMON_OK) return status;
-    const int64_t all = (int64_t)h->modes * GCU_SVD_JACOBI_MOST; /* the modes' beside each other */
-    h->rising =
-        static_cast<double *>(calloc((size_t)(small > all ? small : all), sizeof *h->rising));
-    return h->rising ? GNOMON_OK
-                     : gcu_fail(h->v.why, GNOMON_ERROR_MEMORY, "no memory for singular values");
+    if (status == GNOMON_OK) status = gcu_hosvd_take(h, gcu_hosvd_small_most(h->job));
+    return status == GNOMON_OK && h->deferred ? take_tall(h) : status;
 }
 
 /* X on the GPU without gaps. */
@@ -261,6 +375,38 @@ static gnomon_status bring(gcu_hosvd *h)
     return gcu_svd_lap(v, GCU_LOOK);
 }
 
+/* As if nothing had been done yet but to bring X. */
+static void begin(gcu_hosvd *h, bool deferred)
+{
+    gnomon_hosvd_job *job = h->job;
+    if (h->own) gcu_give(h->now, h->v.stream);
+    h->own = h->pending = h->turned = false;
+    h->deferred = deferred;
+    h->now = h->x;
+    job->passes = h->range.cholesky = h->range.householder = 0;
+    for (int n = 0; n < job->modes; n++) {
+        h->place[n] = n;
+        h->length[n] = job->size[n];
+        h->width[n] = 0;
+    }
+}
+
+static gnomon_status factor(gcu_hosvd *h)
+{
+    gcu_svd *v = &h->v;
+    gnomon_status status = GNOMON_OK;
+    if (h->job->tolerance > 0) {
+        status = look(h);
+        if (status == GNOMON_OK) status = gcu_hosvd_tolerant(h);
+    } else {
+        status = h->job->sequential ? one_by_one(h) : all_at_once(h);
+    }
+    if (status == GNOMON_OK) status = gcu_hosvd_turn_all(h);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
+    if (status == GNOMON_OK) status = gcu_hosvd_hand_out(h);
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_SMALL) : status;
+}
+
 static gnomon_status work(gcu_hosvd *h)
 {
     gcu_svd *v = &h->v;
@@ -270,14 +416,19 @@ static gnomon_status work(gcu_hosvd *h)
     h->e.blas = v->blas;
     status = gcu_svd_lap(v, GCU_LOOK);
     if (status == GNOMON_OK) status = bring(h);
+    begin(h, can_defer(h));
     if (status == GNOMON_OK) status = take(h);
-    if (status == GNOMON_OK) status = h->job->sequential ? one_by_one(h) : all_at_once(h);
-    if (status == GNOMON_OK) status = gcu_hosvd_turn_all(h);
-    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
+    if (status == GNOMON_OK) status = factor(h);
+    if (status == GNOMON_OK && !is_proved(h)) {
+        begin(h, false);
+        status = factor(h);
+    }
+    if (status == GNOMON_OK && h->seen->large)
+        status = gcu_fail(v->why, GNOMON_ERROR_DTYPE,
+                          "the core has an element that is more than single precision holds; take "
+                          "dtype F64");
     if (status == GNOMON_OK) status = gcu_hosvd_measure(h);
-    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
-    if (status == GNOMON_OK) status = gcu_hosvd_hand_out(h);
-    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_SMALL) : status;
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_CERTIFY) : status;
 }
 
 gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
@@ -286,10 +437,6 @@ gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
     double seconds[GCU_PHASES], none[GCU_PHASES];
     h.job = job;
     h.modes = job->modes;
-    for (int n = 0; n < job->modes; n++) {
-        h.place[n] = n;
-        h.length[n] = job->size[n];
-    }
     h.options.power = job->power;
     h.range.a = &job->x;
     h.range.options = &h.options;
@@ -299,11 +446,15 @@ gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
     h.v.job = h.e.job = &h.range;
     h.v.why = h.e.why = why;
     h.v.stream = h.e.stream = s->stream;
-    gnomon_status status = work(&h);
+    gnomon_status status = GNOMON_OK;
+    h.seen = static_cast<gcu_hosvd_notes *>(calloc(1, sizeof *h.seen));
+    if (!h.seen) status = gcu_fail(why, GNOMON_ERROR_MEMORY, "no memory for notes");
+    if (status == GNOMON_OK) status = work(&h);
     if (h.own) gcu_give(h.now, s->stream);
     status = gcu_svd_close(&h.e, none, status);
     status = gcu_svd_close(&h.v, seconds, status);
     free(h.rising);
+    free(h.seen);
     job->cholesky = h.range.cholesky;
     job->householder = h.range.householder;
     job->look_seconds = seconds[GCU_LOOK];
@@ -320,7 +471,7 @@ gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
 
 static double memory_of(const gnomon_hosvd_job *job)
 {
-    double count = 1, most = 0, small = (double)small_most(job), shrunk = 0;
+    double count = 1, most = 0, small = (double)gcu_hosvd_small_most(job), shrunk = 0, held = 0;
     for (int n = 0; n < job->modes; n++)
         count *= (double)job->size[n];
     for (int n = 0; n < job->modes; n++) {
@@ -330,6 +481,9 @@ static double memory_of(const gnomon_hosvd_job *job)
         double bytes = 26.0 * tall * width + 4.0 * (rest + size) * width;
         if (between && job->columns[n] > 0) bytes += 4.0 * count; /* the unfolding, if it is made */
         most = bytes > most ? bytes : most;
+        held += 32.0 * size * width +
+                8.0 * (GCU_HOSVD_TALL_CHUNKS + GCU_HOSVD_CORE_CHUNKS + 3) *
+                    fmin(width * width, GCU_SVD_JACOBI_MOST * GCU_SVD_JACOBI_MOST);
         shrunk = rest * width > shrunk ? rest * width : shrunk;
     }
     double own = 0;
@@ -337,8 +491,8 @@ static double memory_of(const gnomon_hosvd_job *job)
     if (job->x.dtype != GNOMON_F32) own += (double)gnomon_dtype_size(job->x.dtype) * count;
     /* the shrunk tensor and the one that it is made of; where a residual is measured, its tile */
     const double later = 8.0 * shrunk + 4.0 * (count < tile ? count : tile);
-    return own + (most > later ? most : later) + 8.0 * (GCU_SVD_CHUNKS + 12) * small * small +
-           0x1p26;
+    return own + held + (most > later ? most : later) +
+           8.0 * (GCU_SVD_CHUNKS + 12) * small * small + 0x1p26;
 }
 
 bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why)
@@ -348,12 +502,11 @@ bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why)
     for (int n = 0; n < job->modes; n++)
         count *= (double)job->size[n];
     if (!reason && job->wide) reason = "factorisations in double precision run on the CPU";
-    if (!reason && job->tolerance > 0) reason = "ranks for a tolerance are found on the CPU";
     if (!reason && job->modes < 2) reason = "a tensor of one mode is factored on the CPU";
     for (int n = 0; n < job->modes && !reason; n++)
         if (count / (double)job->size[n] > (double)(INT_MAX - 4096))
             reason = "an unfolding has more than 2^31 columns";
-    if (!reason && small_most(job) > SMALL_MOST)
+    if (!reason && gcu_hosvd_small_most(job) > GCU_HOSVD_SMALL_MOST)
         reason = "a small problem has more than 8192 columns";
     if (reason) {
         gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);

@@ -15,6 +15,72 @@ extern "C" {
 #include "hosvd/job.h"
 }
 
+/* ---- hosvd_tall.cu: several modes at once; enqueue on stream ---- */
+
+enum { GCU_HOSVD_TALL_MOST = GCU_SVD_ROUND_MOST, GCU_HOSVD_TALL_CHUNKS = 16 };
+#define GCU_HOSVD_NEAR 0x1p-26 /* |Q^T Q - I|_F, below the rounding of fp32 */
+
+/* Matrices of rows x cols (at most GCU_HOSVD_TALL_MOST), row-major. */
+struct gcu_hosvd_tall {
+    int64_t rows;
+    int cols;
+    const float *y;  /* what is made orthonormal */
+    double *other;   /* room for it */
+    double *tall;    /* the result */
+    float *narrow;   /* the same in fp32 */
+    double *parts;   /* gcu_hosvd_tall_parts(rows, cols) */
+    double *inverse; /* cols x cols */
+    int *found;      /* of each of three rounds: gcu_svd_found; ORTHONORMAL last when all is well */
+};
+int64_t gcu_hosvd_tall_parts(int64_t rows, int64_t cols);
+cudaError_t gcu_hosvd_orthonormalise(const gcu_hosvd_tall *tall, int count, cudaStream_t stream);
+
+/* to (rows x rank) = from (rows x n; NULL: the identity) times the last 'rank' of the vectors that
+ * are the columns of an n x n column-major matrix, last first. */
+struct gcu_hosvd_basis {
+    int64_t rows;
+    int n, rank;
+    const double *from, *vectors;
+    double *to;
+};
+cudaError_t gcu_hosvd_change_basis(const gcu_hosvd_basis *basis, int count, cudaStream_t stream);
+
+/* to = from (rows x rank) in fp32, its columns times sign[], such that the entry of largest
+ * magnitude of each, the first such, is not negative. */
+struct gcu_hosvd_signed {
+    int64_t rows, rank;
+    const double *from;
+    float *to, *sign;
+};
+cudaError_t gcu_hosvd_sign(const gcu_hosvd_signed *factor, int count, cudaStream_t stream);
+
+/* ---- hosvd_core.cu: a small tensor as left x n x right; enqueue on stream ---- */
+
+enum { GCU_HOSVD_CORE_CHUNKS = 32 };
+struct gcu_hosvd_unfolding {
+    int64_t left, right; /* their product is below 2^31 */
+    int n;
+    double *parts; /* gcu_hosvd_core_parts(left * right, n) */
+    double *gram;  /* n x n */
+};
+int64_t gcu_hosvd_core_parts(int64_t lines, int64_t n);
+/* The Gram matrices of unfoldings of x. */
+cudaError_t gcu_hosvd_core_grams(const float *x, const gcu_hosvd_unfolding *of, int count,
+                                 cudaStream_t stream);
+/* to (left x rank x right) = x times the last 'rank' of the vectors, as above, along its mode. */
+cudaError_t gcu_hosvd_core_product(const float *x, const gcu_hosvd_unfolding *of, int rank,
+                                   const double *vectors, float *to, cudaStream_t stream);
+
+/* ---- one factorisation at work ---- */
+
+/* What the host reads at the end, in one go. */
+struct gcu_hosvd_notes {
+    double squares; /* of X, as the first projection has seen it */
+    int found[GNOMON_TENSOR_MODES][4];
+    int large; /* the core has a number that fp32 can't hold */
+    double values[GNOMON_TENSOR_MODES][GCU_SVD_JACOBI_MOST]; /* squares, rising */
+};
+
 struct gcu_hosvd {
     gnomon_hosvd_job *job;
     gcu_svd v;            /* the range of one mode, and the clock */
@@ -29,12 +95,20 @@ struct gcu_hosvd {
     float *x, *now;                        /* X's numbers; the tensor as far as it has shrunk */
     bool own;                              /* now is to be given back */
     double *q[GNOMON_TENSOR_MODES];        /* size x width */
+    double *other[GNOMON_TENSOR_MODES];    /* as large, for another basis */
     int64_t width[GNOMON_TENSOR_MODES];    /* 0: the identity */
     double *spare;                         /* as large as the largest of q */
     float *narrow;                         /* likewise */
     double *piece;                         /* of an unfolding in fp64 */
     double *rising;                        /* host: eigenvalues */
     gcu_svd_problem problem[GNOMON_TENSOR_MODES]; /* of each mode, where it is small */
+
+    /* Nothing waits for the host until the end, which tells whether all went well: whether X's
+     * squares (pending) show that it needs no closer look, and the ranges are orthonormal. */
+    bool deferred, pending;
+    gcu_hosvd_tall tall[GNOMON_TENSOR_MODES];
+    gcu_hosvd_notes *notes, *seen; /* on the GPU; on the host */
+    bool turned;                   /* notes have the core's squares by each mode */
 };
 
 /* ---- hosvd_cube.cu: the tensor as far as it has shrunk ---- */
@@ -44,17 +118,32 @@ int64_t gcu_hosvd_numbers(const gcu_hosvd *h);
 gnomon_status gcu_hosvd_multiply(gcu_hosvd *h, int mode, gcu_gemm_view f, int64_t columns);
 /* Puts the first mode last. */
 gnomon_status gcu_hosvd_rotate(gcu_hosvd *h);
-/* To where the core is all-orthogonal; the modes lie as before. Fills the job's values. */
+/* To where the core is all-orthogonal; the modes lie as before. Fills the job's values or, with
+ * 'turned', the notes'. */
 gnomon_status gcu_hosvd_turn_all(gcu_hosvd *h);
-/* Cuts the first or last mode to 'rank' columns, those of its leading singular vectors; values (may
- * be NULL): its singular values, as many. */
-gnomon_status gcu_hosvd_cut(gcu_hosvd *h, int mode, int64_t rank, double *values);
-/* Takes what these need, for small problems of at most n x n. */
+/* Cuts all modes that are longer to their ranks, one after the other, each to its leading singular
+ * vectors; the modes lie as before. */
+gnomon_status gcu_hosvd_cut_all(gcu_hosvd *h);
+/* Cuts the first or last mode likewise; it is last then. */
+gnomon_status gcu_hosvd_cut(gcu_hosvd *h, int mode);
+/* Cuts the first or last mode to the fewest columns, at most 'most', that leave no more than a
+ * budget, whose square is what is left; *spent grows by what they do leave. It is last then. */
+gnomon_status gcu_hosvd_cut_within(gcu_hosvd *h, int mode, int64_t most, double budget,
+                                   double *spent);
+/* Takes what each mode's problem needs where it is small, of at most n x n. */
 gnomon_status gcu_hosvd_take(gcu_hosvd *h, int64_t n);
+/* The most columns that any small problem has. */
+int64_t gcu_hosvd_small_most(const gnomon_hosvd_job *job);
+
+/* ---- hosvd_tolerant.cu ---- */
+
+/* Finds ranks for the job's tolerance, and shrinks the tensor to them; X has been looked at. */
+gnomon_status gcu_hosvd_tolerant(gcu_hosvd *h);
 
 /* ---- hosvd_end.cu: what is left of X, and the result on the host ---- */
 
 gnomon_status gcu_hosvd_measure(gcu_hosvd *h);
+/* Hands out core and factors, and waits; h->seen has the notes then. */
 gnomon_status gcu_hosvd_hand_out(gcu_hosvd *h);
 
 /* ---- hosvd_kernels.cu: enqueue on stream ---- */
@@ -80,6 +169,9 @@ cudaError_t gcu_hosvd_put(const float *from, int64_t count, const gcu_hosvd_way 
 
 /* ---- hosvd.cu ---- */
 
+enum { GCU_HOSVD_SMALL_MOST = 8192 };
+/* h->q of the mode, by projection of the tensor as it is now; waits, and so takes what it finds. */
+gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode);
 bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why);
 gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why);
 

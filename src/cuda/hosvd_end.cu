@@ -2,6 +2,7 @@
 #include "cuda/hosvd.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The core, blown up along all modes but X's first, is c: size of that rank x X's columns. */
 static gnomon_status blow_up(gcu_hosvd *h)
@@ -40,7 +41,12 @@ gnomon_status gcu_hosvd_measure(gcu_hosvd *h)
     gcu_svd *v = &h->v;
     gnomon_hosvd_job *job = h->job;
     double core = 0;
-    gnomon_status status = squares_of(h, &core);
+    gnomon_status status = GNOMON_OK;
+    if (h->turned)
+        for (int64_t j = 0; j < h->length[0]; j++)
+            core += h->seen->values[0][j];
+    else
+        status = squares_of(h, &core);
     const double whole = job->norm * job->norm, left = whole - core;
     job->residual_by = GNOMON_RESIDUAL_NORMS;
     if (status != GNOMON_OK) return status;
@@ -72,54 +78,155 @@ gnomon_status gcu_hosvd_measure(gcu_hosvd *h)
     return status;
 }
 
-/* A factor to the host, its columns' signs to 'sign'. */
-static gnomon_status hand_out_factor(gcu_hosvd *h, int mode, float *sign)
+/* ---- the result ---- */
+
+enum {
+    SMALL_CORE = 1 << 20,
+    TOUCHED = 1 << 20, /* bytes of one thread at a time */
+    COPIED = 1 << 17
+};
+
+/* Where numbers go on the host, in the order in which they come: each is cut for several threads.
+ */
+struct parcel {
+    gcu_hosvd *h;
+    char *to[GNOMON_TENSOR_MODES + 2];
+    int64_t begin[GNOMON_TENSOR_MODES + 3]; /* of each, among all bytes */
+    int count;
+    const char *from; /* a piece of all: */
+    int64_t first, bytes;
+};
+
+static void unpack_task(void *arg, int64_t task, int)
 {
-    gcu_svd *v = &h->v;
-    const int64_t size = h->job->size[mode], rank = h->length[mode];
-    const gnomon_matrix to = gnomon_matrix_rowmajor(h->job->factor[mode], GNOMON_F32, size, rank);
-    GCU_TRY(v->why, gcu_svd_turn(h->q[mode], size, rank, h->spare, v->stream));
-    GCU_TRY(v->why, gcu_svd_sign_rows(h->spare, rank, size, h->narrow, sign, v->stream));
-    GCU_TRY(v->why, gcu_svd_narrow_signed(h->q[mode], size, rank, sign, h->narrow, v->stream));
-    return gcu_svd_hand_out(v, &to, h->narrow);
+    const parcel *p = static_cast<const parcel *>(arg);
+    int64_t at = p->first + task * COPIED;
+    const int64_t piece = p->first + p->bytes, end = at + COPIED < piece ? at + COPIED : piece;
+    for (int i = 0; i < p->count; i++) {
+        if (at >= p->begin[i + 1]) continue;
+        const int64_t to = end < p->begin[i + 1] ? end : p->begin[i + 1];
+        if (to <= at) break;
+        memcpy(p->to[i] + (at - p->begin[i]), p->from + (at - p->first), (size_t)(to - at));
+        at = to;
+    }
 }
 
-static gnomon_status hand_out_core(gcu_hosvd *h, const gcu_hosvd_way *way)
+static gnomon_status unpack(void *user, const void *data, int64_t count, bool)
+{
+    parcel *p = static_cast<parcel *>(user);
+    const gnomon_device_host *host = p->h->job->host;
+    p->from = static_cast<const char *>(data);
+    p->bytes = count * (int64_t)sizeof(float);
+    host->parallel(host->user, (p->bytes + COPIED - 1) / COPIED, unpack_task, p);
+    p->first += p->bytes;
+    return GNOMON_OK;
+}
+
+static void add(parcel *p, void *to, int64_t bytes)
+{
+    p->to[p->count] = static_cast<char *>(to);
+    p->begin[p->count + 1] = p->begin[p->count] + bytes;
+    p->count++;
+}
+
+struct touched {
+    char *data;
+    int64_t bytes;
+};
+
+static void touch(void *arg, int64_t task, int)
+{
+    const touched *t = static_cast<const touched *>(arg);
+    const int64_t from = task * TOUCHED, left = t->bytes - from;
+    memset(t->data + from, 0, left < TOUCHED ? (size_t)left : (size_t)TOUCHED);
+}
+
+/* A system gives memory when it is first written to, which takes longer than to write: so that is
+ * done while the GPU is still at work. */
+static void touch_all(gcu_hosvd *h)
+{
+    const gnomon_device_host *host = h->job->host;
+    for (int n = 0; n <= h->modes; n++) {
+        const bool core = n == h->modes;
+        const int64_t count = core ? gcu_hosvd_numbers(h) : h->job->size[n] * h->length[n];
+        float *data = core ? h->job->core : h->job->factor[n];
+        touched t = {reinterpret_cast<char *>(data), count * (int64_t)sizeof *data};
+        host->parallel(host->user, (t.bytes + TOUCHED - 1) / TOUCHED, touch, &t);
+    }
+}
+
+/* The notes, the factors, one after the other, and behind them the core. */
+static gnomon_status make_result(gcu_hosvd *h, float **all, float **core)
 {
     gcu_svd *v = &h->v;
+    gcu_hosvd_way way = {};
+    gcu_hosvd_signed list[GNOMON_TENSOR_MODES] = {};
     const int64_t count = gcu_hosvd_numbers(h);
-    const gnomon_matrix to = gnomon_matrix_rowmajor(h->job->core, GNOMON_F32, 1, count);
-    int *large = nullptr, seen = 0;
-    float *core = nullptr;
-    gnomon_status status = gcu_svd_room(v, 1, &large);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &core);
+    const int64_t noted = sizeof *h->notes / sizeof(float);
+    int64_t numbers = noted, signs = 0;
+    float *at = nullptr, *sign = nullptr;
+    for (int n = 0; n < h->modes; n++) {
+        numbers += h->job->size[n] * h->length[n];
+        signs += h->length[n];
+    }
+    gnomon_status status = gcu_svd_room(v, numbers + count, &at);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, signs, &sign);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, cudaMemsetAsync(large, 0, sizeof *large, v->stream));
-    GCU_TRY(v->why, gcu_hosvd_put(h->now, count, way, ldexp(1.0, h->job->exponent), core, large,
-                                  v->stream));
-    GCU_TRY(v->why, cudaMemcpyAsync(&seen, large, sizeof seen, cudaMemcpyDeviceToHost, v->stream));
-    status = gcu_svd_hand_out(v, &to, core);
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    if (status == GNOMON_OK && seen)
-        return gcu_fail(v->why, GNOMON_ERROR_DTYPE,
-                        "the core has an element that is more than single precision holds; take "
-                        "dtype F64");
-    return status;
+    *all = at;
+    at += noted;
+    for (int n = 0; n < h->modes; n++) {
+        list[n] = {h->job->size[n], h->length[n], h->q[n], at, sign};
+        at += h->job->size[n] * h->length[n];
+        sign += h->length[n];
+    }
+    *core = at;
+    way.modes = h->modes;
+    for (int p = 0; p < h->modes; p++) {
+        way.size[p] = h->length[h->place[p]];
+        way.step[p] = h->job->core_step[h->place[p]];
+        way.sign[p] = list[h->place[p]].sign;
+    }
+    GCU_TRY(v->why, gcu_hosvd_sign(list, h->modes, v->stream));
+    GCU_TRY(v->why, cudaMemsetAsync(&h->notes->large, 0, sizeof h->notes->large, v->stream));
+    GCU_TRY(v->why, gcu_hosvd_put(h->now, count, &way, ldexp(1.0, h->job->exponent), *core,
+                                  &h->notes->large, v->stream));
+    GCU_TRY(v->why,
+            cudaMemcpyAsync(*all, h->notes, sizeof *h->notes, cudaMemcpyDeviceToDevice, v->stream));
+    return GNOMON_OK;
 }
 
 gnomon_status gcu_hosvd_hand_out(gcu_hosvd *h)
 {
-    gcu_hosvd_way way = {};
+    gcu_svd *v = &h->v;
+    const int64_t count = gcu_hosvd_numbers(h);
+    const int held = v->bag.count;
+    const gnomon_hosvd_calls *calls = h->job->calls;
+    float *all = nullptr, *core = nullptr;
+    parcel p = {};
     gnomon_status status = GNOMON_OK;
-    way.modes = h->modes;
-    for (int p = 0; p < h->modes && status == GNOMON_OK; p++) {
-        const int mode = h->place[p];
-        float *sign = nullptr;
-        status = gcu_svd_room(&h->v, h->length[mode], &sign);
-        way.size[p] = h->length[mode];
-        way.step[p] = h->job->core_step[mode];
-        way.sign[p] = sign;
-        if (status == GNOMON_OK) status = hand_out_factor(h, mode, sign);
+    if (!h->job->core) status = calls->make_room(calls->user, h->length);
+    if (status == GNOMON_OK) status = make_result(h, &all, &core);
+    if (status != GNOMON_OK) return status;
+    touch_all(h);
+    p.h = h;
+    add(&p, h->seen, sizeof *h->seen);
+    for (int n = 0; n < h->modes; n++)
+        add(&p, h->job->factor[n], h->job->size[n] * h->length[n] * (int64_t)sizeof *core);
+    add(&p, h->job->core, count * (int64_t)sizeof *core);
+    gnomon_sketch_job job = {};
+    job.memory_limit = v->job->memory_limit;
+    job.host = v->job->host;
+    const bool small = count <= SMALL_CORE;
+    status = gcu_download_each(v->s, &job, all, core - all + (small ? count : 0), sizeof *core,
+                               v->stream, unpack, &p, v->why);
+    if (status == GNOMON_OK && !small) {
+        const gnomon_matrix to = gnomon_matrix_rowmajor(h->job->core, GNOMON_F32, 1, count);
+        status = gcu_svd_hand_out(v, &to, core);
     }
-    return status == GNOMON_OK ? hand_out_core(h, &way) : status;
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    gcu_svd_give(v, held);
+    for (int n = 0; n < h->modes && h->turned; n++)
+        for (int64_t j = 0; j < h->length[n]; j++)
+            h->job->values[n][j] = sqrt(fmax(h->seen->values[n][h->length[n] - 1 - j], 0.0));
+    return status;
 }

@@ -37,38 +37,57 @@ static bool as_rows(const gnomon_hosvd_work *w, const gnomon_tensor *x, gnomon_m
     return true;
 }
 
-/* The operator of each mode that is projected, for what will be there when its turn comes. */
-static gnomon_status draw_operators(gnomon_hosvd_work *w, gnomon_operator **op,
-                                    gnomon_hosvd_job *job)
+/* One job on its way. */
+typedef struct task {
+    gnomon_hosvd_work *w;
+    gnomon_hosvd_job *job;
+    gnomon_operator *op[GNOMON_TENSOR_MODES];
+} task;
+
+static gnomon_status draw(void *user, int mode, const int64_t *size, int64_t columns)
 {
-    gnomon_slabs there = {.modes = w->modes}; /* only its sizes count */
-    memcpy(there.size, w->size, sizeof there.size);
+    task *t = user;
+    gnomon_slabs there = {.modes = t->w->modes}; /* only its sizes count */
+    memcpy(there.size, size, sizeof there.size);
+    const int64_t most = gnomon_range_columns(&there, mode);
+    gnomon_operator_destroy(t->op[mode]);
+    t->job->op[mode] = t->op[mode] = NULL;
+    GNOMON_TRY(
+        gnomon_range_operator(t->w, &there, mode, columns < most ? columns : most, &t->op[mode]));
+    t->job->op[mode] = t->op[mode];
+    return GNOMON_OK;
+}
+
+/* The operator of each mode that is projected, for what will be there when its turn comes. */
+static gnomon_status draw_operators(task *t)
+{
+    const gnomon_hosvd_work *w = t->w;
+    int64_t size[GNOMON_TENSOR_MODES];
+    memcpy(size, w->size, sizeof size);
     for (int i = 0; i < w->modes; i++) {
         const int mode = w->order[i];
-        if (w->columns[mode] > 0) {
-            const int64_t most = gnomon_range_columns(&there, mode), wanted = w->columns[mode];
-            GNOMON_TRY(
-                gnomon_range_operator(w, &there, mode, wanted < most ? wanted : most, &op[mode]));
-            job->op[mode] = op[mode];
-        }
-        if (w->options.sequential) there.size[mode] = w->rank[mode];
+        if (t->job->columns[mode] > 0) GNOMON_TRY(draw(t, mode, size, t->job->columns[mode]));
+        if (w->options.sequential) size[mode] = w->rank[mode];
     }
     return GNOMON_OK;
 }
 
-static gnomon_status make_room(gnomon_hosvd_work *w, gnomon_hosvd_job *job)
+static gnomon_status make_room(void *user, const int64_t *rank)
 {
+    task *t = user;
+    gnomon_hosvd_work *w = t->w;
+    gnomon_hosvd_job *job = t->job;
     gnomon_hosvd *out = w->out;
     int64_t count = 1;
     for (int i = 0; i < w->modes; i++) {
         const int n = w->name[i];
         out->size[n] = w->size[i];
-        out->rank[n] = w->rank[i];
-        count *= w->rank[i];
-        GNOMON_TRY(gnomon_alloc(w->ctx, w->size[i] * w->rank[i], sizeof(float), "a factor",
-                                &job->factor[i]));
-        out->factor[n] = gnomon_matrix_rowmajor(job->factor[i], GNOMON_F32, w->size[i], w->rank[i]);
-        GNOMON_TRY(gnomon_alloc(w->ctx, w->rank[i], sizeof(double), "a spectrum", &out->values[n]));
+        out->rank[n] = rank[i];
+        count *= rank[i];
+        GNOMON_TRY(
+            gnomon_alloc(w->ctx, w->size[i] * rank[i], sizeof(float), "a factor", &job->factor[i]));
+        out->factor[n] = gnomon_matrix_rowmajor(job->factor[i], GNOMON_F32, w->size[i], rank[i]);
+        GNOMON_TRY(gnomon_alloc(w->ctx, rank[i], sizeof(double), "a spectrum", &out->values[n]));
         job->values[i] = out->values[n];
     }
     GNOMON_TRY(gnomon_alloc(w->ctx, count, sizeof(float), "the core", &job->core));
@@ -84,13 +103,14 @@ static void take_over(gnomon_hosvd_work *w, const gnomon_hosvd_job *job)
     const double factor = ldexp(1.0, job->exponent);
     for (int i = 0; i < w->modes; i++) {
         const int n = w->name[i];
-        out->columns[n] = w->columns[i];
-        for (int64_t j = 0; j < w->rank[i]; j++)
+        out->columns[n] = job->columns[i];
+        for (int64_t j = 0; j < out->rank[n]; j++)
             out->values[n][j] *= factor;
     }
     out->norm = job->norm * factor;
     out->residual = job->residual * factor;
     out->residual_by = job->residual_by;
+    if (job->tolerance > 0) out->converged = job->residual <= job->tolerance * job->norm;
     out->passes = job->passes;
     out->cholesky = job->cholesky;
     out->householder = job->householder;
@@ -106,10 +126,11 @@ static void take_over(gnomon_hosvd_work *w, const gnomon_hosvd_job *job)
 static gnomon_status run(gnomon_hosvd_work *w, const gnomon_device_table *table, void *state,
                          gnomon_hosvd_job *job, char *why, size_t why_size)
 {
-    gnomon_operator *op[GNOMON_TENSOR_MODES] = {NULL};
+    task t = {.w = w, .job = job};
+    const gnomon_hosvd_calls calls = {draw, make_room, &t};
     gnomon_context_set_worked(w->ctx, GNOMON_DEVICE_CUDA);
-    gnomon_status status = draw_operators(w, op, job);
-    if (status == GNOMON_OK) status = make_room(w, job);
+    job->calls = &calls;
+    gnomon_status status = draw_operators(&t);
     if (status == GNOMON_OK) {
         why[0] = 0;
         status = table->hosvd(state, job, why, why_size);
@@ -121,7 +142,7 @@ static gnomon_status run(gnomon_hosvd_work *w, const gnomon_device_table *table,
             status = gnomon_job_device_failed(w->ctx, status, why);
     }
     for (int i = 0; i < w->modes; i++)
-        gnomon_operator_destroy(op[i]);
+        gnomon_operator_destroy(t.op[i]);
     return status;
 }
 
@@ -162,10 +183,11 @@ gnomon_status gnomon_hosvd_on_device(gnomon_hosvd_work *w, const gnomon_tensor *
         job.modes = w->modes;
         memcpy(job.size, w->size, sizeof job.size);
         memcpy(job.rank, w->rank, sizeof job.rank);
-        memcpy(job.columns, w->columns, sizeof job.columns);
+        if (w->options.tolerance == 0) memcpy(job.columns, w->columns, sizeof job.columns);
         memcpy(job.order, w->order, sizeof job.order);
         job.wide = w->wide;
         job.tolerance = w->options.tolerance;
+        job.oversample = w->options.oversample;
         job.sequential = w->options.sequential != 0;
         job.power = w->options.power;
         job.measure = w->options.measure != 0;

@@ -8,6 +8,17 @@
 
 #include <gnomon/hosvd.h>
 
+/* What a device asks for on the way, from the calling thread; the core has the reason of a failure.
+ */
+typedef struct gnomon_hosvd_calls {
+    /* job->op[mode] = an operator of so many rows (or as many as there are columns) for the
+     * unfolding of that mode of a tensor of such sizes; the one before it is destroyed. */
+    gnomon_status (*draw)(void *user, int mode, const int64_t *size, int64_t columns);
+    /* job->core, core_step, factor and values, for these ranks; once. */
+    gnomon_status (*make_room)(void *user, const int64_t *rank);
+    void *user;
+} gnomon_hosvd_calls;
+
 typedef struct gnomon_hosvd_job {
     gnomon_matrix x; /* one row of all elements; or, with gaps between them, the indices of the
                         outermost mode as rows */
@@ -16,16 +27,20 @@ typedef struct gnomon_hosvd_job {
     int64_t size[GNOMON_TENSOR_MODES], rank[GNOMON_TENSOR_MODES];
     int64_t columns[GNOMON_TENSOR_MODES]; /* of the projection; 0: taken whole */
     /* A mode that is projected has an operator of min(columns, d) rows, d being the product of the
-     * other sizes or, with 'sequential', of those and of the ranks of the modes before it. */
+     * other sizes or, with 'sequential', of those and of the ranks of the modes before it. With a
+     * tolerance there is none yet, columns are 0 and ranks the most that are allowed; the device
+     * puts what it finds in their place. */
     const gnomon_operator *op[GNOMON_TENSOR_MODES];
     int order[GNOMON_TENSOR_MODES]; /* as gnomon_hosvd_turns makes it */
     double tolerance;
+    int64_t oversample; /* with a tolerance */
     int sequential, power, measure;
     int64_t memory_limit; /* bytes of working memory on the host */
     const gnomon_device_host *host;
+    const gnomon_hosvd_calls *calls;
 
-    /* Host memory for the result, in X's scale: the core, whose mode n steps by core_step[n], and
-     * the factors, row-major. */
+    /* Host memory for the result, in X's scale, as make_room gives it: the core, whose mode n steps
+     * by core_step[n], and the factors, row-major. */
     float *core, *factor[GNOMON_TENSOR_MODES];
     int64_t core_step[GNOMON_TENSOR_MODES];
 

@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 typedef std::vector<double> numbers;
@@ -418,6 +419,62 @@ static void run(const hosvd_case *c)
     drop(&p);
 }
 
+/* Ranks for a tolerance: it is met, by what is measured here, with few columns more than the modes'
+ * spectra ask for, and none where none are allowed. */
+static void check_tolerance(const hosvd_case *c, double tolerance, bool sequential)
+{
+    cube x = make(c);
+    placed p = place(c, &x);
+    const int modes = (int)c->size.size();
+    const double size = norm_of(x.data);
+    gnomon_hosvd_options o = GNOMON_HOSVD_OPTIONS_INIT;
+    gnomon_hosvd h, again;
+    o.tolerance = tolerance;
+    o.sequential = sequential;
+    o.seed = state;
+    o.dtype = GNOMON_F32;
+    if (!factor(c, &p.t, &o, &h)) return drop(&p);
+    if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_CUDA) at_most(c, "the CPU", 1, 0);
+    hosvd_case found = *c;
+    std::string ranks;
+    for (int n = 0; n < modes; n++) {
+        /* of the square, a mode may leave its part; one that leaves half of it has ranks enough */
+        const numbers values = eigenvalues(gram(x, n), c->size[n]);
+        const double part = tolerance * tolerance * size * size / (2 * modes);
+        int64_t enough = c->size[n];
+        double tail = 0;
+        while (enough > 1 && tail + values[enough - 1] <= part)
+            tail += values[--enough];
+        found.rank[n] = h.rank[n];
+        ranks += " " + std::to_string(h.rank[n]) + "/" + std::to_string(enough);
+        at_most(c, "a rank", (double)h.rank[n], (double)enough + 1);
+    }
+    printf("tolerance %g%s: ranks of enough%s, converged %d\n", tolerance,
+           sequential ? ", sequential" : "", ranks.c_str(), h.converged);
+    double most, least;
+    exact(x, found.rank, &most, &least);
+    o.power = 1;
+    check(&found, x, &o, &h, std::max(most, tolerance * size), least);
+    if (h.converged) at_most(c, "what is left", h.residual, tolerance * h.norm);
+    if (!h.converged) at_most(c, "not converged", 1, 0);
+    if (factor(c, &p.t, &o, &again)) {
+        if (!same(&h, &again)) at_most(c, "bits of a second run that differ", 1, 0);
+        gnomon_hosvd_free(gpu, &again);
+    }
+    gnomon_hosvd_free(gpu, &h);
+    /* ranks that do not do */
+    const sizes ones((size_t)modes, 1);
+    o.ranks = ones.data();
+    o.rank_count = modes;
+    if (factor(c, &p.t, &o, &h)) {
+        for (int n = 0; n < modes; n++)
+            at_most(c, "a rank with a limit", (double)h.rank[n], 1);
+        if (h.converged) at_most(c, "converged all the same", 1, 0);
+        gnomon_hosvd_free(gpu, &h);
+    }
+    drop(&p);
+}
+
 static void refused(const char *name, gnomon_status got, gnomon_status wanted, const char *part)
 {
     if (got == wanted && strstr(gnomon_last_error(gpu), part)) return;
@@ -452,9 +509,6 @@ static void check_refusals(void)
     o.dtype = GNOMON_F64;
     refused("fp64", gnomon_hosvd_dense(gpu, &t, &o, &h), GNOMON_ERROR_DEVICE, "double precision");
     o.dtype = GNOMON_F32;
-    o.tolerance = 0.1;
-    refused("tolerance", gnomon_hosvd_dense(gpu, &t, &o, &h), GNOMON_ERROR_DEVICE, "tolerance");
-    o.tolerance = 0;
     t.stride[1] = -9;
     t.data = a.data() + 11 * 9;
     refused("strides", gnomon_hosvd_dense(gpu, &t, &o, &h), GNOMON_ERROR_DEVICE, "no order");
@@ -540,6 +594,14 @@ int main(void)
     };
     for (const hosvd_case &c : cases)
         run(&c);
+    const hosvd_case long_ones[] = {
+        {"falling", {60, 45, 50}, {12, 9, 11}, FALLING, C_ORDER, true, F, G, P32, 0},
+        {"noise, 4 modes", {31, 17, 23, 29}, {6, 5, 7, 8}, NOISE, C_ORDER, false, F, G, P32, 0},
+        {"long first mode", {180, 40, 20}, {11, 7, 6}, NOISE, C_ORDER, true, F, G, P32, 0},
+        {"long last mode", {24, 30, 200}, {5, 6, 9}, NOISE, FORTRAN, true, F, G, P32, 90}};
+    for (const hosvd_case &c : long_ones)
+        for (const double tolerance : {0.3, 0.02})
+            check_tolerance(&c, tolerance, tolerance < 0.1);
     check_refusals();
     gnomon_context_destroy(gpu);
     printf("%d failed\n", failures);
