@@ -71,7 +71,7 @@ static void check_product(const gcu_gpu *gpu, const product_case *c)
     MUST(cudaMalloc(&sum, sizeof *sum));
     MUST(cudaMemset(sum, 0xff, sizeof *sum));
     MUST(cudaMemcpy(at, a.data(), a.size() * 4, cudaMemcpyHostToDevice));
-    MUST(gcu_svd_entries(gpu, &op, 0, c->n, c->k, halves, b, nullptr));
+    MUST(gcu_svd_entries(gpu, &op, 0, c->n, 0, c->k, halves, b, nullptr));
     gcu_gemm g = {};
     g.form = halves ? GCU_GEMM_SCALED : GCU_GEMM_THREE;
     g.m = c->m;
