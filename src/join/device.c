@@ -2,65 +2,19 @@
 
 #include "base/context.h"
 #include "base/error.h"
-#include "base/threads.h"
 #include "join/job.h"
 #include "join/lsh.h"
-#include "join/settle.h"
 #include "lsh/table.h"
 #include "project/job.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* What a device hands over, on its way to the sink. */
 typedef struct taker {
     gnomon_join_state *join;
-    gnomon_settler settler;
-    int64_t settled; /* how many of the waiting pairs are */
     /* of a join by hashing */
     gnomon_join_plan plan;
     gnomon_hasher *hasher;
     uint64_t multipliers[GNOMON_JOIN_DEPTHS + 1];
 } taker;
-
-/* Pairs of the same row are settled together, by runs. */
-enum { RUN = 1024 };
-
-static void settle_run(void *arg, int64_t task, int worker)
-{
-    const taker *t = arg;
-    gnomon_join_state *join = t->join;
-    gnomon_query query = {NULL, 0};
-    int64_t row = -1;
-    const int64_t first = t->settled + task * RUN;
-    for (int64_t at = first; at < first + RUN && at < join->count; at++) {
-        gnomon_pair *pair = &join->pairs[at];
-        if (pair->i != row) {
-            row = pair->i;
-            query = gnomon_settler_row(&t->settler, row, worker);
-        }
-        pair->distance = gnomon_settle(&t->settler, query, pair->i, pair->j);
-    }
-}
-
-/* Turns the waiting candidates into pairs. */
-static void settle(taker *t)
-{
-    gnomon_join_state *join = t->join;
-    const bool ip = join->options.metric == GNOMON_IP;
-    const double threshold = gnomon_join_threshold(join);
-    const int64_t more = join->count - t->settled;
-    gnomon_parallel(join->ctx, (more + RUN - 1) / RUN, settle_run, t);
-    if (join->options.metric != GNOMON_HAMMING) join->result->verified += more;
-    int64_t kept = t->settled;
-    for (int64_t at = t->settled; at < join->count; at++) {
-        const gnomon_pair pair = join->pairs[at];
-        if (ip ? pair.distance >= threshold : pair.distance <= threshold)
-            join->pairs[kept++] = pair;
-    }
-    join->count = kept;
-}
 
 static gnomon_status check(void *user)
 {
@@ -68,26 +22,14 @@ static gnomon_status check(void *user)
     return t->join->p.csr != NULL ? gnomon_join_take_sets(t->join) : gnomon_join_check(t->join);
 }
 
-static gnomon_status take(void *user, int64_t end, const gnomon_pair *pairs, int64_t count,
-                          int kind)
+static gnomon_status take(void *user, int64_t end, const gnomon_pair *pairs, int64_t count)
 {
-    taker *t = user;
-    gnomon_join_state *join = t->join;
+    gnomon_join_state *join = ((taker *)user)->join;
     if (join->full) return GNOMON_ERROR_CANCELLED;
     GNOMON_FAIL_IF(end < join->next_row || end > join->p.rows, join->ctx, GNOMON_ERROR_INTERNAL,
                    "the device hands over rows that are not due");
-    if (kind == GNOMON_JOIN_IN_ORDER) {
-        if (end > join->next_row) join->result->bands++;
-        GNOMON_TRY(gnomon_join_hand_ordered(join, pairs, count, end));
-        return join->full ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
-    }
-    GNOMON_TRY(gnomon_join_reserve(join, count));
-    t->settled = join->count;
-    if (count > 0) memcpy(join->pairs + join->count, pairs, (size_t)count * sizeof *pairs);
-    join->count += count;
-    if (kind == GNOMON_JOIN_CANDIDATES) settle(t);
-    if (end == join->next_row) return GNOMON_OK;
-    GNOMON_TRY(gnomon_join_hand_out(join, end));
+    if (end > join->next_row) join->result->bands++;
+    GNOMON_TRY(gnomon_join_hand_ordered(join, pairs, count, end));
     /* enough: the device need not go on */
     return join->full ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
 }
@@ -141,13 +83,11 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
     const gnomon_device_host host = gnomon_job_host(ctx);
     const gnomon_join_host calls = {t, make_plan, check, take};
     char why[256] = "";
-    GNOMON_TRY(gnomon_settler_open(join, &t->settler));
     gnomon_join_job call = *job;
     call.host = &host;
     call.calls = &calls;
     gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
     const gnomon_status status = table->join(state, &call, why, sizeof why);
-    gnomon_settler_close(&t->settler);
     gnomon_hasher_destroy(t->hasher);
     join->result->compared += call.compared;
     join->result->verified += call.verified;
@@ -163,9 +103,8 @@ static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *tab
     GNOMON_TRY(gnomon_job_device_failed(ctx, status, why));
     join->result->pairs += call.pairs;
     if (join->full || join->next_row == join->p.rows) return GNOMON_OK;
-    /* nothing waits where the device has counted */
-    return join->count == 0 ? gnomon_join_hand_ordered(join, NULL, 0, join->p.rows)
-                            : gnomon_join_hand_out(join, join->p.rows);
+    /* it has counted */
+    return gnomon_join_hand_ordered(join, NULL, 0, join->p.rows);
 }
 
 gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)

@@ -7,15 +7,6 @@
 
 #include <gnomon/join.h>
 
-/* What pairs are that a device hands over. */
-enum {
-    GNOMON_JOIN_CANDIDATES = 0, /* a superset; distances are not read, the core computes them and
-                                   drops what is beyond */
-    GNOMON_JOIN_SETTLED = 1,    /* within the threshold; distances are the fp64 ones, bit for bit as
-                                   src/search/exact.c makes them */
-    GNOMON_JOIN_IN_ORDER = 2    /* settled, and in the order of (i, j) after all those before */
-};
-
 /* Whether a join is by hashing. */
 enum {
     GNOMON_JOIN_NO_HASHING = 0,
@@ -60,22 +51,18 @@ typedef struct gnomon_join_host {
     /* Refuses points on the host that no join takes. A device that hands over pairs before it has
      * looked at all points calls it first. */
     gnomon_status (*check)(void *user);
-    /* Takes pairs of P's rows below 'end' that have not been handed over, in any order and each
-     * once; with that all pairs of those rows are there. Where a few rows have more than pair_room
-     * pairs some may come before, by calls with the same 'end' as the call before (first_row at
-     * first), as long as they are of rows not below it. Pairs in order may be cut anywhere, 'end'
-     * being the last one's row or more. Returns what the join ends with, unless OK. */
-    gnomon_status (*take)(void *user, int64_t end, const gnomon_pair *pairs, int64_t count,
-                          int kind);
+    /* Takes pairs that come after all those before in the order of (i, j), within the threshold and
+     * with their fp64 distances, bit for bit as src/search/exact.c makes them. With those of a call
+     * all pairs of P's rows below 'end' are there, which is the last one's row or more: pairs of
+     * one row may be cut anywhere. Returns what the join ends with, unless OK. */
+    gnomon_status (*take)(void *user, int64_t end, const gnomon_pair *pairs, int64_t count);
 } gnomon_join_host;
 
 /* Rows of P from first_row on with Q (q NULL: with P's own later rows). metric is L2, COSINE, IP or
  * HAMMING; of JACCARD p_sets and q_sets are P and Q, on the host, their offsets checked and all
- * else as the caller gave it. Views lie on the host or on the device, which hands over settled
- * pairs only of the latter. The device refuses points that no join takes, naming side, row and
- * column. Where want_pairs is 0 and p_counts and q_counts are NULL a device may count by itself and
- * add to 'pairs', undecided ones being handed to take; else all go through take. Device code sees
- * the same struct. */
+ * else as the caller gave it. Views lie on the host or on the device. The device refuses points
+ * that no join takes, naming side, row and column. Where want_pairs is 0 it may count by itself and
+ * add to 'pairs'; else all go through take. Device code sees the same struct. */
 typedef struct gnomon_join_job {
     const gnomon_matrix *p, *q;
     const gnomon_csr *p_sets, *q_sets;
@@ -87,7 +74,7 @@ typedef struct gnomon_join_job {
     int64_t p_some_count, q_some_count;
     int64_t band_rows; /* by hashing: of P at a time, at most; 0: any number */
     int want_pairs;
-    int64_t pair_room;    /* rows should be handed over so often that no more pairs wait */
+    int64_t pair_room;    /* so many pairs may wait on the host, of one row any number */
     int64_t memory_limit; /* bytes of working memory on the host */
     const gnomon_device_host *host;
     const gnomon_join_host *calls;
