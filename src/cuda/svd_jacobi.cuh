@@ -62,9 +62,9 @@ struct jacobi_pair {
 /* The rotation that brings what a pair has in common near to 0; whether that was so much that
  * another sweep is needed. The angle is that of fp32, cosine and sine belong to it in fp64: a
  * rotation that stops a little short is one all the same. */
-static __host__ __device__ __forceinline__ bool jacobi_find(const jacobi_matrix &a, int pair,
-                                                            int round, double least, double last,
-                                                            jacobi_angles *angles, jacobi_pair *own)
+static __device__ __forceinline__ bool jacobi_find(const jacobi_matrix &a, int pair, int round,
+                                                   double least, double last, jacobi_angles *angles,
+                                                   jacobi_pair *own)
 {
     const int p = jacobi_first(a, pair, round), q = jacobi_second(a, pair, round);
     const double x = *jacobi_place(a, p, q);
@@ -77,12 +77,14 @@ static __host__ __device__ __forceinline__ bool jacobi_find(const jacobi_matrix 
         return false;
     }
     const float d = (float)(bb - aa), y = (float)(2 * x);
-    const float length = sqrtf(fmaf(d, d, y * y));
-    const double t = (double)(copysignf(1.0f, d) * y / (fabsf(d) + length));
-    const double w = fma(t, t, 1.0);
-    double c = (double)rsqrtf((float)w);
-    c *= fma(-0.5 * w * c, c, 1.5);
-    c *= fma(-0.5 * w * c, c, 1.5);
+    const float square_length = fmaf(d, d, y * y); /* neither 0 nor beyond fp32 */
+    const float length = square_length * rsqrtf(square_length);
+    const float tangent = __fdividef(copysignf(y, d * y), fabsf(d) + length);
+    const double t = (double)tangent, w = fma(t, t, 1.0);
+    /* one step of third order: 2^-22 becomes 2^-65 */
+    const double near = (double)rsqrtf(fmaf(tangent, tangent, 1.0f));
+    const double rest = fma(-w * near, near, 1.0);
+    const double c = fma(near * rest, fma(0.375, rest, 0.5), near);
     angles->cosine[pair] = c;
     angles->sine[pair] = t * c;
     *own = {aa, bb, x, c, t * c};
