@@ -195,6 +195,8 @@ static gnomon_status factor_tensor(void *state, struct gnomon_hosvd_job *job, ch
     job->bad_row = 0;
     job->bad_col = 17;
     if (x[0] != GNOMON_OK) return (gnomon_status)x[0];
+    const gnomon_status status = job->calls->make_room(job->calls->user, job->rank);
+    if (status != GNOMON_OK) return status;
     for (index[0] = 0; index[0] < job->rank[0]; index[0]++)
         for (index[1] = 0; index[1] < job->rank[1]; index[1]++)
             for (index[2] = 0; index[2] < job->rank[2]; index[2]++)
