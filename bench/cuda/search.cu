@@ -227,7 +227,16 @@ int main(int argc, char **argv)
            "product alone, fp64 pairs a query\n");
     const job jobs[] = {
         {1, million, 128, 10, GNOMON_L2, "device", "normal"},
+        {4, million, 128, 10, GNOMON_L2, "device", "normal"},
         {8, million, 128, 10, GNOMON_L2, "device", "normal"},
+        {16, million, 128, 10, GNOMON_L2, "device", "normal"},
+        {1, million, 128, 10, GNOMON_COSINE, "device", "normal"},
+        {16, million, 128, 10, GNOMON_COSINE, "device", "normal"},
+        {1, million, 128, 10, GNOMON_L2, "device", "clustered"},
+        {1, million, 128, 100, GNOMON_L2, "device", "normal"},
+        {1, million, 960, 10, GNOMON_L2, "device", "normal"},
+        {32, million, 128, 10, GNOMON_L2, "device", "normal"},
+        {64, million, 128, 10, GNOMON_L2, "device", "normal"},
         {100, million, 128, 10, GNOMON_L2, "device", "normal"},
         {1000, million, 128, 10, GNOMON_L2, "device", "normal"},
         {10000, million, 128, 10, GNOMON_L2, "device", "normal"},

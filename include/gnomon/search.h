@@ -92,7 +92,8 @@ typedef struct gnomon_search gnomon_search;
 
 /* Begins a search. queries (n x D) must stay as they are until the search is destroyed. On a GPU
  * they stay there, beside 32 bytes a query and neighbour. Errors: ARGUMENT (options; a view), DTYPE
- * (HAMMING takes U8), NONFINITE (a query, named by row and column), UNSUPPORTED (a magnitude above
+ * (HAMMING takes U8), NONFINITE (a query, named by row and column; where queries lie in a GPU's
+ * memory it may be the first gnomon_search_add that says so), UNSUPPORTED (a magnitude above
  * 2^500; JACCARD with dense, others with sparse points), DEVICE (GNOMON_DEVICE_CUDA or a view in a
  * device's memory, and the device can't be had or declines; JACCARD), MEMORY. On failure *out is
  * NULL. */

@@ -3,14 +3,19 @@
  * With k nearest a piece is taken by ever larger parts: every 2^n-th row first, then those halfway
  * between, and so on, so that what a query's k-th nearest can be at most comes down quickly,
  * however the rows are ordered. Where little is wanted a sample or two, and then all rows at once,
- * are less trouble. Results are exact whatever the parts. */
+ * are less trouble. Results are exact whatever the parts.
+ *
+ * A few queries of a base that lies on the GPU go another way (search_once.h), and come back to
+ * this one where that can't tell enough points apart. */
 #include "cuda/search.h"
+#include "cuda/search_once.h"
 #include "cuda/sieve.h"
 #include "cuda/transfer.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     FEW = 8,      /* up to so many queries every pair is computed in fp64 at once */
@@ -38,9 +43,12 @@ struct gcu_search {
     cudaStream_t stream;
     int64_t count, cols, k;
     bool few, bits, direct; /* direct: no sieve */
+    bool once;              /* by search_once.h where the base allows it */
+    bool made;              /* there is what the other ways need */
+    bool begun;             /* lists, limits and radii are set up */
 
     void *taken[MOST_TAKEN];
-    int held;
+    int held, kept; /* kept: so many stay until the search is closed */
 
     gnomon_matrix queries; /* in the GPU's memory */
     double *query_inverse;
@@ -56,6 +64,9 @@ struct gcu_search {
     double *wide;
     int64_t wide_queries;
     words *words, *seen; /* on the GPU; the state's notes */
+    void *once_work;
+    bool answered;    /* finish has only to hand out what lies here, in host memory: */
+    int64_t *answers; /* counts, ids, distances */
 
     gcu_sieve_ground ground;
     gcu_sieve_points p; /* the queries on the ground, once 'packed' */
@@ -543,6 +554,115 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
     return GNOMON_OK;
 }
 
+/* ---- what only some ways need ---- */
+
+/* No points yet. */
+static gnomon_status begin(gcu_search *v)
+{
+    if (v->begun) return GNOMON_OK;
+    v->begun = true;
+    GCU_TRY(v->why,
+            gcu_search_fill(v->limits, v->count, v->k > 0 ? INFINITY : v->job->limit, v->stream));
+    GCU_TRY(v->why,
+            gcu_search_fill(v->radii, v->count,
+                            v->job->options->metric == GNOMON_IP ? -INFINITY : INFINITY, v->stream));
+    if (v->k > 0)
+        GCU_TRY(v->why,
+                cudaMemsetAsync(v->list_counts, 0, (size_t)v->count * sizeof(int64_t), v->stream));
+    return GNOMON_OK;
+}
+
+/* Room for pairs, as much as is of use and to be had. */
+static gnomon_status take_found(gcu_search *v)
+{
+    const double wanted = v->k > 0 ? 24.0 * (double)v->count * (double)v->k : 0x1p24;
+    const int64_t each = v->k > 0 ? 28 : 16 + (int64_t)sizeof(gnomon_hit) + 12;
+    int64_t pairs = wanted < 0x1p22 ? 1 << 22 : wanted > 0x1p26 ? 1 << 26 : (int64_t)wanted;
+    while (pairs > 1 << 12 && (size_t)(pairs * each) > gcu_free_memory(v->s) / 4)
+        pairs /= 2;
+    v->found.room = pairs;
+    TRY(room(v, pairs, &v->found.pairs));
+    TRY(room(v, pairs, &v->found.keys));
+    TRY(room(v, pairs, &v->sorted_keys));
+    TRY(room(v, pairs, &v->sorted_places));
+    if (v->k == 0) TRY(room(v, pairs, &v->hits));
+    v->found.count = &v->words->pairs;
+    return GNOMON_OK;
+}
+
+/* The queries looked through, and memory for every way but search_once.h's. */
+static gnomon_status make_all(gcu_search *v)
+{
+    const gnomon_metric metric = v->job->options->metric;
+    if (v->made) return GNOMON_OK;
+    TRY(refuse(v, &v->queries, "queries", 0, nullptr));
+    if (metric == GNOMON_COSINE) {
+        const gcu_search_view x = view_of(&v->queries, nullptr);
+        TRY(room(v, v->count, &v->query_inverse));
+        GCU_TRY(v->why, gcu_search_norms(&x, v->count, v->query_inverse, v->stream));
+    }
+    TRY(room(v, v->count, &v->counts));
+    TRY(room(v, v->count, &v->cursors));
+    TRY(room(v, v->count + 1, &v->offsets));
+    if (v->k > 0) TRY(room(v, v->count, &v->sample_counts));
+    v->wide_queries = v->bits ? v->count : least(v->count, most(most_wide / most(v->cols, 1), 16));
+    if (!v->bits) TRY(room(v, v->wide_queries * v->cols, &v->wide));
+    if (!v->direct) {
+        TRY(take(v, gcu_sieve_ground_bytes(v->cols), &v->ground_memory));
+        TRY(take(v, gcu_sieve_pack_bytes(metric, v->count, v->cols), &v->pack_memory));
+        TRY(take(v, gcu_sieve_limits_work(), &v->limits_work));
+        TRY(room(v, (v->count + GCU_SIEVE_PAD - 1) / GCU_SIEVE_PAD * GCU_SIEVE_PAD, &v->p_limits));
+    }
+    TRY(take_found(v));
+    TRY(begin(v));
+    v->made = true;
+    v->kept = v->held;
+    return GNOMON_OK;
+}
+
+/* ---- a few queries at once ---- */
+
+/* Answers from a base on the GPU; *done: they are all there. */
+static gnomon_status search_once(gcu_search *v, const gnomon_matrix *base, int64_t first, bool *done)
+{
+    *done = false;
+    if (!v->once || !gcu_once_takes_base(v->job, base)) return GNOMON_OK;
+    if (!v->once_work) {
+        TRY(take(v, gcu_once_work(v->count, v->cols), &v->once_work));
+        v->kept = v->held;
+    }
+    gcu_once once = {};
+    piece c = {};
+    c.base = *base;
+    c.first = first;
+    once.pairs = part_of(v, &c, 0, base->rows, 1, false).pairs;
+    once.rows = base->rows;
+    once.queries = v->count;
+    once.k = v->k;
+    once.fresh = !v->begun;
+    once.list = {v->lists[v->now], v->list_counts, v->k};
+    once.limits = v->limits;
+    once.radii = v->radii;
+    once.work = v->once_work;
+    once.notes = v->s->notes;
+    v->begun = true;
+    GCU_TRY(v->why, gcu_once_search(&once, &v->s->gpu, v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    gcu_once_notes *notes = static_cast<gcu_once_notes *>(v->s->notes);
+    const bool refused = notes->fault != ~0ull, broken = notes->base_fault != ~0ull;
+    v->once = !notes->declined && !refused && !broken;
+    v->verified += (int64_t)notes->verified;
+    if (refused) TRY(refuse(v, &v->queries, "queries", 0, nullptr));
+    if (broken) TRY(refuse(v, base, "base", first, nullptr));
+    if (!v->once) return GNOMON_OK;
+    const int64_t places = v->count * v->k;
+    memcpy(v->answers, notes->counts, (size_t)v->count * sizeof *v->answers);
+    memcpy(v->answers + v->count, gcu_once_ids(notes), (size_t)places * 16);
+    *done = v->answered = true;
+    v->compared += v->count * base->rows;
+    return tell(v, v->count * base->rows);
+}
+
 /* ---- the base ---- */
 
 /* The allowed rows of [0, rows) of a piece whose first id is 'first', gathered. */
@@ -655,6 +775,14 @@ static gnomon_status add(gcu_search *v, gnomon_search_piece *p)
     if (base->rows == 0 || v->count == 0) return GNOMON_OK;
     v->done = 0;
     v->total = base->rows * v->count;
+    bool done = false;
+    if (place == GCU_DEVICE) TRY(search_once(v, base, p->first, &done));
+    if (done) {
+        v->behind += base->rows;
+        return GNOMON_OK;
+    }
+    v->answered = false;
+    TRY(make_all(v));
     if (place != GCU_DEVICE) return from_host(v, base, place, p->first);
     const int64_t line = gcu_sieve_pack_bytes(v->job->options->metric, 256, v->cols) / 256 + 8;
     const int64_t fit = (int64_t)(gcu_free_memory(v->s) / 4) / most(line, 1);
@@ -670,9 +798,8 @@ gnomon_status gcu_search_add(gcu_state *s, gcu_search *v, gnomon_search_piece *p
 {
     v->why = why;
     v->compared = v->verified = 0;
-    const int held = v->held;
     gnomon_status status = add(v, piece);
-    give_back(v, held);
+    give_back(v, v->kept);
     const cudaError_t error = cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
     piece->compared = v->compared;
@@ -690,7 +817,7 @@ bool gcu_search_supported(const gcu_state *, const gnomon_search_job *job, gcu_w
     return false;
 }
 
-/* The queries on the GPU, checked. */
+/* The queries on the GPU. */
 static gnomon_status bring_queries(gcu_search *v)
 {
     const gnomon_matrix *from = v->job->queries;
@@ -705,29 +832,25 @@ static gnomon_status bring_queries(gcu_search *v)
         TRY(take(v, gcu_packed_bytes(&v->queries), &v->queries.data));
         TRY(gcu_upload(v->s, &transfer, from, place, &v->queries, v->stream, v->why));
     }
-    TRY(refuse(v, &v->queries, "queries", 0, nullptr));
-    if (v->job->options->metric != GNOMON_COSINE) return GNOMON_OK;
-    const gcu_search_view x = view_of(&v->queries, nullptr);
-    TRY(room(v, v->count, &v->query_inverse));
-    GCU_TRY(v->why, gcu_search_norms(&x, v->count, v->query_inverse, v->stream));
     return GNOMON_OK;
 }
 
-/* Room for pairs, as much as is of use and to be had. */
-static gnomon_status take_found(gcu_search *v)
+/* What every way needs, in one piece of memory. */
+static gnomon_status take_lists(gcu_search *v)
 {
-    const double wanted = v->k > 0 ? 24.0 * (double)v->count * (double)v->k : 0x1p24;
-    const int64_t each = v->k > 0 ? 28 : 16 + (int64_t)sizeof(gnomon_hit) + 12;
-    int64_t pairs = wanted < 0x1p22 ? 1 << 22 : wanted > 0x1p26 ? 1 << 26 : (int64_t)wanted;
-    while (pairs > 1 << 12 && (size_t)(pairs * each) > gcu_free_memory(v->s) / 4)
-        pairs /= 2;
-    v->found.room = pairs;
-    TRY(room(v, pairs, &v->found.pairs));
-    TRY(room(v, pairs, &v->found.keys));
-    TRY(room(v, pairs, &v->sorted_keys));
-    TRY(room(v, pairs, &v->sorted_places));
-    if (v->k == 0) TRY(room(v, pairs, &v->hits));
-    v->found.count = &v->words->pairs;
+    static_assert(sizeof(words) <= 32, "lists lie behind them");
+    const size_t list = (size_t)(v->count * v->k) * sizeof(gnomon_ranked);
+    const size_t numbers = (size_t)v->count * sizeof(double);
+    void *memory;
+    TRY(take(v, 32 + 2 * list + 3 * numbers, &memory));
+    char *at = static_cast<char *>(memory);
+    v->words = reinterpret_cast<words *>(at);
+    v->lists[0] = reinterpret_cast<gnomon_ranked *>(at + 32);
+    v->lists[1] = reinterpret_cast<gnomon_ranked *>(at + 32 + list);
+    at += 32 + 2 * list;
+    v->limits = reinterpret_cast<double *>(at);
+    v->radii = reinterpret_cast<double *>(at + numbers);
+    v->list_counts = reinterpret_cast<int64_t *>(at + 2 * numbers);
     return GNOMON_OK;
 }
 
@@ -742,39 +865,23 @@ static gnomon_status open_search(gcu_search *v)
     v->bits = o->metric == GNOMON_HAMMING;
     v->few = v->count <= FEW && !v->bits && v->cols > 0;
     v->direct = v->few || v->bits || v->cols == 0;
+    v->once = gcu_once_takes(v->job);
+    static_assert(sizeof(words) <= sizeof(gcu_once_notes), "the notes hold either");
     if (!v->s->notes)
-        GCU_TRY(v->why, cudaHostAlloc(&v->s->notes, sizeof *v->seen, cudaHostAllocDefault));
+        GCU_TRY(v->why, cudaHostAlloc(&v->s->notes, gcu_once_notes_bytes(), cudaHostAllocDefault));
     v->seen = static_cast<words *>(v->s->notes);
     v->seen->fault = ~0ull;
-    TRY(room(v, 1, &v->words));
+    TRY(take_lists(v));
     TRY(bring_queries(v));
-    TRY(room(v, v->count, &v->limits));
-    TRY(room(v, v->count, &v->radii));
-    TRY(room(v, v->count, &v->counts));
-    TRY(room(v, v->count, &v->cursors));
-    TRY(room(v, v->count + 1, &v->offsets));
-    GCU_TRY(v->why,
-            gcu_search_fill(v->limits, v->count, v->k > 0 ? INFINITY : v->job->limit, v->stream));
-    GCU_TRY(v->why, gcu_search_fill(v->radii, v->count,
-                                    o->metric == GNOMON_IP ? -INFINITY : INFINITY, v->stream));
-    if (v->k > 0) {
-        TRY(room(v, v->count * v->k, &v->lists[0]));
-        TRY(room(v, v->count * v->k, &v->lists[1]));
-        TRY(room(v, v->count, &v->list_counts));
-        TRY(room(v, v->count, &v->sample_counts));
-        GCU_TRY(v->why,
-                cudaMemsetAsync(v->list_counts, 0, (size_t)v->count * sizeof(int64_t), v->stream));
+    if (v->once) { /* queries on the GPU are looked through with the first base points */
+        const size_t bytes = (size_t)(v->count + 2 * v->count * v->k) * sizeof *v->answers;
+        v->answers = static_cast<int64_t *>(malloc(bytes));
+        if (!v->answers) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for the answers");
+    } else {
+        TRY(make_all(v));
+        GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     }
-    v->wide_queries = v->bits ? v->count : least(v->count, most(most_wide / most(v->cols, 1), 16));
-    if (!v->bits) TRY(room(v, v->wide_queries * v->cols, &v->wide));
-    if (!v->direct) {
-        TRY(take(v, gcu_sieve_ground_bytes(v->cols), &v->ground_memory));
-        TRY(take(v, gcu_sieve_pack_bytes(o->metric, v->count, v->cols), &v->pack_memory));
-        TRY(take(v, gcu_sieve_limits_work(), &v->limits_work));
-        TRY(room(v, (v->count + GCU_SIEVE_PAD - 1) / GCU_SIEVE_PAD * GCU_SIEVE_PAD, &v->p_limits));
-    }
-    TRY(take_found(v));
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    v->kept = v->held;
     return GNOMON_OK;
 }
 
@@ -800,6 +907,13 @@ gnomon_status gcu_search_finish(gcu_state *s, gcu_search *v, int64_t *counts, in
     if (v->count == 0) return GNOMON_OK;
     v->why = why;
     const int64_t places = v->count * v->k;
+    if (v->answered) {
+        memcpy(counts, v->answers, (size_t)v->count * sizeof *counts);
+        memcpy(ids, v->answers + v->count, (size_t)places * sizeof *ids);
+        memcpy(distances, v->answers + v->count + places, (size_t)places * sizeof *distances);
+        return GNOMON_OK;
+    }
+    TRY(begin(v));
     const gcu_search_lists lists = {v->lists[v->now], v->list_counts, v->k};
     int64_t *some = reinterpret_cast<int64_t *>(v->lists[1 - v->now]); /* both fit there */
     double *others = reinterpret_cast<double *>(some + places);
@@ -821,5 +935,6 @@ void gcu_search_close(gcu_state *s, gcu_search *v)
     v->stream = stream;
     give_back(v, 0);
     cudaStreamSynchronize(stream);
+    free(v->answers);
     free(v);
 }

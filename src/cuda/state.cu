@@ -26,6 +26,7 @@ gnomon_status gcu_status(gcu_why why, cudaError_t error, const char *what)
 typedef CUresult (*get_current_fn)(CUcontext *context);
 typedef CUresult (*set_current_fn)(CUcontext context);
 
+/* Asked for once: it is as much work as many a small call. */
 static void *driver_call(const char *name)
 {
     void *call = nullptr;
@@ -38,7 +39,8 @@ static void *driver_call(const char *name)
 gcu_scope gcu_enter(int device)
 {
     gcu_scope scope = {nullptr, false};
-    const get_current_fn get = reinterpret_cast<get_current_fn>(driver_call("cuCtxGetCurrent"));
+    static const get_current_fn get =
+        reinterpret_cast<get_current_fn>(driver_call("cuCtxGetCurrent"));
     CUcontext context = nullptr;
     if (get && get(&context) == CUDA_SUCCESS) {
         scope.before = context;
@@ -50,7 +52,8 @@ gcu_scope gcu_enter(int device)
 
 void gcu_leave(gcu_scope scope)
 {
-    const set_current_fn set = reinterpret_cast<set_current_fn>(driver_call("cuCtxSetCurrent"));
+    static const set_current_fn set =
+        reinterpret_cast<set_current_fn>(driver_call("cuCtxSetCurrent"));
     if (scope.known && set) set(static_cast<CUcontext>(scope.before));
 }
 

@@ -453,6 +453,67 @@ static void refusals(void)
     if (sets.status != GNOMON_ERROR_DEVICE) wrong("jaccard", "not refused as the device's");
 }
 
+/* Few queries of a base on the GPU, in pieces too, whatever becomes of the sieve there: keys that
+ * fp32 can't tell apart, rows out of line, a typed base, pieces that go the other way. */
+static void few_on_the_gpu(void)
+{
+    const int64_t counts[] = {1, 2, 4, 5, 8, 9, 16, 17, 40, 64};
+    int turn = 0;
+    for (int64_t q : counts)
+        for (gnomon_metric metric : metrics) {
+            const int64_t n = turn % 3 == 0 ? 40009 : 6000 + 100 * turn, k = 1 + turn * 37 % 128;
+            const int64_t d = 1 + (turn * 53 + 7) % 150;
+            const gnomon_dtype type = turn % 4 == 1 ? GNOMON_F16 : GNOMON_F32;
+            points base = turn % 5 == 2 ? make(n, d, type, turn % 2 ? ROWS : BACKWARDS,
+                                               [n](int64_t i, int64_t) {
+                                                   return 10.0 * (double)(i * 20 / n) + normal();
+                                               })
+                                        : gaussian(n, d, type);
+            points queries =
+                gaussian(q, d, turn % 7 == 3 ? GNOMON_I8 : GNOMON_F32, (layout)(turn % 4), 3);
+            const gnomon_matrix b = on_gpu(base), a = on_gpu(queries);
+            gnomon_search_options o = nearest(metric, k);
+            if (turn % 3 == 1) o.exclude = 3;
+            char what[96];
+            snprintf(what, sizeof what, "few on the GPU, %d x %d x %d %s, k %d", (int)q, (int)n,
+                     (int)d, gnomon_dtype_name(type), (int)k);
+            const found expected = search(cpu, base.view, queries.view, o);
+            same(label(what, metric), expected, search(gpu, b, a, o));
+            same(label(what, metric) + ", pieces", expected, search(gpu, b, a, o, 3));
+            turn++;
+        }
+    for (gnomon_metric metric : metrics)
+        for (int64_t d : {128, 960, 30000}) { /* whole 16-byte parts, and queries that are large */
+            points base = gaussian(d > 1000 ? 3000 : 20000, d), queries = gaussian(5, d);
+            check(label("few on the GPU, wide", metric), base, queries, nearest(metric, 10), 1);
+        }
+    for (gnomon_metric metric : metrics) {
+        points base = make(30000, 32, GNOMON_F32, ROWS, [](int64_t i, int64_t j) {
+            return i % 3 == 0 ? 1.0 : 1 + 1e-6 * (double)((i * 7 + j) % 11); /* nearly the same */
+        });
+        points queries = gaussian(6, 32);
+        check(label("few on the GPU, hardly apart", metric), base, queries, nearest(metric, 20));
+        points far = make(30000, 32, GNOMON_F32, ROWS, [](int64_t i, int64_t) {
+            return normal() * (i % 1000 == 5 ? 1e30 : i % 50 == 1 ? 1e-25 : 1);
+        });
+        check(label("few on the GPU, some far out", metric), far, queries, nearest(metric, 20));
+        const gnomon_matrix q = on_gpu(queries);
+        gnomon_matrix b = on_gpu(far);
+        for (float bad : {NAN, INFINITY}) { /* named as the CPU names them */
+            ((float *)far.view.data)[29998 * 32 + 30] = bad;
+            b = on_gpu(far);
+            same(label("few on the GPU, a bad point", metric),
+                 search(cpu, far.view, queries.view, nearest(metric, 20)),
+                 search(gpu, b, q, nearest(metric, 20)));
+            points broken = gaussian(6, 32);
+            ((float *)broken.view.data)[3 * 32 + 17] = bad;
+            same(label("few on the GPU, a bad query", metric),
+                 search(cpu, far.view, broken.view, nearest(metric, 20)),
+                 search(gpu, b, on_gpu(broken), nearest(metric, 20)));
+        }
+    }
+}
+
 /* A device with little memory: pieces and overflow of what is kept. */
 static void little_memory(void)
 {
@@ -497,10 +558,15 @@ int main(void)
     const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"sizes", sizes},         {"types and layouts", types_and_layouts},
-                 {"hard data", hard_data}, {"filters and radii", filters_and_radii},
-                 {"prefixes", prefixes},   {"bits", bits},
-                 {"refusals", refusals},   {"little memory", little_memory}};
+    } parts[] = {{"sizes", sizes},
+                 {"types and layouts", types_and_layouts},
+                 {"hard data", hard_data},
+                 {"filters and radii", filters_and_radii},
+                 {"prefixes", prefixes},
+                 {"bits", bits},
+                 {"few", few_on_the_gpu},
+                 {"refusals", refusals},
+                 {"little memory", little_memory}};
     for (const auto &part : parts) {
         const int before = checks, bad = failures;
         part.run();
