@@ -7,10 +7,8 @@
  *
  * A few queries of a base that lies on the GPU go another way (search_once.h), and come back to
  * this one where that can't tell enough points apart. */
-#include "cuda/search.h"
+#include "cuda/search_found.h"
 #include "cuda/search_once.h"
-#include "cuda/sieve.h"
-#include "cuda/transfer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,10 +16,9 @@
 #include <string.h>
 
 enum {
-    FEW = 8,      /* up to so many queries every pair is computed in fp64 at once */
-    BUFFERS = 2,  /* of pieces from the host */
-    FIRST = 1024, /* rows of the first sample, at least */
-    MOST_TAKEN = 40
+    FEW = 8,     /* up to so many queries every pair is computed in fp64 at once */
+    BUFFERS = 2, /* of pieces from the host */
+    FIRST = 1024 /* rows of the first sample, at least */
 };
 
 static const int64_t piece_bytes = 256 << 20; /* from the host */
@@ -31,54 +28,6 @@ static const int64_t most_wide = 1 << 25;     /* coordinates of queries in fp64 
  * how much one sample is larger than the one before. */
 static const double much = 5e4, dense_pairs = 4e6, growth = 24, growth_few = 1e4;
 
-/* What the host reads after each step. */
-struct words {
-    unsigned long long pairs, hits, fault;
-};
-
-struct gcu_search {
-    gcu_state *s;
-    const gnomon_search_job *job;
-    gcu_why why;
-    cudaStream_t stream;
-    int64_t count, cols, k;
-    bool few, bits, direct; /* direct: no sieve */
-    bool once;              /* by search_once.h where the base allows it */
-    bool made;              /* there is what the other ways need */
-    bool begun;             /* lists, limits and radii are set up */
-
-    void *taken[MOST_TAKEN];
-    int held, kept; /* kept: so many stay until the search is closed */
-
-    gnomon_matrix queries; /* in the GPU's memory */
-    double *query_inverse;
-    double *limits, *radii;  /* a query: the largest key (distance, product) wanted */
-    gnomon_ranked *lists[2]; /* count x k; [now] is what was found */
-    int now;
-    int64_t *list_counts, *sample_counts;
-    unsigned *counts, *cursors, *offsets; /* of pairs, by query */
-    gcu_search_found found;
-    double *sorted_keys;
-    uint32_t *sorted_places;
-    gnomon_hit *hits;
-    double *wide;
-    int64_t wide_queries;
-    words *words, *seen; /* on the GPU; the state's notes */
-    void *once_work;
-    bool answered;    /* finish has only to hand out what lies here, in host memory: */
-    int64_t *answers; /* counts, ids, distances */
-
-    gcu_sieve_ground ground;
-    gcu_sieve_points p; /* the queries on the ground, once 'packed' */
-    bool packed;
-    void *ground_memory, *pack_memory, *limits_work;
-    float *p_limits;
-
-    int64_t behind; /* points that may be answers, so far */
-    int64_t done, total;
-    int64_t compared, verified;
-};
-
 /* Base points on the GPU. Row i of 'base' is point first + i or, with a map, first + map[i]. */
 struct piece {
     gnomon_matrix base;
@@ -86,12 +35,6 @@ struct piece {
     const uint32_t *map; /* in the GPU's memory */
     const uint32_t *host_map;
 };
-
-#define TRY(call)                                       \
-    do {                                                \
-        const gnomon_status try_status = (call);        \
-        if (try_status != GNOMON_OK) return try_status; \
-    } while (0)
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -101,29 +44,6 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-
-/* ---- memory ---- */
-
-static gnomon_status take(gcu_search *v, size_t bytes, void **data)
-{
-    GCU_TRY(v->why, gcu_take(v->s, data, bytes, v->stream));
-    if (*data) v->taken[v->held++] = *data;
-    return GNOMON_OK;
-}
-
-template <typename T> static gnomon_status room(gcu_search *v, int64_t count, T **data)
-{
-    void *taken = nullptr;
-    TRY(take(v, (size_t)count * sizeof(T), &taken));
-    *data = static_cast<T *>(taken);
-    return GNOMON_OK;
-}
-
-static void give_back(gcu_search *v, int held)
-{
-    while (v->held > held)
-        gcu_give(v->taken[--v->held], v->stream);
 }
 
 static gcu_search_view view_of(const gnomon_matrix *m, const double *inverse)
@@ -174,80 +94,6 @@ static gnomon_status refuse(gcu_search *v, const gnomon_matrix *m, const char *n
                     "%s has NaN or infinity in row %" PRId64 ", column %" PRId64, name, id, col);
 }
 
-/* ---- what was found ---- */
-
-/* Reads the words when the stream is there. */
-static gnomon_status look(gcu_search *v)
-{
-    GCU_TRY(v->why,
-            cudaMemcpyAsync(v->seen, v->words, sizeof *v->seen, cudaMemcpyDeviceToHost, v->stream));
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    return GNOMON_OK;
-}
-
-static gnomon_status begin_found(gcu_search *v)
-{
-    GCU_TRY(v->why, cudaMemsetAsync(v->words, 0, 2 * sizeof(unsigned long long), v->stream));
-    return GNOMON_OK;
-}
-
-/* Copies so many bytes, a multiple of eight, to the host's memory. */
-static gnomon_status bring(gcu_search *v, void *from, void *to, int64_t bytes)
-{
-    gnomon_matrix m = {}, there;
-    m.data = to;
-    m.dtype = GNOMON_F64;
-    m.rows = 1;
-    m.cols = m.row_stride = bytes / 8;
-    m.col_stride = 1;
-    there = m;
-    there.data = from;
-    there.memory = GNOMON_CUDA;
-    gnomon_sketch_job transfer = {};
-    transfer.host = v->job->host;
-    transfer.memory_limit = v->job->memory_limit;
-    return gcu_download(v->s, &transfer, &there, &m, GCU_PAGEABLE, v->stream, v->why);
-}
-
-/* Hands so many pairs over as hits by radius. */
-static gnomon_status hand_hits(gcu_search *v, const gcu_search_pairs *pairs, int64_t count)
-{
-    gnomon_hit *at = nullptr;
-    GCU_TRY(v->why, gcu_search_hits(pairs, v->found, count, v->hits, &v->words->hits, v->stream));
-    TRY(look(v));
-    const int64_t hits = (int64_t)v->seen->hits;
-    if (hits == 0) return GNOMON_OK;
-    v->why.text[0] = 0;
-    TRY(v->job->calls->hits(v->job->calls->user, hits, &at));
-    TRY(bring(v, v->hits, at, hits * (int64_t)sizeof *at));
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    return GNOMON_OK;
-}
-
-/* Pairs [0, count), by query, whose keys are known and counted, go into the lists; sample: into
- * the other ones, for the limits alone. */
-static gnomon_status choose(gcu_search *v, const gcu_search_pairs *pairs, int64_t query,
-                            int64_t queries, int64_t count, bool sample)
-{
-    gcu_search_news news = {};
-    news.query = query;
-    news.queries = queries;
-    news.keys = v->sorted_keys;
-    news.places = v->sorted_places;
-    news.offsets = v->offsets;
-    news.typical = count / queries;
-    GCU_TRY(v->why, gcu_search_offsets(v->counts + query, queries, v->offsets + query, v->stream));
-    GCU_TRY(v->why, cudaMemsetAsync(v->cursors + query, 0, (size_t)queries * sizeof *v->cursors,
-                                    v->stream));
-    GCU_TRY(v->why, gcu_search_scatter(v->found, count, v->offsets, v->cursors, v->sorted_keys,
-                                       v->sorted_places, v->stream));
-    const gcu_search_lists from = {sample ? nullptr : v->lists[v->now], v->list_counts, v->k};
-    const gcu_search_lists to = {v->lists[1 - v->now], sample ? v->sample_counts : v->list_counts,
-                                 v->k};
-    GCU_TRY(v->why, gcu_search_select(pairs, &from, &to, &news, v->limits, v->radii, v->stream));
-    return GNOMON_OK;
-}
-
 /* ---- one look at some rows ---- */
 
 /* Rows of a piece: a sample when they are every step-th. */
@@ -287,7 +133,7 @@ static gnomon_status norms(gcu_search *v, part *t)
 {
     double *inverse;
     if (v->job->options->metric != GNOMON_COSINE) return GNOMON_OK;
-    TRY(room(v, t->base.rows, &inverse));
+    TRY(gcu_search_room(v, t->base.rows, &inverse));
     GCU_TRY(v->why, gcu_search_norms(&t->pairs.base, t->base.rows, inverse, v->stream));
     t->pairs.base.inverse = inverse;
     return GNOMON_OK;
@@ -315,10 +161,10 @@ static gnomon_status look_at_all(gcu_search *v, part t)
                                            v->sorted_keys, v->stream));
         }
         if (v->k == 0) {
-            TRY(begin_found(v));
+            TRY(gcu_search_begin_found(v));
             GCU_TRY(v->why, gcu_search_within(&news, v->job->limit, v->found, v->stream));
-            TRY(look(v));
-            TRY(hand_hits(v, pairs, (int64_t)v->seen->pairs));
+            TRY(gcu_search_look(v));
+            TRY(gcu_search_hand_hits(v, pairs, (int64_t)v->seen->pairs));
             continue;
         }
         const gcu_search_lists from = {t.sample ? nullptr : v->lists[v->now], v->list_counts, v->k};
@@ -329,7 +175,7 @@ static gnomon_status look_at_all(gcu_search *v, part t)
     }
     if (!t.sample) v->now = 1 - v->now;
     if (!v->bits) v->verified += v->count * t.base.rows;
-    give_back(v, held);
+    gcu_search_give_back(v, held);
     return GNOMON_OK;
 }
 
@@ -338,20 +184,20 @@ static gnomon_status look_few(gcu_search *v, part t)
 {
     const int held = v->held;
     TRY(norms(v, &t));
-    TRY(begin_found(v));
+    TRY(gcu_search_begin_found(v));
     GCU_TRY(v->why, cudaMemsetAsync(v->counts, 0, (size_t)v->count * sizeof *v->counts, v->stream));
     GCU_TRY(v->why, gcu_search_few(&t.pairs, v->wide, 0, v->count, t.base.rows, v->limits, v->found,
                                    v->counts, &v->words->fault, v->s->gpu.sms, v->stream));
-    TRY(look(v));
+    TRY(gcu_search_look(v));
     const int64_t pairs = (int64_t)v->seen->pairs;
     if (v->k == 0) {
-        TRY(hand_hits(v, &t.pairs, pairs));
+        TRY(gcu_search_hand_hits(v, &t.pairs, pairs));
     } else {
-        TRY(choose(v, &t.pairs, 0, v->count, pairs, t.sample));
+        TRY(gcu_search_choose(v, &t.pairs, 0, v->count, pairs, t.sample));
         if (!t.sample) v->now = 1 - v->now;
     }
     v->verified += v->count * t.base.rows;
-    give_back(v, held);
+    gcu_search_give_back(v, held);
     return GNOMON_OK;
 }
 
@@ -381,9 +227,9 @@ static gnomon_status sift(gcu_search *v, const part *t, const gcu_sieve_points *
     call.row = query;
     call.rows = queries;
     const gcu_sieve_sink sink = {v->found.pairs, v->found.room, &v->words->pairs};
-    TRY(begin_found(v));
+    TRY(gcu_search_begin_found(v));
     GCU_TRY(v->why, gcu_sieve(&call, sink, &v->s->gpu, v->stream));
-    TRY(look(v));
+    TRY(gcu_search_look(v));
     const int64_t pairs = (int64_t)v->seen->pairs;
     *too_many = pairs > v->found.room;
     if (*too_many) return GNOMON_OK;
@@ -391,8 +237,8 @@ static gnomon_status sift(gcu_search *v, const part *t, const gcu_sieve_points *
             cudaMemsetAsync(v->counts + query, 0, (size_t)queries * sizeof *v->counts, v->stream));
     GCU_TRY(v->why, gcu_search_settle(&t->pairs, v->limits, v->found, pairs, v->counts, v->stream));
     v->verified += pairs;
-    if (v->k == 0) return hand_hits(v, &t->pairs, pairs);
-    return choose(v, &t->pairs, query, queries, pairs, t->sample);
+    if (v->k == 0) return gcu_search_hand_hits(v, &t->pairs, pairs);
+    return gcu_search_choose(v, &t->pairs, query, queries, pairs, t->sample);
 }
 
 static gnomon_status look_by_sieve(gcu_search *v, part t)
@@ -402,10 +248,10 @@ static gnomon_status look_by_sieve(gcu_search *v, part t)
     void *memory;
     gcu_sieve_points q;
     float *q_limits;
-    TRY(take(v, gcu_sieve_pack_bytes(metric, t.base.rows, v->cols), &memory));
+    TRY(gcu_search_take(v, gcu_sieve_pack_bytes(metric, t.base.rows, v->cols), &memory));
     GCU_TRY(v->why, gcu_sieve_pack(&v->ground, &t.base, memory, &q, &v->words->fault, &v->s->gpu,
                                    v->stream));
-    TRY(room(v, q.padded, &q_limits));
+    TRY(gcu_search_room(v, q.padded, &q_limits));
     GCU_TRY(v->why, gcu_sieve_limits(&v->ground, &v->p, &q, v->k > 0 ? v->radii : nullptr,
                                      v->job->options->radius, v->p_limits, q_limits, v->limits_work,
                                      v->stream));
@@ -430,7 +276,7 @@ static gnomon_status look_by_sieve(gcu_search *v, part t)
         queries = most((int64_t)((double)some * fit * 0.7), 1);
     }
     if (!t.sample) v->now = 1 - v->now;
-    give_back(v, held);
+    gcu_search_give_back(v, held);
     return GNOMON_OK;
 }
 
@@ -475,15 +321,6 @@ static gnomon_status look_at_samples(gcu_search *v, const piece *c, int64_t *bef
     return GNOMON_OK;
 }
 
-static gnomon_status tell(gcu_search *v, int64_t pairs)
-{
-    v->done += pairs;
-    if (v->done >= v->total) return GNOMON_OK;
-    v->why.text[0] = 0;
-    const gnomon_device_host *host = v->job->host;
-    return host->progress(host->user, v->done, v->total) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
-}
-
 /* How many rows may pass at a time: there must be room for what one query may keep of them, and
  * for them packed. */
 static int64_t rows_at_once(const gcu_search *v, const piece *c)
@@ -514,7 +351,7 @@ static gnomon_status look_at_rows(gcu_search *v, const piece *c, int64_t from, i
         if (all && !v->direct) /* others are looked through when they are packed */
             GCU_TRY(v->why, gcu_search_faults(&t.pairs.base, some, &v->words->fault, v->stream));
         TRY(look_at_part(v, &t, all));
-        if (all && !v->few) TRY(look(v));
+        if (all && !v->few) TRY(gcu_search_look(v));
         if (v->seen->fault != ~0ull) {
             TRY(refuse(v, &c->base, "base", c->first, c->host_map));
             if (!v->direct)
@@ -524,7 +361,7 @@ static gnomon_status look_at_rows(gcu_search *v, const piece *c, int64_t from, i
         v->behind += some;
         *before = most(*before, v->behind);
         v->compared += v->count * some;
-        TRY(tell(v, v->count * some));
+        TRY(gcu_search_tell(v, v->count * some));
     }
     return GNOMON_OK;
 }
@@ -556,40 +393,6 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
 
 /* ---- what only some ways need ---- */
 
-/* No points yet. */
-static gnomon_status begin(gcu_search *v)
-{
-    if (v->begun) return GNOMON_OK;
-    v->begun = true;
-    GCU_TRY(v->why,
-            gcu_search_fill(v->limits, v->count, v->k > 0 ? INFINITY : v->job->limit, v->stream));
-    GCU_TRY(v->why,
-            gcu_search_fill(v->radii, v->count,
-                            v->job->options->metric == GNOMON_IP ? -INFINITY : INFINITY, v->stream));
-    if (v->k > 0)
-        GCU_TRY(v->why,
-                cudaMemsetAsync(v->list_counts, 0, (size_t)v->count * sizeof(int64_t), v->stream));
-    return GNOMON_OK;
-}
-
-/* Room for pairs, as much as is of use and to be had. */
-static gnomon_status take_found(gcu_search *v)
-{
-    const double wanted = v->k > 0 ? 24.0 * (double)v->count * (double)v->k : 0x1p24;
-    const int64_t each = v->k > 0 ? 28 : 16 + (int64_t)sizeof(gnomon_hit) + 12;
-    int64_t pairs = wanted < 0x1p22 ? 1 << 22 : wanted > 0x1p26 ? 1 << 26 : (int64_t)wanted;
-    while (pairs > 1 << 12 && (size_t)(pairs * each) > gcu_free_memory(v->s) / 4)
-        pairs /= 2;
-    v->found.room = pairs;
-    TRY(room(v, pairs, &v->found.pairs));
-    TRY(room(v, pairs, &v->found.keys));
-    TRY(room(v, pairs, &v->sorted_keys));
-    TRY(room(v, pairs, &v->sorted_places));
-    if (v->k == 0) TRY(room(v, pairs, &v->hits));
-    v->found.count = &v->words->pairs;
-    return GNOMON_OK;
-}
-
 /* The queries looked through, and memory for every way but search_once.h's. */
 static gnomon_status make_all(gcu_search *v)
 {
@@ -598,23 +401,24 @@ static gnomon_status make_all(gcu_search *v)
     TRY(refuse(v, &v->queries, "queries", 0, nullptr));
     if (metric == GNOMON_COSINE) {
         const gcu_search_view x = view_of(&v->queries, nullptr);
-        TRY(room(v, v->count, &v->query_inverse));
+        TRY(gcu_search_room(v, v->count, &v->query_inverse));
         GCU_TRY(v->why, gcu_search_norms(&x, v->count, v->query_inverse, v->stream));
     }
-    TRY(room(v, v->count, &v->counts));
-    TRY(room(v, v->count, &v->cursors));
-    TRY(room(v, v->count + 1, &v->offsets));
-    if (v->k > 0) TRY(room(v, v->count, &v->sample_counts));
+    TRY(gcu_search_room(v, v->count, &v->counts));
+    TRY(gcu_search_room(v, v->count, &v->cursors));
+    TRY(gcu_search_room(v, v->count + 1, &v->offsets));
+    if (v->k > 0) TRY(gcu_search_room(v, v->count, &v->sample_counts));
     v->wide_queries = v->bits ? v->count : least(v->count, most(most_wide / most(v->cols, 1), 16));
-    if (!v->bits) TRY(room(v, v->wide_queries * v->cols, &v->wide));
+    if (!v->bits) TRY(gcu_search_room(v, v->wide_queries * v->cols, &v->wide));
     if (!v->direct) {
-        TRY(take(v, gcu_sieve_ground_bytes(v->cols), &v->ground_memory));
-        TRY(take(v, gcu_sieve_pack_bytes(metric, v->count, v->cols), &v->pack_memory));
-        TRY(take(v, gcu_sieve_limits_work(), &v->limits_work));
-        TRY(room(v, (v->count + GCU_SIEVE_PAD - 1) / GCU_SIEVE_PAD * GCU_SIEVE_PAD, &v->p_limits));
+        TRY(gcu_search_take(v, gcu_sieve_ground_bytes(v->cols), &v->ground_memory));
+        TRY(gcu_search_take(v, gcu_sieve_pack_bytes(metric, v->count, v->cols), &v->pack_memory));
+        TRY(gcu_search_take(v, gcu_sieve_limits_work(), &v->limits_work));
+        TRY(gcu_search_room(v, (v->count + GCU_SIEVE_PAD - 1) / GCU_SIEVE_PAD * GCU_SIEVE_PAD,
+                            &v->p_limits));
     }
-    TRY(take_found(v));
-    TRY(begin(v));
+    TRY(gcu_search_take_found(v));
+    TRY(gcu_search_begin(v));
     v->made = true;
     v->kept = v->held;
     return GNOMON_OK;
@@ -623,12 +427,13 @@ static gnomon_status make_all(gcu_search *v)
 /* ---- a few queries at once ---- */
 
 /* Answers from a base on the GPU; *done: they are all there. */
-static gnomon_status search_once(gcu_search *v, const gnomon_matrix *base, int64_t first, bool *done)
+static gnomon_status search_once(gcu_search *v, const gnomon_matrix *base, int64_t first,
+                                 bool *done)
 {
     *done = false;
     if (!v->once || !gcu_once_takes_base(v->job, base)) return GNOMON_OK;
     if (!v->once_work) {
-        TRY(take(v, gcu_once_work(v->count, v->cols), &v->once_work));
+        TRY(gcu_search_take(v, gcu_once_work(v->count, v->cols), &v->once_work));
         v->kept = v->held;
     }
     gcu_once once = {};
@@ -660,7 +465,7 @@ static gnomon_status search_once(gcu_search *v, const gnomon_matrix *base, int64
     memcpy(v->answers + v->count, gcu_once_ids(notes), (size_t)places * 16);
     *done = v->answered = true;
     v->compared += v->count * base->rows;
-    return tell(v, v->count * base->rows);
+    return gcu_search_tell(v, v->count * base->rows);
 }
 
 /* ---- the base ---- */
@@ -683,8 +488,8 @@ static gnomon_status gather(gcu_search *v, piece *c)
     uint32_t *map;
     void *data;
     const size_t size = gnomon_dtype_size(c->base.dtype);
-    TRY(room(v, count, &map));
-    TRY(take(v, (size_t)(count * v->cols) * size, &data));
+    TRY(gcu_search_room(v, count, &map));
+    TRY(gcu_search_take(v, (size_t)(count * v->cols) * size, &data));
     if (count > 0)
         GCU_TRY(v->why, cudaMemcpyAsync(map, host, (size_t)count * sizeof *map,
                                         cudaMemcpyHostToDevice, v->stream));
@@ -712,7 +517,7 @@ static gnomon_status one_piece(gcu_search *v, const gnomon_matrix *there, int64_
         cudaStreamSynchronize(v->stream);
         free(const_cast<uint32_t *>(c.host_map));
     }
-    give_back(v, held);
+    gcu_search_give_back(v, held);
     return status;
 }
 
@@ -733,7 +538,7 @@ static gnomon_status from_host(gcu_search *v, const gnomon_matrix *base, gcu_pla
     gnomon_status status = GNOMON_OK;
     for (int i = 0; i < buffers && status == GNOMON_OK; i++) {
         there[i] = gcu_packed(base, rows, base->cols);
-        status = take(v, gcu_packed_bytes(&there[i]), &there[i].data);
+        status = gcu_search_take(v, gcu_packed_bytes(&there[i]), &there[i].data);
         const cudaError_t error = cudaEventCreateWithFlags(&came[i], cudaEventDisableTiming);
         if (status == GNOMON_OK && error != cudaSuccess)
             status = gcu_status(v->why, error, "making events");
@@ -799,7 +604,7 @@ gnomon_status gcu_search_add(gcu_state *s, gcu_search *v, gnomon_search_piece *p
     v->why = why;
     v->compared = v->verified = 0;
     gnomon_status status = add(v, piece);
-    give_back(v, v->kept);
+    gcu_search_give_back(v, v->kept);
     const cudaError_t error = cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
     piece->compared = v->compared;
@@ -829,7 +634,7 @@ static gnomon_status bring_queries(gcu_search *v)
         transfer.host = v->job->host;
         transfer.memory_limit = v->job->memory_limit;
         v->queries = gcu_packed(from, from->rows, from->cols);
-        TRY(take(v, gcu_packed_bytes(&v->queries), &v->queries.data));
+        TRY(gcu_search_take(v, gcu_packed_bytes(&v->queries), &v->queries.data));
         TRY(gcu_upload(v->s, &transfer, from, place, &v->queries, v->stream, v->why));
     }
     return GNOMON_OK;
@@ -838,13 +643,13 @@ static gnomon_status bring_queries(gcu_search *v)
 /* What every way needs, in one piece of memory. */
 static gnomon_status take_lists(gcu_search *v)
 {
-    static_assert(sizeof(words) <= 32, "lists lie behind them");
+    static_assert(sizeof(gcu_search_words) <= 32, "lists lie behind them");
     const size_t list = (size_t)(v->count * v->k) * sizeof(gnomon_ranked);
     const size_t numbers = (size_t)v->count * sizeof(double);
     void *memory;
-    TRY(take(v, 32 + 2 * list + 3 * numbers, &memory));
+    TRY(gcu_search_take(v, 32 + 2 * list + 3 * numbers, &memory));
     char *at = static_cast<char *>(memory);
-    v->words = reinterpret_cast<words *>(at);
+    v->words = reinterpret_cast<gcu_search_words *>(at);
     v->lists[0] = reinterpret_cast<gnomon_ranked *>(at + 32);
     v->lists[1] = reinterpret_cast<gnomon_ranked *>(at + 32 + list);
     at += 32 + 2 * list;
@@ -866,10 +671,10 @@ static gnomon_status open_search(gcu_search *v)
     v->few = v->count <= FEW && !v->bits && v->cols > 0;
     v->direct = v->few || v->bits || v->cols == 0;
     v->once = gcu_once_takes(v->job);
-    static_assert(sizeof(words) <= sizeof(gcu_once_notes), "the notes hold either");
+    static_assert(sizeof(gcu_search_words) <= sizeof(gcu_once_notes), "the notes hold either");
     if (!v->s->notes)
         GCU_TRY(v->why, cudaHostAlloc(&v->s->notes, gcu_once_notes_bytes(), cudaHostAllocDefault));
-    v->seen = static_cast<words *>(v->s->notes);
+    v->seen = static_cast<gcu_search_words *>(v->s->notes);
     v->seen->fault = ~0ull;
     TRY(take_lists(v));
     TRY(bring_queries(v));
@@ -913,7 +718,7 @@ gnomon_status gcu_search_finish(gcu_state *s, gcu_search *v, int64_t *counts, in
         memcpy(distances, v->answers + v->count + places, (size_t)places * sizeof *distances);
         return GNOMON_OK;
     }
-    TRY(begin(v));
+    TRY(gcu_search_begin(v));
     const gcu_search_lists lists = {v->lists[v->now], v->list_counts, v->k};
     int64_t *some = reinterpret_cast<int64_t *>(v->lists[1 - v->now]); /* both fit there */
     double *others = reinterpret_cast<double *>(some + places);
@@ -922,8 +727,9 @@ gnomon_status gcu_search_finish(gcu_state *s, gcu_search *v, int64_t *counts, in
     GCU_TRY(why, gcu_search_split(lists.points, places, products, some, others, v->stream));
     GCU_TRY(why, cudaMemcpyAsync(counts, v->list_counts, (size_t)v->count * sizeof *counts,
                                  cudaMemcpyDeviceToHost, v->stream));
-    gnomon_status status = bring(v, some, ids, places * (int64_t)sizeof *ids);
-    if (status == GNOMON_OK) status = bring(v, others, distances, places * (int64_t)sizeof *others);
+    gnomon_status status = gcu_search_bring(v, some, ids, places * (int64_t)sizeof *ids);
+    if (status == GNOMON_OK)
+        status = gcu_search_bring(v, others, distances, places * (int64_t)sizeof *others);
     const cudaError_t error = cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
     return status;
@@ -933,7 +739,7 @@ void gcu_search_close(gcu_state *s, gcu_search *v)
 {
     const cudaStream_t stream = s->stream;
     v->stream = stream;
-    give_back(v, 0);
+    gcu_search_give_back(v, 0);
     cudaStreamSynchronize(stream);
     free(v->answers);
     free(v);
