@@ -86,8 +86,9 @@ typedef struct gnomon_device_table {
 
     /* Exact search; all NULL when there is none. Job, queries and host outlive the search. A base
      * has been read when search_add returns; texts call it base. After a failure the search can
-     * only be closed. search_finish, of k nearest, tells how many each query has (k or less), and
-     * their ids and distances in the order of answers, k places a query. */
+     * only be closed. search_finish, of k nearest, tells how many each query has (k or less; of
+     * sets those alone that share something), and their ids and distances in the order of answers,
+     * k places a query. */
     int (*search_supports)(void *state, const struct gnomon_search_job *job, char *why,
                            size_t why_size);
     gnomon_status (*search_open)(void *state, const struct gnomon_search_job *job, void **search,

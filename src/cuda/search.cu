@@ -9,6 +9,7 @@
  * this one where that can't tell enough points apart. */
 #include "cuda/search_found.h"
 #include "cuda/search_once.h"
+#include "cuda/search_sets.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -603,7 +604,7 @@ gnomon_status gcu_search_add(gcu_state *s, gcu_search *v, gnomon_search_piece *p
 {
     v->why = why;
     v->compared = v->verified = 0;
-    gnomon_status status = add(v, piece);
+    gnomon_status status = v->job->sets ? gcu_search_sets_add(v, piece) : add(v, piece);
     gcu_search_give_back(v, v->kept);
     const cudaError_t error = cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
@@ -614,11 +615,15 @@ gnomon_status gcu_search_add(gcu_state *s, gcu_search *v, gnomon_search_piece *p
 
 /* ---- beginning and end ---- */
 
+static int64_t queries_of(const gnomon_search_job *job)
+{
+    return job->sets ? job->sets->rows : job->queries->rows;
+}
+
 bool gcu_search_supported(const gcu_state *, const gnomon_search_job *job, gcu_why why)
 {
-    if (job->queries->rows <= 1 << 28) return true;
-    gcu_fail(why, GNOMON_ERROR_UNSUPPORTED, "%" PRId64 " queries; 2^28 at most",
-             job->queries->rows);
+    if (queries_of(job) <= 1 << 28) return true;
+    gcu_fail(why, GNOMON_ERROR_UNSUPPORTED, "%" PRId64 " queries; 2^28 at most", queries_of(job));
     return false;
 }
 
@@ -664,7 +669,7 @@ static gnomon_status open_search(gcu_search *v)
     const gnomon_search_options *o = v->job->options;
     const gnomon_matrix *queries = v->job->queries;
     v->stream = v->s->stream;
-    v->count = queries->rows;
+    v->count = queries_of(v->job);
     v->cols = queries->cols;
     v->k = o->k;
     v->bits = o->metric == GNOMON_HAMMING;
@@ -677,6 +682,11 @@ static gnomon_status open_search(gcu_search *v)
     v->seen = static_cast<gcu_search_words *>(v->s->notes);
     v->seen->fault = ~0ull;
     TRY(take_lists(v));
+    if (v->job->sets) {
+        TRY(gcu_search_sets_open(v));
+        v->kept = v->held;
+        return GNOMON_OK;
+    }
     TRY(bring_queries(v));
     if (v->once) { /* queries on the GPU are looked through with the first base points */
         const size_t bytes = (size_t)(v->count + 2 * v->count * v->k) * sizeof *v->answers;
@@ -698,7 +708,7 @@ gnomon_status gcu_search_open(gcu_state *s, const gnomon_search_job *job, gcu_se
     v->s = s;
     v->job = job;
     v->why = why;
-    const gnomon_status status = job->queries->rows > 0 ? open_search(v) : GNOMON_OK;
+    const gnomon_status status = queries_of(job) > 0 ? open_search(v) : GNOMON_OK;
     if (status == GNOMON_OK)
         *out = v;
     else

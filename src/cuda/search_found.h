@@ -52,6 +52,8 @@ struct gcu_search {
     void *ground_memory, *pack_memory, *limits_work;
     float *p_limits;
 
+    int64_t *last; /* JACCARD, a query: the largest id wanted at the limit */
+
     int64_t behind; /* points that may be answers, so far */
     int64_t done, total;
     int64_t compared, verified;

@@ -4,8 +4,13 @@
 #include "project/job.h"
 #include "search/search.h"
 
+#include <math.h>
+#include <string.h>
+
 /* Multiplications and additions that are worth the way: a second or so of two cores. */
 static const double worth_it = 1e11;
+/* Members of base sets, once for each thousand queries, likewise. */
+static const double worth_it_sets = 2e7;
 
 static int progress(void *user, int64_t done, int64_t total)
 {
@@ -28,6 +33,20 @@ static gnomon_status failed(gnomon_search *s, gnomon_status status, const char *
     return gnomon_job_device_failed(s->ctx, status, why);
 }
 
+/* The queries' sets as a device is given them. */
+static gnomon_status give_sets(gnomon_search *s)
+{
+    gnomon_device_part *d = &s->device;
+    const int64_t members = s->sets.offsets[s->count];
+    if (d->ones == NULL) {
+        GNOMON_TRY(gnomon_alloc(s->ctx, members, 1, "values", &d->ones));
+        if (members > 0) memset(d->ones, 1, (size_t)members);
+    }
+    d->sets = (gnomon_csr){s->count, s->cols, s->sets.offsets, s->sets.members, d->ones, GNOMON_U8};
+    d->job.sets = &d->sets;
+    return GNOMON_OK;
+}
+
 /* The device's part of the search, if the context's device takes it. */
 static gnomon_status open_on_device(gnomon_search *s, char *why, size_t why_size)
 {
@@ -44,6 +63,7 @@ static gnomon_status open_on_device(gnomon_search *s, char *why, size_t why_size
                                  .memory_limit = gnomon_memory_limit(s->ctx),
                                  .host = &d->host,
                                  .calls = &d->calls};
+    if (s->options.metric == GNOMON_JACCARD) GNOMON_TRY(give_sets(s));
     if (!table->search_supports(state, &d->job, why, why_size)) return GNOMON_OK;
     why[0] = 0;
     GNOMON_TRY(failed(s, table->search_open(state, &d->job, &d->part, why, why_size), why));
@@ -79,13 +99,31 @@ bool gnomon_search_worth_device(const gnomon_search *s, const gnomon_matrix *bas
     return gnomon_context_device(s->ctx) == GNOMON_DEVICE_AUTO && s->base == 0 && work >= worth_it;
 }
 
-gnomon_status gnomon_search_add_on_device(gnomon_search *s, const gnomon_matrix *base)
+bool gnomon_sets_worth_device(const gnomon_search *s, const gnomon_csr *base)
+{
+    const int64_t members = base->rows > 0 ? base->offsets[base->rows] - base->offsets[0] : 0;
+    const double work = (double)members * ceil((double)s->count / 1024);
+    return gnomon_context_device(s->ctx) == GNOMON_DEVICE_AUTO && work >= worth_it_sets;
+}
+
+/* Says what is wrong with sets that a device did not take. */
+static gnomon_status refuse_sets(gnomon_search *s, const gnomon_csr *base)
+{
+    gnomon_sets sets = {0};
+    GNOMON_TRY(gnomon_sets_make(s->ctx, base, "base", s->base, &sets));
+    gnomon_sets_free(s->ctx, &sets);
+    return gnomon_fail(s->ctx, GNOMON_ERROR_INTERNAL, "%s", "a fault that is not found again");
+}
+
+gnomon_status gnomon_search_add_on_device(gnomon_search *s, const gnomon_matrix *base,
+                                          const gnomon_csr *sets)
 {
     const gnomon_device_part *d = &s->device;
     char why[256] = "";
-    gnomon_search_piece piece = {.base = base, .first = s->base};
+    gnomon_search_piece piece = {.base = base, .sets = sets, .first = s->base};
     gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
     GNOMON_TRY(failed(s, d->table->search_add(d->state, d->part, &piece, why, sizeof why), why));
+    if (piece.faulty) return refuse_sets(s, sets);
     s->compared += piece.compared;
     s->verified += piece.verified;
     return GNOMON_OK;
@@ -106,4 +144,6 @@ void gnomon_search_close_on_device(gnomon_search *s)
     gnomon_device_part *d = &s->device;
     if (d->part != NULL) d->table->search_close(d->state, d->part);
     d->part = NULL;
+    gnomon_free(s->ctx, d->ones);
+    d->ones = NULL;
 }

@@ -339,3 +339,29 @@ gnomon_status gnomon_sets_complete(gnomon_search *s)
     if (s->options.k > 0) gnomon_parallel(s->ctx, s->count, complete, s);
     return GNOMON_OK;
 }
+
+gnomon_status gnomon_sets_fill(gnomon_search *s, int64_t *counts, int64_t *ids, double *distances)
+{
+    const int64_t k = s->options.k;
+    int64_t *met; /* a query's, by id */
+    GNOMON_TRY(gnomon_alloc(s->ctx, k, sizeof *met, "ids", &met));
+    for (int64_t q = 0; q < s->count; q++) {
+        int64_t count = counts[q], next = 0;
+        if (count == k) continue;
+        memcpy(met, ids + q * k, (size_t)count * sizeof *met);
+        qsort(met, (size_t)count, sizeof *met, by_value);
+        for (int64_t id = 0; id < s->base && count < k; id++) {
+            if (next < counts[q] && met[next] == id) {
+                next++;
+                continue;
+            }
+            if (s->options.exclude >= 0 && id == s->options.exclude + q) continue;
+            if (!gnomon_search_allows(&s->options, id)) continue;
+            ids[q * k + count] = id;
+            distances[q * k + count++] = 1;
+        }
+        counts[q] = count;
+    }
+    gnomon_free(s->ctx, met);
+    return GNOMON_OK;
+}

@@ -14,9 +14,10 @@ typedef struct gnomon_search_host {
     gnomon_status (*hits)(void *user, int64_t count, gnomon_hit **at);
 } gnomon_search_host;
 
-/* Dense points under L2, COSINE, IP or HAMMING. Lasts as long as the device's search. */
+/* Dense points under L2, COSINE, IP or HAMMING, or sets. Lasts as long as the device's search. */
 typedef struct gnomon_search_job {
-    const gnomon_matrix *queries;
+    const gnomon_matrix *queries; /* JACCARD: empty */
+    const gnomon_csr *sets; /* JACCARD: the queries, ascending and each member once; else NULL */
     const gnomon_search_options *options;
     double limit;         /* by radius: the largest key */
     int64_t memory_limit; /* bytes of working memory on the host */
@@ -27,7 +28,10 @@ typedef struct gnomon_search_job {
 /* The next base points; the first has the id 'first'. */
 typedef struct gnomon_search_piece {
     const gnomon_matrix *base;
+    const gnomon_csr *sets; /* JACCARD; base is NULL then */
     int64_t first;
+    bool faulty; /* result: OK, and nothing done: the sets are not all sound, and the host tells why
+                  */
     int64_t compared, verified; /* results, as in gnomon_neighbors */
 } gnomon_search_piece;
 

@@ -51,9 +51,6 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_search_optio
                    o->allowed_bits, o->allowed == NULL ? "NULL" : "not NULL");
     GNOMON_FAIL_IF(o->exclude < -1, ctx, GNOMON_ERROR_ARGUMENT,
                    "exclude is %" PRId64 "; it must be an id, or -1 for none", o->exclude);
-    GNOMON_FAIL_IF(o->metric == GNOMON_JACCARD && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA,
-                   ctx, GNOMON_ERROR_DEVICE,
-                   "exact search of sets runs on the CPU; take the device cpu or auto");
     GNOMON_FAIL_IF(o->metric == GNOMON_L1 && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx,
                    GNOMON_ERROR_DEVICE,
                    "exact search by l1 runs on the CPU; take the device cpu or auto");
@@ -144,7 +141,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
         options.metric == GNOMON_L1)
         status = gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
                              "queries lies in a device's memory; l1 runs on the CPU");
-    if (status == GNOMON_OK && dense != NULL && (must || dense->memory != GNOMON_HOST))
+    if (status == GNOMON_OK && (must || (dense != NULL && dense->memory != GNOMON_HOST)))
         status = gnomon_search_to_device(s, "queries", true);
     if (status != GNOMON_OK)
         gnomon_search_destroy(s);
@@ -247,7 +244,7 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
     GNOMON_FAIL_IF(s->device.part == NULL && there, s->ctx, GNOMON_ERROR_DEVICE,
                    "base lies in a device's memory, and the search runs on the CPU");
     if (s->device.part != NULL) {
-        GNOMON_TRY(gnomon_search_add_on_device(s, base));
+        GNOMON_TRY(gnomon_search_add_on_device(s, base, NULL));
     } else {
         gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CPU);
         GNOMON_TRY(s->options.allowed != NULL ? scan_allowed(s, base)
@@ -263,12 +260,21 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
                    "%s takes dense points", gnomon_metric_name(s->options.metric));
     GNOMON_FAIL_IF(base == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, "base is NULL");
     GNOMON_TRY(check_add(s, base->rows, base->cols));
-    gnomon_sets sets = {0};
-    gnomon_status status = gnomon_sets_make(s->ctx, base, "base", s->base, &sets);
-    if (status == GNOMON_OK) status = gnomon_scan_sets(s, &sets);
-    gnomon_sets_free(s->ctx, &sets);
-    if (status == GNOMON_OK) s->base += base->rows;
-    return status;
+    GNOMON_TRY(gnomon_csr_check(s->ctx, base, "base"));
+    if (s->device.part == NULL && s->base == 0 && gnomon_sets_worth_device(s, base))
+        GNOMON_TRY(gnomon_search_to_device(s, "base", false));
+    if (s->device.part != NULL) {
+        GNOMON_TRY(gnomon_search_add_on_device(s, NULL, base));
+    } else {
+        gnomon_sets sets = {0};
+        gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CPU);
+        gnomon_status status = gnomon_sets_make(s->ctx, base, "base", s->base, &sets);
+        if (status == GNOMON_OK) status = gnomon_scan_sets(s, &sets);
+        gnomon_sets_free(s->ctx, &sets);
+        GNOMON_TRY(status);
+    }
+    s->base += base->rows;
+    return GNOMON_OK;
 }
 
 /* ---- the answers ---- */
@@ -319,6 +325,8 @@ static gnomon_status bring(gnomon_search *s, gnomon_neighbors *out)
     GNOMON_TRY(make_room(s, out, s->count * s->options.k));
     int64_t *counts = out->offsets;
     GNOMON_TRY(gnomon_search_finish_on_device(s, counts, out->ids, out->distances));
+    if (s->options.metric == GNOMON_JACCARD)
+        GNOMON_TRY(gnomon_sets_fill(s, counts, out->ids, out->distances));
     for (int64_t q = 0; q < s->count; q++)
         GNOMON_TRY(check_count(s, q, counts[q]));
     for (int64_t q = 0; q <= s->count; q++)
@@ -362,8 +370,8 @@ gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "the search has handed out its answers");
     *out = (gnomon_neighbors){.struct_size = sizeof *out};
-    if (s->options.metric == GNOMON_JACCARD) GNOMON_TRY(gnomon_sets_complete(s));
     const bool there = s->device.part != NULL && s->options.k > 0;
+    if (s->options.metric == GNOMON_JACCARD && !there) GNOMON_TRY(gnomon_sets_complete(s));
     for (int64_t q = 0; q < s->count && s->options.k > 0 && !there; q++)
         GNOMON_TRY(check_count(s, q, s->nearest[q].count));
     s->finished = true;

@@ -37,6 +37,8 @@ typedef struct gnomon_device_part {
     gnomon_search_job job;
     gnomon_device_host host;
     gnomon_search_host calls;
+    gnomon_csr sets; /* JACCARD: the search's */
+    uint8_t *ones;   /* its values */
 } gnomon_device_part;
 
 struct gnomon_search {
@@ -149,6 +151,10 @@ void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets);
 gnomon_status gnomon_scan_sets(gnomon_search *search, const gnomon_sets *base);
 /* Answers of sets that share nothing with a query. */
 gnomon_status gnomon_sets_complete(gnomon_search *search);
+/* The same where a device has found counts[q] of a query's k, which lie in their order, k places a
+ * query. Errors: MEMORY. */
+gnomon_status gnomon_sets_fill(gnomon_search *search, int64_t *counts, int64_t *ids,
+                               double *distances);
 
 /* ---- device.c ---- */
 /* Opens the search on the context's device: search->device.part tells whether it took it, which
@@ -156,7 +162,10 @@ gnomon_status gnomon_sets_complete(gnomon_search *search);
 gnomon_status gnomon_search_to_device(gnomon_search *search, const char *name, bool must);
 /* Whether to ask, under AUTO and with points in host memory. */
 bool gnomon_search_worth_device(const gnomon_search *search, const gnomon_matrix *base);
-gnomon_status gnomon_search_add_on_device(gnomon_search *search, const gnomon_matrix *base);
+bool gnomon_sets_worth_device(const gnomon_search *search, const gnomon_csr *base);
+/* One of base and sets is NULL. */
+gnomon_status gnomon_search_add_on_device(gnomon_search *search, const gnomon_matrix *base,
+                                          const gnomon_csr *sets);
 /* The k nearest in the order of answers, k places a query, and how many each query has. */
 gnomon_status gnomon_search_finish_on_device(gnomon_search *search, int64_t *counts, int64_t *ids,
                                              double *distances);

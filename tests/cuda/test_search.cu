@@ -9,6 +9,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstdint>
@@ -449,8 +450,127 @@ static void refusals(void)
     check("no base, by radius", none, queries, within(GNOMON_L2, 1), 1);
     check("no dimensions", flat, flat_queries, nearest(GNOMON_L2, 3));
     check("no dimensions, cosine", flat, flat_queries, nearest(GNOMON_COSINE, 3));
-    const found sets = search(gpu, base.view, queries.view, nearest(GNOMON_JACCARD, 1));
-    if (sets.status != GNOMON_ERROR_DEVICE) wrong("jaccard", "not refused as the device's");
+}
+
+/* ---- sets ---- */
+
+struct sets {
+    std::vector<int64_t> offsets, indices;
+    std::vector<float> values;
+    gnomon_csr view;
+};
+
+/* Sets of up to 'most' members of 'cols', low ones oftener; with zeros and repetitions, unsorted.
+ * Every third one is much like an earlier one, every tenth is empty. */
+static sets make_sets(int64_t n, int64_t cols, int64_t most)
+{
+    sets s;
+    const int64_t lead = 2; /* entries before the first row's */
+    s.offsets.assign(1, lead);
+    for (int64_t i = 0; i < n; i++) {
+        const size_t begin = s.indices.size();
+        int64_t size = i % 10 == 9 ? 0 : (int64_t)(uniform() * (double)(most + 1));
+        if (i % 3 == 2) {
+            const int64_t like = (int64_t)(uniform() * (double)i);
+            for (int64_t e = s.offsets[(size_t)like]; e < s.offsets[(size_t)like + 1]; e++)
+                if (uniform() < 0.9) s.indices.push_back(s.indices[(size_t)(e - lead)]);
+            size = (int64_t)(3 * uniform());
+        }
+        for (; size > 0; size--)
+            s.indices.push_back((int64_t)(uniform() * uniform() * (double)cols));
+        for (size_t e = begin; e + 1 < s.indices.size(); e++)
+            std::swap(s.indices[e],
+                      s.indices[begin + (size_t)(draw() % (s.indices.size() - begin))]);
+        s.offsets.push_back((int64_t)s.indices.size() + lead);
+    }
+    for (size_t e = 0; e < s.indices.size(); e++)
+        s.values.push_back(uniform() < 0.05 ? 0 : 1 + (float)uniform());
+    s.indices.push_back(0);
+    s.values.push_back(0);
+    s.view = {n, cols, s.offsets.data(), s.indices.data(), s.values.data(), GNOMON_F32};
+    return s;
+}
+
+static found search_sets(gnomon_context *ctx, const sets &base, const sets &queries,
+                         const gnomon_search_options &o, int64_t pieces = 1)
+{
+    found f;
+    gnomon_search *s = nullptr;
+    gnomon_neighbors out = {};
+    out.struct_size = sizeof out;
+    f.status = gnomon_search_create_csr(ctx, &queries.view, &o, &s);
+    for (int64_t i = 0; i < pieces && f.status == GNOMON_OK; i++) {
+        const int64_t from = base.view.rows * i / pieces, to = base.view.rows * (i + 1) / pieces;
+        const int64_t before = base.offsets[(size_t)from] - base.offsets[0];
+        gnomon_csr part = base.view;
+        part.rows = to - from;
+        part.offsets += from;
+        part.indices += before;
+        part.values = base.values.data() + before;
+        f.status = gnomon_search_add_csr(s, &part);
+    }
+    if (f.status == GNOMON_OK) f.status = gnomon_search_finish(s, &out);
+    if (f.status != GNOMON_OK) f.text = gnomon_last_error(ctx);
+    if (f.status == GNOMON_OK) {
+        f.offsets.assign(out.offsets, out.offsets + out.queries + 1);
+        f.ids.assign(out.ids, out.ids + out.offsets[out.queries]);
+        f.distances.assign(out.distances, out.distances + out.offsets[out.queries]);
+        f.compared = out.compared;
+    }
+    gnomon_neighbors_free(ctx, &out);
+    gnomon_search_destroy(s);
+    return f;
+}
+
+static void check_sets(const char *name, const sets &base, const sets &queries,
+                       const gnomon_search_options &o)
+{
+    char what[128];
+    snprintf(what, sizeof what, "jaccard, %s, %d x %d, k %d", name, (int)queries.view.rows,
+             (int)base.view.rows, (int)o.k);
+    const found expected = search_sets(cpu, base, queries, o);
+    if (!same(what, expected, search_sets(gpu, base, queries, o))) return;
+    same(what + std::string(", pieces"), expected, search_sets(gpu, base, queries, o, 3));
+}
+
+static void all_sets(void)
+{
+    const int64_t shapes[][5] = {/* base, queries, members possible, most in a set, k */
+                                 {1, 1, 1, 1, 1},           {50, 3, 5, 4, 50},
+                                 {3000, 1, 1000, 30, 10},   {3000, 33, 40, 6, 7},
+                                 {20000, 70, 5000, 50, 10}, {5000, 40, 3000000, 20, 25},
+                                 {4000, 64, 300, 900, 100}, {6000, 31, 20000, 12, 3000}};
+    std::vector<uint8_t> some(20000 / 8);
+    for (uint8_t &b : some)
+        b = (uint8_t)draw();
+    for (const auto &s : shapes) {
+        const sets base = make_sets(s[0], s[2], s[3]), queries = make_sets(s[1], s[2], s[3]);
+        gnomon_search_options o = nearest(GNOMON_JACCARD, s[4]);
+        check_sets("nearest", base, queries, o);
+        o.exclude = 1;
+        check_sets("nearest, own left out", base, base.view.rows < 100 ? base : queries, o);
+        o.allowed = some.data();
+        o.allowed_bits = s[0] - 5 > 0 ? s[0] - 5 : 0;
+        check_sets("nearest, half allowed", base, queries, o);
+        for (double radius : {0.0, 0.5, 0.93, 1.0}) {
+            o = within(GNOMON_JACCARD, radius);
+            check_sets("within", base, queries, o);
+            o.allowed = some.data();
+            o.allowed_bits = s[0];
+            o.exclude = 0;
+            check_sets("within, half allowed", base, queries, o);
+        }
+    }
+    sets base = make_sets(3000, 500, 20), queries = make_sets(20, 500, 20),
+         none = make_sets(0, 500, 9);
+    check_sets("no queries", base, none, nearest(GNOMON_JACCARD, 3));
+    check_sets("no base, within", none, queries, within(GNOMON_JACCARD, 0.5));
+    check_sets("k above n", base, queries, nearest(GNOMON_JACCARD, 3001));
+    base.values[777] = NAN;
+    check_sets("a bad value", base, queries, nearest(GNOMON_JACCARD, 3));
+    base.values[777] = 1;
+    base.indices[1234] = 500;
+    check_sets("a bad member", base, queries, within(GNOMON_JACCARD, 0.5));
 }
 
 /* Few queries of a base on the GPU, in pieces too, whatever becomes of the sieve there: keys that
@@ -534,6 +654,11 @@ static void little_memory(void)
          search(gpu, base.view, queries.view, r));
     same("little memory, all equal", search(cpu, equal.view, same_queries.view, o),
          search(gpu, equal.view, same_queries.view, o));
+    const sets some = make_sets(60000, 3000, 20), asked = make_sets(90, 3000, 20);
+    same("little memory, sets", search_sets(cpu, some, asked, nearest(GNOMON_JACCARD, 12)),
+         search_sets(gpu, some, asked, nearest(GNOMON_JACCARD, 12)));
+    same("little memory, sets within", search_sets(cpu, some, asked, within(GNOMON_JACCARD, 0.9)),
+         search_sets(gpu, some, asked, within(GNOMON_JACCARD, 0.9)));
     gnomon_context_destroy(gpu);
     gpu = before;
     unsetenv("GNOMON_CUDA_MEMORY");
@@ -558,15 +683,11 @@ int main(void)
     const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"sizes", sizes},
-                 {"types and layouts", types_and_layouts},
-                 {"hard data", hard_data},
-                 {"filters and radii", filters_and_radii},
-                 {"prefixes", prefixes},
-                 {"bits", bits},
-                 {"few", few_on_the_gpu},
-                 {"refusals", refusals},
-                 {"little memory", little_memory}};
+    } parts[] = {{"sizes", sizes},         {"types and layouts", types_and_layouts},
+                 {"hard data", hard_data}, {"filters and radii", filters_and_radii},
+                 {"prefixes", prefixes},   {"bits", bits},
+                 {"few", few_on_the_gpu},  {"sets", all_sets},
+                 {"refusals", refusals},   {"little memory", little_memory}};
     for (const auto &part : parts) {
         const int before = checks, bad = failures;
         part.run();

@@ -265,7 +265,7 @@ static int seek_supports(void *state, const struct gnomon_search_job *job, char 
 {
     (void)state;
     snprintf(why, why_size, "the test device takes two queries, no more");
-    return job->queries->rows == 2;
+    return (job->sets ? job->sets->rows : job->queries->rows) == 2;
 }
 
 static gnomon_status seek_open(void *state, const struct gnomon_search_job *job, void **search,
@@ -284,6 +284,10 @@ static gnomon_status seek_add(void *state, void *search, struct gnomon_search_pi
 {
     (void)state;
     const gnomon_search_job *job = search;
+    if (piece->sets) { /* a base of three is not sound */
+        piece->faulty = piece->sets->rows == 3;
+        return GNOMON_OK;
+    }
     const float *first = piece->base->data;
     snprintf(why, why_size, "the test device gives status %g", first[0]);
     piece->compared = 10 + piece->first;
@@ -298,7 +302,8 @@ static gnomon_status seek_add(void *state, void *search, struct gnomon_search_pi
     return status;
 }
 
-/* Query q's i-th nearest is point 10 q + i at distance i; query 1 of k 3 has but two. */
+/* Query q's i-th nearest is point 10 q + i at distance i; query 1 of k 3 has but two. Sets have
+ * one: point 2 - q at 1 / 2. */
 static gnomon_status seek_finish(void *state, void *search, int64_t *counts, int64_t *ids,
                                  double *distances, char *why, size_t why_size)
 {
@@ -307,7 +312,12 @@ static gnomon_status seek_finish(void *state, void *search, int64_t *counts, int
     (void)why_size;
     const gnomon_search_job *job = search;
     const int64_t k = job->options->k;
-    for (int64_t q = 0; q < 2; q++) {
+    for (int64_t q = 0; q < 2 && job->sets; q++) {
+        counts[q] = 1;
+        ids[q * k] = 2 - q;
+        distances[q * k] = 0.5;
+    }
+    for (int64_t q = 0; q < 2 && !job->sets; q++) {
         counts[q] = q == 1 && k == 3 ? 2 : k;
         for (int64_t i = 0; i < k; i++) {
             ids[q * k + i] = 10 * q + i;

@@ -294,6 +294,49 @@ static void products_go_there(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Sets: the device leaves out what shares nothing, and says that a base is not sound. */
+static void sets_go_there(gnomon_context *ctx)
+{
+    const int64_t offsets[] = {0, 2, 3, 5, 6}, indices[] = {0, 4, 1, 2, 9, 3};
+    const float values[6] = {1, 1, 1, 1, 1, 1};
+    const uint8_t allowed = 0x0e; /* not 0 */
+    const gnomon_csr base = {4, 5, offsets, indices, values, GNOMON_F32};
+    const gnomon_csr queries = {2, 5, offsets, indices, values, GNOMON_F32};
+    gnomon_csr bad = base;
+    bad.rows = 3;
+    gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    options.metric = GNOMON_JACCARD;
+    options.k = 2;
+    assert_int_equal(gnomon_neighbors_exact_csr(ctx, &base, &queries, &options, &found), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_true(found.ids[0] == 2 && found.ids[1] == 0 && found.ids[2] == 1 && found.ids[3] == 0);
+    assert_true(found.distances[0] == 0.5 && found.distances[1] == 1 && found.distances[3] == 1);
+    gnomon_neighbors_free(ctx, &found);
+    options.allowed = &allowed;
+    options.allowed_bits = 8;
+    options.exclude = 1; /* query 0 is point 1, query 1 is point 2 */
+    assert_int_equal(gnomon_neighbors_exact_csr(ctx, &base, &queries, &options, &found), GNOMON_OK);
+    assert_true(found.ids[1] == 3 && found.ids[3] == 3);
+    gnomon_neighbors_free(ctx, &found);
+    options.k = 4;
+    assert_int_equal(gnomon_neighbors_exact_csr(ctx, &base, &queries, &options, &found),
+                     GNOMON_ERROR_ARGUMENT);
+    says(gnomon_last_error(ctx), "k is 4, and 2 of base's 4 points may be neighbours of query 0");
+    options.k = 1;
+    assert_int_equal(gnomon_neighbors_exact_csr(ctx, &bad, &queries, &options, &found),
+                     GNOMON_ERROR_DATA);
+    says(gnomon_last_error(ctx), "base has the column index 9 in row 2");
+    const gnomon_csr more = {3, 5, offsets, indices, values, GNOMON_F32};
+    gnomon_search *search;
+    assert_int_equal(gnomon_search_create_csr(ctx, &more, &options, &search), GNOMON_ERROR_DATA);
+    const int64_t short_offsets[] = {0, 1, 2, 3};
+    const gnomon_csr three = {3, 5, short_offsets, indices, values, GNOMON_F32};
+    assert_int_equal(gnomon_search_create_csr(ctx, &three, &options, &search), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx),
+                        "test declined: the test device takes two queries, no more");
+}
+
 /* And a search: what the device finds becomes the answers. */
 static void searches_go_there(void **state)
 {
@@ -351,12 +394,9 @@ static void searches_go_there(void **state)
     assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_ERROR_DEVICE);
     assert_string_equal(gnomon_last_error(ctx),
                         "test declined: the test device takes two queries, no more");
-    options.metric = GNOMON_JACCARD;
-    assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_ERROR_DEVICE);
-    says(gnomon_last_error(ctx), "exact search of sets runs on the CPU");
+    sets_go_there(ctx);
     gnomon_context_destroy(ctx);
 
-    options.metric = GNOMON_L2;
     base[0] = 0;
     o.device = GNOMON_DEVICE_AUTO;
     o.progress = NULL;
