@@ -433,10 +433,6 @@ static gnomon_status search_once(gcu_search *v, const gnomon_matrix *base, int64
 {
     *done = false;
     if (!v->once || !gcu_once_takes_base(v->job, base)) return GNOMON_OK;
-    if (!v->once_work) {
-        TRY(gcu_search_take(v, gcu_once_work(v->count, v->cols), &v->once_work));
-        v->kept = v->held;
-    }
     gcu_once once = {};
     piece c = {};
     c.base = *base;
@@ -606,7 +602,7 @@ gnomon_status gcu_search_add(gcu_state *s, gcu_search *v, gnomon_search_piece *p
     v->compared = v->verified = 0;
     gnomon_status status = v->job->sets ? gcu_search_sets_add(v, piece) : add(v, piece);
     gcu_search_give_back(v, v->kept);
-    const cudaError_t error = cudaStreamSynchronize(s->stream);
+    const cudaError_t error = v->answered ? cudaSuccess : cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
     piece->compared = v->compared;
     piece->verified = v->verified;
@@ -651,8 +647,9 @@ static gnomon_status take_lists(gcu_search *v)
     static_assert(sizeof(gcu_search_words) <= 32, "lists lie behind them");
     const size_t list = (size_t)(v->count * v->k) * sizeof(gnomon_ranked);
     const size_t numbers = (size_t)v->count * sizeof(double);
+    const size_t lists = (32 + 2 * list + 3 * numbers + 255) / 256 * 256;
     void *memory;
-    TRY(gcu_search_take(v, 32 + 2 * list + 3 * numbers, &memory));
+    TRY(gcu_search_take(v, lists + (v->once ? gcu_once_work(v->count, v->cols) : 0), &memory));
     char *at = static_cast<char *>(memory);
     v->words = reinterpret_cast<gcu_search_words *>(at);
     v->lists[0] = reinterpret_cast<gnomon_ranked *>(at + 32);
@@ -661,6 +658,7 @@ static gnomon_status take_lists(gcu_search *v)
     v->limits = reinterpret_cast<double *>(at);
     v->radii = reinterpret_cast<double *>(at + numbers);
     v->list_counts = reinterpret_cast<int64_t *>(at + 2 * numbers);
+    v->once_work = static_cast<char *>(memory) + lists;
     return GNOMON_OK;
 }
 
@@ -750,7 +748,7 @@ void gcu_search_close(gcu_state *s, gcu_search *v)
     const cudaStream_t stream = s->stream;
     v->stream = stream;
     gcu_search_give_back(v, 0);
-    cudaStreamSynchronize(stream);
+    if (!v->answered) cudaStreamSynchronize(stream);
     free(v->answers);
     free(v);
 }

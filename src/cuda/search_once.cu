@@ -17,8 +17,8 @@ enum {
     WHOLE = 2048,     /* up to so many rows there is no sample: all keys are taken in fp64 */
     EXPECTED = 1024,  /* rows that pass, at most as far as the sample's size settles it */
     SORTED = 4096,    /* points that are sorted in shared memory */
-    SORTERS = 512,
-    DIGITS = 22 /* of a limit: rounded up by the others */
+    SORTERS = 512,    /* threads of what sorts */
+    WINDOW = 4        /* pieces of 128 bytes of a row that come together */
 };
 
 static const int64_t most_shared = 96 << 10; /* bytes of queries in shared memory */
@@ -134,6 +134,15 @@ __device__ __forceinline__ float float_of(unsigned order)
     return __uint_as_float(order >> 31 ? order & ~(1u << 31) : ~order);
 }
 
+/* The kernels of a call are launched while the one before still runs, and wait here for its end. */
+__device__ __forceinline__ void await_predecessor(void)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
+}
+
 /* ---- keys in fp32 ---- */
 
 /* A lane's pieces of ROWS rows, met with NQ queries. y: the queries' same coordinates. */
@@ -196,11 +205,18 @@ template <int SOME, int HALF> __device__ __forceinline__ void join_lanes(float *
     if constexpr (HALF > 1) join_lanes<LEFT, HALF / 2>(sum);
 }
 
+__device__ __forceinline__ void prefetch(const void *at)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
 /* Rows first + r * 4 + lane / 8 of a warp, r < ROWS; beyond the last row that one again. sum[r]:
- * what the lane keeps. */
+ * what the lane keeps. next: the rows that the warp takes afterwards. Half a kilobyte of each row,
+ * and what comes then, is on its way to the second cache before it is asked for: pieces of 128
+ * bytes are too small for the memory behind. */
 template <typename T, bool PRODUCTS, int NQ>
 __device__ __forceinline__ void take_rows(const once_call &c, const float *queries, int64_t first,
-                                          float (*sum)[NQ], float *squares)
+                                          int64_t next, float (*sum)[NQ], float *squares)
 {
     constexpr int COUNT = piece_of<T>::COUNT, CHUNK = LANES * COUNT;
     constexpr int AHEAD = (NQ == 1 ? 16 : NQ <= 8 ? 8 : 4) / COUNT;
@@ -221,6 +237,15 @@ __device__ __forceinline__ void take_rows(const once_call &c, const float *queri
     int chunk = 0;
 #pragma unroll 1
     for (; chunk + AHEAD <= whole; chunk += AHEAD) {
+        if (NQ > 1 && chunk % WINDOW == 0) {
+            const bool inside = chunk + WINDOW < whole;
+            const int64_t offset =
+                inside ? (int64_t)(chunk + WINDOW) * CHUNK : (next - first) * c.k.base.row_stride;
+            if (lane < WINDOW && (inside || next < c.rows))
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    prefetch(x[r] + offset + lane * (CHUNK - COUNT));
+        }
         piece_of<T> some[AHEAD][ROWS];
 #pragma unroll
         for (int a = 0; a < AHEAD; a++)
@@ -303,17 +328,23 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
     const gcu_search_view &from = c.k.queries;
     if (threadIdx.x == 0) fault = ~0ull;
     __syncthreads();
-    for (int64_t e = threadIdx.x; e < NQ * c.padded; e += THREADS) {
-        const int64_t n = e / c.padded, j = e % c.padded, query = c.query + n;
-        float v = 0;
-        if (n < c.queries && j < c.cols) {
-            v = coordinate(from.data, from.dtype, query * from.row_stride + j * from.col_stride);
-            if (first && !(fabsf(v) < INFINITY))
-                atomicMin(&fault, (unsigned long long)(query * c.cols + j));
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+#pragma unroll 4
+    for (int n = 0; n < NQ; n++)
+        for (int64_t j = threadIdx.x; j < c.padded; j += THREADS) {
+            const int64_t query = c.query + n;
+            float v = 0;
+            if (n < c.queries && j < c.cols) {
+                v = coordinate(from.data, from.dtype,
+                               query * from.row_stride + j * from.col_stride);
+                if (first && !(fabsf(v) < INFINITY))
+                    atomicMin(&fault, (unsigned long long)(query * c.cols + j));
+            }
+            queries[n * c.padded + j] = v;
+            if (first && n < c.queries) c.wide[query * c.padded + j] = v;
         }
-        queries[e] = v;
-        if (first && n < c.queries) c.wide[query * c.padded + j] = v;
-    }
     __syncthreads();
     if (PRODUCTS && threadIdx.x / CHAINS < NQ) { /* as norms_kernel has it */
         const int n = threadIdx.x / CHAINS, lane = threadIdx.x % CHAINS;
@@ -356,7 +387,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
     const int64_t row = group * (c.rows / c.groups);
     for (int64_t at = 0; at < c.group_rows; at += STEP) {
         float sum[ROWS][NQ], squares[ROWS];
-        take_rows<T, PRODUCTS, NQ>(c, queries, row + at, sum, squares);
+        take_rows<T, PRODUCTS, NQ>(c, queries, row + at, row + at + STEP, sum, squares);
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
 #pragma unroll
@@ -375,41 +406,33 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
     }
 }
 
-/* The rank-th least of a query's minima, and what its list says already. */
+/* The rank-th least of a query's minima, SORTERS of them after the least of several have been taken
+ * together, and what its list says already. */
 __global__ void __launch_bounds__(SORTERS) reach_kernel(once_call c, int rank)
 {
-    constexpr int EACH = MOST_GROUPS / SORTERS;
-    __shared__ int below[2];
+    __shared__ __align__(16) float least[SORTERS];
     const int query = (int)blockIdx.x;
     const float *minima = c.minima + (int64_t)query * MOST_GROUPS;
-    unsigned own[EACH];
-#pragma unroll
-    for (int e = 0; e < EACH; e++) {
-        const int at = e * SORTERS + (int)threadIdx.x;
-        own[e] = at < c.groups ? order_of(minima[at]) : ~0u;
+    float own = INFINITY;
+    await_predecessor();
+    for (int64_t group = threadIdx.x; group < c.groups; group += SORTERS)
+        own = fminf(own, minima[group]);
+    least[threadIdx.x] = own;
+    __syncthreads();
+    int before = 0;
+#pragma unroll 8
+    for (int e = 0; e < SORTERS; e += 4) {
+        const float4 x = *reinterpret_cast<const float4 *>(least + e);
+        const int me = (int)threadIdx.x - e;
+        before += x.x < own || (x.x == own && 0 < me);
+        before += x.y < own || (x.y == own && 1 < me);
+        before += x.z < own || (x.z == own && 2 < me);
+        before += x.w < own || (x.w == own && 3 < me);
     }
-    if (threadIdx.x < 2) below[threadIdx.x] = 0;
-    unsigned prefix = 0; /* fewer than 'rank' are below it */
-    int turn = 0;
-    for (int bit = 31; bit >= 32 - DIGITS; bit--, turn ^= 1) {
-        const unsigned middle = prefix | 1u << bit;
-        int mine = 0;
-#pragma unroll
-        for (int e = 0; e < EACH; e++)
-            mine += own[e] < middle;
-        mine = __reduce_add_sync(~0u, mine);
-        __syncthreads();
-        if (threadIdx.x % 32 == 0 && mine > 0) atomicAdd(&below[turn], mine);
-        if (threadIdx.x == 0) below[turn ^ 1] = 0;
-        __syncthreads();
-        if (below[turn] < rank) prefix = middle;
-    }
-    if (threadIdx.x > 0) return;
-    float reach = c.groups > 0 ? float_of(prefix | ~(~0u << (32 - DIGITS))) : INFINITY;
-    if (!(reach < INFINITY)) reach = INFINITY; /* no number, perhaps, by the digits set */
+    if (before != rank - 1) return;
     const double limit = c.fresh ? (double)INFINITY : c.limits[query];
     const double known = c.k.metric == GNOMON_L2 ? limit * limit * (1 + 0x1p-20) : limit;
-    c.reach[query] = fminf(reach, __double2float_ru(known));
+    c.reach[query] = fminf(own, __double2float_ru(known));
 }
 
 /* ---- all rows ---- */
@@ -471,6 +494,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
     using keeps = kept<NQ>;
     const int lane = threadIdx.x % LANES, line = threadIdx.x % 32 / LANES;
     const int mine = keeps::query(lane);
+    await_predecessor();
     for (int64_t e = threadIdx.x; e < NQ * c.padded / 4; e += THREADS)
         shared[e] = e < c.queries * c.padded / 4
                         ? reinterpret_cast<const float4 *>(c.wide + c.query * c.padded)[e]
@@ -488,7 +512,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
     for (int64_t first = ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32) * STEP; first < c.rows;
          first += jump) {
         float sum[ROWS][NQ], squares[ROWS];
-        take_rows<T, PRODUCTS, NQ>(c, queries, first, sum, squares);
+        take_rows<T, PRODUCTS, NQ>(c, queries, first, first + jump, sum, squares);
         unsigned passed = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
@@ -534,83 +558,95 @@ struct once_end {
     double *distances;
 };
 
-__device__ __forceinline__ bool comes_before(double key, int64_t id, double other, int64_t other_id)
+__device__ __forceinline__ bool comes_before(const gnomon_ranked &a, const gnomon_ranked &b)
 {
-    return key < other || (key == other && id < other_id);
+    return a.key < b.key || (a.key == b.key && a.id < b.id);
 }
 
 /* Batcher's bitonic network over 'size' points, a power of two, in shared memory. */
-__device__ void sort_points(double *keys, int64_t *ids, int size)
+__device__ void sort_points(gnomon_ranked *points, int size)
 {
     for (int run = 2; run <= size; run *= 2)
         for (int step = run / 2; step > 0; step /= 2) {
             __syncthreads();
             for (int t = threadIdx.x; t < size / 2; t += SORTERS) {
-                const int a = t / step * 2 * step + t % step, b = a + step;
-                const bool up = (a & run) == 0;
-                const double ka = keys[a], kb = keys[b];
-                const int64_t ia = ids[a], ib = ids[b];
-                if (comes_before(kb, ib, ka, ia) != up) continue;
-                keys[a] = kb;
-                keys[b] = ka;
-                ids[a] = ib;
-                ids[b] = ia;
+                const int at = t / step * 2 * step + t % step;
+                const gnomon_ranked a = points[at], b = points[at + step];
+                if (comes_before(b, a) != ((at & run) == 0)) continue;
+                points[at] = b;
+                points[at + step] = a;
             }
         }
     __syncthreads();
 }
 
+/* A query's answer number 'at' of so many. */
+__device__ __forceinline__ void put(const once_end &c, int query, int at,
+                                    const gnomon_ranked &point, int count)
+{
+    const int64_t place = query * c.list.k + at;
+    c.list.points[place] = point;
+    c.ids[place] = point.id;
+    c.distances[place] = c.products ? -point.key : point.key;
+    if (at < count - 1) return;
+    c.list.counts[query] = count;
+    c.notes->counts[query] = count;
+    if (count < c.list.k) return;
+    c.limits[query] = point.key;
+    c.radii[query] = c.products ? -point.key : point.key;
+}
+
 __global__ void __launch_bounds__(SORTERS) answer_kernel(once_end c)
 {
-    extern __shared__ double held[];
-    double *keys = held;
+    extern __shared__ double2 held[];
+    gnomon_ranked *points = reinterpret_cast<gnomon_ranked *>(held);
     const int query = (int)blockIdx.x;
     const int64_t k = c.list.k;
+    await_predecessor();
     const unsigned mine = (int)threadIdx.x < c.queries ? c.counts[threadIdx.x] : 0;
     const bool broken = c.words->fault != ~0ull || c.words->base_fault != ~0ull;
     const bool declined = __syncthreads_or(mine > GCU_ONCE_ROOM) != 0;
     if (query == 0) {
-        __shared__ unsigned long long all;
-        if (threadIdx.x == 0) all = 0;
+        __shared__ unsigned long long sum;
+        if (threadIdx.x == 0) sum = 0;
         __syncthreads();
-        if (mine > 0) atomicAdd(&all, (unsigned long long)mine);
+        if (mine > 0) atomicAdd(&sum, (unsigned long long)mine);
         __syncthreads();
         if (threadIdx.x == 0) {
             c.notes->fault = c.words->fault;
             c.notes->base_fault = c.words->base_fault;
             c.notes->declined = declined;
-            c.notes->verified = all;
+            c.notes->verified = sum;
         }
     }
     if (broken || declined) return;
     const int news = (int)c.counts[query], olds = (int)c.list.counts[query], all = news + olds;
+    const int count = all < k ? all : (int)k;
     int size = 2;
     while (size < all)
         size *= 2;
-    int64_t *ids = reinterpret_cast<int64_t *>(keys + size);
+    gnomon_ranked own = {INFINITY, INT64_MAX};
     for (int e = threadIdx.x; e < size; e += SORTERS) {
-        gnomon_ranked point = {INFINITY, INT64_MAX};
+        own = {INFINITY, INT64_MAX};
         if (e < olds)
-            point = c.list.points[query * k + e];
+            own = c.list.points[query * k + e];
         else if (e < all)
-            point = c.found[(int64_t)query * GCU_ONCE_ROOM + e - olds];
-        keys[e] = point.key;
-        ids[e] = point.id;
+            own = c.found[(int64_t)query * GCU_ONCE_ROOM + e - olds];
+        points[e] = own;
     }
-    sort_points(keys, ids, size);
-    const int count = all < k ? all : (int)k;
-    for (int e = threadIdx.x; e < count; e += SORTERS) {
-        c.list.points[query * k + e] = {keys[e], ids[e]};
-        c.ids[query * k + e] = ids[e];
-        c.distances[query * k + e] = c.products ? -keys[e] : keys[e];
+    __syncthreads();
+    if (all <= SORTERS) { /* each counts those before it */
+        int before = 0;
+        if ((int)threadIdx.x / 32 * 32 < all)
+#pragma unroll 4
+            for (int e = 0; e < all; e++)
+                before += comes_before(points[e], own);
+        if ((int)threadIdx.x < all && before < count) put(c, query, before, own, count);
+        return;
     }
-    if (threadIdx.x > 0) return;
-    c.list.counts[query] = count;
-    c.notes->counts[query] = count;
-    if (count < k) return;
-    const double limit = keys[count - 1];
-    c.limits[query] = limit;
-    c.radii[query] = c.products ? -limit : limit;
+    sort_points(points, size);
+    for (int e = threadIdx.x; e < count; e += SORTERS)
+        put(c, query, e, points[e], count);
 }
 
 /* ---- the call ---- */
@@ -732,17 +768,27 @@ static int at_once(int64_t left, int64_t padded, gnomon_dtype dtype)
     return 1;
 }
 
-template <typename Kernel>
-static cudaError_t launch(Kernel kernel, unsigned grid, size_t shared, const once_call &c,
-                          cudaStream_t stream)
+/* Launches; 'after': as soon as the kernel before has begun to end. */
+template <typename... Types, typename... Values>
+static cudaError_t launch(void (*kernel)(Types...), int64_t grid, int threads, size_t shared,
+                          bool after, cudaStream_t stream, const Values &...values)
 {
     if (shared > 48 << 10) {
         const cudaError_t error = cudaFuncSetAttribute(
             kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most_shared);
         if (error != cudaSuccess) return error;
     }
-    kernel<<<grid, THREADS, shared, stream>>>(c);
-    return cudaGetLastError();
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)grid);
+    config.blockDim = dim3((unsigned)threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = after ? 1 : 0;
+    return cudaLaunchKernelEx(&config, kernel, values...);
 }
 
 cudaError_t gcu_once_search(const gcu_once *o, const gcu_gpu *gpu, cudaStream_t stream)
@@ -765,29 +811,26 @@ cudaError_t gcu_once_search(const gcu_once *o, const gcu_gpu *gpu, cudaStream_t 
         c.group_rows = STEP * ((sample + MOST_GROUPS - 1) / MOST_GROUPS);
         c.groups = sample * STEP / c.group_rows;
     }
-    const unsigned sampling = (unsigned)((c.groups + WARPS - 1) / WARPS);
+    const int64_t sampling = c.groups > 0 ? (c.groups + WARPS - 1) / WARPS : 1;
     const int64_t steps = (o->rows + STEP - 1) / STEP, most = (int64_t)gpu->sms * BLOCKS;
-    const int64_t blocks = (steps + WARPS - 1) / WARPS;
+    const int64_t scanning =
+        (steps + WARPS - 1) / WARPS < most ? (steps + WARPS - 1) / WARPS : most;
+    const bool after = gpu->major >= 9;
+    cudaError_t error = cudaSuccess;
     for (int turn = 0; turn < 2; turn++) {
-        for (int64_t query = 0; query < o->queries; query += c.queries) {
+        for (int64_t query = 0; query < o->queries && error == cudaSuccess; query += c.queries) {
             const int some = at_once(o->queries - query, c.padded, c.k.base.dtype);
             c.query = (int)query;
             c.queries = (int)(o->queries - query < some ? o->queries - query : some);
             const once_kernels kernels = kernels_for(&c, some);
             const size_t shared = (size_t)some * (size_t)c.padded * sizeof(float);
-            const cudaError_t error =
-                turn == 0 ? launch(kernels.sample, sampling > 0 ? sampling : 1, shared, c, stream)
-                          : launch(kernels.scan, (unsigned)(blocks < most ? blocks : most), shared,
-                                   c, stream);
-            if (error != cudaSuccess) return error;
+            error = turn == 0 ? launch(kernels.sample, sampling, THREADS, shared, false, stream, c)
+                              : launch(kernels.scan, scanning, THREADS, shared, after, stream, c);
         }
-        if (turn > 0) break;
+        if (error != cudaSuccess) return error;
         const int rank = (int)o->k + (c.k.exclude >= 0 ? 1 : 0);
-        reach_kernel<<<(unsigned)o->queries, SORTERS, 0, stream>>>(c, rank);
+        if (turn == 0) error = launch(reach_kernel, o->queries, SORTERS, 0, after, stream, c, rank);
     }
-    const size_t shared = SORTED * (sizeof(double) + sizeof(int64_t));
-    const cudaError_t error = cudaFuncSetAttribute(
-        answer_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
     if (error != cudaSuccess) return error;
     gcu_once_notes *notes = static_cast<gcu_once_notes *>(o->notes);
     const once_end end = {c.counts,
@@ -801,6 +844,6 @@ cudaError_t gcu_once_search(const gcu_once *o, const gcu_gpu *gpu, cudaStream_t 
                           notes,
                           gcu_once_ids(notes),
                           gcu_once_distances(notes, o->queries, o->k)};
-    answer_kernel<<<(unsigned)o->queries, SORTERS, shared, stream>>>(end);
-    return cudaGetLastError();
+    return launch(answer_kernel, o->queries, SORTERS, SORTED * sizeof(gnomon_ranked), after, stream,
+                  end);
 }
