@@ -2,7 +2,7 @@
  * and places of memory, ties, data far out and of any scale, filters, radii, pieces, prefixes, and
  * what is refused.
  *
- * Exits with 77 where there is no GPU. */
+ * usage: test_search [PART]      exits with 77 where there is no GPU */
 #include "draw.cuh"
 
 #include <gnomon.h>
@@ -480,7 +480,7 @@ static sets make_sets(int64_t n, int64_t cols, int64_t most)
             s.indices.push_back((int64_t)(uniform() * uniform() * (double)cols));
         for (size_t e = begin; e + 1 < s.indices.size(); e++)
             std::swap(s.indices[e],
-                      s.indices[begin + (size_t)(draw() % (s.indices.size() - begin))]);
+                      s.indices[begin + (size_t)(next_word() % (s.indices.size() - begin))]);
         s.offsets.push_back((int64_t)s.indices.size() + lead);
     }
     for (size_t e = 0; e < s.indices.size(); e++)
@@ -542,7 +542,7 @@ static void all_sets(void)
                                  {4000, 64, 300, 900, 100}, {6000, 31, 20000, 12, 3000}};
     std::vector<uint8_t> some(20000 / 8);
     for (uint8_t &b : some)
-        b = (uint8_t)draw();
+        b = (uint8_t)next_word();
     for (const auto &s : shapes) {
         const sets base = make_sets(s[0], s[2], s[3]), queries = make_sets(s[1], s[2], s[3]);
         gnomon_search_options o = nearest(GNOMON_JACCARD, s[4]);
@@ -664,7 +664,7 @@ static void little_memory(void)
     unsetenv("GNOMON_CUDA_MEMORY");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
@@ -689,6 +689,7 @@ int main(void)
                  {"few", few_on_the_gpu},  {"sets", all_sets},
                  {"refusals", refusals},   {"little memory", little_memory}};
     for (const auto &part : parts) {
+        if (argc > 1 && strcmp(argv[1], part.name) != 0) continue;
         const int before = checks, bad = failures;
         part.run();
         printf("%-20s %4d checks, %d wrong\n", part.name, checks - before, failures - bad);
