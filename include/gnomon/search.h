@@ -27,7 +27,7 @@
  *
  * On a GPU (GNOMON_DEVICE_CUDA; under AUTO when views lie there, or the first base points are worth
  * the way) the answers are the same, bit for bit. Dense views may then lie in its memory, queries
- * and base each for itself. Sets run on the CPU only. */
+ * and base each for itself; sparse ones are the host's. L1 runs on the CPU only. */
 #ifndef GNOMON_SEARCH_H
 #define GNOMON_SEARCH_H
 
@@ -95,7 +95,7 @@ typedef struct gnomon_search gnomon_search;
  * (HAMMING takes U8), NONFINITE (a query, named by row and column; where queries lie in a GPU's
  * memory it may be the first gnomon_search_add that says so), UNSUPPORTED (a magnitude above
  * 2^500; JACCARD with dense, others with sparse points), DEVICE (GNOMON_DEVICE_CUDA or a view in a
- * device's memory, and the device can't be had or declines; JACCARD), MEMORY. On failure *out is
+ * device's memory, and the device can't be had or declines; L1), MEMORY. On failure *out is
  * NULL. */
 GNOMON_API gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
                                               const gnomon_search_options *options,

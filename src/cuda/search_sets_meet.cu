@@ -4,6 +4,7 @@
  * Thirty-two queries share a table, a word a number, whose bits tell which of them have it. A warp
  * takes a base set and keeps what any query has; for each table its lanes look up 32 of those at a
  * time, the words are turned, so that a lane has a bit a member for its query, and counted. */
+#include "cuda/grid.cuh"
 #include "cuda/search_sets.h"
 
 enum {
@@ -12,12 +13,6 @@ enum {
     KEPT = 256, /* members of a set that queries have; more are looked up table by table */
     FEW = 8     /* words so few are not turned */
 };
-
-static unsigned grid_of(int64_t count)
-{
-    const int64_t blocks = (count + THREADS - 1) / THREADS, most = 1 << 16;
-    return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
-}
 
 /* ---- tables ---- */
 
@@ -50,8 +45,8 @@ cudaError_t gcu_sets_tables(const gcu_sets_call *c, cudaStream_t stream)
         error = cudaMemsetAsync(c->asked, 0, (size_t)(c->possible / 32 + 1) * 4, stream);
     if (error == cudaSuccess) error = cudaMemsetAsync(c->count, 0, sizeof *c->count, stream);
     if (error != cudaSuccess) return error;
-    numbers_kernel<<<grid_of(c->queries * 32), THREADS, 0, stream>>>(*c);
-    tables_kernel<<<grid_of(c->queries * 32), THREADS, 0, stream>>>(*c);
+    numbers_kernel<<<gcu_grid(c->queries, WARPS), THREADS, 0, stream>>>(*c);
+    tables_kernel<<<gcu_grid(c->queries, WARPS), THREADS, 0, stream>>>(*c);
     return cudaGetLastError();
 }
 
@@ -229,6 +224,6 @@ static __global__ void __launch_bounds__(THREADS)
 cudaError_t gcu_sets_last(const gcu_search_lists *lists, int64_t queries, double *limits,
                           int64_t *last, cudaStream_t stream)
 {
-    last_kernel<<<grid_of(queries * 32), THREADS, 0, stream>>>(*lists, queries, limits, last);
+    last_kernel<<<gcu_grid(queries, WARPS), THREADS, 0, stream>>>(*lists, queries, limits, last);
     return cudaGetLastError();
 }
