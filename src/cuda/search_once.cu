@@ -17,8 +17,7 @@ enum {
     WHOLE = 2048,     /* up to so many rows there is no sample: all keys are taken in fp64 */
     EXPECTED = 1024,  /* rows that pass, at most as far as the sample's size settles it */
     SORTED = 4096,    /* points that are sorted in shared memory */
-    SORTERS = 512,    /* threads of what sorts */
-    WINDOW = 4        /* pieces of 128 bytes of a row that come together */
+    SORTERS = 512     /* threads of what sorts */
 };
 
 static const int64_t most_shared = 96 << 10; /* bytes of queries in shared memory */
@@ -205,18 +204,11 @@ template <int SOME, int HALF> __device__ __forceinline__ void join_lanes(float *
     if constexpr (HALF > 1) join_lanes<LEFT, HALF / 2>(sum);
 }
 
-__device__ __forceinline__ void prefetch(const void *at)
-{
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-}
-
 /* Rows first + r * 4 + lane / 8 of a warp, r < ROWS; beyond the last row that one again. sum[r]:
- * what the lane keeps. next: the rows that the warp takes afterwards. Half a kilobyte of each row,
- * and what comes then, is on its way to the second cache before it is asked for: pieces of 128
- * bytes are too small for the memory behind. */
+ * what the lane keeps. */
 template <typename T, bool PRODUCTS, int NQ>
 __device__ __forceinline__ void take_rows(const once_call &c, const float *queries, int64_t first,
-                                          int64_t next, float (*sum)[NQ], float *squares)
+                                          float (*sum)[NQ], float *squares)
 {
     constexpr int COUNT = piece_of<T>::COUNT, CHUNK = LANES * COUNT;
     constexpr int AHEAD = (NQ == 1 ? 16 : NQ <= 8 ? 8 : 4) / COUNT;
@@ -237,15 +229,6 @@ __device__ __forceinline__ void take_rows(const once_call &c, const float *queri
     int chunk = 0;
 #pragma unroll 1
     for (; chunk + AHEAD <= whole; chunk += AHEAD) {
-        if (NQ > 1 && chunk % WINDOW == 0) {
-            const bool inside = chunk + WINDOW < whole;
-            const int64_t offset =
-                inside ? (int64_t)(chunk + WINDOW) * CHUNK : (next - first) * c.k.base.row_stride;
-            if (lane < WINDOW && (inside || next < c.rows))
-#pragma unroll
-                for (int r = 0; r < ROWS; r++)
-                    prefetch(x[r] + offset + lane * (CHUNK - COUNT));
-        }
         piece_of<T> some[AHEAD][ROWS];
 #pragma unroll
         for (int a = 0; a < AHEAD; a++)
@@ -387,7 +370,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
     const int64_t row = group * (c.rows / c.groups);
     for (int64_t at = 0; at < c.group_rows; at += STEP) {
         float sum[ROWS][NQ], squares[ROWS];
-        take_rows<T, PRODUCTS, NQ>(c, queries, row + at, row + at + STEP, sum, squares);
+        take_rows<T, PRODUCTS, NQ>(c, queries, row + at, sum, squares);
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
 #pragma unroll
@@ -406,7 +389,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
     }
 }
 
-/* The rank-th least of a query's minima, SORTERS of them after the least of several have been taken
+/* The rank-th least of a query's minima, one a thread after the least of several have been taken
  * together, and what its list says already. */
 __global__ void __launch_bounds__(SORTERS) reach_kernel(once_call c, int rank)
 {
@@ -415,13 +398,13 @@ __global__ void __launch_bounds__(SORTERS) reach_kernel(once_call c, int rank)
     const float *minima = c.minima + (int64_t)query * MOST_GROUPS;
     float own = INFINITY;
     await_predecessor();
-    for (int64_t group = threadIdx.x; group < c.groups; group += SORTERS)
+    for (int64_t group = threadIdx.x; group < c.groups; group += blockDim.x)
         own = fminf(own, minima[group]);
     least[threadIdx.x] = own;
     __syncthreads();
     int before = 0;
-#pragma unroll 8
-    for (int e = 0; e < SORTERS; e += 4) {
+#pragma unroll 4
+    for (int e = 0; e < (int)blockDim.x; e += 4) {
         const float4 x = *reinterpret_cast<const float4 *>(least + e);
         const int me = (int)threadIdx.x - e;
         before += x.x < own || (x.x == own && 0 < me);
@@ -512,7 +495,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
     for (int64_t first = ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32) * STEP; first < c.rows;
          first += jump) {
         float sum[ROWS][NQ], squares[ROWS];
-        take_rows<T, PRODUCTS, NQ>(c, queries, first, first + jump, sum, squares);
+        take_rows<T, PRODUCTS, NQ>(c, queries, first, sum, squares);
         unsigned passed = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
@@ -829,7 +812,8 @@ cudaError_t gcu_once_search(const gcu_once *o, const gcu_gpu *gpu, cudaStream_t 
         }
         if (error != cudaSuccess) return error;
         const int rank = (int)o->k + (c.k.exclude >= 0 ? 1 : 0);
-        if (turn == 0) error = launch(reach_kernel, o->queries, SORTERS, 0, after, stream, c, rank);
+        const int threads = rank <= 32 ? 128 : rank <= 64 ? 256 : SORTERS;
+        if (turn == 0) error = launch(reach_kernel, o->queries, threads, 0, after, stream, c, rank);
     }
     if (error != cudaSuccess) return error;
     gcu_once_notes *notes = static_cast<gcu_once_notes *>(o->notes);
