@@ -603,8 +603,8 @@ static void few_on_the_gpu(void)
             turn++;
         }
     for (gnomon_metric metric : metrics)
-        for (int64_t d : {128, 960, 30000}) { /* whole 16-byte parts, and queries that are large */
-            points base = gaussian(d > 1000 ? 3000 : 20000, d), queries = gaussian(5, d);
+        for (int64_t d : {128, 960, 20000}) { /* whole 16-byte parts, and queries that are large */
+            points base = gaussian(d > 1000 ? 300 : 6000, d), queries = gaussian(5, d);
             check(label("few on the GPU, wide", metric), base, queries, nearest(metric, 10), 1);
         }
     for (gnomon_metric metric : metrics) {
