@@ -123,14 +123,13 @@ static void take_over(gnomon_hosvd_work *w, const gnomon_hosvd_job *job)
     out->measure_seconds = job->measure_seconds;
 }
 
-static gnomon_status run(gnomon_hosvd_work *w, const gnomon_device_table *table, void *state,
-                         gnomon_hosvd_job *job, char *why, size_t why_size)
+static gnomon_status run(task *t, const gnomon_device_table *table, void *state, char *why,
+                         size_t why_size)
 {
-    task t = {.w = w, .job = job};
-    const gnomon_hosvd_calls calls = {draw, make_room, &t};
+    gnomon_hosvd_work *w = t->w;
+    gnomon_hosvd_job *job = t->job;
     gnomon_context_set_worked(w->ctx, GNOMON_DEVICE_CUDA);
-    job->calls = &calls;
-    gnomon_status status = draw_operators(&t);
+    gnomon_status status = draw_operators(t);
     if (status == GNOMON_OK) {
         why[0] = 0;
         status = table->hosvd(state, job, why, why_size);
@@ -142,7 +141,7 @@ static gnomon_status run(gnomon_hosvd_work *w, const gnomon_device_table *table,
             status = gnomon_job_device_failed(w->ctx, status, why);
     }
     for (int i = 0; i < w->modes; i++)
-        gnomon_operator_destroy(t.op[i]);
+        gnomon_operator_destroy(t->op[i]);
     return status;
 }
 
@@ -196,9 +195,12 @@ gnomon_status gnomon_hosvd_on_device(gnomon_hosvd_work *w, const gnomon_tensor *
         if (table->hosvd_supports(state, &job, why, sizeof why)) {
             gnomon_device_host host = gnomon_job_host(ctx);
             host.progress = progress;
+            task t = {.w = w, .job = &job};
+            const gnomon_hosvd_calls calls = {draw, make_room, &t};
             job.host = &host;
+            job.calls = &calls;
             *done = true;
-            return run(w, table, state, &job, why, sizeof why);
+            return run(&t, table, state, why, sizeof why);
         }
     }
     const char *reason = table == NULL ? gnomon_context_cuda_reason(ctx)
