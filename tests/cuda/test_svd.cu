@@ -788,8 +788,10 @@ int main(void)
          (gnomon_precision)0, 0, 0, 10},
         {"sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_SJLT, (gnomon_precision)0, 0,
          0, 10},
+        /* the singular vectors lie near the axes, whose columns few sampled rows can't tell apart
+         */
         {"srht", 300, 200, 20, LINEAR, 2, ROWS, false, false, F, GNOMON_SRHT, (gnomon_precision)0,
-         0, 0, 10},
+         0, 0, 60},
         {"tolerance 0.1", 300, 200, 150, EXPONENTIAL, 1, ROWS, true, false, F, G, P32, 0, 0.1, 10},
         {"tolerance 1e-3", 300, 260, 200, EXPONENTIAL, 2, ROWS, false, false, F, G, P32, 0, 0.04,
          10},
