@@ -249,6 +249,16 @@ def searches(content):
                   peers=[("PyTorch, fp16, matmul and topk:", beside), ("the FP16 product alone:", r["fp16_gemm_ms"] if plain else None)])
 
 
+def set_searches(content):
+    """Nearest sets from host to host, beside the CPU's of the same run."""
+    for r in content["results"]:
+        few = "1 query" if r["queries"] == 1 else f"{r['queries']:,} queries"
+        kept = f"k = {r['k']:,}" if r["k"] else f"jaccard ≤ {r['radius']:g}"
+        yield Job(f"{few} × {r['base']:,} sets of {r['members'] / r['base']:.0f} members, {kept}, from host to host", r["ms"], r["link_ms"],
+                  "the rows over the link",
+                  peers=[(f"our CPU search, {r['cpu_threads']} threads, {r['cpu_queries']:,} of the queries:", r["cpu_ms"])])
+
+
 def anything(content):
     """A program that is not known here: what it says, and the floor if it names one."""
     for r in content["results"]:
@@ -264,7 +274,7 @@ PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Ve
             "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
             "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "join_hashes": ("Similarity join by hashing", hashed_joins),
             "join_sets": ("Similarity join of sets", set_joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
-            "search": ("Exact nearest neighbours", searches)}
+            "search": ("Exact nearest neighbours", searches), "search_sets": ("Exact nearest sets", set_searches)}
 ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "report", "hosvd"}  # pages of their own
 
 
