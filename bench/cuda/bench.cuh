@@ -25,6 +25,16 @@
         }                                                                 \
     } while (0)
 
+/* A library's call, whose status is 0 where all is well. */
+#define MUST(call)                                                                       \
+    do {                                                                                 \
+        const int bench_status = (int)(call);                                            \
+        if (bench_status != 0) {                                                         \
+            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, bench_status); \
+            exit(1);                                                                     \
+        }                                                                                \
+    } while (0)
+
 struct bench_time {
     double median_ms, least_ms, most_ms, mean_ms, variance_ms2;
     int runs;

@@ -10,6 +10,7 @@
  * usage: hosvd [--json FILE] [--runs N] [--seconds S] [--most COUNT]
  * S: no tensor is begun after so long; COUNT: only tensors of at most so many numbers */
 #include "bench.cuh"
+#include "calls.cuh"
 
 #include <cublas_v2.h>
 #include <curand.h>
@@ -17,18 +18,8 @@
 
 #include <gnomon.h>
 
-#include <chrono>
 #include <cmath>
 #include <string>
-
-#define MUST(call)                                                                       \
-    do {                                                                                 \
-        const int bench_status = (int)(call);                                            \
-        if (bench_status != 0) {                                                         \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, bench_status); \
-            exit(1);                                                                     \
-        }                                                                                \
-    } while (0)
 
 static gnomon_context *ctx;
 static cublasHandle_t blas;
@@ -36,21 +27,6 @@ static cusolverDnHandle_t solver;
 static curandGenerator_t generator;
 
 typedef std::vector<int64_t> sizes;
-
-template <typename T> static T *device(size_t count)
-{
-    T *data;
-    BENCH_CHECK(cudaMalloc(&data, count * sizeof(T)));
-    return data;
-}
-
-static double now_ms(void)
-{
-    BENCH_CHECK(cudaDeviceSynchronize());
-    return std::chrono::duration<double, std::milli>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 static int64_t count_of(const sizes &size)
 {

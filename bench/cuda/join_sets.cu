@@ -4,29 +4,12 @@
  * common and most rare, a tenth of them copies with a few members changed: the law of
  * bench/join.py. The floor is one copy of the rows over the link. */
 #include "bench.cuh"
+#include "rows.cuh"
 
 #include <gnomon/join.h>
 
 #include <math.h>
 #include <time.h>
-
-struct rows {
-    int64_t count, entries;
-    int64_t *offsets, *indices;
-    uint8_t *values;
-};
-
-static uint64_t seed = 5;
-
-static double draw()
-{
-    return ((double)(bench_mix(seed++) >> 12) + 0.5) * 0x1p-52;
-}
-
-static int64_t below(int64_t n)
-{
-    return (int64_t)(draw() * (double)n);
-}
 
 enum { COLS = 2000001 };
 
@@ -167,6 +150,7 @@ int main(int argc, char **argv)
 {
     setvbuf(stdout, nullptr, _IOLBF, 0);
     bench_json json = bench_open("join_sets", argc, argv);
+    seed = 5;
     gnomon_context *gpu = open_context(GNOMON_DEVICE_CUDA), *cpu = open_context(GNOMON_DEVICE_CPU);
     const int64_t n = getenv("BENCH_N") ? atoll(getenv("BENCH_N")) : 1000000;
     const rows r = make(n);

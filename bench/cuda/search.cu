@@ -15,15 +15,6 @@
 #include <chrono>
 #include <string>
 
-#define MUST(call)                                                                       \
-    do {                                                                                 \
-        const int bench_status = (int)(call);                                            \
-        if (bench_status != 0) {                                                         \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, bench_status); \
-            exit(1);                                                                     \
-        }                                                                                \
-    } while (0)
-
 struct job {
     int64_t queries, base, cols, k;
     gnomon_metric metric;

@@ -4,29 +4,12 @@
  * rare; half of the queries are base sets with some members changed. The floor is one copy of the
  * rows over the link. */
 #include "bench.cuh"
+#include "rows.cuh"
 
 #include <gnomon/search.h>
 
 #include <math.h>
 #include <time.h>
-
-struct rows {
-    int64_t count, entries;
-    int64_t *offsets, *indices;
-    uint8_t *values;
-};
-
-static uint64_t seed = 11;
-
-static double draw()
-{
-    return ((double)(bench_mix(seed++) >> 12) + 0.5) * 0x1p-52;
-}
-
-static int64_t below(int64_t n)
-{
-    return (int64_t)(draw() * (double)n);
-}
 
 enum { COLS = 2000001, MOST = 60 };
 
@@ -146,6 +129,7 @@ int main(int argc, char **argv)
     gnomon_context *cpu, *gpu;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     bench_json json = bench_open("search_sets", argc, argv);
+    seed = 11;
     options.device = GNOMON_DEVICE_CPU;
     if (gnomon_context_create(&options, &cpu) != GNOMON_OK) return 1;
     options.device = GNOMON_DEVICE_CUDA;

@@ -7,6 +7,7 @@
  *
  * usage: svd_ways [--json FILE] [--part sparse|wide|streamed|single] [--small] */
 #include "bench.cuh"
+#include "calls.cuh"
 
 #include <cublas_v2.h>
 #include <cusolverDn.h>
@@ -14,38 +15,13 @@
 
 #include <gnomon.h>
 
-#include <chrono>
 #include <cmath>
-
-#define MUST(call)                                                                       \
-    do {                                                                                 \
-        const int bench_status = (int)(call);                                            \
-        if (bench_status != 0) {                                                         \
-            fprintf(stderr, "%s:%d: %s: %d\n", __FILE__, __LINE__, #call, bench_status); \
-            exit(1);                                                                     \
-        }                                                                                \
-    } while (0)
 
 static cublasHandle_t blas;
 static cusolverDnHandle_t solver;
 static cusolverDnParams_t params;
 static cusparseHandle_t sparse;
 static bench_json json;
-
-template <typename T> static T *device(size_t count)
-{
-    T *data;
-    BENCH_CHECK(cudaMalloc(&data, count * sizeof(T)));
-    return data;
-}
-
-static double now_ms(void)
-{
-    BENCH_CHECK(cudaDeviceSynchronize());
-    return std::chrono::duration<double, std::milli>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
 
 /* Of several runs by the host's clock, after one that is not counted. */
 template <typename Work> static bench_time timed(Work work, int runs)
