@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
-/* Blocks for so many elements, 'each' a block. */
+/* Blocks for so many elements, 'each' a block; one where there is nothing. */
 static inline unsigned gcu_grid(int64_t count, int64_t each, int64_t largest = 1 << 16)
 {
     const int64_t blocks = (count + each - 1) / each;
-    return (unsigned)(blocks < largest ? blocks : largest);
+    return (unsigned)(blocks < 1 ? 1 : blocks < largest ? blocks : largest);
 }
 
 /* In a kernel of blocks of THREADS, which the file names. */

@@ -1,17 +1,13 @@
 /* Sets by size, what their sizes allow, and the lists of their first members. */
+#include "cuda/grid.cuh"
 #include "cuda/join_sets.h"
 
 enum { THREADS = 256, EACH = 2048 /* members of a block that looks for their sets */ };
 
 static unsigned grid_of(int64_t count)
 {
-    const int64_t blocks = (count + THREADS - 1) / THREADS, largest = 1 << 20;
-    return (unsigned)(blocks < 1 ? 1 : blocks < largest ? blocks : largest);
+    return gcu_grid(count, THREADS, 1 << 20);
 }
-
-#define FOR_EACH(i, count)                                                     \
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < (count); \
-         i += (int64_t)gridDim.x * THREADS)
 
 /* ---- sets ---- */
 
@@ -26,7 +22,7 @@ static __device__ __forceinline__ gcu_set set_of(const int64_t *offsets, int64_t
 static __global__ void __launch_bounds__(THREADS)
     size_kernel(const int64_t *offsets, int64_t first, int64_t count, uint64_t *keys)
 {
-    FOR_EACH(i, count)
+    GCU_FOR_EACH(i, count)
     {
         const int64_t size = offsets[first + i + 1] - offsets[first + i];
         keys[i] = (uint64_t)(size > 0 ? size : 1) << 32 | (uint64_t)i;
@@ -37,7 +33,7 @@ static __global__ void __launch_bounds__(THREADS)
     sets_kernel(const int64_t *offsets, int64_t entries, int64_t first, int64_t count,
                 const uint64_t *keys, gcu_set *sets)
 {
-    FOR_EACH(i, count)
+    GCU_FOR_EACH(i, count)
     sets[i] = set_of(offsets, entries, first, keys ? (uint32_t)keys[i] : (uint32_t)i);
 }
 
@@ -94,7 +90,7 @@ static __device__ int64_t least_size(double limit, int64_t size)
 
 static __global__ void __launch_bounds__(THREADS) need_kernel(double limit, gcu_set_bounds b)
 {
-    FOR_EACH(size, 2 * b.most + 1)
+    GCU_FOR_EACH(size, 2 * b.most + 1)
     {
         b.need[size] = (uint32_t)least_shared(limit, size);
         if (size <= b.most) b.low[size] = size > 0 ? (uint32_t)least_size(limit, size) : 0;
@@ -104,7 +100,7 @@ static __global__ void __launch_bounds__(THREADS) need_kernel(double limit, gcu_
 static __global__ void __launch_bounds__(THREADS)
     reach_kernel(const gcu_set *q, int64_t count, gcu_set_bounds b)
 {
-    FOR_EACH(size, b.most + 2)
+    GCU_FOR_EACH(size, b.most + 2)
     {
         int64_t low = 0, high = 2 * b.most; /* more is needed of larger sums */
         while (size <= b.most && low < high) {
@@ -141,7 +137,7 @@ gnomon_status gcu_set_make_bounds(gcu_set_memory *m, double limit, const gcu_set
 static __global__ void __launch_bounds__(THREADS)
     askers_kernel(gcu_set_sides x, int64_t count, int64_t *lengths)
 {
-    FOR_EACH(i, count + 1)
+    GCU_FOR_EACH(i, count + 1)
     {
         const uint32_t size = i < count ? x.p[i].size : 0;
         lengths[i] = i == count ? 0 : x.all ? 1 : size - x.bounds.low[size] + 1;
@@ -159,7 +155,7 @@ gnomon_status gcu_set_askers(gcu_set_memory *m, const gcu_set_sides *x, int64_t 
 /* Those who ask are no smaller where each pair meets once. */
 static __global__ void __launch_bounds__(THREADS) listed_kernel(gcu_set_sides x, int64_t *lengths)
 {
-    FOR_EACH(i, x.q_count + 1)
+    GCU_FOR_EACH(i, x.q_count + 1)
     {
         const uint32_t size = i < x.q_count ? x.q[i].size : 0;
         const uint32_t least =
@@ -189,7 +185,7 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
     begin_kernel(const uint64_t *postings, int64_t count, int64_t lists, uint32_t *begin)
 {
-    FOR_EACH(n, lists) begin[n] = (uint32_t)gcu_keys_below(postings, count, (uint64_t)n << 32);
+    GCU_FOR_EACH(n, lists) begin[n] = (uint32_t)gcu_keys_below(postings, count, (uint64_t)n << 32);
 }
 
 gnomon_status gcu_set_make_lists(gcu_set_memory *m, gcu_set_sides *x, int64_t numbers)

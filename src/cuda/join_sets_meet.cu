@@ -1,4 +1,5 @@
 /* Sets that meet in lists: asking, dropping, counting. */
+#include "cuda/grid.cuh"
 #include "cuda/join_sets.h"
 
 enum {
@@ -9,14 +10,9 @@ enum {
     ANY = -1     /* in every place: a pair that did not meet by a member */
 };
 
-#define FOR_EACH(i, count)                                                     \
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < (count); \
-         i += (int64_t)gridDim.x * THREADS)
-
 static unsigned grid_of(int64_t count)
 {
-    const int64_t blocks = (count + THREADS - 1) / THREADS, largest = 1 << 20;
-    return (unsigned)(blocks < 1 ? 1 : blocks < largest ? blocks : largest);
+    return gcu_grid(count, THREADS, 1 << 20);
 }
 
 /* ---- asking ---- */
@@ -273,7 +269,7 @@ static __global__ void __launch_bounds__(THREADS)
     pairs_kernel(gcu_sets x, int64_t q_first, const uint64_t *keys, const uint32_t *shared,
                  int64_t count, gnomon_pair *out)
 {
-    FOR_EACH(at, count)
+    GCU_FOR_EACH(at, count)
     {
         const int64_t i = (int64_t)(keys[at] >> 32), j = (int64_t)(uint32_t)keys[at];
         const int64_t size = size_of(x, i) + size_of(x, q_first + j), both = shared[at];

@@ -1,4 +1,5 @@
 /* Sets on their way to the GPU. */
+#include "cuda/grid.cuh"
 #include "cuda/sets.h"
 
 enum {
@@ -12,13 +13,8 @@ static const uint32_t none = UINT32_MAX; /* an entry that is no member */
 
 static unsigned grid_of(int64_t count)
 {
-    const int64_t blocks = (count + THREADS - 1) / THREADS, largest = 1 << 20;
-    return (unsigned)(blocks < 1 ? 1 : blocks < largest ? blocks : largest);
+    return gcu_grid(count, THREADS, 1 << 20);
 }
-
-#define FOR_EACH(i, count)                                                     \
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < (count); \
-         i += (int64_t)gridDim.x * THREADS)
 
 /* ---- entries ---- */
 
@@ -71,7 +67,7 @@ struct entries {
 
 static __global__ void __launch_bounds__(THREADS) take_kernel(entries x)
 {
-    FOR_EACH(e, x.count)
+    GCU_FOR_EACH(e, x.count)
     {
         const int64_t index = x.indices ? x.indices[e] : (int64_t)x.ids[x.first + e];
         bool bad = false;
@@ -90,7 +86,7 @@ static __global__ void __launch_bounds__(THREADS) take_kernel(entries x)
 static __global__ void __launch_bounds__(THREADS)
     shift_kernel(int64_t *offsets, int64_t count, int64_t by)
 {
-    FOR_EACH(i, count) offsets[i] += by;
+    GCU_FOR_EACH(i, count) offsets[i] += by;
 }
 
 /* ---- few of very many possible members: numbered in their order first ---- */
@@ -98,7 +94,7 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
     heads_kernel(const uint64_t *keys, int64_t count, int64_t *heads)
 {
-    FOR_EACH(k, count + 1)
+    GCU_FOR_EACH(k, count + 1)
     heads[k] = k < count && keys[k] != ~0ull && (k == 0 || keys[k] != keys[k - 1]);
 }
 
@@ -107,7 +103,7 @@ static __global__ void __launch_bounds__(THREADS)
     spread_kernel(const uint64_t *keys, const uint32_t *from, const int64_t *heads, int64_t count,
                   uint32_t *ids)
 {
-    FOR_EACH(k, count) ids[from[k]] = keys[k] == ~0ull ? none : (uint32_t)(heads[k + 1] - 1);
+    GCU_FOR_EACH(k, count) ids[from[k]] = keys[k] == ~0ull ? none : (uint32_t)(heads[k + 1] - 1);
 }
 
 /* ---- by how often they occur ---- */
@@ -144,13 +140,13 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
     rarity_kernel(const unsigned *counts, int64_t numbers, uint64_t *keys)
 {
-    FOR_EACH(id, numbers) keys[id] = (uint64_t)counts[id] << 32 | (uint64_t)id;
+    GCU_FOR_EACH(id, numbers) keys[id] = (uint64_t)counts[id] << 32 | (uint64_t)id;
 }
 
 static __global__ void __launch_bounds__(THREADS)
     rank_kernel(const uint64_t *keys, int64_t numbers, uint32_t *ranks)
 {
-    FOR_EACH(k, numbers) ranks[(uint32_t)keys[k]] = (uint32_t)k;
+    GCU_FOR_EACH(k, numbers) ranks[(uint32_t)keys[k]] = (uint32_t)k;
 }
 
 /* keys = row << bits | number, ~0 where there is no member. */
@@ -176,13 +172,14 @@ static __global__ void __launch_bounds__(THREADS)
                    uint32_t *members)
 {
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
-    FOR_EACH(e, count + 1) members[e] = e < count ? (uint32_t)(keys[e] & mask) : (uint32_t)numbers;
+    GCU_FOR_EACH(e, count + 1)
+    members[e] = e < count ? (uint32_t)(keys[e] & mask) : (uint32_t)numbers;
 }
 
 static __global__ void __launch_bounds__(THREADS)
     offsets_kernel(const uint64_t *keys, int64_t count, int bits, int64_t rows, int64_t *offsets)
 {
-    FOR_EACH(i, rows + 1)
+    GCU_FOR_EACH(i, rows + 1)
     offsets[i] = i < rows ? gcu_keys_below(keys, count, (uint64_t)i << bits) : count;
 }
 
@@ -190,7 +187,7 @@ static __global__ void __launch_bounds__(THREADS)
     most_kernel(const int64_t *offsets, int64_t rows, unsigned long long *most)
 {
     unsigned long long mine = 0;
-    FOR_EACH(i, rows)
+    GCU_FOR_EACH(i, rows)
     {
         const unsigned long long size = (unsigned long long)(offsets[i + 1] - offsets[i]);
         if (size > mine) mine = size;
