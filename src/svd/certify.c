@@ -47,10 +47,10 @@ gnomon_status gnomon_probe_residual(gnomon_factor *f, const gnomon_tall *g, cons
     return subtract(f, g, b, s, c, e);
 }
 
-/* The x < 1 with (x e^(1 - x))^(r / 2) = GNOMON_FAILURE. */
-static double lower_share(int64_t r)
+/* The x < 1 with (x e^(1 - x))^(r / 2) = failure. */
+static double lower_share(int64_t r, double failure)
 {
-    const double wanted = 2 * log(GNOMON_FAILURE) / (double)r;
+    const double wanted = 2 * log(failure) / (double)r;
     double low = 0, high = 1;
     for (int i = 0; i < 200; i++) {
         const double x = 0.5 * (low + high);
@@ -68,7 +68,24 @@ void gnomon_frobenius_of(const double *norms, int64_t count, double *estimate, d
     for (int64_t j = 0; j < count; j++)
         sum += norms[j] * norms[j];
     *estimate = sqrt(sum / (double)count);
-    *bound = *estimate / sqrt(lower_share(count));
+    *bound = *estimate / sqrt(lower_share(count, GNOMON_FAILURE));
+}
+
+/* The probes count as often as the squares of singular values that spectral allows make up the sum
+ * bounded: more the larger the sum, so the bound is where both agree. A spectral of 0 has
+ * underflowed, and tells nothing. */
+double gnomon_frobenius_bound(double estimate, double spectral, int64_t count, double failure)
+{
+    double low = estimate, high = estimate / sqrt(lower_share(count, failure));
+    for (int i = 0; i < 100 && low < high; i++) {
+        const double middle = 0.5 * (low + high), x = (estimate / middle) * (estimate / middle);
+        const double share = spectral > 0 ? middle / spectral : 1, times = fmax(1, share * share);
+        if (0.5 * (double)count * times * (log(x) + 1 - x) > log(failure))
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
 }
 
 gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
@@ -82,12 +99,22 @@ gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, dou
     return GNOMON_OK;
 }
 
-void gnomon_spectral_of(gnomon_svd *out, double logarithms, int power, int64_t count)
+/* Halko, Martinsson & Tropp's (2011) Lemma 4.1. */
+static double spectral_bound(double estimate, double root, int64_t count, double failure)
 {
-    const double factor = sqrt(2 / acos(-1.0)) * exp(-log(GNOMON_FAILURE) / (double)count);
+    return estimate * exp((0.5 * log(2 / acos(-1.0)) - log(failure) / (double)count) / root);
+}
+
+void gnomon_bounds_of(gnomon_svd *out, double logarithms, int power, int64_t count)
+{
     const double root = 2.0 * power + 1;
-    out->spectral_estimate = isinf(logarithms) ? 0 : exp(logarithms / root);
-    out->spectral_bound = out->spectral_estimate * exp(log(factor) / root);
+    const double estimate = isinf(logarithms) ? 0 : exp(logarithms / root);
+    /* of the sum's failure half is that of the norm it rests on */
+    const double half = 0.5 * GNOMON_FAILURE;
+    out->spectral_estimate = estimate;
+    out->spectral_bound = spectral_bound(estimate, root, count, GNOMON_FAILURE);
+    out->residual_bound = gnomon_frobenius_bound(
+        out->residual_estimate, spectral_bound(estimate, root, count, half), count, half);
 }
 
 /* The longest column of e, by which all are divided when that is not zero. */
@@ -110,7 +137,7 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *l
     return GNOMON_OK;
 }
 
-/* |E|_2 by power steps from e = E g. */
+/* |E|_2 by power steps from e = E g, and the bounds. */
 static gnomon_status spectral(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
 {
     const int power = f->seen.data != NULL ? 0 : f->options.probe_power;
@@ -125,7 +152,7 @@ static gnomon_status spectral(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
         GNOMON_TRY(normalise(f, e, &longest));
         sum += log(longest);
     }
-    gnomon_spectral_of(f->out, sum, power, e->cols);
+    gnomon_bounds_of(f->out, sum, power, e->cols);
     return GNOMON_OK;
 }
 

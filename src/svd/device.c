@@ -93,7 +93,7 @@ static void take_over(gnomon_factor *f, const gnomon_svd_job *job)
         if (longest == 0) break;
     }
     gnomon_frobenius_of(job->lengths, probes, &out->residual_estimate, &out->residual_bound);
-    gnomon_spectral_of(out, logarithms, power, probes);
+    gnomon_bounds_of(out, logarithms, power, probes);
 }
 
 static gnomon_status run(gnomon_factor *f, const gnomon_device_table *table, void *state, call *c,

@@ -66,10 +66,12 @@ gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, dou
                                      double *bound);
 /* The same from their lengths. */
 void gnomon_frobenius_of(const double *norms, int64_t count, double *estimate, double *bound);
-/* Estimate and bound of |E|_2 from the longest columns of 'power' pairs of products beyond the
- * first, each divided by its longest before the next: the sum of their logarithms (-infinity when
- * one was 0). */
-void gnomon_spectral_of(gnomon_svd *out, double logarithms, int power, int64_t count);
+/* The same bound, but with probability 'failure', of an E with |E|_2 <= spectral. */
+double gnomon_frobenius_bound(double estimate, double spectral, int64_t count, double failure);
+/* Estimate of |E|_2 from the longest columns of 'power' pairs of products beyond the first, each
+ * divided by its longest before the next: the sum of their logarithms (-infinity when one was 0).
+ * And both bounds, that of |E|_F from its estimate. */
+void gnomon_bounds_of(gnomon_svd *out, double logarithms, int power, int64_t count);
 /* The certificate of u, s and v, and the measured residual. */
 gnomon_status gnomon_certify(gnomon_factor *f);
 
