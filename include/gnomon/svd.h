@@ -78,8 +78,8 @@ typedef struct gnomon_svd_options {
  *   residual_estimate = sqrt(mean |E g|^2): unbiased for |E|_F^2, its relative standard deviation
  *     at most sqrt(2 / r), for any E;
  *   residual_bound: |E|_F is below it but with probability 'failure', for any E, since
- *     P(sum |E g|^2 <= x r |E|_F^2) <= (x e^(1 - x))^(r c / 2) for x < 1 (Chernoff), where c is
- *     |E|_F^2 / |E|_2^2 at least, as the next bound limits it;
+ *     P(sum |E g|^2 <= x r |E|_F^2) <= (x e^(1 - x))^(r c / 2) for x < 1 (Chernoff), where c =
+ *     |E|_F^2 / |E|_2^2, and the next bound says how small that can be;
  *   spectral_estimate = max |(E E^T)^q E g|^(1 / (2 q + 1)), q = probe_power;
  *   spectral_bound: |E|_2 is below it but with probability 'failure': Halko, Martinsson & Tropp
  *     2011, Lemma 4.1 (equation 4.3), applied to (E E^T)^q E.
