@@ -411,7 +411,7 @@ template <typename T> static void time_sparse(const sparse_rows &a)
     const outcome made = ours(ctx, o, 3, [&](const gnomon_svd_options *with, gnomon_svd *svd) {
         return gnomon_svd_csr(ctx, &csr, with, svd);
     });
-    say(j, "gnomon, sjlt by the host", made.time, &made, made.residual, floor, floor_ms);
+    say(j, "gnomon, sjlt", made.time, &made, made.residual, floor, floor_ms);
     o.descriptor = nullptr;
     o.single_pass = 1;
     const outcome once = ours(ctx, o, 3, [&](const gnomon_svd_options *with, gnomon_svd *svd) {

@@ -248,6 +248,8 @@ bool gcu_svd_looks(const gcu_svd *v, int64_t columns);
 /* y (x's rows x columns, row-major) = x S^T by the projections' own kernels, for any operator. */
 gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *x, void *y, gnomon_dtype dtype,
                              int64_t columns);
+/* to (n x columns, of the work's type) = those rows of any operator, transposed. */
+gnomon_status gcu_svd_operator_rows(gcu_svd *v, int64_t columns, void *to);
 /* out (m x columns) = A w, or out (n x columns) = A^T w; w of the work's type or, of fp32 work, of
  * halves. */
 gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
@@ -282,8 +284,6 @@ gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
 gnomon_status gcu_svd_sparse_look_at(gcu_svd *v);
 gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
                                       gnomon_dtype dtype, int64_t columns, void *out);
-/* y (m x columns) = A S^T by the core, whose kernels for sparse rows know every operator. */
-gnomon_status gcu_svd_sparse_sketch(gcu_svd *v, int64_t columns, void *y);
 /* What they take on the GPU; why they are not taken there, or NULL. */
 double gcu_svd_sparse_bytes(const gnomon_svd_job *job);
 const char *gcu_svd_sparse_reason(const gnomon_svd_job *job);

@@ -431,6 +431,30 @@ gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *from, void *to, gn
     return gcu_sketch_job(v->s, &job, v->why);
 }
 
+/* S^T is what the adjoint makes of the identity, a point a row. */
+gnomon_status gcu_svd_operator_rows(gcu_svd *v, int64_t columns, void *to)
+{
+    GCU_TRY(v->why,
+            cudaMemsetAsync(v->gram, 0, (size_t)(columns * columns) * sizeof *v->gram, v->stream));
+    GCU_TRY(v->why, gcu_svd_shift(v->gram, columns, 1.0, v->gram, v->stream));
+    gnomon_matrix identity = gnomon_matrix_rowmajor(v->gram, GNOMON_F64, columns, columns);
+    gnomon_matrix rows = gnomon_matrix_colmajor(to, gcu_svd_type(v), columns, v->n);
+    identity.memory = rows.memory = GNOMON_CUDA;
+    gnomon_device_host host = *v->job->host;
+    host.progress = say_nothing;
+    gnomon_sketch_job job = {};
+    job.op = v->job->op;
+    job.y = &identity;
+    job.x = &rows;
+    job.alpha = 1.0;
+    job.rows = columns;
+    job.wide = v->wide;
+    job.memory_limit = v->job->memory_limit;
+    job.host = &host;
+    job.stream = v->stream;
+    return gcu_adjoint_job(v->s, &job, v->why);
+}
+
 gnomon_status gcu_svd_sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
 {
     const gcu_svd_sketching *s = static_cast<gcu_svd_sketching *>(arg);
@@ -465,9 +489,15 @@ gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
                                         v->stream));
         return gcu_svd_multiply(v, false, s, dtype, columns, v->y);
     }
+    if (v->job->csr) {
+        void *const s = gcu_svd_right(v);
+        const gnomon_status status = gcu_svd_operator_rows(v, columns, s);
+        return status == GNOMON_OK
+                   ? gcu_svd_multiply(v, false, s, gcu_svd_type(v), columns, sketching.y)
+                   : status;
+    }
     v->job->passes++;
-    return v->job->csr ? gcu_svd_sparse_sketch(v, columns, sketching.y)
-                       : gcu_svd_each(v, gcu_svd_sketch_block, &sketching);
+    return gcu_svd_each(v, gcu_svd_sketch_block, &sketching);
 }
 
 gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first, int64_t count,

@@ -12,7 +12,6 @@
 #include <cuda_fp16.h>
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { THREADS = 256, CHAIN = 64, PART = 1024, LONG = 4096 /* entries; a multiple of PART's */ };
 
@@ -294,19 +293,6 @@ const char *gcu_svd_sparse_reason(const gnomon_svd_job *job)
 }
 
 /* ---- products ---- */
-
-gnomon_status gcu_svd_sparse_sketch(gcu_svd *v, int64_t columns, void *y)
-{
-    void *host = malloc((size_t)(v->m * columns) * gcu_svd_size(v));
-    if (!host) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for a sketch");
-    const gnomon_matrix sketch = gnomon_matrix_rowmajor(host, gcu_svd_type(v), v->m, columns);
-    if (v->why.size) v->why.text[0] = 0; /* a call back leaves its own text */
-    gnomon_status status = v->job->calls->sketch(v->job->calls->user, &sketch);
-    if (status == GNOMON_OK)
-        status = bring_array(v, host, gcu_svd_type(v), v->m * columns, "the sketch", y);
-    free(host); /* it has been read: CUDA knows nothing of it */
-    return status;
-}
 
 /* What a value is multiplied with, and what is summed: doubles with doubles, else fp32. */
 template <typename T> struct number {
