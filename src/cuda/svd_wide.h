@@ -27,6 +27,26 @@ cudaError_t gcu_svd_wide_signs(double *data, int64_t rows, int64_t cols, double 
 /* to = from with row i (by_rows) or column j times s[i]. */
 cudaError_t gcu_svd_wide_scale(const double *from, int64_t rows, int64_t cols, const double *s,
                                bool by_rows, double *to, cudaStream_t stream);
+/* What columns have in common that are nearly orthogonal (svd_wide_small.cu); parts of sums of
+ * squares. */
+enum { GCU_SVD_WIDE_MEETING = 32 };
+struct gcu_svd_wide_common {
+    double off;    /* of F */
+    double near;   /* of those F_ij whose columns' lengths are too near to each other */
+    double turn;   /* of the angles E that take the others away */
+    double cosine; /* of K_ij / (d_i d_j), 1 where there is no length */
+    int64_t first; /* column from which on F is not small beside the lengths; else s */
+};
+/* turn (s x s, by rows) = E, turned = I + E, of the Gram matrix of columns. */
+cudaError_t gcu_svd_wide_meet(const double *gram, int64_t s, double *turn, double *turned,
+                              gcu_svd_wide_common *part, cudaStream_t stream);
+/* root = diag(d) + F; among columns from 'first' on, K over the first one's length. */
+cudaError_t gcu_svd_wide_root(const double *gram, int64_t s, int64_t first, double *root,
+                              cudaStream_t stream);
+/* to (s x k, by rows): columns times it are of length 1 (0 stays 0) and, with 'close', orthogonal
+ * but for the square of what they had in common. */
+cudaError_t gcu_svd_wide_upright(const double *gram, int64_t s, int64_t k, bool close, double *to,
+                                 cudaStream_t stream);
 /* As gcu_svd_lengths. */
 cudaError_t gcu_svd_wide_lengths(double *e, int64_t rows, int64_t cols, double *lengths,
                                  cudaStream_t stream);
@@ -40,9 +60,12 @@ gnomon_status gcu_svd_wide_take(gcu_svd *v, int64_t columns);
 gnomon_status gcu_svd_wide_orthonormalise(gcu_svd *v, int64_t rows, bool rough, double *to);
 /* v->q spans nearly A's range; v->z64 = A^T Q. */
 gnomon_status gcu_svd_wide_range(gcu_svd *v, int64_t columns);
-/* From these to the singular values, rank of them, U in v->q's place and Vt in v->z64's. */
-gnomon_status gcu_svd_wide_small(gcu_svd *v, int64_t *rank);
 /* What all that takes, beside the matrix. */
 double gcu_svd_wide_bytes(const gcu_svd *v, int64_t columns);
+
+/* ---- svd_wide_small.cu ---- */
+
+/* From these to the singular values, rank of them, U in v->q's place and Vt in v->z64's. */
+gnomon_status gcu_svd_wide_small(gcu_svd *v, int64_t *rank);
 
 #endif

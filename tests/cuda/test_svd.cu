@@ -22,7 +22,7 @@
 
 typedef std::vector<double> numbers;
 
-enum spectrum { LINEAR, EXPONENTIAL, POLYNOMIAL, CAUCHY, STEP, DEFICIENT, ZERO };
+enum spectrum { LINEAR, EXPONENTIAL, POLYNOMIAL, CAUCHY, STEP, DEFICIENT, ZERO, DECADES, GROUPS };
 enum layout { ROWS, COLUMNS, ROW_GAPS, COLUMN_GAPS, BACKWARDS };
 
 struct svd_case {
@@ -85,6 +85,10 @@ static double singular_value(const svd_case *c, int64_t i)
         return i < c->rank ? 1 : 1e-4;
     case DEFICIENT:
         return i < c->rank / 2 ? 1 + (double)i : 0;
+    case DECADES:
+        return std::pow(1e-13, (double)i / (double)c->rank);
+    case GROUPS: /* of many that are nearly the same */
+        return std::pow(1e-4, (double)(3 * i / c->rank)) * (1 + 1e-10 * (double)(i % 7));
     default:
         return 0;
     }
@@ -857,6 +861,8 @@ int main(void)
          0, 6},
         {"sparse, fp64, sjlt", 300, 200, 20, LINEAR, 1, ROWS, false, false, D, GNOMON_SJLT,
          (gnomon_precision)0, 0, 0, 10},
+        {"sparse, fp64, srht", 300, 200, 20, LINEAR, 1, ROWS, false, true, D, GNOMON_SRHT,
+         (gnomon_precision)0, 0, 0, 10},
         {"sparse, fp64, zero", 150, 90, 8, ZERO, 1, ROWS, false, true, D, G, P32, 0, 0, 4},
         {"sparse, fp64, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, D, G, P32, 0,
          0.5, 10},
@@ -913,6 +919,12 @@ int main(void)
         {"fp64, huge", 260, 180, 15, LINEAR, 1, ROWS, true, true, D, G, P32, 400, 0, 10},
         {"fp64, tiny", 260, 180, 15, LINEAR, 1, ROWS, false, true, D, G, P32, -400, 0, 10},
         {"fp64, all columns", 200, 170, 170, EXPONENTIAL, 1, ROWS, true, true, D, G, P32, 0, 0, 10},
+        {"fp64, thirteen decades", 200, 170, 150, DECADES, 1, ROWS, true, true, D, G, P32, 0, 0, 0},
+        {"fp64, thirteen decades, all columns", 200, 180, 180, DECADES, 0, ROWS, true, true, D, G,
+         P32, 0, 0, 0},
+        {"fp64, groups", 200, 170, 120, GROUPS, 2, ROWS, true, true, D, G, P32, 0, 0, 10},
+        {"fp64, groups, all columns", 190, 180, 180, GROUPS, 0, ROWS, true, true, D, G, P32, 0, 0,
+         0},
         {"fp64, one column", 130, 1, 1, LINEAR, 1, ROWS, true, true, D, G, P32, 0, 0, 10},
         {"fp64, one row", 1, 130, 1, LINEAR, 1, ROWS, true, true, D, G, P32, 0, 0, 10},
         {"fp64, sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, D, GNOMON_SJLT,
