@@ -162,7 +162,7 @@ static bool can_defer(const gcu_hosvd *h)
             gcu_svd_entry_dtype(job->op[n]) == 0)
             return false;
     }
-    return any && job->power == 0;
+    return any;
 }
 
 /* Memory for all modes' ranges, in one piece. */
@@ -196,6 +196,16 @@ static gnomon_status take_tall(gcu_hosvd *h)
     return status;
 }
 
+/* Power iterations, in memory of their own. */
+static gnomon_status iterate(gcu_svd *v)
+{
+    const int64_t tall = v->m > v->n ? v->m : v->n;
+    gnomon_status status = gcu_svd_room(v, v->n * v->columns, &v->z);
+    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)(2 * tall * v->columns), &v->half);
+    return status == GNOMON_OK ? gcu_svd_iterate(v) : status;
+}
+
+/* tall[mode].y, by projection of the tensor as it is now and power iterations. */
 static gnomon_status project_mode(gcu_hosvd *h, int mode)
 {
     gcu_svd *v = &h->v;
@@ -217,9 +227,10 @@ static gnomon_status project_mode(gcu_hosvd *h, int mode)
     v->y = const_cast<float *>(h->tall[mode].y);
     status = gcu_svd_begin_span(v);
     v->squares = nullptr;
+    if (status == GNOMON_OK && h->job->power > 0) status = iterate(v);
     h->width[mode] = columns;
     h->range.cholesky++;
-    if (h->now == h->x) h->job->passes++;
+    if (h->now == h->x) h->job->passes += 1 + 2 * h->job->power;
     gcu_svd_give(v, held);
     return status;
 }

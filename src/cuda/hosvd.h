@@ -9,7 +9,7 @@
 #ifndef GNOMON_CUDA_HOSVD_H
 #define GNOMON_CUDA_HOSVD_H
 
-#include "cuda/svd.h"
+#include "cuda/svd_condition.h"
 
 extern "C" {
 #include "hosvd/job.h"
@@ -17,7 +17,7 @@ extern "C" {
 
 /* ---- hosvd_tall.cu: several modes at once; enqueue on stream ---- */
 
-enum { GCU_HOSVD_TALL_MOST = GCU_SVD_ROUND_MOST, GCU_HOSVD_TALL_CHUNKS = 16 };
+enum { GCU_HOSVD_TALL_MOST = GCU_SVD_CONDITION_MOST, GCU_HOSVD_TALL_CHUNKS = 16 };
 #define GCU_HOSVD_NEAR 0x1p-26 /* |Q^T Q - I|_F, below the rounding of fp32 */
 
 /* Matrices of rows x cols (at most GCU_HOSVD_TALL_MOST), row-major. */

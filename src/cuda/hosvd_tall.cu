@@ -2,23 +2,13 @@
  *
  * Orthonormal by two rounds of Cholesky QR and a look whether that was enough (see svd_orth.cu for
  * the theory); nothing waits for the host, which reads at the end what was found and, where two
- * rounds do not do, begins anew by the way that looks on every step.
- *
- * A round's factor and its inverse are found by one block of threads, 4 x 4 numbers of the lower
- * triangle a thread, in registers, four columns at a time: what is left of the Gram matrix and what
- * there is of the inverse share the triangle. A pivot that rounding could have made up is replaced
- * by what rounding leaves: its column is then too short after the division, and the next round
- * makes it long. */
+ * rounds do not do, begins anew by the way that looks on every step. A round's inverse is that of
+ * svd_invert.cuh; a column that is too short after the division is made long by the next round. */
 #include "cuda/hosvd.h"
 #include "cuda/hosvd_tile.cuh"
-
-#include <math.h>
+#include "cuda/svd_invert.cuh"
 
 enum {
-    MOST = GCU_HOSVD_TALL_MOST,
-    SIDE = 4,
-    TILES = MOST / SIDE,
-    ROUND_THREADS = TILES * (TILES + 1) / 2,
     CHUNK_ROWS = TILE_TEAMS * TILE_STEP * 4,
     SIGN_THREADS = 256
 };
@@ -57,177 +47,20 @@ static __global__ void __launch_bounds__(TILE_BLOCK)
         tile_pair((int)blockIdx.x % pairs), begin, end, n, false, p.parts + (int64_t)chunk * n * n);
 }
 
-/* Lower triangle of 4 x 4: a becomes the inverse of its Cholesky factor. Whether a pivot was
- * replaced. */
-static __device__ __forceinline__ bool invert_tile(double (*a)[SIDE], double least)
-{
-    double scale[SIDE];
-    bool replaced = false;
-#pragma unroll
-    for (int k = 0; k < SIDE; k++) {
-        double pivot = a[k][k];
-        if (!(pivot > least)) {
-            pivot = least;
-            replaced = true;
-        }
-        scale[k] = rsqrt(pivot);
-#pragma unroll
-        for (int i = k + 1; i < SIDE; i++)
-            a[i][k] *= scale[k];
-#pragma unroll
-        for (int j = k + 1; j < SIDE; j++)
-#pragma unroll
-            for (int i = j; i < SIDE; i++)
-                a[i][j] = fma(-a[i][k], a[j][k], a[i][j]);
-    }
-#pragma unroll
-    for (int i = 0; i < SIDE; i++) {
-#pragma unroll
-        for (int j = 0; j < i; j++) {
-            double sum = 0; /* row i of the factor, the inverse's rows above it */
-#pragma unroll
-            for (int k = j; k < i; k++)
-                sum = fma(a[i][k], a[k][j], sum);
-            a[i][j] = sum; /* a[i][k] with k > j is read again, a[i][j] is not */
-        }
-#pragma unroll
-        for (int j = 0; j < i; j++)
-            a[i][j] *= -scale[i];
-        a[i][i] = scale[i];
-#pragma unroll
-        for (int j = i + 1; j < SIDE; j++)
-            a[i][j] = 0;
-    }
-    return replaced;
-}
-
-/* x = a b or, turned, a b^T; from tiles in shared memory and registers. */
-static __device__ __forceinline__ void times(const double (*a)[SIDE], const double (*b)[SIDE],
-                                             bool turned, double factor, double (*x)[SIDE])
-{
-#pragma unroll
-    for (int i = 0; i < SIDE; i++)
-#pragma unroll
-        for (int j = 0; j < SIDE; j++) {
-            double sum = 0;
-#pragma unroll
-            for (int k = 0; k < SIDE; k++)
-                sum = fma(a[i][k], turned ? b[j][k] : b[k][j], sum);
-            x[i][j] = factor * sum;
-        }
-}
-
-struct round_shared {
-    double corner[SIDE][SIDE];       /* the inverse's tile on the diagonal */
-    double left[MOST][SIDE];         /* the factor's columns */
-    double above[TILES][SIDE][SIDE]; /* the inverse's rows */
-    double off[ROUND_THREADS / 32 + 1], trace[ROUND_THREADS / 32 + 1];
-    int replaced;
-};
-
-/* x, a tile of the lower triangle, becomes that of the inverse. */
-static __device__ void invert(double (*x)[SIDE], int2 tile, int tiles, double least,
-                              round_shared *s)
-{
-    const bool there = tile.x < tiles;
-    for (int k = 0; k < tiles; k++) {
-        if (there && tile.x == k && tile.y == k) {
-            if (invert_tile(x, least)) s->replaced = 1;
-#pragma unroll
-            for (int i = 0; i < SIDE; i++)
-#pragma unroll
-                for (int j = 0; j < SIDE; j++)
-                    s->corner[i][j] = x[i][j];
-        }
-        __syncthreads();
-        if (there && tile.x == k && tile.y < k) {
-            double y[SIDE][SIDE];
-            times(s->corner, x, false, 1.0, y);
-#pragma unroll
-            for (int i = 0; i < SIDE; i++)
-#pragma unroll
-                for (int j = 0; j < SIDE; j++)
-                    s->above[tile.y][i][j] = x[i][j] = y[i][j];
-        } else if (there && tile.y == k && tile.x > k) {
-            double y[SIDE][SIDE];
-            times(x, s->corner, true, 1.0, y);
-#pragma unroll
-            for (int i = 0; i < SIDE; i++)
-#pragma unroll
-                for (int j = 0; j < SIDE; j++)
-                    s->left[tile.x * SIDE + i][j] = y[i][j];
-            times(y, s->corner, false, -1.0, x);
-        }
-        __syncthreads();
-        if (there && tile.x > k && tile.y != k) {
-            const double(*left)[SIDE] = s->left + tile.x * SIDE;
-            const double(*other)[SIDE] = s->left + tile.y * SIDE;
-            const double(*above)[SIDE] = s->above[tile.y < k ? tile.y : 0];
-#pragma unroll
-            for (int step = 0; step < SIDE; step++) {
-                double u[SIDE], v[SIDE];
-#pragma unroll
-                for (int i = 0; i < SIDE; i++) {
-                    u[i] = left[i][step];
-                    v[i] = tile.y < k ? above[step][i] : other[i][step];
-                }
-#pragma unroll
-                for (int i = 0; i < SIDE; i++)
-#pragma unroll
-                    for (int j = 0; j < SIDE; j++)
-                        x[i][j] = fma(-u[i], v[j], x[i][j]);
-            }
-        }
-    }
-}
-
-/* |G - I|_F^2 and the trace of what all threads hold of the lower triangle, in a fixed order. */
-static __device__ __forceinline__ double2 figures(const double (*x)[SIDE], int2 tile, int n,
-                                                  round_shared *s)
-{
-    double off = 0, trace = 0;
-#pragma unroll
-    for (int i = 0; i < SIDE; i++)
-#pragma unroll
-        for (int j = 0; j < SIDE; j++) {
-            const int r = tile.x * SIDE + i, c = tile.y * SIDE + j;
-            if (r >= n || c > r) continue;
-            const double d = x[i][j] - (r == c ? 1.0 : 0.0);
-            off = fma(r == c ? d : 2 * d, d, off);
-            if (r == c) trace += x[i][j];
-        }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        off += __shfl_xor_sync(~0u, off, step);
-        trace += __shfl_xor_sync(~0u, trace, step);
-    }
-    if (threadIdx.x % 32 == 0) {
-        s->off[threadIdx.x / 32] = off;
-        s->trace[threadIdx.x / 32] = trace;
-    }
-    __syncthreads();
-    double2 all = make_double2(0, 0);
-    for (int w = 0; w < (int)blockDim.x / 32; w++) {
-        all.x += s->off[w];
-        all.y += s->trace[w];
-    }
-    return all;
-}
-
-static __global__ void __launch_bounds__((ROUND_THREADS + 31) / 32 * 32)
+template <int MOST>
+static __global__ void __launch_bounds__(MOST)
     round_kernel(const __grid_constant__ tall_list l, int round, bool divides)
 {
-    __shared__ round_shared shared;
+    __shared__ invert_shared shared;
     const gcu_hosvd_tall p = l.of[blockIdx.x];
-    const int n = p.cols, chunks = chunks_of(p.rows), tiles = (n + SIDE - 1) / SIDE;
+    const int n = p.cols, chunks = chunks_of(p.rows);
     const int2 tile = tile_pair((int)threadIdx.x);
-    double x[SIDE][SIDE];
-    if (threadIdx.x == 0) shared.replaced = 0;
+    double x[INVERT_SIDE][INVERT_SIDE];
 #pragma unroll
-    for (int i = 0; i < SIDE; i++)
+    for (int i = 0; i < INVERT_SIDE; i++)
 #pragma unroll
-        for (int j = 0; j < SIDE; j++) {
-            const int r = tile.x * SIDE + i, c = tile.y * SIDE + j;
+        for (int j = 0; j < INVERT_SIDE; j++) {
+            const int r = tile.x * INVERT_SIDE + i, c = tile.y * INVERT_SIDE + j;
             x[i][j] = r == c ? 1.0 : 0.0; /* beyond the matrix */
             if (r >= n || c > r) continue;
             double sum = 0;
@@ -235,30 +68,9 @@ static __global__ void __launch_bounds__((ROUND_THREADS + 31) / 32 * 32)
                 sum += p.parts[((int64_t)k * n + r) * n + c];
             x[i][j] = sum;
         }
-    const double2 seen = figures(x, tile, n, &shared);
-    int found = GCU_SVD_SAFE;
-    if (!isfinite(seen.y))
-        found = GCU_SVD_OVERFLOW;
-    else if (seen.x <= GCU_HOSVD_NEAR * GCU_HOSVD_NEAR)
-        found = GCU_SVD_ORTHONORMAL;
-    else if (!(seen.y > 1e-290))
-        found = GCU_SVD_DEPENDENT;
-    const bool inverts = divides && found == GCU_SVD_SAFE;
-    if (inverts) {
-        invert(x, tile, tiles, 8 * (double)n * 0x1p-53 * seen.y, &shared);
-        __syncthreads();
-        if (shared.replaced) found = GCU_SVD_SHIFTED;
-    }
+    const int found = invert_gram(x, tile, n, GCU_HOSVD_NEAR, divides, &shared);
     if (threadIdx.x == 0) p.found[round] = found;
-    if (!divides) return;
-#pragma unroll
-    for (int i = 0; i < SIDE; i++)
-#pragma unroll
-        for (int j = 0; j < SIDE; j++) {
-            const int r = tile.x * SIDE + i, c = tile.y * SIDE + j;
-            if (r >= n || c > r) continue;
-            p.inverse[c * n + r] = inverts ? x[i][j] : r == c ? 1.0 : 0.0;
-        }
+    if (divides) invert_put(x, tile, n, found, p.inverse);
 }
 
 /* other = y R^-1 or, LAST, tall = other R^-1 and narrow. */
@@ -299,6 +111,16 @@ int64_t gcu_hosvd_tall_parts(int64_t rows, int64_t cols)
     return chunks_of(rows) * cols * cols;
 }
 
+static void find_round(const tall_list &l, int count, int round, bool divides, cudaStream_t stream)
+{
+    const unsigned threads =
+        most_of(l, count, [](const gcu_hosvd_tall &p) { return invert_threads(p.cols); });
+    if (threads <= INVERT_FEW)
+        round_kernel<INVERT_FEW><<<(unsigned)count, threads, 0, stream>>>(l, round, divides);
+    else
+        round_kernel<INVERT_MOST><<<(unsigned)count, threads, 0, stream>>>(l, round, divides);
+}
+
 cudaError_t gcu_hosvd_orthonormalise(const gcu_hosvd_tall *tall, int count, cudaStream_t stream)
 {
     tall_list l = {};
@@ -308,26 +130,21 @@ cudaError_t gcu_hosvd_orthonormalise(const gcu_hosvd_tall *tall, int count, cuda
         const int64_t tiles = tiles_of(p.cols);
         return tiles * (tiles + 1) / 2 * chunks_of(p.rows);
     };
-    const auto triangle = [](const gcu_hosvd_tall &p) {
-        const int64_t tiles = (p.cols + SIDE - 1) / SIDE;
-        return (tiles * (tiles + 1) / 2 + 31) / 32 * 32;
-    };
     const auto all = [](const gcu_hosvd_tall &p) {
         return (int64_t)tiles_of(p.rows) * tiles_of(p.cols);
     };
     const dim3 grams(most_of(l, count, pairs), (unsigned)count);
     const dim3 tiles(most_of(l, count, all), (unsigned)count);
-    const unsigned threads = most_of(l, count, triangle), blocks = (unsigned)count;
     gram_kernel<float><<<grams, TILE_BLOCK, 0, stream>>>(l);
-    round_kernel<<<blocks, threads, 0, stream>>>(l, 0, true);
+    find_round(l, count, 0, true, stream);
     divide_kernel<false><<<tiles, TILE_THREADS, 0, stream>>>(l);
     gram_kernel<double><<<grams, TILE_BLOCK, 0, stream>>>(l);
-    round_kernel<<<blocks, threads, 0, stream>>>(l, 1, true);
+    find_round(l, count, 1, true, stream);
     divide_kernel<true><<<tiles, TILE_THREADS, 0, stream>>>(l);
     for (int i = 0; i < count; i++)
         l.of[i].other = l.of[i].tall; /* what is looked at */
     gram_kernel<double><<<grams, TILE_BLOCK, 0, stream>>>(l);
-    round_kernel<<<blocks, threads, 0, stream>>>(l, 2, false);
+    find_round(l, count, 2, false, stream);
     return cudaGetLastError();
 }
 

@@ -1,4 +1,5 @@
 /* A factorisation from beginning to end: memory, the order of the steps, the result. */
+#include "cuda/svd_condition.h"
 #include "cuda/svd_wide.h"
 
 #include <limits.h>
@@ -115,21 +116,45 @@ gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both)
 
 /* ---- the steps ---- */
 
+/* Columns that one round of a few launches takes. */
+static gnomon_status condition_few(gcu_svd *v, const float *from, int64_t rows, double factor)
+{
+    const int64_t n = v->columns, parts = gcu_svd_condition_parts(rows, n);
+    const int held = v->bag.count;
+    double *room = nullptr;
+    const gnomon_status status = gcu_svd_room(v, parts + 2 * n * n, &room);
+    if (status != GNOMON_OK) return status;
+    const gcu_svd_condition c = {rows,          (int)n,  from,  room + 2 * n * n, room,
+                                 room + n * n, v->half, factor};
+    GCU_TRY(v->why, gcu_svd_condition_columns(&c, v->stream));
+    gcu_svd_give(v, held);
+    v->job->cholesky++;
+    return GNOMON_OK;
+}
+
+static gnomon_status condition_many(gcu_svd *v, const float *from, int64_t rows, double factor)
+{
+    const int64_t count = rows * v->columns;
+    double *tall = v->tall[0];
+    GCU_TRY(v->why, gcu_svd_widen(from, count, tall, v->stream));
+    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, rows, v->columns, true);
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, gcu_svd_halve(tall, count, factor, v->half, v->stream));
+    return GNOMON_OK;
+}
+
 /* The columns of from (rows x columns) made fit for a product, as halves: their rounding moves the
  * span by 2^-12, which the product with the matrix then damps as it does all else outside of the
  * leading vectors. A power of two keeps short entries out of the subnormal range. */
 static gnomon_status condition(gcu_svd *v, const float *from, int64_t rows)
 {
-    const int64_t count = rows * v->columns;
-    double *tall = v->tall[0];
     int power = 0;
-    while (power < 15 && (int64_t)1 << 2 * (power + 1) <= rows)
+    while (power < 13 && (int64_t)1 << 2 * (power + 1) <= rows)
         power++;
-    GCU_TRY(v->why, gcu_svd_widen(from, count, tall, v->stream));
-    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, rows, v->columns, true);
-    if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_halve(tall, count, ldexp(1.0, power), v->half, v->stream));
-    return gcu_svd_lap(v, GCU_ORTHONORMALISE);
+    const gnomon_status status = v->columns <= GCU_SVD_CONDITION_MOST
+                                     ? condition_few(v, from, rows, ldexp(1.0, power))
+                                     : condition_many(v, from, rows, ldexp(1.0, power));
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_ORTHONORMALISE) : status;
 }
 
 gnomon_status gcu_svd_tell(gcu_svd *v)
@@ -158,11 +183,17 @@ gnomon_status gcu_svd_begin_span(gcu_svd *v)
     return status == GNOMON_OK ? gcu_svd_tell(v) : status;
 }
 
-gnomon_status gcu_svd_end_span(gcu_svd *v)
+gnomon_status gcu_svd_iterate(gcu_svd *v)
 {
     gnomon_status status = GNOMON_OK;
     for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++)
         status = power_step(v);
+    return status;
+}
+
+gnomon_status gcu_svd_end_span(gcu_svd *v)
+{
+    const gnomon_status status = gcu_svd_iterate(v);
     return status == GNOMON_OK ? gcu_svd_orthonormal_range(v) : status;
 }
 

@@ -172,9 +172,11 @@ gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n);
 /* Takes that, and what the steps need, for so many columns: z, and room for matrices as tall as A
  * is wide, with 'both' only. */
 gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both);
-/* Projection; then power iterations, after which the columns of v->q, in fp64, are an orthonormal
- * basis of nearly A's range. Power iterations need 'both' sides. */
+/* Projection, v->y; power iterations, v->y again, which need 'both' sides; and those with the last
+ * of the steps, after which the columns of v->q, in fp64, are an orthonormal basis of nearly A's
+ * range. */
 gnomon_status gcu_svd_begin_span(gcu_svd *v);
+gnomon_status gcu_svd_iterate(gcu_svd *v);
 gnomon_status gcu_svd_end_span(gcu_svd *v);
 /* The last of these steps: v->q = the columns of v->y made orthonormal. */
 gnomon_status gcu_svd_orthonormal_range(gcu_svd *v);
