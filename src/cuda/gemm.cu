@@ -16,7 +16,10 @@ static bool takes(const gcu_gemm *g)
     if ((!a16 && g->a.dtype != GNOMON_F32) || (!b16 && g->b.dtype != GNOMON_F32)) return false;
     if (g->m < 0 || g->n < 0 || g->k < 0) return false;
     if (g->b_made && (a16 || g->b_made->rows < g->n)) return false;
-    if (g->a_run && (a16 || g->a_run % GCU_GEMM_CHUNK || g->k % g->a_run)) return false;
+    const bool by_rows = g->a.col_stride != 1;
+    if (g->a_run && (a16 || g->a_run % (by_rows ? GCU_GEMM_RUN_ROWS : GCU_GEMM_CHUNK) ||
+                     (by_rows ? g->m : g->k) % g->a_run))
+        return false;
     return g->form != GCU_GEMM_THREE || (!a16 && !b16);
 }
 

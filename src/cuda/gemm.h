@@ -51,8 +51,10 @@ struct gcu_gemm {
     const gcu_gpu *gpu;
     /* Sizes of the product that this is a part of, when not 0: same bits as in the whole. */
     int64_t whole_m, whole_n;
-    /* When not 0, A's columns come in runs: element (i, k) is data[i * row_stride + k / a_run *
-     * a_run_stride + k % a_run]. For an fp32 A with k and a_run multiples of 64, on Hopper alone;
+    /* When not 0, A's columns, whose stride is 1, come in runs: element (i, k) is data[i *
+     * row_stride + k / a_run * a_run_stride + k % a_run], k and a_run being multiples of 64. Or, where
+     * it is not, A's rows, whose stride is 1 then: data[i / a_run * a_run_stride + i % a_run + k *
+     * col_stride], m being a multiple of a_run and that of 32. For an fp32 A, on Hopper alone;
      * gcu_gemm_work tells, by 0, where that is not taken. */
     int64_t a_run, a_run_stride;
     /* When not NULL, B is not read but made, as b.dtype: element (k, j) is the raw entry (j, k) of

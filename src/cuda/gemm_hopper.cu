@@ -24,23 +24,24 @@ static encode_fn encode_call(void)
     return call;
 }
 
-/* A along k: boxes of 32 of k and 128 rows, of one run where k has such. Along m: 32 rows and 64
- * of k. */
+/* A along k: boxes of 32 of k and 128 rows, of one run where k has such. Along m: 32 rows, of one
+ * run likewise, and 64 of k. */
 bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map)
 {
     const encode_fn call = encode_call();
     const bool along_m = l.a_col != 1;
-    const int64_t length = along_m ? l.m : l.a_run ? l.a_run : l.k, lines = along_m ? l.k : l.m;
+    const int64_t all = along_m ? l.m : l.k, length = l.a_run ? l.a_run : all;
+    const int64_t lines = along_m ? l.k : l.m;
     const int64_t stride = along_m ? l.a_col : l.a_row;
     if (!call || (along_m && l.a_row != 1) || stride % 4 != 0 || stride < length ||
         stride >= (int64_t)1 << 37 || (uintptr_t)l.a % 16 != 0 || l.m > INT32_MAX - 256 ||
         l.k > INT32_MAX - 256)
         return false;
-    if (l.a_run && (along_m || l.a_run_stride % 4 != 0 || l.a_run_stride < l.a_run ||
+    if (l.a_run && (l.a_run_stride % 4 != 0 || l.a_run_stride < l.a_run ||
                     l.a_run_stride >= (int64_t)1 << 37))
         return false;
     const cuuint64_t dims[3] = {(cuuint64_t)length, (cuuint64_t)lines,
-                                l.a_run ? (cuuint64_t)(l.k / l.a_run) : 1};
+                                (cuuint64_t)(all / length)};
     const cuuint64_t strides[2] = {(cuuint64_t)stride * 4, (cuuint64_t)l.a_run_stride * 4};
     const cuuint32_t box[3] = {32, along_m ? 64u : 128u, 1};
     const cuuint32_t steps[3] = {1, 1, 1};

@@ -200,8 +200,11 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
 #pragma unroll
             for (int part = 0; part < PARTS; part++) {
                 const uint32_t there = to + part * (GEMM_A_BYTES / PARTS);
-                if (ALONG_M)
-                    gemm_fetch_tensor(there, map, row + 32 * part, k, barrier);
+                const int at = row + 32 * part;
+                if (ALONG_M && l.a_run)
+                    gemm_fetch_tensor(there, map, at % (int)l.a_run, k, at / (int)l.a_run, barrier);
+                else if (ALONG_M)
+                    gemm_fetch_tensor(there, map, at, k, barrier);
                 else if (l.a_run) /* a chunk never crosses from one run to the next */
                     gemm_fetch_tensor(there, map, k % (int)l.a_run + 32 * part, row,
                                       k / (int)l.a_run, barrier);

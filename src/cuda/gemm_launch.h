@@ -6,6 +6,7 @@
 
 enum {
     GCU_GEMM_CHUNK = 64,        /* of k, summed in the tensor cores */
+    GCU_GEMM_RUN_ROWS = 32,     /* a run of rows has so many, or some times as many */
     GCU_GEMM_SQUARES_EACH = 16, /* sums of squares of an item */
     GCU_GEMM_MARK_ROWS = 16,
     GCU_GEMM_MARK_COLS = 32
@@ -77,7 +78,8 @@ cudaError_t gcu_gemm_redo(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStre
 /* Where element (i, k) of A lies. */
 __device__ __forceinline__ int64_t gcu_gemm_place(const gcu_gemm_launch &l, int64_t i, int64_t k)
 {
-    if (l.a_run) return i * l.a_row + k / l.a_run * l.a_run_stride + k % l.a_run;
+    if (l.a_run && l.a_col == 1) return i * l.a_row + k / l.a_run * l.a_run_stride + k % l.a_run;
+    if (l.a_run) return i / l.a_run * l.a_run_stride + i % l.a_run + k * l.a_col;
     return i * l.a_row + k * l.a_col;
 }
 

@@ -49,9 +49,11 @@ static gnomon_status set_unfolding(gcu_hosvd *h, int mode, int64_t columns)
     v->a.row_stride = v->run = right;
     v->run_stride = v->m * right;
     const gnomon_dtype entries = gcu_svd_entry_dtype(v->job->op);
-    if (h->job->power == 0 && entries != 0 && gcu_svd_takes_runs(v, columns, entries))
-        return GNOMON_OK;
-    return unfold(h, left, right);
+    const bool iterates = h->job->power > 0;
+    const bool takes = entries != 0 && gcu_svd_takes_runs(v, false, columns, entries) &&
+                       (!iterates || (gcu_svd_takes_runs(v, false, columns, GNOMON_F16) &&
+                                      gcu_svd_takes_runs(v, true, columns, GNOMON_F16)));
+    return takes ? GNOMON_OK : unfold(h, left, right);
 }
 
 /* v->q from so many columns to 'wanted': those that there is no direction for are made up. */

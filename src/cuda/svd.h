@@ -268,8 +268,8 @@ struct gcu_svd_sketching {
 };
 gnomon_status gcu_svd_sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_t row,
                                    void *sketching);
-/* Whether A w can be had where A's columns come in runs; A^T w can't. */
-bool gcu_svd_takes_runs(const gcu_svd *v, int64_t columns, gnomon_dtype dtype);
+/* Whether A w, or A^T w, can be had where A's columns come in runs. */
+bool gcu_svd_takes_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype);
 /* How many of so many rows are worked with at a time where a residual is measured. */
 int64_t gcu_svd_tile_rows(const gcu_svd *v, int64_t rows);
 /* *residual = |A - B C|_F: b m x k, c k x n or, turned, n x k. Not of sparse rows. */

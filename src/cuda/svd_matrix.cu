@@ -59,15 +59,16 @@ static gcu_gemm_view operand(const gnomon_matrix *a, bool transposed)
             transposed ? a->row_stride : a->col_stride};
 }
 
-/* A w where A's columns come in runs. */
-static gcu_gemm in_runs(const gcu_svd *v, int64_t columns, gnomon_dtype dtype)
+/* A w, or A^T w, where A's columns come in runs. */
+static gcu_gemm in_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
 {
     gcu_gemm g = {};
     g.form = dtype == GNOMON_F16 ? GCU_GEMM_SCALED : GCU_GEMM_THREE;
-    g.m = v->m;
+    g.m = transposed ? v->n : v->m;
     g.n = columns;
-    g.k = v->n;
-    g.a = {v->a.data, GNOMON_F32, v->a.row_stride, 1};
+    g.k = transposed ? v->m : v->n;
+    g.a = {v->a.data, GNOMON_F32, transposed ? 1 : v->a.row_stride,
+           transposed ? v->a.row_stride : 1};
     g.a_run = v->run;
     g.a_run_stride = v->run_stride;
     g.b = {nullptr, dtype, columns, 1};
@@ -147,7 +148,7 @@ gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomo
     v->job->passes++;
     if (v->job->csr) return gcu_svd_sparse_multiply(v, transposed, w, dtype, columns, out);
     if (!v->run) return gcu_svd_each(v, multiply_block, &m);
-    gcu_gemm g = in_runs(v, columns, dtype);
+    gcu_gemm g = in_runs(v, transposed, columns, dtype);
     g.b = {w, dtype, columns, 1};
     g.c = static_cast<float *>(out);
     return run(v, &g);
@@ -157,7 +158,7 @@ gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomo
 static gcu_gemm with_operator(const gcu_svd *v, int64_t columns)
 {
     const gnomon_operator *op = v->job->op;
-    gcu_gemm g = in_runs(v, columns, gcu_svd_entry_dtype(op));
+    gcu_gemm g = in_runs(v, false, columns, gcu_svd_entry_dtype(op));
     g.b_made = &op->factor[0];
     if (v->run) return g;
     g.a = operand(&v->a, false);
@@ -172,9 +173,9 @@ bool gcu_svd_looks(const gcu_svd *v, int64_t columns)
     return gcu_gemm_looks(&g);
 }
 
-bool gcu_svd_takes_runs(const gcu_svd *v, int64_t columns, gnomon_dtype dtype)
+bool gcu_svd_takes_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
 {
-    const gcu_gemm g = in_runs(v, columns, dtype);
+    const gcu_gemm g = in_runs(v, transposed, columns, dtype);
     return gcu_gemm_work(&g) > 0;
 }
 
