@@ -58,8 +58,8 @@ struct gcu_gemm {
      * gcu_gemm_work tells, by 0, where that is not taken. */
     int64_t a_run, a_run_stride;
     /* When not NULL, B is not read but made, as b.dtype: element (k, j) is the raw entry (j, k) of
-     * this operator, of a dense kind whose entries that type holds; n is at most its rows, and m at
-     * least n. Sums that are not finite are then left NaN. */
+     * this operator, of a dense kind, rounded to that type; n is at most its rows, and m at least n.
+     * Sums that are not finite are then left NaN. */
     const gnomon_simple *b_made;
     /* When not NULL (device memory), gets the sum of the squares of A, where gcu_gemm_looks says
      * so: fp64 sums of fp32 ones of eight. Not finite when A has NaN, infinity or a number above

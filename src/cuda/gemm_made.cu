@@ -181,6 +181,6 @@ cudaError_t gcu_gemm_make(const gcu_gemm_launch &l, const gnomon_simple *of, con
     const made a = {gcu_matrix_of(of, gpu), l};
     if (l.b_dtype == GNOMON_F32) return launch<NORMAL>(a, gpu, stream);
     if (of->kind == GNOMON_RADEMACHER) return launch<SIGNS>(a, gpu, stream);
-    return of->kind == GNOMON_GAUSSIAN ? launch<HALF_NORMAL>(a, gpu, stream)
-                                       : launch<ANY_HALF>(a, gpu, stream);
+    const bool table = of->kind == GNOMON_GAUSSIAN && of->precision == GNOMON_FP16;
+    return table ? launch<HALF_NORMAL>(a, gpu, stream) : launch<ANY_HALF>(a, gpu, stream);
 }

@@ -48,7 +48,7 @@ static gnomon_status set_unfolding(gcu_hosvd *h, int mode, int64_t columns)
     }
     v->a.row_stride = v->run = right;
     v->run_stride = v->m * right;
-    const gnomon_dtype entries = gcu_svd_entry_dtype(v->job->op);
+    const gnomon_dtype entries = gcu_svd_start_dtype(v);
     const bool iterates = h->job->power > 0;
     const bool takes = entries != 0 && gcu_svd_takes_runs(v, false, columns, entries) &&
                        (!iterates || (gcu_svd_takes_runs(v, false, columns, GNOMON_F16) &&

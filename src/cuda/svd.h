@@ -243,6 +243,9 @@ gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int
 void gcu_svd_settle_scale(gcu_svd *v, double norm, double largest);
 /* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */
 gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op);
+/* The same of a projection that power iterations follow: rounded to F16, since it is no more than
+ * where they start, and random all the same. */
+gnomon_dtype gcu_svd_start_dtype(const gcu_svd *v);
 /* v->y, or of wide work v->tall[0], = A S^T, S being the operator's rows [0, columns). With
  * v->squares, where it looks, that gets the sum of A's squares (gemm.h). */
 gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns);

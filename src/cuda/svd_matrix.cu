@@ -158,7 +158,7 @@ gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomo
 static gcu_gemm with_operator(const gcu_svd *v, int64_t columns)
 {
     const gnomon_operator *op = v->job->op;
-    gcu_gemm g = in_runs(v, false, columns, gcu_svd_entry_dtype(op));
+    gcu_gemm g = in_runs(v, false, columns, gcu_svd_start_dtype(v));
     g.b_made = &op->factor[0];
     if (v->run) return g;
     g.a = operand(&v->a, false);
@@ -411,6 +411,13 @@ gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op)
     return op->factor[0].precision == GNOMON_FP16 ? GNOMON_F16 : GNOMON_F32;
 }
 
+gnomon_dtype gcu_svd_start_dtype(const gcu_svd *v)
+{
+    const gnomon_dtype dtype = gcu_svd_entry_dtype(v->job->op);
+    const bool starts = v->job->options->power > 0 && !v->wide;
+    return dtype == GNOMON_F32 && starts ? GNOMON_F16 : dtype;
+}
+
 gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *from, void *to, gnomon_dtype dtype,
                              int64_t columns)
 {
@@ -466,7 +473,7 @@ gnomon_status gcu_svd_sketch_block(gcu_svd *v, const gnomon_matrix *block, int64
 gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
 {
     const gnomon_operator *op = v->job->op;
-    const gnomon_dtype dtype = gcu_svd_entry_dtype(op);
+    const gnomon_dtype dtype = gcu_svd_start_dtype(v);
     gcu_svd_sketching sketching = {columns, v->wide ? (void *)v->tall[0] : (void *)v->y};
     if (dtype != 0 && v->wide) {
         const gnomon_status status = gcu_svd_draw(v, op, 0, columns, 0, v->n, v->z64);
