@@ -16,6 +16,7 @@ static bool takes(const gcu_gemm *g)
     if ((!a16 && g->a.dtype != GNOMON_F32) || (!b16 && g->b.dtype != GNOMON_F32)) return false;
     if (g->m < 0 || g->n < 0 || g->k < 0) return false;
     if (g->b_made && (a16 || g->b_made->rows < g->n)) return false;
+    if (g->b_packed && (a16 || !b16)) return false;
     const bool by_rows = g->a.col_stride != 1;
     if (g->a_run && (a16 || g->a_run % (by_rows ? GCU_GEMM_RUN_ROWS : GCU_GEMM_CHUNK) ||
                      (by_rows ? g->m : g->k) % g->a_run))
@@ -71,7 +72,7 @@ static product product_of(const gcu_gemm *g)
         l->a_row = ceil_div(l->k, 4) * 4;
         l->a_col = 1;
     }
-    l->b = g->b_made ? nullptr : b.data;
+    l->b = g->b_made || g->b_packed ? nullptr : b.data;
     l->b_dtype = b.dtype;
     l->b_row = turned ? b.col_stride : b.row_stride;
     l->b_col = turned ? b.row_stride : b.col_stride;
@@ -118,7 +119,8 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
     l->cols = ceil_div(l->n, width) * width;
     split(l, ceil_div(p->whole_m, 128) * ceil_div(p->whole_n, width));
     const size_t packed = (size_t)l->chunks * (size_t)l->cols;
-    l->packed = take(packed * 2 * GCU_GEMM_CHUNK);
+    l->packed = g->b_packed ? static_cast<uint8_t *>(const_cast<void *>(g->b_packed))
+                            : take(packed * 2 * GCU_GEMM_CHUNK);
     l->packed_low = take(both ? packed * 2 * GCU_GEMM_CHUNK : 0);
     l->scales = reinterpret_cast<float *>(take(both ? packed * 4 : 0));
     l->marks = take((size_t)l->mark_rows * (size_t)l->mark_cols);
@@ -139,6 +141,15 @@ size_t gcu_gemm_work(const gcu_gemm *g)
     product p = product_of(g);
     const size_t bytes = plan(g, &p, nullptr);
     return g->a_run && !p.columns ? 0 : bytes;
+}
+
+bool gcu_gemm_packing_of(const gcu_gemm *g, gcu_gemm_packing *packing)
+{
+    if (!takes(g) || empty(g) || g->a.dtype != GNOMON_F32 || g->b.dtype != GNOMON_F16) return false;
+    product p = product_of(g);
+    plan(g, &p, nullptr);
+    *packing = {p.l.chunks, p.l.cols, p.l.quads};
+    return true;
 }
 
 bool gcu_gemm_looks(const gcu_gemm *g)
@@ -176,7 +187,10 @@ cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaS
     cudaError_t error = cudaSuccess;
     if (p.wide) error = gcu_gemm_widen(&p.half, l.m, l.k, p.widened, l.a_row, stream);
     if (error == cudaSuccess)
-        error = g->b_made ? gcu_gemm_make(l, g->b_made, g->gpu, stream) : gcu_gemm_pack(l, stream);
+        error = g->b_packed
+                    ? cudaMemsetAsync(l.marks, 0, (size_t)(l.mark_rows * l.mark_cols), stream)
+                : g->b_made ? gcu_gemm_make(l, g->b_made, g->gpu, stream)
+                            : gcu_gemm_pack(l, stream);
     if (error == cudaSuccess)
         error = p.columns ? gcu_gemm_hopper(l, p.form, p.columns, g->gpu, stream)
                           : gcu_gemm_mma(l, p.form, g->gpu, stream);

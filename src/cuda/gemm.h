@@ -52,15 +52,18 @@ struct gcu_gemm {
     /* Sizes of the product that this is a part of, when not 0: same bits as in the whole. */
     int64_t whole_m, whole_n;
     /* When not 0, A's columns, whose stride is 1, come in runs: element (i, k) is data[i *
-     * row_stride + k / a_run * a_run_stride + k % a_run], k and a_run being multiples of 64. Or, where
-     * it is not, A's rows, whose stride is 1 then: data[i / a_run * a_run_stride + i % a_run + k *
-     * col_stride], m being a multiple of a_run and that of 32. For an fp32 A, on Hopper alone;
-     * gcu_gemm_work tells, by 0, where that is not taken. */
+     * row_stride + k / a_run * a_run_stride + k % a_run], k and a_run being multiples of 64. Or,
+     * where it is not, A's rows, whose stride is 1 then: data[i / a_run * a_run_stride + i % a_run
+     * + k * col_stride], m being a multiple of a_run and that of 32. For an fp32 A, on Hopper
+     * alone; gcu_gemm_work tells, by 0, where that is not taken. */
     int64_t a_run, a_run_stride;
     /* When not NULL, B is not read but made, as b.dtype: element (k, j) is the raw entry (j, k) of
-     * this operator, of a dense kind, rounded to that type; n is at most its rows, and m at least n.
-     * Sums that are not finite are then left NaN. */
+     * this operator, of a dense kind, rounded to that type; n is at most its rows, and m at least
+     * n. Sums that are not finite are then left NaN. */
     const gnomon_simple *b_made;
+    /* When not NULL, B, of fp16, is not read: it lies here as gcu_gemm_packing_of says. Sums that
+     * are not finite are then left NaN. */
+    const void *b_packed;
     /* When not NULL (device memory), gets the sum of the squares of A, where gcu_gemm_looks says
      * so: fp64 sums of fp32 ones of eight. Not finite when A has NaN, infinity or a number above
      * 2^62; what is below 2^-63 is nothing. */
@@ -74,6 +77,15 @@ size_t gcu_gemm_work(const gcu_gemm *g);
 /* Whether a_squares is taken: on Hopper, of an A that stays A and lies along k, for at most 128
  * columns. */
 bool gcu_gemm_looks(const gcu_gemm *g);
+
+/* How B is packed (gemm_packed.cuh): chunks of so many of k, zeros beyond it, 'cols' columns in
+ * each, zeros beyond n; in which order of k. False where B is not of fp16, or A not of fp32. */
+enum { GCU_GEMM_PACKED_LINE = 64 };
+struct gcu_gemm_packing {
+    int64_t chunks, cols;
+    bool quads;
+};
+bool gcu_gemm_packing_of(const gcu_gemm *g, gcu_gemm_packing *packing);
 
 /* Enqueues the product on the stream; does not wait. cudaErrorInvalidValue: types that don't go
  * with the form, negative sizes, or less work than gcu_gemm_work asks for. */

@@ -37,11 +37,10 @@ bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map)
         stride >= (int64_t)1 << 37 || (uintptr_t)l.a % 16 != 0 || l.m > INT32_MAX - 256 ||
         l.k > INT32_MAX - 256)
         return false;
-    if (l.a_run && (l.a_run_stride % 4 != 0 || l.a_run_stride < l.a_run ||
-                    l.a_run_stride >= (int64_t)1 << 37))
+    if (l.a_run &&
+        (l.a_run_stride % 4 != 0 || l.a_run_stride < l.a_run || l.a_run_stride >= (int64_t)1 << 37))
         return false;
-    const cuuint64_t dims[3] = {(cuuint64_t)length, (cuuint64_t)lines,
-                                (cuuint64_t)(all / length)};
+    const cuuint64_t dims[3] = {(cuuint64_t)length, (cuuint64_t)lines, (cuuint64_t)(all / length)};
     const cuuint64_t strides[2] = {(cuuint64_t)stride * 4, (cuuint64_t)l.a_run_stride * 4};
     const cuuint32_t box[3] = {32, along_m ? 64u : 128u, 1};
     const cuuint32_t steps[3] = {1, 1, 1};

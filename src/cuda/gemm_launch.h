@@ -5,9 +5,9 @@
 #include "cuda/gemm.h"
 
 enum {
-    GCU_GEMM_CHUNK = 64,        /* of k, summed in the tensor cores */
-    GCU_GEMM_RUN_ROWS = 32,     /* a run of rows has so many, or some times as many */
-    GCU_GEMM_SQUARES_EACH = 16, /* sums of squares of an item */
+    GCU_GEMM_CHUNK = GCU_GEMM_PACKED_LINE, /* of k, summed in the tensor cores */
+    GCU_GEMM_RUN_ROWS = 32,                /* a run of rows has so many, or some times as many */
+    GCU_GEMM_SQUARES_EACH = 16,            /* sums of squares of an item */
     GCU_GEMM_MARK_ROWS = 16,
     GCU_GEMM_MARK_COLS = 32
 };

@@ -156,12 +156,13 @@ gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode)
 static bool can_defer(const gcu_hosvd *h)
 {
     const gnomon_hosvd_job *job = h->job;
+    const int fit = gcu_svd_condition_most(&h->v.s->gpu), most = GCU_HOSVD_TALL_MOST;
     bool any = false;
     for (int n = 0; n < h->modes; n++) {
         if (job->columns[n] == 0) continue;
         any = true;
-        if (job->columns[n] > GCU_HOSVD_TALL_MOST || job->op[n]->descriptor.k < job->columns[n] ||
-            gcu_svd_entry_dtype(job->op[n]) == 0)
+        if (job->columns[n] > (job->power > 0 && fit < most ? fit : most) ||
+            job->op[n]->descriptor.k < job->columns[n] || gcu_svd_entry_dtype(job->op[n]) == 0)
             return false;
     }
     return any;
@@ -201,9 +202,7 @@ static gnomon_status take_tall(gcu_hosvd *h)
 /* Power iterations, in memory of their own. */
 static gnomon_status iterate(gcu_svd *v)
 {
-    const int64_t tall = v->m > v->n ? v->m : v->n;
-    gnomon_status status = gcu_svd_room(v, v->n * v->columns, &v->z);
-    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)(2 * tall * v->columns), &v->half);
+    const gnomon_status status = gcu_svd_room(v, v->n * v->columns, &v->z);
     return status == GNOMON_OK ? gcu_svd_iterate(v) : status;
 }
 

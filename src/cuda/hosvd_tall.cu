@@ -8,10 +8,7 @@
 #include "cuda/hosvd_tile.cuh"
 #include "cuda/svd_invert.cuh"
 
-enum {
-    CHUNK_ROWS = TILE_TEAMS * TILE_STEP * 4,
-    SIGN_THREADS = 256
-};
+enum { CHUNK_ROWS = TILE_TEAMS * TILE_STEP * 4, SIGN_THREADS = 256 };
 
 struct tall_list {
     gcu_hosvd_tall of[GNOMON_TENSOR_MODES];
@@ -68,7 +65,8 @@ static __global__ void __launch_bounds__(MOST)
                 sum += p.parts[((int64_t)k * n + r) * n + c];
             x[i][j] = sum;
         }
-    const int found = invert_gram(x, tile, n, GCU_HOSVD_NEAR, divides, &shared);
+    const int found =
+        invert_gram(x, tile, n, GCU_HOSVD_NEAR, divides, 8 * (double)n * 0x1p-53, false, &shared);
     if (threadIdx.x == 0) p.found[round] = found;
     if (divides) invert_put(x, tile, n, found, p.inverse);
 }

@@ -117,63 +117,64 @@ gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both)
 /* ---- the steps ---- */
 
 /* Columns that one round of a few launches takes. */
-static gnomon_status condition_few(gcu_svd *v, const float *from, int64_t rows, double factor)
+static gnomon_status condition_few(gcu_svd *v, gcu_svd_condition *c)
 {
-    const int64_t n = v->columns, parts = gcu_svd_condition_parts(rows, n);
+    const int64_t n = v->columns, parts = gcu_svd_condition_parts(c->rows, n);
     const int held = v->bag.count;
-    double *room = nullptr;
-    const gnomon_status status = gcu_svd_room(v, parts + 2 * n * n, &room);
+    const gnomon_status status = gcu_svd_room(v, parts + 2 * n * n, &c->parts);
     if (status != GNOMON_OK) return status;
-    const gcu_svd_condition c = {rows,          (int)n,  from,  room + 2 * n * n, room,
-                                 room + n * n, v->half, factor};
-    GCU_TRY(v->why, gcu_svd_condition_columns(&c, v->stream));
+    c->cols = (int)n;
+    c->gram = c->parts + parts;
+    c->inverse = c->gram + n * n;
+    GCU_TRY(v->why, gcu_svd_condition_columns(c, &v->s->gpu, v->stream));
     gcu_svd_give(v, held);
     v->job->cholesky++;
     return GNOMON_OK;
 }
 
-static gnomon_status condition_many(gcu_svd *v, const float *from, int64_t rows, double factor)
+static gnomon_status condition_many(gcu_svd *v, gcu_svd_condition *c)
 {
-    const int64_t count = rows * v->columns;
+    const int64_t count = c->rows * v->columns;
     double *tall = v->tall[0];
-    GCU_TRY(v->why, gcu_svd_widen(from, count, tall, v->stream));
-    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, rows, v->columns, true);
+    GCU_TRY(v->why, gcu_svd_widen(c->from, count, tall, v->stream));
+    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, c->rows, v->columns, true);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_halve(tall, count, factor, v->half, v->stream));
+    c->half = v->half;
+    GCU_TRY(v->why, gcu_svd_halve(tall, count, c->factor, v->half, v->stream));
     return GNOMON_OK;
 }
 
-/* The columns of from (rows x columns) made fit for a product, as halves: their rounding moves the
- * span by 2^-12, which the product with the matrix then damps as it does all else outside of the
- * leading vectors. A power of two keeps short entries out of the subnormal range. */
-static gnomon_status condition(gcu_svd *v, const float *from, int64_t rows)
+/* to = A or A^T times the columns of from made fit for it, as halves: their rounding moves the span
+ * by 2^-12, which the product with the matrix then damps as it does all else outside of the leading
+ * vectors. A power of two keeps short entries out of the subnormal range. */
+static gnomon_status multiply_conditioned(gcu_svd *v, bool transposed, const float *from, float *to)
 {
-    int power = 0;
-    while (power < 13 && (int64_t)1 << 2 * (power + 1) <= rows)
-        power++;
-    const gnomon_status status = v->columns <= GCU_SVD_CONDITION_MOST
-                                     ? condition_few(v, from, rows, ldexp(1.0, power))
-                                     : condition_many(v, from, rows, ldexp(1.0, power));
-    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_ORTHONORMALISE) : status;
+    const int held = v->bag.count;
+    gcu_svd_condition c = {};
+    c.rows = transposed ? v->m : v->n;
+    c.from = from;
+    c.factor = 1;
+    for (int64_t four = 4; four <= c.rows && c.factor < 0x1p13; four *= 4)
+        c.factor *= 2;
+    const bool few = v->columns <= gcu_svd_condition_most(&v->s->gpu);
+    const bool packed = few && gcu_svd_packing(v, transposed, v->columns, &c.packing);
+    const int64_t halves =
+        packed ? c.packing.chunks * c.packing.cols * GCU_GEMM_PACKED_LINE : c.rows * v->columns;
+    gnomon_status status = GNOMON_OK;
+    if (few) status = gcu_svd_take(v, (size_t)halves * 2, &c.half);
+    if (status == GNOMON_OK) status = few ? condition_few(v, &c) : condition_many(v, &c);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_ORTHONORMALISE);
+    if (status == GNOMON_OK)
+        status = packed ? gcu_svd_multiply_packed(v, transposed, c.half, v->columns, to)
+                        : gcu_svd_multiply(v, transposed, c.half, GNOMON_F16, v->columns, to);
+    gcu_svd_give(v, held);
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_POWER) : status;
 }
 
 gnomon_status gcu_svd_tell(gcu_svd *v)
 {
     const gnomon_device_host *host = v->job->host;
     return host->progress(host->user, v->job->passes, -1) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
-}
-
-static gnomon_status power_step(gcu_svd *v)
-{
-    gnomon_status status = condition(v, v->y, v->m);
-    if (status == GNOMON_OK)
-        status = gcu_svd_multiply(v, true, v->half, GNOMON_F16, v->columns, v->z);
-    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
-    if (status == GNOMON_OK) status = condition(v, v->z, v->n);
-    if (status == GNOMON_OK)
-        status = gcu_svd_multiply(v, false, v->half, GNOMON_F16, v->columns, v->y);
-    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
-    return status == GNOMON_OK ? gcu_svd_tell(v) : status;
 }
 
 gnomon_status gcu_svd_begin_span(gcu_svd *v)
@@ -186,8 +187,11 @@ gnomon_status gcu_svd_begin_span(gcu_svd *v)
 gnomon_status gcu_svd_iterate(gcu_svd *v)
 {
     gnomon_status status = GNOMON_OK;
-    for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++)
-        status = power_step(v);
+    for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++) {
+        status = multiply_conditioned(v, true, v->y, v->z);
+        if (status == GNOMON_OK) status = multiply_conditioned(v, false, v->z, v->y);
+        if (status == GNOMON_OK) status = gcu_svd_tell(v);
+    }
     return status;
 }
 

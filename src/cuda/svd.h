@@ -113,7 +113,7 @@ struct gcu_svd {
     double *z64;     /* of wide work instead of z; q is instead of y */
     void *probed;    /* A times the probes, of rows that are read once; else NULL */
     int64_t checks;  /* of a tolerance on sparse rows, each by probes of its own */
-    void *half;      /* max(m, n) x columns halves */
+    void *half;      /* max(m, n) x columns halves, where many columns are made fit for a product */
     double *q;       /* the orthonormal range; like tall[] */
     double *tall[2]; /* max(m, n) x columns, and a few rows more */
     double *chunks;  /* of a Gram matrix, and one more */
@@ -259,6 +259,10 @@ gnomon_status gcu_svd_operator_rows(gcu_svd *v, int64_t columns, void *to);
  * halves. */
 gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
                                int64_t columns, void *out);
+/* How w, of halves, is to be packed for the same; false where it is not. */
+bool gcu_svd_packing(const gcu_svd *v, bool transposed, int64_t columns, gcu_gemm_packing *packing);
+gnomon_status gcu_svd_multiply_packed(gcu_svd *v, bool transposed, const void *w, int64_t columns,
+                                      float *out);
 /* out = part w, or part^T w, to which that is added with 'add'; a part is some rows of A on the
  * GPU, in the work's type. */
 gnomon_status gcu_svd_multiply_part(gcu_svd *v, bool transposed, const gnomon_matrix *part,

@@ -27,23 +27,24 @@ static inline int64_t invert_threads(int64_t n)
     return (tiles * (tiles + 1) / 2 + 31) / 32 * 32;
 }
 
-/* Lower triangle of 4 x 4: a becomes the inverse of its Cholesky factor. Whether a pivot was
- * replaced. */
-static __device__ __forceinline__ bool invert_tile(double (*a)[INVERT_SIDE], double least)
+/* Lower triangle of 4 x 4: a becomes the inverse of its Cholesky factor. Bits of the pivots that
+ * were replaced. apart: see invert_gram. */
+static __device__ __forceinline__ int invert_tile(double (*a)[INVERT_SIDE], double least,
+                                                  bool apart)
 {
     double scale[INVERT_SIDE];
-    bool replaced = false;
+    int replaced = 0;
 #pragma unroll
     for (int k = 0; k < INVERT_SIDE; k++) {
         double pivot = a[k][k];
         if (!(pivot > least)) {
             pivot = least;
-            replaced = true;
+            replaced |= 1 << k;
         }
         scale[k] = rsqrt(pivot);
 #pragma unroll
         for (int i = k + 1; i < INVERT_SIDE; i++)
-            a[i][k] *= scale[k];
+            a[i][k] = apart && (replaced >> k & 1) ? 0.0 : a[i][k] * scale[k];
 #pragma unroll
         for (int j = k + 1; j < INVERT_SIDE; j++)
 #pragma unroll
@@ -72,8 +73,9 @@ static __device__ __forceinline__ bool invert_tile(double (*a)[INVERT_SIDE], dou
 }
 
 /* x = a b or, turned, a b^T; from tiles in shared memory and registers. */
-static __device__ __forceinline__ void times(const double (*a)[INVERT_SIDE], const double (*b)[INVERT_SIDE],
-                                             bool turned, double factor, double (*x)[INVERT_SIDE])
+static __device__ __forceinline__ void times(const double (*a)[INVERT_SIDE],
+                                             const double (*b)[INVERT_SIDE], bool turned,
+                                             double factor, double (*x)[INVERT_SIDE])
 {
 #pragma unroll
     for (int i = 0; i < INVERT_SIDE; i++)
@@ -88,21 +90,22 @@ static __device__ __forceinline__ void times(const double (*a)[INVERT_SIDE], con
 }
 
 struct invert_shared {
-    double corner[INVERT_SIDE][INVERT_SIDE];       /* the inverse's tile on the diagonal */
-    double left[GCU_SVD_CONDITION_MOST][INVERT_SIDE];         /* the factor's columns */
+    double corner[INVERT_SIDE][INVERT_SIDE];              /* the inverse's tile on the diagonal */
+    double left[GCU_SVD_CONDITION_MOST][INVERT_SIDE];     /* the factor's columns */
     double above[INVERT_TILES][INVERT_SIDE][INVERT_SIDE]; /* the inverse's rows */
     double off[INVERT_MOST / 32], trace[INVERT_MOST / 32];
-    int replaced;
+    int replaced, now; /* pivots of the tile at work */
 };
 
 /* x, a tile of the lower triangle, becomes that of the inverse. */
 static __device__ void invert(double (*x)[INVERT_SIDE], int2 tile, int tiles, double least,
-                              invert_shared *s)
+                              bool apart, invert_shared *s)
 {
     const bool there = tile.x < tiles;
     for (int k = 0; k < tiles; k++) {
         if (there && tile.x == k && tile.y == k) {
-            if (invert_tile(x, least)) s->replaced = 1;
+            s->now = invert_tile(x, least, apart);
+            s->replaced |= s->now;
 #pragma unroll
             for (int i = 0; i < INVERT_SIDE; i++)
 #pragma unroll
@@ -124,8 +127,10 @@ static __device__ void invert(double (*x)[INVERT_SIDE], int2 tile, int tiles, do
 #pragma unroll
             for (int i = 0; i < INVERT_SIDE; i++)
 #pragma unroll
-                for (int j = 0; j < INVERT_SIDE; j++)
+                for (int j = 0; j < INVERT_SIDE; j++) {
+                    if (apart && (s->now >> j & 1)) y[i][j] = 0;
                     s->left[tile.x * INVERT_SIDE + i][j] = y[i][j];
+                }
             times(y, s->corner, false, -1.0, x);
         }
         __syncthreads();
@@ -185,11 +190,13 @@ static __device__ __forceinline__ double2 figures(const double (*x)[INVERT_SIDE]
 }
 
 /* x, this thread's tile of the lower triangle of a Gram matrix G of n columns and of the identity
- * beyond it, becomes that of the inverse of G's Cholesky factor, when the answer is SAFE or SHIFTED;
- * without 'divides' that is not asked for. near_enough: what |G - I|_F ORTHONORMAL is. */
+ * beyond it, becomes that of the inverse of G's Cholesky factor, when the answer is SAFE or
+ * SHIFTED; without 'divides' that is not asked for. near_enough: what |G - I|_F ORTHONORMAL is.
+ * least: the least pivot, of G's trace. apart: no later column is freed of one whose pivot was
+ * replaced; what rounding has left of such a one would be taken for large. */
 static __device__ __forceinline__ int invert_gram(double (*x)[INVERT_SIDE], int2 tile, int n,
-                                                  double near_enough, bool divides,
-                                                  invert_shared *s)
+                                                  double near_enough, bool divides, double least,
+                                                  bool apart, invert_shared *s)
 {
     if (threadIdx.x == 0) s->replaced = 0;
     const double2 seen = figures(x, tile, n, s);
@@ -197,7 +204,7 @@ static __device__ __forceinline__ int invert_gram(double (*x)[INVERT_SIDE], int2
     if (seen.x <= near_enough * near_enough) return GCU_SVD_ORTHONORMAL;
     if (!(seen.y > 1e-290)) return GCU_SVD_DEPENDENT;
     if (!divides) return GCU_SVD_SAFE;
-    invert(x, tile, (n + INVERT_SIDE - 1) / INVERT_SIDE, 8 * (double)n * 0x1p-53 * seen.y, s);
+    invert(x, tile, (n + INVERT_SIDE - 1) / INVERT_SIDE, least * seen.y, apart, s);
     __syncthreads();
     return s->replaced ? GCU_SVD_SHIFTED : GCU_SVD_SAFE;
 }

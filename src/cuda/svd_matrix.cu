@@ -154,15 +154,36 @@ gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomo
     return run(v, &g);
 }
 
+/* The same of any A that is there as a whole. */
+static gcu_gemm of_whole(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
+{
+    gcu_gemm g = in_runs(v, transposed, columns, dtype);
+    if (!v->run) g.a = operand(&v->a, transposed);
+    return g;
+}
+
+bool gcu_svd_packing(const gcu_svd *v, bool transposed, int64_t columns, gcu_gemm_packing *packing)
+{
+    if (v->blocks.rows || v->job->csr) return false;
+    const gcu_gemm g = of_whole(v, transposed, columns, GNOMON_F16);
+    return gcu_gemm_packing_of(&g, packing);
+}
+
+gnomon_status gcu_svd_multiply_packed(gcu_svd *v, bool transposed, const void *w, int64_t columns,
+                                      float *out)
+{
+    gcu_gemm g = of_whole(v, transposed, columns, GNOMON_F16);
+    g.b_packed = w;
+    g.c = out;
+    v->job->passes++;
+    return run(v, &g);
+}
+
 /* A times the operator's rows [0, columns), whose entries are made where the product packs them. */
 static gcu_gemm with_operator(const gcu_svd *v, int64_t columns)
 {
-    const gnomon_operator *op = v->job->op;
-    gcu_gemm g = in_runs(v, false, columns, gcu_svd_start_dtype(v));
-    g.b_made = &op->factor[0];
-    if (v->run) return g;
-    g.a = operand(&v->a, false);
-    g.a_run = g.a_run_stride = 0;
+    gcu_gemm g = of_whole(v, false, columns, gcu_svd_start_dtype(v));
+    g.b_made = &v->job->op->factor[0];
     return g;
 }
 
