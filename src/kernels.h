@@ -102,12 +102,16 @@ typedef struct gnomon_kernels {
      * y[i]). */
     void (*axpy_f32)(int64_t count, float factor, const float *src, float *y);
     void (*axpy_f64)(int64_t count, double factor, const float *src, double *y);
-    /* The product of packed tiles: sums[t][r][l] += sum over s < steps of a[s][r] * b[t][s][l], for
-     * r < rows (at most GNOMON_LANES), l < GNOMON_LANES and t < tiles: chains of fp32 fused
-     * multiply-adds over 'chain' steps each, added in fp64. b's tiles are b_stride floats apart,
-     * those of sums sums_stride doubles. */
-    void (*product)(int64_t steps, int64_t chain, const float *a, int64_t rows, const float *b,
-                    int64_t b_stride, int64_t tiles, double *sums, int64_t sums_stride);
+    /* The product of rows with packed tiles: sums[t][r][l] += sum over s < steps of a[r * across +
+     * s
+     * * along] * b[t][s][l], for r < rows, l < GNOMON_LANES and t < tiles: chains of fp32 fused
+     * multiply-adds over 'chain' steps each, added in fp64; what was there before is left out
+     * unless 'onto'. b's tiles are b_stride floats apart, those of sums sums_stride doubles. */
+    void (*product)(int64_t steps, int64_t chain, const float *a, int64_t across, int64_t along,
+                    int64_t rows, const float *b, int64_t b_stride, int64_t tiles, double *sums,
+                    int64_t sums_stride, bool onto);
+    /* out[i] = halves[i] widened, for i < count. */
+    void (*widen)(const uint16_t *halves, int64_t count, float *out);
 
     const gnomon_search_kernels *search;
     /* ranked[i] = 2^32 * (the squared distance of query from the code of ids[i]) + ids[i], for i <

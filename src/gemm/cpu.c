@@ -1,14 +1,18 @@
-/* The product on the CPU. The output is cut into blocks whose sums, in fp64, stay in the outer
- * cache. For each block the inner dimension is walked in steps: the rows of A and columns of B
- * that it needs are packed, 16 a tile, and every tile of rows meets every tile of columns. How
- * the sums of an entry run hangs on the inner dimension alone. */
+/* The product on the CPU. C is cut into tasks, some rows and columns each, that share nothing and
+ * wait for nothing: a task walks the inner dimension in steps, packs its columns of B, 16 a tile,
+ * so that they stay in the second cache, and lets its rows of A pass by in bands. Sums are in fp64.
+ * Longer inner dimensions come in pieces, sums of their own that are added in order; tasks share
+ * out the pieces too, so that small outputs occupy all threads. How the sums of an entry run hangs
+ * on the inner dimension alone. */
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "gemm/alone.h"
 #include "gemm/job.h"
 #include "project/blocks.h"
 #include "project/fold.h"
+#include "project/slots.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,30 +22,43 @@ enum {
     CHAIN = 64,  /* products that are summed in fp32 */
     SHORT = 128, /* inner sizes for which these are fewer */
     SHORT_CHAIN = 32,
-    DEPTH = 128,      /* steps at a time: two tiles of them stay in the first cache */
-    BLOCK = 1024,     /* rows or columns of a block, unless the other side has few */
-    LONG = 8192,      /* then */
-    SUMS = 512 << 10, /* of a block */
-    PACKED = 2 << 20, /* bytes of packed tiles, of as many steps as that allows */
-    PIECE = 512,      /* steps of a packing task */
-    ROW_TILES = 16,   /* of a task: packed, they stay in the second cache */
-    COL_TILES = 16,
-    SLACK = 4096 /* heads of allocations */
+    PIECE = 4096,    /* steps whose sums begin at zero */
+    DEPTH = 256,     /* steps at a time, a multiple of CHAIN; for few columns */
+    DEEPEST = 1024,  /* more */
+    BAND = 48,       /* rows at a time, a multiple of every kernel's and of GNOMON_LANES */
+    TASK_BANDS = 10, /* of a task, at most */
+    TASK_TILES = 16, /* likewise, of columns */
+    LEAST_BANDS = 2, /* of a task that is made smaller, lest packing come to show */
+    LEAST_TILES = 4,
+    HELD = 1 << 19,  /* sums of pieces that are held at once, if they are small */
+    GRAIN = 1 << 21, /* multiplications for which a thread is woken */
+    SLACK = 4096     /* heads of allocations */
 };
 
 typedef struct run {
     const gnomon_kernels *kernels;
-    gnomon_fold a, b; /* the rows of A and the columns of B as points */
-    const gnomon_matrix *c;
+    gnomon_matrix a, c;     /* a: m x k */
+    gnomon_fold rows, cols; /* the rows of A and the columns of B as points */
     double alpha, beta;
-    int64_t k, chain;
-    int64_t rows, cols, depth; /* of a block and its packed tiles, at most */
-    float *left, *right;       /* packed tiles, each depth x GNOMON_LANES */
-    double *sums;              /* rows x GNOMON_LANES for each tile of columns */
-    /* the block at hand, counted in tiles, and the steps at hand */
-    int64_t row, row_tiles, col, col_tiles, step, steps;
-    int64_t group_rows, group_cols; /* tiles of a task */
+    int64_t k, chain, pieces;
+    bool lines; /* rows of A are copied as they lie; else they are packed as tiles */
+
+    int64_t depth, band;      /* steps and rows at a time, at most */
+    int64_t bands, tiles;     /* of a task, at most */
+    int64_t row_tasks, tasks; /* tasks that the rows are cut into; all */
+    int64_t places;           /* with pieces: sums of a piece that are held at once */
+    int64_t slots;            /* tasks at once */
+    float *right, *left;      /* of a slot: tiles x depth x GNOMON_LANES and band x depth */
+    double *sums; /* of a slot or, with pieces, of a place; then of 'group' tasks' totals */
+
+    int64_t first, group;          /* the tasks at hand */
+    int64_t first_piece, together; /* and their pieces */
 } run;
+
+/* What a task multiplies. */
+typedef struct area {
+    int64_t row, rows, col, tiles; /* col: a tile */
+} area;
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -53,58 +70,126 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* How many parts of so many hold 'count'. */
+static int64_t parts_of(int64_t count, int64_t part)
+{
+    return count / part + (count % part != 0);
+}
+
 static int64_t tiles_of(int64_t lanes)
 {
-    return lanes / GNOMON_LANES + (lanes % GNOMON_LANES != 0);
+    return parts_of(lanes, GNOMON_LANES);
 }
 
-static void pack_task(void *arg, int64_t task, int worker)
+/* Where share 'number' of 'shares' begins, as equal as can be. */
+static int64_t share(int64_t count, int64_t number, int64_t shares)
 {
-    (void)worker;
-    const run *r = arg;
-    const int64_t pieces = (r->steps - 1) / PIECE + 1;
-    const int64_t from = task % pieces * PIECE, tile = task / pieces;
-    const bool right = tile >= r->row_tiles;
-    const int64_t at = right ? tile - r->row_tiles : tile;
-    float *out = (right ? r->right : r->left) + (at * r->depth + from) * GNOMON_LANES;
-    gnomon_fold_pack(right ? &r->b : &r->a, r->kernels, false, (right ? r->col : r->row) + at,
-                     r->step + from, least(PIECE, r->steps - from), out);
+    return count / shares * number + least(number, count % shares);
 }
 
-static double *sums_of(const run *r, int64_t col_tile)
+static area area_of(const run *r, int64_t task)
 {
-    return r->sums + col_tile * r->rows * GNOMON_LANES;
+    const int64_t col_tasks = r->tasks / r->row_tasks;
+    const int64_t row = task % r->row_tasks, col = task / r->row_tasks;
+    const int64_t bands = parts_of(r->rows.points, r->band), tiles = tiles_of(r->cols.points);
+    const int64_t begin = share(bands, row, r->row_tasks) * r->band;
+    const int64_t end = least(share(bands, row + 1, r->row_tasks) * r->band, r->rows.points);
+    const int64_t left = share(tiles, col, col_tasks), right = share(tiles, col + 1, col_tasks);
+    return (area){begin, end - begin, left, right - left};
 }
 
-static void multiply_task(void *arg, int64_t task, int worker)
+/* Numbers of a band's sums, and of a task's. */
+static int64_t band_sums(const run *r)
 {
-    (void)worker;
-    const run *r = arg;
-    const int64_t across = (r->row_tiles - 1) / r->group_rows + 1;
-    const int64_t row = task % across * r->group_rows, col = task / across * r->group_cols;
-    const int64_t row_end = least(row + r->group_rows, r->row_tiles);
-    const int64_t cols = least(r->group_cols, r->col_tiles - col);
-    const int64_t stride = r->depth * GNOMON_LANES;
-    for (int64_t s = 0; s < r->steps; s += DEPTH) {
-        for (int64_t t = 0; t < cols; t += 2) {
-            for (int64_t i = row; i < row_end; i++) {
-                const int64_t rows = least(GNOMON_LANES, r->a.points - (r->row + i) * GNOMON_LANES);
-                r->kernels->product(
-                    least(DEPTH, r->steps - s), r->chain, r->left + i * stride + s * GNOMON_LANES,
-                    rows, r->right + (col + t) * stride + s * GNOMON_LANES, stride,
-                    least(2, cols - t), sums_of(r, col + t) + i * GNOMON_LANES * GNOMON_LANES,
-                    r->rows * GNOMON_LANES);
-            }
-        }
+    return r->tiles * r->band * GNOMON_LANES;
+}
+
+static int64_t task_sums(const run *r)
+{
+    /* A task whose steps are done at once needs no more than a band's. */
+    return band_sums(r) * (r->pieces == 1 && r->k <= r->depth ? 1 : r->bands);
+}
+
+/* Lines a power of two apart would all want the same places of the first cache. */
+static int64_t left_stride(const run *r)
+{
+    return r->depth + GNOMON_LANES;
+}
+
+static double *total_of(const run *r, int64_t task)
+{
+    return r->sums + (r->places + task - r->first) * task_sums(r);
+}
+
+/* ---- a task ---- */
+
+/* The columns of a step as they lie: each line of B is spread over the tiles. */
+static void spread_lines(const run *r, const area *t, int64_t step, int64_t steps, float *right)
+{
+    enum { AHEAD = 8 };
+    float line[TASK_TILES * GNOMON_LANES];
+    const gnomon_fold *f = &r->cols;
+    const int64_t col = t->col * GNOMON_LANES, lanes = t->tiles * GNOMON_LANES;
+    const int64_t cols = least(lanes, f->points - col);
+    memset(line, 0, sizeof line);
+    for (int64_t s = 0; s < steps; s++, right += GNOMON_LANES) {
+        const char *from = f->data + (col + (step + s) * f->col_stride) * f->size;
+        for (int64_t j = 0; s + AHEAD < steps && j < cols * f->size; j += 64)
+            __builtin_prefetch(from + AHEAD * f->col_stride * f->size + j);
+        if (f->dtype == GNOMON_F16)
+            r->kernels->widen((const uint16_t *)(const void *)from, cols, line);
+        else
+            memcpy(line, from, (size_t)cols * sizeof *line);
+        for (int64_t i = 0; i < t->tiles; i++)
+            memcpy(right + i * r->depth * GNOMON_LANES, line + i * GNOMON_LANES,
+                   GNOMON_LANES * sizeof *line);
     }
 }
 
-static void clear_task(void *arg, int64_t task, int worker)
+static void pack_columns(const run *r, const area *t, int64_t step, int64_t steps, float *right)
 {
-    (void)worker;
-    const run *r = arg;
-    memset(sums_of(r, task), 0,
-           (size_t)(r->row_tiles * GNOMON_LANES * GNOMON_LANES) * sizeof(double));
+    if (r->cols.row_stride == 1) {
+        spread_lines(r, t, step, steps, right);
+        return;
+    }
+    for (int64_t i = 0; i < t->tiles; i++)
+        gnomon_fold_pack(&r->cols, r->kernels, false, t->col + i, step, steps,
+                         right + i * r->depth * GNOMON_LANES);
+}
+
+/* Each line is short and far from the last: the machine must be told what comes. */
+static void copy_lines(const run *r, int64_t row, int64_t rows, int64_t step, int64_t steps,
+                       float *left)
+{
+    enum { AHEAD = 4 };
+    const gnomon_matrix *a = &r->a;
+    const int64_t size = a->dtype == GNOMON_F32 ? 4 : 2;
+    for (int64_t i = 0; i < rows; i++, left += left_stride(r)) {
+        const char *from = (const char *)a->data + ((row + i) * a->row_stride + step) * size;
+        for (int64_t j = 0; i + AHEAD < rows && j < steps * size; j += 64)
+            __builtin_prefetch(from + AHEAD * a->row_stride * size + j);
+        if (a->dtype == GNOMON_F32)
+            memcpy(left, from, (size_t)steps * sizeof *left);
+        else
+            r->kernels->widen((const uint16_t *)(const void *)from, steps, left);
+    }
+}
+
+static void multiply_band(const run *r, const area *t, int64_t row, int64_t rows, int64_t step,
+                          int64_t steps, float *left, const float *right, double *sums, bool onto)
+{
+    const int64_t stride = r->depth * GNOMON_LANES, apart = r->band * GNOMON_LANES;
+    if (r->lines) {
+        copy_lines(r, row, rows, step, steps, left);
+        r->kernels->product(steps, r->chain, left, left_stride(r), 1, rows, right, stride, t->tiles,
+                            sums, apart, onto);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i += GNOMON_LANES) {
+        gnomon_fold_pack(&r->rows, r->kernels, false, (row + i) / GNOMON_LANES, step, steps, left);
+        r->kernels->product(steps, r->chain, left, 1, GNOMON_LANES, least(GNOMON_LANES, rows - i),
+                            right, stride, t->tiles, sums + i * GNOMON_LANES, apart, onto);
+    }
 }
 
 /* One line of C's elements, whichever way they lie closer. Sums of nothing but zeros may carry
@@ -113,8 +198,8 @@ static void clear_task(void *arg, int64_t task, int worker)
     static void name(type *to, int64_t step, const double *sums, int64_t apart, int64_t count, \
                      double alpha, double beta)                                                \
     {                                                                                          \
-        if (beta == 0 && step == 1 && apart == 1) {                                            \
-            for (int64_t i = 0; i < count; i++)                                                \
+        if (beta == 0 && step == 1 && apart == 1 && count == GNOMON_LANES) {                   \
+            for (int64_t i = 0; i < GNOMON_LANES; i++)                                         \
                 to[i] = (type)(alpha * (sums[i] + 0.0));                                       \
         } else if (beta == 0) {                                                                \
             for (int64_t i = 0; i < count; i++)                                                \
@@ -132,7 +217,7 @@ DEFINE_STORE(store_f64, double)
 static void store(const run *r, int64_t row, int64_t col, int64_t step, const double *sums,
                   int64_t apart, int64_t count)
 {
-    const gnomon_matrix *c = r->c;
+    const gnomon_matrix *c = &r->c;
     const int64_t at = row * c->row_stride + col * c->col_stride;
     if (c->dtype == GNOMON_F32)
         store_f32((float *)c->data + at, step, sums, apart, count, r->alpha, r->beta);
@@ -140,138 +225,290 @@ static void store(const run *r, int64_t row, int64_t col, int64_t step, const do
         store_f64((double *)c->data + at, step, sums, apart, count, r->alpha, r->beta);
 }
 
-/* A tile of rows, all columns of the block. */
-static void store_task(void *arg, int64_t task, int worker)
+/* A band's sums to C. */
+static void store_band(const run *r, const area *t, int64_t row, int64_t rows, const double *sums)
 {
-    (void)worker;
-    const run *r = arg;
-    const gnomon_matrix *c = r->c;
-    const int64_t row = (r->row + task) * GNOMON_LANES, rows = least(GNOMON_LANES, c->rows - row);
-    const bool by_rows = llabs(c->col_stride) <= llabs(c->row_stride);
-    for (int64_t t = 0; t < r->col_tiles; t++) {
-        const int64_t col = (r->col + t) * GNOMON_LANES;
-        const int64_t cols = least(GNOMON_LANES, c->cols - col);
-        const double *sums = sums_of(r, t) + task * GNOMON_LANES * GNOMON_LANES;
-        for (int64_t i = 0; by_rows && i < rows; i++)
-            store(r, row + i, col, c->col_stride, sums + i * GNOMON_LANES, 1, cols);
-        for (int64_t j = 0; !by_rows && j < cols; j++)
-            store(r, row, col + j, c->row_stride, sums + j, GNOMON_LANES, rows);
+    const gnomon_matrix *c = &r->c;
+    const int64_t apart = r->band * GNOMON_LANES;
+    const int64_t col = t->col * GNOMON_LANES, end = least(c->cols, col + t->tiles * GNOMON_LANES);
+    if (llabs(c->col_stride) <= llabs(c->row_stride)) {
+        for (int64_t l = 0; l < rows; l++, sums += GNOMON_LANES)
+            for (int64_t j = col, i = 0; j < end; j += GNOMON_LANES, i += apart)
+                store(r, row + l, j, c->col_stride, sums + i, 1, least(GNOMON_LANES, end - j));
+    } else {
+        for (int64_t j = 0; j < end - col; j++)
+            store(r, row, col + j, c->row_stride,
+                  sums + j / GNOMON_LANES * apart + j % GNOMON_LANES, GNOMON_LANES, rows);
     }
 }
 
-static int64_t bytes_of(const run *r)
+/* sums = those of the steps [from, end), band by band; finished: they go to C. */
+static void walk(const run *r, int64_t slot, const area *t, int64_t from, int64_t end, double *sums,
+                 bool finished)
 {
-    return r->rows * r->cols * (int64_t)sizeof(double) +
-           (r->rows + r->cols) * r->depth * (int64_t)sizeof(float) + SLACK;
+    float *right = r->right + slot * r->tiles * r->depth * GNOMON_LANES;
+    float *left = r->left + slot * r->band * left_stride(r);
+    const int64_t next = task_sums(r) > band_sums(r) ? band_sums(r) : 0;
+    for (int64_t step = from; step < end; step += r->depth) {
+        const int64_t steps = least(r->depth, end - step);
+        double *at = sums;
+        pack_columns(r, t, step, steps, right);
+        for (int64_t i = 0; i < t->rows; i += r->band, at += next) {
+            const int64_t row = t->row + i, rows = least(r->band, t->rows - i);
+            multiply_band(r, t, row, rows, step, steps, left, right, at, step > from);
+            if (finished && step + steps == end) store_band(r, t, row, rows, at);
+        }
+    }
 }
 
-/* Sizes of blocks: as large as is useful and the memory limit allows. */
-static gnomon_status plan(gnomon_context *ctx, const gnomon_gemm_job *job, run *r)
+static void whole_task(void *arg, int64_t task, int64_t slot)
 {
-    const int64_t m = least(tiles_of(r->a.points), LONG / GNOMON_LANES) * GNOMON_LANES;
-    const int64_t n = least(tiles_of(r->b.points), LONG / GNOMON_LANES) * GNOMON_LANES;
-    r->rows = least(m, most(BLOCK, SUMS / n / GNOMON_LANES * GNOMON_LANES));
-    r->cols = least(n, most(BLOCK, SUMS / r->rows / GNOMON_LANES * GNOMON_LANES));
-    r->rows = least(m, most(GNOMON_LANES, SUMS / r->cols / GNOMON_LANES * GNOMON_LANES));
-    r->depth = most(1, PACKED / ((r->rows + r->cols) * DEPTH * (int64_t)sizeof(float))) * DEPTH;
+    const run *r = arg;
+    const area t = area_of(r, r->first + task);
+    walk(r, slot, &t, 0, r->k, r->sums + slot * task_sums(r), true);
+}
+
+static void piece_task(void *arg, int64_t number, int64_t slot)
+{
+    const run *r = arg;
+    const area t = area_of(r, r->first + number / r->together);
+    const int64_t from = (r->first_piece + number % r->together) * PIECE;
+    walk(r, slot, &t, from, least(from + PIECE, r->k), r->sums + number * task_sums(r), false);
+}
+
+/* The pieces at hand of a task's band, in order; the last ones' total goes to C. */
+static void add_task(void *arg, int64_t number, int worker)
+{
+    (void)worker;
+    const run *r = arg;
+    const int64_t task = r->first + number / r->bands, band = number % r->bands;
+    const area t = area_of(r, task);
+    const int64_t i = band * r->band, count = band_sums(r);
+    if (i >= t.rows) return;
+    double *total = total_of(r, task) + band * count;
+    const double *from = r->sums + (number / r->bands * r->together * r->bands + band) * count;
+    for (int64_t p = 0; p < r->together; p++, from += task_sums(r)) {
+        if (r->first_piece + p == 0)
+            memcpy(total, from, (size_t)count * sizeof *total);
+        else
+            for (int64_t j = 0; j < count; j++)
+                total[j] += from[j];
+    }
+    if (r->first_piece + r->together == r->pieces)
+        store_band(r, &t, t.row + i, least(r->band, t.rows - i), total);
+}
+
+/* ---- the whole ---- */
+
+static bool bytes_of(const run *r, int64_t *bytes)
+{
+    const int64_t scratch = r->depth * r->tiles * GNOMON_LANES + r->band * left_stride(r);
+    const int64_t held = r->pieces > 1 ? 2 * r->places : r->slots;
+    int64_t sums;
+    *bytes = SLACK + r->slots * scratch * (int64_t)sizeof(float);
+    return gnomon_mul(held, task_sums(r) * (int64_t)sizeof(double), &sums) &&
+           gnomon_add(*bytes, sums, bytes);
+}
+
+/* Tasks as large as is useful. */
+static void widest_tasks(run *r)
+{
+    r->band = least(BAND, tiles_of(r->rows.points) * GNOMON_LANES);
+    if (r->lines) r->band = least(r->band, r->rows.points);
+    r->bands = least(TASK_BANDS, parts_of(r->rows.points, r->band));
+    r->tiles = least(TASK_TILES, tiles_of(r->cols.points));
+    r->depth = least(DEEPEST, DEPTH * TASK_TILES / r->tiles / CHAIN * CHAIN);
     r->depth = least(r->depth, r->k);
-    while (bytes_of(r) > job->memory_limit) {
-        int64_t *longer = r->rows > r->cols ? &r->rows : &r->cols;
-        if (r->depth > DEPTH)
-            r->depth = DEPTH;
-        else if (*longer > GNOMON_LANES)
-            *longer = tiles_of(*longer / 2) * GNOMON_LANES;
+}
+
+/* False when tasks are more than can be counted. */
+static bool count_tasks(run *r)
+{
+    r->row_tasks = parts_of(parts_of(r->rows.points, r->band), r->bands);
+    return gnomon_mul(r->row_tasks, parts_of(tiles_of(r->cols.points), r->tiles), &r->tasks);
+}
+
+/* As large as the memory limit allows, too. */
+static gnomon_status choose_sizes(gnomon_context *ctx, const gnomon_gemm_job *job, run *r)
+{
+    r->slots = gnomon_context_threads(ctx);
+    widest_tasks(r);
+    r->places = most(2 * r->slots, HELD / task_sums(r));
+    int64_t bytes;
+    while (!bytes_of(r, &bytes) || bytes > job->memory_limit) {
+        if (r->pieces > 1 && r->places > r->slots)
+            r->places = r->slots;
+        else if (r->bands > 1)
+            r->bands = (r->bands + 1) / 2;
+        else if (r->tiles > LEAST_TILES)
+            r->tiles = (r->tiles + 1) / 2;
+        else if (r->slots > 1)
+            r->places = r->slots = (r->slots + 1) / 2;
+        else if (r->depth > CHAIN)
+            r->depth = CHAIN;
+        else if (r->tiles > 1)
+            r->tiles = (r->tiles + 1) / 2;
+        else if (r->band > GNOMON_LANES)
+            r->band = GNOMON_LANES;
         else
             return gnomon_fail(ctx, GNOMON_ERROR_MEMORY,
                                "memory_limit is too low: %" PRId64
                                " bytes are left for a product that needs at least %" PRId64,
-                               job->memory_limit, bytes_of(r));
+                               job->memory_limit, bytes);
     }
     return GNOMON_OK;
 }
 
-/* Tiles of a task: few enough that every thread has several tasks. */
-static void choose_groups(run *r, int64_t threads)
+/* Smaller ones where they are too few for the threads. */
+static gnomon_status choose_tasks(gnomon_context *ctx, run *r)
 {
-    r->group_rows = least(ROW_TILES, r->row_tiles);
-    r->group_cols = least(COL_TILES, r->col_tiles);
-    while (((r->row_tiles - 1) / r->group_rows + 1) * ((r->col_tiles - 1) / r->group_cols + 1) <
-           4 * threads) {
-        if (r->group_cols > 2)
-            r->group_cols = (r->group_cols / 2 + 1) / 2 * 2;
-        else if (r->group_rows > 1)
-            r->group_rows = (r->group_rows + 1) / 2;
+    const int64_t threads = r->slots;
+    for (;;) {
+        GNOMON_FAIL_IF(!count_tasks(r), ctx, GNOMON_ERROR_OVERFLOW,
+                       "a product of %" PRId64 " x %" PRId64 " has more tasks than can be counted",
+                       r->c.rows, r->c.cols);
+        const int64_t steps = least(r->k, PIECE), lanes = r->tiles * GNOMON_LANES;
+        if (threads == 1 || r->tasks >= 4 * threads || r->pieces >= 4 * threads) return GNOMON_OK;
+        if (r->bands * r->band * lanes * steps < 2 * GRAIN) return GNOMON_OK;
+        if (r->bands > LEAST_BANDS)
+            r->bands = (r->bands + 1) / 2;
+        else if (r->tiles > LEAST_TILES)
+            r->tiles = (r->tiles + 1) / 2;
+        else if (r->bands > 1)
+            r->bands = 1;
+        else if (r->band > GNOMON_LANES && r->rows.points > GNOMON_LANES)
+            r->band = GNOMON_LANES;
         else
-            return;
+            return GNOMON_OK;
     }
 }
 
-static gnomon_status run_block(gnomon_context *ctx, run *r, int64_t *done, int64_t total)
+/* Tasks that go between two reports of progress, about a tenth of a second's work. Without a
+ * listener there is nothing to stop for. */
+static int64_t wave_of(gnomon_context *ctx, const run *r)
 {
-    choose_groups(r, gnomon_context_threads(ctx));
-    gnomon_parallel(ctx, r->col_tiles, clear_task, r);
-    for (r->step = 0; r->step < r->k; r->step += r->steps) {
-        r->steps = least(r->depth, r->k - r->step);
-        GNOMON_TRY(gnomon_progress(ctx, "multiply", (*done)++, total));
-        gnomon_parallel(ctx, (r->row_tiles + r->col_tiles) * ((r->steps - 1) / PIECE + 1),
-                        pack_task, r);
-        gnomon_parallel(ctx,
-                        ((r->row_tiles - 1) / r->group_rows + 1) *
-                            ((r->col_tiles - 1) / r->group_cols + 1),
-                        multiply_task, r);
+    if (!ctx->progress) return r->tasks;
+    const double task = (double)(r->bands * r->band) * (double)(r->tiles * GNOMON_LANES);
+    const double tasks = 2e9 * (double)r->slots / (task * (double)r->k);
+    return least(r->tasks, most(4 * r->slots, tasks > 1e9 ? 1000000000 : (int64_t)tasks));
+}
+
+static gnomon_status run_whole(gnomon_context *ctx, run *r)
+{
+    const int64_t wave = wave_of(ctx, r);
+    for (r->first = 0; r->first < r->tasks; r->first += r->group) {
+        r->group = least(wave, r->tasks - r->first);
+        GNOMON_TRY(gnomon_progress(ctx, "multiply", r->first, r->tasks));
+        gnomon_in_slots(ctx, r->slots, r->group, whole_task, r);
     }
-    gnomon_parallel(ctx, r->row_tiles, store_task, r);
-    return GNOMON_OK;
+    return gnomon_progress(ctx, "multiply", r->tasks, r->tasks);
+}
+
+static gnomon_status run_pieces(gnomon_context *ctx, run *r)
+{
+    const int64_t together = least(r->places, r->pieces), group = r->places / together;
+    for (r->first = 0; r->first < r->tasks; r->first += r->group) {
+        r->group = least(group, r->tasks - r->first);
+        for (r->first_piece = 0; r->first_piece < r->pieces; r->first_piece += r->together) {
+            r->together = least(together, r->pieces - r->first_piece);
+            GNOMON_TRY(gnomon_progress(ctx, "multiply", r->first, r->tasks));
+            gnomon_in_slots(ctx, r->slots, r->group * r->together, piece_task, r);
+            gnomon_parallel(ctx, r->group * r->bands, add_task, r);
+        }
+    }
+    return gnomon_progress(ctx, "multiply", r->tasks, r->tasks);
 }
 
 static gnomon_status run_all(gnomon_context *ctx, run *r)
 {
-    const int64_t m = tiles_of(r->a.points), n = tiles_of(r->b.points);
-    const int64_t rows = r->rows / GNOMON_LANES, cols = r->cols / GNOMON_LANES;
-    int64_t done = 0, total;
-    if (!gnomon_mul((m - 1) / rows + 1, (n - 1) / cols + 1, &total) ||
-        !gnomon_mul(total, (r->k - 1) / r->depth + 1, &total))
-        total = INT64_MAX; /* a view without strides can be as large */
-    GNOMON_TRY(gnomon_alloc(ctx, r->rows * r->depth, sizeof(float), "packed rows", &r->left));
-    GNOMON_TRY(gnomon_alloc(ctx, r->cols * r->depth, sizeof(float), "packed columns", &r->right));
-    GNOMON_TRY(gnomon_alloc(ctx, r->rows * r->cols, sizeof(double), "the sums", &r->sums));
-    for (r->col = 0; r->col < n; r->col += cols) {
-        r->col_tiles = least(cols, n - r->col);
-        for (r->row = 0; r->row < m; r->row += rows) {
-            r->row_tiles = least(rows, m - r->row);
-            GNOMON_TRY(run_block(ctx, r, &done, total));
-        }
-    }
-    return gnomon_progress(ctx, "multiply", total, total);
+    const int64_t held = r->pieces > 1 ? 2 * r->places : r->slots;
+    GNOMON_TRY(gnomon_alloc(ctx, r->slots * r->band * left_stride(r), sizeof(float), "packed rows",
+                            &r->left));
+    GNOMON_TRY(gnomon_alloc(ctx, r->slots * r->tiles * r->depth * GNOMON_LANES, sizeof(float),
+                            "packed columns", &r->right));
+    GNOMON_TRY(gnomon_alloc(ctx, held * task_sums(r), sizeof(double), "the sums", &r->sums));
+    return r->pieces > 1 ? run_pieces(ctx, r) : run_whole(ctx, r);
 }
 
-gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job)
+/* What a step of the product takes, in units of a row with a tile: as rows come one at a time and
+ * columns 16, and as packing reads where lines lie. */
+static double cost_of(const gnomon_matrix *a, const gnomon_matrix *b)
 {
-    gnomon_matrix a = *job->a, b = gnomon_matrix_transposed(job->b), c = *job->c;
-    if (a.rows == 0 || b.rows == 0) return GNOMON_OK;
-    if (a.cols == 0 || job->alpha == 0) {
-        gnomon_scale_view(ctx, job->c, job->beta);
-        return GNOMON_OK;
-    }
-    /* Rows come one at a time, columns 16: C^T = B^T A^T when that wastes less. The same bits. */
-    if ((double)b.rows * (double)tiles_of(a.rows) < (double)a.rows * (double)tiles_of(b.rows)) {
+    const double rows = (double)a->rows, tiles = (double)tiles_of(b->rows);
+    const double left = a->col_stride == 1 ? 0.15 : a->row_stride == 1 ? 0.25 : 1;
+    const double right = b->row_stride == 1 ? 0.25 : 1;
+    return rows * tiles + left * rows * (double)parts_of((int64_t)tiles, TASK_TILES) +
+           right * tiles * GNOMON_LANES * (double)parts_of(a->rows, TASK_BANDS * BAND);
+}
+
+/* The product of a and b's transpose, neither of them empty. */
+static run start(const gnomon_kernels *kernels, const gnomon_gemm_job *job, gnomon_matrix a,
+                 gnomon_matrix b)
+{
+    gnomon_matrix c = *job->c;
+    if (cost_of(&b, &a) < cost_of(&a, &b)) { /* C^T = B^T A^T, the same bits */
         const gnomon_matrix other = a;
         a = b;
         b = other;
         c = gnomon_matrix_transposed(job->c);
     }
-    run r = {.kernels = gnomon_context_kernels(ctx),
-             .a = gnomon_fold_view(&a, 0),
-             .b = gnomon_fold_view(&b, 0),
-             .c = &c,
-             .alpha = job->alpha,
-             .beta = job->beta,
-             .k = a.cols,
-             .chain = a.cols <= SHORT ? SHORT_CHAIN : CHAIN};
-    GNOMON_TRY(plan(ctx, job, &r));
-    const gnomon_status status = run_all(ctx, &r);
+    return (run){.kernels = kernels,
+                 .a = a,
+                 .c = c,
+                 .rows = gnomon_fold_view(&a, 0),
+                 .cols = gnomon_fold_view(&b, 0),
+                 .alpha = job->alpha,
+                 .beta = job->beta,
+                 .k = a.cols,
+                 .chain = a.cols <= SHORT ? SHORT_CHAIN : CHAIN,
+                 .pieces = parts_of(a.cols, PIECE),
+                 .lines = a.col_stride == 1};
+}
+
+gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job)
+{
+    if (job->c->rows == 0 || job->c->cols == 0) return GNOMON_OK;
+    if (job->a->cols == 0 || job->alpha == 0) {
+        gnomon_scale_view(ctx, job->c, job->beta);
+        return GNOMON_OK;
+    }
+    run r = start(gnomon_context_kernels(ctx), job, *job->a, gnomon_matrix_transposed(job->b));
+    GNOMON_TRY(choose_sizes(ctx, job, &r));
+    gnomon_status status = choose_tasks(ctx, &r);
+    if (r.pieces == 1) r.slots = least(r.slots, r.tasks);
+    if (status == GNOMON_OK) status = run_all(ctx, &r);
     gnomon_free(ctx, r.left);
     gnomon_free(ctx, r.right);
     gnomon_free(ctx, r.sums);
     return status;
+}
+
+enum {
+    RIGHT = TASK_TILES * DEPTH * GNOMON_LANES,
+    LEFT = BAND * (DEEPEST + GNOMON_LANES),
+    SUMS = TASK_BANDS * BAND * TASK_TILES * GNOMON_LANES
+};
+
+int64_t gnomon_gemm_alone_bytes(void)
+{
+    return (RIGHT + LEFT) * (int64_t)sizeof(float) + SUMS * (int64_t)sizeof(double);
+}
+
+void gnomon_gemm_alone(const gnomon_kernels *kernels, const gnomon_gemm_job *job, void *scratch)
+{
+    const gnomon_matrix b = gnomon_matrix_transposed(job->b);
+    const int64_t k = job->a->cols;
+    gnomon_gemm_job piece = *job;
+    for (int64_t from = 0; from < k; from += PIECE, piece.beta = 1) {
+        const int64_t steps = least(PIECE, k - from);
+        run r = start(kernels, &piece, gnomon_columns(job->a, from, steps),
+                      gnomon_columns(&b, from, steps));
+        widest_tasks(&r);
+        (void)count_tasks(&r);
+        r.sums = scratch;
+        r.right = (float *)(r.sums + SUMS);
+        r.left = r.right + RIGHT;
+        for (int64_t task = 0; task < r.tasks; task++)
+            whole_task(&r, task, 0);
+    }
 }

@@ -74,6 +74,13 @@ static inline simde__m512d emulated_cvtps_pd(__m256 a)
     return r;
 }
 
+static inline __m256 emulated_extractf32x8_ps(simde__m512 a, int half)
+{
+    __m256 f[2];
+    memcpy(f, &a, sizeof f);
+    return f[half];
+}
+
 static inline simde__m512 emulated_cvtph_ps(__m256i a)
 {
     __m256 f[2] = {_mm256_cvtph_ps(_mm256_castsi256_si128(a)),
@@ -129,18 +136,20 @@ static inline simde__m512d emulated_fmadd_pd(simde__m512d a, simde__m512d b, sim
 #undef _mm512_cvttps_epi32
 #undef _mm512_cvtps_pd
 #undef _mm512_cvtph_ps
+#undef _mm512_extractf32x8_ps
 #undef _mm512_shuffle_f32x4
 #undef _mm512_fmadd_ps
 #undef _mm512_fmadd_pd
-#define _mm512_srai_epi32    emulated_srai_epi32
-#define _mm512_mullo_epi32   emulated_mullo_epi32
-#define _mm512_madd_epi16    emulated_madd_epi16
-#define _mm512_cvtepi32_ps   emulated_cvtepi32_ps
-#define _mm512_cvttps_epi32  emulated_cvttps_epi32
-#define _mm512_cvtps_pd      emulated_cvtps_pd
-#define _mm512_cvtph_ps      emulated_cvtph_ps
-#define _mm512_shuffle_f32x4 emulated_shuffle_f32x4
-#define _mm512_fmadd_ps      emulated_fmadd_ps
-#define _mm512_fmadd_pd      emulated_fmadd_pd
+#define _mm512_srai_epi32      emulated_srai_epi32
+#define _mm512_mullo_epi32     emulated_mullo_epi32
+#define _mm512_madd_epi16      emulated_madd_epi16
+#define _mm512_cvtepi32_ps     emulated_cvtepi32_ps
+#define _mm512_cvttps_epi32    emulated_cvttps_epi32
+#define _mm512_cvtps_pd        emulated_cvtps_pd
+#define _mm512_cvtph_ps        emulated_cvtph_ps
+#define _mm512_extractf32x8_ps emulated_extractf32x8_ps
+#define _mm512_shuffle_f32x4   emulated_shuffle_f32x4
+#define _mm512_fmadd_ps        emulated_fmadd_ps
+#define _mm512_fmadd_pd        emulated_fmadd_pd
 
 #endif

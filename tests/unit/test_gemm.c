@@ -470,7 +470,7 @@ static void bad_arguments(void **state)
     m.memory = GNOMON_CUDA;
     ASSERT_FAILS(ctx, gnomon_gemm(ctx, &m, &bs, &cs, NULL), GNOMON_ERROR_DEVICE,
                  "a lies in a device's memory");
-    gnomon_context *tight = make_context(1, 10000);
+    gnomon_context *tight = make_context(1, 7000);
     ASSERT_OK(tight, gnomon_gemm(tight, &as, &bs, &cs, NULL));
     float *tall = calloc(3000, sizeof *tall);
     assert_non_null(tall);
