@@ -96,7 +96,7 @@ GNOMON_API void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd);
 
 /* Factors a dense tensor, in host memory or a GPU's, of any element type (types as for
  * gnomon_svd_dense); options must not be NULL. The result is in host memory. X is used where it
- * lies when it has the work's type and no gaps, the modes in any order; else pieces of 2^21 numbers
+ * lies when it has the work's type and no gaps, the modes in any order; else pieces of 2^23 numbers
  * (at least one index of the outermost mode) are copied. Memory beside that: the tensor shrunk by
  * its first mode, in the work's type, and twice the next ones. A tolerance that is not met is no
  * failure: the best that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (a mode
@@ -109,7 +109,7 @@ GNOMON_API gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_te
                                             const gnomon_hosvd_options *options, gnomon_hosvd *out);
 /* The same for a tensor that comes piece by piece: x's data is not looked at, its strides tell the
  * order; a row is all that has one index in the mode of the largest stride, in the order of falling
- * strides. rows->rewind must be there. On the CPU. Only a piece (2^21 numbers, at least a row) and
+ * strides. rows->rewind must be there. On the CPU. Only a piece (2^23 numbers, at least a row) and
  * the shrunk tensor are in memory. Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_hosvd_stream(gnomon_context *ctx, const gnomon_tensor *x,
                                              const gnomon_svd_rows *rows,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Lines shorter than SHORT are copied together; a copied strip has about ROOM numbers. */
-enum { SHORT = 64, LEAST = 16, ROOM = 1 << 20 };
+enum { SHORT = 256, LEAST = 16, ROOM = 1 << 20 };
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -58,6 +58,17 @@ gnomon_strips gnomon_strips_cut(const gnomon_cube *c, int mode, int64_t width, i
         s.count = s.left * s.per_left;
     }
     return s;
+}
+
+gnomon_matrix gnomon_sheet_view(const gnomon_sheet *s)
+{
+    return (gnomon_matrix){.data = s->data,
+                           .dtype = GNOMON_F32,
+                           .memory = GNOMON_HOST,
+                           .rows = s->rows,
+                           .cols = s->cols,
+                           .row_stride = s->turned ? 1 : s->stride,
+                           .col_stride = s->turned ? s->stride : 1};
 }
 
 int64_t gnomon_strip_first(const gnomon_strips *s, int64_t number, int64_t *cols)

@@ -47,6 +47,9 @@ typedef struct gnomon_sheet {
     bool turned;
 } gnomon_sheet;
 
+/* The sheet as rows x cols, in single precision. */
+gnomon_matrix gnomon_sheet_view(const gnomon_sheet *s);
+
 /* Columns of strip 'number': the first, and how many. */
 int64_t gnomon_strip_first(const gnomon_strips *s, int64_t number, int64_t *cols);
 /* The strip of c's unfolding: in place, or in scratch (length x width numbers), filled with load.

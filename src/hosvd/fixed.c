@@ -2,9 +2,20 @@
  * other of what is left. */
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "hosvd/work.h"
 
 #include <string.h>
+
+static gnomon_status iterate(gnomon_hosvd_work *w, gnomon_slabs *x, int mode, const gnomon_tall *y)
+{
+    double *r = NULL;
+    GNOMON_TRY(gnomon_alloc(w->ctx, y->cols * y->cols, sizeof *r, "a triangle", &r));
+    gnomon_status status = gnomon_condition(w->ctx, y, NULL, r, &w->orth);
+    if (status == GNOMON_OK) status = gnomon_range_power(w, x, mode, y, r);
+    gnomon_free(w->ctx, r);
+    return status;
+}
 
 /* The factors of the modes in the list, from x. */
 static gnomon_status draw(gnomon_hosvd_work *w, gnomon_slabs *x, const int *modes, int list,
@@ -24,7 +35,7 @@ static gnomon_status draw(gnomon_hosvd_work *w, gnomon_slabs *x, const int *mode
         const int mode = modes[i];
         gnomon_tall *q = &w->factor[mode];
         for (int k = 0; k < w->options.power; k++)
-            GNOMON_TRY(gnomon_range_power(w, x, mode, &y[i]));
+            GNOMON_TRY(iterate(w, x, mode, &y[i]));
         /* Columns that there are none for are zeros, and orthonormalisation completes them. */
         GNOMON_TRY(gnomon_tall_make(w->ctx, w->wide, w->size[mode], w->columns[mode], true,
                                     "a mode's range", q));

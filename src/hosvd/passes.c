@@ -149,6 +149,30 @@ gnomon_status gnomon_slabs_cross(gnomon_slabs *x, int mode, const gnomon_cube *b
     return status;
 }
 
+static gnomon_status shrunk_cross(gnomon_slabs *x, int mode, const gnomon_tall *f, double *sum)
+{
+    gnomon_cube slab;
+    int64_t first;
+    GNOMON_TRY(gnomon_slabs_rewind(x));
+    for (;;) {
+        GNOMON_TRY(gnomon_slabs_next(x, &slab, &first));
+        if (slab.size[0] == 0) return GNOMON_OK;
+        GNOMON_TRY(gnomon_mode_shrunk_cross(x->feed.ctx, &slab, mode, f, sum));
+    }
+}
+
+gnomon_status gnomon_slabs_shrunk_cross(gnomon_slabs *x, int mode, const gnomon_tall *f,
+                                        const gnomon_tall *w)
+{
+    double *sum = NULL;
+    GNOMON_TRY(
+        gnomon_alloc_zero(x->feed.ctx, w->rows * w->cols, sizeof *sum, "a projection", &sum));
+    gnomon_status status = shrunk_cross(x, mode, f, sum);
+    if (status == GNOMON_OK) gnomon_narrow(w->wide, w->rows * w->cols, sum, w->data);
+    gnomon_free(x->feed.ctx, sum);
+    return status;
+}
+
 /* The core blown up to a slab, all but the last mode; that one while it is subtracted. */
 static gnomon_status residual_of_slab(gnomon_context *ctx, const gnomon_cube *slab, int64_t first,
                                       const gnomon_cube *core, const gnomon_tall *factor,

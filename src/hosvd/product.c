@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "gemm/alone.h"
+#include "project/blocks.h"
 #include "svd/blas.h"
 
 #include <string.h>
@@ -23,8 +25,9 @@ typedef struct product {
     const gnomon_tall *f;
     bool transposed;
     double beta;
-    char *scratch; /* one a worker */
-    size_t scratch_bytes, out_at;
+    const gnomon_kernels *kernels;
+    char *scratch; /* one a worker: strips, and at gemm_at what a product takes */
+    size_t scratch_bytes, out_at, gemm_at;
     double *squares; /* one a task; NULL: a product */
 } product;
 
@@ -34,16 +37,25 @@ static int64_t strips_a_task(const gnomon_strips *s)
     return GROUP / width > 0 ? GROUP / width : 1;
 }
 
-/* out = alpha op(f) in + beta out, of two strips. */
-static void multiply(bool wide, double alpha, const gnomon_tall *f, bool transposed,
-                     const gnomon_sheet *in, double beta, const gnomon_sheet *out)
+/* out = alpha op(f) in + beta out, of two strips: BLAS in double precision. In single precision
+ * its calls of so few rows and columns cost more than they compute. */
+static void multiply(const product *p, double alpha, const gnomon_sheet *in, double beta,
+                     const gnomon_sheet *out, char *scratch)
 {
-    if (out->turned)
-        gnomon_blas_gemm(wide, false, !transposed, out->cols, out->rows, in->rows, alpha, in->data,
-                         in->stride, f->data, f->cols, beta, out->data, out->stride);
-    else
-        gnomon_blas_gemm(wide, transposed, false, out->rows, out->cols, in->rows, alpha, f->data,
+    const gnomon_tall *f = p->f;
+    if (!f->wide) {
+        gnomon_matrix a = gnomon_matrix_rowmajor(f->data, GNOMON_F32, f->rows, f->cols);
+        if (p->transposed) a = gnomon_matrix_transposed(&a);
+        const gnomon_matrix b = gnomon_sheet_view(in), c = gnomon_sheet_view(out);
+        const gnomon_gemm_job job = {.a = &a, .b = &b, .c = &c, .alpha = alpha, .beta = beta};
+        gnomon_gemm_alone(p->kernels, &job, scratch + p->gemm_at);
+    } else if (out->turned) {
+        gnomon_blas_gemm(true, false, !p->transposed, out->cols, out->rows, in->rows, alpha,
+                         in->data, in->stride, f->data, f->cols, beta, out->data, out->stride);
+    } else {
+        gnomon_blas_gemm(true, p->transposed, false, out->rows, out->cols, in->rows, alpha, f->data,
                          f->cols, in->data, in->stride, beta, out->data, out->stride);
+    }
 }
 
 static void multiply_strips(void *arg, int64_t task, int worker)
@@ -55,7 +67,7 @@ static void multiply_strips(void *arg, int64_t task, int worker)
         const gnomon_sheet in = gnomon_strip_open(&p->strips, i, p->in, p->mode, scratch, true);
         const gnomon_sheet out =
             gnomon_strip_open(&p->strips, i, p->out, p->mode, scratch + p->out_at, p->beta != 0);
-        multiply(p->in->wide, 1.0, p->f, p->transposed, &in, p->beta, &out);
+        multiply(p, 1.0, &in, p->beta, &out, scratch);
         gnomon_strip_store(&p->strips, i, p->out, p->mode, &out);
     }
 }
@@ -98,7 +110,7 @@ static void subtract_strips(void *arg, int64_t task, int worker)
         const gnomon_sheet in = gnomon_strip_open(&p->strips, i, p->in, p->mode, scratch, true);
         gnomon_sheet out = gnomon_strip_open(&p->strips, i, p->out, p->mode, tile, true);
         if (!p->strips.gathered) out = copied(p->in->wide, &out, tile);
-        multiply(p->in->wide, -1.0, p->f, false, &in, 1.0, &out);
+        multiply(p, -1.0, &in, 1.0, &out, scratch);
         sum += sum_of_squares(p->in->wide, out.rows * out.cols, out.data);
     }
     p->squares[task] = sum;
@@ -107,9 +119,11 @@ static void subtract_strips(void *arg, int64_t task, int worker)
 static gnomon_status run(gnomon_context *ctx, product *p, gnomon_task_fn fn)
 {
     const int64_t tasks = (p->strips.count + p->group - 1) / p->group;
-    gnomon_status status =
-        gnomon_alloc(ctx, gnomon_context_threads(ctx), p->scratch_bytes > 0 ? p->scratch_bytes : 1,
-                     "strips of a tensor", &p->scratch);
+    p->kernels = gnomon_context_kernels(ctx);
+    p->gemm_at = (p->scratch_bytes + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
+    p->scratch_bytes = p->gemm_at + (p->f->wide ? GNOMON_ALIGN : (size_t)gnomon_gemm_alone_bytes());
+    gnomon_status status = gnomon_alloc(ctx, gnomon_context_threads(ctx), p->scratch_bytes,
+                                        "strips of a tensor", &p->scratch);
     if (status == GNOMON_OK) gnomon_parallel(ctx, tasks, fn, p);
     gnomon_free(ctx, p->scratch);
     return status;

@@ -17,6 +17,9 @@ gnomon_status gnomon_mode_difference(gnomon_context *ctx, const gnomon_cube *who
 /* sum (a's length x b's, row-major) += A B^T, of the two unfoldings. */
 gnomon_status gnomon_mode_cross(gnomon_context *ctx, const gnomon_cube *a, const gnomon_cube *b,
                                 int mode, double *sum);
+/* The same with B = F^T A, which is made a strip at a time and never stored; f: length x cols. */
+gnomon_status gnomon_mode_shrunk_cross(gnomon_context *ctx, const gnomon_cube *a, int mode,
+                                       const gnomon_tall *f, double *sum);
 /* The upper triangle of gram (length x length) += A A^T of the unfolding, in double precision. */
 gnomon_status gnomon_mode_gram(gnomon_context *ctx, const gnomon_cube *a, int mode, double *gram);
 

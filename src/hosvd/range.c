@@ -2,8 +2,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "hosvd/product.h"
 #include "hosvd/work.h"
+#include "svd/blas.h"
 
 #include <math.h>
 
@@ -28,51 +28,108 @@ gnomon_status gnomon_range_operator(gnomon_hosvd_work *w, const gnomon_slabs *x,
                : gnomon_fail_prefix(w->ctx, status, "the projection of mode %d", w->name[mode]);
 }
 
-/* b's rows along the mode brought to be orthogonal and of one length, but for those beyond
- * rounding, which stay short. */
-static gnomon_status even_out(gnomon_hosvd_work *w, gnomon_cube *b, int mode)
+/* Whether the lengths of q^T A in the basis that a sketch's singular values s tell will do. The
+ * sketch is A's rows in that basis times a random matrix, so what it tells is wrong by up to the
+ * random matrix's condition; sums in the work's type then hide what is shorter than so many
+ * roundoffs. Values that are roundoff themselves do not count. */
+static bool tells_enough(const gnomon_hosvd_work *w, int64_t n, const double *s)
 {
-    const int64_t n = b->size[mode];
-    double *values = NULL, *u = NULL;
-    gnomon_tall t = {0};
-    gnomon_cube even = *b;
-    even.data = NULL;
-    gnomon_status status = gnomon_alloc(w->ctx, n, sizeof *values, "a spectrum", &values);
-    if (status == GNOMON_OK) status = gnomon_alloc(w->ctx, n * n, sizeof *u, "a small problem", &u);
-    if (status == GNOMON_OK) status = gnomon_mode_spectrum(w, b, mode, false, values, u);
+    const double round = w->wide ? 0x1p-51 : 0x1p-22;
+    int64_t count = 1;
+    while (count < n && s[count] > 2 * round * s[0])
+        count++;
+    const double all = sqrt((double)n), some = sqrt((double)count);
+    const double condition = count < n ? (all + some) / (all - some) : 10.0 * (double)n;
+    return condition * round * s[0] <= 0x1p-5 * s[count - 1];
+}
+
+/* r = U S V^T: s and u (n x n). */
+static gnomon_status spectrum_of(gnomon_hosvd_work *w, int mode, int64_t n, const double *r,
+                                 double *s, double *u)
+{
+    const int64_t count = gnomon_blas_svd_work(n);
+    double *vt = NULL, *copy = NULL, *work = NULL;
+    int *index = NULL;
+    gnomon_status status = gnomon_alloc(w->ctx, n * n, sizeof *vt, "a small problem", &vt);
     if (status == GNOMON_OK)
-        status = gnomon_tall_make(w->ctx, w->wide, n, n, false, "a small problem", &t);
-    if (status == GNOMON_OK) {
-        const double floor = sqrt(values[0]) * (w->wide ? 0x1p-24 : 0x1p-20);
-        for (int64_t j = 0; j < n; j++) {
-            const double length = fmax(sqrt(values[j]), floor);
-            for (int64_t i = 0; i < n; i++)
-                u[i * n + j] /= length > 0 ? length : 1;
-        }
-        gnomon_narrow(w->wide, n * n, u, t.data);
-        status = gnomon_cube_make(w->ctx, "the shrunk tensor", &even);
+        status = gnomon_alloc(w->ctx, n * n, sizeof *copy, "a small problem", &copy);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(w->ctx, count, sizeof *work, "a small problem", &work);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(w->ctx, 8 * n, sizeof *index, "a small problem", &index);
+    if (status == GNOMON_OK && !gnomon_blas_svd(n, copy, r, s, u, vt, work, count, index))
+        status =
+            gnomon_fail(w->ctx, GNOMON_ERROR_INTERNAL,
+                        "the singular values of mode %d's range did not converge", w->name[mode]);
+    gnomon_free(w->ctx, vt);
+    gnomon_free(w->ctx, copy);
+    gnomon_free(w->ctx, work);
+    gnomon_free(w->ctx, index);
+    return status;
+}
+
+/* The same of q^T A itself, by one more pass. */
+static gnomon_status spectrum_of_product(gnomon_hosvd_work *w, gnomon_slabs *x, int mode,
+                                         const gnomon_tall *q, double *s, double *u)
+{
+    gnomon_tall factor[GNOMON_TENSOR_MODES];
+    gnomon_cube b = {0};
+    factor[mode] = *q;
+    GNOMON_TRY(gnomon_slabs_shrink(x, &mode, 1, factor, w->options.memory, &b));
+    const gnomon_status status = gnomon_mode_spectrum(w, &b, mode, false, s, u);
+    for (int64_t j = 0; j < q->cols && status == GNOMON_OK; j++)
+        s[j] = sqrt(s[j]);
+    gnomon_cube_drop(w->ctx, &b);
+    return status;
+}
+
+/* f = q U / S, for which the rows of f^T A are of nearly equal lengths. Those beyond rounding stay
+ * short. s and u: room for n and n x n. */
+static gnomon_status even_out(gnomon_hosvd_work *w, gnomon_slabs *x, int mode, const gnomon_tall *q,
+                              const double *r, double *s, double *u, const gnomon_tall *f)
+{
+    const int64_t n = q->cols;
+    GNOMON_TRY(spectrum_of(w, mode, n, r, s, u));
+    if (!tells_enough(w, n, s)) GNOMON_TRY(spectrum_of_product(w, x, mode, q, s, u));
+    const double least = w->wide ? 0x1p-24 : 0x1p-20;
+    for (int64_t j = 0; j < n && s[0] > 0; j++) {
+        const double length = fmax(s[j] / s[0], least);
+        for (int64_t i = 0; i < n; i++)
+            u[i * n + j] /= length;
     }
-    if (status == GNOMON_OK) status = gnomon_mode_product(w->ctx, b, mode, &t, true, 0.0, &even);
-    gnomon_free(w->ctx, values);
-    gnomon_free(w->ctx, u);
-    gnomon_tall_drop(w->ctx, &t);
-    gnomon_cube_drop(w->ctx, b);
-    *b = even;
+    return gnomon_tall_multiply_wide(w->ctx, q, u, f);
+}
+
+/* w = A A^T f. Of the outermost mode a slab has a part, so A^T f is stored. */
+static gnomon_status multiply(gnomon_hosvd_work *w, gnomon_slabs *x, int mode, const gnomon_tall *f,
+                              const gnomon_tall *y)
+{
+    if (mode > 0) return gnomon_slabs_shrunk_cross(x, mode, f, y);
+    gnomon_tall factor[GNOMON_TENSOR_MODES];
+    gnomon_cube b = {0};
+    factor[mode] = *f;
+    GNOMON_TRY(gnomon_slabs_shrink(x, &mode, 1, factor, w->options.memory, &b));
+    const gnomon_status status = gnomon_slabs_cross(x, mode, &b, y);
+    gnomon_cube_drop(w->ctx, &b);
     return status;
 }
 
 gnomon_status gnomon_range_power(gnomon_hosvd_work *w, gnomon_slabs *x, int mode,
-                                 const gnomon_tall *y)
+                                 const gnomon_tall *y, const double *r)
 {
-    gnomon_tall factor[GNOMON_TENSOR_MODES];
-    gnomon_cube b = {0};
-    GNOMON_TRY(gnomon_condition(w->ctx, y, NULL, NULL, &w->orth));
+    const int64_t n = y->cols;
+    gnomon_tall f = {0};
+    double *s = NULL, *u = NULL;
     w->out->orthonormalise_seconds += gnomon_lap(&w->clock);
-    factor[mode] = *y;
-    GNOMON_TRY(gnomon_slabs_shrink(x, &mode, 1, factor, w->options.memory, &b));
-    gnomon_status status = even_out(w, &b, mode);
-    if (status == GNOMON_OK) status = gnomon_slabs_cross(x, mode, &b, y);
-    gnomon_cube_drop(w->ctx, &b);
+    gnomon_status status = gnomon_alloc(w->ctx, n, sizeof *s, "a spectrum", &s);
+    if (status == GNOMON_OK) status = gnomon_alloc(w->ctx, n * n, sizeof *u, "a small problem", &u);
+    if (status == GNOMON_OK)
+        status = gnomon_tall_make(w->ctx, w->wide, y->rows, n, false, "a mode's range", &f);
+    if (status == GNOMON_OK) status = even_out(w, x, mode, y, r, s, u, &f);
+    if (status == GNOMON_OK) status = multiply(w, x, mode, &f, y);
+    gnomon_tall_drop(w->ctx, &f);
+    gnomon_free(w->ctx, s);
+    gnomon_free(w->ctx, u);
     w->out->power_seconds += gnomon_lap(&w->clock);
     return status;
 }

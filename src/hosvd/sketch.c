@@ -95,16 +95,18 @@ static gnomon_status pass(gnomon_slabs *x, const int *modes, int list, gnomon_op
                           gnomon_stream *const *stream, int64_t row, const gnomon_tall *y)
 {
     gnomon_context *ctx = x->feed.ctx;
-    gnomon_cube slab;
-    int64_t first;
+    gnomon_cube slab = gnomon_slabs_in_place(x);
+    const bool whole = slab.data != NULL; /* the same bits, and the operators are made once */
+    int64_t first = 0;
     GNOMON_TRY(gnomon_slabs_rewind(x));
-    for (;;) {
-        GNOMON_TRY(gnomon_slabs_next(x, &slab, &first));
+    for (bool more = true; more; more = !whole) {
+        if (!whole) GNOMON_TRY(gnomon_slabs_next(x, &slab, &first));
         if (slab.size[0] == 0) break;
         for (int i = 0; i < list; i++)
             GNOMON_TRY(modes[i] == 0 ? sketch_rows(ctx, &slab, first, op[i], row, &y[i])
                                      : push(ctx, &slab, modes[i], stream[i]));
     }
+    x->feed.passes += whole;
     for (int i = 0; i < list; i++) {
         const gnomon_matrix out = gnomon_matrix_rowmajor(
             y[i].data, y[i].wide ? GNOMON_F64 : GNOMON_F32, y[i].rows, y[i].cols);

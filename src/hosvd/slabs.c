@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { SLAB_NUMBERS = 1 << 21, LINE = 1024, LINES = 64 };
+enum { SLAB_NUMBERS = 1 << 23, LINE = 1024, LINES = 64 };
 
 static int64_t magnitude(int64_t stride)
 {

@@ -5,50 +5,91 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "gemm/alone.h"
+#include "project/blocks.h"
 #include "svd/blas.h"
 
 #include <string.h>
 
-enum { WIDTH = 512, SLICE = 256, GROUP = 1024, RANGES = 32, PLACES = 1 << 22 };
+enum { WIDTH = 1024, SLICE = 256, RANGES = 32, PLACES = 1 << 22 };
 
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-typedef struct sums {
+typedef struct sums sums;
+/* Adds units [from, end) to the place. */
+typedef void (*range_fn)(const sums *s, int64_t from, int64_t end, char *scratch, double *place);
+
+struct sums {
+    range_fn range;
     gnomon_strips strips;
     int mode;
-    const gnomon_cube *a, *b; /* b NULL: a's Gram matrix */
-    int64_t ranges, units;    /* units: strips, or slices of columns */
-    int64_t numbers;          /* a place's */
+    const gnomon_cube *a, *b;
+    const gnomon_tall *f;  /* in b's place: b is f^T a, made strip by strip */
+    int64_t ranges, units; /* units: strips, or slices of columns */
+    int64_t numbers;       /* a place's */
     double *places;
-    char *scratch; /* one a worker */
+    const gnomon_kernels *kernels;
+    char *scratch; /* one a worker: what a product takes, then strips */
     size_t scratch_bytes, a_at, b_at;
-} sums;
+};
 
-static void add_single(int64_t count, const void *part, bool wide, double *place)
+/* place += the product of two strips: in double precision by BLAS, else summed in it. */
+static void add_product(const sums *s, const gnomon_sheet *a, const gnomon_sheet *b, char *scratch,
+                        double *place)
 {
-    for (int64_t i = 0; i < count; i++)
-        place[i] += wide ? ((const double *)part)[i] : (double)((const float *)part)[i];
+    if (!s->a->wide) {
+        const gnomon_matrix left = gnomon_sheet_view(a), other = gnomon_sheet_view(b);
+        const gnomon_matrix right = gnomon_matrix_transposed(&other);
+        const gnomon_matrix c = gnomon_matrix_rowmajor(place, GNOMON_F64, a->rows, b->rows);
+        const gnomon_gemm_job job = {.a = &left, .b = &right, .c = &c, .alpha = 1, .beta = 1};
+        gnomon_gemm_alone(s->kernels, &job, scratch);
+        return;
+    }
+    gnomon_blas_gemm(true, a->turned, !b->turned, a->rows, b->rows, a->cols, 1.0, a->data,
+                     a->stride, b->data, b->stride, 1.0, place, b->rows);
 }
 
-/* A few strips' product in the work's type, then to the place. */
 static void cross_range(const sums *s, int64_t from, int64_t end, char *scratch, double *place)
 {
-    const bool wide = s->a->wide;
-    for (int64_t i = from; i < end;) {
-        int64_t taken = 0;
-        for (; i < end && taken < GROUP; i++) {
-            const gnomon_sheet a =
-                gnomon_strip_open(&s->strips, i, s->a, s->mode, scratch + s->a_at, true);
-            const gnomon_sheet b =
-                gnomon_strip_open(&s->strips, i, s->b, s->mode, scratch + s->b_at, true);
-            gnomon_blas_gemm(wide, a.turned, !b.turned, a.rows, b.rows, a.cols, 1.0, a.data,
-                             a.stride, b.data, b.stride, taken > 0 ? 1.0 : 0.0, scratch, b.rows);
-            taken += a.cols;
-        }
-        add_single(s->numbers, scratch, wide, place);
+    for (int64_t i = from; i < end; i++) {
+        const gnomon_sheet a =
+            gnomon_strip_open(&s->strips, i, s->a, s->mode, scratch + s->a_at, true);
+        const gnomon_sheet b =
+            gnomon_strip_open(&s->strips, i, s->b, s->mode, scratch + s->b_at, true);
+        add_product(s, &a, &b, scratch, place);
+    }
+}
+
+/* f^T times a strip. */
+static gnomon_sheet shrink(const sums *s, const gnomon_sheet *a, char *scratch)
+{
+    const gnomon_tall *f = s->f;
+    const gnomon_sheet out = {
+        .data = scratch + s->b_at, .rows = f->cols, .cols = a->cols, .stride = a->cols};
+    if (s->a->wide) {
+        gnomon_blas_gemm(true, true, a->turned, out.rows, out.cols, a->rows, 1.0, f->data, f->cols,
+                         a->data, a->stride, 0.0, out.data, out.stride);
+        return out;
+    }
+    const gnomon_matrix basis = gnomon_matrix_rowmajor(f->data, GNOMON_F32, f->rows, f->cols);
+    const gnomon_matrix left = gnomon_matrix_transposed(&basis), right = gnomon_sheet_view(a);
+    const gnomon_matrix c = gnomon_sheet_view(&out);
+    const gnomon_gemm_job job = {.a = &left, .b = &right, .c = &c, .alpha = 1};
+    gnomon_gemm_alone(s->kernels, &job, scratch);
+    return out;
+}
+
+static void shrunk_cross_range(const sums *s, int64_t from, int64_t end, char *scratch,
+                               double *place)
+{
+    for (int64_t i = from; i < end; i++) {
+        const gnomon_sheet a =
+            gnomon_strip_open(&s->strips, i, s->a, s->mode, scratch + s->a_at, true);
+        const gnomon_sheet b = shrink(s, &a, scratch);
+        add_product(s, &a, &b, scratch, place);
     }
 }
 
@@ -66,17 +107,15 @@ static void sum_range(void *arg, int64_t task, int worker)
 {
     const sums *s = arg;
     double *place = s->places + task * s->numbers;
-    char *scratch = s->scratch + (size_t)worker * s->scratch_bytes;
     const int64_t from = task * s->units / s->ranges, end = (task + 1) * s->units / s->ranges;
     memset(place, 0, (size_t)s->numbers * sizeof *place);
-    if (s->b != NULL)
-        cross_range(s, from, end, scratch, place);
-    else
-        gram_range(s, from, end, scratch, place);
+    s->range(s, from, end, s->scratch + (size_t)worker * s->scratch_bytes, place);
 }
 
 static gnomon_status add_up(gnomon_context *ctx, sums *s, double *sum)
 {
+    s->kernels = gnomon_context_kernels(ctx);
+    s->scratch_bytes = (s->scratch_bytes + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
     s->ranges = PLACES / (s->numbers > 0 ? s->numbers : 1);
     s->ranges = s->ranges < 2 ? 2 : s->ranges > RANGES ? RANGES : s->ranges;
     if (s->ranges > s->units) s->ranges = s->units;
@@ -101,29 +140,50 @@ static gnomon_status add_up(gnomon_context *ctx, sums *s, double *sum)
     return status;
 }
 
+/* Bytes of a product's scratch, a multiple of GNOMON_ALIGN. */
+static size_t product_bytes(const gnomon_cube *a)
+{
+    const size_t bytes = a->wide ? 0 : (size_t)gnomon_gemm_alone_bytes();
+    return (bytes + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
+}
+
 gnomon_status gnomon_mode_cross(gnomon_context *ctx, const gnomon_cube *a, const gnomon_cube *b,
                                 int mode, double *sum)
 {
     const int64_t rows = a->size[mode], cols = b->size[mode];
     const size_t size = gnomon_tall_size(a->wide);
-    sums s = {.mode = mode, .a = a, .b = b};
+    sums s = {.range = cross_range, .mode = mode, .a = a, .b = b};
     GNOMON_FAIL_IF(!gnomon_mul(rows, cols, &s.numbers), ctx, GNOMON_ERROR_OVERFLOW,
                    "a mode's product does not fit 63 bits");
     s.strips = gnomon_strips_cut(a, mode, WIDTH, 0);
     if (s.strips.gathered) s.strips = gnomon_strips_cut(a, mode, WIDTH, rows + cols);
     s.units = s.strips.count;
-    s.scratch_bytes = s.a_at = s.b_at = (size_t)s.numbers * size;
-    if (s.strips.gathered) {
-        s.b_at = s.a_at + (size_t)(rows * s.strips.width) * size;
-        s.scratch_bytes = s.b_at + (size_t)(cols * s.strips.width) * size;
-    }
+    s.a_at = s.b_at = product_bytes(a);
+    if (s.strips.gathered) s.b_at += (size_t)(rows * s.strips.width) * size;
+    s.scratch_bytes = s.b_at + (size_t)(s.strips.gathered ? cols * s.strips.width : 1) * size;
+    return add_up(ctx, &s, sum);
+}
+
+gnomon_status gnomon_mode_shrunk_cross(gnomon_context *ctx, const gnomon_cube *a, int mode,
+                                       const gnomon_tall *f, double *sum)
+{
+    const int64_t rows = a->size[mode], cols = f->cols;
+    const size_t size = gnomon_tall_size(a->wide);
+    sums s = {.range = shrunk_cross_range, .mode = mode, .a = a, .f = f};
+    GNOMON_FAIL_IF(!gnomon_mul(rows, cols, &s.numbers), ctx, GNOMON_ERROR_OVERFLOW,
+                   "a mode's product does not fit 63 bits");
+    s.strips = gnomon_strips_cut(a, mode, WIDTH, rows + cols);
+    s.units = s.strips.count;
+    s.a_at = s.b_at = product_bytes(a);
+    if (s.strips.gathered) s.b_at += (size_t)(rows * s.strips.width) * size;
+    s.scratch_bytes = s.b_at + (size_t)(cols * s.strips.width) * size;
     return add_up(ctx, &s, sum);
 }
 
 gnomon_status gnomon_mode_gram(gnomon_context *ctx, const gnomon_cube *a, int mode, double *gram)
 {
     const int64_t length = a->size[mode];
-    sums s = {.mode = mode, .a = a};
+    sums s = {.range = gram_range, .mode = mode, .a = a};
     GNOMON_FAIL_IF(!gnomon_mul(length, length, &s.numbers), ctx, GNOMON_ERROR_OVERFLOW,
                    "a mode's Gram matrix does not fit 63 bits");
     s.strips = gnomon_strips_cut(a, mode, WIDTH, 0);

@@ -24,7 +24,8 @@ typedef struct search {
     int64_t blocks, room, columns, most;
     gnomon_tall left; /* of the probes */
     double threshold, before;
-    bool last; /* there are no more columns, or only rounding is left */
+    double triangle[BLOCK * BLOCK]; /* of the block at hand */
+    bool last;                      /* there are no more columns, or only rounding is left */
 } search;
 
 static gnomon_status deflate(const search *s, const gnomon_tall *y)
@@ -41,9 +42,9 @@ static gnomon_status fill(search *s, const gnomon_tall *y)
     w->out->project_seconds += gnomon_lap(&w->clock);
     for (int i = 0; i < w->options.power; i++) {
         GNOMON_TRY(deflate(s, y));
-        GNOMON_TRY(gnomon_orthonormalise(w->ctx, y, NULL, &w->orth));
+        GNOMON_TRY(gnomon_orthonormalise(w->ctx, y, s->triangle, &w->orth));
         GNOMON_TRY(deflate(s, y));
-        GNOMON_TRY(gnomon_range_power(w, s->x, s->mode, y));
+        GNOMON_TRY(gnomon_range_power(w, s->x, s->mode, y, s->triangle));
     }
     for (int i = 0; i < 2; i++) {
         GNOMON_TRY(deflate(s, y));

@@ -54,6 +54,10 @@ gnomon_status gnomon_slabs_rest(gnomon_slabs *x, int mode, const gnomon_tall *q,
 /* w (size x b's length) = the unfolding of x times that of b, transposed. */
 gnomon_status gnomon_slabs_cross(gnomon_slabs *x, int mode, const gnomon_cube *b,
                                  const gnomon_tall *w);
+/* The same with f^T x in b's place, which is never stored, for a mode that is not the outermost:
+ * slabs hold it as a whole. */
+gnomon_status gnomon_slabs_shrunk_cross(gnomon_slabs *x, int mode, const gnomon_tall *f,
+                                        const gnomon_tall *w);
 /* *squares = |x - core x_0 factor[0] x_1 ...|^2, by one pass. */
 gnomon_status gnomon_slabs_residual(gnomon_slabs *x, const gnomon_cube *core,
                                     const gnomon_tall *factor, double *squares);
@@ -61,10 +65,12 @@ gnomon_status gnomon_slabs_residual(gnomon_slabs *x, const gnomon_cube *core,
 /* range.c: the mode's operator with so many rows, of the projection of x. */
 gnomon_status gnomon_range_operator(gnomon_hosvd_work *w, const gnomon_slabs *x, int mode,
                                     int64_t columns, gnomon_operator **op);
-/* One power iteration: y = A A^T orth(y), A being the mode's unfolding of x, A^T orth(y) brought to
- * equal lengths on the way so that no direction is lost against a longer one. */
+/* One power iteration, A being the mode's unfolding of x: y = A A^T f, where y's columns are
+ * orthonormal and were y r, a sketch of A (or the last iteration's), and f is their span in a basis
+ * for which the rows of f^T A are of nearly equal lengths, so that no direction is lost against a
+ * longer one. r: y's cols x cols. */
 gnomon_status gnomon_range_power(gnomon_hosvd_work *w, gnomon_slabs *x, int mode,
-                                 const gnomon_tall *y);
+                                 const gnomon_tall *y, const double *r);
 /* Columns of the mode's unfolding of x. */
 int64_t gnomon_range_columns(const gnomon_slabs *x, int mode);
 
