@@ -343,7 +343,19 @@ int gcu_svd_jacobi_most(const gcu_gpu *gpu);
 cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream_t stream,
                            double last = 0);
 
-/* ---- svd_small.cu ---- */
+/* ---- svd_tridiagonal.cu ---- */
+
+enum { GCU_SVD_TRIDIAGONAL_MOST = 624 };
+/* Whether the GPU can, and has the shared memory. */
+bool gcu_svd_tridiagonal_takes(const gcu_gpu *gpu, int64_t n);
+/* The eigenvalues, rising, and in the columns of vectors (column-major) vectors of length 1 of a
+ * symmetric matrix, which are orthogonal as far as the values lie apart; NaN in one that is none.
+ * work: gcu_svd_tridiagonal_work(n) doubles. */
+int64_t gcu_svd_tridiagonal_work(int64_t n);
+cudaError_t gcu_svd_tridiagonal(const double *gram, int64_t n, double *vectors, double *values,
+                                double *work, cudaStream_t stream);
+
+/* ---- svd_eigen.cu ---- */
 
 /* The eigenvectors of the n x n v->gram as columns of v->vectors, its eigenvalues, rising, in
  * v->values and, on the host, in 'rising'. */
@@ -351,6 +363,9 @@ gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising);
 /* to (host) = v->values, as a solver of an n x n problem has left them with v->info; INTERNAL when
  * it did not converge. */
 gnomon_status gcu_svd_read_values(gcu_svd *v, int64_t n, double *to);
+
+/* ---- svd_small.cu ---- */
+
 /* From v->q and v->z, A nearly Q Z^T, to the singular values, rank of them, U in v->y and Vt in
  * v->z. */
 gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank);

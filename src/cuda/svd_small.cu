@@ -20,40 +20,6 @@ static gnomon_status times(gcu_svd *v, const double *tall, int64_t rows, int64_t
     return gcu_gemm64(v->blas, false, false, k, rows, n, 1.0, m, k, tall, n, 0.0, out, k, v->why);
 }
 
-gnomon_status gcu_svd_read_values(gcu_svd *v, int64_t n, double *to)
-{
-    int info = 0;
-    GCU_TRY(v->why, cudaMemcpyAsync(to, v->values, (size_t)n * sizeof *to, cudaMemcpyDeviceToHost,
-                                    v->stream));
-    GCU_TRY(v->why,
-            cudaMemcpyAsync(&info, v->info, sizeof info, cudaMemcpyDeviceToHost, v->stream));
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    if (info != 0)
-        return gcu_fail(v->why, GNOMON_ERROR_INTERNAL,
-                        "the singular values of the %lld x %lld problem did not converge",
-                        (long long)n, (long long)n);
-    return GNOMON_OK;
-}
-
-gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising)
-{
-    if (n <= gcu_svd_jacobi_most(&v->s->gpu)) {
-        const gcu_svd_problem problem = {(int)n, v->gram, v->vectors, v->values};
-        GCU_TRY(v->why, gcu_svd_jacobi(&problem, 1, v->stream));
-        GCU_TRY(v->why, cudaMemcpyAsync(rising, v->values, (size_t)n * sizeof *rising,
-                                        cudaMemcpyDeviceToHost, v->stream));
-        GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-        return GNOMON_OK;
-    }
-    GCU_TRY(v->why, cudaMemcpyAsync(v->vectors, v->gram, (size_t)(n * n) * sizeof *v->gram,
-                                    cudaMemcpyDeviceToDevice, v->stream));
-    const gnomon_status status =
-        gcu_eigen(v->blas, n, v->vectors, v->values, v->eigen_device, v->eigen_device_bytes,
-                  v->eigen_host, v->eigen_host_bytes, v->info, v->why);
-    if (status != GNOMON_OK) return status;
-    return gcu_svd_read_values(v, n, rising);
-}
-
 /* s = the lengths of B^T X's columns, falling; v->values = their squares. */
 static gnomon_status measure_lengths(gcu_svd *v, const double *bt, double *s, double *rising)
 {

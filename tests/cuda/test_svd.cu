@@ -782,6 +782,8 @@ int main(void)
         {"huge, host", 260, 180, 15, LINEAR, 1, ROWS, false, true, F, G, P16, 120, 0, 10},
         {"tiny", 260, 180, 15, LINEAR, 1, ROWS, true, true, F, G, P32, -110, 0, 10},
         {"all columns", 90, 70, 70, EXPONENTIAL, 1, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"many columns", 300, 290, 270, EXPONENTIAL, 0, ROWS, true, true, F, G, P32, 0, 0, 10},
+        {"many columns, step", 230, 210, 180, STEP, 1, ROWS, true, true, F, G, P32, 0, 0, 10},
         {"one column", 130, 1, 1, LINEAR, 1, ROWS, true, true, F, G, P32, 0, 0, 10},
         {"one row", 1, 130, 1, LINEAR, 1, ROWS, true, true, F, G, P32, 0, 0, 10},
         {"halves", 256, 192, 16, LINEAR, 1, ROWS, true, true, GNOMON_F16, G, P32, 0, 0, 10},
