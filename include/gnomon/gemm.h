@@ -47,7 +47,7 @@ typedef enum gnomon_gemm_form {
                               values: the one to use unless forms are to be compared */
     GNOMON_GEMM_FP16 = 1,  /* as two fp16 numbers, hi + lo / 2^11: values of magnitude above 65504
                               become infinite, those below 2^-14 lose bits; else the bound holds */
-    GNOMON_GEMM_TF32 = 2,  /* as two tf32 numbers: the whole range, at a fraction of FP16's speed */
+    GNOMON_GEMM_TF32 = 2,  /* as two tf32 numbers: the whole range, at half of FP16's speed */
     GNOMON_GEMM_SCALED = 3 /* as FP16, after an exact scaling by powers of two, block by block:
                               the whole range */
 } gnomon_gemm_form;

@@ -113,20 +113,25 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
         p->widened = reinterpret_cast<float *>(take((size_t)l->m * (size_t)l->a_row * 4));
         l->a = p->widened;
     }
-    p->columns = gcu_gemm_hopper_columns(*l, p->whole_n, p->form, g->gpu);
+    const bool halves = g->b_made || g->b_packed; /* and not what TF32's own way takes */
+    p->columns = p->form == GCU_GEMM_TF32 && halves
+                     ? 0
+                     : gcu_gemm_hopper_columns(*l, p->whole_n, p->form, g->gpu);
     const int64_t width = p->columns ? p->columns : 64;
     l->quads = p->columns && l->a_col == 1;
+    l->tf32 = p->columns && p->form == GCU_GEMM_TF32;
     l->cols = ceil_div(l->n, width) * width;
     split(l, ceil_div(p->whole_m, 128) * ceil_div(p->whole_n, width));
     const size_t packed = (size_t)l->chunks * (size_t)l->cols;
     l->packed = g->b_packed ? static_cast<uint8_t *>(const_cast<void *>(g->b_packed))
-                            : take(packed * 2 * GCU_GEMM_CHUNK);
+                            : take(packed * (l->tf32 ? 4 : 2) * GCU_GEMM_CHUNK);
     l->packed_low = take(both ? packed * 2 * GCU_GEMM_CHUNK : 0);
     l->scales = reinterpret_cast<float *>(take(both ? packed * 4 : 0));
     l->marks = take((size_t)l->mark_rows * (size_t)l->mark_cols);
     l->parts = reinterpret_cast<float *>(
         take(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
-    const bool looks = p->columns && p->columns <= 128 && l->a_col == 1 && !p->turned && !p->wide;
+    const bool looks = p->columns && p->columns <= 128 && l->a_col == 1 && !p->turned && !p->wide &&
+                       p->form != GCU_GEMM_FP16 && p->form != GCU_GEMM_TF32;
     l->squares_count = g->a_squares && looks ? ceil_div(l->m, 256) * (l->cols / width) * l->splits *
                                                    GCU_GEMM_SQUARES_EACH
                                              : 0;

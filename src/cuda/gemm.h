@@ -13,19 +13,20 @@
  *           size and its neighbours'; usually 2^-24.
  *   FP16    two fp16 numbers, without a scale: below 2^-22 of x for 2^-14 <= |x| < 65520, and at
  *           most 2^-36 below that; sums with larger entries are left to the plain chain, see below.
- *   TF32    two TF32 numbers: 2^-22 of x from 2^-103 on, at about a fifth of the others' speed.
+ *   TF32    two TF32 numbers: 2^-22 of x from 2^-103 on, at about half of the others' speed; with
+ *           strides that Hopper's own way does not take, and for two fp32 matrices, a fifth.
  *   THREE   for two fp32 matrices: both as SCALED, and three products. Of the one that is packed
  * (the smaller one) below 2^-22 of x for entries above 2^-29 of the largest of the 64 that are
  *           summed together, at most 2^-50 of that one otherwise. SCALED and FP16 mean THREE for
  * two fp32 matrices, and TF32 packs one of them so.
  *
- * Products of fp16 numbers are exact in fp32. Sums are kept by the tensor cores for 64 of k, which
- * truncates at about 2^-24 of the largest, and then added in fp32, rounded to nearest: so errors
- * are no larger than those of a plain fp32 product, but for sums whose terms all have one sign:
- * what is cut off has it too, and leaves 3 2^-24 of the sum, whatever k. Sums run in an order that
- * depends on m, n, k, the types and strides alone: the same bits on every run and for any number of
- * multiprocessors. Sums that are not finite, because of NaN, infinity or overflow, are computed
- * again as the plain fp32 chain fma(a, b, sum) over k and so end as that does. */
+ * Products of fp16 numbers are exact in fp32. Sums are kept by the tensor cores for 64 of k (TF32:
+ * 32), which truncates at about 2^-24 of the largest, and then added in fp32, rounded to nearest:
+ * so errors are no larger than those of a plain fp32 product, but for sums whose terms all have one
+ * sign: what is cut off has it too, and leaves 3 2^-24 of the sum, whatever k. Sums run in an order
+ * that depends on m, n, k, the types and strides alone: the same bits on every run and for any
+ * number of multiprocessors. Sums that are not finite, because of NaN, infinity or overflow, are
+ * computed again as the plain fp32 chain fma(a, b, sum) over k and so end as that does. */
 #ifndef GNOMON_CUDA_GEMM_H
 #define GNOMON_CUDA_GEMM_H
 

@@ -25,8 +25,8 @@ static encode_fn encode_call(void)
 }
 
 /* A along k: boxes of 32 of k and 128 rows, of one run where k has such. Along m: 32 rows, of one
- * run likewise, and 64 of k. */
-bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map)
+ * run likewise, and a stage's depth of k. */
+bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map, int depth)
 {
     const encode_fn call = encode_call();
     const bool along_m = l.a_col != 1;
@@ -42,7 +42,7 @@ bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map)
         return false;
     const cuuint64_t dims[3] = {(cuuint64_t)length, (cuuint64_t)lines, (cuuint64_t)(all / length)};
     const cuuint64_t strides[2] = {(cuuint64_t)stride * 4, (cuuint64_t)l.a_run_stride * 4};
-    const cuuint32_t box[3] = {32, along_m ? 64u : 128u, 1};
+    const cuuint32_t box[3] = {32, along_m ? (cuuint32_t)depth : 128u, 1};
     const cuuint32_t steps[3] = {1, 1, 1};
     return call(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, l.a_run ? 3 : 2, const_cast<float *>(l.a),
                 dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
@@ -61,7 +61,8 @@ int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_fo
                             const gcu_gpu *gpu)
 {
     CUtensorMap map;
-    if (gpu->major != 9 || form == GCU_GEMM_TF32 || !gemm_encode(l, &map)) return 0;
+    if (gpu->major != 9 || !gemm_encode(l, &map)) return 0;
+    if (form == GCU_GEMM_TF32 && l.b_dtype != GNOMON_F16) return 0;
     const int64_t wide = ceil_div(whole, 256) * 256, narrow = ceil_div(whole, 128) * 128;
     const int columns = whole <= 64                                       ? 64
                         : form == GCU_GEMM_THREE || narrow * 5 < wide * 4 ? 128
@@ -97,6 +98,7 @@ cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int co
                             const gcu_gpu *gpu, cudaStream_t stream)
 {
     CUtensorMap map;
+    if (form == GCU_GEMM_TF32) return gcu_gemm_hopper_tf32(l, columns, gpu, stream);
     if (!gemm_encode(l, &map)) return cudaErrorInvalidValue;
     if (form == GCU_GEMM_THREE)
         return columns == 64 ? launch_along<64, GCU_GEMM_THREE>(l, map, gpu, stream)

@@ -14,47 +14,24 @@
  * cycle, with the pairs; 4.1 without. Registers of a thread that multiplies: 128 for the sums in
  * fp32, 2 x 32 for the tensor cores' sums of 64 columns, in turns, and 32 for the halves of A,
  * which leaves 16 of 240. So the matrix units set the pace, at half of what a product of halves
- * reaches. */
+ * reaches. TF32 takes 32 of k at a time, at the same figures but for A's, which are half.
+ *
+ * Measured on an H200 with N = 256: TF32 2110 to 2350 cycles a chunk, halves 2700, halves with
+ * scales 2900, at clocks of 1400 to 1700 MHz, since all of them, cuBLAS too, draw the 700 W there
+ * are: what saves instructions gains more than what fills gaps. */
 #ifndef GNOMON_CUDA_GEMM_HOPPER_CUH
 #define GNOMON_CUDA_GEMM_HOPPER_CUH
 
 #include "cuda/bulk.cuh"
 #include "cuda/dense_wgmma.cuh"
-#include "cuda/gemm_launch.h"
+#include "cuda/gemm_hopper_store.cuh"
 #include "cuda/gemm_split.cuh"
+#include "cuda/gemm_tf32.cuh"
 
 #include <cuda.h>
 
-enum {
-    GEMM_M = 128,
-    GEMM_GROUP = 8,  /* pairs of blocks of rows that share columns of B */
-    GEMM_PIECE = 64, /* columns of a turn of the tensor cores */
-    GEMM_A_BYTES = GEMM_M * GCU_GEMM_CHUNK * 4,
-    GEMM_THREADS = 384
-};
-
-/* Blocks of rows and columns, and how they are walked. */
-struct gemm_walk {
-    int pairs, cols, items; /* of rows (or single ones), of columns; with the splits */
-};
-
-template <int N, gcu_gemm_form FORM> struct gemm_shape {
-    static constexpr bool three = FORM == GCU_GEMM_THREE;
-    static constexpr bool apart = FORM != GCU_GEMM_SCALED; /* low halves times 2^11 */
-    static constexpr bool scaled = FORM != GCU_GEMM_FP16;
-    static constexpr int b_bytes = N * 2 * GCU_GEMM_CHUNK;
-    static constexpr int bytes = GEMM_A_BYTES + (three ? 2 * b_bytes + N * 4 : b_bytes);
-    static constexpr int stage = (bytes + 1023) / 1024 * 1024;
-    static constexpr int fit = 224 * 1024 / stage;
-    static constexpr int stages = fit > 6 ? 6 : fit;
-    static constexpr int shared = stages * stage + 1024;
-    /* registers of a thread; what of the fetching one's is then in memory costs little */
-    static constexpr int fetching = N == 256 ? 24 : 40;
-    static constexpr int multiplying = N == 256 ? 240 : 232;
-};
-
 /* A as a tensor to copy from; false when it can't be one (gemm_hopper.cu). */
-bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map);
+bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map, int depth = GCU_GEMM_CHUNK);
 
 #ifdef __CUDACC__
 
@@ -92,36 +69,22 @@ static __device__ __forceinline__ bool gemm_any(int group, bool mine)
     return __any_sync(~0u, any); /* so that the compiler knows it to be the warp's */
 }
 
-struct gemm_item {
-    int64_t row, col;
-    int split;
-};
-
-template <int N, int CLUSTER>
-static __device__ __forceinline__ gemm_item gemm_item_of(const gemm_walk &w, int number,
-                                                         uint32_t rank)
+/* The two warpgroups that multiply take turns: while one's products are in the tensor cores the
+ * other adds up its last sums, and reads and cuts its next numbers. Left alone they do all that at
+ * the same time. */
+static __device__ __forceinline__ void gemm_turn_wait(int group)
 {
-    gemm_item i;
-    const int tiles = w.pairs * w.cols, tile = number % tiles;
-    const int group = tile / (GEMM_GROUP * w.cols), first = group * GEMM_GROUP;
-    const int height = min(w.pairs - first, (int)GEMM_GROUP), at = tile - first * w.cols;
-    i.split = number / tiles;
-    i.row = ((int64_t)(first + at % height) * CLUSTER + rank) * GEMM_M;
-    i.col = (int64_t)(at / height) * N;
-    return i;
+    asm volatile("bar.sync %0, 256;" ::"r"(group + 4) : "memory");
 }
 
-/* The chunks of a split. */
-static __device__ __forceinline__ int gemm_chunks_of(const gcu_gemm_launch &l, const gemm_walk &w,
-                                                     int number)
+static __device__ __forceinline__ void gemm_turn_give(int group)
 {
-    const int64_t begin = number / (w.pairs * w.cols) * l.split_chunks;
-    return (int)min(l.split_chunks, l.chunks - begin);
+    asm volatile("bar.arrive %0, 256;" ::"r"(group + 4) : "memory");
 }
 
 /* Where a thread's numbers lie in A's part of a stage: x[8 s + 4 h + 2 r + e] is row 8 r + its own,
  * and k 16 s + 4 q + 2 h + e (A along k) or 16 s + 8 h + 2 q + e (along m). */
-template <bool ALONG_M> struct gemm_reader {
+template <int DEPTH, bool ALONG_M> struct gemm_reader {
     uint32_t at[ALONG_M ? 4 : 2];
     __device__ __forceinline__ gemm_reader(int row, int q)
     {
@@ -129,7 +92,7 @@ template <bool ALONG_M> struct gemm_reader {
 #pragma unroll
             for (int i = 0; i < 4; i++) { /* 2 r + e */
                 const int m = row + i / 2 * 8, k = 2 * q + i % 2;
-                at[i] = m / 32 * 8192 + k * 128 + ((m % 32 / 4) ^ k) * 16 + m % 4 * 4;
+                at[i] = m / 32 * (DEPTH * 128) + k * 128 + ((m % 32 / 4) ^ k) * 16 + m % 4 * 4;
             }
         } else { /* [k / 32][row][k % 32], 16-byte parts exchanged by row */
 #pragma unroll
@@ -141,13 +104,13 @@ template <bool ALONG_M> struct gemm_reader {
     {
         if (ALONG_M) {
 #pragma unroll
-            for (int i = 0; i < 32; i++)
+            for (int i = 0; i < DEPTH / 2; i++)
                 asm volatile("ld.shared.f32 %0, [%1];"
                              : "=f"(x[i])
                              : "r"(stage + at[i % 4] + i / 4 * 1024));
         } else {
 #pragma unroll
-            for (int i = 0; i < 8; i++) { /* 2 s + r */
+            for (int i = 0; i < DEPTH / 8; i++) { /* 2 s + r */
                 float *to = x + i / 2 * 8 + i % 2 * 2;
                 asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                              : "=f"(to[0]), "=f"(to[1]), "=f"(to[4]), "=f"(to[5])
@@ -159,13 +122,13 @@ template <bool ALONG_M> struct gemm_reader {
     {
         if (ALONG_M) {
 #pragma unroll
-            for (int i = 0; i < 32; i++)
+            for (int i = 0; i < DEPTH / 2; i++)
                 asm volatile("st.shared.f32 [%0], %1;" ::"r"(stage + at[i % 4] + i / 4 * 1024),
                              "f"(x[i])
                              : "memory");
         } else {
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
+            for (int i = 0; i < DEPTH / 8; i++) {
                 const float *from = x + i / 2 * 8 + i % 2 * 2;
                 asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
                                  stage + at[i / 2 % 2] + i / 4 * 16384 + i % 2 * 1024),
@@ -190,16 +153,16 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
         const gemm_item i = gemm_item_of<N, CLUSTER>(w, number, rank);
         const int64_t begin = i.split * l.split_chunks;
         const int row = (int)i.row;
-        int k = (int)(begin * GCU_GEMM_CHUNK), left = gemm_chunks_of(l, w, number);
-        int64_t column = begin * l.cols + i.col + rank * PART; /* of all chunks' */
-        for (; left > 0; left--, k += GCU_GEMM_CHUNK, column += l.cols) {
+        int k = (int)(begin * GCU_GEMM_CHUNK), left = gemm_stages_of<shape::turns>(l, w, number);
+        int64_t column = begin * shape::turns * l.cols + i.col + rank * PART; /* of all stages' */
+        for (; left > 0; left--, k += shape::depth, column += l.cols) {
             const uint32_t to = stages + stage * shape::stage, barrier = full + 8 * stage;
             gcu_barrier_wait(empty + 8 * stage, phase);
             gcu_barrier_expect(barrier, shape::bytes);
-            constexpr int PARTS = ALONG_M ? 4 : 2;
+            constexpr int PARTS = ALONG_M ? 4 : shape::depth / 32;
 #pragma unroll
             for (int part = 0; part < PARTS; part++) {
-                const uint32_t there = to + part * (GEMM_A_BYTES / PARTS);
+                const uint32_t there = to + part * (shape::a_bytes / PARTS);
                 const int at = row + 32 * part;
                 if (ALONG_M && l.a_run)
                     gemm_fetch_tensor(there, map, at % (int)l.a_run, k, at / (int)l.a_run, barrier);
@@ -211,13 +174,13 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
                 else
                     gemm_fetch_tensor(there, map, k + 32 * part, row, barrier);
             }
-            const int64_t from = column * (2 * GCU_GEMM_CHUNK);
-            const uint32_t b = to + GEMM_A_BYTES + rank * (PART * 2 * GCU_GEMM_CHUNK);
-            gcu_fetch_for_all<CLUSTER>(b, l.packed + from, PART * 2 * GCU_GEMM_CHUNK, barrier);
+            const int64_t from = column * 128;
+            const uint32_t b = to + shape::a_bytes + rank * (PART * 128);
+            gcu_fetch_for_all<CLUSTER>(b, l.packed + from, PART * 128, barrier);
             if (shape::three) {
-                gcu_fetch_for_all<CLUSTER>(b + shape::b_bytes, l.packed_low + from,
-                                           PART * 2 * GCU_GEMM_CHUNK, barrier);
-                gcu_fetch_for_all<CLUSTER>(to + GEMM_A_BYTES + 2 * shape::b_bytes +
+                gcu_fetch_for_all<CLUSTER>(b + shape::b_bytes, l.packed_low + from, PART * 128,
+                                           barrier);
+                gcu_fetch_for_all<CLUSTER>(to + shape::a_bytes + 2 * shape::b_bytes +
                                                rank * (PART * 4),
                                            l.scales + column, PART * 4, barrier);
             }
@@ -226,13 +189,25 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
     }
 }
 
-/* Sums of 64 columns into the total. */
+/* 64 columns, and 32 bytes of their lines. */
 template <gcu_gemm_form FORM>
-static __device__ __forceinline__ void gemm_promote(float *total, float *sum, float *apart,
+static __device__ __forceinline__ void gemm_multiply(float *sum, const uint32_t *a, uint32_t b,
+                                                     int add)
+{
+    if (FORM == GCU_GEMM_TF32)
+        gcu_wgmma_tf32_64(sum, a, b, add);
+    else
+        gcu_wgmma<64>(sum, a, b, add);
+}
+
+/* Sums of 64 columns into the total. */
+template <gcu_gemm_form FORM, bool BESIDE>
+static __device__ __forceinline__ void gemm_promote(float *total, float *sum, float *beside,
                                                     const float *down, uint32_t scales)
 {
+    using shape = gemm_shape<GEMM_PIECE, FORM>;
     gcu_wgmma_settle<32>(sum);
-    if (FORM != GCU_GEMM_SCALED) gcu_wgmma_settle<32>(apart);
+    if (BESIDE) gcu_wgmma_settle<32>(beside);
 #pragma unroll
     for (int j = 0; j < 8; j++) {
         float2 column = {1.0f, 1.0f};
@@ -243,53 +218,9 @@ static __device__ __forceinline__ void gemm_promote(float *total, float *sum, fl
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             const int i = 4 * j + r;
-            float value = FORM == GCU_GEMM_SCALED ? sum[i] : fmaf(apart[i], 0x1p-11f, sum[i]);
+            float value = BESIDE ? fmaf(beside[i], 0x1p-11f, sum[i]) : sum[i];
             if (FORM == GCU_GEMM_THREE) value *= r % 2 ? column.y : column.x;
-            total[i] =
-                FORM == GCU_GEMM_FP16 ? total[i] + value : fmaf(value, down[r / 2], total[i]);
-        }
-    }
-}
-
-template <int N, gcu_gemm_form FORM>
-static __device__ __forceinline__ void gemm_store(const gcu_gemm_launch &l, const gemm_item &i,
-                                                  float (*total)[32], int64_t row, int q)
-{
-    const bool two = l.c_col == 1 && l.c_row % 2 == 0 && (uintptr_t)l.c % 8 == 0 && !l.c64 &&
-                     l.alpha == 1.0 && l.beta == 0.0;
-#pragma unroll
-    for (int part = 0; part < N / GCU_GEMM_MARK_COLS; part++) {
-        const float *sums = total[part / 2] + part % 2 * 16;
-        const int64_t col = i.col + part * GCU_GEMM_MARK_COLS;
-        if (l.splits > 1) {
-#pragma unroll
-            for (int e = 0; e < 16; e++) {
-                const int64_t m = row + e % 4 / 2 * 8, n = col + e / 4 * 8 + 2 * q + e % 2;
-                if (m < l.m && n < l.n) l.parts[(i.split * l.m + m) * l.n + n] = sums[e];
-            }
-            continue;
-        }
-        bool odd = false;
-#pragma unroll
-        for (int e = 0; e < 16; e++)
-            odd |= !isfinite(sums[e]);
-        if (__any_sync(~0u, odd)) {
-            const int64_t mark = row / GCU_GEMM_MARK_ROWS;
-            if (threadIdx.x % 32 == 0 && mark < l.mark_rows && col < l.n)
-                l.marks[mark * l.mark_cols + col / GCU_GEMM_MARK_COLS] = 1;
-            continue;
-        }
-#pragma unroll
-        for (int e = 0; e < 16; e += 2) {
-            const int64_t m = row + e % 4 / 2 * 8, n = col + e / 4 * 8 + 2 * q;
-            if (m >= l.m || n >= l.n) continue;
-            if (two && n + 1 < l.n) {
-                *reinterpret_cast<float2 *>(l.c + m * l.c_row + n) =
-                    make_float2(sums[e], sums[e + 1]);
-            } else {
-                gcu_gemm_put(l, m, n, sums[e]);
-                if (n + 1 < l.n) gcu_gemm_put(l, m, n + 1, sums[e + 1]);
-            }
+            total[i] = shape::scaled ? fmaf(value, down[r / 2], total[i]) : total[i] + value;
         }
     }
 }
@@ -367,14 +298,20 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
     using shape = gemm_shape<N, FORM>;
     constexpr int PIECES = N / GEMM_PIECE, LAST = PIECES - 1;
     constexpr bool AHEAD = N < 256;
+    constexpr bool BESIDE = shape::apart && PIECES == 1; /* sums of low parts by themselves */
+    constexpr int EACH = shape::depth / 2;               /* numbers of a thread */
     const int warp = (int)threadIdx.x / 32 - 4, lane = (int)threadIdx.x % 32;
     /* Along k neighbours take rows 4 apart, whose parts lie in other banks. */
     const int g = ALONG_M ? lane / 4 : lane / 8 + lane / 4 % 2 * 4, q = lane % 4;
-    const gemm_reader<ALONG_M> reader(warp * 16 + g, q);
+    const gemm_reader<shape::depth, ALONG_M> reader(warp * 16 + g, q);
+    /* shuffled so that the compiler knows it to be the warp's */
+    const int group = __shfl_sync(~0u, warp / 4, 0);
     int stage = 0;
     uint32_t phase = 0;
+    if (group == 1) gemm_turn_give(0);
     for (int number = blockIdx.x / CLUSTER; number < w.items; number += gridDim.x / CLUSTER) {
-        float total[PIECES][32], x[32];
+        bool first = true; /* of its chunk's products, not of what those have left */
+        float total[PIECES][32], x[EACH];
         gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
         double squares = 0;
         static_assert(!LOOK || AHEAD, "a chunk would be looked at twice");
@@ -383,82 +320,130 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         const auto begin = [&] {
             gcu_barrier_wait(full + 8 * stage, phase);
             reader.load(x, stages + stage * shape::stage);
-            if (shape::scaled) gemm_scales<AHEAD ? 4 : 1>(x, scale);
+            if constexpr (shape::scaled) gemm_scales<AHEAD ? 4 : 1>(x, scale);
             if (LOOK) {
                 float some[4] = {};
 #pragma unroll
-                for (int e = 0; e < 32; e++)
+                for (int e = 0; e < EACH; e++)
                     some[e % 4] = fmaf(x[e], x[e], some[e % 4]);
                 squares += (double)((some[0] + some[1]) + (some[2] + some[3]));
             }
         };
         if (AHEAD) begin();
 #pragma unroll 1
-        for (int left = gemm_chunks_of(l, w, number); left > 0;) {
-            const uint32_t a = stages + stage * shape::stage, b = a + GEMM_A_BYTES;
+        for (int left = gemm_stages_of<shape::turns>(l, w, number); left > 0;) {
+            const uint32_t a = stages + stage * shape::stage, b = a + shape::a_bytes;
             const uint32_t columns = gcu_wgmma_descriptor(b);
             const uint32_t scales = b + 2 * shape::b_bytes + 8 * q;
             const uint32_t release = empty + 8 * stage;
             uint32_t high[4][4], low[4][4];
             if (!AHEAD) begin();
+            if (shape::tf32) {
 #pragma unroll
-            for (int e = 0; e < 16; e++) /* 4 s + 2 h + r */
-                gcu_gemm_split<shape::apart>(x[2 * e] * scale[e % 2].up,
-                                             x[2 * e + 1] * scale[e % 2].up, &high[e / 4][e % 4],
-                                             &low[e / 4][e % 4]);
+                for (int e = 0; e < 16; e++) /* 4 s + 2 e + r */
+                    gcu_gemm_split_tf32(x[e / 4 * 4 + e % 2 * 2 + e / 2 % 2], &high[e / 4][e % 4],
+                                        &low[e / 4][e % 4]);
+            } else {
+#pragma unroll
+                for (int e = 0; e < 16; e++) /* 4 s + 2 h + r */
+                    gcu_gemm_split<shape::apart>(x[2 * e] * scale[e % 2].up,
+                                                 x[2 * e + 1] * scale[e % 2].up,
+                                                 &high[e / 4][e % 4], &low[e / 4][e % 4]);
+            }
             const float down[2] = {scale[0].down, scale[1].down};
             float sum[2][32];
             bool more = false;
-#pragma unroll
-            for (int p = 0; p < PIECES; p++) {
+            /* small products first, lest they be cut off */
+            const auto multiply_low = [&](int p) {
                 const uint32_t from = columns + p * (GEMM_PIECE * 128 / 16);
-                float *high_sum = shape::apart ? sum[0] : sum[p % 2];
-                float *low_sum = shape::apart ? sum[1] : sum[p % 2];
+                float *to = sum[BESIDE ? 1 : p % 2];
                 gcu_wgmma_fence();
-                /* the small products first, lest they be cut off */
 #pragma unroll
                 for (int s = 0; s < 4; s++) {
-                    gcu_wgmma<64>(low_sum, low[s], from + 2 * s, s > 0);
+                    gemm_multiply<FORM>(to, low[s], from + 2 * s, s > 0);
                     if (shape::three)
-                        gcu_wgmma<64>(low_sum, high[s], from + shape::b_bytes / 16 + 2 * s, 1);
+                        gemm_multiply<FORM>(to, high[s], from + shape::b_bytes / 16 + 2 * s, 1);
                 }
-                if (AHEAD && p == LAST) gcu_wgmma_commit();
+            };
+            const auto multiply_high = [&](int p) {
+                const uint32_t from = columns + p * (GEMM_PIECE * 128 / 16);
 #pragma unroll
                 for (int s = 0; s < 4; s++)
-                    gcu_wgmma<64>(high_sum, high[s], from + 2 * s, shape::apart ? s > 0 : 1);
+                    gemm_multiply<FORM>(sum[p % 2], high[s], from + 2 * s, !BESIDE || s > 0);
                 gcu_wgmma_commit();
-                if (shape::scaled && p == PIECES / 2) /* while they are at work */
-                    more = gemm_any((int)threadIdx.x / 128,
-                                    gemm_too_small<shape::apart>(high, reader, a, scale));
-                if (shape::apart && p < LAST) {
-                    gcu_wgmma_wait<0>();
-                    gemm_promote<FORM>(total[p], sum[0], sum[1], down,
-                                       scales + p * (GEMM_PIECE * 4));
-                } else if (!shape::apart && p > 0) {
-                    if (AHEAD && p == LAST)
-                        gcu_wgmma_wait<2>();
-                    else
+            };
+            const auto promote = [&](int p) {
+                gemm_promote<FORM, BESIDE>(total[p], sum[p % 2], sum[1], down,
+                                           scales + p * (GEMM_PIECE * 4));
+                gcu_wgmma_settle<32>(total[p]); /* before what is waited for next */
+            };
+            const auto look =
+                [&] { /* while they are at work */
+                      if constexpr (shape::scaled)
+                          more = gemm_any((int)threadIdx.x / 128,
+                                          gemm_too_small<shape::apart>(high, reader, a, scale));
+                };
+            if (first) gemm_turn_wait(group);
+            if (shape::apart && !BESIDE) {
+#pragma unroll
+                for (int p = 0; p < PIECES; p += 2) {
+#pragma unroll
+                    for (int i = p; i < p + 2; i++) {
+                        if (i >= 2) {
+                            gcu_wgmma_wait<1>();
+                            promote(i - 2);
+                        }
+                        multiply_low(i);
+                        gcu_wgmma_commit();
+                    }
+                    if (p == 0) look();
+#pragma unroll
+                    for (int i = p; i < p + 2; i++) {
                         gcu_wgmma_wait<1>();
-                    gemm_promote<FORM>(total[p - 1], sum[(p - 1) % 2], nullptr, down, 0);
+                        gcu_wgmma_settle<32>(sum[i % 2]);
+#pragma unroll
+                        for (int e = 0; e < 32; e++)
+                            sum[i % 2][e] *= 0x1p-11f;
+                        gcu_wgmma_fence();
+                        multiply_high(i);
+                    }
                 }
+            } else {
+#pragma unroll
+                for (int p = 0; p < PIECES; p++) {
+                    if (p >= 2) {
+                        gcu_wgmma_wait<1>();
+                        promote(p - 2);
+                    }
+                    multiply_low(p);
+                    if (AHEAD && p == LAST) gcu_wgmma_commit();
+                    multiply_high(p);
+                    if (p == PIECES / 2) look();
+                }
+            }
+            if (first) gemm_turn_give(1 - group);
+            if (PIECES > 1) {
+                gcu_wgmma_wait<AHEAD && !shape::apart ? 2 : 1>();
+                promote(LAST - 1);
             }
             const auto end = [&] {
                 gcu_wgmma_wait<0>();
-                gemm_promote<FORM>(total[LAST], sum[shape::apart ? 0 : LAST % 2], sum[1], down,
-                                   scales + LAST * (GEMM_PIECE * 4));
+                promote(LAST);
             };
-            if (AHEAD)
+            if (!AHEAD) end();
+            if (AHEAD && (!shape::apart || BESIDE))
                 gcu_wgmma_wait<1>(); /* the registers of the low halves are free */
-            else
-                end();
-            if (shape::scaled && more) { /* what is left takes its numbers' place, and its turn */
-                reader.load(x, a);
+            first = !more;
+            if (more) { /* what is left takes its numbers' place, and its turn */
+                if constexpr (shape::scaled) {
+                    reader.load(x, a);
 #pragma unroll
-                for (int e = 0; e < 32; e++)
-                    x[e] = gcu_gemm_rest<shape::apart>(x[e], scale[e / 2 % 2]);
-                reader.store(x, a);
-                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                if (AHEAD) gemm_scales<AHEAD ? 4 : 1>(x, scale);
+                    for (int e = 0; e < EACH; e++)
+                        x[e] = gcu_gemm_rest<shape::apart>(x[e], scale[e / 2 % 2]);
+                    reader.store(x, a);
+                    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                    if (AHEAD) gemm_scales<AHEAD ? 4 : 1>(x, scale);
+                }
             } else {
                 if (++stage == shape::stages) stage = 0, phase ^= 1;
                 if (--left > 0 && AHEAD) begin();
@@ -504,12 +489,10 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     using shape = gemm_shape<N, FORM>;
-    extern __shared__ uint8_t raw[];
     __shared__ __align__(8) uint64_t barriers[2 * shape::stages];
     const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
     const uint32_t empty = full + 8 * shape::stages;
-    /* the same place in all blocks of a cluster */
-    const uint32_t stages = ((uint32_t)__cvta_generic_to_shared(raw) + 1023) & ~1023u;
+    const uint32_t stages = gemm_stages();
     if (threadIdx.x == 0) {
         for (int i = 0; i < shape::stages; i++) {
             gcu_barrier_init(full + 8 * i, 1);

@@ -34,6 +34,7 @@ struct gcu_gemm_launch {
     float *scales;
     int64_t cols, chunks;
     bool quads; /* order of k in the halves, see gemm_pack.cu */
+    bool tf32;  /* fp32 numbers instead of halves: lines of 32 of k, two images a chunk */
 
     /* [16 rows][32 columns] of C that hold sums that are not finite: not written, but marked. */
     uint8_t *marks;
@@ -56,6 +57,9 @@ int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_fo
                             const gcu_gpu *gpu);
 cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int columns,
                             const gcu_gpu *gpu, cudaStream_t stream);
+
+cudaError_t gcu_gemm_hopper_tf32(const gcu_gemm_launch &l, int columns, const gcu_gpu *gpu,
+                                 cudaStream_t stream);
 
 /* fp16 as fp32: [m][k], k contiguous. */
 cudaError_t gcu_gemm_widen(const gcu_gemm_view *a, int64_t m, int64_t k, float *to, int64_t stride,

@@ -2,7 +2,8 @@
  *
  * Order of k within each 16 halves: as it is, or (quads) with k = 4 q + 2 h + e at half 8 h + 2 q +
  * e, so that the thread that holds halves 2 q, 2 q + 1, 2 q + 8 and 2 q + 9 of the other operand
- * reads four neighbours. */
+ * reads four neighbours. Of TF32's eight numbers a thread holds q and q + 4: k = 2 q + e stands at
+ * q + 4 e, or (quads) k = 4 q + 2 h + e of 16 at 8 h + q + 4 e. */
 #include "cuda/gemm_launch.h"
 #include "cuda/gemm_split.cuh"
 
@@ -107,6 +108,22 @@ static __device__ __forceinline__ void pack_part(const gcu_gemm_launch &l, const
     *reinterpret_cast<uint4 *>(l.packed + to) = make_uint4(high[0], high[1], high[2], high[3]);
 }
 
+/* Part 'part' of line 'line' of a column's two. */
+static __device__ __forceinline__ void pack_tf32(const gcu_gemm_launch &l, const __half *tile,
+                                                 int line, int part, int column, int64_t chunk,
+                                                 int64_t j)
+{
+    float x[4];
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+        const int k = l.quads ? part / 4 * 16 + q * 4 + part / 2 % 2 * 2 + part % 2
+                              : part / 2 * 8 + q * 2 + part % 2;
+        x[q] = __half2float(tile[place<__half>(line * 32 + k, column)]);
+    }
+    const int64_t to = ((2 * chunk + line) * l.cols + j) * 128 + ((part ^ (int)(j & 7)) << 4);
+    *reinterpret_cast<float4 *>(l.packed + to) = make_float4(x[0], x[1], x[2], x[3]);
+}
+
 template <typename T, int READS>
 static __global__ void __launch_bounds__(THREADS) pack(const __grid_constant__ gcu_gemm_launch l)
 {
@@ -121,8 +138,17 @@ static __global__ void __launch_bounds__(THREADS) pack(const __grid_constant__ g
         read_tile<T, READS>(l, tile, chunk * GCU_GEMM_CHUNK, j);
         __syncthreads();
 #pragma unroll
-        for (int i = 0; i < COLS; i += THREADS / 8)
-            pack_part(l, tile, t % 8, i + t / 8, chunk, j + i + t / 8);
+        for (int i = 0; i < COLS; i += THREADS / 8) {
+            const int column = i + t / 8;
+            if constexpr (sizeof(T) == 2) {
+                if (l.tf32) {
+                    pack_tf32(l, tile, 0, t % 8, column, chunk, j + column);
+                    pack_tf32(l, tile, 1, t % 8, column, chunk, j + column);
+                    continue;
+                }
+            }
+            pack_part(l, tile, t % 8, column, chunk, j + column);
+        }
         __syncthreads();
     }
 }
