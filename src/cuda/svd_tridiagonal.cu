@@ -45,19 +45,6 @@ static __device__ __forceinline__ double warp_sum(double x)
     return x;
 }
 
-/* In all threads; two calls in turn need two places. */
-static __device__ __forceinline__ double block_sum(double x, double *part)
-{
-    x = warp_sum(x);
-    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = x;
-    __syncthreads();
-    double sum = 0;
-#pragma unroll
-    for (int w = 0; w < WARPS; w++)
-        sum += part[w];
-    return sum;
-}
-
 static __host__ __device__ __forceinline__ int rows_of(int n)
 {
     return (n + CLUSTER - 1) / CLUSTER;
@@ -74,11 +61,6 @@ static __host__ __device__ __forceinline__ int given_of(int n)
     return rows_of(n) | 1;
 }
 
-static __device__ __forceinline__ int place_of(int j, int n)
-{
-    return j % CLUSTER * given_of(n) + j / CLUSTER;
-}
-
 struct tridiagonal_shared {
     row_given *given[2], *own; /* of all blocks, one after the other; this block's */
     double *v[2], *w, *part[2], *a;
@@ -88,6 +70,26 @@ static size_t shared_bytes(int n)
 {
     return (2 * CLUSTER + 1) * (size_t)given_of(n) * sizeof(row_given) +
            (3 * (size_t)n + 2 * WARPS + (size_t)rows_of(n) * (size_t)n) * sizeof(double);
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/* In all threads; two calls in turn need two places. */
+static __device__ __forceinline__ double block_sum(double x, double *part)
+{
+    x = warp_sum(x);
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = x;
+    __syncthreads();
+    double sum = 0;
+#pragma unroll
+    for (int w = 0; w < WARPS; w++)
+        sum += part[w];
+    return sum;
+}
+
+static __device__ __forceinline__ int place_of(int j, int n)
+{
+    return j % CLUSTER * given_of(n) + j / CLUSTER;
 }
 
 static __device__ __forceinline__ tridiagonal_shared shared_of(double *memory, int n)
@@ -133,6 +135,8 @@ static __device__ __forceinline__ void turn_rows(double *const *row, const doubl
             if (j + 32 * u < n && row[r]) row[r][j + 32 * u] = a[r][u];
         }
 }
+
+#endif
 
 static __global__ void __launch_bounds__(THREADS)
     reduce_kernel(const __grid_constant__ tridiagonal p)
