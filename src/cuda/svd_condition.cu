@@ -83,7 +83,7 @@ static gram_shape shape_of(int64_t rows, int64_t cols)
     const int blocks = (int)((cols + BLOCK - 1) / BLOCK);
     s.pairs = blocks * (blocks + 1) / 2;
     s.groups = s.pairs == 1 ? 8 : s.pairs == 3 ? 4 : s.pairs == 6 ? 2 : 1;
-    s.stage = s.pairs == 1 ? 64 : 32;
+    s.stage = 2 * STEP * s.groups < 32 ? 32 : 2 * STEP * s.groups;
     const int64_t wanted = (rows + LEAST - 1) / LEAST, most = CHUNKS;
     const int64_t count = wanted < most ? wanted : most;
     s.each = ((rows + count - 1) / count + s.stage - 1) / s.stage * s.stage;
@@ -287,7 +287,8 @@ static __device__ __forceinline__ void wait_for_quad(int quad)
 /* Halves that large are of columns that are rounding; what is infinite remains so. */
 static __device__ __forceinline__ __half half_of(double x)
 {
-    return __double2half(isfinite(x) ? fmin(fmax(x, -65504.0), 65504.0) : x);
+    const float y = (float)x;
+    return __float2half_rn(isfinite(y) ? fminf(fmaxf(y, -65504.0f), 65504.0f) : y);
 }
 
 /* A quad's rows as they are due: as they lie, or as an image of a product's chunk with zeros for
@@ -390,7 +391,8 @@ static cudaError_t divide(const gcu_svd_condition *c, const gcu_gpu *gpu, cudaSt
     const int64_t fixed = inverse_bytes(c->cols), each = quad_bytes(c->cols), most = QUADS;
     const int64_t room = (int64_t)gpu->smem_bytes, fit = (room - fixed) / each;
     const int64_t quads = fit < most ? fit : most, bytes = fixed + quads * each;
-    const int64_t beside = room / bytes < 3 ? room / bytes : 3; /* blocks of a multiprocessor */
+    const int64_t registers = COLS <= 4 ? 3 : 2; /* blocks of a multiprocessor that they allow */
+    const int64_t beside = room / bytes < registers ? room / bytes : registers;
     const cudaError_t error = cudaFuncSetAttribute(
         divide_kernel<COLS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error != cudaSuccess) return error;
