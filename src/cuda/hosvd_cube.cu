@@ -240,8 +240,8 @@ static gnomon_status solve(gcu_hosvd *h, const int *modes, int count)
     }
     GCU_TRY(e->why, gcu_hosvd_core_grams(h->now, u, count, e->stream));
     gcu_svd_give(e, held);
-    /* half of fp64's digits and more: fp32 holds no others of the core */
-    GCU_TRY(e->why, gcu_svd_jacobi(problem, count, e->stream, 0x1p-56));
+    /* what cosines of 2^-15 leave is below the rounding of the core's numbers, which are fp32 */
+    GCU_TRY(e->why, gcu_svd_jacobi(problem, count, e->stream, 0x1p-30));
     return GNOMON_OK;
 }
 
