@@ -8,7 +8,7 @@
 #include "cuda/hosvd_tile.cuh"
 #include "cuda/svd_invert.cuh"
 
-enum { CHUNK_ROWS = TILE_TEAMS * TILE_STEP * 4, SIGN_THREADS = 256 };
+enum { CHUNK_ROWS = TILE_TEAMS * TILE_STEP, SIGN_THREADS = 256 };
 
 struct tall_list {
     gcu_hosvd_tall of[GNOMON_TENSOR_MODES];
