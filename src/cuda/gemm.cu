@@ -1,5 +1,6 @@
 /* Products of fp32 and fp16 matrices: what a call becomes. */
 #include "cuda/gemm_launch.h"
+#include "cuda/gemm_narrow.h"
 
 #include "cuda/state.h"
 
@@ -33,6 +34,7 @@ struct product {
     gcu_gemm_launch l;
     gcu_gemm_form form;
     int columns;        /* of a block in Hopper's own way; 0 in the other */
+    bool narrow, three; /* or in one of those of few columns (gemm_narrow.h) */
     bool wide;          /* A is to be widened from fp16 */
     bool turned;        /* A and B have changed places */
     gcu_gemm_view half; /* A as it is then */
@@ -117,6 +119,24 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
     p->columns = p->form == GCU_GEMM_TF32 && halves
                      ? 0
                      : gcu_gemm_hopper_columns(*l, p->whole_n, p->form, g->gpu);
+    p->narrow = p->columns && g->b_made && !both && p->form == GCU_GEMM_SCALED &&
+                gcu_gemm_is_narrow(*l, g->b_made, p->whole_n, g->gpu);
+    if (p->narrow) {
+        gcu_gemm_narrow_split(l, p->whole_m);
+        l->parts = reinterpret_cast<float *>(
+            take((size_t)l->splits * (size_t)l->m * (size_t)l->n * sizeof *l->parts));
+        l->squares_count =
+            g->a_squares ? ceil_div(l->m, 128) * l->splits * GCU_GEMM_NARROW_SQUARES : 0;
+        double *squares = reinterpret_cast<double *>(take((size_t)l->squares_count * 8));
+        l->squares = l->squares_count ? squares : nullptr;
+        return at;
+    }
+    p->three = p->columns && both && p->form == GCU_GEMM_THREE && !g->b_made &&
+               gcu_gemm_is_narrow_three(*l, p->whole_m, p->whole_n, g->gpu);
+    if (p->three) {
+        take(1); /* none is a product that is not taken */
+        return at;
+    }
     const int64_t width = p->columns ? p->columns : 64;
     l->quads = p->columns && l->a_col == 1;
     l->tf32 = p->columns && p->form == GCU_GEMM_TF32;
@@ -190,6 +210,8 @@ cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaS
     if (plan(g, &p, static_cast<uint8_t *>(work)) > work_bytes || (g->a_run && !p.columns))
         return cudaErrorInvalidValue;
     cudaError_t error = cudaSuccess;
+    if (p.narrow) return gcu_gemm_narrow(l, g->b_made, g->a_squares, g->gpu, stream);
+    if (p.three) return gcu_gemm_narrow_three(l, g->gpu, stream);
     if (p.wide) error = gcu_gemm_widen(&p.half, l.m, l.k, p.widened, l.a_row, stream);
     if (error == cudaSuccess)
         error = g->b_packed

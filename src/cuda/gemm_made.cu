@@ -4,15 +4,14 @@
  * A thread makes four columns' (an operator's group of rows) part of 8 halves; the 128 threads that
  * follow each other have 64 columns of a chunk, and each line of 128 bytes is written by 8
  * neighbours. */
-#include "cuda/entries.cuh"
 #include "cuda/gemm_launch.h"
+#include "cuda/gemm_made.cuh"
 #include "cuda/gemm_split.cuh"
 
 namespace
 {
 
 enum { THREADS = 512, COLS = 64, ITEM = 128 };
-enum kind { HALF_NORMAL, SIGNS, ANY_HALF, NORMAL };
 
 struct made {
     gcu_matrix m;
@@ -25,50 +24,7 @@ __device__ __forceinline__ int place(bool quads, int part, int i)
     return quads ? part / 2 * 16 + i / 2 * 4 + part % 2 * 2 : part * 8 + i;
 }
 
-__device__ __forceinline__ uint32_t bits_of(float low, float high)
-{
-    return gcu_gemm_bits(__floats2half2_rn(low, high));
-}
-
-/* Two neighbours of gaussian fp16; 'tail': the second try of each. */
-__device__ __forceinline__ uint32_t normals(const gcu_matrix &m, const uint16_t *table, uint32_t w,
-                                            uint32_t group, uint64_t k, int row)
-{
-    uint32_t low = table[w & 0x7FFFu], high = table[w >> 16 & 0x7FFFu];
-    if ((w & 0x7FFFu) == 0x7FFFu)
-        low = gcu_gaussian16_tail(m.gaussian16, gcu_word(gcu_call(m.other, group, k), row));
-    if ((w >> 16 & 0x7FFFu) == 0x7FFFu)
-        high = gcu_gaussian16_tail(m.gaussian16, gcu_word(gcu_call(m.other, group, k + 1), row));
-    return (low | high << 16) | (w & 0x80008000u);
-}
-
-/* Halves i and i + 1 of the four rows. */
-template <kind KIND>
-__device__ __forceinline__ void two(const gcu_matrix &m, const uint16_t *table, uint32_t group,
-                                    uint64_t k, const uint4 &signs, uint32_t *to)
-{
-    if (KIND == HALF_NORMAL) {
-        const uint4 w = gcu_call(m.stream, group, k >> 1);
-#pragma unroll
-        for (int r = 0; r < 4; r++)
-            to[r] = normals(m, table, gcu_word(w, r), group, k, r);
-    } else if (KIND == SIGNS) {
-#pragma unroll
-        for (int r = 0; r < 4; r++) {
-            const uint32_t w = gcu_word(signs, r) >> (k & 31);
-            to[r] = 0x3C003C00u | (w & 1) << 15 | (w & 2) << 30;
-        }
-    } else {
-        float x[4], y[4];
-        gcu_entries(m, group, k, x);
-        gcu_entries(m, group, k + 1, y);
-#pragma unroll
-        for (int r = 0; r < 4; r++)
-            to[r] = bits_of(x[r], y[r]);
-    }
-}
-
-template <kind KIND>
+template <gcu_gemm_kind KIND>
 __device__ __forceinline__ void make_halves(const made &a, const uint16_t *table, int64_t chunk,
                                             int64_t j, int part)
 {
@@ -76,18 +32,19 @@ __device__ __forceinline__ void make_halves(const made &a, const uint16_t *table
     const int64_t begin = chunk * GCU_GEMM_CHUNK;
     uint32_t out[4][4] = {};
     if (j < l.n) {
+        const uint32_t group = (uint32_t)(j / 4);
         uint4 signs = {};
-        if (KIND == SIGNS)
-            signs = gcu_call(a.m.stream, (uint32_t)(j / 4), (uint64_t)(begin + part * 8) >> 5);
+        if (KIND == GCU_GEMM_SIGNS)
+            signs = gcu_call(a.m.stream, group, (uint64_t)(begin + part * 8) >> 5);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const int64_t k = begin + place(l.quads, part, 2 * i);
-            uint32_t pair[4];
-            two<KIND>(a.m, table, (uint32_t)(j / 4), (uint64_t)k, signs, pair);
-            const uint32_t there = k + 1 < l.k ? ~0u : k < l.k ? 0xFFFFu : 0u;
+            uint32_t pair[1][4];
+            const uint64_t k = (uint64_t)(begin + place(l.quads, part, 2 * i));
+            gcu_gemm_halves<KIND, 1>(a.m, table, &group, &k, &signs, pair);
+            const uint32_t there = (int64_t)k + 1 < l.k ? ~0u : (int64_t)k < l.k ? 0xFFFFu : 0u;
 #pragma unroll
             for (int r = 0; r < 4; r++)
-                out[r][i] = j + r < l.n ? pair[r] & there : 0u;
+                out[r][i] = j + r < l.n ? pair[0][r] & there : 0u;
         }
     }
 #pragma unroll
@@ -135,7 +92,8 @@ __device__ __forceinline__ void make_both(const made &a, int64_t chunk, int64_t 
     }
 }
 
-template <kind KIND> __global__ void __launch_bounds__(THREADS) make(const __grid_constant__ made a)
+template <gcu_gemm_kind KIND>
+__global__ void __launch_bounds__(THREADS) make(const __grid_constant__ made a)
 {
     extern __shared__ __align__(16) uint16_t table[];
     const gcu_gemm_launch &l = a.l;
@@ -144,7 +102,7 @@ template <kind KIND> __global__ void __launch_bounds__(THREADS) make(const __gri
     const int64_t marks = l.mark_rows * l.mark_cols, all = (int64_t)gridDim.x * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + t; i < marks; i += all)
         l.marks[i] = 0;
-    if (KIND == HALF_NORMAL) {
+    if (KIND == GCU_GEMM_HALF_NORMAL) {
         for (int i = t; i < 1 << 12; i += THREADS)
             reinterpret_cast<uint4 *>(table)[i] =
                 reinterpret_cast<const uint4 *>(a.m.gaussian16.magnitude)[i];
@@ -153,22 +111,23 @@ template <kind KIND> __global__ void __launch_bounds__(THREADS) make(const __gri
     for (int64_t item = (int64_t)blockIdx.x * (THREADS / ITEM) + t / ITEM; item < items;
          item += (int64_t)gridDim.x * (THREADS / ITEM)) {
         const int64_t chunk = item / groups, j = item % groups * COLS + t % ITEM / 8 * 4;
-        if (KIND == NORMAL)
+        if (KIND == GCU_GEMM_NORMAL)
             make_both(a, chunk, j, t % 8);
         else
             make_halves<KIND>(a, table, chunk, j, t % 8);
     }
 }
 
-template <kind KIND> cudaError_t launch(const made &a, const gcu_gpu *gpu, cudaStream_t stream)
+template <gcu_gemm_kind KIND>
+cudaError_t launch(const made &a, const gcu_gpu *gpu, cudaStream_t stream)
 {
-    const int bytes = KIND == HALF_NORMAL ? 1 << 16 : 0;
+    const int bytes = KIND == GCU_GEMM_HALF_NORMAL ? 1 << 16 : 0;
     const cudaError_t error =
         cudaFuncSetAttribute(make<KIND>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error != cudaSuccess) return error;
     const int64_t each = THREADS / ITEM, items = a.l.cols / COLS * a.l.chunks;
     const int64_t blocks = (items + each - 1) / each;
-    const int64_t most = KIND == HALF_NORMAL ? 3 * (int64_t)gpu->sms : 1 << 14;
+    const int64_t most = KIND == GCU_GEMM_HALF_NORMAL ? 2 * (int64_t)gpu->sms : 1 << 14;
     make<KIND><<<(unsigned)(blocks < most ? blocks : most), THREADS, bytes, stream>>>(a);
     return cudaGetLastError();
 }
@@ -179,8 +138,9 @@ cudaError_t gcu_gemm_make(const gcu_gemm_launch &l, const gnomon_simple *of, con
                           cudaStream_t stream)
 {
     const made a = {gcu_matrix_of(of, gpu), l};
-    if (l.b_dtype == GNOMON_F32) return launch<NORMAL>(a, gpu, stream);
-    if (of->kind == GNOMON_RADEMACHER) return launch<SIGNS>(a, gpu, stream);
+    if (l.b_dtype == GNOMON_F32) return launch<GCU_GEMM_NORMAL>(a, gpu, stream);
+    if (of->kind == GNOMON_RADEMACHER) return launch<GCU_GEMM_SIGNS>(a, gpu, stream);
     const bool table = of->kind == GNOMON_GAUSSIAN && of->precision == GNOMON_FP16;
-    return table ? launch<HALF_NORMAL>(a, gpu, stream) : launch<ANY_HALF>(a, gpu, stream);
+    return table ? launch<GCU_GEMM_HALF_NORMAL>(a, gpu, stream)
+                 : launch<GCU_GEMM_ANY_HALF>(a, gpu, stream);
 }

@@ -425,6 +425,12 @@ int main(void)
         {H, 17, 9, 65536, false, ROWS, COLS, ROWS, UNIFORM, 1, 0},
         {H, 140, 270, 320, false, ROWS, ROWS, ROWS, INF_A, 1, 0},
         {H, 140, 270, 320, false, COLS, ROWS, ROWS, NAN_B, 1, 0.5f},
+        {H, 16500, 17, 130, false, COLS, ROWS, ROWS, NORMAL, 1, 0}, /* few columns */
+        {H, 16384, 32, 100, false, ROWS, COLS, ROWS, WIDE, 1, 0},
+        {H, 12, 16400, 64, false, ROWS, ROWS, COLS, BALANCED, 1, 0},
+        {H, 16400, 16, 512, false, COLS, GAPS, GAPS, INF_A, -2, 0.5f},
+        {H, 16400, 5, 68, false, ROWS, ROWS, ROWS, NAN_B, 1, 1, 0, true},
+        {H, 16400, 9, 72, false, ROWS, ROWS, ROWS, TINY, 1, 0},
     };
     const char *word = getenv("GNOMON_TEST_REDUCED");
     const int number = word ? atoi(word) : 0, every = number > 1 ? number : number == 1 ? 5 : 1;
