@@ -157,8 +157,8 @@ def cascades(content):
 
 
 def products(content):
-    """Forms of gnomon_gemm's products beside cuBLAS; two or three products of halves, or one read of the long matrix. Their
-    errors: results_gemm.py."""
+    """Forms of gnomon_gemm's products beside cuBLAS; two or three products of halves, two of TF32 numbers, or one read of the
+    long matrix. Their errors: results_gemm.py."""
     by = {}
     for r in content["results"]:
         if r["what"] == "speed":
@@ -170,14 +170,16 @@ def products(content):
             r = ways.get(way)
             if not r or not half or not sgemm:
                 continue
-            flops, main = (3 if way == "three" else 2) * half, way == "scaled"
+            tf32 = way == "tf32" and time.get("cuBLAS TF32")
+            flops, main = 2 * tf32 if tf32 else (3 if way == "three" else 2) * half, way == "scaled"
             thin = main and n <= 128 and m == k
-            wide = main and (m, n, k) in ((8192, 8192, 8192), (16384, 512, 16384), (32768, 512, 32768))
+            wide = (main or tf32) and (m, n, k) in ((8192, 8192, 8192), (16384, 512, 16384), (32768, 512, 32768))
+            rate, times = (150, 2.5) if tf32 else (250, 4.8)
             read = r["read_ms"] > flops
             types = "fp32 × fp32" if way == "three" else f"fp32 × fp16, {way}"
             yield Job(f"{types}, {m:,} × {n:,}, inner size {k:,}: {r['tflops']:.0f} TFLOP/s", r["ms"],
-                      r["read_ms"] if read or thin else flops, "one read of A" if read or thin else "flops at cuBLAS's FP16",
-                      1.25 if thin else None, float(f"{2e-9 * m * n * k / 250:.3g}") if wide else None, ("SGEMM", 4.8, sgemm) if wide else None,
+                      r["read_ms"] if read or thin else flops, "one read of A" if read or thin else f"flops at cuBLAS's {'TF32' if tf32 else 'FP16'}",
+                      1.25 if thin else None, float(f"{2e-9 * m * n * k / rate:.3g}") if wide else None, ("SGEMM", times, sgemm) if wide else None,
                       peers=[("SGEMM", sgemm), ("cuBLAS TF32", time.get("cuBLAS TF32")), ("FP16", half)] if main else [])
 
 

@@ -15,10 +15,10 @@
  *   CPU: c = min(k, 64), for every form. Products and sums are fp32 fused multiply-adds in chains
  *     of 64 (32 for k <= 128), the chains are added up in fp64, and alpha and beta are applied
  *     there. So the error does not grow with k.
- *   GPU: c = 20 + k / 64 at most (FP16: for values inside its range). Tensor cores sum 64 products,
- *     exact but for what their accumulator cuts off; these sums are added in fp32, rounded to
- *     nearest. Where all terms of a sum have one sign, what is cut off has it too: about 3 u of the
- *     sum, however long it is.
+ *   GPU: c = 20 + k / 64 at most (FP16: for values inside its range; TF32: 20 + k / 32). Tensor
+ *     cores sum 64 products (TF32: 32), exact but for what their accumulator cuts off; these sums
+ *     are added in fp32, rounded to nearest. Where all terms of a sum have one sign, what is cut
+ *     off has it too: about 3 u of the sum (TF32: 2 u), however long it is.
  * Measured errors are no larger than SGEMM's; on a GPU with the exception of sums of one sign,
  * where SGEMM's are smaller until k is about 2^19: docs/gemm.md. A chain whose own value leaves
  * fp32's range gives infinity (or NaN), and products below 2^-126 lose bits, as in SGEMM.
