@@ -56,7 +56,7 @@ cudaError_t gcu_hosvd_sign(const gcu_hosvd_signed *factor, int count, cudaStream
 
 /* ---- hosvd_core.cu: a small tensor as left x n x right; enqueue on stream ---- */
 
-enum { GCU_HOSVD_CORE_CHUNKS = 32 };
+enum { GCU_HOSVD_CORE_CHUNKS = 64 };
 struct gcu_hosvd_unfolding {
     int64_t left, right; /* their product is below 2^31 */
     int n;

@@ -3,7 +3,7 @@
 #include "cuda/hosvd.h"
 #include "cuda/hosvd_tile.cuh"
 
-enum { CHUNK_LINES = 256, SIDE = 64, STEP = 16, EACH = 4, THREADS = 256 };
+enum { CHUNK_LINES = 128, SIDE = 64, STEP = 16, EACH = 4, THREADS = 256 };
 
 struct core_list {
     gcu_hosvd_unfolding of[GNOMON_TENSOR_MODES];
