@@ -22,14 +22,13 @@ enum {
     MOST = GCU_SVD_TRIDIAGONAL_MOST,
     EACH = (MOST + THREADS - 1) / THREADS, /* columns a thread has */
     ROWS = 3,                              /* of the matrix, that a warp has at most */
-    SIDE_BY_SIDE = 4,
-    CHUNKS = (MOST + 31) / 32 /* of a vector, in a warp */
+    CHUNKS = (MOST + 31) / 32              /* of a vector, in a warp */
 };
 
 struct tridiagonal {
     int n;
     const double *gram;
-    double *reflection; /* row k: zeros up to column k, then the vector */
+    double *reflection; /* row k: the vector, from column k + 1 on */
     double *tau, *d, *e;
     double *front, *back; /* n x n each */
     double *z, *place, *length, *values, *scale;
@@ -45,31 +44,19 @@ static __device__ __forceinline__ double warp_sum(double x)
     return x;
 }
 
+/* Shared memory: the rows; then vectors of n. */
+struct tridiagonal_shared {
+    double *a, *v[2], *w, *y[2], *c[2], *part[2];
+};
+
 static __host__ __device__ __forceinline__ int rows_of(int n)
 {
     return (n + CLUSTER - 1) / CLUSTER;
 }
 
-/* What a row gives: its product with the vector, and its number in the next column. */
-struct row_given {
-    double y, c;
-};
-
-/* Those of a block; an odd number, so that neighbours among the columns share no banks. */
-static __host__ __device__ __forceinline__ int given_of(int n)
-{
-    return rows_of(n) | 1;
-}
-
-struct tridiagonal_shared {
-    row_given *given[2], *own; /* of all blocks, one after the other; this block's */
-    double *v[2], *w, *part[2], *a;
-};
-
 static size_t shared_bytes(int n)
 {
-    return (2 * CLUSTER + 1) * (size_t)given_of(n) * sizeof(row_given) +
-           (3 * (size_t)n + 2 * WARPS + (size_t)rows_of(n) * (size_t)n) * sizeof(double);
+    return ((size_t)rows_of(n) * (size_t)n + 7 * (size_t)n + 2 * WARPS) * sizeof(double);
 }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -80,60 +67,22 @@ static __device__ __forceinline__ double block_sum(double x, double *part)
     x = warp_sum(x);
     if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = x;
     __syncthreads();
-    double sum = 0;
+    double sum[4] = {};
 #pragma unroll
     for (int w = 0; w < WARPS; w++)
-        sum += part[w];
-    return sum;
-}
-
-static __device__ __forceinline__ int place_of(int j, int n)
-{
-    return j % CLUSTER * given_of(n) + j / CLUSTER;
+        sum[w % 4] += part[w];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 static __device__ __forceinline__ tridiagonal_shared shared_of(double *memory, int n)
 {
     tridiagonal_shared s;
-    s.given[0] = reinterpret_cast<row_given *>(memory);
-    s.given[1] = s.given[0] + CLUSTER * given_of(n);
-    s.own = s.given[1] + CLUSTER * given_of(n);
-    s.v[0] = reinterpret_cast<double *>(s.own + given_of(n));
-    s.v[1] = s.v[0] + n;
-    s.w = s.v[1] + n;
-    s.part[0] = s.w + n;
-    s.part[1] = s.part[0] + WARPS;
-    s.a = s.part[1] + WARPS;
+    s.a = memory;
+    double *at = memory + rows_of(n) * n;
+    s.v[0] = at, s.v[1] = at + n, s.w = at + 2 * n;
+    s.y[0] = at + 3 * n, s.y[1] = at + 4 * n, s.c[0] = at + 5 * n, s.c[1] = at + 6 * n;
+    s.part[0] = at + 7 * n, s.part[1] = s.part[0] + WARPS;
     return s;
-}
-
-/* A few columns of a warp's rows: what the step before takes from them, and what they give of the
- * rows' products with the vector. Everything is read before anything is written. */
-static __device__ __forceinline__ void turn_rows(double *const *row, const double *vi,
-                                                 const double *wi, const double *before,
-                                                 const double *w, const double *v, int j, int n,
-                                                 int first, double top, bool turns, double *sum)
-{
-    double a[ROWS][SIDE_BY_SIDE], vj[SIDE_BY_SIDE], wj[SIDE_BY_SIDE], now[SIDE_BY_SIDE];
-#pragma unroll
-    for (int u = 0; u < SIDE_BY_SIDE; u++) {
-        const int at = j + 32 * u;
-        const bool in = at < n;
-        vj[u] = in ? before[at] : 0.0;
-        wj[u] = in ? w[at] : 0.0;
-        now[u] = !in || !turns ? 0.0 : at == first ? top : v[at];
-#pragma unroll
-        for (int r = 0; r < ROWS; r++)
-            a[r][u] = in && row[r] ? row[r][at] : 0.0;
-    }
-#pragma unroll
-    for (int u = 0; u < SIDE_BY_SIDE; u++)
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            a[r][u] = fma(-vi[r], wj[u], fma(-wi[r], vj[u], a[r][u]));
-            sum[r] = fma(a[r][u], now[u], sum[r]);
-            if (j + 32 * u < n && row[r]) row[r][j + 32 * u] = a[r][u];
-        }
 }
 
 #endif
@@ -142,7 +91,7 @@ static __global__ void __launch_bounds__(THREADS)
     reduce_kernel(const __grid_constant__ tridiagonal p)
 {
 #if __CUDA_ARCH__ >= 900
-    extern __shared__ __align__(16) double memory[];
+    extern __shared__ double memory[];
     const cg::cluster_group cluster = cg::this_cluster();
     const int n = p.n, t = (int)threadIdx.x, lane = t % 32, warp = t / 32, rows = rows_of(n);
     const int rank = (int)cluster.block_rank();
@@ -164,15 +113,18 @@ static __global__ void __launch_bounds__(THREADS)
         x[u] = j < n ? scalbn(p.gram[j], -exponent) : 0.0;
         if (j >= n) continue;
         s.v[0][j] = s.v[1][j] = s.w[j] = 0;
+        if (j == 0 && rank == 0) {
+            p.d[0] = x[u];
+            *p.scale = scalbn(1.0, exponent);
+        }
     }
-    if (t == 0 && rank == 0) *p.scale = scalbn(1.0, exponent);
-    double diagonal = scalbn(p.gram[0], -exponent), head = scalbn(p.gram[1], -exponent);
+    double head = scalbn(p.gram[1], -exponent);
     cluster.sync(); /* all are there to be written to */
     /* Row and column k have been taken out; the last two need no reflection. */
     for (int k = 0; k < n - 2; k++) {
         const int first = k + 1;
         double *const v = s.v[k % 2], *const before = s.v[first % 2];
-        const row_given *const given = s.given[k % 2];
+        double *const y = s.y[k % 2], *const c = s.c[k % 2];
         /* the reflection of column k */
         double rest = 0;
 #pragma unroll
@@ -189,8 +141,14 @@ static __global__ void __launch_bounds__(THREADS)
         const double tau = turns ? 2 / fma(most, most, rest) : 0.0;
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
-            if (t + u * THREADS == first) x[u] = top;
+            const int j = t + u * THREADS;
+            if (j == first) x[u] = top;
             if (!turns) x[u] = 0;
+            if (j >= first && j < n && rank == k % CLUSTER) p.reflection[k * n + j] = x[u];
+        }
+        if (t == 0 && rank == k % CLUSTER) {
+            p.tau[k] = tau;
+            p.e[k] = turns ? -copysign(length, head) : head;
         }
         /* own rows: what the step before takes from them, their products, and column k + 1 */
         const int from = (first - rank + CLUSTER - 1) / CLUSTER; /* that are left */
@@ -205,63 +163,55 @@ static __global__ void __launch_bounds__(THREADS)
             wi[r] = have ? s.w[i] : 0.0;
             sum[r] = 0;
         }
-        for (int j = first + lane; j < n; j += 32 * SIDE_BY_SIDE)
-            turn_rows(row, vi, wi, before, s.w, v, j, n, first, top, turns, sum);
+        for (int j = first + lane; j < n; j += 32) {
+            const double vj = before[j], wj = s.w[j];
+            const double now = j == first ? top : turns ? v[j] : 0.0;
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) {
+                if (!row[r]) continue;
+                const double a = fma(-vi[r], wj, fma(-wi[r], vj, row[r][j]));
+                row[r][j] = a;
+                sum[r] = fma(a, now, sum[r]);
+            }
+        }
         __syncwarp();
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             if (!row[r]) continue; /* the same for the whole warp */
-            const double product = warp_sum(sum[r]);
-            if (lane == 0) s.own[from + warp + r * WARPS] = {product, row[r][first]};
-        }
-        __syncthreads();
-        row_given *const there = cluster.map_shared_rank(s.given[k % 2] + rank * given_of(n), warp);
-        for (int l = from + lane; l < rows; l += 32)
-            there[l] = s.own[l];
-        cluster.barrier_arrive();
-        /* what others read later leaves while nothing waits for it */
-        if (rank == k % CLUSTER) {
-#pragma unroll
-            for (int u = 0; u < EACH; u++) {
-                const int j = t + u * THREADS;
-                if (j >= first && j < n) p.reflection[k * n + j] = x[u];
-            }
-            if (t == 0) {
-                p.tau[k] = tau;
-                p.d[k] = diagonal;
-                p.e[k] = turns ? -copysign(length, head) : head;
+            const double product = warp_sum(sum[r]), column = row[r][first];
+            const int i = (from + warp + r * WARPS) * CLUSTER + rank;
+            if (lane < CLUSTER) {
+                *cluster.map_shared_rank(y + i, lane) = product;
+                *cluster.map_shared_rank(c + i, lane) = column;
             }
         }
-        cluster.barrier_wait();
-        row_given own[EACH];
+        cluster.sync();
         double both = 0;
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
             const int j = t + u * THREADS;
-            own[u] = j >= first && j < n ? given[place_of(j, n)] : row_given{0, 0};
-            both = fma(own[u].y, j >= first && j < n ? x[u] : 0.0, both);
+            if (j >= first && j < n) both = fma(y[j], x[u], both);
         }
         const double share = tau * tau / 2 * block_sum(both, s.part[1]);
         /* column k + 1, which is taken out next */
-        const row_given one = given[place_of(first, n)], two = given[place_of(first + 1, n)];
-        const double w0 = fma(-share, top, tau * one.y), next = turns ? v[first + 1] : 0.0;
-        head = fma(-top, fma(-share, next, tau * two.y), fma(-w0, next, two.c));
+        const double w0 = fma(-share, top, tau * y[first]);
+        const double next = turns ? v[first + 1] : 0.0;
+        head = fma(-top, fma(-share, next, tau * y[first + 1]), fma(-w0, next, c[first + 1]));
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
             const int j = t + u * THREADS;
             if (j < first || j >= n) continue;
-            const double vj = x[u], wj = fma(-share, vj, tau * own[u].y);
+            const double vj = x[u], wj = fma(-share, vj, tau * y[j]);
             s.w[j] = wj;
             if (!turns) v[j] = 0;
-            x[u] = fma(-top, wj, fma(-w0, vj, own[u].c));
+            x[u] = fma(-top, wj, fma(-w0, vj, c[j]));
+            if (j == first && rank == 0) p.d[first] = x[u];
         }
-        diagonal = fma(-2 * top, w0, one.c);
     }
     /* what is left: two rows, and what the last step takes from them */
     __syncthreads();
     if (t == 0 && rank == (n - 1) % CLUSTER) {
         const double *const v = s.v[(n - 3) % 2];
-        p.d[n - 2] = diagonal;
         p.e[n - 2] = head;
         p.d[n - 1] = fma(-2 * v[n - 1], s.w[n - 1], s.a[(n - 1) / CLUSTER * n + n - 1]);
     }
