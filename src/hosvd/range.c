@@ -36,7 +36,7 @@ static bool tells_enough(const gnomon_hosvd_work *w, int64_t n, const double *s)
 {
     const double round = w->wide ? 0x1p-51 : 0x1p-22;
     int64_t count = 1;
-    while (count < n && s[count] > 2 * round * s[0])
+    while (count < n && s[count] > 4 * round * s[0])
         count++;
     const double all = sqrt((double)n), some = sqrt((double)count);
     const double condition = count < n ? (all + some) / (all - some) : 10.0 * (double)n;
