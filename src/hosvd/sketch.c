@@ -10,7 +10,7 @@
 
 /* Lines of at least WIDE columns go to the stream as they lie; shorter ones are put together to
  * about PUSH numbers. */
-enum { WIDE = 2048, PUSH = 1 << 19 };
+enum { WIDE = 2048, PUSH = 1 << 20 };
 
 typedef struct gather {
     const gnomon_cube *slab;
