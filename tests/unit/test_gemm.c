@@ -1,7 +1,9 @@
 /* gnomon_gemm and gnomon_gemm_operator on the CPU: against sums in fp64, every layout, every size,
  * hard values, the same bits on any number of threads and at every level. */
 #include "base/isa.h"
+#include "gemm/alone.h"
 #include "project.h"
+#include "project/blocks.h"
 
 static gnomon_context *ctx;
 
@@ -383,6 +385,44 @@ static void same_bits(void **state)
     }
 }
 
+/* On the calling thread: the same bits, and the same bound where the inner size takes pieces. */
+static void alone_is_the_same(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {
+        {22, 300, 72}, {72, 22, 1000}, {1, 1, 1}, {600, 280, 300}, {9, 20, 9000}};
+    void *scratch = aligned_alloc(64, (size_t)(gnomon_gemm_alone_bytes() + 63) / 64 * 64);
+    assert_non_null(scratch);
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        const int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+        owned a = make_matrix(m, k, GNOMON_F32, s % 2 ? COL_MAJOR : ROW_MAJOR);
+        owned b = make_matrix(k, n, GNOMON_F32, s % 3 ? ROW_PADDED : COL_MAJOR);
+        owned c = make_matrix(m, n, s % 2 ? GNOMON_F64 : GNOMON_F32, ROW_PADDED);
+        owned other = make_matrix(m, n, c.m.dtype, ROW_PADDED);
+        fill(&a.m, 2, 30);
+        fill(&b.m, 2, 31);
+        fill(&c.m, 0, 32);
+        fill(&other.m, 0, 32);
+        double *before = copy_values(&c.m);
+        const gnomon_gemm_options o = scaling(-2, 0.5);
+        const gnomon_gemm_job job = {
+            .a = &a.m, .b = &b.m, .c = &c.m, .alpha = o.alpha, .beta = o.beta};
+        gnomon_gemm_alone(gnomon_context_kernels(ctx), &job, scratch);
+        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &other.m, &o));
+        check_sentinels(&c);
+        if (k <= 4096)
+            assert_same_bits(&c.m, &other.m, "alone");
+        else
+            check_product(&a.m, &b.m, &c.m, o.alpha, o.beta, before, "alone");
+        free(before);
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&c);
+        free_matrix(&other);
+    }
+    free(scratch);
+}
+
 /* All forms are one arithmetic here. */
 static void forms_agree(void **state)
 {
@@ -657,6 +697,7 @@ int main(void)
         cmocka_unit_test(empty_and_scaling),
         cmocka_unit_test(nonfinite_values_pass),
         cmocka_unit_test(same_bits),
+        cmocka_unit_test(alone_is_the_same),
         cmocka_unit_test(forms_agree),
         cmocka_unit_test(bad_arguments),
         cmocka_unit_test(memory_is_refused_and_limited),
