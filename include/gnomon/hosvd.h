@@ -102,9 +102,9 @@ GNOMON_API void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd);
  * failure: the best that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (a mode
  * of size 0), DTYPE, OVERFLOW, NONFINITE (naming the element), MEMORY, UNSUPPORTED
  * (gnomon_svd_missing; a mode longer than 2^31 - 1), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't
- * be had or declines: double precision, one mode, strides that no matrix has, unfoldings of more
- * than 2^31 - 4096 columns, small problems of more than 8192, a tensor that does not fit its
- * memory), CANCELLED, INTERNAL; *out is then cleared. */
+ * be had or declines: one mode, strides that no matrix has, unfoldings of more than 2^31 - 4096
+ * columns, small problems of more than 8192, a tensor that does not fit its memory), CANCELLED,
+ * INTERNAL; *out is then cleared. */
 GNOMON_API gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_tensor *x,
                                             const gnomon_hosvd_options *options, gnomon_hosvd *out);
 /* The same for a tensor that comes piece by piece: x's data is not looked at, its strides tell the

@@ -327,8 +327,7 @@ static gnomon_status all_at_once(gcu_hosvd *h)
 
 /* ---- memory, the order of the steps ---- */
 
-/* The most columns that a factor has on the way. */
-static int64_t width_of(const gnomon_hosvd_job *job, int n)
+int64_t gcu_hosvd_width_of(const gnomon_hosvd_job *job, int n)
 {
     const int64_t over = job->tolerance > 0 ? job->oversample : 0;
     const int64_t most = over < job->size[n] - job->rank[n] ? job->rank[n] + over : job->size[n];
@@ -343,7 +342,7 @@ int64_t gcu_hosvd_small_most(const gnomon_hosvd_job *job)
             job->tolerance > 0 ? job->size[n] <= GCU_HOSVD_SMALL_MOST : job->rank[n] < job->size[n];
         const int64_t side = job->columns[n] > 0 ? job->columns[n]
                              : whole             ? job->size[n]
-                                                 : width_of(job, n);
+                                                 : gcu_hosvd_width_of(job, n);
         most = side > most ? side : most;
     }
     return most;
@@ -354,7 +353,7 @@ static gnomon_status take(gcu_hosvd *h)
     int64_t most = 1;
     gnomon_status status = gcu_svd_room(&h->e, 1, &h->notes);
     for (int n = 0; n < h->modes && status == GNOMON_OK; n++) {
-        const int64_t numbers = h->job->size[n] * width_of(h->job, n);
+        const int64_t numbers = h->job->size[n] * gcu_hosvd_width_of(h->job, n);
         most = numbers > most ? numbers : most;
         status = gcu_svd_room(&h->e, numbers, &h->q[n]);
         if (status == GNOMON_OK) status = gcu_svd_room(&h->e, numbers, &h->other[n]);
@@ -443,8 +442,23 @@ static gnomon_status work(gcu_hosvd *h)
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_CERTIFY) : status;
 }
 
+void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
+                      const double seconds[GCU_PHASES])
+{
+    job->cholesky = range->cholesky;
+    job->householder = range->householder;
+    job->look_seconds = seconds[GCU_LOOK];
+    job->project_seconds = seconds[GCU_PROJECT];
+    job->power_seconds = seconds[GCU_POWER];
+    job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];
+    job->shrink_seconds = seconds[GCU_SHRINK];
+    job->small_seconds = seconds[GCU_SMALL];
+    job->measure_seconds = seconds[GCU_CERTIFY];
+}
+
 gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
 {
+    if (job->wide) return gcu_hosvd_wide_job(s, job, why);
     gcu_hosvd h = {};
     double seconds[GCU_PHASES], none[GCU_PHASES];
     h.job = job;
@@ -467,15 +481,7 @@ gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
     status = gcu_svd_close(&h.v, seconds, status);
     free(h.rising);
     free(h.seen);
-    job->cholesky = h.range.cholesky;
-    job->householder = h.range.householder;
-    job->look_seconds = seconds[GCU_LOOK];
-    job->project_seconds = seconds[GCU_PROJECT];
-    job->power_seconds = seconds[GCU_POWER];
-    job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];
-    job->shrink_seconds = seconds[GCU_SHRINK];
-    job->small_seconds = seconds[GCU_SMALL];
-    job->measure_seconds = seconds[GCU_CERTIFY];
+    gcu_hosvd_report(job, &h.range, seconds);
     return status;
 }
 
@@ -487,7 +493,7 @@ static double memory_of(const gnomon_hosvd_job *job)
     for (int n = 0; n < job->modes; n++)
         count *= (double)job->size[n];
     for (int n = 0; n < job->modes; n++) {
-        const double size = (double)job->size[n], width = (double)width_of(job, n);
+        const double size = (double)job->size[n], width = (double)gcu_hosvd_width_of(job, n);
         const double rest = count / size, tall = job->power > 0 && rest > size ? rest : size;
         const bool between = n > 0 && n < job->modes - 1 && !job->sequential;
         double bytes = 26.0 * tall * width + 4.0 * (rest + size) * width;
@@ -513,7 +519,6 @@ bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why)
     double count = 1;
     for (int n = 0; n < job->modes; n++)
         count *= (double)job->size[n];
-    if (!reason && job->wide) reason = "factorisations in double precision run on the CPU";
     if (!reason && job->modes < 2) reason = "a tensor of one mode is factored on the CPU";
     for (int n = 0; n < job->modes && !reason; n++)
         if (count / (double)job->size[n] > (double)(INT_MAX - 4096))
@@ -524,7 +529,8 @@ bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why)
         gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);
         return false;
     }
-    const double needed = memory_of(job), free = (double)gcu_free_memory(s);
+    const double needed = job->wide ? gcu_hosvd_wide_bytes(job) : memory_of(job);
+    const double free = (double)gcu_free_memory(s);
     if (needed > free) {
         gcu_fail(why, GNOMON_ERROR_DEVICE,
                  "the tensor and its factors need %.1f GiB of the GPU's memory, %.1f are free; the "

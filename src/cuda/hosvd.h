@@ -163,11 +163,26 @@ struct gcu_hosvd_way {
     int64_t size[GNOMON_TENSOR_MODES], step[GNOMON_TENSOR_MODES];
     const float *sign[GNOMON_TENSOR_MODES];
 };
+/* The same of doubles, without signs. */
+cudaError_t gcu_hosvd_put(const double *from, int64_t count, const gcu_hosvd_way *way,
+                          double factor, double *to, cudaStream_t stream);
 /* to = from times signs and factor; *large (cleared before) is set when fp32 can't hold one. */
 cudaError_t gcu_hosvd_put(const float *from, int64_t count, const gcu_hosvd_way *way, double factor,
                           float *to, int *large, cudaStream_t stream);
 
+/* ---- hosvd_wide.cu: in double precision ---- */
+
+gnomon_status gcu_hosvd_wide_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why);
+/* What it takes of the GPU's memory, nearly. */
+double gcu_hosvd_wide_bytes(const gnomon_hosvd_job *job);
+
 /* ---- hosvd.cu ---- */
+
+/* The most columns that a factor has on the way. */
+int64_t gcu_hosvd_width_of(const gnomon_hosvd_job *job, int n);
+/* What the job tells of the work. */
+void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
+                      const double seconds[GCU_PHASES]);
 
 enum { GCU_HOSVD_SMALL_MOST = 8192 };
 /* h->q of the mode, by projection of the tensor as it is now; waits, and so takes what it finds. */

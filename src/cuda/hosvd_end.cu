@@ -149,8 +149,8 @@ static void touch_all(gcu_hosvd *h)
     for (int n = 0; n <= h->modes; n++) {
         const bool core = n == h->modes;
         const int64_t count = core ? gcu_hosvd_numbers(h) : h->job->size[n] * h->length[n];
-        float *data = core ? h->job->core : h->job->factor[n];
-        touched t = {reinterpret_cast<char *>(data), count * (int64_t)sizeof *data};
+        void *data = core ? h->job->core : h->job->factor[n];
+        touched t = {static_cast<char *>(data), count * (int64_t)sizeof(float)};
         host->parallel(host->user, (t.bytes + TOUCHED - 1) / TOUCHED, touch, &t);
     }
 }

@@ -70,9 +70,10 @@ cudaError_t gcu_hosvd_unfold(const float *from, int64_t left, int64_t length, in
     return cudaGetLastError();
 }
 
-static __global__ void put_kernel(const float *from, int64_t count,
-                                  const __grid_constant__ gcu_hosvd_way way, double factor,
-                                  float *to, int *large)
+template <typename T>
+static __global__ void put_kernel(const T *from, int64_t count,
+                                  const __grid_constant__ gcu_hosvd_way way, double factor, T *to,
+                                  int *large)
 {
     for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < count;
          e += (int64_t)gridDim.x * THREADS) {
@@ -82,10 +83,10 @@ static __global__ void put_kernel(const float *from, int64_t count,
             const int64_t index = left % way.size[p];
             left /= way.size[p];
             at += index * way.step[p];
-            sign *= way.sign[p][index];
+            if (way.sign[p]) sign *= way.sign[p][index];
         }
-        const float value = (float)((double)(sign * from[e]) * factor);
-        if (!isfinite(value)) *large = 1;
+        const T value = (T)((double)(sign * from[e]) * factor);
+        if (large && !isfinite(value)) *large = 1;
         to[at] = value;
     }
 }
@@ -95,5 +96,13 @@ cudaError_t gcu_hosvd_put(const float *from, int64_t count, const gcu_hosvd_way 
 {
     put_kernel<<<gcu_grid(count, THREADS), THREADS, 0, stream>>>(from, count, *way, factor, to,
                                                                  large);
+    return cudaGetLastError();
+}
+
+cudaError_t gcu_hosvd_put(const double *from, int64_t count, const gcu_hosvd_way *way,
+                          double factor, double *to, cudaStream_t stream)
+{
+    put_kernel<double>
+        <<<gcu_grid(count, THREADS), THREADS, 0, stream>>>(from, count, *way, factor, to, nullptr);
     return cudaGetLastError();
 }

@@ -31,10 +31,9 @@ static gnomon_status multiply(gcu_svd *v, bool transposed, const double *x, doub
     return gcu_svd_multiply(v, transposed, x, GNOMON_F64, v->columns, out);
 }
 
-gnomon_status gcu_svd_wide_range(gcu_svd *v, int64_t columns)
+gnomon_status gcu_svd_wide_span(gcu_svd *v)
 {
-    gnomon_status status = gcu_svd_wide_take(v, columns);
-    if (status == GNOMON_OK) status = gcu_svd_project(v, columns);
+    gnomon_status status = gcu_svd_project(v, v->columns);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
     for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++) {
         status = gcu_svd_wide_orthonormalise(v, v->m, true, v->q);
@@ -45,7 +44,13 @@ gnomon_status gcu_svd_wide_range(gcu_svd *v, int64_t columns)
         if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
         if (status == GNOMON_OK) status = gcu_svd_tell(v);
     }
-    if (status == GNOMON_OK) status = gcu_svd_wide_orthonormalise(v, v->m, false, v->q);
+    return status == GNOMON_OK ? gcu_svd_wide_orthonormalise(v, v->m, false, v->q) : status;
+}
+
+gnomon_status gcu_svd_wide_range(gcu_svd *v, int64_t columns)
+{
+    gnomon_status status = gcu_svd_wide_take(v, columns);
+    if (status == GNOMON_OK) status = gcu_svd_wide_span(v);
     if (status == GNOMON_OK) status = multiply(v, true, v->q, v->z64);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
     return status == GNOMON_OK ? gcu_svd_tell(v) : status;

@@ -58,7 +58,9 @@ gnomon_status gcu_svd_wide_take(gcu_svd *v, int64_t columns);
 /* 'to' = the columns of v->tall[0] (rows x v->columns) made orthonormal or, with 'rough', only fit
  * for a product. */
 gnomon_status gcu_svd_wide_orthonormalise(gcu_svd *v, int64_t rows, bool rough, double *to);
-/* v->q spans nearly A's range; v->z64 = A^T Q. */
+/* The columns of v->q are an orthonormal basis of nearly A's range. */
+gnomon_status gcu_svd_wide_span(gcu_svd *v);
+/* The same, and v->z64 = A^T Q. */
 gnomon_status gcu_svd_wide_range(gcu_svd *v, int64_t columns);
 /* What all that takes, beside the matrix. */
 double gcu_svd_wide_bytes(const gcu_svd *v, int64_t columns);

@@ -78,20 +78,21 @@ static gnomon_status make_room(void *user, const int64_t *rank)
     gnomon_hosvd_work *w = t->w;
     gnomon_hosvd_job *job = t->job;
     gnomon_hosvd *out = w->out;
+    const gnomon_dtype dtype = job->wide ? GNOMON_F64 : GNOMON_F32;
+    const size_t each = gnomon_dtype_size(dtype);
     int64_t count = 1;
     for (int i = 0; i < w->modes; i++) {
         const int n = w->name[i];
         out->size[n] = w->size[i];
         out->rank[n] = rank[i];
         count *= rank[i];
-        GNOMON_TRY(
-            gnomon_alloc(w->ctx, w->size[i] * rank[i], sizeof(float), "a factor", &job->factor[i]));
-        out->factor[n] = gnomon_matrix_rowmajor(job->factor[i], GNOMON_F32, w->size[i], rank[i]);
+        GNOMON_TRY(gnomon_alloc(w->ctx, w->size[i] * rank[i], each, "a factor", &job->factor[i]));
+        out->factor[n] = gnomon_matrix_rowmajor(job->factor[i], dtype, w->size[i], rank[i]);
         GNOMON_TRY(gnomon_alloc(w->ctx, rank[i], sizeof(double), "a spectrum", &out->values[n]));
         job->values[i] = out->values[n];
     }
-    GNOMON_TRY(gnomon_alloc(w->ctx, count, sizeof(float), "the core", &job->core));
-    out->core = gnomon_tensor_packed(job->core, GNOMON_F32, w->modes, out->rank, 0);
+    GNOMON_TRY(gnomon_alloc(w->ctx, count, each, "the core", &job->core));
+    out->core = gnomon_tensor_packed(job->core, dtype, w->modes, out->rank, 0);
     for (int i = 0; i < w->modes; i++)
         job->core_step[i] = out->core.stride[w->name[i]];
     return GNOMON_OK;

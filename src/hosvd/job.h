@@ -41,7 +41,7 @@ typedef struct gnomon_hosvd_job {
 
     /* Host memory for the result, in X's scale, as make_room gives it: the core, whose mode n steps
      * by core_step[n], and the factors, row-major. */
-    float *core, *factor[GNOMON_TENSOR_MODES];
+    void *core, *factor[GNOMON_TENSOR_MODES]; /* F64 when wide, else F32 */
     int64_t core_step[GNOMON_TENSOR_MODES];
 
     /* ---- results. Numbers are those of X times 2^-exponent. ---- */

@@ -197,19 +197,21 @@ static gnomon_status factor_tensor(void *state, struct gnomon_hosvd_job *job, ch
     if (x[0] != GNOMON_OK) return (gnomon_status)x[0];
     const gnomon_status status = job->calls->make_room(job->calls->user, job->rank);
     if (status != GNOMON_OK) return status;
+    float *const core = job->core;
     for (index[0] = 0; index[0] < job->rank[0]; index[0]++)
         for (index[1] = 0; index[1] < job->rank[1]; index[1]++)
             for (index[2] = 0; index[2] < job->rank[2]; index[2]++)
-                job->core[index[0] * job->core_step[0] + index[1] * job->core_step[1] +
-                          index[2] * job->core_step[2]] = (float)count++;
+                core[index[0] * job->core_step[0] + index[1] * job->core_step[1] +
+                     index[2] * job->core_step[2]] = (float)count++;
     for (int n = 0; n < 3; n++) {
+        float *const factor = job->factor[n];
         for (int64_t i = 0; i < job->size[n] * job->rank[n]; i++)
-            job->factor[n][i] = (float)(n + 1);
+            factor[i] = (float)(n + 1);
         for (int64_t j = 0; j < job->rank[n]; j++)
             job->values[n][j] = (double)(job->rank[n] - j);
         if (job->op[n] == NULL) continue;
-        job->factor[n][0] = (float)job->op[n]->descriptor.k;
-        job->factor[n][1] = (float)job->op[n]->descriptor.d;
+        factor[0] = (float)job->op[n]->descriptor.k;
+        factor[1] = (float)job->op[n]->descriptor.d;
     }
     job->exponent = 1;
     job->norm = 10;
