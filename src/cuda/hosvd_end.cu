@@ -83,7 +83,7 @@ gnomon_status gcu_hosvd_measure(gcu_hosvd *h)
 enum {
     SMALL_CORE = 1 << 20,
     TOUCHED = 1 << 20, /* bytes of one thread at a time */
-    COPIED = 1 << 17
+    COPIED = 1 << 15
 };
 
 /* Where numbers go on the host, in the order in which they come: each is cut for several threads.

@@ -152,7 +152,8 @@ static __global__ void __launch_bounds__(THREADS)
     for (int e = t; e < room; e += threads)
         w[e] = e / columns == column + e % columns ? 1.0 : 0.0;
     __syncthreads();
-    const jacobi_limits limits = {JACOBI_NOTHING * scalbn(trace, -exponent), list.last};
+    const jacobi_limits limits = {(float)(JACOBI_NOTHING * scalbn(trace, -exponent)),
+                                  (float)list.last};
     const jacobi_rooms rooms = {angles, matrix, w, more};
     if (t < finders_of(a.pairs)) {
         find_all(a, limits, rooms);

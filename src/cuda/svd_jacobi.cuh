@@ -14,7 +14,7 @@ enum { JACOBI_PAIRS = GCU_SVD_JACOBI_MOST / 2, JACOBI_SWEEPS = 40 };
  * rotations leave as much. */
 #define JACOBI_NOTHING 0x1p-50
 /* A pair is orthogonal when the square of its cosine is no larger. */
-#define JACOBI_ORTHOGONAL 0x1p-100
+#define JACOBI_ORTHOGONAL 0x1p-100f
 
 /* What is on and above the diagonal: the diagonal, by places; what each pair has in common; and of
  * two pairs first and first, first and second, second and first, second and second, each of all
@@ -101,7 +101,7 @@ struct jacobi_pair {
 /* Which sums decide: what is no larger than 'least' is nothing; a pair whose cosine's square is
  * larger than 'last' calls for another sweep. */
 struct jacobi_limits {
-    double least, last;
+    float least, last;
 };
 
 static __device__ __forceinline__ float jacobi_root(float x)
@@ -123,9 +123,10 @@ static __device__ __forceinline__ float jacobi_inverse(float x)
  * rotation that stops a little short is one all the same. */
 static __device__ __forceinline__ bool jacobi_find(const jacobi_limits &limits, jacobi_pair *p)
 {
-    const double square = p->x * p->x, product = fabs(p->aa * p->bb);
-    const bool turns = fabs(p->x) > limits.least && square > JACOBI_ORTHOGONAL * product;
-    const float d = (float)(p->bb - p->aa), y = 2 * (float)p->x;
+    /* in fp32, which is quick: what is below its range counts as 0 */
+    const float d = (float)(p->bb - p->aa), x = fabsf((float)p->x), y = 2 * (float)p->x;
+    const float square = x * x, product = fabsf((float)p->aa * (float)p->bb);
+    const bool turns = x > limits.least && square > JACOBI_ORTHOGONAL * product;
     const float square_length = fmaf(y, y, d * d); /* of what turns neither 0 nor beyond fp32 */
     const float length = fmaf(square_length, jacobi_root(square_length), fabsf(d));
     const float tangent = turns ? copysignf(y, d * y) * jacobi_inverse(length) : 0.0f;
