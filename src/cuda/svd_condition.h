@@ -2,7 +2,7 @@
  * Cholesky QR, as halves; nothing waits for the host. Enqueue on stream.
  *
  * One round is enough there. Gram matrix, factor and division are in double precision, so columns
- * that span less than 2^20 come out orthonormal to the rounding of halves. The product does not
+ * that span less than 2^19 come out orthonormal to the rounding of halves. The product does not
  * feel more: only their span counts, and it is orthonormal what follows. What is smaller is
  * rounding of the product that has made the matrix; its columns come out no longer than the others,
  * and are not worth more. */
