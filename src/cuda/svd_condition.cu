@@ -23,24 +23,36 @@ enum {
     QUADS = 2   /* of a block, at most */
 };
 
+/* One number to shared memory, a zero where it is beyond the matrix. */
+static __device__ __forceinline__ void fetch_one(float *to, const float *from, bool there)
+{
+    if (there)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
+                         (uint32_t)__cvta_generic_to_shared(to)),
+                     "l"(from)
+                     : "memory");
+    else
+        *to = 0;
+}
+
 /* 'all' numbers from 'from' on to shared memory, zeros beyond 'count' of them; by 'threads'. */
 static __device__ __forceinline__ void fetch(float *to, const float *from, int64_t count, int all,
                                              bool aligned, int thread, int threads)
 {
-    const uint32_t there = (uint32_t)__cvta_generic_to_shared(to);
     if (aligned) {
         for (int i = 4 * thread; i < all; i += 4 * threads) {
-            const int64_t left = count - i;
-            const int bytes = left >= 4 ? 16 : left > 0 ? 4 * (int)left : 0;
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(there + 4 * i),
-                         "l"(from + (bytes ? i : 0)), "r"(bytes)
-                         : "memory");
+            if (count - i >= 4)
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                                 (uint32_t)__cvta_generic_to_shared(to + i)),
+                             "l"(from + i)
+                             : "memory");
+            else
+                for (int e = 0; e < 4; e++)
+                    fetch_one(to + i + e, from + i + e, i + e < count);
         }
     } else {
         for (int i = thread; i < all; i += threads)
-            asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(there + 4 * i),
-                         "l"(from + (i < count ? i : 0)), "r"(i < count ? 4 : 0)
-                         : "memory");
+            fetch_one(to + i, from + i, i < count);
     }
 }
 
