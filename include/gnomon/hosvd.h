@@ -9,9 +9,9 @@
  * (Vannieuwenhoven, Vandebril & Meerbergen 2012; Minster, Saibaba & Kilmer 2020). docs/hosvd.md
  * tells the steps.
  *
- * Needs OpenBLAS at run time (gnomon_svd_missing). Tensors in single precision can go to a GPU,
- * which needs cuBLAS and cuSOLVER at run time instead: with the device CUDA always, with AUTO where
- * the tensor lies there already or the projections are worth the way (5e10 multiplications and
+ * Needs OpenBLAS at run time (gnomon_svd_missing). Tensors can go to a GPU, which needs cuBLAS and
+ * cuSOLVER at run time instead: with the device CUDA always, with AUTO where the tensor lies there
+ * already or, in single precision, the projections are worth the way (5e10 multiplications and
  * additions). Determinism is that of gnomon/svd.h: on the CPU on one machine
  * the bits depend neither on threads, nor on memory, nor on whether the tensor is in memory or
  * comes piece by piece; another machine may give other last bits. The same tensor in another order

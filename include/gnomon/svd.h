@@ -144,8 +144,7 @@ GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matr
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
  * be met when residual_bound by at least 40 probes says so. A GPU takes up to 2^31 nonzeros, which
- * must fit its memory; what is projected by another operator than gaussian, rademacher or
- * achlioptas is projected on the host. Errors: also DATA (a broken view). */
+ * must fit its memory. Errors: also DATA (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows;
