@@ -123,7 +123,9 @@ gnomon_status gnomon_slabs_rest(gnomon_slabs *x, int mode, const gnomon_tall *q,
     }
 }
 
-static gnomon_status cross(gnomon_slabs *x, int mode, const gnomon_cube *b, double *sum)
+/* sum += the slabs' products: with b or, where that is NULL, with f^T x. */
+static gnomon_status cross(gnomon_slabs *x, int mode, const gnomon_cube *b, const gnomon_tall *f,
+                           double *sum)
 {
     gnomon_cube slab;
     int64_t first;
@@ -131,46 +133,39 @@ static gnomon_status cross(gnomon_slabs *x, int mode, const gnomon_cube *b, doub
     for (;;) {
         GNOMON_TRY(gnomon_slabs_next(x, &slab, &first));
         if (slab.size[0] == 0) return GNOMON_OK;
+        if (b == NULL) {
+            GNOMON_TRY(gnomon_mode_shrunk_cross(x->feed.ctx, &slab, mode, f, sum));
+            continue;
+        }
         const gnomon_cube other = mode == 0 ? *b : part_of(b, first, slab.size[0]);
         GNOMON_TRY(gnomon_mode_cross(x->feed.ctx, &slab, &other, mode,
                                      mode == 0 ? sum + first * b->size[0] : sum));
     }
 }
 
-gnomon_status gnomon_slabs_cross(gnomon_slabs *x, int mode, const gnomon_cube *b,
-                                 const gnomon_tall *w)
+/* The same, rounded to w. */
+static gnomon_status cross_to(gnomon_slabs *x, int mode, const gnomon_cube *b, const gnomon_tall *f,
+                              const gnomon_tall *w)
 {
     double *sum = NULL;
     GNOMON_TRY(
         gnomon_alloc_zero(x->feed.ctx, w->rows * w->cols, sizeof *sum, "a projection", &sum));
-    gnomon_status status = cross(x, mode, b, sum);
+    gnomon_status status = cross(x, mode, b, f, sum);
     if (status == GNOMON_OK) gnomon_narrow(w->wide, w->rows * w->cols, sum, w->data);
     gnomon_free(x->feed.ctx, sum);
     return status;
 }
 
-static gnomon_status shrunk_cross(gnomon_slabs *x, int mode, const gnomon_tall *f, double *sum)
+gnomon_status gnomon_slabs_cross(gnomon_slabs *x, int mode, const gnomon_cube *b,
+                                 const gnomon_tall *w)
 {
-    gnomon_cube slab;
-    int64_t first;
-    GNOMON_TRY(gnomon_slabs_rewind(x));
-    for (;;) {
-        GNOMON_TRY(gnomon_slabs_next(x, &slab, &first));
-        if (slab.size[0] == 0) return GNOMON_OK;
-        GNOMON_TRY(gnomon_mode_shrunk_cross(x->feed.ctx, &slab, mode, f, sum));
-    }
+    return cross_to(x, mode, b, NULL, w);
 }
 
 gnomon_status gnomon_slabs_shrunk_cross(gnomon_slabs *x, int mode, const gnomon_tall *f,
                                         const gnomon_tall *w)
 {
-    double *sum = NULL;
-    GNOMON_TRY(
-        gnomon_alloc_zero(x->feed.ctx, w->rows * w->cols, sizeof *sum, "a projection", &sum));
-    gnomon_status status = shrunk_cross(x, mode, f, sum);
-    if (status == GNOMON_OK) gnomon_narrow(w->wide, w->rows * w->cols, sum, w->data);
-    gnomon_free(x->feed.ctx, sum);
-    return status;
+    return cross_to(x, mode, NULL, f, w);
 }
 
 /* The core blown up to a slab, all but the last mode; that one while it is subtracted. */
