@@ -54,28 +54,13 @@ static __device__ __forceinline__ void gemm_narrow_multiply(float *sum, const ui
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Whether a number is too small for its row's scale; high halves that are large enough, the usual
- * case, tell that there is none. */
+/* Whether the warp has a number that is too small for its row's scale. */
 template <bool APART>
 static __device__ __forceinline__ bool gemm_narrow_small(const uint32_t (*high)[4], const float *x,
                                                          const gcu_gemm_scale *scale)
 {
-    __half2 halves = __float2half2_rn(1.0f);
-#pragma unroll
-    for (int e = 0; e < 16; e++)
-        halves = __hmin2(halves, __habs2(*reinterpret_cast<const __half2 *>(&high[e / 4][e % 4])));
-    const float2 least = __half22float2(halves);
-    if (!__any_sync(~0u, fminf(least.x, least.y) < gcu_gemm_least<APART>())) return false;
-    bool small = false;
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        uint32_t bits = ~0u;
-#pragma unroll
-        for (int e = 0; e < 16; e++)
-            bits = gcu_gemm_least_of(bits, x[e / 2 * 4 + 2 * r + e % 2]);
-        small |= gcu_gemm_too_small<APART>(bits, scale[r]);
-    }
-    return __any_sync(~0u, small);
+    if (gcu_gemm_all_large<APART>(high)) return false;
+    return __any_sync(~0u, gcu_gemm_any_small<APART>(x, scale));
 }
 
 /* One sum as a plain fp32 chain. */

@@ -41,6 +41,34 @@ __device__ __forceinline__ bool gcu_gemm_too_small(uint32_t least, gcu_gemm_scal
     return least != ~0u && __uint_as_float((least + 1) >> 1) * s.up < gcu_gemm_least<APART>();
 }
 
+/* Of a thread's 32 numbers x[4 i + 2 r + e] of rows r, whose high halves are these: whether the
+ * warp's are all large enough, the usual case, which tells that none is too small. */
+template <bool APART> __device__ __forceinline__ bool gcu_gemm_all_large(const uint32_t (*high)[4])
+{
+    __half2 halves = __float2half2_rn(1.0f);
+#pragma unroll
+    for (int e = 0; e < 16; e++)
+        halves = __hmin2(halves, __habs2(*reinterpret_cast<const __half2 *>(&high[e / 4][e % 4])));
+    const float2 least = __half22float2(halves);
+    return !__any_sync(~0u, fminf(least.x, least.y) < gcu_gemm_least<APART>());
+}
+
+/* Whether one of the thread's is too small for its row's scale. */
+template <bool APART>
+__device__ __forceinline__ bool gcu_gemm_any_small(const float *x, const gcu_gemm_scale *scale)
+{
+    bool small = false;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        uint32_t bits = ~0u;
+#pragma unroll
+        for (int e = 0; e < 16; e++)
+            bits = gcu_gemm_least_of(bits, x[e / 2 * 4 + 2 * r + e % 2]);
+        small |= gcu_gemm_too_small<APART>(bits, scale[r]);
+    }
+    return small;
+}
+
 __device__ __forceinline__ uint32_t gcu_gemm_bits(__half2 h)
 {
     return *reinterpret_cast<uint32_t *>(&h);
