@@ -163,12 +163,12 @@ struct gcu_hosvd_way {
     int64_t size[GNOMON_TENSOR_MODES], step[GNOMON_TENSOR_MODES];
     const float *sign[GNOMON_TENSOR_MODES];
 };
-/* The same of doubles, without signs. */
-cudaError_t gcu_hosvd_put(const double *from, int64_t count, const gcu_hosvd_way *way,
-                          double factor, double *to, cudaStream_t stream);
 /* to = from times signs and factor; *large (cleared before) is set when fp32 can't hold one. */
 cudaError_t gcu_hosvd_put(const float *from, int64_t count, const gcu_hosvd_way *way, double factor,
                           float *to, int *large, cudaStream_t stream);
+/* The same of doubles, without signs. */
+cudaError_t gcu_hosvd_put(const double *from, int64_t count, const gcu_hosvd_way *way,
+                          double factor, double *to, cudaStream_t stream);
 
 /* ---- hosvd_wide.cu: in double precision ---- */
 

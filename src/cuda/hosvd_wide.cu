@@ -1,13 +1,11 @@
-/* A tensor's factorisation in double precision: the steps of hosvd.cu and hosvd_tolerant.cu by the
- * libraries' products of doubles. Nothing is squared: a mode is cut by reflections of its unfolding
+/* A tensor's factorisation in double precision: the steps of hosvd.cu by the libraries' products of
+ * doubles. Nothing is squared: a mode is cut by reflections of its unfolding
  * and the singular vectors of the triangle that they leave, so what is 10^-8 of the rest counts. */
-#include "cuda/hosvd.h"
+#include "cuda/hosvd_within.cuh"
 #include "cuda/svd_wide.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-enum { COLUMNS = 64, SHORT = 160 };
 
 struct cube {
     gnomon_hosvd_job *job;
@@ -283,7 +281,7 @@ static gnomon_status all_at_once(cube *h)
     return status == GNOMON_OK ? gcu_svd_lap(&h->v, GCU_SMALL) : status;
 }
 
-/* ---- ranks for a tolerance: see hosvd_tolerant.cu ---- */
+/* ---- ranks for a tolerance ---- */
 
 static gnomon_status shrink_beside(cube *h, int mode, double *rest)
 {
@@ -306,74 +304,9 @@ static gnomon_status shrink_beside(cube *h, int mode, double *rest)
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_CERTIFY) : status;
 }
 
-static gnomon_status try_columns(cube *h, int mode, int64_t columns, double budget, bool last,
-                                 double *before, double *rest, bool *done)
-{
-    const double u = 0x1p-53 * h->job->norm;
-    gnomon_status status = h->job->calls->draw(h->job->calls->user, mode, h->length, columns);
-    if (status != GNOMON_OK) return status;
-    h->job->columns[mode] = columns;
-    status = find_range(h, mode);
-    const cube as_it_was = *h;
-    if (status == GNOMON_OK) status = shrink_beside(h, mode, rest);
-    const double now = sqrt(*rest);
-    const bool floor = now <= 2 * u || (now > 0.7 * *before && now < 4096 * u);
-    *before = now;
-    *done = status == GNOMON_OK && (*rest <= budget || floor || last);
-    if (*done) {
-        if (as_it_was.own) gcu_give(as_it_was.now, h->v.stream);
-        return GNOMON_OK;
-    }
-    if (h->own) gcu_give(h->now, h->v.stream);
-    h->now = as_it_was.now;
-    h->own = as_it_was.own;
-    h->width[mode] = 0;
-    for (int n = 0; n < h->modes; n++) {
-        h->place[n] = as_it_was.place[n];
-        h->length[n] = as_it_was.length[n];
-    }
-    return status;
-}
-
-static gnomon_status shrink_mode(cube *h, int mode, int64_t most, double budget, double *spent)
-{
-    const int64_t size = h->job->size[mode], lines = numbers(h) / size;
-    const int64_t enough = size < lines ? size : lines, over = h->job->oversample;
-    const int64_t limit = over < enough - most ? most + over : enough;
-    double before = INFINITY, rest = 0;
-    bool done = false;
-    gnomon_status status = GNOMON_OK;
-    h->job->columns[mode] = 0;
-    for (int64_t columns = COLUMNS; size > SHORT && !done && status == GNOMON_OK; columns *= 2) {
-        if (columns > limit) columns = limit;
-        if (2 * columns > size && size <= GCU_HOSVD_SMALL_MOST) break;
-        status = try_columns(h, mode, columns, budget, columns == limit, &before, &rest, &done);
-    }
-    if (status != GNOMON_OK) return status;
-    if (!done) h->job->columns[mode] = 0;
-    *spent += rest * done;
-    const double left = !done ? budget : rest < budget ? budget - rest : 0.02 * rest;
-    return cut_within(h, mode, most, left, spent);
-}
-
 static gnomon_status tolerant(cube *h)
 {
-    gnomon_hosvd_job *job = h->job;
-    int64_t most[GNOMON_TENSOR_MODES];
-    double spent = 0;
-    const double wanted = 0.998 * job->tolerance * job->tolerance * job->norm * job->norm;
-    gnomon_status status = GNOMON_OK;
-    for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
-        const int mode = job->order[i];
-        most[mode] = job->rank[mode];
-        status = shrink_mode(h, mode, most[mode], fmax(wanted - spent, 0) / (h->modes - i), &spent);
-    }
-    for (int i = 0; i < h->modes && status == GNOMON_OK; i++)
-        status = cut_within(h, h->place[0], most[h->place[0]],
-                            fmax(wanted - spent, 0) / (h->modes - i), &spent);
-    for (int n = 0; n < h->modes; n++)
-        job->rank[n] = h->length[n];
-    return status == GNOMON_OK ? gcu_svd_lap(&h->v, GCU_SMALL) : status;
+    return gcu_hosvd_within<cube>(h, {0x1p-53, numbers, find_range, shrink_beside, cut_within});
 }
 
 /* ---- the end ---- */
