@@ -50,7 +50,10 @@ void cli_job_types(cli_job *job, gnomon_dtype wanted)
 
 static int too_little(cli_job *job, int64_t needed)
 {
-    double mib = ((double)needed + (double)CLI_OVERHEAD_BYTES) / (1 << 20);
+    const double overhead = (double)CLI_OVERHEAD_BYTES;
+    double beyond = (double)needed; /* the overhead; where the library's share leaves so much */
+    if (beyond > 2 * overhead) beyond = (beyond - overhead / 2) * 4 / 3;
+    double mib = (beyond + overhead) / (1 << 20);
     return cli_fail(job->app, CLI_EXIT_MEMORY,
                     "one point of %lld coordinates needs --memory %.0fM at least, --memory is "
                     "%.0fM",
@@ -106,9 +109,17 @@ static int plan_columns(cli_job *job, int64_t budget)
     return -1;
 }
 
+/* What --memory allows beyond the least is shared: a quarter of it is the library's, for operators
+ * that need more than the overhead has room for. */
+void cli_job_share(cli_app *app)
+{
+    app->working = most(CLI_OVERHEAD_BYTES / 2, (app->memory - CLI_OVERHEAD_BYTES) / 4);
+}
+
 int cli_job_plan(cli_job *job)
 {
-    int64_t budget = job->app->memory - CLI_OVERHEAD_BYTES;
+    const int64_t whole = job->app->memory - CLI_OVERHEAD_BYTES;
+    const int64_t budget = whole - (job->app->working - CLI_OVERHEAD_BYTES / 2);
     int64_t cols = job->info.cols;
     int64_t row = product(cols, (int64_t)gnomon_dtype_size(job->element)) +
                   product(job->k, (int64_t)gnomon_dtype_size(job->computed));
@@ -119,11 +130,6 @@ int cli_job_plan(cli_job *job)
     if (row > budget) return too_little(job, row);
     int64_t points = least(budget / row, enough(job, row));
     if (job->info.rows >= 0) points = least(points, most(job->info.rows, 1));
-    /* The overhead has room for the library's usual working memory; some operators ask for
-     * more, which then comes off the chunk. */
-    while (points > 1 && gnomon_sketch_memory(job->app->ctx, job->op, points, job->element) >
-                             CLI_OVERHEAD_BYTES / 2 + budget - product(points, row))
-        points /= 2;
     job->chunk_points = points;
     job->chunk_cols = cols;
     return -1;

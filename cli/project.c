@@ -339,6 +339,7 @@ int cli_project(int argc, char **argv)
     r.automatic = r.operator.kind == CLI_OPERATOR_AUTO;
     if (code < 0) code = check(&app, &r, input);
     if (code >= 0) return code;
+    cli_job_share(&app);
     code = cli_start(&app);
     if (code >= 0) return code;
     job.app = &app;

@@ -25,6 +25,8 @@ typedef struct cli_job {
     double read_seconds, sketch_seconds, write_seconds;
 } cli_job;
 
+/* Says how much of --memory the library's own work may take; before cli_start. */
+void cli_job_share(cli_app *app);
 /* Settles the element types; wanted 0: by the input's. Needs info and op. */
 void cli_job_types(cli_job *job, gnomon_dtype wanted);
 /* Chooses the way and the chunks so that everything fits in app->memory. -1 or an exit code. */
