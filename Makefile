@@ -1,23 +1,26 @@
-# A short way into the CMake build; 'make' alone builds into build/.
+# A short way into the CMake build; 'make' alone builds into build/. The demonstration builds the command,
+# and the CUDA plugin only where there is a GPU to run it.
 BUILD       ?= build
 CMAKE_FLAGS ?=
+CUDA        ?= AUTO
+TARGET      ?= all
 TESTS       ?= OFF
 BENCH       ?= OFF
 PREFIX      ?= /usr/local
 
-.PHONY: all deps demo check bench gpu install format lint neon clean
+.PHONY: all deps demo check bench gpu measure results install format lint neon clean
 
 all:
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DGNOMON_TESTS=$(TESTS) \
-	    -DGNOMON_BENCH=$(BENCH) $(CMAKE_FLAGS) >/dev/null
-	@cmake --build $(BUILD)
+	    -DGNOMON_BENCH=$(BENCH) -DGNOMON_CUDA=$(CUDA) $(CMAKE_FLAGS) >/dev/null
+	@cmake --build $(BUILD) --target $(TARGET)
 
 deps:
 	@scripts/deps.sh
 
 demo:
 	@scripts/deps.sh build demo
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(if $(wildcard /dev/nvidiactl),,CUDA=OFF TARGET=gnomon_command)
 	@scripts/demo.sh $(BUILD)
 
 check:

@@ -31,7 +31,8 @@ if(build_cuda)
   target_include_directories(gnomon_cuda_objects PUBLIC src include)
   target_link_libraries(gnomon_cuda_objects PRIVATE gnomon_random123)
   target_compile_options(gnomon_cuda_objects PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+    $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${GNOMON_WERROR}>>:-Werror=all-warnings -Xcompiler=-Werror>)
   add_library(gnomon_cuda MODULE $<TARGET_OBJECTS:gnomon_cuda_objects>)
   set_target_properties(gnomon_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/plugin.map)

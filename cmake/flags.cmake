@@ -9,7 +9,7 @@ endif()
 
 add_library(gnomon_flags INTERFACE)
 target_compile_options(gnomon_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes
-  -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Werror
+  -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef $<$<BOOL:${GNOMON_WERROR}>:-Werror>
   -ffp-contract=off # a fused multiply-add only where it is written: the same bits everywhere
   -fno-math-errno
   $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>) # error texts are cut on purpose

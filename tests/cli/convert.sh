@@ -12,4 +12,4 @@ gnomon convert small.npy - --output-format csv --digits 2
 gnomon convert small.csv - --output-format tsv
 try gnomon convert points.npy a.npy --output-dtype u1
 try gnomon convert points.npy a.pdf --output-format pdf | sed 's,must be one of.*,,'
-try gnomon convert small.npy b.npy --json | grep -v seconds
+try gnomon convert small.npy b.npy --json | grep -vE '"(isa|threads|seconds)"'

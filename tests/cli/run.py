@@ -7,7 +7,8 @@ NAME.stdout.glob   the same as patterns, a line each: * stands for any text in t
 NAME.stderr.*      likewise
 NAME.exit          its exit code; 0 without the file. 77 skips the test
 
-The script finds gnomon on its PATH, Python as $PYTHON and this folder as $TESTS. A temporary
+What a test prints must be the same at every instruction set level: GNOMON_ISA reaches the command, no
+other of its variables does. The script finds gnomon on its PATH, Python as $PYTHON and this folder as $TESTS. A temporary
 file left behind fails the test.
 
 usage: run.py [--update] GNOMON FIXTURES WORK SCRIPT
@@ -68,7 +69,7 @@ def main(arguments):
         if not name.startswith("."):
             os.symlink(os.path.join(os.path.abspath(fixtures), name), os.path.join(folder, name))
     environment = {key: value for key, value in os.environ.items()
-                   if not key.startswith(("GNOMON_", "LC_", "LANG"))}
+                   if not key.startswith(("GNOMON_", "LC_", "LANG")) or key == "GNOMON_ISA"}
     environment.update(PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"],
                        PYTHON=sys.executable, TESTS=os.path.dirname(base), HOME=folder,
                        GNOMON_PLUGIN_DIR="/nonexistent",  # the CPU, also where there is a GPU
