@@ -8,7 +8,7 @@ TESTS       ?= OFF
 BENCH       ?= OFF
 PREFIX      ?= /usr/local
 
-.PHONY: all deps demo check bench gpu measure results install format lint neon clean
+.PHONY: all deps demo check bench gpu measure results install format lint neon avx512 clean
 
 all:
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DGNOMON_TESTS=$(TESTS) \
@@ -59,6 +59,11 @@ lint:
 neon:
 	@scripts/deps.sh build cross
 	@tests/cross/run_neon.sh build-neon
+
+avx512:
+	@scripts/deps.sh build check avx512
+	@$(MAKE) --no-print-directory all TESTS=ON
+	@tests/cross/run_avx512.sh $(BUILD) $(or $(ONLY),test_isa test_lstsq test_lstsq_rows test_svd test_svd_rows test_hosvd test_gemm)
 
 clean:
 	@rm -rf build build-*

@@ -18,7 +18,7 @@ run() {
     shift
     echo "--- $what"
     "$@" >"$log" 2>&1 || status=$?
-    [ "$status" -eq 0 ] || cat "$log"
+    [ "$status" -eq 0 ] || sed 's/^/    /' "$log"
     passed=$((passed + $(sed -n 's/^\([0-9]*\) passed, [0-9]* failed$/\1/p' "$log" | tail -n 1)))
     f=$(sed -n 's/^[0-9]* passed, \([0-9]*\) failed$/\1/p' "$log" | tail -n 1)
     [ "$status" -eq 0 ] || [ "${f:-0}" -gt 0 ] || f=1
