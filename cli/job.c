@@ -1,6 +1,7 @@
 /* Points streaming through an operator: see project.h. */
 #include "project.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,24 +147,65 @@ static void account(double *sum, double *mark)
 /* Tells of a NaN or infinity by its place in the file. */
 static int fail_nonfinite(cli_job *job, int64_t row, int64_t col)
 {
+    const int text = cli_is_text_format(job->info.format), narrow = job->info.dtype == GNOMON_F32;
     return cli_fail(job->app, CLI_EXIT_DATA,
-                    "NaN or infinity in row %lld, column %lld (both counted from 0); "
+                    "NaN or infinity%s%s%s in row %lld, column %lld (both counted from 0); %s"
                     "--allow-nonfinite passes it through",
-                    (long long)row, (long long)col);
+                    text ? ", or a number beyond what " : "",
+                    !text    ? ""
+                    : narrow ? "f4"
+                             : "f8",
+                    text ? " holds," : "", (long long)row, (long long)col,
+                    text && narrow ? "--output-dtype f8 reads numbers as f8, " : "");
 }
 
-/* A failed sketch of x, the part of the file that begins at (row, col). */
-static int fail_dense(cli_job *job, gnomon_status status, const gnomon_matrix *x, int64_t row,
-                      int64_t col)
+/* Tells of a point whose sketch is beyond what the type holds: row 'row' of the points at work. */
+static int fail_overflow(cli_job *job, int64_t row, gnomon_dtype type)
+{
+    const char *const name = type == GNOMON_F16 ? "f2" : type == GNOMON_F32 ? "f4" : "f8";
+    return cli_fail(job->app, CLI_EXIT_DATA,
+                    "row %lld (counted from 0): its sketch is beyond what %s holds; %s, or "
+                    "--allow-nonfinite",
+                    (long long)(job->points + row), name,
+                    type == GNOMON_F16   ? "take --output-dtype f4 or f8"
+                    : type == GNOMON_F32 ? "scale the points down, take --output-dtype f8"
+                                         : "scale the points down");
+}
+
+/* The first of y's rows with a number above 'most' or none at all, -1 when there is none. */
+static int64_t first_above(const gnomon_matrix *y, double most)
+{
+    for (int64_t i = 0; i < y->rows; ++i)
+        for (int64_t j = 0; j < y->cols; ++j) {
+            int64_t at = i * y->row_stride + j * y->col_stride;
+            double v = y->dtype == GNOMON_F64 ? ((const double *)y->data)[at]
+                                              : (double)((const float *)y->data)[at];
+            if (!(fabs(v) <= most)) return i;
+        }
+    return -1;
+}
+
+/* A failed sketch y of finite points, if that is what it was; y is complete then. */
+static int fail_sums(cli_job *job, gnomon_status status, const gnomon_matrix *y)
+{
+    const int64_t row = first_above(y, y->dtype == GNOMON_F64 ? DBL_MAX : FLT_MAX);
+    if (row < 0) return cli_fail_status(job->app, status);
+    return fail_overflow(job, row, y->dtype);
+}
+
+/* A failed sketch y of x, the part of the file that begins at (row, col). */
+static int fail_dense(cli_job *job, gnomon_status status, const gnomon_matrix *x,
+                      const gnomon_matrix *y, int64_t row, int64_t col)
 {
     int64_t i = 0, j = 0;
-    if (status != GNOMON_ERROR_NONFINITE ||
-        gnomon_matrix_check_finite(job->app->ctx, x, &i, &j) != GNOMON_ERROR_NONFINITE)
-        return cli_fail_status(job->app, status);
-    return fail_nonfinite(job, row + i, col + j);
+    if (status != GNOMON_ERROR_NONFINITE) return cli_fail_status(job->app, status);
+    if (gnomon_matrix_check_finite(job->app->ctx, x, &i, &j) == GNOMON_ERROR_NONFINITE)
+        return fail_nonfinite(job, row + i, col + j);
+    return y != NULL ? fail_sums(job, status, y) : cli_fail_status(job->app, status);
 }
 
-static int fail_sparse(cli_job *job, gnomon_status status, const gnomon_csr *x)
+static int fail_sparse(cli_job *job, gnomon_status status, const gnomon_csr *x,
+                       const gnomon_matrix *y)
 {
     if (status != GNOMON_ERROR_NONFINITE) return cli_fail_status(job->app, status);
     for (int64_t i = 0; i < x->rows; ++i) {
@@ -174,13 +216,19 @@ static int fail_sparse(cli_job *job, gnomon_status status, const gnomon_csr *x)
             if (!isfinite(value)) return fail_nonfinite(job, job->points + i, x->indices[t]);
         }
     }
-    return cli_fail_status(job->app, status);
+    return fail_sums(job, status, y);
 }
 
 /* Writes the sketch of the next points. */
 static int write_points(cli_job *job, gnomon_matrix y, int64_t points, double *mark)
 {
     y.rows = points;
+    if (job->stored == GNOMON_F16 && !job->options.allow_nonfinite) {
+        /* from the middle between its largest number and the next one on they would become infinite
+         */
+        const int64_t row = first_above(&y, nextafter(65520, 0));
+        if (row >= 0) return fail_overflow(job, row, GNOMON_F16);
+    }
     gnomon_status status = gnomon_writer_rows(job->writer, &y);
     account(&job->write_seconds, mark);
     if (status != GNOMON_OK) return cli_fail_status(job->app, status);
@@ -205,7 +253,7 @@ static int run_rows(cli_job *job, gnomon_matrix x, gnomon_matrix y)
         cli_bar_at(job->app, job->points, got);
         status = gnomon_sketch(ctx, job->op, &x, &y, &job->options);
         account(&job->sketch_seconds, &mark);
-        if (status != GNOMON_OK) return fail_dense(job, status, &x, job->points, 0);
+        if (status != GNOMON_OK) return fail_dense(job, status, &x, &y, job->points, 0);
         int code = write_points(job, y, got, &mark);
         if (code >= 0) return code;
     }
@@ -226,7 +274,7 @@ static int run_sparse(cli_job *job, gnomon_matrix y)
         cli_bar_at(job->app, job->points, x.rows);
         status = gnomon_sketch_csr(ctx, job->op, &x, &y, &job->options);
         account(&job->sketch_seconds, &mark);
-        if (status != GNOMON_OK) return fail_sparse(job, status, &x);
+        if (status != GNOMON_OK) return fail_sparse(job, status, &x, &y);
         int code = write_points(job, y, x.rows, &mark);
         if (code >= 0) return code;
     }
@@ -246,7 +294,7 @@ static int run_pieces(cli_job *job, gnomon_stream *stream, void *buffer, int64_t
         if (status != GNOMON_OK) return cli_fail_status(job->app, status);
         status = gnomon_stream_push(stream, &x);
         account(&job->sketch_seconds, mark);
-        if (status != GNOMON_OK) return fail_dense(job, status, &x, job->points, col);
+        if (status != GNOMON_OK) return fail_dense(job, status, &x, NULL, job->points, col);
         col += width;
         double part = (double)col / (double)job->info.cols;
         /* The bar counts points: of those at work a share is done. */
@@ -273,8 +321,9 @@ static int run_columns(cli_job *job, void *buffer, gnomon_matrix y)
             y.rows = points;
             status = gnomon_stream_finish(stream, &y);
             account(&job->sketch_seconds, &mark);
-            code = status == GNOMON_OK ? write_points(job, y, points, &mark)
-                                       : cli_fail_status(job->app, status);
+            code = status == GNOMON_OK                ? write_points(job, y, points, &mark)
+                   : status == GNOMON_ERROR_NONFINITE ? fail_sums(job, status, &y)
+                                                      : cli_fail_status(job->app, status);
         }
         gnomon_stream_destroy(stream);
         if (code >= 0) return code;

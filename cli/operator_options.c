@@ -67,7 +67,7 @@ void cli_operator_table(cli_operator_options *o, cli_option table[CLI_OPERATOR_O
          .given = &o->other_given,
          .reals = CLI_DENSITY_RANGE,
          .value = "P",
-         .help = "very-sparse: the probability of a nonzero, above 0 and at most 1 (default "
+         .help = "very-sparse: the probability of a nonzero, 2^-30 (9.32e-10) to 1 (default "
                  "1/sqrt(D))"},
         {.name = "nonzeros",
          .type = CLI_INT,

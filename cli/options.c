@@ -217,8 +217,9 @@ static int set_real(const cli_verb *verb, const cli_option *o, const char *name,
             return usage(verb, "%s %s: must be above 0 and below 1", name, text);
         break;
     case CLI_DENSITY_RANGE:
-        if (!(value > 0 && value <= 1))
-            return usage(verb, "%s %s: must be above 0 and at most 1", name, text);
+        if (!(value >= 0x1p-30 && value <= 1))
+            return usage(verb, "%s %s: must be at least 2^-30 (9.32e-10) and at most 1", name,
+                         text);
         break;
     case CLI_CLOSED_UNIT:
         if (!(value >= 0 && value <= 1))

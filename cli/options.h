@@ -54,7 +54,7 @@ typedef struct cli_choice {
 typedef enum cli_reals {
     CLI_POSITIVE,      /* x > 0, finite */
     CLI_OPEN_UNIT,     /* 0 < x < 1 */
-    CLI_DENSITY_RANGE, /* 0 < x <= 1 */
+    CLI_DENSITY_RANGE, /* 2^-30 <= x <= 1 */
     CLI_CLOSED_UNIT,   /* 0 <= x <= 1 */
     CLI_FINITE         /* any */
 } cli_reals;

@@ -52,7 +52,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .choices = output_dtypes,
          .value = "TYPE",
          .help = "f2, f4 or f8; otherwise f8 for f8 and 32- and 64-bit integer points, else f4. f8 "
-                 "also computes in double precision"},
+                 "also reads text and computes in double precision"},
     };
     const cli_option bound[] = {
         {.name = "eps",
@@ -98,7 +98,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_FLAG,
          .target = &r->allow_nonfinite,
          .flag = 1,
-         .help = "pass NaN and infinity through instead of refusing them"},
+         .help =
+             "pass NaN and infinity through instead of refusing them, those of sums that overflow "
+             "too"},
     };
     cli_option operator[CLI_OPERATOR_OPTIONS], input_table[CLI_INPUT_OPTIONS];
     cli_option common[CLI_COMMON_OPTIONS];
@@ -343,6 +345,8 @@ int cli_project(int argc, char **argv)
     code = cli_start(&app);
     if (code >= 0) return code;
     job.app = &app;
+    /* Numbers written as text are read in the precision that is computed in. */
+    if (r.output_dtype == GNOMON_F64) r.input.text_dtype = GNOMON_F64;
     code = cli_open_input(&app, input, &r.input, &job.reader, &job.info);
     if (code < 0) code = work(&app, &r, &job);
     if (code < 0) {

@@ -30,7 +30,10 @@ typedef struct gnomon_sketch_options {
                             col, col+1, ... of D, as many as they have: a partial sketch; those of
                             all column ranges add up to the whole */
     int allow_nonfinite; /* 0: NaN or infinity in the input is NONFINITE, naming its row and
-                            column, and the output is not touched */
+                            column, and the output is not touched. So are finite points whose sums
+                            or results are beyond what their type holds: then the first such row is
+                            named, and the output is undefined. (On a GPU that is seen where the
+                            output is on the host and beta 0.) */
     void *cuda_stream;   /* a cudaStream_t of the context's GPU for the work there; NULL (default):
                             the context's own, which runs in turn with the legacy default stream.
                             With a stream given, both views in the GPU's memory and
@@ -47,7 +50,7 @@ typedef struct gnomon_sketch_options {
 /* Y = alpha * X S^T + beta * Y for dense points. x: n x w view of any dtype, w = D, or fewer
  * columns with options->col (col + w <= D). y: n x rows, F32 or F64. n may be 0. x and y must
  * not overlap. options may be NULL. Errors: SHAPE, DTYPE, ARGUMENT, NONFINITE, MEMORY,
- * CANCELLED, DEVICE; y is undefined after MEMORY, CANCELLED and DEVICE only. */
+ * CANCELLED, DEVICE; y is undefined after MEMORY, CANCELLED, DEVICE and an overflow only. */
 GNOMON_API gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operator *op,
                                        const gnomon_matrix *x, const gnomon_matrix *y,
                                        const gnomon_sketch_options *options);
@@ -95,7 +98,8 @@ GNOMON_API gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_
 /* Takes the next columns: piece is n x w. After a failure the stream is as before, except
  * for MEMORY, CANCELLED and DEVICE, after which it only serves to be destroyed. */
 GNOMON_API gnomon_status gnomon_stream_push(gnomon_stream *stream, const gnomon_matrix *piece);
-/* Writes the sketch to y (n x rows, F32 or F64). SHAPE when fewer than D columns have come. */
+/* Writes the sketch to y (n x rows, F32 or F64). SHAPE when fewer than D columns have come,
+ * NONFINITE when a finite point's sketch overflows. */
 GNOMON_API gnomon_status gnomon_stream_finish(gnomon_stream *stream, const gnomon_matrix *y);
 GNOMON_API void gnomon_stream_destroy(gnomon_stream *stream);
 

@@ -469,7 +469,7 @@ gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job
 {
     if (job->c->rows == 0 || job->c->cols == 0) return GNOMON_OK;
     if (job->a->cols == 0 || job->alpha == 0) {
-        gnomon_scale_view(ctx, job->c, job->beta);
+        gnomon_scale_view(ctx, job->c, job->beta, NULL);
         return GNOMON_OK;
     }
     run r = start(gnomon_context_kernels(ctx), job, *job->a, gnomon_matrix_transposed(job->b));

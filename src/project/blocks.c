@@ -77,27 +77,38 @@ void gnomon_blocks_engine(gnomon_context *ctx, const gnomon_sketch_job *job, boo
 /* beta * out for the columns of the output that no block writes: all but [begin, end), in the
  * coordinates of an output that begins at 'base'. */
 static void scale_rest(gnomon_context *ctx, const gnomon_matrix *out, int64_t base, int64_t begin,
-                       int64_t end, double beta)
+                       int64_t end, double beta, gnomon_overflow *overflow)
 {
     const int64_t from = most(begin - base, 0), to = least(end - base, out->cols);
     if (from >= to) {
-        gnomon_scale_view(ctx, out, beta);
+        gnomon_scale_view(ctx, out, beta, overflow);
         return;
     }
     const gnomon_matrix left = gnomon_columns(out, 0, from);
     const gnomon_matrix right = gnomon_columns(out, to, out->cols - to);
-    gnomon_scale_view(ctx, &left, beta);
-    gnomon_scale_view(ctx, &right, beta);
+    gnomon_scale_view(ctx, &left, beta, overflow);
+    gnomon_scale_view(ctx, &right, beta, overflow);
 }
 
-void gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *job,
-                         const gnomon_reach *reach, const gnomon_engine *e, const gnomon_matrix *y)
+/* Where the job's writers tell of overflows; NULL when nobody asks. */
+static gnomon_overflow *asked(const gnomon_sketch_job *job, gnomon_overflow *o)
 {
+    gnomon_overflow_none(o);
+    return job->check ? o : NULL;
+}
+
+gnomon_status gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *job,
+                                  const gnomon_reach *reach, const gnomon_engine *e,
+                                  const gnomon_matrix *y)
+{
+    gnomon_overflow o;
+    gnomon_overflow *const overflow = asked(job, &o);
     if (reach->first > reach->last) {
-        gnomon_scale_view(ctx, y, job->beta);
-        return;
+        gnomon_scale_view(ctx, y, job->beta, overflow);
+        return gnomon_overflow_check(ctx, &o, "y", job->wide);
     }
     gnomon_engine done = *e;
+    done.finish.overflow = overflow;
     const gnomon_fold view = gnomon_fold_view(y, job->row);
     done.out.data = view.data;
     done.out.dtype = view.dtype;
@@ -106,7 +117,8 @@ void gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *job,
     done.out.col_stride = view.col_stride;
     gnomon_engine_store(&done);
     scale_rest(ctx, y, job->row, gnomon_block_first_row(job->op, reach->first),
-               gnomon_block_first_row(job->op, reach->last + 1), job->beta);
+               gnomon_block_first_row(job->op, reach->last + 1), job->beta, overflow);
+    return gnomon_overflow_check(ctx, &o, "y", job->wide);
 }
 
 /* Runs the sketch so that nothing is written when the points hold NaN or infinity. They are looked
@@ -136,8 +148,11 @@ gnomon_status gnomon_blocks_sketch(gnomon_context *ctx, const gnomon_sketch_job 
         op->blocks == 1 || (any && reach.first <= job->col / op->block_cols &&
                             reach.last >= (job->col + x->cols - 1) / op->block_cols);
     gnomon_engine e;
+    gnomon_overflow o;
+    gnomon_overflow *const overflow = asked(job, &o);
     if (any) {
         gnomon_blocks_engine(ctx, job, false, &reach, &e);
+        e.finish.overflow = overflow;
         if (job->check)
             GNOMON_TRY(sketch_checked(ctx, job, &e, all_columns));
         else
@@ -147,10 +162,10 @@ gnomon_status gnomon_blocks_sketch(gnomon_context *ctx, const gnomon_sketch_job 
     }
     if (any)
         scale_rest(ctx, job->y, job->row, gnomon_block_first_row(op, reach.first),
-                   gnomon_block_first_row(op, reach.last + 1), job->beta);
+                   gnomon_block_first_row(op, reach.last + 1), job->beta, overflow);
     else
-        gnomon_scale_view(ctx, job->y, job->beta);
-    return GNOMON_OK;
+        gnomon_scale_view(ctx, job->y, job->beta, overflow);
+    return gnomon_overflow_check(ctx, &o, "y", job->wide);
 }
 
 gnomon_status gnomon_blocks_adjoint(gnomon_context *ctx, const gnomon_sketch_job *job)
@@ -158,15 +173,18 @@ gnomon_status gnomon_blocks_adjoint(gnomon_context *ctx, const gnomon_sketch_job
     const gnomon_operator *op = job->op;
     const gnomon_reach reach = gnomon_reach_of(op, job->row, job->rows, job->col, job->x->cols);
     if (job->check) GNOMON_TRY(gnomon_check_points(ctx, job->y, "y"));
+    gnomon_overflow o;
+    gnomon_overflow *const overflow = asked(job, &o);
     if (reach.first > reach.last) {
-        gnomon_scale_view(ctx, job->x, job->beta);
-        return GNOMON_OK;
+        gnomon_scale_view(ctx, job->x, job->beta, overflow);
+        return gnomon_overflow_check(ctx, &o, "x", job->wide);
     }
     gnomon_engine e;
     gnomon_blocks_engine(ctx, job, true, &reach, &e);
+    e.finish.overflow = overflow;
     GNOMON_TRY(gnomon_engine_adjoint(&e));
     if (op->blocks > 1)
         scale_rest(ctx, job->x, job->col, reach.first * op->block_cols,
-                   (reach.last + 1) * op->block_cols, job->beta);
-    return GNOMON_OK;
+                   (reach.last + 1) * op->block_cols, job->beta, overflow);
+    return gnomon_overflow_check(ctx, &o, "x", job->wide);
 }

@@ -24,9 +24,11 @@ void gnomon_blocks_engine(gnomon_context *ctx, const gnomon_sketch_job *job, boo
 gnomon_status gnomon_blocks_sketch(gnomon_context *ctx, const gnomon_sketch_job *job);
 gnomon_status gnomon_blocks_adjoint(gnomon_context *ctx, const gnomon_sketch_job *job);
 
-/* Writes sums that lived on through runs of e to y, and beta * y where no block writes. */
-void gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *job,
-                         const gnomon_reach *reach, const gnomon_engine *e, const gnomon_matrix *y);
+/* Writes sums that lived on through runs of e to y, and beta * y where no block writes. Errors:
+ * NONFINITE. */
+gnomon_status gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *job,
+                                  const gnomon_reach *reach, const gnomon_engine *e,
+                                  const gnomon_matrix *y);
 
 /* The kernels of the context's instruction set. */
 const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx);

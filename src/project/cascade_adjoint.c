@@ -88,11 +88,16 @@ gnomon_status gnomon_cascade_adjoint(gnomon_context *ctx, const gnomon_sketch_jo
     GNOMON_TRY(gnomon_cascade_open(&c, ctx, job, points, false));
     const gnomon_operator *op = job->op;
     gnomon_cascade_blocks(op, job->col, job->x->cols, &c.first, &c.end);
+    gnomon_overflow o;
+    gnomon_overflow_none(&o);
     gnomon_status status = GNOMON_OK;
     for (int64_t i = 0; i < points && status == GNOMON_OK; i += c.points) {
         const int64_t count = points - i < c.points ? points - i : c.points;
         const gnomon_matrix x = gnomon_rows(job->x, i, count), y = gnomon_rows(job->y, i, count);
-        descent d = {&c, gnomon_fold_view(&x, job->col), {job->alpha, job->beta, op->scale, NULL}};
+        descent d = {&c,
+                     gnomon_fold_view(&x, job->col),
+                     {job->alpha, job->beta, op->scale, NULL, job->check ? &o : NULL}};
+        o.base = i;
         d.x.block = gnomon_cascade_c(&c, 1);
         gnomon_fold in = gnomon_fold_view(&y, job->row);
         in.block = op->descriptor.k;
@@ -101,5 +106,6 @@ gnomon_status gnomon_cascade_adjoint(gnomon_context *ctx, const gnomon_sketch_jo
         status = descend(&d, op->levels, 0, in);
     }
     gnomon_cascade_close(&c);
-    return status;
+    GNOMON_TRY(status);
+    return gnomon_overflow_check(ctx, &o, "x", job->wide);
 }

@@ -136,6 +136,8 @@ gnomon_status gnomon_cascade_end(gnomon_cascade *c)
 /* All points, batch by batch. With 'keep', the only batch is not written when bad is found. */
 static gnomon_status sketch_batches(gnomon_cascade *c, const gnomon_sketch_job *job, bool keep)
 {
+    gnomon_overflow o;
+    gnomon_overflow_none(&o);
     int64_t first, end;
     gnomon_cascade_blocks(c->op, job->col, job->x->cols, &first, &end);
     const int64_t points = job->x->rows;
@@ -147,16 +149,19 @@ static gnomon_status sketch_batches(gnomon_cascade *c, const gnomon_sketch_job *
         GNOMON_TRY(gnomon_cascade_push(c, &x, job->col));
         GNOMON_TRY(gnomon_cascade_end(c));
         if (keep && c->bad) return GNOMON_OK;
-        gnomon_store_rows(c->ctx, job, c->root, &y);
+        o.base = i;
+        gnomon_store_rows(c->ctx, job, c->root, &y, job->check ? &o : NULL);
     }
-    return GNOMON_OK;
+    return gnomon_overflow_check(c->ctx, &o, "y", job->wide);
 }
 
 gnomon_status gnomon_cascade_sketch(gnomon_context *ctx, const gnomon_sketch_job *job)
 {
     if (job->x->cols == 0) {
-        gnomon_scale_view(ctx, job->y, job->beta);
-        return GNOMON_OK;
+        gnomon_overflow o;
+        gnomon_overflow_none(&o);
+        gnomon_scale_view(ctx, job->y, job->beta, job->check ? &o : NULL);
+        return gnomon_overflow_check(ctx, &o, "y", job->wide);
     }
     gnomon_cascade c;
     GNOMON_TRY(gnomon_cascade_open(&c, ctx, job, job->x->rows, false));

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "project/job.h"
+#include "project/overflow.h"
 
 static int progress(void *user, int64_t done, int64_t total)
 {
@@ -32,6 +33,18 @@ gnomon_status gnomon_job_device_failed(gnomon_context *ctx, gnomon_status status
     return gnomon_fail(ctx, status, "%s", why);
 }
 
+gnomon_status gnomon_job_check_output(gnomon_context *ctx, const gnomon_sketch_job *job,
+                                      const gnomon_matrix *out, const char *name)
+{
+    int64_t row, col;
+    gnomon_overflow o;
+    gnomon_overflow_none(&o);
+    if (!job->check || job->beta != 0 || out->memory != GNOMON_HOST) return GNOMON_OK;
+    if (gnomon_matrix_check_finite(ctx, out, &row, &col) == GNOMON_OK) return GNOMON_OK;
+    gnomon_overflow_note(&o, row);
+    return gnomon_overflow_check(ctx, &o, name, job->wide);
+}
+
 gnomon_status gnomon_job_on_device(gnomon_context *ctx, const gnomon_sketch_job *job, bool adjoint,
                                    bool *done)
 {
@@ -48,7 +61,8 @@ gnomon_status gnomon_job_on_device(gnomon_context *ctx, const gnomon_sketch_job 
         gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
         const gnomon_status status =
             (adjoint ? table->adjoint : table->sketch)(state, &call, why, sizeof why);
-        return gnomon_job_device_failed(ctx, status, why);
+        GNOMON_TRY(gnomon_job_device_failed(ctx, status, why));
+        return gnomon_job_check_output(ctx, job, adjoint ? job->x : job->y, adjoint ? "x" : "y");
     }
     GNOMON_FAIL_IF(must && table, ctx, GNOMON_ERROR_DEVICE, "%s declined: %s", table->name,
                    why[0] ? why : "it gave no reason");

@@ -2,6 +2,7 @@
 
 #include "base/threads.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Where a lane's coordinates [q, q + w) lie: element lo (0: the first wanted) to hi - 1 are
@@ -120,27 +121,38 @@ bool gnomon_fold_pack(const gnomon_fold *f, const gnomon_kernels *kernels, bool 
 }
 
 /* One element. Sums of nothing but zeros may carry either sign, by how they were padded: adding +0
- * makes them one. */
-#define DEFINE_STORE(name, sum_type, out_type)                                                  \
-    static void name(const span *s, const gnomon_fold *f, const sum_type *sums,                 \
-                     const double *factor, double beta, int64_t from, int64_t to)               \
-    {                                                                                           \
-        for (int l = 0; l < GNOMON_LANES; l++) {                                                \
-            const int64_t lo = s[l].lo > from ? s[l].lo : from;                                 \
-            const int64_t hi = s[l].hi < to ? s[l].hi : to;                                     \
-            if (lo >= hi) continue;                                                             \
-            out_type *y = (out_type *)(void *)s[l].at + (lo - s[l].lo) * f->col_stride;         \
-            const sum_type *x = sums + lo * GNOMON_LANES + l;                                   \
-            const double c = factor[l];                                                         \
-            if (beta == 0) {                                                                    \
-                for (int64_t j = 0; j < hi - lo; j++)                                           \
-                    y[j * f->col_stride] = (out_type)(c * ((double)x[j * GNOMON_LANES] + 0.0)); \
-            } else {                                                                            \
-                for (int64_t j = 0; j < hi - lo; j++)                                           \
-                    y[j * f->col_stride] = (out_type)(c * ((double)x[j * GNOMON_LANES] + 0.0) + \
-                                                      beta * (double)y[j * f->col_stride]);     \
-            }                                                                                   \
-        }                                                                                       \
+ * makes them one. spoilt: lanes that got a number that is not finite although
+ * what they had was. */
+#define DEFINE_STORE(name, sum_type, out_type)                                              \
+    static void name(const span *s, const gnomon_fold *f, const sum_type *sums,             \
+                     const double *factor, double beta, int64_t from, int64_t to,           \
+                     unsigned *spoilt)                                                      \
+    {                                                                                       \
+        for (int l = 0; l < GNOMON_LANES; l++) {                                            \
+            const int64_t lo = s[l].lo > from ? s[l].lo : from;                             \
+            const int64_t hi = s[l].hi < to ? s[l].hi : to;                                 \
+            if (lo >= hi) continue;                                                         \
+            out_type *y = (out_type *)(void *)s[l].at + (lo - s[l].lo) * f->col_stride;     \
+            const sum_type *x = sums + lo * GNOMON_LANES + l;                               \
+            const double c = factor[l];                                                     \
+            out_type mark = 0; /* 0 times all that was written: 0, or NaN */                \
+            if (beta == 0) {                                                                \
+                for (int64_t j = 0; j < hi - lo; j++) {                                     \
+                    const out_type v = (out_type)(c * ((double)x[j * GNOMON_LANES] + 0.0)); \
+                    mark += 0 * v;                                                          \
+                    y[j * f->col_stride] = v;                                               \
+                }                                                                           \
+            } else {                                                                        \
+                for (int64_t j = 0; j < hi - lo; j++) {                                     \
+                    const out_type before = y[j * f->col_stride];                           \
+                    const out_type v = (out_type)(c * ((double)x[j * GNOMON_LANES] + 0.0) + \
+                                                  beta * (double)before);                   \
+                    mark += isfinite(before) ? 0 * v : 0;                                   \
+                    y[j * f->col_stride] = v;                                               \
+                }                                                                           \
+            }                                                                               \
+            if (mark != 0) *spoilt |= 1u << l;                                              \
+        }                                                                                   \
     }
 
 DEFINE_STORE(store_f32_f32, float, float)
@@ -161,21 +173,27 @@ void gnomon_fold_store(const gnomon_fold *f, bool wide, int64_t tile, int64_t q,
                     gnomon_operator_row_scale(finish->operator,
                                               gnomon_block_first_row(finish->operator, s[l].block));
     }
+    unsigned spoilt = 0;
     const int64_t strip = f->col_stride == 1 || f->col_stride == -1 ? STRIP : 1;
     for (int64_t from = 0; from < w; from += strip) {
         const int64_t to = least(w, from + strip);
         if (!wide)
-            store_f32_f32(s, f, sums, factor, finish->beta, from, to);
+            store_f32_f32(s, f, sums, factor, finish->beta, from, to, &spoilt);
         else if (f->dtype == GNOMON_F32)
-            store_f64_f32(s, f, sums, factor, finish->beta, from, to);
+            store_f64_f32(s, f, sums, factor, finish->beta, from, to, &spoilt);
         else
-            store_f64_f64(s, f, sums, factor, finish->beta, from, to);
+            store_f64_f64(s, f, sums, factor, finish->beta, from, to, &spoilt);
+    }
+    for (int l = 0; finish->overflow && spoilt != 0 && l < GNOMON_LANES; l++) {
+        if (spoilt >> l & 1)
+            gnomon_overflow_note(finish->overflow, (tile * GNOMON_LANES + l) % f->points);
     }
 }
 
 typedef struct scale_job {
     const gnomon_matrix *m;
     double beta;
+    gnomon_overflow *overflow;
 } scale_job;
 
 static void scale_row(void *arg, int64_t task, int worker)
@@ -187,20 +205,33 @@ static void scale_row(void *arg, int64_t task, int worker)
     const int64_t count = by_rows ? m->cols : m->rows;
     const int64_t step = by_rows ? m->col_stride : m->row_stride;
     const int64_t at = task * (by_rows ? m->row_stride : m->col_stride);
-    if (m->dtype == GNOMON_F32) {
-        float *y = (float *)m->data + at;
-        for (int64_t j = 0; j < count; j++)
-            y[j * step] = job->beta == 0 ? 0 : (float)(job->beta * (double)y[j * step]);
-    } else {
-        double *y = (double *)m->data + at;
-        for (int64_t j = 0; j < count; j++)
-            y[j * step] = job->beta == 0 ? 0 : job->beta * y[j * step];
+    int64_t spoilt = -1;
+    for (int64_t j = count - 1; j >= 0; j--) {
+        double before = 0, after = 0;
+        if (m->dtype == GNOMON_F32) {
+            float *y = (float *)m->data + at + j * step;
+            if (job->beta != 0) {
+                before = (double)*y;
+                after = (double)(float)(job->beta * before);
+            }
+            *y = (float)after;
+        } else {
+            double *y = (double *)m->data + at + j * step;
+            if (job->beta != 0) {
+                before = *y;
+                after = job->beta * before;
+            }
+            *y = after;
+        }
+        if (!isfinite(after) && isfinite(before)) spoilt = j;
     }
+    if (spoilt >= 0) gnomon_overflow_note(job->overflow, by_rows ? task : spoilt);
 }
 
-void gnomon_scale_view(gnomon_context *ctx, const gnomon_matrix *m, double beta)
+void gnomon_scale_view(gnomon_context *ctx, const gnomon_matrix *m, double beta,
+                       gnomon_overflow *overflow)
 {
     if (m->rows == 0 || m->cols == 0 || beta == 1) return;
-    scale_job job = {m, beta};
+    scale_job job = {m, beta, overflow};
     gnomon_parallel(ctx, m->rows <= m->cols ? m->rows : m->cols, scale_row, &job);
 }

@@ -7,6 +7,7 @@
 #define GNOMON_PROJECT_FOLD_H
 
 #include "kernels.h"
+#include "project/overflow.h"
 
 typedef struct gnomon_fold {
     char *data; /* element (0, 0) of the view */
@@ -29,6 +30,7 @@ typedef struct gnomon_finish {
     double alpha, beta;
     double scale;                    /* of every row, unless blocks have their own: */
     const gnomon_operator *operator; /* then the factor of block a is alpha * that of its rows */
+    gnomon_overflow *overflow; /* NULL, or told of points whose finite sums can't be written */
 } gnomon_finish;
 
 /* A view as points of one block, its columns the coordinates from col on. */
@@ -46,7 +48,8 @@ bool gnomon_fold_pack(const gnomon_fold *f, const gnomon_kernels *kernels, bool 
 void gnomon_fold_store(const gnomon_fold *f, bool wide, int64_t tile, int64_t q, int64_t w,
                        const void *sums, const gnomon_finish *finish);
 
-/* view = beta * view, beta 0 clearing without reading. */
-void gnomon_scale_view(gnomon_context *ctx, const gnomon_matrix *m, double beta);
+/* view = beta * view, beta 0 clearing without reading. overflow may be NULL. */
+void gnomon_scale_view(gnomon_context *ctx, const gnomon_matrix *m, double beta,
+                       gnomon_overflow *overflow);
 
 #endif

@@ -52,6 +52,11 @@ gnomon_status gnomon_check_points(gnomon_context *ctx, const gnomon_matrix *m, c
 /* What a device may ask of ctx during a call. */
 gnomon_device_host gnomon_job_host(gnomon_context *ctx);
 
+/* What a device has written: fails with NONFINITE, naming the first row that is not finite, as far
+ * as the job asks and the host can tell (an output on the host that was not added to). */
+gnomon_status gnomon_job_check_output(gnomon_context *ctx, const gnomon_sketch_job *job,
+                                      const gnomon_matrix *out, const char *name);
+
 /* The failure of a device's call, its text put into the context. */
 gnomon_status gnomon_job_device_failed(gnomon_context *ctx, gnomon_status status, const char *why);
 

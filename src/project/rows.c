@@ -3,11 +3,14 @@
 #include "base/threads.h"
 #include "operator/kinds.h"
 
+#include <math.h>
+
 typedef struct rows_job {
     const gnomon_sketch_job *job;
     const void *sums;
     const gnomon_matrix *y;
     bool uneven; /* blocks with scales of their own */
+    gnomon_overflow *overflow;
 } rows_job;
 
 /* As when tiles are stored: +0 gives all zeros one sign. */
@@ -16,6 +19,7 @@ static void store(const rows_job *r, int64_t point, int64_t begin, int64_t end, 
     const gnomon_matrix *y = r->y;
     const double beta = r->job->beta;
     const int64_t from = point * y->cols;
+    double mark = 0; /* 0 times all that was written: 0, or NaN */
     for (int64_t j = begin; j < end; j++) {
         const int64_t at = point * y->row_stride + j * y->col_stride;
         const double sum = r->job->wide ? ((const double *)r->sums)[from + j]
@@ -23,14 +27,19 @@ static void store(const rows_job *r, int64_t point, int64_t begin, int64_t end, 
         double value = factor * (sum + 0.0);
         if (y->dtype == GNOMON_F32) {
             float *to = (float *)y->data + at;
-            if (beta != 0) value += beta * (double)*to;
+            const double before = beta != 0 ? (double)*to : 0;
+            if (beta != 0) value += beta * before;
             *to = (float)value;
+            mark += isfinite(before) ? 0 * (double)*to : 0;
         } else {
             double *to = (double *)y->data + at;
-            if (beta != 0) value += beta * *to;
+            const double before = beta != 0 ? *to : 0;
+            if (beta != 0) value += beta * before;
             *to = value;
+            mark += isfinite(before) ? 0 * value : 0;
         }
     }
+    if (mark != 0) gnomon_overflow_note(r->overflow, point);
 }
 
 static void store_point(void *arg, int64_t point, int worker)
@@ -53,9 +62,9 @@ static void store_point(void *arg, int64_t point, int worker)
 }
 
 void gnomon_store_rows(gnomon_context *ctx, const gnomon_sketch_job *job, const void *sums,
-                       const gnomon_matrix *y)
+                       const gnomon_matrix *y, gnomon_overflow *overflow)
 {
     const gnomon_operator *op = job->op;
-    rows_job r = {job, sums, y, op->blocks > 1 && op->descriptor.k % op->blocks != 0};
+    rows_job r = {job, sums, y, op->blocks > 1 && op->descriptor.k % op->blocks != 0, overflow};
     gnomon_parallel(ctx, y->rows, store_point, &r);
 }

@@ -19,6 +19,7 @@ typedef struct sparse_run {
     const gnomon_sketch_job *job;
     const gnomon_sparse_points *points;
     int64_t batch, room; /* points and nonzeros at once, at most */
+    gnomon_overflow overflow;
     gnomon_nonzeros z;
     int64_t *counts;
     /* simple and block operators */
@@ -117,9 +118,11 @@ static gnomon_status run_batch(sparse_run *r, int64_t point, int64_t points)
 {
     const gnomon_sketch_job *job = r->job;
     const gnomon_matrix y = gnomon_rows(job->y, point, points);
+    gnomon_overflow *const overflow = job->check ? &r->overflow : NULL;
+    r->overflow.base = point;
     if (job->op->levels == 1) {
         GNOMON_TRY(spray_batch(r, point));
-        gnomon_store_rows(r->ctx, job, r->sums, &y);
+        gnomon_store_rows(r->ctx, job, r->sums, &y, overflow);
         return GNOMON_OK;
     }
     gnomon_cascade *c = &r->cascade;
@@ -129,7 +132,7 @@ static gnomon_status run_batch(sparse_run *r, int64_t point, int64_t points)
     gnomon_cascade_begin(c, points, first, end);
     GNOMON_TRY(gnomon_cascade_add_sparse(c, &r->z, job->memory_limit / 8));
     GNOMON_TRY(gnomon_cascade_end(c));
-    gnomon_store_rows(r->ctx, job, c->root, &y);
+    gnomon_store_rows(r->ctx, job, c->root, &y, overflow);
     return GNOMON_OK;
 }
 
@@ -184,6 +187,7 @@ static gnomon_status run_all(sparse_run *r)
         GNOMON_TRY(run_batch(r, i, points));
         i += points;
     }
+    GNOMON_TRY(gnomon_overflow_check(r->ctx, &r->overflow, "y", r->job->wide));
     return gnomon_progress(r->ctx, "project", n, n);
 }
 
@@ -191,6 +195,7 @@ static gnomon_status sketch_points(gnomon_context *ctx, const gnomon_sketch_job 
                                    const gnomon_sparse_points *p)
 {
     sparse_run r = {.ctx = ctx, .job = job, .points = p};
+    gnomon_overflow_none(&r.overflow);
     const gnomon_status status = run_all(&r);
     gnomon_nonzeros_close(ctx, &r.z);
     gnomon_free(ctx, r.counts);

@@ -380,7 +380,8 @@ gnomon_status gnomon_stream_finish(gnomon_stream *s, const gnomon_matrix *y)
         char why[256] = "";
         const gnomon_status status =
             s->table->stream_finish(s->device, s->device_stream, y, why, sizeof why);
-        return gnomon_job_device_failed(ctx, status, why);
+        GNOMON_TRY(gnomon_job_device_failed(ctx, status, why));
+        return gnomon_job_check_output(ctx, &s->job, y, "y");
     }
     if (op->levels > 1) {
         const gnomon_status status = gnomon_cascade_end(&s->cascade);
@@ -388,9 +389,10 @@ gnomon_status gnomon_stream_finish(gnomon_stream *s, const gnomon_matrix *y)
             s->failed = true;
             return status;
         }
-        gnomon_store_rows(ctx, &s->job, s->cascade.root, y);
-        return GNOMON_OK;
+        gnomon_overflow o;
+        gnomon_overflow_none(&o);
+        gnomon_store_rows(ctx, &s->job, s->cascade.root, y, s->job.check ? &o : NULL);
+        return gnomon_overflow_check(ctx, &o, "y", s->job.wide);
     }
-    gnomon_blocks_store(ctx, &s->job, &s->reach, &s->engine, y);
-    return GNOMON_OK;
+    return gnomon_blocks_store(ctx, &s->job, &s->reach, &s->engine, y);
 }
