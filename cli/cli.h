@@ -266,7 +266,7 @@ typedef struct cli_svd_facts {
     double tolerance; /* 0: none was asked for */
     double read_seconds, svd_seconds, write_seconds;
 } cli_svd_facts;
-void cli_svd_words(const cli_svd_facts *facts);
+void cli_svd_words(cli_app *app, const cli_svd_facts *facts);
 json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts);
 /* The singular values as a picture. -1 or an exit code. */
 int cli_plot_spectrum(cli_app *app, const char *path, const cli_svd_facts *facts);
@@ -280,7 +280,7 @@ typedef struct cli_lstsq_facts {
     double lambda, tolerance;
     double read_seconds, solve_seconds, write_seconds;
 } cli_lstsq_facts;
-void cli_lstsq_words(const cli_lstsq_facts *facts);
+void cli_lstsq_words(cli_app *app, const cli_lstsq_facts *facts);
 json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts);
 
 /* hosvd_report.c: what came of a tensor. */
@@ -292,7 +292,7 @@ typedef struct cli_hosvd_facts {
     double tolerance; /* 0: none was asked for */
     double read_seconds, hosvd_seconds, write_seconds;
 } cli_hosvd_facts;
-void cli_hosvd_words(const cli_hosvd_facts *facts);
+void cli_hosvd_words(cli_app *app, const cli_hosvd_facts *facts);
 json_t *cli_hosvd_json(const cli_hosvd_facts *facts);
 
 /* plot.c: a histogram of distortion by gnuplot, as SVG or PNG by path's ending, and as lines

@@ -221,13 +221,11 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
     if (r->output != NULL) code = write_parts(app, r->output, hosvd);
     facts.write_seconds = cli_seconds() - begin;
     if (code >= 0) return code;
-    const int on_stdout = r->output != NULL && strcmp(r->output, "-") == 0;
-    if (app->json) {
+    code = CLI_EXIT_DONE;
+    if (app->json)
         code = cli_print_report(app, cli_hosvd_json(&facts));
-    } else {
-        if (!on_stdout) cli_hosvd_words(&facts);
-        code = cli_flush_output(app->verb);
-    }
+    else
+        cli_hosvd_words(app, &facts);
     if (code == CLI_EXIT_DONE && !hosvd->converged) {
         cli_say(app, "gnomon hosvd: the tolerance %g was not reached; this is the best found\n",
                 facts.tolerance);

@@ -3,28 +3,28 @@
 
 #include <stdio.h>
 
-static void print_sizes(int modes, const int64_t *size)
+static void print_sizes(cli_app *app, int modes, const int64_t *size)
 {
     for (int n = 0; n < modes; ++n)
-        printf("%s%lld", n > 0 ? " x " : "", (long long)size[n]);
+        cli_say(app, "%s%lld", n > 0 ? " x " : "", (long long)size[n]);
 }
 
-static void print_mode(const gnomon_hosvd *h, int n)
+static void print_mode(cli_app *app, const gnomon_hosvd *h, int n)
 {
     enum { SHOWN = 5 };
-    printf("mode %-2d %lld -> %lld, ", n, (long long)h->size[n], (long long)h->rank[n]);
+    cli_say(app, "mode %-2d %lld -> %lld, ", n, (long long)h->size[n], (long long)h->rank[n]);
     if (h->columns[n] > 0)
-        printf("from %lld columns:", (long long)h->columns[n]);
+        cli_say(app, "from %lld columns:", (long long)h->columns[n]);
     else
-        printf("taken whole:");
+        cli_say(app, "taken whole:");
     for (int64_t i = 0; i < h->rank[n]; ++i) {
         if (i == SHOWN && h->rank[n] > SHOWN + 1) {
-            printf(" ...");
+            cli_say(app, " ...");
             i = h->rank[n] - 1;
         }
-        printf(" %.6g", h->values[n][i]);
+        cli_say(app, " %.6g", h->values[n][i]);
     }
-    putchar('\n');
+    cli_say(app, "\n");
 }
 
 /* Numbers of core and factors. */
@@ -51,21 +51,21 @@ static double relative(const gnomon_hosvd *h)
     return h->norm > 0 ? h->residual / h->norm : 0;
 }
 
-void cli_hosvd_words(const cli_hosvd_facts *facts)
+void cli_hosvd_words(cli_app *app, const cli_hosvd_facts *facts)
 {
     const gnomon_hosvd *h = facts->hosvd;
-    print_sizes(h->modes, h->size);
-    printf(": core ");
-    print_sizes(h->modes, h->rank);
-    printf(", by %s projections%s, %d power iteration%s, %lld pass%s\n",
-           gnomon_kind_name(h->descriptor.kind), h->sequential ? " one after the other" : "",
-           h->power, h->power == 1 ? "" : "s", (long long)h->passes, h->passes == 1 ? "" : "es");
+    print_sizes(app, h->modes, h->size);
+    cli_say(app, ": core ");
+    print_sizes(app, h->modes, h->rank);
+    cli_say(app, ", by %s projections%s, %d power iteration%s, %lld pass%s\n",
+            gnomon_kind_name(h->descriptor.kind), h->sequential ? " one after the other" : "",
+            h->power, h->power == 1 ? "" : "s", (long long)h->passes, h->passes == 1 ? "" : "es");
     for (int n = 0; n < h->modes; ++n)
-        print_mode(h, n);
-    printf("%-20s %.6g\n", "|X|", h->norm);
-    printf("%-20s %.6g, %s\n", "|X - X'| / |X|", relative(h),
-           h->residual_by == GNOMON_RESIDUAL_NORMS ? "by the norms" : "measured");
-    printf("%-20s %.0f, of %.0f elements\n", "numbers", stored(h), elements(h));
+        print_mode(app, h, n);
+    cli_say(app, "%-20s %.6g\n", "|X|", h->norm);
+    cli_say(app, "%-20s %.6g, %s\n", "|X - X'| / |X|", relative(h),
+            h->residual_by == GNOMON_RESIDUAL_NORMS ? "by the norms" : "measured");
+    cli_say(app, "%-20s %.0f, of %.0f elements\n", "numbers", stored(h), elements(h));
 }
 
 static json_t *sizes(int modes, const int64_t *size)

@@ -74,31 +74,33 @@ static int64_t bytes_of(const gnomon_lsh_info *i)
     return i->table_bytes + i->code_bytes + i->other_bytes;
 }
 
-void cli_index_words(const gnomon_lsh_info *i)
+void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
 {
     const gnomon_lsh_options *o = &i->options;
     const gnomon_lsh_functions *f = &o->functions;
-    printf("%lld points of %lld %s, %lld removed, by %s\n", (long long)i->points, (long long)f->dim,
-           o->metric == GNOMON_HAMMING   ? "bytes"
-           : o->metric == GNOMON_JACCARD ? "possible members"
-                                         : "coordinates",
-           (long long)i->removed, gnomon_metric_name(o->metric));
-    printf("%s", gnomon_lsh_family_name(f->family));
-    if (f->width > 0) printf(", width %g", f->width);
-    if (f->sides > 0) printf(", %lld directions a function", (long long)f->sides);
-    if (f->descriptor != NULL) printf(", %s", gnomon_kind_name(f->descriptor->kind));
-    printf(", seed %llu: %lld tables of %lld", (unsigned long long)f->seed, (long long)o->tables,
-           (long long)o->broad);
-    if (o->fine > 0) printf(" + %lld", (long long)o->fine);
-    printf(" functions, %lld buckets, at most %lld points in one\n", (long long)i->buckets,
-           (long long)i->largest);
-    printf("a query looks into %lld more buckets", (long long)o->effort.probes);
-    if (o->effort.broad > 0) printf(", %lld broad ones", (long long)o->effort.broad);
+    fprintf(stream, "%lld points of %lld %s, %lld removed, by %s\n", (long long)i->points,
+            (long long)f->dim,
+            o->metric == GNOMON_HAMMING   ? "bytes"
+            : o->metric == GNOMON_JACCARD ? "possible members"
+                                          : "coordinates",
+            (long long)i->removed, gnomon_metric_name(o->metric));
+    fprintf(stream, "%s", gnomon_lsh_family_name(f->family));
+    if (f->width > 0) fprintf(stream, ", width %g", f->width);
+    if (f->sides > 0) fprintf(stream, ", %lld directions a function", (long long)f->sides);
+    if (f->descriptor != NULL) fprintf(stream, ", %s", gnomon_kind_name(f->descriptor->kind));
+    fprintf(stream, ", seed %llu: %lld tables of %lld", (unsigned long long)f->seed,
+            (long long)o->tables, (long long)o->broad);
+    if (o->fine > 0) fprintf(stream, " + %lld", (long long)o->fine);
+    fprintf(stream, " functions, %lld buckets, at most %lld points in one\n", (long long)i->buckets,
+            (long long)i->largest);
+    fprintf(stream, "a query looks into %lld more buckets", (long long)o->effort.probes);
+    if (o->effort.broad > 0) fprintf(stream, ", %lld broad ones", (long long)o->effort.broad);
     if (o->effort.candidates > 0)
-        printf(", until it has %lld candidates", (long long)o->effort.candidates);
+        fprintf(stream, ", until it has %lld candidates", (long long)o->effort.candidates);
     if (o->effort.verified > 0)
-        printf(", verifies the nearest %lld by code", (long long)o->effort.verified);
-    printf("; beside the points the index takes %.1f MiB\n", (double)bytes_of(i) / (1 << 20));
+        fprintf(stream, ", verifies the nearest %lld by code", (long long)o->effort.verified);
+    fprintf(stream, "; beside the points the index takes %.1f MiB\n",
+            (double)bytes_of(i) / (1 << 20));
 }
 
 json_t *cli_index_json(const gnomon_lsh_info *i)

@@ -22,7 +22,7 @@ int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index);
 /* A failure whose fault is the file's. An exit code. */
 int cli_index_fail(cli_app *app, const char *path, gnomon_status status);
 /* What an index takes, and what it is made of, as words and for a program. */
-void cli_index_words(const gnomon_lsh_info *info);
+void cli_index_words(FILE *stream, const gnomon_lsh_info *info);
 json_t *cli_index_json(const gnomon_lsh_info *info);
 
 /* Reads all points, sets where 'sparse', of a reader that is open, lowering *budget (bytes) by what

@@ -446,14 +446,18 @@ static int report(build *b, int promised, int table)
         return code == CLI_EXIT_DONE && none ? CLI_EXIT_NEGATIVE : code;
     }
     cli_bar_clear(app);
+    /* tune's table is what it was asked for, build's words are about the file it wrote */
+    FILE *stream = table ? stdout : stderr;
     if (table) print_trials(b);
+    if (!table && app->quiet) return none ? CLI_EXIT_NEGATIVE : CLI_EXIT_DONE;
     if (none) {
-        printf("no index: %s; gnomon neighbors searches exactly\n", t->reason);
+        fprintf(stream, "no index: %s; gnomon neighbors searches exactly\n", t->reason);
     } else {
-        cli_index_words(&info);
+        cli_index_words(stream, &info);
         if (promised)
-            printf("tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n",
-                   t->recall, (long long)t->tested, t->bound);
+            fprintf(stream,
+                    "tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n",
+                    t->recall, (long long)t->tested, t->bound);
     }
     const int code = cli_flush_output(app->verb);
     return code == CLI_EXIT_DONE && none ? CLI_EXIT_NEGATIVE : code;

@@ -32,7 +32,7 @@ static int look(cli_app *app, const char *path)
         json_t *out = json_pack("{s:o*}", "index", json_string(path));
         code = cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
     } else {
-        cli_index_words(&info);
+        cli_index_words(stdout, &info);
         code = cli_flush_output(app->verb);
     }
     gnomon_lsh_destroy(index);

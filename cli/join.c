@@ -231,25 +231,27 @@ static void print_words(const cli_join *j)
     if (r->method == GNOMON_JOIN_LSH)
         snprintf(how, sizeof how, "by hashing: at least %g %% of all, in 19 of 20 runs or more",
                  100 * r->recall);
-    printf("%lld %s", (long long)j->p_info.rows, j->text != CLI_TEXT_NONE ? "texts" : "points");
-    if (j->q_path != NULL) printf(" and %lld", (long long)second_rows(j));
+    cli_say(j->app, "%lld %s", (long long)j->p_info.rows,
+            j->text != CLI_TEXT_NONE ? "texts" : "points");
+    if (j->q_path != NULL) cli_say(j->app, " and %lld", (long long)second_rows(j));
     if (j->text != CLI_TEXT_NONE)
-        printf(", %lld shingles: ", (long long)j->texts.member_count);
+        cli_say(j->app, ", %lld shingles: ", (long long)j->texts.member_count);
     else
-        printf(", %lld dimensions: ", (long long)j->p_info.cols);
+        cli_say(j->app, ", %lld dimensions: ", (long long)j->p_info.cols);
     if (j->options.top > 0)
-        printf("the %lld closest pairs by %s, %s.\n", (long long)r->pairs,
-               gnomon_metric_name(j->options.metric), how);
+        cli_say(j->app, "the %lld closest pairs by %s, %s.\n", (long long)r->pairs,
+                gnomon_metric_name(j->options.metric), how);
     else
-        printf("%lld pairs %s %g by %s, %s.\n", (long long)r->pairs,
-               j->options.metric == GNOMON_IP ? "from" : "within", j->options.threshold,
-               gnomon_metric_name(j->options.metric), how);
+        cli_say(j->app, "%lld pairs %s %g by %s, %s.\n", (long long)r->pairs,
+                j->options.metric == GNOMON_IP ? "from" : "within", j->options.threshold,
+                gnomon_metric_name(j->options.metric), how);
     if (j->groups != NULL)
-        printf("%lld clusters of two points or more, with %lld points in them.\n",
-               (long long)j->cluster_count, (long long)j->clustered);
+        cli_say(j->app, "%lld clusters of two points or more, with %lld points in them.\n",
+                (long long)j->cluster_count, (long long)j->clustered);
     if (!r->complete)
-        printf("Ended by --max-pairs: go on with --from-row %lld, whose pairs may come again.\n",
-               (long long)r->rows_done);
+        cli_say(j->app,
+                "Ended by --max-pairs: go on with --from-row %lld, whose pairs may come again.\n",
+                (long long)r->rows_done);
 }
 
 static json_t *join_json(const cli_join *j)
@@ -300,9 +302,9 @@ static int work(cli_join *j)
     if (code >= 0) return code;
     cli_checkpoint_remove(&j->kept);
     if (app->json) return cli_print_report(app, join_json(j));
-    const int data = j->names == stdout || (j->output != NULL && strcmp(j->output, "-") == 0);
-    if (!data) print_words(j);
-    return cli_flush_output(app->verb);
+    code = cli_flush_output(app->verb); /* pairs of texts, by name */
+    if (code == CLI_EXIT_DONE) print_words(j);
+    return code;
 }
 
 int cli_join_run(int argc, char **argv)

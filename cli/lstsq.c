@@ -242,15 +242,11 @@ static int write_matrix(cli_app *app, const char *path, const char *format,
 static int report(cli_app *app, const request *r, const cli_lstsq_facts *facts)
 {
     const gnomon_lstsq *out = facts->lstsq;
-    const int on_stdout = (r->output != NULL && strcmp(r->output, "-") == 0) ||
-                          (r->residual != NULL && strcmp(r->residual, "-") == 0);
-    int code;
-    if (app->json) {
+    int code = CLI_EXIT_DONE;
+    if (app->json)
         code = cli_print_report(app, cli_lstsq_json(app, facts));
-    } else {
-        if (!on_stdout) cli_lstsq_words(facts);
-        code = cli_flush_output(app->verb);
-    }
+    else
+        cli_lstsq_words(app, facts);
     if (code == CLI_EXIT_DONE && !out->converged) {
         cli_say(app, "gnomon lstsq: the tolerance %g was not reached; this is the best found\n",
                 r->options.tolerance);

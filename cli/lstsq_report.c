@@ -22,7 +22,7 @@ static void figures_of(const gnomon_lstsq_target *t, double out[FIGURES])
     out[SENSITIVITY] = t->sensitivity;
 }
 
-void cli_lstsq_words(const cli_lstsq_facts *facts)
+void cli_lstsq_words(cli_app *app, const cli_lstsq_facts *facts)
 {
     static const char *const names[FIGURES] = {
         "|b - A x| / |b|",          "|A^T r| / (|A| |r|), r = b - A x",
@@ -30,20 +30,20 @@ void cli_lstsq_words(const cli_lstsq_facts *facts)
         "|x - x*| / |x|, bound",    "sensitivity, estimate"};
     const gnomon_lstsq *l = facts->lstsq;
     double worst[FIGURES];
-    printf("%lld x %lld, %lld right-hand side%s: ", (long long)l->rows, (long long)l->cols,
-           (long long)l->targets, l->targets == 1 ? "" : "s");
+    cli_say(app, "%lld x %lld, %lld right-hand side%s: ", (long long)l->rows, (long long)l->cols,
+            (long long)l->targets, l->targets == 1 ? "" : "s");
     if (l->sketched)
-        printf("%lld step%s, by a sketch of %lld rows (%s)\n", (long long)l->iterations,
-               l->iterations == 1 ? "" : "s", (long long)l->k,
-               gnomon_kind_name(l->descriptor.kind));
+        cli_say(app, "%lld step%s, by a sketch of %lld rows (%s)\n", (long long)l->iterations,
+                l->iterations == 1 ? "" : "s", (long long)l->k,
+                gnomon_kind_name(l->descriptor.kind));
     else
-        printf("%lld step%s, A itself factored\n", (long long)l->iterations,
-               l->iterations == 1 ? "" : "s");
-    printf("%-36s %lld of %lld\n", "rank", (long long)l->rank,
-           (long long)(l->rows < l->cols ? l->rows : l->cols));
-    printf("%-36s %.3g", "condition, estimate", l->condition);
-    if (l->low > 0) printf(", bound %.3g", l->condition * (l->high / l->low));
-    putchar('\n');
+        cli_say(app, "%lld step%s, A itself factored\n", (long long)l->iterations,
+                l->iterations == 1 ? "" : "s");
+    cli_say(app, "%-36s %lld of %lld\n", "rank", (long long)l->rank,
+            (long long)(l->rows < l->cols ? l->rows : l->cols));
+    cli_say(app, "%-36s %.3g", "condition, estimate", l->condition);
+    if (l->low > 0) cli_say(app, ", bound %.3g", l->condition * (l->high / l->low));
+    cli_say(app, "\n");
     figures_of(&l->target[0], worst);
     for (int64_t j = 1; j < l->targets; ++j) {
         double figures[FIGURES];
@@ -51,10 +51,11 @@ void cli_lstsq_words(const cli_lstsq_facts *facts)
         for (int i = 0; i < FIGURES; ++i)
             if (!(figures[i] <= worst[i])) worst[i] = figures[i];
     }
-    if (l->targets > 1) printf("The worst of the %lld solutions:\n", (long long)l->targets);
+    if (l->targets > 1) cli_say(app, "The worst of the %lld solutions:\n", (long long)l->targets);
     for (int i = 0; i < FIGURES; ++i)
-        if (!isnan(worst[i])) printf("%-36s %.3g\n", names[i], worst[i]);
-    if (!isnan(worst[FORWARD])) printf("Each bound fails in one of %.0f runs.\n", 1 / l->failure);
+        if (!isnan(worst[i])) cli_say(app, "%-36s %.3g\n", names[i], worst[i]);
+    if (!isnan(worst[FORWARD]))
+        cli_say(app, "Each bound fails in one of %.0f runs.\n", 1 / l->failure);
 }
 
 static json_t *solution_json(const gnomon_lstsq_target *t)

@@ -34,7 +34,7 @@ static void print_help(FILE *stream)
           "  gnomon help VERB, gnomon VERB --help    a verb's options and examples\n"
           "  gnomon --version                        the version\n"
           "\n"
-          "Data goes to -o or standard output, words to standard error; '-' is standard input\n"
+          "Data goes to -o or standard output, reports to standard error; '-' is standard input\n"
           "or output; a member of a file is written file.npz:key, file.h5:/dataset.\n"
           "Exit codes: 0 done, 1 a negative answer, 2 usage, 3 bad data, 4 file trouble,\n"
           "5 out of memory, 6 device, 130 interrupted.\n"

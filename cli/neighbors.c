@@ -166,19 +166,20 @@ static int check(cli_neighbors *n, const given *g, int operands)
 static void print_words(const cli_neighbors *n)
 {
     const cli_answers *a = &n->answers;
-    printf("%lld queries, %lld base points, %lld dimensions: ", (long long)a->queries,
-           (long long)a->base, (long long)a->dimensions);
+    cli_say(n->app, "%lld queries, %lld base points, %lld dimensions: ", (long long)a->queries,
+            (long long)a->base, (long long)a->dimensions);
     if (a->k > 0)
-        printf("%lld nearest by %s", (long long)a->k, gnomon_metric_name(n->options.metric));
+        cli_say(n->app, "%lld nearest by %s", (long long)a->k,
+                gnomon_metric_name(n->options.metric));
     else
-        printf("%lld answers %s %g by %s", (long long)a->offsets[a->queries],
-               n->options.metric == GNOMON_IP ? "from" : "within", n->options.radius,
-               gnomon_metric_name(n->options.metric));
+        cli_say(n->app, "%lld answers %s %g by %s", (long long)a->offsets[a->queries],
+                n->options.metric == GNOMON_IP ? "from" : "within", n->options.radius,
+                gnomon_metric_name(n->options.metric));
     if (n->promise > 0) {
-        printf(".\n");
+        cli_say(n->app, ".\n");
         cli_neighbors_print_promise(n);
     } else {
-        printf(", exactly.\n");
+        cli_say(n->app, ", exactly.\n");
     }
 }
 
@@ -221,14 +222,12 @@ int cli_neighbors_finish(cli_neighbors *n, int code)
             json_object_set_new(figures, "recall", json_real(n->recall));
         return cli_print_report(app, figures);
     }
-    if (n->output == NULL || strcmp(n->output, "-") != 0) {
-        if (n->by_index)
-            cli_neighbors_print_index(n);
-        else
-            print_words(n);
-        if (n->recall >= 0) printf("recall %.6g\n", n->recall);
-    }
-    return cli_flush_output(app->verb);
+    if (n->by_index)
+        cli_neighbors_print_index(n);
+    else
+        print_words(n);
+    if (n->recall >= 0) cli_say(app, "recall %.6g\n", n->recall);
+    return CLI_EXIT_DONE;
 }
 
 static int work(cli_neighbors *n)

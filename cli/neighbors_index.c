@@ -84,16 +84,18 @@ void cli_neighbors_print_index(const cli_neighbors *n)
 {
     const cli_answers *a = &n->answers;
     const double queries = a->queries > 0 ? (double)a->queries : 1;
-    printf("%lld queries, %lld points, %lld dimensions: ", (long long)a->queries,
-           (long long)live(n), (long long)a->dimensions);
+    cli_say(n->app, "%lld queries, %lld points, %lld dimensions: ", (long long)a->queries,
+            (long long)live(n), (long long)a->dimensions);
     if (a->k > 0)
-        printf("%lld nearest by %s", (long long)a->k, gnomon_metric_name(n->options.metric));
+        cli_say(n->app, "%lld nearest by %s", (long long)a->k,
+                gnomon_metric_name(n->options.metric));
     else
-        printf("%lld answers within %g by %s", (long long)a->offsets[a->queries], n->options.radius,
-               gnomon_metric_name(n->options.metric));
-    printf(", of %.1f candidates a query, %.1f verified; %lld queries were answered exactly\n",
-           (double)n->work.candidates / queries, (double)n->work.verified / queries,
-           (long long)n->work.exact);
+        cli_say(n->app, "%lld answers within %g by %s", (long long)a->offsets[a->queries],
+                n->options.radius, gnomon_metric_name(n->options.metric));
+    cli_say(n->app,
+            ", of %.1f candidates a query, %.1f verified; %lld queries were answered exactly\n",
+            (double)n->work.candidates / queries, (double)n->work.verified / queries,
+            (long long)n->work.exact);
 }
 
 json_t *cli_neighbors_index_json(const cli_neighbors *n)

@@ -111,21 +111,22 @@ void cli_neighbors_print_promise(const cli_neighbors *n)
     const gnomon_lsh_tuning *t = &n->tuning;
     const gnomon_lsh_options *o = &n->index_info.options;
     if (n->index == NULL) {
-        printf("searched exactly: %s\n", t->reason);
+        cli_say(n->app, "searched exactly: %s\n", t->reason);
         return;
     }
-    printf("%s: %lld tables of %lld", gnomon_lsh_family_name(o->functions.family),
-           (long long)o->tables, (long long)o->broad);
-    if (o->fine > 0) printf(" + %lld", (long long)o->fine);
-    printf(" functions, %lld more buckets a query", (long long)o->effort.probes);
+    cli_say(n->app, "%s: %lld tables of %lld", gnomon_lsh_family_name(o->functions.family),
+            (long long)o->tables, (long long)o->broad);
+    if (o->fine > 0) cli_say(n->app, " + %lld", (long long)o->fine);
+    cli_say(n->app, " functions, %lld more buckets a query", (long long)o->effort.probes);
     if (o->effort.broad > 0)
-        printf(" and %lld broad ones, until it has %lld candidates", (long long)o->effort.broad,
-               (long long)o->effort.candidates);
+        cli_say(n->app, " and %lld broad ones, until it has %lld candidates",
+                (long long)o->effort.broad, (long long)o->effort.candidates);
     if (o->effort.verified > 0)
-        printf(", the nearest %lld by code verified", (long long)o->effort.verified);
-    printf("; the index takes %.1f MiB\n", (double)index_bytes(&n->index_info) / (1 << 20));
-    printf("tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n", t->recall,
-           (long long)t->tested, t->bound);
+        cli_say(n->app, ", the nearest %lld by code verified", (long long)o->effort.verified);
+    cli_say(n->app, "; the index takes %.1f MiB\n",
+            (double)index_bytes(&n->index_info) / (1 << 20));
+    cli_say(n->app, "tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n",
+            t->recall, (long long)t->tested, t->bound);
 }
 
 json_t *cli_neighbors_promise_json(const cli_neighbors *n)

@@ -240,13 +240,11 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
     facts.write_seconds = cli_seconds() - begin;
     if (code < 0 && r->plot != NULL) code = cli_plot_spectrum(app, r->plot, &facts);
     if (code >= 0) return code;
-    const int on_stdout = r->output != NULL && strcmp(r->output, "-") == 0;
-    if (app->json) {
+    code = CLI_EXIT_DONE;
+    if (app->json)
         code = cli_print_report(app, cli_svd_json(app, &facts));
-    } else {
-        if (!on_stdout) cli_svd_words(&facts);
-        code = cli_flush_output(app->verb);
-    }
+    else
+        cli_svd_words(app, &facts);
     if (code == CLI_EXIT_DONE && !svd->converged) {
         cli_say(app, "gnomon svd: the tolerance %g was not reached; this is the best found\n",
                 facts.tolerance);

@@ -9,43 +9,43 @@ static double relative(const gnomon_svd *svd, double value)
     return svd->norm > 0 ? value / svd->norm : 0;
 }
 
-static void print_values(const gnomon_svd *svd)
+static void print_values(cli_app *app, const gnomon_svd *svd)
 {
     enum { SHOWN = 5 };
-    printf("Singular values:");
+    cli_say(app, "Singular values:");
     for (int64_t i = 0; i < svd->rank; ++i) {
         if (i == SHOWN && svd->rank > SHOWN + 1) {
-            printf(" ...");
+            cli_say(app, " ...");
             i = svd->rank - 1;
         }
-        printf(" %.6g", svd->s[i]);
+        cli_say(app, " %.6g", svd->s[i]);
     }
-    putchar('\n');
+    cli_say(app, "\n");
 }
 
-void cli_svd_words(const cli_svd_facts *facts)
+void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
 {
     const gnomon_svd *svd = facts->svd;
-    printf("%lld points, %lld dimensions: rank %lld, from %lld columns of a %s projection, ",
-           (long long)svd->rows, (long long)svd->cols, (long long)svd->rank,
-           (long long)svd->columns, gnomon_kind_name(svd->descriptor.kind));
+    cli_say(app, "%lld points, %lld dimensions: rank %lld, from %lld columns of a %s projection, ",
+            (long long)svd->rows, (long long)svd->cols, (long long)svd->rank,
+            (long long)svd->columns, gnomon_kind_name(svd->descriptor.kind));
     if (svd->single_pass)
-        printf("every row read once\n");
+        cli_say(app, "every row read once\n");
     else
-        printf("%d power iteration%s, %lld passes\n", svd->power, svd->power == 1 ? "" : "s",
-               (long long)svd->passes);
-    print_values(svd);
+        cli_say(app, "%d power iteration%s, %lld passes\n", svd->power, svd->power == 1 ? "" : "s",
+                (long long)svd->passes);
+    print_values(app, svd);
     if (svd->numerical_rank < svd->rank)
-        printf("Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
-    printf("%-36s %.6g\n", "|A|", svd->norm);
+        cli_say(app, "Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
+    cli_say(app, "%-36s %.6g\n", "|A|", svd->norm);
     if (!isnan(svd->residual))
-        printf("%-36s %.6g\n", "|A - U S Vt| / |A|, measured", relative(svd, svd->residual));
+        cli_say(app, "%-36s %.6g\n", "|A - U S Vt| / |A|, measured", relative(svd, svd->residual));
     if (isnan(svd->residual_estimate)) return;
-    printf("%-36s %.6g, bound %.6g\n", "|A - U S Vt| / |A|, estimate",
-           relative(svd, svd->residual_estimate), relative(svd, svd->residual_bound));
-    printf("%-36s %.6g, bound %.6g\n", "the same as a spectral norm",
-           relative(svd, svd->spectral_estimate), relative(svd, svd->spectral_bound));
-    printf("Each bound fails in one of %.0f runs.\n", 1 / svd->failure);
+    cli_say(app, "%-36s %.6g, bound %.6g\n", "|A - U S Vt| / |A|, estimate",
+            relative(svd, svd->residual_estimate), relative(svd, svd->residual_bound));
+    cli_say(app, "%-36s %.6g, bound %.6g\n", "the same as a spectral norm",
+            relative(svd, svd->spectral_estimate), relative(svd, svd->spectral_bound));
+    cli_say(app, "Each bound fails in one of %.0f runs.\n", 1 / svd->failure);
 }
 
 json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)

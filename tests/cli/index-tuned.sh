@@ -3,7 +3,7 @@
 gnomon operator --operator gaussian -k 400 -D 400 --scaling none --cols 0:48 -o once.fvecs --quiet
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do cat once.fvecs; done > base.fvecs
 gnomon neighbors base.fvecs once.fvecs -k 8 -o exact.ivecs --quiet
-gnomon index build base.fvecs -k 8 --recall 0.9 --queries once.fvecs --slower -o tuned.lsh > words
+gnomon index build base.fvecs -k 8 --recall 0.9 --queries once.fvecs --slower -o tuned.lsh 2> words
 grep -c 'with 95 % confidence' words
 gnomon index check tuned.lsh
 gnomon index query tuned.lsh once.fvecs -k 8 --ground-truth exact.ivecs --json | "$PYTHON" -c '

@@ -7,13 +7,13 @@ gnomon neighbors base.npy queries.npy -k 4 -o exact.npy --quiet
 try gnomon index query a.lsh queries.npy -k 4 --ground-truth exact.npy
 try gnomon index query a.lsh queries.npy -k 4 --probes 4000 --verified 0 --ground-truth exact.npy -o found.npy --distances found-distances.npy
 cmp exact.npy found.npy && echo same
-try gnomon index query a.lsh queries.npy -k 1 -o -  --output-format csv
+try gnomon index query a.lsh queries.npy -k 1 -o - --output-format csv
 # the same bytes whatever the threads and the memory
-gnomon index build base.npy --tables 6 --functions 4 --fine 1 --width 25 --codes 8 --probes 20 --verified 90 -o b.lsh --threads 1 --memory 65M
+gnomon index build base.npy --tables 6 --functions 4 --fine 1 --width 25 --codes 8 --probes 20 --verified 90 -o b.lsh --threads 1 --memory 65M --quiet
 cmp a.lsh b.lsh && echo same
 gnomon operator --operator gaussian -k 20000 -D 20000 --cols 0:64 --scaling none -o many.fvecs --quiet
 for memory in 1G 67M; do
-    gnomon index build many.fvecs --tables 2 --functions 6 --width 8 --codes 16 -o $memory.lsh --memory $memory > words
+    gnomon index build many.fvecs --tables 2 --functions 6 --width 8 --codes 16 -o $memory.lsh --memory $memory --quiet
 done
 cmp 1G.lsh 67M.lsh && echo same
 # as a whole or in two parts
@@ -28,7 +28,7 @@ def part(name, first, last, row=80):
 part("first.npy", 0, 170)
 part("second.npy", 170, 300)
 END
-gnomon index build first.npy --tables 2 --functions 3 --metric cosine -o parts.lsh > words
+gnomon index build first.npy --tables 2 --functions 3 --metric cosine -o parts.lsh --quiet
 try gnomon index add parts.lsh second.npy
 cmp whole.lsh parts.lsh && echo same
 # removed ones are found no more, and once compacted are gone
@@ -51,7 +51,7 @@ try gnomon index check less.lsh
 try gnomon index info less.lsh
 # sets and bits
 try gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 1 -o sets.lsh
-try gnomon index query sets.lsh sparse.mtx -k 1 --exclude-self -o -  --output-format csv
+try gnomon index query sets.lsh sparse.mtx -k 1 --exclude-self -o - --output-format csv
 try gnomon index build points-u1.npy --metric hamming --tables 3 --functions 6 -o bits.lsh
 try gnomon index query bits.lsh points-u1.npy --radius 0 -o zero.csv
 try gnomon index check sets.lsh

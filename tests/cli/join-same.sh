@@ -15,13 +15,13 @@ with open("many.npy", "wb") as f:
         noise = random.getrandbits(8 * d).to_bytes(d, "little")
         f.write(bytes(max(0, min(255, int(128 + 25 * s[j]) + noise[j] % 8)) for j in range(d)))
 END
-join() { gnomon join "$@" --quiet -o pairs.csv > words; sha1sum < pairs.csv; }
+join() { gnomon join "$@" --quiet -o pairs.csv; sha1sum < pairs.csv; }
 set -- many.npy --threshold 25
 join "$@" > first
 head -1 pairs.csv | cut -d, -f3 | cut -c1-4
 for variant in "--threads 1" "--threads 3" "--memory 66M" "--memory 65M"; do
     join "$@" $variant | cmp - first && echo "the same with $variant"
 done
-GNOMON_ISA=portable gnomon join base.npy --threshold 5 -o a.csv > words
-gnomon join base.npy --threshold 5 -o b.csv > words
+GNOMON_ISA=portable gnomon join base.npy --threshold 5 -o a.csv --quiet
+gnomon join base.npy --threshold 5 -o b.csv --quiet
 cmp a.csv b.csv && echo "the same at the portable level"

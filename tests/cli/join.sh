@@ -8,8 +8,8 @@ head -2 ip.csv
 try gnomon join points-u1.npy --metric hamming --top 2 -o - --output-format csv
 try gnomon join sparse.mtx --metric jaccard --threshold 0.8 -o - --output-format csv | head -3
 # the threshold is inclusive
-r=$(gnomon join base.npy --top 3 -o - --output-format csv | sed -n 3p | cut -d, -f3)
-gnomon join base.npy --threshold "$r" --count
+r=$(gnomon join base.npy --top 3 -o - --output-format csv --quiet | sed -n 3p | cut -d, -f3)
+gnomon join base.npy --threshold "$r" --count 2>&1
 # duplicates alone
 try gnomon join queries.npy base.npy --threshold 0
 # pairs as numbers, as a sparse matrix; how many each point is in; clusters
@@ -22,7 +22,7 @@ sort counts.csv | uniq -c | sort -k2n | head -3
 sed -n '1,3p' clusters.csv
 # in parts
 try gnomon join base.npy --threshold 4 --max-pairs 5 -o - --output-format csv
-gnomon join base.npy --threshold 4 --max-pairs 5
+gnomon join base.npy --threshold 4 --max-pairs 5 2>&1
 gnomon join base.npy --threshold 4 --json --counts counts.csv | "$PYTHON" -c '
 import json, sys
 r = json.load(sys.stdin)
@@ -32,7 +32,7 @@ assert r["verified"] >= r["pairs"]'
 # texts: lines of a file or of standard input, files of a folder
 printf 'The same, and more.\nother words\nthe same and MORE\n\nother  words!\n' > words.txt
 try gnomon join words.txt --text lines --threshold 0.5
-gnomon join - --text lines --threshold 0.5 --shingle 1 --clusters groups.tsv --count < words.txt
+gnomon join - --text lines --threshold 0.5 --shingle 1 --clusters groups.tsv --count < words.txt 2>&1
 cat groups.tsv
 mkdir -p texts/deeper
 cp words.txt texts/a.txt
@@ -48,12 +48,12 @@ for _ in range(200):
     centre = [random.gauss(0, 1) for _ in range(16)]
     for _ in range(5):
         print(*("%.4f" % (c + random.gauss(0, 0.01)) for c in centre), sep=",")' > many.csv
-gnomon join many.csv --threshold 0.2 -o all.csv
+gnomon join many.csv --threshold 0.2 -o all.csv --quiet
 try gnomon join many.csv --threshold 0.2 --recall 0.9 --method lsh -o found.csv
 "$PYTHON" -c '
 every, found = (open(name).read().splitlines() for name in ("all.csv", "found.csv"))
 assert set(found) <= set(every) and len(set(found)) == len(found) >= 0.9 * len(every) > 1500'
-gnomon join many.csv --threshold 0.2 --recall 0.9 --method lsh --threads 1 -o - --output-format csv | cmp - found.csv
+gnomon join many.csv --threshold 0.2 --recall 0.9 --method lsh --threads 1 -o - --output-format csv --quiet | cmp - found.csv
 try gnomon join many.csv --threshold 0.2 --method lsh
 try gnomon join many.csv --threshold 0.2 --recall 1.5
 try gnomon join many.csv --threshold 0.2 --metric ip --recall 0.9 --method lsh

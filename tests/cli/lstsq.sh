@@ -6,11 +6,11 @@ try gnomon lstsq features.npy targets.npy -o x.csv | lasting
 try gnomon lstsq features.npy targets.npy -k 200 -o y.csv | lasting
 try gnomon lstsq features.npy two-targets.npy -k 100 --operator gaussian --seed 3 --residual r.csv -o z.csv | lasting
 try gnomon lstsq features.mtx two-targets.npy -k 150 --operator srht --lambda 2 -o ridge.csv | lasting
-try gnomon lstsq features-f4.npy two-targets.npy -k 150 --output-dtype f4 -o f.npy --quiet | lasting
+try gnomon lstsq features-f4.npy two-targets.npy -k 150 --output-dtype f4 -o f.npy | lasting
 gnomon info f.npy | sed 1d | head -4
 try gnomon lstsq long.npy long-targets.npy | lasting
 # The normal equations hold, of text as of binary, of either sketch and of ridge.
-gnomon lstsq features.csv targets.csv -o - --output-format csv > text.csv
+gnomon lstsq features.csv targets.csv -o - --output-format csv --quiet > text.csv
 "$PYTHON" - << 'END'
 def read(name):
     return [[float(v) for v in line.split(",")] for line in open(name)]
@@ -57,7 +57,7 @@ with open("twelve.csv", "w") as out:
 END
 try gnomon lstsq wide.csv twelve.csv -o short.csv | sed '/b - A x/d' | lasting
 try gnomon lstsq wide.csv twelve.csv -k 100 -o sketched.csv | sed '/b - A x/d' | lasting
-try gnomon lstsq wide.mtx twelve.csv -k 100 --residual r.csv -o sparse.csv --quiet | sed '1!d'
+try gnomon lstsq wide.mtx twelve.csv -k 100 --residual r.csv -o sparse.csv | sed '1!d'
 gnomon lstsq wide.csv twelve.csv -k 100 --json | "$PYTHON" -c '
 import json, sys
 r = json.load(sys.stdin)

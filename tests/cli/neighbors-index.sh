@@ -1,15 +1,15 @@
 . "$TESTS/lib.sh"
 # by an index's file: the answers of gnomon index query, in every form, and what the index settles is refused
-gnomon index build base.npy --tables 2 --functions 6 --width 12 --probes 1 -o a.lsh > words
-gnomon neighbors base.npy queries.npy -k 4 -o exact.npy > words
+gnomon index build base.npy --tables 2 --functions 6 --width 12 --probes 1 -o a.lsh --quiet
+gnomon neighbors base.npy queries.npy -k 4 -o exact.npy --quiet
 try gnomon neighbors queries.npy --index a.lsh -k 4 --ground-truth exact.npy -o found.npy --distances found.fvecs
-gnomon index query a.lsh queries.npy -k 4 -o same.npy --distances same.fvecs > words
+gnomon index query a.lsh queries.npy -k 4 -o same.npy --distances same.fvecs --quiet
 cmp found.npy same.npy && cmp found.fvecs same.fvecs && echo same
 try gnomon neighbors queries.npy --index a.lsh --radius 4 -o near.csv
-gnomon index query a.lsh queries.npy --radius 4 -o same.csv > words
+gnomon index query a.lsh queries.npy --radius 4 -o same.csv --quiet
 cmp near.csv same.csv && echo same
 try gnomon neighbors base.npy --index a.lsh -k 1 --exclude-self -o near.csv
-gnomon index query a.lsh base.npy -k 1 --exclude-self -o same.csv > words
+gnomon index query a.lsh base.npy -k 1 --exclude-self -o same.csv --quiet
 cmp near.csv same.csv && echo same
 cat queries.npy | try gnomon neighbors - --index a.lsh -k 2 -o piped.npy
 gnomon neighbors queries.npy --index a.lsh -k 1 --json | "$PYTHON" -c '
@@ -19,7 +19,7 @@ print(r["verb"], r["index"], r["metric"], r["k"], r["answers"], r["candidates"] 
 # some points alone: where the index finds too few of them, exactly
 printf '3\n7\n11\n200\n' > few.csv
 try gnomon neighbors queries.npy --index a.lsh -k 4 --allowed few.csv -o some.npy
-gnomon neighbors base.npy queries.npy -k 4 --allowed few.csv -o same.npy > words
+gnomon neighbors base.npy queries.npy -k 4 --allowed few.csv -o same.npy --quiet
 cmp some.npy same.npy && echo same
 try gnomon neighbors queries.npy --index a.lsh -k 5 --allowed few.csv
 printf '300\n' > beyond.csv

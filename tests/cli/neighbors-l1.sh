@@ -4,11 +4,11 @@ printf '0,0\n1,1\n3,0\n-2,2\n' > four.csv
 printf '1,0\n' > one.csv
 try gnomon neighbors four.csv one.csv -k 4 --metric l1 -o - --output-format csv
 try gnomon neighbors four.csv one.csv --radius 2 --metric l1 -o - --output-format csv
-gnomon neighbors base.npy queries.npy -k 6 --metric l1 -o a.csv --threads 1 --quiet > words
-gnomon neighbors base.npy queries.npy -k 6 --metric l1 -o b.csv --memory 65M --quiet > words
+gnomon neighbors base.npy queries.npy -k 6 --metric l1 -o a.csv --threads 1 --quiet
+gnomon neighbors base.npy queries.npy -k 6 --metric l1 -o b.csv --memory 65M --quiet
 cmp a.csv b.csv && echo same
 # an index verifies by it
-gnomon neighbors base.npy queries.npy -k 6 --metric l1 -o exact.npy --quiet > words
+gnomon neighbors base.npy queries.npy -k 6 --metric l1 -o exact.npy --quiet
 try gnomon index build base.npy --metric l1 --tables 8 --functions 3 --width 60 --probes 30 -o l1.lsh
 try gnomon index query l1.lsh queries.npy -k 6 --ground-truth exact.npy
 try gnomon index query l1.lsh queries.npy -k 6 --probes 9999 -o found.npy --ground-truth exact.npy
@@ -19,7 +19,7 @@ gnomon operator --operator gaussian -k 400 -D 400 --scaling none --cols 0:48 -o 
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do cat once.fvecs; done > copies.fvecs
 gnomon neighbors copies.fvecs once.fvecs -k 8 --metric l1 -o exact.ivecs --quiet
 try gnomon neighbors copies.fvecs once.fvecs -k 8 --metric l1 --recall 0.9 --ground-truth exact.ivecs -o found.csv
-gnomon index build copies.fvecs --metric l1 --recall 0.9 -k 8 -o tuned.lsh > words
+gnomon index build copies.fvecs --metric l1 --recall 0.9 -k 8 -o tuned.lsh 2> words
 grep -c 'with 95 % confidence' words
 gnomon index query tuned.lsh once.fvecs -k 8 --ground-truth exact.ivecs --json | "$PYTHON" -c '
 import json, sys

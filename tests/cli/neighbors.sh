@@ -7,8 +7,8 @@ head -2 ip.csv
 try gnomon neighbors points-u1.npy points-u1.npy -k 1 --metric hamming --exclude-self -o - --output-format csv | sed -n '2,3p'
 try gnomon neighbors sparse.mtx sparse.mtx -k 1 --metric jaccard --exclude-self -o - --output-format csv | sed -n '2,3p'
 # a radius is inclusive
-r=$(gnomon neighbors base.npy queries.npy -k 3 -o - --output-format csv | sed -n 3p | cut -d, -f3)
-gnomon neighbors base.npy queries.npy --radius "$r" -o - --output-format csv | grep -c ^0,
+r=$(gnomon neighbors base.npy queries.npy -k 3 -o - --output-format csv --quiet | sed -n 3p | cut -d, -f3)
+gnomon neighbors base.npy queries.npy --radius "$r" -o - --output-format csv --quiet | grep -c ^0,
 try gnomon neighbors base.npy queries.npy -k 3 --allowed allowed.csv -o - --output-format csv | sed -n '2,4p'
 # ids alone
 try gnomon neighbors base.npy queries.npy -k 3 -o ids.ivecs --distances distances.npy

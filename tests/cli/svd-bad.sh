@@ -17,5 +17,5 @@ try gnomon svd small.npy -k 2 --device cuda | sed 's/:.*//'
 try gnomon svd sparse.mtx -k 2 --measure
 try gnomon svd points-u1.npy --tolerance 1e-9 -o f.npz | sed -n '/tolerance/p; /exit/p'
 ls f.npz
-try gnomon svd small.npy --tolerance 0.01 -k 2 --quiet | sed '1d;3,$d'
+try gnomon svd small.npy --tolerance 0.01 -k 2 | sed '1d;3,$d'
 try gnomon svd small.npy -k 5 --single-pass | sed -n 2p
