@@ -13,6 +13,11 @@ enum { STEPS = 9, SHAPES = 3 };
 static const double doubts[GNOMON_TUNING_ATTEMPTS] = {0.5, 0.25, 0.125, 0.125},
                     ahead[GNOMON_TUNING_ATTEMPTS] = {1.5, 3, 5, 9};
 
+double gnomon_tuning_doubt(double confidence, int attempt)
+{
+    return (1 - confidence) * doubts[attempt];
+}
+
 typedef struct settling {
     gnomon_tuning *t;
     gnomon_lsh *index;
@@ -26,7 +31,7 @@ typedef struct settling {
  * is none. */
 static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int attempt, bool one)
 {
-    const double doubt = (1 - t->p.confidence) * doubts[attempt];
+    const double doubt = gnomon_tuning_doubt(t->p.confidence, attempt);
     const double errors = sqrt(2 * log(1 / doubt)) + ahead[attempt];
     int64_t best = -1;
     for (int64_t i = 0; i < ways->count; i++) {
@@ -170,7 +175,7 @@ static gnomon_status test(settling *s, const gnomon_lsh_effort *effort, double s
 {
     gnomon_tuning *t = s->t;
     gnomon_bet bet;
-    gnomon_bet_open(&bet, t->p.recall, spread, (1 - t->p.confidence) * doubts[s->attempt],
+    gnomon_bet_open(&bet, t->p.recall, spread, gnomon_tuning_doubt(t->p.confidence, s->attempt),
                     t->tested, t->population);
     const int64_t batch = (t->tested + GNOMON_TUNING_BATCHES - 1) / GNOMON_TUNING_BATCHES;
     for (int b = 0; b < GNOMON_TUNING_BATCHES && !bet.won; b++) {

@@ -48,6 +48,11 @@ bool gnomon_bet_on(gnomon_bet *bet, double share);
 /* The largest mean that the same bets would have won against. */
 double gnomon_bet_bound(const gnomon_bet *bet, const float *shares, int64_t count);
 
+/* ---- settle.c ---- */
+/* The probability with which the test of this attempt (0, 1, ...) may pass an index that does not
+ * keep the promise. Over all attempts they add up to 1 - confidence. */
+double gnomon_tuning_doubt(double confidence, int attempt);
+
 /* ---- cost.c: nanoseconds on one thread ---- */
 typedef struct gnomon_lsh_sizes {
     gnomon_metric metric;

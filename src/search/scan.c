@@ -710,6 +710,7 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     const int64_t group = group_of(s, &like, count);
     const double some = piece_work / ((double)group * (double)(like.steps + 8));
     int64_t piece = some < 8192 ? 8192 : some > 0x1p30 ? (int64_t)1 << 30 : (int64_t)some;
+    if (s->rows > 0) piece = s->rows;
     const bool whole = s->whole;
     for (int64_t query = 0; query < s->count; query += group) {
         s->whole = whole;

@@ -60,6 +60,7 @@ struct gnomon_search {
     gnomon_ground ground;
     bool whole;   /* all base points so far had integer coordinates, centred */
     int64_t base; /* points so far */
+    int64_t rows; /* of the base that a scan takes at once; 0: by the work. Tests set it */
     int64_t compared, verified;
     gnomon_device_part device;
 };

@@ -272,6 +272,23 @@ static void keep_promise(gnomon_metric metric, int seeds)
     assert_true(bound >= 0.9);
 }
 
+/* The doubt that the promise leaves is dealt out over the attempts, and a smaller one takes more
+ * queries to dispel. */
+static void doubt(void **state)
+{
+    (void)state;
+    static const double confidences[] = {0.6, 0.95, 0.999999};
+    for (int c = 0; c < 3; c++) {
+        double sum = 0;
+        for (int attempt = 0; attempt < 4; attempt++) {
+            const double here = gnomon_tuning_doubt(confidences[c], attempt);
+            assert_true(here > 0 && here < 1);
+            sum += here;
+        }
+        assert_true(fabs(sum - (1 - confidences[c])) < 1e-12);
+    }
+}
+
 static void promise_l2(void **state)
 {
     (void)state;
@@ -451,12 +468,17 @@ static void bad_promises(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(binomial_bounds), cmocka_unit_test(betting),
-        cmocka_unit_test(betting_on_all),  cmocka_unit_test(promise_l2),
-        cmocka_unit_test(promise_cosine),  cmocka_unit_test(promise_hamming),
-        cmocka_unit_test(promise_jaccard), cmocka_unit_test(promise_l1),
-        cmocka_unit_test(limits),          cmocka_unit_test(radius_and_memory),
-        cmocka_unit_test(bad_promises)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(binomial_bounds),
+                                       cmocka_unit_test(betting),
+                                       cmocka_unit_test(doubt),
+                                       cmocka_unit_test(betting_on_all),
+                                       cmocka_unit_test(promise_l2),
+                                       cmocka_unit_test(promise_cosine),
+                                       cmocka_unit_test(promise_hamming),
+                                       cmocka_unit_test(promise_jaccard),
+                                       cmocka_unit_test(promise_l1),
+                                       cmocka_unit_test(limits),
+                                       cmocka_unit_test(radius_and_memory),
+                                       cmocka_unit_test(bad_promises)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,0 +1,113 @@
+/* The error bound of single-precision scores: the formula beside chains of fused multiply-adds
+ * whose every rounding goes the same way, and a search whose nearest point such a chain puts behind
+ * others. */
+#include "search_testing.h"
+
+#include "search/search.h"
+
+static const double u = 0x1p-24;
+
+/* Coordinates (1, e, e, ...) with e * e just below half a unit in the last place of 1: each product
+ * after the first is lost. */
+static const double e_squared = 0.499 * 0x1p-23;
+
+/* The score of the kernels: chains over parts of at most 'most' coordinates, added, less half the
+ * squared norm. */
+static float score_of(const float *p, const float *b, int64_t steps, int64_t most, float bias)
+{
+    float sum = 0;
+    for (int64_t from = 0; from < steps; from += most) {
+        float part = 0;
+        for (int64_t j = from; j < steps && j < from + most; j++)
+            part = fmaf(p[j], b[j], part);
+        sum += part;
+    }
+    return sum + bias;
+}
+
+static void the_bound_holds_where_every_rounding_goes_one_way(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1, 2, 17, 255, 256, 257, 1000, 5000};
+    for (int s = 0; s < 8; s++) {
+        for (int64_t most = 64; most <= 256; most *= 4) {
+            const int64_t steps = sizes[s];
+            float *p = malloc((size_t)steps * sizeof *p);
+            /* a 1 at the head of every part */
+            for (int64_t j = 0; j < steps; j++)
+                p[j] = j % most == 0 ? 1 : (float)sqrt(e_squared);
+            long double squares = 0;
+            for (int64_t j = 0; j < steps; j++)
+                squares += (long double)p[j] * p[j];
+            const float bias = (float)(-squares / 2);
+            const long double off =
+                fabsl((long double)score_of(p, p, steps, most, bias) - squares / 2);
+            const double gamma = gnomon_sieve_gamma(steps, most);
+            /* half of the bound of src/search/sieve.c, gamma |P||B| + gamma |B|^2, whose other half
+             * is the bias' */
+            assert_true((double)off <= gamma * (double)squares);
+            /* and it is no more than a few times what such chains lose */
+            const int64_t chain = steps < most ? steps : most;
+            if (chain > 100)
+                assert_true((double)off >= 0.3 * (double)(chain - 1) * u * (double)squares);
+            /* the formula: gamma = 1.01 (n + 16) u, n = chain + parts + 1 roundings */
+            const int64_t roundings = chain + (steps + most - 1) / most + 1;
+            assert_true(fabs(gnomon_sieve_gamma(steps, most) -
+                             1.01 * (double)(roundings + 16) * u) < 1e-12);
+            free(p);
+        }
+    }
+    assert_true(gnomon_sieve_gamma(1000, 0) >=
+                40 * u); /* integers: what is exact has fewer roundings */
+}
+
+static void a_nearest_point_that_rounding_hides_is_found(void **state)
+{
+    (void)state;
+    enum { N = 4000, D = 256, Q = 16 };
+    float *base = calloc((size_t)N * D, sizeof *base),
+          *asked = calloc((size_t)Q * D, sizeof *asked);
+    for (int64_t i = 0; i < N; i++)
+        base[i * D] = 1; /* (1, 0, 0, ...), which the scores put before the query's own twin */
+    for (int64_t q = 0; q < Q; q++)
+        for (int64_t j = 0; j < D; j++)
+            asked[q * D + j] = j == 0 ? 1 : (float)sqrt(e_squared);
+    memcpy(base + (size_t)(N - 1) * D, asked, D * sizeof *base);
+    for (int way = 0; way < 2; way++) {
+        gnomon_context *ctx = context_of(1, 0);
+        const gnomon_matrix b = gnomon_matrix_rowmajor(base, GNOMON_F32, N, D);
+        const gnomon_matrix a = gnomon_matrix_rowmajor(asked, GNOMON_F32, Q, D);
+        gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        gnomon_search *search;
+        o.metric = way ? GNOMON_IP : GNOMON_L2;
+        o.k = 1;
+        expect(ctx, gnomon_search_create(ctx, &a, &o, &search), GNOMON_OK);
+        /* single precision about the origin: whatever the ground is, the answers are exact */
+        expect(ctx, gnomon_ground_settle(search, &b), GNOMON_OK);
+        search->ground.bits = 32;
+        search->ground.scale = 1;
+        search->ground.norm = 0;
+        search->ground.whole = false;
+        memset(search->ground.mean, 0, D * sizeof *search->ground.mean);
+        memset(search->ground.mean64, 0, D * sizeof *search->ground.mean64);
+        expect(ctx, gnomon_search_add(search, &b), GNOMON_OK);
+        expect(ctx, gnomon_search_finish(search, &found), GNOMON_OK);
+        for (int64_t q = 0; q < Q; q++)
+            assert_int_equal(found.ids[q], N - 1);
+        gnomon_search_destroy(search);
+        gnomon_neighbors_free(ctx, &found);
+        gnomon_context_destroy(ctx);
+    }
+    free(base);
+    free(asked);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bound_holds_where_every_rounding_goes_one_way),
+        cmocka_unit_test(a_nearest_point_that_rounding_hides_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
