@@ -9,9 +9,20 @@
  * applied once at the end. So the bits of Y do not depend on threads, batch splits, memory limit,
  * layout or instruction set.
  *
- * Error bound: |Y - exact| <= c(D) * u * |S||x| entrywise, u = 2^-24 (2^-53), where c(D) is
- * at most the number of additions in the longest chain: no worse than a plain GEMM's sum
- * over D; measured errors stand in docs/accuracy.md. */
+ * Error bound, entrywise, of sketch and adjoint (derived in docs/accuracy.md):
+ *
+ *     |Y - exact| <= g (|alpha| |S||x| + |beta Y|) + t,    g = e / (1 - e),   e = c u + w
+ *
+ * u is 2^-24 for sums in fp32, 2^-53 for fp64; w, the roundings on the way out, is 2^-24 + 2^-50
+ * for an F32 output, 2^-51 for F64. c is the roundings that a term of the raw sum meets at most:
+ * the row's terms that are not 0 less 1, with gaussian entries not less 1; for dense points of many
+ * columns about the columns of a chunk plus the chunks. For kronecker c is the sum of the levels'
+ * and |S| the product of the absolute factors, |A_l| ... |A_1|, which is larger than that of the
+ * absolute entries: terms that cancel in an entry do not cancel in the cascade's roundings. t is
+ * underflow: two of the output type's smallest positive numbers and, with gaussian entries,
+ * c |alpha| times the row's scale of the sums' (for kronecker times what the levels above make of
+ * them). 64-bit integers count as what they are rounded to in fp64. Measured errors stand in
+ * docs/accuracy.md. */
 #ifndef GNOMON_PROJECT_H
 #define GNOMON_PROJECT_H
 
