@@ -147,9 +147,7 @@ static gnomon_status set_very_sparse(gnomon_simple *a, const gnomon_descriptor *
     const double pieces = floor(24.0 / p256 + 0.5);
     const double length = 256.0 * (pieces > 1.0 ? pieces : 1.0);
     a->chunk = length < 0x1p22 ? (int64_t)length : INT64_C(1) << 22;
-    /* long double, so that the rounding to fp32 is that of the exact value wherever the
-     * format is wider than fp64 */
-    a->jump_scale = a->density < 1.0 ? (float)(-1.0L / log1pl(-(long double)a->density)) : 0.0f;
+    a->jump_scale = gnomon_jump_scale(a->density);
     return GNOMON_OK;
 }
 

@@ -44,6 +44,9 @@ void gnomon_sjlt_each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t
 void gnomon_simple_each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col,
                         int64_t cols, gnomon_entry_fn fn, void *arg);
 
+/* Section 4.5: c for a density in [2^-30, 1]. */
+float gnomon_jump_scale(double p);
+
 /* Section 4.7's keys of a->level and seed into a->srht_key. */
 void gnomon_srht_set_keys(gnomon_simple *a);
 

@@ -188,6 +188,8 @@ static void bad_texts_are_refused(void **state)
         {HEAD "\"k\":1,\"d\":9,\"seed\":\"18446744073709551616\",\"kind\":\"gaussian\"}", RANGE,
          "2^64"},
         {BODY "\"kind\":\"\xff\"}", DATA, "JSON"},
+        {"\xef\xbb\xbf" BODY "\"kind\":\"gaussian\"}", DATA, "JSON"},
+        {BODY "\"kind\":\"gaussian\\u0000\"}", DATA, "JSON"},
     };
     gnomon_context *ctx = new_context(1);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

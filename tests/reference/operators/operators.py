@@ -2,7 +2,9 @@
 paper (Salmon, Moraes, Dror and Shaw 2011) alone. It shares no code with the library; it is
 slow and plain on purpose. Names and section numbers are the page's."""
 
+import decimal
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import ndtri
@@ -38,20 +40,20 @@ class Stream:
     def __init__(self, seed, level):
         self.key0, self.key1, self.level = seed & 0xFFFFFFFF, seed >> 32, level
 
-    def general(self, tag, block, a, b):
+    def chunkcall(self, tag, block, a, b):
         a = np.asarray(a, dtype=U64)
         c3 = U64(tag * 2**24 + self.level * 2**16) + (a >> U64(32))
         return philox(np.asarray(b, dtype=U64) & M32, a & M32, block, c3, self.key0, self.key1)
 
-    def column(self, tag, block, q):
+    def call(self, tag, block, q):
         q = np.asarray(q, dtype=U64)
         c3 = tag * 2**24 + self.level * 2**16
         return philox(q & M32, q >> U64(32), block, c3, self.key0, self.key1)
 
     def row_words(self, tag, i, q):
-        """Word i mod 4 of the column call of block i div 4; i and q broadcast."""
+        """Word i mod 4 of the call of block i div 4; i and q broadcast."""
         i, q = np.broadcast_arrays(np.asarray(i, dtype=U64), np.asarray(q, dtype=U64))
-        words = np.stack(self.column(tag, i // U64(4), q))
+        words = np.stack(self.call(tag, i // U64(4), q))
         return np.take_along_axis(words, (i % U64(4)).astype(np.int64)[None], axis=0)[0]
 
     def signs(self, tag, i, j):
@@ -134,7 +136,7 @@ def perm(x, b, keys):
 
 def gaussian32(s, i, j):
     q = np.asarray(j, dtype=U64)
-    w = s.column(1, np.asarray(i, dtype=U64) // U64(4), q)
+    w = s.call(1, np.asarray(i, dtype=U64) // U64(4), q)
     upper = (np.asarray(i) % 4) >= 2
     upper = np.broadcast_to(upper, w[0].shape)
     p, q = np.where(upper, w[2], w[0]), np.where(upper, w[3], w[1])
@@ -157,15 +159,22 @@ def gaussian32(s, i, j):
     return (r * np.where(odd, x1, x0)).reshape(shape)
 
 
+def fp16_body(v):
+    return ndtri(0.5 + (np.asarray(v) + 0.5) / 2.0**16).astype(np.float16)
+
+
+def fp16_tail(t):
+    return (-ndtri(2.0**-16 * ((np.asarray(t, dtype=F64) + 0.5) / 2.0**32))).astype(np.float16)
+
+
 def gaussian16(s, i, j):
     i, j = np.broadcast_arrays(np.asarray(i, dtype=U64), np.asarray(j, dtype=U64))
     w = s.row_words(2, i, j // U64(2))
     h = np.where(j % U64(2) == 1, w >> U32(16), w & U32(0xFFFF)).astype(np.int64)
     v = h % 2**15
-    tail = s.row_words(10, i, j).astype(F64)
-    body = ndtri(0.5 + (np.minimum(v, 2**15 - 2) + 0.5) / 2.0**16)
-    far = -ndtri(2.0**-16 * ((tail + 0.5) / 2.0**32))
-    magnitude = np.where(v == 2**15 - 1, far, body).astype(np.float16).astype(F32)
+    body = fp16_body(np.minimum(v, 2**15 - 2))
+    far = fp16_tail(s.row_words(10, i, j))
+    magnitude = np.where(v == 2**15 - 1, far, body).astype(F32)
     return np.where(h >= 2**15, -magnitude, magnitude)
 
 
@@ -178,6 +187,18 @@ def achlioptas(s, i, j):
     return np.where(d == 0, F32(1), np.where(d == 1, F32(-1), F32(0)))
 
 
+def jump(p):
+    """c: the fp32 number nearest to the exact -1/ln(1 - p), from 60 digits."""
+    if p == 1:
+        return F32(0)
+    with decimal.localcontext() as context:
+        context.prec = 60
+        exact = Fraction(-1 / (1 - decimal.Decimal(p)).ln())
+    near = F32(float(exact))
+    around = [np.nextafter(near, F32(0)), near, np.nextafter(near, F32(np.inf))]
+    return min(around, key=lambda c: abs(Fraction(float(c)) - exact))
+
+
 def very_sparse_chunk(p):
     return int(min(2**22, 256 * max(1, math.floor(24 / (256 * p) + 0.5))))
 
@@ -185,7 +206,7 @@ def very_sparse_chunk(p):
 def very_sparse(s, rows, cols, p):
     out = np.zeros((len(rows), len(cols)), dtype=F32)
     length = very_sparse_chunk(p)
-    c = F32(0) if p == 1 else F32(-1 / math.log1p(-p))
+    c = jump(p)
     cols = [int(v) for v in cols]
     for q in sorted({v // length for v in cols}):
         wanted = [n for n, v in enumerate(cols) if v // length == q]
@@ -193,7 +214,7 @@ def very_sparse(s, rows, cols, p):
         for n, i in enumerate(rows):
             draws = 64  # as many as it takes to leave the chunk
             while True:
-                w = s.general(5, int(i) // 4, q, np.arange(draws))[int(i) % 4]
+                w = s.chunkcall(5, int(i) // 4, q, np.arange(draws))[int(i) % 4]
                 jumps = np.floor((nl(w >> U32(1)) * c).astype(F64))
                 x = np.cumsum(1 + jumps) - 1
                 if x[-1] >= length:
@@ -216,7 +237,7 @@ def sjlt(s, rows, cols, k, nonzeros):
         first = b * k // nonzeros
         m = (b + 1) * k // nonzeros - first
         for q in np.unique(cols >> U64(g)):
-            a, z = s.general(6, b, q, 0), s.general(6, b, q, 1)
+            a, z = s.chunkcall(6, b, q, 0), s.chunkcall(6, b, q, 1)
             keys = [int(v) for v in a] + [int(z[0]), int(z[1])]
             at = np.nonzero(cols >> U64(g) == q)[0]
             slot = perm(cols[at] & U64(2**g - 1), g, keys)
@@ -228,7 +249,7 @@ def sjlt(s, rows, cols, k, nonzeros):
 
 def srht(s, rows, cols, d):
     b = max(0, (d - 1).bit_length())
-    a, z = s.column(8, 0, 0), s.column(8, 0, 1)
+    a, z = s.call(8, 0, 0), s.call(8, 0, 1)
     keys = [int(v) for v in a] + [int(z[0]), int(z[1])]
     sampled = perm(np.asarray(rows, dtype=U64), b, keys)
     parity = sampled[:, None] & np.asarray(cols, dtype=U64)
