@@ -7,8 +7,16 @@
  *  - The library never prints, aborts or exits.
  *  - Sizes are int64_t; a negative size is an argument error; products of sizes
  *    are checked for overflow before anything is allocated.
+ *  - Pointers: a NULL context or object, and NULL for any pointer that is not said to
+ *    be optional, is GNOMON_ERROR_ARGUMENT; the text names the argument, and that of a
+ *    NULL context is at gnomon_last_error(NULL). Calls that return no status return what
+ *    stands for nothing ("", 0, -1, NaN or NULL) or do nothing. Calls that free take
+ *    NULL. An object that a call makes is NULL after a failure.
+ *  - Memory of elements (data of a view, offsets, indices, values, ids, counts) is
+ *    aligned to the element's size: other addresses are GNOMON_ERROR_ARGUMENT.
  *  - Options structs begin with their own size (struct_size); fill them with the
- *    matching GNOMON_..._INIT so that a later, longer version stays compatible.
+ *    matching GNOMON_..._INIT, or from another language with gnomon_..._init, so that a
+ *    later, longer version stays compatible.
  */
 #ifndef GNOMON_BASE_H
 #define GNOMON_BASE_H
@@ -113,6 +121,14 @@ typedef struct gnomon_context_options {
         sizeof(gnomon_context_options), GNOMON_DEVICE_AUTO, 0, NULL, NULL, NULL, 0, 0, -1 \
     }
 
+/* For bindings, which have no macros: fills *options, 'size' bytes, with what the library that is
+ * loaded takes for defaults, the same as the macro. 'size' is that of the struct as the binding
+ * declares it, and becomes its struct_size: members that a newer library has behind it are not
+ * written, and those that an older library does not know become 0. There is one such function for
+ * each GNOMON_..._INIT, named after its struct: gnomon_svd_options has gnomon_svd_options_init.
+ * Errors: ARGUMENT (NULL; a size below that of struct_size itself). */
+GNOMON_API gnomon_status gnomon_context_options_init(gnomon_context_options *options, size_t size);
+
 /* A context holds the device choice, the worker threads and the last error.
  * One thread at a time may use a context; different contexts are independent.
  * Results never depend on the number of threads. */
@@ -129,8 +145,9 @@ GNOMON_API gnomon_status gnomon_context_create(const gnomon_context_options *opt
 GNOMON_API void gnomon_context_destroy(gnomon_context *ctx);
 
 /* The text of the context's last failed call, "" when none; valid until the next
- * call on ctx. Never NULL. With ctx NULL: the text of this thread's last failed
- * gnomon_context_create. */
+ * call on ctx. Never NULL. With ctx NULL: the text of this thread's last failed call
+ * that had no context: gnomon_context_create, gnomon_..._init, or one that was given
+ * NULL for it. */
 GNOMON_API const char *gnomon_last_error(const gnomon_context *ctx);
 
 /* How many threads calls on ctx use. */

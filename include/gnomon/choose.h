@@ -57,6 +57,8 @@ typedef struct gnomon_choose_options {
         sizeof(gnomon_choose_options), 0, 0, 0, 0.0, 0.0, 0.0, (gnomon_assumption)0, \
             (gnomon_dtype)0, 0, -1, GNOMON_HOST, (gnomon_scaling)0, 0, NULL          \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_choose_options_init(gnomon_choose_options *options, size_t size);
 
 /* One operator that was looked at. */
 typedef struct gnomon_candidate {

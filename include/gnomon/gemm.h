@@ -67,6 +67,8 @@ typedef struct gnomon_gemm_options {
     {                                                                 \
         sizeof(gnomon_gemm_options), 1.0, 0.0, GNOMON_GEMM_AUTO, NULL \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_gemm_options_init(gnomon_gemm_options *options, size_t size);
 
 /* C = alpha * A B + beta * C. Any sizes, 0 included; any strides, 0 and negative ones
  * included (an output's elements must lie apart). c must not overlap a or b. Device, threads and

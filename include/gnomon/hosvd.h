@@ -53,6 +53,8 @@ typedef struct gnomon_hosvd_options {
     {                                                                                        \
         sizeof(gnomon_hosvd_options), NULL, 0, 0.0, 0, 10, 1, 0, (gnomon_dtype)0, NULL, 0, 0 \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_hosvd_options_init(gnomon_hosvd_options *options, size_t size);
 
 /* How the residual was found. */
 typedef enum gnomon_residual {

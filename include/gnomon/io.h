@@ -42,6 +42,8 @@ typedef struct gnomon_read_options {
         sizeof(gnomon_read_options), NULL, -1, 0, (gnomon_dtype)0, -1, 0, 0, -1, (gnomon_dtype)0, \
             0                                                                                     \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_read_options_init(gnomon_read_options *options, size_t size);
 
 /* What a reader can do beside reading points in order. */
 enum {
@@ -115,6 +117,8 @@ typedef struct gnomon_write_options {
     {                                                     \
         sizeof(gnomon_write_options), NULL, 0, 0, 0, 1, 1 \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_write_options_init(gnomon_write_options *options, size_t size);
 
 /* Opens a writer of points with cols coordinates of the given type as stored. rows may
  * be -1 when unknown. Output goes to a temporary file beside the target and takes its

@@ -77,6 +77,8 @@ typedef struct gnomon_join_options {
         sizeof(gnomon_join_options), GNOMON_L2, 0.0, 0, 0, 0, 1.0, 0, GNOMON_JOIN_AUTO, NULL, \
             NULL, NULL, NULL, 0                                                               \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_join_options_init(gnomon_join_options *options, size_t size);
 
 enum { GNOMON_JOIN_WHY = 256 }; /* bytes of the text, its end included */
 
@@ -180,7 +182,7 @@ GNOMON_API gnomon_status gnomon_clusters_create(gnomon_context *ctx, int64_t poi
 GNOMON_API gnomon_status gnomon_clusters_add(gnomon_clusters *clusters, int64_t i, int64_t j);
 /* Writes each point's cluster (numbered from 0, in the order of their first points) and, unless
  * NULL, each cluster's representative, room for 'points' of each: the point with the most pairs in
- * it, the first of those. Returns the number of clusters. */
+ * it, the first of those. Returns the number of clusters, -1 when clusters or labels is NULL. */
 GNOMON_API int64_t gnomon_clusters_label(gnomon_clusters *clusters, int64_t *labels,
                                          int64_t *representatives);
 /* NULL is allowed. */

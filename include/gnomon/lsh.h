@@ -54,6 +54,8 @@ typedef struct gnomon_lsh_functions {
     {                                                                             \
         sizeof(gnomon_lsh_functions), (gnomon_lsh_family)0, 0, 0, 0.0, 0, 0, NULL \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_lsh_functions_init(gnomon_lsh_functions *options, size_t size);
 
 /* p(r), the probability that one function of the family gives two points at distance r the same
  * value; dim, count, seed and descriptor are not read, except dim by bit-sampling. Distances: l2,
@@ -132,6 +134,8 @@ typedef struct gnomon_lsh_effort {
     {                                            \
         sizeof(gnomon_lsh_effort), 0, 0, 0, 0, 0 \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_lsh_effort_init(gnomon_lsh_effort *options, size_t size);
 
 typedef struct gnomon_lsh_options {
     size_t struct_size;
@@ -153,6 +157,8 @@ typedef struct gnomon_lsh_options {
         sizeof(gnomon_lsh_options), GNOMON_L2, GNOMON_LSH_FUNCTIONS_INIT, 0, 0, 0, 0, 0, \
             GNOMON_LSH_EFFORT_INIT                                                       \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_lsh_options_init(gnomon_lsh_options *options, size_t size);
 
 /* An index: tables of hashed points, flat and sorted. It keeps views of the points, not the
  * points: they must stay as they are until it is destroyed (sets of JACCARD are copied). Any number
@@ -324,6 +330,8 @@ typedef struct gnomon_lsh_promise {
         sizeof(gnomon_lsh_promise), GNOMON_L2, 0.9, 0.95, 0, 0.0, 0, 1000, 0, NULL, 0, \
             (gnomon_lsh_family)0                                                       \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_lsh_promise_init(gnomon_lsh_promise *options, size_t size);
 
 /* A way that was considered. Recall and candidates were measured by other queries than the test's;
  * of ways that were not tested, on a sample of the points where there are many. cost is by the

@@ -51,6 +51,8 @@ typedef struct gnomon_lstsq_options {
     {                                                                                         \
         sizeof(gnomon_lstsq_options), 0.0, 1e-15, 200, 0.0, 0, NULL, 0, 2, (gnomon_dtype)0, 0 \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_lstsq_options_init(gnomon_lstsq_options *options, size_t size);
 
 /* What is known of one solution x; r = b - A x. With lambda > 0 all but residual are of the problem
  * that has lambda I below A and zeros below b. x* is the exact solution: the shortest of those with

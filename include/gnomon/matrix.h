@@ -37,8 +37,9 @@ GNOMON_API const char *gnomon_dtype_name(gnomon_dtype dtype);
 typedef enum gnomon_memory { GNOMON_HOST = 0, GNOMON_CUDA = 1 } gnomon_memory;
 
 /* A dense view: element (i, j) is data[i * row_stride + j * col_stride], strides
- * counted in elements, any sign, 0 allowed for inputs. data may be NULL only when
- * rows or cols is 0. Values of integer types are taken as they are (not scaled). */
+ * counted in elements, any sign, 0 allowed for inputs. data is aligned to the element's
+ * size, and may be NULL only when rows or cols is 0. Values of integer types are taken as they are
+ * (not scaled). */
 typedef struct gnomon_matrix {
     void *data;
     gnomon_dtype dtype;
@@ -76,10 +77,11 @@ static inline gnomon_matrix gnomon_matrix_transposed(const gnomon_matrix *m)
 
 /* Compressed sparse rows: point i's nonzeros are entries offsets[i] - offsets[0] to
  * offsets[i+1] - offsets[0] of indices and values. Column indices need not be sorted;
- * duplicates add up, in the order in which they stand. Host memory only. */
+ * duplicates add up, in the order in which they stand. indices and values may be NULL when there
+ * are no entries. Host memory only. */
 typedef struct gnomon_csr {
     int64_t rows, cols;
-    const int64_t *offsets; /* rows + 1, not decreasing */
+    const int64_t *offsets; /* rows + 1, not negative, not decreasing; may be NULL with 0 rows */
     const int64_t *indices; /* each in [0, cols) */
     const void *values;
     gnomon_dtype dtype; /* of values */

@@ -52,6 +52,8 @@ typedef struct gnomon_descriptor {
         sizeof(gnomon_descriptor), 0, (gnomon_kind)0, (gnomon_kind)0, (gnomon_precision)0, \
             (gnomon_scaling)0, 0, 0, 0, 0.0, 0, 0, 0, 0                                    \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_descriptor_init(gnomon_descriptor *options, size_t size);
 
 /* "very-sparse" and so on; "?" for a number that is no kind. Static storage. */
 GNOMON_API const char *gnomon_kind_name(gnomon_kind kind);
@@ -94,9 +96,9 @@ GNOMON_API gnomon_status gnomon_operator_from_json(gnomon_context *ctx, const ch
  * does not have. */
 GNOMON_API double gnomon_operator_row_scale(const gnomon_operator *op, int64_t row);
 
-/* Expected number of nonzeros among the entries, as a fraction of k * d. For kronecker an
- * estimate: its factors' zeros are taken as independent, and sums that cancel are not counted as
- * zeros. */
+/* Expected number of nonzeros among the entries, as a fraction of k * d; NaN for NULL. For
+ * kronecker an estimate: its factors' zeros are taken as independent, and sums that cancel are not
+ * counted as zeros. */
 GNOMON_API double gnomon_operator_fill(const gnomon_operator *op);
 
 /* Writes the block of entries [row, row + out->rows) x [col, col + out->cols) to out

@@ -57,6 +57,8 @@ typedef struct gnomon_sketch_options {
     {                                                              \
         sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, -1, 0, NULL \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_sketch_options_init(gnomon_sketch_options *options, size_t size);
 
 /* Y = alpha * X S^T + beta * Y for dense points. x: n x w view of any dtype, w = D, or fewer
  * columns with options->col (col + w <= D). y: n x rows, F32 or F64. n may be 0. x and y must

@@ -57,6 +57,9 @@ typedef struct gnomon_distortion_options {
     {                                                      \
         sizeof(gnomon_distortion_options), 0.1, 1000000, 0 \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_distortion_options_init(gnomon_distortion_options *options,
+                                                        size_t size);
 
 /* Compares original (n x D) with sketch (n x k), dense, any dtype; sums in fp64. norms and
  * pairs may be NULL; *all_pairs (may be NULL) is set to 1 when no sample was taken. Distances are

@@ -67,6 +67,8 @@ typedef struct gnomon_search_options {
     {                                                                          \
         sizeof(gnomon_search_options), GNOMON_L2, 0, 0.0, NULL, 0, (int64_t)-1 \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_search_options_init(gnomon_search_options *options, size_t size);
 
 /* Answers. Query i's are entries offsets[i] to offsets[i + 1] of ids and distances, nearest first.
  * With k nearest offsets[i] is i * k, so that both are row-major queries x k. The arrays are of the

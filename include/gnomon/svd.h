@@ -65,6 +65,8 @@ typedef struct gnomon_svd_options {
         sizeof(gnomon_svd_options), 0, 0.0, 10, 2, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0, NULL, \
             NULL                                                                                   \
     }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, size_t size);
 
 /* A factorisation A = U diag(S) Vt and what is known of it. u.data, s and vt.data are of the
  * context's allocator, freed by gnomon_svd_free; but u and vt lie in the caller's memory where

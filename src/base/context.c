@@ -2,11 +2,14 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 
 #include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_context_options, GNOMON_CONTEXT_OPTIONS_INIT)
 
 enum { MAX_THREADS = 4096 };
 
@@ -119,11 +122,13 @@ void gnomon_context_destroy(gnomon_context *ctx)
 
 int gnomon_context_threads(const gnomon_context *ctx)
 {
+    if (ctx == NULL) return 0;
     return ctx->threads;
 }
 
 const char *gnomon_context_isa(const gnomon_context *ctx)
 {
+    if (ctx == NULL) return "";
     return gnomon_isa_name(ctx->isa);
 }
 
@@ -139,6 +144,7 @@ void gnomon_context_set_worked(gnomon_context *ctx, gnomon_device device)
 
 gnomon_device gnomon_context_worked_on(const gnomon_context *ctx)
 {
+    if (ctx == NULL) return GNOMON_DEVICE_AUTO;
     return ctx->worked;
 }
 

@@ -28,4 +28,9 @@ gnomon_status gnomon_fail_prefix(gnomon_context *ctx, gnomon_status status, cons
         if (cond) return gnomon_fail(ctx, status, __VA_ARGS__); \
     } while (0)
 
+/* Returns ARGUMENT when a pointer that a call can't do without is NULL; name is the argument's in
+ * the public header. For the context itself, ctx is NULL here. */
+#define GNOMON_NEED(ctx, pointer, name) \
+    GNOMON_FAIL_IF((pointer) == NULL, ctx, GNOMON_ERROR_ARGUMENT, "%s is NULL", name)
+
 #endif

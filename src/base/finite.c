@@ -131,6 +131,7 @@ static run_fn run_of(gnomon_dtype dtype)
 gnomon_status gnomon_matrix_check_finite(gnomon_context *ctx, const gnomon_matrix *m, int64_t *row,
                                          int64_t *col)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_check_view(ctx, m, "m"));
     search s = {.m = m, .run = run_of(m->dtype), .size = (int64_t)gnomon_dtype_size(m->dtype)};
     if (!s.run || m->rows == 0 || m->cols == 0) return GNOMON_OK;

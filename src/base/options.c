@@ -16,6 +16,18 @@ gnomon_status gnomon_take_options(gnomon_context *ctx, const void *given, const 
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_give_options(void *options, size_t size, const void *defaults, size_t known)
+{
+    GNOMON_NEED(NULL, options, "options");
+    GNOMON_FAIL_IF(size < sizeof size, NULL, GNOMON_ERROR_ARGUMENT,
+                   "size is %zu; it must be the size of the struct, at least %zu", size,
+                   sizeof size);
+    memset(options, 0, size);
+    memcpy(options, defaults, size < known ? size : known);
+    memcpy(options, &size, sizeof size);
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_check_out(gnomon_context *ctx, size_t struct_size, size_t size)
 {
     GNOMON_FAIL_IF(struct_size != size, ctx, GNOMON_ERROR_ARGUMENT,

@@ -145,6 +145,7 @@ const gnomon_device_table *gnomon_context_plugin(gnomon_context *ctx, void **sta
 
 const char *gnomon_context_cuda_reason(const gnomon_context *ctx)
 {
+    if (ctx == NULL) return "";
     if (ctx->device == GNOMON_DEVICE_CPU) return "not looked for: the context's device is the CPU";
     /* Looking is put off until somebody asks; a context is one thread's at a time. */
     gnomon_plugin *plugin = (gnomon_plugin *)&ctx->plugin;
@@ -154,5 +155,6 @@ const char *gnomon_context_cuda_reason(const gnomon_context *ctx)
 
 const char *gnomon_context_gpu(const gnomon_context *ctx)
 {
+    if (ctx == NULL) return "";
     return ctx->plugin.name;
 }

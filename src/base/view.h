@@ -5,9 +5,18 @@
 #include <gnomon/matrix.h>
 
 /* Fails with ARGUMENT unless m is a host view whose type is known, whose sizes are not
- * negative, whose data is there and whose extent in bytes fits 63 bits. 'name' is the
- * argument's name in the text. */
+ * negative, whose data is there and aligned to its type, and whose extent in bytes fits 63 bits.
+ * 'name' is the argument's name in the text. */
 gnomon_status gnomon_check_view(gnomon_context *ctx, const gnomon_matrix *m, const char *name);
+
+/* The same of sparse rows: ARGUMENT for what a view must have, DATA for offsets that are negative
+ * or decrease, so that their differences fit 63 bits from then on. Indices are not read. */
+gnomon_status gnomon_check_csr(gnomon_context *ctx, const gnomon_csr *m, const char *name);
+
+/* Fails with ARGUMENT unless 'data' is aligned to 'size', a power of two; 'name' as above, with the
+ * member. NULL passes. */
+gnomon_status gnomon_check_aligned(gnomon_context *ctx, const void *data, size_t size,
+                                   const char *name, const char *member);
 
 /* Columns [col, col + cols) of a view. */
 static inline gnomon_matrix gnomon_columns(const gnomon_matrix *m, int64_t col, int64_t cols)

@@ -3,11 +3,14 @@
 #include "base/context.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/options.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_choose_options, GNOMON_CHOOSE_OPTIONS_INIT)
 
 /* The operators that are looked at, in this order: of equally quick ones the first is taken. Each
  * has its default parameters but for those that stand here. */
@@ -173,6 +176,7 @@ static gnomon_status none(gnomon_context *ctx, const gnomon_choose_options *o,
 gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_options *options,
                                      gnomon_choice *choice)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check(ctx, options, choice));
     const gnomon_device device = device_of(ctx, options);
     char note[sizeof choice->note] = "";

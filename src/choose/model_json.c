@@ -98,6 +98,7 @@ gnomon_status gnomon_model_from_json(gnomon_context *ctx, const char *json, size
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, "json is NULL");
     json_error_t error;
     json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);

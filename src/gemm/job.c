@@ -1,12 +1,15 @@
 #include "gemm/job.h"
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "project/job.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_gemm_options, GNOMON_GEMM_OPTIONS_INIT)
 
 gnomon_status gnomon_gemm_read_options(gnomon_context *ctx, const gnomon_gemm_options *options,
                                        gnomon_gemm_options *out)

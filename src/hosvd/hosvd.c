@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+GNOMON_OPTIONS_INIT(gnomon_hosvd_options, GNOMON_HOSVD_OPTIONS_INIT)
+
 gnomon_slabs *gnomon_hosvd_current(gnomon_hosvd_work *w)
 {
     return w->core.data != NULL ? &w->shrunk : &w->x;
@@ -290,6 +292,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
 gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_tensor *x,
                                  const gnomon_hosvd_options *options, gnomon_hosvd *out)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     return factor(ctx, x, NULL, options, out);
 }
 
@@ -297,13 +300,14 @@ gnomon_status gnomon_hosvd_stream(gnomon_context *ctx, const gnomon_tensor *x,
                                   const gnomon_svd_rows *rows, const gnomon_hosvd_options *options,
                                   gnomon_hosvd *out)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(rows == NULL, ctx, GNOMON_ERROR_ARGUMENT, "rows is NULL");
     return factor(ctx, x, rows, options, out);
 }
 
 void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd)
 {
-    if (hosvd == NULL) return;
+    if (ctx == NULL || hosvd == NULL) return;
     const size_t size = hosvd->struct_size;
     gnomon_free(ctx, hosvd->core.data);
     for (int n = 0; n < GNOMON_TENSOR_MODES; n++) {

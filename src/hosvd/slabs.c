@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/view.h"
 #include "quality/rows.h"
 #include "svd/blas.h"
 
@@ -59,6 +60,8 @@ gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, b
                        " elements: further than memory can count",
                        n, x->stride[n], x->size[n]);
     GNOMON_FAIL_IF(x->data == NULL && !streamed, ctx, GNOMON_ERROR_ARGUMENT, "x.data is NULL");
+    if (!streamed)
+        GNOMON_TRY(gnomon_check_aligned(ctx, x->data, gnomon_dtype_size(x->dtype), "x", "data"));
     for (int n = 0; n < x->modes; n++) {
         int at = n;
         for (; at > 0 && outside(x, n, order[at - 1]); at--)

@@ -72,18 +72,20 @@ static gnomon_status write_archive(gnomon_context *ctx, const char *path, const 
     return status;
 }
 
-static gnomon_status check_call(gnomon_context *ctx, const char *path, const void *items, int count)
+static gnomon_status check_call(gnomon_context *ctx, const char *path, const void *items,
+                                const char *name, int count)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
     GNOMON_FAIL_IF(count < 0 || (count > 0 && items == NULL), ctx, GNOMON_ERROR_ARGUMENT,
-                   "arrays is NULL or count, %d, negative", count);
+                   "%s is NULL or count, %d, negative", name, count);
     return GNOMON_OK;
 }
 
 gnomon_status gnomon_write_npz(gnomon_context *ctx, const char *path,
                                const gnomon_named_array *arrays, int count)
 {
-    GNOMON_TRY(check_call(ctx, path, arrays, count));
+    GNOMON_TRY(check_call(ctx, path, arrays, "arrays", count));
     for (int i = 0; i < count; i++)
         GNOMON_TRY(check_array(ctx, &arrays[i]));
     return write_archive(ctx, path, arrays, count, put_array);
@@ -114,7 +116,7 @@ static gnomon_status check_tensor(gnomon_context *ctx, const gnomon_named_tensor
                    GNOMON_ERROR_OVERFLOW, "%s: its bytes do not fit 63 bits", t->name);
     GNOMON_FAIL_IF(*bytes > 0 && (x->data == NULL || x->memory != GNOMON_HOST), ctx,
                    GNOMON_ERROR_ARGUMENT, "%s: its data is NULL or not in host memory", t->name);
-    return GNOMON_OK;
+    return gnomon_check_aligned(ctx, x->data, gnomon_dtype_size(x->dtype), t->name, "data");
 }
 
 static gnomon_status put_tensor(gnomon_context *ctx, gnomon_zip_writer *zip, const void *items,
@@ -135,7 +137,7 @@ gnomon_status gnomon_write_npz_tensors(gnomon_context *ctx, const char *path,
                                        const gnomon_named_tensor *tensors, int count)
 {
     int64_t unused;
-    GNOMON_TRY(check_call(ctx, path, tensors, count));
+    GNOMON_TRY(check_call(ctx, path, tensors, "tensors", count));
     for (int i = 0; i < count; i++)
         GNOMON_TRY(check_tensor(ctx, &tensors[i], &unused));
     return write_archive(ctx, path, tensors, count, put_tensor);

@@ -8,6 +8,7 @@
 gnomon_status gnomon_write_hdf5(gnomon_context *ctx, const char *path,
                                 const gnomon_named_array *arrays, int count)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
     GNOMON_FAIL_IF(count < 1 || arrays == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "arrays is NULL or count, %d, below 1", count);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+GNOMON_OPTIONS_INIT(gnomon_read_options, GNOMON_READ_OPTIONS_INIT)
+
 static gnomon_status take_options(gnomon_context *ctx, const gnomon_read_options *given,
                                   gnomon_read_options *options)
 {
@@ -110,6 +112,7 @@ gnomon_status gnomon_reader_open(gnomon_context *ctx, const char *path,
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
     gnomon_read_options complete;
     GNOMON_TRY(take_options(ctx, options, &complete));
@@ -141,6 +144,7 @@ void gnomon_reader_close(gnomon_reader *reader)
 gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path, gnomon_member_fn fn,
                                   void *user)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(path == NULL || fn == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path or fn is NULL");
     gnomon_reader *reader = NULL;
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *reader, "a reader", &reader));

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+GNOMON_OPTIONS_INIT(gnomon_write_options, GNOMON_WRITE_OPTIONS_INIT)
+
 static gnomon_status take_options(gnomon_context *ctx, const gnomon_write_options *given,
                                   gnomon_write_options *options)
 {
@@ -100,6 +102,7 @@ gnomon_status gnomon_writer_open(gnomon_context *ctx, const char *path, int64_t 
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
     GNOMON_FAIL_IF(rows < -1 || cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "rows is %lld and cols %lld; allowed are rows >= -1 and cols >= 0",
@@ -170,20 +173,9 @@ gnomon_status gnomon_writer_rows(gnomon_writer *writer, const gnomon_matrix *src
 static gnomon_status check_csr(gnomon_writer *writer, const gnomon_csr *src)
 {
     gnomon_context *ctx = writer->ctx;
-    GNOMON_FAIL_IF(src == NULL, ctx, GNOMON_ERROR_ARGUMENT, "src is NULL");
-    GNOMON_FAIL_IF(src->rows < 0 || src->cols < 0 || src->offsets == NULL, ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   "src is %lld x %lld with offsets at %p; sizes must not be negative and offsets "
-                   "not NULL",
-                   (long long)src->rows, (long long)src->cols, (const void *)src->offsets);
+    GNOMON_TRY(gnomon_check_csr(ctx, src, "src"));
     GNOMON_TRY(check_element_type(writer, src->dtype));
-    for (int64_t i = 0; i < src->rows; i++)
-        GNOMON_FAIL_IF(src->offsets[i + 1] < src->offsets[i], ctx, GNOMON_ERROR_ARGUMENT,
-                       "src.offsets falls from %lld to %lld at row %lld",
-                       (long long)src->offsets[i], (long long)src->offsets[i + 1], (long long)i);
-    int64_t entries = src->offsets[src->rows] - src->offsets[0];
-    GNOMON_FAIL_IF(entries > 0 && (src->indices == NULL || src->values == NULL), ctx,
-                   GNOMON_ERROR_ARGUMENT, "src.indices or src.values is NULL");
+    int64_t entries = src->rows > 0 ? src->offsets[src->rows] - src->offsets[0] : 0;
     for (int64_t e = 0; e < entries; e++)
         GNOMON_FAIL_IF(src->indices[e] < 0 || src->indices[e] >= src->cols, ctx,
                        GNOMON_ERROR_ARGUMENT, "src.indices[%lld] is %lld; allowed are 0 to %lld",
@@ -250,6 +242,7 @@ void gnomon_writer_abort(gnomon_writer *writer)
 gnomon_status gnomon_write_text(gnomon_context *ctx, const char *path, const char *text,
                                 size_t length)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(path == NULL || (text == NULL && length > 0), ctx, GNOMON_ERROR_ARGUMENT,
                    "path or text is NULL");
     const gnomon_sink_options options = {.overwrite_ok = true, .revisit = false};

@@ -19,6 +19,7 @@ gnomon_status gnomon_clusters_create(gnomon_context *ctx, int64_t points, gnomon
     gnomon_clusters *c;
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(points < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "points is %" PRId64 "; it must not be negative", points);
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *c, "clusters", &c));
@@ -58,6 +59,7 @@ static int64_t root_of(const gnomon_clusters *c, int64_t i)
 
 gnomon_status gnomon_clusters_add(gnomon_clusters *c, int64_t i, int64_t j)
 {
+    GNOMON_NEED(NULL, c, "clusters");
     GNOMON_FAIL_IF(
         i < 0 || j < 0 || i >= c->points || j >= c->points, c->ctx, GNOMON_ERROR_ARGUMENT,
         "i is %" PRId64 " and j %" PRId64 "; both must be in [0, %" PRId64 ")", i, j, c->points);
@@ -77,6 +79,7 @@ gnomon_status gnomon_clusters_add(gnomon_clusters *c, int64_t i, int64_t j)
 
 int64_t gnomon_clusters_label(gnomon_clusters *c, int64_t *labels, int64_t *representatives)
 {
+    if (c == NULL || labels == NULL) return -1;
     int64_t count = 0;
     for (int64_t i = 0; i < c->points; i++)
         labels[i] = -1;

@@ -33,7 +33,7 @@ static int keep(void *user, const gnomon_join_batch *batch)
 
 void gnomon_pairs_free(gnomon_context *ctx, gnomon_pairs *pairs)
 {
-    if (pairs == NULL) return;
+    if (ctx == NULL || pairs == NULL) return;
     gnomon_free(ctx, pairs->offsets);
     gnomon_free(ctx, pairs->columns);
     gnomon_free(ctx, pairs->distances);
@@ -101,6 +101,7 @@ gnomon_status gnomon_join_collect(gnomon_context *ctx, const gnomon_matrix *p,
 {
     collector c = {.ctx = ctx};
     gnomon_join_options o;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(prepare(ctx, options, both, q == NULL, out, &o));
     o.sink = keep;
     o.user = &c;
@@ -118,6 +119,7 @@ gnomon_status gnomon_join_collect_csr(gnomon_context *ctx, const gnomon_csr *p, 
 {
     collector c = {.ctx = ctx};
     gnomon_join_options o;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(prepare(ctx, options, both, q == NULL, out, &o));
     o.sink = keep;
     o.user = &c;

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
+GNOMON_OPTIONS_INIT(gnomon_join_options, GNOMON_JOIN_OPTIONS_INIT)
+
 const char *gnomon_join_method_name(gnomon_join_method method)
 {
     switch (method) {
@@ -176,6 +178,7 @@ gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gno
 {
     gnomon_join_state join;
     gnomon_join_result own;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
     GNOMON_FAIL_IF(join.options.metric == GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "jaccard takes sparse points");
@@ -192,12 +195,13 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
 {
     gnomon_join_state join;
     gnomon_join_result own;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
     GNOMON_FAIL_IF(join.options.metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "%s takes dense points", gnomon_metric_name(join.options.metric));
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, "p is NULL");
-    GNOMON_TRY(gnomon_csr_check(ctx, p, "p"));
-    if (q != NULL) GNOMON_TRY(gnomon_csr_check(ctx, q, "q"));
+    GNOMON_TRY(gnomon_check_csr(ctx, p, "p"));
+    if (q != NULL) GNOMON_TRY(gnomon_check_csr(ctx, q, "q"));
     join.self = q == NULL;
     join.p = (gnomon_side){.name = "p", .csr = p, .rows = p->rows, .cols = p->cols};
     join.q = join.p;
@@ -231,6 +235,7 @@ gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *
 {
     gnomon_join_state join;
     gnomon_join_result own;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
     GNOMON_FAIL_IF(join.options.metric == GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "jaccard takes sparse points");

@@ -1,5 +1,6 @@
 /* Families by name, their functions checked and made. */
 #include "base/error.h"
+#include "base/options.h"
 #include "lsh/hasher.h"
 #include "operator/philox.h"
 
@@ -7,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_lsh_functions, GNOMON_LSH_FUNCTIONS_INIT)
 
 static const char *const names[] = {
     "?", "p-stable", "p-stable-l1", "simhash", "cross-polytope", "bit-sampling", "minhash"};
@@ -138,9 +141,9 @@ gnomon_status gnomon_hasher_create(gnomon_context *ctx, const gnomon_lsh_functio
                                    gnomon_hasher **out)
 {
     static const int others[FAMILIES] = {0, 2, 2, 1, 3, 1, 1};
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_functions(ctx, functions));
     gnomon_hasher *h = calloc(1, sizeof *h);
     GNOMON_FAIL_IF(!h, ctx, GNOMON_ERROR_MEMORY, "no memory for hash functions");

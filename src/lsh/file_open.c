@@ -345,9 +345,9 @@ gnomon_status gnomon_lsh_load(gnomon_context *ctx, const gnomon_layout *layout, 
 gnomon_status gnomon_lsh_open(gnomon_context *ctx, const char *path, gnomon_lsh **out)
 {
     gnomon_layout layout;
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_lsh_map(ctx, path, &layout));
     const gnomon_status status = gnomon_lsh_load(ctx, &layout, out);
     return status == GNOMON_OK ? status : gnomon_fail_prefix(ctx, status, "%s", path);

@@ -353,9 +353,9 @@ static gnomon_status begin(gnomon_lsh_builder *b)
 gnomon_status gnomon_lsh_builder_create(gnomon_context *ctx, const gnomon_lsh_options *options,
                                         const char *path, gnomon_lsh_builder **out)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     gnomon_lsh_builder *b = NULL;
     gnomon_status status = create(ctx, options, NULL, path, &b);
     if (status == GNOMON_OK) status = begin(b);
@@ -393,9 +393,9 @@ static gnomon_status extend(gnomon_context *ctx, const gnomon_lsh *index, const 
 gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *index,
                                         const char *path, int compact, gnomon_lsh_builder **out)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, "index is NULL");
     GNOMON_FAIL_IF(!gnomon_lsh_enter(index), ctx, GNOMON_ERROR_BUSY,
                    "the index is being changed by another thread");

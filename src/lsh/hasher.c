@@ -43,19 +43,8 @@ int64_t gnomon_points_cols(const gnomon_points *p)
 
 static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *m, const char *name)
 {
-    GNOMON_FAIL_IF(m->rows < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s.rows is %" PRId64 "; it must not be negative", name, m->rows);
-    GNOMON_FAIL_IF(gnomon_dtype_size(m->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s.dtype is %d; it must be one of gnomon_dtype", name, (int)m->dtype);
-    GNOMON_FAIL_IF(!m->offsets && m->rows > 0, ctx, GNOMON_ERROR_ARGUMENT, "%s.offsets is NULL",
-                   name);
-    for (int64_t i = 0; i < m->rows; i++)
-        GNOMON_FAIL_IF(m->offsets[i] > m->offsets[i + 1], ctx, GNOMON_ERROR_DATA,
-                       "%s.offsets decrease at row %" PRId64, name, i);
+    GNOMON_TRY(gnomon_check_csr(ctx, m, name));
     const int64_t entries = m->rows > 0 ? m->offsets[m->rows] - m->offsets[0] : 0;
-    GNOMON_FAIL_IF(entries > 0 && (!m->indices || !m->values), ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s has %" PRId64 " entries; indices and values must not be NULL", name,
-                   entries);
     for (int64_t e = 0; e < entries; e++)
         GNOMON_FAIL_IF(m->indices[e] < 0 || m->indices[e] >= m->cols, ctx, GNOMON_ERROR_DATA,
                        "%s.indices[%" PRId64 "] is %" PRId64 "; it must be 0 to %" PRId64, name, e,

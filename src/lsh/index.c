@@ -4,20 +4,23 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 
+GNOMON_OPTIONS_INIT(gnomon_lsh_options, GNOMON_LSH_OPTIONS_INIT)
+
 gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *options,
                                 gnomon_lsh **out)
 {
     gnomon_lsh_options o;
     gnomon_lsh *index;
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_lsh_check_options(ctx, options, &o));
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *index, "an index", &index));
     index->ctx = ctx;
@@ -78,6 +81,7 @@ static int64_t other_bytes(const gnomon_lsh *index)
 
 void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
 {
+    if (index == NULL || info == NULL) return;
     *info =
         (gnomon_lsh_info){.struct_size = info->struct_size,
                           .options = index->options,

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "lsh/index.h"
 #include "lsh/probe.h"
@@ -11,6 +12,8 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_lsh_effort, GNOMON_LSH_EFFORT_INIT)
 
 /* One thread's memory. */
 typedef struct finder {

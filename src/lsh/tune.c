@@ -2,12 +2,15 @@
  * is built and tested with others. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "lsh/tuning.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_lsh_promise, GNOMON_LSH_PROMISE_INIT)
 
 static gnomon_status take_promise(gnomon_context *ctx, const gnomon_lsh_promise *given,
                                   const gnomon_points *points, gnomon_lsh_promise *p)
@@ -157,9 +160,9 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_promise *promise
                           const gnomon_points *points, const gnomon_points *queries,
                           gnomon_lsh **out, gnomon_lsh_tuning *result)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(!result || result->struct_size != sizeof *result, ctx, GNOMON_ERROR_ARGUMENT,
                    "tuning is NULL or its struct_size is not set");
     GNOMON_FAIL_IF(!points->dense && !points->sparse, ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
@@ -184,7 +187,7 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_promise *promise
 
 void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *result)
 {
-    if (!result) return;
+    if (ctx == NULL || result == NULL) return;
     gnomon_free(ctx, result->trials);
     *result = (gnomon_lsh_tuning){.struct_size = result->struct_size, .reason = ""};
 }

@@ -14,6 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+GNOMON_OPTIONS_INIT(gnomon_lstsq_options, GNOMON_LSTSQ_OPTIONS_INIT)
+
 static gnomon_status take_options(gnomon_context *ctx, const gnomon_lstsq_options *given,
                                   gnomon_lstsq_options *o)
 {
@@ -230,6 +232,7 @@ gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                  gnomon_lstsq *out)
 {
     gnomon_lstsq_options options;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check(ctx, b, given, &options, out));
     GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
     if (a->rows >= a->cols || a->rows == 0)
@@ -242,6 +245,7 @@ gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const g
                                const gnomon_lstsq_options *given, gnomon_lstsq *out)
 {
     gnomon_lstsq_options options;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check(ctx, b, given, &options, out));
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
     if (a->rows >= a->cols || a->rows <= 0)
@@ -261,6 +265,7 @@ gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *ro
                                   gnomon_lstsq *out)
 {
     gnomon_lstsq_options options;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check(ctx, b, given, &options, out));
     GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "rows or rows.next is NULL");
@@ -272,7 +277,7 @@ gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *ro
 
 void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result)
 {
-    if (result == NULL) return;
+    if (ctx == NULL || result == NULL) return;
     const size_t size = result->struct_size;
     gnomon_free(ctx, result->x.data);
     gnomon_free(ctx, result->residual.data);

@@ -114,6 +114,7 @@ static void write_task(void *arg, int64_t task, int worker)
 gnomon_status gnomon_operator_block(gnomon_context *ctx, const gnomon_operator *op, int64_t row,
                                     int64_t col, const gnomon_matrix *out)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, "op is NULL");
     GNOMON_TRY(gnomon_check_view(ctx, out, "out"));
     GNOMON_FAIL_IF(out->dtype != GNOMON_F32 && out->dtype != GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,

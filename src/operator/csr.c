@@ -160,6 +160,7 @@ gnomon_status gnomon_operator_block_csr(gnomon_context *ctx, const gnomon_operat
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     memset(out, 0, sizeof *out);
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, "op is NULL");
     GNOMON_FAIL_IF(dtype != GNOMON_F32 && dtype != GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
                    "dtype is %s; it must be f32 or f64", gnomon_dtype_name(dtype));
@@ -171,7 +172,7 @@ gnomon_status gnomon_operator_block_csr(gnomon_context *ctx, const gnomon_operat
 
 void gnomon_csr_free(gnomon_context *ctx, gnomon_csr *csr)
 {
-    if (csr == NULL) return;
+    if (ctx == NULL || csr == NULL) return;
     /* the offsets begin the one allocation */
     gnomon_free(ctx, (void *)(uintptr_t)csr->offsets);
     memset(csr, 0, sizeof *csr);

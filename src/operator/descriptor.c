@@ -1,12 +1,15 @@
 /* Checking a descriptor, filling in its defaults, and setting up the factors that follow from
  * it (docs/operators.md, sections 4 to 6). */
 #include "base/error.h"
+#include "base/options.h"
 #include "operator/kinds.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_descriptor, GNOMON_DESCRIPTOR_INIT)
 
 #define K_MAX       (INT64_C(1) << 32)
 #define D_MAX       (INT64_C(1) << 56)
@@ -283,6 +286,7 @@ gnomon_status gnomon_operator_create(gnomon_context *ctx, const gnomon_descripto
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     /* The C library's memory, for the operator may outlive its context. */
     gnomon_operator *op = calloc(1, sizeof *op);
     GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for an operator of %zu bytes",
@@ -303,6 +307,7 @@ void gnomon_operator_destroy(gnomon_operator *op)
 
 void gnomon_operator_describe(const gnomon_operator *op, gnomon_descriptor *out)
 {
+    if (op == NULL || out == NULL) return;
     const size_t size = out->struct_size;
     const size_t known = size < sizeof *out ? size : sizeof *out;
     memset(out, 0, size);

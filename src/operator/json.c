@@ -68,6 +68,7 @@ gnomon_status gnomon_operator_to_json(gnomon_context *ctx, const gnomon_operator
 {
     GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, "json is NULL");
     *json = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, "op is NULL");
     json_t *root = build(&op->descriptor);
     GNOMON_FAIL_IF(root == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for a descriptor's text");
@@ -297,6 +298,7 @@ gnomon_status gnomon_operator_from_json(gnomon_context *ctx, const char *json, s
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, "json is NULL");
     json_error_t error;
     json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);

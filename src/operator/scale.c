@@ -44,6 +44,7 @@ double gnomon_simple_scale(const gnomon_simple *a, int64_t rows, gnomon_scaling 
 
 double gnomon_operator_row_scale(const gnomon_operator *op, int64_t row)
 {
+    if (op == NULL) return NAN;
     if (row < 0 || row >= op->descriptor.k) return NAN;
     if (op->descriptor.kind != GNOMON_BLOCK) return op->scale;
     const int64_t a = gnomon_block_of_row(op, row);
@@ -80,6 +81,7 @@ static double block_share(const gnomon_operator *op)
 
 double gnomon_operator_fill(const gnomon_operator *op)
 {
+    if (op == NULL) return NAN;
     double fill = simple_fill(&op->factor[0]);
     if (op->descriptor.kind == GNOMON_BLOCK) return fill * block_share(op);
     for (int t = 1; t < op->levels; t++) {

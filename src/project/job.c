@@ -2,12 +2,15 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "base/view.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_sketch_options, GNOMON_SKETCH_OPTIONS_INIT)
 
 gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
                                  const gnomon_sketch_options *options, const char *points,

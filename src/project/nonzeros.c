@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/view.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -88,24 +89,13 @@ static void sorted_task(void *arg, int64_t task, int worker)
 static gnomon_status check_csr(gnomon_context *ctx, gnomon_sparse_points *p)
 {
     const gnomon_csr *x = p->csr;
+    GNOMON_TRY(gnomon_check_csr(ctx, x, "x"));
     if (x->rows == 0) return GNOMON_OK;
-    GNOMON_FAIL_IF(!x->offsets, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.offsets is NULL; %" PRId64 " numbers are due", x->rows + 1);
-    GNOMON_FAIL_IF(x->offsets[0] < 0, ctx, GNOMON_ERROR_DATA,
-                   "x.offsets[0] is %" PRId64 "; it must not be negative", x->offsets[0]);
-    for (int64_t i = 0; i < x->rows; i++)
-        GNOMON_FAIL_IF(x->offsets[i + 1] < x->offsets[i], ctx, GNOMON_ERROR_DATA,
-                       "x.offsets[%" PRId64 "] is %" PRId64 ", less than the %" PRId64
-                       " before it; offsets must not decrease",
-                       i + 1, x->offsets[i + 1], x->offsets[i]);
     const int64_t count = x->offsets[x->rows] - x->offsets[0];
     if (count == 0) {
         p->sorted = true;
         return GNOMON_OK;
     }
-    GNOMON_FAIL_IF(!x->indices || !x->values, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.%s is NULL; %" PRId64 " numbers are due", x->indices ? "values" : "indices",
-                   count);
     GNOMON_TRY(check_indices(ctx, x->indices, count, x->cols, "x.indices", "columns"));
     sorted_job job = {.x = x};
     atomic_init(&job.unsorted, false);
@@ -126,6 +116,9 @@ gnomon_status gnomon_sparse_check(gnomon_context *ctx, gnomon_sparse_points *p)
                    : !x->col_indices ? "col_indices"
                                      : "values",
                    x->nonzeros);
+    GNOMON_TRY(gnomon_check_aligned(ctx, x->row_indices, sizeof(int64_t), "x", "row_indices"));
+    GNOMON_TRY(gnomon_check_aligned(ctx, x->col_indices, sizeof(int64_t), "x", "col_indices"));
+    GNOMON_TRY(gnomon_check_aligned(ctx, x->values, gnomon_dtype_size(x->dtype), "x", "values"));
     GNOMON_TRY(check_indices(ctx, x->row_indices, x->nonzeros, x->rows, "x.row_indices", "rows"));
     return check_indices(ctx, x->col_indices, x->nonzeros, x->cols, "x.col_indices", "columns");
 }

@@ -55,6 +55,7 @@ static double exact_dim(double pairs, double eps, double log_delta)
 gnomon_status gnomon_dim(gnomon_context *ctx, gnomon_bound bound, int64_t points, double eps,
                          double beta, double delta, double *real, int64_t *k)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(!k, ctx, GNOMON_ERROR_ARGUMENT, "k is NULL; it must point to the result");
     GNOMON_FAIL_IF(points < 2, ctx, GNOMON_ERROR_ARGUMENT,
                    "points is %" PRId64 "; it must be at least 2", points);

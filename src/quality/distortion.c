@@ -1,6 +1,7 @@
 /* What a sketch did to norms and distances. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "base/view.h"
 #include "quality/lengths.h"
@@ -9,6 +10,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+
+GNOMON_OPTIONS_INIT(gnomon_distortion_options, GNOMON_DISTORTION_OPTIONS_INIT)
 
 enum { BLOCK = 64 }; /* pairs a task */
 
@@ -118,6 +121,7 @@ gnomon_status gnomon_measure_distortion(gnomon_context *ctx, const gnomon_matrix
                                         gnomon_distortion *norms, gnomon_distortion *pairs,
                                         int *all_pairs)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_check_view(ctx, original, "original"));
     return run(ctx, original, NULL, sketch, options, norms, pairs, all_pairs);
 }
@@ -128,6 +132,7 @@ gnomon_status gnomon_measure_distortion_csr(gnomon_context *ctx, const gnomon_cs
                                             gnomon_distortion *norms, gnomon_distortion *pairs,
                                             int *all_pairs)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(!original, ctx, GNOMON_ERROR_ARGUMENT, "original is NULL");
     return run(ctx, NULL, original, sketch, options, norms, pairs, all_pairs);
 }

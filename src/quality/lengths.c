@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/view.h"
 #include "quality/rows.h"
 
 #include <inttypes.h>
@@ -146,27 +147,6 @@ static int by_column(const void *x, const void *y)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *csr)
-{
-    GNOMON_FAIL_IF(csr->rows < 0 || csr->cols < 0, ctx, GNOMON_ERROR_SHAPE,
-                   "original is %" PRId64 " x %" PRId64 "; sizes must not be negative", csr->rows,
-                   csr->cols);
-    GNOMON_FAIL_IF(gnomon_dtype_size(csr->dtype) == 0, ctx, GNOMON_ERROR_DTYPE,
-                   "original's element type is %d, which is none", (int)csr->dtype);
-    if (csr->rows == 0) return GNOMON_OK;
-    GNOMON_FAIL_IF(!csr->offsets, ctx, GNOMON_ERROR_ARGUMENT, "original's offsets are NULL");
-    for (int64_t i = 0; i < csr->rows; i++)
-        GNOMON_FAIL_IF(csr->offsets[i] > csr->offsets[i + 1], ctx, GNOMON_ERROR_DATA,
-                       "original's offsets fall from %" PRId64 " to %" PRId64 " at row %" PRId64,
-                       csr->offsets[i], csr->offsets[i + 1], i);
-    int64_t count;
-    GNOMON_FAIL_IF(__builtin_sub_overflow(csr->offsets[csr->rows], csr->offsets[0], &count), ctx,
-                   GNOMON_ERROR_DATA, "original's offsets span more than 63 bits");
-    GNOMON_FAIL_IF(count > 0 && (!csr->indices || !csr->values), ctx, GNOMON_ERROR_ARGUMENT,
-                   "original's indices or values are NULL");
-    return GNOMON_OK;
-}
-
 /* Fills row i of out from the entries of csr, sorted and added up. */
 static gnomon_status add_row(gnomon_context *ctx, const gnomon_csr *csr, int64_t i, entry *entries,
                              gnomon_sorted_rows *out)
@@ -224,7 +204,7 @@ gnomon_status gnomon_sorted_rows_make(gnomon_context *ctx, const gnomon_csr *csr
                                       gnomon_sorted_rows *out)
 {
     memset(out, 0, sizeof *out);
-    GNOMON_TRY(check_csr(ctx, csr));
+    GNOMON_TRY(gnomon_check_csr(ctx, csr, "original"));
     out->rows = csr->rows;
     int64_t longest = 0;
     for (int64_t i = 0; i < csr->rows; i++)

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "base/view.h"
 #include "quality/rows.h"
 #include "search/search.h"
 
@@ -17,27 +18,6 @@ static int by_value(const void *x, const void *y)
 {
     const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
     return (a > b) - (a < b);
-}
-
-gnomon_status gnomon_csr_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name)
-{
-    GNOMON_FAIL_IF(csr->rows < 0 || csr->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s is %" PRId64 " x %" PRId64 "; sizes must not be negative", name, csr->rows,
-                   csr->cols);
-    GNOMON_FAIL_IF(gnomon_dtype_size(csr->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s.dtype is %d; it must be one of gnomon_dtype", name, (int)csr->dtype);
-    if (csr->rows == 0) return GNOMON_OK;
-    GNOMON_FAIL_IF(csr->offsets == NULL, ctx, GNOMON_ERROR_ARGUMENT, "%s.offsets is NULL", name);
-    for (int64_t i = 0; i < csr->rows; i++)
-        GNOMON_FAIL_IF(csr->offsets[i] > csr->offsets[i + 1], ctx, GNOMON_ERROR_DATA,
-                       "%s.offsets fall from %" PRId64 " to %" PRId64 " at row %" PRId64, name,
-                       csr->offsets[i], csr->offsets[i + 1], i);
-    int64_t all;
-    GNOMON_FAIL_IF(__builtin_sub_overflow(csr->offsets[csr->rows], csr->offsets[0], &all), ctx,
-                   GNOMON_ERROR_DATA, "%s.offsets span more than 63 bits", name);
-    GNOMON_FAIL_IF(all > 0 && (csr->indices == NULL || csr->values == NULL), ctx,
-                   GNOMON_ERROR_ARGUMENT, "%s.indices or values are NULL", name);
-    return GNOMON_OK;
 }
 
 /* Appends row i's members to sets, ascending and each once. */
@@ -77,7 +57,7 @@ gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const
                                int64_t first, gnomon_sets *sets)
 {
     *sets = (gnomon_sets){0};
-    GNOMON_TRY(gnomon_csr_check(ctx, csr, name));
+    GNOMON_TRY(gnomon_check_csr(ctx, csr, name));
     const int64_t all = csr->rows > 0 ? csr->offsets[csr->rows] - csr->offsets[0] : 0;
     GNOMON_TRY(
         gnomon_alloc_zero(ctx, csr->rows + 1, sizeof *sets->offsets, "offsets", &sets->offsets));

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <stddef.h>
 
+GNOMON_OPTIONS_INIT(gnomon_search_options, GNOMON_SEARCH_OPTIONS_INIT)
+
 const char *gnomon_metric_name(gnomon_metric metric)
 {
     switch (metric) {
@@ -155,6 +157,7 @@ gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *que
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_check_anywhere(ctx, queries, "queries", false));
     return create(ctx, queries, NULL, options, out);
 }
@@ -164,6 +167,7 @@ gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gnomon_csr *qu
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(queries == NULL, ctx, GNOMON_ERROR_ARGUMENT, "queries is NULL");
     return create(ctx, NULL, queries, options, out);
 }
@@ -232,6 +236,7 @@ static gnomon_status scan_allowed(gnomon_search *s, const gnomon_matrix *base)
 
 gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 {
+    GNOMON_NEED(NULL, s, "search");
     GNOMON_FAIL_IF(s->options.metric == GNOMON_JACCARD, s->ctx, GNOMON_ERROR_UNSUPPORTED,
                    "jaccard takes sparse points");
     GNOMON_TRY(gnomon_check_anywhere(s->ctx, base, "base", false));
@@ -256,11 +261,12 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 
 gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
 {
+    GNOMON_NEED(NULL, s, "search");
     GNOMON_FAIL_IF(s->options.metric != GNOMON_JACCARD, s->ctx, GNOMON_ERROR_UNSUPPORTED,
                    "%s takes dense points", gnomon_metric_name(s->options.metric));
     GNOMON_FAIL_IF(base == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, "base is NULL");
     GNOMON_TRY(check_add(s, base->rows, base->cols));
-    GNOMON_TRY(gnomon_csr_check(s->ctx, base, "base"));
+    GNOMON_TRY(gnomon_check_csr(s->ctx, base, "base"));
     if (s->device.part == NULL && s->base == 0 && gnomon_sets_worth_device(s, base))
         GNOMON_TRY(gnomon_search_to_device(s, "base", false));
     if (s->device.part != NULL) {
@@ -365,6 +371,7 @@ static gnomon_status collect(answer *a)
 
 gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
 {
+    GNOMON_NEED(NULL, s, "search");
     GNOMON_FAIL_IF(out == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     GNOMON_TRY(gnomon_check_out(s->ctx, out->struct_size, sizeof *out));
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
@@ -389,7 +396,7 @@ gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
 
 void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *neighbors)
 {
-    if (neighbors == NULL) return;
+    if (ctx == NULL || neighbors == NULL) return;
     gnomon_free(ctx, neighbors->offsets);
     gnomon_free(ctx, neighbors->ids);
     gnomon_free(ctx, neighbors->distances);
@@ -410,6 +417,7 @@ gnomon_status gnomon_neighbors_exact(gnomon_context *ctx, const gnomon_matrix *b
                                      const gnomon_matrix *queries,
                                      const gnomon_search_options *options, gnomon_neighbors *out)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     gnomon_search *s = NULL;
     GNOMON_TRY(gnomon_check_anywhere(ctx, base, "base", false));
     GNOMON_TRY(check_k(ctx, options, base->rows));
@@ -425,6 +433,7 @@ gnomon_status gnomon_neighbors_exact_csr(gnomon_context *ctx, const gnomon_csr *
                                          const gnomon_search_options *options,
                                          gnomon_neighbors *out)
 {
+    GNOMON_NEED(NULL, ctx, "ctx");
     gnomon_search *s = NULL;
     GNOMON_FAIL_IF(base == NULL, ctx, GNOMON_ERROR_ARGUMENT, "base is NULL");
     GNOMON_TRY(check_k(ctx, options, base->rows));

@@ -63,19 +63,8 @@ static gnomon_status check_indices(gnomon_context *ctx, const gnomon_csr *a, int
 
 static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *a)
 {
-    GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
-    GNOMON_FAIL_IF(a->rows < 0 || a->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "a is %" PRId64 " x %" PRId64 "; sizes must not be negative", a->rows, a->cols);
-    GNOMON_FAIL_IF(gnomon_dtype_size(a->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "a.dtype is %d; it must be one of gnomon_dtype", (int)a->dtype);
-    GNOMON_FAIL_IF(a->rows > 0 && a->offsets == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "a.offsets is NULL");
-    for (int64_t i = 0; i < a->rows; i++)
-        GNOMON_FAIL_IF(a->offsets[i + 1] < a->offsets[i], ctx, GNOMON_ERROR_DATA,
-                       "a.offsets falls at row %" PRId64, i);
+    GNOMON_TRY(gnomon_check_csr(ctx, a, "a"));
     const int64_t count = a->rows > 0 ? a->offsets[a->rows] - a->offsets[0] : 0;
-    GNOMON_FAIL_IF(count > 0 && (a->indices == NULL || a->values == NULL), ctx,
-                   GNOMON_ERROR_ARGUMENT, "a.indices or a.values is NULL");
     return check_indices(ctx, a, count);
 }
 

@@ -14,6 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+GNOMON_OPTIONS_INIT(gnomon_svd_options, GNOMON_SVD_OPTIONS_INIT)
+
 const char *gnomon_svd_missing(void)
 {
     return gnomon_blas_missing();
@@ -336,6 +338,7 @@ gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                const gnomon_svd_options *given, gnomon_svd *out)
 {
     gnomon_svd_options options;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_out(ctx, out));
     GNOMON_TRY(take_options(ctx, given, &options));
     GNOMON_TRY(gnomon_check_anywhere(ctx, a, "a", false));
@@ -346,6 +349,7 @@ gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                              const gnomon_svd_options *given, gnomon_svd *out)
 {
     gnomon_svd_options options;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_out(ctx, out));
     GNOMON_TRY(take_options(ctx, given, &options));
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
@@ -356,6 +360,7 @@ gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows
                                 const gnomon_svd_options *given, gnomon_svd *out)
 {
     gnomon_svd_options options;
+    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_out(ctx, out));
     GNOMON_TRY(take_options(ctx, given, &options));
     GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
@@ -368,7 +373,7 @@ gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows
 
 void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd)
 {
-    if (svd == NULL) return;
+    if (ctx == NULL || svd == NULL) return;
     const size_t size = svd->struct_size;
     if (!svd->given_u) gnomon_free(ctx, svd->u.data);
     gnomon_free(ctx, svd->s);

@@ -1,0 +1,480 @@
+/* What holds of every public function, by calls that calls.py makes from the headers:
+ *   valid  the fixture's arguments are taken, so that the other groups test what they say
+ *   null   a pointer that is required and is NULL gives ARGUMENT, and the text names it
+ *   views  a view that is spoilt (memory that is missing or not aligned, sizes, strides, offsets)
+ * is refused init   the function beside each GNOMON_..._INIT fills a struct as the macro does, and
+ * nothing behind it Each call is made in a process of its own. usage: test_api GROUP [FUNCTION] */
+#include <gnomon.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 8 }; /* points, coordinates, rows of the operator */
+
+/* An argument of every type, named as calls.py looks for it: options by their type's name, objects
+ * too. */
+typedef struct fixture {
+    gnomon_context *ctx;
+    void *out;
+    int64_t numbers[2 * N + 2], more_numbers[2 * N], ids[N];
+    double reals[N];
+    int flags[N];
+    float room[3][N * N];
+    int32_t hashes[N * N];
+    gnomon_matrix matrix[3], values;
+    int64_t offsets[N + 1], indices[N], rows_of[N];
+    float entries[N];
+    gnomon_csr csr[2];
+    gnomon_coo coo;
+    gnomon_tensor tensor;
+    gnomon_named_array named_array;
+    gnomon_named_tensor named_tensor;
+    int64_t ranks[2], next_row;
+
+    gnomon_context_options context_options;
+    gnomon_choose_options choose_options;
+    gnomon_gemm_options gemm_options;
+    gnomon_hosvd_options hosvd_options;
+    gnomon_read_options read_options;
+    gnomon_write_options write_options;
+    gnomon_join_options join_options, set_join_options;
+    gnomon_lsh_functions lsh_functions;
+    gnomon_lsh_effort lsh_effort;
+    gnomon_lsh_options lsh_options;
+    gnomon_lsh_promise lsh_promise, set_lsh_promise;
+    gnomon_lstsq_options lstsq_options;
+    gnomon_descriptor descriptor;
+    gnomon_sketch_options sketch_options;
+    gnomon_distortion_options distortion_options;
+    gnomon_search_options search_options, set_search_options;
+    gnomon_svd_options svd_options;
+    gnomon_svd_rows svd_rows, tensor_rows;
+    gnomon_join_points join_points;
+
+    gnomon_choice choice;
+    gnomon_hosvd hosvd;
+    gnomon_data_info data_info;
+    gnomon_join_result join_result;
+    gnomon_pairs pairs;
+    gnomon_lsh_info lsh_info;
+    gnomon_neighbors neighbors;
+    gnomon_lsh_work lsh_work;
+    gnomon_lsh_tuning lsh_tuning;
+    gnomon_lstsq lstsq;
+    gnomon_distortion distortion;
+    gnomon_svd svd;
+    gnomon_csr csr_out;
+
+    gnomon_operator *operator;
+    gnomon_reader *reader, *sparse_reader;
+    gnomon_writer *writer, *sparse_writer, *full_writer;
+    gnomon_clusters *clusters;
+    gnomon_hasher *hasher, *set_hasher;
+    gnomon_lsh *lsh, *set_index, *full_index;
+    gnomon_lsh_builder *lsh_builder, *set_builder;
+    gnomon_stream *stream, *full_stream;
+    gnomon_search *search, *set_search, *full_search;
+    gnomon_model *model;
+    char *operator_json;
+    const char *model_json, *npy, *index_file;
+} fixture;
+
+/* ---- what the library calls ---- */
+
+static void take_member(void *user, const char *name)
+{
+    (void)user, (void)name;
+}
+
+static void take_fault(void *user, const char *section, const char *fault)
+{
+    (void)user, (void)section, (void)fault;
+}
+
+static gnomon_status next_rows(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    fixture *f = user;
+    *got = 0;
+    for (; f->next_row < N && *got < dst->rows; f->next_row++, ++*got)
+        for (int64_t j = 0; j < N; j++) {
+            const float value = f->room[0][f->next_row * N + j];
+            if (dst->dtype == GNOMON_F64)
+                ((double *)dst->data)[*got * dst->row_stride + j] = value;
+            else
+                ((float *)dst->data)[*got * dst->row_stride + j] = value;
+        }
+    return GNOMON_OK;
+}
+
+static gnomon_status first_row(void *user)
+{
+    ((fixture *)user)->next_row = 0;
+    return GNOMON_OK;
+}
+
+static gnomon_status read_points(void *user, int64_t first, const gnomon_matrix *to)
+{
+    fixture *f = user;
+    for (int64_t i = 0; i < to->rows; i++)
+        memcpy((float *)to->data + i * to->row_stride, f->room[0] + (first + i) * N,
+               N * sizeof(float));
+    return GNOMON_OK;
+}
+
+/* Offsets of N rows, the last of which has all the entries. */
+static const int64_t *offsets(int64_t first, int64_t last)
+{
+    static int64_t at[N + 1];
+    for (int i = 0; i < N; i++)
+        at[i] = first;
+    at[N] = last;
+    return at;
+}
+
+/* ---- the tables that calls.py makes ---- */
+
+typedef struct api_argument {
+    int place;
+    const char *name;
+    int optional;
+} api_argument;
+
+typedef struct api_spoil {
+    const char *what;
+    int due; /* 1: ARGUMENT, 2: any status but OK and INTERNAL */
+} api_spoil;
+
+typedef struct api_call {
+    const char *name;
+    gnomon_status (*call)(fixture *f, int null, int spoil);
+    int has_status, makes_object;
+    int argument_count, spoil_count;
+    const api_argument *arguments;
+    const api_spoil *spoils;
+} api_call;
+
+/* 1, with a line, when a struct is not as the macro makes it, or what lies behind it was touched.
+ */
+static int different(const char *function, bool same, const unsigned char *made, size_t size,
+                     size_t room)
+{
+    for (size_t i = size; i < room; i++)
+        same &= made[i] == 0xa5;
+    if (!same) printf("%s does not give what the macro gives\n", function);
+    return !same;
+}
+
+typedef gnomon_status (*init_function)(void *options, size_t size);
+
+/* The struct of a binding that is older than the library, and of one that is newer. */
+static int other_sizes(const char *name, init_function init, size_t size)
+{
+    enum { MOST = 1024, SHORT = 2 * sizeof(size_t) };
+    _Alignas(16) unsigned char whole[MOST], room[MOST];
+    const size_t longer = size + 24;
+    size_t told;
+    memset(whole, 0xa5, sizeof whole);
+    bool same = longer < MOST && init(whole, size) == GNOMON_OK;
+    memset(room, 0xa5, sizeof room);
+    same &= init(room, SHORT) == GNOMON_OK;
+    memcpy(&told, room, sizeof told);
+    same &=
+        told == SHORT && memcmp(room + sizeof told, whole + sizeof told, SHORT - sizeof told) == 0;
+    int bad = different(name, same, room, SHORT, sizeof room);
+    memset(room, 0xa5, sizeof room);
+    same = init(room, longer) == GNOMON_OK;
+    memcpy(&told, room, sizeof told);
+    same &= told == longer;
+    for (size_t i = size; i < longer; i++)
+        same &= room[i] == 0;
+    bad += different(name, same, room, longer, sizeof room);
+    if (init(room, sizeof(size_t) - 1) != GNOMON_ERROR_ARGUMENT) {
+        printf("%s takes a size that can't be one\n", name);
+        bad++;
+    }
+    return bad;
+}
+
+#include "calls.inc"
+
+/* ---- the fixture ---- */
+
+#define MUST(call)                                                           \
+    do {                                                                     \
+        if ((call) != GNOMON_OK) {                                           \
+            printf("fixture: %s: %s %s\n", #call, gnomon_last_error(f->ctx), \
+                   gnomon_last_error(NULL));                                 \
+            exit(1);                                                         \
+        }                                                                    \
+    } while (0)
+
+static char *read_all(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 16);
+    if (file == NULL || text == NULL || fread(text, 1, (1 << 16) - 1, file) == 0) {
+        printf("fixture: %s can't be read\n", path);
+        exit(1);
+    }
+    fclose(file);
+    return text;
+}
+
+static void make_views(fixture *f)
+{
+    for (int m = 0; m < 3; m++) {
+        for (int i = 0; i < N * N; i++)
+            f->room[m][i] = (float)((i * 7 + m * 3 + 1) % 11) + (i % (N + 1) == 0 ? 20 : 0);
+        f->matrix[m] = gnomon_matrix_rowmajor(f->room[m], GNOMON_F32, N, N);
+    }
+    f->values = gnomon_matrix_rowmajor(f->hashes, GNOMON_I32, N, N);
+    for (int i = 0; i <= N; i++)
+        f->offsets[i] = i;
+    for (int i = 0; i < N; i++) {
+        f->indices[i] = f->rows_of[i] = i;
+        f->entries[i] = (float)(i + 1);
+    }
+    for (int i = 0; i < 2; i++)
+        f->csr[i] = (gnomon_csr){N, N, f->offsets, f->indices, f->entries, GNOMON_F32};
+    f->coo = (gnomon_coo){N, N, N, f->rows_of, f->indices, f->entries, GNOMON_F32};
+    const int64_t sizes[2] = {N, N};
+    f->tensor = gnomon_tensor_packed(f->room[0], GNOMON_F32, 2, sizes, 0);
+    f->named_array = (gnomon_named_array){"a", f->matrix[0], 0};
+    f->named_tensor = (gnomon_named_tensor){"a", f->tensor};
+    f->svd_rows = (gnomon_svd_rows){f, N, N, GNOMON_F32, next_rows, first_row};
+    f->tensor_rows = f->svd_rows;
+    f->join_points = (gnomon_join_points){f, N, N, GNOMON_F32, read_points};
+}
+
+static void make_options(fixture *f)
+{
+    f->context_options = (gnomon_context_options)GNOMON_CONTEXT_OPTIONS_INIT;
+    f->context_options.device = GNOMON_DEVICE_CPU;
+    f->context_options.threads = 1;
+    f->choose_options = (gnomon_choose_options)GNOMON_CHOOSE_OPTIONS_INIT;
+    f->choose_options.n = f->choose_options.d = N;
+    f->choose_options.k = N;
+    f->gemm_options = (gnomon_gemm_options)GNOMON_GEMM_OPTIONS_INIT;
+    f->hosvd_options = (gnomon_hosvd_options)GNOMON_HOSVD_OPTIONS_INIT;
+    f->ranks[0] = f->ranks[1] = 2;
+    f->hosvd_options.ranks = f->ranks;
+    f->hosvd_options.rank_count = 2;
+    f->read_options = (gnomon_read_options)GNOMON_READ_OPTIONS_INIT;
+    f->write_options = (gnomon_write_options)GNOMON_WRITE_OPTIONS_INIT;
+    f->join_options = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
+    f->set_join_options = f->join_options;
+    f->set_join_options.metric = GNOMON_JACCARD;
+    f->lsh_functions = (gnomon_lsh_functions)GNOMON_LSH_FUNCTIONS_INIT;
+    f->lsh_functions.family = GNOMON_LSH_SIMHASH;
+    f->lsh_functions.dim = f->lsh_functions.count = N;
+    f->lsh_effort = (gnomon_lsh_effort)GNOMON_LSH_EFFORT_INIT;
+    f->lsh_options = (gnomon_lsh_options)GNOMON_LSH_OPTIONS_INIT;
+    f->lsh_options.metric = GNOMON_L2;
+    f->lsh_options.functions.family = GNOMON_LSH_PSTABLE;
+    f->lsh_options.functions.dim = N;
+    f->lsh_options.functions.width = 100;
+    f->lsh_options.tables = 2;
+    f->lsh_options.broad = 2;
+    f->lsh_promise = (gnomon_lsh_promise)GNOMON_LSH_PROMISE_INIT;
+    f->lsh_promise.k = 1;
+    f->set_lsh_promise = f->lsh_promise;
+    f->set_lsh_promise.metric = GNOMON_JACCARD;
+    f->lstsq_options = (gnomon_lstsq_options)GNOMON_LSTSQ_OPTIONS_INIT;
+    f->descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
+    f->descriptor.kind = GNOMON_GAUSSIAN;
+    f->descriptor.k = f->descriptor.d = N;
+    f->sketch_options = (gnomon_sketch_options)GNOMON_SKETCH_OPTIONS_INIT;
+    f->distortion_options = (gnomon_distortion_options)GNOMON_DISTORTION_OPTIONS_INIT;
+    f->search_options = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
+    f->search_options.k = 1;
+    f->set_search_options = f->search_options;
+    f->set_search_options.metric = GNOMON_JACCARD;
+    f->svd_options = (gnomon_svd_options)GNOMON_SVD_OPTIONS_INIT;
+    f->svd_options.rank = 2;
+
+    f->choice.struct_size = sizeof f->choice;
+    f->hosvd.struct_size = sizeof f->hosvd;
+    f->data_info.struct_size = sizeof f->data_info;
+    f->join_result.struct_size = sizeof f->join_result;
+    f->pairs.struct_size = sizeof f->pairs;
+    f->lsh_info.struct_size = sizeof f->lsh_info;
+    f->neighbors.struct_size = sizeof f->neighbors;
+    f->lsh_work.struct_size = sizeof f->lsh_work;
+    f->lsh_tuning.struct_size = sizeof f->lsh_tuning;
+    f->lstsq.struct_size = sizeof f->lstsq;
+    f->svd.struct_size = sizeof f->svd;
+}
+
+/* Once for all calls: each file takes a sync. */
+static void make_files(fixture *f)
+{
+    gnomon_writer *w;
+    gnomon_lsh *index;
+    gnomon_write_options sparse = GNOMON_WRITE_OPTIONS_INIT;
+    sparse.sparse = 1;
+    MUST(gnomon_writer_open(f->ctx, "in.npy", N, N, GNOMON_F32, NULL, &w));
+    MUST(gnomon_writer_rows(w, &f->matrix[0]));
+    MUST(gnomon_writer_finish(w));
+    MUST(gnomon_writer_open(f->ctx, "in.mtx", N, N, GNOMON_F32, &sparse, &w));
+    MUST(gnomon_writer_csr(w, &f->csr[0]));
+    MUST(gnomon_writer_finish(w));
+    MUST(gnomon_lsh_create(f->ctx, &f->lsh_options, &index));
+    MUST(gnomon_lsh_add(index, &f->matrix[0]));
+    MUST(gnomon_lsh_save(f->ctx, index, "in.index"));
+    gnomon_lsh_destroy(index);
+}
+
+static void make_objects(fixture *f)
+{
+    gnomon_context *ctx = f->ctx;
+    const gnomon_matrix *m = f->matrix;
+    gnomon_write_options sparse = GNOMON_WRITE_OPTIONS_INIT;
+    sparse.sparse = 1;
+    f->npy = "in.npy";
+    f->index_file = "in.index";
+    MUST(gnomon_reader_open(ctx, f->npy, NULL, &f->reader));
+    MUST(gnomon_reader_open(ctx, "in.mtx", NULL, &f->sparse_reader));
+    MUST(gnomon_writer_open(ctx, "writer.npy", N, N, GNOMON_F32, NULL, &f->writer));
+    MUST(gnomon_writer_open(ctx, "sparse.mtx", N, N, GNOMON_F32, &sparse, &f->sparse_writer));
+    MUST(gnomon_writer_open(ctx, "full.npy", N, N, GNOMON_F32, NULL, &f->full_writer));
+    MUST(gnomon_writer_rows(f->full_writer, &m[0]));
+
+    MUST(gnomon_operator_create(ctx, &f->descriptor, &f->operator));
+    MUST(gnomon_operator_to_json(ctx, f->operator, & f->operator_json));
+    f->model_json = read_all(MODEL);
+    MUST(gnomon_model_from_json(ctx, f->model_json, strlen(f->model_json), &f->model));
+    MUST(gnomon_clusters_create(ctx, N, &f->clusters));
+    MUST(gnomon_hasher_create(ctx, &f->lsh_functions, &f->hasher));
+    gnomon_lsh_functions minhash = GNOMON_LSH_FUNCTIONS_INIT;
+    minhash.family = GNOMON_LSH_MINHASH;
+    minhash.dim = minhash.count = N;
+    MUST(gnomon_hasher_create(ctx, &minhash, &f->set_hasher));
+
+    gnomon_lsh_options sets = f->lsh_options;
+    sets.metric = GNOMON_JACCARD;
+    sets.functions = minhash;
+    MUST(gnomon_lsh_create(ctx, &f->lsh_options, &f->lsh));
+    MUST(gnomon_lsh_create(ctx, &f->lsh_options, &f->full_index));
+    MUST(gnomon_lsh_add(f->full_index, &m[0]));
+    MUST(gnomon_lsh_create(ctx, &sets, &f->set_index));
+    MUST(gnomon_lsh_add_csr(f->set_index, &f->csr[0]));
+    MUST(gnomon_lsh_builder_create(ctx, &f->lsh_options, "built.index", &f->lsh_builder));
+    MUST(gnomon_lsh_builder_create(ctx, &sets, "set.index", &f->set_builder));
+
+    MUST(gnomon_stream_create(ctx, f->operator, N, GNOMON_F32, NULL, &f->stream));
+    MUST(gnomon_stream_create(ctx, f->operator, N, GNOMON_F32, NULL, &f->full_stream));
+    MUST(gnomon_stream_push(f->full_stream, &m[0]));
+    MUST(gnomon_search_create(ctx, &m[1], &f->search_options, &f->search));
+    MUST(gnomon_search_create(ctx, &m[1], &f->search_options, &f->full_search));
+    MUST(gnomon_search_add(f->full_search, &m[0]));
+    MUST(gnomon_search_create_csr(ctx, &f->csr[1], &f->set_search_options, &f->set_search));
+}
+
+/* ---- the groups ---- */
+
+static const char *text_of(const fixture *f, const char *argument)
+{
+    return gnomon_last_error(
+        strcmp(argument, "ctx") == 0 || gnomon_last_error(f->ctx)[0] == '\0' ? NULL : f->ctx);
+}
+
+/* In a process of its own: 0 when the call did what is due, with a line about it when not. */
+static int judge(fixture *f, const api_call *c, const api_argument *null, int spoil)
+{
+    static char touched;
+    f->out = &touched;
+    const gnomon_status status = c->call(f, null != NULL ? null->place : -1, spoil);
+    const char *text = null != NULL ? text_of(f, null->name) : gnomon_last_error(f->ctx);
+    if (null != NULL && !null->optional && c->has_status) {
+        if (status != GNOMON_ERROR_ARGUMENT || strstr(text, null->name) == NULL ||
+            strstr(text, "NULL") == NULL) {
+            printf("%s, %s NULL: %s '%s'\n", c->name, null->name, gnomon_status_name(status), text);
+            return 1;
+        }
+    } else if (spoil > 0) {
+        const api_spoil *s = &c->spoils[spoil - 1];
+        if (status == GNOMON_OK || status == GNOMON_ERROR_INTERNAL ||
+            (s->due == 1 && status != GNOMON_ERROR_ARGUMENT)) {
+            printf("%s, %s: %s '%s'\n", c->name, s->what, gnomon_status_name(status), text);
+            return 1;
+        }
+    } else if (status != GNOMON_OK) {
+        printf("%s%s%s: %s '%s'\n", c->name, null != NULL ? ", optional and NULL: " : "",
+               null != NULL ? null->name : "", gnomon_status_name(status), text);
+        return 1;
+    }
+    if (status != GNOMON_OK && c->makes_object && f->out == &touched &&
+        (null == NULL || strstr("out json", null->name) == NULL)) {
+        printf("%s, %s: *out was left as it was\n", c->name,
+               null != NULL ? null->name : c->spoils[spoil - 1].what);
+        return 1;
+    }
+    return 0;
+}
+
+static int attempt(fixture *f, const api_call *c, const api_argument *null, int spoil)
+{
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        alarm(60);
+        make_objects(f);
+        const int bad = judge(f, c, null, spoil);
+        fflush(stdout);
+        _exit(bad);
+    }
+    int how;
+    if (child < 0 || waitpid(child, &how, 0) != child) return 1;
+    if (WIFSIGNALED(how) || WEXITSTATUS(how) > 1)
+        printf("%s, %s: died of %s %d\n", c->name,
+               null != NULL ? null->name
+               : spoil > 0  ? c->spoils[spoil - 1].what
+                            : "valid arguments",
+               WIFSIGNALED(how) ? "signal" : "a sanitizer,",
+               WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how));
+    return how != 0;
+}
+
+int main(int count, char **words)
+{
+    const char *group = count > 1 ? words[1] : "";
+    if (strcmp(group, "init") == 0) return check_inits() != 0;
+    char folder[] = "/tmp/gnomon-api-XXXXXX";
+    if (mkdtemp(folder) == NULL || chdir(folder) != 0) return 1;
+    static fixture made;
+    fixture *f = &made;
+    make_views(f);
+    make_options(f);
+    MUST(gnomon_context_create(&f->context_options, &f->ctx));
+    make_files(f);
+
+    int tried = 0, bad = 0;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const api_call *c = &calls[i];
+        if (count > 2 && strcmp(words[2], c->name) != 0) continue;
+        if (strcmp(group, "valid") == 0) {
+            tried++;
+            bad += attempt(f, c, NULL, 0);
+            for (int a = 0; a < c->argument_count; a++)
+                if (c->arguments[a].optional) tried++, bad += attempt(f, c, &c->arguments[a], 0);
+        } else if (strcmp(group, "null") == 0) {
+            for (int a = 0; a < c->argument_count; a++)
+                if (!c->arguments[a].optional) tried++, bad += attempt(f, c, &c->arguments[a], 0);
+        } else if (strcmp(group, "views") == 0) {
+            for (int s = 1; s <= c->spoil_count; s++)
+                tried++, bad += attempt(f, c, NULL, s);
+        }
+    }
+    gnomon_context_destroy(f->ctx);
+    printf("%d calls of %zu functions, %d not as they should be\n", tried,
+           sizeof calls / sizeof *calls, bad);
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) != 0 || bad > 0 || tried == 0;
+}
