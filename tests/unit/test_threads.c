@@ -2,12 +2,15 @@
 #include "base/threads.h"
 
 #include <fenv.h>
+#include <float.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -97,27 +100,87 @@ static void many_contexts_at_once(void **state)
     free(t);
 }
 
-static void note_rounding(void *arg, int64_t task, int worker)
+/* What the thread's arithmetic does: its rounding, and whether subnormal results become 0. */
+typedef struct arithmetic {
+    int rounding;
+    bool flushes;
+} arithmetic;
+
+static arithmetic arithmetic_here(void)
 {
-    (void)worker;
-    ((int *)arg)[task] = fegetround();
+    volatile double least = DBL_MIN;
+    return (arithmetic){fegetround(), least / 2 == 0};
+}
+
+/* Sets whether they do; false where the test does not know how. */
+static bool flush(bool on)
+{
+#if defined(__x86_64__)
+    const unsigned bits = 0x8040; /* FTZ, DAZ */
+    const unsigned now = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(on ? now | bits : now & ~bits);
+    return true;
+#elif defined(__aarch64__)
+    uint64_t now;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(now));
+    now = on ? now | (1u << 24) : now & ~(uint64_t)(1u << 24);
+    __asm__ volatile("msr fpcr, %0" : : "r"(now));
+    return true;
+#else
+    return !on;
+#endif
+}
+
+enum { MET = 4 };
+
+typedef struct meeting {
+    atomic_int here;
+    int worker[MET];
+    arithmetic seen[MET];
+} meeting;
+
+/* Ends when all of MET tasks have begun, so that each of MET threads runs one of them: who has
+ * one can't take another. Gives up after a minute, which the caller sees. */
+static void meet(void *arg, int64_t task, int worker)
+{
+    meeting *m = arg;
+    m->worker[task] = worker;
+    m->seen[task] = arithmetic_here();
+    atomic_fetch_add(&m->here, 1);
+    const struct timespec nap = {0, 100000};
+    for (int i = 0; i < 600000 && atomic_load(&m->here) < MET; i++)
+        nanosleep(&nap, NULL);
+}
+
+static void all_threads_see(gnomon_context *ctx, int rounding, bool flushes)
+{
+    meeting m = {.here = 0};
+    bool met[MET] = {false};
+    gnomon_parallel(ctx, MET, meet, &m);
+    fesetround(FE_TONEAREST);
+    flush(false);
+    assert_int_equal(m.here, MET);
+    for (int i = 0; i < MET; i++) {
+        assert_int_equal(m.seen[i].rounding, rounding);
+        assert_int_equal(m.seen[i].flushes, flushes);
+        assert_in_range(m.worker[i], 0, MET - 1);
+        assert_false(met[m.worker[i]]);
+        met[m.worker[i]] = true;
+    }
 }
 
 static void tasks_have_the_callers_arithmetic(void **state)
 {
     (void)state;
-    gnomon_context *ctx = context(4);
-    int modes[256];
-    gnomon_parallel(ctx, 256, note_rounding, modes); /* the threads now run */
-    const int before = fegetround();
-    assert_int_equal(fesetround(FE_UPWARD), 0);
-    gnomon_parallel(ctx, 256, note_rounding, modes);
-    fesetround(before);
-    for (int i = 0; i < 256; i++)
-        assert_int_equal(modes[i], FE_UPWARD);
-    gnomon_parallel(ctx, 256, note_rounding, modes);
-    for (int i = 0; i < 256; i++)
-        assert_int_equal(modes[i], before);
+    static const int roundings[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    gnomon_context *ctx = context(MET);
+    all_threads_see(ctx, FE_TONEAREST, false); /* the threads now run */
+    for (int i = 0; i < 8; i++) {
+        const bool flushes = i % 2 == 1 && flush(true);
+        assert_int_equal(fesetround(roundings[i / 2]), 0);
+        all_threads_see(ctx, roundings[i / 2], flushes);
+        all_threads_see(ctx, FE_TONEAREST, false);
+    }
     gnomon_context_destroy(ctx);
 }
 
