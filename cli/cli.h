@@ -120,6 +120,10 @@ void cli_input_table(cli_input_options *in, cli_option table[CLI_INPUT_OPTIONS])
 /* Opens path for reading and tells about it; in may be NULL. -1 or an exit code. */
 int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
                    gnomon_reader **reader, gnomon_data_info *info);
+/* The file that path, which may name a member (info's, "" for none), is in; free() it. */
+char *cli_input_file(const char *path, const char *member);
+/* All input options as a JSON object: how the input was to be read. */
+json_t *cli_input_json(const cli_input_options *in);
 /* Refuses points of two files that differ in dimensions. -1 or an exit code. */
 int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *other,
                    int64_t other_cols);
@@ -132,6 +136,15 @@ extern const cli_choice cli_dtypes[];
 int cli_is_text_format(const char *format);
 /* The format that path and --output-format stand for, as the writer sees it. */
 const char *cli_output_format(const char *path, const char *format);
+/* A file that a verb reads or writes: the option or operand that names it, and its path (NULL: it
+ * is not given; "-": a standard stream). */
+typedef struct cli_file {
+    const char *title, *path;
+    int written;
+} cli_file;
+/* Refuses two that are one file, by whatever names, when one of them is written. -1 or an exit
+ * code. */
+int cli_check_apart(cli_app *app, const cli_file *files, int count);
 /* Refuses binary data on a terminal, --json beside data on standard output, and an output
  * that is one of the inputs. -1 or an exit code. */
 int cli_check_output(cli_app *app, const char *path, const char *format, const char *const *inputs,
@@ -175,6 +188,12 @@ const char *cli_bound_source(gnomon_bound bound);
 
 /* text.c: reads a file (or -) of at most 64 KiB; free(*text). -1 or an exit code. */
 int cli_read_text(cli_app *app, const char *path, char **text, size_t *length);
+/* How a name (a file's, a text's) is shown on a terminal and in records: tab, newline and backslash
+ * are \t, \n and \\, other control characters and bytes that are no UTF-8 are \xHH. free() it; NULL
+ * when memory is out. */
+char *cli_escape(const char *text);
+/* A name in JSON: itself when it is UTF-8, else escaped as above; null for NULL. */
+json_t *cli_json_name(const char *name);
 
 /* choose.c: --operator auto */
 typedef struct cli_choose_options {

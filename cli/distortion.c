@@ -266,8 +266,9 @@ int cli_distortion(int argc, char **argv)
     if (r.plot != NULL) {
         if (!cli_is_picture(r.plot))
             return cli_usage(&app, "--plot %s: the name must end in .svg or .png", r.plot);
-        if (gnomon_same_file(r.plot, paths[0]) || gnomon_same_file(r.plot, paths[1]))
-            return cli_usage(&app, "--plot %s: is also read", r.plot);
+        const cli_file files[] = {{"A", paths[0], 0}, {"B", paths[1], 0}, {"--plot", r.plot, 1}};
+        code = cli_check_apart(&app, files, 3);
+        if (code >= 0) return code;
     }
     code = cli_start(&app);
     if (code < 0) code = work(&app, &r, paths, &original, &sketch);

@@ -176,14 +176,10 @@ static void take_member(void *user, const char *name)
 /* The size of the file that path (less a member) names, -1 when it is no plain file. */
 static int64_t file_size(const char *path, const char *member)
 {
-    char *copy = strdup(path);
+    char *copy = cli_input_file(path, member);
     struct stat state;
-    size_t length = strlen(path), suffix = strlen(member) + 1;
     int64_t size = -1;
     if (copy == NULL) return -1;
-    if (member[0] != '\0' && length > suffix && copy[length - suffix] == ':' &&
-        strcmp(copy + length - suffix + 1, member) == 0)
-        copy[length - suffix] = '\0';
     if (stat(copy, &state) == 0 && S_ISREG(state.st_mode)) size = state.st_size;
     free(copy);
     return size;

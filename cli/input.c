@@ -1,7 +1,9 @@
 /* Opening points to read. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* NumPy's short and long names; the short ones count bytes, so u8 is eight of them. */
 const cli_choice cli_dtypes[] = {
@@ -136,4 +138,26 @@ int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *oth
     if (cols == other_cols) return -1;
     return cli_fail(app, CLI_EXIT_DATA, "%s has %lld dimensions and %s %lld: they must be the same",
                     path, (long long)cols, other, (long long)other_cols);
+}
+
+char *cli_input_file(const char *path, const char *member)
+{
+    char *copy = strdup(path);
+    const size_t length = strlen(path), suffix = strlen(member) + 1;
+    if (copy == NULL || member[0] == '\0' || access(path, F_OK) == 0) return copy;
+    if (length > suffix && copy[length - suffix] == ':' &&
+        strcmp(copy + length - suffix + 1, member) == 0)
+        copy[length - suffix] = '\0';
+    return copy;
+}
+
+json_t *cli_input_json(const cli_input_options *in)
+{
+    return json_pack("{s:s?, s:b, s:I, s:I, s:s, s:i, s:i, s:i, s:I, s:i, s:i}", "--format",
+                     in->format, "--shape", in->shape_given, "shape rows",
+                     (json_int_t)in->shape.rows, "shape columns", (json_int_t)in->shape.cols,
+                     "--dtype", in->dtype != 0 ? cli_dtype_name((gnomon_dtype)in->dtype) : "",
+                     "--delimiter", in->delimiter, "--header", in->header, "--zero-based",
+                     in->zero_based, "--features", (json_int_t)in->features, "type of text",
+                     in->text_dtype, "tensor", in->tensor);
 }

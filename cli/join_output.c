@@ -36,23 +36,35 @@ int cli_join_is_named(const cli_join *j, const char *path)
     return strcmp(format_of(path, path == j->output ? j->format : NULL), "tsv") == 0;
 }
 
+/* No two of the files that are written are one, and what a checkpoint writes is not read. */
+static int check_apart(const cli_join *j)
+{
+    static const char *const endings[] = {"", ".pairs", ".new"};
+    const size_t room = j->checkpoint != NULL ? strlen(j->checkpoint) + sizeof ".pairs" : 1;
+    char *kept = malloc(room * 3);
+    if (kept == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+    cli_file files[9] = {{"P", j->p_path, 0},        {"Q", j->q_path, 0},
+                         {"-o", j->output, 1},       {"--distances", j->distances, 1},
+                         {"--counts", j->counts, 1}, {"--clusters", j->clusters, 1}};
+    for (int i = 0; i < 3 && j->checkpoint != NULL; i++) {
+        char *name = kept + (size_t)i * room;
+        strcat(strcpy(name, j->checkpoint), endings[i]);
+        files[6 + i] = (cli_file){"--checkpoint", name, 1};
+    }
+    const int code = cli_check_apart(j->app, files, 9);
+    free(kept);
+    return code;
+}
+
 int cli_join_check_output(cli_join *j)
 {
     cli_app *app = j->app;
-    const char *const outputs[] = {j->output, j->distances, j->counts, j->clusters};
-    const char *const names[] = {"-o", "--distances", "--counts", "--clusters"};
     if (j->distances != NULL && j->output == NULL)
         return cli_usage(app, "--distances goes with -o");
     if (j->format != NULL && j->output == NULL)
         return cli_usage(app, "--output-format goes with -o");
-    for (int a = 0; a < 4; a++) {
-        for (int b = 0; b < a; b++) {
-            if (outputs[a] == NULL || outputs[b] == NULL) continue;
-            if (strcmp(outputs[a], outputs[b]) == 0 || gnomon_same_file(outputs[a], outputs[b]))
-                return cli_usage(app, "%s %s: is also that of %s", names[a], outputs[a], names[b]);
-        }
-    }
-    int code = -1;
+    int code = check_apart(j);
+    if (code >= 0) return code;
     if (j->output != NULL && cli_join_is_named(j, j->output)) {
         const char *const inputs[] = {j->p_path};
         if (j->distances != NULL)

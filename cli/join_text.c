@@ -86,7 +86,7 @@ static int add_text(cli_texts *t, const char *name, const char *text, size_t len
             hash = mix(hash + last[w] + UINT64_C(0x9e3779b97f4a7c15));
         if (!add_member(t, hash)) return 0;
     }
-    t->names[t->count] = strdup(name);
+    t->names[t->count] = cli_escape(name);
     if (t->names[t->count] == NULL) return 0;
     t->offsets[++t->count] = t->member_count;
     t->bytes += (int64_t)length;
@@ -145,6 +145,16 @@ static int read_file(cli_app *app, const char *path, int64_t shingle, cli_texts 
     return code;
 }
 
+/* Refuses a file that is also to be written. */
+static int check_output(cli_app *app, const char *path, const cli_texts *t)
+{
+    for (int i = 0; i < t->output_count; i++)
+        if (gnomon_same_file(t->outputs[i], path))
+            return cli_usage(app, "%s is also read, as %s: the output must be another file",
+                             t->outputs[i], path);
+    return -1;
+}
+
 static int by_name(const FTSENT **a, const FTSENT **b)
 {
     return strcmp((*a)->fts_name, (*b)->fts_name);
@@ -165,7 +175,9 @@ static int read_folder(cli_app *app, const char *path, int64_t shingle, cli_text
             if (errno != 0) code = cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
             break;
         }
-        if (entry->fts_info == FTS_F) code = read_file(app, entry->fts_path, shingle, t);
+        if (entry->fts_info == FTS_F) code = check_output(app, entry->fts_path, t);
+        if (entry->fts_info == FTS_F && code < 0)
+            code = read_file(app, entry->fts_path, shingle, t);
         if (entry->fts_info == FTS_NS || entry->fts_info == FTS_ERR || entry->fts_info == FTS_DNR)
             code =
                 cli_fail(app, CLI_EXIT_FILE, "%s: %s", entry->fts_path, strerror(entry->fts_errno));

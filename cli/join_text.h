@@ -6,8 +6,8 @@
 
 enum cli_text_mode { CLI_TEXT_NONE, CLI_TEXT_LINES, CLI_TEXT_FILES };
 
-/* Texts, each with a name and the set of its shingles. Zeroed before use; dropped whatever came of
- * it. */
+/* Texts, each with a name, as it is shown (cli_escape), and the set of its shingles. Zeroed before
+ * use; dropped whatever came of it. */
 typedef struct cli_texts {
     int64_t count, room;
     char **names;
@@ -16,6 +16,9 @@ typedef struct cli_texts {
     uint8_t *values;
     int64_t member_count, member_room;
     int64_t bytes; /* read */
+    /* files that will be written, NULL for none: set before reading, which refuses them */
+    const char *const *outputs;
+    int output_count;
 } cli_texts;
 
 /* Reads the lines of a file (or of standard input), or all files of a folder and the folders in it

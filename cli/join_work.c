@@ -118,7 +118,11 @@ static int load(cli_join *j)
 static int load_texts(cli_join *j)
 {
     const double begin = cli_seconds();
+    const char *const outputs[] = {j->output, j->distances, j->counts, j->clusters};
+    j->texts.outputs = outputs;
+    j->texts.output_count = 4;
     const int code = cli_texts_read(j->app, j->p_path, j->text, j->shingle, &j->texts);
+    j->texts.output_count = 0;
     j->p.sparse = j->texts.sets;
     j->p.is_sparse = 1;
     j->p_info.rows = j->texts.count;
@@ -223,40 +227,75 @@ static int keep(void *user, const gnomon_join_batch *batch)
     return stop;
 }
 
-/* A file as it is now: its name, size and time. */
-static void describe(char *text, size_t size, const char *path)
+/* A file as it is now, by facts whose names begin with 'which'. */
+static json_t *describe(const char *which, const char *path, const gnomon_data_info *info)
 {
-    struct stat file;
-    if (stat(path, &file) != 0) memset(&file, 0, sizeof file);
-    snprintf(text, size, "%s (%lld bytes, %lld.%09ld)", path, (long long)file.st_size,
-             (long long)file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+    struct stat file = {0};
+    char modified[40], changed[40], key[40];
+    char *name = cli_input_file(path, info->member);
+    char *real = name != NULL ? realpath(name, NULL) : NULL;
+    if (name != NULL && stat(name, &file) != 0) memset(&file, 0, sizeof file);
+    snprintf(modified, sizeof modified, "%lld.%09ld", (long long)file.st_mtim.tv_sec,
+             file.st_mtim.tv_nsec);
+    /* a file that was put in its place, or whose time was set back, has this of its own */
+    snprintf(changed, sizeof changed, "%lld.%09ld", (long long)file.st_ctim.tv_sec,
+             file.st_ctim.tv_nsec);
+    const struct {
+        const char *name;
+        json_t *value;
+    } facts[] = {{"file", cli_json_name(real != NULL ? real : path)},
+                 {"member", cli_json_name(info->member)},
+                 {"format", json_string(info->format)},
+                 {"bytes", json_integer(file.st_size)},
+                 {"time of change", json_string(modified)},
+                 {"time of the file's own change", json_string(changed)},
+                 {"dimensions", json_integer(info->cols)}};
+    json_t *all = json_object();
+    int bad = all == NULL;
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        snprintf(key, sizeof key, "%s's %s", which, facts[i].name);
+        bad |= json_object_set_new(all, key, facts[i].value) != 0;
+    }
+    free(real);
+    free(name);
+    if (!bad) return all;
+    json_decref(all);
+    return NULL;
 }
 
-static char *identity_of(const cli_join *j)
+/* All that the pairs and their order hang on. */
+static json_t *identity_of(const cli_join *j)
 {
-    char p[1024], q[1024] = "itself";
-    char *text = malloc(4096);
-    describe(p, sizeof p, j->p_path);
-    if (j->q_path != NULL) describe(q, sizeof q, j->q_path);
-    if (text == NULL) return NULL;
-    const int length = snprintf(text, 4096, "%s with %s by %s %.17g", p, q,
-                                gnomon_metric_name(j->options.metric), j->options.threshold);
+    char threshold[40], recall[40], seed[40];
+    const gnomon_join_options *o = &j->options;
+    snprintf(threshold, sizeof threshold, "%.17g", o->threshold);
+    snprintf(recall, sizeof recall, "%.17g", o->recall);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
+    json_t *join = json_pack("{s:s, s:s, s:s}", "version", gnomon_version(), "metric",
+                             gnomon_metric_name(o->metric), "threshold", threshold);
+    join = cli_json_join(join, cli_input_json(&j->p_input));
+    join = cli_json_join(join, describe("P", j->p_path, &j->p_info));
+    join = cli_json_join(join, j->q_path != NULL ? describe("Q", j->q_path, &j->q_info)
+                                                 : json_pack("{s:b}", "Q is P", 1));
+    if (o->recall == 1) return join;
     /* what decides which pairs are missed */
-    if (j->options.recall < 1)
-        snprintf(text + length, 4096 - (size_t)length, ", recall %.12g, %s, seed %llu",
-                 j->options.recall, gnomon_join_method_name(j->options.method),
-                 (unsigned long long)j->options.seed);
-    return text;
+    return cli_json_join(join, json_pack("{s:s, s:s, s:s}", "recall", recall, "method",
+                                         gnomon_join_method_name(o->method), "seed", seed));
 }
 
 /* So many bands of an LSH join: what an interruption may cost, against sorting its tables again. */
 enum { BANDS = 8 };
 
-static int join_kept(cli_join *j, int files)
+static int join_kept(cli_join *j, int files, json_t *identity)
 {
     cli_app *app = j->app;
     int64_t first = 0;
-    int code = cli_checkpoint_open(&j->kept, app, j->checkpoint, identity_of(j), &first);
+    const cli_pair_limits limits = {.rows = j->p_info.rows,
+                                    .cols = j->q_path != NULL ? j->q_info.rows : j->p_info.rows,
+                                    .threshold = j->options.threshold,
+                                    .self = j->q_path == NULL,
+                                    .at_least = j->options.metric == GNOMON_IP};
+    int code = cli_checkpoint_open(&j->kept, app, j->checkpoint, identity, &limits, &first);
     if (code >= 0) return code;
     j->options.sink = keep;
     j->options.first_row = first;
@@ -276,7 +315,7 @@ static int join_kept(cli_join *j, int files)
         return code;
     }
     code = begin(j);
-    if (code < 0) code = cli_checkpoint_replay(&j->kept, j->p_info.rows, take, j);
+    if (code < 0) code = cli_checkpoint_replay(&j->kept, take, j);
     if (j->failed > 0) code = j->failed;
     j->result.pairs = j->kept.complete;
     j->result.rows_done = j->p_info.rows;
@@ -299,9 +338,12 @@ int cli_join_work(cli_join *j)
         return cli_fail(app, CLI_EXIT_USAGE,
                         "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
+    /* the files as they were before they were read: a change under way makes another join */
+    json_t *identity = j->checkpoint != NULL ? identity_of(j) : NULL;
     code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
+    if (code < 0 && j->checkpoint != NULL) return join_kept(j, files, identity);
+    json_decref(identity);
     if (code >= 0) return code;
-    if (j->checkpoint != NULL) return join_kept(j, files);
     code = begin(j);
     if (code >= 0) return code;
     j->options.sink = take;

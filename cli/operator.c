@@ -231,11 +231,11 @@ static int check(cli_app *app, request *r)
     if (r->describe && r->output_given)
         return cli_usage(app, "--describe makes no entries: leave out -o (--save-operator FILE "
                               "writes the descriptor to a file)");
-    if (r->operator.save != NULL &&(
-            (r->operator.load != NULL && gnomon_same_file(r->operator.save, r->operator.load)) ||
-            gnomon_same_file(r->operator.save, r->output) ||
-            strcmp(r->operator.save, r->output) == 0))
-        return cli_usage(app, "--save-operator %s: must be a file of its own", r->operator.save);
+    const cli_file files[] = {{"--load-operator", r->operator.load, 0},
+                              {"-o", r->output, 1},
+                              {"--save-operator", r->operator.save, 1}};
+    const int code = cli_check_apart(app, files, 3);
+    if (code >= 0) return code;
     if (facts_only) return -1;
     if (r->sparse && r->output_format == NULL && strcmp(r->output, "-") == 0)
         r->output_format = "mtx";

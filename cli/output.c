@@ -13,6 +13,31 @@ int cli_is_text_format(const char *format)
     return 0;
 }
 
+/* Whether what is written by one name can be lost by the other. */
+static int are_one(const cli_file *a, const cli_file *b)
+{
+    if (a->path == NULL || b->path == NULL || (!a->written && !b->written)) return 0;
+    /* standard input and standard output have the same name */
+    if (strcmp(a->path, "-") == 0 || strcmp(b->path, "-") == 0)
+        return a->written && b->written && strcmp(a->path, b->path) == 0;
+    return strcmp(a->path, b->path) == 0 || gnomon_same_file(a->path, b->path);
+}
+
+int cli_check_apart(cli_app *app, const cli_file *files, int count)
+{
+    for (int a = 0; a < count; ++a) {
+        for (int b = 0; b < a; ++b) {
+            if (!are_one(&files[a], &files[b])) continue;
+            if (!files[a].written || !files[b].written)
+                return cli_usage(app, "%s is also read: the output must be another file",
+                                 files[files[a].written ? a : b].path);
+            return cli_usage(app, "%s %s: is also that of %s", files[a].title, files[a].path,
+                             files[b].title);
+        }
+    }
+    return -1;
+}
+
 int cli_check_output(cli_app *app, const char *path, const char *format, const char *const *inputs,
                      int input_count)
 {

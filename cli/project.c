@@ -178,18 +178,15 @@ static int check(cli_app *app, request *r, const char *input)
         return cli_usage(app, "--delta and --beta say the same thing: give one");
     if (strcmp(input, "-") == 0 && r->operator.load != NULL && strcmp(r->operator.load, "-") == 0)
         return cli_usage(app, "the points and the operator can't both come from standard input");
-    if (r->operator.save != NULL) {
-        const char *const others[] = {input, r->operator.load, r->output};
-        if (app->json && strcmp(r->operator.save, "-") == 0)
-            return cli_usage(app, "--json already prints the descriptor");
-        for (int i = 0; i < 3; ++i) {
-            /* Files that are yet to be made are told apart by their names. */
-            if (others[i] != NULL && (gnomon_same_file(r->operator.save, others[i]) ||
-                                      (i == 2 && strcmp(r->operator.save, r->output) == 0)))
-                return cli_usage(app, "--save-operator %s: must be a file of its own",
-                                 r->operator.save);
-        }
-    }
+    if (r->operator.save != NULL && app->json && strcmp(r->operator.save, "-") == 0)
+        return cli_usage(app, "--json already prints the descriptor");
+    const cli_file files[] = {{"IN", input, 0},
+                              {"--load-operator", r->operator.load, 0},
+                              {"--model", r->choose.model, 0},
+                              {"-o", r->output, 1},
+                              {"--save-operator", r->operator.save, 1}};
+    const int code = cli_check_apart(app, files, 5);
+    if (code >= 0) return code;
     return cli_check_output(app, r->output, r->output_format != NULL ? r->output_format : "npy",
                             inputs, 2);
 }

@@ -156,8 +156,9 @@ static int check(cli_app *app, request *r, const char *input)
     if (code >= 0) return code;
     if (r->plot != NULL && !cli_is_picture(r->plot))
         return cli_usage(app, "--plot %s: the name must end in .svg or .png", r->plot);
-    if (r->plot != NULL && gnomon_same_file(r->plot, input))
-        return cli_usage(app, "--plot %s: is also read", r->plot);
+    const cli_file files[] = {{"A", input, 0}, {"-o", r->output, 1}, {"--plot", r->plot, 1}};
+    code = cli_check_apart(app, files, 3);
+    if (code >= 0) return code;
     /* A GPU needs other libraries; the call tells what is missing when there is none. */
     const char *missing = gnomon_svd_missing();
     if (missing != NULL && app->device.kind == GNOMON_DEVICE_CPU)

@@ -206,8 +206,9 @@ typedef void (*gnomon_member_fn)(void *user, const char *name);
 GNOMON_API gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path,
                                              gnomon_member_fn fn, void *user);
 
-/* 1 when both paths name the same file (through links too), 0 when not. Member suffixes
- * are passed over. "-" is never the same as anything. */
+/* 1 when both paths name the same file, also through links, or a file that is not there yet and
+ * would be made in the same folder under the same name, however the folder is spelled; else 0.
+ * Member suffixes are passed over. "-" is never the same as anything. Thread-safe. */
 GNOMON_API int gnomon_same_file(const char *a, const char *b);
 
 #ifdef __cplusplus
