@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct change {
     cli_app *app;
@@ -11,6 +12,7 @@ typedef struct change {
     cli_input_options input;
     gnomon_lsh *index;
     int64_t count; /* points or ids */
+    int waiting;   /* for another process, and that was said */
 } change;
 
 static int parse(change *c, const char *synopsis, const char *about, const char *input_title,
@@ -80,6 +82,36 @@ static int start(change *c)
     return code < 0 ? cli_index_open(c->app, c->path, &c->index) : code;
 }
 
+/* After BUSY: another process is changing the index, or has changed it since it was opened. Waits a
+ * little and opens it again. */
+static int wait_and_open(change *c)
+{
+    cli_app *app = c->app;
+    const struct timespec a_moment = {.tv_nsec = 50000000};
+    if (!c->waiting)
+        cli_say(app, "gnomon %s: %s is being changed by another process; waiting for it\n",
+                app->verb, c->path);
+    c->waiting = 1;
+    nanosleep(&a_moment, NULL);
+    if (cli_interrupted()) return cli_fail_status(app, GNOMON_ERROR_CANCELLED);
+    gnomon_lsh_destroy(c->index);
+    c->index = NULL;
+    return cli_index_open(app, c->path, &c->index);
+}
+
+/* Opens a builder with what the index has. */
+static int extend(change *c, int compact, gnomon_lsh_builder **builder)
+{
+    for (;;) {
+        const gnomon_status status =
+            gnomon_lsh_builder_extend(c->app->ctx, c->index, c->output, compact, builder);
+        if (status == GNOMON_OK) return -1;
+        if (status != GNOMON_ERROR_BUSY) return cli_fail_status(c->app, status);
+        const int code = wait_and_open(c);
+        if (code >= 0) return code;
+    }
+}
+
 static int end(change *c, int code)
 {
     gnomon_lsh_destroy(c->index);
@@ -95,15 +127,14 @@ static int add(change *c)
     gnomon_data_info data;
     gnomon_lsh_info info = {.struct_size = sizeof info};
     gnomon_lsh_builder *builder = NULL;
-    gnomon_lsh_describe(c->index, &info);
     int code = cli_open_input(app, c->other, &c->input, &reader, &data);
+    gnomon_lsh_describe(c->index, &info);
     if (code < 0)
         code = cli_same_width(app, c->other, data.cols, c->path, info.options.functions.dim);
-    if (code < 0) {
-        const gnomon_status status =
-            gnomon_lsh_builder_extend(app->ctx, c->index, c->output, 0, &builder);
-        if (status != GNOMON_OK) code = cli_fail_status(app, status);
-    }
+    if (code < 0) code = extend(c, 0, &builder);
+    gnomon_lsh_describe(c->index, &info);
+    if (code < 0) /* another process may have put another index there meanwhile */
+        code = cli_same_width(app, c->other, data.cols, c->path, info.options.functions.dim);
     if (code < 0)
         code = cli_index_feed(app, c->other, reader, &data, info.options.metric == GNOMON_JACCARD,
                               info.options.codes > 0 && info.points == 0, builder, &c->count);
@@ -167,19 +198,26 @@ static int remove_ids(change *c)
     cli_app *app = c->app;
     int64_t *ids = NULL;
     gnomon_lsh_info info = {.struct_size = sizeof info};
-    gnomon_lsh_describe(c->index, &info);
     int code = read_ids(c, &ids);
-    for (int64_t i = 0; i < c->count && code < 0; i++)
-        if (ids[i] >= info.points)
-            code = cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",
-                            c->other, (long long)ids[i], (long long)info.points, c->path);
-    if (code < 0) {
+    const int64_t given = c->count;
+    gnomon_status status = GNOMON_ERROR_BUSY;
+    while (code < 0 && status == GNOMON_ERROR_BUSY) {
+        gnomon_lsh_describe(c->index, &info);
         const int64_t before = info.removed;
-        gnomon_status status = gnomon_lsh_remove(c->index, ids, c->count);
+        for (int64_t i = 0; i < given && code < 0; i++)
+            if (ids[i] >= info.points)
+                code =
+                    cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",
+                             c->other, (long long)ids[i], (long long)info.points, c->path);
+        if (code >= 0) break;
+        status = gnomon_lsh_remove(c->index, ids, given);
         gnomon_lsh_describe(c->index, &info);
         c->count = info.removed - before;
         if (status == GNOMON_OK) status = gnomon_lsh_save(app->ctx, c->index, c->output);
-        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+        if (status == GNOMON_ERROR_BUSY)
+            code = wait_and_open(c);
+        else if (status != GNOMON_OK)
+            code = cli_fail_status(app, status);
     }
     free(ids);
     return code < 0 ? report(c, "removed") : code;
@@ -211,12 +249,13 @@ int cli_index_remove(int argc, char **argv)
 static int compact(change *c)
 {
     cli_app *app = c->app;
-    gnomon_lsh_builder *builder;
+    gnomon_lsh_builder *builder = NULL;
     gnomon_lsh_info info = {.struct_size = sizeof info};
+    const int code = extend(c, 1, &builder);
+    if (code >= 0) return code;
     gnomon_lsh_describe(c->index, &info);
     c->count = info.removed;
-    gnomon_status status = gnomon_lsh_builder_extend(app->ctx, c->index, c->output, 1, &builder);
-    if (status == GNOMON_OK) status = gnomon_lsh_builder_finish(builder);
+    const gnomon_status status = gnomon_lsh_builder_finish(builder);
     return status == GNOMON_OK ? report(c, "compacted") : cli_fail_status(app, status);
 }
 

@@ -54,7 +54,7 @@ typedef enum gnomon_status {
     GNOMON_ERROR_DTYPE = 12,    /* an element type this call does not take */
     GNOMON_ERROR_OVERFLOW = 13, /* a product of sizes does not fit 63 bits */
     GNOMON_ERROR_UNSUPPORTED = 14,
-    GNOMON_ERROR_BUSY = 15, /* another thread's call on the same object; nothing was changed */
+    GNOMON_ERROR_BUSY = 15, /* another call on the same object or file; nothing was changed */
 
     /* the data's side (exit code 3) */
     GNOMON_ERROR_DATA = 30,      /* a file or descriptor that breaks its format */

@@ -247,8 +247,11 @@ GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_
 
 /* Writes an index with its points to one file (docs/formats.md), by the same safe way as all
  * files: the target is the old one or the whole new one. "-" is standard output. It may be the
- * file that the index was opened from. Any number of threads at once, as for queries. Errors: IO,
- * NOT_FOUND, MEMORY, CANCELLED, BUSY. */
+ * file that the index was opened from: that file is then locked (flock) until it is replaced, and
+ * BUSY is returned, with nothing written, while another process or thread holds the lock, or when
+ * the file is no longer the one that was opened: open it again. What an opened index has in its
+ * file is held against its checksums before it is written again: DATA tells of damage. Any number
+ * of threads at once, as for queries. Errors: IO, NOT_FOUND, MEMORY, CANCELLED, BUSY, DATA. */
 GNOMON_API gnomon_status gnomon_lsh_save(gnomon_context *ctx, const gnomon_lsh *index,
                                          const char *path);
 
@@ -300,7 +303,9 @@ GNOMON_API gnomon_status gnomon_lsh_builder_add(gnomon_lsh_builder *builder,
 GNOMON_API gnomon_status gnomon_lsh_builder_add_csr(gnomon_lsh_builder *builder,
                                                     const gnomon_csr *points);
 /* Writes the tables and completes the file. Frees the builder whatever it returns; on failure the
- * target is as before. Errors: IO, MEMORY (also when options.memory is too little), CANCELLED. */
+ * target is as before. Errors: IO, MEMORY (also when options.memory is too little), CANCELLED, BUSY
+ * (the file that the index was opened from, and is to be replaced, was replaced by somebody else
+ * meanwhile). */
 GNOMON_API gnomon_status gnomon_lsh_builder_finish(gnomon_lsh_builder *builder);
 /* Drops everything written; the target is as before. NULL is allowed. */
 GNOMON_API void gnomon_lsh_builder_abort(gnomon_lsh_builder *builder);

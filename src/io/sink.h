@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 typedef struct gnomon_sink gnomon_sink;
 
@@ -40,6 +41,9 @@ gnomon_status gnomon_sink_write_at(gnomon_sink *sink, int64_t offset, const void
                                    size_t size);
 /* Reads back what was written, zeros beyond it. Needs revisit. */
 gnomon_status gnomon_sink_read_at(gnomon_sink *sink, int64_t offset, void *data, size_t size);
+
+/* What is known of the file that is being written, which takes the target's place. Errors: IO. */
+gnomon_status gnomon_sink_stat(const gnomon_sink *sink, struct stat *st);
 
 /* Flushes, syncs, renames and frees the sink whatever it returns; on failure the target is
  * as before (a directly written one has what went out). */

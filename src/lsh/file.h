@@ -117,6 +117,8 @@ typedef struct gnomon_layout {
     int64_t bytes;
     int64_t points, removed, sections, table;
     uint64_t features;
+    dev_t device; /* of the file */
+    ino_t inode;
 } gnomon_layout;
 
 gnomon_status gnomon_layout_check(gnomon_context *ctx, const unsigned char *map, int64_t bytes,
@@ -125,6 +127,22 @@ gnomon_section gnomon_layout_section(const gnomon_layout *layout, int64_t i);
 /* Header and section table in the file's bytes; entries has room for count of them. */
 void gnomon_layout_write(const gnomon_layout *layout, const gnomon_section *sections,
                          unsigned char *entries, unsigned char header[GNOMON_LSH_HEADER]);
+
+/* ---- file_check.c ---- */
+/* Whether an opened index's bytes fit their checksums; what was added since is not in them. Errors:
+ * DATA, CANCELLED. */
+gnomon_status gnomon_lsh_check_bytes(gnomon_context *ctx, const gnomon_lsh *index);
+
+/* ---- file_origin.c ---- */
+/* *out is NULL where the path leads nowhere any more. Errors: MEMORY. */
+gnomon_status gnomon_origin_open(gnomon_context *ctx, const char *path, const gnomon_layout *layout,
+                                 gnomon_origin **out);
+/* Where path leads to the origin: locks that file until *lock is closed. Otherwise *lock is -1.
+ * Errors: BUSY (locked, or no longer the file that was opened), IO. */
+gnomon_status gnomon_origin_lock(gnomon_context *ctx, const gnomon_origin *origin, const char *path,
+                                 int *lock);
+/* Whether the path still leads to the file that was opened. Errors: BUSY. */
+gnomon_status gnomon_origin_still(gnomon_context *ctx, const gnomon_origin *origin);
 
 /* ---- file_open.c ---- */
 /* Maps the file and checks its layout. */

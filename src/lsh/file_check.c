@@ -62,6 +62,17 @@ static gnomon_status check_sums(checker *c, const gnomon_layout *l)
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_lsh_check_bytes(gnomon_context *ctx, const gnomon_lsh *index)
+{
+    gnomon_layout layout;
+    checker c = {ctx, NULL, NULL, 0, ""};
+    if (!index->map) return GNOMON_OK;
+    GNOMON_TRY(gnomon_layout_check(ctx, (const unsigned char *)index->map,
+                                   (int64_t)index->map_bytes, &layout));
+    GNOMON_TRY(check_sums(&c, &layout));
+    return c.faults == 0 ? GNOMON_OK : gnomon_fail(ctx, GNOMON_ERROR_DATA, "%s", c.first);
+}
+
 /* ---- what the sections tell ---- */
 
 static void check_points(checker *c, const gnomon_lsh *index)

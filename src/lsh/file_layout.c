@@ -124,13 +124,13 @@ gnomon_status gnomon_layout_check(gnomon_context *ctx, const unsigned char *map,
                    "the file has %" PRId64 " bytes; its header tells of %" PRId64, bytes, told);
     GNOMON_FAIL_IF(bytes != told, ctx, GNOMON_ERROR_DATA,
                    "the file has %" PRId64 " bytes; its header tells of %" PRId64, bytes, told);
-    *l = (gnomon_layout){map,
-                         bytes,
-                         size_at(map + 64),
-                         size_at(map + 72),
-                         size_at(map + 48),
-                         size_at(map + 40),
-                         get(map + 16, 8)};
+    *l = (gnomon_layout){.map = map,
+                         .bytes = bytes,
+                         .points = size_at(map + 64),
+                         .removed = size_at(map + 72),
+                         .sections = size_at(map + 48),
+                         .table = size_at(map + 40),
+                         .features = get(map + 16, 8)};
     GNOMON_FAIL_IF(
         l->points < 0 || l->points >= UINT32_MAX || l->removed < 0 || l->removed > l->points, ctx,
         GNOMON_ERROR_DATA, "the header tells of %" PRId64 " points, %" PRId64 " of them removed",

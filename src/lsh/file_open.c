@@ -26,6 +26,8 @@ static gnomon_status map_file(gnomon_context *ctx, int fd, gnomon_layout *l)
                    strerror(errno));
     const gnomon_status status = gnomon_layout_check(ctx, map, (int64_t)st.st_size, l);
     if (status != GNOMON_OK) munmap(map, (size_t)st.st_size);
+    l->device = st.st_dev;
+    l->inode = st.st_ino;
     return status;
 }
 
@@ -349,6 +351,12 @@ gnomon_status gnomon_lsh_open(gnomon_context *ctx, const char *path, gnomon_lsh 
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_lsh_map(ctx, path, &layout));
-    const gnomon_status status = gnomon_lsh_load(ctx, &layout, out);
-    return status == GNOMON_OK ? status : gnomon_fail_prefix(ctx, status, "%s", path);
+    gnomon_status status = gnomon_lsh_load(ctx, &layout, out);
+    if (status != GNOMON_OK) return gnomon_fail_prefix(ctx, status, "%s", path);
+    status = gnomon_origin_open(ctx, path, &layout, &(*out)->origin);
+    if (status != GNOMON_OK) {
+        gnomon_lsh_destroy(*out);
+        *out = NULL;
+    }
+    return status;
 }

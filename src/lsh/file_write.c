@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { RUN_BYTES = 64 << 20 }; /* of keys that wait, at most */
 
@@ -30,6 +32,8 @@ struct gnomon_lsh_builder {
     gnomon_spool spool;
     gnomon_run *runs;
     int64_t run_count, run_room;
+    int lock;   /* on the file that is replaced by what was made of it; -1: none */
+    bool other; /* the file will hold more or less than the index does */
 };
 
 static bool of_sets(const gnomon_lsh_builder *b)
@@ -316,6 +320,7 @@ static gnomon_status add(gnomon_lsh_builder *b, const gnomon_points *points)
     GNOMON_TRY(gnomon_lsh_check_points(b->shape, points));
     GNOMON_TRY(gnomon_hasher_check_finite(b->ctx, points, "points"));
     if (gnomon_points_rows(points) == 0) return GNOMON_OK;
+    b->other = true;
     gnomon_status status = b->keys ? GNOMON_OK : open_keys(b);
     if (status == GNOMON_OK && points->dense)
         status =
@@ -338,8 +343,17 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_lsh_options *optio
     b->ctx = ctx;
     b->from = from;
     b->end = GNOMON_LSH_HEADER;
+    b->lock = -1;
     b->side = b->spool = (gnomon_spool){ctx, -1, 0};
     *out = b;
+    if (from) {
+        GNOMON_TRY(gnomon_origin_lock(ctx, from->origin, path, &b->lock));
+        /* damage would get a fresh checksum */
+        const gnomon_status status = gnomon_lsh_check_bytes(ctx, from);
+        if (status != GNOMON_OK)
+            return gnomon_fail_prefix(ctx, status, "%s",
+                                      from->origin ? from->origin->path : "the index");
+    }
     GNOMON_TRY(gnomon_lsh_create(ctx, options, &b->shape));
     return gnomon_sink_open(ctx, path, &safe, &b->sink);
 }
@@ -376,7 +390,7 @@ static gnomon_status extend(gnomon_context *ctx, const gnomon_lsh *index, const 
     gnomon_lsh_builder *b = *out;
     gnomon_lsh *shape = b->shape;
     shape->points = index->points;
-    b->drop = compact != 0 && index->removed > 0;
+    b->drop = b->other = compact != 0 && index->removed > 0;
     /* all that are removed have left, or leave, the tables: nothing looks at them any more */
     b->erase = b->drop ||
                (index->removed > 0 && index->tables[0].entries == index->points - index->removed);
@@ -535,9 +549,19 @@ static gnomon_status finish(gnomon_lsh_builder *b)
     GNOMON_TRY(write_tables(b));
     GNOMON_TRY(write_settings(b));
     GNOMON_TRY(write_layout(b));
+    struct stat st = {0};
+    if (b->lock >= 0) {
+        GNOMON_TRY(gnomon_origin_still(b->ctx, b->from->origin));
+        GNOMON_TRY(gnomon_sink_stat(b->sink, &st));
+    }
     gnomon_sink *sink = b->sink;
     b->sink = NULL;
-    return gnomon_sink_finish(sink);
+    GNOMON_TRY(gnomon_sink_finish(sink));
+    if (b->lock >= 0 && !b->other) { /* the index is the new file's now */
+        b->from->origin->device = st.st_dev;
+        b->from->origin->inode = st.st_ino;
+    }
+    return GNOMON_OK;
 }
 
 gnomon_status gnomon_lsh_builder_finish(gnomon_lsh_builder *builder)
@@ -560,6 +584,7 @@ void gnomon_lsh_builder_abort(gnomon_lsh_builder *b)
     gnomon_free(ctx, b->runs);
     gnomon_free(ctx, b->sections);
     gnomon_lsh_destroy(b->shape);
+    if (b->lock >= 0) close(b->lock);
     if (b->from) gnomon_lsh_leave(b->from);
     gnomon_free(ctx, b);
 }

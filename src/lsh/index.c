@@ -69,6 +69,8 @@ void gnomon_lsh_destroy(gnomon_lsh *index)
     gnomon_codes_close(ctx, &index->codes);
     gnomon_hasher_destroy(index->hasher);
     if (index->map) munmap((void *)index->map, index->map_bytes);
+    if (index->origin) gnomon_free(ctx, index->origin->path);
+    gnomon_free(ctx, index->origin);
     gnomon_free(ctx, index);
 }
 

@@ -9,6 +9,7 @@
 #include <gnomon/lsh.h>
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 enum { GNOMON_LSH_MOST_DEPTH = 256 }; /* functions a table */
 
@@ -28,6 +29,13 @@ typedef struct gnomon_codes {
     int8_t *code;  /* count a point */
 } gnomon_codes;
 
+/* The file that an index was opened from. */
+typedef struct gnomon_origin {
+    char *path; /* resolved */
+    dev_t device;
+    ino_t inode;
+} gnomon_origin;
+
 struct gnomon_lsh {
     gnomon_context *ctx; /* whose allocator */
     gnomon_lsh_options options;
@@ -43,7 +51,8 @@ struct gnomon_lsh {
     /* An opened file: arrays of tables, codes and sets, and points may lie in it. */
     const char *map;
     size_t map_bytes;
-    atomic_int users; /* queries under way; -1: a change is */
+    gnomon_origin *origin; /* NULL: of no file */
+    atomic_int users;      /* queries under way; -1: a change is */
 };
 
 /* Frees an array of the index's, unless it lies in the file. */

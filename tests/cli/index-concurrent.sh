@@ -1,0 +1,32 @@
+# Indexes that several processes change at once: every addition and removal is there, and nothing else.
+. "$TESTS/lib.sh"
+"$PYTHON" - <<'P'
+import struct
+for i in range(30):  # npy, by hand: 3 points of 4 coordinates that tell who wrote them
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }"
+    header += b" " * ((-len(header) - 11) % 64) + b"\n"
+    values = struct.pack("<12f", *([float(i + 1)] * 12))
+    open(f"part{i}.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + values)
+P
+gnomon index build part0.npy -o all.lsh --metric l2 --tables 2 --functions 3 --width 1 --quiet
+pids=
+for i in $(seq 1 29); do
+    gnomon index add all.lsh "part$i.npy" --quiet &
+    pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || echo "exit code $?"; done
+gnomon index info all.lsh | head -n 1
+gnomon index check all.lsh --quiet
+for i in $(seq 0 9); do
+    echo "$i" >"ids$i.csv"
+    gnomon index remove all.lsh "ids$i.csv" --quiet &
+    [ "$i" = 5 ] && gnomon index compact all.lsh --quiet &
+done
+wait
+gnomon index info all.lsh | head -n 1
+gnomon index check all.lsh --quiet
+# each addition's points are there: thrice the distance 0 from its own
+for i in 4 17 29; do
+    gnomon index query all.lsh "part$i.npy" -k 1 -o "near$i.csv" --quiet && wc -l <"near$i.csv"
+done
+find . -name '.*.tmp' | wc -l
