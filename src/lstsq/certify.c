@@ -9,20 +9,31 @@
 #include "base/memory.h"
 #include "lstsq/lstsq.h"
 #include "lstsq/wide.h"
+#include "svd/blas.h"
 
 #include <gnomon/operator.h>
 
 #include <math.h>
 #include <string.h>
 
+/* The vectors are drawn where x lives and turned by V. So the bound hangs on the space that V spans
+ * and on sigma, and on neither the signs of V's columns nor, where values of sigma are equal, their
+ * choice: these are the BLAS's. */
 static gnomon_status fill(gnomon_solver *s, const gnomon_operator *op)
 {
     gnomon_probes_of_h *p = &s->probes;
     const int64_t numbers = s->rank * p->count;
+    double *drawn = NULL;
     GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), "probes", &p->now));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, numbers, sizeof(double), "probes", &p->before));
-    gnomon_matrix out = {p->now, GNOMON_F64, GNOMON_HOST, p->count, s->rank, 1, p->count};
-    return gnomon_operator_block(s->ctx, op, 0, 0, &out);
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->d * p->count, sizeof *drawn, "probes", &drawn));
+    gnomon_matrix out = {drawn, GNOMON_F64, GNOMON_HOST, p->count, s->d, 1, p->count};
+    const gnomon_status status = gnomon_operator_block(s->ctx, op, 0, 0, &out);
+    if (status == GNOMON_OK)
+        gnomon_blas_gemm(true, true, false, s->rank, p->count, s->d, 1.0, s->v, s->d, drawn,
+                         p->count, 0.0, p->now, p->count);
+    gnomon_free(s->ctx, drawn);
+    return status;
 }
 
 gnomon_status gnomon_probes_draw(gnomon_solver *s)

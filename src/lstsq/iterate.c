@@ -79,14 +79,16 @@ static double share(const gnomon_solver *s, const weights *w, int64_t i, double 
     return x * x / (s->sigma[i] * s->sigma[i] + w->rest * w->rest);
 }
 
-static double backward_error(const gnomon_solver *s, const gnomon_state *state, int64_t j)
+/* The backward error of state's x, were g (d x m) its gradient. */
+static double error_of(const gnomon_solver *s, const gnomon_state *state, const double *g,
+                       int64_t j)
 {
     /* Without A any x is as good, and 0 the shortest. */
     if (state->squares[j] == 0 || s->norm_b[j] == 0 || s->norm == 0) return 0;
     const weights w = weigh(s, j, state->norm_x[j], state->squares[j]);
     double sum = 0;
     for (int64_t i = 0; i < s->d; i++)
-        sum += share(s, &w, i, state->g[i * s->m + j]);
+        sum += share(s, &w, i, g[i * s->m + j]);
     return sqrt(sum);
 }
 
@@ -112,7 +114,7 @@ gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_m
         gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, g, m, 0.0, state->g, m);
         gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, s->x, m, 0.0, state->turned, m);
         for (int64_t j = 0; j < m; j++)
-            state->error[j] = backward_error(s, state, j);
+            state->error[j] = error_of(s, state, state->g, j);
     }
     gnomon_free(s->ctx, g);
     return status;
@@ -127,9 +129,13 @@ typedef struct gradients {
     double *scratch;    /* for apply */
     double *rr, *first; /* m: |q|^2, now and at first */
     double *squares;    /* m: what |b - A x|^2 will be */
-    bool *active;       /* m */
+    bool *active;       /* m: whether steps still change it */
+    bool *taken;        /* m: whether this round took it up */
+    bool *careful;      /* m: whether small directions are left alone */
     double *best;       /* d x m: the x of the least error */
     double *least;      /* m: that error */
+    double *before;     /* d x m: the state's g a round ago */
+    double *error;      /* m: its error then */
     bool *stalled;      /* m */
 } gradients;
 
@@ -148,8 +154,12 @@ static gnomon_status allocate(gradients *r)
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->first));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->squares));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(bool), what, &r->active));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(bool), what, &r->taken));
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, m, sizeof(bool), what, &r->careful));
     GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), what, &r->best));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->least));
+    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), what, &r->before));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->error));
     return gnomon_alloc_zero(s->ctx, m, sizeof(bool), what, &r->stalled);
 }
 
@@ -166,9 +176,27 @@ static void release(gradients *r)
     gnomon_free(ctx, r->first);
     gnomon_free(ctx, r->squares);
     gnomon_free(ctx, r->active);
+    gnomon_free(ctx, r->taken);
+    gnomon_free(ctx, r->careful);
     gnomon_free(ctx, r->best);
     gnomon_free(ctx, r->least);
+    gnomon_free(ctx, r->before);
+    gnomon_free(ctx, r->error);
     gnomon_free(ctx, r->stalled);
+}
+
+/* Whether direction i is as good as the tolerance wants it: all such together leave a quarter. */
+static bool is_small(const gnomon_solver *s, const gnomon_state *state, int64_t i, int64_t j)
+{
+    const double g = state->g[i * s->m + j], most = 0.25 * s->options.tolerance;
+    double part;
+    if (s->wide != NULL) {
+        part = gnomon_wide_error(s, state, j, g * g);
+    } else {
+        const weights w = weigh(s, j, state->norm_x[j], state->squares[j]);
+        part = sqrt(share(s, &w, i, g));
+    }
+    return part <= most / sqrt((double)s->rank);
 }
 
 static void begin(gradients *r, const gnomon_state *state)
@@ -179,7 +207,8 @@ static void begin(gradients *r, const gnomon_state *state)
     memset(r->rr, 0, (size_t)m * sizeof *r->rr);
     for (int64_t i = 0; i < s->rank; i++) {
         for (int64_t j = 0; j < m; j++) {
-            const double c = state->g[i * m + j] / s->sigma[i];
+            const bool leave = r->careful[j] && is_small(s, state, i, j);
+            const double c = leave ? 0 : state->g[i * m + j] / s->sigma[i];
             r->q[i * m + j] = r->p[i * m + j] = c;
             r->rr[j] += c * c;
         }
@@ -188,6 +217,7 @@ static void begin(gradients *r, const gnomon_state *state)
         r->first[j] = r->rr[j];
         r->squares[j] = state->squares[j];
         r->active[j] = state->error[j] > s->options.tolerance && !r->stalled[j] && r->rr[j] > 0;
+        r->taken[j] = r->active[j];
     }
 }
 
@@ -283,32 +313,73 @@ static void copy_column(const gradients *r, const double *from, double *to, int6
         to[i * r->s->m + j] = from[i * r->s->m + j];
 }
 
-/* Keeps what is better and goes back from what is worse; *reverted when state is no longer x's. */
-static void judge(gradients *r, const gnomon_state *state, bool *reverted)
+/* What column j's backward error must fall below half of, for the round to have been worth while:
+ * that of a round ago, or what the gradient of then would be worth beside the x of now, if that is
+ * more. The first falls where x gets longer and its gradient with it (from an x of 0); the second
+ * where a round takes away most of x's length, as after a start far off in the direction of a tiny
+ * singular value: then what is left falls although its share of |A| |x| rises. */
+static double error_before(const gradients *r, const gnomon_state *state, int64_t j)
 {
+    const gnomon_solver *s = r->s;
+    double error = 0;
+    if (s->wide != NULL) {
+        for (int64_t i = 0; i < s->rank; i++)
+            error += r->before[i * s->m + j] * r->before[i * s->m + j];
+        error = gnomon_wide_error(s, state, j, error);
+    } else {
+        error = error_of(s, state, r->before, j);
+    }
+    return fmax(error, r->error[j]);
+}
+
+static void note(gradients *r, const gnomon_state *state)
+{
+    memcpy(r->before, state->g, (size_t)(r->s->d * r->s->m) * sizeof *r->before);
+    memcpy(r->error, state->error, (size_t)r->s->m * sizeof *r->error);
+}
+
+/* Goes back to the best x; state is then another one's. */
+static bool go_back(gradients *r, const gnomon_state *state)
+{
+    bool any_did = false;
     for (int64_t j = 0; j < r->s->m; j++) {
-        const double before = r->least[j];
-        if (state->error[j] < before) {
+        if (state->error[j] == r->least[j]) continue; /* greater, or NaN */
+        copy_column(r, r->best, r->s->x, j);
+        if (r->s->wide != NULL) gnomon_wide_go_back(r->s, j);
+        any_did = true;
+    }
+    return any_did;
+}
+
+/* Keeps the best x. A round that does not halve what the last one left met rounding, and mostly
+ * that of the directions with the least singular values: there b - A x, as good as 0, asks for a
+ * change by 1 / sigma^2 of its rounding, and rounding of that change is in every direction. So from
+ * then on what is small is left alone, and when that does not help either, the column is done.
+ * *rounding: whether there is one that met it now. */
+static void judge(gradients *r, const gnomon_state *state, bool *rounding)
+{
+    *rounding = false;
+    for (int64_t j = 0; j < r->s->m; j++) {
+        if (state->error[j] < r->least[j]) {
             r->least[j] = state->error[j];
             copy_column(r, r->s->x, r->best, j);
             if (r->s->wide != NULL) gnomon_wide_keep(r->s, j);
-        } else if (state->error[j] > before || isnan(state->error[j])) {
-            copy_column(r, r->best, r->s->x, j);
-            if (r->s->wide != NULL) gnomon_wide_go_back(r->s, j);
-            *reverted = true;
         }
-        /* What half a round's gain does not halve is rounding. */
-        if (!(state->error[j] <= 0.5 * before)) r->stalled[j] = true;
+        if (!r->taken[j] || state->error[j] <= 0.5 * error_before(r, state, j)) continue;
+        if (r->careful[j]) r->stalled[j] = true;
+        r->careful[j] = true;
+        *rounding = true;
     }
 }
 
 static gnomon_status iterate(gradients *r, gnomon_state *state)
 {
     gnomon_solver *s = r->s;
-    bool reverted = false;
+    bool rounding;
     GNOMON_TRY(gnomon_solver_look(s, state, NULL));
     memcpy(r->best, s->x, (size_t)(s->d * s->m) * sizeof *r->best);
     memcpy(r->least, state->error, (size_t)s->m * sizeof *r->least);
+    note(r, state);
     for (int64_t j = 0; j < s->m && s->wide != NULL; j++)
         gnomon_wide_keep(s, j);
     s->out->certify_seconds += gnomon_lap(&s->clock);
@@ -323,10 +394,12 @@ static gnomon_status iterate(gradients *r, gnomon_state *state)
         s->out->refinements++;
         s->out->iterate_seconds += gnomon_lap(&s->clock);
         GNOMON_TRY(gnomon_solver_look(s, state, NULL));
-        judge(r, state, &reverted);
+        judge(r, state, &rounding);
+        if (rounding && go_back(r, state)) GNOMON_TRY(gnomon_solver_look(s, state, NULL));
+        note(r, state);
         s->out->certify_seconds += gnomon_lap(&s->clock);
     }
-    return reverted ? gnomon_solver_look(s, state, NULL) : GNOMON_OK;
+    return go_back(r, state) ? gnomon_solver_look(s, state, NULL) : GNOMON_OK;
 }
 
 gnomon_status gnomon_solver_iterate(gnomon_solver *s, gnomon_state *state)

@@ -11,14 +11,17 @@
 #include <string.h>
 
 /* Numbers of A in a block, and the blocks' ranges, each with a sum of its own. Both hang on the
- * shape alone. */
+ * shape alone. Within a range so many rows are summed apart: a sum over all rows in one go loses
+ * as many units of roundoff as the root of their number, and any rule that says when the gradient
+ * is as good as 0 has to stand above that. */
 enum {
     NARROW = 8,
     BLOCK_NUMBERS = 1 << 15,
     MIN_ROWS = 16,
-    MAX_ROWS = 1024,
+    MAX_ROWS = 256,
     GEMM_ROWS = 128,
-    RANGES = 16
+    RANGES = 16,
+    PART_ROWS = 256
 };
 enum { SUM_NUMBERS = 1 << 23 };
 
@@ -29,7 +32,7 @@ typedef struct sweep {
     int64_t block, ranges, blocks; /* rows of a block; blocks of the piece */
     int64_t numbers;               /* of a range's sum: d x cols, then cols squares */
     double *sums;                  /* one a range */
-    double *scratch;               /* one a worker: a block of A, then one of t */
+    double *scratch;               /* one a worker: a block of A, one of t, a part's sum */
     double *turned;                /* of a dense A and few columns: in's transpose; else NULL */
     gnomon_narrow_fn narrow;
     int64_t scratch_numbers;
@@ -153,14 +156,23 @@ static void store(const sweep *w, int64_t row, int64_t rows, const double *t)
     }
 }
 
+/* to += from, which becomes 0. */
+static void flush(int64_t count, double *from, double *to)
+{
+    for (int64_t i = 0; i < count; i++)
+        to[i] += from[i];
+    memset(from, 0, (size_t)count * sizeof *from);
+}
+
 static void sweep_range(void *arg, int64_t task, int worker)
 {
     const sweep *w = arg;
     const int64_t cols = w->what->cols, d = w->s->d;
     double *scratch = w->scratch + worker * w->scratch_numbers, *t = scratch + w->block * d;
-    double *z = w->sums + task * w->numbers, *squares = z + d * cols;
-    const int64_t end = (task + 1) * w->blocks / w->ranges;
-    for (int64_t b = task * w->blocks / w->ranges; b < end; b++) {
+    double *z = t + w->block * cols, *squares = z + d * cols;
+    const int64_t first = task * w->blocks / w->ranges, end = (task + 1) * w->blocks / w->ranges;
+    memset(z, 0, (size_t)w->numbers * sizeof *z);
+    for (int64_t b = first; b < end; b++) {
         const int64_t row = b * w->block, rows = least(w->block, w->piece.rows - row);
         if (w->what->against_b) gnomon_solver_read_b(w->s, w->piece.row + row, rows, t);
         if (w->piece.sparse)
@@ -172,6 +184,8 @@ static void sweep_range(void *arg, int64_t task, int worker)
                 squares[j] += t[i * cols + j] * t[i * cols + j];
         }
         if (w->what->residual != NULL) store(w, w->piece.row + row, rows, t);
+        if (b + 1 == end || (b + 1 - first) % (PART_ROWS / w->block) == 0)
+            flush(w->numbers, z, w->sums + task * w->numbers);
     }
 }
 
@@ -204,7 +218,7 @@ static gnomon_status allocate(sweep *w)
                    "d times the columns of b does not fit 63 bits");
     w->ranges = SUM_NUMBERS / (w->numbers > 0 ? w->numbers : 1);
     w->ranges = w->ranges < 2 ? 2 : w->ranges > RANGES ? RANGES : w->ranges;
-    w->scratch_numbers = w->block * (d + cols);
+    w->scratch_numbers = w->block * (d + cols) + w->numbers;
     GNOMON_FAIL_IF(!gnomon_mul(w->ranges, w->numbers, &total) ||
                        !gnomon_mul(w->scratch_numbers, gnomon_context_threads(w->s->ctx), &scratch),
                    w->s->ctx, GNOMON_ERROR_OVERFLOW,

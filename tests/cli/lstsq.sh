@@ -1,7 +1,7 @@
 . "$TESTS/lib.sh"
 needs_svd
 # What hangs on the last places is left out: they differ between processors.
-lasting() { sed '/error, estimate\|A^T r\|above the least\|x - x\*/d'; }
+lasting() { sed 's/[0-9]* steps*, A itself/A itself/; /error, estimate\|A^T r\|above the least\|x - x\*/d'; }
 try gnomon lstsq features.npy targets.npy -o x.csv | lasting
 try gnomon lstsq features.npy targets.npy -k 200 -o y.csv | lasting
 try gnomon lstsq features.npy two-targets.npy -k 100 --operator gaussian --seed 3 --residual r.csv -o z.csv | lasting

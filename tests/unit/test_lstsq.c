@@ -139,7 +139,8 @@ static void test_coherent(void **state)
             assert_true(out.converged);
             assert_int_equal(out.rank, D);
             assert_true(distance_of(D, &out.x, 0, y) <= t->forward_bound + noise);
-            assert_true(fit_between(N, D, p.a, &out.x, 0, y) <= t->fit_bound + 1e-12 * t->norm_b);
+            assert_true(fit_between(N, D, p.a, &out.x, 0, y) <=
+                        t->fit_bound + 64 * U * (t->norm_b + out.norm * t->norm_x));
             gnomon_lstsq_free(ctx, &out);
         }
         drop_problem(&p);
@@ -261,7 +262,7 @@ static void test_zero_and_square(void **state)
     drop_problem(&p);
     a[0] = 4;
     solve(ctx, 1, 1, a, b, NULL, &out);
-    assert_true(at(&out.x, 0, 0) == 0.75);
+    assert_true(fabs(at(&out.x, 0, 0) - 0.75) <= 1e-15);
     gnomon_lstsq_free(ctx, &out);
 }
 
@@ -330,7 +331,9 @@ static void test_ridge(void **state)
                 const double noise = 64 * U * t->sensitivity * t->norm_x;
                 assert_true(out.converged);
                 assert_true(distance_of(D, &out.x, 0, y) <= 2 * (t->forward_bound + noise));
-                assert_true(fabs(t->residual - left_by(N, D, p.a, p.b, &out.x, 0)) <= 1e-12);
+                /* lambda 1e-12 leaves x as long as rounding of A makes it */
+                const double left = left_by(N, D, p.a, p.b, &out.x, 0);
+                assert_true(fabs(t->residual - left) <= 1e-12 + 64 * U * out.norm * t->norm_x);
                 gnomon_lstsq_free(ctx, &out);
             }
         }
