@@ -21,8 +21,8 @@ void cli_choose_table(cli_choose_options *o, cli_option table[CLI_CHOOSE_OPTIONS
          .choices = assumptions,
          .value = "WHAT",
          .help = "with --operator auto: nothing (default; any points), or spread (no few "
-                 "coordinates hold a point's or a difference's weight), which admits sparse kinds "
-                 "and srht"},
+                 "coordinates hold a point's or a difference's weight; refused where a sample of "
+                 "the points says otherwise), which admits sparse kinds and srht"},
         {.name = "model",
          .type = CLI_TEXT,
          .target = &o->model,
@@ -96,7 +96,7 @@ static void tell(cli_app *app, const gnomon_choice *choice)
                 (long long)next->descriptor.k, time_words(next->seconds, time));
 }
 
-int cli_choose(cli_app *app, const cli_choose_options *options, const cli_bound_options *bound,
+int cli_choose(cli_app *app, cli_choose_options *options, const cli_bound_options *bound,
                const gnomon_data_info *info, int64_t points, gnomon_dtype dtype,
                cli_operator_options *chosen, gnomon_choice *choice)
 {
@@ -120,6 +120,7 @@ int cli_choose(cli_app *app, const cli_choose_options *options, const cli_bound_
                      : info->cols < ENTRIES_A_POINT
                          ? o.n * info->cols
                          : (o.n < INT64_MAX / ENTRIES_A_POINT ? o.n * ENTRIES_A_POINT : INT64_MAX);
+    options->nonzeros = o.nonzeros;
     o.scaling = (gnomon_scaling)chosen->scaling;
     o.seed = chosen->descriptor.seed;
     o.model = model;

@@ -199,6 +199,7 @@ json_t *cli_json_name(const char *name);
 typedef struct cli_choose_options {
     int assume, assume_given;
     const char *model; /* a file; NULL: that of $GNOMON_MODEL, else the one shipped */
+    int64_t nonzeros;  /* set by cli_choose: as how many it took sparse points; -1: dense ones */
 } cli_choose_options;
 /* What --operator auto is to the option's parser; no kind has this number. */
 enum { CLI_OPERATOR_AUTO = 0, CLI_CHOOSE_OPTIONS = 2 };
@@ -206,7 +207,7 @@ void cli_choose_table(cli_choose_options *options, cli_option table[CLI_CHOOSE_O
 /* Chooses for so many points of info's kind, tells the choice and why in words, and puts it into
  * operator. k of the descriptor is given, or 0 with bound. dtype: as which the points count. -1 or
  * an exit code. */
-int cli_choose(cli_app *app, const cli_choose_options *options, const cli_bound_options *bound,
+int cli_choose(cli_app *app, cli_choose_options *options, const cli_bound_options *bound,
                const gnomon_data_info *info, int64_t points, gnomon_dtype dtype,
                cli_operator_options *chosen, gnomon_choice *choice);
 /* The choice and all candidates; NULL when memory is out. */

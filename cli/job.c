@@ -251,10 +251,12 @@ static int run_rows(cli_job *job, gnomon_matrix x, gnomon_matrix y)
         if (got == 0) return -1;
         x.rows = y.rows = got;
         cli_bar_at(job->app, job->points, got);
+        int code = cli_look_dense(job, &x, job->points);
+        if (code >= 0) return code;
         status = gnomon_sketch(ctx, job->op, &x, &y, &job->options);
         account(&job->sketch_seconds, &mark);
         if (status != GNOMON_OK) return fail_dense(job, status, &x, &y, job->points, 0);
-        int code = write_points(job, y, got, &mark);
+        code = write_points(job, y, got, &mark);
         if (code >= 0) return code;
     }
 }
@@ -272,10 +274,12 @@ static int run_sparse(cli_job *job, gnomon_matrix y)
         if (x.rows == 0) return -1;
         y.rows = x.rows;
         cli_bar_at(job->app, job->points, x.rows);
+        int code = cli_look_csr(job, &x, job->points);
+        if (code >= 0) return code;
         status = gnomon_sketch_csr(ctx, job->op, &x, &y, &job->options);
         account(&job->sketch_seconds, &mark);
         if (status != GNOMON_OK) return fail_sparse(job, status, &x, &y);
-        int code = write_points(job, y, x.rows, &mark);
+        code = write_points(job, y, x.rows, &mark);
         if (code >= 0) return code;
     }
 }
@@ -304,9 +308,24 @@ static int run_pieces(cli_job *job, gnomon_stream *stream, void *buffer, int64_t
     return -1;
 }
 
+/* Points that come column by column are looked at beforehand, as many whole ones as the buffer
+ * holds.
+ */
+static int look_at_first(cli_job *job, void *buffer)
+{
+    int64_t points = job->chunk_points * job->chunk_cols / job->info.cols;
+    points = least(least(points, job->chunk_points), 512);
+    if (points < 2 || (job->look.density <= 0 && job->look.carriers <= 0)) return -1;
+    gnomon_matrix x = gnomon_matrix_rowmajor(buffer, job->element, points, job->info.cols);
+    const gnomon_status status = gnomon_reader_block(job->reader, 0, 0, &x);
+    return status == GNOMON_OK ? cli_look_dense(job, &x, 0) : cli_fail_status(job->app, status);
+}
+
 static int run_columns(cli_job *job, void *buffer, gnomon_matrix y)
 {
     gnomon_context *ctx = job->app->ctx;
+    int code = look_at_first(job, buffer);
+    if (code >= 0) return code;
     gnomon_dtype sums =
         is_double(job->element) || job->computed == GNOMON_F64 ? GNOMON_F64 : GNOMON_F32;
     double mark = cli_seconds();
@@ -315,8 +334,8 @@ static int run_columns(cli_job *job, void *buffer, gnomon_matrix y)
         gnomon_stream *stream = NULL;
         gnomon_status status =
             gnomon_stream_create(ctx, job->op, points, sums, &job->options, &stream);
-        int code = status == GNOMON_OK ? run_pieces(job, stream, buffer, points, &mark)
-                                       : cli_fail_status(job->app, status);
+        code = status == GNOMON_OK ? run_pieces(job, stream, buffer, points, &mark)
+                                   : cli_fail_status(job->app, status);
         if (code < 0) {
             y.rows = points;
             status = gnomon_stream_finish(stream, &y);

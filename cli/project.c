@@ -286,6 +286,11 @@ static int report(const request *r, const cli_job *job, const char *input)
         cli_json_seconds(job->write_seconds));
     if (figures != NULL && r->automatic)
         json_object_set_new(figures, "choice", cli_choice_json(&r->choose, &r->choice));
+    json_t *seen = cli_look_json(&job->look);
+    if (figures != NULL && seen != NULL)
+        json_object_set_new(figures, "coherence", seen);
+    else
+        json_decref(seen);
     if (figures != NULL && r->bound.eps_given && !r->automatic)
         json_object_set_new(figures, "bound",
                             json_pack("{s:s, s:f, s:I, s:I, s:f}", "bound",
@@ -295,6 +300,24 @@ static int report(const request *r, const cli_job *job, const char *input)
     return cli_print_report(app, figures);
 }
 
+/* What the operator, and --assume spread where the choice rests on it, take the points for. */
+static void look_for(const request *r, cli_job *job)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_operator_describe(job->op, &d);
+    const int any_points =
+        d.kind == GNOMON_GAUSSIAN || d.kind == GNOMON_RADEMACHER || d.kind == GNOMON_ACHLIOPTAS;
+    if (d.kind == GNOMON_VERY_SPARSE && d.density < 1.0 / 3) job->look.density = d.density;
+    if (!r->automatic || r->choose.assume != GNOMON_ASSUME_SPREAD) return;
+    if (any_points &&
+        (r->operator.k_given ||(d.kind == GNOMON_GAUSSIAN && d.precision == GNOMON_FP32)))
+        return;
+    job->look.carriers = (double)job->info.cols;
+    if (r->choose.nonzeros >= 0 && r->bound.points > 0)
+        job->look.carriers =
+            fmin(job->look.carriers, fmax(1, (double)r->choose.nonzeros / (double)r->bound.points));
+}
+
 /* Everything between the open reader and the closed writer. */
 static int work(cli_app *app, request *r, cli_job *job)
 {
@@ -302,6 +325,7 @@ static int work(cli_app *app, request *r, cli_job *job)
     if (job->info.cols < 1) return cli_fail(app, CLI_EXIT_DATA, "the points have no coordinates");
     int code = make_operator(app, r, &job->info, &job->op);
     if (code >= 0) return code;
+    look_for(r, job);
     cli_job_types(job, (gnomon_dtype)r->output_dtype);
     job->options.allow_nonfinite = r->allow_nonfinite;
     code = cli_job_plan(job);

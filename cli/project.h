@@ -7,6 +7,14 @@
 
 #include "cli.h"
 
+/* What the points are looked at for, and what was seen of a sample. */
+typedef struct cli_look {
+    double density;  /* of a very sparse operator; 0: another */
+    double carriers; /* --assume spread: how many coordinates hold a point's weight; 0: not said */
+    int told;
+    gnomon_coherence seen;
+} cli_look;
+
 typedef struct cli_job {
     cli_app *app;
     gnomon_reader *reader;
@@ -23,6 +31,7 @@ typedef struct cli_job {
     /* what came of it */
     int64_t points;
     double read_seconds, sketch_seconds, write_seconds;
+    cli_look look;
 } cli_job;
 
 /* Says how much of --memory the library's own work may take; before cli_start. */
@@ -33,5 +42,12 @@ void cli_job_types(cli_job *job, gnomon_dtype wanted);
 int cli_job_plan(cli_job *job);
 /* Reads, sketches and writes all points. -1 or an exit code. */
 int cli_job_run(cli_job *job);
+
+/* coherence.c: look at the first of x's points, which are those from 'row' on. -1 or an exit code.
+ */
+int cli_look_dense(cli_job *job, const gnomon_matrix *x, int64_t row);
+int cli_look_csr(cli_job *job, const gnomon_csr *x, int64_t row);
+/* What was seen; NULL when nothing was looked at. */
+json_t *cli_look_json(const cli_look *l);
 
 #endif

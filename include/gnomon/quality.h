@@ -79,6 +79,28 @@ GNOMON_API gnomon_status gnomon_measure_distortion_csr(gnomon_context *ctx,
                                                        gnomon_distortion *norms,
                                                        gnomon_distortion *pairs, int *all_pairs);
 
+/* How coherent points are: |x|_4^4 / |x|_2^4 of points and of differences of two, 1 when one
+ * coordinate holds all of the weight, 1/D when all hold the same, about 3/D for normal coordinates.
+ * Very sparse operators keep |x| with a variance that grows with it (docs/choosing.md). */
+typedef struct gnomon_coherence {
+    size_t struct_size;               /* set by the caller */
+    int64_t points, pairs;            /* how many were measured: zeros and NaN are left out */
+    double point_mean, point_most;    /* of points; 0 without any */
+    double pair_mean, pair_most;      /* of differences */
+    int64_t pair_most_i, pair_most_j; /* where pair_most is; -1 without any */
+} gnomon_coherence;
+
+/* Measures all points of x (n x D, dense, any dtype) and max_pairs pairs of them: all when they are
+ * no more, else a sample by seed, drawn with replacement. Sums in fp64. Errors: ARGUMENT, MEMORY,
+ * CANCELLED; for sparse points also DATA. */
+GNOMON_API gnomon_status gnomon_measure_coherence(gnomon_context *ctx, const gnomon_matrix *x,
+                                                  int64_t max_pairs, uint64_t seed,
+                                                  gnomon_coherence *out);
+/* The same of sparse points, of which it makes a sorted copy in fp64. */
+GNOMON_API gnomon_status gnomon_measure_coherence_csr(gnomon_context *ctx, const gnomon_csr *x,
+                                                      int64_t max_pairs, uint64_t seed,
+                                                      gnomon_coherence *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -127,6 +127,46 @@ gnomon_length gnomon_length_sparse(const gnomon_sorted_rows *m, int64_t i, int64
     return (gnomon_length){sum, scale};
 }
 
+/* The largest magnitude comes first, so that no fourth power is lost that counts. */
+double gnomon_coherence_dense(const gnomon_matrix *m, int64_t i, int64_t j, double *scratch)
+{
+    double *a = scratch, *b = j < 0 ? NULL : scratch + GNOMON_LENGTH_PIECE;
+    double top = 0, squares = 0, fourths = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t c = 0; c < m->cols; c += GNOMON_LENGTH_PIECE) {
+            const int64_t count =
+                m->cols - c < GNOMON_LENGTH_PIECE ? m->cols - c : GNOMON_LENGTH_PIECE;
+            gnomon_row_as_f64(m, i, c, count, a);
+            if (b) gnomon_row_as_f64(m, j, c, count, b);
+            if (pass == 0) {
+                top = fmax(top, largest(a, b, count));
+                continue;
+            }
+            for (int64_t t = 0; t < count; t++) {
+                const double v = (b ? a[t] - b[t] : a[t]) / top;
+                squares += v * v;
+                fourths += v * v * (v * v);
+            }
+        }
+        if (top == 0) return NAN;
+    }
+    return fourths / (squares * squares);
+}
+
+double gnomon_coherence_sparse(const gnomon_sorted_rows *m, int64_t i, int64_t j)
+{
+    double top = 0, squares = 0, fourths = 0, v;
+    for (merge g = merge_begin(m, i, j); merge_next(&g, &v);)
+        top = fmax(top, fabs(v));
+    if (top == 0) return NAN;
+    for (merge g = merge_begin(m, i, j); merge_next(&g, &v);) {
+        v /= top;
+        squares += v * v;
+        fourths += v * v * (v * v);
+    }
+    return fourths / (squares * squares);
+}
+
 double gnomon_length_distortion(gnomon_length a, gnomon_length b)
 {
     if (b.sum == 0) return (double)NAN;

@@ -32,6 +32,10 @@ gnomon_status gnomon_sorted_rows_make(gnomon_context *ctx, const gnomon_csr *csr
                                       gnomon_sorted_rows *out);
 void gnomon_sorted_rows_free(gnomon_context *ctx, gnomon_sorted_rows *rows);
 
+/* |x|_4^4 / |x|_2^4 of the same rows, or of row i; NaN when it is zero. */
+double gnomon_coherence_dense(const gnomon_matrix *m, int64_t i, int64_t j, double *scratch);
+double gnomon_coherence_sparse(const gnomon_sorted_rows *m, int64_t i, int64_t j);
+
 /* a / b - 1 of the squared lengths; NaN when b is zero. */
 double gnomon_length_distortion(gnomon_length a, gnomon_length b);
 

@@ -1,0 +1,118 @@
+/* How coherent points and their differences are. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "base/view.h"
+#include "quality/lengths.h"
+#include "quality/pairs.h"
+
+#include <gnomon/quality.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 16 }; /* values a task */
+
+typedef struct look {
+    const gnomon_matrix *dense;       /* the points, or */
+    const gnomon_sorted_rows *sparse; /* these */
+    const gnomon_pairs *pairs;        /* NULL: the points themselves */
+    int64_t count;
+    double *values;
+    double *scratch; /* 2 pieces a worker */
+} look;
+
+static void look_block(void *arg, int64_t task, int worker)
+{
+    const look *l = arg;
+    double *scratch = l->scratch + (int64_t)worker * 2 * GNOMON_LENGTH_PIECE;
+    const int64_t begin = task * BLOCK, end = l->count - begin < BLOCK ? l->count : begin + BLOCK;
+    for (int64_t t = begin; t < end; t++) {
+        int64_t i = t, j = -1;
+        if (l->pairs) gnomon_pairs_get(l->pairs, t, &i, &j);
+        l->values[t] = l->sparse ? gnomon_coherence_sparse(l->sparse, i, j)
+                                 : gnomon_coherence_dense(l->dense, i, j, scratch);
+    }
+}
+
+/* Mean and largest of the values that are numbers, and where that is. */
+static void summarize(const double *values, int64_t count, int64_t *measured, double *mean,
+                      double *most, int64_t *where)
+{
+    double sum = 0;
+    *measured = 0;
+    *mean = *most = 0;
+    *where = -1;
+    for (int64_t t = 0; t < count; t++) {
+        if (!isfinite(values[t])) continue;
+        sum += values[t];
+        ++*measured;
+        if (*where < 0 || values[t] > *most) {
+            *most = values[t];
+            *where = t;
+        }
+    }
+    if (*measured > 0) *mean = sum / (double)*measured;
+}
+
+static gnomon_status run_look(gnomon_context *ctx, look *l, int64_t points, int64_t max_pairs,
+                              uint64_t seed, gnomon_coherence *out)
+{
+    const gnomon_pairs choice = gnomon_pairs_choose(points, max_pairs, seed);
+    const int64_t room = points > choice.count ? points : choice.count;
+    int64_t where;
+    GNOMON_TRY(gnomon_alloc(ctx, room, sizeof *l->values, "coherences", &l->values));
+    GNOMON_TRY(gnomon_alloc(ctx, (int64_t)gnomon_context_threads(ctx) * 2 * GNOMON_LENGTH_PIECE,
+                            sizeof *l->scratch, "rows in double precision", &l->scratch));
+    l->count = points;
+    gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, look_block, l);
+    summarize(l->values, l->count, &out->points, &out->point_mean, &out->point_most, &where);
+    GNOMON_TRY(gnomon_progress(ctx, "coherence", points, points + choice.count));
+    l->pairs = &choice;
+    l->count = choice.count;
+    gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, look_block, l);
+    summarize(l->values, l->count, &out->pairs, &out->pair_mean, &out->pair_most, &where);
+    out->pair_most_i = out->pair_most_j = -1;
+    if (where >= 0) gnomon_pairs_get(&choice, where, &out->pair_most_i, &out->pair_most_j);
+    return GNOMON_OK;
+}
+
+static gnomon_status run(gnomon_context *ctx, look *l, int64_t points, int64_t max_pairs,
+                         uint64_t seed, gnomon_coherence *out)
+{
+    GNOMON_FAIL_IF(!out || out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
+                   "out is NULL, or out->struct_size is not %zu", sizeof *out);
+    GNOMON_FAIL_IF(max_pairs < 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   "max_pairs is %" PRId64 "; it must be at least 1", max_pairs);
+    memset(out, 0, sizeof *out);
+    out->struct_size = sizeof *out;
+    out->pair_most_i = out->pair_most_j = -1;
+    if (points == 0) return GNOMON_OK;
+    const gnomon_status status = run_look(ctx, l, points, max_pairs, seed, out);
+    gnomon_free(ctx, l->values);
+    gnomon_free(ctx, l->scratch);
+    return status;
+}
+
+gnomon_status gnomon_measure_coherence(gnomon_context *ctx, const gnomon_matrix *x,
+                                       int64_t max_pairs, uint64_t seed, gnomon_coherence *out)
+{
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_TRY(gnomon_check_view(ctx, x, "x"));
+    look l = {.dense = x};
+    return run(ctx, &l, x->rows, max_pairs, seed, out);
+}
+
+gnomon_status gnomon_measure_coherence_csr(gnomon_context *ctx, const gnomon_csr *x,
+                                           int64_t max_pairs, uint64_t seed, gnomon_coherence *out)
+{
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
+    gnomon_sorted_rows rows = {0};
+    GNOMON_TRY(gnomon_sorted_rows_make(ctx, x, &rows));
+    look l = {.sparse = &rows};
+    const gnomon_status status = run(ctx, &l, x->rows, max_pairs, seed, out);
+    gnomon_sorted_rows_free(ctx, &rows);
+    return status;
+}
