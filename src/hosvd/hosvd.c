@@ -243,8 +243,7 @@ static gnomon_status start(gnomon_hosvd_work *w, const gnomon_tensor *x,
 static gnomon_status run_on_cpu(gnomon_hosvd_work *w)
 {
     gnomon_context *ctx = w->ctx;
-    const char *missing = gnomon_blas_missing();
-    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    GNOMON_TRY(gnomon_blas_prepare(ctx));
     /* The sketch too: where it ran would show in the last bits. */
     const gnomon_device device = ctx->device;
     ctx->device = GNOMON_DEVICE_CPU;

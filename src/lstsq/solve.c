@@ -190,8 +190,7 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     s.wanted.seed = options->seed;
     if (options->descriptor != NULL) s.wanted = *options->descriptor;
     (void)gnomon_lap(&s.clock);
-    const char *missing = gnomon_blas_missing();
-    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    GNOMON_TRY(gnomon_blas_prepare(ctx));
     GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
                    "least squares run on the CPU; take the device cpu or auto");
     GNOMON_FAIL_IF(s.m > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,

@@ -1,10 +1,15 @@
 #include "svd/blas.h"
 
+#include "base/error.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* CBLAS's numbers, and the Fortran interface of LAPACK: everything by address, the lengths of
  * strings at the end. */
@@ -36,6 +41,8 @@ typedef void (*dsyevd_fn)(const char *, const char *, const int *, double *, con
                           double *, const int *, int *, const int *, int *, size_t, size_t);
 typedef int (*get_threads_fn)(void);
 typedef void (*set_threads_fn)(int);
+typedef void *(*buffer_fn)(int);
+typedef void (*drop_buffer_fn)(void *);
 
 static struct {
     void *library;
@@ -53,10 +60,13 @@ static struct {
     dsyevd_fn dsyevd;
     get_threads_fn get_threads;
     set_threads_fn set_threads;
+    buffer_fn buffer; /* these two not every build has */
+    drop_buffer_fn drop_buffer;
 } blas;
 
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool opened;
+static int buffers; /* that the library has for callers */
 static int inside, threads_before;
 
 static void find(void *target, const char *name)
@@ -68,8 +78,59 @@ static void find(void *target, const char *name)
     memcpy(target, &symbol, sizeof symbol);
 }
 
+/* OpenBLAS tries for ever to map a buffer that it can't have, so it is asked for one only where
+ * there is room. One for each thread of its own as soon as it is loaded, beside that thread's
+ * stack, and one for each caller at a time. */
+#define CHUNK (INT64_C(1) << 20)
+enum { BUFFER_CHUNKS = 129, STACK_CHUNKS = 9, MOST_THREADS = 128 };
+
+/* Whether so many of these are to be had at once. They are mapped one by one, as the library does:
+ * a system that promises no more than it has would refuse one large one. */
+static bool has_room(int64_t count, int64_t chunks)
+{
+    void *first = NULL;
+    bool all = true;
+    while (count > 0 && all) {
+        const size_t size = (size_t)(chunks * CHUNK);
+        void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        all = map != MAP_FAILED;
+        if (!all) break;
+        *(void **)map = first; /* a list of them: one page of each is touched */
+        first = map;
+        count--;
+    }
+    while (first != NULL) {
+        void *next = *(void **)first;
+        munmap(first, (size_t)(chunks * CHUNK));
+        first = next;
+    }
+    return all;
+}
+
+/* Threads that the library starts when it is loaded: one less than these. */
+static int64_t threads_of_library(void)
+{
+    static const char *const names[] = {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS",
+                                        "OMP_NUM_THREADS"};
+    cpu_set_t set;
+    int64_t count = MOST_THREADS;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *text = getenv(names[i]);
+        const long long asked = text != NULL ? strtoll(text, NULL, 10) : 0;
+        if (asked <= 0) continue;
+        if (asked < count) count = asked;
+        break;
+    }
+    return count < MOST_THREADS ? count : MOST_THREADS;
+}
+
 static void open_library(void)
 {
+    const int64_t threads = threads_of_library() - 1;
+    /* One more for the first caller, and one that the library itself fits in. */
+    if (!has_room(threads + 2, BUFFER_CHUNKS + STACK_CHUNKS)) return;
+    opened = true;
     blas.library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (blas.library == NULL) {
         const char *why = dlerror();
@@ -93,12 +154,50 @@ static void open_library(void)
     find(&blas.dsyevd, "dsyevd_");
     find(&blas.get_threads, "openblas_get_num_threads");
     find(&blas.set_threads, "openblas_set_num_threads");
+    void *symbol = dlsym(blas.library, "blas_memory_alloc");
+    memcpy(&blas.buffer, &symbol, sizeof symbol);
+    symbol = dlsym(blas.library, "blas_memory_free");
+    memcpy(&blas.drop_buffer, &symbol, sizeof symbol);
 }
 
 const char *gnomon_blas_missing(void)
 {
-    pthread_once(&opened, open_library);
+    pthread_mutex_lock(&lock);
+    if (!opened) open_library();
+    pthread_mutex_unlock(&lock);
     return blas.missing[0] != '\0' ? blas.missing : NULL;
+}
+
+/* Lets the library have buffers for so many callers while there is room; false when there is none.
+ * Its own threads may still be about to take theirs. */
+static bool reserve(int callers)
+{
+    void *taken[MOST_THREADS];
+    if (callers > MOST_THREADS) callers = MOST_THREADS;
+    if (callers <= buffers) return true;
+    if (!has_room(callers + threads_of_library() - 1, BUFFER_CHUNKS)) return false;
+    for (int i = 0; i < callers && blas.buffer != NULL && blas.drop_buffer != NULL; i++)
+        taken[i] = blas.buffer(0);
+    for (int i = 0; i < callers && blas.buffer != NULL && blas.drop_buffer != NULL; i++)
+        blas.drop_buffer(taken[i]);
+    buffers = callers;
+    return true;
+}
+
+gnomon_status gnomon_blas_prepare(gnomon_context *ctx)
+{
+    const int callers = gnomon_context_threads(ctx);
+    const char *missing = gnomon_blas_missing();
+    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    pthread_mutex_lock(&lock);
+    const bool ready = opened && reserve(callers);
+    pthread_mutex_unlock(&lock);
+    GNOMON_FAIL_IF(!ready, ctx, GNOMON_ERROR_MEMORY,
+                   "no room for OpenBLAS: it maps about %d MiB for each of %d threads and of %d of "
+                   "its own (OPENBLAS_NUM_THREADS lowers these); allow more memory, or fewer "
+                   "threads",
+                   BUFFER_CHUNKS, callers, (int)threads_of_library() - 1);
+    return GNOMON_OK;
 }
 
 void gnomon_blas_enter(void)

@@ -13,8 +13,13 @@
 
 #include <stdbool.h>
 
-/* Opens the library. NULL when it is there, else why not; static storage. */
+/* Opens the library. NULL when it is there, else why not; static storage. NULL too where memory has
+ * no room for it, which is no lack of the machine's: gnomon_blas_prepare tells. */
 const char *gnomon_blas_missing(void);
+
+/* Before gnomon_blas_enter: the library is there, and has a buffer for each of the context's
+ * threads. Errors: UNSUPPORTED, MEMORY. */
+gnomon_status gnomon_blas_prepare(gnomon_context *ctx);
 
 /* Between these two the library keeps to one thread a call. They count, over all contexts of the
  * process; the last one restores what was set. */

@@ -272,9 +272,8 @@ static gnomon_status prepare(gnomon_factor *f)
 static gnomon_status run_on_cpu(gnomon_factor *f)
 {
     gnomon_context *ctx = f->ctx;
-    const char *missing = gnomon_blas_missing();
     const gnomon_matrix *given[] = {f->options.u, f->options.vt};
-    GNOMON_FAIL_IF(missing != NULL, ctx, GNOMON_ERROR_UNSUPPORTED, "%s", missing);
+    GNOMON_TRY(gnomon_blas_prepare(ctx));
     GNOMON_FAIL_IF(f->source.cols > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "a has %" PRId64 " columns; at most %" PRId64 " are taken", f->source.cols,
                    GNOMON_BLAS_MAX);
