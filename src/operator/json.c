@@ -73,12 +73,13 @@ gnomon_status gnomon_operator_to_json(gnomon_context *ctx, const gnomon_operator
     json_t *root = build(&op->descriptor);
     GNOMON_FAIL_IF(root == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for a descriptor's text");
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(digits(op->descriptor.density));
-    const size_t length = json_dumpb(root, NULL, 0, flags);
-    char *text = malloc(length + 1);
-    if (text != NULL) {
-        json_dumpb(root, text, length, flags);
-        text[length] = '\0';
+    const size_t length = json_dumpb(root, NULL, 0, flags); /* 0 when its memory ran out */
+    char *text = length > 0 ? malloc(length + 1) : NULL;
+    if (text != NULL && json_dumpb(root, text, length, flags) != length) {
+        free(text);
+        text = NULL;
     }
+    if (text != NULL) text[length] = '\0';
     json_decref(root);
     GNOMON_FAIL_IF(text == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for a descriptor's text");
     *json = text;

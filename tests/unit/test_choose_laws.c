@@ -1,0 +1,91 @@
+/* Choosing an operator: both ways of saying how surely, and cascades whose levels just suffice. */
+#include <gnomon/choose.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static gnomon_choice choose(gnomon_context *ctx, const gnomon_choose_options *o)
+{
+    gnomon_choice choice;
+    choice.struct_size = sizeof choice;
+    if (gnomon_operator_choose(ctx, o, &choice) != GNOMON_OK)
+        fail_msg("%s", gnomon_last_error(ctx));
+    return choice;
+}
+
+static gnomon_context *new_context(void)
+{
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    options.device = GNOMON_DEVICE_CPU;
+    options.threads = 1;
+    assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+    return ctx;
+}
+
+/* delta = points^-beta: the same k of every kind. */
+static void beta_says_what_delta_says(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = new_context();
+    for (int spread = 0; spread < 2; spread++) {
+        gnomon_choose_options o = GNOMON_CHOOSE_OPTIONS_INIT;
+        o.n = 1000;
+        o.d = 1 << 22;
+        o.eps = 0.3;
+        o.assume = spread ? GNOMON_ASSUME_SPREAD : GNOMON_ASSUME_NOTHING;
+        o.beta = 1.5;
+        const gnomon_choice by_beta = choose(ctx, &o);
+        o.beta = 0;
+        o.delta = pow(1000, -1.5);
+        const gnomon_choice by_delta = choose(ctx, &o);
+        o.delta = 0.05;
+        const gnomon_choice unsure = choose(ctx, &o);
+        assert_int_equal(by_beta.count, by_delta.count);
+        for (int i = 0; i < by_beta.count; i++) {
+            const int64_t k = by_beta.candidate[i].descriptor.k;
+            const int64_t other = by_delta.candidate[i].descriptor.k;
+            assert_true(k == other || (k - other == 1 || other - k == 1));
+            if (unsure.candidate[i].descriptor.k > 0 && k > 0)
+                assert_true(k > unsure.candidate[i].descriptor.k);
+        }
+    }
+    gnomon_context_destroy(ctx);
+}
+
+/* A cascade of one level is a dense matrix, up to d = zeta k; one column more takes two levels. */
+static void levels_that_just_suffice(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = new_context();
+    for (int64_t over = 0; over < 2; over++) {
+        gnomon_choose_options o = GNOMON_CHOOSE_OPTIONS_INIT;
+        int found = 0;
+        o.n = 100;
+        o.k = 64;
+        o.d = 128 + over;
+        const gnomon_choice c = choose(ctx, &o);
+        for (int i = 0; i < c.count; i++) {
+            const gnomon_descriptor *d = &c.candidate[i].descriptor;
+            if (d->kind != GNOMON_KRONECKER || d->zeta != 2) continue;
+            found++;
+            assert_int_equal(c.candidate[i].admitted, over == 0);
+        }
+        assert_int_equal(found, 1);
+    }
+    gnomon_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(beta_says_what_delta_says),
+        cmocka_unit_test(levels_that_just_suffice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
