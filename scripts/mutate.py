@@ -8,7 +8,9 @@ usage: mutate.py [options]
   --rooms A,B         only these rooms of src/, or cli
   --seconds N         ends after so long; the next call with the same scratch, seed and count goes on
   --jobs N            tests at a time (default 1)
-  --only ID,ID        runs these faults again (after a test was added: the copy's tests are brought up to date)
+  --new-tests         first adds the tests that the checkout has and the copy lacks (such as need newer source than
+                      the copy's fail without a fault, and don't count), and tries again what passed
+  --only ID,ID        tries these faults again
   --list              names the faults drawn and what became of each, and ends
   --record FILE       writes the record (bench/results/mutations.json)
 
@@ -27,7 +29,6 @@ Needs clang's Python bindings (python3-clang-14), CMake and Ninja. Works on what
 import argparse
 import collections
 import ctypes
-import hashlib
 import json
 import os
 import random
@@ -465,10 +466,10 @@ def outcome(mutants, results):
     reasons = reviewed()
     rows, rooms = [], collections.defaultdict(collections.Counter)
     for m in mutants:
-        r = results.get(m["id"])
-        if r is None or r["result"] == "waits":
-            continue
         reason = reasons.get((m["file"], m["source"], m["was"], m["becomes"]))
+        r = results.get(m["id"], {"result": "waits"})
+        if r["result"] == "waits" and not reason:
+            continue
         result = r["result"] if r["result"] == "noticed" or not reason else "no difference"
         rooms[m["room"]][result] += 1
         row = {k: m[k] for k in ("id", "file", "line", "function", "source", "was", "becomes")}
@@ -509,6 +510,7 @@ def main():
     ask.add_argument("--rooms", default="")
     ask.add_argument("--seconds", type=float, default=1e9)
     ask.add_argument("--jobs", type=int, default=1)
+    ask.add_argument("--new-tests", action="store_true")
     ask.add_argument("--only", default="")
     ask.add_argument("--list", action="store_true")
     ask.add_argument("--record")
@@ -553,24 +555,13 @@ def main():
             with open(os.path.join(scratch, "reached.json")) as f:
                 looks = json.load(f)
         only = {int(x) for x in o.only.split(",") if x}
-        if only:  # the tests of the checkout as it lies, with the faults of the copy
-            run(["rsync", "-a", "--checksum", "--out-format=%n", os.path.join(ROOT, "tests") + "/", os.path.join(tree, "tests") + "/"])
+        if o.new_tests:
+            run(["rsync", "-a", "--ignore-existing", os.path.join(ROOT, "tests") + "/", os.path.join(tree, "tests") + "/"])
             run(["cmake", "--preset", "no-cuda"], cwd=tree)
-            run(["cmake", "--build", "--preset", "no-cuda"], cwd=tree)
-            digest = lambda t: hashlib.sha256(json.dumps(t["command"]).encode() + b"".join(
-                open(x, "rb").read() for x in t["command"] if os.path.isfile(x) and "/tests/" in x)).hexdigest()
-        else:
-            digest = None
+            subprocess.run(["cmake", "--build", "--preset", "no-cuda", "--", "-k", "0"], cwd=tree,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            only |= {i for i, r in results.items() if r["result"] in ("passed", "unreached")}
         tests = all_tests(build)
-        if digest:
-            seen = state.setdefault("digests", {})
-            for t in tests:
-                now = digest(t)
-                if seen.get(t["name"], now) != now or (t["name"] not in seen and t["name"].startswith("unit.")):
-                    looks.pop(t["name"], None)
-                seen[t["name"]] = now
-            with open(state_path, "w") as f:
-                json.dump(state, f)
         print("what each test reaches", flush=True)
         looks = reached(tests, scratch, state["drawn"], looks)
         locks = collections.defaultdict(threading.Lock)
@@ -583,11 +574,12 @@ def main():
             place[m["id"]] = turn[m["room"]]
             turn[m["room"]] += 1
         order = sorted(mutants, key=lambda m: (place[m["id"]], m["id"]))
-        todo = [(m, True) for m in order if (m["id"] in only if only else m["id"] not in results)]
-        todo += [(m, False) for m in order if (m["id"] in only if only else results.get(m["id"], {}).get("result", "waits") == "waits")]
-        if only:
-            for i in only:
-                results.pop(i, None)
+        for i in only:
+            results.pop(i, None)
+        judged = reviewed()
+        order = [m for m in order if (m["file"], m["source"], m["was"], m["becomes"]) not in judged]
+        todo = [(m, True) for m in order if m["id"] not in results]
+        todo += [(m, False) for m in order if results.get(m["id"], {}).get("result", "waits") == "waits"]
         guard = threading.Lock()
 
         def work():
