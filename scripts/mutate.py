@@ -556,7 +556,7 @@ def main():
                 looks = json.load(f)
         only = {int(x) for x in o.only.split(",") if x}
         if o.new_tests:
-            run(["rsync", "-a", "--ignore-existing", os.path.join(ROOT, "tests") + "/", os.path.join(tree, "tests") + "/"])
+            run(["cp", "-rn", os.path.join(ROOT, "tests") + "/.", os.path.join(tree, "tests")])
             run(["cmake", "--preset", "no-cuda"], cwd=tree)
             subprocess.run(["cmake", "--build", "--preset", "no-cuda", "--", "-k", "0"], cwd=tree,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
