@@ -52,6 +52,8 @@ static void bytes_of_sets(void **state)
     gnomon_lsh_describe(index, &info);
     const double takes = (double)(info.table_bytes + info.code_bytes + info.other_bytes);
     for (int64_t i = 0; i < tuning.trial_count; i++) {
+        /* the copied sets alone, and their offsets */
+        assert_true(tuning.trials[i].bytes > 8 * (int64_t)N * (MEMBERS - 2));
         if (tuning.trials[i].chosen != 2) continue;
         kept++;
         print_message("said %lld, takes %.0f\n", (long long)tuning.trials[i].bytes, takes);
