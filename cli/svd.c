@@ -51,7 +51,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->power_given,
          .high = 100,
          .value = "Q",
-         .help = "power iterations (default 2); each reads the data twice"},
+         .help = "power iterations (default 6; with --tolerance as many as the rank takes to "
+                 "settle); each reads the data twice"},
         {.name = "oversample",
          .type = CLI_INT,
          .target = &r->options.oversample,
@@ -65,7 +66,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->block_given,
          .low = 1,
          .value = "B",
-         .help = "with --tolerance: columns added at a time (default 32)"},
+         .help = "with --tolerance: columns to begin with (default 32)"},
         {.name = "probes",
          .type = CLI_INT,
          .target = &r->options.probes,
@@ -228,6 +229,7 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
                            .output = r->output,
                            .info = &p->info,
                            .svd = svd,
+                           .probe_power = r->options.single_pass ? 0 : r->options.probe_power,
                            .tolerance = r->options.tolerance};
     int code = cli_open_input(app, path, &r->input, &p->reader, &p->info);
     if (code >= 0) return code;

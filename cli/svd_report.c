@@ -23,6 +23,19 @@ static void print_values(cli_app *app, const gnomon_svd *svd)
     cli_say(app, "\n");
 }
 
+static void print_settled(cli_app *app, const gnomon_svd *svd)
+{
+    if (svd->settled < 0) return;
+    cli_say(app, "Settled, within %g %%: ", 100 * GNOMON_SVD_SETTLED);
+    if (svd->settled == svd->rank)
+        cli_say(app, "all\n");
+    else if (svd->settled == 0)
+        cli_say(app, "none; they may be too small\n");
+    else
+        cli_say(app, "the first %lld of %lld; the others may be too small\n",
+                (long long)svd->settled, (long long)svd->rank);
+}
+
 void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
 {
     const gnomon_svd *svd = facts->svd;
@@ -35,6 +48,7 @@ void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
         cli_say(app, "%d power iteration%s, %lld passes\n", svd->power, svd->power == 1 ? "" : "s",
                 (long long)svd->passes);
     print_values(app, svd);
+    print_settled(app, svd);
     if (svd->numerical_rank < svd->rank)
         cli_say(app, "Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
     cli_say(app, "%-36s %.6g\n", "|A|", svd->norm);
@@ -61,7 +75,7 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
     gnomon_operator_destroy(op);
     json_t *figures = json_pack(
         "{s:s, s:s*, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:I, s:o, s:I, s:f, s:o, s:o, "
-        "s:o, s:o, s:o, s:f, s:b, s:I, s:I, s:o*}",
+        "s:o, s:o, s:o, s:f, s:b, s:I, s:I, s:o, s:f, s:o*}",
         "input", facts->input, "output", facts->output, "format", facts->info->format, "points",
         (json_int_t)svd->rows, "dimensions", (json_int_t)svd->cols, "dtype",
         cli_dtype_name(svd->u.dtype), "held", facts->held, "rank", (json_int_t)svd->rank, "columns",
@@ -72,8 +86,9 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
         "residual_bound", cli_json_real(svd->residual_bound), "spectral_estimate",
         cli_json_real(svd->spectral_estimate), "spectral_bound", cli_json_real(svd->spectral_bound),
         "failure", svd->failure, "converged", svd->converged, "cholesky_qr",
-        (json_int_t)svd->cholesky, "householder_qr", (json_int_t)svd->householder, "descriptor",
-        descriptor);
+        (json_int_t)svd->cholesky, "householder_qr", (json_int_t)svd->householder, "settled",
+        svd->settled < 0 ? json_null() : json_integer((json_int_t)svd->settled), "settled_within",
+        GNOMON_SVD_SETTLED, "descriptor", descriptor);
     json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
                               cli_json_seconds(facts->read_seconds), "svd_seconds",
                               cli_json_seconds(facts->svd_seconds), "write_seconds",
@@ -115,7 +130,9 @@ static char *make_script(const char *path, const cli_svd_facts *facts, size_t *l
     if (!isnan(svd->residual_estimate))
         fprintf(script, ", leaving %.3g %% of |A|", 100 * relative(svd, svd->residual_estimate));
     fprintf(script, "'");
-    if (svd->spectral_estimate > 0)
+    /* Without pairs of passes the estimate is no singular value, but of the size of |A - U S Vt|.
+     */
+    if (svd->spectral_estimate > 0 && facts->probe_power > 0)
         fprintf(script, ", %.9g with lines dt 2 title 'left, spectral norm'",
                 svd->spectral_estimate);
     fprintf(script, "\n");

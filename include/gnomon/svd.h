@@ -35,14 +35,19 @@ typedef struct gnomon_svd_options {
     int64_t rank;     /* how many singular values: 1 ... min(m, n). With a tolerance: at most so
                          many, and 0 (default) stands for min(m, n) */
     double tolerance; /* 0 (default): fixed rank. Else in (0, 1): the smallest rank found for which
-                         |A - U S Vt|_F <= tolerance * |A|_F */
+                         |A - U S Vt|_F <= tolerance * |A|_F; where it can't be reached, 'rank' of
+                         them, less those that are rounding */
     int64_t oversample; /* columns beyond rank, >= 0; default 10; with single_pass rank + 1 is a
                            better choice. They end at min(m, n) */
-    int power;          /* power iterations, 0 ... 100; default 2. They take 2 power + 2 passes; on
-                           the CPU with a rank and from 2 on they are shifted, and take one less */
-    int64_t block;      /* with a tolerance: columns added at a time; 0: 32. On a GPU: how many to
-                           begin with, doubled until they are enough; 0: 128 */
-    int single_pass;    /* 1: read every row once (power, block and tolerance do not apply) */
+    int power;       /* power iterations, 0 ... 100; -1 (default): 6, with a tolerance 2. They take
+                        2 power + 2 passes; on the CPU with a rank and from 2 on they are shifted,
+                        and take one less. With a tolerance on the CPU they go on until the rank
+                        has settled; only 0, and tolerances near rounding, go by blocks with so many
+                        iterations each (docs/svd.md) */
+    int64_t block;   /* with a tolerance: columns to begin with, or, where it goes by blocks, added
+                        at a time; 0: 32. On a GPU: how many to begin with, doubled until they are
+                        enough; 0: 128 */
+    int single_pass; /* 1: read every row once (power, block and tolerance do not apply) */
     gnomon_dtype dtype; /* F32 or F64: the type of the work and of U and Vt; 0: F64 for F64 data and
                            32- and 64-bit integers, else F32 */
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
@@ -60,10 +65,10 @@ typedef struct gnomon_svd_options {
                           the work runs there; what is beyond the rank found is left as it is */
 } gnomon_svd_options;
 
-#define GNOMON_SVD_OPTIONS_INIT                                                                    \
-    {                                                                                              \
-        sizeof(gnomon_svd_options), 0, 0.0, 10, 2, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0, NULL, \
-            NULL                                                                                   \
+#define GNOMON_SVD_OPTIONS_INIT                                                               \
+    {                                                                                         \
+        sizeof(gnomon_svd_options), 0, 0.0, 10, -1, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0, \
+            NULL, NULL                                                                        \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, size_t size);
@@ -82,13 +87,25 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  *   residual_bound: |E|_F is below it but with probability 'failure', for any E, since
  *     P(sum |E g|^2 <= x r |E|_F^2) <= (x e^(1 - x))^(r c / 2) for x < 1 (Chernoff), where c =
  *     |E|_F^2 / |E|_2^2, and the next bound says how small that can be;
- *   spectral_estimate = max |(E E^T)^q E g|^(1 / (2 q + 1)), q = probe_power;
+ *   spectral_estimate = max sqrt(|(E E^T)^q E g| / |(E E^T)^(q - 1) E g|), q = probe_power: never
+ *     above |E|_2 (power method); for q = 0: max |E g|;
  *   spectral_bound: |E|_2 is below it but with probability 'failure': Halko, Martinsson & Tropp
- *     2011, Lemma 4.1 (equation 4.3), applied to (E E^T)^q E.
+ *     2011, Lemma 4.1 (equation 4.3), applied to (E E^T)^q E: a factor of
+ *     max |(E E^T)^q E g|^(1 / (2 q + 1)).
+ * Neither bound is above |A|_F, but with single_pass, whose factors are no projection of A: with
+ * power > 1 or a tolerance on the CPU both are at most sqrt(|A|_F^2 - sum s_i^2), with an allowance
+ * for rounding, whatever the probes say.
  * The products are those of the factors as they are returned, so the certificate does not rest on
  * their being orthonormal; no squared norms are subtracted, so it holds far below the square root
  * of the unit roundoff. It is exact but for rounding, whose part is at most about sqrt(n) * u *
- * |A|, u = 2^-24 or 2^-53. */
+ * |A|, u = 2^-24 or 2^-53.
+ *
+ * Settled: the s_i never exceed A's singular values but for rounding. The leading j have settled
+ * when sum over i <= j of (|A v_i - s_i u_i|^2 + |A^T u_i - s_i v_i|^2) / 2 is at most the square
+ * of GNOMON_SVD_SETTLED * s_j: then A has j singular values, each counted as often as it occurs,
+ * within that of s_1 ... s_j (Kahan; Cao, Xie & Li 1996). It costs no pass, but needs probes and
+ * probe_power. */
+#define GNOMON_SVD_SETTLED 0.01
 typedef struct gnomon_svd {
     size_t struct_size; /* set by the caller */
     int64_t rank;
@@ -101,19 +118,22 @@ typedef struct gnomon_svd {
     double residual_estimate; /* NaN without probes; absolute, as all of these */
     double residual_bound, spectral_estimate, spectral_bound;
     double failure;  /* the probability by which each bound may fail: 1e-6 */
-    double residual; /* |A - U S Vt|_F, measured (with a tolerance always, on dense data); NaN
-                        when it was not */
+    double residual; /* |A - U S Vt|_F, measured; with a tolerance always on dense data, and on
+                        sparse where it was found as sqrt(|A|^2 - sum s_i^2); NaN when it was not */
     int converged;   /* with a tolerance: whether it was met; else 1 */
     int64_t columns; /* of the projection in all */
     int64_t numerical_rank; /* singular values above max(m, n) * u * S[0] */
     int64_t passes;         /* how often all rows were gone through, the certificate's among them */
     int64_t cholesky, householder; /* orthonormalisations done by Cholesky QR, by reflections */
-    int power, single_pass;
+    int power; /* iterations that were done; where a tolerance went by blocks, each */
+    int single_pass;
     gnomon_descriptor descriptor; /* of the operator, complete */
     double project_seconds, power_seconds, orthonormalise_seconds, small_seconds,
         certify_seconds; /* where the time went; project: the pass that checks the data too, and on
                             a GPU the way there */
     int given_u, given_vt; /* 1: in the caller's memory */
+    int64_t settled; /* how many leading singular values have settled; -1: not looked at (a GPU,
+                        single_pass, no probes, probe_power 0) */
 } gnomon_svd;
 
 /* Frees what a call allocated into svd, by the same context, and clears it; NULL is allowed. */
@@ -145,8 +165,9 @@ typedef struct gnomon_svd_rows {
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
- * be met when residual_bound by at least 40 probes says so. A GPU takes up to 2^31 nonzeros, which
- * must fit its memory. Errors: also DATA (a broken view). */
+ * be met when sqrt(|A|^2 - sum s_i^2), with a bound of its rounding, says so; near rounding, with
+ * power 0 and on a GPU, when residual_bound by at least 40 probes does. A GPU takes up to 2^31
+ * nonzeros, which must fit its memory. Errors: also DATA (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows;

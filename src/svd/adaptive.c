@@ -167,7 +167,11 @@ static gnomon_status run(blocks *b)
 gnomon_status gnomon_range_adaptive(gnomon_factor *f)
 {
     blocks b = {.f = f, .most = gnomon_factor_columns(f)};
+    bool met;
+    GNOMON_TRY(gnomon_range_energy(f, &met));
+    if (met) return GNOMON_OK;
     gnomon_status status = run(&b);
+    f->out->columns = b.columns;
     for (int64_t i = 0; i < b.count; i++) {
         gnomon_tall_drop(f->ctx, &b.q[i]);
         gnomon_tall_drop(f->ctx, &b.bt[i]);

@@ -111,6 +111,30 @@ static void apply_sparse(void *arg, int64_t task, int worker)
     }
 }
 
+/* The same with sums in double precision, some columns at a time. */
+static void apply_sparse_closely(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const product *p = arg;
+    const gnomon_csr *a = &p->piece->csr;
+    const int64_t end = least((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
+    for (int64_t row = task * SPARSE_ROWS; row < end; row++) {
+        const int64_t first = a->offsets[row] - a->offsets[0];
+        const int64_t count = a->offsets[row + 1] - a->offsets[row];
+        for (int64_t col = 0; col < s; col += SPARSE_COLS) {
+            const int64_t width = least(SPARSE_COLS, s - col);
+            double sums[SPARSE_COLS] = {0};
+            for (int64_t i = first; i < first + count; i++) {
+                const float *in = offset(p->in, a->indices[i], col);
+                const double value = (double)((const float *)a->values)[i];
+                for (int64_t j = 0; j < width; j++)
+                    sums[j] += value * (double)in[j];
+            }
+            gnomon_narrow(false, width, sums, offset(p->out, row, col));
+        }
+    }
+}
+
 /* Each task has some columns of the result to itself and goes through all entries. */
 static void adjoint_sparse(void *arg, int64_t task, int worker)
 {
@@ -226,13 +250,19 @@ gnomon_status gnomon_feed_apply_closely(gnomon_feed *source, const gnomon_tall *
                                         const gnomon_tall *y)
 {
     gnomon_piece piece;
-    if (source->wide || source->csr != NULL) return gnomon_feed_apply(source, w, y);
+    if (source->wide) return gnomon_feed_apply(source, w, y);
     GNOMON_TRY(gnomon_feed_rewind(source));
     for (;;) {
         GNOMON_TRY(gnomon_feed_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall out = part(y, &piece);
-        GNOMON_TRY(multiply_closely(source->ctx, &piece.dense, w, 0, &out));
+        if (piece.sparse) {
+            product p = {&piece, false, w, &out, 0};
+            gnomon_parallel(source->ctx, (piece.rows + SPARSE_ROWS - 1) / SPARSE_ROWS,
+                            apply_sparse_closely, &p);
+        } else {
+            GNOMON_TRY(multiply_closely(source->ctx, &piece.dense, w, 0, &out));
+        }
     }
 }
 

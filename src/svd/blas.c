@@ -337,12 +337,24 @@ void gnomon_blas_eigen_work(int64_t n, int64_t *work_count, int64_t *index_count
     *index_count = index + 1;
 }
 
-bool gnomon_blas_eigen(int64_t n, double *a, double *values, double *work, int64_t work_count,
-                       int *index, int64_t index_count)
+static bool eigen(const char *job, int64_t n, double *a, double *values, double *work,
+                  int64_t work_count, int *index, int64_t index_count)
 {
     const int size = (int)n, count = (int)work_count, indices = (int)index_count;
     int info = 0;
     /* Fortran sees the transpose: the upper triangle is its lower one, vectors are its columns. */
-    blas.dsyevd("V", "L", &size, a, &size, values, work, &count, index, &indices, &info, 1, 1);
+    blas.dsyevd(job, "L", &size, a, &size, values, work, &count, index, &indices, &info, 1, 1);
     return info == 0;
+}
+
+bool gnomon_blas_eigen(int64_t n, double *a, double *values, double *work, int64_t work_count,
+                       int *index, int64_t index_count)
+{
+    return eigen("V", n, a, values, work, work_count, index, index_count);
+}
+
+bool gnomon_blas_eigenvalues(int64_t n, double *a, double *values, double *work, int64_t work_count,
+                             int *index, int64_t index_count)
+{
+    return eigen("N", n, a, values, work, work_count, index, index_count);
 }

@@ -66,5 +66,8 @@ void gnomon_blas_eigen_work(int64_t n, int64_t *work_count, int64_t *index_count
  * vector of values[i]. false when it does not converge. */
 bool gnomon_blas_eigen(int64_t n, double *a, double *values, double *work, int64_t work_count,
                        int *index, int64_t index_count);
+/* The values alone; A is destroyed, the workspace the same. */
+bool gnomon_blas_eigenvalues(int64_t n, double *a, double *values, double *work, int64_t work_count,
+                             int *index, int64_t index_count);
 
 #endif

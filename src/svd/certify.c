@@ -105,28 +105,61 @@ static double spectral_bound(double estimate, double root, int64_t count, double
     return estimate * exp((0.5 * log(2 / acos(-1.0)) - log(failure) / (double)count) / root);
 }
 
-void gnomon_bounds_of(gnomon_svd *out, double logarithms, int power, int64_t count)
+double gnomon_certain_bound(const gnomon_factor *f)
 {
-    const double root = 2.0 * power + 1;
-    const double estimate = isinf(logarithms) ? 0 : exp(logarithms / root);
-    /* of the sum's failure half is that of the norm it rests on */
-    const double half = 0.5 * GNOMON_FAILURE;
-    out->spectral_estimate = estimate;
-    out->spectral_bound = spectral_bound(estimate, root, count, GNOMON_FAILURE);
-    out->residual_bound = gnomon_frobenius_bound(
-        out->residual_estimate, spectral_bound(estimate, root, count, half), count, half);
+    const double all = f->source.norm;
+    if (f->options.single_pass) return INFINITY;
+    if (!f->turned) return all;
+    const double root = sqrt((double)f->out->columns);
+    const double lost = 8 * ((double)f->source.cols + 64) * root * 0x1p-53 +
+                        (f->wide ? 0 : 8 * 64 * root * 0x1p-24);
+    double left = (1 + lost) * all * all;
+    for (int64_t i = 0; i < f->out->rank; i++)
+        left -= f->s[i] * f->s[i];
+    return fmin(all, sqrt(fmax(left, 0)));
 }
 
-/* The longest column of e, by which all are divided when that is not zero. */
-static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *longest)
+void gnomon_bounds_of(gnomon_svd *out, const gnomon_lengths *l, int64_t count, double certain)
 {
-    double *norms = NULL;
+    const double root = 2.0 * l->power + 1;
+    const double value = isinf(l->logarithms) ? 0 : exp(l->logarithms / root);
+    /* of the sum's failure half is that of the norm it rests on */
+    const double half = 0.5 * GNOMON_FAILURE;
+    out->spectral_estimate = l->power > 0 ? sqrt(l->ratio) : value;
+    out->spectral_bound = fmin(spectral_bound(value, root, count, GNOMON_FAILURE), certain);
+    out->residual_bound =
+        fmin(gnomon_frobenius_bound(out->residual_estimate,
+                                    spectral_bound(value, root, count, half), count, half),
+             certain);
+    out->residual_estimate = fmin(out->residual_estimate, certain);
+}
+
+void gnomon_lengths_begin(gnomon_lengths *l, int power)
+{
+    *l = (gnomon_lengths){.power = power};
+}
+
+void gnomon_lengths_add(gnomon_lengths *l, const double *now, const double *before, int64_t count)
+{
+    double longest = 0;
+    l->ratio = 0;
+    for (int64_t j = 0; j < count; j++) {
+        longest = fmax(longest, now[j]);
+        if (before != NULL && before[j] > 0)
+            l->ratio = fmax(l->ratio, now[j] / (before[j] / l->longest));
+    }
+    l->longest = longest;
+    l->logarithms += longest > 0 ? log(longest) : -INFINITY;
+}
+
+/* All columns of e divided by the longest when that is not zero; norms: their lengths before. */
+static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *norms,
+                               double *longest)
+{
     *longest = 0;
-    GNOMON_TRY(gnomon_alloc(f->ctx, e->cols, sizeof *norms, "norms", &norms));
     gnomon_tall_norms(f->ctx, e, norms);
     for (int64_t j = 0; j < e->cols; j++)
         *longest = norms[j] > *longest ? norms[j] : *longest;
-    gnomon_free(f->ctx, norms);
     if (*longest == 0) return GNOMON_OK;
     for (int64_t i = 0; i < e->rows * e->cols; i++) {
         if (e->wide)
@@ -137,23 +170,100 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *l
     return GNOMON_OK;
 }
 
-/* |E|_2 by power steps from e = E g, and the bounds. */
+/* f->out->settled from d, what A^T U (or A V) has beside V diag(s) (U diag(s)): 'from' on are its
+ * columns. */
+static gnomon_status count_settled(gnomon_factor *f, const gnomon_tall *d, int64_t from,
+                                   const gnomon_tall *vectors)
+{
+    const int64_t k = f->out->rank;
+    double *squares = NULL, sum = 0;
+    GNOMON_TRY(gnomon_alloc_zero(f->ctx, k, sizeof *squares, "sums of squares", &squares));
+    for (int64_t i = 0; i < d->rows; i++) {
+        const char *row = gnomon_tall_row(d, i), *own = gnomon_tall_row(vectors, i);
+        for (int64_t j = 0; j < k; j++) {
+            const double x =
+                f->wide ? ((const double *)row)[from + j] - f->s[j] * ((const double *)own)[j]
+                        : (double)((const float *)row)[from + j] -
+                              f->s[j] * (double)((const float *)own)[j];
+            squares[j] += x * x;
+        }
+    }
+    int64_t count = 0;
+    for (; count < k; count++) {
+        sum += squares[count];
+        if (!(sqrt(0.5 * sum) <= GNOMON_SVD_SETTLED * f->s[count]) || f->s[count] == 0) break;
+    }
+    f->out->settled = count;
+    gnomon_free(f->ctx, squares);
+    return GNOMON_OK;
+}
+
+/* g = A^T e or e = A g ('back'), and, beside it in the same pass, the same of the singular vectors
+ * of that side when they are what is not exact by itself. */
+static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
+                             const gnomon_tall *out)
+{
+    const gnomon_tall *vectors = back ? &f->u : &f->v, *images = back ? &f->v : &f->u;
+    const bool beside = back == f->turned && f->out->settled < 0;
+    gnomon_tall both = {0}, images_of = {0};
+    if (!beside)
+        return back ? gnomon_feed_adjoint(&f->source, in, out)
+                    : gnomon_feed_apply(&f->source, in, out);
+    const int64_t cols = in->cols + vectors->cols;
+    gnomon_status status =
+        gnomon_tall_make(f->ctx, f->wide, in->rows, cols, false, "probes", &both);
+    if (status == GNOMON_OK)
+        status = gnomon_tall_make(f->ctx, f->wide, out->rows, cols, false, "residuals", &images_of);
+    if (status == GNOMON_OK) {
+        gnomon_tall_place(f->ctx, in, &both, 0);
+        gnomon_tall_place(f->ctx, vectors, &both, in->cols);
+        status = back ? gnomon_feed_adjoint(&f->source, &both, &images_of)
+                      : gnomon_feed_apply(&f->source, &both, &images_of);
+    }
+    if (status == GNOMON_OK) {
+        gnomon_tall_take(f->ctx, &images_of, 0, out);
+        status = count_settled(f, &images_of, in->cols, images);
+    }
+    gnomon_tall_drop(f->ctx, &both);
+    gnomon_tall_drop(f->ctx, &images_of);
+    return status;
+}
+
+/* |E|_2 by power steps from e = E g, and the bounds. norms: room for two times e->cols of them. */
+static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, double *norms)
+{
+    const int64_t count = e->cols;
+    double *now = norms, *before = norms + count, longest;
+    gnomon_lengths l;
+    gnomon_lengths_begin(&l, f->seen.data != NULL ? 0 : f->options.probe_power);
+    GNOMON_TRY(normalise(f, e, now, &longest));
+    gnomon_lengths_add(&l, now, NULL, count);
+    for (int i = 0; i < l.power && longest > 0; i++) {
+        double *swapped = before;
+        before = now;
+        now = swapped;
+        GNOMON_TRY(product(f, true, e, g));
+        GNOMON_TRY(subtract(f, e, &f->v, f->s, &f->u, g));
+        GNOMON_TRY(product(f, false, g, e));
+        GNOMON_TRY(subtract(f, g, &f->u, f->s, &f->v, e));
+        GNOMON_TRY(normalise(f, e, now, &longest));
+        gnomon_lengths_add(&l, now, before, count);
+    }
+    /* Nothing is left of any probe, and of A nothing but the factors. */
+    if (f->out->settled < 0 && l.power > 0)
+        for (f->out->settled = 0; f->out->settled < f->out->rank && f->s[f->out->settled] > 0;)
+            f->out->settled++;
+    gnomon_bounds_of(f->out, &l, count, gnomon_certain_bound(f));
+    return GNOMON_OK;
+}
+
 static gnomon_status spectral(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
 {
-    const int power = f->seen.data != NULL ? 0 : f->options.probe_power;
-    double longest, sum;
-    GNOMON_TRY(normalise(f, e, &longest));
-    sum = log(longest);
-    for (int i = 0; i < power && longest > 0; i++) {
-        GNOMON_TRY(gnomon_feed_adjoint(&f->source, e, g));
-        GNOMON_TRY(subtract(f, e, &f->v, f->s, &f->u, g));
-        GNOMON_TRY(gnomon_feed_apply(&f->source, g, e));
-        GNOMON_TRY(subtract(f, g, &f->u, f->s, &f->v, e));
-        GNOMON_TRY(normalise(f, e, &longest));
-        sum += log(longest);
-    }
-    gnomon_bounds_of(f->out, sum, power, e->cols);
-    return GNOMON_OK;
+    double *norms = NULL;
+    GNOMON_TRY(gnomon_alloc(f->ctx, 2 * e->cols, sizeof *norms, "norms", &norms));
+    const gnomon_status status = steps(f, g, e, norms);
+    gnomon_free(f->ctx, norms);
+    return status;
 }
 
 static gnomon_status probe(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)

@@ -83,17 +83,15 @@ static void take_over(gnomon_factor *f, const gnomon_svd_job *job)
     out->small_seconds = job->small_seconds;
     out->certify_seconds = job->certify_seconds;
     if (probes == 0) return;
-    double logarithms = 0;
-    const int power = f->options.single_pass ? 0 : f->options.probe_power;
-    for (int i = 0; i <= power; i++) {
-        double longest = 0;
-        for (int64_t j = 0; j < probes; j++)
-            longest = fmax(longest, job->lengths[i * probes + j]);
-        logarithms += longest > 0 ? log(longest) : -INFINITY;
-        if (longest == 0) break;
+    gnomon_lengths l;
+    gnomon_lengths_begin(&l, f->options.single_pass ? 0 : f->options.probe_power);
+    for (int i = 0; i <= l.power; i++) {
+        const double *now = job->lengths + i * probes;
+        gnomon_lengths_add(&l, now, i > 0 ? now - probes : NULL, probes);
+        if (l.longest == 0) break;
     }
     gnomon_frobenius_of(job->lengths, probes, &out->residual_estimate, &out->residual_bound);
-    gnomon_bounds_of(out, logarithms, power, probes);
+    gnomon_bounds_of(out, &l, probes, gnomon_certain_bound(f));
 }
 
 static gnomon_status run(gnomon_factor *f, const gnomon_device_table *table, void *state, call *c,

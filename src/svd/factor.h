@@ -21,7 +21,8 @@ typedef struct gnomon_factor {
      * and B^T: m x s. */
     gnomon_tall q, bt;
     bool turned;
-    double rest; /* with a tolerance: a figure that |A - Q B|_F does not exceed; else NaN */
+    double rest;     /* with a tolerance: a figure that |A - Q B|_F does not exceed; else NaN */
+    double rounding; /* what of its square is allowance for rounding */
 
     gnomon_tall u, v; /* m x rank, n x rank */
     double *s;        /* of all columns */
@@ -44,6 +45,17 @@ gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns, bool sta
 gnomon_status gnomon_range_fixed(gnomon_factor *f);
 gnomon_status gnomon_range_adaptive(gnomon_factor *f);
 gnomon_status gnomon_range_single(gnomon_factor *f);
+/* As many columns as the tolerance asks for, found by the squares of the singular values. *met
+ * false: the tolerance is too small for that, or rounding came in between, and nothing is filled.
+ */
+gnomon_status gnomon_range_energy(gnomon_factor *f, bool *met);
+
+/* What part of l is the shift of an iteration, 1 ... power - 1, out of 'power'; iteration 0 has
+ * none. */
+double gnomon_shift_share(int power, int iteration);
+/* z = -shift z r^-1, what is to be added to A^T q so that it spans (A^T A - shift) z; q r = A z.
+ * Zero when no shift can be had. r is overwritten. */
+gnomon_status gnomon_shift_begin(gnomon_factor *f, const gnomon_tall *z, double shift, double *r);
 /* The operator of the second sketch of rows that are read once: gaussian, not scaled, for any
  * number of them. The caller destroys it. */
 gnomon_status gnomon_factor_psi(gnomon_factor *f, gnomon_operator **psi);
@@ -68,10 +80,23 @@ gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, dou
 void gnomon_frobenius_of(const double *norms, int64_t count, double *estimate, double *bound);
 /* The same bound, but with probability 'failure', of an E with |E|_2 <= spectral. */
 double gnomon_frobenius_bound(double estimate, double spectral, int64_t count, double failure);
-/* Estimate of |E|_2 from the longest columns of 'power' pairs of products beyond the first, each
- * divided by its longest before the next: the sum of their logarithms (-infinity when one was 0).
- * And both bounds, that of |E|_F from its estimate. */
-void gnomon_bounds_of(gnomon_svd *out, double logarithms, int power, int64_t count);
+/* The columns of E g, and of 'power' pairs of products beyond, each begun with what the one before
+ * gave divided by its longest. */
+typedef struct gnomon_lengths {
+    int power;
+    double logarithms; /* of the longest, summed; -infinity when one was 0 */
+    double ratio;      /* the largest by which a column grew in the last pair: at most |E|_2^2 */
+    double longest;    /* of the last */
+} gnomon_lengths;
+
+void gnomon_lengths_begin(gnomon_lengths *l, int power);
+/* The next ones; before: the ones before, NULL for the first. */
+void gnomon_lengths_add(gnomon_lengths *l, const double *now, const double *before, int64_t count);
+/* What |E|_F does not exceed whatever the probes say, but for a factor that is no projection:
+ * |A - U S V^T|_F^2 is |A|_F^2 less the squares of S, with an allowance for rounding. */
+double gnomon_certain_bound(const gnomon_factor *f);
+/* Estimate of |E|_2 and both bounds, that of |E|_F from its estimate, none above 'certain'. */
+void gnomon_bounds_of(gnomon_svd *out, const gnomon_lengths *l, int64_t count, double certain);
 /* The certificate of u, s and v, and the measured residual. */
 gnomon_status gnomon_certify(gnomon_factor *f);
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "svd/factor.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The adjoint of orthonormal columns spans about as much as they did before: where that is less
@@ -17,32 +18,48 @@
  * others. */
 enum { MANY = 64 };
 
-/* The shift over l, the least squared singular value of A Z, which is at most the s-th one of A.
- * All iterations together must not put a direction whose sigma^2 is x l, x < 1, before one that is
- * kept, x >= 1. The first, unshifted, and the second make it |x (3/4 - x)|, at most 9/64 below 1
- * and at least 1/4 from 1 on; what a later one makes of it, |1/2 - x|, is at most 1/2 below 1. */
-static double share(int iteration)
+/* p(x) = x (x - t_1) ... is what q iterations multiply a direction by, x = sigma^2 / l, where l is
+ * the least squared singular value of A Z, at most the s-th one of A. Its zeros are those of the
+ * Chebyshev polynomial of degree q over [a, 1], with a such that the first zero is 0, which is what
+ * the first iteration, unshifted, has; each is lowered by the same share, so that p grows well
+ * before 1: p(1) is 1/4 and at most 9/64 below for q = 2. So no direction with x < 1 comes
+ * before one with x >= 1. l grows from iteration to iteration, so the zeros in the middle come
+ * first and the ones at the ends, where it matters what l is, last. */
+double gnomon_shift_share(int power, int iteration)
 {
-    return iteration == 1 ? 0.75 : 0.5;
+    const double pi = acos(-1.0), c = cos(0.5 * pi / power);
+    const double lowered = 0.75 * (1 + cos(0.25 * pi)) / (2 * cos(0.25 * pi));
+    /* Nodes 1 ... q - 1, falling, from the middle one outwards by turns. */
+    const int step = iteration / 2;
+    const int node = power / 2 + (((iteration ^ power) & 1) != 0 ? step : -step);
+    return lowered * (c + cos((2 * node - 1) * 0.5 * pi / power)) / (1 + c);
 }
 
-/* z = -shift z r^-1, what is to be added to A^T q; q r = A z. Zero when no shift can be had. */
-static gnomon_status begin_shifted(gnomon_factor *f, const gnomon_tall *z, double part, double *r)
+gnomon_status gnomon_shift_begin(gnomon_factor *f, const gnomon_tall *z, double shift, double *r)
 {
     const int64_t n = z->cols;
-    double *work = NULL, most = 0;
-    GNOMON_TRY(gnomon_alloc(f->ctx, n, sizeof *work, "singular vectors", &work));
+    double most = 0;
     for (int64_t i = 0; i < n; i++)
         most = r[i * n + i] > most ? r[i * n + i] : most;
-    const double scale = -1 / (part * gnomon_least_square(n, r, work) * most) / most;
-    gnomon_free(f->ctx, work);
-    if (!(-scale * most < (f->wide ? 1e290 : 1e36))) {
+    if (!(most < (f->wide ? 1e290 : 1e36) * shift)) {
         memset(z->data, 0, (size_t)(z->rows * n) * gnomon_tall_size(z->wide));
         return GNOMON_OK;
     }
     for (int64_t i = 0; i < n * n; i++)
-        r[i] *= scale;
+        r[i] /= -shift;
     return gnomon_tall_divide(f->ctx, z, r);
+}
+
+/* The least squared singular value of the triangle. */
+static gnomon_status least_value(gnomon_factor *f, int64_t n, const double *r, double *value)
+{
+    double *work = NULL, most = 0;
+    GNOMON_TRY(gnomon_alloc(f->ctx, n, sizeof *work, "singular vectors", &work));
+    for (int64_t i = 0; i < n; i++)
+        most = r[i * n + i] > most ? r[i * n + i] : most;
+    *value = gnomon_least_square(n, r, work) * most * most;
+    gnomon_free(f->ctx, work);
+    return GNOMON_OK;
 }
 
 /* z = (A^T A - shift) z, for any basis of what that spans; the shift 0 in the first iteration,
@@ -59,7 +76,12 @@ static gnomon_status shifted_step(gnomon_factor *f, int iteration, const gnomon_
     }
     GNOMON_TRY(gnomon_condition(f->ctx, y, &span, r, &f->orth));
     const bool shifted = iteration > 0 && span > 0;
-    if (shifted) GNOMON_TRY(begin_shifted(f, z, share(iteration), r));
+    if (shifted) {
+        double least;
+        GNOMON_TRY(least_value(f, z->cols, r, &least));
+        GNOMON_TRY(
+            gnomon_shift_begin(f, z, gnomon_shift_share(f->options.power, iteration) * least, r));
+    }
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(shifted ? gnomon_feed_add_adjoint(&f->source, y, z)
                        : gnomon_feed_adjoint(&f->source, y, z));

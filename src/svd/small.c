@@ -21,19 +21,25 @@ int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns)
     /* Sums of squares, no differences: what Q leaves and what is cut are orthogonal. */
     double reached = sqrt(f->rest * f->rest + tail);
     f->out->converged = reached <= wanted;
+    /* What can't be reached is left as small as it can be: only values that are rounding go. */
+    const double u = f->wide ? 0x1p-53 : 0x1p-24;
+    const int64_t longer = f->source.rows > f->source.cols ? f->source.rows : f->source.cols;
+    const double least = f->out->converged ? INFINITY : u * (double)longer * f->s[0];
     const double limit = f->out->converged ? wanted : 1.01 * reached;
     int64_t rank = most;
     while (rank > 0) {
         tail += f->s[rank - 1] * f->s[rank - 1];
-        if (sqrt(f->rest * f->rest + tail) > limit) break;
+        if (f->s[rank - 1] > least || sqrt(f->rest * f->rest + tail) > limit) break;
         rank--;
     }
     rank = rank > 0 ? rank : 1;
-    if (f->source.csr == NULL) {
+    if (f->source.csr == NULL || f->rounding > 0) {
         tail = 0;
         for (int64_t i = rank; i < columns; i++)
             tail += f->s[i] * f->s[i];
-        f->out->residual = sqrt(f->rest * f->rest + tail);
+        const double left = fmax(f->rest * f->rest - f->rounding, 0) + tail;
+        /* Nearer to rounding the difference of squares tells nothing. */
+        if (left >= 64 * f->rounding) f->out->residual = sqrt(left);
     }
     return rank;
 }

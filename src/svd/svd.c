@@ -63,6 +63,9 @@ static gnomon_status make_probes(gnomon_factor *f)
     return gnomon_operator_create(f->ctx, &d, &f->probes);
 }
 
+/* Power iterations by default. */
+enum { RANK_POWER = 6, TOLERANCE_POWER = 2 };
+
 static gnomon_status take_options(gnomon_context *ctx, const gnomon_svd_options *given,
                                   gnomon_svd_options *o)
 {
@@ -76,8 +79,9 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_svd_options 
                    "rank is %" PRId64 "; it must be at least 1, or 0 with a tolerance", o->rank);
     GNOMON_FAIL_IF(o->oversample < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "oversample is %" PRId64 "; it must not be negative", o->oversample);
-    GNOMON_FAIL_IF(o->power < 0 || o->power > 100, ctx, GNOMON_ERROR_ARGUMENT,
-                   "power is %d; allowed are 0 to 100", o->power);
+    GNOMON_FAIL_IF(o->power < -1 || o->power > 100, ctx, GNOMON_ERROR_ARGUMENT,
+                   "power is %d; allowed are 0 to 100, and -1 for the default", o->power);
+    if (o->power < 0) o->power = o->tolerance > 0 ? TOLERANCE_POWER : RANK_POWER;
     GNOMON_FAIL_IF(o->block < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "block is %" PRId64 "; it must not be negative", o->block);
     GNOMON_FAIL_IF(o->probes < 0 || o->probes > 1000, ctx, GNOMON_ERROR_ARGUMENT,
@@ -307,6 +311,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     out->residual = out->residual_estimate = out->residual_bound = (double)NAN;
     out->spectral_estimate = out->spectral_bound = (double)NAN;
     out->failure = GNOMON_FAILURE;
+    out->settled = -1;
     f.ctx = ctx;
     f.out = out;
     f.options = *options;

@@ -269,6 +269,24 @@ void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_t
     gnomon_parallel(ctx, block_count(a), place_block, &b);
 }
 
+static void take_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const blocks *b = arg;
+    const size_t size = gnomon_tall_size(b->a->wide);
+    const int64_t end = least((task + 1) * SLICE, b->a->rows);
+    for (int64_t i = task * SLICE; i < end; i++)
+        memcpy(gnomon_tall_row(b->out, i), (char *)gnomon_tall_row(b->a, i) + (size_t)b->col * size,
+               (size_t)b->out->cols * size);
+}
+
+void gnomon_tall_take(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
+                      const gnomon_tall *out)
+{
+    blocks b = {.a = a, .out = out, .col = col};
+    gnomon_parallel(ctx, block_count(a), take_block, &b);
+}
+
 static void convert_block(void *arg, int64_t task, int worker)
 {
     (void)worker;

@@ -53,6 +53,10 @@ void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms)
 void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out,
                        int64_t col);
 
+/* Copies a's columns from 'col' on to out. */
+void gnomon_tall_take(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
+                      const gnomon_tall *out);
+
 /* Copies a to out, of the same shape, between the types. */
 void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out);
 
