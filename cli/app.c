@@ -14,6 +14,13 @@ double cli_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+size_t cli_bytes(int64_t count, int64_t size)
+{
+    int64_t bytes;
+    if (count < 0 || size < 0 || __builtin_mul_overflow(count, size, &bytes)) return PTRDIFF_MAX;
+    return (size_t)bytes + (bytes == 0);
+}
+
 void cli_init(cli_app *app, const char *verb)
 {
     memset(app, 0, sizeof *app);

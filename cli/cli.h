@@ -186,6 +186,10 @@ typedef struct cli_bound_options {
 /* One line on a bound: its source. */
 const char *cli_bound_source(gnomon_bound bound);
 
+/* Bytes of so many elements of so many bytes, one at least, for malloc; so many that none can be
+ * had where that is no number. */
+size_t cli_bytes(int64_t count, int64_t size);
+
 /* text.c: reads a file (or -) of at most 64 KiB; free(*text). -1 or an exit code. */
 int cli_read_text(cli_app *app, const char *path, char **text, size_t *length);
 /* How a name (a file's, a text's) is shown on a terminal and in records: tab, newline and backslash

@@ -147,11 +147,11 @@ static int copy_dense(cli_app *app, gnomon_reader *reader, const gnomon_data_inf
                         "one point of %lld coordinates does not fit in --memory",
                         (long long)info->cols);
     int64_t chunk = chunk_rows(app, row_bytes, info->rows);
-    size_t entries = (size_t)(chunk * info->cols) + 1;
-    void *data = malloc(entries * (size_t)element);
-    void *values = sparse ? malloc(entries * (size_t)element) : NULL;
-    int64_t *indices = sparse ? malloc(entries * sizeof(int64_t)) : NULL;
-    int64_t *offsets = sparse ? malloc((size_t)(chunk + 1) * sizeof(int64_t)) : NULL;
+    const int64_t entries = chunk * info->cols;
+    void *data = malloc(cli_bytes(entries, element));
+    void *values = sparse ? malloc(cli_bytes(entries, element)) : NULL;
+    int64_t *indices = sparse ? malloc(cli_bytes(entries, sizeof(int64_t))) : NULL;
+    int64_t *offsets = sparse ? malloc(cli_bytes(chunk + 1, sizeof(int64_t))) : NULL;
     int code = -1;
     if (data == NULL || (sparse && (values == NULL || indices == NULL || offsets == NULL)))
         code = cli_fail(app, CLI_EXIT_MEMORY, "out of memory for %lld points", (long long)chunk);

@@ -29,7 +29,8 @@ static char *read_all(int fd, size_t *length)
             return data;
         }
         if (have == capacity) {
-            char *grown = realloc(data, capacity *= 2);
+            capacity *= 2;
+            char *grown = realloc(data, capacity);
             if (grown == NULL) break;
             data = grown;
         }

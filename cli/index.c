@@ -172,7 +172,7 @@ int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
             return too_little(app, path, (double)info->cols * (double)gnomon_dtype_size(dtype));
         rows = (budget < enough_bytes ? budget : enough_bytes) / (row > 0 ? row : 1);
         if (rows < 1) rows = 1;
-        data = malloc((size_t)(rows * row) + 1);
+        data = malloc(cli_bytes(rows, row));
         if (data == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for points");
     }
     cli_bar_begin(app, "indexing", info->rows >= 0 ? info->rows : -1);

@@ -181,7 +181,7 @@ static int read_ids(change *c, int64_t **ids)
     int code = cli_points_load(app, c->other, &c->input, 0, &p, &budget);
     const double *given = p.data;
     if (code < 0) c->count = p.dense.rows * p.dense.cols;
-    if (code < 0) *ids = malloc((size_t)c->count * sizeof **ids + 1);
+    if (code < 0) *ids = malloc(cli_bytes(c->count, sizeof **ids));
     if (code < 0 && *ids == NULL) code = cli_fail(app, CLI_EXIT_MEMORY, "out of memory for ids");
     for (int64_t i = 0; i < c->count && code < 0; i++) {
         if (!(given[i] >= 0 && given[i] < 0x1p40) || given[i] != (double)(int64_t)given[i])

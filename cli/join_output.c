@@ -178,8 +178,8 @@ static gnomon_status write_rows(cli_pairs *out, const gnomon_pair *pairs, int64_
     const int64_t rows = end - out->row;
     if (rows <= 0) return GNOMON_OK;
     int64_t *offsets = calloc((size_t)rows + 1, sizeof *offsets);
-    int64_t *columns = malloc((size_t)count * sizeof *columns + 1);
-    double *distances = malloc((size_t)count * sizeof *distances + 1);
+    int64_t *columns = malloc(cli_bytes(count, sizeof *columns));
+    double *distances = malloc(cli_bytes(count, sizeof *distances));
     gnomon_status status = GNOMON_ERROR_MEMORY;
     if (offsets != NULL && columns != NULL && distances != NULL) {
         for (int64_t at = 0; at < count; at++) {
@@ -203,7 +203,7 @@ static gnomon_status take_rows(cli_pairs *out, const gnomon_join_batch *batch)
 {
     if (batch->count > out->pending_room - out->pending_count) {
         const int64_t room = (out->pending_count + batch->count) * 3 / 2 + LINES;
-        gnomon_pair *grown = realloc(out->pending, (size_t)room * sizeof *grown);
+        gnomon_pair *grown = realloc(out->pending, cli_bytes(room, sizeof *grown));
         if (grown == NULL) return GNOMON_ERROR_MEMORY;
         out->pending = grown;
         out->pending_room = room;
@@ -308,7 +308,7 @@ static gnomon_status write_names(cli_join *j, const int64_t *lines, const int64_
 static int write_clusters(cli_join *j)
 {
     const int64_t points = j->p_info.rows;
-    int64_t *lines = malloc((size_t)points * 4 * sizeof *lines + 1);
+    int64_t *lines = malloc(cli_bytes(points, 4 * sizeof *lines));
     if (lines == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for clusters");
     int64_t *labels = lines + 2 * points, *representatives = lines + 3 * points;
     const int64_t count = gnomon_clusters_label(j->groups, labels, representatives);

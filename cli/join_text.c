@@ -45,7 +45,7 @@ static int add_member(cli_texts *t, uint64_t hash)
 {
     if (t->member_count == t->member_room) {
         const int64_t room = t->member_room * 2 + 4096;
-        int64_t *grown = realloc(t->members, (size_t)room * sizeof *grown);
+        int64_t *grown = realloc(t->members, cli_bytes(room, sizeof *grown));
         if (grown == NULL) return 0;
         t->members = grown;
         t->member_room = room;
@@ -60,9 +60,9 @@ static int add_text(cli_texts *t, const char *name, const char *text, size_t len
 {
     if (t->count + 1 >= t->room) {
         const int64_t room = t->room * 2 + 64;
-        char **names = realloc(t->names, (size_t)room * sizeof *names);
+        char **names = realloc(t->names, cli_bytes(room, sizeof *names));
         if (names != NULL) t->names = names;
-        int64_t *offsets = realloc(t->offsets, ((size_t)room + 1) * sizeof *offsets);
+        int64_t *offsets = realloc(t->offsets, cli_bytes(room + 1, sizeof *offsets));
         if (offsets != NULL) t->offsets = offsets;
         if (names == NULL || offsets == NULL) return 0;
         if (t->room == 0) t->offsets[0] = 0;

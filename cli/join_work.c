@@ -153,6 +153,17 @@ static int too_large(const cli_join *j)
     return can && j->options.metric != GNOMON_JACCARD && bytes > budget;
 }
 
+/* Points that are read have a piece of each side in memory. */
+static int check_row(cli_join *j, const char *path, const gnomon_data_info *info)
+{
+    enum { LEAST = 64 }; /* rows in all */
+    const double row = (double)info->cols * (double)gnomon_dtype_size(held_dtype(info));
+    if (LEAST * row <= (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2) return -1;
+    return cli_fail(
+        j->app, CLI_EXIT_MEMORY, "%s: points of %lld dimensions need --memory %.0fM or more", path,
+        (long long)info->cols, (2 * LEAST * row + (double)CLI_OVERHEAD_BYTES) / (1 << 20) + 1);
+}
+
 /* ---- what went wrong ---- */
 
 static int fail(cli_join *j, gnomon_status status)
@@ -168,8 +179,11 @@ static int fail(cli_join *j, gnomon_status status)
         return j->failed;
     }
     const char *text = gnomon_last_error(app->ctx);
-    if (status == GNOMON_ERROR_NONFINITE)
-        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", text[0] == 'q' ? j->q_path : j->p_path, text);
+    /* what the library says of its p or q is about a file's points */
+    const int p = strncmp(text, "p ", 2) == 0, q = strncmp(text, "q ", 2) == 0;
+    if ((p || q) && status != GNOMON_ERROR_CANCELLED)
+        return cli_fail(app, CLI_EXIT_DATA, "%s %s", q && j->q_path != NULL ? j->q_path : j->p_path,
+                        text + 2);
     return cli_fail_status(app, status);
 }
 
@@ -338,6 +352,9 @@ int cli_join_work(cli_join *j)
         return cli_fail(app, CLI_EXIT_USAGE,
                         "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
+    code = files ? check_row(j, j->p_path, &j->p_info) : -1;
+    if (code < 0 && files && j->q_path != NULL) code = check_row(j, j->q_path, &j->q_info);
+    if (code >= 0) return code;
     /* the files as they were before they were read: a change under way makes another join */
     json_t *identity = j->checkpoint != NULL ? identity_of(j) : NULL;
     code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);

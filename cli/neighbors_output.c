@@ -119,7 +119,7 @@ static int write_narrow(cli_neighbors *n)
     if (a->base > INT32_MAX)
         return cli_fail(n->app, CLI_EXIT_USAGE, "-o %s: ids up to %lld do not fit 32 bits",
                         n->output, (long long)a->base);
-    int32_t *narrow = malloc((size_t)count * sizeof *narrow + 1);
+    int32_t *narrow = malloc(cli_bytes(count, sizeof *narrow));
     if (narrow == NULL) return cli_fail(n->app, CLI_EXIT_MEMORY, "out of memory for ids");
     for (int64_t i = 0; i < count; i++)
         narrow[i] = (int32_t)a->ids[i];

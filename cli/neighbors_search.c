@@ -47,16 +47,16 @@ int cli_neighbors_take(cli_neighbors *n, gnomon_neighbors *found)
     cli_answers *a = &n->answers;
     const int64_t queries = a->queries + found->queries;
     const int64_t before = a->queries > 0 ? a->offsets[a->queries] : 0;
-    const int64_t more = found->offsets[found->queries];
-    int64_t *offsets = realloc(a->offsets, (size_t)(queries + 1) * sizeof *offsets);
+    const int64_t more = found->offsets[found->queries], answers = before + more;
+    int64_t *offsets = realloc(a->offsets, cli_bytes(queries + 1, sizeof *offsets));
     if (offsets != NULL) a->offsets = offsets;
-    int64_t *ids = realloc(a->ids, (size_t)(before + more) * sizeof *ids + 1);
+    int64_t *ids = realloc(a->ids, cli_bytes(answers, sizeof *ids));
     if (ids != NULL) a->ids = ids;
-    double *distances = realloc(a->distances, (size_t)(before + more) * sizeof *distances + 1);
+    double *distances = realloc(a->distances, cli_bytes(answers, sizeof *distances));
     if (distances != NULL) a->distances = distances;
     if (offsets == NULL || ids == NULL || distances == NULL)
         return cli_fail(n->app, CLI_EXIT_MEMORY, "out of memory for %lld answers",
-                        (long long)(before + more));
+                        (long long)answers);
     for (int64_t q = 0; q <= found->queries; q++)
         a->offsets[a->queries + q] = before + found->offsets[q];
     if (more > 0) {
@@ -209,8 +209,8 @@ static int make_plan(cli_neighbors *n, plan *p)
         p->queries = least(p->queries, most(n->queries_info.rows, 1));
     else
         p->queries = least(p->queries, 65536);
-    p->query_data = malloc((size_t)((double)p->queries * query) + 1);
-    p->base_data = malloc((size_t)((double)p->rows * base) + 1);
+    p->query_data = malloc(cli_bytes(p->queries, (int64_t)query));
+    p->base_data = malloc(cli_bytes(p->rows, (int64_t)base));
     if (p->query_data != NULL && p->base_data != NULL) return -1;
     return cli_fail(n->app, CLI_EXIT_MEMORY, "out of memory for %lld queries and %lld base points",
                     (long long)p->queries, (long long)p->rows);

@@ -126,7 +126,7 @@ static int write_dense(cli_app *app, const request *r, const gnomon_operator *op
     /* Kinds make four rows at a time. */
     if (chunk > 4) chunk -= chunk % 4;
     if (chunk > r->block_rows) chunk = r->block_rows;
-    void *data = malloc((size_t)(chunk * row_bytes) + 1);
+    void *data = malloc(cli_bytes(chunk, row_bytes));
     if (data == NULL)
         return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for %lld rows", (long long)chunk);
     int code = -1;

@@ -27,7 +27,7 @@ static int load_dense(cli_app *app, const char *path, cli_points *p, int64_t bud
             return cli_points_too_large(app, path,
                                         (double)(app->memory - CLI_OVERHEAD_BYTES - budget) +
                                             (double)capacity * (double)row);
-        void *grown = realloc(p->data, (size_t)(capacity * row) + 1);
+        void *grown = realloc(p->data, cli_bytes(capacity, row));
         if (grown == NULL)
             return cli_fail(app, CLI_EXIT_MEMORY, "%s: out of memory for %lld points", path,
                             (long long)capacity);

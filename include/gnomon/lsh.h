@@ -36,7 +36,9 @@ GNOMON_API gnomon_lsh_family gnomon_lsh_family_from_name(const char *name);
 typedef struct gnomon_lsh_functions {
     size_t struct_size;
     gnomon_lsh_family family;
-    int64_t dim; /* the points' columns, 1 ... 2^56; bit-sampling: U8 elements of eight bits each */
+    /* the points' columns, 1 ... 2^56, of minhash any number; bit-sampling: U8 elements of eight
+     * bits each */
+    int64_t dim;
     int64_t count; /* 1 ... 2^24; count * sides too */
     double width;  /* p-stable, p-stable-l1: w > 0, in units of the points */
     int64_t sides; /* cross-polytope: 2 ... 4096; 0: 16 */

@@ -20,6 +20,18 @@ bool gnomon_add(int64_t a, int64_t b, int64_t *out)
     return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, out);
 }
 
+int64_t gnomon_times(int64_t a, int64_t b)
+{
+    int64_t out;
+    return gnomon_mul(a, b, &out) ? out : -1;
+}
+
+int64_t gnomon_plus(int64_t a, int64_t b)
+{
+    int64_t out;
+    return gnomon_add(a, b, &out) ? out : -1;
+}
+
 static void *take(gnomon_context *ctx, size_t size)
 {
     if (ctx->custom_allocator)
@@ -34,6 +46,8 @@ gnomon_status gnomon_alloc(gnomon_context *ctx, int64_t count, size_t size, cons
     memcpy(out, &none, sizeof none);
     if (count == 0) return GNOMON_OK;
     int64_t bytes, whole;
+    GNOMON_FAIL_IF(count < 0, ctx, GNOMON_ERROR_OVERFLOW, "%s: more elements than memory can count",
+                   what);
     if (size > INT64_MAX || !gnomon_mul(count, (int64_t)size, &bytes) ||
         !gnomon_add(bytes, HEADER + GNOMON_ALIGN - 1, &whole) || (uint64_t)whole > SIZE_MAX)
         return gnomon_fail(ctx, GNOMON_ERROR_OVERFLOW,

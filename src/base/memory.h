@@ -11,6 +11,10 @@ enum { GNOMON_ALIGN = 64 };
 /* *out = a * b (a + b); false when a factor is negative or the result does not fit. */
 bool gnomon_mul(int64_t a, int64_t b, int64_t *out);
 bool gnomon_add(int64_t a, int64_t b, int64_t *out);
+/* a * b (a + b) as the count of an allocation: -1, which every allocation refuses with OVERFLOW,
+ * where gnomon_mul (gnomon_add) fails. They nest: -1 stays -1. */
+int64_t gnomon_times(int64_t a, int64_t b);
+int64_t gnomon_plus(int64_t a, int64_t b);
 
 /* Allocates count * size bytes aligned to GNOMON_ALIGN, not cleared; *out is NULL and
  * the status OK when count is 0. 'what' names the buffer in the error text. Errors:

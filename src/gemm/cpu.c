@@ -422,11 +422,13 @@ static gnomon_status run_pieces(gnomon_context *ctx, run *r)
 static gnomon_status run_all(gnomon_context *ctx, run *r)
 {
     const int64_t held = r->pieces > 1 ? 2 * r->places : r->slots;
-    GNOMON_TRY(gnomon_alloc(ctx, r->slots * r->band * left_stride(r), sizeof(float), "packed rows",
-                            &r->left));
-    GNOMON_TRY(gnomon_alloc(ctx, r->slots * r->tiles * r->depth * GNOMON_LANES, sizeof(float),
-                            "packed columns", &r->right));
-    GNOMON_TRY(gnomon_alloc(ctx, held * task_sums(r), sizeof(double), "the sums", &r->sums));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_times(r->slots, r->band), left_stride(r)),
+                            sizeof(float), "packed rows", &r->left));
+    GNOMON_TRY(gnomon_alloc(
+        ctx, gnomon_times(gnomon_times(gnomon_times(r->slots, r->tiles), r->depth), GNOMON_LANES),
+        sizeof(float), "packed columns", &r->right));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, gnomon_times(held, task_sums(r)), sizeof(double), "the sums", &r->sums));
     return r->pieces > 1 ? run_pieces(ctx, r) : run_whole(ctx, r);
 }
 

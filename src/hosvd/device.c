@@ -86,7 +86,8 @@ static gnomon_status make_room(void *user, const int64_t *rank)
         out->size[n] = w->size[i];
         out->rank[n] = rank[i];
         count *= rank[i];
-        GNOMON_TRY(gnomon_alloc(w->ctx, w->size[i] * rank[i], each, "a factor", &job->factor[i]));
+        GNOMON_TRY(gnomon_alloc(w->ctx, gnomon_times(w->size[i], rank[i]), each, "a factor",
+                                &job->factor[i]));
         out->factor[n] = gnomon_matrix_rowmajor(job->factor[i], dtype, w->size[i], rank[i]);
         GNOMON_TRY(gnomon_alloc(w->ctx, rank[i], sizeof(double), "a spectrum", &out->values[n]));
         job->values[i] = out->values[n];

@@ -10,7 +10,7 @@
 static gnomon_status iterate(gnomon_hosvd_work *w, gnomon_slabs *x, int mode, const gnomon_tall *y)
 {
     double *r = NULL;
-    GNOMON_TRY(gnomon_alloc(w->ctx, y->cols * y->cols, sizeof *r, "a triangle", &r));
+    GNOMON_TRY(gnomon_alloc(w->ctx, gnomon_times(y->cols, y->cols), sizeof *r, "a triangle", &r));
     gnomon_status status = gnomon_condition(w->ctx, y, NULL, r, &w->orth);
     if (status == GNOMON_OK) status = gnomon_range_power(w, x, mode, y, r);
     gnomon_free(w->ctx, r);

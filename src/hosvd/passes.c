@@ -148,8 +148,8 @@ static gnomon_status cross_to(gnomon_slabs *x, int mode, const gnomon_cube *b, c
                               const gnomon_tall *w)
 {
     double *sum = NULL;
-    GNOMON_TRY(
-        gnomon_alloc_zero(x->feed.ctx, w->rows * w->cols, sizeof *sum, "a projection", &sum));
+    GNOMON_TRY(gnomon_alloc_zero(x->feed.ctx, gnomon_times(w->rows, w->cols), sizeof *sum,
+                                 "a projection", &sum));
     gnomon_status status = cross(x, mode, b, f, sum);
     if (status == GNOMON_OK) gnomon_narrow(w->wide, w->rows * w->cols, sum, w->data);
     gnomon_free(x->feed.ctx, sum);

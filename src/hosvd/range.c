@@ -50,13 +50,14 @@ static gnomon_status spectrum_of(gnomon_hosvd_work *w, int mode, int64_t n, cons
     const int64_t count = gnomon_blas_svd_work(n);
     double *vt = NULL, *copy = NULL, *work = NULL;
     int *index = NULL;
-    gnomon_status status = gnomon_alloc(w->ctx, n * n, sizeof *vt, "a small problem", &vt);
+    gnomon_status status =
+        gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *vt, "a small problem", &vt);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(w->ctx, n * n, sizeof *copy, "a small problem", &copy);
+        status = gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *copy, "a small problem", &copy);
     if (status == GNOMON_OK)
         status = gnomon_alloc(w->ctx, count, sizeof *work, "a small problem", &work);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(w->ctx, 8 * n, sizeof *index, "a small problem", &index);
+        status = gnomon_alloc(w->ctx, gnomon_times(8, n), sizeof *index, "a small problem", &index);
     if (status == GNOMON_OK && !gnomon_blas_svd(n, copy, r, s, u, vt, work, count, index))
         status =
             gnomon_fail(w->ctx, GNOMON_ERROR_INTERNAL,
@@ -122,7 +123,8 @@ gnomon_status gnomon_range_power(gnomon_hosvd_work *w, gnomon_slabs *x, int mode
     double *s = NULL, *u = NULL;
     w->out->orthonormalise_seconds += gnomon_lap(&w->clock);
     gnomon_status status = gnomon_alloc(w->ctx, n, sizeof *s, "a spectrum", &s);
-    if (status == GNOMON_OK) status = gnomon_alloc(w->ctx, n * n, sizeof *u, "a small problem", &u);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *u, "a small problem", &u);
     if (status == GNOMON_OK)
         status = gnomon_tall_make(w->ctx, w->wide, y->rows, n, false, "a mode's range", &f);
     if (status == GNOMON_OK) status = even_out(w, x, mode, y, r, s, u, &f);

@@ -55,8 +55,8 @@ static gnomon_status push(gnomon_context *ctx, const gnomon_cube *slab, int mode
     int64_t together = PUSH / (length * s.right);
     together = together < 1 ? 1 : together < s.left ? together : s.left;
     gather g = {slab, mode, s.right, 0, 0, NULL};
-    GNOMON_TRY(
-        gnomon_alloc(ctx, together * length * s.right, size, "a piece of an unfolding", &g.out));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_times(together, length), s.right), size,
+                            "a piece of an unfolding", &g.out));
     gnomon_status status = GNOMON_OK;
     for (; g.first < s.left && status == GNOMON_OK; g.first += g.count) {
         g.count = s.left - g.first < together ? s.left - g.first : together;

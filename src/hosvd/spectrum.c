@@ -31,7 +31,8 @@ static gnomon_status by_gram(gnomon_hosvd_work *w, const gnomon_cube *c, int mod
     double *gram = NULL, *work = NULL, *rising = NULL;
     int *index = NULL;
     gnomon_blas_eigen_work(n, &work_count, &index_count);
-    gnomon_status status = gnomon_alloc_zero(w->ctx, n * n, sizeof *gram, "a Gram matrix", &gram);
+    gnomon_status status =
+        gnomon_alloc_zero(w->ctx, gnomon_times(n, n), sizeof *gram, "a Gram matrix", &gram);
     if (status == GNOMON_OK)
         status = gnomon_alloc(w->ctx, work_count, sizeof *work, "a small problem", &work);
     if (status == GNOMON_OK)
@@ -107,15 +108,17 @@ static gnomon_status by_qr(gnomon_hosvd_work *w, const gnomon_cube *c, int mode,
     const int64_t count = gnomon_blas_svd_work(n);
     double *r = NULL, *turned = NULL, *vt = NULL, *work = NULL;
     int *index = NULL;
-    gnomon_status status = gnomon_alloc_zero(w->ctx, n * n, sizeof *r, "a small problem", &r);
+    gnomon_status status =
+        gnomon_alloc_zero(w->ctx, gnomon_times(n, n), sizeof *r, "a small problem", &r);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(w->ctx, n * n, sizeof *turned, "a small problem", &turned);
+        status =
+            gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *turned, "a small problem", &turned);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(w->ctx, n * n, sizeof *vt, "a small problem", &vt);
+        status = gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *vt, "a small problem", &vt);
     if (status == GNOMON_OK)
         status = gnomon_alloc(w->ctx, count, sizeof *work, "a small problem", &work);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(w->ctx, 8 * n, sizeof *index, "a small problem", &index);
+        status = gnomon_alloc(w->ctx, gnomon_times(8, n), sizeof *index, "a small problem", &index);
     if (status == GNOMON_OK) status = add_triangles(w, c, mode, r);
     if (status == GNOMON_OK) {
         for (int64_t i = 0; i < n * n; i++)

@@ -41,7 +41,8 @@ static gnomon_status change_basis(gnomon_hosvd_work *w, int mode, const double *
     gnomon_tall basis = {0}, product = {0};
     gnomon_cube core = {0};
     double *first = NULL;
-    gnomon_status status = gnomon_alloc(w->ctx, n * count, sizeof *first, "a basis", &first);
+    gnomon_status status =
+        gnomon_alloc(w->ctx, gnomon_times(n, count), sizeof *first, "a basis", &first);
     if (status == GNOMON_OK) {
         for (int64_t i = 0; i < n * count; i++)
             first[i] = u[i / count * n + i % count];
@@ -99,7 +100,8 @@ static gnomon_status room(gnomon_hosvd_work *w, int mode, double **values, doubl
     const int64_t n = gnomon_hosvd_current(w)->size[mode];
     *values = *u = NULL;
     GNOMON_TRY(gnomon_alloc(w->ctx, n, sizeof **values, "a spectrum", values));
-    gnomon_status status = gnomon_alloc(w->ctx, n * n, sizeof **u, "a small problem", u);
+    gnomon_status status =
+        gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof **u, "a small problem", u);
     if (status != GNOMON_OK) gnomon_free(w->ctx, *values);
     return status;
 }

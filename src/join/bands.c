@@ -16,8 +16,9 @@
 
 enum {
     MOST_ROWS = 8192,
-    PIECE = 65536,    /* rows of Q, and of a band whose points are sketched anew */
-    LEAST_ROWS = 1024 /* so many must fit, or a sketch is not worth it */
+    PIECE = 65536,     /* rows of Q, and of a band whose points are sketched anew */
+    LEAST_ROWS = 1024, /* so many must fit, or a sketch is not worth it */
+    WORK = 1000000
 };
 
 /* Rows of a side that is read. */
@@ -98,8 +99,8 @@ static gnomon_status rows_of(gnomon_join_state *join, const gnomon_side *side, w
         return GNOMON_OK;
     }
     if (w->data == NULL)
-        GNOMON_TRY(gnomon_alloc(join->ctx, w->room * side->cols, gnomon_dtype_size(side->dtype),
-                                "points", &w->data));
+        GNOMON_TRY(gnomon_alloc(join->ctx, gnomon_times(w->room, side->cols),
+                                gnomon_dtype_size(side->dtype), "points", &w->data));
     *out = gnomon_matrix_rowmajor(w->data, side->dtype, count, side->cols);
     if (w->first == first && w->count >= count) return GNOMON_OK;
     w->count = 0;
@@ -135,7 +136,7 @@ static gnomon_status meet(gnomon_join_state *join, const gnomon_matrix *band, in
 {
     gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
     gnomon_search *search;
-    int64_t each = 4 * join->pair_room / band->rows;
+    int64_t each = join->pair_room / band->rows * 4;
     if (each < 512) each = 512;
     options.metric = join->options.metric;
     options.radius = fmax(fmin(gnomon_join_threshold(join), DBL_MAX), -DBL_MAX);
@@ -280,19 +281,17 @@ static gnomon_status do_band(bands *b, int64_t row, int64_t count, bool *fits)
     return GNOMON_OK;
 }
 
-/* Pairs of whole rows with Q in all, and with those before it in a self-join. */
+/* The share of all pairs that the rows before this one have, in parts of WORK. */
 static int64_t work_of(const gnomon_join_state *join, int64_t row)
 {
-    if (!join->self) return row * 1000;
     const double n = (double)join->p.rows, left = n - (double)row;
-    return (int64_t)((1 - left / n * (left / n)) * 1e6);
+    return (int64_t)((join->self ? 1 - left / n * (left / n) : 1 - left / n) * WORK);
 }
 
 static gnomon_status all_bands(bands *b)
 {
     gnomon_join_state *join = b->join;
     const int64_t total = join->p.rows;
-    const int64_t all = join->self ? 1000000 : total * 1000;
     int64_t rows = b->rows;
     if (join->q.rows == 0 && join->next_row < total) return gnomon_join_hand_out(join, total);
     while (join->next_row < total && !join->full) {
@@ -312,7 +311,7 @@ static gnomon_status all_bands(bands *b)
         GNOMON_TRY(gnomon_join_hand_out(join, row + count));
         if (rows < b->rows && next > 2 * (double)rows) rows *= 2;
         if (!join->sample)
-            GNOMON_TRY(gnomon_progress(join->ctx, "join", work_of(join, row + count), all));
+            GNOMON_TRY(gnomon_progress(join->ctx, "join", work_of(join, row + count), WORK));
     }
     return GNOMON_OK;
 }
@@ -329,9 +328,15 @@ gnomon_status gnomon_join_dense(gnomon_join_state *join)
 {
     bands b = {.join = join, .p_block.first = -1, .q_block.first = -1};
     const int64_t limit = gnomon_memory_limit(join->ctx) / 8;
-    const int64_t size = (int64_t)gnomon_dtype_size(join->q.dtype) * (join->q.cols + 1);
-    b.piece = limit / size < 16 ? 16 : limit / size > PIECE ? PIECE : limit / size;
-    b.rows = limit / size < 1 ? 1 : limit / size > MOST_ROWS ? MOST_ROWS : limit / size;
+    int64_t size;
+    GNOMON_FAIL_IF(!gnomon_add(join->q.cols, 1, &size) ||
+                       !gnomon_mul(size, (int64_t)gnomon_dtype_size(join->q.dtype), &size),
+                   join->ctx, GNOMON_ERROR_OVERFLOW,
+                   "%s has %" PRId64 " columns: a row of them is more than memory can count",
+                   join->q.name, join->q.cols);
+    const int64_t fit = limit / size;
+    b.piece = fit < 16 ? 16 : fit > PIECE ? PIECE : fit;
+    b.rows = fit < 1 ? 1 : fit > MOST_ROWS ? MOST_ROWS : fit;
     b.p = (window){.room = b.rows, .first = -1};
     b.q = (window){.room = b.piece, .first = -1};
     gnomon_status status = bound_top(join);

@@ -221,6 +221,8 @@ static gnomon_status side_to_read(gnomon_context *ctx, const gnomon_join_points 
                    points->rows, points->cols);
     GNOMON_FAIL_IF(gnomon_dtype_size(points->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "%s.dtype is %d; it must be one of gnomon_dtype", name, (int)points->dtype);
+    GNOMON_FAIL_IF(points->cols > (int64_t)1 << 56, ctx, GNOMON_ERROR_OVERFLOW,
+                   "%s has %" PRId64 " columns; it must be at most 2^56", name, points->cols);
     *out = (gnomon_side){.name = name,
                          .to = points,
                          .rows = points->rows,

@@ -312,15 +312,17 @@ static void sorted_close(gnomon_context *ctx, sorted *s)
     }
 }
 
-/* Bytes of a table in order. */
+/* Bytes of a table in order; rows are fewer than 2^32. */
 static int64_t table_bytes(const gnomon_join_state *join)
 {
-    return join->p.rows * (24 + 8) + (join->self ? 0 : join->q.rows * 24);
+    return gnomon_plus(gnomon_times(join->p.rows, 24 + 8),
+                       join->self ? 0 : gnomon_times(join->q.rows, 24));
 }
 
 static int64_t key_bytes(const gnomon_join_state *join, int64_t tables)
 {
-    return (join->p.rows + (join->self ? 0 : join->q.rows)) * 4 * tables;
+    return gnomon_times(gnomon_plus(join->p.rows, join->self ? 0 : join->q.rows),
+                        gnomon_times(4, tables));
 }
 
 static gnomon_status hashed_open(hashed *h)
@@ -341,8 +343,8 @@ static gnomon_status hashed_open(hashed *h)
         GNOMON_TRY(gnomon_alloc(ctx, join->p.rows, sizeof *b->end, "buckets", &b->end));
     }
     GNOMON_TRY(gnomon_alloc(ctx, SLICE / TASK + 2, sizeof *h->cuts, "tasks", &h->cuts));
-    GNOMON_TRY(
-        gnomon_alloc_zero(ctx, threads * COUNTERS, sizeof *h->counters, "counts", &h->counters));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(threads, COUNTERS), sizeof *h->counters,
+                                 "counts", &h->counters));
     return gnomon_settler_open(join, &h->settler);
 }
 
@@ -421,7 +423,7 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
     if (tables == 0) return gnomon_join_no_hashing(join, GNOMON_JOIN_NO_TABLES);
     const bool must = join->options.method == GNOMON_JOIN_LSH;
     if (!gnomon_join_plan_pays(join, plan)) return GNOMON_OK;
-    const int64_t bytes = key_bytes(join, tables) + table_bytes(join);
+    const int64_t bytes = gnomon_plus(key_bytes(join, tables), table_bytes(join));
     const int64_t limit = gnomon_memory_limit(join->ctx);
     GNOMON_FAIL_IF(must && bytes > limit, join->ctx, GNOMON_ERROR_MEMORY,
                    "an LSH join of this takes %" PRId64 " bytes beside the pairs; the limit is "

@@ -45,8 +45,9 @@ gnomon_status gnomon_join_keys(gnomon_join_state *join, const gnomon_join_plan *
     const gnomon_points points = {side->dense, side->csr};
     gnomon_hasher *h;
     GNOMON_TRY(gnomon_hasher_create(join->ctx, &plan->functions, &h));
-    gnomon_status status = gnomon_alloc(join->ctx, side->rows * gnomon_plan_tables(plan),
-                                        sizeof **keys, "keys of points", keys);
+    gnomon_status status =
+        gnomon_alloc(join->ctx, gnomon_times(side->rows, gnomon_plan_tables(plan)), sizeof **keys,
+                     "keys of points", keys);
     keying k = {.ctx = join->ctx, .plan = plan, .keys = *keys};
     gnomon_key_multipliers(plan->depth + 1, k.multipliers);
     if (status == GNOMON_OK && side->rows > 0)

@@ -173,7 +173,7 @@ gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *
                  .row = row,
                  .count = count};
     m.search.queries = *band;
-    m.wide_size = 2 * sketch->search.cols + sketch->second + 1;
+    m.wide_size = gnomon_plus(gnomon_times(2, sketch->search.cols), sketch->second + 1);
     m.key = join->options.metric == GNOMON_IP ? -threshold : threshold;
     m.chunks = (count + CHUNK - 1) / CHUNK;
     m.range = m.chunks >= 4 * threads ? (q->count + LANES - 1) / LANES * LANES : RANGE;
@@ -181,12 +181,14 @@ gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *
     /* a single point's pairs always fit */
     int64_t room = join->pair_room - join->count;
     if (room < q->count) room = q->count;
-    if (count * q->count < room) room = count * q->count;
+    const int64_t all = gnomon_times(count, q->count);
+    if (all >= 0 && all < room) room = all;
     gnomon_status status = gnomon_pair_slabs_open(&m.slabs, join, room, m.chunks * ranges);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, threads, sizeof *m.scratch, "survivors", &m.scratch);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, threads * m.wide_size, sizeof *m.wide, "points", &m.wide);
+        status = gnomon_alloc(ctx, gnomon_times(threads, m.wide_size), sizeof *m.wide, "points",
+                              &m.wide);
     if (status == GNOMON_OK) {
         gnomon_parallel(ctx, m.chunks * ranges, meet_task, &m);
         join->result->verified += m.verified;

@@ -14,7 +14,7 @@ enum { BATCH = 65536 };
 gnomon_status gnomon_join_reserve(gnomon_join_state *join, int64_t more)
 {
     int64_t room;
-    if (more <= join->room - join->count) return GNOMON_OK;
+    if (more >= 0 && more <= join->room - join->count) return GNOMON_OK;
     GNOMON_FAIL_IF(!gnomon_add(join->count, more, &room) || !gnomon_mul(room, 3, &room), join->ctx,
                    GNOMON_ERROR_OVERFLOW, "more pairs than can be counted");
     room /= 2;
@@ -31,8 +31,10 @@ gnomon_status gnomon_join_out_open(gnomon_join_state *join)
     join->pair_room = fit < 1024 ? 1024 : fit;
     join->next_row = join->options.first_row;
     if (join->options.top == 0) return GNOMON_OK;
-    return gnomon_alloc(join->ctx, join->options.top, sizeof *join->heap, "closest pairs",
-                        &join->heap);
+    /* there are no more pairs than these */
+    const int64_t all = gnomon_times(join->p.rows, join->q.rows);
+    return gnomon_alloc(join->ctx, all >= 0 && all < join->options.top ? all : join->options.top,
+                        sizeof *join->heap, "top: the closest pairs", &join->heap);
 }
 
 void gnomon_join_out_close(gnomon_join_state *join)

@@ -494,7 +494,8 @@ gnomon_status gnomon_prefix_meet(gnomon_prefix *x, int64_t row, int64_t count, b
     const int64_t tasks = (count + ROWS - 1) / ROWS;
     int64_t room = join->pair_room - join->count;
     if (room < x->q.count) room = x->q.count;
-    if (count * x->q.count < room) room = count * x->q.count;
+    const int64_t all = gnomon_times(count, x->q.count);
+    if (all >= 0 && all < room) room = all;
     x->limit = fmin(x->limit, gnomon_join_threshold(join));
     GNOMON_TRY(gnomon_pair_slabs_open(&m.slabs, join, room, tasks));
     gnomon_parallel(join->ctx, tasks, meet_rows, &m);

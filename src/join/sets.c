@@ -19,7 +19,7 @@ static gnomon_status count_all(gnomon_join_state *join, int64_t row, int64_t cou
 {
     const int64_t begin = join->self ? row : 0;
     /* so much of Q that what one part adds is bounded too */
-    int64_t each = 4 * join->pair_room / count;
+    int64_t each = join->pair_room / count * 4;
     if (each < 512) each = 512;
     gnomon_status status = GNOMON_OK;
     for (int64_t from = begin; from < join->q.rows && status == GNOMON_OK && *fits; from += each) {

@@ -13,8 +13,10 @@ gnomon_status gnomon_settler_open(gnomon_join_state *join, gnomon_settler *settl
     settler->search.cols = join->p.cols;
     if (metric == GNOMON_HAMMING || metric == GNOMON_JACCARD) return GNOMON_OK;
     settler->search.queries = *join->p.dense;
-    return gnomon_alloc(ctx, gnomon_context_threads(ctx) * 2 * (join->p.cols + 1),
-                        sizeof *settler->wide, "points", &settler->wide);
+    return gnomon_alloc(
+        ctx,
+        gnomon_times(gnomon_context_threads(ctx), gnomon_times(2, gnomon_plus(join->p.cols, 1))),
+        sizeof *settler->wide, "points", &settler->wide);
 }
 
 void gnomon_settler_close(gnomon_settler *settler)

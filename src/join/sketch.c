@@ -239,11 +239,13 @@ static gnomon_status choose(finding *f, double threshold)
     trial t = {.f = f};
     double *biases = NULL;
     t.key = s->search.options.metric == GNOMON_IP ? -threshold : threshold;
-    gnomon_status status = gnomon_alloc(ctx, n * f->directions, sizeof *t.y, "a sample", &t.y);
+    gnomon_status status =
+        gnomon_alloc(ctx, gnomon_times(n, f->directions), sizeof *t.y, "a sample", &t.y);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, n * CHOICES, sizeof *t.rest, "a sample", &t.rest);
+        status = gnomon_alloc(ctx, gnomon_times(n, CHOICES), sizeof *t.rest, "a sample", &t.rest);
     if (status == GNOMON_OK)
-        status = gnomon_alloc_zero(ctx, n * CHOICES, sizeof *t.passed, "a sample", &t.passed);
+        status = gnomon_alloc_zero(ctx, gnomon_times(n, CHOICES), sizeof *t.passed, "a sample",
+                                   &t.passed);
     if (status == GNOMON_OK)
         status = gnomon_alloc_zero(ctx, n, sizeof *t.whole, "a sample", &t.whole);
     if (status == GNOMON_OK) status = gnomon_alloc(ctx, n, sizeof *biases, "a sample", &biases);
@@ -327,15 +329,17 @@ gnomon_status gnomon_sketch_open(gnomon_join_sketch *s, const gnomon_join_state 
         f.directions /= 2;
     const int64_t threads = gnomon_context_threads(ctx);
     gnomon_status status =
-        gnomon_alloc(ctx, f.directions * cols, sizeof *s->v, "directions", &s->v);
+        gnomon_alloc(ctx, gnomon_times(f.directions, cols), sizeof *s->v, "directions", &s->v);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, SAMPLE * cols, sizeof *f.x, "a sample", &f.x);
+        status = gnomon_alloc(ctx, gnomon_times(SAMPLE, cols), sizeof *f.x, "a sample", &f.x);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, SAMPLE * cols, sizeof *f.xt, "a sample", &f.xt);
+        status = gnomon_alloc(ctx, gnomon_times(SAMPLE, cols), sizeof *f.xt, "a sample", &f.xt);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, SAMPLE * f.directions, sizeof *f.z, "a sample", &f.z);
+        status =
+            gnomon_alloc(ctx, gnomon_times(SAMPLE, f.directions), sizeof *f.z, "a sample", &f.z);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, threads * (3 * cols + 2), sizeof *f.wide, "points", &f.wide);
+        status = gnomon_alloc(ctx, gnomon_times(threads, gnomon_plus(gnomon_times(3, cols), 2)),
+                              sizeof *f.wide, "points", &f.wide);
     if (status == GNOMON_OK)
         status = gnomon_alloc_zero(ctx, SAMPLE, sizeof *f.facts, "a sample", &f.facts);
     if (status == GNOMON_OK) {
@@ -496,14 +500,15 @@ static gnomon_status reserve(gnomon_join_sketch *s, int64_t count, gnomon_sketch
     const int64_t words = s->most > 0 ? (s->steps + 1) / 2 : s->steps;
     if (b->room >= count) return GNOMON_OK;
     gnomon_sketch_drop(s, b);
-    GNOMON_TRY(
-        gnomon_alloc(ctx, count * (s->second + 1), sizeof *b->rows, "sketched points", &b->rows));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(count, s->second + 1), sizeof *b->rows,
+                            "sketched points", &b->rows));
     GNOMON_TRY(gnomon_alloc(ctx, count, sizeof *b->points, "sketched points", &b->points));
-    GNOMON_TRY(
-        gnomon_alloc_zero(ctx, count * s->ld, sizeof *b->queries, "sketched points", &b->queries));
-    GNOMON_TRY(
-        gnomon_alloc(ctx, tiles * LANES * words, sizeof(uint32_t), "sketched points", &b->tiles));
-    GNOMON_TRY(gnomon_alloc(ctx, tiles * LANES, sizeof *b->bias, "sketched points", &b->bias));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(count, s->ld), sizeof *b->queries,
+                                 "sketched points", &b->queries));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_times(tiles, LANES), words), sizeof(uint32_t),
+                            "sketched points", &b->tiles));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(tiles, LANES), sizeof *b->bias, "sketched points",
+                            &b->bias));
     GNOMON_TRY(gnomon_alloc(ctx, tiles, sizeof *b->blurs, "sketched points", &b->blurs));
     b->room = count;
     return GNOMON_OK;
@@ -520,11 +525,12 @@ gnomon_status gnomon_sketch_fill(gnomon_join_sketch *s, const gnomon_matrix *m, 
     w.search.queries = *m;
     w.as_queries = as_queries;
     w.as_tiles = as_tiles;
-    w.wide_size = 3 * s->search.cols + 2 + s->steps;
+    w.wide_size = gnomon_plus(gnomon_times(3, s->search.cols), 2 + s->steps);
     gnomon_status status =
-        gnomon_alloc(ctx, threads * w.wide_size, sizeof *w.wide, "points", &w.wide);
+        gnomon_alloc(ctx, gnomon_times(threads, w.wide_size), sizeof *w.wide, "points", &w.wide);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, threads * s->steps * LANES, sizeof *w.tile, "a tile", &w.tile);
+        status = gnomon_alloc(ctx, gnomon_times(gnomon_times(threads, s->steps), LANES),
+                              sizeof *w.tile, "a tile", &w.tile);
     if (status == GNOMON_OK) {
         gnomon_parallel(ctx, m->rows, fill_point, &w);
         if (as_tiles) gnomon_parallel(ctx, (m->rows + LANES - 1) / LANES, fill_tile, &w);

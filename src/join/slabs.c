@@ -10,8 +10,8 @@ gnomon_status gnomon_pair_slabs_open(gnomon_pair_slabs *slabs, gnomon_join_state
 {
     *slabs = (gnomon_pair_slabs){0};
     /* each task leaves a slab that is not full */
-    slabs->count = room / GNOMON_SLAB + 1 + tasks;
-    GNOMON_TRY(gnomon_join_reserve(join, slabs->count * GNOMON_SLAB));
+    slabs->count = gnomon_plus(room / GNOMON_SLAB + 1, tasks);
+    GNOMON_TRY(gnomon_join_reserve(join, gnomon_times(slabs->count, GNOMON_SLAB)));
     slabs->pairs = join->pairs + join->count;
     return gnomon_alloc(join->ctx, slabs->count, sizeof *slabs->filled, "pairs", &slabs->filled);
 }

@@ -103,12 +103,13 @@ gnomon_status gnomon_cauchy_products(gnomon_context *ctx, const gnomon_hasher *h
     const int64_t most = h->f.dim < PIECE_COLS ? h->f.dim : PIECE_COLS;
     float *narrow = NULL, *directions = NULL;
     double *sums = NULL;
-    gnomon_status status = gnomon_alloc(ctx, n * most, sizeof *narrow, "points", &narrow);
+    gnomon_status status =
+        gnomon_alloc(ctx, gnomon_times(n, most), sizeof *narrow, "points", &narrow);
     if (status == GNOMON_OK)
-        status =
-            gnomon_alloc(ctx, PIECE_ROWS * most, sizeof *directions, "directions", &directions);
+        status = gnomon_alloc(ctx, gnomon_times(PIECE_ROWS, most), sizeof *directions, "directions",
+                              &directions);
     if (status == GNOMON_OK)
-        status = gnomon_alloc_zero(ctx, n * h->f.count, sizeof *sums, "sums", &sums);
+        status = gnomon_alloc_zero(ctx, gnomon_times(n, h->f.count), sizeof *sums, "sums", &sums);
     for (int64_t col = 0; col < h->f.dim && status == GNOMON_OK; col += most) {
         const int64_t cols = h->f.dim - col < most ? h->f.dim - col : most;
         widening w = {points, first, col, cols, narrow};

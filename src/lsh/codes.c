@@ -85,7 +85,8 @@ gnomon_status gnomon_codes_settle(gnomon_context *ctx, gnomon_codes *c, gnomon_m
     some.rows = (points->rows + step - 1) / step;
     some.row_stride *= step;
     float *products = NULL;
-    GNOMON_TRY(gnomon_alloc(ctx, some.rows * c->count, sizeof *products, "a sample", &products));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(some.rows, c->count), sizeof *products, "a sample",
+                            &products));
     const gnomon_status status = project(ctx, c, &some, products);
     if (status == GNOMON_OK) {
         rounding r = {
@@ -118,7 +119,8 @@ gnomon_status gnomon_codes_make(gnomon_context *ctx, const gnomon_codes *c, gnom
 {
     const int64_t batch = gnomon_hasher_batch_points(ctx, c->count * 4, n);
     float *products = NULL;
-    GNOMON_TRY(gnomon_alloc(ctx, batch * c->count, sizeof *products, "products", &products));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, gnomon_times(batch, c->count), sizeof *products, "products", &products));
     gnomon_status status = GNOMON_OK;
     for (int64_t at = 0; at < n && status == GNOMON_OK; at += batch) {
         const int64_t here = n - at < batch ? n - at : batch;

@@ -16,6 +16,7 @@ static const char *const names[] = {
 enum { FAMILIES = sizeof names / sizeof names[0] };
 
 static const int64_t most_functions = (int64_t)1 << 24;
+static const int64_t most_dim = (int64_t)1 << 56;
 
 const char *gnomon_lsh_family_name(gnomon_lsh_family family)
 {
@@ -68,8 +69,12 @@ static gnomon_status check_family(gnomon_context *ctx, const gnomon_lsh_function
 static gnomon_status check_functions(gnomon_context *ctx, const gnomon_lsh_functions *f)
 {
     GNOMON_TRY(check_family(ctx, f));
-    GNOMON_FAIL_IF(f->dim < 1 || f->dim > (int64_t)1 << 56, ctx, GNOMON_ERROR_ARGUMENT,
-                   "functions.dim is %" PRId64 "; it must be 1 to 2^56", f->dim);
+    GNOMON_FAIL_IF(f->dim < 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   "functions.dim is %" PRId64 "; it must be at least 1", f->dim);
+    /* a member of a set is any number: texts hash their shingles to 62 bits */
+    GNOMON_FAIL_IF(f->dim > most_dim && f->family != GNOMON_LSH_MINHASH, ctx, GNOMON_ERROR_ARGUMENT,
+                   "functions.dim is %" PRId64 "; of %s it must be at most 2^56", f->dim,
+                   names[f->family]);
     GNOMON_FAIL_IF(f->count < 1 || f->count > most_functions / (f->sides > 0 ? f->sides : 1), ctx,
                    GNOMON_ERROR_ARGUMENT, "functions.count is %" PRId64 "; it must be 1 to 2^24%s",
                    f->count, f->sides > 0 ? " / sides" : "");
@@ -113,7 +118,7 @@ static gnomon_status make_operator(gnomon_context *ctx, gnomon_hasher *h)
 static gnomon_status make_samples(gnomon_context *ctx, gnomon_hasher *h)
 {
     if (has_width(h->f.family)) {
-        h->offset = malloc((size_t)h->f.count * sizeof *h->offset);
+        h->offset = calloc((size_t)h->f.count, sizeof *h->offset);
         GNOMON_FAIL_IF(!h->offset, ctx, GNOMON_ERROR_MEMORY, "no memory for %" PRId64 " offsets",
                        h->f.count);
         for (int64_t i = 0; i < h->f.count; i++) {
@@ -123,7 +128,7 @@ static gnomon_status make_samples(gnomon_context *ctx, gnomon_hasher *h)
         }
     }
     if (h->f.family == GNOMON_LSH_BIT_SAMPLING) {
-        h->bit = malloc((size_t)h->f.count * sizeof *h->bit);
+        h->bit = calloc((size_t)h->f.count, sizeof *h->bit);
         GNOMON_FAIL_IF(!h->bit, ctx, GNOMON_ERROR_MEMORY, "no memory for %" PRId64 " bits",
                        h->f.count);
         for (int64_t i = 0; i < h->f.count; i++) {

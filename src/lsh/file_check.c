@@ -161,7 +161,7 @@ static gnomon_status compare(checker *c, const gnomon_lsh *index, const gnomon_p
 {
     const int64_t n = gnomon_points_rows(points), tables = index->options.tables;
     uint64_t *keys = NULL;
-    GNOMON_TRY(gnomon_alloc(c->ctx, n * tables, sizeof *keys, "keys", &keys));
+    GNOMON_TRY(gnomon_alloc(c->ctx, gnomon_times(n, tables), sizeof *keys, "keys", &keys));
     const gnomon_status status = gnomon_lsh_keys(c->ctx, index, points, keys);
     if (status == GNOMON_OK) {
         comparing w = {index, keys, first, n, wrong};

@@ -239,7 +239,8 @@ static gnomon_status open_keys(gnomon_lsh_builder *b)
     const int64_t point = 8 * tables + 24 * (threads < tables ? threads : tables);
     b->capacity = (limit < RUN_BYTES ? limit : RUN_BYTES) / point;
     if (b->capacity < 256) b->capacity = 256;
-    return gnomon_alloc(b->ctx, b->capacity * tables, sizeof *b->keys, "keys", &b->keys);
+    return gnomon_alloc(b->ctx, gnomon_times(b->capacity, tables), sizeof *b->keys, "keys",
+                        &b->keys);
 }
 
 /* Keys of points that are in the file already and are counted here. */
@@ -247,7 +248,7 @@ static gnomon_status add_keys(gnomon_lsh_builder *b, const gnomon_points *points
 {
     const int64_t n = gnomon_points_rows(points), tables = b->shape->options.tables;
     uint64_t *keys = NULL;
-    GNOMON_TRY(gnomon_alloc(b->ctx, n * tables, sizeof *keys, "keys", &keys));
+    GNOMON_TRY(gnomon_alloc(b->ctx, gnomon_times(n, tables), sizeof *keys, "keys", &keys));
     const gnomon_status status = gnomon_lsh_keys(b->ctx, b->shape, points, keys);
     for (int64_t t = 0; t < tables && status == GNOMON_OK; t++)
         memcpy(b->keys + t * b->capacity + b->waiting, keys + t * n, (size_t)n * sizeof *keys);

@@ -233,7 +233,8 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
     gnomon_status status = GNOMON_OK;
     const gnomon_device device = gnomon_lsh_leave_device(ctx);
     if (h->f.family != GNOMON_LSH_BIT_SAMPLING)
-        status = gnomon_alloc(ctx, n * h->products, sizeof(float), "products", &products);
+        status =
+            gnomon_alloc(ctx, gnomon_times(n, h->products), sizeof(float), "products", &products);
     if (status == GNOMON_OK && h->op) status = sketch(ctx, h, points, first, n, products);
     if (status == GNOMON_OK && h->f.family == GNOMON_LSH_PSTABLE_L1)
         status = gnomon_cauchy_products(ctx, h, points->dense, first, n, products);
@@ -255,7 +256,8 @@ gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
     const int64_t size =
         gnomon_hasher_batch_points(ctx, gnomon_hasher_point_bytes(h) + 4 * count, n);
     gnomon_hashes out = {0};
-    GNOMON_TRY(gnomon_alloc(ctx, size * count, sizeof *out.values, "hash values", &out.values));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(size, count), sizeof *out.values, "hash values",
+                            &out.values));
     gnomon_status status = GNOMON_OK;
     for (int64_t first = 0; first < n && status == GNOMON_OK; first += size) {
         const int64_t here = n - first < size ? n - first : size;

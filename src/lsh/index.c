@@ -177,8 +177,8 @@ static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gn
     gnomon_status status =
         gnomon_alloc(ctx, out->count + 1, sizeof *out->offsets, "sets' offsets", &out->offsets);
     if (status == GNOMON_OK)
-        status =
-            gnomon_alloc(ctx, before + more, sizeof *out->members, "sets' members", &out->members);
+        status = gnomon_alloc(ctx, gnomon_plus(before, more), sizeof *out->members, "sets' members",
+                              &out->members);
     if (status == GNOMON_OK) {
         for (int64_t i = 0; i < old->count; i++)
             out->offsets[i] = old->offsets[i];

@@ -451,7 +451,8 @@ static gnomon_status open_finder(finding *f, finder *w)
     gnomon_prober_place(&w->prober, tables, probes, w->prober_memory);
     const gnomon_metric metric = index->options.metric;
     if (metric == GNOMON_L2 || metric == GNOMON_COSINE || metric == GNOMON_L1)
-        GNOMON_TRY(gnomon_alloc(ctx, 2 * f->search->cols, sizeof *w->wide, "a query", &w->wide));
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, f->search->cols), sizeof *w->wide, "a query",
+                                &w->wide));
     return GNOMON_OK;
 }
 
@@ -513,11 +514,15 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     const int64_t others = probing ? count * h->others : 0;
     const int64_t size = gnomon_hasher_batch_points(
         f->ctx, gnomon_hasher_point_bytes(h) + 4 * count + 8 * others + index->codes.count, n);
-    GNOMON_TRY(gnomon_alloc(f->ctx, size * count, 4, "hash values", &f->hashes.values));
-    GNOMON_TRY(gnomon_alloc(f->ctx, size * others, 4, "hash values", &f->hashes.others));
-    GNOMON_TRY(gnomon_alloc(f->ctx, size * others, 4, "costs", &f->hashes.costs));
+    GNOMON_TRY(
+        gnomon_alloc(f->ctx, gnomon_times(size, count), 4, "hash values", &f->hashes.values));
+    GNOMON_TRY(
+        gnomon_alloc(f->ctx, gnomon_times(size, others), 4, "hash values", &f->hashes.others));
+    GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(size, others), 4, "costs", &f->hashes.costs));
     const bool codes = index->codes.count > 0 && f->effort.verified > 0;
-    if (codes) GNOMON_TRY(gnomon_alloc(f->ctx, size * index->codes.count, 1, "codes", &f->codes));
+    if (codes)
+        GNOMON_TRY(
+            gnomon_alloc(f->ctx, gnomon_times(size, index->codes.count), 1, "codes", &f->codes));
     for (f->first = 0; f->first < n; f->first += size) {
         const int64_t here = n - f->first < size ? n - f->first : size;
         const double start = gnomon_seconds();

@@ -30,7 +30,7 @@ static gnomon_status copy_dense(gnomon_context *ctx, const gnomon_matrix *m,
 {
     const int64_t size = (int64_t)gnomon_dtype_size(m->dtype);
     char *to = NULL;
-    GNOMON_TRY(gnomon_alloc(ctx, out->count * m->cols, (size_t)size, "a sample", &to));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(out->count, m->cols), (size_t)size, "a sample", &to));
     out->memory[0] = to;
     out->dense = gnomon_matrix_rowmajor(to, m->dtype, out->count, m->cols);
     for (int64_t i = 0; i < out->count; i++) {

@@ -108,14 +108,15 @@ static gnomon_status measure(settling *s, const gnomon_way *w)
     effort.tables = tables;
     effort.probes = trace.limits ? w->trial.probes : step[trace.steps - 1] - tables;
     effort.broad = w->trial.broad;
-    gnomon_status status = gnomon_alloc(t->ctx, queries * trace.steps, sizeof *trace.candidates,
-                                        "candidates", &trace.candidates);
+    gnomon_status status = gnomon_alloc(t->ctx, gnomon_times(queries, trace.steps),
+                                        sizeof *trace.candidates, "candidates", &trace.candidates);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(t->ctx, queries * trace.steps * trace.choices, sizeof *trace.share,
-                              "shares", &trace.share);
+        status =
+            gnomon_alloc(t->ctx, gnomon_times(gnomon_times(queries, trace.steps), trace.choices),
+                         sizeof *trace.share, "shares", &trace.share);
     if (status == GNOMON_OK && trace.limits)
-        status = gnomon_alloc(t->ctx, queries * trace.steps, sizeof *trace.buckets, "buckets",
-                              &trace.buckets);
+        status = gnomon_alloc(t->ctx, gnomon_times(queries, trace.steps), sizeof *trace.buckets,
+                              "buckets", &trace.buckets);
     gnomon_lsh_describe(s->index, &info);
     if (codes) lend_codes(t, s->index);
     if (status == GNOMON_OK)

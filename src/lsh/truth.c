@@ -175,11 +175,11 @@ gnomon_status gnomon_tuning_encode(gnomon_tuning *t)
     gnomon_status status = gnomon_alloc(ctx, queries, GNOMON_TUNING_CODES, "codes", &codes);
     if (status == GNOMON_OK) status = gnomon_alloc(ctx, n, sizeof *ids, "ids", &ids);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, n * gnomon_context_threads(ctx), sizeof *ranked, "ranked codes",
-                              &ranked);
+        status = gnomon_alloc(ctx, gnomon_times(n, gnomon_context_threads(ctx)), sizeof *ranked,
+                              "ranked codes", &ranked);
     if (status == GNOMON_OK)
-        status = gnomon_alloc_zero(ctx, queries * GNOMON_TUNING_CHOICES, sizeof *inside, "counts",
-                                   &inside);
+        status = gnomon_alloc_zero(ctx, gnomon_times(queries, GNOMON_TUNING_CHOICES),
+                                   sizeof *inside, "counts", &inside);
     if (status == GNOMON_OK) status = rank_neighbours(t, queries, codes, ids, ranked, inside);
     gnomon_free(ctx, codes);
     gnomon_free(ctx, ids);

@@ -38,8 +38,10 @@ static gnomon_status choose_points(gnomon_tuning *t, int64_t queries)
     gnomon_context *ctx = t->ctx;
     int64_t *rows = NULL;
     GNOMON_TRY(gnomon_alloc_zero(ctx, queries + 1, sizeof *t->offsets, "neighbours", &t->offsets));
-    GNOMON_TRY(gnomon_alloc(ctx, queries * NEIGHBOURS, sizeof *t->ids, "neighbours", &t->ids));
-    GNOMON_TRY(gnomon_alloc(ctx, queries * NEIGHBOURS, sizeof *rows, "neighbours", &rows));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(queries, NEIGHBOURS), sizeof *t->ids, "neighbours",
+                            &t->ids));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, gnomon_times(queries, NEIGHBOURS), sizeof *rows, "neighbours", &rows));
     int64_t at = 0;
     for (int64_t q = 0; q < queries; q++) {
         at += choose_neighbours(&t->asked, q, rows + at);
@@ -375,12 +377,14 @@ gnomon_status gnomon_tuning_try(gnomon_tuning *t)
         y.queries.sparse = &y.sparse;
     }
     GNOMON_TRY(choose_points(t, y.count));
-    gnomon_status status =
-        gnomon_alloc(t->ctx, y.count * STEPS, sizeof *y.candidates, "candidates", &y.candidates);
+    gnomon_status status = gnomon_alloc(t->ctx, gnomon_times(y.count, STEPS), sizeof *y.candidates,
+                                        "candidates", &y.candidates);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(t->ctx, y.count * STEPS, sizeof *y.share, "shares", &y.share);
+        status =
+            gnomon_alloc(t->ctx, gnomon_times(y.count, STEPS), sizeof *y.share, "shares", &y.share);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(t->ctx, y.count * STEPS, sizeof *y.buckets, "buckets", &y.buckets);
+        status = gnomon_alloc(t->ctx, gnomon_times(y.count, STEPS), sizeof *y.buckets, "buckets",
+                              &y.buckets);
     if (status == GNOMON_OK) status = try_families(&y);
     gnomon_free(t->ctx, y.candidates);
     gnomon_free(t->ctx, y.share);

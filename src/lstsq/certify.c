@@ -103,7 +103,7 @@ gnomon_status gnomon_probes_settle(gnomon_solver *s)
     gnomon_probes_of_h *p = &s->probes;
     double *h = NULL;
     if (p->count == 0) return GNOMON_OK;
-    GNOMON_TRY(gnomon_alloc(s->ctx, s->rank * p->count, sizeof *h, "probes", &h));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->rank, p->count), sizeof *h, "probes", &h));
     gnomon_status status = GNOMON_OK;
     while (status == GNOMON_OK && p->steps < GNOMON_PROBE_STEPS && p->bound > 0.9) {
         status = gnomon_solver_apply(s, p->now, p->count, h);

@@ -50,7 +50,8 @@ static gnomon_status apply(gnomon_solver *s, const double *y, int64_t cols, doub
 gnomon_status gnomon_solver_apply(gnomon_solver *s, const double *y, int64_t cols, double *h)
 {
     double *scratch = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, 2 * s->d * cols, sizeof *scratch, "a product", &scratch));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(gnomon_times(2, s->d), cols), sizeof *scratch,
+                            "a product", &scratch));
     gnomon_status status = apply(s, y, cols, scratch, h);
     gnomon_free(s->ctx, scratch);
     return status;
@@ -97,7 +98,7 @@ gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_m
     const int64_t d = s->d, m = s->m;
     double *g = NULL;
     if (s->wide != NULL) return gnomon_wide_look(s, state);
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * m, sizeof *g, "a gradient", &g));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof *g, "a gradient", &g));
     const gnomon_sweep sweep = {s->x, m, true, g, state->plain, residual};
     gnomon_status status = gnomon_sweep_rows(s, &sweep);
     for (int64_t j = 0; j < m && status == GNOMON_OK; j++) {
@@ -149,7 +150,7 @@ static gnomon_status allocate(gradients *r)
     GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), what, &r->p));
     GNOMON_TRY(gnomon_alloc(s->ctx, all, sizeof(double), what, &r->in));
     GNOMON_TRY(gnomon_alloc(s->ctx, all, sizeof(double), what, &r->h));
-    GNOMON_TRY(gnomon_alloc(s->ctx, 2 * all, sizeof(double), what, &r->scratch));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(2, all), sizeof(double), what, &r->scratch));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->rr));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->first));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->squares));

@@ -16,13 +16,18 @@ typedef struct workspace {
 static gnomon_status allocate(gnomon_solver *s, int64_t count, workspace *w)
 {
     const int64_t d = s->d;
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * d, sizeof(double), "the sketch's triangle", &w->r));
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * d, sizeof(double), "the sketch's triangle", &w->copy));
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * d, sizeof(double), "the sketch's vectors", &w->u));
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * s->m, sizeof(double), "the sketch of b", &w->qb));
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * s->m, sizeof(double), "the sketch of b", &w->y));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(d, d), sizeof(double), "the sketch's triangle", &w->r));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, d), sizeof(double), "the sketch's triangle",
+                            &w->copy));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(d, d), sizeof(double), "the sketch's vectors", &w->u));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(d, s->m), sizeof(double), "the sketch of b", &w->qb));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(d, s->m), sizeof(double), "the sketch of b", &w->y));
     GNOMON_TRY(gnomon_alloc(s->ctx, count, sizeof(double), "the sketch's vectors", &w->work));
-    return gnomon_alloc(s->ctx, 8 * d, sizeof(int), "the sketch's vectors", &w->index);
+    return gnomon_alloc(s->ctx, gnomon_times(8, d), sizeof(int), "the sketch's vectors", &w->index);
 }
 
 static void release(gnomon_solver *s, workspace *w)

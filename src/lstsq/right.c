@@ -62,8 +62,9 @@ static gnomon_status look_through(gnomon_solver *s, look *l, double *out)
     l->scratch = NULL;
     gnomon_status status = gnomon_alloc(s->ctx, places, sizeof(double), "figures of b", &l->places);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(s->ctx, gnomon_context_threads(s->ctx) * LINES * s->m, sizeof(double),
-                              "rows of b", &l->scratch);
+        status = gnomon_alloc(
+            s->ctx, gnomon_times(gnomon_times(gnomon_context_threads(s->ctx), LINES), s->m),
+            sizeof(double), "rows of b", &l->scratch);
     if (status == GNOMON_OK) {
         gnomon_parallel(s->ctx, tasks, look_at_rows, l);
         memset(out, 0, (size_t)s->m * sizeof *out);

@@ -99,14 +99,14 @@ static gnomon_status allocate(gnomon_solver *s, gnomon_state *state)
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, m, sizeof(int), "exponents", &s->exponent));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &s->norm_b));
     GNOMON_TRY(gnomon_alloc(s->ctx, d, sizeof(double), "singular values", &s->sigma));
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * d, sizeof(double), "right vectors", &s->v));
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * m, sizeof(double), "the solution", &s->x));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, d), sizeof(double), "right vectors", &s->v));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof(double), "the solution", &s->x));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->plain));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->squares));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->norm_x));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->error));
-    GNOMON_TRY(gnomon_alloc(s->ctx, d * m, sizeof(double), "a gradient", &state->g));
-    return gnomon_alloc(s->ctx, d * m, sizeof(double), "the solution", &state->turned);
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof(double), "a gradient", &state->g));
+    return gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof(double), "the solution", &state->turned);
 }
 
 static gnomon_status run(gnomon_solver *s, gnomon_state *state)

@@ -224,7 +224,8 @@ static gnomon_status allocate(sweep *w)
                    w->s->ctx, GNOMON_ERROR_OVERFLOW,
                    "d times the columns of b does not fit 63 bits");
     if (cols <= NARROW && w->s->source.csr == NULL) {
-        GNOMON_TRY(gnomon_alloc(w->s->ctx, d * cols, sizeof(double), "few columns", &w->turned));
+        GNOMON_TRY(gnomon_alloc(w->s->ctx, gnomon_times(d, cols), sizeof(double), "few columns",
+                                &w->turned));
         turn(d, cols, w->what->in, w->turned);
         w->narrow = gnomon_narrow_kernel(gnomon_context_isa_level(w->s->ctx));
     }

@@ -19,9 +19,10 @@ gnomon_status gnomon_wide_begin(gnomon_solver *s)
     int64_t numbers;
     GNOMON_FAIL_IF(!gnomon_mul(cols, m, &numbers), s->ctx, GNOMON_ERROR_OVERFLOW,
                    "the solution is too large for 63 bits");
-    GNOMON_TRY(gnomon_alloc(s->ctx, n * m, sizeof(double), "b", &w->right));
-    GNOMON_TRY(gnomon_alloc_zero(s->ctx, n * m, sizeof(double), "changes", &w->change));
-    GNOMON_TRY(gnomon_alloc(s->ctx, n * m, sizeof(double), "the residual", &w->left));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(n, m), sizeof(double), "b", &w->right));
+    GNOMON_TRY(
+        gnomon_alloc_zero(s->ctx, gnomon_times(n, m), sizeof(double), "changes", &w->change));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(n, m), sizeof(double), "the residual", &w->left));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, numbers, sizeof(double), "the solution", &w->x));
     GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), "the solution", &w->best));
     s->n = n;
@@ -88,7 +89,7 @@ gnomon_status gnomon_wide_look(gnomon_solver *s, gnomon_state *state)
     gnomon_wide *w = s->wide;
     const int64_t n = s->d, m = s->m;
     double *r = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, n * m, sizeof *r, "a residual", &r));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(n, m), sizeof *r, "a residual", &r));
     /* a sweep subtracts, and puts what that leaves in its place */
     const gnomon_sweep sweep = {w->change, m, true, r, state->norm_x, &w->view};
     const gnomon_status status = gnomon_sweep_rows(s, &sweep);
@@ -126,7 +127,7 @@ gnomon_status gnomon_wide_look(gnomon_solver *s, gnomon_state *state)
 static gnomon_status measure(gnomon_solver *s, double *squares, double *gradients)
 {
     double *z = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, s->d * s->m, sizeof *z, "a product", &z));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->d, s->m), sizeof *z, "a product", &z));
     const gnomon_sweep gap = {s->x, s->m, true, z, squares, NULL};
     const gnomon_sweep gradient = {s->wide->left, s->m, false, z, gradients, NULL};
     gnomon_status status = gnomon_sweep_rows(s, &gap);
@@ -201,7 +202,8 @@ static gnomon_status hand_out(gnomon_solver *s, const double *from, int64_t rows
     const gnomon_dtype dtype = s->options.dtype != 0 ? s->options.dtype : GNOMON_F64;
     const double most = dtype == GNOMON_F32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
     void *data = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, rows * s->m, gnomon_dtype_size(dtype), what, &data));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(rows, s->m), gnomon_dtype_size(dtype), what, &data));
     *to = gnomon_matrix_rowmajor(data, dtype, rows, s->m);
     for (int64_t i = 0; i < rows * s->m; i++) {
         const double value = ldexp(from[i], s->wide->exponent[i % s->m] - shift);
@@ -251,7 +253,8 @@ static gnomon_status finish(gnomon_solver *s, gnomon_state *state, double *squar
 gnomon_status gnomon_wide_finish(gnomon_solver *s, gnomon_state *state)
 {
     double *squares = NULL;
-    GNOMON_TRY(gnomon_alloc_zero(s->ctx, 2 * s->m, sizeof *squares, "norms", &squares));
+    GNOMON_TRY(
+        gnomon_alloc_zero(s->ctx, gnomon_times(2, s->m), sizeof *squares, "norms", &squares));
     const gnomon_status status = finish(s, state, squares);
     gnomon_free(s->ctx, squares);
     return status;

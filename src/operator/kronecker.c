@@ -148,10 +148,10 @@ gnomon_status gnomon_kronecker_block(gnomon_context *ctx, const gnomon_operator 
     int64_t workers = gnomon_context_threads(ctx);
     const int64_t room = b.widest * (int64_t)(2 * sizeof(lanes) + 4 * sizeof(float));
     if (room * workers > gnomon_memory_limit(ctx)) workers = 1;
-    GNOMON_TRY(gnomon_alloc(ctx, 2 * workers * b.widest, sizeof(lanes), "vectors of the cascade",
-                            &b.vectors));
-    const gnomon_status status =
-        gnomon_alloc(ctx, 4 * workers * b.widest, sizeof(float), "rows of a factor", &b.values);
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_times(2, workers), b.widest), sizeof(lanes),
+                            "vectors of the cascade", &b.vectors));
+    const gnomon_status status = gnomon_alloc(ctx, gnomon_times(gnomon_times(4, workers), b.widest),
+                                              sizeof(float), "rows of a factor", &b.values);
     if (status == GNOMON_OK) {
         if (workers == 1)
             for (int64_t task = 0; task < batches; task++)

@@ -268,7 +268,7 @@ static gnomon_status run_all(run *r)
     GNOMON_TRY(
         gnomon_alloc(e->ctx, plan->slots, (size_t)r->slot_bytes, "tiles of points", &r->slots));
     if (plan->shared)
-        GNOMON_TRY(gnomon_alloc(e->ctx, (end - begin) * plan->shared_chunks,
+        GNOMON_TRY(gnomon_alloc(e->ctx, gnomon_times(end - begin, plan->shared_chunks),
                                 (size_t)plan->tile_bytes, "tiles of points", &r->packed));
     if (e->sums) {
         r->sums = e->sums;

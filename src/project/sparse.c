@@ -167,7 +167,8 @@ static gnomon_status open_run(sparse_run *r)
     GNOMON_TRY(gnomon_alloc(ctx, blocks ? blocks : r->batch, sizeof *r->to, "places", &r->to));
     GNOMON_TRY(gnomon_alloc(ctx, blocks, sizeof *r->start, "touched blocks", &r->start));
     GNOMON_TRY(gnomon_alloc(ctx, blocks, sizeof *r->stop, "touched blocks", &r->stop));
-    return gnomon_alloc(ctx, 2 * blocks, sizeof *r->uneven, "touched blocks", &r->uneven);
+    return gnomon_alloc(ctx, gnomon_times(2, blocks), sizeof *r->uneven, "touched blocks",
+                        &r->uneven);
 }
 
 static gnomon_status run_all(sparse_run *r)

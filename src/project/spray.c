@@ -229,7 +229,7 @@ static gnomon_status open_group(spray_run *r)
     GNOMON_TRY(gnomon_alloc(ctx, r->slots, (size_t)r->scratch_bytes, "scratch", &r->scratch));
     GNOMON_TRY(gnomon_alloc(ctx, n, 8, "the nonzeros of columns", &r->from));
     GNOMON_TRY(gnomon_alloc(ctx, n, 8, "the nonzeros of columns", &r->to));
-    GNOMON_TRY(gnomon_alloc(ctx, 2 * n, 8, "the nonzeros of columns", &r->starts));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, n), 8, "the nonzeros of columns", &r->starts));
     GNOMON_TRY(gnomon_alloc(ctx, n + 1, 8, "the nonzeros of columns", &r->task_column));
     GNOMON_TRY(gnomon_alloc(ctx, n + 1, 8, "the nonzeros of columns", &r->task_entry));
     return gnomon_alloc(ctx, n, 8, "the nonzeros of columns", &r->task_found);

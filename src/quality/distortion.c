@@ -47,7 +47,9 @@ static gnomon_status measure_all(gnomon_context *ctx, measure *m, int64_t count,
 {
     gnomon_status status = gnomon_alloc(ctx, count, sizeof *m->values, phase, &m->values);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, (int64_t)gnomon_context_threads(ctx) * 2 * GNOMON_LENGTH_PIECE,
+        status = gnomon_alloc(ctx,
+                              gnomon_times(gnomon_times((int64_t)gnomon_context_threads(ctx), 2),
+                                           GNOMON_LENGTH_PIECE),
                               sizeof *m->scratch, "rows in double precision", &m->scratch);
     const int64_t batch = INT64_C(1) << 14; /* between looks at the progress callback */
     for (m->begin = 0; m->begin < count && status == GNOMON_OK; m->begin = m->end) {

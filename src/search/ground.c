@@ -125,7 +125,7 @@ gnomon_status gnomon_ground_settle(gnomon_search *s, const gnomon_matrix *base)
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean, "the mean", &g->mean));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean64, "the mean", &g->mean64));
     double *wide;
-    GNOMON_TRY(gnomon_alloc(s->ctx, 2 * s->cols, sizeof *wide, "a base point", &wide));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(2, s->cols), sizeof *wide, "a base point", &wide));
     const int64_t count = base->rows < SAMPLE ? base->rows : SAMPLE;
     double most = 0;
     bool whole = s->options.metric != GNOMON_COSINE;

@@ -466,23 +466,25 @@ static gnomon_status reserve_workers(scan *c)
         if (c->room > 0)
             GNOMON_TRY(gnomon_alloc(ctx, c->room, sizeof *own->values, "scores", &own->values));
         if (c->bits)
-            GNOMON_TRY(gnomon_alloc(ctx, c->block * c->steps, sizeof *own->words, "base words",
-                                    &own->words));
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, c->steps), sizeof *own->words,
+                                    "base words", &own->words));
         else
-            GNOMON_TRY(gnomon_alloc(ctx, 2 * c->s->cols, sizeof *own->wide, "a query", &own->wide));
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, c->s->cols), sizeof *own->wide, "a query",
+                                    &own->wide));
         if (!dense) continue;
-        GNOMON_TRY(gnomon_alloc(ctx, (c->width < 32 ? LANES : c->block) * c->part,
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->width < 32 ? LANES : c->block, c->part),
                                 sizeof *own->tiles, "base tiles", &own->tiles));
         if (c->width < 32)
-            GNOMON_TRY(gnomon_alloc(ctx, c->block * gnomon_sieve_words(c->part, c->width),
+            GNOMON_TRY(gnomon_alloc(ctx,
+                                    gnomon_times(c->block, gnomon_sieve_words(c->part, c->width)),
                                     sizeof *own->packed, "base tiles", &own->packed));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->bias, "biases", &own->bias));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->squares, "norms", &own->squares));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->dots, "products", &own->dots));
         GNOMON_TRY(gnomon_alloc(ctx, tiles, sizeof *own->blurs, "error bounds", &own->blurs));
         if (c->parts > 1)
-            GNOMON_TRY(
-                gnomon_alloc(ctx, c->block * c->chunk, sizeof *own->sums, "sums", &own->sums));
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, c->chunk), sizeof *own->sums,
+                                    "sums", &own->sums));
     }
     return GNOMON_OK;
 }
@@ -502,17 +504,18 @@ static gnomon_status reserve(scan *c)
     GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
     GNOMON_TRY(gnomon_alloc_zero(ctx, tasks, sizeof *c->places, "tasks", &c->places));
     if (c->bits)
-        GNOMON_TRY(gnomon_alloc_zero(ctx, c->queries * c->steps, sizeof *c->words, "query words",
-                                     &c->words));
+        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c->queries, c->steps), sizeof *c->words,
+                                     "query words", &c->words));
     else if (c->width < 32)
-        GNOMON_TRY(gnomon_alloc(ctx, c->queries * c->ld, sizeof *c->packed, "centred queries",
-                                &c->packed));
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->queries, c->ld), sizeof *c->packed,
+                                "centred queries", &c->packed));
     else if (!c->direct)
-        GNOMON_TRY(gnomon_alloc(ctx, c->queries * c->ld, sizeof *c->centred, "centred queries",
-                                &c->centred));
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->queries, c->ld), sizeof *c->centred,
+                                "centred queries", &c->centred));
     if (k == 0) {
         c->hit_room = 2 * c->chunk * c->block;
-        return gnomon_alloc(ctx, tasks * c->hit_room, sizeof *c->hits, "hits", &c->hits);
+        return gnomon_alloc(ctx, gnomon_times(tasks, c->hit_room), sizeof *c->hits, "hits",
+                            &c->hits);
     }
     const int64_t others = (c->ranges - 1) * c->queries;
     GNOMON_TRY(gnomon_alloc(ctx, others, sizeof *c->nearest, "neighbours", &c->nearest));

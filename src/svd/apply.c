@@ -339,8 +339,10 @@ gnomon_status gnomon_feed_residual(gnomon_feed *source, const gnomon_tall *b, co
     difference d = {.piece = &piece, .b = b, .c = c};
     double squares = 0;
     GNOMON_TRY(gnomon_feed_rewind(source));
-    GNOMON_TRY(gnomon_alloc(source->ctx, (int64_t)ROWS * COLS * gnomon_context_threads(source->ctx),
-                            gnomon_tall_size(source->wide), "tiles", &d.tiles));
+    GNOMON_TRY(gnomon_alloc(
+        source->ctx,
+        gnomon_times(gnomon_times((int64_t)ROWS, COLS), gnomon_context_threads(source->ctx)),
+        gnomon_tall_size(source->wide), "tiles", &d.tiles));
     gnomon_status status;
     for (;;) {
         status = gnomon_feed_next(source, &piece);

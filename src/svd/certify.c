@@ -29,7 +29,8 @@ static gnomon_status subtract(gnomon_factor *f, const gnomon_tall *g, const gnom
                               const double *s, const gnomon_tall *c, const gnomon_tall *e)
 {
     void *h = NULL;
-    GNOMON_TRY(gnomon_alloc(f->ctx, c->cols * g->cols, gnomon_tall_size(f->wide), "a product", &h));
+    GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(c->cols, g->cols), gnomon_tall_size(f->wide),
+                            "a product", &h));
     gnomon_status status = gnomon_tall_cross(f->ctx, c, g, h);
     if (status == GNOMON_OK) {
         scale_rows(f->wide, c->cols, g->cols, s, h);

@@ -161,8 +161,8 @@ static void convert_row(void *arg, int64_t task, int worker)
 static gnomon_status next_converted(gnomon_feed *s, gnomon_piece *piece)
 {
     conversion c = {.source = s, .row = piece->row};
-    GNOMON_TRY(gnomon_alloc(s->ctx, (int64_t)gnomon_context_threads(s->ctx) * LINE, sizeof *c.line,
-                            "parts of rows", &c.line));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times((int64_t)gnomon_context_threads(s->ctx), LINE),
+                            sizeof *c.line, "parts of rows", &c.line));
     gnomon_parallel(s->ctx, piece->rows, convert_row, &c);
     gnomon_free(s->ctx, c.line);
     return GNOMON_OK;
@@ -255,8 +255,8 @@ gnomon_status gnomon_feed_next(gnomon_feed *s, gnomon_piece *piece)
     }
     const bool buffered = s->csr == NULL && !(s->direct && s->exponent == 0);
     if (buffered && s->buffer == NULL)
-        GNOMON_TRY(gnomon_alloc(s->ctx, s->piece_rows * s->cols, gnomon_tall_size(s->wide),
-                                "a piece of rows", &s->buffer));
+        GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->piece_rows, s->cols),
+                                gnomon_tall_size(s->wide), "a piece of rows", &s->buffer));
     if (s->stream != NULL)
         GNOMON_TRY(next_of_stream(s, piece));
     else if (piece->rows > 0 && s->csr != NULL)

@@ -79,7 +79,7 @@ static gnomon_status step(gnomon_context *ctx, const gnomon_tall *y, double *r, 
 static gnomon_status accumulate(gnomon_context *ctx, int64_t n, const double *later, double *r)
 {
     double *copy = NULL;
-    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof *copy, "a triangle", &copy));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof *copy, "a triangle", &copy));
     memcpy(copy, r, (size_t)(n * n) * sizeof *r);
     gnomon_blas_gemm(true, false, false, n, n, n, 1.0, later, n, copy, n, 0.0, r, n);
     gnomon_free(ctx, copy);
@@ -121,8 +121,10 @@ gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, d
     const int64_t n = y->cols;
     double *scratch = NULL, *total = NULL;
     if (n == 0) return GNOMON_OK;
-    gnomon_status status = gnomon_alloc(ctx, n * n, sizeof *scratch, "a triangle", &scratch);
-    if (status == GNOMON_OK) status = gnomon_alloc(ctx, n * n, sizeof *total, "a triangle", &total);
+    gnomon_status status =
+        gnomon_alloc(ctx, gnomon_times(n, n), sizeof *scratch, "a triangle", &scratch);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, gnomon_times(n, n), sizeof *total, "a triangle", &total);
     if (status == GNOMON_OK) status = orthonormalise(ctx, y, r != NULL, total, scratch, count);
     if (status == GNOMON_OK && r != NULL) memcpy(r, total, (size_t)(n * n) * sizeof *r);
     gnomon_free(ctx, scratch);
@@ -171,7 +173,8 @@ gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, double
     const int64_t n = y->cols;
     double *own = NULL;
     bool safe = false;
-    if (given == NULL) GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof *own, "a triangle", &own));
+    if (given == NULL)
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof *own, "a triangle", &own));
     double *r = given != NULL ? given : own;
     gnomon_status status = step(ctx, y, r, &safe, NULL);
     if (span != NULL) *span = safe ? span_of(n, r) : 0;

@@ -94,7 +94,7 @@ static gnomon_status iterate_shifted(gnomon_factor *f, const gnomon_tall *y, con
 {
     double *r = NULL;
     gnomon_status status = GNOMON_OK;
-    GNOMON_TRY(gnomon_alloc(f->ctx, z->cols * z->cols, sizeof *r, "a triangle", &r));
+    GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(z->cols, z->cols), sizeof *r, "a triangle", &r));
     for (int i = 0; i < f->options.power && status == GNOMON_OK; i++)
         status = shifted_step(f, i, y, z, r);
     gnomon_free(f->ctx, r);

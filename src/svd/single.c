@@ -158,7 +158,8 @@ static gnomon_status finish(sketches *k)
         status = gnomon_tall_make(f->ctx, f->wide, k->wide_columns, s, true, "a product", &c);
     if (status == GNOMON_OK)
         status = gnomon_tall_make(f->ctx, f->wide, s, s, true, "a product", &inverse);
-    if (status == GNOMON_OK) status = gnomon_alloc(f->ctx, s * s, sizeof *t, "a triangle", &t);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(f->ctx, gnomon_times(s, s), sizeof *t, "a triangle", &t);
     if (status == GNOMON_OK) status = solve(k, &c, t, &inverse);
     gnomon_tall_drop(f->ctx, &c);
     gnomon_tall_drop(f->ctx, &inverse);

@@ -51,13 +51,14 @@ typedef struct workspace {
 
 static gnomon_status allocate(gnomon_context *ctx, int64_t n, int64_t work, workspace *w)
 {
-    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->r));
-    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->m));
-    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->copy));
-    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->u));
-    GNOMON_TRY(gnomon_alloc(ctx, n * n, sizeof(double), "the small problem", &w->vt));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->r));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->m));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->copy));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->u));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->vt));
     GNOMON_TRY(gnomon_alloc(ctx, work, sizeof(double), "the small problem", &w->work));
-    return gnomon_alloc(ctx, 8 * n, sizeof(int), "the small problem", &w->index);
+    return gnomon_alloc(ctx, gnomon_times(8, n), sizeof(int), "the small problem", &w->index);
 }
 
 static void release(gnomon_context *ctx, workspace *w)

@@ -145,7 +145,8 @@ gnomon_status gnomon_factor_room(gnomon_factor *f, const gnomon_matrix *given, i
         out->cols = cols;
         return GNOMON_OK;
     }
-    GNOMON_TRY(gnomon_alloc(f->ctx, rows * cols, gnomon_tall_size(f->wide), what, &data));
+    GNOMON_TRY(
+        gnomon_alloc(f->ctx, gnomon_times(rows, cols), gnomon_tall_size(f->wide), what, &data));
     *out = gnomon_matrix_rowmajor(data, f->wide ? GNOMON_F64 : GNOMON_F32, rows, cols);
     return GNOMON_OK;
 }

@@ -193,8 +193,8 @@ gnomon_status gnomon_tall_divide(gnomon_context *ctx, const gnomon_tall *t, cons
 {
     void *narrow = NULL;
     blocks b = {.a = t};
-    GNOMON_TRY(
-        gnomon_alloc(ctx, t->cols * t->cols, gnomon_tall_size(t->wide), "a triangle", &narrow));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(t->cols, t->cols), gnomon_tall_size(t->wide),
+                            "a triangle", &narrow));
     gnomon_narrow(t->wide, t->cols * t->cols, r, narrow);
     b.m = narrow;
     gnomon_parallel(ctx, block_count(t), divide_block, &b);
@@ -234,8 +234,9 @@ gnomon_status gnomon_tall_multiply_wide(gnomon_context *ctx, const gnomon_tall *
                                         const gnomon_tall *out)
 {
     blocks b = {.a = a, .out = out, .m = m};
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_context_threads(ctx) * SLICE * (a->cols + out->cols),
-                            sizeof *b.scratch, "blocks of rows", &b.scratch));
+    GNOMON_TRY(gnomon_alloc(
+        ctx, gnomon_times(gnomon_context_threads(ctx) * SLICE, gnomon_plus(a->cols, out->cols)),
+        sizeof *b.scratch, "blocks of rows", &b.scratch));
     gnomon_parallel(ctx, block_count(a), multiply_block_wide, &b);
     gnomon_free(ctx, b.scratch);
     return GNOMON_OK;
@@ -244,7 +245,8 @@ gnomon_status gnomon_tall_multiply_wide(gnomon_context *ctx, const gnomon_tall *
 gnomon_status gnomon_tall_deflate(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b)
 {
     void *c = NULL;
-    GNOMON_TRY(gnomon_alloc(ctx, a->cols * b->cols, gnomon_tall_size(a->wide), "a product", &c));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(a->cols, b->cols), gnomon_tall_size(a->wide),
+                            "a product", &c));
     gnomon_status status = gnomon_tall_cross(ctx, a, b, c);
     if (status == GNOMON_OK) gnomon_tall_multiply(ctx, -1.0, a, c, 1.0, b);
     gnomon_free(ctx, c);

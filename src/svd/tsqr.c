@@ -85,11 +85,11 @@ gnomon_status gnomon_tsqr(gnomon_context *ctx, const gnomon_tall *y, double *r)
     const int64_t most = l.count > 1 ? 2 * l.block : y->rows;
     l.work = gnomon_blas_qr_work(y->wide, most, n);
     l.scratch_numbers = n + (l.work > most * n ? l.work : most * n);
-    gnomon_status status =
-        gnomon_alloc(ctx, l.count * n * n, size, "triangles of blocks", &l.triangles);
+    gnomon_status status = gnomon_alloc(ctx, gnomon_times(gnomon_times(l.count, n), n), size,
+                                        "triangles of blocks", &l.triangles);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, l.scratch_numbers * gnomon_context_threads(ctx), size,
-                              "a block of rows", &l.scratch);
+        status = gnomon_alloc(ctx, gnomon_times(l.scratch_numbers, gnomon_context_threads(ctx)),
+                              size, "a block of rows", &l.scratch);
     if (status == GNOMON_OK) status = factor(ctx, &l, r);
     gnomon_free(ctx, l.triangles);
     gnomon_free(ctx, l.scratch);
