@@ -41,7 +41,7 @@ static int check_apart(const cli_join *j)
 {
     static const char *const endings[] = {"", ".pairs", ".new"};
     const size_t room = j->checkpoint != NULL ? strlen(j->checkpoint) + sizeof ".pairs" : 1;
-    char *kept = malloc(room * 3);
+    char *kept = malloc(cli_bytes((int64_t)room, 3));
     if (kept == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
     cli_file files[9] = {{"P", j->p_path, 0},        {"Q", j->q_path, 0},
                          {"-o", j->output, 1},       {"--distances", j->distances, 1},
