@@ -26,7 +26,7 @@ static gnomon_status fill(gnomon_solver *s, const gnomon_operator *op)
     double *drawn = NULL;
     GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), "probes", &p->now));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, numbers, sizeof(double), "probes", &p->before));
-    GNOMON_TRY(gnomon_alloc(s->ctx, s->d * p->count, sizeof *drawn, "probes", &drawn));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->d, p->count), sizeof *drawn, "probes", &drawn));
     gnomon_matrix out = {drawn, GNOMON_F64, GNOMON_HOST, p->count, s->d, 1, p->count};
     const gnomon_status status = gnomon_operator_block(s->ctx, op, 0, 0, &out);
     if (status == GNOMON_OK)

@@ -63,7 +63,7 @@ static gnomon_status run_look(gnomon_context *ctx, look *l, int64_t points, int6
     const int64_t room = points > choice.count ? points : choice.count;
     int64_t where;
     GNOMON_TRY(gnomon_alloc(ctx, room, sizeof *l->values, "coherences", &l->values));
-    GNOMON_TRY(gnomon_alloc(ctx, (int64_t)gnomon_context_threads(ctx) * 2 * GNOMON_LENGTH_PIECE,
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_context_threads(ctx), 2 * GNOMON_LENGTH_PIECE),
                             sizeof *l->scratch, "rows in double precision", &l->scratch));
     l->count = points;
     gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, look_block, l);
