@@ -182,8 +182,17 @@ int cli_fail_status(cli_app *app, gnomon_status status)
     const char *text = gnomon_last_error(app->ctx);
     if (code == CLI_EXIT_INTERRUPTED || cli_interrupted())
         return cli_fail(app, CLI_EXIT_INTERRUPTED, "interrupted; no file was changed");
+    /* whoever read standard output has seen enough, as of head */
+    if (code == CLI_EXIT_FILE && strncmp(text, "standard output", 15) == 0 && cli_pipe_closed())
+        return CLI_EXIT_PIPE;
     if (code == CLI_EXIT_DEFECT)
         return cli_fail(app, code, "a defect of gnomon, please report it: %s", text);
+    /* an argument of the library's is told as the option that sets it */
+    const size_t length = strcspn(text, " ");
+    const char *option =
+        strncmp(text + length, " is ", 4) == 0 ? cli_option_of(text, length) : NULL;
+    if (code == CLI_EXIT_USAGE && option != NULL)
+        return cli_fail(app, code, "%s%s", option, text + length);
     return cli_fail(app, code, "%s", text[0] != '\0' ? text : gnomon_status_name(status));
 }
 
@@ -191,6 +200,7 @@ int cli_flush_output(const char *verb)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return CLI_EXIT_DONE;
+    if (cli_pipe_closed()) return CLI_EXIT_PIPE;
     fprintf(stderr, "gnomon %s: writing to standard output failed: %s\n", verb, strerror(errno));
     return CLI_EXIT_FILE;
 }

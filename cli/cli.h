@@ -18,7 +18,8 @@ enum {
     CLI_EXIT_MEMORY = 5,
     CLI_EXIT_DEVICE = 6,
     CLI_EXIT_DEFECT = 70,
-    CLI_EXIT_INTERRUPTED = 130
+    CLI_EXIT_INTERRUPTED = 130,
+    CLI_EXIT_PIPE = 141 /* standard output's reader is gone: the shell's code for SIGPIPE */
 };
 
 /* What the process needs beside chunks of input and output: the code, the libraries and
@@ -84,6 +85,10 @@ int cli_bar_progress(void *user, const char *phase, int64_t done, int64_t total)
  * once. SIGPIPE is ignored, so a closed pipe is an error of a write. */
 void cli_signals_install(void);
 int cli_interrupted(void);
+/* Whether standard output is a pipe whose reader is gone. */
+int cli_pipe_closed(void);
+/* What main returns: code, or the death by SIGPIPE that CLI_EXIT_PIPE stands for. */
+int cli_leave(int code);
 
 /* report.c: --json */
 /* Prints one object to standard output: the run's facts (gnomon, verb, device and the GPU's name,
@@ -99,6 +104,10 @@ json_t *cli_json_real(double value);
 double cli_json_seconds(double seconds);
 /* The operator's descriptor, every default filled in; NULL when memory is out. */
 json_t *cli_descriptor_json(cli_app *app, const gnomon_operator *op);
+
+/* The metrics by name, aliases after them: those of neighbors, of join (no l1) and of an index (no
+ * inner product). */
+extern const cli_choice cli_metrics[], cli_join_metrics[], cli_index_metrics[];
 
 /* input.c */
 typedef struct cli_input_options {
@@ -124,6 +133,10 @@ int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
 char *cli_input_file(const char *path, const char *member);
 /* All input options as a JSON object: how the input was to be read. */
 json_t *cli_input_json(const cli_input_options *in);
+/* The same for queries: of an HDF5 file in the layout of ann-benchmarks, with no dataset named,
+ * they are /test, where the points are /train. */
+int cli_open_queries(cli_app *app, const char *path, const cli_input_options *in,
+                     gnomon_reader **reader, gnomon_data_info *info);
 /* Refuses points of two files that differ in dimensions. -1 or an exit code. */
 int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *other,
                    int64_t other_cols);
@@ -134,8 +147,6 @@ extern const cli_choice cli_dtypes[];
 /* output.c */
 /* Whether format holds text. */
 int cli_is_text_format(const char *format);
-/* The format that path and --output-format stand for, as the writer sees it. */
-const char *cli_output_format(const char *path, const char *format);
 /* A file that a verb reads or writes: the option or operand that names it, and its path (NULL: it
  * is not given; "-": a standard stream). */
 typedef struct cli_file {
@@ -147,6 +158,11 @@ typedef struct cli_file {
 int cli_check_apart(cli_app *app, const cli_file *files, int count);
 /* Refuses binary data on a terminal, --json beside data on standard output, and an output
  * that is one of the inputs. -1 or an exit code. */
+/* Sets *format to what path and a format's name (NULL: none) stand for; refuses what is not written
+ * or does not hold 'holds', GNOMON_HOLDS_DENSE or _SPARSE, naming the option. -1 or an exit code.
+ */
+int cli_output_is(cli_app *app, const char *option, const char *path, const char *name, int holds,
+                  const char **format);
 int cli_check_output(cli_app *app, const char *path, const char *format, const char *const *inputs,
                      int input_count);
 

@@ -269,8 +269,13 @@ int cli_convert(int argc, char **argv)
     int code = parse(&app, &r, argc, argv, operands);
     if (code >= 0) return code;
     if (r.sparse && r.dense) return cli_usage(&app, "--sparse and --dense exclude each other");
-    code = cli_check_output(&app, operands[1], r.output_format != NULL ? r.output_format : "npy",
-                            operands, 1);
+    const char *format;
+    code = cli_output_is(&app, "OUT", operands[1], r.output_format,
+                         r.sparse  ? GNOMON_HOLDS_SPARSE
+                         : r.dense ? GNOMON_HOLDS_DENSE
+                                   : GNOMON_HOLDS_SPARSE | GNOMON_HOLDS_DENSE,
+                         &format);
+    if (code < 0) code = cli_check_output(&app, operands[1], format, operands, 1);
     if (code < 0) code = cli_start(&app);
     if (code < 0) code = work(&app, &r, operands[0], operands[1]);
     return cli_end(&app, code);

@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const cli_choice cli_index_metrics[] = {{"l2", GNOMON_L2},           {"cosine", GNOMON_COSINE},
-                                        {"hamming", GNOMON_HAMMING}, {"jaccard", GNOMON_JACCARD},
-                                        {"l1", GNOMON_L1},           {NULL, 0}};
-
 static const cli_named verbs[] = {
     {"build", cli_index_build, "write an index of points, tuned to a recall or as told"},
     {"tune", cli_index_tune, "the settings considered for a recall, and the one that keeps it"},

@@ -14,9 +14,6 @@ int cli_index_compact(int argc, char **argv);
 int cli_index_info(int argc, char **argv);
 int cli_index_check(int argc, char **argv);
 
-/* The metrics that have hash functions, by name. */
-extern const cli_choice cli_index_metrics[];
-
 /* Opens an index's file. -1 or an exit code. */
 int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index);
 /* A failure whose fault is the file's. An exit code. */

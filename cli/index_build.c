@@ -35,7 +35,8 @@ static void promise_table(build *b, cli_option table[PROMISE])
          .target = &b->metric,
          .value = "METRIC",
          .choices = cli_index_metrics,
-         .help = "l2 (default), cosine, hamming, jaccard (sets: sparse points) or l1"},
+         .help = "l2 or euclidean (default), cosine, hamming, jaccard (sets: sparse points), l1 or "
+                 "manhattan"},
         {.name = "recall",
          .type = CLI_REAL,
          .target = &b->promise.recall,
@@ -325,7 +326,8 @@ static int load(build *b, const char *path, const cli_input_options *input, cli_
                 int64_t *budget)
 {
     const int sparse = b->options.metric == GNOMON_JACCARD;
-    int code = cli_open_input(b->app, path, input, &p->reader, &p->info);
+    int code = path == b->queries_path ? cli_open_queries(b->app, path, input, &p->reader, &p->info)
+                                       : cli_open_input(b->app, path, input, &p->reader, &p->info);
     return code < 0 ? cli_index_read(b->app, path, sparse, p, budget) : code;
 }
 

@@ -132,6 +132,32 @@ int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
     return by_file ? CLI_EXIT_DATA : code;
 }
 
+int cli_open_queries(cli_app *app, const char *path, const cli_input_options *in,
+                     gnomon_reader **reader, gnomon_data_info *info)
+{
+    static const char chosen[] = "/train", named[] = ":/train", short_name[] = ":train";
+    static const char queries[] = ":/test";
+    const size_t length = strlen(path), most = sizeof named - 1, least = sizeof short_name - 1;
+    gnomon_read_options options = GNOMON_READ_OPTIONS_INIT;
+    gnomon_reader *other = NULL;
+    int code = cli_open_input(app, path, in, reader, info);
+    if (code >= 0 || info->member == NULL || strcmp(info->member, chosen) != 0 ||
+        strcmp(info->format, "hdf5") != 0 || strcmp(path, "-") == 0 ||
+        (length > most && strcmp(path + length - most, named) == 0) ||
+        (length > least && strcmp(path + length - least, short_name) == 0))
+        return code;
+    char *test = malloc(length + sizeof queries);
+    if (test == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for a path");
+    strcat(strcpy(test, path), queries);
+    if (gnomon_reader_open(app->ctx, test, &options, &other) == GNOMON_OK) {
+        gnomon_reader_close(other);
+        gnomon_reader_close(*reader);
+        code = cli_open_input(app, test, in, reader, info);
+    }
+    free(test);
+    return code;
+}
+
 int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *other,
                    int64_t other_cols)
 {

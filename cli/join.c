@@ -13,9 +13,6 @@ typedef struct given {
 
 static int parse(cli_join *j, given *g, int argc, char **argv, const char **operands, int *count)
 {
-    static const cli_choice metrics[] = {{"l2", GNOMON_L2},           {"cosine", GNOMON_COSINE},
-                                         {"ip", GNOMON_IP},           {"hamming", GNOMON_HAMMING},
-                                         {"jaccard", GNOMON_JACCARD}, {NULL, 0}};
     const cli_option what[] = {
         {.name = "threshold",
          .letter = 't',
@@ -29,9 +26,10 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .type = CLI_CHOICE,
          .target = &g->metric,
          .value = "METRIC",
-         .choices = metrics,
-         .help = "l2 (default), cosine (1 - cos), ip (inner product), hamming (bits packed in "
-                 "bytes) or jaccard (sets: sparse points)"},
+         .choices = cli_join_metrics,
+         .help =
+             "l2 or euclidean (default), cosine (1 - cos), ip, dot or inner_product, hamming (bits "
+             "packed in bytes) or jaccard (sets: sparse points)"},
         {.name = "top",
          .type = CLI_INT,
          .target = &j->options.top,
@@ -112,7 +110,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .target = &j->format,
          .flag = 1,
          .value = "FORMAT",
-         .help = "otherwise by OUT's ending, else npy"},
+         .help = "otherwise by OUT's ending, which must be a format's; npy without one"},
         {.name = "distances",
          .type = CLI_TEXT,
          .target = &j->distances,

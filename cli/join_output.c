@@ -20,12 +20,10 @@ static int is_one_of(const char *format, const char *a, const char *b)
 /* Whether a dense file of this name and format can be written. */
 static int check_dense(cli_join *j, const char *option, const char *path, const char *format)
 {
-    int holds = 0;
     const char *const inputs[] = {j->p_path, j->q_path};
-    const char *name = gnomon_format_for(path, format, &holds);
-    if (name == NULL || (holds & GNOMON_HOLDS_DENSE) == 0)
-        return cli_usage(j->app, "%s %s: the format %s is not written, or holds no numbers", option,
-                         path, name != NULL ? name : "of that name");
+    const char *name;
+    const int code = cli_output_is(j->app, option, path, format, GNOMON_HOLDS_DENSE, &name);
+    if (code >= 0) return code;
     return cli_check_output(j->app, path, name, inputs, j->q_path != NULL ? 2 : 1);
 }
 

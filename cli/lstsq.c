@@ -81,7 +81,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .target = &r->format,
          .flag = 1,
          .value = "FORMAT",
-         .help = "the solutions' format; otherwise by OUT's ending, else npy"},
+         .help = "the solutions' format; otherwise by OUT's ending, which must be a format's; npy "
+                 "without one"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
@@ -132,12 +133,11 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
 static int check_output(cli_app *app, const request *r, const char *path, const char *given,
                         const char *const *inputs)
 {
-    int holds = 0;
     if (path == NULL) return -1;
-    const char *format = gnomon_format_for(path, given, &holds);
-    if (format == NULL || (holds & GNOMON_HOLDS_DENSE) == 0)
-        return cli_usage(app, "%s: the format %s is not written, or holds no dense numbers", path,
-                         format != NULL ? format : "of that name");
+    const char *format;
+    const int code = cli_output_is(app, path == r->residual ? "--residual" : "-o", path, given,
+                                   GNOMON_HOLDS_DENSE, &format);
+    if (code >= 0) return code;
     if (path == r->residual && r->output != NULL && strcmp(path, "-") != 0 &&
         (strcmp(path, r->output) == 0 || gnomon_same_file(path, r->output)))
         return cli_usage(app, "--residual %s: is also the output", path);

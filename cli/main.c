@@ -70,13 +70,12 @@ static int run_help(int argc, char **argv)
     return cli_flush_output("help");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
         return CLI_EXIT_USAGE;
     }
-    cli_signals_install();
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
         printf("gnomon %s\n", gnomon_version());
@@ -85,4 +84,10 @@ int main(int argc, char **argv)
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return run_help(1, argv + 1);
     if (strcmp(word, "help") == 0) return run_help(argc - 1, argv + 1);
     return cli_run_verb("gnomon", verbs, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    cli_signals_install();
+    return cli_leave(run(argc, argv));
 }

@@ -12,13 +12,6 @@ typedef struct given {
 static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char **operands,
                  int *count)
 {
-    static const cli_choice metrics[] = {{"l2", GNOMON_L2},
-                                         {"cosine", GNOMON_COSINE},
-                                         {"ip", GNOMON_IP},
-                                         {"hamming", GNOMON_HAMMING},
-                                         {"jaccard", GNOMON_JACCARD},
-                                         {"l1", GNOMON_L1},
-                                         {NULL, 0}};
     const cli_option what[] = {
         {.letter = 'k',
          .type = CLI_INT,
@@ -39,9 +32,10 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .target = &g->metric,
          .given = &g->metric_given,
          .value = "METRIC",
-         .choices = metrics,
-         .help = "l2 (default), cosine (1 - cos), ip (inner product, largest first), hamming (bits "
-                 "packed in bytes), jaccard (sets: sparse points) or l1 (sum of the differences)"},
+         .choices = cli_metrics,
+         .help = "l2 or euclidean (default), cosine (1 - cos), ip, dot or inner_product (largest "
+                 "first), "
+                 "hamming (bits packed in bytes), jaccard (sets: sparse points), l1 or manhattan"},
         {.name = "exact",
          .type = CLI_FLAG,
          .target = &g->exact,
@@ -76,7 +70,8 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .type = CLI_TEXT,
          .target = &n->allowed,
          .value = "FILE",
-         .help = "only base points whose ids are in this file may be answers"},
+         .help = "only base points whose ids are in this file may be answers; or a NumPy array of "
+                 "truth values, one a base point"},
     };
     cli_option output[CLI_ANSWER_OPTIONS], input_table[CLI_INPUT_OPTIONS],
         common[CLI_COMMON_OPTIONS];
@@ -235,7 +230,7 @@ static int work(cli_neighbors *n)
     cli_app *app = n->app;
     if (n->by_index) return cli_neighbors_by_index(n);
     int code =
-        cli_open_input(app, n->queries_path, &n->queries_input, &n->queries, &n->queries_info);
+        cli_open_queries(app, n->queries_path, &n->queries_input, &n->queries, &n->queries_info);
     if (code < 0) code = cli_open_input(app, n->base_path, &n->base_input, &n->base, &n->base_info);
     if (code < 0)
         code = cli_same_width(app, n->base_path, n->base_info.cols, n->queries_path,

@@ -26,6 +26,7 @@ typedef struct cli_neighbors {
     gnomon_search_options options;
     int exclude_self;
     const char *allowed, *truth;
+    int64_t mask; /* truth values in 'allowed'; 0: it holds ids */
     const char *output, *distances, *format;
     gnomon_data_info base_info, queries_info;
     gnomon_reader *base, *queries;

@@ -56,7 +56,7 @@ static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t
     if (n->options.k > live(n))
         return cli_fail(app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points", (long long)n->options.k,
                         n->base_path, (long long)live(n));
-    int code = cli_open_input(app, n->queries_path, &n->queries_input, &p->reader, &p->info);
+    int code = cli_open_queries(app, n->queries_path, &n->queries_input, &p->reader, &p->info);
     if (code < 0)
         code =
             cli_same_width(app, n->base_path, n->answers.dimensions, n->queries_path, p->info.cols);

@@ -39,13 +39,14 @@ void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
          .target = &n->output,
          .value = "OUT",
          .help = "an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), "
-                 ".csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output"},
+                 ".csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output, "
+                 "where .csv goes without -o, unless --json or --ground-truth is given"},
         {.name = "output-format",
          .type = CLI_FORMAT,
          .target = &n->format,
          .flag = 1,
          .value = "FORMAT",
-         .help = "otherwise by OUT's ending, else npy"},
+         .help = "otherwise by OUT's ending, which must be a format's; npy without one"},
         {.name = "distances",
          .type = CLI_TEXT,
          .target = &n->distances,
@@ -64,14 +65,19 @@ int cli_neighbors_check_output(cli_neighbors *n)
 {
     cli_app *app = n->app;
     const char *const inputs[] = {n->base_path, n->queries_path, n->allowed, n->truth};
-    int holds = 0;
     if (n->distances != NULL && n->output == NULL)
         return cli_usage(app, "--distances goes with -o");
+    /* without a place to go the answers are printed, unless figures alone are asked for */
+    if (n->output == NULL && n->truth == NULL && !app->json) {
+        n->output = "-";
+        if (n->format == NULL) n->format = "csv";
+    }
+    if (n->format != NULL && n->output == NULL)
+        return cli_usage(app, "--output-format goes with -o");
     if (n->output == NULL) return -1;
-    const char *format = gnomon_format_for(n->output, n->format, &holds);
-    if (format == NULL || (holds & GNOMON_HOLDS_DENSE) == 0)
-        return cli_usage(app, "-o %s: the format %s is not written, or holds no numbers", n->output,
-                         format != NULL ? format : "of that name");
+    const char *format, *other;
+    int code = cli_output_is(app, "-o", n->output, n->format, GNOMON_HOLDS_DENSE, &format);
+    if (code >= 0) return code;
     if (n->options.k == 0 && !is_format(n, "npz") && !is_format(n, "csv") && !is_format(n, "tsv"))
         return cli_usage(app,
                          "-o %s: answers within a radius differ in number: take .npz, .csv or "
@@ -84,14 +90,11 @@ int cli_neighbors_check_output(cli_neighbors *n)
         return cli_usage(app, "--distances %s: is also the output", n->distances);
     if (n->distances != NULL && strcmp(n->distances, "-") == 0 && strcmp(n->output, "-") == 0)
         return cli_usage(app, "-o and --distances can't both be standard output");
-    int code = cli_check_output(app, n->output, format, inputs, 4);
-    if (code < 0 && n->distances != NULL) {
-        const char *other = gnomon_format_for(n->distances, NULL, &holds);
-        if (other == NULL || (holds & GNOMON_HOLDS_DENSE) == 0)
-            return cli_usage(app, "--distances %s: the format is not written, or holds no numbers",
-                             n->distances);
+    code = cli_check_output(app, n->output, format, inputs, 4);
+    if (code < 0 && n->distances != NULL)
+        code = cli_output_is(app, "--distances", n->distances, NULL, GNOMON_HOLDS_DENSE, &other);
+    if (code < 0 && n->distances != NULL)
         code = cli_check_output(app, n->distances, other, inputs, 4);
-    }
     return code;
 }
 

@@ -245,6 +245,27 @@ static int search_dense(cli_neighbors *n, plan *p)
     }
 }
 
+static int check_mask(cli_neighbors *n, int64_t count, int64_t points)
+{
+    if (points < 0 || count == points) return -1;
+    return cli_fail(n->app, CLI_EXIT_DATA,
+                    "%s: a mask of %lld truth values, and %s has %lld points: --allowed takes one "
+                    "for each, or ids",
+                    n->allowed, (long long)count, n->base_path, (long long)points);
+}
+
+/* Sets the bits of a mask, a truth value a base point. */
+static int allow_mask(cli_neighbors *n, const cli_points *p, int64_t points, uint8_t *bitmap)
+{
+    const int64_t count = p->dense.rows * p->dense.cols;
+    const double *allowed = p->data;
+    const int code = check_mask(n, count, points);
+    if (code >= 0) return code;
+    for (int64_t i = 0; i < count; i++)
+        if (allowed[i] != 0) bitmap[i / 8] |= (uint8_t)(1u << (i % 8));
+    return -1;
+}
+
 int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
 {
     cli_points p;
@@ -257,20 +278,24 @@ int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
     int code = cli_points_load(app, n->allowed, NULL, 0, &p, &budget);
     const double *ids = p.data;
     const int64_t count = code < 0 ? p.dense.rows * p.dense.cols : 0;
-    for (int64_t i = 0; i < count && code < 0; i++) {
+    const int mask = (p.info.access & GNOMON_ACCESS_BOOLEAN) != 0;
+    if (mask) n->mask = count;
+    if (mask) largest = count - 1;
+    for (int64_t i = 0; i < count && code < 0 && !mask; i++) {
         if (!(ids[i] >= 0 && ids[i] < 0x1p40) || ids[i] != (double)(int64_t)ids[i])
             code = cli_fail(app, CLI_EXIT_DATA, "%s: %g is no id", n->allowed, ids[i]);
         else
             largest = most(largest, (int64_t)ids[i]);
     }
-    if (code < 0 && points >= 0 && largest >= points)
+    if (code < 0 && points >= 0 && largest >= points && !mask)
         code = cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",
                         n->allowed, (long long)largest, (long long)points, n->base_path);
     if (code < 0) *bitmap = calloc((size_t)(largest / 8 + 1), 1);
     if (code < 0 && *bitmap == NULL)
         code =
             cli_fail(app, CLI_EXIT_MEMORY, "out of memory for ids up to %lld", (long long)largest);
-    for (int64_t i = 0; i < count && code < 0; i++)
+    if (code < 0 && mask) code = allow_mask(n, &p, points, *bitmap);
+    for (int64_t i = 0; i < count && code < 0 && !mask; i++)
         (*bitmap)[(int64_t)ids[i] / 8] |= (uint8_t)(1u << ((int64_t)ids[i] % 8));
     n->options.allowed = *bitmap;
     n->options.allowed_bits = largest + 1;
@@ -288,6 +313,7 @@ int cli_neighbors_search(cli_neighbors *n)
     n->answers.dimensions = n->base_info.cols;
     int code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
     if (code < 0) code = n->options.metric == GNOMON_JACCARD ? search_sets(n) : search_dense(n, &p);
+    if (code < 0 && n->mask > 0) code = check_mask(n, n->mask, n->answers.base);
     free(p.query_data);
     free(p.base_data);
     free(bitmap);

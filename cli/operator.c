@@ -66,7 +66,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
          .target = &r->output_format,
          .flag = 1,
          .value = "FORMAT",
-         .help = "the block's format; otherwise by OUT's ending, else npy (sparse: mtx)"},
+         .help = "the block's format; otherwise by OUT's ending, which must be a format's; without "
+                 "one npy (sparse: mtx)"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->dtype,
@@ -239,8 +240,11 @@ static int check(cli_app *app, request *r)
     if (facts_only) return -1;
     if (r->sparse && r->output_format == NULL && strcmp(r->output, "-") == 0)
         r->output_format = "mtx";
-    return cli_check_output(app, r->output, r->output_format != NULL ? r->output_format : "npy",
-                            &r->operator.load, 1);
+    const char *format;
+    const int unknown =
+        cli_output_is(app, "-o", r->output, r->output_format,
+                      r->sparse ? GNOMON_HOLDS_SPARSE : GNOMON_HOLDS_DENSE, &format);
+    return unknown >= 0 ? unknown : cli_check_output(app, r->output, format, &r->operator.load, 1);
 }
 
 static int work(cli_app *app, request *r, gnomon_operator **op)

@@ -447,10 +447,60 @@ static int parse_short(const cli_verb *verb, int argc, char **argv, int *at)
     return set(verb, o, argv[*at]);
 }
 
+/* The options of the verb at work: their names outlive its tables. */
+static struct {
+    const char *name;
+    char letter;
+} known[128];
+static size_t known_count;
+
+static void remember(const cli_verb *verb)
+{
+    known_count = 0;
+    for (size_t g = 0; g < verb->group_count; ++g) {
+        for (size_t i = 0; i < verb->groups[g].count && known_count < 128; ++i) {
+            known[known_count].name = verb->groups[g].options[i].name;
+            known[known_count++].letter = verb->groups[g].options[i].letter;
+        }
+    }
+}
+
+const char *cli_option_of(const char *name, size_t length)
+{
+    /* what the library calls by another name */
+    static const char *const others[][2] = {
+        {"first_row", "from-row"}, {"broad", "functions"}, {"d", "D"}};
+    static char spelled_out[NAME_LIMIT + 3];
+    char word[NAME_LIMIT + 1];
+    /* a view's members are no options */
+    if (strncmp(name, "points.", 7) == 0) return NULL;
+    for (size_t at = length; at > 0; --at) {
+        if (name[at - 1] != '.') continue;
+        name += at;
+        length -= at;
+        break;
+    }
+    if (length == 0 || length > NAME_LIMIT) return NULL;
+    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i)
+        if (strcmp(word, others[i][0]) == 0) snprintf(word, sizeof word, "%s", others[i][1]);
+    for (char *c = word; *c != '\0'; ++c)
+        if (*c == '_') *c = '-';
+    for (size_t i = 0; i < known_count; ++i) {
+        const int by_name = known[i].name != NULL && strcmp(known[i].name, word) == 0;
+        const int by_letter = known[i].letter == word[0] && word[1] == '\0';
+        if (!by_name && !by_letter) continue;
+        snprintf(spelled_out, sizeof spelled_out, by_name ? "--%s" : "-%s", word);
+        return spelled_out;
+    }
+    return NULL;
+}
+
 int cli_parse(const cli_verb *verb, int argc, char **argv, const char **operands,
               int *operand_count)
 {
     int count = 0, options_end = 0;
+    remember(verb);
     for (int at = 1; at < argc; ++at) {
         int code = -1;
         if (!options_end && strcmp(argv[at], "--") == 0) {

@@ -1,6 +1,7 @@
 /* Where output may go. */
 #include "cli.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,6 +37,27 @@ int cli_check_apart(cli_app *app, const cli_file *files, int count)
         }
     }
     return -1;
+}
+
+int cli_output_is(cli_app *app, const char *option, const char *path, const char *name, int holds,
+                  const char **format)
+{
+    char endings[256] = "";
+    int has = 0, can_write;
+    *format = gnomon_format_for(path, name, &has);
+    if (*format != NULL && (has & holds) != 0) return -1;
+    if (*format != NULL)
+        return cli_usage(app, "%s %s: the format %s does not hold %s points", option, path, *format,
+                         holds == GNOMON_HOLDS_SPARSE ? "sparse" : "dense");
+    const char *one;
+    for (int i = 0; (one = gnomon_format_name(i, &can_write)) != NULL; i++) {
+        const size_t used = strlen(endings);
+        if (can_write)
+            snprintf(endings + used, sizeof endings - used, "%s%s", used > 0 ? ", " : "", one);
+    }
+    return cli_usage(app, "%s %s: the ending names no format that is written; those are %s%s",
+                     option, path, endings,
+                     strcmp(option, "-o") == 0 ? " (or take --output-format)" : "");
 }
 
 int cli_check_output(cli_app *app, const char *path, const char *format, const char *const *inputs,

@@ -45,7 +45,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .target = &r->output_format,
          .flag = 1,
          .value = "FORMAT",
-         .help = "the sketch's format; otherwise by OUT's ending, else npy"},
+         .help = "the sketch's format; otherwise by OUT's ending, which must be a format's; npy "
+                 "without one"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
@@ -187,8 +188,10 @@ static int check(cli_app *app, request *r, const char *input)
                               {"--save-operator", r->operator.save, 1}};
     const int code = cli_check_apart(app, files, 5);
     if (code >= 0) return code;
-    return cli_check_output(app, r->output, r->output_format != NULL ? r->output_format : "npy",
-                            inputs, 2);
+    const char *format;
+    const int unknown =
+        cli_output_is(app, "-o", r->output, r->output_format, GNOMON_HOLDS_DENSE, &format);
+    return unknown >= 0 ? unknown : cli_check_output(app, r->output, format, inputs, 2);
 }
 
 /* How many points there will be. -1 or an exit code. */

@@ -50,7 +50,8 @@ enum {
     GNOMON_ACCESS_SEEK = 1,    /* gnomon_reader_seek works (a file, not a stream) */
     GNOMON_ACCESS_COLUMNS = 2, /* gnomon_reader_block works for any rows and columns, and
                                   costs about what it reads */
-    GNOMON_ACCESS_SPARSE = 4   /* points are sparse: gnomon_reader_next_csr works */
+    GNOMON_ACCESS_SPARSE = 4,  /* points are sparse: gnomon_reader_next_csr works */
+    GNOMON_ACCESS_BOOLEAN = 8  /* the elements are truth values (NumPy's bool), read as 0 and 1 */
 };
 
 typedef struct gnomon_data_info {
@@ -193,8 +194,9 @@ GNOMON_API void gnomon_io_abandon_all(void);
 enum { GNOMON_HOLDS_DENSE = 1, GNOMON_HOLDS_SPARSE = 2 };
 
 /* The name of the format that gnomon_writer_open takes for path: 'format' itself when it is not
- * NULL, else by path's extension. *holds (may be NULL) is set to a sum of GNOMON_HOLDS_...; NULL
- * when the format is unknown or not written. Static storage. */
+ * NULL, else by path's ending; npy for a name without one. *holds (may be NULL) is set to a sum of
+ * GNOMON_HOLDS_...; NULL when the format or the ending is unknown or not written. Static storage.
+ */
 GNOMON_API const char *gnomon_format_for(const char *path, const char *format, int *holds);
 
 /* Called for each member of a file, in the file's order; name is valid during the call. */

@@ -11,6 +11,7 @@ typedef struct gnomon_array {
     int64_t offset;        /* of the first line in source */
     int64_t rows, cols;    /* rows -1: to the end of the source */
     gnomon_dtype dtype;
+    bool boolean;  /* truth values */
     bool swapped;  /* elements in the other byte order than this machine's */
     bool fortran;  /* lines are columns */
     bool prefixed; /* each row begins with its dimension, 4 bytes, low end first */

@@ -82,6 +82,7 @@ gnomon_status gnomon_array_start(gnomon_reader *reader, gnomon_array *array)
     reader->info.access = kind == GNOMON_SOURCE_RANDOM ? GNOMON_ACCESS_SEEK | GNOMON_ACCESS_COLUMNS
                           : kind == GNOMON_SOURCE_REWINDABLE ? GNOMON_ACCESS_SEEK
                                                              : 0;
+    if (array->boolean) reader->info.access |= GNOMON_ACCESS_BOOLEAN;
     return GNOMON_OK;
 }
 

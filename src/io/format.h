@@ -116,6 +116,9 @@ void gnomon_reader_shape(gnomon_reader *reader, int dimensions, const int64_t *s
 const gnomon_format *gnomon_format_at(int index);          /* NULL past the end */
 const gnomon_format *gnomon_format_find(const char *name); /* NULL when unknown */
 /* By the path's extension, in any case of letters; NULL when none fits. */
+/* The ending of a path's last part, from its last dot on, when it stands for no format; NULL where
+ * there is none, or it does. */
+const char *gnomon_unknown_ending(const char *path);
 const gnomon_format *gnomon_format_by_extension(const char *path, bool gzipped);
 /* "npy, npz, csv, ...": for error texts. Static. */
 const char *gnomon_format_names(void);

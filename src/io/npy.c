@@ -31,6 +31,7 @@ gnomon_status gnomon_npy_points(gnomon_reader *reader, gnomon_source *source, gn
                             .rows = last == 0 ? 1 : header.shape[outermost],
                             .cols = cols,
                             .dtype = header.dtype,
+                            .boolean = header.boolean,
                             .swapped = header.swapped,
                             .fortran = header.fortran && !turned};
     return GNOMON_OK;

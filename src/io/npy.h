@@ -11,6 +11,7 @@ enum { GNOMON_NPY_DIMENSIONS = 32, GNOMON_NPY_HEADER = 128, GNOMON_NPY_LONGEST =
 typedef struct gnomon_npy_header {
     gnomon_dtype dtype; /* of numbers (text_bytes 0); bool reads as U8 */
     int text_bytes;     /* '|S5': 5 bytes an element, for scipy's format.npy; else 0 */
+    bool boolean;       /* of truth values */
     bool swapped;       /* stored in the other byte order than this machine's */
     bool fortran;
     int dimensions;

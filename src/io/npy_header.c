@@ -120,6 +120,7 @@ static gnomon_status take_dtype(parser *p, gnomon_npy_header *header)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (rest[0] != known[i].kind || rest[1] != known[i].size || rest[2] != '\0') continue;
         header->dtype = known[i].dtype;
+        header->boolean = rest[0] == 'b';
         if (rest[1] == '1') header->swapped = false;
         return GNOMON_OK;
     }

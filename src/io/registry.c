@@ -52,6 +52,15 @@ const gnomon_format *gnomon_format_by_extension(const char *path, bool gzipped)
     return NULL;
 }
 
+const char *gnomon_unknown_ending(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    name = name != NULL ? name + 1 : path;
+    const char *dot = strrchr(name, '.');
+    if (dot == NULL || dot == name || dot[1] == '\0') return NULL;
+    return gnomon_format_by_extension(path, false) == NULL ? dot : NULL;
+}
+
 const char *gnomon_format_names(void)
 {
     return "npy, npz, csv, tsv, fvecs, bvecs, ivecs, fbin, u8bin, i8bin, f16bin, idx, hdf5, mtx, "
@@ -84,7 +93,7 @@ const char *gnomon_format_for(const char *path, const char *format, int *holds)
             found = gnomon_format_by_extension(part, false);
             if (found != NULL && (found->flags & GNOMON_FORMAT_MEMBERS) == 0) found = NULL;
         }
-        if (found == NULL) found = gnomon_format_find("npy");
+        if (found == NULL && gnomon_unknown_ending(path) == NULL) found = gnomon_format_find("npy");
     }
     if (found == NULL || found->writes == 0) return NULL;
     if (holds != NULL)

@@ -32,6 +32,10 @@ static gnomon_status choose_format(gnomon_writer *writer)
         GNOMON_FAIL_IF(
             length > 3 && strcasecmp(path + length - 3, ".gz") == 0, ctx, GNOMON_ERROR_ARGUMENT,
             "%s: gzip is read but not written; leave off the .gz or name a format", path);
+        const char *ending = gnomon_unknown_ending(path);
+        GNOMON_FAIL_IF(ending != NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                       "%s: no format has the ending %s; known are %s", path, ending,
+                       gnomon_format_names());
         writer->format = gnomon_format_by_extension(path, false);
         if (writer->format == NULL) writer->format = gnomon_format_find("npy");
     }

@@ -15,7 +15,7 @@ print(r["exact"], p["recall"], p["family"], p["bound"] >= 0.8, p["tested"], p["i
 try gnomon neighbors base.npy queries.npy -k 3 --recall 0.9 -o few.csv
 gnomon neighbors base.npy queries.npy -k 3 -o few-exact.csv --quiet
 cmp few.csv few-exact.csv && echo same
-try gnomon neighbors sparse.mtx sparse.mtx -k 1 --recall 0.9 --metric jaccard --exclude-self
+try gnomon neighbors sparse.mtx sparse.mtx -k 1 --recall 0.9 --metric jaccard --exclude-self -o sets.csv
 try gnomon neighbors base.npy queries.npy -k 3 --recall 0.9 --exact
 try gnomon neighbors base.npy queries.npy -k 3 --recall 1
 try gnomon neighbors base.npy queries.npy -k 3 --recall 0.9 --metric ip
