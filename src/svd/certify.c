@@ -261,7 +261,7 @@ static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, dou
 static gnomon_status spectral(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
 {
     double *norms = NULL;
-    GNOMON_TRY(gnomon_alloc(f->ctx, 2 * e->cols, sizeof *norms, "norms", &norms));
+    GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(2, e->cols), sizeof *norms, "norms", &norms));
     const gnomon_status status = steps(f, g, e, norms);
     gnomon_free(f->ctx, norms);
     return status;

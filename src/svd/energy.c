@@ -151,7 +151,8 @@ static gnomon_status values_of(energy *e, double *squares)
     double *gram = NULL, *work = NULL;
     int *index = NULL;
     gnomon_blas_eigen_work(n, &count, &index_count);
-    gnomon_status status = gnomon_alloc_zero(ctx, n * n, sizeof *gram, "the small problem", &gram);
+    gnomon_status status =
+        gnomon_alloc_zero(ctx, gnomon_times(n, n), sizeof *gram, "the small problem", &gram);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, count, sizeof *work, "the small problem", &work);
     if (status == GNOMON_OK)
