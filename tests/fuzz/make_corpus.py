@@ -1,5 +1,6 @@
 """Writes the seeds of the fuzz targets' corpora: small sound files and small lies of each format.
-Files whose names begin with 'found-' are what fuzzing turned up; they are kept as they are.
+Files whose names begin with 'found-' are what fuzzing turned up; they are kept as they are. So are the
+corpora 'index', which gnomon index build wrote, and 'model', a record of bench_cost and lies of it.
 
     make_corpus.py FOLDER
 """
@@ -84,7 +85,7 @@ with zipfile.ZipFile(out, "w") as f:
         f.writestr(zipfile.ZipInfo(key + ".npy", (1980, 1, 1, 0, 0, 0)), npy_bytes(value))
 put("npz", "csr", out.getvalue())
 
-for kind, dtype in (("fvecs", "<f4"), ("bvecs", "u1")):
+for kind, dtype in (("fvecs", "<f4"), ("bvecs", "u1"), ("ivecs", "<i4")):
     rows = [struct.pack("<i", 4) + row.astype(dtype).tobytes() for row in x]
     put(kind, "sound", b"".join(rows))
     put(kind, "ragged", rows[0] + struct.pack("<i", 3) + rows[1][4:] + rows[2])
@@ -96,6 +97,19 @@ put("fbin", "sound", struct.pack("<II", 3, 4) + x.tobytes())
 put("fbin", "cut", struct.pack("<II", 3, 4) + x.tobytes()[:-1])
 put("fbin", "huge", struct.pack("<II", 2**32 - 1, 2**32 - 1) + x.tobytes())
 put("fbin", "no-columns", struct.pack("<II", 2**32 - 1, 0))
+put("u8bin", "sound", struct.pack("<II", 3, 4) + x.astype("u1").tobytes())
+put("u8bin", "halves", struct.pack("<II", 3, 4) + x.astype("<f2").tobytes())
+put("u8bin", "huge", struct.pack("<II", 2**32 - 1, 2**32 - 1) + x.astype("u1").tobytes())
+put("tsv", "sound", b"1\t2\n3\t4\n")
+put("tsv", "named", b"a\tb\n3\t-4e5\n")
+put("tsv", "ragged", b"1\t2\n3\n\t\t\n")
+for name, text in {"csv": b"1,2\n3,4\n", "npy": npy_bytes(x), "svmlight": b"1 1:2 3:4\n-1 2:5\n",
+                   "mtx": b"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 2 5\n"}.items():
+    packed = gzip.compress(text, mtime=0)
+    put("gzip", name, packed)
+    put("gzip", name + "-twice", packed + packed)
+    put("gzip", name + "-padded", packed + bytes(64))
+    put("gzip", name + "-cut", packed[:-5])
 for code, dtype in ((8, ">u1"), (9, ">i1"), (11, ">i2"), (12, ">i4"), (13, ">f4"), (14, ">f8")):
     put("idx", f"type-{code}", bytes([0, 0, code, 2]) + struct.pack(">II", 3, 4) +
         x.astype(dtype).tobytes())
