@@ -115,8 +115,8 @@ static int another(cli_checkpoint *c, json_t *theirs)
         json_t *other = json_object_get(theirs, key);
         if (other != NULL && json_equal(value, other)) continue;
         const int flags = JSON_ENCODE_ANY | JSON_COMPACT;
-        char *mine = json_dumps(value, flags);
-        char *kept = other != NULL ? json_dumps(other, flags) : NULL;
+        char *mine = cli_json_text(value, flags);
+        char *kept = cli_json_text(other, flags);
         const int code = cli_fail(c->app, CLI_EXIT_DATA,
                                   "%s is the checkpoint of another join: there %s is %s, "
                                   "here %s; take another file, or remove it and %s",
@@ -348,7 +348,7 @@ int cli_checkpoint_open(cli_checkpoint *c, cli_app *app, const char *path, json_
     c->limits = *limits;
     c->pairs_path = name_with(path, ".pairs");
     c->new_path = name_with(path, ".new");
-    char *text = identity != NULL ? json_dumps(identity, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *text = cli_json_text(identity, JSON_COMPACT | JSON_SORT_KEYS);
     if (text == NULL || c->pairs_path == NULL || c->new_path == NULL) {
         free(text);
         return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for a checkpoint");
@@ -410,7 +410,7 @@ static int write_state(cli_checkpoint *c)
     json_t *state = json_pack("{s:i, s:O, s:I, s:I, s:s}", "gnomon join", VERSION, "identity",
                               c->identity, "rows_done", (json_int_t)c->rows_done, "pairs",
                               (json_int_t)c->complete, "checksum", sum);
-    char *text = state != NULL ? json_dumps(state, JSON_COMPACT) : NULL;
+    char *text = cli_json_text(state, JSON_COMPACT);
     json_decref(state);
     if (text == NULL) return cli_fail(c->app, CLI_EXIT_MEMORY, "out of memory for a checkpoint");
     const int number = replace_state(c, text);

@@ -60,11 +60,24 @@ static void print_real(double value)
     printf(plain ? "%s.0" : "%s", text);
 }
 
+char *cli_json_text(const json_t *value, size_t flags)
+{
+    const size_t length = value != NULL ? json_dumpb(value, NULL, 0, flags) : 0;
+    char *text = length > 0 ? malloc(length + 1) : NULL;
+    if (text == NULL) return NULL;
+    if (json_dumpb(value, text, length, flags) != length) {
+        free(text);
+        return NULL;
+    }
+    text[length] = '\0';
+    return text;
+}
+
 static void print_value(json_t *value, int indent);
 
 static void print_leaf(const json_t *value)
 {
-    char *text = json_dumps(value, JSON_ENCODE_ANY);
+    char *text = cli_json_text(value, JSON_ENCODE_ANY);
     fputs(text != NULL ? text : "null", stdout);
     free(text);
 }

@@ -2,6 +2,7 @@
 #include "lsh/file.h"
 
 #include "base/memory.h"
+#include "base/text_json.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -56,7 +57,7 @@ gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh 
         (json_int_t)o->effort.candidates, "verified", (json_int_t)o->effort.verified, "operator",
         op);
     /* 17 digits read back as the same double */
-    *json = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    *json = gnomon_json_text(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
     GNOMON_FAIL_IF(!*json, ctx, GNOMON_ERROR_MEMORY, "no memory for an index's settings");
     return GNOMON_OK;
@@ -148,7 +149,7 @@ static gnomon_status read_operator(gnomon_context *ctx, const json_t *root, gnom
     json_t *value = json_object_get(root, "operator");
     gnomon_operator *op = NULL;
     if (!value) return GNOMON_OK;
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+    char *text = gnomon_json_text(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
     GNOMON_FAIL_IF(!text, ctx, GNOMON_ERROR_MEMORY, "no memory for an index's settings");
     const gnomon_status status = gnomon_operator_from_json(ctx, text, strlen(text), &op);
     free(text);

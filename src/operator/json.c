@@ -1,5 +1,6 @@
 /* Descriptors to and from JSON (docs/operators.md, section 8). */
 #include "base/error.h"
+#include "base/text_json.h"
 #include "operator/operator.h"
 
 #include <ctype.h>
@@ -73,16 +74,9 @@ gnomon_status gnomon_operator_to_json(gnomon_context *ctx, const gnomon_operator
     json_t *root = build(&op->descriptor);
     GNOMON_FAIL_IF(root == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for a descriptor's text");
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(digits(op->descriptor.density));
-    const size_t length = json_dumpb(root, NULL, 0, flags); /* 0 when its memory ran out */
-    char *text = length > 0 ? malloc(length + 1) : NULL;
-    if (text != NULL && json_dumpb(root, text, length, flags) != length) {
-        free(text);
-        text = NULL;
-    }
-    if (text != NULL) text[length] = '\0';
+    *json = gnomon_json_text(root, flags);
     json_decref(root);
-    GNOMON_FAIL_IF(text == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for a descriptor's text");
-    *json = text;
+    GNOMON_FAIL_IF(*json == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for a descriptor's text");
     return GNOMON_OK;
 }
 
