@@ -58,10 +58,11 @@ GNOMON_API gnomon_status gnomon_lstsq_options_init(gnomon_lstsq_options *options
  * that has lambda I below A and zeros below b. x* is the exact solution: the shortest of those with
  * the least residual; where singular values were taken for 0, of the problem without them.
  *
- * residual and gradient are computed from x as it is returned; backward_bound follows from them.
- * All three are certain but for rounding. backward_error is an estimate. fit_bound,
+ * residual and gradient are computed from x as it is returned, and certain but for rounding;
+ * backward_bound follows from them and includes it. backward_error is an estimate. fit_bound,
  * suboptimality and forward_bound hold but with probability 'failure' of the result, whatever A, b
- * and the operator, but for rounding: what rounding of the data alone does to x, which no
+ * and the operator. They include rounding of what they are computed from, taken as 4 sqrt(t) 2^-53
+ * of the magnitudes for a sum of t terms. What rounding of the data alone does to x, which no
  * method can undo, is about 2^-53 times sensitivity (an estimate too) times |x|.
  *
  * With fewer rows than columns r is rounding alone, or what lambda leaves, unless rows depend on

@@ -127,33 +127,76 @@ static double ratio(double a, double b)
     return a == 0 ? 0 : a / b;
 }
 
-/* Figures of one solution that need the preconditioner's quality. */
-static void bound(const gnomon_solver *s, const gnomon_state *state, int64_t j,
+double gnomon_solver_loss(double terms)
+{
+    return 4 * sqrt(terms + 1) * 0x1p-53;
+}
+
+double gnomon_solver_loss_of_rows(const gnomon_solver *s)
+{
+    enum { PART = 256, FEWEST_RANGES = 2, RANGES = 16 };
+    const double parts = (double)s->n / (PART * FEWEST_RANGES) + 2 * RANGES;
+    return gnomon_solver_loss(PART) + gnomon_solver_loss(parts);
+}
+
+/* What rounding may have done: to r, and beside that to A^T r - lambda^2 x; lengths. */
+typedef struct loss {
+    double r, gradient, length; /* length: of the gradient as it was computed */
+} loss;
+
+static loss lost_of(const gnomon_solver *s, const gnomon_state *state, int64_t j)
+{
+    loss l = {0, 0, 0};
+    const double x = state->norm_x[j], of_product = gnomon_solver_loss((double)s->d);
+    for (int64_t i = 0; i < s->d; i++)
+        l.length = hypot(l.length, state->g[i * s->m + j]);
+    l.r = of_product * (s->norm_b[j] + s->norm * x);
+    l.gradient = gnomon_solver_loss_of_rows(s) * s->norm * sqrt(state->plain[j]) +
+                 gnomon_solver_loss(1) * s->lambda * s->lambda * x +
+                 of_product * sqrt((double)s->d) * l.length;
+    return l;
+}
+
+/* Figures of one solution that need the preconditioner's quality. With r lost by e and the gradient
+ * by f, c is lost by at most high |e| + |f| / sigma: P^T A^T is no longer than high. */
+static void bound(const gnomon_solver *s, const gnomon_state *state, const loss *lost, int64_t j,
                   gnomon_lstsq_target *t)
 {
     const gnomon_probes_of_h *p = &s->probes;
+    const double r = sqrt(state->squares[j]);
     double c = 0, pc = 0;
     t->fit_bound = t->suboptimality = t->forward_bound = (double)NAN;
     if (p->count == 0 && s->rank > 0) return;
+    if (s->rank == 0) {
+        t->fit_bound = t->suboptimality = t->forward_bound = 0;
+        return;
+    }
     for (int64_t i = 0; i < s->rank; i++) {
         const double x = state->g[i * s->m + j] / s->sigma[i], y = x / s->sigma[i];
         c += x * x;
         pc += y * y;
     }
     c = sqrt(c);
-    if (!(p->bound < 1)) {
-        t->fit_bound = t->suboptimality = t->forward_bound = c > 0 ? INFINITY : 0;
-        return;
-    }
-    t->fit_bound = sqrt(p->omega / (1 - p->bound)) * c;
-    /* |r|^2 = |r*|^2 + |A (x - x*)|^2 */
-    const double share = ratio(t->fit_bound * t->fit_bound, state->squares[j]);
-    t->suboptimality = share < 1 ? expm1(-0.5 * log1p(-share)) : INFINITY;
-    if (s->rank > 0)
+    const double least = s->sigma[s->rank - 1];
+    t->fit_bound = t->forward_bound = c > 0 || lost->r > 0 ? INFINITY : 0;
+    if (p->bound < 1) {
+        const double inverse = p->omega / (1 - p->bound); /* of low, squared */
+        const double high = sqrt((1 + p->bound) / p->omega);
+        const double more = high * lost->r + lost->gradient / least;
+        t->fit_bound = sqrt(inverse) * (c + more);
         t->forward_bound =
-            p->omega * (sqrt(pc) + p->bound / (1 - p->bound) * c / s->sigma[s->rank - 1]);
-    else
-        t->forward_bound = 0;
+            p->omega * (sqrt(pc) + p->bound / (1 - p->bound) * c / least) + inverse * more / least;
+        /* The directions that count are themselves known up to rounding. */
+        if (s->rank < s->d)
+            t->forward_bound +=
+                gnomon_solver_loss((double)s->d) * s->norm / least * (state->norm_x[j] + r / least);
+    }
+    /* |r|^2 = |r*|^2 + |A (x - x*)|^2 */
+    if (s->rank == s->d) t->fit_bound = fmin(t->fit_bound, r + lost->r);
+    const double part = r > lost->r        ? t->fit_bound / (r - lost->r)
+                        : t->fit_bound > 0 ? INFINITY
+                                           : 0;
+    t->suboptimality = part < 1 ? expm1(-0.5 * log1p(-part * part)) : INFINITY;
 }
 
 static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t j)
@@ -161,14 +204,17 @@ static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t 
     gnomon_lstsq_target *t = &s->out->target[j];
     const int of_b = s->exponent[j], of_x = of_b - s->source.exponent;
     const double r = sqrt(state->squares[j]), x = state->norm_x[j];
-    double gradient = 0;
-    for (int64_t i = 0; i < s->d; i++)
-        gradient = hypot(gradient, state->g[i * s->m + j]);
+    const loss lost = lost_of(s, state, j);
     t->backward_error = state->error[j];
-    t->gradient = ratio(ratio(gradient, r), s->norm);
-    t->backward_bound = t->gradient;
-    if (x > 0 && s->norm > 0) t->backward_bound = fmin(t->gradient, r / x / s->norm);
-    bound(s, state, j, t);
+    t->gradient = ratio(ratio(lost.length, r), s->norm);
+    t->backward_bound = 1; /* 0 for A */
+    if (s->norm > 0 && r > lost.r)
+        t->backward_bound =
+            fmin(1, (lost.length + s->norm * lost.r + lost.gradient) / (r - lost.r) / s->norm);
+    if (x > 0 && s->norm > 0)
+        t->backward_bound = fmin(t->backward_bound, (r + lost.r) / x / s->norm);
+    if (s->norm == 0 || s->norm_b[j] == 0) t->backward_bound = 0;
+    bound(s, state, &lost, j, t);
     const double least = s->rank > 0 ? s->sigma[s->rank - 1] : INFINITY;
     t->sensitivity = x > 0 ? ((s->norm + s->norm_b[j] / x) + r / x * (s->norm / least)) / least : 1;
     t->norm_b = ldexp(s->norm_b[j], of_b);

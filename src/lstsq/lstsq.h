@@ -93,6 +93,12 @@ typedef struct gnomon_state {
     double *turned;  /* d x m: V^T x */
     double *error;   /* m: the backward error, relative */
 } gnomon_state;
+/* What a figure that is a sum of so many terms may have lost by rounding, relative to what it is
+ * the sum of: 4 units of roundoff times the root of their number, as independent errors add up. */
+double gnomon_solver_loss(double terms);
+/* The same of a sum over rows, cut as a sweep cuts it. */
+double gnomon_solver_loss_of_rows(const gnomon_solver *s);
+
 /* Computes state from s->x by one pass; residual may be NULL. */
 gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_matrix *residual);
 /* Conjugate gradients on what is left, again and again; leaves the best x in s->x, and state of it.

@@ -1,6 +1,7 @@
 /* What makes A well conditioned: the singular values of the sketch and its right vectors. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "lstsq/lstsq.h"
 #include "svd/blas.h"
 
@@ -82,10 +83,13 @@ static gnomon_status factor(gnomon_solver *s, int64_t count, workspace *w)
 {
     gnomon_orth_count ways = {0, 0};
     GNOMON_TRY(allocate(s, count, w));
+    GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
     GNOMON_TRY(gnomon_orthonormalise(s->ctx, &s->sa, w->r, &ways));
+    GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
     GNOMON_TRY(gnomon_tall_cross(s->ctx, &s->sa, &s->sb, w->qb));
     gnomon_tall_drop(s->ctx, &s->sa);
     gnomon_tall_drop(s->ctx, &s->sb);
+    GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
     return decompose(s, count, w);
 }
 

@@ -200,8 +200,10 @@ static gnomon_status sparse(gnomon_solver *s)
     for (;;) {
         GNOMON_TRY(gnomon_feed_next(&s->source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
-        for (int64_t row = 0; row < piece.rows; row += step)
+        for (int64_t row = 0; row < piece.rows; row += step) {
             GNOMON_TRY(multiply(s, &piece, row, least(step, piece.rows - row)));
+            GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
+        }
     }
 }
 

@@ -144,7 +144,7 @@ static double ratio(double a, double b)
 /* With |I - omega H| <= p: |x - x*| <= |x - T y| + |T (y - y*)|, and the square of the latter is at
  * most c^T H^-1 c, c = P^T (b - A x - lambda^2 y) + P^T A (x - T y). */
 static void bound(const gnomon_solver *s, const gnomon_state *state, int64_t j, double gap,
-                  gnomon_lstsq_target *t)
+                  double lost, gnomon_lstsq_target *t)
 {
     const gnomon_probes_of_h *p = &s->probes;
     double c = 0;
@@ -159,12 +159,13 @@ static void bound(const gnomon_solver *s, const gnomon_state *state, int64_t j, 
         t->fit_bound = t->forward_bound = c > 0 || gap > 0 ? INFINITY : 0;
     } else {
         const double high = sqrt((1 + p->bound) / p->omega);
-        c += high * gap;
+        c += high * gap + lost / s->sigma[s->rank - 1];
         t->forward_bound = gap + sqrt(p->omega / (1 - p->bound)) * c;
         t->fit_bound = high * s->sigma[0] * t->forward_bound;
     }
     /* Then A x* = b. */
-    if (s->rank == s->d && s->lambda == 0) t->fit_bound = fmin(t->fit_bound, sqrt(state->plain[j]));
+    if (s->rank == s->d && s->lambda == 0)
+        t->fit_bound = fmin(t->fit_bound, sqrt(state->plain[j]) + lost);
 }
 
 /* gap: |x - T y|; gradient: |A^T r|, where A's rank lets r be more than rounding. */
@@ -175,15 +176,25 @@ static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t 
     const int of_b = s->wide->exponent[j], of_x = of_b - s->source.exponent;
     const double x = state->norm_x[j], y = state->turned[j];
     const double least = s->rank > 0 ? s->sigma[s->rank - 1] : INFINITY;
+    /* What rounding may have done to b - A x, a sum over A's columns, and to x - A^T y. */
+    const double lost = gnomon_solver_loss_of_rows(s) * s->norm * x +
+                        gnomon_solver_loss(1) * (s->norm_b[j] + s->lambda * s->lambda * y);
+    const double of_gap = gnomon_solver_loss((double)s->d) * (s->norm * y + x);
     const double of_rows = ratio(ratio(gap, y), s->norm);
+    const double rows_bound = ratio(ratio(gap + of_gap, y), s->norm);
     t->gradient = (double)NAN;
     t->backward_error = hypot(state->error[j], of_rows);
-    t->backward_bound = hypot(ratio(ratio(sqrt(state->squares[j]), x), s->norm), of_rows);
+    t->backward_bound = hypot(ratio(ratio(sqrt(state->squares[j]) + lost, x), s->norm), rows_bound);
     if (s->rank < s->d) {
         t->gradient = ratio(ratio(gradient, sqrt(state->plain[j])), s->norm);
-        t->backward_bound = fmin(t->backward_bound, hypot(t->gradient, of_rows));
+        const double r = sqrt(state->plain[j]), of_gradient = gnomon_solver_loss((double)s->d);
+        if (r > lost)
+            t->backward_bound = fmin(t->backward_bound, hypot(t->gradient * (r / (r - lost)) +
+                                                                  lost / (r - lost) + of_gradient,
+                                                              rows_bound));
     }
-    bound(s, state, j, gap, t);
+    t->backward_bound = fmin(t->backward_bound, 1);
+    bound(s, state, j, gap + of_gap, lost, t);
     t->sensitivity = x > 0 ? (2 * s->norm + s->norm_b[j] / x) / least : 1;
     double plain = 0; /* of x alone */
     for (int64_t i = j; i < s->n * s->m; i += s->m)

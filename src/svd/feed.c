@@ -248,6 +248,8 @@ static gnomon_status next_of_csr(gnomon_feed *s, gnomon_piece *piece)
 gnomon_status gnomon_feed_next(gnomon_feed *s, gnomon_piece *piece)
 {
     memset(piece, 0, sizeof *piece);
+    /* Within a pass too the work can be ended. */
+    GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->passes, -1));
     piece->row = s->row;
     if (s->stream == NULL) {
         const int64_t rest = s->rows - s->row;

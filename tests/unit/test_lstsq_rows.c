@@ -380,6 +380,44 @@ static void test_cancelled(void **state)
     }
 }
 
+/* Within a pass too: the second piece of the first pass is never asked for. */
+static gnomon_status slow_next(void *user, const gnomon_matrix *dst, int64_t *got)
+{
+    int64_t *given = user;
+    if (*given == 0) nanosleep(&(struct timespec){0, 150000000}, NULL);
+    memset(dst->data, 0, (size_t)(dst->rows * dst->cols) * sizeof(double));
+    *got = dst->rows;
+    *given += dst->rows;
+    return GNOMON_OK;
+}
+
+static gnomon_status slow_rewind(void *user)
+{
+    *(int64_t *)user = 0;
+    return GNOMON_OK;
+}
+
+static void test_cancelled_within_a_pass(void **state)
+{
+    (void)state;
+    enum { WIDTH = 4096, PIECE = (1 << 24) / WIDTH };
+    const int64_t at_once = 0;
+    int64_t given = 0;
+    gnomon_context *ctx = NULL;
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    options.device = GNOMON_DEVICE_CPU;
+    options.progress = stop_at;
+    options.progress_user = (void *)(uintptr_t)&at_once;
+    assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+    static double right[3 * PIECE];
+    const gnomon_matrix view = gnomon_matrix_rowmajor(right, GNOMON_F64, 3 * PIECE, 1);
+    gnomon_svd_rows rows = {&given, 3 * PIECE, WIDTH, GNOMON_F64, slow_next, slow_rewind};
+    gnomon_lstsq out = {.struct_size = sizeof out};
+    expect(ctx, gnomon_lstsq_stream(ctx, &rows, &view, NULL, &out), GNOMON_ERROR_CANCELLED);
+    assert_true(given <= PIECE);
+    gnomon_context_destroy(ctx);
+}
+
 static void test_every_allocation(void **state)
 {
     (void)state;
@@ -449,6 +487,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_allocation),
         cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_cancelled_within_a_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,8 +94,8 @@ static void test_deficient(void **state)
         solve_by_lapack(j);
         const double norm = length_of(shortest, COLS);
         assert_true(distance_of(COLS, &out.x, j, shortest) <= t->forward_bound + 1e-13 * norm);
-        assert_true(t->forward_bound < 1e-12 * norm && t->residual > 0.01 * t->norm_b);
-        assert_true(t->gradient < 1e-14 && t->backward_bound < 1e-14);
+        assert_true(t->forward_bound < 1e-11 * norm && t->residual > 0.01 * t->norm_b);
+        assert_true(t->gradient < 1e-14 && t->backward_bound < 1e-11);
     }
     gnomon_lstsq_free(ctx, &out);
     memset(a, 0, sizeof a);
@@ -129,7 +129,7 @@ static void test_lambda(void **state)
         const double norm = length_of(longer, COLS);
         assert_true(distance_of(COLS, &out.x, j, longer) <=
                     out.target[j].forward_bound + 1e-14 * norm);
-        assert_true(out.target[j].forward_bound < 1e-13 * norm && out.target[j].converged);
+        assert_true(out.target[j].forward_bound < 1e-11 * norm && out.target[j].converged);
         assert_true(fabs(left_by(ROWS, COLS, a, column, &out.x, j) - out.target[j].residual) <
                     1e-13);
     }
