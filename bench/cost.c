@@ -407,12 +407,12 @@ static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_f
 
 static void measure_sparse(gnomon_kind kind, gnomon_precision precision)
 {
-    static const int64_t points[] = {1, 64, 4096}, coordinates[] = {4096, 1 << 18, 1 << 24},
+    static const int64_t points[] = {1, 64, 4096, 32768}, coordinates[] = {4096, 1 << 18, 1 << 24},
                          each[] = {16, 256}, rows[] = {16, 256, 2048};
     gnomon_cost c = {
         .kind = kind, .precision = precision, .form = GNOMON_FORM_SPARSE, .half = 1, .wide = 1};
     const int first = bench.count;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         for (int j = 0; j < 3; j++)
             for (int e = bench.device == GNOMON_DEVICE_CPU ? 0 : 1; e < 2; e++) {
                 const int64_t nonzeros = points[i] * each[e];

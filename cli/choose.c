@@ -74,14 +74,29 @@ static const char *candidate_words(const gnomon_candidate *c, char buffer[64])
     return buffer;
 }
 
-/* The choice, the next best, and what would be quicker but is ruled out. */
-static void tell(cli_app *app, const gnomon_choice *choice)
+/* "12.3 MB" */
+static const char *size_words(double bytes, char buffer[32])
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    int unit = 0;
+    for (; bytes >= 1000 && unit < 4; unit++)
+        bytes /= 1000;
+    snprintf(buffer, 32, bytes >= 100 ? "%.0f %s" : "%.3g %s", bytes, units[unit]);
+    return buffer;
+}
+
+/* The choice, the next best, and what would be quicker but is ruled out. The model tells of the
+ * sketch alone; reading the points and writing 'bytes' hang on the disk. */
+static void tell(cli_app *app, const gnomon_choice *choice, double bytes)
 {
     const gnomon_candidate *c = &choice->candidate[choice->chosen], *next = NULL;
-    char name[64], time[32];
-    cli_say(app, "gnomon project: auto takes %s, k = %lld: %s expected (%s); %s\n",
-            candidate_words(c, name), (long long)c->descriptor.k, time_words(c->seconds, time),
-            choice->model, c->reason);
+    char name[64], time[32], size[32];
+    cli_say(
+        app,
+        "gnomon project: auto takes %s, k = %lld: %s expected for the sketch (%s), beside reading "
+        "and writing %s; %s\n",
+        candidate_words(c, name), (long long)c->descriptor.k, time_words(c->seconds, time),
+        choice->model, size_words(bytes, size), c->reason);
     if (choice->note[0] != '\0') cli_say(app, "  %s\n", choice->note);
     for (int i = 0; i < choice->count; i++) {
         const gnomon_candidate *o = &choice->candidate[i];
@@ -134,7 +149,9 @@ int cli_choose(cli_app *app, cli_choose_options *options, const cli_bound_option
     chosen->inner = (int)d->inner;
     chosen->precision = (int)d->precision;
     chosen->scaling = (int)d->scaling;
-    tell(app, choice);
+    const int wide = dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
+                     dtype == GNOMON_I64 || dtype == GNOMON_U64;
+    tell(app, choice, (double)o.n * (double)d->k * (wide ? 8 : 4));
     return -1;
 }
 

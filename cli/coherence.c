@@ -56,6 +56,12 @@ static int judge_spread(cli_job *job)
                     (long long)c->pair_most_j, 3 / l->carriers, most);
 }
 
+static const char *times_words(double times, char buffer[32])
+{
+    snprintf(buffer, 32, times >= 100 ? "%.0f" : "%.3g", times);
+    return buffer;
+}
+
 /* Says once that very-sparse does badly here. */
 static void judge_density(cli_job *job)
 {
@@ -67,16 +73,16 @@ static void judge_density(cli_job *job)
         c->points > 0 && (variance(l, c->point_mean) >= 1.25 || variance(l, c->point_most) >= 2);
     if (l->told || (!pairs && !points)) return;
     l->told = 1;
-    cli_say(
-        job->app,
-        "gnomon project: few coordinates hold much of the weight of %s: with this density "
-        "very-sparse keeps %s with %.3g times the variance of dense kinds on average, and up to "
-        "%.3g times (of %lld looked at); rademacher and sjlt do better\n",
-        pairs ? "the points' differences" : "the points",
-        pairs ? "their squared distances" : "their squared lengths",
-        variance(l, pairs ? c->pair_mean : c->point_mean),
-        variance(l, pairs ? c->pair_most : c->point_most),
-        (long long)(pairs ? c->pairs : c->points));
+    char mean[32], most[32];
+    cli_say(job->app,
+            "gnomon project: few coordinates hold much of the weight of %s: with this density "
+            "very-sparse keeps %s with %s times the variance of dense kinds on average, and up to "
+            "%s times (of %lld looked at); rademacher and sjlt do better\n",
+            pairs ? "the points' differences" : "the points",
+            pairs ? "their squared distances" : "their squared lengths",
+            times_words(variance(l, pairs ? c->pair_mean : c->point_mean), mean),
+            times_words(variance(l, pairs ? c->pair_most : c->point_most), most),
+            (long long)(pairs ? c->pairs : c->points));
 }
 
 static int judge(cli_job *job, gnomon_status status, const gnomon_coherence *c, int64_t row)

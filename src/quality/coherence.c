@@ -17,7 +17,8 @@ enum { BLOCK = 16 }; /* values a task */
 typedef struct look {
     const gnomon_matrix *dense;       /* the points, or */
     const gnomon_sorted_rows *sparse; /* these */
-    const gnomon_pairs *pairs;        /* NULL: the points themselves */
+    gnomon_pairs pairs;
+    bool of_pairs; /* else of the points themselves */
     int64_t count;
     double *values;
     double *scratch; /* 2 pieces a worker */
@@ -30,7 +31,7 @@ static void look_block(void *arg, int64_t task, int worker)
     const int64_t begin = task * BLOCK, end = l->count - begin < BLOCK ? l->count : begin + BLOCK;
     for (int64_t t = begin; t < end; t++) {
         int64_t i = t, j = -1;
-        if (l->pairs) gnomon_pairs_get(l->pairs, t, &i, &j);
+        if (l->of_pairs) gnomon_pairs_get(&l->pairs, t, &i, &j);
         l->values[t] = l->sparse ? gnomon_coherence_sparse(l->sparse, i, j)
                                  : gnomon_coherence_dense(l->dense, i, j, scratch);
     }
@@ -59,8 +60,8 @@ static void summarize(const double *values, int64_t count, int64_t *measured, do
 static gnomon_status run_look(gnomon_context *ctx, look *l, int64_t points, int64_t max_pairs,
                               uint64_t seed, gnomon_coherence *out)
 {
-    const gnomon_pairs choice = gnomon_pairs_choose(points, max_pairs, seed);
-    const int64_t room = points > choice.count ? points : choice.count;
+    l->pairs = gnomon_pairs_choose(points, max_pairs, seed);
+    const int64_t pairs = l->pairs.count, room = points > pairs ? points : pairs;
     int64_t where;
     GNOMON_TRY(gnomon_alloc(ctx, room, sizeof *l->values, "coherences", &l->values));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_context_threads(ctx), 2 * GNOMON_LENGTH_PIECE),
@@ -68,13 +69,13 @@ static gnomon_status run_look(gnomon_context *ctx, look *l, int64_t points, int6
     l->count = points;
     gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, look_block, l);
     summarize(l->values, l->count, &out->points, &out->point_mean, &out->point_most, &where);
-    GNOMON_TRY(gnomon_progress(ctx, "coherence", points, points + choice.count));
-    l->pairs = &choice;
-    l->count = choice.count;
+    GNOMON_TRY(gnomon_progress(ctx, "coherence", points, points + pairs));
+    l->of_pairs = true;
+    l->count = pairs;
     gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, look_block, l);
     summarize(l->values, l->count, &out->pairs, &out->pair_mean, &out->pair_most, &where);
     out->pair_most_i = out->pair_most_j = -1;
-    if (where >= 0) gnomon_pairs_get(&choice, where, &out->pair_most_i, &out->pair_most_j);
+    if (where >= 0) gnomon_pairs_get(&l->pairs, where, &out->pair_most_i, &out->pair_most_j);
     return GNOMON_OK;
 }
 
