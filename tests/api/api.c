@@ -382,6 +382,15 @@ static const char *text_of(const fixture *f, const char *argument)
         strcmp(argument, "ctx") == 0 || gnomon_last_error(f->ctx)[0] == '\0' ? NULL : f->ctx);
 }
 
+/* Whether a build or a machine may lack what the function needs. */
+static bool left_out(const char *name)
+{
+    if (strstr(name, "npz") != NULL) return !GNOMON_WITH_LIBZIP;
+    if (strstr(name, "hdf5") != NULL) return !GNOMON_WITH_HDF5;
+    return gnomon_svd_missing() != NULL &&
+           (strstr(name, "svd") != NULL || strstr(name, "lstsq") != NULL);
+}
+
 /* In a process of its own: 0 when the call did what is due, with a line about it when not. */
 static int judge(fixture *f, const api_call *c, const api_argument *null, int spoil)
 {
@@ -402,7 +411,7 @@ static int judge(fixture *f, const api_call *c, const api_argument *null, int sp
             printf("%s, %s: %s '%s'\n", c->name, s->what, gnomon_status_name(status), text);
             return 1;
         }
-    } else if (status != GNOMON_OK) {
+    } else if (status != GNOMON_OK && !(status == GNOMON_ERROR_UNSUPPORTED && left_out(c->name))) {
         printf("%s%s%s: %s '%s'\n", c->name, null != NULL ? ", optional and NULL: " : "",
                null != NULL ? null->name : "", gnomon_status_name(status), text);
         return 1;
