@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -113,16 +114,18 @@ void cli_say(cli_app *app, const char *format, ...)
     if (app->quiet) return;
     cli_bar_clear(app);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    char *text = cli_vmessage(format, arguments);
     va_end(arguments);
+    if (text != NULL) fputs(text, stderr);
+    free(text);
 }
 
 static void complain(cli_app *app, const char *format, va_list arguments)
 {
     cli_bar_clear(app);
-    fprintf(stderr, "gnomon %s: ", app->verb);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    char *text = cli_vmessage(format, arguments);
+    fprintf(stderr, "gnomon %s: %s\n", app->verb, text != NULL ? text : "out of memory");
+    free(text);
 }
 
 int cli_fail(cli_app *app, int code, const char *format, ...)

@@ -6,6 +6,7 @@
 
 #include <gnomon.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 /* The command's exit codes; documented in gnomon.1. */
@@ -80,9 +81,9 @@ void cli_bar_clear(cli_app *app);
 /* The context's progress callback; user is the cli_app. */
 int cli_bar_progress(void *user, const char *phase, int64_t done, int64_t total);
 
-/* signals.c: the first SIGINT, SIGTERM or SIGHUP asks for an orderly end; a second one, or a
- * call that does not come back within two seconds, removes the temporary files and ends at
- * once. SIGPIPE is ignored, so a closed pipe is an error of a write. */
+/* signals.c: the first SIGINT, SIGTERM, SIGHUP or SIGXCPU asks for an orderly end; a second one, or
+ * a call that does not come back within two seconds, removes the temporary files and ends at once.
+ * SIGPIPE and SIGXFSZ are ignored: a closed pipe and a limit on files are errors of a write. */
 void cli_signals_install(void);
 int cli_interrupted(void);
 /* Whether standard output is a pipe whose reader is gone. */
@@ -159,6 +160,11 @@ typedef struct cli_file {
 /* Refuses two that are one file, by whatever names, when one of them is written. -1 or an exit
  * code. */
 int cli_check_apart(cli_app *app, const cli_file *files, int count);
+/* Refuses an output (a plain file, of rows, or -1 for an unknown number, x cols) that is far larger
+ * than the file it comes of, or than what is free where it goes: a few bytes can declare any size.
+ * For verbs with --large, without it. -1 or an exit code. */
+int cli_check_room(cli_app *app, const char *input, const char *output, const char *format,
+                   int64_t rows, int64_t cols, gnomon_dtype dtype);
 /* Refuses binary data on a terminal, --json beside data on standard output, and an output
  * that is one of the inputs. -1 or an exit code. */
 /* Sets *format to what path and a format's name (NULL: none) stand for; refuses what is not written
@@ -215,7 +221,10 @@ int cli_read_text(cli_app *app, const char *path, char **text, size_t *length);
  * are \t, \n and \\, other control characters and bytes that are no UTF-8 are \xHH. free() it; NULL
  * when memory is out. */
 char *cli_escape(const char *text);
-/* A name in JSON: itself when it is UTF-8, else escaped as above; null for NULL. */
+/* A message in which all but the format's own line ends and backslashes is shown that way; free()
+ * it, NULL when memory is out. */
+char *cli_vmessage(const char *format, va_list arguments);
+/* A name in JSON: itself when it is UTF-8, else escaped as above; NULL for NULL. */
 json_t *cli_json_name(const char *name);
 
 /* choose.c: --operator auto */

@@ -8,7 +8,7 @@
 typedef struct request {
     cli_input_options input;
     const char *output_format;
-    int output_dtype, column_major, sparse, dense, no_compress;
+    int output_dtype, column_major, sparse, dense, no_compress, large;
     int64_t digits;
 } request;
 
@@ -60,6 +60,12 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .target = &r->no_compress,
          .flag = 1,
          .help = "npz, hdf5: store instead of compressing"},
+        {.name = "large",
+         .type = CLI_FLAG,
+         .target = &r->large,
+         .flag = 1,
+         .help = "an output of more than 1 GiB and 1,000 times the input's size, or of more than "
+                 "is free, is meant"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_table(&r->input, input_table);
@@ -223,6 +229,12 @@ static int work(cli_app *app, const request *r, const char *input, const char *o
     options.csv_digits = (int)r->digits;
     options.compress = !r->no_compress;
     options.sparse = choose_sparse(r, &info, output);
+    if (!options.sparse && !r->large)
+        code = cli_check_room(app, input, output, options.format, info.rows, info.cols, to);
+    if (code >= 0) {
+        gnomon_reader_close(reader);
+        return code;
+    }
     gnomon_status status =
         gnomon_writer_open(app->ctx, output, info.rows, info.cols, to, &options, &writer);
     if (status != GNOMON_OK) {
@@ -246,12 +258,12 @@ static int work(cli_app *app, const request *r, const char *input, const char *o
                 output);
         code = CLI_EXIT_DONE;
         if (app->json)
-            code = cli_print_report(app, json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:b}",
-                                                   "input", input, "output", output, "format",
-                                                   info.format, "points", (json_int_t)points,
-                                                   "dimensions", (json_int_t)info.cols, "dtype",
-                                                   cli_dtype_name(info.dtype), "output_dtype",
-                                                   cli_dtype_name(to), "sparse", options.sparse));
+            code = cli_print_report(
+                app, json_pack("{s:o, s:o, s:s, s:I, s:I, s:s, s:s, s:b}", "input",
+                               cli_json_name(input), "output", cli_json_name(output), "format",
+                               info.format, "points", (json_int_t)points, "dimensions",
+                               (json_int_t)info.cols, "dtype", cli_dtype_name(info.dtype),
+                               "output_dtype", cli_dtype_name(to), "sparse", options.sparse));
     }
     gnomon_reader_close(reader);
     return code;

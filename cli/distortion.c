@@ -187,12 +187,12 @@ static int report(cli_app *app, const request *r, const char *const *paths,
                   const cli_points *original, const cli_points *sketch,
                   const gnomon_distortion *norms, const gnomon_distortion *pairs, int all)
 {
-    json_t *figures =
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:b, s:I, s:o, s:o}", "original", paths[0],
-                  "sketch", paths[1], "points", (json_int_t)sketch->dense.rows, "dimensions",
-                  (json_int_t)original->info.cols, "k", (json_int_t)sketch->dense.cols, "eps",
-                  r->options.eps, "all_pairs", all, "sample_seed", (json_int_t)r->options.seed,
-                  "norms", distortion_json(norms, 0), "distances", distortion_json(pairs, 1));
+    json_t *figures = json_pack(
+        "{s:o, s:o, s:I, s:I, s:I, s:f, s:b, s:I, s:o, s:o}", "original", cli_json_name(paths[0]),
+        "sketch", cli_json_name(paths[1]), "points", (json_int_t)sketch->dense.rows, "dimensions",
+        (json_int_t)original->info.cols, "k", (json_int_t)sketch->dense.cols, "eps", r->options.eps,
+        "all_pairs", all, "sample_seed", (json_int_t)r->options.seed, "norms",
+        distortion_json(norms, 0), "distances", distortion_json(pairs, 1));
     return cli_print_report(app, figures);
 }
 

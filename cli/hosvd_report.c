@@ -95,13 +95,14 @@ json_t *cli_hosvd_json(const cli_hosvd_facts *facts)
     for (int i = 0; i < h->modes; ++i)
         json_array_append_new(order, json_integer(h->order[i]));
     json_t *figures = json_pack(
-        "{s:s, s:s*, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:I, s:i, s:b, s:o, s:f, s:f, s:f, "
+        "{s:o, s:o*, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:I, s:i, s:b, s:o, s:f, s:f, s:f, "
         "s:s, s:b, s:I, s:I, s:I, s:f}",
-        "input", facts->input, "output", facts->output, "format", facts->info->format, "dtype",
-        cli_dtype_name(h->core.dtype), "held", facts->held, "size", sizes(h->modes, h->size),
-        "ranks", sizes(h->modes, h->rank), "columns", sizes(h->modes, h->columns), "order", order,
-        "operator", gnomon_kind_name(h->descriptor.kind), "seed", (json_int_t)h->descriptor.seed,
-        "power", h->power, "sequential", h->sequential, "mode_values", values(h), "norm", h->norm,
+        "input", cli_json_name(facts->input), "output", cli_json_name(facts->output), "format",
+        facts->info->format, "dtype", cli_dtype_name(h->core.dtype), "held", facts->held, "size",
+        sizes(h->modes, h->size), "ranks", sizes(h->modes, h->rank), "columns",
+        sizes(h->modes, h->columns), "order", order, "operator",
+        gnomon_kind_name(h->descriptor.kind), "seed", (json_int_t)h->descriptor.seed, "power",
+        h->power, "sequential", h->sequential, "mode_values", values(h), "norm", h->norm,
         "residual", h->residual, "relative_error", relative(h), "residual_by",
         h->residual_by == GNOMON_RESIDUAL_NORMS ? "norms" : "measured", "converged", h->converged,
         "passes", (json_int_t)h->passes, "cholesky_qr", (json_int_t)h->cholesky, "householder_qr",

@@ -417,8 +417,8 @@ static json_t *trials_json(const build *b)
 static json_t *report_json(build *b, int promised, const gnomon_lsh_info *info)
 {
     const gnomon_lsh_tuning *t = &b->tuning;
-    json_t *out = json_pack("{s:o*}", "input", json_string(b->path));
-    if (b->output != NULL) json_object_set_new(out, "output", json_string(b->output));
+    json_t *out = json_pack("{s:o*}", "input", cli_json_name(b->path));
+    if (b->output != NULL) json_object_set_new(out, "output", cli_json_name(b->output));
     json_object_set_new(out, "build_seconds", json_real(cli_json_seconds(b->build_seconds)));
     if (promised) {
         json_object_set_new(

@@ -67,8 +67,8 @@ static int report(change *c, const char *done)
     if (code >= 0) return code;
     gnomon_lsh_describe(c->index, &info);
     if (app->json) {
-        json_t *out = json_pack("{s:o*, s:o*, s:I}", "index", json_string(c->path), "output",
-                                json_string(c->output), done, (json_int_t)c->count);
+        json_t *out = json_pack("{s:o*, s:o*, s:I}", "index", cli_json_name(c->path), "output",
+                                cli_json_name(c->output), done, (json_int_t)c->count);
         return cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
     }
     cli_say(app, "gnomon %s: %lld %s; %s has %lld points, %lld of them removed\n", app->verb,

@@ -1,6 +1,7 @@
 /* gnomon index info and check. */
 #include "index.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int parse(cli_app *app, const char *about, const char *examples, int argc, char **argv,
@@ -29,7 +30,7 @@ static int look(cli_app *app, const char *path)
     if (code >= 0) return code;
     gnomon_lsh_describe(index, &info);
     if (app->json) {
-        json_t *out = json_pack("{s:o*}", "index", json_string(path));
+        json_t *out = json_pack("{s:o*}", "index", cli_json_name(path));
         code = cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
     } else {
         cli_index_words(stdout, &info);
@@ -66,10 +67,13 @@ static void hear(void *user, const char *section, const char *fault)
 {
     faults *f = user;
     f->count++;
-    if (f->list != NULL)
+    if (f->list != NULL) {
         json_array_append_new(f->list, json_pack("{s:s, s:s}", "section", section, "fault", fault));
-    else
-        printf("%s: %s: %s\n", f->path, section, fault);
+        return;
+    }
+    char *shown = cli_escape(f->path);
+    printf("%s: %s: %s\n", shown != NULL ? shown : "?", section, fault);
+    free(shown);
 }
 
 static int check(cli_app *app, const char *path)
@@ -91,10 +95,12 @@ static int check(cli_app *app, const char *path)
     }
     int code;
     if (app->json) {
-        code = cli_print_report(app, json_pack("{s:o*, s:b, s:o}", "index", json_string(path),
+        code = cli_print_report(app, json_pack("{s:o*, s:b, s:o}", "index", cli_json_name(path),
                                                "sound", f.count == 0, "faults", f.list));
     } else {
-        if (f.count == 0) printf("%s: sound\n", path);
+        char *shown = cli_escape(path);
+        if (f.count == 0) printf("%s: sound\n", shown != NULL ? shown : "?");
+        free(shown);
         code = cli_flush_output(app->verb);
     }
     return code == CLI_EXIT_DONE && f.count > 0 ? CLI_EXIT_NEGATIVE : code;

@@ -113,12 +113,20 @@ static int machine_json(cli_app *app)
     return cli_print_report(app, out);
 }
 
+/* A line about a name, which may hold anything. */
+__attribute__((format(printf, 1, 0))) static void print_name(const char *format, const char *name)
+{
+    char *shown = cli_escape(name);
+    printf(format, shown != NULL ? shown : "?");
+    free(shown);
+}
+
 static int file_words(cli_app *app, const char *path, const gnomon_data_info *info,
                       const json_t *members, int64_t bytes)
 {
-    printf("%s\n", path);
+    print_name("%s\n", path);
     printf("format      %s\n", info->format);
-    if (info->member[0] != '\0') printf("member      %s\n", info->member);
+    if (info->member[0] != '\0') print_name("member      %s\n", info->member);
     if (info->rows >= 0)
         printf("points      %lld\n", (long long)info->rows);
     else
@@ -145,8 +153,8 @@ static int file_words(cli_app *app, const char *path, const gnomon_data_info *in
            (info->access & GNOMON_ACCESS_COLUMNS) != 0 ? ", any columns" : "");
     if (bytes >= 0) printf("file size   %lld bytes\n", (long long)bytes);
     for (size_t i = 0; i < json_array_size(members); ++i)
-        printf(i == 0 ? "members     %s\n" : "            %s\n",
-               json_string_value(json_array_get(members, i)));
+        print_name(i == 0 ? "members     %s\n" : "            %s\n",
+                   json_string_value(json_array_get(members, i)));
     return cli_flush_output(app->verb);
 }
 
@@ -157,12 +165,12 @@ static int file_json(cli_app *app, const char *path, const gnomon_data_info *inf
     for (int i = 0; i < info->dimensions && i < GNOMON_TENSOR_MODES; ++i)
         json_array_append_new(shape, json_integer((json_int_t)info->shape[i]));
     json_t *figures = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:o, s:s, s:b, s:I, s:s, s:b, s:b, s:I, s:O}", "file", path,
-        "format", info->format, "member", info->member, "points", (json_int_t)info->rows,
-        "dimensions", (json_int_t)info->cols, "shape", shape, "dtype", cli_dtype_name(info->dtype),
-        "sparse", (info->access & GNOMON_ACCESS_SPARSE) != 0, "nonzeros",
-        (json_int_t)info->nonzeros, "order", info->coordinates_contiguous ? "F" : "C", "seek",
-        (info->access & GNOMON_ACCESS_SEEK) != 0, "columns",
+        "{s:o, s:s, s:o, s:I, s:I, s:o, s:s, s:b, s:I, s:s, s:b, s:b, s:I, s:O}", "file",
+        cli_json_name(path), "format", info->format, "member", cli_json_name(info->member),
+        "points", (json_int_t)info->rows, "dimensions", (json_int_t)info->cols, "shape", shape,
+        "dtype", cli_dtype_name(info->dtype), "sparse", (info->access & GNOMON_ACCESS_SPARSE) != 0,
+        "nonzeros", (json_int_t)info->nonzeros, "order", info->coordinates_contiguous ? "F" : "C",
+        "seek", (info->access & GNOMON_ACCESS_SEEK) != 0, "columns",
         (info->access & GNOMON_ACCESS_COLUMNS) != 0, "bytes", (json_int_t)bytes, "members",
         members);
     return cli_print_report(app, figures);
@@ -170,7 +178,7 @@ static int file_json(cli_app *app, const char *path, const gnomon_data_info *inf
 
 static void take_member(void *user, const char *name)
 {
-    json_array_append_new(user, json_string(name));
+    json_array_append_new(user, cli_json_name(name));
 }
 
 /* The size of the file that path (less a member) names, -1 when it is no plain file. */
@@ -186,41 +194,45 @@ static int64_t file_size(const char *path, const char *member)
 }
 
 /* Of a file with several members, each that holds points. */
-static int tell_members(cli_app *app, const char *path, json_t *members)
+typedef struct listing {
+    cli_app *app;
+    json_t *list; /* NULL: words */
+} listing;
+
+static void tell_member(void *user, const char *name, const gnomon_data_info *info)
 {
-    json_t *list = json_array();
-    if (!app->json) printf("%s\n", path);
-    for (size_t i = 0; i < json_array_size(members); ++i) {
-        const char *name = json_string_value(json_array_get(members, i));
-        size_t length = strlen(path) + strlen(name) + 2;
-        char *full = malloc(length);
-        gnomon_reader *reader = NULL;
-        gnomon_data_info info = {.struct_size = sizeof info};
-        if (full == NULL) break;
-        snprintf(full, length, "%s:%s", path, name);
-        int good = gnomon_reader_open(app->ctx, full, NULL, &reader) == GNOMON_OK &&
-                   gnomon_reader_info(reader, &info) == GNOMON_OK;
-        if (good && app->json)
-            json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:s}", "member", name, "points",
-                                                  (json_int_t)info.rows, "dimensions",
-                                                  (json_int_t)info.cols, "dtype",
-                                                  cli_dtype_name(info.dtype)));
-        else if (good)
-            printf("member      %s: %lld points, %lld dimensions, %s\n", name, (long long)info.rows,
-                   (long long)info.cols, cli_dtype_name(info.dtype));
-        else if (app->json)
-            json_array_append_new(list, json_pack("{s:s, s:s}", "member", name, "error",
-                                                  gnomon_last_error(app->ctx)));
-        else
-            printf("member      %s: no points (%s)\n", name, gnomon_last_error(app->ctx));
-        gnomon_reader_close(reader);
-        free(full);
+    const listing *l = user;
+    const char *error = info == NULL ? gnomon_last_error(l->app->ctx) : "";
+    if (l->list != NULL) {
+        json_array_append_new(
+            l->list, info != NULL
+                         ? json_pack("{s:o, s:I, s:I, s:s}", "member", cli_json_name(name),
+                                     "points", (json_int_t)info->rows, "dimensions",
+                                     (json_int_t)info->cols, "dtype", cli_dtype_name(info->dtype))
+                         : json_pack("{s:o, s:o}", "member", cli_json_name(name), "error",
+                                     cli_json_name(error)));
+        return;
     }
-    if (!app->json) {
-        json_decref(list);
-        return cli_flush_output(app->verb);
-    }
-    return cli_print_report(app, json_pack("{s:s, s:o}", "file", path, "members", list));
+    char *shown = cli_escape(name), *why = cli_escape(error);
+    if (shown != NULL && info != NULL)
+        printf("member      %s: %lld points, %lld dimensions, %s\n", shown, (long long)info->rows,
+               (long long)info->cols, cli_dtype_name(info->dtype));
+    else if (shown != NULL && why != NULL)
+        printf("member      %s: no points (%s)\n", shown, why);
+    free(shown);
+    free(why);
+}
+
+static int tell_members(cli_app *app, const char *path)
+{
+    listing l = {.app = app, .list = app->json ? json_array() : NULL};
+    if (!app->json) print_name("%s\n", path);
+    const gnomon_status status = gnomon_file_describe(app->ctx, path, tell_member, &l);
+    if (status == GNOMON_OK && app->json)
+        return cli_print_report(
+            app, json_pack("{s:o, s:o}", "file", cli_json_name(path), "members", l.list));
+    json_decref(l.list);
+    return status == GNOMON_OK ? cli_flush_output(app->verb) : cli_fail_status(app, status);
 }
 
 static int tell_file(cli_app *app, const request *r, const char *path)
@@ -235,7 +247,7 @@ static int tell_file(cli_app *app, const request *r, const char *path)
     if (code < 0 && json_array_size(members) > 1) {
         /* Several members and none named can still be one thing: a sparse matrix in an npz. */
         if (gnomon_reader_open(app->ctx, path, NULL, &reader) == GNOMON_ERROR_ARGUMENT)
-            code = tell_members(app, path, members);
+            code = tell_members(app, path);
         gnomon_reader_close(reader);
         reader = NULL;
     }

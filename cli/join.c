@@ -256,17 +256,18 @@ static json_t *join_json(const cli_join *j)
 {
     const gnomon_join_result *r = &j->result;
     json_t *figures = json_pack(
-        "{s:s, s:s*, s:s*, s:s, s:s, s:f, s:I, s:I, s:I, s:s, s:I, s:b, s:I, s:I, s:I, s:I, s:s, "
+        "{s:o, s:o*, s:o*, s:s, s:s, s:f, s:I, s:I, s:I, s:s, s:I, s:b, s:I, s:I, s:I, s:I, s:s, "
         "s:f, s:f, s:f}",
-        "p", j->p_path, "q", j->q_path, "output", j->output, "metric",
-        gnomon_metric_name(j->options.metric), "method", gnomon_join_method_name(r->method),
-        "recall", r->recall, "p_points", (json_int_t)j->p_info.rows, "q_points",
-        (json_int_t)second_rows(j), "dimensions", (json_int_t)j->p_info.cols, "dtype",
-        cli_dtype_name(j->p_info.dtype), "pairs", (json_int_t)r->pairs, "complete", r->complete,
-        "rows_done", (json_int_t)r->rows_done, "compared", (json_int_t)r->compared, "verified",
-        (json_int_t)r->verified, "bands", (json_int_t)r->bands, "why", r->why, "read_seconds",
-        cli_json_seconds(j->read_seconds), "join_seconds", cli_json_seconds(j->join_seconds),
-        "write_seconds", cli_json_seconds(j->write_seconds));
+        "p", cli_json_name(j->p_path), "q", cli_json_name(j->q_path), "output",
+        cli_json_name(j->output), "metric", gnomon_metric_name(j->options.metric), "method",
+        gnomon_join_method_name(r->method), "recall", r->recall, "p_points",
+        (json_int_t)j->p_info.rows, "q_points", (json_int_t)second_rows(j), "dimensions",
+        (json_int_t)j->p_info.cols, "dtype", cli_dtype_name(j->p_info.dtype), "pairs",
+        (json_int_t)r->pairs, "complete", r->complete, "rows_done", (json_int_t)r->rows_done,
+        "compared", (json_int_t)r->compared, "verified", (json_int_t)r->verified, "bands",
+        (json_int_t)r->bands, "why", r->why, "read_seconds", cli_json_seconds(j->read_seconds),
+        "join_seconds", cli_json_seconds(j->join_seconds), "write_seconds",
+        cli_json_seconds(j->write_seconds));
     if (figures != NULL && isfinite(j->options.threshold))
         json_object_set_new(figures, "threshold", json_real(j->options.threshold));
     if (figures != NULL && j->options.top > 0)

@@ -80,16 +80,17 @@ json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts)
         descriptor = cli_descriptor_json(app, op);
     gnomon_operator_destroy(op);
     json_t *figures = json_pack(
-        "{s:s, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:s, s:s, s:f, s:f, s:b, s:I, s:f, s:f, s:f, "
+        "{s:o, s:o, s:o*, s:o*, s:s, s:I, s:I, s:I, s:s, s:s, s:f, s:f, s:b, s:I, s:f, s:f, s:f, "
         "s:f, s:o, s:o, s:f, s:b, s:I, s:I, s:I, s:I, s:o*, s:o}",
-        "input", facts->input, "right", facts->right, "output", facts->output, "residual_output",
-        facts->residual, "format", facts->info->format, "points", (json_int_t)l->rows, "dimensions",
-        (json_int_t)l->cols, "right_hand_sides", (json_int_t)l->targets, "dtype",
-        cli_dtype_name(l->x.dtype), "held", facts->held, "lambda", facts->lambda, "tolerance",
-        facts->tolerance, "converged", l->converged, "rank", (json_int_t)l->rank, "norm", l->norm,
-        "largest", l->largest, "least", l->least, "condition", l->condition, "low",
-        cli_json_real(l->low), "high", cli_json_real(l->high), "failure", l->failure, "sketched",
-        l->sketched, "k", (json_int_t)l->k, "iterations", (json_int_t)l->iterations, "refinements",
+        "input", cli_json_name(facts->input), "right", cli_json_name(facts->right), "output",
+        cli_json_name(facts->output), "residual_output", cli_json_name(facts->residual), "format",
+        facts->info->format, "points", (json_int_t)l->rows, "dimensions", (json_int_t)l->cols,
+        "right_hand_sides", (json_int_t)l->targets, "dtype", cli_dtype_name(l->x.dtype), "held",
+        facts->held, "lambda", facts->lambda, "tolerance", facts->tolerance, "converged",
+        l->converged, "rank", (json_int_t)l->rank, "norm", l->norm, "largest", l->largest, "least",
+        l->least, "condition", l->condition, "low", cli_json_real(l->low), "high",
+        cli_json_real(l->high), "failure", l->failure, "sketched", l->sketched, "k",
+        (json_int_t)l->k, "iterations", (json_int_t)l->iterations, "refinements",
         (json_int_t)l->refinements, "passes", (json_int_t)l->passes, "descriptor", descriptor,
         "solutions", solutions);
     json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",

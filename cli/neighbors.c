@@ -182,16 +182,16 @@ static json_t *neighbors_json(const cli_neighbors *n)
 {
     const cli_answers *a = &n->answers;
     json_t *figures = json_pack(
-        "{s:s, s:s, s:s*, s:s, s:b, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
-        "base", n->base_path, "queries", n->queries_path, "output", n->output, "metric",
-        gnomon_metric_name(n->options.metric), "exact", n->index == NULL, "base_points",
-        (json_int_t)a->base, "query_points", (json_int_t)a->queries, "dimensions",
-        (json_int_t)a->dimensions, "dtype", cli_dtype_name(n->base_info.dtype), "answers",
-        (json_int_t)a->offsets[a->queries], "compared", (json_int_t)a->compared, "verified",
-        (json_int_t)a->verified, "query_groups", (json_int_t)n->groups, "read_seconds",
-        cli_json_seconds(n->read_seconds), "search_seconds", cli_json_seconds(n->search_seconds),
-        "write_seconds", cli_json_seconds(n->write_seconds), "queries_per_second",
-        n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
+        "{s:o, s:o, s:o*, s:s, s:b, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
+        "base", cli_json_name(n->base_path), "queries", cli_json_name(n->queries_path), "output",
+        cli_json_name(n->output), "metric", gnomon_metric_name(n->options.metric), "exact",
+        n->index == NULL, "base_points", (json_int_t)a->base, "query_points",
+        (json_int_t)a->queries, "dimensions", (json_int_t)a->dimensions, "dtype",
+        cli_dtype_name(n->base_info.dtype), "answers", (json_int_t)a->offsets[a->queries],
+        "compared", (json_int_t)a->compared, "verified", (json_int_t)a->verified, "query_groups",
+        (json_int_t)n->groups, "read_seconds", cli_json_seconds(n->read_seconds), "search_seconds",
+        cli_json_seconds(n->search_seconds), "write_seconds", cli_json_seconds(n->write_seconds),
+        "queries_per_second", n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
     if (figures != NULL && n->promise > 0)
         json_object_set_new(figures, "promise", cli_neighbors_promise_json(n));
     return figures;

@@ -102,10 +102,11 @@ json_t *cli_neighbors_index_json(const cli_neighbors *n)
 {
     const cli_answers *a = &n->answers;
     return json_pack(
-        "{s:s, s:s, s:s*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
-        "index", n->base_path, "queries", n->queries_path, "output", n->output, "metric",
-        gnomon_metric_name(n->options.metric), "points", (json_int_t)live(n), "query_points",
-        (json_int_t)a->queries, "dimensions", (json_int_t)a->dimensions, "answers",
+        "{s:o, s:o, s:o*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
+        "index", cli_json_name(n->base_path), "queries", cli_json_name(n->queries_path), "output",
+        cli_json_name(n->output), "metric", gnomon_metric_name(n->options.metric), "points",
+        (json_int_t)live(n), "query_points", (json_int_t)a->queries, "dimensions",
+        (json_int_t)a->dimensions, "answers",
         (json_int_t)(a->queries > 0 ? a->offsets[a->queries] : 0), "buckets",
         (json_int_t)n->work.buckets, "candidates", (json_int_t)n->work.candidates, "verified",
         (json_int_t)n->work.verified, "exact_queries", (json_int_t)n->work.exact, "read_seconds",

@@ -213,10 +213,11 @@ static int report(cli_app *app, const request *r, const gnomon_operator *op)
                                 (json_int_t)gnomon_operator_granule(op));
     if (figures != NULL && r->output_given)
         json_object_update_new(
-            figures, json_pack("{s:s, s:b, s:s, s:[I,I], s:[I,I]}", "output", r->output, "sparse",
-                               r->sparse, "output_dtype", cli_dtype_name((gnomon_dtype)r->dtype),
-                               "rows", (json_int_t)r->rows.begin, (json_int_t)r->rows.end, "cols",
-                               (json_int_t)r->cols.begin, (json_int_t)r->cols.end));
+            figures,
+            json_pack("{s:o, s:b, s:s, s:[I,I], s:[I,I]}", "output", cli_json_name(r->output),
+                      "sparse", r->sparse, "output_dtype", cli_dtype_name((gnomon_dtype)r->dtype),
+                      "rows", (json_int_t)r->rows.begin, (json_int_t)r->rows.end, "cols",
+                      (json_int_t)r->cols.begin, (json_int_t)r->cols.end));
     return cli_print_report(app, figures);
 }
 

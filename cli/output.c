@@ -2,7 +2,10 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 int cli_is_text_format(const char *format)
@@ -78,4 +81,44 @@ int cli_check_output(cli_app *app, const char *path, const char *format, const c
             return cli_usage(app, "%s is also read: the output must be another file", path);
     }
     return -1;
+}
+
+/* Bytes free where the file is or will be, -1 when that can't be told. */
+static double room_beside(const char *path)
+{
+    struct statvfs room;
+    const char *slash = strrchr(path, '/');
+    char *folder = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    const int known = folder != NULL && statvfs(folder, &room) == 0;
+    free(folder);
+    return known ? (double)room.f_bavail * (double)room.f_frsize : -1;
+}
+
+int cli_check_room(cli_app *app, const char *input, const char *output, const char *format,
+                   int64_t rows, int64_t cols, gnomon_dtype dtype)
+{
+    enum { RATIO = 1000 };
+    static const double small = 1024.0 * 1024 * 1024;
+    struct stat in, out;
+    const char *name = gnomon_format_for(output, format, NULL);
+    if (rows < 0 || name == NULL || strcmp(output, "-") == 0) return -1;
+    if (stat(output, &out) == 0 && !S_ISREG(out.st_mode)) return -1;
+    /* text has two bytes a number at least */
+    const double element = cli_is_text_format(name) ? 2 : (double)gnomon_dtype_size(dtype);
+    const double bytes = (double)rows * (double)cols * element;
+    const int known = strcmp(input, "-") != 0 && stat(input, &in) == 0 && S_ISREG(in.st_mode);
+    if (known && bytes > small && bytes > RATIO * (double)in.st_size)
+        return cli_fail(app, CLI_EXIT_USAGE,
+                        "%s: %lld x %lld numbers take about %.3g bytes, and %s has %lld: if that "
+                        "is meant, say --large",
+                        output, (long long)rows, (long long)cols, bytes, input,
+                        (long long)in.st_size);
+    const double room = room_beside(output);
+    /* what is compressed may take a thousandth */
+    if (strcmp(name, "npz") == 0 || strcmp(name, "hdf5") == 0 || room < 0 || bytes <= room)
+        return -1;
+    return cli_fail(app, CLI_EXIT_FILE,
+                    "%s: %lld x %lld numbers take about %.3g bytes, and %.3g are free there: if "
+                    "that is meant, say --large",
+                    output, (long long)rows, (long long)cols, bytes, room);
 }

@@ -14,7 +14,7 @@ typedef struct request {
     int automatic; /* --operator auto */
     const char *output, *output_format;
     int output_dtype;
-    int allow_nonfinite;
+    int allow_nonfinite, large;
     double bound_real;
 } request;
 
@@ -95,6 +95,12 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                  "before its end"},
     };
     const cli_option checks[] = {
+        {.name = "large",
+         .type = CLI_FLAG,
+         .target = &r->large,
+         .flag = 1,
+         .help = "an output of more than 1 GiB and 1,000 times the input's size, or of more than "
+                 "is free, is meant"},
         {.name = "allow-nonfinite",
          .type = CLI_FLAG,
          .target = &r->allow_nonfinite,
@@ -278,14 +284,14 @@ static int report(const request *r, const cli_job *job, const char *input)
 {
     cli_app *app = job->app;
     json_t *figures = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s, s:o*, s:I, s:I, s:I, s:f, s:f, s:f}", "input",
-        input, "output", r->output, "format", job->info.format, "points", (json_int_t)job->points,
-        "dimensions", (json_int_t)job->info.cols, "k", (json_int_t)job->k, "dtype",
-        cli_dtype_name(job->info.dtype), "output_dtype", cli_dtype_name(job->stored), "descriptor",
-        cli_descriptor_json(app, job->op), "memory", (json_int_t)app->memory, "chunk_points",
-        (json_int_t)job->chunk_points, "chunk_dimensions", (json_int_t)job->chunk_cols,
-        "read_seconds", cli_json_seconds(job->read_seconds), "sketch_seconds",
-        cli_json_seconds(job->sketch_seconds), "write_seconds",
+        "{s:o, s:o, s:s, s:I, s:I, s:I, s:s, s:s, s:o*, s:I, s:I, s:I, s:f, s:f, s:f}", "input",
+        cli_json_name(input), "output", cli_json_name(r->output), "format", job->info.format,
+        "points", (json_int_t)job->points, "dimensions", (json_int_t)job->info.cols, "k",
+        (json_int_t)job->k, "dtype", cli_dtype_name(job->info.dtype), "output_dtype",
+        cli_dtype_name(job->stored), "descriptor", cli_descriptor_json(app, job->op), "memory",
+        (json_int_t)app->memory, "chunk_points", (json_int_t)job->chunk_points, "chunk_dimensions",
+        (json_int_t)job->chunk_cols, "read_seconds", cli_json_seconds(job->read_seconds),
+        "sketch_seconds", cli_json_seconds(job->sketch_seconds), "write_seconds",
         cli_json_seconds(job->write_seconds));
     if (figures != NULL && r->automatic)
         json_object_set_new(figures, "choice", cli_choice_json(&r->choose, &r->choice));
@@ -322,7 +328,7 @@ static void look_for(const request *r, cli_job *job)
 }
 
 /* Everything between the open reader and the closed writer. */
-static int work(cli_app *app, request *r, cli_job *job)
+static int work(cli_app *app, request *r, const char *input, cli_job *job)
 {
     gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
     if (job->info.cols < 1) return cli_fail(app, CLI_EXIT_DATA, "the points have no coordinates");
@@ -334,6 +340,10 @@ static int work(cli_app *app, request *r, cli_job *job)
     code = cli_job_plan(job);
     if (code >= 0) return code;
     options.format = r->output_format;
+    if (!r->large)
+        code = cli_check_room(app, input, r->output, options.format, job->info.rows, job->k,
+                              job->stored);
+    if (code >= 0) return code;
     gnomon_status status = gnomon_writer_open(app->ctx, r->output, job->info.rows, job->k,
                                               job->stored, &options, &job->writer);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
@@ -372,7 +382,7 @@ int cli_project(int argc, char **argv)
     /* Numbers written as text are read in the precision that is computed in. */
     if (r.output_dtype == GNOMON_F64) r.input.text_dtype = GNOMON_F64;
     code = cli_open_input(&app, input, &r.input, &job.reader, &job.info);
-    if (code < 0) code = work(&app, &r, &job);
+    if (code < 0) code = work(&app, &r, input, &job);
     if (code < 0) {
         char words[256];
         cli_operator_words(job.op, words, sizeof words);

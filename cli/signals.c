@@ -29,7 +29,7 @@ static void on_signal(int number)
 
 void cli_signals_install(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGALRM};
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
@@ -42,6 +42,7 @@ void cli_signals_install(void)
     }
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 int cli_pipe_closed(void)

@@ -74,13 +74,13 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
         descriptor = cli_descriptor_json(app, op);
     gnomon_operator_destroy(op);
     json_t *figures = json_pack(
-        "{s:s, s:s*, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:I, s:o, s:I, s:f, s:o, s:o, "
+        "{s:o, s:o*, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:I, s:o, s:I, s:f, s:o, s:o, "
         "s:o, s:o, s:o, s:f, s:b, s:I, s:I, s:o, s:f, s:o*}",
-        "input", facts->input, "output", facts->output, "format", facts->info->format, "points",
-        (json_int_t)svd->rows, "dimensions", (json_int_t)svd->cols, "dtype",
-        cli_dtype_name(svd->u.dtype), "held", facts->held, "rank", (json_int_t)svd->rank, "columns",
-        (json_int_t)svd->columns, "power", svd->power, "single_pass", svd->single_pass, "passes",
-        (json_int_t)svd->passes, "singular_values", values, "numerical_rank",
+        "input", cli_json_name(facts->input), "output", cli_json_name(facts->output), "format",
+        facts->info->format, "points", (json_int_t)svd->rows, "dimensions", (json_int_t)svd->cols,
+        "dtype", cli_dtype_name(svd->u.dtype), "held", facts->held, "rank", (json_int_t)svd->rank,
+        "columns", (json_int_t)svd->columns, "power", svd->power, "single_pass", svd->single_pass,
+        "passes", (json_int_t)svd->passes, "singular_values", values, "numerical_rank",
         (json_int_t)svd->numerical_rank, "norm", svd->norm, "residual",
         cli_json_real(svd->residual), "residual_estimate", cli_json_real(svd->residual_estimate),
         "residual_bound", cli_json_real(svd->residual_bound), "spectral_estimate",

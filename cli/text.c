@@ -51,7 +51,8 @@ static size_t shown_bytes(const unsigned char *text)
     return control || surrogate || code < least[bytes] || code > 0x10ffff ? 0 : bytes;
 }
 
-char *cli_escape(const char *text)
+/* line_end: stands for one that is to stay, and backslashes stay then; 0: none. */
+static char *escape(const char *text, char line_end)
 {
     const unsigned char *at = (const unsigned char *)text;
     char *escaped = malloc(4 * strlen(text) + 1);
@@ -59,10 +60,13 @@ char *cli_escape(const char *text)
     if (escaped == NULL) return NULL;
     while (*at != '\0') {
         const size_t bytes = shown_bytes(at);
-        const char *letter = *at == '\\'   ? "\\\\"
-                             : *at == '\t' ? "\\t"
-                             : *at == '\n' ? "\\n"
-                                           : NULL;
+        const char *letter = *at == '\t' ? "\\t" : *at == '\n' ? "\\n" : NULL;
+        if (*at == '\\' && line_end == '\0') letter = "\\\\";
+        if (line_end != 0 && *at == (unsigned char)line_end) {
+            *to++ = '\n';
+            at++;
+            continue;
+        }
         if (letter != NULL) {
             memcpy(to, letter, 2);
             to += 2;
@@ -78,9 +82,37 @@ char *cli_escape(const char *text)
     return escaped;
 }
 
+char *cli_escape(const char *text)
+{
+    return escape(text, '\0');
+}
+
+char *cli_vmessage(const char *format, va_list arguments)
+{
+    /* the format's own line ends pass as a character that no name in it has */
+    char *shown = NULL;
+    for (char end = '\1'; end < '\t' && shown == NULL; end++) {
+        char *lines = strdup(format), *text = NULL;
+        int ends = 0, passed = 0;
+        va_list again;
+        for (char *at = lines; at != NULL && (at = strchr(at, '\n')) != NULL; ends++)
+            *at = end;
+        va_copy(again, arguments);
+        if (lines == NULL || vasprintf(&text, lines, again) < 0) text = NULL;
+        va_end(again);
+        free(lines);
+        if (text == NULL) return NULL;
+        for (const char *at = text; (at = strchr(at, end)) != NULL; at++)
+            passed++;
+        if (passed == ends || end == '\b') shown = escape(text, end);
+        free(text);
+    }
+    return shown;
+}
+
 json_t *cli_json_name(const char *name)
 {
-    if (name == NULL) return json_null();
+    if (name == NULL) return NULL;
     json_t *string = json_string(name);
     if (string != NULL) return string;
     char *escaped = cli_escape(name);

@@ -23,7 +23,7 @@ _gnomon() {
     fi
     case $verb in
     project)
-        options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points --assume --model -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
+        options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points --assume --model -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --large --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker auto" ;;
         -k) words="NONE" ;;
@@ -389,7 +389,7 @@ _gnomon() {
         esac
         ;;
     convert)
-        options="--output-format --output-dtype --order --sparse --dense --digits --no-compress --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--output-format --output-dtype --order --sparse --dense --digits --no-compress --large --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;

@@ -208,6 +208,15 @@ typedef void (*gnomon_member_fn)(void *user, const char *name);
 GNOMON_API gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path,
                                              gnomon_member_fn fn, void *user);
 
+/* Called for each member; info as gnomon_reader_info tells of path:NAME (its member is name), NULL
+ * when the member is no points: gnomon_last_error(ctx) says why. Both are valid during the call. */
+typedef void (*gnomon_describe_fn)(void *user, const char *name, const gnomon_data_info *info);
+
+/* Tells of all members that gnomon_file_members names, in one pass over the file's directory,
+ * however many there are. Errors: as gnomon_reader_open; a member that is no points is none. */
+GNOMON_API gnomon_status gnomon_file_describe(gnomon_context *ctx, const char *path,
+                                              gnomon_describe_fn fn, void *user);
+
 /* 1 when both paths name the same file, also through links, or a file that is not there yet and
  * would be made in the same folder under the same name, however the folder is spelled; else 0.
  * Member suffixes are passed over. "-" is never the same as anything. Thread-safe. */

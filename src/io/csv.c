@@ -31,7 +31,7 @@ static gnomon_status next_line(csv_reader *csv, const char **line, size_t *lengt
 typedef struct summary {
     int64_t fields;
     bool numbers;     /* all of them */
-    bool like_header; /* one is text, or the first is empty: an index without a name */
+    bool like_header; /* one is text, or the first alone is empty: an index without a name */
     bool unclosed;    /* a quote is */
 } summary;
 
@@ -41,15 +41,21 @@ static summary look_at(const char *line, size_t length, char delimiter)
     gnomon_csv_start(&fields, line, length, delimiter);
     double value;
     const char *text;
+    bool index = false, empty = true, binary = false;
     summary s = {.numbers = true};
     for (;; s.fields++) {
         gnomon_csv_kind kind = gnomon_csv_next(&fields, &value, &text, &length);
-        if (kind == GNOMON_CSV_END) return s;
+        if (kind == GNOMON_CSV_END) break;
         s.numbers &= kind == GNOMON_CSV_NUMBER;
         s.unclosed |= kind == GNOMON_CSV_UNCLOSED;
-        s.like_header |= kind == GNOMON_CSV_OTHER || kind == GNOMON_CSV_UNCLOSED ||
-                         (kind == GNOMON_CSV_EMPTY && s.fields == 0);
+        s.like_header |= kind == GNOMON_CSV_OTHER || kind == GNOMON_CSV_UNCLOSED;
+        index |= kind == GNOMON_CSV_EMPTY && s.fields == 0;
+        empty &= kind == GNOMON_CSV_EMPTY;
+        binary |= kind != GNOMON_CSV_NUMBER && memchr(text, '\0', length) != NULL;
     }
+    /* nothing but delimiters, or what no text holds, is a damaged line */
+    s.like_header = (s.like_header || (index && !empty)) && !binary;
+    return s;
 }
 
 static gnomon_status ragged(gnomon_reader *reader, int64_t fields)

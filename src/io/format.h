@@ -97,6 +97,8 @@ struct gnomon_format {
     /* Calls fn for each member that can be read, of a reader that was not opened: source is at its
      * first byte, state NULL, and close is not called. NULL for formats without members. */
     gnomon_status (*members)(gnomon_reader *reader, gnomon_member_fn fn, void *user);
+    /* Describes the members, for gnomon_file_describe. NULL: each is opened in turn. */
+    gnomon_status (*describe)(gnomon_reader *reader, gnomon_describe_fn fn, void *user);
 
     /* Whether the sink must be revisited (see gnomon_sink_options); NULL: never. */
     bool (*revisits)(const gnomon_writer *writer);

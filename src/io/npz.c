@@ -150,6 +150,49 @@ static gnomon_status npz_members(gnomon_reader *reader, gnomon_member_fn fn, voi
     return status;
 }
 
+/* The arrays are read as those of a reader that was opened for one of them, from one archive. */
+static gnomon_status describe_array(const gnomon_reader *reader, gnomon_zip *zip, int64_t index,
+                                    gnomon_data_info *info)
+{
+    gnomon_reader one = *reader;
+    gnomon_source *member = NULL;
+    gnomon_array array = {0};
+    one.info = (gnomon_data_info){
+        .struct_size = sizeof one.info, .nonzeros = -1, .format = reader->format->name};
+    gnomon_status status = gnomon_zip_member(zip, index, &member);
+    if (status == GNOMON_OK) status = gnomon_npy_points(&one, member, &array);
+    if (status == GNOMON_OK) status = gnomon_array_start(&one, &array);
+    gnomon_array_stop(reader->ctx, &array);
+    gnomon_source_close(member);
+    *info = one.info;
+    return status;
+}
+
+static gnomon_status npz_describe(gnomon_reader *reader, gnomon_describe_fn fn, void *user)
+{
+    gnomon_zip *zip = NULL;
+    GNOMON_TRY(gnomon_zip_open(reader->source, &zip));
+    gnomon_status status = GNOMON_OK;
+    for (int64_t i = 0; i < gnomon_zip_count(zip) && status == GNOMON_OK; i++) {
+        const char *name = gnomon_zip_name(zip, i);
+        gnomon_data_info info;
+        int dimensions = 0;
+        char *key = NULL;
+        if (is_array(name)) status = count_dimensions(zip, i, &dimensions);
+        if (status != GNOMON_OK || dimensions == 0) continue;
+        status = gnomon_copy_text(reader->ctx, name, &key);
+        if (status != GNOMON_OK) continue;
+        key[strlen(key) - 4] = '\0';
+        status = describe_array(reader, zip, i, &info);
+        info.member = key;
+        fn(user, key, status == GNOMON_OK ? &info : NULL);
+        if (status != GNOMON_ERROR_MEMORY && status != GNOMON_ERROR_IO) status = GNOMON_OK;
+        gnomon_free(reader->ctx, key);
+    }
+    gnomon_zip_close(zip);
+    return status;
+}
+
 static void npz_close(gnomon_reader *reader)
 {
     npz_state *state = reader->state;
@@ -300,6 +343,7 @@ const gnomon_format gnomon_format_npz = {
     .block = gnomon_array_block,
     .close = npz_close,
     .members = npz_members,
+    .describe = npz_describe,
     .revisits = npz_revisits,
     .create = npz_create,
     .put = npz_put,

@@ -2,6 +2,7 @@
 #include "base/view.h"
 #include "io/format.h"
 
+#include <stdio.h>
 #include <string.h>
 
 GNOMON_OPTIONS_INIT(gnomon_read_options, GNOMON_READ_OPTIONS_INIT)
@@ -141,20 +142,102 @@ void gnomon_reader_close(gnomon_reader *reader)
     gnomon_free(ctx, reader);
 }
 
+/* A reader of which nothing but the source is open. */
+static gnomon_status open_unread(gnomon_context *ctx, const char *path, gnomon_reader **out)
+{
+    gnomon_reader *reader = NULL;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *reader, "a reader", &reader));
+    reader->ctx = ctx;
+    reader->options = (gnomon_read_options)GNOMON_READ_OPTIONS_INIT;
+    *out = reader;
+    return open_source(reader, path);
+}
+
+static void close_unread(gnomon_reader *reader)
+{
+    if (reader != NULL) reader->format = NULL; /* nothing was opened that its close would free */
+    gnomon_reader_close(reader);
+}
+
 gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path, gnomon_member_fn fn,
                                   void *user)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(path == NULL || fn == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path or fn is NULL");
     gnomon_reader *reader = NULL;
-    GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *reader, "a reader", &reader));
-    reader->ctx = ctx;
-    reader->options = (gnomon_read_options)GNOMON_READ_OPTIONS_INIT;
-    gnomon_status status = open_source(reader, path);
+    gnomon_status status = open_unread(ctx, path, &reader);
     if (status == GNOMON_OK && reader->format->members != NULL)
         status = reader->format->members(reader, fn, user);
-    reader->format = NULL; /* nothing was opened that its close would free */
+    close_unread(reader);
+    return status;
+}
+
+/* Members that are opened in turn, once all are known: a format lists them under its own lock. */
+typedef struct named {
+    struct named *next;
+    char path[]; /* file:member */
+} named;
+
+typedef struct listing {
+    gnomon_context *ctx;
+    const char *file;
+    named *first, **last;
+    gnomon_status status;
+} listing;
+
+static void list_member(void *user, const char *name)
+{
+    listing *l = user;
+    named *one = NULL;
+    const size_t length = strlen(l->file) + strlen(name) + 2;
+    if (l->status != GNOMON_OK) return;
+    l->status = gnomon_alloc(l->ctx, (int64_t)(sizeof *one + length), 1, "a name", &one);
+    if (l->status != GNOMON_OK) return;
+    one->next = NULL;
+    snprintf(one->path, length, "%s:%s", l->file, name);
+    *l->last = one;
+    l->last = &one->next;
+}
+
+static gnomon_status describe_member(gnomon_context *ctx, const char *path, const char *name,
+                                     gnomon_describe_fn fn, void *user)
+{
+    gnomon_reader *reader = NULL;
+    const gnomon_status status = gnomon_reader_open(ctx, path, NULL, &reader);
+    const bool fatal = status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_IO;
+    if (!fatal) fn(user, name, status == GNOMON_OK ? &reader->info : NULL);
     gnomon_reader_close(reader);
+    return fatal ? status : GNOMON_OK;
+}
+
+static gnomon_status describe_in_turn(gnomon_reader *reader, gnomon_describe_fn fn, void *user)
+{
+    listing l = {.ctx = reader->ctx, .file = reader->path, .last = &l.first};
+    gnomon_status status = reader->format->members(reader, list_member, &l);
+    if (status == GNOMON_OK) status = l.status;
+    while (l.first != NULL) {
+        named *one = l.first;
+        if (status == GNOMON_OK)
+            status = describe_member(l.ctx, one->path, one->path + strlen(l.file) + 1, fn, user);
+        l.first = one->next;
+        gnomon_free(l.ctx, one);
+    }
+    return status;
+}
+
+gnomon_status gnomon_file_describe(gnomon_context *ctx, const char *path, gnomon_describe_fn fn,
+                                   void *user)
+{
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_FAIL_IF(path == NULL || fn == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path or fn is NULL");
+    gnomon_reader *reader = NULL;
+    gnomon_status status = open_unread(ctx, path, &reader);
+    if (status == GNOMON_OK && reader->format->describe != NULL) {
+        status = reader->format->describe(reader, fn, user);
+    } else if (status == GNOMON_OK && reader->format->members != NULL) {
+        status = describe_in_turn(reader, fn, user);
+    }
+    close_unread(reader);
     return status;
 }
 

@@ -96,6 +96,17 @@ static gnomon_status open_direct(gnomon_sink *sink, int fd)
     return gnomon_temporary_nameless(sink->ctx, &sink->fd);
 }
 
+/* The old file's group and mode; not ours to fail on when the system refuses. A group that it can't
+ * have gets no more than everybody. */
+static void take_mode(int fd, const struct stat *old)
+{
+    struct stat st;
+    mode_t mode = old->st_mode & 0777;
+    const bool other_group = fstat(fd, &st) != 0 || st.st_gid != old->st_gid;
+    if (other_group && fchown(fd, (uid_t)-1, old->st_gid) != 0) mode &= 0707 | (mode & 07) << 3;
+    if (fchmod(fd, mode) != 0) errno = 0;
+}
+
 static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const struct stat *old)
 {
     gnomon_context *ctx = sink->ctx;
@@ -116,27 +127,15 @@ static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const
                            "%s: can't open the folder '%s': %s", sink->name, folder,
                            strerror(errno));
     }
-    GNOMON_TRY(gnomon_alloc(ctx, 256, 1, "a file name", &sink->temporary));
-    for (int attempt = 0; attempt < 16 && sink->fd < 0; attempt++) {
-        char unique[40];
-        gnomon_temporary_unique(unique);
-        /* hidden, and short enough beside any name */
-        snprintf(sink->temporary, 256, ".%.200s.%s.tmp", base, unique);
-        /* noted before it exists: a signal between the two must find it */
-        sink->ticket = gnomon_temporary_note(sink->folder_fd, sink->temporary);
-        sink->fd =
-            openat(sink->folder_fd, sink->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        sink->created = sink->fd >= 0;
-        if (sink->created) break;
-        int error = errno;
-        gnomon_temporary_forget(sink->ticket);
-        sink->ticket = -1;
-        errno = error;
-        if (errno != EEXIST) break;
-    }
-    if (sink->fd < 0) return io_error(sink, "make a temporary file beside it");
-    /* a private file stays private; not ours to fail on when the system refuses */
-    if (old != NULL && fchmod(sink->fd, old->st_mode & 0777) != 0) errno = 0;
+    GNOMON_TRY(gnomon_alloc(ctx, GNOMON_TEMPORARY_NAME, 1, "a file name", &sink->temporary));
+    /* a private file stays private at every moment */
+    const mode_t mode = old != NULL ? old->st_mode & 0600 : 0666;
+    const int error = gnomon_temporary_beside(sink->folder_fd, base, mode, sink->temporary,
+                                              &sink->ticket, &sink->fd);
+    errno = error;
+    if (error != 0) return io_error(sink, "make a temporary file beside it");
+    sink->created = true;
+    if (old != NULL) take_mode(sink->fd, old);
     return GNOMON_OK;
 }
 
@@ -318,24 +317,34 @@ static gnomon_status close_checked(gnomon_sink *sink, int *fd)
     return GNOMON_OK;
 }
 
+/* The temporary file takes the target's place. */
+static gnomon_status rename_temporary(gnomon_sink *sink)
+{
+    /* with overwrite_ok false something may have come into being meanwhile */
+    const int folder = sink->folder_fd;
+    if ((sink->options.overwrite_ok
+             ? renameat(folder, sink->temporary, folder, sink->target)
+             : renameat2(folder, sink->temporary, folder, sink->target, RENAME_NOREPLACE)) != 0)
+        return io_error(sink, "put the finished file in its place");
+    gnomon_temporary_forget(sink->ticket);
+    sink->ticket = -1;
+    sink->created = false;
+    return GNOMON_OK;
+}
+
 static gnomon_status replace_target(gnomon_sink *sink)
 {
     if (fsync(sink->fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
         return io_error(sink, "sync");
-    GNOMON_TRY(close_checked(sink, &sink->fd));
-    if (sink->options.overwrite_ok) {
-        if (renameat(sink->folder_fd, sink->temporary, sink->folder_fd, sink->target) != 0)
-            return io_error(sink, "put the finished file in its place");
-    } else if (renameat2(sink->folder_fd, sink->temporary, sink->folder_fd, sink->target,
-                         RENAME_NOREPLACE) != 0) { /* something came into being meanwhile */
-        return io_error(sink, "put the finished file in its place");
-    }
-    gnomon_temporary_forget(sink->ticket);
-    sink->ticket = -1;
-    sink->created = false;
+    /* closing can still fail; the lock is kept until the name is gone, lest the file be taken for
+     * one that a dead process left */
+    int lock = fcntl(sink->fd, F_DUPFD_CLOEXEC, 0);
+    gnomon_status status = lock < 0 ? io_error(sink, "sync") : close_checked(sink, &sink->fd);
+    if (status == GNOMON_OK) status = rename_temporary(sink);
+    if (lock >= 0) close(lock);
     /* The data is safe and in place: a file system that can't sync a folder is no failure. */
-    if (fsync(sink->folder_fd) != 0) errno = 0;
-    return GNOMON_OK;
+    if (status == GNOMON_OK && fsync(sink->folder_fd) != 0) errno = 0;
+    return status;
 }
 
 gnomon_status gnomon_sink_finish(gnomon_sink *sink)
@@ -359,9 +368,10 @@ void gnomon_sink_abort(gnomon_sink *sink)
 {
     if (sink == NULL) return;
     gnomon_context *ctx = sink->ctx;
+    /* removed while its lock is held: without it the name may be another's */
+    if (sink->created) unlinkat(sink->folder_fd, sink->temporary, 0);
     if (sink->fd >= 0) close(sink->fd);
     if (sink->direct_fd >= 0) close(sink->direct_fd);
-    if (sink->created) unlinkat(sink->folder_fd, sink->temporary, 0);
     gnomon_temporary_forget(sink->ticket);
     if (sink->folder_fd >= 0) close(sink->folder_fd);
     gnomon_free(ctx, sink->temporary);

@@ -1,6 +1,7 @@
 /* io/sink.h: safe output. A regular target is written to a temporary file beside it that
  * takes its place at the end, synced; standard output, pipes and devices are written
- * directly. Nothing is left behind on failure. */
+ * directly. Nothing is left behind on failure; what a killed process left is removed when the
+ * same target is opened next. */
 #ifndef GNOMON_IO_SINK_H
 #define GNOMON_IO_SINK_H
 

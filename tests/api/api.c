@@ -90,6 +90,11 @@ static void take_member(void *user, const char *name)
     (void)user, (void)name;
 }
 
+static void take_description(void *user, const char *name, const gnomon_data_info *info)
+{
+    (void)user, (void)name, (void)info;
+}
+
 static void take_fault(void *user, const char *section, const char *fault)
 {
     (void)user, (void)section, (void)fault;

@@ -13,7 +13,7 @@ for signal in INT TERM HUP; do
 done
 # in the middle of a sketch
 truncate -s 400000000000 endless.raw
-env --default-signal=INT gnomon project endless.raw --shape '?,10000' --dtype i1 -k 512 -o y.npy --operator gaussian --quiet 2>&1 &
+env --default-signal=INT gnomon project endless.raw --shape '?,10000' --dtype i1 -k 512 -o y.npy --operator gaussian --large --quiet 2>&1 &
 process=$!
 for _ in $(seq 200); do compgen -G '.y.npy*' > /dev/null && break; sleep 0.05; done
 sleep 0.3

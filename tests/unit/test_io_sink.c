@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static char target[128];
@@ -67,6 +68,35 @@ static void replacing(void **unused)
     assert_int_equal(mode_of(path), 0600);
     expect_text(path, "two");
     assert_int_equal(files(), 1);
+    unlink(path);
+}
+
+/* Called in place of the C library's: what could be read of the temporary file until then? */
+static mode_t before_chmod;
+
+int fchmod(int fd, mode_t mode)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    before_chmod = st.st_mode & 0777;
+    return (int)syscall(SYS_fchmod, fd, mode);
+}
+
+static void never_wider_than_the_target(void **unused)
+{
+    (void)unused;
+    static const mode_t modes[] = {0600, 0640, 0604, 0666};
+    set_paths("a", "a");
+    const mode_t old = umask(0);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        expect_ok(write_text(path, "one"));
+        assert_int_equal(chmod(path, modes[i]), 0);
+        before_chmod = 07777;
+        expect_ok(write_text(path, "two"));
+        assert_int_equal(before_chmod & ~modes[i], 0);
+        assert_int_equal(mode_of(path), modes[i]);
+    }
+    umask(old);
     unlink(path);
 }
 
@@ -407,13 +437,21 @@ static void gzip_names(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replacing),      cmocka_unit_test(until_finished),
-        cmocka_unit_test(no_overwriting), cmocka_unit_test(same_file_before_it_is),
-        cmocka_unit_test(links),          cmocka_unit_test(refused_targets),
-        cmocka_unit_test(devices),        cmocka_unit_test(pipes),
-        cmocka_unit_test(descriptors),    cmocka_unit_test(revisited),
-        cmocka_unit_test(full_disk),      cmocka_unit_test(abandoning),
-        cmocka_unit_test(many),           cmocka_unit_test(gzip_names),
+        cmocka_unit_test(replacing),
+        cmocka_unit_test(never_wider_than_the_target),
+        cmocka_unit_test(until_finished),
+        cmocka_unit_test(no_overwriting),
+        cmocka_unit_test(same_file_before_it_is),
+        cmocka_unit_test(links),
+        cmocka_unit_test(refused_targets),
+        cmocka_unit_test(devices),
+        cmocka_unit_test(pipes),
+        cmocka_unit_test(descriptors),
+        cmocka_unit_test(revisited),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(abandoning),
+        cmocka_unit_test(many),
+        cmocka_unit_test(gzip_names),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
