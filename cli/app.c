@@ -193,7 +193,9 @@ int cli_fail_status(cli_app *app, gnomon_status status)
     /* an argument of the library's is told as the option that sets it */
     const size_t length = strcspn(text, " ");
     const char *option =
-        strncmp(text + length, " is ", 4) == 0 ? cli_option_of(text, length) : NULL;
+        strncmp(text + length, " is ", 4) == 0 || strncmp(text + length, " would ", 7) == 0
+            ? cli_option_of(text, length)
+            : NULL;
     if (code == CLI_EXIT_USAGE && option != NULL)
         return cli_fail(app, code, "%s%s", option, text + length);
     return cli_fail(app, code, "%s", text[0] != '\0' ? text : gnomon_status_name(status));

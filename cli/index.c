@@ -126,7 +126,7 @@ static int check_form(cli_app *app, const char *path, const gnomon_data_info *in
 {
     if (!sparse || (info->access & GNOMON_ACCESS_SPARSE) != 0) return -1;
     return cli_fail(app, CLI_EXIT_USAGE,
-                    "%s: jaccard takes sparse points (svmlight, mtx, scipy's npz)", path);
+                    "%s: --metric jaccard takes sparse points (svmlight, mtx, scipy's npz)", path);
 }
 
 int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget)

@@ -109,6 +109,9 @@ static int read_lines(cli_app *app, const char *path, int64_t shingle, cli_texts
         if (!add_text(t, name, line, (size_t)length, shingle)) code = out_of_memory(app, path);
         if (cli_interrupted()) code = cli_fail(app, CLI_EXIT_INTERRUPTED, "interrupted");
     }
+    if (code < 0 && ferror(file) && errno == EISDIR)
+        code =
+            cli_fail(app, CLI_EXIT_USAGE, "--text lines: %s is a folder; take --text files", path);
     if (code < 0 && ferror(file))
         code = cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
     free(line);

@@ -179,6 +179,8 @@ static int fail(cli_join *j, gnomon_status status)
         return j->failed;
     }
     const char *text = gnomon_last_error(app->ctx);
+    if (strncmp(text, "there is no LSH join", 20) == 0)
+        return cli_fail(app, CLI_EXIT_USAGE, "--method lsh: %s", text);
     /* what the library says of its p or q is about a file's points */
     const int p = strncmp(text, "p ", 2) == 0, q = strncmp(text, "q ", 2) == 0;
     if ((p || q) && status != GNOMON_ERROR_CANCELLED)
