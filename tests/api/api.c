@@ -55,18 +55,6 @@ typedef struct fixture {
     gnomon_svd_rows svd_rows, tensor_rows;
     gnomon_join_points join_points;
 
-    gnomon_choice choice;
-    gnomon_hosvd hosvd;
-    gnomon_data_info data_info;
-    gnomon_join_result join_result;
-    gnomon_pairs pairs;
-    gnomon_lsh_info lsh_info;
-    gnomon_neighbors neighbors;
-    gnomon_lsh_work lsh_work;
-    gnomon_lsh_tuning lsh_tuning;
-    gnomon_lstsq lstsq;
-    gnomon_distortion distortion;
-    gnomon_svd svd;
     gnomon_csr csr_out;
 
     gnomon_operator *operator;
@@ -300,18 +288,6 @@ static void make_options(fixture *f)
     f->set_search_options.metric = GNOMON_JACCARD;
     f->svd_options = (gnomon_svd_options)GNOMON_SVD_OPTIONS_INIT;
     f->svd_options.rank = 2;
-
-    f->choice.struct_size = sizeof f->choice;
-    f->hosvd.struct_size = sizeof f->hosvd;
-    f->data_info.struct_size = sizeof f->data_info;
-    f->join_result.struct_size = sizeof f->join_result;
-    f->pairs.struct_size = sizeof f->pairs;
-    f->lsh_info.struct_size = sizeof f->lsh_info;
-    f->neighbors.struct_size = sizeof f->neighbors;
-    f->lsh_work.struct_size = sizeof f->lsh_work;
-    f->lsh_tuning.struct_size = sizeof f->lsh_tuning;
-    f->lstsq.struct_size = sizeof f->lstsq;
-    f->svd.struct_size = sizeof f->svd;
 }
 
 /* Once for all calls: each file takes a sync. */

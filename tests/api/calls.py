@@ -94,6 +94,7 @@ VALID = [
     (".*", r"int", "count", "1"),
     (".*", r"int", ".*", "0"),
     (".*", r"int64_t", ".*", "8"),
+    (".*", r"uint64_t", ".*", "1"),
     (".*", r"double", "eps|distance", "0.5"),
     (".*", r"double", ".*", "0"),
 ]
@@ -246,6 +247,12 @@ def main():
         given, arguments, spoils = [], [], []
         for i, (typed, called) in enumerate(parameters):
             expression = valid(name, typed, called, opaque)
+            bare = re.sub(r"^const | \*$", "", typed)
+            if expression == f"&f->{bare[7:]}" and not typed.startswith("const ") and bare not in inits:
+                out.append(f"    static {bare} r{i};")  # a result
+                if structs[bare][0][0] == "struct_size":
+                    out.append(f"    r{i}.struct_size = sizeof r{i};")
+                expression = f"&r{i}"
             space = "" if typed.endswith("*") else " "
             out.append(f"    {typed}{space}a{i} = {expression};")
             bare = re.sub(r"^const | \*$", "", typed)
