@@ -382,7 +382,7 @@ static void full_disk(void **unused)
 static void abandoning(void **unused)
 {
     (void)unused;
-    static const char *const names[] = {"a.npy", "b.csv", "c.npz", "d.txt"};
+    static const char *const names[] = {"a.npy", "b.csv", "c.npz", "d.tsv"};
     gnomon_writer *writers[4];
     set_paths("a.npy", "");
     expect_ok(write_text(path, "before"));
