@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 
-gnomon, _, work = sys.argv[1:4]
+gnomon, _, work = map(os.path.abspath, sys.argv[1:4])
 everything = sys.argv[4:] == ["all"]
 seed, count = (1, 150) if everything or len(sys.argv) < 6 else map(int, sys.argv[4:6])
 
