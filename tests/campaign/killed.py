@@ -24,13 +24,12 @@ def run(campaign, workers):
     shutil.copy(f"{source}/base.lsh", f"{source}/self.lsh")
     before = contents(source)
     reference = {}
-    own = {"base.lsh", "self.lsh"}  # what a verb may replace or lock is copied, the rest linked
 
     def fresh(place):
         shutil.rmtree(place, ignore_errors=True)
         os.makedirs(place)
         for name in before:
-            (shutil.copy2 if name in own else os.link)(f"{source}/{name}", f"{place}/{name}")
+            shutil.copy2(f"{source}/{name}", f"{place}/{name}")
 
     lock = threading.Lock()
     stream("kill", campaign.seed).shuffle(jobs)
