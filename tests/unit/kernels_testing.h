@@ -76,6 +76,13 @@ typedef struct shape {
     gnomon_precision precision; /* gaussian */
 } shape;
 
+static gnomon_context *operators_context;
+
+static void drop_operators_context(void)
+{
+    gnomon_context_destroy(operators_context);
+}
+
 static gnomon_operator *create(shape s)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
@@ -87,7 +94,11 @@ static gnomon_operator *create(shape s)
     d.nonzeros = s.nonzeros;
     d.precision = s.precision;
     gnomon_operator *op;
-    assert_int_equal(gnomon_operator_create(NULL, &d, &op), GNOMON_OK);
+    if (operators_context == NULL) {
+        assert_int_equal(gnomon_context_create(NULL, &operators_context), GNOMON_OK);
+        atexit(drop_operators_context);
+    }
+    assert_int_equal(gnomon_operator_create(operators_context, &d, &op), GNOMON_OK);
     return op;
 }
 
