@@ -57,9 +57,9 @@ for change in 'pairs[5][2] *= 0.5' 's["pairs"] = 0' 's["rows_done"] += 1' 'pairs
     again
 done
 echo "# not JSON, nothing, too long"
-echo '{"gnomon join"' > cp; again
-: > cp; again
-head -c 2000000 /dev/zero | tr '\0' ' ' > cp; again
+echo '{"gnomon join"' > ./cp; again
+: > ./cp; again
+head -c 2000000 /dev/zero | tr '\0' ' ' > ./cp; again
 # no link is followed, and nothing but a plain file is read
 echo "# links"
 echo untouched > theirs

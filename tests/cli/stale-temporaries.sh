@@ -1,7 +1,7 @@
 # what a killed run leaves beside its output is removed by the next run of that output, and nothing
 # else is; a limit on the size of files is an error, not the end
 . "$TESTS/lib.sh"
-hidden() { ls -A | grep '^\..*tmp$' | sed 's/-[0-9]*\.tmp/-N.tmp/' | sort; }
+hidden() { find . -maxdepth 1 -name '.*tmp' -printf '%f\n' | sed 's/-[0-9]*\.tmp/-N.tmp/' | sort; }
 mkfifo pipe
 # a conversion that goes on until the pipe is closed, with its temporary file there
 begin() {
@@ -27,7 +27,7 @@ ln -s big.csv .big.csv.gnomon-3.tmp
 mkdir .big.csv.gnomon-4.tmp
 echo "next run"
 gnomon convert small.npy big.csv --quiet
-ls -A | grep '^\..*tmp$'
+find . -maxdepth 1 -name '.*tmp' -printf '%f\n' | grep .
 rm -r .big.csv.* .other.csv.*
 echo "beside a run that is alive"
 begin
