@@ -27,7 +27,7 @@ ln -s big.csv .big.csv.gnomon-3.tmp
 mkdir .big.csv.gnomon-4.tmp
 echo "next run"
 gnomon convert small.npy big.csv --quiet
-find . -maxdepth 1 -name '.*tmp' -printf '%f\n' | grep .
+find . -maxdepth 1 -name '.*tmp' -printf '%f\n' | sort
 rm -r .big.csv.* .other.csv.*
 echo "beside a run that is alive"
 begin
