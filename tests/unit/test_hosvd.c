@@ -258,6 +258,42 @@ static void test_tolerance(void **state)
 }
 
 /* A long mode, which is projected in blocks, with more of them than half as well as fewer. */
+/* The smallest ranks that a tolerance allows, to a billionth: a diagonal tensor, whose modes have
+ * the squares of its numbers as spectra. What the first mode leaves of the budget is the others'.
+ */
+static void test_smallest_ranks(void **state)
+{
+    enum { SIZE = 8 };
+    static const int64_t size[] = {SIZE, SIZE, SIZE};
+    gnomon_context *ctx = *state;
+    for (int modes = 2; modes <= 3; modes++) {
+        cube x = cube_of(modes, size);
+        double squares = 0;
+        for (int i = 0; i < SIZE; i++) {
+            const double number = ldexp(1, -i);
+            x.data[modes == 2 ? i * SIZE + i : (i * SIZE + i) * SIZE + i] = number;
+            squares += number * number;
+        }
+        for (int rank = 1; rank < SIZE; rank++) {
+            double tail = 0;
+            for (int i = rank; i < SIZE; i++)
+                tail += ldexp(1, -2 * i);
+            for (int above = 0; above < 2; above++) {
+                gnomon_hosvd_options options = GNOMON_HOSVD_OPTIONS_INIT;
+                gnomon_hosvd h = {.struct_size = sizeof h};
+                options.sequential = 1;
+                /* 0.998 of the squared tolerance is spent: the rest is for rounding */
+                options.tolerance = sqrt(tail / 0.998 / squares) * (above ? 1 + 1e-9 : 1 - 1e-9);
+                factor(ctx, &x, x.data, GNOMON_F64, &options, &h);
+                for (int n = 0; n < modes; n++)
+                    assert_int_equal(h.rank[n], above ? rank : rank + 1);
+                gnomon_hosvd_free(ctx, &h);
+            }
+        }
+        free(x.data);
+    }
+}
+
 static void test_long_modes(void **state)
 {
     static const int64_t size[] = {300, 20, 25};
@@ -468,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_beside_lapack, make, drop),
         cmocka_unit_test_setup_teardown(test_operators, make, drop),
         cmocka_unit_test_setup_teardown(test_tolerance, make, drop),
+        cmocka_unit_test_setup_teardown(test_smallest_ranks, make, drop),
         cmocka_unit_test_setup_teardown(test_long_modes, make, drop),
         cmocka_unit_test_setup_teardown(test_degenerate, make, drop),
         cmocka_unit_test_setup_teardown(test_scales, make, drop),
