@@ -48,7 +48,9 @@ class Campaign:
             self.tried[class_name][what] += 1
 
     def start(self, arguments, folder, environment=None, memory=None, file_blocks=0, cpu_seconds=30):
-        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": folder, "LC_ALL": "C", "TMPDIR": folder}
+        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": folder, "LC_ALL": "C", "TMPDIR": folder,
+               # no plugin: the constructors of NVIDIA's runtime in it crash when an allocation fails
+               "GNOMON_PLUGIN_DIR": "/nonexistent"}
         for name in ("GNOMON_ISA", "OPENBLAS_CORETYPE", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
             if name in os.environ:
                 env[name] = os.environ[name]
