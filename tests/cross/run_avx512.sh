@@ -24,10 +24,10 @@ if [ -z "$kernel" ]; then
     kernel=$(find "$work" -maxdepth 1 -name 'vmlinuz-*' | head -n 1)
 fi
 
-# A file and the libraries it loads, each where it lies here.
-put() {
+# The libraries that a file loads, each where it lies here.
+put_libraries() {
     local file
-    for file in "$1" $(ldd "$1" | grep -o '/[^ ]*'); do
+    for file in $(ldd "$1" | grep -o '/[^ ]*'); do
         mkdir -p "$work/root$(dirname "$file")"
         [ -e "$work/root$file" ] || cp -L "$file" "$work/root$file"
     done
@@ -37,10 +37,15 @@ for name in sh mount poweroff sleep grep echo cat timeout; do
     ln -s busybox "$work/root/bin/$name"
 done
 for library in /usr/lib*/*/libopenblas.so.0; do
-    [ ! -e "$library" ] || put "$library"
+    if [ -e "$library" ]; then
+        mkdir -p "$work/root$(dirname "$library")"
+        cp -L "$library" "$work/root$library"
+        put_libraries "$library"
+    fi
 done
 for name; do
-    put "$build/tests/$name"
+    cp "$build/tests/$name" "$work/root/tests"
+    put_libraries "$build/tests/$name"
 done
 cat >"$work/root/init" <<EOF
 #!/bin/sh
@@ -48,12 +53,11 @@ export PATH=/bin OPENBLAS_VERBOSE=2
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
-mount -t tmpfs tmp /tmp
 exec >/dev/ttyS0 2>&1
 grep -qw avx512vl /proc/cpuinfo || echo "no AVX-512 here"
 for name in $*; do
     echo "=== \$name"
-    timeout 3000 $build/tests/\$name >/tmp/said 2>&1
+    timeout 3000 /tests/\$name >/tmp/said 2>&1
     code=\$?
     [ \$code = 0 ] || cat /tmp/said
     grep -m 1 '^Core: ' /tmp/said
