@@ -95,10 +95,11 @@ char *cli_vmessage(const char *format, va_list arguments)
         char *lines = strdup(format), *text = NULL;
         int ends = 0, passed = 0;
         va_list again;
-        for (char *at = lines; at != NULL && (at = strchr(at, '\n')) != NULL; ends++)
+        if (lines == NULL) return NULL;
+        for (char *at = lines; (at = strchr(at, '\n')) != NULL; ends++)
             *at = end;
         va_copy(again, arguments);
-        if (lines == NULL || vasprintf(&text, lines, again) < 0) text = NULL;
+        if (vasprintf(&text, lines, again) < 0) text = NULL;
         va_end(again);
         free(lines);
         if (text == NULL) return NULL;
