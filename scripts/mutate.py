@@ -578,16 +578,16 @@ def main():
             results.pop(i, None)
         judged = reviewed()
         order = [m for m in order if (m["file"], m["source"], m["was"], m["becomes"]) not in judged]
-        todo = [(m, True) for m in order if m["id"] not in results]
-        todo += [(m, False) for m in order if results.get(m["id"], {}).get("result", "waits") == "waits"]
+        pending = [(m, True) for m in order if m["id"] not in results]
+        pending += [(m, False) for m in order if results.get(m["id"], {}).get("result", "waits") == "waits"]
         guard = threading.Lock()
 
         def work():
             while time.monotonic() < end:
                 with guard:
-                    if not todo:
+                    if not pending:
                         return
-                    m, of_room = todo.pop(0)
+                    m, of_room = pending.pop(0)
                     if not of_room and results.get(m["id"], {}).get("result", "waits") != "waits":
                         continue
                 r = try_one(m, tests, looks, locks, of_room)
