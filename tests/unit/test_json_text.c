@@ -1,6 +1,8 @@
 /* JSON text when memory runs out: whole or none. jansson's own json_dumps loses keys then. */
 #include "base/text_json.h"
 
+#include <jansson.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
