@@ -40,6 +40,8 @@ def run(campaign, workers):
             done = result.code == 0
             with open(f"{place}/count") as file:
                 many = int(file.read())
+            if kind == "malloc" and "hdf5" in name:
+                many = 0  # HDF5 1.10 describes a failed allocation in its own error stack, allocates for that, and so on to the end of the stack
             with lock:
                 counts[name, kind] = many if done else 0
                 reference[name] = ({output: digest(f"{place}/{output}") for output in outputs}, result.out) if done else None
