@@ -1,10 +1,10 @@
-"""What the parts of a query take: the constants of src/lsh/cost.c, fitted to the processor time of
+"""What the parts of a query take: the constants of src/lsh/tune/cost.c, fitted to the processor time of
 queries with many settings of indexes, on one thread.
 
 usage: lsh_cost.py LIBRARY [--part hashing|verifying|exact] [--metric l1] [--rounds 3]
 
 Needs NumPy and SciPy. Prints the constants with how far the fit is from what was measured. They are
-written into src/lsh/cost.c by hand: a choice must not hang on the machine that it is made on."""
+written into src/lsh/tune/cost.c by hand: a choice must not hang on the machine that it is made on."""
 import argparse
 import time
 

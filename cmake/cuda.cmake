@@ -1,6 +1,6 @@
 # The CUDA plugin: a library of its own, found at run time (src/base/plugin.h), so that
 # one build of the core serves machines with and without CUDA.
-file(GLOB cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS src/cuda/*.cu)
 set(build_cuda OFF)
 # The core alone, for another processor or a small machine, has the plugin only when asked.
 if(GNOMON_CUDA STREQUAL ON OR (GNOMON_CUDA STREQUAL AUTO AND NOT GNOMON_CORE_ONLY AND NOT GNOMON_SANITIZE))
@@ -23,7 +23,7 @@ if(build_cuda)
   enable_language(CUDA)
   # What the plugin needs of the core is compiled into it: the core's symbols are hidden.
   add_library(gnomon_cuda_objects OBJECT ${cuda_sources}
-    src/base/dtype.c src/operator/gaussian16.c src/operator/philox.c src/operator/scale.c)
+    src/base/dtype.c src/operator/kinds/gaussian16.c src/operator/philox.c src/operator/scale.c)
   set_target_properties(gnomon_cuda_objects PROPERTIES POSITION_INDEPENDENT_CODE ON
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY Static)

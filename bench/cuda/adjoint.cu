@@ -1,7 +1,7 @@
 /* bench/cuda/adjoint.cu: adjoints, X = Y S, against writing X once and beside the product's flops.
  */
 #include "bench.cuh"
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 
 #include <gnomon.h>
 

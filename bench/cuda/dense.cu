@@ -1,7 +1,7 @@
 /* bench/cuda/dense.cu: dense operators made on the fly against what the flops cost at cuBLAS's FP16
  * rate, on the points of 'Fast Random Projections in CUDA' (D x b, coordinates contiguous). */
 #include "bench.cuh"
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 
 #include <cublas_v2.h>
 #include <cuda_fp16.h>

@@ -1,7 +1,7 @@
 /* bench/cuda/gemm.cu: products of an fp32 and an fp16 matrix at single-precision accuracy, beside
  * cuBLAS in single precision, TF32 and FP16: speed, and error against FP64. */
 #include "bench.cuh"
-#include "cuda/gemm.h"
+#include "cuda/gemm/gemm.h"
 
 #include <cublas_v2.h>
 #include <cuda_fp16.h>

@@ -5,7 +5,7 @@
  * operations, as is the custom; half of them are needed, since pairs are symmetric.
  */
 #include "bench.cuh"
-#include "cuda/sieve.h"
+#include "cuda/filter/sieve.h"
 
 #include <gnomon/join.h>
 

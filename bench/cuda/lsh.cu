@@ -10,8 +10,8 @@
  *   lsh [--json FILE] [--points N] */
 #include "bench.cuh"
 
-#include "cuda/gemm.h"
-#include "cuda/lsh.h"
+#include "cuda/gemm/gemm.h"
+#include "cuda/lsh/lsh.h"
 
 #include <gnomon.h>
 

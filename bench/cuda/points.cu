@@ -1,10 +1,10 @@
-/* Dense operators with many points and few rows (src/cuda/dense_points.cuh): against one read of
- * the points, against cuBLAS with the operator stored, and their accuracy against FP64.
+/* Dense operators with many points and few rows (src/cuda/project/dense/points.cuh): against one
+ * read of the points, against cuBLAS with the operator stored, and their accuracy against FP64.
  *
  *   points [--json FILE] */
 #include "bench.cuh"
 
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 
 #include <cublas_v2.h>
 #include <cuda_fp16.h>

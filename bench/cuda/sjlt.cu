@@ -1,7 +1,7 @@
 /* bench/cuda/sjlt.cu: sjlt of k = 4096 rows against one read of the points: 1, 2 and 4 nonzeros a
  * column, few and many points, both layouts. */
 #include "bench.cuh"
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 
 static gnomon_simple make_operator(int64_t k, int64_t d, int64_t s)
 {

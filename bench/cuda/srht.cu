@@ -1,7 +1,7 @@
 /* bench/cuda/srht.cu: srht against reading the points once, from few coordinates to many, both
  * layouts. --layout rows|columns, --k K, --d D restrict it. */
 #include "bench.cuh"
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 
 static gnomon_simple make_operator(int64_t k, int64_t d)
 {

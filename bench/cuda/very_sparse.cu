@@ -5,7 +5,7 @@
 #include "bench.cuh"
 #include "seed_kernels.cuh"
 
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 
 #include <cmath>
 

@@ -1,10 +1,12 @@
 /* The plugin's table, and one GPU taken into use. */
-#include "cuda/hosvd.h"
-#include "cuda/join_sets.h"
-#include "cuda/lsh.h"
-#include "cuda/pieces.h"
-#include "cuda/search.h"
-#include "cuda/transfer.h"
+#include "cuda/gemm/job.h"
+#include "cuda/hosvd/hosvd.h"
+#include "cuda/join/sets.h"
+#include "cuda/lsh/lsh.h"
+#include "cuda/project/job.h"
+#include "cuda/project/pieces.h"
+#include "cuda/runtime/transfer.h"
+#include "cuda/search/search.h"
 
 #include <stdio.h>
 #include <stdlib.h>

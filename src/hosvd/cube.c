@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
 
 #include <string.h>
 

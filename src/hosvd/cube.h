@@ -9,7 +9,7 @@
 
 #include <gnomon/hosvd.h>
 
-#include "svd/tall.h"
+#include "linalg/tall.h"
 
 typedef struct gnomon_cube {
     void *data;

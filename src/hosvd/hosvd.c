@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "hosvd/work.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
 
 #include <inttypes.h>
 #include <math.h>

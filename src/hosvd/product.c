@@ -4,8 +4,8 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "gemm/alone.h"
+#include "linalg/blas.h"
 #include "project/blocks.h"
-#include "svd/blas.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "hosvd/work.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
 
 #include <math.h>
 

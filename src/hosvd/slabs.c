@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/view.h"
-#include "quality/rows.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
+#include "points/rows.h"
+#include "points/view.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/threads.h"
 #include "hosvd/product.h"
 #include "hosvd/work.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
 
 #include <inttypes.h>
 #include <string.h>

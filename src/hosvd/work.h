@@ -4,7 +4,7 @@
 #define GNOMON_HOSVD_WORK_H
 
 #include "hosvd/slabs.h"
-#include "svd/orth.h"
+#include "linalg/orth.h"
 
 /* One factorisation at work. */
 typedef struct gnomon_hosvd_work {

@@ -1,6 +1,6 @@
 #include "base/options.h"
-#include "base/view.h"
 #include "io/format.h"
+#include "points/view.h"
 
 #include <stdio.h>
 #include <string.h>

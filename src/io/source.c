@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "io/gunzip.h"
+#include "io/compress/gunzip.h"
 #include "io/temporaries.h"
 
 #include <errno.h>

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/view.h"
 #include "join/sketch.h"
+#include "points/view.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -4,9 +4,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/view.h"
 #include "join/device.h"
 #include "join/lsh.h"
+#include "points/view.h"
 #include "project/job.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/view.h"
 #include "lsh/index.h"
+#include "points/view.h"
 
 #include <gnomon/project.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/view.h"
+#include "points/view.h"
 
 #include <gnomon/project.h>
 #include <inttypes.h>

@@ -7,9 +7,9 @@
  * failure, and the least of them holds. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "linalg/blas.h"
 #include "lstsq/lstsq.h"
 #include "lstsq/wide.h"
-#include "svd/blas.h"
 
 #include <gnomon/operator.h>
 

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "linalg/blas.h"
 #include "lstsq/lstsq.h"
 #include "lstsq/wide.h"
-#include "svd/blas.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include <gnomon/lstsq.h>
 
+#include "linalg/orth.h"
 #include "svd/feed.h"
-#include "svd/orth.h"
 
 /* Gaussian vectors by which |I - omega H| is bounded, H the preconditioned A^T A; certify.c. */
 typedef struct gnomon_probes_of_h {

@@ -2,8 +2,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "linalg/blas.h"
 #include "lstsq/lstsq.h"
-#include "svd/blas.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "lstsq/lstsq.h"
-#include "quality/rows.h"
+#include "points/rows.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,10 +5,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/view.h"
+#include "linalg/blas.h"
 #include "lstsq/lstsq.h"
 #include "lstsq/wide.h"
-#include "svd/blas.h"
+#include "points/view.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "linalg/blas.h"
 #include "lstsq/lstsq.h"
 #include "lstsq/narrow.h"
-#include "svd/blas.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "operator/kinds.h"
+#include "operator/kinds/kinds.h"
 #include "operator/part.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * it (docs/operators.md, sections 4 to 6). */
 #include "base/error.h"
 #include "base/options.h"
-#include "operator/kinds.h"
+#include "operator/kinds/kinds.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* c of section 4.5, the fp32 number nearest to -1/ln(1 - p). Some p lie so near to where two fp32
  * numbers are equally near that neither fp64 nor the 64 bits of an x87 number tell them apart: so
  * the logarithm is taken in 113 bits, of which about 110 are right. */
-#include "operator/kinds.h"
+#include "operator/kinds/kinds.h"
 
 #include <float.h>
 #include <math.h>

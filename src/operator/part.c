@@ -1,7 +1,7 @@
 #include "operator/part.h"
 
 #include "base/error.h"
-#include "operator/kinds.h"
+#include "operator/kinds/kinds.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* Section 6: scales, and how full an operator is. */
-#include "operator/kinds.h"
+#include "operator/kinds/kinds.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Raw values of any simple kind. */
-#include "operator/kinds.h"
+#include "operator/kinds/kinds.h"
 
 bool gnomon_simple_is_sparse(const gnomon_simple *a)
 {

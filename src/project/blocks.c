@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
-#include "operator/kinds.h"
+#include "operator/kinds/kinds.h"
 
 const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx)
 {

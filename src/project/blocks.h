@@ -2,7 +2,7 @@
 #ifndef GNOMON_PROJECT_BLOCKS_H
 #define GNOMON_PROJECT_BLOCKS_H
 
-#include "base/view.h"
+#include "points/view.h"
 #include "project/engine.h"
 #include "project/job.h"
 

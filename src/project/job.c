@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
-#include "base/view.h"
+#include "points/view.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* What a sketch would take. */
 #include "base/error.h"
-#include "project/cascade.h"
+#include "project/cascade/cascade.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,7 @@
 #include "project/rows.h"
 
 #include "base/threads.h"
-#include "operator/kinds.h"
+#include "operator/kinds/kinds.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "project/blocks.h"
-#include "project/cascade.h"
+#include "project/cascade/cascade.h"
 
 gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operator *op, const gnomon_matrix *x,
                             const gnomon_matrix *y, const gnomon_sketch_options *options)

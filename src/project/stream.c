@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/view.h"
-#include "project/cascade.h"
+#include "points/view.h"
+#include "project/cascade/cascade.h"
 #include "project/rows.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/view.h"
+#include "points/view.h"
 #include "quality/lengths.h"
 #include "quality/pairs.h"
 

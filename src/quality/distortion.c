@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
-#include "base/view.h"
+#include "points/view.h"
 #include "quality/lengths.h"
 #include "quality/pairs.h"
 #include "quality/summary.h"

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/view.h"
-#include "quality/rows.h"
+#include "points/rows.h"
+#include "points/view.h"
 
 #include <inttypes.h>
 #include <math.h>

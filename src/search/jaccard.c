@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/view.h"
-#include "quality/rows.h"
+#include "points/rows.h"
+#include "points/view.h"
 #include "search/search.h"
 
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "base/view.h"
+#include "points/view.h"
 #include "search/search.h"
 
 #include <inttypes.h>

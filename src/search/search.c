@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
-#include "base/view.h"
+#include "points/view.h"
 #include "project/job.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
 #include "svd/feed.h"
 
 #include <gnomon/gemm.h>

@@ -2,8 +2,8 @@
 #ifndef GNOMON_SVD_FACTOR_H
 #define GNOMON_SVD_FACTOR_H
 
+#include "linalg/orth.h"
 #include "svd/feed.h"
-#include "svd/orth.h"
 
 /* One factorisation at work. Numbers are those of the scaled matrix until the end. */
 typedef struct gnomon_factor {

@@ -9,7 +9,7 @@
 #include <gnomon/project.h>
 #include <gnomon/svd.h>
 
-#include "svd/tall.h"
+#include "linalg/tall.h"
 
 typedef struct gnomon_piece {
     int64_t row, rows; /* rows 0: there are no more */

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
 #include "svd/factor.h"
 
 #include <inttypes.h>

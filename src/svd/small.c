@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "svd/blas.h"
+#include "linalg/blas.h"
 #include "svd/factor.h"
 
 #include <math.h>

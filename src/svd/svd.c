@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
+#include "linalg/blas.h"
 #include "project/job.h"
-#include "svd/blas.h"
 #include "svd/factor.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 #ifndef GNOMON_TEST_FAMILY_CHECK_H
 #define GNOMON_TEST_FAMILY_CHECK_H
 
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 #include "must.cuh"
 
 #include <cuda_bf16.h>

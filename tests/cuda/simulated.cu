@@ -1,11 +1,11 @@
 /* What of the plugin has kernels, on the host: views, the search for NaN, and one family. */
-#include "cuda/family.h"
-#include "cuda/gemm.h"
-#include "cuda/hosvd.h"
-#include "cuda/join_sets.h"
-#include "cuda/lsh.h"
-#include "cuda/search.h"
-#include "cuda/state.h"
+#include "cuda/gemm/gemm.h"
+#include "cuda/hosvd/hosvd.h"
+#include "cuda/join/sets.h"
+#include "cuda/lsh/lsh.h"
+#include "cuda/project/family.h"
+#include "cuda/runtime/state.h"
+#include "cuda/search/search.h"
 #include "simulated.h"
 
 #include <cuda_fp16.h>

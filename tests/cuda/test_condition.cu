@@ -1,7 +1,7 @@
 /* What power iterations on the GPU are made of, beside sums in double precision on the host:
  * columns made fit for a product, Y R^-1 as halves; and products with the transpose of a matrix
  * whose columns come in runs, to the bit those with a copy without runs. */
-#include "cuda/svd_condition.h"
+#include "cuda/svd/condition.h"
 #include "draw.cuh"
 #include "must.cuh"
 

@@ -1,6 +1,6 @@
 /* Checks the dense families against a slow product in fp64 with entries by random.cuh.
  * GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 #include "must.cuh"
 
 #include <cuda_bf16.h>

@@ -1,8 +1,8 @@
 /* What factorisations on the GPU are made of: products with an operator that is made where it is
  * packed, to the bit those with its stored entries, or where it is used, beside sums in double
  * precision; the sum of squares that such a product leaves; eigenvectors of small matrices. */
-#include "cuda/gemm.h"
-#include "cuda/svd.h"
+#include "cuda/gemm/gemm.h"
+#include "cuda/svd/svd.h"
 #include "draw.cuh"
 #include "must.cuh"
 

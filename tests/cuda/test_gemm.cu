@@ -1,6 +1,6 @@
 /* Checks products of fp32 and fp16 matrices against fp64 and beside a plain fp32 chain.
  * GNOMON_TEST_REDUCED=1 runs a fifth, for slow checkers; GNOMON_TEST_REDUCED=N one in N. */
-#include "cuda/gemm.h"
+#include "cuda/gemm/gemm.h"
 #include "must.cuh"
 
 #include <cuda_fp16.h>

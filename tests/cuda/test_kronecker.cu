@@ -1,6 +1,6 @@
 /* Checks the cascade of kronecker operators against the CPU's entries, in fp64.
  * GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
-#include "cuda/cascade.h"
+#include "cuda/project/cascade.h"
 #include "must.cuh"
 
 #include <gnomon.h>

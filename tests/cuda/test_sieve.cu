@@ -1,7 +1,7 @@
 /* Checks the sieve and what settles its survivors against the CPU's exact search: the same pairs,
  * the same distances to the last bit. GNOMON_TEST_REDUCED=N runs one case in N, for slow checkers.
  */
-#include "cuda/sieve.h"
+#include "cuda/filter/sieve.h"
 #include "draw.cuh"
 #include "must.cuh"
 

@@ -1,7 +1,7 @@
 /* The family gcu_srht against a slow product in fp64 with entries by the CPU library, and its bits
  * against themselves: fewer points, pieces, little work memory, either layout. Exits with 77 where
  * there is no GPU. GNOMON_TEST_REDUCED=1 runs a part. */
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 #include "must.cuh"
 
 #include <cuda_bf16.h>

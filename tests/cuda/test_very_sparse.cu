@@ -1,6 +1,6 @@
 /* Checks the very-sparse family against the definition, walked one jump at a time, in fp64; and
  * that bits hang on neither points, pieces, layout nor work memory. */
-#include "cuda/family.h"
+#include "cuda/project/family.h"
 #include "must.cuh"
 
 #include <cuda_bf16.h>

@@ -3,8 +3,8 @@
  * makes. */
 #include "fuzz_io.h"
 
-#include "io/npy.h"
-#include "io/zip.h"
+#include "io/compress/zip.h"
+#include "io/formats/npy.h"
 
 /* Puts a member of count elements (told) made of bytes into the archive. */
 static void put(gnomon_zip_writer *zip, const char *name, gnomon_dtype dtype, int64_t count,

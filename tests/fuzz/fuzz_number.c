@@ -1,5 +1,5 @@
 /* Numbers as text, against the C library. */
-#include "io/number.h"
+#include "io/text/number.h"
 
 #include <ctype.h>
 #include <math.h>

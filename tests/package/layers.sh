@@ -19,19 +19,38 @@ room() {
 }
 
 room src/base 'base/|backend\.h'
-room src/operator 'operator/|base/'
+room src/points 'points/|base/'
+room src/operator 'operator/|points/|base/'
 room src/cpu 'cpu/|operator/|base/|kernels\.h'
-room src/project 'project/|operator/|base/|kernels\.h|backend\.h'
-room src/gemm 'gemm/|project/|operator/|base/|kernels\.h|backend\.h'
-room src/quality 'quality/|operator/|base/'
-room src/search 'search/|project/|quality/|base/|kernels\.h|backend\.h'
-room src/join 'join/|search/|lsh/|svd/|project/|operator/|quality/|base/|kernels\.h|backend\.h'
+room src/project 'project/|operator/|points/|base/|kernels\.h|backend\.h'
+room src/gemm 'gemm/|project/|operator/|points/|base/|kernels\.h|backend\.h'
+room src/quality 'quality/|operator/|points/|base/'
+room src/search 'search/|project/|points/|base/|kernels\.h|backend\.h'
+room src/join 'join/|search/|lsh/|project/|operator/|points/|base/|kernels\.h|backend\.h'
 room src/choose 'choose/|operator/|base/'
-room src/svd 'svd/|project/|operator/|quality/|base/|backend\.h'
-room src/lsh 'lsh/|search/|project/|operator/|quality/|io/|base/|kernels\.h|backend\.h'
-room src/lstsq 'lstsq/|svd/|project/|operator/|quality/|base/'
-room src/hosvd 'hosvd/|svd/|gemm/|project/|operator/|quality/|base/|backend\.h'
-room src/io 'io/|base/'
-room src/cuda 'cuda/|project/|gemm/|svd/|hosvd/|lsh/|search/|join/|operator/|base/|backend\.h'
-room cli '[a-z_]+\.(h|inc)"'
+room src/linalg 'linalg/|base/'
+room src/svd 'svd/|linalg/|project/|operator/|points/|base/|backend\.h'
+room src/lsh 'lsh/|search/|project/|operator/|points/|io/|base/|kernels\.h|backend\.h'
+room src/lstsq 'lstsq/|svd/|linalg/|project/|operator/|points/|base/'
+room src/hosvd 'hosvd/|svd/|linalg/|gemm/|project/|operator/|points/|base/|backend\.h'
+room src/io 'io/|points/|base/'
+# Inside the plugin, beside what it takes of the core: the jobs of the same domain, operators, base.
+core='operator/|project/job\.h|base/|backend\.h'
+room src/cuda/runtime "cuda/runtime/|$core"
+room src/cuda/linalg "cuda/(linalg|runtime)/|$core"
+room src/cuda/sets "cuda/(sets|runtime)/|$core"
+room src/cuda/filter "cuda/(filter|runtime)/|$core"
+room src/cuda/project "cuda/(project|runtime)/|$core"
+room src/cuda/gemm "cuda/(gemm|project|runtime)/|gemm/job\.h|$core"
+room src/cuda/svd "cuda/(svd|gemm|linalg|project|runtime)/|svd/job\.h|$core"
+room src/cuda/hosvd "cuda/(hosvd|svd|gemm|linalg|project|runtime)/|hosvd/job\.h|$core"
+room src/cuda/lsh "cuda/(lsh|gemm|project|runtime)/|lsh/job\.h|$core"
+room src/cuda/search "cuda/(search|filter|sets|runtime)/|search/job\.h|$core"
+room src/cuda/join "cuda/(join|search|lsh|filter|sets|runtime)/|join/job\.h|$core"
+# The command: what its verbs share lies at the top, and no verb includes another's.
+room cli 'cli\.h|options\.h|verbs/'
+for verb in project factor join neighbors; do
+    room "cli/verbs/$verb" "cli\.h|verbs/$verb/"
+done
+room cli/verbs/index 'cli\.h|verbs/(index|neighbors)/'
 exit "$bad"

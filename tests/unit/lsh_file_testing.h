@@ -3,7 +3,7 @@
 #ifndef TESTS_LSH_FILE_TESTING_H
 #define TESTS_LSH_FILE_TESTING_H
 
-#include "lsh/file.h"
+#include "lsh/file/file.h"
 #include "project.h"
 
 #include <fcntl.h>

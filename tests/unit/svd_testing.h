@@ -2,7 +2,7 @@
 #ifndef SVD_TESTING_H
 #define SVD_TESTING_H
 
-#include "svd/blas.h"
+#include "linalg/blas.h"
 
 #include <gnomon/svd.h>
 

@@ -1,5 +1,5 @@
 /* Conversion of elements: every 16-bit float, ties, double rounding, ranges of integers. */
-#include "io/convert.h"
+#include "io/arrays/convert.h"
 #include "io_text.h"
 
 #include <float.h>

@@ -1,6 +1,6 @@
 /* Reading at the edges: a file of one point, whose number of points only its size tells; what of a
  * NaN fits in 16 bits. */
-#include "io/convert.h"
+#include "io/arrays/convert.h"
 
 #include <gnomon/io.h>
 

@@ -1,8 +1,8 @@
 /* scipy's sparse npz: what is read in which batches, hostile archives, and what is written. */
 #include "io_text.h"
 
-#include "io/npy.h"
-#include "io/zip.h"
+#include "io/compress/zip.h"
+#include "io/formats/npy.h"
 
 typedef struct member {
     const char *name;

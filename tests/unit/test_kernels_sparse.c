@@ -112,7 +112,7 @@ static void lists_hold_the_entries(void **state)
 }
 
 /* The first two blocks are such that the kernels mark the panel's one piece as too full (its first
- * word is -1, see src/cpu/nonzeros.inc): so the tests above went the way of those. */
+ * word is -1, see src/cpu/project/nonzeros.inc): so the tests above went the way of those. */
 static void full_pieces_are_made_again(void **state)
 {
     (void)state;

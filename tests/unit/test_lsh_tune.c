@@ -1,6 +1,6 @@
 /* Tuning: the promise of recall on fresh queries over many seeds and kinds of data, exact where no
  * index can keep it; the bound behind it. */
-#include "lsh/tune.h"
+#include "lsh/tune/tune.h"
 #include "project.h"
 
 static gnomon_context *ctx;

@@ -1,6 +1,6 @@
 /* Numbers as text: against the C library on hard and on random cases, in any locale. */
-#include "io/number.h"
-#include "io/powers.h"
+#include "io/text/number.h"
+#include "io/text/powers.h"
 
 #include <errno.h>
 #include <locale.h>

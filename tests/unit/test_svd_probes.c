@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "svd/blas.h"
+#include "linalg/blas.h"
 #include "svd/factor.h"
 
 enum { ROWS = 60, COLS = 40, MOST = 64 };

@@ -1,6 +1,6 @@
 /* The SVD of rows that come in pieces, once or again and again, of sparse rows, and its bits. */
+#include "linalg/orth.h"
 #include "refusal.h"
-#include "svd/orth.h"
 #include "svd_testing.h"
 
 #include <setjmp.h>

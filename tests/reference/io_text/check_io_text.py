@@ -72,7 +72,7 @@ def check_csv(folder):
             path = os.path.join(folder, name)
             values = awkward(rows, cols)
             header = delimiter.join(f"name{j}" for j in range(cols))
-            for fmt, comments in (("%.18e", "# "), ("%.17g", ""), ("%r", "# ")):
+            for fmt, comments in (("%.18e", "# "), ("%.17g", ""), ("%s", "# ")):
                 np.savetxt(path, values, fmt=fmt, delimiter=delimiter, header=header,
                            comments=comments)
                 found, facts = dense(path)

@@ -1,0 +1,536 @@
+/* gnomon index build and tune: an index by its promise, or as told. */
+#include "verbs/index/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENOUGH_QUERIES = 400 }; /* with fewer, points stand in */
+
+typedef struct build {
+    cli_app *app;
+    const char *path, *queries_path, *output;
+    cli_input_options input;
+    int metric, family, slower;
+    gnomon_lsh_promise promise;
+    gnomon_lsh_options options;
+    uint64_t seed;
+    int k_given, radius_given, recall_given, family_given, tables_given, functions_given,
+        fine_given, width_given, sides_given, codes_given, probes_given, verified_given;
+    int64_t points;
+    gnomon_data_info info;
+    gnomon_lsh *index;
+    gnomon_lsh_tuning tuning;
+    double read_seconds, build_seconds;
+} build;
+
+/* ---- options ---- */
+
+enum { PROMISE = 7, GIVEN = 9 };
+
+static void promise_table(build *b, cli_option table[PROMISE])
+{
+    const cli_option options[PROMISE] = {
+        {.name = "metric",
+         .type = CLI_CHOICE,
+         .target = &b->metric,
+         .value = "METRIC",
+         .choices = cli_index_metrics,
+         .help = "l2 or euclidean (default), cosine, hamming, jaccard (sets: sparse points), l1 or "
+                 "manhattan"},
+        {.name = "recall",
+         .type = CLI_REAL,
+         .target = &b->promise.recall,
+         .given = &b->recall_given,
+         .reals = CLI_OPEN_UNIT,
+         .value = "SHARE",
+         .help = "choose settings that find so large a share of the answers, with 95 % confidence, "
+                 "and test them"},
+        {.letter = 'k',
+         .type = CLI_INT,
+         .target = &b->promise.k,
+         .given = &b->k_given,
+         .low = 1,
+         .value = "K",
+         .help = "with --recall: the answers are the K nearest points"},
+        {.name = "radius",
+         .type = CLI_REAL,
+         .target = &b->promise.radius,
+         .given = &b->radius_given,
+         .reals = CLI_POSITIVE,
+         .value = "R",
+         .help = "with --recall: the answers are all points at distance R or less"},
+        {.name = "queries",
+         .type = CLI_TEXT,
+         .target = &b->queries_path,
+         .value = "FILE",
+         .help = "with --recall: queries of the kind that will be asked, 400 or more; otherwise "
+                 "points stand in"},
+        {.name = "slower",
+         .type = CLI_FLAG,
+         .target = &b->slower,
+         .flag = 1,
+         .help = "with --recall: an index also where exact search is expected to be quicker"},
+        {.name = "seed",
+         .type = CLI_SEED,
+         .target = &b->seed,
+         .value = "N",
+         .help = "the seed of hash functions and samples (default 0)"},
+    };
+    memcpy(table, options, sizeof options);
+}
+
+static void given_table(build *b, cli_option table[GIVEN])
+{
+    static const cli_choice families[] = {{"p-stable", GNOMON_LSH_PSTABLE},
+                                          {"p-stable-l1", GNOMON_LSH_PSTABLE_L1},
+                                          {"simhash", GNOMON_LSH_SIMHASH},
+                                          {"cross-polytope", GNOMON_LSH_CROSS_POLYTOPE},
+                                          {"bit-sampling", GNOMON_LSH_BIT_SAMPLING},
+                                          {"minhash", GNOMON_LSH_MINHASH},
+                                          {NULL, 0}};
+    const cli_option options[GIVEN] = {
+        {.name = "family",
+         .type = CLI_CHOICE,
+         .target = &b->family,
+         .given = &b->family_given,
+         .value = "FAMILY",
+         .choices = families,
+         .help = "hash functions: p-stable (l2), p-stable-l1 (l1), simhash (cosine), "
+                 "cross-polytope (cosine), "
+                 "bit-sampling (hamming), minhash (jaccard); default the metric's first"},
+        {.name = "tables",
+         .type = CLI_INT,
+         .target = &b->options.tables,
+         .given = &b->tables_given,
+         .low = 1,
+         .high = 4096,
+         .value = "L",
+         .help = "hash tables"},
+        {.name = "functions",
+         .type = CLI_INT,
+         .target = &b->options.broad,
+         .given = &b->functions_given,
+         .low = 1,
+         .high = 256,
+         .value = "M",
+         .help = "hash functions of a table"},
+        {.name = "fine",
+         .type = CLI_INT,
+         .target = &b->options.fine,
+         .given = &b->fine_given,
+         .high = 255,
+         .value = "M",
+         .help = "functions by which buckets are cut further (default 0)"},
+        {.name = "width",
+         .type = CLI_REAL,
+         .target = &b->options.functions.width,
+         .given = &b->width_given,
+         .reals = CLI_POSITIVE,
+         .value = "W",
+         .help = "p-stable, p-stable-l1: how wide a bucket is, in units of the points"},
+        {.name = "sides",
+         .type = CLI_INT,
+         .target = &b->options.functions.sides,
+         .given = &b->sides_given,
+         .low = 2,
+         .high = 4096,
+         .value = "S",
+         .help = "cross-polytope: directions of a function (default 16)"},
+        {.name = "codes",
+         .type = CLI_INT,
+         .target = &b->options.codes,
+         .given = &b->codes_given,
+         .high = 1024,
+         .value = "BYTES",
+         .help = "l2, cosine: bytes of a point's code (default 0: none)"},
+        {.name = "probes",
+         .type = CLI_INT,
+         .target = &b->options.effort.probes,
+         .given = &b->probes_given,
+         .high = 1 << 24,
+         .value = "N",
+         .help = "buckets that a query looks into beside each table's own (default 0)"},
+        {.name = "verified",
+         .type = CLI_INT,
+         .target = &b->options.effort.verified,
+         .given = &b->verified_given,
+         .value = "N",
+         .help = "with --codes: candidates whose distances are computed (default 0: all)"},
+    };
+    memcpy(table, options, sizeof options);
+}
+
+static int parse_build(build *b, int argc, char **argv)
+{
+    cli_app *app = b->app;
+    int count = 0;
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &b->output,
+         .value = "OUT",
+         .help = "the index's file; - is standard output"},
+    };
+    cli_option promise[PROMISE], given[GIVEN], input[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    promise_table(b, promise);
+    given_table(b, given);
+    cli_input_table(&b->input, input);
+    cli_common_options(app, common);
+    const cli_group groups[] = {CLI_GROUP("Output", output), CLI_GROUP("What", promise),
+                                CLI_GROUP("Settings, without --recall", given),
+                                CLI_GROUP("Input (how to read POINTS)", input),
+                                CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = app->verb,
+        .synopsis = "POINTS -o OUT --recall SHARE (-k K | --radius R) [options]\n"
+                    "POINTS -o OUT --tables L --functions M [--width W] [options]",
+        .about =
+            "Writes an index of points to one file, which holds the points too. With --recall the "
+            "settings are chosen for the points, which must fit in --memory, and the index is "
+            "tested on queries of its own; where none keeps the promise, or exact search is "
+            "quicker, "
+            "it says so, writes nothing and ends with exit code 1. With settings of yours the "
+            "points "
+            "are read piece by piece and neither they nor the tables need to fit in memory; sorted "
+            "runs wait in TMPDIR, 12 bytes a point and table.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples =
+            "Nine in ten of the five nearest, by settings that are chosen and tested\n"
+            "gnomon index build base.npy -k 5 --recall 0.9 --slower -o tuned.lsh\n"
+            "Settings of one's own\n"
+            "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
+            "given.lsh\n"
+            "Sets\n"
+            "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o "
+            "sets.lsh\n",
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    return cli_parse(&verb, argc, argv, &b->path, &count);
+}
+
+static int parse_tune(build *b, int argc, char **argv)
+{
+    cli_app *app = b->app;
+    int count = 0;
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &b->output,
+         .value = "OUT",
+         .help = "write the index that keeps the promise"},
+    };
+    cli_option promise[PROMISE], input[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    promise_table(b, promise);
+    cli_input_table(&b->input, input);
+    cli_common_options(app, common);
+    const cli_group groups[] = {CLI_GROUP("What", promise), CLI_GROUP("Output", output),
+                                CLI_GROUP("Input (how to read POINTS)", input),
+                                CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = app->verb,
+        .synopsis = "POINTS (-k K | --radius R) [--recall SHARE] [-o OUT] [options]",
+        .about =
+            "Shows the settings that are considered for points and a recall (default 0.9): of each "
+            "shape and number of tables the cheapest that would do, else the one that finds most, "
+            "with recall and candidates as measured and the cost of a query by the model, in "
+            "microseconds on one thread. The ways that were built and tested are marked: '+' keeps "
+            "the promise, '-' does not. Exit code 1 when exact search is the answer.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "What there is to choose from\n"
+                    "gnomon index tune base.npy -k 5 --slower\n"
+                    "The same for a program\n"
+                    "gnomon index tune base.npy -k 5 --recall 0.8 --slower --json\n",
+        .min_operands = 1,
+        .max_operands = 1,
+    };
+    return cli_parse(&verb, argc, argv, &b->path, &count);
+}
+
+static int check(build *b, int tune)
+{
+    cli_app *app = b->app;
+    const char *const inputs[] = {b->path, b->queries_path};
+    const int promised = tune || b->recall_given;
+    const int told = b->family_given + b->tables_given + b->functions_given + b->fine_given +
+                     b->width_given + b->sides_given + b->codes_given + b->probes_given +
+                     b->verified_given;
+    if (!tune && b->output == NULL) return cli_usage(app, "-o OUT is needed");
+    if (promised && told > 0)
+        return cli_usage(app, "--recall chooses the settings: it goes without settings of yours");
+    if (promised && b->k_given == b->radius_given)
+        return cli_usage(app, "with --recall one of -k and --radius is needed");
+    if (!promised && (b->k_given || b->radius_given || b->queries_path != NULL || b->slower))
+        return cli_usage(app, "-k, --radius, --queries and --slower go with --recall");
+    if (!promised && !(b->tables_given && b->functions_given))
+        return cli_usage(app, "either --recall, or --tables and --functions are needed");
+    if (b->queries_path != NULL && strcmp(b->path, "-") == 0 && strcmp(b->queries_path, "-") == 0)
+        return cli_usage(app, "POINTS and --queries can't both be standard input");
+    for (int i = 0; b->output != NULL && i < 2; i++)
+        if (inputs[i] != NULL && gnomon_same_file(b->output, inputs[i]))
+            return cli_usage(app, "-o %s: is also an input", b->output);
+    if (b->output != NULL && strcmp(b->output, "-") == 0 && app->json)
+        return cli_usage(app, "--json and -o - would mix on standard output");
+    b->promise.metric = b->options.metric = (gnomon_metric)b->metric;
+    b->promise.seed = b->options.functions.seed = b->seed;
+    b->promise.slower = b->slower;
+    if (b->family == 0)
+        b->family = b->metric == GNOMON_L2        ? GNOMON_LSH_PSTABLE
+                    : b->metric == GNOMON_COSINE  ? GNOMON_LSH_SIMHASH
+                    : b->metric == GNOMON_HAMMING ? GNOMON_LSH_BIT_SAMPLING
+                    : b->metric == GNOMON_L1      ? GNOMON_LSH_PSTABLE_L1
+                                                  : GNOMON_LSH_MINHASH;
+    b->options.functions.family = (gnomon_lsh_family)b->family;
+    if (!promised && !b->width_given &&
+        (b->family == GNOMON_LSH_PSTABLE || b->family == GNOMON_LSH_PSTABLE_L1))
+        return cli_usage(app, "p-stable functions need --width");
+    return -1;
+}
+
+/* ---- as told ---- */
+
+static int build_told(build *b)
+{
+    cli_app *app = b->app;
+    gnomon_reader *reader = NULL;
+    gnomon_lsh_builder *builder = NULL;
+    int code = cli_open_input(app, b->path, &b->input, &reader, &b->info);
+    if (code < 0) {
+        b->options.functions.dim = b->info.cols;
+        const gnomon_status status =
+            gnomon_lsh_builder_create(app->ctx, &b->options, b->output, &builder);
+        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+    }
+    const double begin = cli_seconds();
+    if (code < 0)
+        code = cli_index_feed(app, b->path, reader, &b->info, b->options.metric == GNOMON_JACCARD,
+                              b->options.codes > 0, builder, &b->points);
+    if (code < 0) {
+        const gnomon_status status = gnomon_lsh_builder_finish(builder);
+        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+    } else {
+        gnomon_lsh_builder_abort(builder);
+    }
+    b->build_seconds = cli_seconds() - begin;
+    gnomon_reader_close(reader);
+    return code;
+}
+
+/* ---- by promise ---- */
+
+static int load(build *b, const char *path, const cli_input_options *input, cli_points *p,
+                int64_t *budget)
+{
+    const int sparse = b->options.metric == GNOMON_JACCARD;
+    int code = path == b->queries_path ? cli_open_queries(b->app, path, input, &p->reader, &p->info)
+                                       : cli_open_input(b->app, path, input, &p->reader, &p->info);
+    return code < 0 ? cli_index_read(b->app, path, sparse, p, budget) : code;
+}
+
+static int64_t rows_of(const cli_points *p)
+{
+    return p->is_sparse ? p->sparse.rows : p->dense.rows;
+}
+
+static int tune(build *b, const cli_points *points, const cli_points *queries, int64_t budget)
+{
+    cli_app *app = b->app;
+    const int asked = b->queries_path != NULL && rows_of(queries) >= ENOUGH_QUERIES;
+    if (b->queries_path != NULL && !asked)
+        cli_say(app, "gnomon %s: %s has fewer than %d points: points of %s stand in\n", app->verb,
+                b->queries_path, ENOUGH_QUERIES, b->path);
+    b->tuning.struct_size = sizeof b->tuning;
+    gnomon_status status;
+    if (points->is_sparse) {
+        status = gnomon_lsh_tune_csr(app->ctx, &b->promise, &points->sparse,
+                                     asked ? &queries->sparse : NULL, &b->index, &b->tuning);
+    } else {
+        const int64_t bytes = points->dense.rows * points->dense.cols *
+                              (int64_t)gnomon_dtype_size(points->dense.dtype);
+        if (budget / 2 < bytes) b->promise.memory = budget > 2 ? budget / 2 : 1;
+        status = gnomon_lsh_tune(app->ctx, &b->promise, &points->dense,
+                                 asked ? &queries->dense : NULL, &b->index, &b->tuning);
+    }
+    if (status == GNOMON_ERROR_NONFINITE)
+        return cli_fail(app, CLI_EXIT_DATA, "%s: %s",
+                        strncmp(gnomon_last_error(app->ctx), "queries", 7) == 0 ? b->queries_path
+                                                                                : b->path,
+                        gnomon_last_error(app->ctx));
+    if (status == GNOMON_OK && b->index != NULL && b->output != NULL)
+        status = gnomon_lsh_save(app->ctx, b->index, b->output);
+    return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+}
+
+/* ---- what came of it ---- */
+
+static void print_trials(const build *b)
+{
+    const gnomon_lsh_tuning *t = &b->tuning;
+    printf("   family          width  tables  functions  more  broad  limit  verified  recall  "
+           "candidates  us a query      MiB\n");
+    for (int64_t i = 0; i < t->trial_count; i++) {
+        const gnomon_lsh_trial *x = &t->trials[i];
+        char verified[24] = "all", limit[24] = "none", functions[48];
+        snprintf(functions, sizeof functions, x->fine > 0 ? "%lld+%lld" : "%lld",
+                 (long long)x->functions, (long long)x->fine);
+        if (x->limit > 0) snprintf(limit, sizeof limit, "%lld", (long long)x->limit);
+        if (x->verified > 0) snprintf(verified, sizeof verified, "%lld", (long long)x->verified);
+        printf("%c  %-14s %6.4g %7lld %10s %5lld %6lld %6s %9s %7.4f %11.1f %11.2f %8.2f\n",
+               x->chosen == 2   ? '+'
+               : x->chosen == 1 ? '-'
+                                : ' ',
+               gnomon_lsh_family_name(x->family), x->width, (long long)x->tables, functions,
+               (long long)x->probes, (long long)x->broad, limit, verified, x->recall, x->candidates,
+               x->cost / 1e3, (double)x->bytes / (1 << 20));
+    }
+    if (t->trial_count > 0)
+        printf("exact search: %.2f us a query by the same model\n", t->exact_cost / 1e3);
+}
+
+static json_t *trials_json(const build *b)
+{
+    const gnomon_lsh_tuning *t = &b->tuning;
+    json_t *list = json_array();
+    for (int64_t i = 0; i < t->trial_count; i++) {
+        const gnomon_lsh_trial *x = &t->trials[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:s}",
+                      "family", gnomon_lsh_family_name(x->family), "width", x->width, "sides",
+                      (json_int_t)x->sides, "tables", (json_int_t)x->tables, "functions",
+                      (json_int_t)x->functions, "fine", (json_int_t)x->fine, "probes",
+                      (json_int_t)x->probes, "broad_probes", (json_int_t)x->broad, "limit",
+                      (json_int_t)x->limit, "verified", (json_int_t)x->verified, "recall",
+                      x->recall, "candidates", x->candidates, "cost_us", x->cost / 1e3,
+                      "index_bytes", (json_int_t)x->bytes, "tested",
+                      x->chosen == 2   ? "kept"
+                      : x->chosen == 1 ? "failed"
+                                       : "no"));
+    }
+    return list;
+}
+
+static json_t *report_json(build *b, int promised, const gnomon_lsh_info *info)
+{
+    const gnomon_lsh_tuning *t = &b->tuning;
+    json_t *out = json_pack("{s:o*}", "input", cli_json_name(b->path));
+    if (b->output != NULL) json_object_set_new(out, "output", cli_json_name(b->output));
+    json_object_set_new(out, "build_seconds", json_real(cli_json_seconds(b->build_seconds)));
+    if (promised) {
+        json_object_set_new(
+            out, "promise",
+            json_pack("{s:f, s:b, s:s, s:f, s:f, s:I, s:f}", "recall", b->promise.recall, "kept",
+                      b->index != NULL, "reason", t->reason, "tested_recall", t->recall, "bound",
+                      t->bound, "tested", (json_int_t)t->tested, "exact_us", t->exact_cost / 1e3));
+        json_object_set_new(out, "considered", trials_json(b));
+    }
+    return info != NULL ? cli_json_join(out, cli_index_json(info)) : out;
+}
+
+static int report(build *b, int promised, int table)
+{
+    cli_app *app = b->app;
+    const gnomon_lsh_tuning *t = &b->tuning;
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    const int none = promised && b->index == NULL;
+    if (b->output != NULL && strcmp(b->output, "-") == 0 && !none) return CLI_EXIT_DONE;
+    if (!promised) {
+        const int code = cli_index_open(app, b->output, &b->index);
+        if (code >= 0) return code;
+    }
+    if (b->index != NULL) gnomon_lsh_describe(b->index, &info);
+    if (app->json) {
+        const int code = cli_print_report(app, report_json(b, promised, none ? NULL : &info));
+        return code == CLI_EXIT_DONE && none ? CLI_EXIT_NEGATIVE : code;
+    }
+    cli_bar_clear(app);
+    /* tune's table is what it was asked for, build's words are about the file it wrote */
+    FILE *stream = table ? stdout : stderr;
+    if (table) print_trials(b);
+    if (!table && app->quiet) return none ? CLI_EXIT_NEGATIVE : CLI_EXIT_DONE;
+    if (none) {
+        fprintf(stream, "no index: %s; gnomon neighbors searches exactly\n", t->reason);
+    } else {
+        cli_index_words(stream, &info);
+        if (promised)
+            fprintf(stream,
+                    "tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n",
+                    t->recall, (long long)t->tested, t->bound);
+    }
+    const int code = cli_flush_output(app->verb);
+    return code == CLI_EXIT_DONE && none ? CLI_EXIT_NEGATIVE : code;
+}
+
+static int build_tuned(build *b, int table)
+{
+    cli_app *app = b->app;
+    cli_points points, queries;
+    int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
+    memset(&points, 0, sizeof points);
+    memset(&queries, 0, sizeof queries);
+    int code = -1;
+    if (b->queries_path != NULL) code = load(b, b->queries_path, NULL, &queries, &budget);
+    if (code < 0) code = load(b, b->path, &b->input, &points, &budget);
+    if (code < 0 && b->queries_path != NULL)
+        code = cli_same_width(app, b->path, points.info.cols, b->queries_path, queries.info.cols);
+    const double begin = cli_seconds();
+    if (code < 0) code = tune(b, &points, &queries, budget);
+    b->build_seconds = cli_seconds() - begin;
+    if (code < 0) code = report(b, 1, table);
+    gnomon_lsh_destroy(b->index); /* before the points that it looks at */
+    b->index = NULL;
+    if (b->tuning.struct_size > 0) gnomon_lsh_tuning_free(app->ctx, &b->tuning);
+    cli_points_drop(&points);
+    cli_points_drop(&queries);
+    return code;
+}
+
+static void init(build *b, cli_app *app)
+{
+    static const gnomon_lsh_promise promise = GNOMON_LSH_PROMISE_INIT;
+    static const gnomon_lsh_options options = GNOMON_LSH_OPTIONS_INIT;
+    memset(b, 0, sizeof *b);
+    b->app = app;
+    b->metric = GNOMON_L2;
+    b->promise = promise;
+    b->options = options;
+    cli_input_init(&b->input);
+}
+
+int cli_index_build(int argc, char **argv)
+{
+    cli_app app;
+    build b;
+    cli_init(&app, "index build");
+    init(&b, &app);
+    int code = parse_build(&b, argc, argv);
+    if (code < 0) code = check(&b, 0);
+    if (code >= 0) return code;
+    code = cli_start(&app);
+    if (code < 0 && b.recall_given) {
+        code = build_tuned(&b, 0);
+    } else if (code < 0) {
+        code = build_told(&b);
+        if (code < 0) code = report(&b, 0, 0);
+        gnomon_lsh_destroy(b.index);
+    }
+    return cli_end(&app, code);
+}
+
+int cli_index_tune(int argc, char **argv)
+{
+    cli_app app;
+    build b;
+    cli_init(&app, "index tune");
+    init(&b, &app);
+    int code = parse_tune(&b, argc, argv);
+    if (code < 0) code = check(&b, 1);
+    if (code >= 0) return code;
+    code = cli_start(&app);
+    if (code < 0) code = build_tuned(&b, 1);
+    return cli_end(&app, code);
+}

@@ -1,0 +1,277 @@
+/* gnomon index add, remove and compact: an index's file written anew. */
+#include "verbs/index/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct change {
+    cli_app *app;
+    const char *path, *other; /* the index; points or ids */
+    const char *output;       /* NULL: in place of the index */
+    cli_input_options input;
+    gnomon_lsh *index;
+    int64_t count; /* points or ids */
+    int waiting;   /* for another process, and that was said */
+} change;
+
+static int parse(change *c, const char *synopsis, const char *about, const char *input_title,
+                 const char *examples, int argc, char **argv)
+{
+    cli_app *app = c->app;
+    const char *operands[2] = {NULL, NULL};
+    int count = 0;
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &c->output,
+         .value = "OUT",
+         .help = "where the new index goes; otherwise it takes INDEX's place"},
+    };
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_init(&c->input);
+    cli_input_table(&c->input, input_table);
+    cli_common_options(app, common);
+    const cli_group all[] = {CLI_GROUP("Output", output), CLI_GROUP(input_title, input_table),
+                             CLI_GROUP("Common", common)};
+    const cli_group few[] = {CLI_GROUP("Output", output), CLI_GROUP("Common", common)};
+    const cli_verb verb = {.name = app->verb,
+                           .synopsis = synopsis,
+                           .about = about,
+                           .groups = input_title != NULL ? all : few,
+                           .group_count = input_title != NULL ? 3 : 2,
+                           .examples = examples,
+                           .min_operands = input_title != NULL ? 2 : 1,
+                           .max_operands = input_title != NULL ? 2 : 1};
+    const int code = cli_parse(&verb, argc, argv, operands, &count);
+    c->path = operands[0];
+    c->other = operands[1];
+    if (code < 0 && c->output == NULL) c->output = c->path;
+    if (code < 0 && c->other != NULL && gnomon_same_file(c->output, c->other))
+        return cli_usage(app, "-o %s: is also the input", c->output);
+    if (code < 0 && app->json && strcmp(c->output, "-") == 0)
+        return cli_usage(app, "--json and -o - would mix on standard output");
+    return code;
+}
+
+/* Tells what came of it. */
+static int report(change *c, const char *done)
+{
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    cli_app *app = c->app;
+    if (strcmp(c->output, "-") == 0) return CLI_EXIT_DONE;
+    gnomon_lsh_destroy(c->index);
+    c->index = NULL;
+    int code = cli_index_open(app, c->output, &c->index);
+    if (code >= 0) return code;
+    gnomon_lsh_describe(c->index, &info);
+    if (app->json) {
+        json_t *out = json_pack("{s:o*, s:o*, s:I}", "index", cli_json_name(c->path), "output",
+                                cli_json_name(c->output), done, (json_int_t)c->count);
+        return cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
+    }
+    cli_say(app, "gnomon %s: %lld %s; %s has %lld points, %lld of them removed\n", app->verb,
+            (long long)c->count, done, c->output, (long long)info.points, (long long)info.removed);
+    return CLI_EXIT_DONE;
+}
+
+static int start(change *c)
+{
+    const int code = cli_start(c->app);
+    return code < 0 ? cli_index_open(c->app, c->path, &c->index) : code;
+}
+
+/* After BUSY: another process is changing the index, or has changed it since it was opened. Waits a
+ * little and opens it again. */
+static int wait_and_open(change *c)
+{
+    cli_app *app = c->app;
+    const struct timespec a_moment = {.tv_nsec = 50000000};
+    if (!c->waiting)
+        cli_say(app, "gnomon %s: %s is being changed by another process; waiting for it\n",
+                app->verb, c->path);
+    c->waiting = 1;
+    nanosleep(&a_moment, NULL);
+    if (cli_interrupted()) return cli_fail_status(app, GNOMON_ERROR_CANCELLED);
+    gnomon_lsh_destroy(c->index);
+    c->index = NULL;
+    return cli_index_open(app, c->path, &c->index);
+}
+
+/* Opens a builder with what the index has. */
+static int extend(change *c, int compact, gnomon_lsh_builder **builder)
+{
+    for (;;) {
+        const gnomon_status status =
+            gnomon_lsh_builder_extend(c->app->ctx, c->index, c->output, compact, builder);
+        if (status == GNOMON_OK) return -1;
+        if (status != GNOMON_ERROR_BUSY) return cli_fail_status(c->app, status);
+        const int code = wait_and_open(c);
+        if (code >= 0) return code;
+    }
+}
+
+static int end(change *c, int code)
+{
+    gnomon_lsh_destroy(c->index);
+    return cli_end(c->app, code);
+}
+
+/* ---- add ---- */
+
+static int add(change *c)
+{
+    cli_app *app = c->app;
+    gnomon_reader *reader = NULL;
+    gnomon_data_info data;
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    gnomon_lsh_builder *builder = NULL;
+    int code = cli_open_input(app, c->other, &c->input, &reader, &data);
+    gnomon_lsh_describe(c->index, &info);
+    if (code < 0)
+        code = cli_same_width(app, c->other, data.cols, c->path, info.options.functions.dim);
+    if (code < 0) code = extend(c, 0, &builder);
+    gnomon_lsh_describe(c->index, &info);
+    if (code < 0) /* another process may have put another index there meanwhile */
+        code = cli_same_width(app, c->other, data.cols, c->path, info.options.functions.dim);
+    if (code < 0)
+        code = cli_index_feed(app, c->other, reader, &data, info.options.metric == GNOMON_JACCARD,
+                              info.options.codes > 0 && info.points == 0, builder, &c->count);
+    if (code < 0) {
+        const gnomon_status status = gnomon_lsh_builder_finish(builder);
+        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+    } else {
+        gnomon_lsh_builder_abort(builder);
+    }
+    gnomon_reader_close(reader);
+    return code < 0 ? report(c, "added") : code;
+}
+
+int cli_index_add(int argc, char **argv)
+{
+    cli_app app;
+    change c = {.app = &app};
+    cli_init(&app, "index add");
+    int code = parse(
+        &c, "INDEX POINTS [-o OUT] [options]",
+        "Adds points to an index; their ids go on from those before. The file is written anew "
+        "beside the old one and takes its place when it is complete. Neither points nor tables "
+        "need "
+        "to fit in memory.",
+        "Input (how to read POINTS)",
+        "More points, and a copy that has them twice\n"
+        "gnomon index add given.lsh queries.npy\n"
+        "gnomon index add given.lsh queries.npy -o twice.lsh\n",
+        argc, argv);
+    if (code >= 0) return code;
+    code = start(&c);
+    return end(&c, code < 0 ? add(&c) : code);
+}
+
+/* ---- remove ---- */
+
+static int read_ids(change *c, int64_t **ids)
+{
+    cli_points p;
+    cli_app *app = c->app;
+    int64_t budget = (app->memory - CLI_OVERHEAD_BYTES) / 2;
+    memset(&p, 0, sizeof p);
+    p.wanted = GNOMON_F64; /* ids are below 2^32 */
+    int code = cli_points_load(app, c->other, &c->input, 0, &p, &budget);
+    const double *given = p.data;
+    if (code < 0) c->count = p.dense.rows * p.dense.cols;
+    if (code < 0) *ids = malloc(cli_bytes(c->count, sizeof **ids));
+    if (code < 0 && *ids == NULL) code = cli_fail(app, CLI_EXIT_MEMORY, "out of memory for ids");
+    for (int64_t i = 0; i < c->count && code < 0; i++) {
+        if (!(given[i] >= 0 && given[i] < 0x1p40) || given[i] != (double)(int64_t)given[i])
+            code = cli_fail(app, CLI_EXIT_DATA, "%s: %g is no id", c->other, given[i]);
+        else
+            (*ids)[i] = (int64_t)given[i];
+    }
+    cli_points_drop(&p);
+    return code;
+}
+
+static int remove_ids(change *c)
+{
+    cli_app *app = c->app;
+    int64_t *ids = NULL;
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    int code = read_ids(c, &ids);
+    const int64_t given = c->count;
+    gnomon_status status = GNOMON_ERROR_BUSY;
+    while (code < 0 && status == GNOMON_ERROR_BUSY) {
+        gnomon_lsh_describe(c->index, &info);
+        const int64_t before = info.removed;
+        for (int64_t i = 0; i < given && code < 0; i++)
+            if (ids[i] >= info.points)
+                code =
+                    cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",
+                             c->other, (long long)ids[i], (long long)info.points, c->path);
+        if (code >= 0) break;
+        status = gnomon_lsh_remove(c->index, ids, given);
+        gnomon_lsh_describe(c->index, &info);
+        c->count = info.removed - before;
+        if (status == GNOMON_OK) status = gnomon_lsh_save(app->ctx, c->index, c->output);
+        if (status == GNOMON_ERROR_BUSY)
+            code = wait_and_open(c);
+        else if (status != GNOMON_OK)
+            code = cli_fail_status(app, status);
+    }
+    free(ids);
+    return code < 0 ? report(c, "removed") : code;
+}
+
+int cli_index_remove(int argc, char **argv)
+{
+    cli_app app;
+    change c = {.app = &app};
+    cli_init(&app, "index remove");
+    int code = parse(
+        &c, "INDEX IDS [-o OUT] [options]",
+        "Removes the points whose ids are in the file IDS: queries no longer find them. The other "
+        "ids stay what they are; an id that is removed already stays so. The file keeps their "
+        "coordinates until gnomon index compact.",
+        "Input (how to read IDS)",
+        "Points that an earlier search told\n"
+        "gnomon index remove given.lsh allowed.csv\n"
+        "From another program\n"
+        "printf '3\\n5\\n' | gnomon index remove given.lsh - --format csv\n",
+        argc, argv);
+    if (code >= 0) return code;
+    code = start(&c);
+    return end(&c, code < 0 ? remove_ids(&c) : code);
+}
+
+/* ---- compact ---- */
+
+static int compact(change *c)
+{
+    cli_app *app = c->app;
+    gnomon_lsh_builder *builder = NULL;
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    const int code = extend(c, 1, &builder);
+    if (code >= 0) return code;
+    gnomon_lsh_describe(c->index, &info);
+    c->count = info.removed;
+    const gnomon_status status = gnomon_lsh_builder_finish(builder);
+    return status == GNOMON_OK ? report(c, "compacted") : cli_fail_status(app, status);
+}
+
+int cli_index_compact(int argc, char **argv)
+{
+    cli_app app;
+    change c = {.app = &app};
+    cli_init(&app, "index compact");
+    int code = parse(&c, "INDEX [-o OUT] [options]",
+                     "Drops removed points from the tables, and erases their coordinates from the "
+                     "file (zeros take their place; sets become empty). Ids stay what they are.",
+                     NULL,
+                     "Removed points gone for good\n"
+                     "gnomon index compact given.lsh\n",
+                     argc, argv);
+    if (code >= 0) return code;
+    code = start(&c);
+    return end(&c, code < 0 ? compact(&c) : code);
+}

@@ -1,0 +1,126 @@
+/* gnomon index info and check. */
+#include "verbs/index/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int parse(cli_app *app, const char *about, const char *examples, int argc, char **argv,
+                 const char **path)
+{
+    cli_option common[CLI_COMMON_OPTIONS];
+    int count;
+    cli_common_options(app, common);
+    const cli_group groups[] = {CLI_GROUP("Common", common)};
+    const cli_verb verb = {.name = app->verb,
+                           .synopsis = "INDEX [--json]",
+                           .about = about,
+                           .groups = groups,
+                           .group_count = 1,
+                           .examples = examples,
+                           .min_operands = 1,
+                           .max_operands = 1};
+    return cli_parse(&verb, argc, argv, path, &count);
+}
+
+static int look(cli_app *app, const char *path)
+{
+    gnomon_lsh *index;
+    gnomon_lsh_info info = {.struct_size = sizeof info};
+    int code = cli_index_open(app, path, &index);
+    if (code >= 0) return code;
+    gnomon_lsh_describe(index, &info);
+    if (app->json) {
+        json_t *out = json_pack("{s:o*}", "index", cli_json_name(path));
+        code = cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
+    } else {
+        cli_index_words(stdout, &info);
+        code = cli_flush_output(app->verb);
+    }
+    gnomon_lsh_destroy(index);
+    return code;
+}
+
+int cli_index_info(int argc, char **argv)
+{
+    cli_app app;
+    const char *path = NULL;
+    cli_init(&app, "index info");
+    int code = parse(&app,
+                     "Tells what an index is made of: metric, points, hash functions, tables, what "
+                     "its queries do, and what it takes.",
+                     "What is in an index\n"
+                     "gnomon index info given.lsh\n",
+                     argc, argv, &path);
+    if (code >= 0) return code;
+    code = cli_start(&app);
+    if (code < 0) code = look(&app, path);
+    return cli_end(&app, code);
+}
+
+typedef struct faults {
+    const char *path;
+    json_t *list; /* NULL: told as words */
+    int count;
+} faults;
+
+static void hear(void *user, const char *section, const char *fault)
+{
+    faults *f = user;
+    f->count++;
+    if (f->list != NULL) {
+        json_array_append_new(f->list, json_pack("{s:s, s:s}", "section", section, "fault", fault));
+        return;
+    }
+    char *shown = cli_escape(f->path);
+    printf("%s: %s: %s\n", shown != NULL ? shown : "?", section, fault);
+    free(shown);
+}
+
+static int check(cli_app *app, const char *path)
+{
+    faults f = {path, app->json ? json_array() : NULL, 0};
+    const gnomon_status status = gnomon_lsh_check(app->ctx, path, hear, &f);
+    const int damaged = status == GNOMON_ERROR_DATA || status == GNOMON_ERROR_TRUNCATED;
+    if (status != GNOMON_OK && !damaged) {
+        json_decref(f.list);
+        return cli_index_fail(app, path, status);
+    }
+    /* what is wrong with the header, or with the whole, is the error's text alone */
+    if (damaged && f.count == 0) {
+        const char *text = gnomon_last_error(app->ctx);
+        const size_t length = strlen(path);
+        if (strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+            text += length + 2;
+        hear(&f, "layout", text);
+    }
+    int code;
+    if (app->json) {
+        code = cli_print_report(app, json_pack("{s:o*, s:b, s:o}", "index", cli_json_name(path),
+                                               "sound", f.count == 0, "faults", f.list));
+    } else {
+        char *shown = cli_escape(path);
+        if (f.count == 0) printf("%s: sound\n", shown != NULL ? shown : "?");
+        free(shown);
+        code = cli_flush_output(app->verb);
+    }
+    return code == CLI_EXIT_DONE && f.count > 0 ? CLI_EXIT_NEGATIVE : code;
+}
+
+int cli_index_check(int argc, char **argv)
+{
+    cli_app app;
+    const char *path = NULL;
+    cli_init(&app, "index check");
+    int code = parse(&app,
+                     "Holds an index's file against its checksums and against everything that its "
+                     "format asks for: that buckets and ids are in order, coordinates finite, and "
+                     "each point is in every table, in the bucket that it hashes to. Tells every "
+                     "section that is damaged; exit code 1 then.",
+                     "Whether a file is whole\n"
+                     "gnomon index check given.lsh\n",
+                     argc, argv, &path);
+    if (code >= 0) return code;
+    code = cli_start(&app);
+    if (code < 0) code = check(&app, path);
+    return cli_end(&app, code);
+}

@@ -1,0 +1,116 @@
+/* Neighbours by an index's file: gnomon neighbors --index, gnomon index query. */
+#include "verbs/index/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The index's own effort, but for what is told. */
+static gnomon_lsh_effort effort_of(const cli_neighbors *n)
+{
+    const cli_effort *told = &n->effort;
+    gnomon_lsh_effort e = n->index_info.options.effort;
+    if (told->tables) e.tables = told->value.tables;
+    if (told->probes) e.probes = told->value.probes;
+    if (told->broad) e.broad = told->value.broad;
+    if (told->candidates) e.candidates = told->value.candidates;
+    if (told->verified) e.verified = told->value.verified;
+    return e;
+}
+
+static int64_t live(const cli_neighbors *n)
+{
+    return n->index_info.points - n->index_info.removed;
+}
+
+static int search(cli_neighbors *n, const gnomon_lsh *index, const cli_points *p)
+{
+    gnomon_context *ctx = n->app->ctx;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_search_options o = n->options;
+    const gnomon_lsh_effort effort = effort_of(n);
+    if (n->exclude_self) o.exclude = 0;
+    n->work.struct_size = sizeof n->work;
+    cli_bar_begin(n->app, "searching", -1);
+    const double begin = cli_seconds();
+    const gnomon_status status =
+        p->is_sparse ? gnomon_lsh_query_csr(ctx, index, &p->sparse, &o, &effort, &found, &n->work)
+                     : gnomon_lsh_query(ctx, index, &p->dense, &o, &effort, &found, &n->work);
+    n->search_seconds = cli_seconds() - begin;
+    const int code =
+        status == GNOMON_OK ? cli_neighbors_take(n, &found) : cli_neighbors_fail(n, status);
+    gnomon_neighbors_free(ctx, &found);
+    return code;
+}
+
+/* Reads what is asked, and asks. */
+static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t **bitmap)
+{
+    cli_app *app = n->app;
+    const double begin = cli_seconds();
+    int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
+    n->index_info.struct_size = sizeof n->index_info;
+    gnomon_lsh_describe(index, &n->index_info);
+    n->options.metric = n->index_info.options.metric;
+    n->answers.dimensions = n->index_info.options.functions.dim;
+    const int sparse = n->options.metric == GNOMON_JACCARD;
+    if (n->options.k > live(n))
+        return cli_fail(app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points", (long long)n->options.k,
+                        n->base_path, (long long)live(n));
+    int code = cli_open_queries(app, n->queries_path, &n->queries_input, &p->reader, &p->info);
+    if (code < 0)
+        code =
+            cli_same_width(app, n->base_path, n->answers.dimensions, n->queries_path, p->info.cols);
+    if (code < 0) code = cli_index_read(app, n->queries_path, sparse, p, &budget);
+    if (code < 0) code = cli_neighbors_allow(n, n->index_info.points, bitmap);
+    n->read_seconds = cli_seconds() - begin;
+    return code < 0 ? search(n, index, p) : code;
+}
+
+int cli_neighbors_by_index(cli_neighbors *n)
+{
+    cli_points p;
+    gnomon_lsh *index = NULL;
+    uint8_t *bitmap = NULL;
+    memset(&p, 0, sizeof p);
+    int code = cli_index_open(n->app, n->base_path, &index);
+    if (code < 0) code = run(n, index, &p, &bitmap);
+    cli_points_drop(&p);
+    gnomon_lsh_destroy(index);
+    free(bitmap);
+    return code;
+}
+
+void cli_neighbors_print_index(const cli_neighbors *n)
+{
+    const cli_answers *a = &n->answers;
+    const double queries = a->queries > 0 ? (double)a->queries : 1;
+    cli_say(n->app, "%lld queries, %lld points, %lld dimensions: ", (long long)a->queries,
+            (long long)live(n), (long long)a->dimensions);
+    if (a->k > 0)
+        cli_say(n->app, "%lld nearest by %s", (long long)a->k,
+                gnomon_metric_name(n->options.metric));
+    else
+        cli_say(n->app, "%lld answers within %g by %s", (long long)a->offsets[a->queries],
+                n->options.radius, gnomon_metric_name(n->options.metric));
+    cli_say(n->app,
+            ", of %.1f candidates a query, %.1f verified; %lld queries were answered exactly\n",
+            (double)n->work.candidates / queries, (double)n->work.verified / queries,
+            (long long)n->work.exact);
+}
+
+json_t *cli_neighbors_index_json(const cli_neighbors *n)
+{
+    const cli_answers *a = &n->answers;
+    return json_pack(
+        "{s:o, s:o, s:o*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
+        "index", cli_json_name(n->base_path), "queries", cli_json_name(n->queries_path), "output",
+        cli_json_name(n->output), "metric", gnomon_metric_name(n->options.metric), "points",
+        (json_int_t)live(n), "query_points", (json_int_t)a->queries, "dimensions",
+        (json_int_t)a->dimensions, "answers",
+        (json_int_t)(a->queries > 0 ? a->offsets[a->queries] : 0), "buckets",
+        (json_int_t)n->work.buckets, "candidates", (json_int_t)n->work.candidates, "verified",
+        (json_int_t)n->work.verified, "exact_queries", (json_int_t)n->work.exact, "read_seconds",
+        cli_json_seconds(n->read_seconds), "search_seconds", cli_json_seconds(n->search_seconds),
+        "write_seconds", cli_json_seconds(n->write_seconds), "queries_per_second",
+        n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
+}

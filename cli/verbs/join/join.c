@@ -1,0 +1,347 @@
+/* gnomon join: its options, and the order of its work. */
+#include "verbs/join/join.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct given {
+    int metric, method, top, max_pairs, shingle;
+    int recall, seed;
+} given;
+
+static int parse(cli_join *j, given *g, int argc, char **argv, const char **operands, int *count)
+{
+    const cli_option what[] = {
+        {.name = "threshold",
+         .letter = 't',
+         .type = CLI_REAL,
+         .target = &j->options.threshold,
+         .given = &j->threshold_given,
+         .reals = CLI_FINITE,
+         .value = "T",
+         .help = "pairs at distance T or less; with ip: of product T or more. 0: duplicates"},
+        {.name = "metric",
+         .type = CLI_CHOICE,
+         .target = &g->metric,
+         .value = "METRIC",
+         .choices = cli_join_metrics,
+         .help =
+             "l2 or euclidean (default), cosine (1 - cos), ip, dot or inner_product, hamming (bits "
+             "packed in bytes) or jaccard (sets: sparse points)"},
+        {.name = "top",
+         .type = CLI_INT,
+         .target = &j->options.top,
+         .given = &g->top,
+         .low = 1,
+         .value = "N",
+         .help = "the N closest pairs (within T where --threshold is given), closest first"},
+        {.name = "max-pairs",
+         .type = CLI_INT,
+         .target = &j->options.max_pairs,
+         .given = &g->max_pairs,
+         .low = 1,
+         .value = "N",
+         .help = "end after N pairs, and say at which row to go on"},
+        {.name = "from-row",
+         .type = CLI_INT,
+         .target = &j->options.first_row,
+         .value = "ROW",
+         .help =
+             "only pairs whose first point is ROW or later: goes on where an earlier run ended"},
+    };
+    static const cli_choice methods[] = {{"auto", GNOMON_JOIN_AUTO},
+                                         {"exact", GNOMON_JOIN_EXACT},
+                                         {"lsh", GNOMON_JOIN_LSH},
+                                         {NULL, 0}};
+    const cli_option promise[] = {
+        {.name = "recall",
+         .type = CLI_REAL,
+         .target = &j->options.recall,
+         .given = &g->recall,
+         .reals = CLI_OPEN_UNIT,
+         .value = "R",
+         .help = "a share R of the pairs will do, found by hashing where that is quicker: so many "
+                 "are found in 19 of 20 runs at least, and none is wrong"},
+        {.name = "method",
+         .type = CLI_CHOICE,
+         .target = &g->method,
+         .choices = methods,
+         .value = "METHOD",
+         .help = "with --recall: auto (default, by a cost model; --json tells why), exact or lsh"},
+        {.name = "seed",
+         .type = CLI_SEED,
+         .target = &j->options.seed,
+         .given = &g->seed,
+         .value = "N",
+         .help = "with --recall: of the hash functions, 0 (default) to 2^64 - 1"},
+    };
+    static const cli_choice texts[] = {
+        {"lines", CLI_TEXT_LINES}, {"files", CLI_TEXT_FILES}, {NULL, 0}};
+    const cli_option text[] = {
+        {.name = "text",
+         .type = CLI_CHOICE,
+         .target = &j->text,
+         .value = "WHAT",
+         .choices = texts,
+         .help =
+             "P is text: lines of a file, or all files of a folder, by jaccard distance of their "
+             "shingles; pairs are told by name: line numbers from 1, or paths"},
+        {.name = "shingle",
+         .type = CLI_INT,
+         .target = &j->shingle,
+         .given = &g->shingle,
+         .low = 1,
+         .high = 64,
+         .value = "N",
+         .help = "words in a row that make a member of a text's set (default 3)"},
+    };
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &j->output,
+         .value = "OUT",
+         .help = "a .csv or .tsv (i, j, distance), .npz or .mtx (a sparse matrix of distances, as "
+                 "scipy.sparse reads it), or i and j alone (.npy, .ivecs); - is standard output"},
+        {.name = "output-format",
+         .type = CLI_FORMAT,
+         .target = &j->format,
+         .flag = 1,
+         .value = "FORMAT",
+         .help = "otherwise by OUT's ending, which must be a format's; npy without one"},
+        {.name = "distances",
+         .type = CLI_TEXT,
+         .target = &j->distances,
+         .value = "OUT",
+         .help = "with i and j alone: the distances, .npy or .fvecs say"},
+        {.name = "count",
+         .type = CLI_FLAG,
+         .target = &j->count_only,
+         .flag = 1,
+         .help = "count the pairs only (so it is without -o)"},
+        {.name = "counts",
+         .type = CLI_TEXT,
+         .target = &j->counts,
+         .value = "OUT",
+         .help = "in how many pairs each point of P is: a number a line or row"},
+        {.name = "clusters",
+         .type = CLI_TEXT,
+         .target = &j->clusters,
+         .value = "OUT",
+         .help = "the clusters that pairs connect: for each point its cluster's number and its "
+                 "representative, the point of it with the most pairs (.csv, .npy, ...)"},
+    };
+    const cli_option further[] = {
+        {.name = "checkpoint",
+         .type = CLI_TEXT,
+         .target = &j->checkpoint,
+         .value = "FILE",
+         .help =
+             "keep how far it came in FILE, and the pairs in FILE.pairs: the same command goes on "
+             "there after an interruption or a full disk"},
+    };
+    cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_input_table(&j->p_input, input_table);
+    cli_common_options(j->app, common);
+    const cli_group groups[] = {
+        CLI_GROUP("What", what),        CLI_GROUP("Promise", promise),
+        CLI_GROUP("Text", text),        CLI_GROUP("Output", output),
+        CLI_GROUP("Going on", further), CLI_GROUP("Input (how to read P and Q)", input_table),
+        CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = j->app->verb,
+        .synopsis = "P [Q] --threshold T [--metric METRIC] [-o OUT] [options]\n"
+                    "P [Q] --top N [--metric METRIC] [-o OUT] [options]\n"
+                    "P --text lines|files --threshold T [--shingle N] [-o OUT] [options]",
+        .about =
+            "Every pair of a point of P and a point of Q within a distance, exactly: the pairs "
+            "and the distances are those of double precision for every pair, whatever the "
+            "threads and the memory; or, with --recall, a promised share of them. Without Q: of P "
+            "with itself, each pair once, i < j. Pairs "
+            "come in the order of (i, j), points counting from 0; however many there are, "
+            "--memory holds. P and Q may be larger than memory: they are read piece by piece.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "All pairs of one file within a distance, as text\n"
+                    "gnomon join points.npy --threshold 0.5 -o pairs.csv\n"
+                    "How many there are, and clusters of near-duplicates\n"
+                    "gnomon join points.npy --threshold 0.1 --clusters clusters.csv\n"
+                    "Two files, by angle, as a sparse matrix\n"
+                    "gnomon join base.npy queries.npy --metric cosine --threshold 0.2 -o near.npz\n"
+                    "The hundred closest pairs\n"
+                    "gnomon join points.npy --top 100 -o closest.csv\n"
+                    "At least 95 % of the pairs, quicker where there are many points\n"
+                    "gnomon join points.npy --threshold 0.5 --recall 0.95 -o pairs.npy\n"
+                    "Near-duplicate lines of a text\n"
+                    "gnomon join notes.txt --text lines --shingle 1 --threshold 0.5\n"
+                    "Sets, and all figures for a program\n"
+                    "gnomon join sparse.mtx --metric jaccard --threshold 0.3 --json\n",
+        .min_operands = 1,
+        .max_operands = 2,
+    };
+    return cli_parse(&verb, argc, argv, operands, count);
+}
+
+static int check(cli_join *j, const given *g)
+{
+    cli_app *app = j->app;
+    if (!j->threshold_given && !g->top)
+        return cli_usage(app, "one of --threshold and --top is needed");
+    if (!j->threshold_given)
+        j->options.threshold = j->options.metric == GNOMON_IP ? -INFINITY : INFINITY;
+    if (j->threshold_given && j->options.threshold < 0 && j->options.metric != GNOMON_IP)
+        return cli_usage(app, "--threshold %g: a distance is not negative", j->options.threshold);
+    if (g->top && (g->max_pairs || j->counts != NULL || j->clusters != NULL || j->count_only))
+        return cli_usage(app, "--top excludes --max-pairs, --count, --counts and --clusters");
+    if (j->count_only && j->output != NULL)
+        return cli_usage(app, "--count and -o exclude each other");
+    if ((g->method != GNOMON_JOIN_AUTO || g->seed) && !g->recall)
+        return cli_usage(app, "--method and --seed go with --recall");
+    if (g->shingle && j->text == CLI_TEXT_NONE) return cli_usage(app, "--shingle goes with --text");
+    if (j->text != CLI_TEXT_NONE && j->q_path != NULL)
+        return cli_usage(app, "--text takes one file or folder: without Q");
+    if (j->text != CLI_TEXT_NONE && j->options.metric != GNOMON_JACCARD)
+        return cli_usage(app, "--text goes with --metric jaccard, which it takes by itself");
+    if (j->checkpoint != NULL &&
+        (g->top || g->max_pairs || j->options.first_row > 0 || j->text != CLI_TEXT_NONE))
+        return cli_usage(app, "--checkpoint excludes --top, --max-pairs, --from-row and --text");
+    if (j->checkpoint != NULL &&
+        (strcmp(j->p_path, "-") == 0 || (j->q_path != NULL && strcmp(j->q_path, "-") == 0)))
+        return cli_usage(app, "--checkpoint: standard input can't be read again");
+    if (j->clusters != NULL && j->q_path != NULL)
+        return cli_usage(app, "--clusters is of one file's points: without Q");
+    if (j->q_path != NULL && strcmp(j->p_path, "-") == 0 && strcmp(j->q_path, "-") == 0)
+        return cli_usage(app, "P and Q can't both be standard input");
+    return cli_join_check_output(j);
+}
+
+static int64_t second_rows(const cli_join *j)
+{
+    return j->q_path != NULL ? j->q_info.rows : j->p_info.rows;
+}
+
+static void print_words(const cli_join *j)
+{
+    const gnomon_join_result *r = &j->result;
+    char how[96] = "exactly";
+    if (r->method == GNOMON_JOIN_LSH)
+        snprintf(how, sizeof how, "by hashing: at least %g %% of all, in 19 of 20 runs or more",
+                 100 * r->recall);
+    cli_say(j->app, "%lld %s", (long long)j->p_info.rows,
+            j->text != CLI_TEXT_NONE ? "texts" : "points");
+    if (j->q_path != NULL) cli_say(j->app, " and %lld", (long long)second_rows(j));
+    if (j->text != CLI_TEXT_NONE)
+        cli_say(j->app, ", %lld shingles: ", (long long)j->texts.member_count);
+    else
+        cli_say(j->app, ", %lld dimensions: ", (long long)j->p_info.cols);
+    if (j->options.top > 0)
+        cli_say(j->app, "the %lld closest pairs by %s, %s.\n", (long long)r->pairs,
+                gnomon_metric_name(j->options.metric), how);
+    else
+        cli_say(j->app, "%lld pairs %s %g by %s, %s.\n", (long long)r->pairs,
+                j->options.metric == GNOMON_IP ? "from" : "within", j->options.threshold,
+                gnomon_metric_name(j->options.metric), how);
+    if (j->groups != NULL)
+        cli_say(j->app, "%lld clusters of two points or more, with %lld points in them.\n",
+                (long long)j->cluster_count, (long long)j->clustered);
+    if (!r->complete)
+        cli_say(j->app,
+                "Ended by --max-pairs: go on with --from-row %lld, whose pairs may come again.\n",
+                (long long)r->rows_done);
+}
+
+static json_t *join_json(const cli_join *j)
+{
+    const gnomon_join_result *r = &j->result;
+    json_t *figures = json_pack(
+        "{s:o, s:o*, s:o*, s:s, s:s, s:f, s:I, s:I, s:I, s:s, s:I, s:b, s:I, s:I, s:I, s:I, s:s, "
+        "s:f, s:f, s:f}",
+        "p", cli_json_name(j->p_path), "q", cli_json_name(j->q_path), "output",
+        cli_json_name(j->output), "metric", gnomon_metric_name(j->options.metric), "method",
+        gnomon_join_method_name(r->method), "recall", r->recall, "p_points",
+        (json_int_t)j->p_info.rows, "q_points", (json_int_t)second_rows(j), "dimensions",
+        (json_int_t)j->p_info.cols, "dtype", cli_dtype_name(j->p_info.dtype), "pairs",
+        (json_int_t)r->pairs, "complete", r->complete, "rows_done", (json_int_t)r->rows_done,
+        "compared", (json_int_t)r->compared, "verified", (json_int_t)r->verified, "bands",
+        (json_int_t)r->bands, "why", r->why, "read_seconds", cli_json_seconds(j->read_seconds),
+        "join_seconds", cli_json_seconds(j->join_seconds), "write_seconds",
+        cli_json_seconds(j->write_seconds));
+    if (figures != NULL && isfinite(j->options.threshold))
+        json_object_set_new(figures, "threshold", json_real(j->options.threshold));
+    if (figures != NULL && j->options.top > 0)
+        json_object_set_new(figures, "top", json_integer(j->options.top));
+    if (figures != NULL && j->text != CLI_TEXT_NONE) {
+        json_object_set_new(figures, "shingles", json_integer(j->texts.member_count));
+        json_object_set_new(figures, "text_bytes", json_integer(j->texts.bytes));
+        json_object_del(figures, "dimensions");
+        json_object_del(figures, "dtype");
+    }
+    if (figures != NULL && j->groups != NULL) {
+        json_object_set_new(figures, "clusters", json_integer(j->cluster_count));
+        json_object_set_new(figures, "clustered_points", json_integer(j->clustered));
+    }
+    return figures;
+}
+
+static int work(cli_join *j)
+{
+    cli_app *app = j->app;
+    int code = j->text == CLI_TEXT_NONE
+                   ? cli_open_input(app, j->p_path, &j->p_input, &j->p.reader, &j->p_info)
+                   : -1;
+    if (code < 0 && j->q_path != NULL)
+        code = cli_open_input(app, j->q_path, &j->q_input, &j->q.reader, &j->q_info);
+    if (code < 0) code = cli_join_work(j);
+    cli_bar_clear(app);
+    const double begin = cli_seconds();
+    if (code < 0) code = cli_join_write(j);
+    j->write_seconds += cli_seconds() - begin;
+    if (code >= 0) return code;
+    cli_checkpoint_remove(&j->kept);
+    if (app->json) return cli_print_report(app, join_json(j));
+    code = cli_flush_output(app->verb); /* pairs of texts, by name */
+    if (code == CLI_EXIT_DONE) print_words(j);
+    return code;
+}
+
+int cli_join_run(int argc, char **argv)
+{
+    static const gnomon_join_options defaults = GNOMON_JOIN_OPTIONS_INIT;
+    cli_app app;
+    cli_join j;
+    given g = {0};
+    const char *operands[2] = {NULL, NULL};
+    int count = 0;
+    memset(&j, 0, sizeof j);
+    cli_init(&app, "join");
+    j.app = &app;
+    j.options = defaults;
+    j.shingle = 3;
+    cli_input_init(&j.p_input);
+    int code = parse(&j, &g, argc, argv, operands, &count);
+    if (code >= 0) return code;
+    j.q_input = j.p_input;
+    j.p_path = operands[0];
+    j.q_path = count > 1 ? operands[1] : NULL;
+    if (g.metric == 0) g.metric = j.text != CLI_TEXT_NONE ? GNOMON_JACCARD : GNOMON_L2;
+    j.options.metric = (gnomon_metric)g.metric;
+    j.options.method = (gnomon_join_method)g.method;
+    code = check(&j, &g);
+    if (code >= 0) return code;
+    /* half for the points, half for the work */
+    app.working = (app.memory - CLI_OVERHEAD_BYTES) / 2;
+    code = cli_start(&app);
+    if (code < 0) code = work(&j);
+    cli_pairs_drop(&j.pairs);
+    cli_checkpoint_drop(&j.kept);
+    gnomon_clusters_destroy(j.groups);
+    cli_points_drop(&j.p);
+    cli_points_drop(&j.q);
+    cli_texts_drop(&j.texts);
+    if (j.names != NULL && j.names != stdout) fclose(j.names);
+    free(j.names_text);
+    free(j.point_counts);
+    return cli_end(&app, code);
+}

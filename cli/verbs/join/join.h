@@ -1,0 +1,58 @@
+/* cli/verbs/join/join.h: the parts of gnomon join. */
+#ifndef GNOMON_CLI_JOIN_H
+#define GNOMON_CLI_JOIN_H
+
+#include "verbs/join/join_checkpoint.h"
+#include "verbs/join/join_text.h"
+
+/* Where pairs go. */
+typedef struct cli_pairs {
+    cli_app *app;
+    const char *path, *format; /* path NULL: nowhere */
+    gnomon_writer *writer, *distances;
+    int sparse;           /* a matrix of distances, row by row */
+    gnomon_pair *pending; /* of rows that are not complete */
+    int64_t pending_count, pending_room;
+    int64_t row, rows, cols; /* of the sparse matrix: written so far, in all */
+} cli_pairs;
+
+typedef struct cli_join {
+    cli_app *app;
+    const char *p_path, *q_path; /* q_path NULL: a self-join */
+    cli_input_options p_input, q_input;
+    gnomon_join_options options;
+    int threshold_given, count_only;
+    const char *output, *distances, *format, *counts, *clusters, *checkpoint;
+    gnomon_data_info p_info, q_info;
+    cli_points p, q; /* in memory */
+    int text;        /* enum cli_text_mode */
+    int64_t shingle;
+    cli_texts texts;
+    FILE *names;      /* pairs of texts by name; NULL: none */
+    char *names_text; /* of it, unless it is standard output */
+    size_t names_length;
+    gnomon_join_result result;
+    cli_pairs pairs;
+    cli_checkpoint kept;
+    gnomon_clusters *groups;
+    int64_t *point_counts;
+    int64_t cluster_count, clustered; /* clusters of two points or more, and points in them */
+    double read_seconds, join_seconds, write_seconds;
+    int failed; /* the exit code when pairs could not be written */
+    char bar[80];
+} cli_join;
+
+/* join_work.c: reads and joins. -1 or an exit code. */
+int cli_join_work(cli_join *j);
+
+/* join_output.c: what may be written where, and the writing. -1 or an exit code. */
+int cli_join_check_output(cli_join *j);
+gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, int64_t cols);
+gnomon_status cli_pairs_take(cli_pairs *out, const gnomon_join_batch *batch);
+gnomon_status cli_pairs_finish(cli_pairs *out);
+void cli_pairs_drop(cli_pairs *out);
+int cli_join_write(cli_join *j);
+/* Whether a file of this name is of texts' names. */
+int cli_join_is_named(const cli_join *j, const char *path);
+
+#endif

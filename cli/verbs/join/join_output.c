@@ -1,0 +1,348 @@
+/* Pairs, counts and clusters to files. */
+#include "verbs/join/join.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES = 4096 };
+
+static const char *format_of(const char *path, const char *format)
+{
+    const char *name = gnomon_format_for(path, format, NULL);
+    return name != NULL ? name : "";
+}
+
+static int is_one_of(const char *format, const char *a, const char *b)
+{
+    return strcmp(format, a) == 0 || strcmp(format, b) == 0;
+}
+
+/* Whether a dense file of this name and format can be written. */
+static int check_dense(cli_join *j, const char *option, const char *path, const char *format)
+{
+    const char *const inputs[] = {j->p_path, j->q_path};
+    const char *name;
+    const int code = cli_output_is(j->app, option, path, format, GNOMON_HOLDS_DENSE, &name);
+    if (code >= 0) return code;
+    return cli_check_output(j->app, path, name, inputs, j->q_path != NULL ? 2 : 1);
+}
+
+int cli_join_is_named(const cli_join *j, const char *path)
+{
+    if (j->text == CLI_TEXT_NONE) return 0;
+    if (strcmp(path, "-") == 0) return j->format == NULL || strcmp(j->format, "tsv") == 0;
+    return strcmp(format_of(path, path == j->output ? j->format : NULL), "tsv") == 0;
+}
+
+/* No two of the files that are written are one, and what a checkpoint writes is not read. */
+static int check_apart(const cli_join *j)
+{
+    static const char *const endings[] = {"", ".pairs", ".new"};
+    const size_t room = j->checkpoint != NULL ? strlen(j->checkpoint) + sizeof ".pairs" : 1;
+    char *kept = malloc(cli_bytes((int64_t)room, 3));
+    if (kept == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+    cli_file files[9] = {{"P", j->p_path, 0},        {"Q", j->q_path, 0},
+                         {"-o", j->output, 1},       {"--distances", j->distances, 1},
+                         {"--counts", j->counts, 1}, {"--clusters", j->clusters, 1}};
+    for (int i = 0; i < 3 && j->checkpoint != NULL; i++) {
+        char *name = kept + (size_t)i * room;
+        strcat(strcpy(name, j->checkpoint), endings[i]);
+        files[6 + i] = (cli_file){"--checkpoint", name, 1};
+    }
+    const int code = cli_check_apart(j->app, files, 9);
+    free(kept);
+    return code;
+}
+
+int cli_join_check_output(cli_join *j)
+{
+    cli_app *app = j->app;
+    if (j->distances != NULL && j->output == NULL)
+        return cli_usage(app, "--distances goes with -o");
+    if (j->format != NULL && j->output == NULL)
+        return cli_usage(app, "--output-format goes with -o");
+    int code = check_apart(j);
+    if (code >= 0) return code;
+    if (j->output != NULL && cli_join_is_named(j, j->output)) {
+        const char *const inputs[] = {j->p_path};
+        if (j->distances != NULL)
+            return cli_usage(app, "--distances goes with i and j alone; %s holds both", j->output);
+        code = cli_check_output(app, j->output, "tsv", inputs, 1);
+    } else if (j->output != NULL) {
+        const char *format = format_of(j->output, j->format);
+        const char *const inputs[] = {j->p_path, j->q_path};
+        if (is_one_of(format, "npz", "mtx")) {
+            if (j->options.top > 0)
+                return cli_usage(app,
+                                 "-o %s: a sparse matrix has its own order, and --top's pairs come "
+                                 "closest first: take .csv or .npy",
+                                 j->output);
+            if (j->distances != NULL)
+                return cli_usage(app, "--distances goes with i and j alone; %s holds both",
+                                 j->output);
+            code = cli_check_output(app, j->output, format, inputs, j->q_path != NULL ? 2 : 1);
+        } else {
+            if (j->distances != NULL && is_one_of(format, "csv", "tsv"))
+                return cli_usage(app, "--distances goes with i and j alone; %s holds both",
+                                 j->output);
+            code = check_dense(j, "-o", j->output, j->format);
+        }
+    }
+    if (code < 0 && j->distances != NULL) code = check_dense(j, "--distances", j->distances, NULL);
+    if (code < 0 && j->counts != NULL) code = check_dense(j, "--counts", j->counts, NULL);
+    if (code < 0 && j->clusters != NULL) code = check_dense(j, "--clusters", j->clusters, NULL);
+    return code;
+}
+
+/* ---- pairs ---- */
+
+/* The type of ids as stored: .ivecs has 32 bits. */
+static gnomon_dtype id_type(const char *format)
+{
+    return strcmp(format, "ivecs") == 0         ? GNOMON_I32
+           : is_one_of(format, "fvecs", "fbin") ? GNOMON_F32
+                                                : GNOMON_I64;
+}
+
+gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, int64_t cols)
+{
+    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
+    out->app = j->app;
+    out->path = j->output;
+    out->format = format_of(j->output, j->format);
+    out->rows = rows;
+    out->cols = cols;
+    out->sparse = is_one_of(out->format, "npz", "mtx");
+    options.format = out->format;
+    options.sparse = out->sparse;
+    gnomon_context *ctx = j->app->ctx;
+    if (out->sparse)
+        return gnomon_writer_open(ctx, out->path, rows, cols, GNOMON_F64, &options, &out->writer);
+    const int text = is_one_of(out->format, "csv", "tsv");
+    gnomon_status status =
+        gnomon_writer_open(ctx, out->path, -1, text ? 3 : 2,
+                           text ? GNOMON_F64 : id_type(out->format), &options, &out->writer);
+    if (status != GNOMON_OK || j->distances == NULL) return status;
+    gnomon_write_options plain = GNOMON_WRITE_OPTIONS_INIT;
+    const int narrow = is_one_of(format_of(j->distances, NULL), "fvecs", "fbin");
+    return gnomon_writer_open(ctx, j->distances, -1, 1, narrow ? GNOMON_F32 : GNOMON_F64, &plain,
+                              &out->distances);
+}
+
+static gnomon_status write_lines(cli_pairs *out, const gnomon_pair *pairs, int64_t count)
+{
+    double lines[LINES][3];
+    for (int64_t at = 0; at < count; at++) {
+        lines[at][0] = (double)pairs[at].i;
+        lines[at][1] = (double)pairs[at].j;
+        lines[at][2] = pairs[at].distance;
+    }
+    const gnomon_matrix piece = gnomon_matrix_rowmajor(lines, GNOMON_F64, count, 3);
+    return gnomon_writer_rows(out->writer, &piece);
+}
+
+static gnomon_status write_ids(cli_pairs *out, const gnomon_pair *pairs, int64_t count)
+{
+    const gnomon_dtype type = id_type(out->format);
+    union {
+        int64_t wide[LINES][2];
+        int32_t narrow[LINES][2];
+        double reals[LINES][2];
+    } ids;
+    double distances[LINES];
+    for (int64_t at = 0; at < count; at++) {
+        if (type == GNOMON_I64) {
+            ids.wide[at][0] = pairs[at].i;
+            ids.wide[at][1] = pairs[at].j;
+        } else {
+            /* too large an id is an error of the writer's */
+            ids.reals[at][0] = (double)pairs[at].i;
+            ids.reals[at][1] = (double)pairs[at].j;
+        }
+        distances[at] = pairs[at].distance;
+    }
+    const gnomon_matrix piece =
+        gnomon_matrix_rowmajor(&ids, type == GNOMON_I64 ? GNOMON_I64 : GNOMON_F64, count, 2);
+    gnomon_status status = gnomon_writer_rows(out->writer, &piece);
+    if (status != GNOMON_OK || out->distances == NULL) return status;
+    const gnomon_matrix column = gnomon_matrix_rowmajor(distances, GNOMON_F64, count, 1);
+    return gnomon_writer_rows(out->distances, &column);
+}
+
+/* Rows [out->row, end) of the sparse matrix, whose pairs are these. */
+static gnomon_status write_rows(cli_pairs *out, const gnomon_pair *pairs, int64_t count,
+                                int64_t end)
+{
+    const int64_t rows = end - out->row;
+    if (rows <= 0) return GNOMON_OK;
+    int64_t *offsets = calloc((size_t)rows + 1, sizeof *offsets);
+    int64_t *columns = malloc(cli_bytes(count, sizeof *columns));
+    double *distances = malloc(cli_bytes(count, sizeof *distances));
+    gnomon_status status = GNOMON_ERROR_MEMORY;
+    if (offsets != NULL && columns != NULL && distances != NULL) {
+        for (int64_t at = 0; at < count; at++) {
+            offsets[pairs[at].i - out->row + 1]++;
+            columns[at] = pairs[at].j;
+            distances[at] = pairs[at].distance;
+        }
+        for (int64_t row = 0; row < rows; row++)
+            offsets[row + 1] += offsets[row];
+        const gnomon_csr csr = {rows, out->cols, offsets, columns, distances, GNOMON_F64};
+        status = gnomon_writer_csr(out->writer, &csr);
+    }
+    out->row = end;
+    free(offsets);
+    free(columns);
+    free(distances);
+    return status;
+}
+
+static gnomon_status take_rows(cli_pairs *out, const gnomon_join_batch *batch)
+{
+    if (batch->count > out->pending_room - out->pending_count) {
+        const int64_t room = (out->pending_count + batch->count) * 3 / 2 + LINES;
+        gnomon_pair *grown = realloc(out->pending, cli_bytes(room, sizeof *grown));
+        if (grown == NULL) return GNOMON_ERROR_MEMORY;
+        out->pending = grown;
+        out->pending_room = room;
+    }
+    if (batch->count > 0)
+        memcpy(out->pending + out->pending_count, batch->pairs,
+               (size_t)batch->count * sizeof *out->pending);
+    out->pending_count += batch->count;
+    int64_t complete = out->pending_count;
+    while (complete > 0 && out->pending[complete - 1].i >= batch->rows_done)
+        complete--;
+    const gnomon_status status = write_rows(out, out->pending, complete, batch->rows_done);
+    out->pending_count -= complete;
+    memmove(out->pending, out->pending + complete,
+            (size_t)out->pending_count * sizeof *out->pending);
+    return status;
+}
+
+gnomon_status cli_pairs_take(cli_pairs *out, const gnomon_join_batch *batch)
+{
+    if (out->sparse) return take_rows(out, batch);
+    const int text = is_one_of(out->format, "csv", "tsv");
+    gnomon_status status = GNOMON_OK;
+    for (int64_t from = 0; from < batch->count && status == GNOMON_OK; from += LINES) {
+        const int64_t some = batch->count - from < LINES ? batch->count - from : LINES;
+        status = text ? write_lines(out, batch->pairs + from, some)
+                      : write_ids(out, batch->pairs + from, some);
+    }
+    return status;
+}
+
+gnomon_status cli_pairs_finish(cli_pairs *out)
+{
+    gnomon_status status = GNOMON_OK;
+    if (out->sparse) status = write_rows(out, out->pending, out->pending_count, out->rows);
+    gnomon_writer *writer = out->writer;
+    if (status == GNOMON_OK && writer != NULL) {
+        out->writer = NULL;
+        status = gnomon_writer_finish(writer);
+    }
+    writer = out->distances;
+    if (status == GNOMON_OK && writer != NULL) {
+        out->distances = NULL;
+        status = gnomon_writer_finish(writer);
+    }
+    return status;
+}
+
+void cli_pairs_drop(cli_pairs *out)
+{
+    gnomon_writer_abort(out->writer);
+    gnomon_writer_abort(out->distances);
+    free(out->pending);
+    out->writer = out->distances = NULL;
+    out->pending = NULL;
+}
+
+/* ---- counts and clusters ---- */
+
+static gnomon_status write_numbers(cli_app *app, const char *path, const int64_t *numbers,
+                                   int64_t rows, int64_t cols)
+{
+    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
+    gnomon_writer *writer = NULL;
+    const char *format = format_of(path, NULL);
+    gnomon_dtype stored = is_one_of(format, "csv", "tsv") ? GNOMON_F64 : id_type(format);
+    gnomon_status status =
+        gnomon_writer_open(app->ctx, path, rows, cols, stored, &options, &writer);
+    double reals[LINES];
+    const int64_t step = LINES / cols;
+    for (int64_t row = 0; row < rows && status == GNOMON_OK; row += step) {
+        const int64_t some = rows - row < step ? rows - row : step;
+        for (int64_t at = 0; at < some * cols; at++)
+            reals[at] = (double)numbers[row * cols + at];
+        const gnomon_matrix piece =
+            stored == GNOMON_I64
+                ? gnomon_matrix_rowmajor((void *)(numbers + row * cols), GNOMON_I64, some, cols)
+                : gnomon_matrix_rowmajor(reals, GNOMON_F64, some, cols);
+        status = gnomon_writer_rows(writer, &piece);
+    }
+    if (status == GNOMON_OK) return gnomon_writer_finish(writer);
+    gnomon_writer_abort(writer);
+    return status;
+}
+
+/* Clusters of texts, of two or more: a representative's name and a text's a line. */
+static gnomon_status write_names(cli_join *j, const int64_t *lines, const int64_t *sizes)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+    if (file == NULL) return GNOMON_ERROR_MEMORY;
+    for (int64_t i = 0; i < j->p_info.rows; i++)
+        if (sizes[lines[2 * i]] > 1)
+            fprintf(file, "%s\t%s\n", j->texts.names[lines[2 * i + 1]], j->texts.names[i]);
+    gnomon_status status = GNOMON_ERROR_MEMORY;
+    if (fclose(file) == 0) status = gnomon_write_text(j->app->ctx, j->clusters, text, length);
+    free(text);
+    return status;
+}
+
+static int write_clusters(cli_join *j)
+{
+    const int64_t points = j->p_info.rows;
+    int64_t *lines = malloc(cli_bytes(points, 4 * sizeof *lines));
+    if (lines == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for clusters");
+    int64_t *labels = lines + 2 * points, *representatives = lines + 3 * points;
+    const int64_t count = gnomon_clusters_label(j->groups, labels, representatives);
+    for (int64_t i = 0; i < points; i++) {
+        lines[2 * i] = labels[i];
+        lines[2 * i + 1] = representatives[labels[i]];
+    }
+    /* the sizes take the labels' place */
+    int64_t *sizes = representatives;
+    memset(sizes, 0, (size_t)count * sizeof *sizes);
+    for (int64_t i = 0; i < points; i++)
+        sizes[labels[i]]++;
+    for (int64_t c = 0; c < count; c++) {
+        if (sizes[c] < 2) continue;
+        j->cluster_count++;
+        j->clustered += sizes[c];
+    }
+    const gnomon_status status = cli_join_is_named(j, j->clusters)
+                                     ? write_names(j, lines, sizes)
+                                     : write_numbers(j->app, j->clusters, lines, points, 2);
+    free(lines);
+    return status == GNOMON_OK ? -1 : cli_fail_status(j->app, status);
+}
+
+int cli_join_write(cli_join *j)
+{
+    gnomon_status status = GNOMON_OK;
+    if (j->names != NULL && j->names != stdout) {
+        const int closed = fclose(j->names);
+        j->names = NULL;
+        if (closed != 0) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+        status = gnomon_write_text(j->app->ctx, j->output, j->names_text, j->names_length);
+    }
+    if (status == GNOMON_OK && j->pairs.writer != NULL) status = cli_pairs_finish(&j->pairs);
+    if (status == GNOMON_OK && j->counts != NULL)
+        status = write_numbers(j->app, j->counts, j->point_counts, j->p_info.rows, 1);
+    if (status != GNOMON_OK) return cli_fail_status(j->app, status);
+    return j->clusters != NULL ? write_clusters(j) : -1;
+}

@@ -1,0 +1,372 @@
+/* Reading P and Q, into memory where they fit, and the join. */
+#include "verbs/join/join.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- pairs as they come ---- */
+
+static int take(void *user, const gnomon_join_batch *batch)
+{
+    cli_join *j = user;
+    const double begin = cli_seconds();
+    /* with a checkpoint the library counts a part of them only */
+    for (int64_t at = 0; at < batch->count && j->counts != NULL && j->checkpoint != NULL; at++) {
+        j->point_counts[batch->pairs[at].i]++;
+        if (j->q_path == NULL) j->point_counts[batch->pairs[at].j]++;
+    }
+    for (int64_t at = 0; at < batch->count && j->groups != NULL; at++)
+        gnomon_clusters_add(j->groups, batch->pairs[at].i, batch->pairs[at].j);
+    for (int64_t at = 0; at < batch->count && j->names != NULL; at++)
+        fprintf(j->names, "%s\t%s\t%.6g\n", j->texts.names[batch->pairs[at].i],
+                j->texts.names[batch->pairs[at].j], batch->pairs[at].distance);
+    if (j->pairs.writer != NULL) {
+        const gnomon_status status = cli_pairs_take(&j->pairs, batch);
+        if (status != GNOMON_OK) j->failed = cli_fail_status(j->app, status);
+    }
+    j->write_seconds += cli_seconds() - begin;
+    snprintf(j->bar, sizeof j->bar, "joining, %lld pairs", (long long)j->result.pairs);
+    return j->failed > 0;
+}
+
+/* ---- points that are read ---- */
+
+typedef struct reading {
+    cli_join *j;
+    gnomon_reader *reader;
+    int64_t next; /* the row that the reader is at */
+} reading;
+
+static gnomon_status read_points(void *user, int64_t first, const gnomon_matrix *to)
+{
+    reading *r = user;
+    const double begin = cli_seconds();
+    gnomon_status status = GNOMON_OK;
+    if (r->next != first) status = gnomon_reader_seek(r->reader, first);
+    for (int64_t have = 0; have < to->rows && status == GNOMON_OK;) {
+        int64_t got = 0;
+        gnomon_matrix part = *to;
+        part.data =
+            (char *)to->data + have * to->row_stride * (int64_t)gnomon_dtype_size(to->dtype);
+        part.rows = to->rows - have;
+        status = gnomon_reader_next(r->reader, &part, &got);
+        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
+        if (status == GNOMON_OK && got == 0) status = GNOMON_ERROR_TRUNCATED;
+        have += got;
+    }
+    r->next = first + to->rows;
+    r->j->read_seconds += cli_seconds() - begin;
+    return status;
+}
+
+static gnomon_dtype held_dtype(const gnomon_data_info *info)
+{
+    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && info->dtype != GNOMON_F32) return GNOMON_F64;
+    return info->dtype;
+}
+
+static double bytes_of(const gnomon_data_info *info)
+{
+    return (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(held_dtype(info));
+}
+
+static gnomon_join_points points_of(reading *r, const gnomon_data_info *info)
+{
+    return (gnomon_join_points){.user = r,
+                                .rows = info->rows,
+                                .cols = info->cols,
+                                .dtype = held_dtype(info),
+                                .read = read_points};
+}
+
+static gnomon_status join_files(cli_join *j)
+{
+    reading p = {j, j->p.reader, 0}, q = {j, j->q.reader, 0};
+    /* A self-join reads bands and pieces of the same file in turn. */
+    const gnomon_join_points first = points_of(&p, &j->p_info);
+    gnomon_join_points second = {0};
+    if (j->q_path != NULL) second = points_of(&q, &j->q_info);
+    return gnomon_join_stream(j->app->ctx, &first, j->q_path != NULL ? &second : NULL, &j->options,
+                              &j->result);
+}
+
+/* ---- points in memory ---- */
+
+static int load(cli_join *j)
+{
+    const int sparse = j->options.metric == GNOMON_JACCARD;
+    int64_t budget = (j->app->memory - CLI_OVERHEAD_BYTES) / 2;
+    const double begin = cli_seconds();
+    j->p.info = j->p_info;
+    j->q.info = j->q_info;
+    int code = cli_points_read(j->app, j->p_path, sparse, &j->p, &budget);
+    if (code < 0 && j->q_path != NULL)
+        code = cli_points_read(j->app, j->q_path, sparse, &j->q, &budget);
+    if (code < 0 && !cli_points_at_end(&j->p))
+        return cli_points_too_large(j->app, j->p_path, 2.0 * (double)j->app->memory);
+    if (code < 0 && j->q_path != NULL && !cli_points_at_end(&j->q))
+        return cli_points_too_large(j->app, j->q_path, 2.0 * (double)j->app->memory);
+    j->p_info.rows = j->p.is_sparse ? j->p.sparse.rows : j->p.dense.rows;
+    j->q_info.rows = j->q.is_sparse ? j->q.sparse.rows : j->q.dense.rows;
+    j->read_seconds += cli_seconds() - begin;
+    return code;
+}
+
+static int load_texts(cli_join *j)
+{
+    const double begin = cli_seconds();
+    const char *const outputs[] = {j->output, j->distances, j->counts, j->clusters};
+    j->texts.outputs = outputs;
+    j->texts.output_count = 4;
+    const int code = cli_texts_read(j->app, j->p_path, j->text, j->shingle, &j->texts);
+    j->texts.output_count = 0;
+    j->p.sparse = j->texts.sets;
+    j->p.is_sparse = 1;
+    j->p_info.rows = j->texts.count;
+    j->p_info.cols = j->texts.sets.cols;
+    j->read_seconds += cli_seconds() - begin;
+    return code;
+}
+
+static gnomon_status join_memory(cli_join *j)
+{
+    gnomon_context *ctx = j->app->ctx;
+    if (j->options.metric == GNOMON_JACCARD)
+        return gnomon_join_csr(ctx, &j->p.sparse, j->q_path != NULL ? &j->q.sparse : NULL,
+                               &j->options, &j->result);
+    return gnomon_join(ctx, &j->p.dense, j->q_path != NULL ? &j->q.dense : NULL, &j->options,
+                       &j->result);
+}
+
+/* Whether the points must be read again and again, being too large. */
+static int too_large(const cli_join *j)
+{
+    const double budget = (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2;
+    const int can = (j->p_info.access & GNOMON_ACCESS_SEEK) != 0 && j->p_info.rows >= 0 &&
+                    (j->q_path == NULL ||
+                     ((j->q_info.access & GNOMON_ACCESS_SEEK) != 0 && j->q_info.rows >= 0));
+    double bytes = bytes_of(&j->p_info);
+    if (j->q_path != NULL) bytes += bytes_of(&j->q_info);
+    return can && j->options.metric != GNOMON_JACCARD && bytes > budget;
+}
+
+/* Points that are read have a piece of each side in memory. */
+static int check_row(cli_join *j, const char *path, const gnomon_data_info *info)
+{
+    enum { LEAST = 64 }; /* rows in all */
+    const double row = (double)info->cols * (double)gnomon_dtype_size(held_dtype(info));
+    if (LEAST * row <= (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2) return -1;
+    return cli_fail(
+        j->app, CLI_EXIT_MEMORY, "%s: points of %lld dimensions need --memory %.0fM or more", path,
+        (long long)info->cols, (2 * LEAST * row + (double)CLI_OVERHEAD_BYTES) / (1 << 20) + 1);
+}
+
+/* ---- what went wrong ---- */
+
+static int fail(cli_join *j, gnomon_status status)
+{
+    cli_app *app = j->app;
+    const gnomon_join_result *r = &j->result;
+    if (j->failed > 0) {
+        cli_say(app,
+                "gnomon join: %lld pairs were found, all of those of rows below %lld; nothing of "
+                "them was kept. With more room run it again, keep what is found by --checkpoint "
+                "FILE, or take parts: --max-pairs N, then --from-row.\n",
+                (long long)r->pairs, (long long)r->rows_done);
+        return j->failed;
+    }
+    const char *text = gnomon_last_error(app->ctx);
+    if (strncmp(text, "there is no LSH join", 20) == 0)
+        return cli_fail(app, CLI_EXIT_USAGE, "--method lsh: %s", text);
+    /* what the library says of its p or q is about a file's points */
+    const int p = strncmp(text, "p ", 2) == 0, q = strncmp(text, "q ", 2) == 0;
+    if ((p || q) && status != GNOMON_ERROR_CANCELLED)
+        return cli_fail(app, CLI_EXIT_DATA, "%s %s", q && j->q_path != NULL ? j->q_path : j->p_path,
+                        text + 2);
+    return cli_fail_status(app, status);
+}
+
+/* ---- the join ---- */
+
+static gnomon_status run(cli_join *j, int files)
+{
+    const double start = cli_seconds(), read = j->read_seconds, written = j->write_seconds;
+    j->options.user = j;
+    j->result.struct_size = sizeof j->result;
+    snprintf(j->bar, sizeof j->bar, "joining");
+    cli_bar_begin(j->app, j->bar, 1);
+    cli_bar_at(j->app, 0, 1);
+    const gnomon_status status = files ? join_files(j) : join_memory(j);
+    j->join_seconds =
+        cli_seconds() - start - (j->read_seconds - read) - (j->write_seconds - written);
+    return status;
+}
+
+/* Everything that receives pairs is made ready. */
+static int begin(cli_join *j)
+{
+    const int64_t rows = j->p_info.rows;
+    const int64_t cols = j->q_path != NULL ? j->q_info.rows : rows;
+    gnomon_status status = GNOMON_OK;
+    if (j->counts != NULL) {
+        j->point_counts = calloc((size_t)rows + 1, sizeof *j->point_counts);
+        if (j->point_counts == NULL)
+            return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for %lld counts",
+                            (long long)rows);
+    }
+    if (j->clusters != NULL) status = gnomon_clusters_create(j->app->ctx, rows, &j->groups);
+    if (j->text != CLI_TEXT_NONE && j->output == NULL && !j->count_only && !j->app->json)
+        j->names = stdout;
+    if (j->output != NULL && cli_join_is_named(j, j->output)) {
+        j->names =
+            strcmp(j->output, "-") == 0 ? stdout : open_memstream(&j->names_text, &j->names_length);
+        if (j->names == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+    }
+    if (status == GNOMON_OK && j->output != NULL && j->names == NULL)
+        status = cli_pairs_open(&j->pairs, j, rows, cols);
+    if (status != GNOMON_OK) return cli_fail_status(j->app, status);
+    return -1;
+}
+
+/* ---- with a checkpoint ---- */
+
+static int keep(void *user, const gnomon_join_batch *batch)
+{
+    cli_join *j = user;
+    const double begin = cli_seconds();
+    const int stop = cli_checkpoint_take(&j->kept, batch);
+    j->write_seconds += cli_seconds() - begin;
+    snprintf(j->bar, sizeof j->bar, "joining, %lld pairs", (long long)j->kept.written);
+    return stop;
+}
+
+/* A file as it is now, by facts whose names begin with 'which'. */
+static json_t *describe(const char *which, const char *path, const gnomon_data_info *info)
+{
+    struct stat file = {0};
+    char modified[40], changed[40], key[40];
+    char *name = cli_input_file(path, info->member);
+    char *real = name != NULL ? realpath(name, NULL) : NULL;
+    if (name != NULL && stat(name, &file) != 0) memset(&file, 0, sizeof file);
+    snprintf(modified, sizeof modified, "%lld.%09ld", (long long)file.st_mtim.tv_sec,
+             file.st_mtim.tv_nsec);
+    /* a file that was put in its place, or whose time was set back, has this of its own */
+    snprintf(changed, sizeof changed, "%lld.%09ld", (long long)file.st_ctim.tv_sec,
+             file.st_ctim.tv_nsec);
+    const struct {
+        const char *name;
+        json_t *value;
+    } facts[] = {{"file", cli_json_name(real != NULL ? real : path)},
+                 {"member", cli_json_name(info->member)},
+                 {"format", json_string(info->format)},
+                 {"bytes", json_integer(file.st_size)},
+                 {"time of change", json_string(modified)},
+                 {"time of the file's own change", json_string(changed)},
+                 {"dimensions", json_integer(info->cols)}};
+    json_t *all = json_object();
+    int bad = all == NULL;
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++) {
+        snprintf(key, sizeof key, "%s's %s", which, facts[i].name);
+        bad |= json_object_set_new(all, key, facts[i].value) != 0;
+    }
+    free(real);
+    free(name);
+    if (!bad) return all;
+    json_decref(all);
+    return NULL;
+}
+
+/* All that the pairs and their order hang on. */
+static json_t *identity_of(const cli_join *j)
+{
+    char threshold[40], recall[40], seed[40];
+    const gnomon_join_options *o = &j->options;
+    snprintf(threshold, sizeof threshold, "%.17g", o->threshold);
+    snprintf(recall, sizeof recall, "%.17g", o->recall);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
+    json_t *join = json_pack("{s:s, s:s, s:s}", "version", gnomon_version(), "metric",
+                             gnomon_metric_name(o->metric), "threshold", threshold);
+    join = cli_json_join(join, cli_input_json(&j->p_input));
+    join = cli_json_join(join, describe("P", j->p_path, &j->p_info));
+    join = cli_json_join(join, j->q_path != NULL ? describe("Q", j->q_path, &j->q_info)
+                                                 : json_pack("{s:b}", "Q is P", 1));
+    if (o->recall == 1) return join;
+    /* what decides which pairs are missed */
+    return cli_json_join(join, json_pack("{s:s, s:s, s:s}", "recall", recall, "method",
+                                         gnomon_join_method_name(o->method), "seed", seed));
+}
+
+/* So many bands of an LSH join: what an interruption may cost, against sorting its tables again. */
+enum { BANDS = 8 };
+
+static int join_kept(cli_join *j, int files, json_t *identity)
+{
+    cli_app *app = j->app;
+    int64_t first = 0;
+    const cli_pair_limits limits = {.rows = j->p_info.rows,
+                                    .cols = j->q_path != NULL ? j->q_info.rows : j->p_info.rows,
+                                    .threshold = j->options.threshold,
+                                    .self = j->q_path == NULL,
+                                    .at_least = j->options.metric == GNOMON_IP};
+    int code = cli_checkpoint_open(&j->kept, app, j->checkpoint, identity, &limits, &first);
+    if (code >= 0) return code;
+    j->options.sink = keep;
+    j->options.first_row = first;
+    j->options.band_rows = j->p_info.rows / BANDS + 1;
+    const gnomon_status status = run(j, files);
+    code = j->kept.failed;
+    if (status != GNOMON_OK && code == 0) code = fail(j, status);
+    if (j->kept.failed == 0) {
+        const int saved = cli_checkpoint_save(&j->kept);
+        if (code == 0) code = saved;
+    }
+    if (status != GNOMON_OK || code > 0) {
+        cli_say(app,
+                "gnomon join: %lld pairs, all of those of rows below %lld, are kept in %s: the "
+                "same command goes on there.\n",
+                (long long)j->kept.kept, (long long)j->kept.kept_rows, j->kept.pairs_path);
+        return code;
+    }
+    code = begin(j);
+    if (code < 0) code = cli_checkpoint_replay(&j->kept, take, j);
+    if (j->failed > 0) code = j->failed;
+    j->result.pairs = j->kept.complete;
+    j->result.rows_done = j->p_info.rows;
+    j->result.complete = 1;
+    return code;
+}
+
+int cli_join_work(cli_join *j)
+{
+    cli_app *app = j->app;
+    int code = -1;
+    if (j->q_path != NULL)
+        code = cli_same_width(app, j->p_path, j->p_info.cols, j->q_path, j->q_info.cols);
+    if (code >= 0) return code;
+    const int sparse =
+        j->text != CLI_TEXT_NONE ||
+        (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
+         GNOMON_ACCESS_SPARSE) != 0;
+    if (j->options.metric == GNOMON_JACCARD && !sparse)
+        return cli_fail(app, CLI_EXIT_USAGE,
+                        "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
+    const int files = j->text == CLI_TEXT_NONE && too_large(j);
+    code = files ? check_row(j, j->p_path, &j->p_info) : -1;
+    if (code < 0 && files && j->q_path != NULL) code = check_row(j, j->q_path, &j->q_info);
+    if (code >= 0) return code;
+    /* the files as they were before they were read: a change under way makes another join */
+    json_t *identity = j->checkpoint != NULL ? identity_of(j) : NULL;
+    code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
+    if (code < 0 && j->checkpoint != NULL) return join_kept(j, files, identity);
+    json_decref(identity);
+    if (code >= 0) return code;
+    code = begin(j);
+    if (code >= 0) return code;
+    j->options.sink = take;
+    j->options.p_counts = j->point_counts;
+    const gnomon_status status = run(j, files);
+    return status == GNOMON_OK ? -1 : fail(j, status);
+}

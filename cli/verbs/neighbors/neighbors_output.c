@@ -1,0 +1,258 @@
+/* Answers to files, and against known ones. */
+#include "verbs/neighbors/neighbors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 4096 };
+
+static int ends_with(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
+}
+
+static const char *format_of(const cli_neighbors *n)
+{
+    const char *format = gnomon_format_for(n->output, n->format, NULL);
+    return format != NULL ? format : "";
+}
+
+static int is_format(const cli_neighbors *n, const char *name)
+{
+    return strcmp(format_of(n), name) == 0;
+}
+
+/* Whether the format takes ids and distances together. */
+static int holds_both(const cli_neighbors *n)
+{
+    return is_format(n, "npz") || is_format(n, "hdf5") || is_format(n, "csv") ||
+           is_format(n, "tsv");
+}
+
+void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
+{
+    const cli_option options[CLI_ANSWER_OPTIONS] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &n->output,
+         .value = "OUT",
+         .help = "an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), "
+                 ".csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output, "
+                 "where .csv goes without -o, unless --json or --ground-truth is given"},
+        {.name = "output-format",
+         .type = CLI_FORMAT,
+         .target = &n->format,
+         .flag = 1,
+         .value = "FORMAT",
+         .help = "otherwise by OUT's ending, which must be a format's; npy without one"},
+        {.name = "distances",
+         .type = CLI_TEXT,
+         .target = &n->distances,
+         .value = "OUT",
+         .help = "with ids alone: the distances, .npy or .fvecs say"},
+        {.name = "ground-truth",
+         .type = CLI_TEXT,
+         .target = &n->truth,
+         .value = "FILE",
+         .help = "true ids (queries x K or more, nearest first): tell the recall"},
+    };
+    memcpy(table, options, sizeof options);
+}
+
+int cli_neighbors_check_output(cli_neighbors *n)
+{
+    cli_app *app = n->app;
+    const char *const inputs[] = {n->base_path, n->queries_path, n->allowed, n->truth};
+    if (n->distances != NULL && n->output == NULL)
+        return cli_usage(app, "--distances goes with -o");
+    /* without a place to go the answers are printed, unless figures alone are asked for */
+    if (n->output == NULL && n->truth == NULL && !app->json) {
+        n->output = "-";
+        if (n->format == NULL) n->format = "csv";
+    }
+    if (n->format != NULL && n->output == NULL)
+        return cli_usage(app, "--output-format goes with -o");
+    if (n->output == NULL) return -1;
+    const char *format, *other;
+    int code = cli_output_is(app, "-o", n->output, n->format, GNOMON_HOLDS_DENSE, &format);
+    if (code >= 0) return code;
+    if (n->options.k == 0 && !is_format(n, "npz") && !is_format(n, "csv") && !is_format(n, "tsv"))
+        return cli_usage(app,
+                         "-o %s: answers within a radius differ in number: take .npz, .csv or "
+                         ".tsv",
+                         n->output);
+    if (n->distances != NULL && holds_both(n))
+        return cli_usage(app, "--distances goes with ids alone; %s holds both", n->output);
+    if (n->distances != NULL && strcmp(n->distances, "-") != 0 &&
+        (strcmp(n->distances, n->output) == 0 || gnomon_same_file(n->distances, n->output)))
+        return cli_usage(app, "--distances %s: is also the output", n->distances);
+    if (n->distances != NULL && strcmp(n->distances, "-") == 0 && strcmp(n->output, "-") == 0)
+        return cli_usage(app, "-o and --distances can't both be standard output");
+    code = cli_check_output(app, n->output, format, inputs, 4);
+    if (code < 0 && n->distances != NULL)
+        code = cli_output_is(app, "--distances", n->distances, NULL, GNOMON_HOLDS_DENSE, &other);
+    if (code < 0 && n->distances != NULL)
+        code = cli_check_output(app, n->distances, other, inputs, 4);
+    return code;
+}
+
+/* Writes a matrix of ids or distances. */
+static gnomon_status write_matrix(cli_app *app, const char *path, const char *format,
+                                  gnomon_dtype stored, const gnomon_matrix *matrix)
+{
+    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
+    gnomon_writer *writer = NULL;
+    options.format = format;
+    gnomon_status status =
+        gnomon_writer_open(app->ctx, path, matrix->rows, matrix->cols, stored, &options, &writer);
+    if (status != GNOMON_OK) return status;
+    status = gnomon_writer_rows(writer, matrix);
+    if (status == GNOMON_OK) return gnomon_writer_finish(writer);
+    gnomon_writer_abort(writer);
+    return status;
+}
+
+/* .ivecs has 32 bits an id. */
+static int write_narrow(cli_neighbors *n)
+{
+    const cli_answers *a = &n->answers;
+    const int64_t count = a->offsets[a->queries];
+    if (a->base > INT32_MAX)
+        return cli_fail(n->app, CLI_EXIT_USAGE, "-o %s: ids up to %lld do not fit 32 bits",
+                        n->output, (long long)a->base);
+    int32_t *narrow = malloc(cli_bytes(count, sizeof *narrow));
+    if (narrow == NULL) return cli_fail(n->app, CLI_EXIT_MEMORY, "out of memory for ids");
+    for (int64_t i = 0; i < count; i++)
+        narrow[i] = (int32_t)a->ids[i];
+    const gnomon_matrix ids = gnomon_matrix_rowmajor(narrow, GNOMON_I32, a->queries, a->k);
+    const gnomon_status status = write_matrix(n->app, n->output, n->format, GNOMON_I32, &ids);
+    free(narrow);
+    return status == GNOMON_OK ? -1 : cli_fail_status(n->app, status);
+}
+
+/* Lines of query, id and distance. */
+static gnomon_status write_lines(cli_neighbors *n)
+{
+    const cli_answers *a = &n->answers;
+    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
+    gnomon_writer *writer = NULL;
+    double lines[PIECE][3];
+    options.format = n->format;
+    gnomon_status status = gnomon_writer_open(n->app->ctx, n->output, a->offsets[a->queries], 3,
+                                              GNOMON_F64, &options, &writer);
+    int64_t filled = 0;
+    for (int64_t q = 0; q < a->queries && status == GNOMON_OK; q++) {
+        for (int64_t i = a->offsets[q]; i < a->offsets[q + 1] && status == GNOMON_OK; i++) {
+            lines[filled][0] = (double)q;
+            lines[filled][1] = (double)a->ids[i];
+            lines[filled++][2] = a->distances[i];
+            if (filled < PIECE) continue;
+            const gnomon_matrix piece = gnomon_matrix_rowmajor(lines, GNOMON_F64, filled, 3);
+            status = gnomon_writer_rows(writer, &piece);
+            filled = 0;
+        }
+    }
+    if (status == GNOMON_OK && filled > 0) {
+        const gnomon_matrix piece = gnomon_matrix_rowmajor(lines, GNOMON_F64, filled, 3);
+        status = gnomon_writer_rows(writer, &piece);
+    }
+    if (status == GNOMON_OK) return gnomon_writer_finish(writer);
+    gnomon_writer_abort(writer);
+    return status;
+}
+
+static gnomon_status write_arrays(cli_neighbors *n)
+{
+    cli_answers *a = &n->answers;
+    const int64_t count = a->offsets[a->queries];
+    const int vector = a->k == 0, hdf5 = is_format(n, "hdf5");
+    const int64_t rows = vector ? 1 : a->queries, cols = vector ? count : a->k;
+    const gnomon_named_array arrays[] = {
+        {hdf5 ? "neighbors" : "ids", gnomon_matrix_rowmajor(a->ids, GNOMON_I64, rows, cols),
+         vector},
+        {"distances", gnomon_matrix_rowmajor(a->distances, GNOMON_F64, rows, cols), vector},
+        {"offsets", gnomon_matrix_rowmajor(a->offsets, GNOMON_I64, 1, a->queries + 1), 1},
+    };
+    return hdf5 ? gnomon_write_hdf5(n->app->ctx, n->output, arrays, 2)
+                : gnomon_write_npz(n->app->ctx, n->output, arrays, vector ? 3 : 2);
+}
+
+int cli_neighbors_write(cli_neighbors *n)
+{
+    const cli_answers *a = &n->answers;
+    gnomon_status status;
+    if (is_format(n, "npz") || is_format(n, "hdf5")) {
+        status = write_arrays(n);
+    } else if (is_format(n, "csv") || is_format(n, "tsv")) {
+        status = write_lines(n);
+    } else if (is_format(n, "ivecs")) {
+        const int code = write_narrow(n);
+        if (code >= 0) return code;
+        status = GNOMON_OK;
+    } else {
+        const gnomon_matrix ids = gnomon_matrix_rowmajor(a->ids, GNOMON_I64, a->queries, a->k);
+        status = write_matrix(n->app, n->output, n->format, GNOMON_I64, &ids);
+    }
+    if (status == GNOMON_OK && n->distances != NULL) {
+        const gnomon_matrix distances =
+            gnomon_matrix_rowmajor(a->distances, GNOMON_F64, a->queries, a->k);
+        const char *format = gnomon_format_for(n->distances, NULL, NULL);
+        const int narrow = strcmp(format, "fvecs") == 0 || strcmp(format, "fbin") == 0;
+        status =
+            write_matrix(n->app, n->distances, NULL, narrow ? GNOMON_F32 : GNOMON_F64, &distances);
+    }
+    return status == GNOMON_OK ? -1 : cli_fail_status(n->app, status);
+}
+
+/* ---- recall ---- */
+
+/* The path with the member that holds ids, where none is named; free() it. */
+static char *truth_path(const char *path)
+{
+    const char *member = "";
+    if (ends_with(path, ".npz")) member = ":ids";
+    if (ends_with(path, ".h5") || ends_with(path, ".hdf5")) member = ":neighbors";
+    char *whole = malloc(strlen(path) + strlen(member) + 1);
+    if (whole != NULL) strcat(strcpy(whole, path), member);
+    return whole;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+int cli_neighbors_recall(cli_neighbors *n)
+{
+    const cli_answers *a = &n->answers;
+    cli_app *app = n->app;
+    cli_points p;
+    int64_t budget = app->memory - CLI_OVERHEAD_BYTES, found = 0;
+    char *path = truth_path(n->truth);
+    if (path == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for a path");
+    memset(&p, 0, sizeof p);
+    p.wanted = GNOMON_F64; /* ids are below 2^53 */
+    int code = cli_points_load(app, path, NULL, 0, &p, &budget);
+    if (code < 0 && (p.dense.rows != a->queries || p.dense.cols < a->k))
+        code = cli_fail(app, CLI_EXIT_DATA,
+                        "%s holds %lld x %lld ids; %lld queries with %lld neighbours or more are "
+                        "due",
+                        path, (long long)p.dense.rows, (long long)p.dense.cols,
+                        (long long)a->queries, (long long)a->k);
+    for (int64_t q = 0; q < a->queries && code < 0; q++) {
+        double *truth = (double *)p.data + q * p.dense.cols;
+        qsort(truth, (size_t)a->k, sizeof *truth, by_value);
+        for (int64_t i = 0; i < a->k; i++) {
+            const double id = (double)a->ids[q * a->k + i];
+            found += bsearch(&id, truth, (size_t)a->k, sizeof *truth, by_value) != NULL;
+        }
+    }
+    if (code < 0)
+        n->recall = a->queries > 0 ? (double)found / ((double)a->queries * (double)a->k) : 1;
+    cli_points_drop(&p);
+    free(path);
+    return code;
+}

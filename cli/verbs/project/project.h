@@ -1,0 +1,53 @@
+/* cli/verbs/project/project.h: points streaming through an operator within a memory limit.
+ *
+ * Three ways, which give the same bits: chunks of whole points; chunks of sparse points; and,
+ * for points stored coordinate by coordinate or too wide for the limit, pieces of columns. */
+#ifndef GNOMON_CLI_PROJECT_H
+#define GNOMON_CLI_PROJECT_H
+
+#include "cli.h"
+
+/* What the points are looked at for, and what was seen of a sample. */
+typedef struct cli_look {
+    double density;  /* of a very sparse operator; 0: another */
+    double carriers; /* --assume spread: how many coordinates hold a point's weight; 0: not said */
+    int told;
+    gnomon_coherence seen;
+} cli_look;
+
+typedef struct cli_job {
+    cli_app *app;
+    gnomon_reader *reader;
+    gnomon_data_info info;
+    gnomon_operator *op;
+    gnomon_writer *writer;
+    gnomon_sketch_options options;
+    int64_t k;
+    gnomon_dtype element;  /* of the chunks: as stored, or F32 or F64 for sparse points */
+    gnomon_dtype computed; /* of the sketch in memory: F32 or F64 */
+    gnomon_dtype stored;   /* of the sketch in the file */
+    int by_columns;
+    int64_t chunk_points, chunk_cols, chunk_nonzeros;
+    /* what came of it */
+    int64_t points;
+    double read_seconds, sketch_seconds, write_seconds;
+    cli_look look;
+} cli_job;
+
+/* Says how much of --memory the library's own work may take; before cli_start. */
+void cli_job_share(cli_app *app);
+/* Settles the element types; wanted 0: by the input's. Needs info and op. */
+void cli_job_types(cli_job *job, gnomon_dtype wanted);
+/* Chooses the way and the chunks so that everything fits in app->memory. -1 or an exit code. */
+int cli_job_plan(cli_job *job);
+/* Reads, sketches and writes all points. -1 or an exit code. */
+int cli_job_run(cli_job *job);
+
+/* coherence.c: look at the first of x's points, which are those from 'row' on. -1 or an exit code.
+ */
+int cli_look_dense(cli_job *job, const gnomon_matrix *x, int64_t row);
+int cli_look_csr(cli_job *job, const gnomon_csr *x, int64_t row);
+/* What was seen; NULL when nothing was looked at. */
+json_t *cli_look_json(const cli_look *l);
+
+#endif

@@ -1,8 +1,0 @@
-/* The kernels of dense_points.cuh with mma.sync. */
-#include "cuda/dense_points_launch.cuh"
-
-cudaError_t points_launch_80(const gcu_gpu *gpu, points_params *p, int rows, int type, bool across,
-                             cudaStream_t stream)
-{
-    return points_launch<false>(gpu, p, rows, type, across, stream);
-}

@@ -1,0 +1,253 @@
+/* The sieve on Hopper: wgmma with both operands in shared memory.
+ *
+ * A block of threads computes tiles of 128 x 256 pairs: two warpgroups multiply, each 64 rows, and
+ * a third has one thread that fetches. A chunk is 64 coordinates: 16 KB of P, and 32 KB of Q, half
+ * of it by each block of a pair of blocks (a cluster) that work on neighbouring rows.
+ *
+ * The floor, for a tile and chunk, in cycles of a multiprocessor: 2 x 128 x 256 x 64 flops take
+ * 1024 at 4096 a cycle. Shared memory gives 128 bytes a cycle: each warpgroup reads Q's part and
+ * its half of P's, 80 KB in all, and 48 KB are written: 1024. From L2 come 32 KB, 4.1 KB a cycle of
+ * 132 multiprocessors. A tile's look at its sums takes three instructions a pair, 768 issue slots
+ * of each of the four schedulers, beside what pairs that pass take: with few coordinates that, and
+ * not the products, sets the pace. Warpgroups that take turns at looking were no faster. */
+#include "cuda/filter/walk.cuh"
+#include "cuda/runtime/bulk.cuh"
+#include "cuda/runtime/wgmma.cuh"
+
+enum {
+    CLUSTER = 2, /* blocks of threads */
+    HEIGHT = 128,
+    WIDTH = 256,
+    STAGES = 4,
+    P_BYTES = HEIGHT * 128,
+    Q_BYTES = WIDTH * 128,
+    LIMITS = P_BYTES + Q_BYTES, /* of Q's points, then of P's: with a tile's last chunk */
+    LIMIT_BYTES = (WIDTH + HEIGHT) * 4,
+    STAGE = LIMITS + 2048,
+    THREADS = 384,
+    FOUND = 8 * (int)sizeof(sieve_found),
+    SHARED = STAGES * STAGE + FOUND + 1024,
+    BAND_ROWS = 2048
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+/* c (+)= a b: m64 n256 k16, halves, both operands in shared memory, fp32 sums. */
+static __device__ __forceinline__ void sieve_multiply(float *c, uint32_t a, uint32_t b, int add)
+{
+    asm volatile(
+        "{.reg .pred p; .reg .b64 a, b; setp.ne.b32 p, %130, 0; "
+        "mov.b64 a, {%128, 0x40000040}; mov.b64 b, {%129, 0x40000040}; "
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, "
+        "%111, "
+        "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "
+        "%127"
+        "}, a, b, p, 1, 1, 0, 0;}"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]),
+          "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]), "+f"(c[13]),
+          "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]),
+          "+f"(c[21]), "+f"(c[22]), "+f"(c[23]), "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]),
+          "+f"(c[28]), "+f"(c[29]), "+f"(c[30]), "+f"(c[31]), "+f"(c[32]), "+f"(c[33]), "+f"(c[34]),
+          "+f"(c[35]), "+f"(c[36]), "+f"(c[37]), "+f"(c[38]), "+f"(c[39]), "+f"(c[40]), "+f"(c[41]),
+          "+f"(c[42]), "+f"(c[43]), "+f"(c[44]), "+f"(c[45]), "+f"(c[46]), "+f"(c[47]), "+f"(c[48]),
+          "+f"(c[49]), "+f"(c[50]), "+f"(c[51]), "+f"(c[52]), "+f"(c[53]), "+f"(c[54]), "+f"(c[55]),
+          "+f"(c[56]), "+f"(c[57]), "+f"(c[58]), "+f"(c[59]), "+f"(c[60]), "+f"(c[61]), "+f"(c[62]),
+          "+f"(c[63]), "+f"(c[64]), "+f"(c[65]), "+f"(c[66]), "+f"(c[67]), "+f"(c[68]), "+f"(c[69]),
+          "+f"(c[70]), "+f"(c[71]), "+f"(c[72]), "+f"(c[73]), "+f"(c[74]), "+f"(c[75]), "+f"(c[76]),
+          "+f"(c[77]), "+f"(c[78]), "+f"(c[79]), "+f"(c[80]), "+f"(c[81]), "+f"(c[82]), "+f"(c[83]),
+          "+f"(c[84]), "+f"(c[85]), "+f"(c[86]), "+f"(c[87]), "+f"(c[88]), "+f"(c[89]), "+f"(c[90]),
+          "+f"(c[91]), "+f"(c[92]), "+f"(c[93]), "+f"(c[94]), "+f"(c[95]), "+f"(c[96]), "+f"(c[97]),
+          "+f"(c[98]), "+f"(c[99]), "+f"(c[100]), "+f"(c[101]), "+f"(c[102]), "+f"(c[103]),
+          "+f"(c[104]), "+f"(c[105]), "+f"(c[106]), "+f"(c[107]), "+f"(c[108]), "+f"(c[109]),
+          "+f"(c[110]), "+f"(c[111]), "+f"(c[112]), "+f"(c[113]), "+f"(c[114]), "+f"(c[115]),
+          "+f"(c[116]), "+f"(c[117]), "+f"(c[118]), "+f"(c[119]), "+f"(c[120]), "+f"(c[121]),
+          "+f"(c[122]), "+f"(c[123]), "+f"(c[124]), "+f"(c[125]), "+f"(c[126]), "+f"(c[127])
+        : "r"(a), "r"(b), "r"(add));
+}
+
+static __device__ __forceinline__ float load_shared(uint32_t at)
+{
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at));
+    return x;
+}
+
+static __device__ __forceinline__ float2 load_shared_pair(uint32_t at)
+{
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(at));
+    return x;
+}
+
+static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t stages,
+                                                 uint32_t full, uint32_t empty)
+{
+    constexpr int PART = Q_BYTES / CLUSTER;
+    const uint32_t rank = gcu_cluster_rank();
+    sieve_place at = {0, l.walk.first};
+    int stage = 0;
+    uint32_t phase = 1; /* a stage never used is empty */
+    int64_t row, col;
+    for (int64_t number = blockIdx.x / CLUSTER; sieve_find(l.walk, number, &at, &row, &col);
+         number += gridDim.x / CLUSTER) {
+        if (!sieve_wanted(l.walk, row, col)) continue;
+        const uint8_t *p = l.p + (row + rank * HEIGHT) * 128;
+        const uint8_t *q = l.q + col * 128 + rank * PART;
+        for (int left = l.chunks; left > 0; left--) {
+            const uint32_t to = stages + stage * STAGE, barrier = full + 8 * stage;
+            gcu_barrier_wait(empty + 8 * stage, phase);
+            gcu_barrier_expect(barrier, left == 1 ? LIMITS + LIMIT_BYTES : LIMITS);
+            gcu_fetch(to, p, P_BYTES, barrier);
+            gcu_fetch_for_all<CLUSTER>(to + P_BYTES + rank * PART, q, PART, barrier);
+            p += l.p_padded * 128;
+            q += l.q_padded * 128;
+            if (left == 1) {
+                gcu_fetch(to + LIMITS, l.q_limits + col, WIDTH * 4, barrier);
+                gcu_fetch(to + LIMITS + WIDTH * 4, l.p_limits + row + rank * HEIGHT, HEIGHT * 4,
+                          barrier);
+            }
+            if (++stage == STAGES) stage = 0, phase ^= 1;
+        }
+    }
+}
+
+static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint32_t stages,
+                                                    uint32_t full, uint32_t empty,
+                                                    sieve_found *found)
+{
+    const int warp = (int)threadIdx.x / 32 - 4, lane = (int)threadIdx.x % 32, group = warp / 4;
+    const uint32_t rank = gcu_cluster_rank();
+    const int own_row = (int)rank * HEIGHT + warp * 16 + lane / 4, own_col = lane % 4 * 2;
+    const uint32_t first = gcu_wgmma_descriptor(stages + group * (P_BYTES / 2));
+    const uint32_t second = gcu_wgmma_descriptor(stages + P_BYTES);
+    found += warp;
+    if (lane == 0) found->count = 0;
+    __syncwarp();
+    sieve_place at = {0, l.walk.first};
+    int stage = 0;
+    uint32_t phase = 0;
+    int64_t row, col;
+    for (int64_t number = blockIdx.x / CLUSTER; sieve_find(l.walk, number, &at, &row, &col);
+         number += gridDim.x / CLUSTER) {
+        if (!sieve_wanted(l.walk, row, col)) continue;
+        float sum[128];
+        int before = 0;
+#pragma unroll 1
+        for (int chunk = 0; chunk < l.chunks; chunk++) {
+            gcu_barrier_wait(full + 8 * stage, phase);
+            gcu_wgmma_fence();
+#pragma unroll
+            for (int s = 0; s < 4; s++)
+                sieve_multiply(sum, first + stage * (STAGE / 16) + 2 * s,
+                               second + stage * (STAGE / 16) + 2 * s, chunk + s > 0);
+            gcu_wgmma_commit();
+            if (chunk > 0) {
+                gcu_wgmma_wait<1>();
+                if (lane < CLUSTER) gcu_barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
+            }
+            before = stage;
+            if (++stage == STAGES) stage = 0, phase ^= 1;
+        }
+        const uint32_t limits = stages + before * STAGE + LIMITS;
+        const bool above = l.walk.half && col < row + l.walk.height;
+        row += own_row;
+        col += own_col;
+        float limit[2];
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            limit[r] = load_shared(limits + WIDTH * 4 + (own_row % HEIGHT + 8 * r) * 4);
+            if (row + 8 * r < l.row || row + 8 * r >= l.end) limit[r] = SIEVE_NEVER;
+        }
+        gcu_wgmma_wait<0>();
+        gcu_wgmma_settle<128>(sum);
+        uint32_t below[4] = {};
+#pragma unroll
+        for (int i = 0; i < 32; i++) { /* four chains side by side */
+            const int g = i / 4 + i % 4 * 8;
+            const float2 column = load_shared_pair(limits + (own_col + 8 * g) * 4);
+#pragma unroll
+            for (int e = 4 * g; e < 4 * g + 4; e++) {
+                const float least = limit[e / 2 % 2] + (e % 2 ? column.y : column.x);
+                below[e / 32] = __funnelshift_l(__float_as_uint(sum[e] - least), below[e / 32], 1);
+            }
+        }
+        __syncwarp();
+        if (lane < CLUSTER) gcu_barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
+        sieve_collect<4>(l, below, (uint32_t)row, (uint32_t)col, above, found);
+    }
+    if (found->count > 0) sieve_hand_over(l.sink, found);
+}
+
+#endif
+
+static __global__ void __launch_bounds__(THREADS, 1)
+    sieve_kernel(const __grid_constant__ sieve_launch l)
+{
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    extern __shared__ uint8_t raw[];
+    __shared__ __align__(8) uint64_t barriers[2 * STAGES];
+    const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
+    const uint32_t empty = full + 8 * STAGES;
+    /* the same place in all blocks of a cluster */
+    const uint32_t start = (uint32_t)__cvta_generic_to_shared(raw);
+    const uint32_t stages = (start + 1023) & ~1023u;
+    sieve_found *found = reinterpret_cast<sieve_found *>(raw + (stages - start) + STAGES * STAGE);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            gcu_barrier_init(full + 8 * i, 1);
+            gcu_barrier_init(empty + 8 * i, 8 * CLUSTER);
+        }
+        gcu_barrier_init_fence();
+    }
+    gcu_cluster_sync();
+    if (threadIdx.x < 128) {
+        gcu_registers_give<40>();
+        if (threadIdx.x == 0) fetch_all(l, stages, full, empty);
+    } else {
+        gcu_registers_take<232>();
+        multiply_all(l, stages, full, empty, found);
+    }
+    /* nobody leaves while its neighbour may still write or arrive here */
+    __syncwarp();
+    gcu_cluster_sync();
+#endif
+}
+
+bool gcu_sieve_takes_hopper(const gcu_gpu *gpu)
+{
+    return gpu->major == 9;
+}
+
+cudaError_t gcu_sieve_hopper(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)
+{
+    cudaError_t error =
+        cudaFuncSetAttribute(sieve_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
+    if (error != cudaSuccess) return error;
+    sieve_walk *w = &l.walk;
+    w->height = HEIGHT * CLUSTER;
+    w->width = WIDTH;
+    w->band = BAND_ROWS / w->height;
+    w->first = l.row / w->height;
+    w->blocks = (l.end + w->height - 1) / w->height - w->first;
+    w->columns = l.q_padded / WIDTH;
+    const int64_t tiles = w->blocks * w->columns, most = gpu->sms / CLUSTER;
+    cudaLaunchAttribute cluster;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = CLUSTER;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)((tiles < most ? tiles : most) * CLUSTER));
+    config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = SHARED;
+    config.stream = stream;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    return cudaLaunchKernelEx(&config, sieve_kernel, l);
+}

@@ -1,0 +1,140 @@
+/* The sieve by mma.sync, for GPUs from Ampere on: tiles of 128 x 128 pairs, a warp 64 x 32, chunks
+ * of 64 coordinates by cp.async, three deep. */
+#include "cuda/filter/walk.cuh"
+
+enum {
+    SIDE = 128,
+    STAGES = 3,
+    OPERAND = SIDE * 128,
+    STAGE = 2 * OPERAND,
+    THREADS = 256,
+    FOUND = THREADS / 32 * (int)sizeof(sieve_found),
+    SHARED = STAGES * STAGE + FOUND,
+    BAND_ROWS = 2048
+};
+
+static __device__ __forceinline__ void copy16(uint32_t to, const uint8_t *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+static __device__ __forceinline__ void multiply(float *c, const uint32_t *a, const uint32_t *b)
+{
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+static __device__ __forceinline__ void load_matrices(uint32_t *r, uint32_t at)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+/* Part 'part' of point 'point' of an operand in shared memory. */
+static __device__ __forceinline__ uint32_t part_at(uint32_t operand, int point, int part)
+{
+    return operand + point * 128 + ((part ^ (point & 7)) << 4);
+}
+
+static __device__ __forceinline__ void fetch(const sieve_launch &l, uint32_t stages, int chunk,
+                                             int64_t row, int64_t col)
+{
+    if (chunk < l.chunks) {
+        const uint8_t *p = l.p + ((int64_t)chunk * l.p_padded + row) * 128;
+        const uint8_t *q = l.q + ((int64_t)chunk * l.q_padded + col) * 128;
+        const uint32_t to = stages + chunk % STAGES * STAGE;
+#pragma unroll
+        for (int i = 0; i < OPERAND / 16 / THREADS; i++) {
+            const int at = (i * THREADS + (int)threadIdx.x) * 16;
+            copy16(to + at, p + at);
+            copy16(to + OPERAND + at, q + at);
+        }
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    sieve_mma_kernel(const __grid_constant__ sieve_launch l)
+{
+    extern __shared__ __align__(128) uint8_t shared[];
+    const uint32_t stages = (uint32_t)__cvta_generic_to_shared(shared);
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int rows = warp / 4 * 64, cols = warp % 4 * 32;
+    sieve_found *found = reinterpret_cast<sieve_found *>(shared + STAGES * STAGE) + warp;
+    if (lane == 0) found->count = 0;
+    __syncwarp();
+    sieve_place at = {0, l.walk.first};
+    int64_t row, col;
+    for (int64_t number = blockIdx.x; sieve_find(l.walk, number, &at, &row, &col);
+         number += gridDim.x) {
+        if (!sieve_wanted(l.walk, row, col)) continue;
+        float sum[4][16] = {}; /* [16 rows][4 g + 2 r + x] */
+#pragma unroll
+        for (int chunk = 0; chunk < STAGES - 1; chunk++)
+            fetch(l, stages, chunk, row, col);
+#pragma unroll 1
+        for (int chunk = 0; chunk < l.chunks; chunk++) {
+            asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+            __syncthreads();
+            fetch(l, stages, chunk + STAGES - 1, row, col);
+            const uint32_t p = stages + chunk % STAGES * STAGE, q = p + OPERAND;
+#pragma unroll
+            for (int s = 0; s < 4; s++) {
+                uint32_t b[2]
+                          [4]; /* [16 columns]: k 0-7 and 8-15 of the first eight, of the others */
+#pragma unroll
+                for (int n = 0; n < 2; n++)
+                    load_matrices(b[n], part_at(q, cols + n * 16 + lane / 16 * 8 + lane % 8,
+                                                2 * s + lane / 8 % 2));
+#pragma unroll
+                for (int m = 0; m < 4; m++) {
+                    uint32_t a[4];
+                    load_matrices(a, part_at(p, rows + m * 16 + lane % 16, 2 * s + lane / 16));
+#pragma unroll
+                    for (int g = 0; g < 4; g++)
+                        multiply(sum[m] + 4 * g, a, b[g / 2] + g % 2 * 2);
+                }
+            }
+        }
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        __syncthreads(); /* the stages are free */
+        const bool above = l.walk.half && col < row + SIDE;
+        col += cols + lane % 4 * 2;
+        row += rows + lane / 4;
+#pragma unroll
+        for (int m = 0; m < 4; m++) {
+            const float limit[2] = {sieve_row_limit(l, row + m * 16),
+                                    sieve_row_limit(l, row + m * 16 + 8)};
+            uint32_t below[1] = {0};
+#pragma unroll
+            for (int e = 0; e < 16; e++) {
+                const float least = limit[e / 2 % 2] + __ldg(l.q_limits + col + e / 4 * 8 + e % 2);
+                below[0] = __funnelshift_l(__float_as_uint(sum[m][e] - least), below[0], 1);
+            }
+            below[0] = below[0] << 16 | 0xffffu;
+            sieve_collect<1>(l, below, (uint32_t)row + m * 16, (uint32_t)col, above, found);
+        }
+    }
+    if (found->count > 0) sieve_hand_over(l.sink, found);
+}
+
+cudaError_t gcu_sieve_mma(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)
+{
+    cudaError_t error =
+        cudaFuncSetAttribute(sieve_mma_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
+    if (error != cudaSuccess) return error;
+    sieve_walk *w = &l.walk;
+    w->height = w->width = SIDE;
+    w->band = BAND_ROWS / SIDE;
+    w->first = l.row / SIDE;
+    w->blocks = (l.end + SIDE - 1) / SIDE - w->first;
+    w->columns = l.q_padded / SIDE;
+    const int64_t tiles = w->blocks * w->columns;
+    sieve_mma_kernel<<<(unsigned)(tiles < gpu->sms ? tiles : gpu->sms), THREADS, SHARED, stream>>>(
+        l);
+    return cudaGetLastError();
+}

@@ -1,0 +1,459 @@
+/* Points packed for the sieve, what that loses of each, and the limits that follow: see
+ * filter/sieve.h. */
+#include "cuda/filter/exact.cuh"
+#include "cuda/filter/walk.cuh"
+
+enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 256, GROUPS = 8 };
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static bool is_floats(const gnomon_matrix *m)
+{
+    return m->dtype == GNOMON_F32 && m->col_stride == 1;
+}
+
+/* ---- the ground ---- */
+
+/* What is looked at: some rows, far apart. */
+struct look {
+    exact_view view;
+    int64_t rows, cols, apart; /* row i of the look is row i * apart */
+    bool cosine;
+    double *inverse, *largest; /* SAMPLE numbers each */
+    unsigned *broken;          /* whether any coordinate is no integer, or too large a one */
+    double *mean;
+    gcu_sieve_facts *facts;
+};
+
+static __global__ void __launch_bounds__(THREADS) look_inverse(look l)
+{
+    const int64_t i = (blockIdx.x * THREADS + threadIdx.x) / 16;
+    const int lane = threadIdx.x % 16;
+    const exact_row x = exact_row_of(l.view, i < l.rows ? i * l.apart : 0);
+    const double inverse = exact_inverse<false>(x, l.cols, lane);
+    if (lane == 0 && i < l.rows) l.inverse[i] = inverse;
+}
+
+static __device__ __forceinline__ double looked_at(const look &l, int64_t i, int64_t col)
+{
+    const exact_row x = exact_row_of(l.view, i * l.apart);
+    const double v = exact_load<false>(x, col);
+    return l.cosine ? v * l.inverse[i] : v;
+}
+
+/* 32 columns a block: each warp sums every eighth row, then the eight are added. */
+static __global__ void __launch_bounds__(THREADS) look_mean(look l)
+{
+    __shared__ double sums[GROUPS][32];
+    const int lane = threadIdx.x % 32, group = threadIdx.x / 32;
+    const int64_t col = blockIdx.x * 32 + lane;
+    double sum = 0;
+    bool whole = !l.cosine;
+    if (col < l.cols) {
+#pragma unroll 4
+        for (int64_t i = group; i < l.rows; i += GROUPS) {
+            const double x = looked_at(l, i, col);
+            whole = whole && x == rint(x) && fabs(x) < 0x1p22;
+            sum += x;
+        }
+    }
+    sums[group][lane] = sum;
+    if (!__all_sync(~0u, whole) && lane == 0) atomicOr(l.broken, 1u);
+    __syncthreads();
+    if (group > 0 || col >= l.cols) return;
+    for (int g = 1; g < GROUPS; g++)
+        sum += sums[g][lane];
+    l.mean[col] = sum / (double)l.rows;
+}
+
+/* The largest centred coordinate of each row, one row a warp. */
+static __global__ void __launch_bounds__(THREADS) look_largest(look l)
+{
+    const int64_t i = blockIdx.x * WARPS + threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+    if (i >= l.rows) return;
+    double largest = 0;
+    for (int64_t col = lane; col < l.cols; col += 32)
+        largest = fmax(largest, fabs(looked_at(l, i, col) - l.mean[col]));
+#pragma unroll
+    for (int half = 16; half > 0; half /= 2)
+        largest = fmax(largest, __shfl_xor_sync(~0u, largest, half));
+    if (lane == 0) l.largest[i] = largest;
+}
+
+/* The number of that rank among at most THREADS of them, in all threads. */
+static __device__ double rank_of(double mine, bool there, int rank, int count)
+{
+    __shared__ double all[THREADS];
+    __shared__ double found;
+    __syncthreads();
+    all[threadIdx.x] = mine;
+    if (threadIdx.x == 0) found = 0;
+    __syncthreads();
+    if (there) {
+        int before = 0;
+        for (int i = 0; i < count; i++)
+            before += all[i] < mine || (all[i] == mine && i < (int)threadIdx.x);
+        if (before == rank) found = mine;
+    }
+    __syncthreads();
+    return found;
+}
+
+/* Brings a typical row's largest coordinate into [2^5, 2^6): 2^10 times as large ones fit into
+ * fp16, and 2^-20 times as small ones keep all their digits. */
+static __global__ void __launch_bounds__(THREADS) look_facts(look l)
+{
+    const int t = threadIdx.x, count = (int)l.rows;
+    const double mine = t < count ? l.largest[t] : 0;
+    double typical = rank_of(mine, t < count, count / 2, count);
+    if (!(typical > 0)) typical = rank_of(mine, t < count, count - 1, count);
+    const bool told = typical > 0 && typical < 0x1p1000;
+    int exponent = told ? 5 - ilogb(typical) : 0;
+    if (l.cosine) exponent = exponent < 0 ? 0 : exponent > 40 ? 40 : exponent;
+    exponent = exponent < -700 ? -700 : exponent > 1000 ? 1000 : exponent;
+    const double scale = ldexp(1.0, exponent);
+    const bool whole = *l.broken == 0;
+    double squares = 0;
+    __syncthreads();
+    for (int64_t col = t; col < l.cols; col += THREADS) {
+        const double mean = (whole ? rint(l.mean[col]) : l.mean[col]) * scale;
+        l.mean[col] = mean;
+        squares += mean * mean;
+    }
+    __shared__ double sums[THREADS];
+    sums[t] = squares;
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (t < half) sums[t] += sums[t + half];
+    }
+    if (t == 0) {
+        l.facts->scale = scale;
+        l.facts->squares = sums[0];
+    }
+}
+
+/* Bits: 0 and 1, less a half. */
+static __global__ void __launch_bounds__(THREADS) bits_facts(look l)
+{
+    const int64_t col = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    if (col < l.cols) l.mean[col] = 0.5;
+    if (col > 0) return;
+    l.facts->scale = 1;
+    l.facts->squares = (double)l.cols / 4;
+}
+
+static int64_t coordinates(gnomon_metric metric, int64_t cols)
+{
+    return metric == GNOMON_HAMMING ? 8 * cols : cols;
+}
+
+size_t gcu_sieve_ground_bytes(int64_t cols)
+{
+    return aligned((size_t)cols * 8) + aligned(sizeof(gcu_sieve_facts)) + 2 * aligned(SAMPLE * 8) +
+           256;
+}
+
+cudaError_t gcu_sieve_settle_ground(gnomon_metric metric, const gnomon_matrix *points, void *memory,
+                                    gcu_sieve_ground *out, const gcu_gpu *, cudaStream_t stream)
+{
+    uint8_t *at = static_cast<uint8_t *>(memory);
+    look l = {};
+    l.view = exact_view_of(points);
+    l.rows = points->rows < SAMPLE ? points->rows : (int64_t)SAMPLE;
+    l.cols = coordinates(metric, points->cols);
+    l.apart = l.rows > 0 ? points->rows / l.rows : 1;
+    l.cosine = metric == GNOMON_COSINE;
+    l.mean = reinterpret_cast<double *>(at);
+    at += aligned((size_t)l.cols * 8);
+    l.facts = reinterpret_cast<gcu_sieve_facts *>(at);
+    at += aligned(sizeof(gcu_sieve_facts));
+    l.inverse = reinterpret_cast<double *>(at);
+    at += aligned(SAMPLE * 8);
+    l.largest = reinterpret_cast<double *>(at);
+    at += aligned(SAMPLE * 8);
+    l.broken = reinterpret_cast<unsigned *>(at);
+    *out = {metric, l.cols, l.mean, l.facts};
+    const cudaError_t error = cudaMemsetAsync(memory, 0, gcu_sieve_ground_bytes(l.cols), stream);
+    if (error != cudaSuccess) return error;
+    if (metric == GNOMON_HAMMING) {
+        bits_facts<<<(unsigned)ceil_div(l.cols + 1, THREADS), THREADS, 0, stream>>>(l);
+        return cudaGetLastError();
+    }
+    if (l.rows > 0 && l.cols > 0) {
+        if (l.cosine) look_inverse<<<SAMPLE * 16 / THREADS, THREADS, 0, stream>>>(l);
+        look_mean<<<(unsigned)ceil_div(l.cols, 32), THREADS, 0, stream>>>(l);
+        look_largest<<<SAMPLE / WARPS, THREADS, 0, stream>>>(l);
+    }
+    look_facts<<<1, THREADS, 0, stream>>>(l);
+    return cudaGetLastError();
+}
+
+/* ---- packing ---- */
+
+struct packing {
+    exact_view view;
+    gcu_sieve_points out;
+    const double *mean;
+    const gcu_sieve_facts *facts;
+    gnomon_metric metric;
+    unsigned long long *fault;
+};
+
+template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) inverse_kernel(packing k)
+{
+    const int lane = threadIdx.x % 16;
+    const int64_t i = (blockIdx.x * (int64_t)THREADS + threadIdx.x) / 16;
+    const bool there = i < k.out.rows;
+    const exact_row x = exact_row_of(k.view, there ? i : 0);
+    const double inverse = exact_inverse<FLOATS>(x, k.out.cols, lane);
+    if (lane == 0 && there) k.out.inverse[i] = inverse;
+}
+
+static __device__ __forceinline__ double sum_of_warp(double x)
+{
+#pragma unroll
+    for (int half = 16; half > 0; half /= 2)
+        x += __shfl_xor_sync(~0u, x, half);
+    return x;
+}
+
+enum reading { FLOATS, ANY, BITS };
+
+/* A point a warp, two coordinates of a chunk a lane. */
+template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
+{
+    const int lane = threadIdx.x % 32;
+    const int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32;
+    const gcu_sieve_points &o = k.out;
+    if (i >= o.padded) return;
+    const bool there = i < o.rows, cosine = k.metric == GNOMON_COSINE;
+    const exact_row x = exact_row_of(k.view, there ? i : 0);
+    const double scale = k.facts->scale;
+    const double inverse = cosine && there ? o.inverse[i] : 1;
+    uint8_t *to = o.halves + i * 128 + (((lane / 4) ^ (int)(i & 7)) << 4) + lane % 4 * 4;
+    double packed = 0, lost = 0, all = 0, across = 0;
+#pragma unroll 4
+    for (int64_t chunk = 0; chunk < o.chunks; chunk++) {
+        __half half[2];
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            const int64_t col = chunk * GCU_SIEVE_CHUNK + lane * 2 + e;
+            half[e] = __float2half_rn(0.0f);
+            if (!there || col >= o.cols) continue;
+            const double given = READ == BITS ? (double)(exact_byte(x, col / 8) >> col % 8 & 1)
+                                              : exact_load<READ == FLOATS>(x, col);
+            if (!(fabs(given) <= 0x1p500) && k.fault)
+                atomicMin(k.fault, (unsigned long long)(i * o.cols + col));
+            const double m = k.mean[col];
+            const double v = (cosine ? __dmul_rn(given, inverse) : given) * scale - m;
+            half[e] = __double2half(fmin(fmax(v, -65504.0), 65504.0));
+            const double h = (double)__half2float(half[e]), rest = v - h;
+            packed += h * h;
+            lost += rest * rest;
+            all += v * v;
+            across += v * m;
+        }
+        *reinterpret_cast<__half2 *>(to + chunk * o.padded * 128) =
+            __halves2half2(half[0], half[1]);
+    }
+    packed = sum_of_warp(packed);
+    lost = sum_of_warp(lost);
+    all = sum_of_warp(all);
+    across = sum_of_warp(across);
+    if (lane > 0) return;
+    const double squares = k.facts->squares;
+    o.norm[i] = sqrt(packed);
+    /* with what fp64 loses of X itself */
+    o.error[i] = sqrt(lost) * (1 + 0x1p-20) + (sqrt(all) + sqrt(squares)) * 0x1p-48 + 0x1p-500;
+    o.own[i] = k.metric == GNOMON_IP ? -(across + squares / 2) : packed / 2;
+}
+
+size_t gcu_sieve_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols)
+{
+    const int64_t padded = ceil_div(rows, GCU_SIEVE_PAD) * GCU_SIEVE_PAD;
+    const int64_t all = coordinates(metric, cols);
+    const int64_t chunks = all > 0 ? ceil_div(all, GCU_SIEVE_CHUNK) : 1;
+    return (size_t)(padded * chunks) * 128 + (size_t)padded * 8 * (metric == GNOMON_COSINE ? 4 : 3);
+}
+
+cudaError_t gcu_sieve_pack(const gcu_sieve_ground *ground, const gnomon_matrix *points,
+                           void *memory, gcu_sieve_points *out, unsigned long long *fault,
+                           const gcu_gpu *, cudaStream_t stream)
+{
+    packing k = {exact_view_of(points), {}, ground->mean, ground->facts, ground->metric, fault};
+    gcu_sieve_points *o = &k.out;
+    o->rows = points->rows;
+    o->padded = ceil_div(points->rows, GCU_SIEVE_PAD) * GCU_SIEVE_PAD;
+    o->cols = ground->cols;
+    o->chunks = o->cols > 0 ? ceil_div(o->cols, GCU_SIEVE_CHUNK) : 1;
+    uint8_t *at = static_cast<uint8_t *>(memory);
+    o->halves = at;
+    at += (size_t)(o->padded * o->chunks) * 128;
+    double **const numbers[] = {&o->norm, &o->error, &o->own, &o->inverse};
+    for (int i = 0; i < (ground->metric == GNOMON_COSINE ? 4 : 3); i++) {
+        *numbers[i] = reinterpret_cast<double *>(at);
+        at += (size_t)o->padded * 8;
+    }
+    *out = *o;
+    if (o->rows == 0) return cudaSuccess;
+    const bool floats = is_floats(points);
+    if (ground->metric == GNOMON_COSINE) {
+        const unsigned blocks = (unsigned)ceil_div(o->rows * 16, THREADS);
+        if (floats)
+            inverse_kernel<true><<<blocks, THREADS, 0, stream>>>(k);
+        else
+            inverse_kernel<false><<<blocks, THREADS, 0, stream>>>(k);
+    }
+    const unsigned blocks = (unsigned)ceil_div(o->padded, WARPS);
+    if (ground->metric == GNOMON_HAMMING)
+        pack_kernel<BITS><<<blocks, THREADS, 0, stream>>>(k);
+    else if (floats)
+        pack_kernel<FLOATS><<<blocks, THREADS, 0, stream>>>(k);
+    else
+        pack_kernel<ANY><<<blocks, THREADS, 0, stream>>>(k);
+    return cudaGetLastError();
+}
+
+/* ---- limits ---- */
+
+/* Shares of the bounds: 2 x y <= m x^2 + y^2 / m. */
+struct shares {
+    double distance; /* L2: (R + e) and f */
+    double left;     /* IP: |p| and f */
+    double right;    /* IP: |q| and e */
+    double norms;    /* |p| and |q| */
+};
+
+struct limits {
+    gcu_sieve_points p, q;
+    const gcu_sieve_facts *facts;
+    gnomon_metric metric;
+    const double *radii;
+    double radius, gamma;
+    shares *shares;
+    float *p_limits, *q_limits;
+};
+
+/* Row i's radius as a distance of packed points, a little more, or as a product. */
+static __device__ double reach_of(const limits &k, int64_t i)
+{
+    const double radius = k.radii ? k.radii[i] : k.radius, scale = k.facts->scale;
+    /* products in fp64 may have lost so much to underflow */
+    if (k.metric == GNOMON_IP) return (radius - (double)k.p.cols * 0x1p-1074) * scale * scale;
+    if (!(radius >= 0)) return -1;
+    const double reach = k.metric == GNOMON_COSINE    ? sqrt(2 * radius) * scale
+                         : k.metric == GNOMON_HAMMING ? sqrt(radius)
+                                                      : radius * scale;
+    return reach * (1 + 0x1p-30);
+}
+
+static __device__ double share_of(double x, double y)
+{
+    const double share = y / x;
+    return share > 0x1p-20 ? fmin(share, 0x1p20) : 0x1p-20; /* 0 / 0 too */
+}
+
+/* Typical numbers are medians of some rows'. */
+static __global__ void __launch_bounds__(THREADS) shares_kernel(limits k)
+{
+    const int t = threadIdx.x;
+    const int ps = (int)min(k.p.rows, (int64_t)THREADS), qs = (int)min(k.q.rows, (int64_t)THREADS);
+    const int64_t i = t < ps ? t * (k.p.rows / ps) : 0, j = t < qs ? t * (k.q.rows / qs) : 0;
+    const double norm = rank_of(k.p.norm[i], t < ps, ps / 2, ps);
+    const double error = rank_of(k.p.error[i], t < ps, ps / 2, ps);
+    const double other_norm = rank_of(k.q.norm[j], t < qs, qs / 2, qs);
+    const double other_error = rank_of(k.q.error[j], t < qs, qs / 2, qs);
+    const double reach = rank_of(reach_of(k, i), t < ps, ps / 2, ps);
+    if (t > 0) return;
+    k.shares->distance = share_of(fmax(reach, 0.0) + error, other_error);
+    k.shares->left = share_of(norm, other_error);
+    k.shares->right = share_of(other_norm, error);
+    k.shares->norms = share_of(norm, other_norm);
+}
+
+/* A limit not above x; what can't be told passes. */
+static __device__ float limit_of(double x, double size)
+{
+    x -= size * 0x1p-30;
+    if (!(fabs(x) <= 1e25) || !(size <= 1e30)) return SIEVE_ALWAYS;
+    return __double2float_rd(x - fabs(x) * 0x1p-22 - 1e-30);
+}
+
+static __global__ void __launch_bounds__(THREADS) limits_kernel(limits k)
+{
+    const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+    const bool left = at < k.p.padded;
+    const gcu_sieve_points &s = left ? k.p : k.q;
+    const int64_t i = left ? at : at - k.p.padded;
+    if (i >= s.padded) return;
+    float *to = (left ? k.p_limits : k.q_limits) + i;
+    if (i >= s.rows) {
+        *to = SIEVE_NEVER;
+        return;
+    }
+    const shares m = *k.shares;
+    const double norm = s.norm[i], error = s.error[i], own = s.own[i], squares = norm * norm;
+    if (k.metric == GNOMON_IP) {
+        /* |p| f, |q| e, e f and gamma |p||q| */
+        const double norms = left ? m.norms : 1 / m.norms;
+        double slack = k.gamma * norms * squares + error * error;
+        slack += left ? m.left * squares + error * error / m.right
+                      : m.right * squares + error * error / m.left;
+        const double size = fabs(own) + norm * sqrt(k.facts->squares) + k.facts->squares;
+        if (!left) {
+            *to = limit_of(own - slack / 2, size);
+            return;
+        }
+        const double product = reach_of(k, i);
+        *to = isinf(product) && product > 0
+                  ? SIEVE_NEVER
+                  : limit_of(product + own - slack / 2, size + fabs(product));
+        return;
+    }
+    /* (|p|^2 + |q|^2 - (R + e + f)^2) / 2 and gamma |p||q| */
+    const double kept = own - k.gamma * squares / 2;
+    if (!left) {
+        *to = limit_of(kept - error * error * (1 + 1 / m.distance) / 2, own);
+        return;
+    }
+    double reach = reach_of(k, i);
+    if (!(reach >= 0)) {
+        *to = SIEVE_NEVER;
+        return;
+    }
+    if (k.metric == GNOMON_COSINE && s.inverse[i] == 0) { /* at distance 1 from all */
+        *to = reach < 1.4 * k.facts->scale ? SIEVE_NEVER : SIEVE_ALWAYS;
+        return;
+    }
+    reach += error;
+    const double squared = reach * reach * (1 + m.distance);
+    *to = limit_of(kept - squared / 2, own + squared);
+}
+
+size_t gcu_sieve_limits_work(void)
+{
+    return 256;
+}
+
+cudaError_t gcu_sieve_limits(const gcu_sieve_ground *ground, const gcu_sieve_points *p,
+                             const gcu_sieve_points *q, const double *radii, double radius,
+                             float *p_limits, float *q_limits, void *work, cudaStream_t stream)
+{
+    if (p->rows == 0 || q->rows == 0) return cudaSuccess;
+    const double gamma = 1.25 * ((double)p->cols + 64) * 0x1p-23;
+    const limits k = {*p,       *q,      ground->facts, ground->metric,
+                      radii,    radius,  gamma,         static_cast<shares *>(work),
+                      p_limits, q_limits};
+    shares_kernel<<<1, THREADS, 0, stream>>>(k);
+    limits_kernel<<<(unsigned)ceil_div(p->padded + q->padded, THREADS), THREADS, 0, stream>>>(k);
+    return cudaGetLastError();
+}

@@ -1,0 +1,228 @@
+/* Products of fp32 and fp16 matrices: what a call becomes. */
+#include "cuda/gemm/launch.h"
+#include "cuda/gemm/narrow.h"
+
+#include "cuda/runtime/state.h"
+
+#include <string.h>
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static bool takes(const gcu_gemm *g)
+{
+    const bool a16 = g->a.dtype == GNOMON_F16, b16 = g->b.dtype == GNOMON_F16;
+    if ((!a16 && g->a.dtype != GNOMON_F32) || (!b16 && g->b.dtype != GNOMON_F32)) return false;
+    if (g->m < 0 || g->n < 0 || g->k < 0) return false;
+    if (g->b_made && (a16 || g->b_made->rows < g->n)) return false;
+    if (g->b_packed && (a16 || !b16)) return false;
+    const bool by_rows = g->a.col_stride != 1;
+    if (g->a_run && (a16 || g->a_run % (by_rows ? GCU_GEMM_RUN_ROWS : GCU_GEMM_CHUNK) ||
+                     (by_rows ? g->m : g->k) % g->a_run))
+        return false;
+    return g->form != GCU_GEMM_THREE || (!a16 && !b16);
+}
+
+static bool empty(const gcu_gemm *g)
+{
+    return g->m == 0 || g->n == 0 || g->k == 0 || g->alpha == 0.0;
+}
+
+struct product {
+    gcu_gemm_launch l;
+    gcu_gemm_form form;
+    int columns;        /* of a block in Hopper's own way; 0 in the other */
+    bool narrow, three; /* or in one of those of few columns (gemm/narrow.h) */
+    bool wide;          /* A is to be widened from fp16 */
+    bool turned;        /* A and B have changed places */
+    gcu_gemm_view half; /* A as it is then */
+    float *widened;
+    int64_t whole_m, whole_n;
+};
+
+/* A becomes the fp32 side, B the one that is packed. */
+static product product_of(const gcu_gemm *g)
+{
+    product p;
+    memset(&p, 0, sizeof p);
+    const bool same = g->a.dtype == g->b.dtype;
+    p.wide = same && g->a.dtype == GNOMON_F16;
+    p.form = !p.wide && same && g->form != GCU_GEMM_TF32 ? GCU_GEMM_THREE : g->form;
+    const int64_t m = g->whole_m ? g->whole_m : g->m, n = g->whole_n ? g->whole_n : g->n;
+    const bool turned = !g->a_run && !g->b_made &&
+                        (!same    ? g->a.dtype == GNOMON_F16
+                         : p.wide ? m > n
+                                  : m < n);
+    const gcu_gemm_view &a = turned ? g->b : g->a, &b = turned ? g->a : g->b;
+    gcu_gemm_launch *l = &p.l;
+    p.turned = turned;
+    p.whole_m = turned ? n : m;
+    p.whole_n = turned ? m : n;
+    l->m = turned ? g->n : g->m;
+    l->n = turned ? g->m : g->n;
+    l->k = g->k;
+    l->a = static_cast<const float *>(a.data);
+    l->a_row = turned ? a.col_stride : a.row_stride;
+    l->a_col = turned ? a.row_stride : a.col_stride;
+    l->a_run = g->a_run;
+    l->a_run_stride = g->a_run_stride;
+    if (p.wide) {
+        p.half = {a.data, a.dtype, l->a_row, l->a_col};
+        l->a = nullptr; /* aligned, as it will be */
+        l->a_row = ceil_div(l->k, 4) * 4;
+        l->a_col = 1;
+    }
+    l->b = g->b_made || g->b_packed ? nullptr : b.data;
+    l->b_dtype = b.dtype;
+    l->b_row = turned ? b.col_stride : b.row_stride;
+    l->b_col = turned ? b.row_stride : b.col_stride;
+    l->c = g->c;
+    l->c64 = g->c64;
+    l->c_row = turned ? g->c_col_stride : g->c_row_stride;
+    l->c_col = turned ? g->c_row_stride : g->c_col_stride;
+    l->alpha = g->alpha;
+    l->beta = g->beta;
+    l->chunks = ceil_div(l->k, GCU_GEMM_CHUNK);
+    l->mark_rows = ceil_div(l->m, GCU_GEMM_MARK_ROWS);
+    l->mark_cols = ceil_div(l->n, GCU_GEMM_MARK_COLS);
+    return p;
+}
+
+/* Small products are cut along k, into parts of at least 512, until there is work for a large GPU;
+ * by the product's shape alone. */
+static void split(gcu_gemm_launch *l, int64_t tiles)
+{
+    const int64_t wanted = 128 / tiles, most = l->chunks / 8;
+    const int64_t splits = wanted < most ? wanted : most;
+    l->split_chunks = splits > 1 ? ceil_div(l->chunks, splits) : l->chunks;
+    l->splits = ceil_div(l->chunks, l->split_chunks);
+}
+
+/* Chooses the way and lays out the work; returns its bytes. */
+static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
+{
+    gcu_gemm_launch *l = &p->l;
+    const bool both = l->b_dtype == GNOMON_F32;
+    size_t at = 0;
+    const auto take = [&](size_t bytes) {
+        uint8_t *part = work + at;
+        at += (bytes + 255) / 256 * 256;
+        return part;
+    };
+    if (p->wide) {
+        p->widened = reinterpret_cast<float *>(take((size_t)l->m * (size_t)l->a_row * 4));
+        l->a = p->widened;
+    }
+    const bool halves = g->b_made || g->b_packed; /* and not what TF32's own way takes */
+    p->columns = p->form == GCU_GEMM_TF32 && halves
+                     ? 0
+                     : gcu_gemm_hopper_columns(*l, p->whole_n, p->form, g->gpu);
+    p->narrow = p->columns && g->b_made && !both && p->form == GCU_GEMM_SCALED &&
+                gcu_gemm_is_narrow(*l, g->b_made, p->whole_n, g->gpu);
+    if (p->narrow) {
+        gcu_gemm_narrow_split(l, p->whole_m);
+        l->parts = reinterpret_cast<float *>(
+            take((size_t)l->splits * (size_t)l->m * (size_t)l->n * sizeof *l->parts));
+        l->squares_count =
+            g->a_squares ? ceil_div(l->m, 128) * l->splits * GCU_GEMM_NARROW_SQUARES : 0;
+        double *squares = reinterpret_cast<double *>(take((size_t)l->squares_count * 8));
+        l->squares = l->squares_count ? squares : nullptr;
+        return at;
+    }
+    p->three = p->columns && both && p->form == GCU_GEMM_THREE && !g->b_made &&
+               gcu_gemm_is_narrow_three(*l, p->whole_m, p->whole_n, g->gpu);
+    if (p->three) {
+        take(1); /* none is a product that is not taken */
+        return at;
+    }
+    const int64_t width = p->columns ? p->columns : 64;
+    l->quads = p->columns && l->a_col == 1;
+    l->tf32 = p->columns && p->form == GCU_GEMM_TF32;
+    l->cols = ceil_div(l->n, width) * width;
+    split(l, ceil_div(p->whole_m, 128) * ceil_div(p->whole_n, width));
+    const size_t packed = (size_t)l->chunks * (size_t)l->cols;
+    l->packed = g->b_packed ? static_cast<uint8_t *>(const_cast<void *>(g->b_packed))
+                            : take(packed * (l->tf32 ? 4 : 2) * GCU_GEMM_CHUNK);
+    l->packed_low = take(both ? packed * 2 * GCU_GEMM_CHUNK : 0);
+    l->scales = reinterpret_cast<float *>(take(both ? packed * 4 : 0));
+    l->marks = take((size_t)l->mark_rows * (size_t)l->mark_cols);
+    l->parts = reinterpret_cast<float *>(
+        take(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
+    const bool looks = p->columns && p->columns <= 128 && l->a_col == 1 && !p->turned && !p->wide &&
+                       p->form != GCU_GEMM_FP16 && p->form != GCU_GEMM_TF32;
+    l->squares_count = g->a_squares && looks ? ceil_div(l->m, 256) * (l->cols / width) * l->splits *
+                                                   GCU_GEMM_SQUARES_EACH
+                                             : 0;
+    double *squares = reinterpret_cast<double *>(take((size_t)l->squares_count * 8));
+    l->squares = l->squares_count ? squares : nullptr;
+    return at;
+}
+
+size_t gcu_gemm_work(const gcu_gemm *g)
+{
+    if (!takes(g) || empty(g)) return 0;
+    product p = product_of(g);
+    const size_t bytes = plan(g, &p, nullptr);
+    return g->a_run && !p.columns ? 0 : bytes;
+}
+
+bool gcu_gemm_packing_of(const gcu_gemm *g, gcu_gemm_packing *packing)
+{
+    if (!takes(g) || empty(g) || g->a.dtype != GNOMON_F32 || g->b.dtype != GNOMON_F16) return false;
+    product p = product_of(g);
+    plan(g, &p, nullptr);
+    *packing = {p.l.chunks, p.l.cols, p.l.quads};
+    return true;
+}
+
+bool gcu_gemm_looks(const gcu_gemm *g)
+{
+    if (!takes(g) || empty(g)) return false;
+    double any;
+    gcu_gemm looking = *g;
+    looking.a_squares = &any;
+    product p = product_of(g);
+    plan(&looking, &p, nullptr);
+    return p.l.squares_count > 0;
+}
+
+static cudaError_t scale(const gcu_gemm *g, cudaStream_t stream)
+{
+    gnomon_matrix c;
+    memset(&c, 0, sizeof c);
+    c.data = g->c64 ? static_cast<void *>(g->c64) : g->c;
+    c.dtype = g->c64 ? GNOMON_F64 : GNOMON_F32;
+    c.rows = g->m;
+    c.cols = g->n;
+    c.row_stride = g->c_row_stride;
+    c.col_stride = g->c_col_stride;
+    return gcu_scale(&c, g->beta, stream);
+}
+
+cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaStream_t stream)
+{
+    if (!takes(g)) return cudaErrorInvalidValue;
+    if (empty(g)) return scale(g, stream);
+    product p = product_of(g);
+    const gcu_gemm_launch &l = p.l;
+    if (plan(g, &p, static_cast<uint8_t *>(work)) > work_bytes || (g->a_run && !p.columns))
+        return cudaErrorInvalidValue;
+    cudaError_t error = cudaSuccess;
+    if (p.narrow) return gcu_gemm_narrow(l, g->b_made, g->a_squares, g->gpu, stream);
+    if (p.three) return gcu_gemm_narrow_three(l, g->gpu, stream);
+    if (p.wide) error = gcu_gemm_widen(&p.half, l.m, l.k, p.widened, l.a_row, stream);
+    if (error == cudaSuccess)
+        error = g->b_packed
+                    ? cudaMemsetAsync(l.marks, 0, (size_t)(l.mark_rows * l.mark_cols), stream)
+                : g->b_made ? gcu_gemm_make(l, g->b_made, g->gpu, stream)
+                            : gcu_gemm_pack(l, stream);
+    if (error == cudaSuccess)
+        error = p.columns ? gcu_gemm_hopper(l, p.form, p.columns, g->gpu, stream)
+                          : gcu_gemm_mma(l, p.form, g->gpu, stream);
+    if (error == cudaSuccess && l.splits > 1) error = gcu_gemm_add(l, stream);
+    if (error == cudaSuccess) error = gcu_gemm_redo(l, g->gpu, stream);
+    if (error == cudaSuccess && l.squares) error = gcu_gemm_add_squares(l, g->a_squares, stream);
+    return error;
+}

@@ -1,0 +1,677 @@
+/* Similarity join, wherever the points lie.
+ *
+ * Where both sides fit into the GPU's memory, or Q does and P comes in pieces, a band of P's rows
+ * meets all of Q: what passes the sieve (filter/sieve.h) is put in order and settled there, and
+ * goes to the core as it is. A band whose survivors don't fit is done again with fewer rows. Where
+ * Q comes in pieces too, a piece of P meets one after the other, and its pairs wait on the host,
+ * those of each piece of Q in order, to be merged; should they become too many, the later rows' are
+ * dropped, and come again with the next piece of P.
+ *
+ * In a join by hashing a band of rows meets others in buckets alone (join/hashes.h); all else is
+ * the same. A piece is hashed whenever it comes, which costs less than to keep its keys on the host
+ * and bring them; and as a pair of points meets in one pair of pieces only, it is their own keys
+ * that tell in which table for the first time. To gather the points of buckets from the host
+ * instead would move each point once a table, and tables are more than pieces ever are. */
+#include "cuda/join/hashes.h"
+#include "cuda/runtime/take.h"
+#include "cuda/runtime/transfer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <vector>
+
+enum { MOST_ROOM = 1 << 25, LEAST_ROOM = 1 << 20, START_ROOM = 1 << 23, SMALL = 8192 };
+
+/* Pairs that may all be settled. */
+static const double most_without = 1 << 26;
+
+/* A side, and the piece of it that is on the GPU. */
+struct side {
+    const char *name;
+    gnomon_matrix all;
+    gcu_place place;
+    int64_t rows; /* of a piece, at most */
+    void *raw, *memory;
+    float *limits;
+    uint32_t *keys;
+    /* the piece: */
+    int64_t first;
+    gnomon_matrix view;
+    gcu_sieve_points points;
+};
+
+struct plan {
+    int64_t p_rows, q_rows, room; /* of pieces; survivors */
+    bool one;                     /* a self-join in one piece */
+    size_t p_raw, q_raw, p_packed, q_packed, p_keys, q_keys, work, bucket_work, needed;
+};
+
+struct run {
+    gcu_state *s;
+    gnomon_join_job *job;
+    gnomon_sketch_job transfer; /* what transfers need of a job */
+    gcu_why why;
+    cudaStream_t stream;
+    bool self;
+    side p, q;
+    plan plan;
+    gcu_sieve_ground ground;
+    bool settled; /* the ground is */
+    gcu_join_hashes hashes;
+    bool planned; /* the hashes are; */
+    bool again;   /* but their keys have no room beside all points */
+    bool checked; /* points on the host are */
+    void *ground_memory, *limits_work, *settle_work, *bucket_work;
+    uint64_t *pairs;
+    double *distances;
+    gnomon_pair *out;
+    unsigned long long *numbers; /* survivors, kept, a fault, pairs that share a bucket */
+    int64_t turn;                /* rows of the next band */
+    int64_t fit;                 /* of P's next piece, whose pairs are to wait */
+    /* pairs of P's piece while Q's pieces come, of rows below 'end', and where those of each piece
+       begin */
+    gnomon_pair *waiting;
+    int64_t count, count_room, end;
+    std::vector<int64_t> starts;
+};
+
+enum { SURVIVORS, KEPT, FAULT, SHARED, NUMBERS };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t padded(int64_t rows)
+{
+    return (rows + GCU_SIEVE_PAD - 1) / GCU_SIEVE_PAD * GCU_SIEVE_PAD;
+}
+
+/* ---- memory ---- */
+
+static int64_t coordinates(const run *r)
+{
+    return r->job->metric == GNOMON_HAMMING ? 8 * r->p.all.cols : r->p.all.cols;
+}
+
+static size_t raw_bytes(const side *x, int64_t rows)
+{
+    if (x->place == GCU_DEVICE) return 0;
+    const gnomon_matrix held = gcu_packed(&x->all, rows, x->all.cols);
+    return gcu_packed_bytes(&held);
+}
+
+static size_t packed_bytes(const run *r, const side *x, int64_t rows)
+{
+    return gcu_sieve_pack_bytes(r->job->metric, rows, x->all.cols) + (size_t)padded(rows) * 4;
+}
+
+static void size_up(run *r, plan *p)
+{
+    p->one = r->self && p->p_rows == r->p.all.rows && p->q_rows == r->p.all.rows;
+    p->p_raw = raw_bytes(&r->p, p->p_rows);
+    p->p_packed = packed_bytes(r, &r->p, p->p_rows);
+    p->q_raw = p->one ? 0 : raw_bytes(&r->q, p->q_rows);
+    /* a self-join in one piece has Q's limits beside */
+    p->q_packed = p->one ? (size_t)padded(p->q_rows) * 4 : packed_bytes(r, &r->q, p->q_rows);
+    p->work = gcu_settle_work(p->room);
+    p->p_keys = p->q_keys = p->bucket_work = 0;
+    if (r->hashes.count > 0) {
+        p->p_keys = gcu_join_hashes_key_bytes(&r->hashes, p->p_rows);
+        p->q_keys = p->one ? 0 : gcu_join_hashes_key_bytes(&r->hashes, p->q_rows);
+        p->bucket_work = gcu_bucket_work(p->p_rows, p->q_rows, p->one);
+    }
+    p->needed = p->p_raw + p->q_raw + p->p_packed + p->q_packed + p->p_keys + p->q_keys + p->work +
+                p->bucket_work + (size_t)p->room * (8 + 8 + sizeof(gnomon_pair)) +
+                gcu_sieve_ground_bytes(coordinates(r)) + (1 << 20);
+}
+
+/* Rows that need no more than so many bytes: all of Q's and fewer of P's, or of either, the larger
+ * side first, as both cross the link and are sorted once for each piece of the other. */
+static bool fits(run *r, size_t bytes, bool whole_q)
+{
+    plan *p = &r->plan;
+    *p = plan{};
+    p->p_rows = least(r->p.all.rows, GCU_SIEVE_ROWS);
+    p->q_rows = least(r->q.all.rows, GCU_SIEVE_ROWS);
+    /* as many as there can be, or the usual, or a row's */
+    const double all = (double)p->p_rows * (double)p->q_rows;
+    const int64_t start = r->job->hashing ? MOST_ROOM : START_ROOM;
+    const int64_t usual = all < (double)start ? (int64_t)all : start;
+    p->room = usual > p->q_rows ? usual : p->q_rows;
+    for (size_up(r, p); p->needed > bytes; size_up(r, p)) {
+        const int64_t few = whole_q ? (int64_t)SMALL : (int64_t)GCU_SIEVE_PAD;
+        /* a band of fewer rows has all tables to go through again */
+        const int64_t larger = p->p_rows > p->q_rows ? p->p_rows : p->q_rows;
+        const int64_t enough = r->job->hashing ? 4 * larger : (int64_t)LEAST_ROOM;
+        int64_t *const rows = whole_q || p->p_rows >= p->q_rows ? &p->p_rows : &p->q_rows;
+        if (p->room > enough && p->room / 2 >= p->q_rows)
+            p->room /= 2;
+        else if (*rows > few)
+            *rows = padded(*rows / 2);
+        else if (!whole_q && p->room > p->q_rows)
+            p->room = p->room / 2 > p->q_rows ? p->room / 2 : p->q_rows;
+        else
+            return false;
+    }
+    return true;
+}
+
+static bool make_plan(run *r, size_t bytes)
+{
+    /* the rest is for keys, or for making them */
+    if (r->job->hashing) bytes = bytes / 4 * 3;
+    /* by hashing few of P's would have all of Q sorted as often */
+    return (r->hashes.count == 0 && fits(r, bytes, true)) || fits(r, bytes, false);
+}
+
+static void give_back(run *r)
+{
+    void **const memory[] = {&r->p.raw,
+                             &r->p.memory,
+                             &r->q.raw,
+                             &r->q.memory,
+                             reinterpret_cast<void **>(&r->p.keys),
+                             reinterpret_cast<void **>(&r->q.keys),
+                             &r->ground_memory,
+                             &r->limits_work,
+                             &r->settle_work,
+                             &r->bucket_work,
+                             reinterpret_cast<void **>(&r->pairs),
+                             reinterpret_cast<void **>(&r->distances),
+                             reinterpret_cast<void **>(&r->out),
+                             reinterpret_cast<void **>(&r->numbers)};
+    for (void **data : memory) {
+        gcu_give(*data, r->stream);
+        *data = nullptr;
+    }
+    r->settled = false;
+}
+
+static cudaError_t take_all(run *r)
+{
+    const plan *p = &r->plan;
+    const struct {
+        void **data;
+        size_t bytes;
+    } all[] = {{&r->p.raw, p->p_raw},
+               {&r->p.memory, p->p_packed},
+               {&r->q.raw, p->q_raw},
+               {&r->q.memory, p->q_packed},
+               {reinterpret_cast<void **>(&r->p.keys), p->p_keys},
+               {reinterpret_cast<void **>(&r->q.keys), p->q_keys},
+               {&r->bucket_work, p->bucket_work},
+               {&r->ground_memory, gcu_sieve_ground_bytes(coordinates(r))},
+               {&r->limits_work, gcu_sieve_limits_work()},
+               {&r->settle_work, p->work},
+               {reinterpret_cast<void **>(&r->pairs), (size_t)p->room * 8},
+               {reinterpret_cast<void **>(&r->distances), (size_t)p->room * 8},
+               {reinterpret_cast<void **>(&r->out), (size_t)p->room * sizeof(gnomon_pair)},
+               {reinterpret_cast<void **>(&r->numbers), NUMBERS * 8}};
+    for (const auto &one : all) {
+        const cudaError_t error = gcu_take(r->s, one.data, one.bytes, r->stream);
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+
+/* ---- pieces of a side ---- */
+
+static gnomon_matrix rows_of(const gnomon_matrix *m, int64_t first, int64_t rows)
+{
+    gnomon_matrix part = *m;
+    part.rows = rows;
+    if (m->data)
+        part.data = static_cast<char *>(m->data) +
+                    first * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
+    return part;
+}
+
+/* Names the element that no join takes, if there was one. */
+static gnomon_status look_for_fault(run *r, const side *x)
+{
+    unsigned long long at;
+    GCU_TRY(r->why, cudaMemcpyAsync(&at, r->numbers + FAULT, 8, cudaMemcpyDeviceToHost, r->stream));
+    GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
+    if (at == ~0ull) return GNOMON_OK;
+    const int64_t row = (int64_t)at / x->all.cols, col = (int64_t)at % x->all.cols;
+    unsigned char bytes[8] = {0};
+    const int64_t size = (int64_t)gnomon_dtype_size(x->all.dtype);
+    GCU_TRY(r->why, cudaMemcpy(bytes,
+                               static_cast<const char *>(x->view.data) +
+                                   (row * x->view.row_stride + col * x->view.col_stride) * size,
+                               (size_t)size, cudaMemcpyDeviceToHost));
+    /* of the types only F64 has numbers that are too large */
+    double value = (double)NAN;
+    if (x->all.dtype == GNOMON_F64) memcpy(&value, bytes, 8);
+    if (isfinite(value))
+        return gcu_fail(r->why, GNOMON_ERROR_UNSUPPORTED,
+                        "%s has a magnitude above 2^500 in row %lld, column %lld", x->name,
+                        (long long)(x->first + row), (long long)col);
+    return gcu_fail(r->why, GNOMON_ERROR_NONFINITE,
+                    "%s has NaN or infinity in row %lld, column %lld", x->name,
+                    (long long)(x->first + row), (long long)col);
+}
+
+/* Rows [first, first + rows) on the GPU and packed. */
+static gnomon_status bring(run *r, side *x, int64_t first, int64_t rows)
+{
+    const gnomon_matrix from = rows_of(&x->all, first, rows);
+    x->first = first;
+    x->view = from;
+    if (x->place != GCU_DEVICE) {
+        x->view = gcu_packed(&x->all, rows, x->all.cols);
+        x->view.data = x->raw;
+        const gnomon_status status =
+            gcu_upload(r->s, &r->transfer, &from, x->place, &x->view, r->stream, r->why);
+        if (status != GNOMON_OK) return status;
+    }
+    if (!r->settled)
+        GCU_TRY(r->why, gcu_sieve_settle_ground(r->job->metric, &x->view, r->ground_memory,
+                                                &r->ground, &r->s->gpu, r->stream));
+    r->settled = true;
+    GCU_TRY(r->why, cudaMemsetAsync(r->numbers + FAULT, 0xff, 8, r->stream));
+    GCU_TRY(r->why, gcu_sieve_pack(&r->ground, &x->view, x->memory, &x->points, r->numbers + FAULT,
+                                   &r->s->gpu, r->stream));
+    const size_t bytes = gcu_sieve_pack_bytes(r->job->metric, rows, x->all.cols);
+    x->limits = reinterpret_cast<float *>(static_cast<uint8_t *>(x->memory) + bytes);
+    const gnomon_status status = look_for_fault(r, x);
+    if (status != GNOMON_OK || r->hashes.count == 0) return status;
+    return gcu_join_hashes_keys(r->s, r->job, &r->hashes, &x->view, x->keys, r->why);
+}
+
+static gnomon_status make_limits(run *r)
+{
+    GCU_TRY(r->why,
+            gcu_sieve_limits(&r->ground, &r->p.points, &r->q.points, nullptr, r->job->threshold,
+                             r->p.limits, r->q.limits, r->limits_work, r->stream));
+    return GNOMON_OK;
+}
+
+/* ---- a band ---- */
+
+/* Pairs of P's piece's rows from 'row' on, at most up to 'end', with Q's piece: settled, in order,
+ * in r->pairs and r->distances. How many rows, and pairs. */
+static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, int64_t *kept)
+{
+    const int64_t room = r->plan.room;
+    const int64_t above = r->self && !r->plan.one ? r->p.first - r->q.first : INT64_MIN;
+    uint32_t *const q_keys = r->plan.one ? r->p.keys : r->q.keys;
+    unsigned long long count = 0;
+    for (;;) {
+        *rows = least(end - row, r->turn);
+        if (r->hashes.count > 0 && r->job->band_rows > 0) *rows = least(*rows, r->job->band_rows);
+        GCU_TRY(r->why, cudaMemsetAsync(r->numbers, 0, 8, r->stream));
+        const gcu_sieve_call call = {&r->p.points, &r->q.points, r->p.limits, r->q.limits,
+                                     row,          *rows,        r->plan.one};
+        const gcu_sieve_sink sink = {r->pairs, room, r->numbers + SURVIVORS};
+        GCU_TRY(r->why, r->hashes.count > 0
+                            ? gcu_join_hashes_band(&r->hashes, &call, r->p.keys, q_keys, above,
+                                                   sink, r->numbers + SHARED, r->bucket_work,
+                                                   &r->s->gpu, r->stream)
+                            : gcu_sieve(&call, sink, &r->s->gpu, r->stream));
+        GCU_TRY(r->why, cudaMemcpyAsync(&count, r->numbers + SURVIVORS, 8, cudaMemcpyDeviceToHost,
+                                        r->stream));
+        GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
+        if ((int64_t)count <= room) break;
+        const double fit = (double)*rows * (double)room / (double)count * 0.875;
+        r->turn = fit < 1 ? 1 : least((int64_t)fit, *rows - 1);
+    }
+    const gcu_settle settle = {
+        r->job->metric,      &r->p.view, &r->q.view,        r->p.points.inverse,
+        r->q.points.inverse, nullptr,    r->job->threshold, above};
+    GCU_TRY(r->why,
+            gcu_settle_pairs(&settle, r->pairs, (int64_t)count, r->distances, r->numbers + KEPT,
+                             r->settle_work, r->plan.work, &r->s->gpu, r->stream));
+    unsigned long long left = 0, shared = 0;
+    GCU_TRY(r->why,
+            cudaMemcpyAsync(&left, r->numbers + KEPT, 8, cudaMemcpyDeviceToHost, r->stream));
+    if (r->hashes.count > 0)
+        GCU_TRY(r->why, cudaMemcpyAsync(&shared, r->numbers + SHARED, 8, cudaMemcpyDeviceToHost,
+                                        r->stream));
+    GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
+    *kept = (int64_t)left;
+    if ((int64_t)count < room / 4 && r->turn < r->p.all.rows) r->turn *= 2;
+    /* pairs that were looked at */
+    const double all = (double)*rows * (double)r->q.points.rows;
+    double looked = all;
+    if (r->hashes.count > 0) {
+        looked = (double)shared;
+    } else if (r->plan.one) {
+        const double before = (double)row, n = (double)r->q.points.rows, m = (double)*rows;
+        looked = m * (n - before - 1) - m * (m - 1) / 2;
+    }
+    r->job->compared += looked < 0 ? 0 : (int64_t)looked;
+    r->job->verified += (int64_t)count;
+    return GNOMON_OK;
+}
+
+/* ---- handing over ---- */
+
+struct handing {
+    run *r;
+    int64_t end; /* rows that are complete after the last pair */
+};
+
+static gnomon_status hand_ordered(void *user, const void *data, int64_t count, bool last)
+{
+    const handing *h = static_cast<handing *>(user);
+    const gnomon_join_host *calls = h->r->job->calls;
+    const gnomon_pair *pairs = static_cast<const gnomon_pair *>(data);
+    return calls->take(calls->user, last ? h->end : pairs[count - 1].i, pairs, count);
+}
+
+/* Appends pairs of rows below r->end to those that wait. */
+static gnomon_status keep_waiting(void *user, const void *data, int64_t count, bool)
+{
+    run *r = static_cast<handing *>(user)->r;
+    const gnomon_pair *pairs = static_cast<const gnomon_pair *>(data);
+    if (r->count + count > r->count_room) {
+        const int64_t room = (r->count + count) / 2 * 3;
+        void *more = realloc(r->waiting, (size_t)room * sizeof *pairs);
+        if (!more)
+            return gcu_fail(r->why, GNOMON_ERROR_MEMORY, "no memory for %lld pairs",
+                            (long long)room);
+        r->waiting = static_cast<gnomon_pair *>(more);
+        r->count_room = room;
+    }
+    memcpy(r->waiting + r->count, pairs, (size_t)count * sizeof *pairs);
+    r->count += count;
+    return GNOMON_OK;
+}
+
+/* The band's pairs go out, or wait. */
+static gnomon_status hand_band(run *r, int64_t kept, int64_t end, bool wait)
+{
+    handing h = {r, end};
+    if (!r->job->want_pairs) {
+        r->job->pairs += kept;
+        return GNOMON_OK;
+    }
+    if (kept == 0)
+        return wait ? GNOMON_OK : r->job->calls->take(r->job->calls->user, end, nullptr, 0);
+    GCU_TRY(r->why, gcu_join_pairs(r->pairs, r->distances, kept, r->p.first, r->q.first, r->out,
+                                   r->stream));
+    return gcu_download_each(r->s, &r->transfer, r->out, kept, sizeof(gnomon_pair), r->stream,
+                             wait ? keep_waiting : hand_ordered, &h, r->why);
+}
+
+static gnomon_status tell(const run *r, int64_t row)
+{
+    const gnomon_device_host *host = r->job->host;
+    const int64_t rows = r->p.all.rows;
+    return row < rows && host->progress(host->user, row, rows) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+}
+
+/* All that is wrong is told before the first pair. */
+static gnomon_status check(run *r)
+{
+    if (r->checked) return GNOMON_OK;
+    r->checked = true;
+    return r->job->calls->check(r->job->calls->user);
+}
+
+/* ---- hashes ---- */
+
+/* The plan of a join by hashing, of points where they lie. */
+static gnomon_status plan_hashes(run *r, const gnomon_matrix *p, const gnomon_matrix *q)
+{
+    r->planned = true;
+    return gcu_join_hashes_plan(r->s, r->job, p, r->self ? nullptr : q, &r->hashes,
+                                r->numbers + SHARED, r->stream, r->why);
+}
+
+/* The same with all points on the GPU, and their keys, if there is room for them beside. */
+static gnomon_status hash_all(run *r)
+{
+    plan with = r->plan;
+    gnomon_status status = plan_hashes(r, &r->p.view, &r->q.view);
+    if (status != GNOMON_OK || r->hashes.count == 0) return status;
+    size_up(r, &with);
+    const size_t more = with.p_keys + with.q_keys + with.bucket_work;
+    const size_t most = r->s->memory_most, free = gcu_free_memory(r->s);
+    r->again = most ? with.needed > most / 4 * 3 : more > free / 4 * 3;
+    const struct {
+        void **data;
+        size_t bytes;
+    } all[] = {{reinterpret_cast<void **>(&r->p.keys), with.p_keys},
+               {reinterpret_cast<void **>(&r->q.keys), with.q_keys},
+               {&r->bucket_work, with.bucket_work}};
+    for (const auto &one : all) {
+        if (r->again) return GNOMON_OK;
+        const cudaError_t error = gcu_take(r->s, one.data, one.bytes, r->stream);
+        r->again = error == cudaErrorMemoryAllocation;
+        if (error != cudaSuccess && !r->again)
+            return gcu_status(r->why, error, "taking memory for keys");
+    }
+    if (r->again) return GNOMON_OK;
+    r->job->hashed = 1;
+    status = gcu_join_hashes_keys(r->s, r->job, &r->hashes, &r->p.view, r->p.keys, r->why);
+    if (status != GNOMON_OK || r->self) return status;
+    return gcu_join_hashes_keys(r->s, r->job, &r->hashes, &r->q.view, r->q.keys, r->why);
+}
+
+/* ---- Q in one piece ---- */
+
+static gnomon_status with_all_of_q(run *r)
+{
+    const int64_t rows = r->p.all.rows, each = r->plan.p_rows;
+    const bool whole = r->plan.one || (r->job->hashing && each >= rows);
+    const bool plans = whole && r->job->hashing && !r->planned;
+    int64_t first = whole ? 0 : r->job->first_row;
+    if (each < rows - first) {
+        const gnomon_status status = check(r);
+        if (status != GNOMON_OK) return status;
+    }
+    if (!r->plan.one) {
+        const gnomon_status status = bring(r, &r->q, 0, r->q.all.rows);
+        if (status != GNOMON_OK) return status;
+    }
+    for (; first < rows; first += each) {
+        const int64_t some = least(each, rows - first);
+        gnomon_status status = bring(r, &r->p, first, some);
+        if (r->plan.one) { /* the same points, with limits of their own */
+            float *limits = static_cast<float *>(r->q.memory);
+            r->q = r->p;
+            r->q.raw = nullptr;
+            r->q.memory = r->q.limits = limits;
+            r->q.keys = nullptr;
+        }
+        if (status == GNOMON_OK) status = make_limits(r);
+        if (status == GNOMON_OK && plans) status = hash_all(r);
+        if (r->again) return status;
+        for (int64_t row = whole ? r->job->first_row : 0; row < some && status == GNOMON_OK;) {
+            int64_t count, kept;
+            status = do_band(r, row, some, &count, &kept);
+            if (status != GNOMON_OK) break;
+            row += count;
+            status = hand_band(r, kept, first + row, false);
+            if (status == GNOMON_OK) status = tell(r, first + row);
+        }
+        if (status != GNOMON_OK) return status;
+    }
+    return GNOMON_OK;
+}
+
+/* ---- Q in pieces ---- */
+
+static int64_t end_of(const run *r, size_t piece)
+{
+    return piece + 1 < r->starts.size() ? r->starts[piece + 1] : r->count;
+}
+
+/* Fewer rows where more pairs wait than may: those of the others are dropped. */
+static void drop_rows(run *r, int64_t first)
+{
+    while (r->count > r->job->pair_room && r->end - first > 1) {
+        r->end = first + (r->end - first) / 2;
+        r->fit = r->end - first;
+        int64_t kept = 0;
+        for (size_t piece = 0; piece < r->starts.size(); piece++) {
+            const int64_t end = end_of(r, piece), begin = r->starts[piece];
+            r->starts[piece] = kept;
+            for (int64_t at = begin; at < end && r->waiting[at].i < r->end; at++)
+                r->waiting[kept++] = r->waiting[at];
+        }
+        r->count = kept;
+    }
+}
+
+/* The pairs that wait, of rows from 'first' on: a row's of one piece after the other are in the
+ * order of j. */
+static gnomon_status hand_waiting(run *r, int64_t first)
+{
+    enum { BATCH = 1 << 16 };
+    const gnomon_join_host *calls = r->job->calls;
+    std::vector<int64_t> next = r->starts;
+    std::vector<gnomon_pair> batch;
+    batch.reserve(BATCH);
+    for (int64_t row = first; row < r->end; row++)
+        for (size_t piece = 0; piece < next.size(); piece++) {
+            const int64_t end = end_of(r, piece);
+            for (int64_t &at = next[piece]; at < end && r->waiting[at].i == row; at++) {
+                if (batch.size() == BATCH) {
+                    const gnomon_status status =
+                        calls->take(calls->user, batch.back().i, batch.data(), BATCH);
+                    if (status != GNOMON_OK) return status;
+                    batch.clear();
+                }
+                batch.push_back(r->waiting[at]);
+            }
+        }
+    return calls->take(calls->user, r->end, batch.data(), (int64_t)batch.size());
+}
+
+/* P's rows [first, r->end) with a piece of Q. */
+static gnomon_status with_piece(run *r, int64_t first, int64_t q_first)
+{
+    gnomon_status status = bring(r, &r->q, q_first, least(r->plan.q_rows, r->q.all.rows - q_first));
+    r->starts.push_back(r->count);
+    if (status == GNOMON_OK) status = make_limits(r);
+    for (int64_t row = 0; status == GNOMON_OK && row < r->end - first;) {
+        int64_t count, kept;
+        status = do_band(r, row, r->end - first, &count, &kept);
+        if (status != GNOMON_OK) break;
+        row += count;
+        status = hand_band(r, kept, 0, true);
+        drop_rows(r, first);
+    }
+    return status;
+}
+
+static gnomon_status with_pieces_of_q(run *r)
+{
+    const int64_t rows = r->p.all.rows, each = r->plan.q_rows;
+    const int64_t band = r->hashes.count > 0 ? r->job->band_rows : 0;
+    gnomon_status status = check(r);
+    r->fit = band > 0 ? least(r->plan.p_rows, band) : r->plan.p_rows;
+    const int64_t most = r->fit;
+    for (int64_t first = r->job->first_row; status == GNOMON_OK && first < rows; first = r->end) {
+        r->end = least(first + r->fit, rows);
+        r->count = 0;
+        r->starts.clear();
+        status = bring(r, &r->p, first, r->end - first);
+        int64_t at = r->self ? first / each * each : 0;
+        for (; status == GNOMON_OK && at < r->q.all.rows; at += each)
+            status = with_piece(r, first, at);
+        if (status != GNOMON_OK) break;
+        if (r->job->want_pairs) status = hand_waiting(r, first);
+        if (r->count < r->job->pair_room / 4) r->fit = least(2 * r->fit, most);
+        if (status == GNOMON_OK) status = tell(r, r->end);
+    }
+    return status;
+}
+
+/* ---- the job ---- */
+
+bool gcu_join_supported(gcu_state *, const gnomon_join_job *job, gcu_why why)
+{
+    const char *reason = nullptr;
+    const double pairs = (double)job->p->rows * (double)(job->q ? job->q : job->p)->rows;
+    if (!isfinite(job->threshold) && pairs > most_without)
+        reason = "the closest of so many pairs without a threshold are found on the CPU";
+    if (job->p->cols > 1 << 24)
+        reason = "points of more than 2^24 coordinates are joined on the CPU";
+    if (reason) gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);
+    return !reason;
+}
+
+static gnomon_status take(run *r)
+{
+    return gcu_take_planned(r, "tile of the join", make_plan, take_all, give_back);
+}
+
+/* Memory for pieces and their keys; where there is none for the least of them, and may be none, the
+ * join is exact. */
+static gnomon_status take_again(run *r)
+{
+    give_back(r);
+    r->again = false;
+    gnomon_status status = take(r);
+    if (status == GNOMON_ERROR_MEMORY && r->job->hashing == GNOMON_JOIN_MAY_HASH) {
+        const size_t said = strlen(r->job->why);
+        snprintf(r->job->why + said, sizeof r->job->why - said,
+                 "; there is no room for the keys of an LSH join");
+        r->why.text[0] = 0;
+        r->hashes.count = 0;
+        status = take(r);
+    }
+    r->job->hashed = r->hashes.count > 0;
+    return status;
+}
+
+/* The plan of points that are not on the GPU together. */
+static gnomon_status plan_pieces(run *r)
+{
+    gnomon_matrix p = r->p.all, q = r->q.all;
+    p.memory = r->p.place == GCU_DEVICE ? GNOMON_CUDA : GNOMON_HOST;
+    q.memory = r->q.place == GCU_DEVICE ? GNOMON_CUDA : GNOMON_HOST;
+    gnomon_status status = check(r);
+    if (status == GNOMON_OK) status = plan_hashes(r, &p, &q);
+    return status == GNOMON_OK && r->hashes.count > 0 ? take_again(r) : status;
+}
+
+static gnomon_status join_pieces(run *r)
+{
+    return r->plan.q_rows >= r->q.all.rows ? with_all_of_q(r) : with_pieces_of_q(r);
+}
+
+static gnomon_status work(run *r)
+{
+    gnomon_status status = gcu_place_of(r->s, &r->p.all, "p", &r->p.place, r->why);
+    if (status == GNOMON_OK) status = gcu_place_of(r->s, &r->q.all, "q", &r->q.place, r->why);
+    if (status != GNOMON_OK || r->p.all.rows == 0 || r->q.all.rows == 0) return status;
+    status = take(r);
+    if (status != GNOMON_OK) return status;
+    r->turn = r->p.all.rows;
+    snprintf(r->job->why, sizeof r->job->why, "fp16 products on tensor cores");
+    const bool pieces = r->plan.p_rows < r->p.all.rows || r->plan.q_rows < r->q.all.rows;
+    if (r->job->hashing && pieces) status = plan_pieces(r);
+    if (status == GNOMON_OK) status = join_pieces(r);
+    if (status != GNOMON_OK || !r->again) return status;
+    status = take_again(r);
+    return status == GNOMON_OK ? join_pieces(r) : status;
+}
+
+gnomon_status gcu_join_job(gcu_state *s, gnomon_join_job *job, gcu_why why)
+{
+    run r = {};
+    r.s = s;
+    r.job = job;
+    r.why = why;
+    r.transfer.host = job->host;
+    r.transfer.memory_limit = job->memory_limit;
+    r.stream = s->stream;
+    r.self = job->q == nullptr;
+    r.p.name = "p";
+    r.p.all = *job->p;
+    r.q.name = r.self ? "p" : "q";
+    r.q.all = r.self ? *job->p : *job->q;
+    const gnomon_status status = work(&r);
+    give_back(&r);
+    free(r.waiting);
+    const cudaError_t error = cudaStreamSynchronize(r.stream);
+    return status == GNOMON_OK && error != cudaSuccess ? gcu_status(why, error, "kernels") : status;
+}

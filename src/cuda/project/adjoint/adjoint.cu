@@ -1,0 +1,186 @@
+/* X = alpha * Y S + beta * X on the device (project/family.h): a simple or block operator is one
+ * level, a kronecker operator as many as it has factors, from the last to the first, a batch of
+ * points at a time. */
+#include "cuda/project/adjoint/adjoint.h"
+
+extern "C" {
+#include "operator/kinds/kinds.h"
+}
+
+#include <stdio.h>
+
+#define WORK_BYTES ((size_t)1 << 30) /* of what lies between levels, at most */
+
+void gcu_level_bounds(gcu_level *l)
+{
+    const int64_t size = l->a.rows;
+    l->a_row = l->r == 1 ? l->row : 0;
+    l->a_row_end = l->r == 1 ? l->row + l->rows : size;
+    l->a_col = l->blocks == 1 && l->col > l->block * l->c ? l->col - l->block * l->c : 0;
+    l->a_col_end = l->c;
+    if (l->blocks == 1 && l->col + l->cols < (l->block + 1) * l->c)
+        l->a_col_end = l->col + l->cols - l->block * l->c;
+}
+
+static cudaError_t run_level(gcu_level *l, const gnomon_simple *a, const gcu_adjoint_task *t,
+                             void *lists)
+{
+    /* the blocks whose columns are wanted */
+    l->block = l->col / l->c;
+    l->blocks = (l->col + l->cols - 1) / l->c - l->block + 1;
+    if (l->block + l->blocks > l->r) l->blocks = l->r - l->block;
+    gcu_level_bounds(l);
+    if (a->kind == GNOMON_SJLT) return gcu_adjoint_sjlt(*l, t->wide, t->stream);
+    if (a->kind == GNOMON_VERY_SPARSE) return gcu_adjoint_lists(*l, a, t->wide, lists, t->stream);
+    return gcu_adjoint_dense(*l, t->wide, t->stream);
+}
+
+static int64_t size_of(const gcu_adjoint_task *t)
+{
+    return t->wide ? 8 : 4;
+}
+
+/* Bytes for the lists of a chunk, of the factor that needs most. */
+static size_t lists_bytes(const gnomon_operator *op)
+{
+    size_t most = 0;
+    for (int i = 0; i < op->levels; i++) {
+        if (op->factor[i].kind != GNOMON_VERY_SPARSE) continue;
+        const size_t bytes = gcu_adjoint_lists_bytes(&op->factor[i]);
+        if (bytes > most) most = bytes;
+    }
+    return (most + 255) / 256 * 256;
+}
+
+/* Numbers of a point between levels, in each of two buffers. */
+static int64_t between(const gnomon_operator *op)
+{
+    return op->levels > 1 ? op->repeat[0] * op->factor[0].rows : 0;
+}
+
+bool gcu_adjoint_supports(const gcu_adjoint_task *t, char *why, size_t why_size)
+{
+    if (t->x.dtype != GNOMON_F32 && t->x.dtype != GNOMON_F64) {
+        snprintf(why, why_size, "an adjoint writes f32 or f64");
+        return false;
+    }
+    return true;
+}
+
+static size_t work_of(const gcu_adjoint_task *t, int64_t points)
+{
+    return lists_bytes(t->op) + (size_t)(2 * between(t->op) * points * size_of(t));
+}
+
+size_t gcu_adjoint_best_work(const gcu_adjoint_task *t)
+{
+    const size_t one = work_of(t, 1) - work_of(t, 0);
+    int64_t points = t->x.rows;
+    if (one > 0 && (size_t)points > WORK_BYTES / one) points = (int64_t)(WORK_BYTES / one);
+    return work_of(t, points < 1 ? 1 : points);
+}
+
+size_t gcu_adjoint_least_work(const gcu_adjoint_task *t)
+{
+    return work_of(t, 1);
+}
+
+static gcu_level first_level(const gcu_adjoint_task *t, int64_t point, int64_t points)
+{
+    const int64_t size = (int64_t)gnomon_dtype_size(t->x.dtype);
+    gcu_level l = {};
+    l.x = static_cast<char *>(t->x.data) + point * t->x.row_stride * size;
+    l.x_dtype = t->x.dtype;
+    l.x_row_stride = t->x.row_stride;
+    l.x_col_stride = t->x.col_stride;
+    l.col = t->col;
+    l.cols = t->x.cols;
+    l.factor_most = l.factor_least = t->alpha * t->op->scale;
+    l.beta = t->beta;
+    l.n = points;
+    return l;
+}
+
+static void from_y(gcu_level *l, const gcu_adjoint_task *t, int64_t point)
+{
+    const int64_t size = (int64_t)gnomon_dtype_size(t->y.dtype);
+    l->z = static_cast<const char *>(t->y.data) + point * t->y.row_stride * size;
+    l->z_dtype = t->y.dtype;
+    l->z_row_stride = t->y.row_stride;
+    l->z_col_stride = t->y.col_stride;
+    l->row = t->row;
+    l->rows = t->rows;
+}
+
+static cudaError_t run_one(const gcu_adjoint_task *t)
+{
+    const gnomon_operator *op = t->op;
+    const gnomon_simple *a = &op->factor[0];
+    gcu_level l = first_level(t, 0, t->x.rows);
+    from_y(&l, t, 0);
+    l.a = gcu_matrix_of(a, t->gpu);
+    l.k = op->descriptor.k;
+    l.r = op->blocks;
+    l.c = op->blocks == 1 ? op->descriptor.d : op->block_cols;
+    if (op->blocks > 1 && op->descriptor.k % op->blocks != 0) {
+        const gnomon_scaling scaling = op->descriptor.scaling;
+        l.factor_most = t->alpha * gnomon_simple_scale(a, a->rows, scaling);
+        l.factor_least = t->alpha * gnomon_simple_scale(a, a->rows - 1, scaling);
+    }
+    return run_level(&l, a, t, t->work);
+}
+
+static cudaError_t run_batch(const gcu_adjoint_task *t, int64_t point, int64_t points)
+{
+    const gnomon_operator *op = t->op;
+    char *buffer[2];
+    buffer[0] = static_cast<char *>(t->work) + lists_bytes(op);
+    buffer[1] = buffer[0] + between(op) * points * size_of(t);
+    for (int i = op->levels - 1; i >= 0; i--) {
+        const gnomon_simple *a = &op->factor[i];
+        gcu_level l = first_level(t, point, points);
+        l.a = gcu_matrix_of(a, t->gpu);
+        l.k = op->repeat[i] * a->rows;
+        l.r = op->repeat[i];
+        l.c = a->cols;
+        if (i == op->levels - 1) {
+            from_y(&l, t, point);
+        } else {
+            l.z = buffer[i & 1];
+            l.z_dtype = t->wide ? GNOMON_F64 : GNOMON_F32;
+            l.z_row_stride = l.k;
+            l.z_col_stride = 1;
+            l.row = 0;
+            l.rows = l.k;
+        }
+        if (i > 0) {
+            l.x = buffer[(i - 1) & 1];
+            l.x_dtype = t->wide ? GNOMON_F64 : GNOMON_F32;
+            l.x_row_stride = l.cols = l.r * l.c;
+            l.x_col_stride = 1;
+            l.col = 0;
+            l.factor_most = l.factor_least = 1.0;
+            l.beta = 0.0;
+        }
+        const cudaError_t error = run_level(&l, a, t, t->work);
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t gcu_adjoint(const gcu_adjoint_task *t)
+{
+    if (t->work_bytes < gcu_adjoint_least_work(t)) return cudaErrorMemoryAllocation;
+    if (t->x.rows == 0 || t->x.cols == 0) return cudaSuccess;
+    if (t->op->levels == 1 && t->op->descriptor.kind != GNOMON_KRONECKER) return run_one(t);
+    const size_t one = work_of(t, 1) - work_of(t, 0);
+    int64_t most = t->x.rows;
+    if (one > 0 && (size_t)most > (t->work_bytes - work_of(t, 0)) / one)
+        most = (int64_t)((t->work_bytes - work_of(t, 0)) / one);
+    for (int64_t point = 0; point < t->x.rows; point += most) {
+        const int64_t points = t->x.rows - point < most ? t->x.rows - point : most;
+        const cudaError_t error = run_batch(t, point, points);
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}

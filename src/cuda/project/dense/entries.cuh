@@ -1,0 +1,375 @@
+/* cuda/project/dense/entries.cuh: entries of dense operators made as fragments of the matrix
+ * instructions' register operand (m16 k16 halves a warp; wgmma's m64 is four warps of it).
+ *
+ * A warp has 32 rows of S, as two fragments of 16: lane 4 g + q holds, of both, rows g and g + 8,
+ * and these four are rows 4 a ... 4 a + 3 of one call of the generator. The columns of a K-block
+ * of 128 are ordered (project/dense/tile.h) so that the 32 values that the lane holds of each row
+ * are the row's columns 32 q ... 32 q + 31: every word that the lane draws is used by it, and
+ * whole. */
+#ifndef GNOMON_CUDA_DENSE_ENTRIES_CUH
+#define GNOMON_CUDA_DENSE_ENTRIES_CUH
+
+#include "cuda/runtime/random.cuh"
+
+#include <cuda_fp16.h>
+
+/* The round keys, ready as constants of the launch. */
+struct gcu_schedule {
+    uint32_t key0[10], key1[10];
+    uint32_t c3, first; /* the call's last counter word, and that with the first round's key */
+};
+
+static inline gcu_schedule gcu_schedule_of(const gnomon_simple *a, uint32_t tag)
+{
+    gcu_schedule s;
+    for (uint32_t i = 0; i < 10; i++) {
+        s.key0[i] = a->key0 + i * 0x9E3779B9u;
+        s.key1[i] = a->key1 + i * 0xBB67AE85u;
+    }
+    s.c3 = tag << 24 | a->level << 16;
+    s.first = s.c3 ^ s.key1[0];
+    return s;
+}
+
+/* What the first two rounds of a call have of its second and third counter words: two of their four
+ * products hang on nothing else, so a lane that goes along a row makes them once. */
+struct gcu_row {
+    uint32_t x0, x2, x3;
+};
+
+static __device__ __forceinline__ gcu_row gcu_row_of(const gcu_schedule &s, uint32_t c1,
+                                                     uint32_t c2)
+{
+    const uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+    const uint64_t p0 = (uint64_t)0xD2511F53u * ((uint32_t)(p1 >> 32) ^ c1 ^ s.key0[0]);
+    const gcu_row row = {(uint32_t)p1 ^ s.key0[1], (uint32_t)(p0 >> 32) ^ s.key1[1], (uint32_t)p0};
+    return row;
+}
+
+static __device__ __forceinline__ uint4 gcu_scheduled(const gcu_schedule &s, gcu_row row,
+                                                      uint32_t call)
+{
+    const uint64_t first = (uint64_t)0xD2511F53u * call;
+    const uint64_t second = (uint64_t)0xCD9E8D57u * ((uint32_t)(first >> 32) ^ s.first);
+    uint32_t c0 = (uint32_t)(second >> 32) ^ row.x0, c1 = (uint32_t)second;
+    uint32_t c2 = (uint32_t)first ^ row.x2, c3 = row.x3;
+#pragma unroll
+    for (int i = 2; i < 10; i++) {
+        const uint64_t p0 = (uint64_t)0xD2511F53u * c0;
+        const uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ s.key0[i];
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ s.key1[i];
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+    }
+    return make_uint4(c0, c1, c2, c3);
+}
+
+/* What the entries of a launch are made from. */
+struct gcu_entries {
+    gcu_schedule calls, tails;
+    gcu_gaussian16 gaussian16;
+};
+
+enum gcu_dense_kind {
+    GCU_DENSE_SIGNS,
+    GCU_DENSE_TERNARY,    /* achlioptas */
+    GCU_DENSE_GAUSSIAN16, /* fp16-rounded */
+    GCU_DENSE_GAUSSIAN32, /* as high + low 2^-11 */
+};
+
+/* Bytes of shared memory for a kind's table, and its filling by all threads of the block. The large
+ * table of gaussian, fp16, has the signs too. */
+static __host__ __device__ constexpr int gcu_entries_table_bytes(gcu_dense_kind kind, bool large)
+{
+    return kind == GCU_DENSE_GAUSSIAN16 ? (large ? 1 << 17 : 1 << 16)
+           : kind == GCU_DENSE_TERNARY  ? 36 * 32 * 4
+                                        : 0;
+}
+
+template <gcu_dense_kind KIND, bool LARGE>
+static __device__ __forceinline__ void gcu_entries_table(const gcu_entries &e, void *table,
+                                                         int thread, int threads)
+{
+    if (KIND == GCU_DENSE_GAUSSIAN16) {
+        const uint32_t *from = reinterpret_cast<const uint32_t *>(e.gaussian16.magnitude);
+        uint32_t *to = static_cast<uint32_t *>(table);
+        for (int i = thread; i < 1 << 14; i += threads) {
+            to[i] = from[i];
+            if (LARGE) to[i + (1 << 14)] = from[i] | 0x80008000u;
+        }
+    }
+    if (KIND == GCU_DENSE_TERNARY) {
+        /* two digits of achlioptas as two halves; each lane has its own copy, in its own bank */
+        uint32_t *to = static_cast<uint32_t *>(table);
+        for (int i = thread; i < 36 * 32; i += threads) {
+            const int first = i / 32 / 6, second = i / 32 % 6;
+            const uint32_t low = first == 0 ? 0x3C00u : first == 1 ? 0xBC00u : 0u;
+            const uint32_t high = second == 0 ? 0x3C00u : second == 1 ? 0xBC00u : 0u;
+            to[i] = low | high << 16;
+        }
+    }
+}
+
+/* The fragments of a run of K-blocks whose columns share the call's upper counter word: 'start',
+ * then for each K-block 'make' for g = 0 ... 8 / STEPS - 1 and 'next', or 'skip' for all of them.
+ * Words are drawn before they are needed, so that the look-ups of others or the matrix unit hide
+ * their long chain of products.
+ * a[u][t][r] is register r of fragment t for the K-block's 16 columns STEPS g + u; with GAUSSIAN32
+ * 'low' has the low halves. */
+template <gcu_dense_kind KIND, bool LARGE> struct gcu_fragments;
+
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_SIGNS, LARGE> {
+    static constexpr int STEPS = 1;
+    gcu_row row;
+    uint32_t call;
+    uint4 w;
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block, uint64_t block128,
+                                          int q)
+    {
+        row = gcu_row_of(e.calls, (uint32_t)(block128 >> 30), block);
+        call = (uint32_t)block128 * 4u + (uint32_t)q;
+        w = gcu_scheduled(e.calls, row, call);
+    }
+    static __device__ __forceinline__ uint32_t two(uint32_t word, int m)
+    {
+        /* (shifted & 0x80008000) | 0x3C003C00 as one instruction */
+        uint32_t two;
+        asm("lop3.b32 %0, %1, %2, %3, 0xEA;"
+            : "=r"(two)
+            : "r"(word << (15 - m)), "r"(0x80008000u), "r"(0x3C003C00u));
+        return two;
+    }
+    __device__ __forceinline__ void make(const gcu_entries &, const void *, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
+    {
+#pragma unroll
+        for (int i = 0; i < 2 * STEPS; i++) {
+            const int m = 8 + (2 * STEPS * g + i) % 8, h = i % 2;
+            a[i / 2][0][2 * h] = two(w.x, m);
+            a[i / 2][0][2 * h + 1] = two(w.y, m);
+            a[i / 2][1][2 * h] = two(w.z, m);
+            a[i / 2][1][2 * h + 1] = two(w.w, m);
+        }
+        if (g % 4 == 3)
+            w.x <<= 8, w.y <<= 8, w.z <<= 8, w.w <<= 8; /* the lower bits of each half */
+    }
+    __device__ __forceinline__ void next(const gcu_entries &e)
+    {
+        call += 4u;
+        w = gcu_scheduled(e.calls, row, call);
+    }
+    __device__ __forceinline__ void skip(const gcu_entries &e)
+    {
+        next(e);
+    }
+};
+
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_TERNARY, LARGE> {
+    static constexpr int STEPS = 2;
+    gcu_row row;
+    uint32_t call;
+    uint4 w;
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block, uint64_t block128,
+                                          int q)
+    {
+        row = gcu_row_of(e.calls, (uint32_t)(block128 >> 28), block);
+        call = (uint32_t)block128 * 16u + (uint32_t)q * 4u;
+        w = gcu_scheduled(e.calls, row, call);
+    }
+    static __device__ __forceinline__ uint32_t two(const void *table, uint32_t &word)
+    {
+        const uint64_t p = (uint64_t)word * 36u;
+        word = (uint32_t)p;
+        return static_cast<const uint32_t *>(table)[(uint32_t)(p >> 32) * 32u];
+    }
+    /* table: the lane's own column of it */
+    __device__ __forceinline__ void make(const gcu_entries &e, const void *table, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
+    {
+        uint4 v = w;
+#pragma unroll
+        for (int i = 0; i < 2 * STEPS; i++) {
+            const int h = i % 2;
+            a[i / 2][0][2 * h] = two(table, v.x);
+            a[i / 2][0][2 * h + 1] = two(table, v.y);
+            a[i / 2][1][2 * h] = two(table, v.z);
+            a[i / 2][1][2 * h + 1] = two(table, v.w);
+        }
+        call += g == 8 / STEPS - 1 ? 13u : 1u;
+        w = gcu_scheduled(e.calls, row, call);
+    }
+    __device__ __forceinline__ void next(const gcu_entries &)
+    {
+    }
+    __device__ __forceinline__ void skip(const gcu_entries &e)
+    {
+        call += 16u;
+        w = gcu_scheduled(e.calls, row, call);
+    }
+};
+
+/* One in 2^15 values: the tail's half instead of a marked one. */
+static __device__ __forceinline__ uint32_t gcu_tail_half(const gcu_entries &e, uint32_t t)
+{
+    int low = 0, high = e.gaussian16.tails - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (t <= __ldg(e.gaussian16.tail_last + middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return __ldg(e.gaussian16.tail_value + low);
+}
+
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
+    static constexpr int STEPS = 1;
+    gcu_row row;
+    uint32_t call, upper, block; /* upper: the call's, and so that of the column div 2 */
+    uint4 w[2];
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block_, uint64_t block128,
+                                          int q)
+    {
+        block = block_;
+        upper = (uint32_t)(block128 >> 26);
+        row = gcu_row_of(e.calls, upper, block);
+        call = (uint32_t)block128 * 64u + (uint32_t)q * 16u;
+        draw(e);
+    }
+    __device__ __forceinline__ void draw(const gcu_entries &e)
+    {
+        w[0] = gcu_scheduled(e.calls, row, call);
+        w[1] = gcu_scheduled(e.calls, row, call + 1u);
+    }
+    static __device__ __forceinline__ uint32_t two(const void *table, uint32_t w)
+    {
+        const char *bytes = static_cast<const char *>(table);
+        const uint32_t mask = LARGE ? 0x1FFFEu : 0xFFFEu;
+        const uint32_t low = *reinterpret_cast<const uint16_t *>(bytes + ((w << 1) & mask));
+        const uint32_t high = *reinterpret_cast<const uint16_t *>(bytes + ((w >> 15) & mask));
+        const uint32_t both = __byte_perm(low, high, 0x5410);
+        return LARGE ? both : both | (w & 0x80008000u);
+    }
+    static __device__ __forceinline__ bool marked(uint32_t r, uint32_t odd)
+    {
+        return (r >> (16 * odd) & 0x7FFFu) == 0x7E00u;
+    }
+    /* Entries of the tail in place of marks; r[h][i] is of call at + h, row i. One call in 4096. */
+    __device__ __forceinline__ void tail(const gcu_entries &e, uint32_t at, uint32_t r[2][4])
+    {
+#pragma unroll 1
+        for (uint32_t n = 0; n < 4; n++) {
+            const uint32_t h = n / 2, odd = n % 2;
+            uint32_t v[4];
+            bool any = false;
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                v[i] = h ? r[1][i] : r[0][i];
+                any = any || marked(v[i], odd);
+            }
+            if (!any) continue;
+            const uint64_t column = ((uint64_t)upper << 32 | (at + h)) * 2u + odd;
+            const uint4 t = gcu_scheduled(
+                e.tails, gcu_row_of(e.tails, (uint32_t)(column >> 32), block), (uint32_t)column);
+#pragma unroll 1
+            for (int i = 0; i < 4; i++) {
+                const uint32_t was = i == 0 ? v[0] : i == 1 ? v[1] : i == 2 ? v[2] : v[3];
+                if (!marked(was, odd)) continue;
+                const uint32_t half =
+                    gcu_tail_half(e, gcu_word(t, i)) | (was >> (16 * odd) & 0x8000u);
+                const uint32_t now = __byte_perm(was, half, odd ? 0x5410 : 0x3254);
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    if (h && i == j) r[1][j] = now;
+                    if (!h && i == j) r[0][j] = now;
+                }
+            }
+        }
+    }
+    __device__ __forceinline__ void make(const gcu_entries &e, const void *table, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
+    {
+        uint32_t r[2][4], marks;
+        const uint32_t at = call;
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                r[h][i] = two(table, gcu_word(w[h], i));
+        call += g == 7 ? 50u : 2u;
+        draw(e);
+        /* a mark is NaN, and so is what any sum of products makes of it */
+        asm("{.reg .b32 s; .reg .pred x, y;\n"
+            "mul.rn.f16x2 s, %1, %2;\n"
+            "fma.rn.f16x2 s, %3, %4, s;\n"
+            "fma.rn.f16x2 s, %5, %6, s;\n"
+            "fma.rn.f16x2 s, %7, %8, s;\n"
+            "setp.nan.f16x2 x|y, s, s;\n"
+            "or.pred x, x, y;\n"
+            "selp.b32 %0, 1, 0, x;}"
+            : "=r"(marks)
+            : "r"(r[0][0]), "r"(r[0][1]), "r"(r[0][2]), "r"(r[0][3]), "r"(r[1][0]), "r"(r[1][1]),
+              "r"(r[1][2]), "r"(r[1][3]));
+        if (marks) tail(e, at, r);
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                a[0][i / 2][2 * h + i % 2] = r[h][i];
+    }
+    __device__ __forceinline__ void next(const gcu_entries &)
+    {
+    }
+    __device__ __forceinline__ void skip(const gcu_entries &e)
+    {
+        call += 64u;
+        draw(e);
+    }
+};
+
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN32, LARGE> {
+    static constexpr int STEPS = 1;
+    gcu_row row;
+    uint32_t call;
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block, uint64_t block128,
+                                          int q)
+    {
+        row = gcu_row_of(e.calls, (uint32_t)(block128 >> 25), block);
+        call = (uint32_t)block128 * 128u + (uint32_t)q * 32u;
+    }
+    static __device__ __forceinline__ void split(float even, float odd, uint32_t &high,
+                                                 uint32_t &low)
+    {
+        const __half2 h = __floats2half2_rn(even, odd);
+        const __half2 l =
+            __floats2half2_rn((even - __low2float(h)) * 2048.0f, (odd - __high2float(h)) * 2048.0f);
+        high = *reinterpret_cast<const uint32_t *>(&h);
+        low = *reinterpret_cast<const uint32_t *>(&l);
+    }
+    __device__ __forceinline__ void make(const gcu_entries &e, const void *, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t low[STEPS][2][4])
+    {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const uint4 even = gcu_scheduled(e.calls, row, call + 2u * h);
+            const uint4 odd = gcu_scheduled(e.calls, row, call + 2u * h + 1u);
+            const float2 e0 = gcu_box_muller(even.x, even.y), o0 = gcu_box_muller(odd.x, odd.y);
+            split(e0.x, o0.x, a[0][0][2 * h], low[0][0][2 * h]);
+            split(e0.y, o0.y, a[0][0][2 * h + 1], low[0][0][2 * h + 1]);
+            const float2 e1 = gcu_box_muller(even.z, even.w), o1 = gcu_box_muller(odd.z, odd.w);
+            split(e1.x, o1.x, a[0][1][2 * h], low[0][1][2 * h]);
+            split(e1.y, o1.y, a[0][1][2 * h + 1], low[0][1][2 * h + 1]);
+        }
+        call += g == 7 ? 100u : 4u;
+    }
+    __device__ __forceinline__ void next(const gcu_entries &)
+    {
+    }
+    __device__ __forceinline__ void skip(const gcu_entries &)
+    {
+        call += 128u;
+    }
+};
+
+#endif

@@ -1,0 +1,8 @@
+/* Dense rows: gaussian, precision fp32. */
+#include "cuda/project/dense/rows_launch.cuh"
+
+cudaError_t gcu_rows_gaussian32(const gcu_rows_launch &l, int points, bool split,
+                                const gcu_gpu *gpu, cudaStream_t stream)
+{
+    return launch_kind<GCU_DENSE_GAUSSIAN32>(l, points, split, gpu, stream);
+}

@@ -1,0 +1,55 @@
+/* cuda/project/dense/tile.h: points packed for products whose other operand is made in registers.
+ *
+ * A tile holds the 128 columns of one K-block of up to 64 points, as the image in shared memory
+ * that the matrix instructions read: N rows of 128 halves, in two panels of 64 halves (128 bytes) a
+ * row, with the 16-byte chunks of a row swizzled (chunk c of row r stands at c ^ (r & 7)). With
+ * 'split', row p has the high and row points + p the low halves of x: x 2^s = hi + lo 2^-11, where
+ * 2^s brings the largest magnitude of the point's block into [2^14, 2^15); so the whole exponent
+ * range of fp32 works, and what is lost of an entry is below 2^-24 of the entry or 2^-50 of the
+ * block's largest. After the halves: 2^-s of each point as fp32, and a word that is 0 when the
+ * whole tile is zero.
+ *
+ * The order of the columns in a block is free, since S is made to match: the column with the
+ * fragment's place (m, q, e), 0 <= m < 16, 0 <= q < 4, e = 0, 1, stands at half 8 m + 2 q + e. It
+ * is column 32 q + (m ^ 8) + 16 e (order of signs: two bits of one word, the upper ones of each
+ * half first) or 32 q + 2 m + e (order of pairs). */
+#ifndef GNOMON_CUDA_DENSE_TILE_H
+#define GNOMON_CUDA_DENSE_TILE_H
+
+#include "cuda/project/family.h"
+
+enum { GCU_KBLOCK = 128 };
+
+struct gcu_tile_shape {
+    int points; /* 8, 16, 32 or 64 */
+    bool split;
+    bool sign_order;
+};
+
+static __host__ __device__ constexpr int gcu_tile_rows(int points, bool split)
+{
+    return split ? 2 * points : points;
+}
+
+/* Bytes fetched of a tile, and from one tile to the next. */
+static __host__ __device__ constexpr int gcu_tile_bytes(int points, bool split)
+{
+    return gcu_tile_rows(points, split) * 2 * GCU_KBLOCK + points * 4 + 16;
+}
+
+static __host__ __device__ constexpr int gcu_tile_stride(int points, bool split)
+{
+    return (gcu_tile_bytes(points, split) + 127) / 128 * 128;
+}
+
+/* Whether fp16 holds every value of the type (and so no split and no scale is needed), or every
+ * value after scaling by a power of two (bf16). */
+bool gcu_tile_split(gnomon_dtype dtype);
+
+/* Packs folded points [point, point + points) of x, coordinates [col, col + 128 * blocks), into
+ * tiles: tile (t, b) of the t-th group of shape.points points and block b at
+ * tiles + (t * blocks + b) * stride. Reads zero outside of x. */
+cudaError_t gcu_tile_pack(const gcu_points *x, gcu_tile_shape shape, int64_t point, int64_t points,
+                          int64_t col, int64_t blocks, void *tiles, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,22 @@
+/* cuda/project/job.h: what the plugin does with a sketch's job. */
+#ifndef GNOMON_CUDA_PROJECT_JOB_H
+#define GNOMON_CUDA_PROJECT_JOB_H
+
+#include "cuda/runtime/state.h"
+
+/* ---- sketch.cu, adjoint/job.cu ---- */
+
+gnomon_status gcu_sketch_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
+bool gcu_adjoint_supported(const gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
+gnomon_status gcu_adjoint_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
+
+/* ---- stream.cu ---- */
+
+struct gcu_feed;
+gnomon_status gcu_feed_open(gcu_state *s, const gnomon_sketch_job *job, gcu_feed **out,
+                            gcu_why why);
+gnomon_status gcu_feed_push(gcu_state *s, gcu_feed *t, const gnomon_matrix *piece, gcu_why why);
+gnomon_status gcu_feed_finish(gcu_state *s, gcu_feed *t, const gnomon_matrix *y, gcu_why why);
+void gcu_feed_close(gcu_state *s, gcu_feed *t);
+
+#endif

@@ -1,0 +1,434 @@
+#include "cuda/runtime/transfer.h"
+
+#include <limits.h>
+#include <string.h>
+
+static const int64_t stage_most = 32 << 20; /* half a millisecond of the link */
+static const int64_t stage_least = 64 << 10;
+static const int64_t task_bytes = 1 << 20;  /* of one thread at a time */
+static const int64_t long_line = 64 << 10;  /* worth beginning at a multiple of 16 bytes */
+static const int64_t narrow_line = 2 << 10; /* the copy engine is slow with shorter ones */
+
+gnomon_status gcu_place_of(gcu_state *s, const gnomon_matrix *m, const char *name, gcu_place *place,
+                           gcu_why why)
+{
+    *place = m->memory == GNOMON_CUDA ? GCU_DEVICE : GCU_PAGEABLE;
+    if (m->rows == 0 || m->cols == 0) return GNOMON_OK;
+    cudaPointerAttributes at[2];
+    const int64_t size = (int64_t)gnomon_dtype_size(m->dtype);
+    const char *last = static_cast<const char *>(m->data) +
+                       ((m->rows - 1) * m->row_stride + (m->cols - 1) * m->col_stride) * size;
+    GCU_TRY(why, cudaPointerGetAttributes(&at[0], m->data));
+    GCU_TRY(why, cudaPointerGetAttributes(&at[1], last));
+    bool device = true, pinned = true;
+    for (int i = 0; i < 2; i++) {
+        const bool managed = at[i].type == cudaMemoryTypeManaged;
+        device = device &&
+                 (managed || at[i].type == cudaMemoryTypeDevice ||
+                  (at[i].type == cudaMemoryTypeHost && at[i].devicePointer == at[i].hostPointer));
+        pinned = pinned && (managed || at[i].type == cudaMemoryTypeHost);
+    }
+    if (m->memory == GNOMON_CUDA) {
+        if (!device)
+            return gcu_fail(why, GNOMON_ERROR_ARGUMENT,
+                            "%s.memory is 1 (cuda); its data is host memory that no GPU can use",
+                            name);
+        if (at[0].type == cudaMemoryTypeDevice && at[0].device != s->gpu.device)
+            return gcu_fail(why, GNOMON_ERROR_ARGUMENT,
+                            "%s lies in the memory of GPU %d; the context uses GPU %d", name,
+                            at[0].device, s->gpu.device);
+        return GNOMON_OK;
+    }
+    if (at[0].type == cudaMemoryTypeDevice)
+        return gcu_fail(why, GNOMON_ERROR_ARGUMENT,
+                        "%s.memory is 0 (host); its data lies in the memory of GPU %d", name,
+                        at[0].device);
+    if (pinned) *place = GCU_PINNED;
+    return GNOMON_OK;
+}
+
+static int64_t magnitude(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+/* Whether a view's lines are its rows. */
+static bool by_rows(const gnomon_matrix *m)
+{
+    return magnitude(m->col_stride) <= magnitude(m->row_stride);
+}
+
+gnomon_matrix gcu_packed(const gnomon_matrix *host, int64_t rows, int64_t cols)
+{
+    gnomon_matrix m = *host;
+    const bool rowwise = by_rows(host);
+    const int64_t size = (int64_t)gnomon_dtype_size(m.dtype);
+    int64_t pitch = rowwise ? cols : rows;
+    if (pitch * size >= long_line) {
+        const int64_t unit = 16 / size;
+        pitch = (pitch + unit - 1) / unit * unit;
+    }
+    m.data = nullptr;
+    m.memory = GNOMON_CUDA;
+    m.rows = rows;
+    m.cols = cols;
+    m.row_stride = rowwise ? pitch : 1;
+    m.col_stride = rowwise ? 1 : pitch;
+    return m;
+}
+
+size_t gcu_packed_bytes(const gnomon_matrix *m)
+{
+    if (m->rows == 0 || m->cols == 0) return 0;
+    const size_t size = gnomon_dtype_size(m->dtype);
+    return (size_t)(m->col_stride == 1 && m->row_stride >= m->cols ? m->rows * m->row_stride
+                                                                   : m->cols * m->col_stride) *
+           size;
+}
+
+/* A copy as lines of elements: from one side to the other. */
+struct lines {
+    char *host, *device;
+    int64_t count, length; /* elements of a line */
+    int64_t size;
+    int64_t host_line, host_step, device_line; /* elements; the device's step is 1 */
+};
+
+static lines lines_of(const gnomon_matrix *host, const gnomon_matrix *device)
+{
+    lines l;
+    l.host = static_cast<char *>(host->data);
+    l.device = static_cast<char *>(device->data);
+    l.size = (int64_t)gnomon_dtype_size(device->dtype);
+    /* packed views have one stride of 1 and the other no shorter than a line */
+    const bool rowwise = device->col_stride == 1 &&
+                         (device->row_stride != 1 || device->rows == 1 || device->cols == 1);
+    l.count = rowwise ? device->rows : device->cols;
+    l.length = rowwise ? device->cols : device->rows;
+    l.host_line = rowwise ? host->row_stride : host->col_stride;
+    l.host_step = rowwise ? host->col_stride : host->row_stride;
+    l.device_line = rowwise ? device->row_stride : device->col_stride;
+    if (l.length == 1) l.host_step = 1;
+    if (l.count > 1 && l.host_step == 1 && l.host_line == l.length && l.device_line == l.length) {
+        l.length *= l.count; /* no gaps on either side: one line */
+        l.count = 1;
+    }
+    return l;
+}
+
+static cudaError_t copy_lines(char *to, int64_t to_line, const char *from, int64_t from_line,
+                              int64_t bytes, int64_t count, cudaMemcpyKind kind,
+                              cudaStream_t stream)
+{
+    if (count == 1) return cudaMemcpyAsync(to, from, (size_t)bytes, kind, stream);
+    if (to_line <= INT_MAX && from_line <= INT_MAX)
+        return cudaMemcpy2DAsync(to, (size_t)to_line, from, (size_t)from_line, (size_t)bytes,
+                                 (size_t)count, kind, stream);
+    cudaError_t error = cudaSuccess; /* pitches beyond what a 2D copy takes */
+    for (int64_t i = 0; i < count && error == cudaSuccess; i++)
+        error =
+            cudaMemcpyAsync(to + i * to_line, from + i * from_line, (size_t)bytes, kind, stream);
+    return error;
+}
+
+/* ---- stages ---- */
+
+void gcu_stages_close(gcu_state *s)
+{
+    for (int i = 0; i < GCU_STAGES; i++) {
+        if (s->stage[i].data) cudaFreeHost(s->stage[i].data);
+        if (s->stage[i].idle) cudaEventDestroy(s->stage[i].idle);
+        s->stage[i] = gcu_stage{};
+    }
+    s->stage_bytes = 0;
+}
+
+/* Makes the stages, which take a quarter of the call's memory at most. */
+static gnomon_status open_stages(gcu_state *s, int64_t memory_limit, gcu_why why)
+{
+    int64_t bytes = memory_limit / 4 / GCU_STAGES;
+    bytes = bytes > stage_most ? stage_most : bytes < stage_least ? stage_least : bytes;
+    bytes -= bytes % 4096;
+    if (s->stage_bytes == (size_t)bytes) return GNOMON_OK;
+    gcu_stages_close(s);
+    for (int i = 0; i < GCU_STAGES; i++) {
+        void *data = nullptr;
+        cudaError_t error = cudaHostAlloc(&data, (size_t)bytes, cudaHostAllocDefault);
+        s->stage[i].data = static_cast<char *>(data);
+        if (error == cudaSuccess)
+            error = cudaEventCreateWithFlags(&s->stage[i].idle, cudaEventDisableTiming);
+        if (error != cudaSuccess) {
+            gcu_stages_close(s);
+            return gcu_status(why, error, "page-locked memory for transfers");
+        }
+    }
+    s->stage_bytes = (size_t)bytes;
+    return GNOMON_OK;
+}
+
+/* Copies part of a line between the host and a stage, by the context's threads. */
+struct stage_copy {
+    char *host, *stage;
+    int64_t count, length, size;
+    int64_t host_line, host_step;
+    int64_t per_line, cut; /* tasks of a line, and their elements; lines of a task when 1 */
+    int64_t lines_each;
+    bool up;
+};
+
+template <typename T>
+static void stride_copy(const stage_copy *c, char *host, char *stage, int64_t length)
+{
+    T *h = reinterpret_cast<T *>(host), *t = reinterpret_cast<T *>(stage);
+    if (c->up)
+        for (int64_t i = 0; i < length; i++)
+            t[i] = h[i * c->host_step];
+    else
+        for (int64_t i = 0; i < length; i++)
+            h[i * c->host_step] = t[i];
+}
+
+static void copy_part(const stage_copy *c, int64_t line, int64_t from, int64_t length)
+{
+    char *host = c->host + (line * c->host_line + from * c->host_step) * c->size;
+    char *stage = c->stage + (line * c->length + from) * c->size;
+    if (c->host_step == 1) {
+        if (c->up)
+            memcpy(stage, host, (size_t)(length * c->size));
+        else
+            memcpy(host, stage, (size_t)(length * c->size));
+        return;
+    }
+    switch (c->size) {
+    case 8:
+        stride_copy<uint64_t>(c, host, stage, length);
+        break;
+    case 4:
+        stride_copy<uint32_t>(c, host, stage, length);
+        break;
+    case 2:
+        stride_copy<uint16_t>(c, host, stage, length);
+        break;
+    default:
+        stride_copy<uint8_t>(c, host, stage, length);
+        break;
+    }
+}
+
+static void stage_task(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const stage_copy *c = static_cast<const stage_copy *>(arg);
+    if (c->per_line > 1) {
+        const int64_t from = task % c->per_line * c->cut, left = c->length - from;
+        copy_part(c, task / c->per_line, from, left < c->cut ? left : c->cut);
+        return;
+    }
+    const int64_t end = (task + 1) * c->lines_each;
+    for (int64_t line = task * c->lines_each; line < (end < c->count ? end : c->count); line++)
+        copy_part(c, line, 0, c->length);
+}
+
+static void fill_or_empty(const gnomon_sketch_job *job, stage_copy *c)
+{
+    const int64_t bytes = c->length * c->size;
+    c->per_line = bytes > task_bytes ? (bytes + task_bytes - 1) / task_bytes : 1;
+    c->cut = (c->length + c->per_line - 1) / c->per_line;
+    c->lines_each = bytes < task_bytes ? task_bytes / bytes : 1;
+    const int64_t tasks =
+        c->per_line > 1 ? c->count * c->per_line : (c->count + c->lines_each - 1) / c->lines_each;
+    job->host->parallel(job->host->user, tasks, stage_task, c);
+}
+
+/* The next part of the lines that fits a stage: 'count' lines from 'line' on, of each the elements
+ * [from, from + length). */
+struct portion {
+    int64_t line, count, from, length;
+};
+
+static bool next_portion(const lines *l, int64_t room, portion *p)
+{
+    const int64_t elements = room / l->size;
+    if (p->from + p->length < l->length) { /* the rest of a line that is too long */
+        p->from += p->length;
+    } else {
+        p->line += p->count;
+        p->from = 0;
+    }
+    if (p->line >= l->count) return false;
+    p->length = l->length - p->from < elements ? l->length - p->from : elements;
+    p->count = 1;
+    if (p->from == 0 && p->length == l->length) {
+        p->count = elements / l->length;
+        if (p->count > l->count - p->line) p->count = l->count - p->line;
+    }
+    return true;
+}
+
+static stage_copy stage_copy_of(const lines *l, const portion *p, char *stage, bool up)
+{
+    stage_copy c = {};
+    c.host = l->host + (p->line * l->host_line + p->from * l->host_step) * l->size;
+    c.stage = stage;
+    c.count = p->count;
+    c.length = p->length;
+    c.size = l->size;
+    c.host_line = l->host_line;
+    c.host_step = l->host_step;
+    c.up = up;
+    return c;
+}
+
+static char *device_at(const lines *l, const portion *p)
+{
+    return l->device + (p->line * l->device_line + p->from) * l->size;
+}
+
+/* Whether the copy engine can take the host's side as it is, at speed. */
+static bool direct(const lines *l, gcu_place place)
+{
+    return place == GCU_PINNED && l->host_step == 1 &&
+           (l->count == 1 || (l->host_line >= l->length && l->length * l->size >= narrow_line));
+}
+
+gnomon_status gcu_upload(gcu_state *s, const gnomon_sketch_job *job, const gnomon_matrix *from,
+                         gcu_place place, const gnomon_matrix *to, cudaStream_t stream, gcu_why why)
+{
+    if (to->rows == 0 || to->cols == 0) return GNOMON_OK;
+    const lines l = lines_of(from, to);
+    if (direct(&l, place)) {
+        GCU_TRY(why, copy_lines(l.device, l.device_line * l.size, l.host, l.host_line * l.size,
+                                l.length * l.size, l.count, cudaMemcpyHostToDevice, stream));
+        return GNOMON_OK;
+    }
+    const gnomon_status status = open_stages(s, job->memory_limit, why);
+    if (status != GNOMON_OK) return status;
+    portion p = {};
+    while (next_portion(&l, (int64_t)s->stage_bytes, &p)) {
+        gcu_stage *stage = &s->stage[s->next_stage];
+        s->next_stage = (s->next_stage + 1) % GCU_STAGES;
+        GCU_TRY(why, cudaEventSynchronize(stage->idle));
+        stage_copy c = stage_copy_of(&l, &p, stage->data, true);
+        fill_or_empty(job, &c);
+        GCU_TRY(why, copy_lines(device_at(&l, &p), l.device_line * l.size, stage->data,
+                                p.length * l.size, p.length * l.size, p.count,
+                                cudaMemcpyHostToDevice, stream));
+        GCU_TRY(why, cudaEventRecord(stage->idle, stream));
+    }
+    return GNOMON_OK;
+}
+
+struct narrowing {
+    const int64_t *from;
+    uint32_t *to;
+    int64_t count;
+};
+
+static const int64_t narrow_each = task_bytes / 8;
+
+static void narrow_task(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const narrowing *n = static_cast<const narrowing *>(arg);
+    const int64_t end = (task + 1) * narrow_each;
+    for (int64_t i = task * narrow_each; i < (end < n->count ? end : n->count); i++) {
+        const uint64_t x = (uint64_t)n->from[i];
+        n->to[i] = x < UINT32_MAX ? (uint32_t)x : UINT32_MAX;
+    }
+}
+
+gnomon_status gcu_upload_narrow(gcu_state *s, const gnomon_sketch_job *job, const int64_t *from,
+                                int64_t count, uint32_t *to, cudaStream_t stream, gcu_why why)
+{
+    if (count == 0) return GNOMON_OK;
+    const gnomon_status status = open_stages(s, job->memory_limit, why);
+    if (status != GNOMON_OK) return status;
+    const int64_t each = (int64_t)s->stage_bytes / 4;
+    for (int64_t at = 0; at < count; at += each) {
+        gcu_stage *stage = &s->stage[s->next_stage];
+        s->next_stage = (s->next_stage + 1) % GCU_STAGES;
+        GCU_TRY(why, cudaEventSynchronize(stage->idle));
+        const int64_t some = count - at < each ? count - at : each;
+        narrowing n = {from + at, reinterpret_cast<uint32_t *>(stage->data), some};
+        job->host->parallel(job->host->user, (some + narrow_each - 1) / narrow_each, narrow_task,
+                            &n);
+        GCU_TRY(why, cudaMemcpyAsync(to + at, stage->data, (size_t)some * 4, cudaMemcpyHostToDevice,
+                                     stream));
+        GCU_TRY(why, cudaEventRecord(stage->idle, stream));
+    }
+    return GNOMON_OK;
+}
+
+/* Waits for the stage and hands its elements to the host. */
+static gnomon_status empty_stage(const gnomon_sketch_job *job, gcu_stage *stage, const lines *l,
+                                 const portion *p, gcu_why why)
+{
+    GCU_TRY(why, cudaEventSynchronize(stage->idle));
+    stage_copy c = stage_copy_of(l, p, stage->data, false);
+    fill_or_empty(job, &c);
+    return GNOMON_OK;
+}
+
+gnomon_status gcu_download(gcu_state *s, const gnomon_sketch_job *job, const gnomon_matrix *from,
+                           const gnomon_matrix *to, gcu_place place, cudaStream_t stream,
+                           gcu_why why)
+{
+    if (to->rows == 0 || to->cols == 0) return GNOMON_OK;
+    const lines l = lines_of(to, from);
+    if (direct(&l, place)) {
+        GCU_TRY(why, copy_lines(l.host, l.host_line * l.size, l.device, l.device_line * l.size,
+                                l.length * l.size, l.count, cudaMemcpyDeviceToHost, stream));
+        return GNOMON_OK;
+    }
+    gnomon_status status = open_stages(s, job->memory_limit, why);
+    gcu_stage *full = nullptr;
+    portion p = {}, of_full = {};
+    while (status == GNOMON_OK && next_portion(&l, (int64_t)s->stage_bytes, &p)) {
+        gcu_stage *stage = &s->stage[s->next_stage];
+        s->next_stage = (s->next_stage + 1) % GCU_STAGES;
+        GCU_TRY(why, cudaEventSynchronize(stage->idle));
+        GCU_TRY(why, copy_lines(stage->data, p.length * l.size, device_at(&l, &p),
+                                l.device_line * l.size, p.length * l.size, p.count,
+                                cudaMemcpyDeviceToHost, stream));
+        GCU_TRY(why, cudaEventRecord(stage->idle, stream));
+        if (full) status = empty_stage(job, full, &l, &of_full, why);
+        full = stage;
+        of_full = p;
+    }
+    if (status == GNOMON_OK && full) status = empty_stage(job, full, &l, &of_full, why);
+    return status;
+}
+
+gnomon_status gcu_download_each(gcu_state *s, const gnomon_sketch_job *job, const void *from,
+                                int64_t count, int64_t size, cudaStream_t stream,
+                                gnomon_status (*take)(void *user, const void *data, int64_t count,
+                                                      bool last),
+                                void *user, gcu_why why)
+{
+    gnomon_status status = open_stages(s, job->memory_limit, why);
+    const int64_t each = (int64_t)s->stage_bytes / size;
+    const char *next = static_cast<const char *>(from);
+    gcu_stage *full = nullptr;
+    int64_t in_full = 0;
+    for (int64_t left = count; status == GNOMON_OK && (left > 0 || full);) {
+        gcu_stage *stage = nullptr;
+        const int64_t some = left < each ? left : each;
+        if (some > 0) {
+            stage = &s->stage[s->next_stage];
+            s->next_stage = (s->next_stage + 1) % GCU_STAGES;
+            GCU_TRY(why, cudaEventSynchronize(stage->idle));
+            GCU_TRY(why, cudaMemcpyAsync(stage->data, next, (size_t)(some * size),
+                                         cudaMemcpyDeviceToHost, stream));
+            GCU_TRY(why, cudaEventRecord(stage->idle, stream));
+            next += some * size;
+            left -= some;
+        }
+        if (full) {
+            GCU_TRY(why, cudaEventSynchronize(full->idle));
+            status = take(user, full->data, in_full, stage == nullptr);
+        }
+        full = stage;
+        in_full = some;
+    }
+    return status;
+}

@@ -1,0 +1,61 @@
+/* cuda/search/once.h: the k nearest of a few queries in one read of the base, without the host's
+ * help on the way.
+ *
+ * Keys are taken in fp32 first, straight from the points as they lie, with a bound on their error.
+ * Some rows, far apart, are looked at before all others: the k-th least of the keys' upper bounds
+ * there, one a group of rows, is above the k-th nearest's key, whatever the other rows are. Then
+ * all rows are read; those whose lower bound does not reach it are passed over, the few others get
+ * their key in fp64 at once, with the CPU's bits, and are sorted at the end by (key, id).
+ *
+ * Bounds. A sum of n fp32 numbers not negative, each rounded to fp32 three times, is within
+ * (n + 3) 2^-24 of the true one, which is all that L2's squared differences need; a product of
+ * vectors is within n 2^-24 |q||x| of the true one, |x| being summed alike. Twice that is allowed
+ * for. What overflows in fp32 passes. */
+#ifndef GNOMON_CUDA_SEARCH_ONCE_H
+#define GNOMON_CUDA_SEARCH_ONCE_H
+
+#include "cuda/search/search.h"
+
+enum {
+    GCU_ONCE_QUERIES = 128, /* at most: above, the sieve is quicker */
+    GCU_ONCE_NEAREST = 128,
+    GCU_ONCE_ROOM = 3840 /* rows a query whose keys are taken in fp64, at most */
+};
+
+struct gcu_once {
+    gcu_search_pairs pairs; /* no map, step 1; inverse NULL */
+    int64_t rows, queries, k;
+    bool fresh; /* there is no list yet: it, limits and radii are set up */
+    gcu_search_lists list;
+    double *limits, *radii;
+    void *work;  /* gcu_once_work bytes of the GPU's memory */
+    void *notes; /* gcu_once_notes_bytes of page-locked memory */
+};
+
+/* What is read when the stream is there; the answers so far follow. */
+struct gcu_once_notes {
+    unsigned long long fault;         /* not all ones: a query's row * cols + col that is refused */
+    unsigned long long base_fault;    /* not all ones: a base point has NaN or infinity */
+    unsigned long long declined;      /* not 0: too many rows to tell apart, nothing was changed */
+    unsigned long long verified;      /* keys taken in fp64 */
+    int64_t counts[GCU_ONCE_QUERIES]; /* k or less */
+};
+static inline int64_t *gcu_once_ids(gcu_once_notes *notes)
+{
+    return reinterpret_cast<int64_t *>(notes + 1);
+}
+/* Distances, or products, behind the ids: k places a query each. */
+static inline double *gcu_once_distances(gcu_once_notes *notes, int64_t queries, int64_t k)
+{
+    return reinterpret_cast<double *>(gcu_once_ids(notes) + queries * k);
+}
+
+/* Whether such queries may go this way at all, and such a base too. */
+bool gcu_once_takes(const gnomon_search_job *job);
+bool gcu_once_takes_base(const gnomon_search_job *job, const gnomon_matrix *base);
+size_t gcu_once_work(int64_t queries, int64_t cols);
+size_t gcu_once_notes_bytes(void);
+/* Enqueues all of it. */
+cudaError_t gcu_once_search(const gcu_once *once, const gcu_gpu *gpu, cudaStream_t stream);
+
+#endif

@@ -1,0 +1,598 @@
+/* The matrix that is factored: how it comes to the GPU, and its products. */
+#include "cuda/project/job.h"
+#include "cuda/svd/wide.h"
+
+#include <math.h>
+
+static bool is_across(const gnomon_matrix *a)
+{
+    return a->row_stride == 1 && a->col_stride != 1;
+}
+
+/* ---- products ---- */
+
+/* Enqueues the product in work space that grows as needed. */
+static gnomon_status run(gcu_svd *v, const gcu_gemm *g)
+{
+    const size_t bytes = gcu_gemm_work(g);
+    if (bytes > v->product_bytes) {
+        gcu_give(v->product_work, v->stream);
+        v->product_bytes = 0;
+        GCU_TRY(v->why, gcu_take(v->s, &v->product_work, bytes, v->stream));
+        v->product_bytes = bytes;
+    }
+    GCU_TRY(v->why, gcu_gemm_run(g, v->product_work, v->product_bytes, v->stream));
+    return GNOMON_OK;
+}
+
+/* whole_m: rows of the product that this is a part of. */
+static gnomon_status product_of_part(gcu_svd *v, int64_t whole_m, int64_t m, int64_t n, int64_t k,
+                                     float alpha, gcu_gemm_view a, gcu_gemm_view b, float beta,
+                                     float *c)
+{
+    gcu_gemm g = {};
+    g.whole_m = whole_m;
+    g.whole_n = n;
+    g.form = b.dtype == GNOMON_F16 ? GCU_GEMM_SCALED : GCU_GEMM_THREE;
+    g.m = m;
+    g.n = n;
+    g.k = k;
+    g.a = a;
+    g.b = b;
+    g.c = c;
+    g.c_row_stride = n;
+    g.c_col_stride = 1;
+    g.alpha = alpha;
+    g.beta = beta;
+    g.gpu = &v->s->gpu;
+    return run(v, &g);
+}
+
+gnomon_status gcu_svd_product(gcu_svd *v, int64_t m, int64_t n, int64_t k, float alpha,
+                              gcu_gemm_view a, gcu_gemm_view b, float beta, float *c)
+{
+    return product_of_part(v, m, m, n, k, alpha, a, b, beta, c);
+}
+
+static gcu_gemm_view operand(const gnomon_matrix *a, bool transposed)
+{
+    return {a->data, GNOMON_F32, transposed ? a->col_stride : a->row_stride,
+            transposed ? a->row_stride : a->col_stride};
+}
+
+/* A w, or A^T w, where A's columns come in runs. */
+static gcu_gemm in_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
+{
+    gcu_gemm g = {};
+    g.form = dtype == GNOMON_F16 ? GCU_GEMM_SCALED : GCU_GEMM_THREE;
+    g.m = transposed ? v->n : v->m;
+    g.n = columns;
+    g.k = transposed ? v->m : v->n;
+    g.a = {v->a.data, GNOMON_F32, transposed ? 1 : v->a.row_stride,
+           transposed ? v->a.row_stride : 1};
+    g.a_run = v->run;
+    g.a_run_stride = v->run_stride;
+    g.b = {nullptr, dtype, columns, 1};
+    g.c_row_stride = columns;
+    g.c_col_stride = 1;
+    g.alpha = 1.0;
+    g.gpu = &v->s->gpu;
+    return g;
+}
+
+gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double alpha,
+                            const void *a, bool a_turned, const void *b, bool b_turned, double beta,
+                            void *c)
+{
+    if (v->wide) /* what lies by rows is to cuBLAS the transpose, and so is the product */
+        return gcu_gemm64(v->blas, b_turned, a_turned, n, m, k, alpha,
+                          static_cast<const double *>(b), b_turned ? k : n,
+                          static_cast<const double *>(a), a_turned ? m : k, beta,
+                          static_cast<double *>(c), n, v->why);
+    const float *const x = static_cast<const float *>(a), *const y = static_cast<const float *>(b);
+    return gcu_svd_product(
+        v, m, n, k, (float)alpha, a_turned ? gcu_svd_turned(x, m) : gcu_svd_rows(x, k),
+        b_turned ? gcu_svd_turned(y, k) : gcu_svd_rows(y, n), (float)beta, static_cast<float *>(c));
+}
+
+/* out (a's rows or columns x columns) = op(a) w + beta out, in doubles. */
+static gnomon_status multiply_wide(gcu_svd *v, bool transposed, const gnomon_matrix *a,
+                                   const void *w, int64_t columns, double beta, void *out)
+{
+    const bool across = is_across(a);
+    const int64_t stride = across ? a->col_stride : a->row_stride;
+    const int64_t length = across ? a->rows : a->cols, lines = across ? a->cols : a->rows;
+    return gcu_gemm64(v->blas, false, across != transposed, columns, transposed ? a->cols : a->rows,
+                      transposed ? a->rows : a->cols, 1.0, static_cast<const double *>(w), columns,
+                      static_cast<const double *>(a->data),
+                      lines == 1 && stride < length ? length : stride, beta,
+                      static_cast<double *>(out), columns, v->why);
+}
+
+gnomon_status gcu_svd_multiply_part(gcu_svd *v, bool transposed, const gnomon_matrix *part,
+                                    const void *w, gnomon_dtype dtype, int64_t columns, bool add,
+                                    void *out)
+{
+    const float beta = add ? 1.0f : 0.0f;
+    const gcu_gemm_view b = {w, dtype, columns, 1};
+    if (v->wide) return multiply_wide(v, transposed, part, w, columns, beta, out);
+    const gcu_gemm_view a = operand(part, transposed);
+    float *const c = static_cast<float *>(out);
+    return transposed ? gcu_svd_product(v, v->n, columns, part->rows, 1.0f, a, b, beta, c)
+                      : product_of_part(v, v->m, part->rows, columns, v->n, 1.0f, a, b, beta, c);
+}
+
+struct multiplication {
+    bool transposed;
+    const void *w;
+    gnomon_dtype dtype;
+    int64_t columns;
+    void *out;
+};
+
+static gnomon_status multiply_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
+{
+    const multiplication *m = static_cast<multiplication *>(arg);
+    const size_t before = (size_t)(row * m->columns);
+    if (m->transposed)
+        return gcu_svd_multiply_part(
+            v, true, block, static_cast<const char *>(m->w) + before * gnomon_dtype_size(m->dtype),
+            m->dtype, m->columns, row > 0, m->out);
+    return gcu_svd_multiply_part(v, false, block, m->w, m->dtype, m->columns, false,
+                                 static_cast<char *>(m->out) + before * gcu_svd_size(v));
+}
+
+gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
+                               int64_t columns, void *out)
+{
+    multiplication m = {transposed, w, dtype, columns, out};
+    v->job->passes++;
+    if (v->job->csr) return gcu_svd_sparse_multiply(v, transposed, w, dtype, columns, out);
+    if (!v->run) return gcu_svd_each(v, multiply_block, &m);
+    gcu_gemm g = in_runs(v, transposed, columns, dtype);
+    g.b = {w, dtype, columns, 1};
+    g.c = static_cast<float *>(out);
+    return run(v, &g);
+}
+
+/* The same of any A that is there as a whole. */
+static gcu_gemm of_whole(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
+{
+    gcu_gemm g = in_runs(v, transposed, columns, dtype);
+    if (!v->run) g.a = operand(&v->a, transposed);
+    return g;
+}
+
+bool gcu_svd_packing(const gcu_svd *v, bool transposed, int64_t columns, gcu_gemm_packing *packing)
+{
+    if (v->blocks.rows || v->job->csr) return false;
+    const gcu_gemm g = of_whole(v, transposed, columns, GNOMON_F16);
+    return gcu_gemm_packing_of(&g, packing);
+}
+
+gnomon_status gcu_svd_multiply_packed(gcu_svd *v, bool transposed, const void *w, int64_t columns,
+                                      float *out)
+{
+    gcu_gemm g = of_whole(v, transposed, columns, GNOMON_F16);
+    g.b_packed = w;
+    g.c = out;
+    v->job->passes++;
+    return run(v, &g);
+}
+
+/* A times the operator's rows [0, columns), whose entries are made where the product packs them. */
+static gcu_gemm with_operator(const gcu_svd *v, int64_t columns)
+{
+    gcu_gemm g = of_whole(v, false, columns, gcu_svd_start_dtype(v));
+    g.b_made = &v->job->op->factor[0];
+    return g;
+}
+
+bool gcu_svd_looks(const gcu_svd *v, int64_t columns)
+{
+    if (v->blocks.rows || gcu_svd_entry_dtype(v->job->op) == 0) return false;
+    const gcu_gemm g = with_operator(v, columns);
+    return gcu_gemm_looks(&g);
+}
+
+bool gcu_svd_takes_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
+{
+    const gcu_gemm g = in_runs(v, transposed, columns, dtype);
+    return gcu_gemm_work(&g) > 0;
+}
+
+/* ---- to the GPU ---- */
+
+static bool lies_well(const gcu_svd *v, const gnomon_matrix *a)
+{
+    return a->dtype == gcu_svd_type(v) && ((a->col_stride == 1 && a->row_stride >= a->cols) ||
+                                           (a->row_stride == 1 && a->col_stride >= a->rows));
+}
+
+/* A packed matrix of the work's type and the same orientation, in memory of its own. */
+static gnomon_status own(gcu_svd *v, const gnomon_matrix *like, gnomon_matrix *to)
+{
+    gnomon_matrix m = *like;
+    m.dtype = gcu_svd_type(v);
+    *to = gcu_packed(&m, m.rows, m.cols);
+    return gcu_svd_take(v, gcu_packed_bytes(to), &to->data);
+}
+
+gnomon_status gcu_svd_settle(gcu_svd *v, const gnomon_matrix *from, int exponent,
+                             const gnomon_matrix *to)
+{
+    const bool across = is_across(to);
+    const int64_t pitch = across ? to->col_stride : to->row_stride;
+    if (v->wide)
+        GCU_TRY(v->why, gcu_svd_wide_convert(from, exponent, across, pitch,
+                                             static_cast<double *>(to->data), v->stream));
+    else
+        GCU_TRY(v->why, gcu_svd_convert(from, exponent, across, pitch,
+                                        static_cast<float *>(to->data), v->stream));
+    return GNOMON_OK;
+}
+
+static gnomon_status fetch(gcu_svd *v)
+{
+    const gnomon_matrix *a = v->job->a;
+    gcu_place place;
+    gnomon_status status = gcu_place_of(v->s, a, "a", &place, v->why);
+    if (status != GNOMON_OK) return status;
+    if (place == GCU_DEVICE) {
+        v->a = *a;
+        if (lies_well(v, a)) return GNOMON_OK;
+        status = own(v, a, &v->a);
+        return status == GNOMON_OK ? gcu_svd_settle(v, a, 0, &v->a) : status;
+    }
+    gnomon_matrix there = gcu_packed(a, a->rows, a->cols);
+    status = gcu_svd_take(v, gcu_packed_bytes(&there), &there.data);
+    if (status != GNOMON_OK) return status;
+    gnomon_sketch_job job = {};
+    job.memory_limit = v->job->memory_limit;
+    job.host = v->job->host;
+    status = gcu_upload(v->s, &job, a, place, &there, v->stream, v->why);
+    v->a = there;
+    if (status != GNOMON_OK || a->dtype == gcu_svd_type(v)) return status;
+    status = own(v, &there, &v->a);
+    return status == GNOMON_OK ? gcu_svd_settle(v, &there, 0, &v->a) : status;
+}
+
+gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row)
+{
+    unsigned long long first = ~0ull, *there = nullptr;
+    const gnomon_status status = gcu_svd_room(v, 1, &there);
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, cudaMemsetAsync(there, 0xff, sizeof first, v->stream));
+    GCU_TRY(v->why, gcu_find_nonfinite(block, row, 0, v->n, there, v->stream));
+    GCU_TRY(v->why,
+            cudaMemcpyAsync(&first, there, sizeof first, cudaMemcpyDeviceToHost, v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    v->bad_row = (int64_t)(first / (unsigned long long)v->n);
+    v->bad_col = (int64_t)(first % (unsigned long long)v->n);
+    return gcu_fail(v->why, GNOMON_ERROR_NONFINITE,
+                    "a has NaN or infinity in row %llu, column %llu (both counted from 0)",
+                    first / (unsigned long long)v->n, first % (unsigned long long)v->n);
+}
+
+/* Room for the figures of so many units (of fp32 numbers), and for their total. */
+static gnomon_status take_figures(gcu_svd *v, int64_t units, void **figures)
+{
+    return gcu_svd_take(v,
+                        v->wide ? (GCU_SVD_WIDE_PARTS + 1) * sizeof(gcu_svd_wide_figures)
+                                : (size_t)(units + 1) * sizeof(gcu_svd_figures),
+                        figures);
+}
+
+/* Of any view of so many rows and columns. */
+static int64_t units_of(int64_t rows, int64_t cols)
+{
+    return gcu_svd_units(rows, cols) + gcu_svd_units(cols, rows) + gcu_svd_units(1, rows * cols);
+}
+
+/* What was seen of fp32 numbers: NaN is the largest of them, then infinity. */
+static double largest_of(const gcu_svd_figures *f)
+{
+    float most;
+    memcpy(&most, &f->most, sizeof most);
+    return (double)most;
+}
+
+/* Adds a view's figures up in those of *l; NaN passes. */
+static gnomon_status figures_of(gcu_svd *v, const gnomon_matrix *a, gcu_svd_looking *l)
+{
+    const bool across = is_across(a);
+    int64_t lines = across ? a->cols : a->rows, length = across ? a->rows : a->cols;
+    const int64_t pitch = across ? a->col_stride : a->row_stride;
+    if (pitch == length) { /* no gaps: one line */
+        length *= lines;
+        lines = 1;
+    }
+    gcu_svd_figures narrow = {};
+    gcu_svd_wide_figures wide = {};
+    if (v->wide)
+        GCU_TRY(v->why,
+                gcu_svd_wide_scan(static_cast<const double *>(a->data), lines, length, pitch,
+                                  static_cast<gcu_svd_wide_figures *>(l->figures), v->stream));
+    else
+        GCU_TRY(v->why, gcu_svd_scan(static_cast<const float *>(a->data), lines, length, pitch,
+                                     static_cast<gcu_svd_figures *>(l->figures) + 1,
+                                     static_cast<gcu_svd_figures *>(l->figures), v->stream));
+    GCU_TRY(v->why, cudaMemcpyAsync(v->wide ? (void *)&wide : (void *)&narrow, l->figures,
+                                    v->wide ? sizeof wide : sizeof narrow, cudaMemcpyDeviceToHost,
+                                    v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    const double most = v->wide ? wide.most : largest_of(&narrow);
+    l->largest = most <= l->largest ? l->largest : most;
+    l->squares += v->wide ? wide.squares : narrow.squares;
+    return GNOMON_OK;
+}
+
+gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count, gcu_svd_looking *l)
+{
+    const gnomon_matrix line =
+        gnomon_matrix_rowmajor(const_cast<void *>(data), gcu_svd_type(v), 1, count);
+    const int held = v->bag.count;
+    *l = {};
+    gnomon_status status = take_figures(v, gcu_svd_units(1, count), &l->figures);
+    if (status == GNOMON_OK) status = figures_of(v, &line, l);
+    gcu_svd_give(v, held);
+    return status;
+}
+
+static gnomon_status look_at_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
+{
+    gcu_svd_looking *l = static_cast<gcu_svd_looking *>(arg);
+    const gnomon_status status = figures_of(v, block, l);
+    if (status != GNOMON_OK) return status;
+    return l->largest < (double)INFINITY ? GNOMON_OK : gcu_svd_name_nonfinite(v, block, row);
+}
+
+/* Within these no product of the work overflows or loses more than rounding does. */
+static bool is_tame(const gcu_svd *v, double largest)
+{
+    return v->wide ? largest < 0x1p300 && largest > 0x1p-300
+                   : largest < 0x1p60 && largest > 0x1p-60;
+}
+
+void gcu_svd_settle_scale(gcu_svd *v, double norm, double largest)
+{
+    v->job->norm = norm;
+    if (largest == 0 || is_tame(v, largest)) return;
+    frexp(largest, &v->job->exponent);
+    if (v->job->exponent < -1020) v->job->exponent = -1020;
+    v->job->norm = ldexp(norm, -v->job->exponent);
+}
+
+gnomon_status gcu_svd_bring(gcu_svd *v, bool apart)
+{
+    if (v->job->csr) return gcu_svd_sparse_bring(v);
+    return apart ? gcu_svd_blocks_open(v) : fetch(v);
+}
+
+/* The matrix, or the room for its blocks, scaled. */
+static gnomon_status scale(gcu_svd *v)
+{
+    if (v->blocks.rows) return gcu_svd_blocks_settled(v);
+    const gnomon_matrix as_it_is = v->a;
+    gnomon_status status = GNOMON_OK;
+    if (v->a.data == v->job->a->data) status = own(v, &as_it_is, &v->a); /* the caller's */
+    return status == GNOMON_OK ? gcu_svd_settle(v, &as_it_is, v->job->exponent, &v->a) : status;
+}
+
+gnomon_status gcu_svd_look_at(gcu_svd *v)
+{
+    gcu_svd_looking l = {};
+    if (v->job->csr) return gcu_svd_sparse_look_at(v);
+    gnomon_status status =
+        take_figures(v, units_of(v->blocks.rows ? v->blocks.rows : v->m, v->n), &l.figures);
+    if (status == GNOMON_OK) status = gcu_svd_each(v, look_at_block, &l);
+    if (status != GNOMON_OK) return status;
+    gcu_svd_settle_scale(v, sqrt(l.squares), l.largest);
+    if (v->job->exponent == 0) return GNOMON_OK;
+    status = scale(v);
+    if (status != GNOMON_OK || !v->wide) return status;
+    l.squares = 0;
+    status = gcu_svd_each(v, look_at_block, &l);
+    v->job->norm = sqrt(l.squares);
+    return status;
+}
+
+gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_looking *l)
+{
+    const bool first = l->largest == 0;
+    gnomon_status status = GNOMON_OK;
+    if (!l->figures) status = take_figures(v, units_of(v->blocks.rows, v->n), &l->figures);
+    if (status == GNOMON_OK) status = look_at_block(v, block, row, l);
+    if (status != GNOMON_OK) return status;
+    if (first) gcu_svd_settle_scale(v, 0.0, l->largest);
+    if (first && v->job->exponent != 0) {
+        const gnomon_matrix as_it_is = *block;
+        status = gcu_svd_blocks_settled(v);
+        *block = gcu_svd_settled_block(v, block);
+        if (status == GNOMON_OK) status = gcu_svd_settle(v, &as_it_is, v->job->exponent, block);
+        l->squares = 0;
+        if (status == GNOMON_OK) status = look_at_block(v, block, row, l);
+    }
+    v->job->norm = sqrt(l->squares);
+    return status;
+}
+
+/* ---- the operator ---- */
+
+/* Points are not what progress is told in here. */
+static int say_nothing(void *, int64_t, int64_t)
+{
+    return 0;
+}
+
+gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op)
+{
+    const gnomon_kind kind = op->descriptor.kind;
+    if (kind == GNOMON_RADEMACHER || kind == GNOMON_ACHLIOPTAS) return GNOMON_F16;
+    if (kind != GNOMON_GAUSSIAN) return (gnomon_dtype)0;
+    return op->factor[0].precision == GNOMON_FP16 ? GNOMON_F16 : GNOMON_F32;
+}
+
+gnomon_dtype gcu_svd_start_dtype(const gcu_svd *v)
+{
+    const gnomon_dtype dtype = gcu_svd_entry_dtype(v->job->op);
+    const bool starts = v->job->options->power > 0 && !v->wide;
+    return dtype == GNOMON_F32 && starts ? GNOMON_F16 : dtype;
+}
+
+gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *from, void *to, gnomon_dtype dtype,
+                             int64_t columns)
+{
+    gnomon_matrix x = *from;
+    gnomon_matrix y = gnomon_matrix_rowmajor(to, dtype, from->rows, columns);
+    x.memory = y.memory = GNOMON_CUDA;
+    gnomon_sketch_job job = {};
+    job.op = v->job->op;
+    job.x = &x;
+    job.y = &y;
+    job.alpha = 1.0;
+    job.rows = columns;
+    job.wide = dtype == GNOMON_F64;
+    job.memory_limit = v->job->memory_limit;
+    gnomon_device_host host = *v->job->host;
+    host.progress = say_nothing;
+    job.host = &host;
+    job.stream = v->stream;
+    return gcu_sketch_job(v->s, &job, v->why);
+}
+
+/* S^T is what the adjoint makes of the identity, a point a row. */
+gnomon_status gcu_svd_operator_rows(gcu_svd *v, int64_t columns, void *to)
+{
+    GCU_TRY(v->why,
+            cudaMemsetAsync(v->gram, 0, (size_t)(columns * columns) * sizeof *v->gram, v->stream));
+    GCU_TRY(v->why, gcu_svd_shift(v->gram, columns, 1.0, v->gram, v->stream));
+    gnomon_matrix identity = gnomon_matrix_rowmajor(v->gram, GNOMON_F64, columns, columns);
+    gnomon_matrix rows = gnomon_matrix_colmajor(to, gcu_svd_type(v), columns, v->n);
+    identity.memory = rows.memory = GNOMON_CUDA;
+    gnomon_device_host host = *v->job->host;
+    host.progress = say_nothing;
+    gnomon_sketch_job job = {};
+    job.op = v->job->op;
+    job.y = &identity;
+    job.x = &rows;
+    job.alpha = 1.0;
+    job.rows = columns;
+    job.wide = v->wide;
+    job.memory_limit = v->job->memory_limit;
+    job.host = &host;
+    job.stream = v->stream;
+    return gcu_adjoint_job(v->s, &job, v->why);
+}
+
+gnomon_status gcu_svd_sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
+{
+    const gcu_svd_sketching *s = static_cast<gcu_svd_sketching *>(arg);
+    char *const to = static_cast<char *>(s->y) + (size_t)(row * s->columns) * gcu_svd_size(v);
+    return gcu_svd_sketch(v, block, to, gcu_svd_type(v), s->columns);
+}
+
+gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
+{
+    const gnomon_operator *op = v->job->op;
+    const gnomon_dtype dtype = gcu_svd_start_dtype(v);
+    gcu_svd_sketching sketching = {columns, v->wide ? (void *)v->tall[0] : (void *)v->y};
+    if (dtype != 0 && v->wide) {
+        const gnomon_status status = gcu_svd_draw(v, op, 0, columns, 0, v->n, v->z64);
+        return status == GNOMON_OK
+                   ? gcu_svd_multiply(v, false, v->z64, GNOMON_F64, columns, sketching.y)
+                   : status;
+    }
+    if (dtype != 0 && !v->blocks.rows && !v->job->csr) {
+        gcu_gemm g = with_operator(v, columns);
+        g.c = v->y;
+        g.a_squares = v->squares;
+        v->job->passes++;
+        return run(v, &g);
+    }
+    if (dtype != 0) {
+        /* Made once for all blocks, and for sparse rows, where fp16 holds the entries in fp16;
+         * their common factor changes nothing in the columns' span. */
+        const bool halves = dtype == GNOMON_F16;
+        void *s = halves ? v->half : v->z;
+        GCU_TRY(v->why, gcu_svd_entries(&v->s->gpu, &op->factor[0], 0, columns, 0, v->n, halves, s,
+                                        v->stream));
+        return gcu_svd_multiply(v, false, s, dtype, columns, v->y);
+    }
+    if (v->job->csr) {
+        void *const s = gcu_svd_right(v);
+        const gnomon_status status = gcu_svd_operator_rows(v, columns, s);
+        return status == GNOMON_OK
+                   ? gcu_svd_multiply(v, false, s, gcu_svd_type(v), columns, sketching.y)
+                   : status;
+    }
+    v->job->passes++;
+    return gcu_svd_each(v, gcu_svd_sketch_block, &sketching);
+}
+
+gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first, int64_t count,
+                           int64_t col, int64_t cols, void *to)
+{
+    float *narrow = static_cast<float *>(to);
+    const int held = v->bag.count;
+    if (v->wide) {
+        const gnomon_status status = gcu_svd_room(v, cols * count, &narrow);
+        if (status != GNOMON_OK) return status;
+    }
+    GCU_TRY(v->why, gcu_svd_entries(&v->s->gpu, &op->factor[0], first, count, col, cols, false,
+                                    narrow, v->stream));
+    if (v->wide)
+        GCU_TRY(v->why, gcu_svd_widen(narrow, cols * count, static_cast<double *>(to), v->stream));
+    gcu_svd_give(v, held);
+    return GNOMON_OK;
+}
+
+/* ---- what is left ---- */
+
+struct leftover {
+    const void *b, *c;
+    bool turned;
+    int64_t k, rows; /* of a tile */
+    void *tile;
+    gcu_svd_looking looking;
+};
+
+static gnomon_status measure_block(gcu_svd *v, const gnomon_matrix *block, int64_t first, void *arg)
+{
+    leftover *r = static_cast<leftover *>(arg);
+    for (int64_t row = 0; row < block->rows; row += r->rows) {
+        const int64_t count = r->rows < block->rows - row ? r->rows : block->rows - row;
+        const gnomon_matrix from = gcu_svd_part(block, row, count);
+        const gnomon_matrix to = gnomon_matrix_rowmajor(r->tile, gcu_svd_type(v), count, v->n);
+        const char *const b =
+            static_cast<const char *>(r->b) + (size_t)((first + row) * r->k) * gcu_svd_size(v);
+        GCU_TRY(v->why, gcu_copy(&from, &to, v->stream));
+        gnomon_status status =
+            gcu_svd_times(v, count, v->n, r->k, -1.0, b, false, r->c, r->turned, 1.0, r->tile);
+        if (status == GNOMON_OK) status = figures_of(v, &to, &r->looking);
+        if (status != GNOMON_OK) return status;
+    }
+    return GNOMON_OK;
+}
+
+int64_t gcu_svd_tile_rows(const gcu_svd *v, int64_t rows)
+{
+    const int64_t fit = ((int64_t)1 << 28) / (int64_t)gcu_svd_size(v) / v->n;
+    const int64_t wanted = fit < 64 ? 64 : fit;
+    return wanted < rows ? wanted : rows;
+}
+
+gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool turned, int64_t k,
+                               double *residual)
+{
+    leftover r = {b, c, turned, k, 0, nullptr, {}};
+    r.rows = gcu_svd_tile_rows(v, v->blocks.rows && v->blocks.rows < v->m ? v->blocks.rows : v->m);
+    const int held = v->bag.count;
+    gnomon_status status = gcu_svd_take(v, (size_t)(r.rows * v->n) * gcu_svd_size(v), &r.tile);
+    if (status == GNOMON_OK) status = take_figures(v, units_of(r.rows, v->n), &r.looking.figures);
+    if (status == GNOMON_OK) status = gcu_svd_each(v, measure_block, &r);
+    gcu_svd_give(v, held);
+    v->job->passes++;
+    *residual = sqrt(r.looking.squares);
+    return status;
+}

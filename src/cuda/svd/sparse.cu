@@ -1,0 +1,489 @@
+/* Sparse rows on the GPU: the matrix as lists of its rows and, made from those once, of its
+ * columns; products with either gather lines of the other operand.
+ *
+ * A line of a product is summed by the threads that have its columns, in the order of the list, so
+ * it hangs on nothing but the list: fp32 sums of 64 terms are added in fp64. Lists that are very
+ * long are cut into parts, whose sums are added in order. Wide work has doubles throughout. */
+#include "cuda/runtime/grid.cuh"
+#include "cuda/svd/wide.h"
+
+#include <cub/device/device_radix_sort.cuh>
+
+#include <cuda_fp16.h>
+#include <limits.h>
+#include <math.h>
+
+enum { THREADS = 256, CHAIN = 64, PART = 1024, LONG = 4096 /* entries; a multiple of PART's */ };
+
+static unsigned grid_of(int64_t count)
+{
+    return gcu_grid(count, THREADS, 1 << 20); /* lines differ in length: many short blocks */
+}
+
+/* ---- lists ---- */
+
+static __global__ void narrow_kernel(const int64_t *from, int64_t count, uint32_t *to)
+{
+    GCU_FOR_EACH(i, count) to[i] = (uint32_t)from[i];
+}
+
+static __global__ void begin_at_zero_kernel(int64_t *offsets, int64_t count, int64_t first)
+{
+    GCU_FOR_EACH(i, count) offsets[i] -= first;
+}
+
+static __global__ void count_kernel(uint32_t *to, int64_t count)
+{
+    GCU_FOR_EACH(i, count) to[i] = (uint32_t)i;
+}
+
+/* offsets[j] = how many of the rising keys are below j. */
+static __global__ void offsets_kernel(const uint32_t *key, int64_t count, int64_t lines,
+                                      int64_t *offsets)
+{
+    GCU_FOR_EACH(j, lines + 1)
+    {
+        int64_t low = 0, high = count;
+        while (low < high) {
+            const int64_t middle = (low + high) / 2;
+            if ((int64_t)key[middle] < j)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        offsets[j] = low;
+    }
+}
+
+/* Entry e of the columns is entry from[e] of the rows. */
+template <typename V>
+static __global__ void turn_kernel(const int64_t *offsets, int64_t rows, const V *value,
+                                   const uint32_t *from, int64_t count, uint32_t *row, V *to)
+{
+    GCU_FOR_EACH(e, count)
+    {
+        const int64_t at = from[e];
+        int64_t low = 0, high = rows; /* the row whose list begins last at or before 'at' */
+        while (high - low > 1) {
+            const int64_t middle = (low + high) / 2;
+            if (offsets[middle] <= at)
+                low = middle;
+            else
+                high = middle;
+        }
+        row[e] = (uint32_t)low;
+        to[e] = value[at];
+    }
+}
+
+/* Who comes first gets the first place: the places are no part of a result. */
+static __global__ void find_long_kernel(const int64_t *offsets, int64_t lines, gcu_svd_long *of)
+{
+    GCU_FOR_EACH(i, lines)
+    {
+        const int64_t count = offsets[i + 1] - offsets[i];
+        if (count <= LONG) continue;
+        const int parts = (int)((count + PART - 1) / PART);
+        const unsigned place = atomicAdd(of->counts, 1u);
+        const unsigned first = atomicAdd(of->counts + 1, (unsigned)parts);
+        of->line[place] = (uint32_t)i;
+        of->first[place] = first;
+        for (int p = 0; p < parts; p++)
+            of->place[first + p] = place;
+    }
+}
+
+static gnomon_status find_long(gcu_svd *v, gcu_svd_lists *l, int64_t nonzeros)
+{
+    gcu_svd_long *const o = &l->many, *there = nullptr;
+    const int64_t lines = nonzeros / LONG + 1, parts = nonzeros / PART + lines;
+    unsigned counts[2] = {0, 0};
+    gnomon_status status = gcu_svd_room(v, 2, &o->counts);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, lines, &o->line);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, lines, &o->first);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, parts, &o->place);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &there);
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, cudaMemsetAsync(o->counts, 0, sizeof counts, v->stream));
+    GCU_TRY(v->why, cudaMemcpyAsync(there, o, sizeof *o, cudaMemcpyHostToDevice, v->stream));
+    find_long_kernel<<<grid_of(l->lines), THREADS, 0, v->stream>>>(l->offsets, l->lines, there);
+    GCU_TRY(v->why, cudaGetLastError());
+    GCU_TRY(v->why,
+            cudaMemcpyAsync(counts, o->counts, sizeof counts, cudaMemcpyDeviceToHost, v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    o->lines = counts[0];
+    o->parts = counts[1];
+    return GNOMON_OK;
+}
+
+/* One of the host's arrays on the GPU. */
+static gnomon_status bring_array(gcu_svd *v, const void *from, gnomon_dtype dtype, int64_t count,
+                                 const char *name, void *to)
+{
+    gnomon_matrix host =
+        gnomon_matrix_rowmajor(const_cast<void *>(from), dtype, 1, count ? count : 1);
+    gnomon_matrix there = gnomon_matrix_rowmajor(to, dtype, 1, host.cols);
+    gcu_place place;
+    if (count == 0) return GNOMON_OK;
+    there.memory = GNOMON_CUDA;
+    const gnomon_status status = gcu_place_of(v->s, &host, name, &place, v->why);
+    if (status != GNOMON_OK) return status;
+    gnomon_sketch_job job = {};
+    job.memory_limit = v->job->memory_limit;
+    job.host = v->job->host;
+    return gcu_upload(v->s, &job, &host, place, &there, v->stream, v->why);
+}
+
+static int64_t nonzeros_of(const gnomon_csr *a)
+{
+    return a->offsets[a->rows] - a->offsets[0];
+}
+
+/* All values, as one row. */
+static gnomon_matrix values_of(const gcu_svd *v)
+{
+    return gnomon_matrix_rowmajor(v->sparse.by_row.value, gcu_svd_type(v), 1, v->sparse.nonzeros);
+}
+
+gnomon_status gcu_svd_sparse_bring(gcu_svd *v)
+{
+    const gnomon_csr *a = v->job->csr;
+    const int64_t count = nonzeros_of(a);
+    gcu_svd_lists *rows = &v->sparse.by_row;
+    int64_t *indices = nullptr;
+    void *raw = nullptr;
+    rows->lines = v->m;
+    v->sparse.nonzeros = count;
+    gnomon_status status = gcu_svd_room(v, v->m + 1, &rows->offsets);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &rows->other);
+    if (status == GNOMON_OK)
+        status = gcu_svd_take(v, (size_t)count * gcu_svd_size(v), &rows->value);
+    const int held = v->bag.count;
+    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &indices);
+    if (status == GNOMON_OK)
+        status = gcu_svd_take(v, (size_t)count * gnomon_dtype_size(a->dtype), &raw);
+    if (status == GNOMON_OK)
+        status = bring_array(v, a->offsets, GNOMON_I64, v->m + 1, "a.offsets", rows->offsets);
+    if (status == GNOMON_OK)
+        status = bring_array(v, a->indices, GNOMON_I64, count, "a.indices", indices);
+    if (status == GNOMON_OK) status = bring_array(v, a->values, a->dtype, count, "a.values", raw);
+    if (status != GNOMON_OK) return status;
+    begin_at_zero_kernel<<<grid_of(v->m + 1), THREADS, 0, v->stream>>>(rows->offsets, v->m + 1,
+                                                                       a->offsets[0]);
+    if (count > 0) {
+        const gnomon_matrix values = gnomon_matrix_rowmajor(raw, a->dtype, 1, count);
+        const gnomon_matrix there = values_of(v);
+        narrow_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(indices, count, rows->other);
+        status = gcu_svd_settle(v, &values, 0, &there);
+        if (status != GNOMON_OK) return status;
+    }
+    GCU_TRY(v->why, cudaGetLastError());
+    gcu_svd_give(v, held);
+    return GNOMON_OK;
+}
+
+template <typename V> static void turn_values(gcu_svd *v, const uint32_t *from)
+{
+    const gcu_svd_lists *rows = &v->sparse.by_row, *columns = &v->sparse.by_column;
+    turn_kernel<<<grid_of(v->sparse.nonzeros), THREADS, 0, v->stream>>>(
+        rows->offsets, v->m, static_cast<const V *>(rows->value), from, v->sparse.nonzeros,
+        columns->other, static_cast<V *>(columns->value));
+}
+
+/* The columns' lists: a stable sort by column keeps the rows in order. */
+static gnomon_status turn(gcu_svd *v)
+{
+    const int64_t count = v->sparse.nonzeros;
+    const gcu_svd_lists *rows = &v->sparse.by_row;
+    gcu_svd_lists *columns = &v->sparse.by_column;
+    uint32_t *key = nullptr, *at = nullptr, *from = nullptr;
+    void *work = nullptr;
+    size_t bytes = 0;
+    int bits = 1;
+    while (bits < 32 && v->n > (int64_t)1 << bits)
+        bits++;
+    columns->lines = v->n;
+    gnomon_status status = gcu_svd_room(v, v->n + 1, &columns->offsets);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &columns->other);
+    if (status == GNOMON_OK)
+        status = gcu_svd_take(v, (size_t)count * gcu_svd_size(v), &columns->value);
+    const int held = v->bag.count;
+    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &key);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &at);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, count, &from);
+    if (status != GNOMON_OK) return status;
+    if (count > 0) {
+        GCU_TRY(v->why, cub::DeviceRadixSort::SortPairs(nullptr, bytes, rows->other, key, at, from,
+                                                        (int)count, 0, bits, v->stream));
+        status = gcu_svd_take(v, bytes, &work);
+        if (status != GNOMON_OK) return status;
+        count_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(at, count);
+        GCU_TRY(v->why, cub::DeviceRadixSort::SortPairs(work, bytes, rows->other, key, at, from,
+                                                        (int)count, 0, bits, v->stream));
+        if (v->wide)
+            turn_values<double>(v, from);
+        else
+            turn_values<float>(v, from);
+    }
+    offsets_kernel<<<grid_of(v->n + 1), THREADS, 0, v->stream>>>(key, count, v->n,
+                                                                 columns->offsets);
+    GCU_TRY(v->why, cudaGetLastError());
+    gcu_svd_give(v, held);
+    return GNOMON_OK;
+}
+
+/* The first value that is not finite, as the CPU names it. */
+static gnomon_status name_nonfinite(gcu_svd *v)
+{
+    const gnomon_csr *a = v->job->csr;
+    const int64_t count = v->sparse.nonzeros;
+    unsigned long long first = ~0ull, *there = nullptr;
+    const gnomon_status status = gcu_svd_room(v, 1, &there);
+    if (status != GNOMON_OK) return status;
+    const gnomon_matrix values = values_of(v);
+    GCU_TRY(v->why, cudaMemsetAsync(there, 0xff, sizeof first, v->stream));
+    GCU_TRY(v->why, gcu_find_nonfinite(&values, 0, 0, count, there, v->stream));
+    GCU_TRY(v->why,
+            cudaMemcpyAsync(&first, there, sizeof first, cudaMemcpyDeviceToHost, v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    int64_t row = 0;
+    while (row + 1 < a->rows && a->offsets[row + 1] - a->offsets[0] <= (int64_t)first)
+        row++;
+    v->bad_row = row;
+    v->bad_col = a->indices[first];
+    return gcu_fail(v->why, GNOMON_ERROR_NONFINITE,
+                    "a has NaN or infinity in row %lld, column %lld (both counted from 0)",
+                    (long long)row, (long long)v->bad_col);
+}
+
+gnomon_status gcu_svd_sparse_look_at(gcu_svd *v)
+{
+    const int64_t count = v->sparse.nonzeros;
+    const gnomon_matrix values = values_of(v);
+    gcu_svd_looking l = {};
+    gnomon_status status = GNOMON_OK;
+    if (count > 0) status = gcu_svd_figures_of(v, values.data, count, &l);
+    if (status != GNOMON_OK) return status;
+    if (!(l.largest < (double)INFINITY)) return name_nonfinite(v);
+    gcu_svd_settle_scale(v, sqrt(l.squares), l.largest);
+    if (v->job->exponent != 0) {
+        status = gcu_svd_settle(v, &values, v->job->exponent, &values);
+        if (status == GNOMON_OK && v->wide) status = gcu_svd_figures_of(v, values.data, count, &l);
+        if (v->wide) v->job->norm = sqrt(l.squares);
+    }
+    if (status == GNOMON_OK) status = turn(v);
+    if (status == GNOMON_OK) status = find_long(v, &v->sparse.by_row, count);
+    return status == GNOMON_OK ? find_long(v, &v->sparse.by_column, count) : status;
+}
+
+double gcu_svd_sparse_bytes(const gnomon_svd_job *job)
+{
+    const gnomon_csr *a = job->csr;
+    const double count = (double)nonzeros_of(a);
+    const double parts = count / PART + 2 * (count / LONG + 1);
+    const bool wide = job->options->dtype == GNOMON_F64;
+    return count * (wide ? 56 : 48) + 16.0 * ((double)a->rows + (double)a->cols) +
+           parts * (8.0 * (double)job->columns + 16);
+}
+
+const char *gcu_svd_sparse_reason(const gnomon_svd_job *job)
+{
+    if (nonzeros_of(job->csr) > INT_MAX - 4096) return "sparse rows have more than 2^31 nonzeros";
+    return nullptr;
+}
+
+/* ---- products ---- */
+
+/* What a value is multiplied with, and what is summed: doubles with doubles, else fp32. */
+template <typename T> struct number {
+    typedef float type;
+};
+template <> struct number<double> {
+    typedef double type;
+};
+
+/* Four neighbours of a line, two, or one. */
+template <int WIDTH, typename T> struct columns_of;
+template <> struct columns_of<4, float> {
+    static __device__ __forceinline__ void load(const float *from, float *x)
+    {
+        const float4 v = __ldg(reinterpret_cast<const float4 *>(from));
+        x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
+    }
+};
+template <> struct columns_of<4, __half> {
+    static __device__ __forceinline__ void load(const __half *from, float *x)
+    {
+        const uint2 v = __ldg(reinterpret_cast<const uint2 *>(from));
+        const float2 low = __half22float2(*reinterpret_cast<const __half2 *>(&v.x));
+        const float2 high = __half22float2(*reinterpret_cast<const __half2 *>(&v.y));
+        x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+    }
+};
+template <> struct columns_of<4, double> {
+    static __device__ __forceinline__ void load(const double *from, double *x)
+    {
+        const double2 low = __ldg(reinterpret_cast<const double2 *>(from));
+        const double2 high = __ldg(reinterpret_cast<const double2 *>(from) + 1);
+        x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+    }
+};
+template <> struct columns_of<2, float> {
+    static __device__ __forceinline__ void load(const float *from, float *x)
+    {
+        const float2 v = __ldg(reinterpret_cast<const float2 *>(from));
+        x[0] = v.x, x[1] = v.y;
+    }
+};
+template <> struct columns_of<2, __half> {
+    static __device__ __forceinline__ void load(const __half *from, float *x)
+    {
+        const float2 v = __half22float2(__ldg(reinterpret_cast<const __half2 *>(from)));
+        x[0] = v.x, x[1] = v.y;
+    }
+};
+template <> struct columns_of<2, double> {
+    static __device__ __forceinline__ void load(const double *from, double *x)
+    {
+        const double2 v = __ldg(reinterpret_cast<const double2 *>(from));
+        x[0] = v.x, x[1] = v.y;
+    }
+};
+template <> struct columns_of<1, float> {
+    static __device__ __forceinline__ void load(const float *from, float *x)
+    {
+        *x = __ldg(from);
+    }
+};
+template <> struct columns_of<1, __half> {
+    static __device__ __forceinline__ void load(const __half *from, float *x)
+    {
+        *x = __half2float(*from);
+    }
+};
+template <> struct columns_of<1, double> {
+    static __device__ __forceinline__ void load(const double *from, double *x)
+    {
+        *x = __ldg(from);
+    }
+};
+
+/* Entries [begin, end) of a list. */
+template <int WIDTH, typename T>
+static __device__ __forceinline__ void sum_list(const gcu_svd_lists &l, int64_t begin, int64_t end,
+                                                const T *w, int64_t columns, double *sum)
+{
+    typedef typename number<T>::type V;
+#pragma unroll
+    for (int i = 0; i < WIDTH; i++)
+        sum[i] = 0;
+    for (int64_t chain = begin; chain < end; chain += CHAIN) {
+        const int count = (int)min((int64_t)CHAIN, end - chain);
+        V some[WIDTH] = {};
+#pragma unroll 4
+        for (int e = 0; e < count; e++) {
+            V x[WIDTH];
+            const V value = __ldg(static_cast<const V *>(l.value) + chain + e);
+            columns_of<WIDTH, T>::load(w + (int64_t)__ldg(l.other + chain + e) * columns, x);
+#pragma unroll
+            for (int i = 0; i < WIDTH; i++)
+                some[i] = fma(value, x[i], some[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++)
+            sum[i] += (double)some[i];
+    }
+}
+
+template <int WIDTH, typename T>
+static __global__ void __launch_bounds__(THREADS)
+    lines_kernel(gcu_svd_lists l, const T *w, int64_t columns, typename number<T>::type *out)
+{
+    const int64_t each = columns / WIDTH;
+    GCU_FOR_EACH(t, l.lines * each)
+    {
+        const int64_t line = t / each, column = t % each * WIDTH;
+        const int64_t begin = l.offsets[line], end = l.offsets[line + 1];
+        double sum[WIDTH];
+        if (end - begin > LONG) continue;
+        sum_list<WIDTH>(l, begin, end, w + column, columns, sum);
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++)
+            out[line * columns + column + i] = (typename number<T>::type)sum[i];
+    }
+}
+
+template <int WIDTH, typename T>
+static __global__ void __launch_bounds__(THREADS)
+    parts_kernel(gcu_svd_lists l, const T *w, int64_t columns, double *out)
+{
+    const int64_t each = columns / WIDTH;
+    GCU_FOR_EACH(t, l.many.parts * each)
+    {
+        const int64_t part = t / each, column = t % each * WIDTH;
+        const uint32_t place = l.many.place[part], line = l.many.line[place];
+        const int64_t begin = l.offsets[line] + (part - l.many.first[place]) * PART;
+        const int64_t end = min(begin + PART, l.offsets[line + 1]);
+        double sum[WIDTH];
+        sum_list<WIDTH>(l, begin, end, w + column, columns, sum);
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++)
+            out[part * columns + column + i] = sum[i];
+    }
+}
+
+template <typename V>
+static __global__ void __launch_bounds__(THREADS)
+    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, V *out)
+{
+    GCU_FOR_EACH(t, l.many.lines * columns)
+    {
+        const int64_t place = t / columns, column = t % columns, line = l.many.line[place];
+        const int64_t parts = (l.offsets[line + 1] - l.offsets[line] + PART - 1) / PART;
+        double sum = 0;
+        for (int64_t p = 0; p < parts; p++)
+            sum += part[(l.many.first[place] + p) * columns + column];
+        out[line * columns + column] = (V)sum;
+    }
+}
+
+template <int WIDTH, typename T>
+static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, int64_t columns,
+                              typename number<T>::type *out)
+{
+    const int held = v->bag.count;
+    lines_kernel<WIDTH>
+        <<<grid_of(l.lines * (columns / WIDTH)), THREADS, 0, v->stream>>>(l, w, columns, out);
+    if (l.many.lines > 0) {
+        double *part = nullptr;
+        const gnomon_status status = gcu_svd_room(v, l.many.parts * columns, &part);
+        if (status != GNOMON_OK) return status;
+        parts_kernel<WIDTH><<<grid_of(l.many.parts * (columns / WIDTH)), THREADS, 0, v->stream>>>(
+            l, w, columns, part);
+        add_parts_kernel<<<grid_of(l.many.lines * columns), THREADS, 0, v->stream>>>(l, part,
+                                                                                     columns, out);
+    }
+    GCU_TRY(v->why, cudaGetLastError());
+    gcu_svd_give(v, held);
+    return GNOMON_OK;
+}
+
+template <typename T>
+static gnomon_status multiply_any(gcu_svd *v, const gcu_svd_lists &l, const void *w,
+                                  int64_t columns, void *out)
+{
+    const T *from = static_cast<const T *>(w);
+    auto *to = static_cast<typename number<T>::type *>(out);
+    if (columns % 4 == 0) return multiply<4>(v, l, from, columns, to);
+    return columns % 2 == 0 ? multiply<2>(v, l, from, columns, to)
+                            : multiply<1>(v, l, from, columns, to);
+}
+
+gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
+                                      gnomon_dtype dtype, int64_t columns, void *out)
+{
+    const gcu_svd_lists &l = transposed ? v->sparse.by_column : v->sparse.by_row;
+    if (dtype == GNOMON_F64) return multiply_any<double>(v, l, w, columns, out);
+    return dtype == GNOMON_F16 ? multiply_any<__half>(v, l, w, columns, out)
+                               : multiply_any<float>(v, l, w, columns, out);
+}

@@ -1,0 +1,437 @@
+/* A factorisation from beginning to end: memory, the order of the steps, the result. */
+#include "cuda/svd/condition.h"
+#include "cuda/svd/wide.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- memory and time ---- */
+
+gnomon_status gcu_svd_take(gcu_svd *v, size_t bytes, void **data)
+{
+    if (v->bag.count == GCU_BAG_MOST)
+        return gcu_fail(v->why, GNOMON_ERROR_INTERNAL, "too many pieces of device memory");
+    GCU_TRY(v->why, gcu_take(v->s, data, bytes ? bytes : 1, v->stream));
+    v->bag.held[v->bag.count++] = *data;
+    return GNOMON_OK;
+}
+
+void gcu_svd_give(gcu_svd *v, int count)
+{
+    while (v->bag.count > count)
+        gcu_give(v->bag.held[--v->bag.count], v->stream);
+}
+
+gnomon_status gcu_svd_lap(gcu_svd *v, gcu_phase phase)
+{
+    gcu_laps *l = &v->laps;
+    if (l->count == l->room) {
+        const int room = l->room ? 2 * l->room : 64;
+        void *events = realloc(l->event, (size_t)room * sizeof *l->event);
+        if (events) l->event = static_cast<cudaEvent_t *>(events);
+        void *phases = events ? realloc(l->phase, (size_t)room * sizeof *l->phase) : nullptr;
+        if (!phases) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for events");
+        l->phase = static_cast<gcu_phase *>(phases);
+        l->room = room;
+    }
+    GCU_TRY(v->why, cudaEventCreate(&l->event[l->count]));
+    l->phase[l->count++] = phase;
+    GCU_TRY(v->why, cudaEventRecord(l->event[l->count - 1], v->stream));
+    return GNOMON_OK;
+}
+
+gnomon_status gcu_svd_close(gcu_svd *v, double seconds[GCU_PHASES], gnomon_status status)
+{
+    gcu_laps *l = &v->laps;
+    gcu_svd_give(v, 0);
+    gcu_give(v->product_work, v->stream);
+    const cudaError_t error = cudaStreamSynchronize(v->stream);
+    if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(v->why, error, "kernels");
+    for (int i = 0; i < GCU_PHASES; i++)
+        seconds[i] = 0;
+    for (int i = 0; i < l->count; i++) {
+        float ms = 0;
+        if (i > 0 && cudaEventElapsedTime(&ms, l->event[i - 1], l->event[i]) == cudaSuccess)
+            seconds[l->phase[i]] += 1e-3 * (double)ms;
+    }
+    for (int i = 0; i < l->count; i++)
+        cudaEventDestroy(l->event[i]);
+    free(l->event);
+    free(l->phase);
+    free(v->eigen_host);
+    return status;
+}
+
+/* Numbers of a tall matrix: rows for whole chunks. */
+static int64_t tall_numbers(const gcu_svd *v, int64_t columns)
+{
+    return ((v->m > v->n ? v->m : v->n) + GCU_SVD_CHUNKS) * columns;
+}
+
+/* What the steps take for so many columns, and nearly what the products do. */
+static double bytes_of(const gcu_svd *v, int64_t columns)
+{
+    const double tall = (double)(v->m > v->n ? v->m : v->n) * (double)columns;
+    return 8.0 * 3 * tall + 2.0 * tall + 4.0 * (double)(v->m + v->n) * (double)columns +
+           8.0 * (GCU_SVD_CHUNKS + 12) * (double)columns * (double)columns + 8.0 * tall;
+}
+
+gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n)
+{
+    const int64_t small = n * n;
+    free(v->eigen_host);
+    v->eigen_host = nullptr;
+    gnomon_status status = gcu_svd_room(v, (GCU_SVD_CHUNKS + 1) * small, &v->chunks);
+    double **const smalls[] = {&v->gram, &v->factor, &v->vectors, &v->kept};
+    for (double **one : smalls)
+        if (status == GNOMON_OK) status = gcu_svd_room(v, small, one);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, n, &v->values);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, n, &v->sign);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->info);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->look);
+    if (status == GNOMON_OK) status = gcu_cholesky_work(v->blas, n, &v->work_count, v->why);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, v->work_count, &v->work);
+    if (status == GNOMON_OK)
+        status = gcu_eigen_work(v->blas, n, &v->eigen_device_bytes, &v->eigen_host_bytes, v->why);
+    if (status == GNOMON_OK) status = gcu_svd_take(v, v->eigen_device_bytes, &v->eigen_device);
+    if (status != GNOMON_OK) return status;
+    v->eigen_host = malloc(v->eigen_host_bytes + 1);
+    return v->eigen_host ? GNOMON_OK
+                         : gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for eigenvalues");
+}
+
+gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both)
+{
+    const int64_t tall = both ? tall_numbers(v, columns) : (v->m + GCU_SVD_CHUNKS) * columns;
+    v->columns = columns;
+    gnomon_status status = gcu_svd_room(v, v->m * columns, &v->y);
+    if (status == GNOMON_OK && both) status = gcu_svd_room(v, v->n * columns, &v->z);
+    if (status == GNOMON_OK && both) status = gcu_svd_take(v, (size_t)tall * 2, &v->half);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &v->q);
+    for (double *&one : v->tall)
+        if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &one);
+    return status == GNOMON_OK ? gcu_svd_take_small(v, columns) : status;
+}
+
+/* ---- the steps ---- */
+
+/* Columns that one round of a few launches takes. */
+static gnomon_status condition_few(gcu_svd *v, gcu_svd_condition *c)
+{
+    const int64_t n = v->columns, parts = gcu_svd_condition_parts(c->rows, n);
+    const int held = v->bag.count;
+    const gnomon_status status = gcu_svd_room(v, parts + 2 * n * n, &c->parts);
+    if (status != GNOMON_OK) return status;
+    c->cols = (int)n;
+    c->gram = c->parts + parts;
+    c->inverse = c->gram + n * n;
+    GCU_TRY(v->why, gcu_svd_condition_columns(c, &v->s->gpu, v->stream));
+    gcu_svd_give(v, held);
+    v->job->cholesky++;
+    return GNOMON_OK;
+}
+
+static gnomon_status condition_many(gcu_svd *v, gcu_svd_condition *c)
+{
+    const int64_t count = c->rows * v->columns;
+    double *tall = v->tall[0];
+    GCU_TRY(v->why, gcu_svd_widen(c->from, count, tall, v->stream));
+    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, c->rows, v->columns, true);
+    if (status != GNOMON_OK) return status;
+    c->half = v->half;
+    GCU_TRY(v->why, gcu_svd_halve(tall, count, c->factor, v->half, v->stream));
+    return GNOMON_OK;
+}
+
+/* to = A or A^T times the columns of from made fit for it, as halves: their rounding moves the span
+ * by 2^-12, which the product with the matrix then damps as it does all else outside of the leading
+ * vectors. A power of two keeps short entries out of the subnormal range. */
+static gnomon_status multiply_conditioned(gcu_svd *v, bool transposed, const float *from, float *to)
+{
+    const int held = v->bag.count;
+    gcu_svd_condition c = {};
+    c.rows = transposed ? v->m : v->n;
+    c.from = from;
+    c.factor = 1;
+    for (int64_t four = 4; four <= c.rows && c.factor < 0x1p13; four *= 4)
+        c.factor *= 2;
+    const bool few = v->columns <= gcu_svd_condition_most(&v->s->gpu);
+    const bool packed = few && gcu_svd_packing(v, transposed, v->columns, &c.packing);
+    const int64_t halves =
+        packed ? c.packing.chunks * c.packing.cols * GCU_GEMM_PACKED_LINE : c.rows * v->columns;
+    gnomon_status status = GNOMON_OK;
+    if (few) status = gcu_svd_take(v, (size_t)halves * 2, &c.half);
+    if (status == GNOMON_OK) status = few ? condition_few(v, &c) : condition_many(v, &c);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_ORTHONORMALISE);
+    if (status == GNOMON_OK)
+        status = packed ? gcu_svd_multiply_packed(v, transposed, c.half, v->columns, to)
+                        : gcu_svd_multiply(v, transposed, c.half, GNOMON_F16, v->columns, to);
+    gcu_svd_give(v, held);
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_POWER) : status;
+}
+
+gnomon_status gcu_svd_tell(gcu_svd *v)
+{
+    const gnomon_device_host *host = v->job->host;
+    return host->progress(host->user, v->job->passes, -1) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+}
+
+gnomon_status gcu_svd_begin_span(gcu_svd *v)
+{
+    gnomon_status status = gcu_svd_project(v, v->columns);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
+    return status == GNOMON_OK ? gcu_svd_tell(v) : status;
+}
+
+gnomon_status gcu_svd_iterate(gcu_svd *v)
+{
+    gnomon_status status = GNOMON_OK;
+    for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++) {
+        status = multiply_conditioned(v, true, v->y, v->z);
+        if (status == GNOMON_OK) status = multiply_conditioned(v, false, v->z, v->y);
+        if (status == GNOMON_OK) status = gcu_svd_tell(v);
+    }
+    return status;
+}
+
+gnomon_status gcu_svd_end_span(gcu_svd *v)
+{
+    const gnomon_status status = gcu_svd_iterate(v);
+    return status == GNOMON_OK ? gcu_svd_orthonormal_range(v) : status;
+}
+
+gnomon_status gcu_svd_orthonormal_range(gcu_svd *v)
+{
+    double *tall = v->tall[0];
+    GCU_TRY(v->why, gcu_svd_widen(v->y, v->m * v->columns, tall, v->stream));
+    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, v->m, v->columns, false);
+    if (status != GNOMON_OK) return status;
+    double *&place = v->tall[tall == v->tall[1]];
+    place = v->q;
+    v->q = tall;
+    return gcu_svd_lap(v, GCU_ORTHONORMALISE);
+}
+
+/* v->q, and in fp32 v->y, spans nearly A's range; v->z = A^T Q. */
+static gnomon_status find_range(gcu_svd *v, int64_t columns)
+{
+    gnomon_status status = gcu_svd_take_columns(v, columns, true);
+    if (status == GNOMON_OK) status = gcu_svd_begin_span(v);
+    if (status == GNOMON_OK) status = gcu_svd_end_span(v);
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, gcu_svd_narrow(v->q, v->m * columns, v->y, v->stream));
+    if (status == GNOMON_OK) status = gcu_svd_multiply(v, true, v->y, GNOMON_F32, columns, v->z);
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_POWER) : status;
+}
+
+/* One try of a tolerance: so many columns, and what they leave. */
+typedef gnomon_status (*try_fn)(gcu_svd *v, int64_t columns, double *about);
+
+static gnomon_status try_columns(gcu_svd *v, int64_t columns, double *about)
+{
+    gnomon_status status = find_range(v, columns);
+    if (status == GNOMON_OK) status = gcu_svd_measure_rest(v, about);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
+    return status == GNOMON_OK ? gcu_svd_tell(v) : status;
+}
+
+static gnomon_status try_wide(gcu_svd *v, int64_t columns, double *about)
+{
+    gnomon_status status = gcu_svd_wide_range(v, columns);
+    if (status == GNOMON_OK) status = gcu_svd_measure_rest(v, about);
+    return status == GNOMON_OK ? gcu_svd_lap(v, GCU_CERTIFY) : status;
+}
+
+/* Twice as many columns until what they leave, measured, is little enough: all of them anew, which
+ * at most doubles the work and keeps the columns of one projection. */
+static gnomon_status find_range_by_tolerance(gcu_svd *v, try_fn with)
+{
+    gnomon_svd_job *job = v->job;
+    const double u = v->wide ? 0x1p-53 : 0x1p-24, wanted = job->options->tolerance * job->norm;
+    int64_t columns = job->options->block;
+    double before = INFINITY;
+    const int held = v->bag.count;
+    for (;;) {
+        double about = 0;
+        columns = columns < job->columns ? columns : job->columns;
+        const gnomon_status status = with(v, columns, &about);
+        if (status != GNOMON_OK) return status;
+        /* Rounding is all that is left, and more columns would only follow it. */
+        const bool floor =
+            about <= 2 * u * job->norm || (about > 0.7 * before && about < 4096 * u * job->norm);
+        if (job->rest <= wanted || floor || columns == job->columns) return GNOMON_OK;
+        before = about;
+        columns *= 2;
+        gcu_svd_give(v, held);
+    }
+}
+
+gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data)
+{
+    gnomon_matrix from = gnomon_matrix_rowmajor(data, to->dtype, to->rows, to->cols);
+    from.memory = GNOMON_CUDA;
+    gcu_place place;
+    gnomon_status status = gcu_place_of(v->s, to, "the result", &place, v->why);
+    if (status != GNOMON_OK) return status;
+    if (place == GCU_DEVICE) {
+        GCU_TRY(v->why, gcu_copy(&from, to, v->stream));
+        return GNOMON_OK;
+    }
+    gnomon_sketch_job job = {};
+    job.memory_limit = v->job->memory_limit;
+    job.host = v->job->host;
+    return gcu_download(v->s, &job, &from, to, place, v->stream, v->why);
+}
+
+static bool is_wide(const gnomon_svd_job *job)
+{
+    return job->options->dtype == GNOMON_F64;
+}
+
+/* Bytes that the matrix itself takes on the GPU. */
+static double matrix_bytes(const gcu_svd *v)
+{
+    const gnomon_matrix *a = v->job->a;
+    const double count = (double)a->rows * (double)a->cols;
+    if (v->job->csr) return gcu_svd_sparse_bytes(v->job);
+    const bool settled = a->dtype == gcu_svd_type(v);
+    return a->memory == GNOMON_CUDA && settled
+               ? 0.0
+               : count * (double)(gcu_svd_size(v) + (settled ? 0 : gnomon_dtype_size(a->dtype)));
+}
+
+/* Whether the pool holds so much, unused: asking the driver for what is free takes a millisecond.
+ */
+static bool is_kept(const gcu_state *s, double bytes)
+{
+    uint64_t reserved = 0, used = 0;
+    if (s->memory_most) return false;
+    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
+    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used);
+    return reserved > used && bytes <= (double)(reserved - used);
+}
+
+/* Bytes for blocks of a matrix that does not come to the GPU as a whole. */
+static double block_bytes(const gcu_svd *v)
+{
+    const gnomon_matrix *a = v->job->a;
+    const double each = (double)gcu_svd_block_rows(a->rows, a->cols) * ((double)a->cols + 16);
+    const bool settled = a->dtype != gcu_svd_type(v);
+    return each *
+           (2.0 * (double)gnomon_dtype_size(a->dtype) + (settled ? (double)gcu_svd_size(v) : 0.0));
+}
+
+/* What the steps take, nearly, beside the matrix; 'rows' of it, at most, are worked with at once.
+ */
+static double work_bytes(const gcu_svd *v, int64_t columns, int64_t rows)
+{
+    const gnomon_svd_options *o = v->job->options;
+    const bool measures = !v->job->csr && (o->measure || o->tolerance > 0);
+    return (v->wide ? gcu_svd_wide_bytes(v, columns) : bytes_of(v, columns)) +
+           (o->single_pass ? gcu_svd_once_bytes(v, columns) : 0.0) +
+           (measures ? (double)(gcu_svd_tile_rows(v, rows) * v->n) * (double)gcu_svd_size(v) : 0.0);
+}
+
+/* Whether it does not, because there is no room for it or because it lies nowhere. needed: what
+ * the work takes then, so or so. */
+static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed, double *free)
+{
+    const gnomon_matrix *a = job->a;
+    gcu_svd v = {};
+    v.job = const_cast<gnomon_svd_job *>(job); /* which is only read here */
+    v.wide = is_wide(job);
+    v.m = a->rows;
+    v.n = a->cols;
+    const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
+                              ? job->options->block
+                              : job->columns;
+    const double whole = matrix_bytes(&v) + work_bytes(&v, first, v.m);
+    *needed = whole;
+    *free = INFINITY;
+    if (!job->rows && is_kept(s, whole)) return false;
+    *free = (double)gcu_free_memory(s);
+    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA))) return false;
+    const int64_t rows = gcu_svd_block_rows(v.m, v.n);
+    *needed = block_bytes(&v) + work_bytes(&v, first, rows < v.m ? rows : v.m);
+    return true;
+}
+
+static gnomon_status work(gcu_svd *v)
+{
+    gnomon_svd_job *job = v->job;
+    const bool once = job->options->single_pass;
+    gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
+    if (status != GNOMON_OK) return status;
+    v->seen = static_cast<gcu_svd_look *>(v->blas->page);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
+    double needed, free;
+    if (status == GNOMON_OK) status = gcu_svd_bring(v, stays_apart(v->s, job, &needed, &free));
+    if (status == GNOMON_OK && !(once && v->blocks.rows)) status = gcu_svd_look_at(v);
+    if (status == GNOMON_OK) {
+        if (once)
+            status = gcu_svd_read_once(v);
+        else if (job->options->tolerance > 0)
+            status = find_range_by_tolerance(v, v->wide ? try_wide : try_columns);
+        else
+            status = v->wide ? gcu_svd_wide_range(v, job->columns) : find_range(v, job->columns);
+    }
+    int64_t rank = 0;
+    if (status == GNOMON_OK)
+        status = v->wide ? gcu_svd_wide_small(v, &rank) : gcu_svd_small(v, &rank);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
+    if (status == GNOMON_OK) status = gcu_svd_certify(v, rank);
+    if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
+    gnomon_matrix u, vt;
+    job->used_columns = v->columns;
+    if (status == GNOMON_OK) status = job->calls->make_room(job->calls->user, rank, &u, &vt);
+    if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &u, gcu_svd_left(v));
+    if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &vt, gcu_svd_right(v));
+    return status;
+}
+
+bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why)
+{
+    const gnomon_matrix *a = job->a;
+    const char *reason = gcu_blas_missing();
+    if (!reason && job->csr) reason = gcu_svd_sparse_reason(job);
+    if (!reason && (a->rows > INT_MAX - GCU_SVD_CHUNKS || a->cols > INT_MAX - GCU_SVD_CHUNKS))
+        reason = "the matrix has more than 2^31 rows or columns";
+    if (reason) {
+        gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);
+        return false;
+    }
+    double needed, free;
+    stays_apart(s, job, &needed, &free);
+    if (needed > free) {
+        gcu_fail(why, GNOMON_ERROR_DEVICE,
+                 "the factors and blocks of the matrix need %.1f GiB of the GPU's memory, %.1f are "
+                 "free; the CPU takes data of any size",
+                 needed / 0x1p30, free / 0x1p30);
+        return false;
+    }
+    return true;
+}
+
+gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why)
+{
+    gcu_svd v = {};
+    v.s = s;
+    v.job = job;
+    v.wide = is_wide(job);
+    v.why = why;
+    v.stream = s->stream;
+    v.m = job->a->rows;
+    v.n = job->a->cols;
+    job->rest = job->residual = (double)NAN;
+    double seconds[GCU_PHASES];
+    const gnomon_status worked = work(&v);
+    if (v.blocks.rows) gcu_svd_blocks_close(&v);
+    const gnomon_status status = gcu_svd_close(&v, seconds, worked);
+    job->project_seconds = seconds[GCU_PROJECT];
+    job->power_seconds = seconds[GCU_POWER];
+    job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];
+    job->small_seconds = seconds[GCU_SMALL];
+    job->certify_seconds = seconds[GCU_CERTIFY];
+    return status;
+}

@@ -1,0 +1,409 @@
+/* cuda/svd/svd.h: the randomized SVD on the GPU: the steps of docs/svd.md with what is long and
+ * thin in double precision, in which Hopper's matrix units multiply too, and the products with the
+ * matrix on half-precision ones; or all of it in double precision ("wide"). "The work's type" is
+ * F32, or F64 when the work is wide.
+ *
+ * Tall matrices are row-major without gaps: rows x columns is what cuBLAS calls columns x rows. */
+#ifndef GNOMON_CUDA_SVD_H
+#define GNOMON_CUDA_SVD_H
+
+#include "cuda/gemm/gemm.h"
+#include "cuda/linalg/blas.h"
+#include "cuda/linalg/small.h"
+#include "cuda/runtime/transfer.h"
+
+extern "C" {
+#include "svd/job.h"
+}
+
+enum { GCU_SVD_CHUNKS = 16 }; /* of rows in a Gram matrix */
+
+/* Device memory of one factorisation, given back from the end. */
+enum { GCU_BAG_MOST = 64 };
+struct gcu_bag {
+    gcu_state *s;
+    cudaStream_t stream;
+    void *held[GCU_BAG_MOST];
+    int count;
+};
+
+/* Where time goes: events between phases, read at the end. */
+enum gcu_phase {
+    GCU_PROJECT,
+    GCU_POWER,
+    GCU_ORTHONORMALISE,
+    GCU_SMALL,
+    GCU_CERTIFY,
+    GCU_LOOK,
+    GCU_SHRINK,
+    GCU_PHASES
+};
+struct gcu_laps {
+    cudaEvent_t *event; /* event[0] is the beginning */
+    gcu_phase *phase;   /* of the time before event[i] */
+    int count, room;
+};
+
+/* A matrix that stays on the host, or comes row by row (svd/blocks.cu). */
+struct gcu_svd_blocks {
+    int64_t rows;    /* of a block; 0: the matrix is on the GPU as a whole */
+    gcu_place place; /* of the host's view */
+    void *raw[2];    /* blocks on the GPU, as they come */
+    void *settled;   /* a block in the work's type, scaled, where that is not the same */
+    void *page[2];   /* page-locked: rows as a stream gives them */
+    cudaEvent_t arrived[2], idle[2];
+    bool begun;
+};
+
+/* Lists that are long, cut into parts. */
+struct gcu_svd_long {
+    unsigned *counts; /* of lines and parts, while they are found */
+    uint32_t *line;   /* which ones */
+    uint32_t *first;  /* part of each */
+    uint32_t *place;  /* of each part: among those lines */
+    int64_t lines, parts;
+};
+
+/* A sparse matrix's rows, or columns: entry e of line i, for e in [offsets[i], offsets[i + 1]), is
+ * value[e] in column, or row, other[e]. */
+struct gcu_svd_lists {
+    int64_t lines, *offsets;
+    uint32_t *other;
+    void *value; /* of the work's type */
+    gcu_svd_long many;
+};
+
+struct gcu_svd_sparse {
+    int64_t nonzeros;
+    gcu_svd_lists by_row, by_column;
+};
+
+/* What kernels leave for the host to decide by. */
+enum { GCU_SVD_LOOKING = 64 };
+struct gcu_svd_look {
+    double off_part[GCU_SVD_LOOKING];   /* of |G - I|_F^2 */
+    double trace_part[GCU_SVD_LOOKING]; /* of G's trace */
+    double fewest, most;                /* on the diagonal of its Cholesky factor */
+    int info;                           /* of the factorisation */
+    int found[3];                       /* by rounds: gcu_svd_found */
+};
+
+struct gcu_svd {
+    gcu_state *s;
+    gnomon_svd_job *job;
+    gcu_why why;
+    cudaStream_t stream;
+    gcu_blas *blas;
+    gcu_bag bag;
+    gcu_laps laps;
+
+    gcu_svd_blocks blocks;
+    bool wide;
+
+    gcu_svd_sparse sparse; /* of a job with a csr, instead of a */
+    gnomon_matrix a; /* where it is there as a whole: on the GPU, of the work's type, one stride 1
+                        and the other no shorter than a line */
+    int64_t m, n;
+    int64_t run, run_stride;  /* when not 0, a's columns come in runs: gemm/gemm.h */
+    double *squares;          /* on the GPU; see gcu_svd_project */
+    int64_t bad_row, bad_col; /* of the first element that is not finite, after NONFINITE */
+
+    /* Of so many columns of the projection: */
+    int64_t columns;
+    float *y, *z;    /* m x columns, n x columns; U and Vt in the end */
+    double *z64;     /* of wide work instead of z; q is instead of y */
+    void *probed;    /* A times the probes, of rows that are read once; else NULL */
+    int64_t checks;  /* of a tolerance on sparse rows, each by probes of its own */
+    void *half;      /* max(m, n) x columns halves, where many columns are made fit for a product */
+    double *q;       /* the orthonormal range; like tall[] */
+    double *tall[2]; /* max(m, n) x columns, and a few rows more */
+    double *chunks;  /* of a Gram matrix, and one more */
+    double *gram, *factor, *vectors, *kept; /* columns x columns */
+    double *values;                         /* columns */
+    float *sign;
+    double *work; /* of cuSOLVER */
+    int64_t work_count;
+    void *eigen_device, *eigen_host;
+    size_t eigen_device_bytes, eigen_host_bytes;
+    void *product_work; /* of gcu_gemm_run */
+    size_t product_bytes;
+    int *info;
+    gcu_svd_look *look, *seen; /* on the GPU; page-locked */
+};
+
+static inline gnomon_dtype gcu_svd_type(const gcu_svd *v)
+{
+    return v->wide ? GNOMON_F64 : GNOMON_F32;
+}
+static inline size_t gcu_svd_size(const gcu_svd *v)
+{
+    return v->wide ? sizeof(double) : sizeof(float);
+}
+/* Q, U in the end; B^T, Vt in the end: in the work's type. */
+static inline void *gcu_svd_left(const gcu_svd *v)
+{
+    return v->wide ? (void *)v->q : (void *)v->y;
+}
+static inline void *gcu_svd_right(const gcu_svd *v)
+{
+    return v->wide ? (void *)v->z64 : (void *)v->z;
+}
+
+/* Device memory until the factorisation ends; MEMORY when there is none. */
+gnomon_status gcu_svd_take(gcu_svd *v, size_t bytes, void **data);
+/* Gives back what was taken since the bag held so many. */
+void gcu_svd_give(gcu_svd *v, int count);
+template <typename T> static inline gnomon_status gcu_svd_room(gcu_svd *v, int64_t count, T **data)
+{
+    void *taken = nullptr;
+    const gnomon_status status = gcu_svd_take(v, (size_t)count * sizeof(T), &taken);
+    *data = static_cast<T *>(taken);
+    return status;
+}
+/* Ends a lap that belongs to a phase. */
+gnomon_status gcu_svd_lap(gcu_svd *v, gcu_phase phase);
+/* Tells the caller how far the work is; CANCELLED when it is to stop. */
+gnomon_status gcu_svd_tell(gcu_svd *v);
+/* Gives back all that the work took, waits for the stream, and sums the laps of each phase; status,
+ * or what went wrong there. */
+gnomon_status gcu_svd_close(gcu_svd *v, double seconds[GCU_PHASES], gnomon_status status);
+
+/* Takes what problems of n x n need: chunks to info, eigen. */
+gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n);
+/* Takes that, and what the steps need, for so many columns: z, and room for matrices as tall as A
+ * is wide, with 'both' only. */
+gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both);
+/* Projection, v->y; power iterations, v->y again, which need 'both' sides; and those with the last
+ * of the steps, after which the columns of v->q, in fp64, are an orthonormal basis of nearly A's
+ * range. */
+gnomon_status gcu_svd_begin_span(gcu_svd *v);
+gnomon_status gcu_svd_iterate(gcu_svd *v);
+gnomon_status gcu_svd_end_span(gcu_svd *v);
+/* The last of these steps: v->q = the columns of v->y made orthonormal. */
+gnomon_status gcu_svd_orthonormal_range(gcu_svd *v);
+/* Copies a packed matrix on the GPU, of the same type, to where the caller wants it. */
+gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data);
+
+/* ---- svd/matrix.cu: the matrix and what is multiplied with it ---- */
+
+/* Calls fn with all rows of A on the GPU, in their order, block by block; 'row' is the first. */
+typedef gnomon_status (*gcu_svd_block_fn)(gcu_svd *v, const gnomon_matrix *block, int64_t row,
+                                          void *arg);
+gnomon_status gcu_svd_each(gcu_svd *v, gcu_svd_block_fn fn, void *arg);
+/* Rows [row, row + rows) of a matrix. */
+gnomon_matrix gcu_svd_part(const gnomon_matrix *a, int64_t row, int64_t rows);
+/* How many rows a block has. */
+int64_t gcu_svd_block_rows(int64_t rows, int64_t cols);
+gnomon_status gcu_svd_blocks_open(gcu_svd *v);
+/* Room for blocks that are converted or scaled. */
+gnomon_status gcu_svd_blocks_settled(gcu_svd *v);
+/* A block's place in that room. */
+gnomon_matrix gcu_svd_settled_block(const gcu_svd *v, const gnomon_matrix *block);
+void gcu_svd_blocks_close(gcu_svd *v);
+
+/* C (m x n, row-major) = alpha A B + beta C. */
+gnomon_status gcu_svd_product(gcu_svd *v, int64_t m, int64_t n, int64_t k, float alpha,
+                              gcu_gemm_view a, gcu_gemm_view b, float beta, float *c);
+/* A row-major matrix of so many columns, and its transpose, as operands. */
+static inline gcu_gemm_view gcu_svd_rows(const float *data, int64_t cols)
+{
+    return {data, GNOMON_F32, cols, 1};
+}
+static inline gcu_gemm_view gcu_svd_turned(const float *data, int64_t cols)
+{
+    return {data, GNOMON_F32, 1, cols};
+}
+
+/* c (m x n) = alpha op(a) op(b) + beta c in the work's type, all of them row-major without gaps: a
+ * is m x k or, turned, k x m; b is k x n or, turned, n x k. */
+gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double alpha,
+                            const void *a, bool a_turned, const void *b, bool b_turned, double beta,
+                            void *c);
+/* to = from * 2^-exponent in the work's type; 'to' lies as v->a does. */
+gnomon_status gcu_svd_settle(gcu_svd *v, const gnomon_matrix *from, int exponent,
+                             const gnomon_matrix *to);
+
+/* Brings A to the GPU in the work's type or, with 'apart', readies its blocks. */
+gnomon_status gcu_svd_bring(gcu_svd *v, bool apart);
+/* Refuses NaN and infinity, finds norm and scaling. */
+gnomon_status gcu_svd_look_at(gcu_svd *v);
+/* What was seen so far: largest is infinite or NaN when a number is. */
+struct gcu_svd_looking {
+    void *figures; /* on the GPU */
+    double squares, largest;
+};
+/* *l = that of so many numbers on the GPU, of the work's type. */
+gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count, gcu_svd_looking *l);
+/* gcu_svd_look_at for a block of rows that are read once, in their order, whose first numbers
+ * settle the scaling: *block is scaled then. *l begins as zeros. */
+gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_looking *l);
+/* Fails with NONFINITE, naming the first such element of a block of A's rows from 'row' on. */
+gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row);
+/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it: of wide
+ * work only where there is none, since squares of what is not scaled may overflow. */
+void gcu_svd_settle_scale(gcu_svd *v, double norm, double largest);
+/* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */
+gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op);
+/* The same of a projection that power iterations follow: rounded to F16, since it is no more than
+ * where they start, and random all the same. */
+gnomon_dtype gcu_svd_start_dtype(const gcu_svd *v);
+/* v->y, or of wide work v->tall[0], = A S^T, S being the operator's rows [0, columns). With
+ * v->squares, where it looks, that gets the sum of A's squares (gemm/gemm.h). */
+gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns);
+bool gcu_svd_looks(const gcu_svd *v, int64_t columns);
+/* y (x's rows x columns, row-major) = x S^T by the projections' own kernels, for any operator. */
+gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *x, void *y, gnomon_dtype dtype,
+                             int64_t columns);
+/* to (n x columns, of the work's type) = those rows of any operator, transposed. */
+gnomon_status gcu_svd_operator_rows(gcu_svd *v, int64_t columns, void *to);
+/* out (m x columns) = A w, or out (n x columns) = A^T w; w of the work's type or, of fp32 work, of
+ * halves. */
+gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
+                               int64_t columns, void *out);
+/* How w, of halves, is to be packed for the same; false where it is not. */
+bool gcu_svd_packing(const gcu_svd *v, bool transposed, int64_t columns, gcu_gemm_packing *packing);
+gnomon_status gcu_svd_multiply_packed(gcu_svd *v, bool transposed, const void *w, int64_t columns,
+                                      float *out);
+/* out = part w, or part^T w, to which that is added with 'add'; a part is some rows of A on the
+ * GPU, in the work's type. */
+gnomon_status gcu_svd_multiply_part(gcu_svd *v, bool transposed, const gnomon_matrix *part,
+                                    const void *w, gnomon_dtype dtype, int64_t columns, bool add,
+                                    void *out);
+/* What a block gives of y = A S^T for an operator that is not multiplied with. */
+struct gcu_svd_sketching {
+    int64_t columns;
+    void *y;
+};
+gnomon_status gcu_svd_sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_t row,
+                                   void *sketching);
+/* Whether A w, or A^T w, can be had where A's columns come in runs. */
+bool gcu_svd_takes_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype);
+/* How many of so many rows are worked with at a time where a residual is measured. */
+int64_t gcu_svd_tile_rows(const gcu_svd *v, int64_t rows);
+/* *residual = |A - B C|_F: b m x k, c k x n or, turned, n x k. Not of sparse rows. */
+gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool turned, int64_t k,
+                               double *residual);
+/* to (cols x count) = rows [first, first + count) and columns [col, col + cols) of a dense simple
+ * operator, transposed, raw, in the work's type. */
+gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first, int64_t count,
+                           int64_t col, int64_t cols, void *to);
+
+/* ---- svd/sparse.cu: the same of sparse rows ---- */
+
+gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
+gnomon_status gcu_svd_sparse_look_at(gcu_svd *v);
+gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
+                                      gnomon_dtype dtype, int64_t columns, void *out);
+/* What they take on the GPU; why they are not taken there, or NULL. */
+double gcu_svd_sparse_bytes(const gnomon_svd_job *job);
+const char *gcu_svd_sparse_reason(const gnomon_svd_job *job);
+
+/* ---- svd/orth.cu ---- */
+
+/* gram = T^T T. */
+gnomon_status gcu_svd_gram(gcu_svd *v, double *tall, int64_t rows, int64_t cols);
+/* Makes the columns of *tall orthonormal, or (once) only well-conditioned enough for a power
+ * iteration; *tall, one of v->tall, may become the other one. The order of columns counts: each is
+ * changed by those before it only. */
+gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
+                                     bool once);
+/* Columns that are orthonormal to half of fp64's digits, to all of them. */
+gnomon_status gcu_svd_polish(gcu_svd *v, double **tall, int64_t rows, int64_t cols);
+/* v->kept = the inverse of v->gram; INTERNAL when that is not safely positive definite. */
+gnomon_status gcu_svd_invert_gram(gcu_svd *v, int64_t cols);
+double *gcu_svd_other(const gcu_svd *v, const double *tall);
+
+/* ---- svd/eigen.cu ---- */
+
+/* The eigenvectors of the n x n v->gram as columns of v->vectors, its eigenvalues, rising, in
+ * v->values and, on the host, in 'rising'. */
+gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising);
+/* to (host) = v->values, as a solver of an n x n problem has left them with v->info; INTERNAL when
+ * it did not converge. */
+gnomon_status gcu_svd_read_values(gcu_svd *v, int64_t n, double *to);
+
+/* ---- svd/small.cu ---- */
+
+/* From v->q and v->z, A nearly Q Z^T, to the singular values, rank of them, U in v->y and Vt in
+ * v->z. */
+gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank);
+/* The probes of U, S and Vt, and what they leave where that is to be measured. */
+gnomon_status gcu_svd_certify(gcu_svd *v, int64_t rank);
+/* job->rest = |A - Q B|_F or, of sparse rows, a bound of it by fresh probes; *about: nearly that.
+ */
+gnomon_status gcu_svd_measure_rest(gcu_svd *v, double *about);
+
+/* ---- svd/single.cu ---- */
+
+/* v->q spans nearly A's range, and v->z or v->z64 = B^T, with every row read once. */
+gnomon_status gcu_svd_read_once(gcu_svd *v);
+/* What that takes beside what the steps of other ways do. */
+double gcu_svd_once_bytes(const gcu_svd *v, int64_t columns);
+
+/* ---- svd/kernels.cu: enqueue on v->stream ---- */
+
+cudaError_t gcu_svd_widen(const float *from, int64_t count, double *to, cudaStream_t stream);
+cudaError_t gcu_svd_narrow(const double *from, int64_t count, float *to, cudaStream_t stream);
+/* Halves of from * factor. */
+cudaError_t gcu_svd_halve(const double *from, int64_t count, double factor, void *to,
+                          cudaStream_t stream);
+/* to (cols x rows) = from (rows x cols), transposed, both without gaps. */
+cudaError_t gcu_svd_turn(const double *from, int64_t rows, int64_t cols, double *to,
+                         cudaStream_t stream);
+/* sum = the chunks, added in ascending order. */
+cudaError_t gcu_svd_add_chunks(const double *chunks, int count, int64_t each, double *sum,
+                               cudaStream_t stream);
+/* The parts of |G - I|_F^2 and the trace of a Gram matrix. */
+cudaError_t gcu_svd_look_at_gram(const double *gram, int64_t n, gcu_svd_look *look,
+                                 cudaStream_t stream);
+/* look->fewest, most and info of a Cholesky factor. */
+cudaError_t gcu_svd_look_at_factor(const double *factor, int64_t n, const int *info,
+                                   gcu_svd_look *look, cudaStream_t stream);
+/* to = gram + shift I. */
+cudaError_t gcu_svd_shift(const double *gram, int64_t n, double shift, double *to,
+                          cudaStream_t stream);
+/* Column j of tall (rows x cols) times the sign of r[j]. */
+cudaError_t gcu_svd_sign_columns(double *tall, int64_t rows, int64_t cols, const double *r,
+                                 cudaStream_t stream);
+/* to (n x k, row-major) = the last k of the vectors in the columns of an n x n column-major matrix,
+ * last first; column j divided by the root of its eigenvalue when divide is set (0 stays). */
+cudaError_t gcu_svd_leading(const double *vectors, const double *values, int64_t n, int64_t k,
+                            bool divide, double *to, cudaStream_t stream);
+/* Row j of to = row j of from as fp32, its sign such that the entry of largest magnitude, the first
+ * such, is not negative; sign[j] = the factor. */
+cudaError_t gcu_svd_sign_rows(const double *from, int64_t rows, int64_t cols, float *to,
+                              float *sign, cudaStream_t stream);
+/* to = from as fp32, column j times sign[j]. */
+cudaError_t gcu_svd_narrow_signed(const double *from, int64_t rows, int64_t cols, const float *sign,
+                                  float *to, cudaStream_t stream);
+/* to = from with row i (by_rows) or column j times s[i]. */
+cudaError_t gcu_svd_scale(const float *from, int64_t rows, int64_t cols, const double *s,
+                          bool by_rows, float *to, cudaStream_t stream);
+/* lengths[j] = the length of column j of e (rows x cols); then e is divided by the longest. */
+cudaError_t gcu_svd_lengths(float *e, int64_t rows, int64_t cols, double *lengths,
+                            cudaStream_t stream);
+/* Largest magnitude's bits and sum of squares of a view of fp32 lines: partial has
+ * gcu_svd_units(lines, length) places. */
+int64_t gcu_svd_units(int64_t lines, int64_t length);
+struct gcu_svd_figures {
+    double squares;
+    unsigned most; /* bits of the largest magnitude; at least 0x7f800000: NaN or infinity */
+};
+cudaError_t gcu_svd_scan(const float *data, int64_t lines, int64_t length, int64_t pitch,
+                         gcu_svd_figures *partial, gcu_svd_figures *total, cudaStream_t stream);
+/* to (row-major or, with across, column-major, pitch elements a line) = from * 2^-exponent. */
+cudaError_t gcu_svd_convert(const gnomon_matrix *from, int exponent, bool across, int64_t pitch,
+                            float *to, cudaStream_t stream);
+/* to (cols x count, row-major; halves or floats) = rows [first, first + count) and columns [col,
+ * col
+ * + cols) of a dense simple operator, transposed, raw. */
+cudaError_t gcu_svd_entries(const gcu_gpu *gpu, const gnomon_simple *a, int64_t first,
+                            int64_t count, int64_t col, int64_t cols, bool halves, void *to,
+                            cudaStream_t stream);
+
+/* ---- svd/svd.cu ---- */
+
+bool gcu_svd_supported(gcu_state *s, const gnomon_svd_job *job, gcu_why why);
+gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why);
+
+#endif

@@ -1,0 +1,189 @@
+#include "linalg/orth.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "linalg/blas.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROUNDS = 8 }; /* of inverse iterations */
+
+static gnomon_status gram(gnomon_context *ctx, const gnomon_tall *y, double *r)
+{
+    bool finite;
+    GNOMON_TRY(gnomon_tall_gram(ctx, y, r, &finite));
+    GNOMON_FAIL_IF(!finite, ctx, GNOMON_ERROR_NONFINITE,
+                   "a product of the matrix overflows its type; compute in double precision, or "
+                   "scale the data");
+    return GNOMON_OK;
+}
+
+static double least_diagonal(int64_t n, const double *r)
+{
+    double least = INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        least = r[i * n + i] < least ? r[i * n + i] : least;
+    return least;
+}
+
+/* The smallest number on the diagonal over the largest. */
+static double span_of(int64_t n, const double *r)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = r[i * n + i] > most ? r[i * n + i] : most;
+    return least_diagonal(n, r) / most;
+}
+
+/* r, a Gram matrix, to its Cholesky factor; whether that is safe: its diagonal spans less than
+ * 1 / span and holds nothing that a number of the type can't divide by. */
+static bool factor(int64_t n, bool wide, double span, double *r)
+{
+    if (!gnomon_blas_cholesky(n, r)) return false;
+    for (int64_t i = 0; i < n; i++)
+        memset(r + i * n, 0, (size_t)i * sizeof *r);
+    return span_of(n, r) > span && least_diagonal(n, r) > (wide ? 1e-290 : 1e-36);
+}
+
+gnomon_status gnomon_triangle(gnomon_context *ctx, const gnomon_tall *y, double span, double *r,
+                              bool *safe)
+{
+    *safe = false;
+    GNOMON_TRY(gram(ctx, y, r));
+    *safe = factor(y->cols, y->wide, span, r);
+    return GNOMON_OK;
+}
+
+/* One step: Y = Y R^-1 with R^T R = Y^T Y. *safe tells whether Y was well enough conditioned; else
+ * Y is as before. *off (may be NULL): the Frobenius norm of Y^T Y - I before the step. */
+static gnomon_status step(gnomon_context *ctx, const gnomon_tall *y, double *r, bool *safe,
+                          double *off)
+{
+    const int64_t n = y->cols;
+    GNOMON_TRY(gram(ctx, y, r));
+    if (off != NULL) {
+        double sum = 0;
+        for (int64_t i = 0; i < n * n; i++) {
+            const double d = r[i] - (i % (n + 1) == 0 ? 1.0 : 0.0);
+            sum += d * d;
+        }
+        *off = sqrt(sum);
+    }
+    /* Beyond this the Gram matrix has lost the shortest direction. */
+    *safe = factor(n, y->wide, y->wide ? 0x1p-24 : 0x1p-20, r);
+    return *safe ? gnomon_tall_divide(ctx, y, r) : GNOMON_OK;
+}
+
+/* r = later * r, upper triangles. */
+static gnomon_status accumulate(gnomon_context *ctx, int64_t n, const double *later, double *r)
+{
+    double *copy = NULL;
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof *copy, "a triangle", &copy));
+    memcpy(copy, r, (size_t)(n * n) * sizeof *r);
+    gnomon_blas_gemm(true, false, false, n, n, n, 1.0, later, n, copy, n, 0.0, r, n);
+    gnomon_free(ctx, copy);
+    return GNOMON_OK;
+}
+
+/* wanted: whether 'total' is to be R in the end, or no more than scratch. */
+static gnomon_status orthonormalise(gnomon_context *ctx, const gnomon_tall *y, bool wanted,
+                                    double *total, double *r, gnomon_orth_count *count)
+{
+    const int64_t n = y->cols;
+    bool safe = false;
+    double off = 0;
+    GNOMON_TRY(step(ctx, y, total, &safe, NULL));
+    const bool divided = safe;
+    if (safe) {
+        /* Near the identity the second step repairs what rounding left, to the last place. */
+        GNOMON_TRY(step(ctx, y, r, &safe, &off));
+        if (safe && wanted) GNOMON_TRY(accumulate(ctx, n, r, total));
+        if (safe && off < 0.1) {
+            count->cholesky++;
+            return GNOMON_OK;
+        }
+    }
+    GNOMON_TRY(gnomon_tsqr(ctx, y, r));
+    count->householder++;
+    if (divided && wanted)
+        GNOMON_TRY(accumulate(ctx, n, r, total));
+    else
+        memcpy(total, r, (size_t)(n * n) * sizeof *r);
+    /* Reflections leave a few times the roundoff, which a step by the Gram matrix takes away. */
+    GNOMON_TRY(step(ctx, y, r, &safe, NULL));
+    return safe && wanted ? accumulate(ctx, n, r, total) : GNOMON_OK;
+}
+
+gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, double *r,
+                                    gnomon_orth_count *count)
+{
+    const int64_t n = y->cols;
+    double *scratch = NULL, *total = NULL;
+    if (n == 0) return GNOMON_OK;
+    gnomon_status status =
+        gnomon_alloc(ctx, gnomon_times(n, n), sizeof *scratch, "a triangle", &scratch);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, gnomon_times(n, n), sizeof *total, "a triangle", &total);
+    if (status == GNOMON_OK) status = orthonormalise(ctx, y, r != NULL, total, scratch, count);
+    if (status == GNOMON_OK && r != NULL) memcpy(r, total, (size_t)(n * n) * sizeof *r);
+    gnomon_free(ctx, scratch);
+    gnomon_free(ctx, total);
+    return status;
+}
+
+/* x = (r^T r)^-1 x / size^2 */
+static void divide_twice(int64_t n, const double *r, double size, double *x)
+{
+    for (int64_t i = 0; i < n; i++) {
+        x[i] /= r[i * n + i] / size;
+        for (int64_t j = i + 1; j < n; j++)
+            x[j] -= r[i * n + j] / size * x[i];
+    }
+    for (int64_t i = n - 1; i >= 0; i--) {
+        double sum = 0;
+        for (int64_t j = i + 1; j < n; j++)
+            sum += r[i * n + j] / size * x[j];
+        x[i] = (x[i] - sum) / (r[i * n + i] / size);
+    }
+}
+
+double gnomon_least_square(int64_t n, const double *r, double *x)
+{
+    double most = 0, length = sqrt((double)n);
+    for (int64_t i = 0; i < n; i++) {
+        most = r[i * n + i] > most ? r[i * n + i] : most;
+        x[i] = 1;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        double squares = 0;
+        for (int64_t i = 0; i < n; i++)
+            x[i] /= length;
+        divide_twice(n, r, most, x);
+        for (int64_t i = 0; i < n; i++)
+            squares += x[i] * x[i];
+        length = sqrt(squares);
+    }
+    return 1 / length;
+}
+
+gnomon_status gnomon_condition(gnomon_context *ctx, const gnomon_tall *y, double *span,
+                               double *given, gnomon_orth_count *count)
+{
+    const int64_t n = y->cols;
+    double *own = NULL;
+    bool safe = false;
+    if (given == NULL)
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof *own, "a triangle", &own));
+    double *r = given != NULL ? given : own;
+    gnomon_status status = step(ctx, y, r, &safe, NULL);
+    if (span != NULL) *span = safe ? span_of(n, r) : 0;
+    if (status == GNOMON_OK && safe) {
+        count->cholesky++;
+    } else if (status == GNOMON_OK) {
+        status = gnomon_tsqr(ctx, y, r);
+        count->householder++;
+    }
+    gnomon_free(ctx, own);
+    return status;
+}

@@ -1,0 +1,397 @@
+#include "linalg/tall.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "linalg/blas.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 1024, GRAM_SLICE = 512, SLICE = 256, RANGES = 32 };
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+gnomon_status gnomon_tall_make(gnomon_context *ctx, bool wide, int64_t rows, int64_t cols,
+                               bool zero, const char *what, gnomon_tall *t)
+{
+    int64_t count;
+    t->data = NULL;
+    t->rows = rows;
+    t->cols = cols;
+    t->wide = wide;
+    GNOMON_FAIL_IF(!gnomon_mul(rows, cols, &count), ctx, GNOMON_ERROR_OVERFLOW,
+                   "%s: a product of sizes does not fit 63 bits", what);
+    return zero ? gnomon_alloc_zero(ctx, count, gnomon_tall_size(wide), what, &t->data)
+                : gnomon_alloc(ctx, count, gnomon_tall_size(wide), what, &t->data);
+}
+
+void gnomon_tall_drop(gnomon_context *ctx, gnomon_tall *t)
+{
+    gnomon_free(ctx, t->data);
+    t->data = NULL;
+}
+
+void gnomon_narrow(bool wide, int64_t count, const double *from, void *to)
+{
+    if (wide) {
+        memcpy(to, from, (size_t)count * sizeof *from);
+        return;
+    }
+    float *out = to;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (float)from[i];
+}
+
+static void widen(bool wide, int64_t count, const void *from, double *to)
+{
+    if (wide) {
+        memcpy(to, from, (size_t)count * sizeof *to);
+        return;
+    }
+    const float *in = from;
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (double)in[i];
+}
+
+static bool all_finite(const double *x, int64_t count)
+{
+    bool finite = true;
+    for (int64_t i = 0; i < count; i++)
+        finite = finite && isfinite(x[i]);
+    return finite;
+}
+
+/* Sums over rows: the rows are cut into a few ranges, each task sums one into a place of its own,
+ * and the places are added in their order. How many ranges hangs on the shape alone, few enough
+ * that the places stay small. */
+typedef struct sums {
+    const gnomon_tall *a, *b; /* b NULL: a's Gram matrix */
+    int64_t ranges, blocks;   /* blocks of rows in all */
+    int64_t numbers;          /* a place's */
+    double *places;
+    void *scratch; /* one a worker */
+    size_t scratch_bytes;
+} sums;
+
+static void sum_range(void *arg, int64_t task, int worker)
+{
+    const sums *s = arg;
+    const gnomon_tall *a = s->a, *b = s->b;
+    double *place = s->places + task * s->numbers;
+    char *scratch = (char *)s->scratch + (size_t)worker * s->scratch_bytes;
+    const int64_t end = least((task + 1) * s->blocks / s->ranges * BLOCK, a->rows);
+    memset(place, 0, (size_t)s->numbers * sizeof *place);
+    for (int64_t row = task * s->blocks / s->ranges * BLOCK; row < end;) {
+        if (b == NULL) {
+            const int64_t rows = least(GRAM_SLICE, end - row);
+            const double *slice = (const double *)gnomon_tall_row(a, row);
+            if (!a->wide) {
+                widen(false, rows * a->cols, gnomon_tall_row(a, row), (double *)scratch);
+                slice = (const double *)scratch;
+            }
+            gnomon_blas_gram(a->cols, rows, slice, place);
+            row += rows;
+        } else {
+            const int64_t rows = least(BLOCK, end - row);
+            gnomon_blas_gemm(a->wide, true, false, a->cols, b->cols, rows, 1.0,
+                             gnomon_tall_row(a, row), a->cols, gnomon_tall_row(b, row), b->cols,
+                             0.0, scratch, b->cols);
+            for (int64_t i = 0; i < s->numbers; i++)
+                place[i] += a->wide ? ((const double *)scratch)[i] : ((const float *)scratch)[i];
+            row += rows;
+        }
+    }
+}
+
+/* *out: the summed places, to be freed. */
+static gnomon_status sum_rows(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b,
+                              double **out)
+{
+    sums s = {.a = a, .b = b, .blocks = (a->rows + BLOCK - 1) / BLOCK};
+    int64_t total, scratch;
+    *out = NULL;
+    GNOMON_FAIL_IF(!gnomon_mul(a->cols, b != NULL ? b->cols : a->cols, &s.numbers), ctx,
+                   GNOMON_ERROR_OVERFLOW, "the columns' product does not fit 63 bits");
+    s.ranges = ((int64_t)1 << 22) / (s.numbers > 0 ? s.numbers : 1);
+    s.ranges = s.ranges < 2 ? 2 : s.ranges > RANGES ? RANGES : s.ranges;
+    if (s.ranges > s.blocks) s.ranges = s.blocks > 0 ? s.blocks : 1;
+    scratch = b != NULL ? s.numbers : GRAM_SLICE * a->cols;
+    s.scratch_bytes = (size_t)scratch * sizeof(double);
+    GNOMON_FAIL_IF(!gnomon_mul(s.ranges, s.numbers, &total) ||
+                       !gnomon_mul(scratch, gnomon_context_threads(ctx), &scratch),
+                   ctx, GNOMON_ERROR_OVERFLOW, "the columns' product does not fit 63 bits");
+    GNOMON_TRY(gnomon_alloc(ctx, total, sizeof(double), "sums over rows", &s.places));
+    gnomon_status status =
+        gnomon_alloc(ctx, scratch, sizeof(double), "a block of rows", &s.scratch);
+    if (status != GNOMON_OK) {
+        gnomon_free(ctx, s.places);
+        return status;
+    }
+    gnomon_parallel(ctx, s.ranges, sum_range, &s);
+    for (int64_t r = 1; r < s.ranges; r++) {
+        const double *place = s.places + r * s.numbers;
+        for (int64_t i = 0; i < s.numbers; i++)
+            s.places[i] += place[i];
+    }
+    gnomon_free(ctx, s.scratch);
+    *out = s.places;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_tall_gram(gnomon_context *ctx, const gnomon_tall *t, double *gram,
+                               bool *finite)
+{
+    const int64_t n = t->cols;
+    double *sum;
+    GNOMON_TRY(sum_rows(ctx, t, NULL, &sum));
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = i; j < n; j++)
+            gram[i * n + j] = gram[j * n + i] = sum[i * n + j];
+    }
+    gnomon_free(ctx, sum);
+    *finite = all_finite(gram, n * n);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_tall_cross(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b,
+                                void *c)
+{
+    double *sum;
+    GNOMON_TRY(sum_rows(ctx, a, b, &sum));
+    gnomon_narrow(a->wide, a->cols * b->cols, sum, c);
+    gnomon_free(ctx, sum);
+    return GNOMON_OK;
+}
+
+typedef struct blocks {
+    double alpha, beta;
+    const gnomon_tall *a, *out;
+    const void *m;
+    int64_t col;
+    double *scratch;
+} blocks;
+
+static int64_t block_count(const gnomon_tall *t)
+{
+    return (t->rows + SLICE - 1) / SLICE;
+}
+
+static void divide_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const blocks *b = arg;
+    const int64_t row = task * SLICE;
+    gnomon_blas_divide(b->a->wide, least(SLICE, b->a->rows - row), b->a->cols, b->m,
+                       gnomon_tall_row(b->a, row), b->a->cols);
+}
+
+gnomon_status gnomon_tall_divide(gnomon_context *ctx, const gnomon_tall *t, const double *r)
+{
+    void *narrow = NULL;
+    blocks b = {.a = t};
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(t->cols, t->cols), gnomon_tall_size(t->wide),
+                            "a triangle", &narrow));
+    gnomon_narrow(t->wide, t->cols * t->cols, r, narrow);
+    b.m = narrow;
+    gnomon_parallel(ctx, block_count(t), divide_block, &b);
+    gnomon_free(ctx, narrow);
+    return GNOMON_OK;
+}
+
+static void multiply_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const blocks *b = arg;
+    const int64_t row = task * SLICE;
+    gnomon_blas_gemm(b->a->wide, false, false, least(SLICE, b->a->rows - row), b->out->cols,
+                     b->a->cols, b->alpha, gnomon_tall_row(b->a, row), b->a->cols, b->m,
+                     b->out->cols, b->beta, gnomon_tall_row(b->out, row), b->out->cols);
+}
+
+void gnomon_tall_multiply(gnomon_context *ctx, double alpha, const gnomon_tall *a, const void *m,
+                          double beta, const gnomon_tall *out)
+{
+    blocks b = {.alpha = alpha, .beta = beta, .a = a, .out = out, .m = m};
+    gnomon_parallel(ctx, block_count(a), multiply_block, &b);
+}
+
+static void multiply_block_wide(void *arg, int64_t task, int worker)
+{
+    const blocks *b = arg;
+    const int64_t row = task * SLICE, rows = least(SLICE, b->a->rows - row);
+    const int64_t n = b->a->cols, k = b->out->cols;
+    double *in = b->scratch + worker * SLICE * (n + k), *out = in + SLICE * n;
+    widen(b->a->wide, rows * n, gnomon_tall_row(b->a, row), in);
+    gnomon_blas_gemm(true, false, false, rows, k, n, 1.0, in, n, b->m, k, 0.0, out, k);
+    gnomon_narrow(b->out->wide, rows * k, out, gnomon_tall_row(b->out, row));
+}
+
+gnomon_status gnomon_tall_multiply_wide(gnomon_context *ctx, const gnomon_tall *a, const double *m,
+                                        const gnomon_tall *out)
+{
+    blocks b = {.a = a, .out = out, .m = m};
+    GNOMON_TRY(gnomon_alloc(
+        ctx, gnomon_times(gnomon_context_threads(ctx) * SLICE, gnomon_plus(a->cols, out->cols)),
+        sizeof *b.scratch, "blocks of rows", &b.scratch));
+    gnomon_parallel(ctx, block_count(a), multiply_block_wide, &b);
+    gnomon_free(ctx, b.scratch);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_tall_deflate(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b)
+{
+    void *c = NULL;
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(a->cols, b->cols), gnomon_tall_size(a->wide),
+                            "a product", &c));
+    gnomon_status status = gnomon_tall_cross(ctx, a, b, c);
+    if (status == GNOMON_OK) gnomon_tall_multiply(ctx, -1.0, a, c, 1.0, b);
+    gnomon_free(ctx, c);
+    return status;
+}
+
+static void place_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const blocks *b = arg;
+    const size_t size = gnomon_tall_size(b->a->wide);
+    const int64_t end = least((task + 1) * SLICE, b->a->rows);
+    for (int64_t i = task * SLICE; i < end; i++)
+        memcpy((char *)gnomon_tall_row(b->out, i) + (size_t)b->col * size, gnomon_tall_row(b->a, i),
+               (size_t)b->a->cols * size);
+}
+
+void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out,
+                       int64_t col)
+{
+    blocks b = {.a = a, .out = out, .col = col};
+    gnomon_parallel(ctx, block_count(a), place_block, &b);
+}
+
+static void take_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const blocks *b = arg;
+    const size_t size = gnomon_tall_size(b->a->wide);
+    const int64_t end = least((task + 1) * SLICE, b->a->rows);
+    for (int64_t i = task * SLICE; i < end; i++)
+        memcpy(gnomon_tall_row(b->out, i), (char *)gnomon_tall_row(b->a, i) + (size_t)b->col * size,
+               (size_t)b->out->cols * size);
+}
+
+void gnomon_tall_take(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
+                      const gnomon_tall *out)
+{
+    blocks b = {.a = a, .out = out, .col = col};
+    gnomon_parallel(ctx, block_count(a), take_block, &b);
+}
+
+static void convert_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const blocks *b = arg;
+    const int64_t row = task * SLICE, count = least(SLICE, b->a->rows - row) * b->a->cols;
+    const void *from = gnomon_tall_row(b->a, row);
+    void *to = gnomon_tall_row(b->out, row);
+    if (b->a->wide)
+        gnomon_narrow(b->out->wide, count, from, to);
+    else
+        widen(false, count, from, to);
+}
+
+void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out)
+{
+    blocks b = {.a = a, .out = out};
+    gnomon_parallel(ctx, block_count(a), convert_block, &b);
+}
+
+/* Few columns: one task each, scaled by the largest entry. */
+typedef struct lengths {
+    const gnomon_tall *t;
+    double *norms;
+} lengths;
+
+static double entry(const gnomon_tall *t, int64_t i, int64_t j)
+{
+    const void *row = gnomon_tall_row(t, i);
+    return t->wide ? ((const double *)row)[j] : (double)((const float *)row)[j];
+}
+
+static void measure_column(void *arg, int64_t j, int worker)
+{
+    (void)worker;
+    const lengths *l = arg;
+    double most = 0, sum = 0;
+    for (int64_t i = 0; i < l->t->rows; i++) {
+        const double x = fabs(entry(l->t, i, j));
+        if (!(x <= most)) most = x;
+    }
+    int exponent = 0;
+    if (most > 0 && isfinite(most)) frexp(most, &exponent);
+    for (int64_t i = 0; i < l->t->rows; i++) {
+        const double x = ldexp(entry(l->t, i, j), -exponent);
+        sum += x * x;
+    }
+    l->norms[j] = ldexp(sqrt(sum), exponent);
+}
+
+void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms)
+{
+    lengths l = {t, norms};
+    gnomon_parallel(ctx, t->cols, measure_column, &l);
+}
+
+/* Blocks of rows in their order, since the first of equal entries counts. */
+#define DEFINE_EXTREMES(name, type)                                           \
+    static void name(const type *p, int64_t rows, int64_t cols, double *most) \
+    {                                                                         \
+        for (int64_t i = 0; i < rows; i++) {                                  \
+            for (int64_t j = 0; j < cols; j++) {                              \
+                const double x = (double)p[i * cols + j];                     \
+                most[j] = fabs(x) > fabs(most[j]) ? x : most[j];              \
+            }                                                                 \
+        }                                                                     \
+    }
+
+DEFINE_EXTREMES(extremes_f32, float)
+DEFINE_EXTREMES(extremes_f64, double)
+
+typedef struct turn {
+    const gnomon_tall *t;
+    const bool *down;
+} turn;
+
+static void turn_block(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const turn *u = arg;
+    const int64_t cols = u->t->cols, end = least((task + 1) * SLICE, u->t->rows);
+    for (int64_t i = task * SLICE; i < end; i++) {
+        void *row = gnomon_tall_row(u->t, i);
+        for (int64_t j = 0; j < cols; j++) {
+            if (u->t->wide)
+                ((double *)row)[j] = u->down[j] ? -((double *)row)[j] : ((double *)row)[j];
+            else
+                ((float *)row)[j] = u->down[j] ? -((float *)row)[j] : ((float *)row)[j];
+        }
+    }
+}
+
+gnomon_status gnomon_tall_settle_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down)
+{
+    double *most = NULL;
+    turn u = {t, down};
+    GNOMON_TRY(gnomon_alloc_zero(ctx, t->cols, sizeof *most, "largest entries", &most));
+    if (t->wide)
+        extremes_f64(t->data, t->rows, t->cols, most);
+    else
+        extremes_f32(t->data, t->rows, t->cols, most);
+    for (int64_t j = 0; j < t->cols; j++)
+        down[j] = most[j] < 0;
+    gnomon_free(ctx, most);
+    gnomon_parallel(ctx, block_count(t), turn_block, &u);
+    return GNOMON_OK;
+}

@@ -1,0 +1,268 @@
+/* A file held against everything that docs/formats.md says of it. */
+#include "lsh/file/file.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct checker {
+    gnomon_context *ctx;
+    gnomon_lsh_fault_fn fn;
+    void *user;
+    int64_t faults;
+    char first[256];
+} checker;
+
+static void tell(checker *c, const char *section, const char *fault)
+{
+    if (c->faults++ == 0) snprintf(c->first, sizeof c->first, "%s: %s", section, fault);
+    if (c->fn) c->fn(c->user, section, fault);
+}
+
+/* The last error's text stands for a fault. */
+static void tell_error(checker *c)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s", gnomon_last_error(c->ctx));
+    char *colon = strstr(text, ": ");
+    if (!colon) {
+        tell(c, "layout", text);
+        return;
+    }
+    *colon = '\0';
+    tell(c, text, colon + 2);
+}
+
+/* ---- bytes ---- */
+
+static gnomon_status check_sums(checker *c, const gnomon_layout *l)
+{
+    int64_t end = GNOMON_LSH_HEADER;
+    for (int64_t i = 0; i <= l->sections; i++) {
+        gnomon_section s = {.kind = (gnomon_section_kind)0, .offset = l->table};
+        if (i < l->sections) s = gnomon_layout_section(l, i);
+        const gnomon_section_name name = gnomon_section_name_of(s.kind, s.number);
+        bool zero = true;
+        for (; end < s.offset; end++)
+            zero = zero && l->map[end] == 0;
+        if (!zero)
+            tell(c, i < l->sections ? name.text : "section table",
+                 "the bytes between it and the section before are not 0");
+        if (i == l->sections) break;
+        if (gnomon_lsh_checksum(l->map + s.offset, (size_t)s.length) != s.checksum)
+            tell(c, name.text, "damaged: its checksum does not fit");
+        end = s.offset + s.length;
+        GNOMON_TRY(gnomon_progress(c->ctx, "checksums", end, l->bytes));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_lsh_check_bytes(gnomon_context *ctx, const gnomon_lsh *index)
+{
+    gnomon_layout layout;
+    checker c = {ctx, NULL, NULL, 0, ""};
+    if (!index->map) return GNOMON_OK;
+    GNOMON_TRY(gnomon_layout_check(ctx, (const unsigned char *)index->map,
+                                   (int64_t)index->map_bytes, &layout));
+    GNOMON_TRY(check_sums(&c, &layout));
+    return c.faults == 0 ? GNOMON_OK : gnomon_fail(ctx, GNOMON_ERROR_DATA, "%s", c.first);
+}
+
+/* ---- what the sections tell ---- */
+
+static void check_points(checker *c, const gnomon_lsh *index)
+{
+    char text[128];
+    for (int64_t i = 0; i < index->block_count; i++) {
+        const gnomon_matrix *m = &index->blocks[i].points;
+        const gnomon_section_name name = gnomon_section_name_of(GNOMON_SECTION_POINTS, (uint32_t)i);
+        for (int64_t row = 0; row < m->rows; row++) {
+            int64_t col = 0;
+            const gnomon_status status = gnomon_row_fault(m, row, &col);
+            if (status == GNOMON_OK) continue;
+            snprintf(text, sizeof text, "row %" PRId64 ", column %" PRId64 " has %s", row, col,
+                     status == GNOMON_ERROR_NONFINITE ? "NaN or infinity"
+                                                      : "a magnitude above 2^500");
+            tell(c, name.text, text);
+            break;
+        }
+    }
+    const gnomon_codes *codes = &index->codes;
+    bool finite = !codes->code || isfinite(codes->factor);
+    for (int64_t j = 0; codes->code && j < codes->count; j++)
+        finite = finite && isfinite(codes->centre[j]);
+    if (!finite) tell(c, "codes' scale", "NaN or infinity");
+}
+
+/* Each point that is not removed must stand in each table, and none twice. */
+static gnomon_status check_presence(checker *c, const gnomon_lsh *index)
+{
+    uint8_t *seen;
+    const int64_t bytes = gnomon_lsh_bitmap_bytes(index->points);
+    GNOMON_TRY(gnomon_alloc(c->ctx, bytes, 1, "points seen", &seen));
+    for (int64_t t = 0; t < index->options.tables && bytes > 0; t++) {
+        const gnomon_table *table = &index->tables[t];
+        const char *fault = NULL;
+        memset(seen, 0, (size_t)bytes);
+        for (int64_t e = 0; e < table->entries; e++) {
+            const uint32_t id = table->ids[e];
+            if (seen[id / 8] >> (id % 8) & 1) fault = "a point stands there twice";
+            seen[id / 8] |= (uint8_t)(1u << (id % 8));
+        }
+        for (int64_t id = 0; id < index->points; id++)
+            if (!(seen[id / 8] >> (id % 8) & 1) && !gnomon_lsh_is_gone(index, (uint32_t)id))
+                fault = "a point is missing";
+        if (fault) tell(c, gnomon_section_name_of(GNOMON_SECTION_IDS, (uint32_t)t).text, fault);
+    }
+    gnomon_free(c->ctx, seen);
+    return GNOMON_OK;
+}
+
+/* ---- hashed again ---- */
+
+/* Points [first, first + n), whose keys these are, against the tables. */
+typedef struct comparing {
+    const gnomon_lsh *index;
+    const uint64_t *keys;
+    int64_t first, n;
+    bool *wrong; /* a table */
+} comparing;
+
+static void compare_table(void *arg, int64_t t, int worker)
+{
+    (void)worker;
+    const comparing *c = arg;
+    const gnomon_table *table = &c->index->tables[t];
+    const bool whole = table->entries == c->index->points;
+    for (int64_t i = 0; i < c->n && !c->wrong[t]; i++) {
+        const uint32_t id = (uint32_t)(c->first + i);
+        /* a removed point may have left the tables */
+        if (!whole && gnomon_lsh_is_gone(c->index, id)) continue;
+        const int64_t b = gnomon_table_find(table, c->keys[t * c->n + i]);
+        int64_t low = b < 0 ? 0 : table->first[b], high = b < 0 ? 0 : table->first[b + 1];
+        while (low < high) {
+            const int64_t middle = low + (high - low) / 2;
+            if (table->ids[middle] < id)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        c->wrong[t] = b < 0 || low >= table->first[b + 1] || table->ids[low] != id;
+    }
+}
+
+static gnomon_status compare(checker *c, const gnomon_lsh *index, const gnomon_points *points,
+                             int64_t first, bool *wrong)
+{
+    const int64_t n = gnomon_points_rows(points), tables = index->options.tables;
+    uint64_t *keys = NULL;
+    GNOMON_TRY(gnomon_alloc(c->ctx, gnomon_times(n, tables), sizeof *keys, "keys", &keys));
+    const gnomon_status status = gnomon_lsh_keys(c->ctx, index, points, keys);
+    if (status == GNOMON_OK) {
+        comparing w = {index, keys, first, n, wrong};
+        gnomon_parallel(c->ctx, tables, compare_table, &w);
+    }
+    gnomon_free(c->ctx, keys);
+    return status;
+}
+
+static gnomon_status hash_dense(checker *c, const gnomon_lsh *index, int64_t most, bool *wrong)
+{
+    for (int64_t i = 0; i < index->block_count; i++) {
+        const gnomon_lsh_block *b = &index->blocks[i];
+        for (int64_t at = 0; at < b->points.rows; at += most) {
+            gnomon_matrix part = b->points;
+            part.data = (void *)gnomon_row_at(&b->points, at);
+            part.rows = b->points.rows - at < most ? b->points.rows - at : most;
+            const gnomon_points p = {&part, NULL};
+            GNOMON_TRY(compare(c, index, &p, b->first + at, wrong));
+        }
+    }
+    return GNOMON_OK;
+}
+
+/* Sets as sparse points, whose values nobody looks at but for zeros. */
+static gnomon_status hash_sets(checker *c, const gnomon_lsh *index, int64_t most, bool *wrong)
+{
+    const gnomon_sets *sets = &index->sets;
+    for (int64_t at = 0; at < sets->count; at += most) {
+        const int64_t rows = sets->count - at < most ? sets->count - at : most;
+        const int64_t first = sets->offsets[at], entries = sets->offsets[at + rows] - first;
+        uint8_t *ones;
+        GNOMON_TRY(gnomon_alloc(c->ctx, entries, 1, "members", &ones));
+        if (entries > 0) memset(ones, 1, (size_t)entries);
+        const gnomon_csr part = {
+            rows,     index->options.functions.dim, sets->offsets + at, sets->members + first, ones,
+            GNOMON_U8};
+        const gnomon_points p = {NULL, &part};
+        const gnomon_status status = compare(c, index, &p, at, wrong);
+        gnomon_free(c->ctx, ones);
+        GNOMON_TRY(status);
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status check_keys(checker *c, const gnomon_lsh *index)
+{
+    const int64_t tables = index->options.tables;
+    const int64_t fit = gnomon_memory_limit(c->ctx) / 4 / (8 * tables);
+    const int64_t most = fit < 64 ? 64 : fit > 65536 ? 65536 : fit;
+    bool *wrong;
+    GNOMON_TRY(gnomon_alloc_zero(c->ctx, tables, sizeof *wrong, "faults", &wrong));
+    const gnomon_status status = index->options.metric == GNOMON_JACCARD
+                                     ? hash_sets(c, index, most, wrong)
+                                     : hash_dense(c, index, most, wrong);
+    for (int64_t t = 0; t < tables && status == GNOMON_OK; t++)
+        if (wrong[t])
+            tell(c, gnomon_section_name_of(GNOMON_SECTION_KEYS, (uint32_t)t).text,
+                 "a point is not in the bucket that it hashes to");
+    gnomon_free(c->ctx, wrong);
+    return status;
+}
+
+static gnomon_status check_index(checker *c, const gnomon_lsh *index)
+{
+    check_points(c, index);
+    GNOMON_TRY(check_presence(c, index));
+    return c->faults == 0 ? check_keys(c, index) : GNOMON_OK;
+}
+
+static bool of_file(gnomon_status status)
+{
+    return status == GNOMON_ERROR_DATA || status == GNOMON_ERROR_TRUNCATED;
+}
+
+static gnomon_status check(checker *c, const char *path)
+{
+    gnomon_layout layout;
+    gnomon_lsh *index = NULL;
+    GNOMON_TRY(gnomon_lsh_map(c->ctx, path, &layout));
+    gnomon_status status = check_sums(c, &layout);
+    if (status != GNOMON_OK || c->faults > 0) {
+        munmap((void *)layout.map, (size_t)layout.bytes);
+        return status;
+    }
+    status = gnomon_lsh_load(c->ctx, &layout, &index);
+    if (of_file(status)) {
+        tell_error(c);
+        return GNOMON_OK;
+    }
+    if (status == GNOMON_OK) status = check_index(c, index);
+    gnomon_lsh_destroy(index);
+    return status;
+}
+
+gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path, gnomon_lsh_fault_fn fn,
+                               void *user)
+{
+    checker c = {ctx, fn, user, 0, ""};
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_TRY(check(&c, path));
+    if (c.faults == 0) return GNOMON_OK;
+    return gnomon_fail(ctx, GNOMON_ERROR_DATA, "%s: %s", path, c.first);
+}

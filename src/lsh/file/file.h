@@ -1,0 +1,153 @@
+/* lsh/file/file.h: indexes in files, as docs/formats.md specifies them. */
+#ifndef GNOMON_LSH_FILE_H
+#define GNOMON_LSH_FILE_H
+
+#include "io/sink.h"
+#include "lsh/index.h"
+
+enum {
+    GNOMON_LSH_HEADER = 128, /* bytes */
+    GNOMON_LSH_ENTRY = 40,   /* of the section table */
+    GNOMON_LSH_VERSION = 1,
+    GNOMON_LSH_MOST_SETTINGS = 1 << 16
+};
+
+/* What a reader must know of: all flags that this library knows. */
+enum { GNOMON_LSH_SETS = 1, GNOMON_LSH_CODED = 2, GNOMON_LSH_REMOVED = 4, GNOMON_LSH_FEATURES = 7 };
+
+extern const unsigned char gnomon_lsh_magic[8];
+
+/* Sections, in the file's order; the four of a table come together. */
+typedef enum gnomon_section_kind {
+    GNOMON_SECTION_POINTS = 1,
+    GNOMON_SECTION_MEMBERS = 2,
+    GNOMON_SECTION_OFFSETS = 3,
+    GNOMON_SECTION_SCALE = 4,
+    GNOMON_SECTION_CODES = 5,
+    GNOMON_SECTION_REMOVED = 6,
+    GNOMON_SECTION_IDS = 7,
+    GNOMON_SECTION_KEYS = 8,
+    GNOMON_SECTION_STARTS = 9,
+    GNOMON_SECTION_DIRECTORY = 10,
+    GNOMON_SECTION_SETTINGS = 11
+} gnomon_section_kind;
+
+typedef struct gnomon_section {
+    gnomon_section_kind kind;
+    uint32_t number;    /* of points in several types, or of the table */
+    gnomon_dtype dtype; /* of points; else 0 */
+    int64_t offset, length;
+    uint64_t checksum;
+} gnomon_section;
+
+typedef struct gnomon_section_name {
+    char text[40];
+} gnomon_section_name;
+/* "points", "table 3's keys": for texts. */
+gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t number);
+
+/* The first place for a section at or behind 'at'. */
+static inline int64_t gnomon_section_place(int64_t at)
+{
+    return (at + 63) / 64 * 64;
+}
+
+/* ---- file_stream.c ---- */
+/* XXH3, 64 bits, seed 0. */
+uint64_t gnomon_lsh_checksum(const void *data, size_t size);
+
+/* A section on its way to the file. */
+typedef struct gnomon_stream_out gnomon_stream_out;
+gnomon_status gnomon_stream_out_open(gnomon_context *ctx, gnomon_sink *sink, int64_t offset,
+                                     gnomon_stream_out **out);
+gnomon_status gnomon_stream_out_put(gnomon_stream_out *stream, const void *data, int64_t size);
+gnomon_status gnomon_stream_out_zeros(gnomon_stream_out *stream, int64_t size);
+/* Fills in the section's place, length and checksum; frees the stream whatever it returns. */
+gnomon_status gnomon_stream_out_close(gnomon_stream_out *stream, gnomon_section *section);
+/* NULL is allowed. */
+void gnomon_stream_out_drop(gnomon_stream_out *stream);
+
+/* A nameless temporary file, opened when something is first written. */
+typedef struct gnomon_spool {
+    gnomon_context *ctx;
+    int fd; /* -1: not there yet */
+    int64_t end;
+} gnomon_spool;
+gnomon_status gnomon_spool_append(gnomon_spool *spool, const void *data, int64_t size);
+gnomon_status gnomon_spool_write(gnomon_spool *spool, int64_t offset, const void *data,
+                                 int64_t size);
+gnomon_status gnomon_spool_read(gnomon_spool *spool, int64_t offset, void *data, int64_t size);
+void gnomon_spool_close(gnomon_spool *spool);
+
+/* ---- file_settings.c ---- */
+/* What makes the index, as JSON; free() it. */
+gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh *index,
+                                          char **json);
+/* *descriptor is what options->functions.descriptor points at then. Errors: DATA, UNSUPPORTED. */
+gnomon_status gnomon_lsh_settings_from_json(gnomon_context *ctx, const char *json, size_t length,
+                                            gnomon_lsh_options *options,
+                                            gnomon_descriptor *descriptor);
+
+/* ---- file_runs.c ---- */
+/* Sorted runs of new points: in the spool at 'offset', table after table, a table's keys before its
+ * ids. */
+typedef struct gnomon_run {
+    int64_t offset, count;
+} gnomon_run;
+
+typedef struct gnomon_merging {
+    gnomon_context *ctx;
+    gnomon_sink *sink;
+    const gnomon_lsh *from; /* whose points come first; NULL: none */
+    bool drop;              /* its removed points */
+    int64_t tables;
+    gnomon_spool *spool;
+    const gnomon_run *runs;
+    int64_t run_count;
+} gnomon_merging;
+
+/* Writes table t's four sections from *end on, which moves. */
+gnomon_status gnomon_lsh_write_table(const gnomon_merging *m, int64_t t, int64_t *end,
+                                     gnomon_section sections[4]);
+
+/* ---- file_layout.c ---- */
+/* A file that is mapped, its header and section table checked. */
+typedef struct gnomon_layout {
+    const unsigned char *map;
+    int64_t bytes;
+    int64_t points, removed, sections, table;
+    uint64_t features;
+    dev_t device; /* of the file */
+    ino_t inode;
+} gnomon_layout;
+
+gnomon_status gnomon_layout_check(gnomon_context *ctx, const unsigned char *map, int64_t bytes,
+                                  gnomon_layout *layout);
+gnomon_section gnomon_layout_section(const gnomon_layout *layout, int64_t i);
+/* Header and section table in the file's bytes; entries has room for count of them. */
+void gnomon_layout_write(const gnomon_layout *layout, const gnomon_section *sections,
+                         unsigned char *entries, unsigned char header[GNOMON_LSH_HEADER]);
+
+/* ---- file_check.c ---- */
+/* Whether an opened index's bytes fit their checksums; what was added since is not in them. Errors:
+ * DATA, CANCELLED. */
+gnomon_status gnomon_lsh_check_bytes(gnomon_context *ctx, const gnomon_lsh *index);
+
+/* ---- file_origin.c ---- */
+/* *out is NULL where the path leads nowhere any more. Errors: MEMORY. */
+gnomon_status gnomon_origin_open(gnomon_context *ctx, const char *path, const gnomon_layout *layout,
+                                 gnomon_origin **out);
+/* Where path leads to the origin: locks that file until *lock is closed. Otherwise *lock is -1.
+ * Errors: BUSY (locked, or no longer the file that was opened), IO. */
+gnomon_status gnomon_origin_lock(gnomon_context *ctx, const gnomon_origin *origin, const char *path,
+                                 int *lock);
+/* Whether the path still leads to the file that was opened. Errors: BUSY. */
+gnomon_status gnomon_origin_still(gnomon_context *ctx, const gnomon_origin *origin);
+
+/* ---- file_open.c ---- */
+/* Maps the file and checks its layout. */
+gnomon_status gnomon_lsh_map(gnomon_context *ctx, const char *path, gnomon_layout *layout);
+/* The index of a mapped file, which becomes its own; on failure too. */
+gnomon_status gnomon_lsh_load(gnomon_context *ctx, const gnomon_layout *layout, gnomon_lsh **out);
+
+#endif

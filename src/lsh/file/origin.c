@@ -1,0 +1,78 @@
+/* The file that an index was opened from, and who may replace it: one writer at a time, and only
+ * while the file is still the one that was opened. The lock is flock's on the file itself; a writer
+ * that takes it on a file which was replaced meanwhile finds that out by device and inode, so that
+ * no addition is lost. */
+#include "lsh/file/file.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+gnomon_status gnomon_origin_open(gnomon_context *ctx, const char *path, const gnomon_layout *layout,
+                                 gnomon_origin **out)
+{
+    *out = NULL;
+    char *resolved = realpath(path, NULL);
+    if (!resolved) return GNOMON_OK; /* removed meanwhile: nobody can replace it */
+    gnomon_status status = gnomon_alloc_zero(ctx, 1, sizeof **out, "an index's file", out);
+    if (status == GNOMON_OK) {
+        (*out)->device = layout->device;
+        (*out)->inode = layout->inode;
+        status = gnomon_copy_text(ctx, resolved, &(*out)->path);
+    }
+    free(resolved);
+    return status;
+}
+
+static gnomon_status changed(gnomon_context *ctx, const char *path)
+{
+    return gnomon_fail(
+        ctx, GNOMON_ERROR_BUSY,
+        "%s: was changed by another process or thread since it was opened; open it again", path);
+}
+
+gnomon_status gnomon_origin_still(gnomon_context *ctx, const gnomon_origin *origin)
+{
+    struct stat st;
+    const bool there = stat(origin->path, &st) == 0;
+    if (there && st.st_dev == origin->device && st.st_ino == origin->inode) return GNOMON_OK;
+    return changed(ctx, origin->path);
+}
+
+gnomon_status gnomon_origin_lock(gnomon_context *ctx, const gnomon_origin *origin, const char *path,
+                                 int *lock)
+{
+    *lock = -1;
+    if (!origin) return GNOMON_OK;
+    char *resolved = realpath(path, NULL);
+    const bool same = resolved && strcmp(resolved, origin->path) == 0;
+    free(resolved);
+    if (!same) return GNOMON_OK;
+    const int fd = open(origin->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return changed(ctx, path);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        const int why = errno;
+        close(fd);
+        if (why == EWOULDBLOCK)
+            return gnomon_fail(ctx, GNOMON_ERROR_BUSY,
+                               "%s: is being changed by another process or thread", path);
+        return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: can't lock it: %s", path, strerror(why));
+    }
+    struct stat st;
+    gnomon_status status = gnomon_origin_still(ctx, origin);
+    if (status == GNOMON_OK &&
+        (fstat(fd, &st) != 0 || st.st_dev != origin->device || st.st_ino != origin->inode))
+        status = changed(ctx, path);
+    if (status != GNOMON_OK) {
+        close(fd);
+        return status;
+    }
+    *lock = fd;
+    return GNOMON_OK;
+}

@@ -1,0 +1,209 @@
+/* Tuning by promise: ways are tried on some points with some queries, the cheapest that seems to do
+ * is built and tested with others. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/threads.h"
+#include "lsh/tune/tuning.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+GNOMON_OPTIONS_INIT(gnomon_lsh_promise, GNOMON_LSH_PROMISE_INIT)
+
+static gnomon_status take_promise(gnomon_context *ctx, const gnomon_lsh_promise *given,
+                                  const gnomon_points *points, gnomon_lsh_promise *p)
+{
+    GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, "promise is NULL");
+    GNOMON_FAIL_IF(given->struct_size != sizeof *p, ctx, GNOMON_ERROR_ARGUMENT,
+                   "promise.struct_size is %zu; start from GNOMON_LSH_PROMISE_INIT",
+                   given->struct_size);
+    *p = *given;
+    GNOMON_FAIL_IF(p->metric == GNOMON_IP, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "promise.metric is ip, for which there are no hash functions");
+    GNOMON_FAIL_IF(p->metric < GNOMON_L2 || p->metric > GNOMON_L1, ctx, GNOMON_ERROR_ARGUMENT,
+                   "promise.metric is %d; it must be one of gnomon_metric", (int)p->metric);
+    GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,
+                   GNOMON_ERROR_ARGUMENT, "promise.family is %s; the metric is %s",
+                   gnomon_lsh_family_name(p->family), gnomon_metric_name(p->metric));
+    GNOMON_FAIL_IF((p->metric == GNOMON_JACCARD) != (points->sparse != NULL), ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes %s points", gnomon_metric_name(p->metric),
+                   points->sparse ? "dense" : "sparse");
+    GNOMON_FAIL_IF(!(p->recall > 0 && p->recall < 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   "promise.recall is %g; it must be above 0 and below 1", p->recall);
+    GNOMON_FAIL_IF(!(p->confidence > 0.5 && p->confidence < 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   "promise.confidence is %g; it must be above 0.5 and below 1", p->confidence);
+    GNOMON_FAIL_IF(p->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "promise.k is %" PRId64 "; it must be at least 1, or 0 for a radius", p->k);
+    GNOMON_FAIL_IF(p->k == 0 && !(p->radius >= 0 && isfinite(p->radius)), ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   "promise.radius is %g; it must be finite and not negative", p->radius);
+    GNOMON_FAIL_IF(p->memory < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   "promise.memory is %" PRId64 "; it must not be negative", p->memory);
+    GNOMON_FAIL_IF(p->queries < 100 || p->queries > 100000, ctx, GNOMON_ERROR_ARGUMENT,
+                   "promise.queries is %" PRId64 "; it must be 100 to 100000", p->queries);
+    return GNOMON_OK;
+}
+
+/* Named as in exact search. */
+static gnomon_status check_points(gnomon_context *ctx, const gnomon_points *p, const char *name)
+{
+    GNOMON_TRY(gnomon_points_check(ctx, p, name));
+    return gnomon_hasher_check_finite(ctx, p, name);
+}
+
+static void measure_points(gnomon_tuning *t)
+{
+    const gnomon_points *p = t->points;
+    t->sizes = (gnomon_lsh_sizes){t->p.metric, gnomon_points_cols(p), 0, gnomon_points_rows(p)};
+    int64_t bytes;
+    if (p->dense) {
+        t->sizes.point = (double)(p->dense->cols * (int64_t)gnomon_dtype_size(p->dense->dtype));
+        bytes = p->dense->rows * p->dense->cols * (int64_t)gnomon_dtype_size(p->dense->dtype);
+    } else {
+        const int64_t entries =
+            p->sparse->rows > 0 ? p->sparse->offsets[p->sparse->rows] - p->sparse->offsets[0] : 0;
+        t->sizes.point = p->sparse->rows > 0 ? (double)entries / (double)p->sparse->rows : 0;
+        /* sets are copied into the index, eight bytes a member; that much again is its own */
+        bytes = 2 * 8 * (entries + p->sparse->rows);
+    }
+    if (t->p.memory == 0) t->p.memory = bytes;
+    const bool may = t->p.metric == GNOMON_L2 || t->p.metric == GNOMON_COSINE;
+    t->has_codes = t->p.k > 0 && may && t->sizes.point > 2 * GNOMON_TUNING_CODES &&
+                   GNOMON_TUNING_CODES * t->sizes.points <= t->p.memory;
+}
+
+/* Whether so many queries could tell at all: when all their neighbours are found. */
+static bool can_tell(const gnomon_tuning *t)
+{
+    gnomon_bet bet;
+    gnomon_bet_open(&bet, t->p.recall, 0, (1 - t->p.confidence) / 2, t->tested, t->population);
+    for (int64_t q = 0; q < t->tested && !bet.won; q++)
+        gnomon_bet_on(&bet, 1);
+    return bet.won;
+}
+
+static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
+{
+    enum { ASKED = 256 };
+    const int64_t given = gnomon_points_rows(t->queries), self = t->self;
+    measure_points(t);
+    t->out->exact_cost = gnomon_lsh_exact_cost(&t->sizes);
+    if (t->sizes.points < 64 || given < 64 || t->p.k + self > t->sizes.points / 2)
+        return gnomon_tuning_give_up(t, "there are too few points or queries to test an index by");
+    t->tested = t->p.queries < given / 2 ? t->p.queries : given / 2;
+    const int64_t asked = given - t->tested < ASKED ? given - t->tested : ASKED;
+    /* how many queries have neighbours within a radius is not known */
+    t->population = t->p.k > 0 ? given - asked : 0;
+    t->out->asked = asked;
+    if (!can_tell(t))
+        return gnomon_tuning_give_up(t, "there are too few points or queries to test an index by");
+    GNOMON_TRY(gnomon_tuning_ask(t, 0, asked, &t->asked, &t->near));
+    if (t->asked.offsets[asked] == 0)
+        return gnomon_tuning_give_up(t, "no query tried has a point within the radius");
+    if (t->p.k == 0) t->near = t->p.radius;
+    GNOMON_TRY(gnomon_tuning_look_far(t));
+    /* neighbours at distance 0: a width by the others */
+    if (t->near == 0) t->near = t->far[t->far_count / 2] / 8;
+    if ((t->p.metric == GNOMON_L2 || t->p.metric == GNOMON_L1) && !(t->near > 0))
+        return gnomon_tuning_give_up(t, "all points tried are in one place");
+    t->captured[0] = 1;
+    if (t->has_codes) GNOMON_TRY(gnomon_tuning_encode(t));
+    GNOMON_TRY(gnomon_tuning_try(t));
+    return gnomon_tuning_settle(t, out);
+}
+
+/* The trials that are shown: of each shape and number of tables the cheapest that would do, else
+ * the one that finds most; and whatever was tested. */
+static gnomon_status report(gnomon_tuning *t)
+{
+    gnomon_lsh_tuning *out = t->out;
+    const gnomon_way *ways = t->ways.way;
+    GNOMON_TRY(gnomon_alloc(t->ctx, t->ways.count, sizeof *out->trials, "trials", &out->trials));
+    for (int64_t i = 0; i < t->ways.count;) {
+        const gnomon_lsh_trial *first = &ways[i].trial;
+        int64_t best = i, end = i;
+        for (; end < t->ways.count && first->chosen <= 0; end++) {
+            const gnomon_lsh_trial *w = &ways[end].trial, *b = &ways[best].trial;
+            if (w->family != first->family || w->width != first->width ||
+                w->functions != first->functions || w->fine != first->fine ||
+                w->tables != first->tables || w->chosen > 0)
+                break;
+            const bool does = w->recall >= t->p.recall, did = b->recall >= t->p.recall;
+            if (does != did ? does : does ? w->cost < b->cost : w->recall > b->recall) best = end;
+        }
+        gnomon_lsh_trial *shown = &out->trials[out->trial_count++];
+        *shown = ways[best].trial;
+        if (shown->chosen < 0) shown->chosen = 0;
+        i = end > i ? end : i + 1;
+    }
+    return GNOMON_OK;
+}
+
+static void close_tuning(gnomon_tuning *t)
+{
+    gnomon_context *ctx = t->ctx;
+    gnomon_asked_free(ctx, &t->asked);
+    for (int b = 0; b < GNOMON_TUNING_BATCHES; b++)
+        gnomon_asked_free(ctx, &t->tests[b]);
+    gnomon_some_points_free(ctx, &t->some);
+    gnomon_codes_close(ctx, &t->codes);
+    gnomon_free(ctx, t->shares);
+    gnomon_free(ctx, t->far);
+    gnomon_free(ctx, t->offsets);
+    gnomon_free(ctx, t->ids);
+    gnomon_free(ctx, t->ways.way);
+}
+
+static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+                          const gnomon_points *points, const gnomon_points *queries,
+                          gnomon_lsh **out, gnomon_lsh_tuning *result)
+{
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_FAIL_IF(!result || result->struct_size != sizeof *result, ctx, GNOMON_ERROR_ARGUMENT,
+                   "tuning is NULL or its struct_size is not set");
+    GNOMON_FAIL_IF(!points->dense && !points->sparse, ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    *result = (gnomon_lsh_tuning){.struct_size = sizeof *result, .reason = ""};
+    gnomon_tuning t = {.ctx = ctx, .points = points, .out = result};
+    GNOMON_TRY(gnomon_lsh_check_device(ctx));
+    GNOMON_TRY(take_promise(ctx, promise, points, &t.p));
+    t.self = !queries->dense && !queries->sparse;
+    t.queries = t.self ? points : queries;
+    GNOMON_TRY(check_points(ctx, points, "base"));
+    if (!t.self) GNOMON_TRY(check_points(ctx, queries, "queries"));
+    gnomon_status status = run(&t, out);
+    if (status == GNOMON_OK) status = report(&t);
+    close_tuning(&t);
+    if (status != GNOMON_OK) {
+        gnomon_lsh_destroy(*out);
+        *out = NULL;
+        gnomon_lsh_tuning_free(ctx, result);
+    }
+    return status;
+}
+
+void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *result)
+{
+    if (ctx == NULL || result == NULL) return;
+    gnomon_free(ctx, result->trials);
+    *result = (gnomon_lsh_tuning){.struct_size = result->struct_size, .reason = ""};
+}
+
+gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+                              const gnomon_matrix *points, const gnomon_matrix *queries,
+                              gnomon_lsh **out, gnomon_lsh_tuning *result)
+{
+    const gnomon_points p = {points, NULL}, q = {queries, NULL};
+    return tune(ctx, promise, &p, &q, out, result);
+}
+
+gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+                                  const gnomon_csr *points, const gnomon_csr *queries,
+                                  gnomon_lsh **out, gnomon_lsh_tuning *result)
+{
+    const gnomon_points p = {NULL, points}, q = {NULL, queries};
+    return tune(ctx, promise, &p, &q, out, result);
+}

@@ -1,0 +1,70 @@
+/* lsh/tune/tune.h: what the files of tuning share. */
+#ifndef GNOMON_LSH_TUNE_H
+#define GNOMON_LSH_TUNE_H
+
+#include "lsh/index.h"
+
+/* Some rows of points, copied. */
+typedef struct gnomon_some_points {
+    int64_t count;
+    int64_t *rows; /* which */
+    gnomon_matrix dense;
+    gnomon_csr sparse;
+    gnomon_points points; /* a view of one of them */
+    void *memory[3];
+} gnomon_some_points;
+
+/* 'skip' and on of a random order of [0, n), which the seed settles: 'count' distinct ones. */
+gnomon_status gnomon_some_points_take(gnomon_context *ctx, const gnomon_points *all, uint64_t seed,
+                                      int64_t skip, int64_t count, gnomon_some_points *out);
+/* The same after 'named' rows. */
+gnomon_status gnomon_some_points_with(gnomon_context *ctx, const gnomon_points *all,
+                                      const int64_t *rows, int64_t named, uint64_t seed,
+                                      int64_t skip, int64_t count, gnomon_some_points *out);
+void gnomon_some_points_free(gnomon_context *ctx, gnomon_some_points *some);
+
+/* ---- promise.c: a lower bound on the mean of shares in [0, 1], by betting ----
+ *
+ * Whoever bets that the mean is above m, at odds that are fair when it is m, multiplies his capital
+ * by 1 + c (share / m - 1) a query, with any c in [0, 1) settled beforehand. If the mean is m or
+ * less, the capital ever reaches 1 / doubt with a probability of at most 'doubt' (Ville's
+ * inequality); so when it does, the mean is above m with confidence 1 - doubt, whatever the law of
+ * the shares and however many queries were asked until then (Waudby-Smith & Ramdas 2024). */
+typedef struct gnomon_bet {
+    double mean, stake, doubt;
+    int64_t population; /* that queries are drawn from without repetition; 0: any number */
+    double sum;
+    int64_t count;
+    double capital[5]; /* by stake */
+    bool won;
+} gnomon_bet;
+
+/* spread: the standard deviation expected of so many shares, known from other queries; a wrong one
+ * costs power, never confidence. */
+void gnomon_bet_open(gnomon_bet *bet, double mean, double spread, double doubt, int64_t expected,
+                     int64_t population);
+/* One query's share; whether the bet is won, now or before. */
+bool gnomon_bet_on(gnomon_bet *bet, double share);
+/* The largest mean that the same bets would have won against. */
+double gnomon_bet_bound(const gnomon_bet *bet, const float *shares, int64_t count);
+
+/* ---- settle.c ---- */
+/* The probability with which the test of this attempt (0, 1, ...) may pass an index that does not
+ * keep the promise. Over all attempts they add up to 1 - confidence. */
+double gnomon_tuning_doubt(double confidence, int attempt);
+
+/* ---- cost.c: nanoseconds on one thread ---- */
+typedef struct gnomon_lsh_sizes {
+    gnomon_metric metric;
+    int64_t dim;
+    double point; /* bytes of a point; sets: mean members */
+    int64_t points;
+} gnomon_lsh_sizes;
+
+double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);
+double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s);
+/* Of looking into so many buckets with so many candidates, 'verified' of them. */
+double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,
+                             double candidates, int64_t codes, double verified);
+
+#endif

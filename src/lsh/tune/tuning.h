@@ -1,0 +1,94 @@
+/* lsh/tune/tuning.h: a tuning under way, as its files share it. */
+#ifndef GNOMON_LSH_TUNING_H
+#define GNOMON_LSH_TUNING_H
+
+#include "lsh/tune/tune.h"
+
+enum {
+    GNOMON_TUNING_CODES = 64,   /* bytes a point */
+    GNOMON_TUNING_CHOICES = 14, /* of how many candidates are verified, all included */
+    GNOMON_TUNING_BATCHES = 4,  /* of the test */
+    GNOMON_TUNING_ATTEMPTS = 4
+};
+
+/* Queries and their true neighbours. */
+typedef struct gnomon_asked {
+    gnomon_some_points some;
+    int64_t *offsets, *ids; /* query q's: ids[offsets[q]] ... */
+} gnomon_asked;
+
+/* What ways share that differ in tables and effort alone. */
+typedef struct gnomon_shape {
+    gnomon_lsh_functions functions;
+    int64_t depth, fine; /* functions a table; fine 0: one level */
+} gnomon_shape;
+
+/* A trial, what it takes to build it, and the standard deviation of a query's share. */
+typedef struct gnomon_way {
+    gnomon_lsh_trial trial;
+    gnomon_shape from;
+    double spread;
+} gnomon_way;
+
+typedef struct gnomon_ways {
+    gnomon_way *way;
+    int64_t count, room;
+} gnomon_ways;
+
+typedef struct gnomon_tuning {
+    gnomon_context *ctx;
+    gnomon_lsh_promise p;
+    gnomon_lsh_sizes sizes;
+    const gnomon_points *points, *queries;
+    bool self; /* the queries are points, each without itself */
+    gnomon_asked asked, tests[GNOMON_TUNING_BATCHES];
+    int64_t tested, population; /* queries of the whole test, and those that they are drawn from */
+    float *shares;              /* the test's, 'tested' */
+    double near, *far; /* a typical neighbour's distance; ascending distances of random pairs */
+    int64_t far_count;
+    /* the points that shapes are tried on: all, or neighbours of the asked and a sample */
+    gnomon_some_points some;
+    const gnomon_points *tried;
+    int64_t sampled, *offsets, *ids; /* as a trace's: the asked queries' neighbours among them */
+    double scale;
+    bool has_codes;
+    gnomon_codes codes; /* of all points */
+    int64_t verified[GNOMON_TUNING_CHOICES];
+    double captured[GNOMON_TUNING_CHOICES]; /* share of neighbours among so many nearest codes */
+    gnomon_ways ways;                       /* all that were tried */
+    gnomon_lsh_tuning *out;
+} gnomon_tuning;
+
+static inline gnomon_status gnomon_tuning_give_up(gnomon_tuning *t, const char *reason)
+{
+    t->out->exact = 1;
+    t->out->reason = reason;
+    return GNOMON_OK;
+}
+
+/* ---- truth.c ---- */
+/* Queries [skip, skip + count) of a random order, and their neighbours. typical: the mean distance
+ * of the last; may be NULL. */
+gnomon_status gnomon_tuning_ask(gnomon_tuning *t, int64_t skip, int64_t count, gnomon_asked *out,
+                                double *typical);
+void gnomon_asked_free(gnomon_context *ctx, gnomon_asked *asked);
+/* Fills far. */
+gnomon_status gnomon_tuning_look_far(gnomon_tuning *t);
+/* Makes the codes of all points and fills captured. */
+gnomon_status gnomon_tuning_encode(gnomon_tuning *t);
+
+/* ---- ways.c ---- */
+/* Fills ways: every shape, on some points with some of the asked. */
+gnomon_status gnomon_tuning_try(gnomon_tuning *t);
+/* Adds a way for each step and choice of a trace by an index of this shape, with this effort but
+ * for what the steps count. */
+gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
+                                     const gnomon_lsh *index, const gnomon_lsh_effort *effort,
+                                     int64_t bytes, int64_t queries, const gnomon_lsh_trace *trace,
+                                     gnomon_ways *ways);
+
+/* ---- settle.c ---- */
+/* Builds and tests. *out is NULL when it gives up. */
+gnomon_status gnomon_tuning_settle(gnomon_tuning *t, gnomon_lsh **out);
+
+#endif

@@ -1,0 +1,14 @@
+/* points/rows.h: reading points as fp64, whatever they are stored as. */
+#ifndef GNOMON_QUALITY_ROWS_H
+#define GNOMON_QUALITY_ROWS_H
+
+#include <gnomon/matrix.h>
+
+/* Copies count elements of row i of m, from column col on, to out. F16 and BF16 convert exactly;
+ * 64-bit integers beyond 2^53 are rounded. */
+void gnomon_row_as_f64(const gnomon_matrix *m, int64_t i, int64_t col, int64_t count, double *out);
+
+/* The value at an index of a typed array, as fp64. */
+double gnomon_value_as_f64(const void *values, gnomon_dtype dtype, int64_t index);
+
+#endif

@@ -1,0 +1,183 @@
+#include "project/cascade/cascade.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void gnomon_cascade_blocks(const gnomon_operator *op, int64_t col, int64_t cols, int64_t *first,
+                           int64_t *end)
+{
+    const int64_t c = op->factor[0].cols;
+    *first = col / c;
+    *end = cols == 0 ? *first : (col + cols - 1) / c + 1;
+}
+
+/* Numbers a point that the outputs of the levels below u take, odd and even ones. */
+static int64_t between_numbers(const gnomon_cascade *c, int u, int parity)
+{
+    int64_t numbers = 0;
+    for (int t = 1 + parity; t < u; t += 2) {
+        const int64_t out = c->span[u] / c->span[t] * gnomon_cascade_k(c, t);
+        if (out > numbers) numbers = out;
+    }
+    return numbers;
+}
+
+/* Numbers a point of the slots above granules of depth u. */
+static int64_t slot_numbers(const gnomon_cascade *c, int u)
+{
+    int64_t numbers = 0;
+    for (int t = u + 1; t <= c->op->levels; t++)
+        numbers += gnomon_cascade_c(c, t);
+    return numbers;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Sets points and depth; three eighths of the memory are for buffers, one for panels that are
+ * kept, half for the engine. */
+static gnomon_status choose(gnomon_cascade *c, int64_t memory, int64_t points)
+{
+    const int64_t share = memory / 8 * 3 / c->size; /* numbers */
+    const int levels = c->op->levels;
+    c->engine_memory = memory / 2;
+    c->cache_left = memory / 8;
+    c->depth = levels;
+    c->points = points;
+    const int64_t whole = c->rows + between_numbers(c, levels, 0) + between_numbers(c, levels, 1);
+    if (!c->pieces && whole <= share / points) return GNOMON_OK;
+    int64_t room = share;
+    if (!c->pieces) {
+        const int64_t each = c->rows + slot_numbers(c, 1);
+        GNOMON_FAIL_IF(each > share, c->ctx, GNOMON_ERROR_MEMORY,
+                       "memory_limit is too low for this operator: it is %" PRId64
+                       " bytes and must be at least %" PRId64,
+                       memory, (each * c->size + 64) * 8 / 3 + 8);
+        c->points = least(points, share / 2 > each ? share / 2 / each : 1);
+        if (c->points > GNOMON_LANES && c->points < points)
+            c->points = c->points / GNOMON_LANES * GNOMON_LANES;
+        room = share - c->points * each;
+    }
+    while (c->depth > 1 &&
+           between_numbers(c, c->depth, 0) + between_numbers(c, c->depth, 1) > room / c->points)
+        c->depth--;
+    return GNOMON_OK;
+}
+
+static gnomon_status set_up(gnomon_cascade *c, gnomon_context *ctx, const gnomon_sketch_job *job,
+                            int64_t points, bool pieces)
+{
+    *c = (gnomon_cascade){.ctx = ctx,
+                          .kernels = gnomon_context_kernels(ctx),
+                          .op = job->op,
+                          .wide = job->wide,
+                          .size = job->wide ? 8 : 4,
+                          .row = job->row,
+                          .rows = job->rows,
+                          .pieces = pieces,
+                          .report_of = points};
+    c->span[1] = 1;
+    for (int t = 2; t <= c->op->levels; t++)
+        c->span[t] = c->span[t - 1] * c->op->descriptor.zeta;
+    return choose(c, job->memory_limit, points);
+}
+
+gnomon_status gnomon_cascade_memory(gnomon_context *ctx, const gnomon_sketch_job *job,
+                                    int64_t points, int64_t *bytes)
+{
+    gnomon_cascade c;
+    GNOMON_TRY(set_up(&c, ctx, job, points, false));
+    int64_t numbers = c.rows + between_numbers(&c, c.depth, 0) + between_numbers(&c, c.depth, 1) +
+                      slot_numbers(&c, c.depth);
+    *bytes = numbers * c.points * c.size + c.engine_memory + c.cache_left;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_cascade_open(gnomon_cascade *c, gnomon_context *ctx,
+                                  const gnomon_sketch_job *job, int64_t points, bool pieces)
+{
+    GNOMON_TRY(set_up(c, ctx, job, points, pieces));
+    gnomon_status status = GNOMON_OK;
+    for (int parity = 0; parity < 2 && status == GNOMON_OK; parity++) {
+        int64_t bytes;
+        status = gnomon_mul(between_numbers(c, c->depth, parity) * c->size, c->points, &bytes)
+                     ? gnomon_alloc(ctx, bytes, 1, "a cascade's buffer", &c->between[parity])
+                     : gnomon_fail(ctx, GNOMON_ERROR_OVERFLOW, "a cascade's buffer is too large");
+    }
+    const int lowest = pieces ? 2 : c->depth + 1;
+    for (int t = lowest; t <= c->op->levels && status == GNOMON_OK; t++)
+        status = gnomon_alloc(ctx, c->points, (size_t)(gnomon_cascade_c(c, t) * c->size),
+                              "a cascade's slot", &c->slot[t]);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, c->points, (size_t)(c->rows * c->size), "the sums", &c->root);
+    if (status != GNOMON_OK) gnomon_cascade_close(c);
+    return status;
+}
+
+void gnomon_cascade_close(gnomon_cascade *c)
+{
+    for (int t = 0; t <= GNOMON_MAX_LEVELS; t++) {
+        gnomon_panels_close(c->ctx, &c->whole[t]);
+        gnomon_free(c->ctx, c->slot[t]);
+        c->slot[t] = NULL;
+    }
+    gnomon_free(c->ctx, c->between[0]);
+    gnomon_free(c->ctx, c->between[1]);
+    gnomon_free(c->ctx, c->root);
+    c->between[0] = c->between[1] = c->root = NULL;
+}
+
+/* The level's panels if they are, or can be, kept; NULL when there is no room. */
+static gnomon_status kept_panels(gnomon_cascade *c, int level, const gnomon_engine *e,
+                                 gnomon_panels **kept)
+{
+    gnomon_panels *p = &c->whole[level];
+    *kept = p;
+    if (p->panel) return GNOMON_OK;
+    gnomon_panels_cut(p, gnomon_kernels_for(c->kernels, e->a), e->a, e->row, e->rows, 0, e->a->cols,
+                      false);
+    const int64_t bytes = gnomon_panels_bytes(p, c->cache_left - 1024);
+    if (bytes == INT64_MAX) {
+        *kept = NULL;
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(gnomon_panels_open(c->ctx, p, bytes));
+    c->cache_left -= bytes + 1024;
+    gnomon_panels_load(c->ctx, p, 0);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_cascade_level(gnomon_cascade *c, int level, bool adjoint, int64_t col,
+                                   int64_t cols, const gnomon_fold *in, const gnomon_fold *out,
+                                   const gnomon_finish *finish)
+{
+    const gnomon_simple *a = &c->op->factor[level - 1];
+    const bool last = level == c->op->levels;
+    gnomon_engine e = {.ctx = c->ctx,
+                       .kernels = c->kernels,
+                       .a = a,
+                       .wide = c->wide,
+                       .row = last ? c->row : 0,
+                       .rows = last ? c->rows : a->rows,
+                       .col = col,
+                       .cols = cols,
+                       .in = *in,
+                       .out = *out,
+                       .finish = *finish,
+                       .memory = c->engine_memory,
+                       .phase = "project",
+                       .from = c->report_at,
+                       .to = c->report_at,
+                       .of = c->report_of};
+    gnomon_engine_align(c->kernels, a, &e.row, &e.rows);
+    if (cols == a->cols) GNOMON_TRY(kept_panels(c, level, &e, &e.whole));
+    GNOMON_TRY(adjoint ? gnomon_engine_adjoint(&e) : gnomon_engine_sketch(&e));
+    if (level == 1 && atomic_load(&e.bad)) c->bad = true; /* above, it would be an overflow */
+    return GNOMON_OK;
+}
