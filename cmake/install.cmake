@@ -38,5 +38,6 @@ foreach(completion "gnomon.bash|bash-completion/completions|gnomon" "_gnomon|zsh
     install(FILES ${found} DESTINATION ${CMAKE_INSTALL_DATADIR}/${place} RENAME ${name})
   endif()
 endforeach()
-file(GLOB documents CONFIGURE_DEPENDS README.md CHANGELOG.md LICENSE docs/*.md)
-install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN man EXCLUDE)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Times the sketches beside their peers and takes the peak memory under limits; writes
-# bench/results/project-cpu.json, memory-cpu.json, svd-cpu.json, lstsq-cpu.json and hosvd-cpu.json.
+# bench/records/project-cpu.json, memory-cpu.json, svd-cpu.json, lstsq-cpu.json and hosvd-cpu.json.
 # usage: bench.sh BUILD_FOLDER      the environment: THREADS (all cores), ROUNDS (7), PYTHON
 set -euo pipefail
 build=$(cd "${1:?usage: bench.sh BUILD_FOLDER}" && pwd)
@@ -16,13 +16,13 @@ trap 'rm -rf "$work"' EXIT
 
 "$build/bench/bench_project" --threads "$threads" --rounds "${ROUNDS:-7}" --json "$work/gnomon.json"
 if [ -n "$python" ]; then
-    "$python" bench/project_sklearn.py --threads "$threads" --json "$work/sklearn.json"
+    "$python" bench/cpu/project_sklearn.py --threads "$threads" --json "$work/sklearn.json"
 else
     echo "no Python with scikit-learn: its projections are left out" >&2
     python=python3
 fi
 
-mkdir -p bench/results
+mkdir -p bench/records
 "$python" - "$work" "$(git rev-parse HEAD 2>/dev/null || echo unknown)" \
     "$(git diff --quiet HEAD 2>/dev/null && echo clean || echo changed)" <<'PY'
 import datetime, json, pathlib, platform, re, sys
@@ -51,13 +51,13 @@ if peer.exists():
             r["fit_transform_over_gnomon"] = round((r["fit_ms"] + r["transform_ms"]) / ms, 2)
             print(f"  {kind}, k = {r['k']}: its transform takes {r['transform_over_gnomon']:.1f} times "
                   f"as long, fit and transform {r['fit_transform_over_gnomon']:.1f} times")
-pathlib.Path("bench/results/project-cpu.json").write_text(json.dumps(result, indent=1) + "\n")
-print("written to bench/results/project-cpu.json")
+pathlib.Path("bench/records/project-cpu.json").write_text(json.dumps(result, indent=1) + "\n")
+print("written to bench/records/project-cpu.json")
 PY
 
 # Peak memory under a limit, on files larger than it.
-"$python" bench/memory.py "$build/bin/gnomon" --out bench/results/memory-cpu.json
+"$python" bench/cpu/memory.py "$build/bin/gnomon" --out bench/records/memory-cpu.json
 
-"$python" bench/svd.py "$build/libgnomon.so" --output bench/results/svd-cpu.json
-"$python" bench/lstsq.py "$build/libgnomon.so" --output bench/results/lstsq-cpu.json
-"$python" bench/hosvd.py "$build/libgnomon.so" --output bench/results/hosvd-cpu.json
+"$python" bench/cpu/svd.py "$build/libgnomon.so" --output bench/records/svd-cpu.json
+"$python" bench/cpu/lstsq.py "$build/libgnomon.so" --output bench/records/lstsq-cpu.json
+"$python" bench/cpu/hosvd.py "$build/libgnomon.so" --output bench/records/hosvd-cpu.json

@@ -6,7 +6,7 @@
 #   SKIP      'tests' or 'bench' leaves those out
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-results=${1:-$root/bench/results/gpu}
+results=${1:-$root/bench/records/gpu}
 mkdir -p "$results"
 results=$(cd "$results" && pwd)
 failed=0
@@ -90,8 +90,8 @@ if [ "${SKIP:-}" != bench ]; then
 fi
 if [ "${SKIP:-}" != bench ]; then
     if python3 -c 'import torch' 2>/dev/null; then
-        run svd_torch python3 "$root/bench/svd_torch.py" --json "$results/svd_torch.json"
-        run search_torch python3 "$root/bench/search_torch.py" --json "$results/search_torch.json"
+        run svd_torch python3 "$root/bench/gpu/svd_torch.py" --json "$results/svd_torch.json"
+        run search_torch python3 "$root/bench/gpu/search_torch.py" --json "$results/search_torch.json"
     else
         echo 'no Python with PyTorch: its SVD and search are left out'
     fi

@@ -8,7 +8,7 @@ set -euo pipefail
 build=$(cd "${1:?usage: measure.sh BUILD_FOLDER}" && pwd)
 cd "$(dirname "$0")/.."
 threads=${THREADS:-$(nproc)}
-results=bench/results
+results=bench/records
 images=/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz
 points=2000
 [ -e "$images" ] || { images=data/digits.npy; points=1797; }

@@ -12,7 +12,7 @@ usage: mutate.py [options]
                       the copy's fail without a fault, and don't count), and tries again what passed
   --only ID,ID        tries these faults again
   --list              names the faults drawn and what became of each, and ends
-  --record FILE       writes the record (bench/results/mutations.json)
+  --record FILE       writes the record (bench/records/mutations.json)
 
 Mutant schemata (Untch, Offutt & Harrold 1993): the faults are drawn from clang's syntax tree, and one copy of the
 source holds all of them, each behind the value of the environment variable MUTANT, so that there is one build. A run

@@ -1,4 +1,4 @@
-"""What the scripts that make docs/results/ share: the records in bench/results/, tables, plots."""
+"""What the scripts that make docs/results/ share: the records in bench/records/, tables, plots."""
 import json
 import math
 import pathlib
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-RECORDS, PAGES = ROOT / "bench" / "results", ROOT / "docs" / "results"
+RECORDS, PAGES = ROOT / "bench" / "records", ROOT / "docs" / "results"
 GNUPLOT = """set terminal svg size 720,440 dynamic font 'sans,12' background '#ffffff'
 set output '{svg}'
 set title '{title}'
@@ -27,7 +27,7 @@ def load(name):
 
 
 def records(*keys):
-    """All JSON objects below bench/results/ that have these keys, with their paths."""
+    """All JSON objects below bench/records/ that have these keys, with their paths."""
     found = []
     for path in sorted(RECORDS.rglob("*.json")):
         content = json.loads(path.read_text())
@@ -37,7 +37,7 @@ def records(*keys):
 
 
 def gpu_records():
-    """{GPU: {program: what its --json wrote}}, the programs of bench/cuda/; of two files of one program and GPU the
+    """{GPU: {program: what its --json wrote}}, the programs of bench/gpu/; of two files of one program and GPU the
     last by name."""
     found = {}
     for _, content in records("program", "gpu", "results"):

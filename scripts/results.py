@@ -1,4 +1,4 @@
-"""Makes the pages and plots of docs/results/ from the records in bench/results/.
+"""Makes the pages and plots of docs/results/ from the records in bench/records/.
 
 usage: results.py [--check]      --check: writes nothing, fails when a page is not up to date
 
@@ -76,7 +76,7 @@ Achlioptas' distribution (3), random signs (`rademacher` here), or (4), two thir
 random unit vectors are. `bench_quality` takes several kinds (`normal`: independent normal
 coordinates; `positive`: independent uniform ones in [0, 1); `repeated`: one block of uniform
 coordinates in [−1, 1), repeated), 16 vectors, and 24 or 32 operators a cell. Records:
-`bench/results/quality.json`.
+`bench/records/quality.json`.
 
 ## What was found
 
@@ -217,7 +217,7 @@ def choice_page():
     if text:
         pages["choice.md"] = """# How good the choices of `--operator auto` are
 
-`bench_cost` measures the cost model of [choosing.md](../choosing.md), then asks it for shapes that were not
+`bench_cost` measures the cost model of [choosing.md](../reference/choosing.md), then asks it for shapes that were not
 in its grid, and times every candidate.
 """ + text
 
@@ -235,11 +235,11 @@ def index():
              "hosvd.md": "tensors beside Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "promise.md": "search by hashing: promises of recall with 30 seeds, speed beside FAISS",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
-    pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/results/`; "
-                          "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/results/gpu/` "
+    pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/records/`; "
+                          "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/records/gpu/` "
                           "(or into any other folder there: what is read of a file is its content).\n\n" +
                           "".join(f"- [{name}]({name}): {words}\n" for name, words in about.items() if name in pages) +
-                          "- [accuracy](../accuracy.md): how far single-precision sketches are from exact ones\n")
+                          "- [accuracy](../reference/accuracy.md): how far single-precision sketches are from exact ones\n")
 
 
 thesis()

@@ -1,5 +1,5 @@
 """docs/results/gemm.md: products of fp32 with fp16 matrices, their errors as Figure 5 of Ootomo & Yokota (2023) and their
-speed, from the records of bench_gemm on the CPU and of bench/cuda/gemm.cu on GPUs."""
+speed, from the records of bench_gemm on the CPU and of bench/gpu/gemm.cu on GPUs."""
 from pages import gpu_records, load, pages, plot, power, slug, table
 
 WAYS = {"scaled": "scaled", "fp16": "fp16", "tf32": "tf32", "three": "fp32 × fp32", "SGEMM": "cuBLAS SGEMM",
@@ -82,7 +82,7 @@ def make():
         return
     text = """# Products of fp32 with fp16 matrices
 
-`gnomon_gemm` ([gemm.md](../gemm.md)) beside SGEMM: Figures 5 and 6 of Ootomo and Yokota (2023) again, for more laws of A
+`gnomon_gemm` ([gemm.md](../reference/gemm.md)) beside SGEMM: Figures 5 and 6 of Ootomo and Yokota (2023) again, for more laws of A
 and longer sums. Exact is a sum in fp64. `uniform(0, 1)` and `normal` are theirs; (u − ½) exp(φ N), u uniform and N
 normal, is what the exponent range is tried by. Where B is not negative (or A "positive") all terms of a sum have one sign.
 The last is their Cauchy matrix without the bars around the difference,

@@ -1,4 +1,4 @@
-"""docs/results/gpu.md, and the table of GPUs in README.md: what the programs of bench/cuda/ measured, beside floors,
+"""docs/results/gpu.md, and the table of GPUs in README.md: what the programs of bench/gpu/ measured, beside floors,
 aims and peers.
 
 A program's records become jobs: what was done, milliseconds, the floor (one read of the points; flops at cuBLAS's FP16

@@ -1,5 +1,5 @@
-"""docs/results/hosvd.md: tensors of Ootomo & Yokota's (2023) Algorithm 3, from the records of bench/hosvd.py and
-bench/cuda/hosvd.cu."""
+"""docs/results/hosvd.md: tensors of Ootomo & Yokota's (2023) Algorithm 3, from the records of bench/cpu/hosvd.py and
+bench/gpu/hosvd.cu."""
 from pages import gpu_records, load, pages, table
 
 PLAIN = "NumPy, Algorithm 2"
@@ -56,8 +56,8 @@ def on_gpu(gpu, record):
             "geqrf and orgqr; it reads the first and the last unfolding as they lie, as ours does, and copies those between. Ours has the "
             "look for NaN, the turn to an all-orthogonal core, and factors and core on the host within its time; measuring the residual is in "
             "nobody's. A sequential way stands beside the libraries' sequential one. The paper gives its shapes in a picture only, so these "
-            "are ours; its own gain, on an A100, is 1.75. `bench/cuda/hosvd.cu` takes the record. How it works: "
-            "[hosvd.md](../hosvd.md#on-a-gpu).\n\n" +
+            "are ours; its own gain, on an A100, is 1.75. `bench/gpu/hosvd.cu` takes the record. How it works: "
+            "[hosvd.md](../reference/hosvd.md#on-a-gpu).\n\n" +
             table(["size", "ranks", "noise", "times as fast, as Algorithm 2, fp16", "aim", "reached", "residual over theirs"], summary) + "\n" +
             table(["size", "ranks", "noise", "who", "ms", "times as fast", *(NAMES[p] for p in GPU_PHASES), "residual"], rows))
 
@@ -85,7 +85,7 @@ def make():
         f"{max(r['runs'] for c in record['cases'] for r in c['results'])} runs in turns (LAPACK: one); the means of the residuals. The "
         "machine was not quiet, so 'times as fast' goes by the seconds of the processors. Ours draws "
         f"{record['oversample']} columns more a mode and one power iteration unless it says otherwise (as Algorithm 2: neither), makes "
-        "its random matrices anew in every run and looks for NaN; measuring the residual is in nobody's time. `bench/hosvd.py` "
+        "its random matrices anew in every run and looks for NaN; measuring the residual is in nobody's time. `bench/cpu/hosvd.py` "
         "takes the record.\n\n"
         f"- As Algorithm 2, with the same number of columns, ours is {min(same):.1f} to {max(same):.1f} times as fast, at "
         f"{min(error):.2f} to {max(error):.2f} times its residual: each draws matrices of its own, and where rounding is all that is "

@@ -1,5 +1,5 @@
 """docs/results/join.md: the (m, tau) model of Ahle and Silvestri against joins, from the record of bench_join_model, and on GPUs
-from those of bench/cuda/join.cu and bench/cuda/model.cu."""
+from those of bench/gpu/join.cu and bench/papers/model.cu."""
 import math
 
 from pages import geometric, gpu_records, load, ms, pages, plot, slug, table
@@ -31,7 +31,7 @@ WORDS = """## What was found
 - **What the theorem leaves out** is what handling a point is made of: K functions of d products each, a sort, and the way of the point's coordinates into its
   bucket, which costs as much as the rest. The number of far points that cost as much as handling one, m^(3/2) / τ in the paper, is {budget} here.
 - gnomon's own join by hashes compares one by one, after a look at the keys which skips what met before, and promises more than one meeting in the mean. Its
-  model takes the exact join for all three c here, and the hashes for a million points ([join.md](../join.md#speed)).
+  model takes the exact join for all three c here, and the hashes for a million points ([join.md](../reference/join.md#speed)).
 
 """
 

@@ -94,8 +94,8 @@ def make():
     pages["low-precision.md"] = f"""# Gaussian operators in low precision, after Ootomo & Yokota (2023), section 3
 
 eXmY has X bits of exponent and Y of mantissa, subnormal numbers, and rounds to nearest. `bench_low_precision`
-(`bench/low_precision.c`) makes everything here: {record['cpu_seconds']:.0f} seconds of one core, {record['seeds']} operators a figure.
-Record: `bench/results/low-precision.json`. The probabilities are exact, not sampled; a test holds them to SciPy.
+(`bench/papers/low_precision.c`) makes everything here: {record['cpu_seconds']:.0f} seconds of one core, {record['seeds']} operators a figure.
+Record: `bench/records/low-precision.json`. The probabilities are exact, not sampled; a test holds them to SciPy.
 
 ## What was found
 

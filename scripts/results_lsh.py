@@ -1,5 +1,5 @@
-"""docs/results/lsh.md: hashing and tables on GPUs, from the records of bench/cuda/lsh.cu, and a report's pipelines beside
-ours, from those of bench/report and bench/cuda/report.cu."""
+"""docs/results/lsh.md: hashing and tables on GPUs, from the records of bench/gpu/lsh.cu, and a report's pipelines beside
+ours, from those of bench/report and bench/papers/report.cu."""
 from pages import gpu_records, load, pages, table
 
 
@@ -91,7 +91,7 @@ def make():
         return
     text = """# Hashing
 
-Hashing and tables on GPUs ([lsh.md](../lsh.md)), and the two pipelines of a report on LSH for nearest neighbours (El Kazdam &
+Hashing and tables on GPUs ([lsh.md](../reference/lsh.md)), and the two pipelines of a report on LSH for nearest neighbours (El Kazdam &
 Faraj 2025) again, beside ours.
 """
     for programs in gpus.values():
@@ -100,7 +100,7 @@ Faraj 2025) again, beside ours.
     text += """
 ## The report's pipelines
 
-They are written from its description, in its plain form, in `bench/report/` and `bench/cuda/report.cu`: fp64 throughout, hash
+They are written from its description, in its plain form, in `bench/report/` and `bench/papers/report.cu`: fp64 throughout, hash
 functions ⌊(a·x + b)/w⌋ with a stored, a first level of buckets by the values of L1 functions and inside it a second by those of
 L2, in nested ordered maps; on the GPU a kernel and a wait a function for the parameters and a thread a point for all of its
 hashes, the maps on the host. Ours is an index of one table with L1 broad and L2 fine functions. 'Build' is points to table, hashing
@@ -109,7 +109,7 @@ are hashed. Queries are of a radius, in the query's own fine bucket, with the di
 """
     if cpu is not None:
         text += (f"\n### One thread of a CPU\n\nMilliseconds, medians of {cpu['rounds']} rounds in turn, {cpu['isa']}, load average "
-                 f"{cpu['load']:.1f}. `bench_report --json bench/results/report-cpu.json`.\n\n" + report_cpu(cpu))
+                 f"{cpu['load']:.1f}. `bench_report --json bench/records/report-cpu.json`.\n\n" + report_cpu(cpu))
     for gpu, programs in gpus.items():
         if "report" in programs:
             text += f"\n### {gpu}\n\nMilliseconds; our queries run on the CPU, on all its threads.\n\n" + report_gpu(programs["report"])

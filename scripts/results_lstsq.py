@@ -1,4 +1,4 @@
-"""docs/results/lstsq.md: least squares beside LAPACK's and others', from the record of bench/lstsq.py."""
+"""docs/results/lstsq.md: least squares beside LAPACK's and others', from the record of bench/cpu/lstsq.py."""
 from pages import load, pages, plot, table
 
 
@@ -57,9 +57,9 @@ def make():
     warning = "\nThe machine was shared with much else when this record was taken: go by the ratios, not by the seconds.\n" if shared else ""
     pages["lstsq.md"] = f"""# Least squares beside LAPACK, LSQR and ridge regression
 
-`gnomon_lstsq_dense` and `_csr` with their defaults ([lstsq.md](../lstsq.md)), {facts['threads']} threads on {facts['machine']}, beside
+`gnomon_lstsq_dense` and `_csr` with their defaults ([lstsq.md](../reference/lstsq.md)), {facts['threads']} threads on {facts['machine']}, beside
 NumPy {facts['numpy']}, SciPy {facts['scipy']} with OpenBLAS and scikit-learn {facts['scikit-learn']}, in one process, turn by turn
-(what takes over 8 seconds once). `bench/lstsq.py` makes the record, [lstsq-cpu.json](../../bench/results/lstsq-cpu.json). A = G diag(s) Vᵀ with G
+(what takes over 8 seconds once). `bench/cpu/lstsq.py` makes the record, [lstsq-cpu.json](../../bench/records/lstsq-cpu.json). A = G diag(s) Vᵀ with G
 normal and s falling from 1 to 1/condition; b = A x* + r with r orthogonal to A, so that x* is the solution but for the rounding
 of A and b. Seconds of processors are those of all threads: they change less than the others where the machine is not quiet.
 

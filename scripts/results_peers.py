@@ -59,6 +59,6 @@ def readme(text):
     if not rows:
         return text
     body = ("Beside others, the same data on the same two cores of an AMD EPYC, medians; *scaled*: the peer did a share of the rows. "
-            "More cases, and those where gnomon is no faster: [search](docs/search.md), [lsh](docs/lsh.md), [join](docs/join.md), "
-            "[svd](docs/svd.md), [lstsq](docs/results/lstsq.md), [hosvd](docs/results/hosvd.md).\n\n")
+            "More cases, and those where gnomon is no faster: [search](docs/reference/search.md), [lsh](docs/reference/lsh.md), [join](docs/reference/join.md), "
+            "[svd](docs/reference/svd.md), [lstsq](docs/results/lstsq.md), [hosvd](docs/results/hosvd.md).\n\n")
     return between(text, "peers", body + table(["job", "gnomon", "peer", "its time", "gnomon is faster by"], rows))

@@ -1,5 +1,5 @@
-"""docs/results/promise.md: promises of recall and the speed of search by hashing, from the records of bench/lsh_promise.py and
-bench/lsh.py."""
+"""docs/results/promise.md: promises of recall and the speed of search by hashing, from the records of bench/cpu/lsh_promise.py and
+bench/cpu/lsh.py."""
 from pages import load, pages, plot, table
 
 FLAT = "FAISS IndexFlatL2"
@@ -105,8 +105,8 @@ def make():
     promised, timed = load("lsh-promise.json"), load("lsh-cpu.json")
     if promised is None and timed is None:
         return
-    text = ("# Search by hashing\n\n[lsh.md](../lsh.md) tells how indexes are tuned by promise and tested. `bench/lsh_promise.py` and "
-            "`bench/lsh.py` take the records.\n\n")
+    text = ("# Search by hashing\n\n[lsh.md](../reference/lsh.md) tells how indexes are tuned by promise and tested. `bench/cpu/lsh_promise.py` and "
+            "`bench/cpu/lsh.py` take the records.\n\n")
     if promised:
         text += promises(promised)
     if timed:

@@ -1,4 +1,4 @@
-"""docs/results/svd.md: bench/cuda/svd.cu and bench/svd_torch.py, beside Figures 7 and 8 of Ootomo & Yokota (2023)."""
+"""docs/results/svd.md: bench/gpu/svd.cu and bench/gpu/svd_torch.py, beside Figures 7 and 8 of Ootomo & Yokota (2023)."""
 import math
 
 from pages import gpu_records, pages, plot, slug, table
@@ -137,5 +137,5 @@ def make():
         if found:
             text += ways(found)
     if text:
-        pages["svd.md"] = ("# Singular values on GPUs\n\nWhat `svd` and `svd_ways` of `bench/cuda/` and `bench/svd_torch.py` measured, after Figures 7 and 8 of "
-                           "Ootomo & Yokota (2023). How it works: [svd.md](../svd.md).\n" + text)
+        pages["svd.md"] = ("# Singular values on GPUs\n\nWhat `svd` and `svd_ways` of `bench/gpu/` and `bench/gpu/svd_torch.py` measured, after Figures 7 and 8 of "
+                           "Ootomo & Yokota (2023). How it works: [svd.md](../reference/svd.md).\n" + text)

@@ -2,7 +2,7 @@
 
 usage: ship_models.py [--check]      --check: fails when the file is not up to date
 
-Takes every model below bench/results/: the CPU's first, then the GPUs' by name, whose models go by the names that their
+Takes every model below bench/records/: the CPU's first, then the GPUs' by name, whose models go by the names that their
 drivers give them.
 """
 import json
@@ -35,14 +35,14 @@ found = sorted(((path, m) for path, m in records("gnomon", "costs") if m["gnomon
                key=lambda one: (one[1]["device"] != "cpu", one[1]["name"]))
 names = [m["name"] for _, m in found]
 if len(set(names)) < len(names):
-    sys.exit("two models in bench/results/ have one name: " + ", ".join(names))
+    sys.exit("two models in bench/records/ have one name: " + ", ".join(names))
 text = ("/* The cost models that come with the library; made by scripts/ship_models.py from measured ones in\n"
-        " * bench/results/. */\n"
+        " * bench/records/. */\n"
         "/* clang-format off */\n"
         '#include "choose/choose.h"\n\n'
         "const gnomon_model gnomon_shipped_models[] = {\n" + "".join(model(*one) for one in found) + "{.count = 0},\n};\n")
 if sys.argv[1:] == ["--check"]:
     if TARGET.read_text() != text:
-        sys.exit("src/choose/shipped.c is not what ship_models.py makes of the models in bench/results/: run it again")
+        sys.exit("src/choose/shipped.c is not what ship_models.py makes of the models in bench/records/: run it again")
 else:
     TARGET.write_text(text)

@@ -1,9 +1,9 @@
 /* gnomon/choose.h: which operator to take: the quickest of those that keep the distortion asked
  * for, by a cost model that was measured.
  *
- * docs/choosing.md tells which kinds are admitted when, the law by which each gets its k, and the
- * form of the model. A choice is a pure function of the request, the model, the number of threads
- * and the kind of device; it reads no points and times nothing. */
+ * docs/reference/choosing.md tells which kinds are admitted when, the law by which each gets its k,
+ * and the form of the model. A choice is a pure function of the request, the model, the number of
+ * threads and the kind of device; it reads no points and times nothing. */
 #ifndef GNOMON_CHOOSE_H
 #define GNOMON_CHOOSE_H
 
@@ -27,10 +27,10 @@ typedef enum gnomon_assumption {
 /* A measured cost model: for every kind, seconds a unit of work on one kind of device. */
 typedef struct gnomon_model gnomon_model;
 
-/* Reads a model as bench_cost writes it (docs/choosing.md, "The file"): length bytes of UTF-8, no
- * terminator needed. The caller owns *out, for gnomon_model_destroy. Errors: ARGUMENT, MEMORY, DATA
- * (not JSON, an unknown, missing or repeated member, a value out of range; the text names it); then
- * *out is NULL. */
+/* Reads a model as bench_cost writes it (docs/reference/choosing.md, "The file"): length bytes of
+ * UTF-8, no terminator needed. The caller owns *out, for gnomon_model_destroy. Errors: ARGUMENT,
+ * MEMORY, DATA (not JSON, an unknown, missing or repeated member, a value out of range; the text
+ * names it); then *out is NULL. */
 GNOMON_API gnomon_status gnomon_model_from_json(gnomon_context *ctx, const char *json,
                                                 size_t length, gnomon_model **out);
 /* NULL is allowed. */

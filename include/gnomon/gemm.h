@@ -8,7 +8,7 @@
  * Elements of A and B are F32 or F16 each, in any combination; those of C are F32 or F64.
  * An fp32 number is, but for its last bits, the sum of two fp16 numbers; so on matrix units that
  * take fp16, fp32 x fp16 costs two products, fp32 x fp32 three and fp16 x fp16 one, at
- * single-precision accuracy (Ootomo & Yokota 2023). docs/gemm.md has the figures.
+ * single-precision accuracy (Ootomo & Yokota 2023). docs/reference/gemm.md has the figures.
  *
  * Error bound: |C - exact| <= |alpha| * c * u * |A||B| + u * |C| entrywise, u = 2^-24 (the last
  * term is the rounding to an F32 C).
@@ -20,8 +20,8 @@
  *     are added in fp32, rounded to nearest. Where all terms of a sum have one sign, what is cut
  *     off has it too: about 3 u of the sum (TF32: 2 u), however long it is.
  * Measured errors are no larger than SGEMM's; on a GPU with the exception of sums of one sign,
- * where SGEMM's are smaller until k is about 2^19: docs/gemm.md. A chain whose own value leaves
- * fp32's range gives infinity (or NaN), and products below 2^-126 lose bits, as in SGEMM.
+ * where SGEMM's are smaller until k is about 2^19: docs/reference/gemm.md. A chain whose own value
+ * leaves fp32's range gives infinity (or NaN), and products below 2^-126 lose bits, as in SGEMM.
  *
  * NaN and infinity pass through as in SGEMM: a row of A (a column of B) that holds one makes
  * its row (column) of C NaN or infinite. With beta 0, C is not read; with alpha 0 or k = 0, A and

@@ -6,8 +6,8 @@
  * the matrix of I_n rows whose columns are the other modes together, is found by a random operator
  * of gnomon/operator.h, which is never stored (Ootomo & Yokota 2023, algorithm 2); with
  * 'sequential' each mode is projected after those before it have shrunk the tensor
- * (Vannieuwenhoven, Vandebril & Meerbergen 2012; Minster, Saibaba & Kilmer 2020). docs/hosvd.md
- * tells the steps.
+ * (Vannieuwenhoven, Vandebril & Meerbergen 2012; Minster, Saibaba & Kilmer 2020).
+ * docs/reference/hosvd.md tells the steps.
  *
  * Needs OpenBLAS at run time (gnomon_svd_missing). Tensors can go to a GPU, which needs cuBLAS and
  * cuSOLVER at run time instead: with the device CUDA always, with AUTO where the tensor lies there

@@ -6,7 +6,7 @@
  * low precision are only a sieve, with a bound on their error. Pairs come in the order of (i, j),
  * with the same bits for every number of threads, instruction set, memory limit and cut of the data
  * into pieces, and are never all in memory unless the caller collects them: rows of P are worked on
- * in bands whose pairs fit, however many there are. docs/join.md tells how. */
+ * in bands whose pairs fit, however many there are. docs/reference/join.md tells how. */
 #ifndef GNOMON_JOIN_H
 #define GNOMON_JOIN_H
 

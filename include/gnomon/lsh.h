@@ -1,7 +1,7 @@
 /* gnomon/lsh.h: locality-sensitive hashing.
  *
  * A family of hash functions is locality-sensitive when near points get the same value more often
- * than far ones. docs/lsh.md specifies every family to the last bit. */
+ * than far ones. docs/reference/lsh.md specifies every family to the last bit. */
 #ifndef GNOMON_LSH_H
 #define GNOMON_LSH_H
 
@@ -247,8 +247,8 @@ GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_
 
 /* ---- files ---- */
 
-/* Writes an index with its points to one file (docs/formats.md), by the same safe way as all
- * files: the target is the old one or the whole new one. "-" is standard output. It may be the
+/* Writes an index with its points to one file (docs/reference/formats.md), by the same safe way as
+ * all files: the target is the old one or the whole new one. "-" is standard output. It may be the
  * file that the index was opened from: that file is then locked (flock) until it is replaced, and
  * BUSY is returned, with nothing written, while another process or thread holds the lock, or when
  * the file is no longer the one that was opened: open it again. What an opened index has in its
@@ -271,10 +271,10 @@ GNOMON_API gnomon_status gnomon_lsh_open(gnomon_context *ctx, const char *path, 
 /* Told of each fault: which section, and what is wrong with it. */
 typedef void (*gnomon_lsh_fault_fn)(void *user, const char *section, const char *fault);
 
-/* Holds a file against everything that docs/formats.md says of it: checksums, order, ids, finite
- * coordinates, each point in each table, and in the bucket that it hashes to (which takes as long
- * as hashing all points). DATA when there is a fault (the text tells the first); fn may be NULL.
- * Errors: as gnomon_lsh_open; CANCELLED. */
+/* Holds a file against everything that docs/reference/formats.md says of it: checksums, order, ids,
+ * finite coordinates, each point in each table, and in the bucket that it hashes to (which takes as
+ * long as hashing all points). DATA when there is a fault (the text tells the first); fn may be
+ * NULL. Errors: as gnomon_lsh_open; CANCELLED. */
 GNOMON_API gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path,
                                           gnomon_lsh_fault_fn fn, void *user);
 
@@ -342,7 +342,7 @@ GNOMON_API gnomon_status gnomon_lsh_promise_init(gnomon_lsh_promise *options, si
 
 /* A way that was considered. Recall and candidates were measured by other queries than the test's;
  * of ways that were not tested, on a sample of the points where there are many. cost is by the
- * model of docs/lsh.md. */
+ * model of docs/reference/lsh.md. */
 typedef struct gnomon_lsh_trial {
     gnomon_lsh_family family;
     double width;

@@ -7,7 +7,7 @@
  * Maymounkov & Toledo 2010; Meng, Saunders & Mahoney 2014). They begin at the solution of the
  * sketched problem and are run again on what is left until the backward error is small, which
  * makes the method as stable as a QR factorisation of A (Epperly, Meier & Nakatsukasa 2024).
- * docs/lstsq.md tells the steps and what is promised.
+ * docs/reference/lstsq.md tells the steps and what is promised.
  *
  * A with fewer rows than columns must be in memory. Then x is the shortest solution, x = A^T y: the
  * sketch is of A^T, and conjugate gradients find y of (A A^T + lambda^2 I) y = b.

@@ -1,6 +1,6 @@
 /* gnomon/operator.h: random operators S (k x D), defined by a small descriptor.
  *
- * docs/operators.md is the specification: entry (i, j) is a pure function of the
+ * docs/reference/operators.md is the specification: entry (i, j) is a pure function of the
  * descriptor and of i and j, the same bits on every machine. */
 #ifndef GNOMON_OPERATOR_H
 #define GNOMON_OPERATOR_H
@@ -24,7 +24,7 @@ typedef enum gnomon_kind {
 } gnomon_kind;
 
 typedef enum gnomon_precision { GNOMON_FP32 = 1, GNOMON_FP16 = 2 } gnomon_precision;
-/* ISOMETRIC: E|Sx|^2 = |x|^2. NONE: the raw entries (section 6 of docs/operators.md). */
+/* ISOMETRIC: E|Sx|^2 = |x|^2. NONE: the raw entries (section 6 of docs/reference/operators.md). */
 typedef enum gnomon_scaling { GNOMON_ISOMETRIC = 1, GNOMON_UNSCALED = 2 } gnomon_scaling;
 
 /* The specification's version that this library implements. */
@@ -81,9 +81,9 @@ GNOMON_API void gnomon_operator_destroy(gnomon_operator *op);
  * kinds density and nonzeros stay 0 when left at their default (each factor has its own). */
 GNOMON_API void gnomon_operator_describe(const gnomon_operator *op, gnomon_descriptor *out);
 
-/* Descriptor to and from JSON (docs/operators.md, section 8). *json is NUL-terminated, without
- * a newline at its end, and allocated with the C library's malloc: free() it. The text holds
- * every member that the kind uses and reads back as the same operator. from_json takes length
+/* Descriptor to and from JSON (docs/reference/operators.md, section 8). *json is NUL-terminated,
+ * without a newline at its end, and allocated with the C library's malloc: free() it. The text
+ * holds every member that the kind uses and reads back as the same operator. from_json takes length
  * bytes of UTF-8, no terminator needed. Errors of from_json: DATA (not JSON, an unknown, missing
  * or repeated member, a wrong type; the text names it), and those of gnomon_operator_create
  * (a value outside its range is ARGUMENT). On failure *json and *out are NULL. */

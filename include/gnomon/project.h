@@ -9,7 +9,7 @@
  * applied once at the end. So the bits of Y do not depend on threads, batch splits, memory limit,
  * layout or instruction set.
  *
- * Error bound, entrywise, of sketch and adjoint (derived in docs/accuracy.md):
+ * Error bound, entrywise, of sketch and adjoint (derived in docs/reference/accuracy.md):
  *
  *     |Y - exact| <= g (|alpha| |S||x| + |beta Y|) + t,    g = e / (1 - e),   e = c u + w
  *
@@ -22,7 +22,7 @@
  * underflow: two of the output type's smallest positive numbers and, with gaussian entries,
  * c |alpha| times the row's scale of the sums' (for kronecker times what the levels above make of
  * them). 64-bit integers count as what they are rounded to in fp64. Measured errors stand in
- * docs/accuracy.md. */
+ * docs/reference/accuracy.md. */
 #ifndef GNOMON_PROJECT_H
 #define GNOMON_PROJECT_H
 

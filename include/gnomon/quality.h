@@ -81,7 +81,8 @@ GNOMON_API gnomon_status gnomon_measure_distortion_csr(gnomon_context *ctx,
 
 /* How coherent points are: |x|_4^4 / |x|_2^4 of points and of differences of two, 1 when one
  * coordinate holds all of the weight, 1/D when all hold the same, about 3/D for normal coordinates.
- * Very sparse operators keep |x| with a variance that grows with it (docs/choosing.md). */
+ * Very sparse operators keep |x| with a variance that grows with it (docs/reference/choosing.md).
+ */
 typedef struct gnomon_coherence {
     size_t struct_size;               /* set by the caller */
     int64_t points, pairs;            /* how many were measured: zeros and NaN are left out */

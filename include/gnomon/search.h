@@ -5,7 +5,7 @@
  * pair. Products in fp32 are only a sieve, with a bound on their error for the points at hand; what
  * passes is computed again in fp64. Results have the same bits for every number of threads,
  * instruction set, memory limit and cut of the base into pieces; the k nearest are the first k of
- * the k + 1 nearest. docs/search.md tells how.
+ * the k + 1 nearest. docs/reference/search.md tells how.
  *
  * Distances, in fp64, never squared:
  *   L2       |q - b|, from differences of coordinates.

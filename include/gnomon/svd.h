@@ -3,7 +3,7 @@
  * A (m x n, the points) is projected by a random operator, A S^T; the columns of that span nearly
  * what the leading left singular vectors span, more nearly after each power iteration; the rest
  * is a small problem (Halko, Martinsson & Tropp 2011). The operator is one of gnomon/operator.h and
- * is never stored. docs/svd.md tells the steps, what is promised of the errors, and how
+ * is never stored. docs/reference/svd.md tells the steps, what is promised of the errors, and how
  * much of it was measured.
  *
  * Needs OpenBLAS at run time: gnomon_svd_missing tells whether it is there. All of it but rows
@@ -43,7 +43,7 @@ typedef struct gnomon_svd_options {
                         2 power + 2 passes; on the CPU with a rank and from 2 on they are shifted,
                         and take one less. With a tolerance on the CPU they go on until the rank
                         has settled; only 0, and tolerances near rounding, go by blocks with so many
-                        iterations each (docs/svd.md) */
+                        iterations each (docs/reference/svd.md) */
     int64_t block;   /* with a tolerance: columns to begin with, or, where it goes by blocks, added
                         at a time; 0: 32. On a GPU: how many to begin with, doubled until they are
                         enough; 0: 128 */

@@ -1,5 +1,5 @@
-/* What each kind's law promises (docs/choosing.md): how many rows keep all distances within 1 +-
- * eps, or whether a given number of rows does as well as those of dense kinds.
+/* What each kind's law promises (docs/reference/choosing.md): how many rows keep all distances
+ * within 1 +- eps, or whether a given number of rows does as well as those of dense kinds.
  *
  * Where a law speaks of all pairs, it is a tail bound for one vector and a union bound over the
  * pairs. Variances are those of |Sx|^2 / |x|^2, times k. */

@@ -1,4 +1,4 @@
-/* Cost models from JSON (docs/choosing.md, "The file"). */
+/* Cost models from JSON (docs/reference/choosing.md, "The file"). */
 #include "base/error.h"
 #include "choose/choose.h"
 

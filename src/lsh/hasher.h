@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Tags of docs/operators.md, section 2, for samples that are no part of an operator. */
+/* Tags of docs/reference/operators.md, section 2, for samples that are no part of an operator. */
 enum {
     GNOMON_TAG_LSH_OFFSET = 129,
     GNOMON_TAG_LSH_CAUCHY = 130,

@@ -1,5 +1,5 @@
 /* Checking a descriptor, filling in its defaults, and setting up the factors that follow from
- * it (docs/operators.md, sections 4 to 6). */
+ * it (docs/reference/operators.md, sections 4 to 6). */
 #include "base/error.h"
 #include "base/options.h"
 #include "operator/kinds/kinds.h"

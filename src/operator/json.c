@@ -1,4 +1,4 @@
-/* Descriptors to and from JSON (docs/operators.md, section 8). */
+/* Descriptors to and from JSON (docs/reference/operators.md, section 8). */
 #include "base/error.h"
 #include "base/text_json.h"
 #include "operator/operator.h"

@@ -19,7 +19,7 @@ enum {
 };
 
 /* A simple (not composed) random matrix: what kernels are made for. Columns and rows are
- * those of docs/operators.md, section 4; values are raw (unscaled). */
+ * those of docs/reference/operators.md, section 4; values are raw (unscaled). */
 typedef struct gnomon_simple {
     gnomon_kind kind; /* GAUSSIAN ... SRHT */
     gnomon_precision precision;

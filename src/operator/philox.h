@@ -1,4 +1,4 @@
-/* operator/philox.h: one call of the generator, in the two forms of docs/operators.md,
+/* operator/philox.h: one call of the generator, in the two forms of docs/reference/operators.md,
  * section 2. */
 #ifndef GNOMON_OPERATOR_PHILOX_H
 #define GNOMON_OPERATOR_PHILOX_H

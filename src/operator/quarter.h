@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* cos and sin of pi / 4 * z for z in [-1, 1], by the fixed fp32 operations of docs/operators.md,
- * section 4.1. */
+/* cos and sin of pi / 4 * z for z in [-1, 1], by the fixed fp32 operations of
+ * docs/reference/operators.md, section 4.1. */
 static inline void gnomon_quarter(float z, float *cosine, float *sine)
 {
     const float y = z * z;

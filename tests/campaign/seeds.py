@@ -82,7 +82,7 @@ def make(campaign, folder):
 def model(campaign, folder):
     """A cost model: the record of the project's own, when the checkout is there."""
     top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    path = f"{top}/bench/results/model-cpu-avx2.json"
+    path = f"{top}/bench/records/model-cpu-avx2.json"
     if os.path.exists(path):
         with open(path) as file:
             return file.read()

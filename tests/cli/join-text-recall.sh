@@ -1,7 +1,7 @@
 # A promised share of the pairs of texts: by MinHash of shingles, whose numbers have 62 bits. Real
 # text, each line also with a word dropped and with two words changed; held against the exact join.
 . "$TESTS/lib.sh"
-"$PYTHON" - "$TESTS"/../../LICENSE "$TESTS"/../../docs/*.md > lines.txt <<'END'
+"$PYTHON" - "$TESTS"/../../LICENSE "$TESTS"/../../docs/reference/*.md > lines.txt <<'END'
 import random, sys
 random.seed(5)
 lines = [line.split() for name in sys.argv[1:] for line in open(name, encoding="utf-8")]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The arrows of docs/architecture.md point one way: each room includes only what it may.
+# The arrows of docs/internals/architecture.md point one way: each room includes only what it may.
 # usage: layers.sh SOURCE_FOLDER
 set -euo pipefail
 cd "$1"

@@ -1,4 +1,4 @@
-"""The pages of GPUs, made from small records in the form of each program of bench/cuda/.
+"""The pages of GPUs, made from small records in the form of each program of bench/gpu/.
 
 usage: gpu_page.py SCRIPTS
 """

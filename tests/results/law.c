@@ -1,6 +1,6 @@
-/* Prints what bench/law.c finds of a format, for low_precision.py to hold against SciPy.
+/* Prints what bench/papers/law.c finds of a format, for low_precision.py to hold against SciPy.
  * usage: law X Y [finite] */
-#include "../../bench/law.h"
+#include "../../bench/papers/law.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Holds bench/law.c and the record of bench_low_precision to SciPy: the normal law rounded to small formats, with
+"""Holds bench/papers/law.c and the record of bench_low_precision to SciPy: the normal law rounded to small formats, with
 every number of a format written out and the probabilities of the intervals between their midpoints.
 
 usage: low_precision.py LAW RECORD

@@ -1,5 +1,5 @@
 /* Looking at a sample of the points where the operator, or the user's word about the points, counts
- * on their weight not lying in few coordinates: see docs/choosing.md. */
+ * on their weight not lying in few coordinates: see docs/reference/choosing.md. */
 #include "verbs/project/project.h"
 
 #include <math.h>

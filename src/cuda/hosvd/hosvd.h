@@ -1,4 +1,5 @@
-/* cuda/hosvd/hosvd.h: the HOSVD on the GPU: the steps of docs/hosvd.md, for ranks that are given.
+/* cuda/hosvd/hosvd.h: the HOSVD on the GPU: the steps of docs/reference/hosvd.md, for ranks that
+ * are given.
  *
  * The tensor is gone through as matrices only: the unfolding of the first mode is one as it lies,
  * that of the last one as well, transposed. A product along the first mode is written with that

@@ -1,4 +1,5 @@
-/* One GPU taken into use: what it can do, and the tables of docs/operators.md, section 4.2. */
+/* One GPU taken into use: what it can do, and the tables of docs/reference/operators.md,
+ * section 4.2. */
 #include "cuda/runtime/gpu.h"
 
 #include <cuda_fp16.h>

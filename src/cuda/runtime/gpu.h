@@ -1,5 +1,5 @@
-/* cuda/runtime/gpu.h: one GPU taken into use: what it can do, and the tables of docs/operators.md,
- * section 4.2. */
+/* cuda/runtime/gpu.h: one GPU taken into use: what it can do, and the tables of
+ * docs/reference/operators.md, section 4.2. */
 #ifndef GNOMON_CUDA_GPU_H
 #define GNOMON_CUDA_GPU_H
 

@@ -1,5 +1,5 @@
-/* cuda/runtime/random.cuh: docs/operators.md for device code: the generator and each kind's
- * entries, to the last bit. Every rounding is written out (__fmaf_rn, __fmul_rn ...), so the
+/* cuda/runtime/random.cuh: docs/reference/operators.md for device code: the generator and each
+ * kind's entries, to the last bit. Every rounding is written out (__fmaf_rn, __fmul_rn ...), so the
  * compiler's own contraction of sums elsewhere changes nothing here. */
 #ifndef GNOMON_CUDA_RANDOM_CUH
 #define GNOMON_CUDA_RANDOM_CUH

@@ -1,7 +1,7 @@
-/* cuda/svd/svd.h: the randomized SVD on the GPU: the steps of docs/svd.md with what is long and
- * thin in double precision, in which Hopper's matrix units multiply too, and the products with the
- * matrix on half-precision ones; or all of it in double precision ("wide"). "The work's type" is
- * F32, or F64 when the work is wide.
+/* cuda/svd/svd.h: the randomized SVD on the GPU: the steps of docs/reference/svd.md with what is
+ * long and thin in double precision, in which Hopper's matrix units multiply too, and the products
+ * with the matrix on half-precision ones; or all of it in double precision ("wide"). "The work's
+ * type" is F32, or F64 when the work is wide.
  *
  * Tall matrices are row-major without gaps: rows x columns is what cuBLAS calls columns x rows. */
 #ifndef GNOMON_CUDA_SVD_H

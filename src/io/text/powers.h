@@ -1,6 +1,6 @@
 /* io/text/powers.h: the powers of ten from 10^-342 to 10^324, each as the upper 128 bits of its
  * binary expansion: floor(10^q * 2^(127 - floor(log2(10^q)))), high half first. The table
- * is what integer arithmetic gives; tests/unit/test_number.c makes it again. */
+ * is what integer arithmetic gives; tests/unit/base/test_number.c makes it again. */
 #ifndef GNOMON_IO_POWERS_H
 #define GNOMON_IO_POWERS_H
 

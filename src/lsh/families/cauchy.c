@@ -1,8 +1,8 @@
 /* Directions of standard Cauchy numbers, for l1.
  *
  * The tangent of an angle that is uniform over a half turn is a standard Cauchy number. Its fp32
- * cosine and sine are those of operators' Gaussian entries (docs/operators.md, section 4.1), so the
- * quotient has the same bits everywhere. */
+ * cosine and sine are those of operators' Gaussian entries (docs/reference/operators.md,
+ * section 4.1), so the quotient has the same bits everywhere. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"

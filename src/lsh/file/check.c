@@ -1,4 +1,4 @@
-/* A file held against everything that docs/formats.md says of it. */
+/* A file held against everything that docs/reference/formats.md says of it. */
 #include "lsh/file/file.h"
 
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-/* lsh/file/file.h: indexes in files, as docs/formats.md specifies them. */
+/* lsh/file/file.h: indexes in files, as docs/reference/formats.md specifies them. */
 #ifndef GNOMON_LSH_FILE_H
 #define GNOMON_LSH_FILE_H
 

@@ -1,6 +1,6 @@
 /* The cost model: what the parts of a query take, in nanoseconds on one thread of a Zen 3 at 3 GHz,
- * as bench/lsh_cost.py fits them. Choices follow from it and never from a clock, so that they are
- * the same every time. */
+ * as bench/cpu/lsh_cost.py fits them. Choices follow from it and never from a clock, so that they
+ * are the same every time. */
 #include "lsh/tune/tune.h"
 
 static const double per_product = 0.013;       /* a coordinate and function, among many queries */

@@ -1,6 +1,6 @@
-/* Serves the functions of docs/operators.md, sections 2 to 4, to test_vectors.py: each line on
- * standard input names one and its arguments, and is answered by a line of results; fp32 numbers as
- * their bits. */
+/* Serves the functions of docs/reference/operators.md, sections 2 to 4, to test_vectors.py: each
+ * line on standard input names one and its arguments, and is answered by a line of results; fp32
+ * numbers as their bits. */
 #include "operator/kinds/kinds.h"
 #include "operator/philox.h"
 

@@ -1,6 +1,6 @@
-"""Makes the test vectors of docs/operators.md, section 9, from the independent implementation.
+"""Makes the test vectors of docs/reference/operators.md, section 9, from the independent implementation.
 
-usage: make_vectors.py > docs/operators-vectors.json
+usage: make_vectors.py > docs/reference/operators-vectors.json
 """
 
 import json

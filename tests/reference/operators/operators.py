@@ -1,4 +1,4 @@
-"""The operators of docs/operators.md in NumPy, written from that page and from the Philox
+"""The operators of docs/reference/operators.md in NumPy, written from that page and from the Philox
 paper (Salmon, Moraes, Dror and Shaw 2011) alone. It shares no code with the library; it is
 slow and plain on purpose. Names and section numbers are the page's."""
 

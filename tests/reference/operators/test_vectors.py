@@ -1,4 +1,4 @@
-"""The test vectors beside docs/operators.md: are they what the independent implementation makes,
+"""The test vectors beside docs/reference/operators.md: are they what the independent implementation makes,
 and does the library agree with each?
 
 usage: test_vectors.py DUMP_BLOCK DUMP_FUNCTIONS VECTORS

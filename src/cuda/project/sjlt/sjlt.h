@@ -1,4 +1,5 @@
-/* cuda/project/sjlt/sjlt.h: the parts of the family gcu_sjlt (docs/operators.md, section 4.6).
+/* cuda/project/sjlt/sjlt.h: the parts of the family gcu_sjlt (docs/reference/operators.md,
+ * section 4.6).
  *
  * A row's slots in a chunk are consecutive, and the inverse permutation gives their columns, so a
  * row gathers its points' coordinates and nothing is scattered. Lists of the columns and signs are

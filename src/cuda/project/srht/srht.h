@@ -1,4 +1,5 @@
-/* cuda/project/srht/srht.h: the parts of the family gcu_srht (docs/operators.md, section 4.7).
+/* cuda/project/srht/srht.h: the parts of the family gcu_srht (docs/reference/operators.md,
+ * section 4.7).
  *
  * The Hadamard matrix of order 2^b is the Kronecker product of those of orders 2^(b - c) and 2^c.
  * So blocks of 2^c columns are transformed one by one, and a sampled row takes from block u the

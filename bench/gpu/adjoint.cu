@@ -1,0 +1,73 @@
+/* bench/gpu/adjoint.cu: adjoints, X = Y S, against writing X once and beside the product's flops.
+ */
+#include "bench.cuh"
+#include "cuda/project/family.h"
+
+#include <gnomon.h>
+
+int main(int argc, char **argv)
+{
+    gcu_gpu gpu;
+    char why[256];
+    if (gcu_gpu_open(0, &gpu, why, sizeof why) != GNOMON_OK) {
+        fprintf(stderr, "%s\n", why);
+        return 77;
+    }
+    bench_json json = bench_open("adjoint", argc, argv);
+    gnomon_context *ctx = nullptr;
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    o.device = GNOMON_DEVICE_CPU;
+    if (gnomon_context_create(&o, &ctx) != GNOMON_OK) return 1;
+    const int64_t n = 256, d = 1 << 18;
+    float *y, *x;
+    BENCH_CHECK(cudaMalloc(&y, (size_t)(n * 4096) * 4));
+    BENCH_CHECK(cudaMalloc(&x, (size_t)(n * d) * 4));
+    bench_fill(y, (size_t)(n * 4096), 1);
+    bench_fill(x, (size_t)(n * d), 2);
+    const double floor_ms = bench_read_ms(x, (size_t)(n * d) * 4);
+    printf("n %lld, D %lld; floor: X once, %.4f ms\n", (long long)n, (long long)d, floor_ms);
+    printf("%-12s %5s %8s %10s %8s %9s\n", "kind", "k", "layout", "ms", "X once", "Tflop/s");
+    static const gnomon_kind kinds[] = {GNOMON_RADEMACHER, GNOMON_ACHLIOPTAS,  GNOMON_GAUSSIAN,
+                                        GNOMON_SRHT,       GNOMON_VERY_SPARSE, GNOMON_SJLT};
+    for (gnomon_kind kind : kinds)
+        for (int64_t k : {(int64_t)256, (int64_t)4096})
+            for (int columns = 0; columns < 2; columns++) {
+                gnomon_descriptor descriptor = GNOMON_DESCRIPTOR_INIT;
+                descriptor.kind = kind;
+                descriptor.k = k;
+                descriptor.d = d;
+                descriptor.seed = 1;
+                gnomon_operator *op = nullptr;
+                if (gnomon_operator_create(ctx, &descriptor, &op) != GNOMON_OK) return 1;
+                gcu_adjoint_task t = {};
+                t.op = op;
+                t.y = gnomon_matrix_rowmajor(y, GNOMON_F32, n, k);
+                t.x = gnomon_matrix_rowmajor(x, GNOMON_F32, n, d);
+                if (columns) {
+                    t.y.row_stride = t.x.row_stride = 1;
+                    t.y.col_stride = t.x.col_stride = n;
+                }
+                t.y.memory = t.x.memory = GNOMON_CUDA;
+                t.alpha = 1.0;
+                t.rows = k;
+                t.gpu = &gpu;
+                t.work_bytes = gcu_adjoint_best_work(&t);
+                BENCH_CHECK(cudaMalloc(&t.work, t.work_bytes + 1));
+                const bench_time ms =
+                    bench_run([&](int) { BENCH_CHECK(gcu_adjoint(&t)); }, 11, 0.2);
+                BENCH_CHECK(cudaFree(t.work));
+                const double rate = 2.0 * (double)(n * d) * (double)k / ms.median_ms * 1e-9;
+                printf("%-12s %5lld %8s %10.4f %8.2f %9.2f\n", gnomon_kind_name(kind), (long long)k,
+                       columns ? "columns" : "rows", ms.median_ms, ms.median_ms / floor_ms, rate);
+                bench_record(&json,
+                             "\"kind\": \"%s\", \"k\": %lld, \"n\": %lld, \"d\": %lld, "
+                             "\"layout\": \"%s\", \"ms\": %.5f, \"runs\": %d, \"read_ms\": %.5f",
+                             gnomon_kind_name(kind), (long long)k, (long long)n, (long long)d,
+                             columns ? "columns" : "rows", ms.median_ms, ms.runs, floor_ms);
+                gnomon_operator_destroy(op);
+            }
+    bench_close(&json);
+    gnomon_context_destroy(ctx);
+    gcu_gpu_close(&gpu);
+    return 0;
+}
