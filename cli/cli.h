@@ -148,9 +148,29 @@ int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *oth
 const char *cli_dtype_name(gnomon_dtype dtype);
 extern const cli_choice cli_dtypes[];
 
+/* formats.c: what the library tells of its formats. */
+enum { CLI_FORMATS_TEXT = 512 };
+
+/* The format of that number, from 0 on; 0 past the end. */
+int cli_format_info(int index, gnomon_format_info *info);
+
+/* "npy, npz, ...": the formats that hold and take all of these (sums of GNOMON_HOLDS_...,
+ * GNOMON_TAKES_...), with written those alone that are written. Returns text. */
+const char *cli_formats(char text[CLI_FORMATS_TEXT], int holds, int takes, int written);
+
+/* Whether the format of that name (NULL: none) holds and takes all of these. */
+int cli_format_is(const char *name, int holds, int takes);
+
+/* The first format that takes these; NULL when none does. */
+const char *cli_format_taking(int takes);
+
+/* "file.npz:KEY, file.h5:/DATASET": how members are named. Returns text. */
+const char *cli_format_members(char text[CLI_FORMATS_TEXT]);
+
+/* Refuses dense points of path (NULL: not named) for the metric. An exit code. */
+int cli_needs_sparse(cli_app *app, const char *path, const char *metric);
+
 /* output.c */
-/* Whether format holds text. */
-int cli_is_text_format(const char *format);
 /* A file that a verb reads or writes: the option or operand that names it, and its path (NULL: it
  * is not given; "-": a standard stream). */
 typedef struct cli_file {

@@ -39,54 +39,60 @@ void cli_input_table(cli_input_options *in, cli_option table[CLI_INPUT_OPTIONS])
          .type = CLI_FORMAT,
          .target = &in->format,
          .value = "FORMAT",
-         .help = "the input's format; otherwise found out from its content, then from its name: "
-                 "npy, npz, csv, tsv, fvecs, bvecs, ivecs, fbin, u8bin, i8bin, f16bin, idx, hdf5, "
-                 "mtx, svmlight, raw"},
+         .help = "the input's format; otherwise found out from its content, then from its name"},
         {.name = "shape",
          .type = CLI_SHAPE,
          .target = &in->shape,
          .given = &in->shape_given,
          .value = "N,D",
-         .help = "raw: points and coordinates; ?,D takes N from the file's size"},
+         .takes = GNOMON_TAKES_SHAPE,
+         .help = "points and coordinates; ?,D takes N from the file's size"},
         {.name = "dtype",
          .type = CLI_CHOICE,
          .target = &in->dtype,
          .value = "TYPE",
          .choices = cli_dtypes,
-         .help = "raw: the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8, "
+         .takes = GNOMON_TAKES_SHAPE,
+         .help = "the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8, "
                  "bfloat16 ..."},
         {.name = "delimiter",
          .type = CLI_CHAR,
          .target = &in->delimiter,
          .value = "CHAR",
-         .help = "csv, tsv: what stands between values: one character, or tab, comma, semicolon, "
+         .takes = GNOMON_TAKES_DELIMITER,
+         .help = "what stands between values: one character, or tab, comma, semicolon, "
                  "space"},
         {.name = "header",
          .type = CLI_FLAG,
          .target = &in->header,
          .flag = 1,
-         .help = "csv, tsv: the first line holds names (otherwise found out)"},
+         .takes = GNOMON_TAKES_DELIMITER,
+         .help = "the first line holds names (otherwise found out)"},
         {.name = "no-header",
          .type = CLI_FLAG,
          .target = &in->header,
          .flag = 0,
-         .help = "csv, tsv: the first line holds values"},
+         .takes = GNOMON_TAKES_DELIMITER,
+         .help = "the first line holds values"},
         {.name = "features",
          .type = CLI_INT,
          .target = &in->features,
          .low = 1,
          .value = "D",
-         .help = "svmlight: the number of coordinates (otherwise the largest index)"},
+         .takes = GNOMON_TAKES_COLUMNS,
+         .help = "the number of coordinates (otherwise the largest index)"},
         {.name = "zero-based",
          .type = CLI_FLAG,
          .target = &in->zero_based,
          .flag = 1,
-         .help = "svmlight: indices begin at 0 (otherwise found out)"},
+         .takes = GNOMON_TAKES_COLUMNS,
+         .help = "indices begin at 0 (otherwise found out)"},
         {.name = "one-based",
          .type = CLI_FLAG,
          .target = &in->zero_based,
          .flag = 0,
-         .help = "svmlight: indices begin at 1"},
+         .takes = GNOMON_TAKES_COLUMNS,
+         .help = "indices begin at 1"},
     };
     memcpy(table, options, sizeof options);
 }
@@ -98,8 +104,9 @@ int cli_open_input(cli_app *app, const char *path, const cli_input_options *in,
     *reader = NULL;
     if (in != NULL) {
         options.format = in->format;
-        if (options.format == NULL && in->shape_given) options.format = "raw";
-        if (options.format != NULL && strcmp(options.format, "raw") == 0 && !in->shape_given)
+        if (options.format == NULL && in->shape_given)
+            options.format = cli_format_taking(GNOMON_TAKES_SHAPE);
+        if (cli_format_is(options.format, 0, GNOMON_TAKES_SHAPE) && !in->shape_given)
             return cli_usage(app, "raw input needs --shape N,D and --dtype TYPE");
         if (!in->shape_given && in->dtype != 0)
             return cli_usage(app, "--dtype tells of raw input, beside --shape; the output's type "
@@ -142,8 +149,7 @@ int cli_open_queries(cli_app *app, const char *path, const cli_input_options *in
     gnomon_reader *other = NULL;
     int code = cli_open_input(app, path, in, reader, info);
     if (code >= 0 || info->member == NULL || strcmp(info->member, chosen) != 0 ||
-        strcmp(info->format, "hdf5") != 0 || strcmp(path, "-") == 0 ||
-        (length > most && strcmp(path + length - most, named) == 0) ||
+        strcmp(path, "-") == 0 || (length > most && strcmp(path + length - most, named) == 0) ||
         (length > least && strcmp(path + length - least, short_name) == 0))
         return code;
     char *test = malloc(length + sizeof queries);

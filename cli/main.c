@@ -23,6 +23,7 @@ static const cli_named verbs[] = {
 
 static void print_help(FILE *stream)
 {
+    char members[CLI_FORMATS_TEXT];
     fputs("Usage: gnomon VERB [options]\n"
           "\n"
           "Random projection of points with very many coordinates.\n"
@@ -35,8 +36,10 @@ static void print_help(FILE *stream)
           "  gnomon --version                        the version\n"
           "\n"
           "Data goes to -o or standard output, reports to standard error; '-' is standard input\n"
-          "or output; a member of a file is written file.npz:key, file.h5:/dataset.\n"
-          "Exit codes: 0 done, 1 a negative answer, 2 usage, 3 bad data, 4 file trouble,\n"
+          "or output. A member of a file:\n",
+          stream);
+    fprintf(stream, "%s.\n", cli_format_members(members));
+    fputs("Exit codes: 0 done, 1 a negative answer, 2 usage, 3 bad data, 4 file trouble,\n"
           "5 out of memory, 6 device, 130 interrupted.\n"
           "\n"
           "Examples:\n"

@@ -349,21 +349,14 @@ static int set_char(const cli_verb *verb, const cli_option *o, const char *name,
 
 static int set_format(const cli_verb *verb, const cli_option *o, const char *name, const char *text)
 {
-    char list[256] = "";
-    const char *format;
-    size_t used = 0;
-    int writable;
-    for (int i = 0; (format = gnomon_format_name(i, &writable)) != NULL; ++i) {
-        if (o->flag && !writable) continue;
-        if (strcmp(format, text) == 0) {
-            *(const char **)o->target = format;
-            return -1;
-        }
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used == 0 ? "" : ", ",
-                                     format);
+    char list[CLI_FORMATS_TEXT];
+    gnomon_format_info info;
+    for (int i = 0; cli_format_info(i, &info); ++i) {
+        if (strcmp(info.name, text) != 0 || (o->flag && !info.can_write)) continue;
+        *(const char **)o->target = info.name;
+        return -1;
     }
-    return usage(verb, "%s %s: must be one of %s", name, text, list);
+    return usage(verb, "%s %s: must be one of %s", name, text, cli_formats(list, 0, 0, o->flag));
 }
 
 static int set(const cli_verb *verb, const cli_option *o, const char *text)
@@ -567,7 +560,12 @@ static void print_option(const cli_option *o)
         putchar('\n');
         at = 0;
     }
-    print_wrapped(o->help, HELP_COLUMN, at);
+    char names[CLI_FORMATS_TEXT], text[CLI_FORMATS_TEXT + 1024];
+    const int some = o->holds != 0 || o->takes != 0, all = o->type == CLI_FORMAT && !o->flag;
+    cli_formats(names, o->holds, o->takes, o->holds != 0);
+    snprintf(text, sizeof text, "%s%s%s%s%s", some ? names : "", some ? ": " : "", o->help,
+             all ? ": " : "", all ? names : "");
+    print_wrapped(text, HELP_COLUMN, at);
 }
 
 int cli_print_help(const cli_verb *verb)

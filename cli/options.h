@@ -70,7 +70,10 @@ typedef struct cli_option {
     int64_t low, high;         /* CLI_INT, CLI_SIZE; high 0: no limit */
     cli_reals reals;           /* CLI_REAL */
     const cli_choice *choices; /* CLI_CHOICE, CLI_DEVICE */
-    int flag;                  /* CLI_FLAG: what target is set to */
+    /* The formats alone that hold or take this (GNOMON_HOLDS_..., GNOMON_TAKES_...): the help
+     * begins with their names. 0: not of formats. */
+    int holds, takes;
+    int flag; /* CLI_FLAG: what target is set to */
 } cli_option;
 
 /* Options under one heading of the help. */

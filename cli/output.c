@@ -8,15 +8,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-int cli_is_text_format(const char *format)
-{
-    static const char *const text[] = {"csv", "tsv", "mtx", "svmlight"};
-    for (size_t i = 0; i < sizeof text / sizeof text[0]; ++i) {
-        if (strcmp(format, text[i]) == 0) return 1;
-    }
-    return 0;
-}
-
 /* Whether what is written by one name can be lost by the other. */
 static int are_one(const cli_file *a, const cli_file *b)
 {
@@ -45,21 +36,15 @@ int cli_check_apart(cli_app *app, const cli_file *files, int count)
 int cli_output_is(cli_app *app, const char *option, const char *path, const char *name, int holds,
                   const char **format)
 {
-    char endings[256] = "";
-    int has = 0, can_write;
+    char written[CLI_FORMATS_TEXT];
+    int has = 0;
     *format = gnomon_format_for(path, name, &has);
     if (*format != NULL && (has & holds) != 0) return -1;
     if (*format != NULL)
         return cli_usage(app, "%s %s: the format %s does not hold %s points", option, path, *format,
                          holds == GNOMON_HOLDS_SPARSE ? "sparse" : "dense");
-    const char *one;
-    for (int i = 0; (one = gnomon_format_name(i, &can_write)) != NULL; i++) {
-        const size_t used = strlen(endings);
-        if (can_write)
-            snprintf(endings + used, sizeof endings - used, "%s%s", used > 0 ? ", " : "", one);
-    }
     return cli_usage(app, "%s %s: the ending names no format that is written; those are %s%s",
-                     option, path, endings,
+                     option, path, cli_formats(written, 0, 0, 1),
                      strcmp(option, "-o") == 0 ? " (or take --output-format)" : "");
 }
 
@@ -70,7 +55,7 @@ int cli_check_output(cli_app *app, const char *path, const char *format, const c
         if (app->json)
             return cli_usage(app, "--json and the data can't both go to standard output; name a "
                                   "file with -o");
-        if (isatty(STDOUT_FILENO) && !cli_is_text_format(format))
+        if (isatty(STDOUT_FILENO) && !cli_format_is(format, GNOMON_HOLDS_TEXT, 0))
             return cli_usage(app,
                              "%s is binary and standard output is a terminal; name a file "
                              "with -o, or take --output-format csv",
@@ -104,7 +89,8 @@ int cli_check_room(cli_app *app, const char *input, const char *output, const ch
     if (rows < 0 || name == NULL || strcmp(output, "-") == 0) return -1;
     if (stat(output, &out) == 0 && !S_ISREG(out.st_mode)) return -1;
     /* text has two bytes a number at least */
-    const double element = cli_is_text_format(name) ? 2 : (double)gnomon_dtype_size(dtype);
+    const double element =
+        cli_format_is(name, GNOMON_HOLDS_TEXT, 0) ? 2 : (double)gnomon_dtype_size(dtype);
     const double bytes = (double)rows * (double)cols * element;
     const int known = strcmp(input, "-") != 0 && stat(input, &in) == 0 && S_ISREG(in.st_mode);
     if (known && bytes > small && bytes > RATIO * (double)in.st_size)
@@ -115,8 +101,7 @@ int cli_check_room(cli_app *app, const char *input, const char *output, const ch
                         (long long)in.st_size);
     const double room = room_beside(output);
     /* what is compressed may take a thousandth */
-    if (strcmp(name, "npz") == 0 || strcmp(name, "hdf5") == 0 || room < 0 || bytes <= room)
-        return -1;
+    if (cli_format_is(name, 0, GNOMON_TAKES_COMPRESS) || room < 0 || bytes <= room) return -1;
     return cli_fail(app, CLI_EXIT_FILE,
                     "%s: %lld x %lld numbers take about %.3g bytes, and %.3g are free there: if "
                     "that is meant, say --large",

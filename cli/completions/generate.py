@@ -2,13 +2,13 @@
 
 usage: generate.py GNOMON FOLDER
 """
+import json
 import os
 import re
 import subprocess
 import sys
 
 KINDS = "gaussian rademacher achlioptas very-sparse sjlt srht block kronecker"
-FORMATS = "npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw"
 # What may stand after an option, by its name or what the help calls its value; others: nothing known.
 VALUES = {
     "operator": KINDS,
@@ -23,10 +23,10 @@ VALUES = {
     "progress": "auto always never",
     "order": "C F",
     "delimiter": "tab comma semicolon space",
-    "FORMAT": FORMATS,
     "TYPE": "f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8",
 }
 FILES = {"OUT", "FILE"}
+FORMATS = []  # as gnomon info tells of them
 
 
 class Option:
@@ -41,6 +41,8 @@ class Option:
             self.words = " ".join(word for word in self.words.split() if re.search(rf"\b{word}\b", text))
         if name == "operator" and "auto" in text:
             self.words += " auto"
+        if value == "FORMAT":
+            self.words = " ".join(one["format"] for one in FORMATS if name == "format" or one["writes"])
         self.is_file = value in FILES
 
     def spellings(self):
@@ -220,6 +222,7 @@ def main(gnomon, folder):
         text = help_of(gnomon, *words, "--help").split("Verbs:\n")
         return re.findall(r"^  (\w+)  +(\S.*)$", text[1].split("\n\n")[0], re.M) if len(text) > 1 else []
 
+    FORMATS.extend(json.loads(help_of(gnomon, "info", "--json"))["formats"])
     abouts = dict(listed())
     verbs = {}
     for verb, about in abouts.items():

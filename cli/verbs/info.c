@@ -62,8 +62,7 @@ static json_t *list_gpus(char **reason)
 
 static int machine_words(cli_app *app)
 {
-    const char *name;
-    int can_write;
+    gnomon_format_info format;
     char *reason;
     json_t *gpus = list_gpus(&reason);
     printf("gnomon %s\n", gnomon_version());
@@ -78,27 +77,26 @@ static int machine_words(cli_app *app)
     printf("svd              %s\n",
            gnomon_svd_missing() != NULL ? gnomon_svd_missing() : "OpenBLAS found");
     printf("operator         specification version %d\n", GNOMON_OPERATOR_VERSION);
-    printf("reads           ");
-    for (int i = 0; (name = gnomon_format_name(i, NULL)) != NULL; ++i)
-        printf(" %s", name);
-    printf("\nwrites          ");
-    for (int i = 0; (name = gnomon_format_name(i, &can_write)) != NULL; ++i) {
-        if (can_write) printf(" %s", name);
-    }
-    putchar('\n');
+    for (int i = 0; cli_format_info(i, &format); ++i)
+        printf("%-16s %-12s %-22s %s%s\n", i == 0 ? "formats" : "", format.name, format.endings,
+               format.about, format.can_write ? "" : " (read only)");
     return cli_flush_output(app->verb);
 }
 
 static int machine_json(cli_app *app)
 {
     json_t *formats = json_array(), *out = json_object();
-    const char *name;
-    int can_write;
+    gnomon_format_info format;
     char *reason;
     json_t *gpus = list_gpus(&reason);
-    for (int i = 0; (name = gnomon_format_name(i, &can_write)) != NULL; ++i)
+    for (int i = 0; cli_format_info(i, &format); ++i)
         json_array_append_new(
-            formats, json_pack("{s:s, s:b, s:b}", "format", name, "reads", 1, "writes", can_write));
+            formats, json_pack("{s:s, s:b, s:b, s:s, s:s, s:s, s:b, s:b, s:b}", "format",
+                               format.name, "reads", 1, "writes", format.can_write, "about",
+                               format.about, "endings", format.endings, "member", format.member,
+                               "sparse", (format.holds & GNOMON_HOLDS_SPARSE) != 0, "tensors",
+                               (format.holds & GNOMON_HOLDS_TENSOR) != 0, "text",
+                               (format.holds & GNOMON_HOLDS_TEXT) != 0));
     json_object_set_new(out, "devices",
                         json_array_size(gpus) > 0 ? json_pack("[s,s]", "cpu", "cuda")
                                                   : json_pack("[s]", "cpu"));

@@ -1,9 +1,9 @@
 /* gnomon/io.h: one reader and one writer for every format of points.
  *
- * Formats: npy, npz, csv, tsv, fvecs, bvecs, ivecs, fbin, u8bin, i8bin, f16bin, idx
- * (also gzipped), hdf5, mtx (Matrix Market), svmlight, raw. A path may name a member:
- * "file.npz:key", "file.h5:/dataset". "-" is standard input or output. Formats are
- * recognised by content, then by extension; options.format overrides.
+ * gnomon_format_describe lists the formats: NumPy arrays, text, HDF5, Matrix Market, svmlight and
+ * more; docs/formats.md defines each. A path may name a member: "file.npz:key",
+ * "file.h5:/dataset". "-" is standard input or output. Formats are recognised by content, then
+ * by extension; options.format overrides.
  *
  * Files are hostile: every length is checked against the file and for overflow
  * before memory is taken; a header never makes the reader allocate more than the
@@ -22,7 +22,7 @@ typedef struct gnomon_writer gnomon_writer;
 
 typedef struct gnomon_read_options {
     size_t struct_size;
-    const char *format; /* NULL: recognise; else a name of the list above */
+    const char *format; /* NULL: recognise; else a name that gnomon_format_describe lists */
     /* raw only: shape and element type; rows may be -1 (from the file's size) */
     int64_t raw_rows, raw_cols;
     gnomon_dtype raw_dtype;
@@ -56,7 +56,7 @@ enum {
 
 typedef struct gnomon_data_info {
     size_t struct_size;
-    const char *format;         /* one of the list above; static */
+    const char *format;         /* its name; static */
     int64_t rows, cols;         /* rows -1 when only reading to the end can tell */
     gnomon_dtype dtype;         /* as stored */
     int access;                 /* GNOMON_ACCESS_... */
@@ -190,8 +190,41 @@ GNOMON_API const char *gnomon_format_name(int index, int *can_write);
  * writers are of no more use then: gnomon_writer_finish fails with IO. */
 GNOMON_API void gnomon_io_abandon_all(void);
 
-/* What a format's files hold when written. */
-enum { GNOMON_HOLDS_DENSE = 1, GNOMON_HOLDS_SPARSE = 2 };
+/* What a format's files can hold, and how. */
+enum {
+    GNOMON_HOLDS_DENSE = 1,  /* dense points, in files that are written too */
+    GNOMON_HOLDS_SPARSE = 2, /* sparse points, in files that are written too */
+    GNOMON_HOLDS_TENSOR =
+        4,                /* arrays of any number of dimensions, for gnomon_read_options.tensor */
+    GNOMON_HOLDS_TEXT = 8 /* as text */
+};
+
+/* Which of the options of a reader or writer a format takes; it passes over the others, but for
+ * coordinates_contiguous, which gnomon_writer_open then refuses. */
+enum {
+    GNOMON_TAKES_SHAPE = 1,     /* raw_rows, raw_cols, raw_dtype: must be given */
+    GNOMON_TAKES_DELIMITER = 2, /* csv_delimiter, csv_header */
+    GNOMON_TAKES_COLUMNS = 4,   /* svmlight_cols, svmlight_zero_based */
+    GNOMON_TAKES_ORDER = 8,     /* coordinates_contiguous */
+    GNOMON_TAKES_DIGITS = 16,   /* csv_digits */
+    GNOMON_TAKES_COMPRESS = 32  /* compress */
+};
+
+/* A format. All text is static. */
+typedef struct gnomon_format_info {
+    size_t struct_size;
+    const char *name;    /* as in options.format */
+    const char *about;   /* a phrase, as "NumPy array" */
+    const char *endings; /* of file names, the usual one first, as ".h5 .hdf5 .hdf" */
+    const char *member; /* what a path may name after a colon, as "KEY" in file.npz:KEY; "": none */
+    int can_write;
+    int holds; /* sum of GNOMON_HOLDS_... */
+    int takes; /* sum of GNOMON_TAKES_... */
+} gnomon_format_info;
+
+/* Tells of the format of that number, from 0 on, in the order of gnomon_format_name.
+ * info->struct_size must be set by the caller. Errors: ARGUMENT, past the end too. Thread-safe. */
+GNOMON_API gnomon_status gnomon_format_describe(int index, gnomon_format_info *info);
 
 /* The name of the format that gnomon_writer_open takes for path: 'format' itself when it is not
  * NULL, else by path's ending; npy for a name without one. *holds (may be NULL) is set to a sum of

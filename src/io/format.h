@@ -55,25 +55,23 @@ struct gnomon_writer {
     gnomon_status failed; /* of an earlier call: then finish drops everything */
 };
 
-enum {
-    GNOMON_FORMAT_MEMBERS = 1,  /* a path may name a member */
-    GNOMON_FORMAT_HEADLESS = 2, /* nothing in the bytes tells it from noise: gunzip by name only */
-    GNOMON_FORMAT_SPARSE = 4,   /* options.sparse can be written */
-    GNOMON_FORMAT_DENSE = 8,    /* dense points can be written */
-    GNOMON_FORMAT_COLMAJOR = 16 /* options.coordinates_contiguous can be written */
-};
-
 #define GNOMON_DTYPE_BIT(dtype) (1u << (dtype))
 
 /* What sniff can say. */
 enum { GNOMON_SNIFF_NO = 0, GNOMON_SNIFF_MAYBE = 1, GNOMON_SNIFF_YES = 2 };
 
+/* A row of the registry: all that is to know about a format. The first part is what
+ * gnomon_format_describe tells of it. */
 struct gnomon_format {
     const char *name;
-    const char *const *extensions; /* with their dot, lower case, NULL-ended; a gzipped file's
-                                      ".gz" is cut off before they are compared */
-    int flags;                     /* GNOMON_FORMAT_... */
-    unsigned writes;               /* types that can be stored, GNOMON_DTYPE_BITs; 0: not written */
+    const char *about;   /* a phrase for lists */
+    const char *endings; /* of file names, lower case, the usual one first: ".h5 .hdf5"; a gzipped
+                            file's ".gz" is cut off before they are compared */
+    const char *member;  /* what a path may name after a colon, as "KEY"; NULL: no members */
+    int holds;           /* GNOMON_HOLDS_... */
+    int takes;           /* GNOMON_TAKES_... */
+    unsigned writes;     /* types that can be stored, GNOMON_DTYPE_BITs; 0: not written */
+    bool headless;       /* nothing in the bytes tells it from noise: gunzip by name only */
 
     /* Looks at the first bytes (length is smaller than GNOMON_SOURCE_PEEK only when that is
      * all there is) of data of size bytes, -1 when unknown. YES beats the extension, MAYBE is
@@ -114,14 +112,14 @@ struct gnomon_format {
 /* Tells info of the stored shape; formats that don't have it filled in as rows x cols. */
 void gnomon_reader_shape(gnomon_reader *reader, int dimensions, const int64_t *shape, bool fortran);
 
-/* registry.c: the table of all, in the order of io.h. */
+/* registry.c: the table of all, in the order of formats/list.h. */
 const gnomon_format *gnomon_format_at(int index);          /* NULL past the end */
 const gnomon_format *gnomon_format_find(const char *name); /* NULL when unknown */
-/* By the path's extension, in any case of letters; NULL when none fits. */
+/* By the path's ending, in any case of letters; NULL when none fits. */
+const gnomon_format *gnomon_format_by_ending(const char *path, bool gzipped);
 /* The ending of a path's last part, from its last dot on, when it stands for no format; NULL where
  * there is none, or it does. */
 const char *gnomon_unknown_ending(const char *path);
-const gnomon_format *gnomon_format_by_extension(const char *path, bool gzipped);
 /* "npy, npz, csv, ...": for error texts. Static. */
 const char *gnomon_format_names(void);
 
@@ -131,12 +129,10 @@ const char *gnomon_format_names(void);
 gnomon_status gnomon_split_member(gnomon_context *ctx, const char *path, bool for_writing,
                                   char **file, char **member);
 
-/* One extern a format, each in its own file. */
-extern const gnomon_format gnomon_format_npy, gnomon_format_npz, gnomon_format_csv,
-    gnomon_format_tsv, gnomon_format_fvecs, gnomon_format_bvecs, gnomon_format_ivecs,
-    gnomon_format_fbin, gnomon_format_u8bin, gnomon_format_i8bin, gnomon_format_f16bin,
-    gnomon_format_idx, gnomon_format_hdf5, gnomon_format_mtx, gnomon_format_svmlight,
-    gnomon_format_raw;
+/* One row a format, each in its own file. */
+#define GNOMON_FORMAT(name) extern const gnomon_format gnomon_format_##name;
+#include "io/formats/list.h"
+#undef GNOMON_FORMAT
 /* The variant of npz that holds scipy's sparse layout; gnomon_format_npz hands over to it. */
 extern const gnomon_format gnomon_format_npz_csr;
 

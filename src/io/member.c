@@ -16,8 +16,8 @@ static bool exists(const char *path)
 
 static bool holds_members(const char *path)
 {
-    const gnomon_format *format = gnomon_format_by_extension(path, false);
-    return format != NULL && (format->flags & GNOMON_FORMAT_MEMBERS) != 0;
+    const gnomon_format *format = gnomon_format_by_ending(path, false);
+    return format != NULL && format->member != NULL;
 }
 
 gnomon_status gnomon_split_member(gnomon_context *ctx, const char *path, bool for_writing,

@@ -1,54 +1,47 @@
 #include "io/format.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-/* In the order of io.h. */
-/* clang-format off */
 static const gnomon_format *const formats[] = {
-    &gnomon_format_npy,
-    &gnomon_format_npz,
-    &gnomon_format_csv,
-    &gnomon_format_tsv,
-    &gnomon_format_fvecs,
-    &gnomon_format_bvecs,
-    &gnomon_format_ivecs,
-    &gnomon_format_fbin,
-    &gnomon_format_u8bin,
-    &gnomon_format_i8bin,
-    &gnomon_format_f16bin,
-    &gnomon_format_idx,
-    &gnomon_format_hdf5,
-    &gnomon_format_mtx,
-    &gnomon_format_svmlight,
-    &gnomon_format_raw,
-    NULL,
+#define GNOMON_FORMAT(name) &gnomon_format_##name,
+#include "io/formats/list.h"
+#undef GNOMON_FORMAT
 };
-/* clang-format on */
+
+enum { COUNT = sizeof formats / sizeof formats[0] };
 
 const gnomon_format *gnomon_format_at(int index)
 {
-    int count = (int)(sizeof formats / sizeof formats[0]) - 1;
-    return index >= 0 && index < count ? formats[index] : NULL;
+    return index >= 0 && index < COUNT ? formats[index] : NULL;
 }
 
 const gnomon_format *gnomon_format_find(const char *name)
 {
-    for (int i = 0; gnomon_format_at(i) != NULL; i++)
+    for (int i = 0; i < COUNT; i++)
         if (strcmp(formats[i]->name, name) == 0) return formats[i];
     return NULL;
 }
 
-const gnomon_format *gnomon_format_by_extension(const char *path, bool gzipped)
+/* Whether the first length bytes of path end in one of the format's endings. */
+static bool ends_so(const gnomon_format *format, const char *path, size_t length)
+{
+    for (const char *ending = format->endings; *ending != '\0';) {
+        const size_t n = strcspn(ending, " ");
+        if (length > n && strncasecmp(path + length - n, ending, n) == 0) return true;
+        ending += n + strspn(ending + n, " ");
+    }
+    return false;
+}
+
+const gnomon_format *gnomon_format_by_ending(const char *path, bool gzipped)
 {
     size_t length = strlen(path);
     if (gzipped && length > 3 && strcasecmp(path + length - 3, ".gz") == 0) length -= 3;
-    for (int i = 0; gnomon_format_at(i) != NULL; i++) {
-        for (const char *const *e = formats[i]->extensions; *e != NULL; e++) {
-            size_t n = strlen(*e);
-            if (length > n && strncasecmp(path + length - n, *e, n) == 0) return formats[i];
-        }
-    }
+    for (int i = 0; i < COUNT; i++)
+        if (ends_so(formats[i], path, length)) return formats[i];
     return NULL;
 }
 
@@ -58,13 +51,24 @@ const char *gnomon_unknown_ending(const char *path)
     name = name != NULL ? name + 1 : path;
     const char *dot = strrchr(name, '.');
     if (dot == NULL || dot == name || dot[1] == '\0') return NULL;
-    return gnomon_format_by_extension(path, false) == NULL ? dot : NULL;
+    return gnomon_format_by_ending(path, false) == NULL ? dot : NULL;
+}
+
+static char names[COUNT * 16];
+
+static void join_names(void)
+{
+    size_t used = 0;
+    for (int i = 0; i < COUNT && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
+                                 formats[i]->name);
 }
 
 const char *gnomon_format_names(void)
 {
-    return "npy, npz, csv, tsv, fvecs, bvecs, ivecs, fbin, u8bin, i8bin, f16bin, idx, hdf5, mtx, "
-           "svmlight, raw";
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, join_names);
+    return names;
 }
 
 const char *gnomon_format_name(int index, int *can_write)
@@ -73,6 +77,25 @@ const char *gnomon_format_name(int index, int *can_write)
     if (format == NULL) return NULL;
     if (can_write != NULL) *can_write = format->writes != 0;
     return format->name;
+}
+
+gnomon_status gnomon_format_describe(int index, gnomon_format_info *info)
+{
+    const gnomon_format *format = gnomon_format_at(index);
+    GNOMON_FAIL_IF(info == NULL || info->struct_size < sizeof(size_t), NULL, GNOMON_ERROR_ARGUMENT,
+                   "info is NULL, or info.struct_size is not set");
+    GNOMON_FAIL_IF(format == NULL, NULL, GNOMON_ERROR_ARGUMENT, "index is %d; allowed are 0 to %d",
+                   index, COUNT - 1);
+    const gnomon_format_info known = {.struct_size = info->struct_size,
+                                      .name = format->name,
+                                      .about = format->about,
+                                      .endings = format->endings,
+                                      .member = format->member != NULL ? format->member : "",
+                                      .can_write = format->writes != 0,
+                                      .holds = format->holds,
+                                      .takes = format->takes};
+    memcpy(info, &known, info->struct_size < sizeof known ? info->struct_size : sizeof known);
+    return GNOMON_OK;
 }
 
 const char *gnomon_format_for(const char *path, const char *format, int *holds)
@@ -84,20 +107,18 @@ const char *gnomon_format_for(const char *path, const char *format, int *holds)
     } else {
         size_t length = strlen(path);
         /* the part before the last ':' that has the extension of a format with members */
-        found = gnomon_format_by_extension(path, false);
+        found = gnomon_format_by_ending(path, false);
         for (size_t end = length; found == NULL && end > 0; end--) {
             char part[4096];
             if (path[end] != ':' || end >= sizeof part) continue;
             memcpy(part, path, end);
             part[end] = '\0';
-            found = gnomon_format_by_extension(part, false);
-            if (found != NULL && (found->flags & GNOMON_FORMAT_MEMBERS) == 0) found = NULL;
+            found = gnomon_format_by_ending(part, false);
+            if (found != NULL && found->member == NULL) found = NULL;
         }
         if (found == NULL && gnomon_unknown_ending(path) == NULL) found = gnomon_format_find("npy");
     }
     if (found == NULL || found->writes == 0) return NULL;
-    if (holds != NULL)
-        *holds = ((found->flags & GNOMON_FORMAT_DENSE) != 0 ? GNOMON_HOLDS_DENSE : 0) |
-                 ((found->flags & GNOMON_FORMAT_SPARSE) != 0 ? GNOMON_HOLDS_SPARSE : 0);
+    if (holds != NULL) *holds = found->holds;
     return found->name;
 }

@@ -36,23 +36,23 @@ static gnomon_status choose_format(gnomon_writer *writer)
         GNOMON_FAIL_IF(ending != NULL, ctx, GNOMON_ERROR_ARGUMENT,
                        "%s: no format has the ending %s; known are %s", path, ending,
                        gnomon_format_names());
-        writer->format = gnomon_format_by_extension(path, false);
+        writer->format = gnomon_format_by_ending(path, false);
         if (writer->format == NULL) writer->format = gnomon_format_find("npy");
     }
     const gnomon_format *format = writer->format;
     GNOMON_FAIL_IF(format == NULL || format->writes == 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "%s: the format %s can't be written", path,
                    format != NULL ? format->name : "npy");
-    GNOMON_FAIL_IF(writer->member[0] != '\0' && (format->flags & GNOMON_FORMAT_MEMBERS) == 0, ctx,
-                   GNOMON_ERROR_ARGUMENT, "%s: the member '%s' is asked for, but %s has none", path,
-                   writer->member, format->name);
+    GNOMON_FAIL_IF(writer->member[0] != '\0' && format->member == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   "%s: the member '%s' is asked for, but %s has none", path, writer->member,
+                   format->name);
     bool sparse = writer->options.sparse != 0;
-    GNOMON_FAIL_IF((format->flags & (sparse ? GNOMON_FORMAT_SPARSE : GNOMON_FORMAT_DENSE)) == 0,
-                   ctx, GNOMON_ERROR_ARGUMENT, "%s: %s can't hold %s points", path, format->name,
+    GNOMON_FAIL_IF((format->holds & (sparse ? GNOMON_HOLDS_SPARSE : GNOMON_HOLDS_DENSE)) == 0, ctx,
+                   GNOMON_ERROR_ARGUMENT, "%s: %s can't hold %s points", path, format->name,
                    sparse ? "sparse" : "dense");
     GNOMON_FAIL_IF(
-        writer->options.coordinates_contiguous && (format->flags & GNOMON_FORMAT_COLMAJOR) == 0,
-        ctx, GNOMON_ERROR_ARGUMENT, "%s: %s can't be stored column-major", path, format->name);
+        writer->options.coordinates_contiguous && (format->takes & GNOMON_TAKES_ORDER) == 0, ctx,
+        GNOMON_ERROR_ARGUMENT, "%s: %s can't be stored column-major", path, format->name);
     GNOMON_FAIL_IF(writer->options.coordinates_contiguous && writer->rows < 0, ctx,
                    GNOMON_ERROR_ARGUMENT,
                    "%s: column-major output needs the number of points from the start", path);

@@ -2,6 +2,7 @@
 
 usage: documented.py GNOMON SOURCES WORK
 """
+import json
 import os
 import re
 import subprocess
@@ -44,6 +45,26 @@ def pages():
         wrong.extend(f"option {option} of {name} is not in --help" for option in documented - helped)
 
 
+def formats():
+    """The formats' names, endings and members, in the manual and in the page that defines them."""
+    rows = json.loads(run("info", "--json"))["formats"]
+    names = {row["format"] for row in rows}
+    assert len(names) == len(rows) > 15, rows
+    page = read(sources, "docs", "man", "gnomon-convert.1")
+    listed = {name for line in re.findall(r"^\.It Cm (.*) Ta ", page, re.M) for name in line.split(" , ")}
+    wrong.extend(f"format {name} is not in the list of gnomon-convert.1" for name in names - listed)
+    wrong.extend(f"format {name} of gnomon-convert.1 is not known" for name in listed - names)
+    table = {}
+    page = read(sources, "docs", "reference", "formats.md")
+    for cells in re.findall(r"^\| (`\w+`[^|]*)\|([^|]*)\|.*\|([^|]*)\|$", page.split("'Kept'")[0], re.M):
+        for name in re.findall(r"`(\w+)`", cells[0]):
+            endings = set(re.findall(r"`([^`]+)`", cells[1])) or {"." + name}  # 'the same'
+            table[name] = (endings, "".join(re.findall(r":([^`]+)`", cells[2])))
+    known = {row["format"]: (set(row["endings"].split()), row["member"]) for row in rows}
+    wrong.extend(f"format {name}: formats.md has {table.get(name)}, gnomon info {known.get(name)}"
+                 for name in sorted(table.keys() | known.keys()) if table.get(name) != known.get(name))
+
+
 def completions():
     folder = os.path.join(sources, "cli", "completions")
     subprocess.run([sys.executable, os.path.join(folder, "generate.py"), gnomon, work], check=True)
@@ -53,6 +74,7 @@ def completions():
 
 
 pages()
+formats()
 completions()
 print(*wrong, sep="\n")
 sys.exit(bool(wrong))

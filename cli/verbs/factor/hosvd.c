@@ -95,16 +95,18 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
     const cli_group groups[] = {CLI_GROUP("What", what),         CLI_GROUP("How", how),
                                 CLI_GROUP("Operator", operator), CLI_GROUP("Output", output),
                                 CLI_GROUP("Input", input_table), CLI_GROUP("Common", common)};
+    char formats[CLI_FORMATS_TEXT], about[CLI_FORMATS_TEXT + 512];
+    snprintf(about, sizeof about,
+             "A dense tensor as a small core and a matrix with orthonormal columns a mode (a "
+             "Tucker decomposition) by random projection, and what that leaves. The tensor is an "
+             "array of 1 to 16 dimensions in C or Fortran order (%s); other formats have two. One "
+             "that does not fit in --memory is read piece by piece, as often as it takes.",
+             cli_formats(formats, GNOMON_HOLDS_TENSOR, 0, 0));
     const cli_verb verb = {
         .name = app->verb,
         .synopsis = "TENSOR --ranks R1,R2,... [-o OUT.npz] [--sequential] [--seed N] [options]\n"
                     "TENSOR --tolerance T [--ranks R1,R2,...] [-o OUT.npz] [options]",
-        .about =
-            "A dense tensor as a small core and a matrix with orthonormal columns a mode (a "
-            "Tucker decomposition) by random projection, and what that leaves. The tensor is an "
-            ".npy, .npz, HDF5 or IDX array of 1 to 16 dimensions, in C or Fortran order; "
-            "other formats have two. One that does not fit in --memory is read piece by piece, as "
-            "often as it takes.",
+        .about = about,
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "A core of 20 x 12 x 12\n"

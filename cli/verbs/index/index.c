@@ -125,8 +125,7 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
 static int check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse)
 {
     if (!sparse || (info->access & GNOMON_ACCESS_SPARSE) != 0) return -1;
-    return cli_fail(app, CLI_EXIT_USAGE,
-                    "%s: --metric jaccard takes sparse points (svmlight, mtx, scipy's npz)", path);
+    return cli_needs_sparse(app, path, "jaccard");
 }
 
 int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget)

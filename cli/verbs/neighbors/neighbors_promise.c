@@ -16,8 +16,7 @@ static int load(cli_neighbors *n, const char *path, gnomon_reader **reader,
     p->info = *info;
     *reader = NULL; /* dropped with the points */
     if (sparse && (info->access & GNOMON_ACCESS_SPARSE) == 0)
-        return cli_fail(n->app, CLI_EXIT_USAGE,
-                        "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
+        return cli_needs_sparse(n->app, NULL, "jaccard");
     int code = cli_points_read(n->app, path, sparse, p, budget);
     if (code < 0 && !cli_points_at_end(p))
         code = cli_points_too_large(n->app, path, 2.0 * (double)n->app->memory);

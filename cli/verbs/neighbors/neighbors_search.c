@@ -161,8 +161,7 @@ static int search_sets(cli_neighbors *n)
     gnomon_csr queries;
     plan p = {0};
     if ((n->base_info.access & n->queries_info.access & GNOMON_ACCESS_SPARSE) == 0)
-        return cli_fail(n->app, CLI_EXIT_USAGE,
-                        "--metric jaccard takes sparse points (svmlight, mtx, scipy's npz)");
+        return cli_needs_sparse(n->app, NULL, "jaccard");
     const gnomon_status status = gnomon_reader_next_csr(
         n->queries, INT64_MAX / 16, (n->app->memory - CLI_OVERHEAD_BYTES) / 64, &queries);
     if (status != GNOMON_OK) return cli_fail_status(n->app, status);

@@ -147,7 +147,8 @@ static void account(double *sum, double *mark)
 /* Tells of a NaN or infinity by its place in the file. */
 static int fail_nonfinite(cli_job *job, int64_t row, int64_t col)
 {
-    const int text = cli_is_text_format(job->info.format), narrow = job->info.dtype == GNOMON_F32;
+    const int text = cli_format_is(job->info.format, GNOMON_HOLDS_TEXT, 0),
+              narrow = job->info.dtype == GNOMON_F32;
     return cli_fail(job->app, CLI_EXIT_DATA,
                     "NaN or infinity%s%s%s in row %lld, column %lld (both counted from 0); %s"
                     "--allow-nonfinite passes it through",

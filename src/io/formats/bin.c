@@ -79,22 +79,17 @@ static gnomon_status bin_complete(gnomon_writer *writer)
     return gnomon_sink_write_at(writer->sink, 0, h, sizeof h);
 }
 
-static const char *const fbin_extensions[] = {".fbin", NULL};
-static const char *const u8bin_extensions[] = {".u8bin", NULL};
-static const char *const i8bin_extensions[] = {".i8bin", NULL};
-static const char *const f16bin_extensions[] = {".f16bin", NULL};
-
-#define BIN(id, type)                                                                            \
-    {                                                                                            \
-        .name = #id, .extensions = id##_extensions,                                              \
-        .flags = GNOMON_FORMAT_DENSE | GNOMON_FORMAT_HEADLESS, .writes = GNOMON_DTYPE_BIT(type), \
-        .open = id##_open, .next = gnomon_array_next, .seek = gnomon_array_seek,                 \
-        .block = gnomon_array_block, .close = gnomon_array_close, .revisits = bin_revisits,      \
-        .create = bin_create, .put = gnomon_array_put, .complete = bin_complete,                 \
-        .discard = gnomon_array_discard,                                                         \
+#define BIN(id, what, type)                                                                 \
+    {                                                                                       \
+        .name = #id, .about = what, .endings = "." #id, .headless = true,                   \
+        .holds = GNOMON_HOLDS_DENSE, .writes = GNOMON_DTYPE_BIT(type), .open = id##_open,   \
+        .next = gnomon_array_next, .seek = gnomon_array_seek, .block = gnomon_array_block,  \
+        .close = gnomon_array_close, .revisits = bin_revisits, .create = bin_create,        \
+        .put = gnomon_array_put, .complete = bin_complete, .discard = gnomon_array_discard, \
     }
 
-const gnomon_format gnomon_format_fbin = BIN(fbin, GNOMON_F32);
-const gnomon_format gnomon_format_u8bin = BIN(u8bin, GNOMON_U8);
-const gnomon_format gnomon_format_i8bin = BIN(i8bin, GNOMON_I8);
-const gnomon_format gnomon_format_f16bin = BIN(f16bin, GNOMON_F16);
+const gnomon_format gnomon_format_fbin = BIN(fbin, "two counts, then points, of f32", GNOMON_F32);
+const gnomon_format gnomon_format_u8bin = BIN(u8bin, "two counts, then points, of u8", GNOMON_U8);
+const gnomon_format gnomon_format_i8bin = BIN(i8bin, "two counts, then points, of i8", GNOMON_I8);
+const gnomon_format gnomon_format_f16bin =
+    BIN(f16bin, "two counts, then points, of f16", GNOMON_F16);

@@ -263,13 +263,12 @@ static gnomon_status csv_put(gnomon_writer *writer, const gnomon_matrix *src)
     return status;
 }
 
-static const char *const csv_extensions[] = {".csv", NULL};
-static const char *const tsv_extensions[] = {".tsv", ".tab", NULL};
-
 const gnomon_format gnomon_format_csv = {
     .name = "csv",
-    .extensions = csv_extensions,
-    .flags = GNOMON_FORMAT_DENSE,
+    .about = "text, one point a line, commas between",
+    .endings = ".csv",
+    .holds = GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TEXT,
+    .takes = GNOMON_TAKES_DELIMITER | GNOMON_TAKES_DIGITS,
     .writes = GNOMON_TEXT_DTYPES,
     .sniff = csv_sniff,
     .open = csv_open,
@@ -282,8 +281,10 @@ const gnomon_format gnomon_format_csv = {
 
 const gnomon_format gnomon_format_tsv = {
     .name = "tsv",
-    .extensions = tsv_extensions,
-    .flags = GNOMON_FORMAT_DENSE,
+    .about = "text, one point a line, tabs between",
+    .endings = ".tsv .tab",
+    .holds = GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TEXT,
+    .takes = GNOMON_TAKES_DELIMITER | GNOMON_TAKES_DIGITS,
     .writes = GNOMON_TEXT_DTYPES,
     .open = csv_open,
     .next = csv_next,

@@ -106,12 +106,11 @@ static gnomon_status idx_complete(gnomon_writer *writer)
     return gnomon_sink_write_at(writer->sink, 0, h, sizeof h);
 }
 
-static const char *const idx_extensions[] = {".idx", "-ubyte", NULL};
-
 const gnomon_format gnomon_format_idx = {
     .name = "idx",
-    .extensions = idx_extensions,
-    .flags = GNOMON_FORMAT_DENSE,
+    .about = "the format of MNIST",
+    .endings = ".idx -ubyte",
+    .holds = GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TENSOR,
     .writes = GNOMON_DTYPE_BIT(GNOMON_U8) | GNOMON_DTYPE_BIT(GNOMON_I8) |
               GNOMON_DTYPE_BIT(GNOMON_I16) | GNOMON_DTYPE_BIT(GNOMON_I32) |
               GNOMON_DTYPE_BIT(GNOMON_F32) | GNOMON_DTYPE_BIT(GNOMON_F64),

@@ -515,12 +515,11 @@ static void mtx_discard(gnomon_writer *writer)
     writer->state = NULL;
 }
 
-static const char *const mtx_extensions[] = {".mtx", ".mm", NULL};
-
 const gnomon_format gnomon_format_mtx = {
     .name = "mtx",
-    .extensions = mtx_extensions,
-    .flags = GNOMON_FORMAT_SPARSE | GNOMON_FORMAT_DENSE,
+    .about = "Matrix Market, sparse or dense",
+    .endings = ".mtx .mm",
+    .holds = GNOMON_HOLDS_SPARSE | GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TEXT,
     .writes = GNOMON_TEXT_DTYPES,
     .sniff = mtx_sniff,
     .open = mtx_open,

@@ -78,12 +78,12 @@ static gnomon_status npy_complete(gnomon_writer *writer)
     return gnomon_sink_write_at(writer->sink, 0, header, sizeof header);
 }
 
-static const char *const npy_extensions[] = {".npy", NULL};
-
 const gnomon_format gnomon_format_npy = {
     .name = "npy",
-    .extensions = npy_extensions,
-    .flags = GNOMON_FORMAT_DENSE | GNOMON_FORMAT_COLMAJOR,
+    .about = "NumPy array",
+    .endings = ".npy",
+    .holds = GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TENSOR,
+    .takes = GNOMON_TAKES_ORDER,
     .writes = GNOMON_NPY_WRITES,
     .sniff = npy_sniff,
     .open = npy_open,

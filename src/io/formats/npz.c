@@ -328,13 +328,13 @@ static void npz_discard(gnomon_writer *writer)
     writer->state = NULL;
 }
 
-static const char *const npz_extensions[] = {".npz", NULL};
-
 const gnomon_format gnomon_format_npz = {
     .name = "npz",
-    .extensions = npz_extensions,
-    .flags =
-        GNOMON_FORMAT_MEMBERS | GNOMON_FORMAT_DENSE | GNOMON_FORMAT_SPARSE | GNOMON_FORMAT_COLMAJOR,
+    .about = "archive of NumPy arrays, or of scipy's sparse matrix",
+    .endings = ".npz",
+    .member = "KEY",
+    .holds = GNOMON_HOLDS_DENSE | GNOMON_HOLDS_SPARSE | GNOMON_HOLDS_TENSOR,
+    .takes = GNOMON_TAKES_ORDER | GNOMON_TAKES_COMPRESS,
     .writes = GNOMON_NPY_WRITES,
     .sniff = npz_sniff,
     .open = npz_open,

@@ -32,12 +32,13 @@ static gnomon_status raw_create(gnomon_writer *writer)
     return gnomon_array_create(writer, gnomon_big_endian(), false);
 }
 
-static const char *const raw_extensions[] = {".raw", NULL};
-
 const gnomon_format gnomon_format_raw = {
     .name = "raw",
-    .extensions = raw_extensions,
-    .flags = GNOMON_FORMAT_DENSE | GNOMON_FORMAT_COLMAJOR | GNOMON_FORMAT_HEADLESS,
+    .about = "numbers alone",
+    .endings = ".raw",
+    .headless = true,
+    .holds = GNOMON_HOLDS_DENSE,
+    .takes = GNOMON_TAKES_SHAPE | GNOMON_TAKES_ORDER,
     .writes = (2u << GNOMON_U64) - 2u, /* every type */
     .open = raw_open,
     .next = gnomon_array_next,

@@ -351,12 +351,12 @@ static gnomon_status svm_put(gnomon_writer *writer, const gnomon_matrix *src)
     return status;
 }
 
-static const char *const svm_extensions[] = {".svm", ".svmlight", ".libsvm", NULL};
-
 const gnomon_format gnomon_format_svmlight = {
     .name = "svmlight",
-    .extensions = svm_extensions,
-    .flags = GNOMON_FORMAT_SPARSE | GNOMON_FORMAT_DENSE,
+    .about = "sparse text, also known as libsvm",
+    .endings = ".svm .svmlight .libsvm",
+    .holds = GNOMON_HOLDS_SPARSE | GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TEXT,
+    .takes = GNOMON_TAKES_COLUMNS,
     .writes = GNOMON_TEXT_DTYPES,
     .sniff = svm_sniff,
     .open = svm_open,

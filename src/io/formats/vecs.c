@@ -51,19 +51,18 @@ static gnomon_status vecs_create(gnomon_writer *writer)
     return gnomon_array_create(writer, gnomon_big_endian(), true);
 }
 
-static const char *const fvecs_extensions[] = {".fvecs", NULL};
-static const char *const bvecs_extensions[] = {".bvecs", NULL};
-static const char *const ivecs_extensions[] = {".ivecs", NULL};
-
-#define VECS(id, type)                                                                           \
-    {                                                                                            \
-        .name = #id, .extensions = id##_extensions,                                              \
-        .flags = GNOMON_FORMAT_DENSE | GNOMON_FORMAT_HEADLESS, .writes = GNOMON_DTYPE_BIT(type), \
-        .open = id##_open, .next = gnomon_array_next, .seek = gnomon_array_seek,                 \
-        .block = gnomon_array_block, .close = gnomon_array_close, .create = vecs_create,         \
-        .put = gnomon_array_put, .discard = gnomon_array_discard,                                \
+#define VECS(id, what, type)                                                               \
+    {                                                                                      \
+        .name = #id, .about = what, .endings = "." #id, .headless = true,                  \
+        .holds = GNOMON_HOLDS_DENSE, .writes = GNOMON_DTYPE_BIT(type), .open = id##_open,  \
+        .next = gnomon_array_next, .seek = gnomon_array_seek, .block = gnomon_array_block, \
+        .close = gnomon_array_close, .create = vecs_create, .put = gnomon_array_put,       \
+        .discard = gnomon_array_discard,                                                   \
     }
 
-const gnomon_format gnomon_format_fvecs = VECS(fvecs, GNOMON_F32);
-const gnomon_format gnomon_format_bvecs = VECS(bvecs, GNOMON_U8);
-const gnomon_format gnomon_format_ivecs = VECS(ivecs, GNOMON_I32);
+const gnomon_format gnomon_format_fvecs =
+    VECS(fvecs, "a length before each point, of f32", GNOMON_F32);
+const gnomon_format gnomon_format_bvecs =
+    VECS(bvecs, "a length before each point, of u8", GNOMON_U8);
+const gnomon_format gnomon_format_ivecs =
+    VECS(ivecs, "a length before each point, of i32", GNOMON_I32);

@@ -12,8 +12,6 @@ static int hdf5_sniff(const unsigned char *head, size_t length, int64_t size)
     return GNOMON_SNIFF_NO;
 }
 
-static const char *const hdf5_extensions[] = {".hdf5", ".h5", ".hdf", NULL};
-
 #if GNOMON_WITH_HDF5
 
 static bool hdf5_revisits(const gnomon_writer *writer)
@@ -22,16 +20,38 @@ static bool hdf5_revisits(const gnomon_writer *writer)
     return true;
 }
 
+#else
+
+static const char absent[] = "this build is without HDF5";
+
+/* still recognised, so that the reason can be told */
+static gnomon_status absent_open(gnomon_reader *reader)
+{
+    return gnomon_fail(reader->ctx, GNOMON_ERROR_UNSUPPORTED, "%s: is HDF5, and %s",
+                       gnomon_source_name(reader->source), absent);
+}
+
+static gnomon_status absent_create(gnomon_writer *writer)
+{
+    return gnomon_fail(writer->ctx, GNOMON_ERROR_UNSUPPORTED, "%s: %s", writer->path, absent);
+}
+
+#endif
+
 const gnomon_format gnomon_format_hdf5 = {
     .name = "hdf5",
-    .extensions = hdf5_extensions,
-    .flags = GNOMON_FORMAT_MEMBERS | GNOMON_FORMAT_DENSE,
+    .about = "HDF5 datasets, as of ann-benchmarks",
+    .endings = ".h5 .hdf5 .hdf",
+    .member = "/DATASET",
+    .holds = GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TENSOR,
+    .takes = GNOMON_TAKES_COMPRESS,
     .writes =
         GNOMON_DTYPE_BIT(GNOMON_F16) | GNOMON_DTYPE_BIT(GNOMON_F32) | GNOMON_DTYPE_BIT(GNOMON_F64) |
         GNOMON_DTYPE_BIT(GNOMON_I8) | GNOMON_DTYPE_BIT(GNOMON_U8) | GNOMON_DTYPE_BIT(GNOMON_I16) |
         GNOMON_DTYPE_BIT(GNOMON_U16) | GNOMON_DTYPE_BIT(GNOMON_I32) | GNOMON_DTYPE_BIT(GNOMON_U32) |
         GNOMON_DTYPE_BIT(GNOMON_I64) | GNOMON_DTYPE_BIT(GNOMON_U64),
     .sniff = hdf5_sniff,
+#if GNOMON_WITH_HDF5
     .open = gnomon_hdf5_open,
     .next = gnomon_hdf5_next,
     .seek = gnomon_hdf5_seek,
@@ -43,25 +63,8 @@ const gnomon_format gnomon_format_hdf5 = {
     .put = gnomon_hdf5_put,
     .complete = gnomon_hdf5_complete,
     .discard = gnomon_hdf5_discard,
-};
-
 #else
-
-static gnomon_status absent_open(gnomon_reader *reader)
-{
-    return gnomon_fail(reader->ctx, GNOMON_ERROR_UNSUPPORTED,
-                       "%s: is HDF5, which this build does not read (it was made without the "
-                       "library)",
-                       gnomon_source_name(reader->source));
-}
-
-/* still recognised, so that the reason can be told */
-const gnomon_format gnomon_format_hdf5 = {
-    .name = "hdf5",
-    .extensions = hdf5_extensions,
-    .flags = GNOMON_FORMAT_MEMBERS,
-    .sniff = hdf5_sniff,
     .open = absent_open,
-};
-
+    .create = absent_create,
 #endif
+};
