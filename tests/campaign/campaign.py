@@ -1,4 +1,4 @@
-"""The campaign against the command: hostile files, failing calls, signals, races, fuzzing. scripts/campaign.sh calls it.
+"""The campaign against the command: hostile files, failing calls, signals, races, pairs of options, fuzzing. scripts/campaign.sh calls it.
 
 Each class gets an equal share of the time. Cases follow from the seed and their number alone. The report tells what was
 tried and what broke a promise, by class; what broke one is kept in WORK/violations: files, seed, command line, words.
@@ -28,10 +28,12 @@ import faulty
 import fuzzing
 import hostile
 import killed
+import pairs
 import shared
 from kit import Campaign
 
-CLASSES = {"files": hostile.run, "faults": faulty.run, "kill": killed.run, "races": shared.run, "fuzz": fuzzing.run}
+CLASSES = {"files": hostile.run, "faults": faulty.run, "kill": killed.run, "races": shared.run,
+           "options": pairs.run, "fuzz": fuzzing.run}
 
 
 def workers(campaign, class_name):
@@ -76,7 +78,7 @@ def processor():
 def commit():
     top = os.path.dirname(os.path.abspath(__file__))
     said = subprocess.run(["git", "-C", top, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    return said.stdout.strip() or "unknown"
+    return said.stdout.strip() or os.environ.get("GNOMON_COMMIT", "unknown")
 
 
 def report(campaign, settings, seconds, core_hours):
@@ -92,18 +94,34 @@ def report(campaign, settings, seconds, core_hours):
     if campaign.violations:
         print(f"kept in {campaign.kept}")
     if settings.json:
-        record = {"benchmark": "campaign of hostile files, failing calls, signals, races and fuzzing", "cpu": processor(),
-                  "commit": commit(), "date": datetime.date.today().isoformat(),
-                  "settings": {"seconds": settings.seconds, "seed": settings.seed, "jobs": settings.jobs,
-                               "classes": list(campaign.seconds), "memory_mib": settings.memory},
-                  "wall_seconds": round(seconds), "core_hours": round(core_hours, 3),
-                  "results": [{"class": name, "tried": sum(campaign.tried.get(name, {}).values()),
-                               "violations": by_class[name], "seconds": round(campaign.seconds[name]),
-                               "by_kind": dict(sorted(campaign.tried.get(name, {}).items()))} for name in campaign.seconds],
-                  "violations": [{k: v[k] for k in ("class", "what", "why", "seed", "kept")} for v in campaign.violations]}
-        with open(settings.json, "w") as file:
-            json.dump(record, file, indent=1)
-            file.write("\n")
+        write(settings, {
+            "date": datetime.date.today().isoformat(), "commit": commit(), "cpu": processor(), "cores": os.cpu_count(),
+            "seed": settings.seed, "jobs": settings.jobs, "memory_mib": settings.memory,
+            "wall_seconds": round(seconds), "core_hours": round(core_hours, 3),
+            "results": [{"class": name, "tried": sum(campaign.tried.get(name, {}).values()), "violations": by_class[name],
+                         "seconds": round(campaign.seconds[name]),
+                         "by_kind": dict(sorted(campaign.tried.get(name, {}).items()))} for name in campaign.seconds],
+            "violations": [{k: v[k] for k in ("class", "what", "why", "seed", "kept")} for v in campaign.violations]})
+
+
+def write(settings, run):
+    """The record of this run or, with --append, of those before it too; beside the runs, their sums by class."""
+    runs = []
+    if settings.append and os.path.exists(settings.json):
+        with open(settings.json) as file:
+            runs = json.load(file)["runs"]
+    runs.append(run)
+    totals = {}
+    for result in (result for each in runs for result in each["results"]):
+        total = totals.setdefault(result["class"], {"tried": 0, "violations": 0})
+        for what in total:
+            total[what] += result[what]
+    record = {"benchmark": "campaign of hostile files, failing calls, signals, races, pairs of options and fuzzing",
+              "core_hours": round(sum(each["core_hours"] for each in runs), 3), "totals": totals, "runs": runs}
+    with open(settings.json + ".new", "w") as file:
+        json.dump(record, file, indent=1)
+        file.write("\n")
+    os.replace(settings.json + ".new", settings.json)
 
 
 def main():
@@ -115,6 +133,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time (default: one a core)")
     parser.add_argument("--memory", type=int, default=2048, help="MiB of address space for hostile files; 0: no limit, for a command built with sanitizers")
     parser.add_argument("--json", help="write the report to this file too")
+    parser.add_argument("--append", action="store_true", help="add the run to those that the file of --json holds")
     parser.add_argument("--command", required=True, help="the command under trial")
     parser.add_argument("--faults", help="the library that makes calls fail")
     parser.add_argument("--fuzzers", help="the folder of the fuzz targets; without it the class fuzz is left out")
