@@ -22,7 +22,7 @@ struct plan {
 struct run {
     gcu_state *s;
     const gnomon_gemm_job *job;
-    gnomon_sketch_job transfer; /* what transfers need of a job */
+    gcu_transfer transfer;
     gcu_why why;
     cudaStream_t stream;
     gnomon_matrix a, b, c; /* turned so that A is the larger one of A and B */
@@ -176,7 +176,7 @@ static gnomon_status bring_a(run *r, int64_t row, int64_t rows, int which, gnomo
     const gnomon_matrix from = part_of(&r->a, row, rows, 0, r->a.cols);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->in, r->used[which], 0));
     const gnomon_status status =
-        gcu_upload(r->s, &r->transfer, &from, r->a_place, a, r->s->in, r->why);
+        gcu_upload(r->s, r->transfer, &from, r->a_place, a, r->s->in, r->why);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->came[which], r->s->in));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->stream, r->came[which], 0));
@@ -189,7 +189,7 @@ static gnomon_status bring_b(run *r, int64_t col, int64_t cols, gnomon_matrix *b
     *b = held(&r->b, r->b_place, 0, r->b.rows, col, cols, r->b_data);
     if (r->plan.b_bytes == 0) return GNOMON_OK;
     const gnomon_matrix from = part_of(&r->b, 0, r->b.rows, col, cols);
-    return gcu_upload(r->s, &r->transfer, &from, r->b_place, b, r->stream, r->why);
+    return gcu_upload(r->s, r->transfer, &from, r->b_place, b, r->stream, r->why);
 }
 
 static gnomon_status start(run *r, const piece *p, const gnomon_matrix *a, const gnomon_matrix *b)
@@ -200,7 +200,7 @@ static gnomon_status start(run *r, const piece *p, const gnomon_matrix *a, const
     if (r->plan.cs && r->job->beta != 0.0) {
         const gnomon_matrix old = part_of(&r->c, p->row, p->rows, p->col, p->cols);
         const gnomon_status status =
-            gcu_upload(r->s, &r->transfer, &old, r->c_place, &c, r->stream, r->why);
+            gcu_upload(r->s, r->transfer, &old, r->c_place, &c, r->stream, r->why);
         if (status != GNOMON_OK) return status;
     }
     const gcu_gemm g = product_of(r, a, b, &c);
@@ -218,7 +218,7 @@ static gnomon_status hand_over(run *r, const piece *p)
     const gnomon_matrix to = part_of(&r->c, p->row, p->rows, p->col, p->cols);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->done[p->which], 0));
     const gnomon_status status =
-        gcu_download(r->s, &r->transfer, &from, &to, r->c_place, r->s->out, r->why);
+        gcu_download(r->s, r->transfer, &from, &to, r->c_place, r->s->out, r->why);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->gone[p->which], r->s->out));
     return GNOMON_OK;
@@ -296,8 +296,7 @@ gnomon_status gcu_gemm_job(gcu_state *s, const gnomon_gemm_job *job, gcu_why why
     r.s = s;
     r.job = job;
     r.why = why;
-    r.transfer.host = job->host;
-    r.transfer.memory_limit = job->memory_limit;
+    r.transfer = gcu_transfer_of(job);
     r.stream = job->stream ? static_cast<cudaStream_t>(job->stream) : s->stream;
     const cudaError_t made = make_events(&r);
     gnomon_status status = made == cudaSuccess ? work(&r) : gcu_status(why, made, "making events");

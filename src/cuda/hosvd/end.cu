@@ -213,11 +213,9 @@ gnomon_status gcu_hosvd_hand_out(gcu_hosvd *h)
     for (int n = 0; n < h->modes; n++)
         add(&p, h->job->factor[n], h->job->size[n] * h->length[n] * (int64_t)sizeof *core);
     add(&p, h->job->core, count * (int64_t)sizeof *core);
-    gnomon_sketch_job job = {};
-    job.memory_limit = v->job->memory_limit;
-    job.host = v->job->host;
+    const gcu_transfer transfer = gcu_transfer_of(v->job);
     const bool small = count <= SMALL_CORE;
-    status = gcu_download_each(v->s, &job, all, core - all + (small ? count : 0), sizeof *core,
+    status = gcu_download_each(v->s, transfer, all, core - all + (small ? count : 0), sizeof *core,
                                v->stream, unpack, &p, v->why);
     if (status == GNOMON_OK && !small) {
         const gnomon_matrix to = gnomon_matrix_rowmajor(h->job->core, GNOMON_F32, 1, count);

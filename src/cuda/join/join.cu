@@ -51,7 +51,7 @@ struct plan {
 struct run {
     gcu_state *s;
     gnomon_join_job *job;
-    gnomon_sketch_job transfer; /* what transfers need of a job */
+    gcu_transfer transfer;
     gcu_why why;
     cudaStream_t stream;
     bool self;
@@ -265,7 +265,7 @@ static gnomon_status bring(run *r, side *x, int64_t first, int64_t rows)
         x->view = gcu_packed(&x->all, rows, x->all.cols);
         x->view.data = x->raw;
         const gnomon_status status =
-            gcu_upload(r->s, &r->transfer, &from, x->place, &x->view, r->stream, r->why);
+            gcu_upload(r->s, r->transfer, &from, x->place, &x->view, r->stream, r->why);
         if (status != GNOMON_OK) return status;
     }
     if (!r->settled)
@@ -394,7 +394,7 @@ static gnomon_status hand_band(run *r, int64_t kept, int64_t end, bool wait)
         return wait ? GNOMON_OK : r->job->calls->take(r->job->calls->user, end, nullptr, 0);
     GCU_TRY(r->why, gcu_join_pairs(r->pairs, r->distances, kept, r->p.first, r->q.first, r->out,
                                    r->stream));
-    return gcu_download_each(r->s, &r->transfer, r->out, kept, sizeof(gnomon_pair), r->stream,
+    return gcu_download_each(r->s, r->transfer, r->out, kept, sizeof(gnomon_pair), r->stream,
                              wait ? keep_waiting : hand_ordered, &h, r->why);
 }
 
@@ -661,8 +661,7 @@ gnomon_status gcu_join_job(gcu_state *s, gnomon_join_job *job, gcu_why why)
     r.s = s;
     r.job = job;
     r.why = why;
-    r.transfer.host = job->host;
-    r.transfer.memory_limit = job->memory_limit;
+    r.transfer = gcu_transfer_of(job);
     r.stream = s->stream;
     r.self = job->q == nullptr;
     r.p.name = "p";

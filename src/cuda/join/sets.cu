@@ -21,8 +21,8 @@ struct run {
     gnomon_join_job *job;
     gcu_why why;
     gcu_set_memory memory;
-    gnomon_sketch_job transfer; /* what transfers need of a job */
-    size_t bytes;               /* of the GPU's memory that may be taken */
+    gcu_transfer transfer;
+    size_t bytes; /* of the GPU's memory that may be taken */
     bool self;
     int64_t p_rows, q_rows;
     gcu_sets sets;
@@ -229,7 +229,7 @@ static gnomon_status hand_over(run *r, int64_t end)
         if (status != GNOMON_OK) return status;
         GCU_TRY(r->why, gcu_set_pairs(&r->sets, r->self ? 0 : r->p_rows, r->keys[1], r->shared[1],
                                       r->found, r->out, r->memory.stream));
-        status = gcu_download_each(r->s, &r->transfer, r->out, r->found, sizeof(gnomon_pair),
+        status = gcu_download_each(r->s, r->transfer, r->out, r->found, sizeof(gnomon_pair),
                                    r->memory.stream, hand_some, &h, r->why);
     }
     return status == GNOMON_OK ? tell(r, end) : status;
@@ -279,7 +279,7 @@ static gnomon_status work(run *r)
     int64_t turn = r->p_rows;
     gnomon_status status = gcu_set_room(m, NUMBERS, &r->numbers);
     if (status == GNOMON_OK)
-        status = gcu_sets_bring(m, &r->transfer, job->p_sets, job->q_sets, &r->sets, &faulty);
+        status = gcu_sets_bring(m, r->transfer, job->p_sets, job->q_sets, &r->sets, &faulty);
     if (status != GNOMON_OK) return status;
     if (faulty) {
         status = job->calls->check(job->calls->user);
@@ -346,8 +346,7 @@ gnomon_status gcu_join_sets(gcu_state *s, gnomon_join_job *job, gcu_why why)
     r.memory.s = s;
     r.memory.why = why;
     r.memory.stream = s->stream;
-    r.transfer.host = job->host;
-    r.transfer.memory_limit = job->memory_limit;
+    r.transfer = gcu_transfer_of(job);
     r.bytes = gcu_free_memory(s) / 16 * 15;
     r.self = job->q_sets == nullptr;
     r.p_rows = job->p_sets->rows;

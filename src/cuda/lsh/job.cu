@@ -328,14 +328,6 @@ static gnomon_status tell(run *r, int64_t done)
     return host->progress(host->user, done, r->n) ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
 }
 
-static gnomon_sketch_job transfer_of(const run *r)
-{
-    gnomon_sketch_job t = {};
-    t.host = r->job->host;
-    t.memory_limit = r->job->memory_limit;
-    return t;
-}
-
 static gnomon_status bring(run *r, int64_t row, int64_t rows, int slot, gnomon_matrix *x)
 {
     const gnomon_matrix part = rows_of(r->job->points, row, rows);
@@ -343,10 +335,9 @@ static gnomon_status bring(run *r, int64_t row, int64_t rows, int slot, gnomon_m
     if (!r->x_host) return GNOMON_OK;
     *x = packed_points(r, rows);
     x->data = r->slot[slot];
-    const gnomon_sketch_job transfer = transfer_of(r);
+    const gcu_transfer transfer = gcu_transfer_of(r->job);
     GCU_TRY(r->why, cudaEventSynchronize(r->empty[slot]));
-    const gnomon_status status =
-        gcu_upload(r->s, &transfer, &part, r->x_place, x, r->s->in, r->why);
+    const gnomon_status status = gcu_upload(r->s, transfer, &part, r->x_place, x, r->s->in, r->why);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->full[slot], r->s->in));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->stream, r->full[slot], 0));
@@ -450,7 +441,7 @@ static gnomon_status hash_dense(run *r, const gnomon_matrix *x, int64_t row, int
 static gnomon_status bring_array(run *r, const void *from, gnomon_dtype dtype, int64_t count,
                                  char *to)
 {
-    const gnomon_sketch_job transfer = transfer_of(r);
+    const gcu_transfer transfer = gcu_transfer_of(r->job);
     const gnomon_matrix host = gnomon_matrix_rowmajor(const_cast<void *>(from), dtype, 1, count);
     gnomon_matrix there = gcu_packed(&host, 1, count);
     gcu_place place;
@@ -458,7 +449,7 @@ static gnomon_status bring_array(run *r, const void *from, gnomon_dtype dtype, i
     if (count == 0) return GNOMON_OK;
     const gnomon_status status = gcu_place_of(r->s, &host, "points", &place, r->why);
     if (status != GNOMON_OK) return status;
-    return gcu_upload(r->s, &transfer, &host, place, &there, r->stream, r->why);
+    return gcu_upload(r->s, transfer, &host, place, &there, r->stream, r->why);
 }
 
 static gnomon_status hash_sets(run *r, int64_t row, int64_t rows, int64_t table, int64_t tables,
@@ -506,10 +497,10 @@ static gnomon_status hand_values_over(run *r, int64_t row, int64_t rows, int whi
     gnomon_matrix from = gcu_packed(r->job->values, rows, r->job->values->cols);
     from.data = r->output[which];
     const gnomon_matrix to = rows_of(r->job->values, row, rows);
-    const gnomon_sketch_job transfer = transfer_of(r);
+    const gcu_transfer transfer = gcu_transfer_of(r->job);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->done[which], 0));
     const gnomon_status status =
-        gcu_download(r->s, &transfer, &from, &to, r->v_place, r->s->out, r->why);
+        gcu_download(r->s, transfer, &from, &to, r->v_place, r->s->out, r->why);
     if (status == GNOMON_OK) GCU_TRY(r->why, cudaEventRecord(r->gone[which], r->s->out));
     return status;
 }
@@ -575,14 +566,14 @@ static gnomon_status verdict(run *r)
 static gnomon_status hand_array_over(run *r, const void *from, void *to, gnomon_dtype dtype,
                                      int64_t count)
 {
-    const gnomon_sketch_job transfer = transfer_of(r);
+    const gcu_transfer transfer = gcu_transfer_of(r->job);
     const gnomon_matrix host = gnomon_matrix_rowmajor(to, dtype, 1, count);
     gnomon_matrix there = gcu_packed(&host, 1, count);
     gcu_place place;
     there.data = const_cast<void *>(from);
     const gnomon_status status = gcu_place_of(r->s, &host, "keys", &place, r->why);
     if (status != GNOMON_OK || count == 0) return status;
-    return gcu_download(r->s, &transfer, &there, &host, place, r->s->out, r->why);
+    return gcu_download(r->s, transfer, &there, &host, place, r->s->out, r->why);
 }
 
 static gnomon_status hand_table_over(run *r, const gcu_lsh_sorter *sorter, int64_t table, int which)

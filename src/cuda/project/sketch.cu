@@ -220,7 +220,8 @@ static gnomon_status bring(run *r, int slot, int64_t row, int64_t rows, int64_t 
     x->data = r->slot[slot];
     /* also keeps the host from running far ahead, so that it can tell and be told */
     GCU_TRY(r->why, cudaEventSynchronize(r->empty[slot]));
-    const gnomon_status status = gcu_upload(r->s, r->job, &part, r->x_place, x, r->s->in, r->why);
+    const gnomon_status status =
+        gcu_upload(r->s, gcu_transfer_of(r->job), &part, r->x_place, x, r->s->in, r->why);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->full[slot], r->s->in));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->stream, r->full[slot], 0));
@@ -264,7 +265,7 @@ static gnomon_status fetch_old(run *r, int64_t row, const gnomon_matrix *to)
     const gnomon_matrix from = part_of(r->job->y, row, to->rows, 0, to->cols);
     if (r->job->beta == 0.0 || r->y_direct) return GNOMON_OK;
     if (r->y_place != GCU_DEVICE)
-        return gcu_upload(r->s, r->job, &from, r->y_place, to, r->stream, r->why);
+        return gcu_upload(r->s, gcu_transfer_of(r->job), &from, r->y_place, to, r->stream, r->why);
     GCU_TRY(r->why, gcu_copy(&from, to, r->stream));
     return GNOMON_OK;
 }
@@ -280,7 +281,7 @@ static gnomon_status hand_over(run *r, int64_t row, int64_t rows, int which)
     }
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->done[which], 0));
     const gnomon_status status =
-        gcu_download(r->s, r->job, &from, &to, r->y_place, r->s->out, r->why);
+        gcu_download(r->s, gcu_transfer_of(r->job), &from, &to, r->y_place, r->s->out, r->why);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->gone[which], r->s->out));
     return GNOMON_OK;

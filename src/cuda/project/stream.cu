@@ -210,7 +210,7 @@ static gnomon_status gather(gcu_state *s, gcu_feed *t, const gnomon_matrix *piec
     part.cols = to - from;
     part.data = static_cast<char *>(piece->data) +
                 (from - t->next) * piece->col_stride * (int64_t)gnomon_dtype_size(piece->dtype);
-    return gcu_upload(s, &t->job, &part, place, &held, s->in, why);
+    return gcu_upload(s, gcu_transfer_of(&t->job), &part, place, &held, s->in, why);
 }
 
 gnomon_status gcu_feed_push(gcu_state *s, gcu_feed *t, const gnomon_matrix *piece, gcu_why why)
@@ -267,7 +267,8 @@ gnomon_status gcu_feed_finish(gcu_state *s, gcu_feed *t, const gnomon_matrix *y,
     }
     gnomon_matrix out = t->sums;
     if (y->dtype != t->sums.dtype) status = narrow(s, &t->sums, &out, why);
-    if (status == GNOMON_OK) status = gcu_download(s, &t->job, &out, y, place, s->stream, why);
+    if (status == GNOMON_OK)
+        status = gcu_download(s, gcu_transfer_of(&t->job), &out, y, place, s->stream, why);
     if (out.data != t->sums.data) gcu_give(out.data, s->stream);
     const cudaError_t error = cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "kernels");

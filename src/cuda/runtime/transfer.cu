@@ -229,7 +229,7 @@ static void stage_task(void *arg, int64_t task, int worker)
         copy_part(c, line, 0, c->length);
 }
 
-static void fill_or_empty(const gnomon_sketch_job *job, stage_copy *c)
+static void fill_or_empty(gcu_transfer t, stage_copy *c)
 {
     const int64_t bytes = c->length * c->size;
     c->per_line = bytes > task_bytes ? (bytes + task_bytes - 1) / task_bytes : 1;
@@ -237,7 +237,7 @@ static void fill_or_empty(const gnomon_sketch_job *job, stage_copy *c)
     c->lines_each = bytes < task_bytes ? task_bytes / bytes : 1;
     const int64_t tasks =
         c->per_line > 1 ? c->count * c->per_line : (c->count + c->lines_each - 1) / c->lines_each;
-    job->host->parallel(job->host->user, tasks, stage_task, c);
+    t.host->parallel(t.host->user, tasks, stage_task, c);
 }
 
 /* The next part of the lines that fits a stage: 'count' lines from 'line' on, of each the elements
@@ -291,8 +291,8 @@ static bool direct(const lines *l, gcu_place place)
            (l->count == 1 || (l->host_line >= l->length && l->length * l->size >= narrow_line));
 }
 
-gnomon_status gcu_upload(gcu_state *s, const gnomon_sketch_job *job, const gnomon_matrix *from,
-                         gcu_place place, const gnomon_matrix *to, cudaStream_t stream, gcu_why why)
+gnomon_status gcu_upload(gcu_state *s, gcu_transfer t, const gnomon_matrix *from, gcu_place place,
+                         const gnomon_matrix *to, cudaStream_t stream, gcu_why why)
 {
     if (to->rows == 0 || to->cols == 0) return GNOMON_OK;
     const lines l = lines_of(from, to);
@@ -301,7 +301,7 @@ gnomon_status gcu_upload(gcu_state *s, const gnomon_sketch_job *job, const gnomo
                                 l.length * l.size, l.count, cudaMemcpyHostToDevice, stream));
         return GNOMON_OK;
     }
-    const gnomon_status status = open_stages(s, job->memory_limit, why);
+    const gnomon_status status = open_stages(s, t.memory_limit, why);
     if (status != GNOMON_OK) return status;
     portion p = {};
     while (next_portion(&l, (int64_t)s->stage_bytes, &p)) {
@@ -309,7 +309,7 @@ gnomon_status gcu_upload(gcu_state *s, const gnomon_sketch_job *job, const gnomo
         s->next_stage = (s->next_stage + 1) % GCU_STAGES;
         GCU_TRY(why, cudaEventSynchronize(stage->idle));
         stage_copy c = stage_copy_of(&l, &p, stage->data, true);
-        fill_or_empty(job, &c);
+        fill_or_empty(t, &c);
         GCU_TRY(why, copy_lines(device_at(&l, &p), l.device_line * l.size, stage->data,
                                 p.length * l.size, p.length * l.size, p.count,
                                 cudaMemcpyHostToDevice, stream));
@@ -337,11 +337,11 @@ static void narrow_task(void *arg, int64_t task, int worker)
     }
 }
 
-gnomon_status gcu_upload_narrow(gcu_state *s, const gnomon_sketch_job *job, const int64_t *from,
-                                int64_t count, uint32_t *to, cudaStream_t stream, gcu_why why)
+gnomon_status gcu_upload_narrow(gcu_state *s, gcu_transfer t, const int64_t *from, int64_t count,
+                                uint32_t *to, cudaStream_t stream, gcu_why why)
 {
     if (count == 0) return GNOMON_OK;
-    const gnomon_status status = open_stages(s, job->memory_limit, why);
+    const gnomon_status status = open_stages(s, t.memory_limit, why);
     if (status != GNOMON_OK) return status;
     const int64_t each = (int64_t)s->stage_bytes / 4;
     for (int64_t at = 0; at < count; at += each) {
@@ -350,8 +350,7 @@ gnomon_status gcu_upload_narrow(gcu_state *s, const gnomon_sketch_job *job, cons
         GCU_TRY(why, cudaEventSynchronize(stage->idle));
         const int64_t some = count - at < each ? count - at : each;
         narrowing n = {from + at, reinterpret_cast<uint32_t *>(stage->data), some};
-        job->host->parallel(job->host->user, (some + narrow_each - 1) / narrow_each, narrow_task,
-                            &n);
+        t.host->parallel(t.host->user, (some + narrow_each - 1) / narrow_each, narrow_task, &n);
         GCU_TRY(why, cudaMemcpyAsync(to + at, stage->data, (size_t)some * 4, cudaMemcpyHostToDevice,
                                      stream));
         GCU_TRY(why, cudaEventRecord(stage->idle, stream));
@@ -360,16 +359,16 @@ gnomon_status gcu_upload_narrow(gcu_state *s, const gnomon_sketch_job *job, cons
 }
 
 /* Waits for the stage and hands its elements to the host. */
-static gnomon_status empty_stage(const gnomon_sketch_job *job, gcu_stage *stage, const lines *l,
-                                 const portion *p, gcu_why why)
+static gnomon_status empty_stage(gcu_transfer t, gcu_stage *stage, const lines *l, const portion *p,
+                                 gcu_why why)
 {
     GCU_TRY(why, cudaEventSynchronize(stage->idle));
     stage_copy c = stage_copy_of(l, p, stage->data, false);
-    fill_or_empty(job, &c);
+    fill_or_empty(t, &c);
     return GNOMON_OK;
 }
 
-gnomon_status gcu_download(gcu_state *s, const gnomon_sketch_job *job, const gnomon_matrix *from,
+gnomon_status gcu_download(gcu_state *s, gcu_transfer t, const gnomon_matrix *from,
                            const gnomon_matrix *to, gcu_place place, cudaStream_t stream,
                            gcu_why why)
 {
@@ -380,7 +379,7 @@ gnomon_status gcu_download(gcu_state *s, const gnomon_sketch_job *job, const gno
                                 l.length * l.size, l.count, cudaMemcpyDeviceToHost, stream));
         return GNOMON_OK;
     }
-    gnomon_status status = open_stages(s, job->memory_limit, why);
+    gnomon_status status = open_stages(s, t.memory_limit, why);
     gcu_stage *full = nullptr;
     portion p = {}, of_full = {};
     while (status == GNOMON_OK && next_portion(&l, (int64_t)s->stage_bytes, &p)) {
@@ -391,21 +390,21 @@ gnomon_status gcu_download(gcu_state *s, const gnomon_sketch_job *job, const gno
                                 l.device_line * l.size, p.length * l.size, p.count,
                                 cudaMemcpyDeviceToHost, stream));
         GCU_TRY(why, cudaEventRecord(stage->idle, stream));
-        if (full) status = empty_stage(job, full, &l, &of_full, why);
+        if (full) status = empty_stage(t, full, &l, &of_full, why);
         full = stage;
         of_full = p;
     }
-    if (status == GNOMON_OK && full) status = empty_stage(job, full, &l, &of_full, why);
+    if (status == GNOMON_OK && full) status = empty_stage(t, full, &l, &of_full, why);
     return status;
 }
 
-gnomon_status gcu_download_each(gcu_state *s, const gnomon_sketch_job *job, const void *from,
-                                int64_t count, int64_t size, cudaStream_t stream,
+gnomon_status gcu_download_each(gcu_state *s, gcu_transfer t, const void *from, int64_t count,
+                                int64_t size, cudaStream_t stream,
                                 gnomon_status (*take)(void *user, const void *data, int64_t count,
                                                       bool last),
                                 void *user, gcu_why why)
 {
-    gnomon_status status = open_stages(s, job->memory_limit, why);
+    gnomon_status status = open_stages(s, t.memory_limit, why);
     const int64_t each = (int64_t)s->stage_bytes / size;
     const char *next = static_cast<const char *>(from);
     gcu_stage *full = nullptr;

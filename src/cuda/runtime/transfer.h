@@ -25,26 +25,35 @@ gnomon_matrix gcu_packed(const gnomon_matrix *host, int64_t rows, int64_t cols);
 /* Bytes from the first to the last element of a packed view. */
 size_t gcu_packed_bytes(const gnomon_matrix *packed);
 
+/* What a transfer needs of a job: the host's threads, and how much memory stages may take there. */
+struct gcu_transfer {
+    const gnomon_device_host *host;
+    int64_t memory_limit; /* bytes */
+};
+template <class Job> static inline gcu_transfer gcu_transfer_of(const Job *job)
+{
+    return {job->host, job->memory_limit};
+}
+
 /* Enqueue to = from on stream; the shapes and types are equal, the view on the GPU is packed.
  * Pageable memory has been read when gcu_upload returns, and written when gcu_download does. Page-
  * locked memory is in use until the stream gets there. Errors: MEMORY (no stages), DEVICE. */
-gnomon_status gcu_upload(gcu_state *s, const gnomon_sketch_job *job, const gnomon_matrix *from,
-                         gcu_place place, const gnomon_matrix *to, cudaStream_t stream,
-                         gcu_why why);
-gnomon_status gcu_download(gcu_state *s, const gnomon_sketch_job *job, const gnomon_matrix *from,
+gnomon_status gcu_upload(gcu_state *s, gcu_transfer t, const gnomon_matrix *from, gcu_place place,
+                         const gnomon_matrix *to, cudaStream_t stream, gcu_why why);
+gnomon_status gcu_download(gcu_state *s, gcu_transfer t, const gnomon_matrix *from,
                            const gnomon_matrix *to, gcu_place place, cudaStream_t stream,
                            gcu_why why);
 
 /* Enqueues to = from in 32 bits, 2^32 - 1 for what is negative or not below that: half as many
  * bytes go over the link. 'from' lies in the host's memory and has been read when it returns. */
-gnomon_status gcu_upload_narrow(gcu_state *s, const gnomon_sketch_job *job, const int64_t *from,
-                                int64_t count, uint32_t *to, cudaStream_t stream, gcu_why why);
+gnomon_status gcu_upload_narrow(gcu_state *s, gcu_transfer t, const int64_t *from, int64_t count,
+                                uint32_t *to, cudaStream_t stream, gcu_why why);
 
 /* Hands count elements of 'size' bytes each, in the GPU's memory, to 'take' in order, some at a
  * time; they lie in page-locked memory until it returns, while the next ones are on their way.
  * Returns what take ended with, unless OK. */
-gnomon_status gcu_download_each(gcu_state *s, const gnomon_sketch_job *job, const void *from,
-                                int64_t count, int64_t size, cudaStream_t stream,
+gnomon_status gcu_download_each(gcu_state *s, gcu_transfer t, const void *from, int64_t count,
+                                int64_t size, cudaStream_t stream,
                                 gnomon_status (*take)(void *user, const void *data, int64_t count,
                                                       bool last),
                                 void *user, gcu_why why);

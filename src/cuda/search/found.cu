@@ -45,10 +45,8 @@ gnomon_status gcu_search_bring(gcu_search *v, void *from, void *to, int64_t byte
     there = m;
     there.data = from;
     there.memory = GNOMON_CUDA;
-    gnomon_sketch_job transfer = {};
-    transfer.host = v->job->host;
-    transfer.memory_limit = v->job->memory_limit;
-    return gcu_download(v->s, &transfer, &there, &m, GCU_PAGEABLE, v->stream, v->why);
+    const gcu_transfer transfer = gcu_transfer_of(v->job);
+    return gcu_download(v->s, transfer, &there, &m, GCU_PAGEABLE, v->stream, v->why);
 }
 
 gnomon_status gcu_search_hand_hits(gcu_search *v, const gcu_search_pairs *pairs, int64_t count)

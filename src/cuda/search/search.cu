@@ -522,9 +522,7 @@ static gnomon_status one_piece(gcu_search *v, const gnomon_matrix *there, int64_
 static gnomon_status from_host(gcu_search *v, const gnomon_matrix *base, gcu_place place,
                                int64_t first)
 {
-    gnomon_sketch_job transfer = {};
-    transfer.host = v->job->host;
-    transfer.memory_limit = v->job->memory_limit;
+    const gcu_transfer transfer = gcu_transfer_of(v->job);
     const int64_t line = most(base->cols * (int64_t)gnomon_dtype_size(base->dtype), 1);
     int64_t bytes = least(piece_bytes, (int64_t)(gcu_free_memory(v->s) / 16));
     const int64_t rows = least(base->rows, least(most(bytes / line, 1), most_rows));
@@ -549,7 +547,7 @@ static gnomon_status from_host(gcu_search *v, const gnomon_matrix *base, gcu_pla
             void *data = to->data;
             *to = gcu_packed(base, from.rows, base->cols);
             to->data = data;
-            status = gcu_upload(v->s, &transfer, &from, place, to, v->s->in, v->why);
+            status = gcu_upload(v->s, transfer, &from, place, to, v->s->in, v->why);
             if (status == GNOMON_OK) error = cudaEventRecord(came[n % buffers], v->s->in);
         }
         if (n == 0 && pieces > 1) continue;
@@ -631,12 +629,10 @@ static gnomon_status bring_queries(gcu_search *v)
     TRY(gcu_place_of(v->s, from, "queries", &place, v->why));
     v->queries = *from;
     if (place != GCU_DEVICE) {
-        gnomon_sketch_job transfer = {};
-        transfer.host = v->job->host;
-        transfer.memory_limit = v->job->memory_limit;
+        const gcu_transfer transfer = gcu_transfer_of(v->job);
         v->queries = gcu_packed(from, from->rows, from->cols);
         TRY(gcu_search_take(v, gcu_packed_bytes(&v->queries), &v->queries.data));
-        TRY(gcu_upload(v->s, &transfer, from, place, &v->queries, v->stream, v->why));
+        TRY(gcu_upload(v->s, transfer, from, place, &v->queries, v->stream, v->why));
     }
     return GNOMON_OK;
 }

@@ -192,9 +192,7 @@ static int64_t rows_at_once(gcu_search *v, const gnomon_csr *base, int64_t from)
 gnomon_status gcu_search_sets_add(gcu_search *v, gnomon_search_piece *piece)
 {
     const gnomon_csr *base = piece->sets;
-    gnomon_sketch_job transfer = {};
-    transfer.host = v->job->host;
-    transfer.memory_limit = v->job->memory_limit;
+    const gcu_transfer transfer = gcu_transfer_of(v->job);
     v->done = 0;
     v->total = base->rows * v->count;
     if (v->total == 0) return GNOMON_OK;
@@ -214,7 +212,7 @@ gnomon_status gcu_search_sets_add(gcu_search *v, gnomon_search_piece *piece)
         b.rows = rows;
         b.first = piece->first + from;
         gnomon_status status =
-            gcu_sets_bring(&memory, &transfer, &part, v->job->sets, &b.sets, &piece->faulty);
+            gcu_sets_bring(&memory, transfer, &part, v->job->sets, &b.sets, &piece->faulty);
         if (status == GNOMON_OK && !piece->faulty) status = search_batch(v, &b);
         gcu_set_give(&memory, 0);
         if (status != GNOMON_OK || piece->faulty) return status;

@@ -201,7 +201,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 struct bringing {
     gcu_set_memory *m;
-    const gnomon_sketch_job *transfer;
+    gcu_transfer transfer;
     const gnomon_csr *side[2];
     int64_t rows, count, cols;
     int64_t *offsets;
@@ -399,8 +399,8 @@ double gcu_sets_bytes(const gnomon_csr *p, const gnomon_csr *q)
     return 34 * count + 24 * rows + 24 * numbers + (1 << 20);
 }
 
-gnomon_status gcu_sets_bring(gcu_set_memory *m, const gnomon_sketch_job *transfer,
-                             const gnomon_csr *p, const gnomon_csr *q, gcu_sets *out, bool *faulty)
+gnomon_status gcu_sets_bring(gcu_set_memory *m, gcu_transfer transfer, const gnomon_csr *p,
+                             const gnomon_csr *q, gcu_sets *out, bool *faulty)
 {
     bringing b = {};
     b.m = m;

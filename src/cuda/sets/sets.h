@@ -51,8 +51,8 @@ static inline int64_t gcu_set_entries(const gnomon_csr *csr)
 double gcu_sets_bytes(const gnomon_csr *p, const gnomon_csr *q);
 /* Brings P's sets and Q's (q NULL: P's alone), rows and entries of both below 2^31. *faulty: there
  * is something no search or join takes, and nothing was made. */
-gnomon_status gcu_sets_bring(gcu_set_memory *m, const gnomon_sketch_job *transfer,
-                             const gnomon_csr *p, const gnomon_csr *q, gcu_sets *out, bool *faulty);
+gnomon_status gcu_sets_bring(gcu_set_memory *m, gcu_transfer transfer, const gnomon_csr *p,
+                             const gnomon_csr *q, gcu_sets *out, bool *faulty);
 
 /* ---- sets/sort.cu: what is taken for work is given back ---- */
 

@@ -118,11 +118,9 @@ static gnomon_status fetch(gcu_svd *v, int64_t row, int64_t rows, int i, gnomon_
                 cudaMemcpy2DAsync(to->data, (size_t)to->row_stride * gcu_svd_size(v), page.data,
                                   line, line, (size_t)rows, cudaMemcpyHostToDevice, v->s->in));
     } else {
-        gnomon_sketch_job job = {};
-        job.memory_limit = v->job->memory_limit;
-        job.host = v->job->host;
+        const gcu_transfer transfer = gcu_transfer_of(v->job);
         GCU_TRY(v->why, cudaStreamWaitEvent(v->s->in, b->idle[i], 0));
-        status = gcu_upload(v->s, &job, &from, b->place, to, v->s->in, v->why);
+        status = gcu_upload(v->s, transfer, &from, b->place, to, v->s->in, v->why);
         if (status != GNOMON_OK) return status;
     }
     GCU_TRY(v->why, cudaEventRecord(b->arrived[i], v->s->in));

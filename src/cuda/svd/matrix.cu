@@ -247,10 +247,8 @@ static gnomon_status fetch(gcu_svd *v)
     gnomon_matrix there = gcu_packed(a, a->rows, a->cols);
     status = gcu_svd_take(v, gcu_packed_bytes(&there), &there.data);
     if (status != GNOMON_OK) return status;
-    gnomon_sketch_job job = {};
-    job.memory_limit = v->job->memory_limit;
-    job.host = v->job->host;
-    status = gcu_upload(v->s, &job, a, place, &there, v->stream, v->why);
+    const gcu_transfer transfer = gcu_transfer_of(v->job);
+    status = gcu_upload(v->s, transfer, a, place, &there, v->stream, v->why);
     v->a = there;
     if (status != GNOMON_OK || a->dtype == gcu_svd_type(v)) return status;
     status = own(v, &there, &v->a);

@@ -128,10 +128,8 @@ static gnomon_status bring_array(gcu_svd *v, const void *from, gnomon_dtype dtyp
     there.memory = GNOMON_CUDA;
     const gnomon_status status = gcu_place_of(v->s, &host, name, &place, v->why);
     if (status != GNOMON_OK) return status;
-    gnomon_sketch_job job = {};
-    job.memory_limit = v->job->memory_limit;
-    job.host = v->job->host;
-    return gcu_upload(v->s, &job, &host, place, &there, v->stream, v->why);
+    const gcu_transfer transfer = gcu_transfer_of(v->job);
+    return gcu_upload(v->s, transfer, &host, place, &there, v->stream, v->why);
 }
 
 static int64_t nonzeros_of(const gnomon_csr *a)

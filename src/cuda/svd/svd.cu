@@ -278,10 +278,8 @@ gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data)
         GCU_TRY(v->why, gcu_copy(&from, to, v->stream));
         return GNOMON_OK;
     }
-    gnomon_sketch_job job = {};
-    job.memory_limit = v->job->memory_limit;
-    job.host = v->job->host;
-    return gcu_download(v->s, &job, &from, to, place, v->stream, v->why);
+    const gcu_transfer transfer = gcu_transfer_of(v->job);
+    return gcu_download(v->s, transfer, &from, to, place, v->stream, v->why);
 }
 
 static bool is_wide(const gnomon_svd_job *job)

@@ -146,7 +146,7 @@ static gnomon_status bring(run *r, int64_t row, int64_t rows, gnomon_matrix *y)
     if (r->y_place == GCU_DEVICE) return GNOMON_OK;
     *y = gcu_packed(r->job->y, rows, part.cols);
     y->data = r->in;
-    return gcu_upload(r->s, r->job, &part, r->y_place, y, r->stream, r->why);
+    return gcu_upload(r->s, gcu_transfer_of(r->job), &part, r->y_place, y, r->stream, r->why);
 }
 
 /* Fails with NONFINITE if one of the vectors' elements is bad; nothing has been written yet. */
@@ -187,7 +187,7 @@ static gnomon_status start(run *r, const piece *p, const gnomon_matrix *y)
     if (r->plan.outputs && r->job->beta != 0.0) {
         const gnomon_matrix old = part_of(r->job->x, p->row, p->rows, p->col, p->cols);
         const gnomon_status status =
-            gcu_upload(r->s, r->job, &old, r->x_place, &x, r->stream, r->why);
+            gcu_upload(r->s, gcu_transfer_of(r->job), &old, r->x_place, &x, r->stream, r->why);
         if (status != GNOMON_OK) return status;
     }
     gcu_adjoint_task t = task_of(r->s, r->job, y, &x, p->col);
@@ -206,7 +206,7 @@ static gnomon_status hand_over(run *r, const piece *p)
     const gnomon_matrix to = part_of(r->job->x, p->row, p->rows, p->col, p->cols);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->done[p->which], 0));
     const gnomon_status status =
-        gcu_download(r->s, r->job, &from, &to, r->x_place, r->s->out, r->why);
+        gcu_download(r->s, gcu_transfer_of(r->job), &from, &to, r->x_place, r->s->out, r->why);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->gone[p->which], r->s->out));
     return GNOMON_OK;
