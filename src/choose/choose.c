@@ -182,8 +182,8 @@ gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_op
     char note[sizeof choice->note] = "";
     const gnomon_model *model = options->model;
     if (model == NULL)
-        model =
-            gnomon_model_for(gnomon_shipped_models, device, ctx->plugin.name, note, sizeof note);
+        model = gnomon_model_for(gnomon_shipped_models, device, gnomon_context_gpu(ctx), note,
+                                 sizeof note);
     GNOMON_FAIL_IF(model == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "there is no cost model for this device; measure one and give it");
     GNOMON_FAIL_IF(options->model && model->device != device, ctx, GNOMON_ERROR_UNSUPPORTED,

@@ -5,14 +5,21 @@
 
 #include <inttypes.h>
 
-gnomon_status gnomon_gemm(gnomon_context *ctx, const gnomon_matrix *a, const gnomon_matrix *b,
-                          const gnomon_matrix *c, const gnomon_gemm_options *options)
+gnomon_status gnomon_gemm_at(gnomon_context *ctx, gnomon_where where, const gnomon_matrix *a,
+                             const gnomon_matrix *b, const gnomon_matrix *c,
+                             const gnomon_gemm_options *options)
 {
     gnomon_gemm_job job;
     bool done;
     GNOMON_TRY(gnomon_gemm_check(ctx, a, b, c, options, &job));
-    GNOMON_TRY(gnomon_gemm_on_device(ctx, &job, &done));
+    GNOMON_TRY(gnomon_gemm_on_device(ctx, where, &job, &done));
     return done ? GNOMON_OK : gnomon_gemm_on_cpu(ctx, &job);
+}
+
+gnomon_status gnomon_gemm(gnomon_context *ctx, const gnomon_matrix *a, const gnomon_matrix *b,
+                          const gnomon_matrix *c, const gnomon_gemm_options *options)
+{
+    return gnomon_gemm_at(ctx, GNOMON_BY_CONTEXT, a, b, c, options);
 }
 
 gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s,

@@ -3,11 +3,9 @@
 #ifndef GNOMON_GEMM_JOB_H
 #define GNOMON_GEMM_JOB_H
 
-#include "backend.h"
+#include "base/device.h"
 
 #include <gnomon/gemm.h>
-
-#include <stdbool.h>
 
 /* c = alpha * a b + beta * c. a and b are F32 or F16, c is F32 or F64, shapes fit, c's elements lie
  * apart from each other and from a and b. Sizes may be 0: with no inner size, or alpha 0, c is
@@ -30,9 +28,14 @@ gnomon_status gnomon_gemm_check(gnomon_context *ctx, const gnomon_matrix *a, con
 gnomon_status gnomon_gemm_read_options(gnomon_context *ctx, const gnomon_gemm_options *options,
                                        gnomon_gemm_options *out);
 
-/* Lets the context's device do the job if it can: *done tells whether it did. Under AUTO a device
- * that declines leaves the job to the CPU; under CUDA that is an error. */
-gnomon_status gnomon_gemm_on_device(gnomon_context *ctx, const gnomon_gemm_job *job, bool *done);
+/* Offers the job to the context's device, as base/device.h says. */
+gnomon_status gnomon_gemm_on_device(gnomon_context *ctx, gnomon_where where, gnomon_gemm_job *job,
+                                    bool *done);
+
+/* The public gnomon_gemm as a step of a job. */
+gnomon_status gnomon_gemm_at(gnomon_context *ctx, gnomon_where where, const gnomon_matrix *a,
+                             const gnomon_matrix *b, const gnomon_matrix *c,
+                             const gnomon_gemm_options *options);
 
 /* The job on the CPU. Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job);

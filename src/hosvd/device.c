@@ -1,4 +1,5 @@
 /* Handing a tensor to a device. */
+#include "base/device.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -11,11 +12,6 @@
 
 /* Multiplications and additions that are worth the way: half a second or so of two cores. */
 static const double worth_it = 5e10;
-
-static int progress(void *user, int64_t done, int64_t total)
-{
-    return gnomon_progress(user, "passes", done, total) != GNOMON_OK;
-}
 
 /* The tensor as rows, when its elements lie in memory as they do in a matrix. */
 static bool as_rows(const gnomon_hosvd_work *w, const gnomon_tensor *x, gnomon_matrix *rows)
@@ -41,6 +37,7 @@ static bool as_rows(const gnomon_hosvd_work *w, const gnomon_tensor *x, gnomon_m
 typedef struct task {
     gnomon_hosvd_work *w;
     gnomon_hosvd_job *job;
+    bool rows; /* its elements lie as a matrix's */
     gnomon_operator *op[GNOMON_TENSOR_MODES];
 } task;
 
@@ -125,26 +122,51 @@ static void take_over(gnomon_hosvd_work *w, const gnomon_hosvd_job *job)
     out->measure_seconds = job->measure_seconds;
 }
 
-static gnomon_status run(task *t, const gnomon_device_table *table, void *state, char *why,
-                         size_t why_size)
+static void fill_in(task *t)
 {
     gnomon_hosvd_work *w = t->w;
     gnomon_hosvd_job *job = t->job;
-    gnomon_context_set_worked(w->ctx, GNOMON_DEVICE_CUDA);
-    gnomon_status status = draw_operators(t);
-    if (status == GNOMON_OK) {
-        why[0] = 0;
-        status = table->hosvd(state, job, why, why_size);
-        if (status == GNOMON_OK)
-            take_over(w, job);
-        else if (status == GNOMON_ERROR_NONFINITE && job->bad_row >= 0)
-            status = gnomon_hosvd_name_element(w, job->bad_row, job->bad_col, job->x.cols);
-        else
-            status = gnomon_job_device_failed(w->ctx, status, why);
-    }
-    for (int i = 0; i < w->modes; i++)
-        gnomon_operator_destroy(t->op[i]);
-    return status;
+    gnomon_hosvd_turns(w);
+    job->modes = w->modes;
+    memcpy(job->size, w->size, sizeof job->size);
+    memcpy(job->rank, w->rank, sizeof job->rank);
+    if (w->options.tolerance == 0) memcpy(job->columns, w->columns, sizeof job->columns);
+    memcpy(job->order, w->order, sizeof job->order);
+    job->wide = w->wide;
+    job->tolerance = w->options.tolerance;
+    job->oversample = w->options.oversample;
+    job->sequential = w->options.sequential != 0;
+    job->power = w->options.power;
+    job->measure = w->options.measure != 0;
+    job->memory_limit = gnomon_memory_limit(w->ctx);
+    job->bad_row = -1;
+}
+
+static bool takes(gnomon_device_call *call, void *user)
+{
+    task *t = user;
+    if (call->table->hosvd == NULL)
+        return gnomon_device_unable(call, "it has no factorisations of tensors");
+    if (!t->rows)
+        return gnomon_device_unable(call,
+                                    "the elements lie in memory in no order that a matrix has");
+    fill_in(t);
+    return call->table->hosvd_supports(call->state, t->job, call->why, sizeof call->why);
+}
+
+static gnomon_status run(gnomon_device_call *call, void *user)
+{
+    task *t = user;
+    gnomon_hosvd_job *job = t->job;
+    const gnomon_hosvd_calls calls = {draw, make_room, t};
+    job->host = &call->host;
+    job->calls = &calls;
+    GNOMON_TRY(draw_operators(t));
+    const gnomon_status status = call->table->hosvd(call->state, job, call->why, sizeof call->why);
+    if (status == GNOMON_OK) take_over(t->w, job);
+    if (status != GNOMON_ERROR_NONFINITE || job->bad_row < 0) return status;
+    call->why[0] = 0;
+    return gnomon_hosvd_name_element(t->w, job->bad_row, job->bad_col, job->x.cols);
 }
 
 /* Whether to ask under AUTO, where a look costs the opening of the plugin. */
@@ -162,57 +184,25 @@ gnomon_status gnomon_hosvd_on_device(gnomon_hosvd_work *w, const gnomon_tensor *
                                      bool *done)
 {
     gnomon_context *ctx = w->ctx;
-    const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
     const bool there = !streamed && x->memory != GNOMON_HOST;
-    char why[256] = "it has no factorisations of tensors";
-    void *state = NULL;
     gnomon_hosvd_job job;
     memset(&job, 0, sizeof job);
     *done = false;
-    GNOMON_FAIL_IF(must && streamed, ctx, GNOMON_ERROR_DEVICE,
-                   "tensors that come piece by piece are factored on the CPU; take the device cpu "
-                   "or auto");
+    if (streamed)
+        GNOMON_TRY(gnomon_device_refuse(
+            ctx, GNOMON_BY_CONTEXT, "tensors that come piece by piece are factored on the CPU"));
     gnomon_hosvd_columns(w);
-    if (streamed || !(must || there || is_worth_it(w))) {
-        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
-        return GNOMON_OK;
-    }
-    const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
-    const bool rows = as_rows(w, x, &job.x);
-    if (table != NULL && table->hosvd != NULL && rows) {
-        gnomon_hosvd_turns(w);
-        job.modes = w->modes;
-        memcpy(job.size, w->size, sizeof job.size);
-        memcpy(job.rank, w->rank, sizeof job.rank);
-        if (w->options.tolerance == 0) memcpy(job.columns, w->columns, sizeof job.columns);
-        memcpy(job.order, w->order, sizeof job.order);
-        job.wide = w->wide;
-        job.tolerance = w->options.tolerance;
-        job.oversample = w->options.oversample;
-        job.sequential = w->options.sequential != 0;
-        job.power = w->options.power;
-        job.measure = w->options.measure != 0;
-        job.memory_limit = gnomon_memory_limit(ctx);
-        job.bad_row = -1;
-        if (table->hosvd_supports(state, &job, why, sizeof why)) {
-            gnomon_device_host host = gnomon_job_host(ctx);
-            host.progress = progress;
-            task t = {.w = w, .job = &job};
-            const gnomon_hosvd_calls calls = {draw, make_room, &t};
-            job.host = &host;
-            job.calls = &calls;
-            *done = true;
-            return run(&t, table, state, why, sizeof why);
-        }
-    }
-    const char *reason = table == NULL ? gnomon_context_cuda_reason(ctx)
-                         : rows        ? why
-                                       : "the elements lie in memory in no order that a matrix has";
-    GNOMON_FAIL_IF(must && table != NULL, ctx, GNOMON_ERROR_DEVICE, "%s declined: %s", table->name,
-                   reason);
-    GNOMON_FAIL_IF(must, ctx, GNOMON_ERROR_DEVICE, "no device: %s", reason);
-    GNOMON_FAIL_IF(there, ctx, GNOMON_ERROR_DEVICE,
-                   "x lies in a device's memory, and the device did not take the job: %s", reason);
-    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
-    return GNOMON_OK;
+    task t = {.w = w, .job = &job};
+    t.rows = !streamed && as_rows(w, x, &job.x);
+    const gnomon_device_step step = {.phase = "passes",
+                                     .takes = takes,
+                                     .run = run,
+                                     .calls_back = true,
+                                     .not_worth = streamed || !(there || is_worth_it(w)),
+                                     .there = there ? "x" : NULL};
+    gnomon_device_call call;
+    const gnomon_status status = gnomon_device_run(&call, ctx, GNOMON_BY_CONTEXT, &step, &t, done);
+    for (int i = 0; i < w->modes; i++)
+        gnomon_operator_destroy(t.op[i]);
+    return status;
 }

@@ -244,13 +244,9 @@ static gnomon_status run_on_cpu(gnomon_hosvd_work *w)
 {
     gnomon_context *ctx = w->ctx;
     GNOMON_TRY(gnomon_blas_prepare(ctx));
-    /* The sketch too: where it ran would show in the last bits. */
-    const gnomon_device device = ctx->device;
-    ctx->device = GNOMON_DEVICE_CPU;
     gnomon_blas_enter();
     const gnomon_status status = run(w);
     gnomon_blas_leave();
-    ctx->device = device;
     return status;
 }
 

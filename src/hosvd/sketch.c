@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "hosvd/work.h"
+#include "project/job.h"
 
 #include <string.h>
 
@@ -88,7 +89,7 @@ static gnomon_status sketch_rows(gnomon_context *ctx, const gnomon_cube *slab, i
                                                    gnomon_cube_count(slab) / slab->size[0]);
     const gnomon_matrix out =
         gnomon_matrix_rowmajor(gnomon_tall_row(y, first), dtype, slab->size[0], y->cols);
-    return gnomon_sketch(ctx, op, &x, &out, &options);
+    return gnomon_sketch_at(ctx, GNOMON_ON_CPU, op, &x, &out, &options);
 }
 
 static gnomon_status pass(gnomon_slabs *x, const int *modes, int list, gnomon_operator *const *op,
@@ -123,9 +124,8 @@ gnomon_status gnomon_slabs_sketch(gnomon_slabs *x, const int *modes, int list,
     for (int i = 0; i < list && status == GNOMON_OK; i++) {
         const gnomon_sketch_options options = options_for(row, y[i].cols);
         if (modes[i] > 0)
-            status =
-                gnomon_stream_create(x->feed.ctx, op[i], y[i].rows,
-                                     y[i].wide ? GNOMON_F64 : GNOMON_F32, &options, &stream[i]);
+            status = gnomon_stream_at(x->feed.ctx, GNOMON_ON_CPU, op[i], y[i].rows,
+                                      y[i].wide ? GNOMON_F64 : GNOMON_F32, &options, &stream[i]);
     }
     if (status == GNOMON_OK) status = pass(x, modes, list, op, stream, row, y);
     for (int i = 0; i < list; i++)

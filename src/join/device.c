@@ -1,15 +1,16 @@
 #include "join/device.h"
 
 #include "base/context.h"
+#include "base/device.h"
 #include "base/error.h"
 #include "join/job.h"
 #include "join/lsh.h"
 #include "lsh/table.h"
-#include "project/job.h"
 
 /* What a device hands over, on its way to the sink. */
 typedef struct taker {
     gnomon_join_state *join;
+    gnomon_join_job job;
     /* of a join by hashing */
     gnomon_join_plan plan;
     gnomon_hasher *hasher;
@@ -71,91 +72,88 @@ static bool is_worth_it(const gnomon_join_state *join)
            join->q.dense->memory != GNOMON_HOST;
 }
 
-static bool must(const gnomon_join_state *join)
+static bool takes(gnomon_device_call *call, void *user)
 {
-    return gnomon_context_device(join->ctx) == GNOMON_DEVICE_CUDA;
+    taker *t = user;
+    if (call->table->join == NULL) return gnomon_device_unable(call, "it has no joins");
+    return call->table->join_supports(call->state, &t->job, call->why, sizeof call->why);
 }
 
-static gnomon_status run(gnomon_join_state *join, const gnomon_device_table *table, void *state,
-                         const gnomon_join_job *job, taker *t)
+/* What the device did besides handing over pairs. */
+static void take_over(taker *t)
 {
-    gnomon_context *ctx = join->ctx;
-    const gnomon_device_host host = gnomon_job_host(ctx);
-    const gnomon_join_host calls = {t, make_plan, check, take};
-    char why[256] = "";
-    gnomon_join_job call = *job;
-    call.host = &host;
-    call.calls = &calls;
-    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
-    const gnomon_status status = table->join(state, &call, why, sizeof why);
-    gnomon_hasher_destroy(t->hasher);
-    join->result->compared += call.compared;
-    join->result->verified += call.verified;
-    if (call.hashed) {
+    gnomon_join_state *join = t->join;
+    const gnomon_join_job *job = &t->job;
+    join->result->compared += job->compared;
+    join->result->verified += job->verified;
+    if (job->hashed) {
         join->result->method = GNOMON_JOIN_LSH;
         join->result->recall = join->options.recall;
         gnomon_join_tell_plan(join, &t->plan);
     }
-    if (call.why[0] != 0) gnomon_join_say(join, "%s", call.why);
+    if (job->why[0] != 0) gnomon_join_say(join, "%s", job->why);
+}
+
+static gnomon_status run(gnomon_device_call *call, void *user)
+{
+    taker *t = user;
+    gnomon_join_state *join = t->join;
+    const gnomon_join_host calls = {t, make_plan, check, take};
+    t->job.host = &call->host;
+    t->job.calls = &calls;
+    const gnomon_status status =
+        call->table->join(call->state, &t->job, call->why, sizeof call->why);
+    gnomon_hasher_destroy(t->hasher);
+    take_over(t);
     if (join->full && status == GNOMON_ERROR_CANCELLED) return GNOMON_OK;
-    /* what 'take' failed with has its text */
-    if (status != GNOMON_OK && why[0] == 0) return status;
-    GNOMON_TRY(gnomon_job_device_failed(ctx, status, why));
-    join->result->pairs += call.pairs;
+    if (status != GNOMON_OK) return status;
+    join->result->pairs += t->job.pairs;
     if (join->full || join->next_row == join->p.rows) return GNOMON_OK;
     /* it has counted */
     return gnomon_join_hand_ordered(join, NULL, 0, join->p.rows);
 }
 
+/* The view that lies in a device's memory. */
+static const char *there(const gnomon_join_state *join)
+{
+    if (join->p.csr != NULL) return NULL;
+    if (!join->self && join->q.dense->memory != GNOMON_HOST) return "q";
+    return join->p.dense->memory != GNOMON_HOST ? "p" : NULL;
+}
+
 gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
 {
-    gnomon_context *ctx = join->ctx;
-    char why[256] = "it has no joins";
     uint32_t p_some[GNOMON_JOIN_SOME], q_some[GNOMON_JOIN_SOME];
     int hashing;
-    void *state = NULL;
+    const gnomon_join_options *o = &join->options;
     *done = false;
     GNOMON_TRY(gnomon_join_hashing(join, &hashing));
-    if (!must(join) && !is_worth_it(join)) {
-        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
-        return GNOMON_OK;
-    }
-    const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
-    const gnomon_join_options *o = &join->options;
-    gnomon_join_job job = {.p = join->p.dense,
-                           .q = join->self ? NULL : join->q.dense,
-                           .p_sets = join->p.csr,
-                           .q_sets = join->self ? NULL : join->q.csr};
-    job.metric = o->metric;
-    job.threshold = o->threshold;
-    job.first_row = o->first_row;
-    job.want_pairs = o->sink != NULL || o->top > 0 || o->max_pairs > 0 || o->p_counts != NULL ||
-                     o->q_counts != NULL;
-    job.pair_room = join->pair_room;
-    job.hashing = hashing;
-    job.band_rows = o->band_rows;
+    taker t = {.join = join,
+               .job = {.p = join->p.dense,
+                       .q = join->self ? NULL : join->q.dense,
+                       .p_sets = join->p.csr,
+                       .q_sets = join->self ? NULL : join->q.csr,
+                       .metric = o->metric,
+                       .threshold = o->threshold,
+                       .first_row = o->first_row,
+                       .want_pairs = o->sink != NULL || o->top > 0 || o->max_pairs > 0 ||
+                                     o->p_counts != NULL || o->q_counts != NULL,
+                       .pair_room = join->pair_room,
+                       .hashing = hashing,
+                       .band_rows = o->band_rows,
+                       .memory_limit = gnomon_memory_limit(join->ctx)}};
     if (hashing != GNOMON_JOIN_NO_HASHING && join->p.csr == NULL) {
-        job.p_some = p_some;
-        job.q_some = q_some;
-        job.p_some_count = gnomon_join_some(join->p.rows, false, p_some);
-        job.q_some_count = gnomon_join_some(join->q.rows, true, q_some);
+        t.job.p_some = p_some;
+        t.job.q_some = q_some;
+        t.job.p_some_count = gnomon_join_some(join->p.rows, false, p_some);
+        t.job.q_some_count = gnomon_join_some(join->q.rows, true, q_some);
     }
-    job.memory_limit = gnomon_memory_limit(ctx);
-    taker t = {.join = join};
-    if (table && table->join && table->join_supports(state, &job, why, sizeof why)) {
-        *done = true;
-        return run(join, table, state, &job, &t);
-    }
-    GNOMON_FAIL_IF(must(join) && table, ctx, GNOMON_ERROR_DEVICE, "%s declined: %s", table->name,
-                   why[0] ? why : "it gave no reason");
-    GNOMON_FAIL_IF(must(join), ctx, GNOMON_ERROR_DEVICE, "no device: %s",
-                   gnomon_context_cuda_reason(ctx));
-    const char *part = NULL;
-    if (join->p.csr == NULL && join->p.dense->memory != GNOMON_HOST) part = "p";
-    if (join->p.csr == NULL && !join->self && join->q.dense->memory != GNOMON_HOST) part = "q";
-    GNOMON_FAIL_IF(part, ctx, GNOMON_ERROR_DEVICE,
-                   "%s lies in a device's memory, and the device did not take the job: %s", part,
-                   table ? why : gnomon_context_cuda_reason(ctx));
-    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
-    return GNOMON_OK;
+    const gnomon_device_step step = {.phase = "join",
+                                     .takes = takes,
+                                     .run = run,
+                                     .calls_back = true,
+                                     .not_worth = !is_worth_it(join),
+                                     .there = there(join)};
+    gnomon_device_call call;
+    return gnomon_device_run(&call, join->ctx, GNOMON_BY_CONTEXT, &step, &t, done);
 }

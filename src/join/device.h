@@ -4,8 +4,7 @@
 
 #include "join/join.h"
 
-/* Lets the context's device do the join if it can: *done tells whether it did. Under AUTO a device
- * that declines leaves the join to the CPU; under CUDA that is an error. */
+/* Offers the join to the context's device, as base/device.h says. */
 gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done);
 
 #endif

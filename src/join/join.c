@@ -1,6 +1,7 @@
 /* The calls: checking what is asked for, and who does it. */
 #include "join/join.h"
 
+#include "base/device.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -241,9 +242,8 @@ gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
     GNOMON_FAIL_IF(join.options.metric == GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "jaccard takes sparse points");
-    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "points that are read in pieces are joined on the CPU; take the device cpu or "
-                   "auto");
+    GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
+                                    "points that are read in pieces are joined on the CPU"));
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, "p is NULL");
     join.self = q == NULL;
     GNOMON_TRY(side_to_read(ctx, p, "p", &join.p));

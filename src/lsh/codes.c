@@ -4,8 +4,8 @@
 #include "base/threads.h"
 #include "lsh/index.h"
 #include "points/view.h"
+#include "project/job.h"
 
-#include <gnomon/project.h>
 #include <math.h>
 
 gnomon_status gnomon_codes_open(gnomon_context *ctx, const gnomon_lsh_options *o, gnomon_codes *c)
@@ -69,10 +69,7 @@ static gnomon_status project(gnomon_context *ctx, const gnomon_codes *c, const g
     gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
     o.col = 0;
     o.allow_nonfinite = 1;
-    const gnomon_device device = gnomon_lsh_leave_device(ctx);
-    const gnomon_status status = gnomon_sketch(ctx, c->op, x, &y, &o);
-    gnomon_lsh_return_device(ctx, device);
-    return status;
+    return gnomon_sketch_at(ctx, GNOMON_ON_CPU, c->op, x, &y, &o);
 }
 
 gnomon_status gnomon_codes_settle(gnomon_context *ctx, gnomon_codes *c, gnomon_metric metric,

@@ -2,33 +2,23 @@
 #include "lsh/hasher.h"
 
 #include "base/context.h"
+#include "base/device.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "points/view.h"
+#include "project/job.h"
 
-#include <gnomon/project.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 gnomon_status gnomon_lsh_check_device(gnomon_context *ctx)
 {
-    GNOMON_FAIL_IF(ctx->device == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "queries of an index and tuning run on the CPU; take the device cpu or auto");
+    GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
+                                    "queries of an index and tuning run on the CPU"));
+    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
     return GNOMON_OK;
-}
-
-gnomon_device gnomon_lsh_leave_device(gnomon_context *ctx)
-{
-    const gnomon_device device = ctx->device;
-    ctx->device = GNOMON_DEVICE_CPU;
-    return device;
-}
-
-void gnomon_lsh_return_device(gnomon_context *ctx, gnomon_device device)
-{
-    ctx->device = device;
 }
 
 int64_t gnomon_points_rows(const gnomon_points *p)
@@ -219,10 +209,10 @@ static gnomon_status sketch(gnomon_context *ctx, const gnomon_hasher *h,
     o.allow_nonfinite = 1; /* they have been looked at */
     if (points->dense) {
         const gnomon_matrix x = gnomon_rows(points->dense, first, n);
-        return gnomon_sketch(ctx, h->op, &x, &y, &o);
+        return gnomon_sketch_at(ctx, GNOMON_ON_CPU, h->op, &x, &y, &o);
     }
     const gnomon_csr x = gnomon_csr_rows(points->sparse, first, n);
-    return gnomon_sketch_csr(ctx, h->op, &x, &y, &o);
+    return gnomon_sketch_csr_at(ctx, GNOMON_ON_CPU, h->op, &x, &y, &o);
 }
 
 gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
@@ -231,7 +221,6 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
 {
     void *products = NULL;
     gnomon_status status = GNOMON_OK;
-    const gnomon_device device = gnomon_lsh_leave_device(ctx);
     if (h->f.family != GNOMON_LSH_BIT_SAMPLING)
         status =
             gnomon_alloc(ctx, gnomon_times(n, h->products), sizeof(float), "products", &products);
@@ -245,7 +234,6 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
         gnomon_parallel(ctx, n, hash_point, &b);
     }
     gnomon_free(ctx, products);
-    gnomon_lsh_return_device(ctx, device);
     return status;
 }
 

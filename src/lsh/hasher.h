@@ -57,11 +57,8 @@ gnomon_status gnomon_points_check(gnomon_context *ctx, const gnomon_points *p, c
 gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
                                   const gnomon_points *points, const char *name);
 
-/* Queries and tuning are the CPU's. Fails under GNOMON_DEVICE_CUDA; the second call keeps devices
- * out of what a call does until the third. */
+/* Queries and tuning are the CPU's, which is noted. Fails when the caller named a device. */
 gnomon_status gnomon_lsh_check_device(gnomon_context *ctx);
-gnomon_device gnomon_lsh_leave_device(gnomon_context *ctx);
-void gnomon_lsh_return_device(gnomon_context *ctx, gnomon_device device);
 
 /* Fails with NONFINITE, naming the first NaN or infinity. */
 gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_points *points,

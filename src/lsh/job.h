@@ -36,9 +36,8 @@ typedef struct gnomon_lsh_job {
 gnomon_lsh_job gnomon_lsh_job_of(gnomon_context *ctx, const gnomon_lsh *index,
                                  const gnomon_points *points, uint64_t *multipliers);
 
-/* Lets the context's device do the job if it can: *done tells whether it did. Under AUTO a device
- * that declines leaves the job to the CPU; under CUDA that is an error. Keys are always the CPU's,
- * values under CUDA may be others where the sums are. */
+/* Offers the job to the context's device, as base/device.h says. Keys are always the CPU's; values
+ * of a device that the caller named may be others where the sums are. */
 gnomon_status gnomon_lsh_on_device(gnomon_context *ctx, const gnomon_lsh_job *job, bool *done);
 
 #endif

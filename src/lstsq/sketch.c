@@ -3,8 +3,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "lstsq/lstsq.h"
-
-#include <gnomon/project.h>
+#include "project/job.h"
 
 #include <math.h>
 #include <string.h>
@@ -129,9 +128,10 @@ static gnomon_status dense(gnomon_solver *s)
     gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
     gnomon_stream *of_a = NULL, *of_b = NULL;
     options.allow_nonfinite = 1; /* it was looked at already */
-    gnomon_status status = gnomon_stream_create(s->ctx, s->op, s->d, GNOMON_F64, &options, &of_a);
+    gnomon_status status =
+        gnomon_stream_at(s->ctx, GNOMON_ON_CPU, s->op, s->d, GNOMON_F64, &options, &of_a);
     if (status == GNOMON_OK)
-        status = gnomon_stream_create(s->ctx, s->op, s->m, GNOMON_F64, &options, &of_b);
+        status = gnomon_stream_at(s->ctx, GNOMON_ON_CPU, s->op, s->m, GNOMON_F64, &options, &of_b);
     if (status == GNOMON_OK) status = sketch_dense(s, of_a, of_b);
     gnomon_stream_destroy(of_a);
     gnomon_stream_destroy(of_b);

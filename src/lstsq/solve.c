@@ -1,6 +1,7 @@
 /* The calls: checking what is asked for, the order of the steps. */
 #include "base/clock.h"
 #include "base/context.h"
+#include "base/device.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -191,8 +192,8 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     if (options->descriptor != NULL) s.wanted = *options->descriptor;
     (void)gnomon_lap(&s.clock);
     GNOMON_TRY(gnomon_blas_prepare(ctx));
-    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "least squares run on the CPU; take the device cpu or auto");
+    GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT, "least squares run on the CPU"));
+    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
     GNOMON_FAIL_IF(s.m > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "b has %" PRId64 " columns; at most %" PRId64 " are taken", s.m,
                    GNOMON_BLAS_MAX);
@@ -200,13 +201,9 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
         gnomon_feed_open(ctx, matrix, csr, stream, gnomon_dtype_is_wide(dtype), &s.source);
     if (status == GNOMON_OK) {
         s.d = s.source.cols;
-        /* The sketch too: where it ran would show in the last bits. */
-        const gnomon_device device = ctx->device;
-        ctx->device = GNOMON_DEVICE_CPU;
         gnomon_blas_enter();
         status = run(&s, &state);
         gnomon_blas_leave();
-        ctx->device = device;
     }
     release(&s, &state);
     if (status != GNOMON_OK) gnomon_lstsq_free(ctx, out);

@@ -3,7 +3,7 @@
 #ifndef GNOMON_PROJECT_JOB_H
 #define GNOMON_PROJECT_JOB_H
 
-#include "backend.h"
+#include "base/device.h"
 #include "base/dtype.h"
 #include "operator/operator.h"
 
@@ -49,21 +49,24 @@ bool gnomon_views_overlap(const gnomon_matrix *a, const gnomon_matrix *b);
 /* Fails with NONFINITE, naming the first such element of m. 'col' is added to its column. */
 gnomon_status gnomon_check_points(gnomon_context *ctx, const gnomon_matrix *m, const char *name);
 
-/* What a device may ask of ctx during a call. */
-gnomon_device_host gnomon_job_host(gnomon_context *ctx);
-
 /* What a device has written: fails with NONFINITE, naming the first row that is not finite, as far
  * as the job asks and the host can tell (an output on the host that was not added to). */
 gnomon_status gnomon_job_check_output(gnomon_context *ctx, const gnomon_sketch_job *job,
                                       const gnomon_matrix *out, const char *name);
 
-/* The failure of a device's call, its text put into the context. */
-gnomon_status gnomon_job_device_failed(gnomon_context *ctx, gnomon_status status, const char *why);
+/* Offers the job to the context's device, as base/device.h says. */
+gnomon_status gnomon_job_on_device(gnomon_context *ctx, gnomon_where where, gnomon_sketch_job *job,
+                                   bool adjoint, bool *done);
 
-/* Lets the context's device do the job if it can: *done tells whether it did, *status how it
- * went. Under AUTO a device that declines leaves the job to the CPU; under CUDA that is an error.
- */
-gnomon_status gnomon_job_on_device(gnomon_context *ctx, const gnomon_sketch_job *job, bool adjoint,
-                                   bool *done);
+/* The public gnomon_sketch, gnomon_sketch_csr and gnomon_stream_create as steps of a job. */
+gnomon_status gnomon_sketch_at(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,
+                               const gnomon_matrix *x, const gnomon_matrix *y,
+                               const gnomon_sketch_options *options);
+gnomon_status gnomon_sketch_csr_at(gnomon_context *ctx, gnomon_where where,
+                                   const gnomon_operator *op, const gnomon_csr *x,
+                                   const gnomon_matrix *y, const gnomon_sketch_options *options);
+gnomon_status gnomon_stream_at(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,
+                               int64_t n, gnomon_dtype dtype, const gnomon_sketch_options *options,
+                               gnomon_stream **out);
 
 #endif

@@ -19,9 +19,8 @@ struct gnomon_stream {
     int64_t points, next;  /* next: the first column that has not come */
     bool failed;
     /* on a device: */
-    const gnomon_device_table *table; /* NULL: on the CPU */
-    void *device, *device_stream;
-    gnomon_device_host host;
+    gnomon_device_call call;
+    void *device_stream; /* NULL: on the CPU */
     /* columns [held, next) wait here: element (i, j) is at j * pitch + i */
     char *buffer;
     int64_t held, pitch;
@@ -113,41 +112,50 @@ static gnomon_status open_cascade(gnomon_stream *s)
     return GNOMON_OK;
 }
 
-/* Under AUTO a device that declines leaves device_stream NULL. */
-static gnomon_status open_device(gnomon_stream *s)
+static bool takes_stream(gnomon_device_call *call, void *stream)
 {
-    const bool must = gnomon_context_device(s->ctx) == GNOMON_DEVICE_CUDA;
-    gnomon_sketch_job job = s->job;
-    char why[256] = "";
-    s->table = gnomon_context_plugin(s->ctx, &s->device);
-    if (!s->table || s->points == 0) return GNOMON_OK;
-    const gnomon_dtype dtype = job.wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_stream *s = stream;
+    /* a named device says with stream_open what it lacks */
+    return call->must ||
+           call->table->supports(call->state, &s->job, false, call->why, sizeof call->why);
+}
+
+static gnomon_status run_stream(gnomon_device_call *call, void *stream)
+{
+    gnomon_stream *s = stream;
+    return call->table->stream_open(call->state, &s->job, &s->device_stream, call->why,
+                                    sizeof call->why);
+}
+
+/* Under AUTO a device that declines leaves device_stream NULL. */
+static gnomon_status open_device(gnomon_stream *s, gnomon_where where)
+{
+    static const gnomon_device_step step = {
+        .phase = "project", .takes = takes_stream, .run = run_stream};
+    gnomon_sketch_job *job = &s->job;
+    const gnomon_dtype dtype = job->wide ? GNOMON_F64 : GNOMON_F32;
     const gnomon_matrix x =
-        gnomon_matrix_rowmajor(NULL, dtype, s->points, job.op->descriptor.d - job.col);
-    const gnomon_matrix y = gnomon_matrix_rowmajor(NULL, dtype, s->points, job.rows);
-    s->host = gnomon_job_host(s->ctx);
-    job.x = &x;
-    job.y = &y;
-    job.host = &s->host;
-    if (!must && !s->table->supports(s->device, &job, false, why, sizeof why)) return GNOMON_OK;
-    const gnomon_status status =
-        s->table->stream_open(s->device, &job, &s->device_stream, why, sizeof why);
-    if (status == GNOMON_OK) gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
-    if (!must && status == GNOMON_ERROR_DEVICE) return GNOMON_OK;
-    return gnomon_job_device_failed(s->ctx, status, why);
+        gnomon_matrix_rowmajor(NULL, dtype, s->points, job->op->descriptor.d - job->col);
+    const gnomon_matrix y = gnomon_matrix_rowmajor(NULL, dtype, s->points, job->rows);
+    bool done;
+    job->x = &x;
+    job->y = &y;
+    job->host = &s->call.host;
+    const gnomon_status status = gnomon_device_run(&s->call, s->ctx, where, &step, s, &done);
+    job->x = job->y = NULL;
+    return status == GNOMON_ERROR_DEVICE && !s->call.must ? GNOMON_OK : status;
 }
 
 static gnomon_status open_cpu(gnomon_stream *s)
 {
-    gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CPU);
     const gnomon_status status = s->job.op->levels > 1 ? open_cascade(s) : open_blocks(s);
     s->job.x = s->job.y = NULL;
     return status;
 }
 
-gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op, int64_t n,
-                                   gnomon_dtype dtype, const gnomon_sketch_options *options,
-                                   gnomon_stream **out)
+gnomon_status gnomon_stream_at(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,
+                               int64_t n, gnomon_dtype dtype, const gnomon_sketch_options *options,
+                               gnomon_stream **out)
 {
     gnomon_sketch_job job;
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
@@ -165,7 +173,10 @@ gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *o
     s->points = n;
     s->next = s->held = job.col;
     s->pitch = gnomon_tiles_of(n) * GNOMON_LANES;
-    gnomon_status status = open_device(s);
+    /* points of which there are none are the CPU's */
+    gnomon_status status = n > 0 ? open_device(s, where) : GNOMON_OK;
+    if (where == GNOMON_BY_CONTEXT && !s->device_stream)
+        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
     if (status == GNOMON_OK && !s->device_stream) status = open_cpu(s);
     if (status != GNOMON_OK) {
         gnomon_stream_destroy(s);
@@ -175,10 +186,23 @@ gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *o
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op, int64_t n,
+                                   gnomon_dtype dtype, const gnomon_sketch_options *options,
+                                   gnomon_stream **out)
+{
+    return gnomon_stream_at(ctx, GNOMON_BY_CONTEXT, op, n, dtype, options, out);
+}
+
+static void close_device(gnomon_stream *s)
+{
+    if (s->device_stream) s->call.table->stream_close(s->call.state, s->device_stream);
+    s->device_stream = NULL;
+}
+
 void gnomon_stream_destroy(gnomon_stream *s)
 {
     if (!s) return;
-    if (s->device_stream) s->table->stream_close(s->device, s->device_stream);
+    close_device(s);
     gnomon_panels_close(s->ctx, &s->panels);
     gnomon_free(s->ctx, s->engine.sums);
     if (s->cascade.ctx) gnomon_cascade_close(&s->cascade);
@@ -336,18 +360,20 @@ gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
     if (s->job.check) GNOMON_TRY(gnomon_check_points(ctx, piece, "piece"));
     gnomon_status status;
     if (s->device_stream) {
-        char why[256] = "";
+        gnomon_device_call *const call = &s->call;
         const bool first = s->next == s->job.col;
-        status = s->table->stream_push(s->device, s->device_stream, piece, why, sizeof why);
+        call->why[0] = 0;
+        status = call->table->stream_push(call->state, s->device_stream, piece, call->why,
+                                          sizeof call->why);
         const bool broken = status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_DEVICE;
-        if (!broken || !first || gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA) {
+        if (!broken || !first || call->must) {
             s->failed = broken;
             if (status == GNOMON_OK) s->next += piece->cols;
-            return gnomon_job_device_failed(ctx, status, why);
+            return gnomon_device_result(call, status);
         }
         /* Nothing has been taken yet: under AUTO the CPU can do it all. */
-        s->table->stream_close(s->device, s->device_stream);
-        s->device_stream = NULL;
+        close_device(s);
+        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
         status = open_cpu(s);
         if (status != GNOMON_OK) {
             s->failed = true;
@@ -377,10 +403,11 @@ gnomon_status gnomon_stream_finish(gnomon_stream *s, const gnomon_matrix *y)
                    op->descriptor.d);
     if (s->points == 0) return GNOMON_OK;
     if (s->device_stream) {
-        char why[256] = "";
-        const gnomon_status status =
-            s->table->stream_finish(s->device, s->device_stream, y, why, sizeof why);
-        GNOMON_TRY(gnomon_job_device_failed(ctx, status, why));
+        gnomon_device_call *const call = &s->call;
+        call->why[0] = 0;
+        GNOMON_TRY(
+            gnomon_device_result(call, call->table->stream_finish(call->state, s->device_stream, y,
+                                                                  call->why, sizeof call->why)));
         return gnomon_job_check_output(ctx, &s->job, y, "y");
     }
     if (op->levels > 1) {

@@ -1,7 +1,6 @@
 /* Handing a search to a device. */
 #include "base/error.h"
 #include "base/memory.h"
-#include "project/job.h"
 #include "search/search.h"
 
 #include <math.h>
@@ -12,11 +11,6 @@ static const double worth_it = 1e11;
 /* Members of base sets, once for each thousand queries, likewise. */
 static const double worth_it_sets = 2e7;
 
-static int progress(void *user, int64_t done, int64_t total)
-{
-    return gnomon_progress(user, "search", done, total) != GNOMON_OK;
-}
-
 static gnomon_status hits(void *user, int64_t count, gnomon_hit **at)
 {
     gnomon_search *s = user;
@@ -24,13 +18,6 @@ static gnomon_status hits(void *user, int64_t count, gnomon_hit **at)
     *at = s->hits + s->hit_count;
     s->hit_count += count;
     return GNOMON_OK;
-}
-
-/* Without a reason it was a call back that failed and has left its own. */
-static gnomon_status failed(gnomon_search *s, gnomon_status status, const char *why)
-{
-    if (status != GNOMON_OK && why[0] == 0) return status;
-    return gnomon_job_device_failed(s->ctx, status, why);
 }
 
 /* The queries' sets as a device is given them. */
@@ -47,50 +34,47 @@ static gnomon_status give_sets(gnomon_search *s)
     return GNOMON_OK;
 }
 
-/* The device's part of the search, if the context's device takes it. */
-static gnomon_status open_on_device(gnomon_search *s, char *why, size_t why_size)
+static bool takes(gnomon_device_call *call, void *search)
 {
+    const gnomon_search *s = search;
+    if (call->table->search_open == NULL) return gnomon_device_unable(call, "it has no searches");
+    return call->table->search_supports(call->state, &s->device.job, call->why, sizeof call->why);
+}
+
+static gnomon_status run(gnomon_device_call *call, void *search)
+{
+    gnomon_search *s = search;
     gnomon_device_part *d = &s->device;
-    void *state = NULL;
-    const gnomon_device_table *table = gnomon_context_plugin(s->ctx, &state);
-    if (table == NULL || table->search_open == NULL) return GNOMON_OK;
-    d->host = gnomon_job_host(s->ctx);
-    d->host.progress = progress;
-    d->calls = (gnomon_search_host){s, hits};
-    d->job = (gnomon_search_job){.queries = &s->queries,
-                                 .options = &s->options,
-                                 .limit = s->limit,
-                                 .memory_limit = gnomon_memory_limit(s->ctx),
-                                 .host = &d->host,
-                                 .calls = &d->calls};
-    if (s->options.metric == GNOMON_JACCARD) GNOMON_TRY(give_sets(s));
-    if (!table->search_supports(state, &d->job, why, why_size)) return GNOMON_OK;
-    why[0] = 0;
-    GNOMON_TRY(failed(s, table->search_open(state, &d->job, &d->part, why, why_size), why));
-    d->table = table;
-    d->state = state;
+    GNOMON_TRY(
+        call->table->search_open(call->state, &d->job, &d->part, call->why, sizeof call->why));
     gnomon_free(s->ctx, s->heaps);
     gnomon_free(s->ctx, s->nearest);
     s->heaps = NULL;
     s->nearest = NULL;
-    gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
     return GNOMON_OK;
 }
 
 gnomon_status gnomon_search_to_device(gnomon_search *s, const char *name, bool must)
 {
-    char why[256] = "it has no searches";
-    const gnomon_status status = open_on_device(s, why, sizeof why);
-    if (s->device.part != NULL || !must) return GNOMON_OK; /* the CPU has room, perhaps */
-    GNOMON_TRY(status);
-    void *state = NULL;
-    const gnomon_device_table *table = gnomon_context_plugin(s->ctx, &state);
-    const char *reason = table != NULL ? why : gnomon_context_cuda_reason(s->ctx);
-    GNOMON_FAIL_IF(gnomon_context_device(s->ctx) != GNOMON_DEVICE_CUDA, s->ctx, GNOMON_ERROR_DEVICE,
-                   "%s lies in a device's memory, and the device did not take the job: %s", name,
-                   reason);
-    GNOMON_FAIL_IF(table != NULL, s->ctx, GNOMON_ERROR_DEVICE, "%s declined: %s", table->name, why);
-    return gnomon_fail(s->ctx, GNOMON_ERROR_DEVICE, "no device: %s", reason);
+    gnomon_device_part *d = &s->device;
+    const gnomon_device_step step = {.phase = "search",
+                                     .takes = takes,
+                                     .run = run,
+                                     .calls_back = true,
+                                     .there = must ? name : NULL};
+    bool done;
+    d->calls = (gnomon_search_host){s, hits};
+    d->job = (gnomon_search_job){.queries = &s->queries,
+                                 .options = &s->options,
+                                 .limit = s->limit,
+                                 .memory_limit = gnomon_memory_limit(s->ctx),
+                                 .host = &d->call.host,
+                                 .calls = &d->calls};
+    gnomon_status status = GNOMON_OK;
+    if (s->options.metric == GNOMON_JACCARD) status = give_sets(s);
+    if (status == GNOMON_OK)
+        status = gnomon_device_run(&d->call, s->ctx, GNOMON_BY_CONTEXT, &step, s, &done);
+    return must ? status : GNOMON_OK; /* the CPU has room, perhaps */
 }
 
 bool gnomon_search_worth_device(const gnomon_search *s, const gnomon_matrix *base)
@@ -118,11 +102,13 @@ static gnomon_status refuse_sets(gnomon_search *s, const gnomon_csr *base)
 gnomon_status gnomon_search_add_on_device(gnomon_search *s, const gnomon_matrix *base,
                                           const gnomon_csr *sets)
 {
-    const gnomon_device_part *d = &s->device;
-    char why[256] = "";
+    gnomon_device_part *d = &s->device;
+    gnomon_device_call *call = &d->call;
     gnomon_search_piece piece = {.base = base, .sets = sets, .first = s->base};
     gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
-    GNOMON_TRY(failed(s, d->table->search_add(d->state, d->part, &piece, why, sizeof why), why));
+    call->why[0] = 0;
+    GNOMON_TRY(gnomon_device_result(
+        call, call->table->search_add(call->state, d->part, &piece, call->why, sizeof call->why)));
     if (piece.faulty) return refuse_sets(s, sets);
     s->compared += piece.compared;
     s->verified += piece.verified;
@@ -132,17 +118,18 @@ gnomon_status gnomon_search_add_on_device(gnomon_search *s, const gnomon_matrix 
 gnomon_status gnomon_search_finish_on_device(gnomon_search *s, int64_t *counts, int64_t *ids,
                                              double *distances)
 {
-    const gnomon_device_part *d = &s->device;
-    char why[256] = "";
-    return failed(
-        s, d->table->search_finish(d->state, d->part, counts, ids, distances, why, sizeof why),
-        why);
+    gnomon_device_part *d = &s->device;
+    gnomon_device_call *call = &d->call;
+    call->why[0] = 0;
+    return gnomon_device_result(call,
+                                call->table->search_finish(call->state, d->part, counts, ids,
+                                                           distances, call->why, sizeof call->why));
 }
 
 void gnomon_search_close_on_device(gnomon_search *s)
 {
     gnomon_device_part *d = &s->device;
-    if (d->part != NULL) d->table->search_close(d->state, d->part);
+    if (d->part != NULL) d->call.table->search_close(d->call.state, d->part);
     d->part = NULL;
     gnomon_free(s->ctx, d->ones);
     d->ones = NULL;

@@ -3,6 +3,7 @@
 #define GNOMON_SEARCH_SEARCH_H
 
 #include "base/context.h"
+#include "base/device.h"
 #include "kernels.h"
 #include "search/job.h"
 #include "search/ranked.h"
@@ -32,10 +33,9 @@ typedef struct gnomon_sets {
 
 /* A search that a device does. */
 typedef struct gnomon_device_part {
-    const gnomon_device_table *table;
-    void *state, *part; /* part NULL: the CPU does it */
+    gnomon_device_call call;
+    void *part; /* NULL: the CPU does it */
     gnomon_search_job job;
-    gnomon_device_host host;
     gnomon_search_host calls;
     gnomon_csr sets; /* JACCARD: the search's */
     uint8_t *ones;   /* its values */

@@ -2,10 +2,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "gemm/job.h"
 #include "linalg/blas.h"
+#include "project/job.h"
 #include "svd/feed.h"
-
-#include <gnomon/gemm.h>
 
 #include <math.h>
 #include <string.h>
@@ -181,8 +181,9 @@ gnomon_status gnomon_piece_sketch(gnomon_feed *source, const gnomon_piece *piece
     options.allow_nonfinite = 1; /* it was looked at already */
     const gnomon_matrix y = gnomon_matrix_rowmajor(out->data, out->wide ? GNOMON_F64 : GNOMON_F32,
                                                    piece->rows, out->cols);
-    return piece->sparse ? gnomon_sketch_csr(source->ctx, op, &piece->csr, &y, &options)
-                         : gnomon_sketch(source->ctx, op, &piece->dense, &y, &options);
+    return piece->sparse
+               ? gnomon_sketch_csr_at(source->ctx, GNOMON_ON_CPU, op, &piece->csr, &y, &options)
+               : gnomon_sketch_at(source->ctx, GNOMON_ON_CPU, op, &piece->dense, &y, &options);
 }
 
 /* The rows of t that belong to a piece. */
@@ -243,7 +244,7 @@ static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *
     const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
     const gnomon_matrix c = gnomon_matrix_rowmajor(out->data, GNOMON_F32, out->rows, out->cols);
     options.beta = beta;
-    return gnomon_gemm(ctx, a, &b, &c, &options);
+    return gnomon_gemm_at(ctx, GNOMON_ON_CPU, a, &b, &c, &options);
 }
 
 gnomon_status gnomon_feed_apply_closely(gnomon_feed *source, const gnomon_tall *w,

@@ -1,4 +1,5 @@
 /* Handing a factorisation to a device. */
+#include "base/device.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -53,18 +54,8 @@ static gnomon_status sketch(void *user, const gnomon_matrix *y)
     call *c = user;
     gnomon_factor *f = c->f;
     const gnomon_tall out = {y->data, y->rows, y->cols, f->wide};
-    const gnomon_device device = f->ctx->device;
     f->source.exponent = c->job.exponent;
-    f->ctx->device = GNOMON_DEVICE_CPU;
-    const gnomon_status status = gnomon_feed_sketch(&f->source, f->op, 0, &out);
-    f->ctx->device = device;
-    gnomon_context_set_worked(f->ctx, GNOMON_DEVICE_CUDA);
-    return status;
-}
-
-static int progress(void *user, int64_t done, int64_t total)
-{
-    return gnomon_progress(user, "passes", done, total) != GNOMON_OK;
+    return gnomon_feed_sketch(&f->source, f->op, 0, &out);
 }
 
 static void take_over(gnomon_factor *f, const gnomon_svd_job *job)
@@ -94,25 +85,32 @@ static void take_over(gnomon_factor *f, const gnomon_svd_job *job)
     gnomon_bounds_of(out, &l, probes, gnomon_certain_bound(f));
 }
 
-static gnomon_status run(gnomon_factor *f, const gnomon_device_table *table, void *state, call *c,
-                         char *why, size_t why_size)
+static bool takes(gnomon_device_call *device, void *user)
 {
-    gnomon_device_host host = gnomon_job_host(f->ctx);
+    call *c = user;
+    if (device->table->svd == NULL) return gnomon_device_unable(device, "it has no factorisations");
+    return device->table->svd_supports(device->state, &c->job, device->why, sizeof device->why);
+}
+
+static gnomon_status run(gnomon_device_call *device, void *user)
+{
+    call *c = user;
+    gnomon_factor *f = c->f;
     const gnomon_svd_host calls = {c, choose_rank, make_room, bound_of, sketch};
-    host.progress = progress;
     const int64_t lengths = f->options.probes * (f->options.probe_power + 1);
+    GNOMON_TRY(gnomon_factor_operator(f, c->job.columns, false));
+    if (f->options.single_pass) GNOMON_TRY(gnomon_factor_psi(f, &c->psi));
     GNOMON_TRY(gnomon_alloc(f->ctx, c->job.columns, sizeof *f->s, "singular values", &f->s));
     GNOMON_TRY(gnomon_alloc(f->ctx, lengths, sizeof *c->job.lengths, "lengths", &c->job.lengths));
-    c->job.host = &host;
+    c->job.op = f->op;
+    c->job.psi = c->psi;
+    c->job.host = &device->host;
     c->job.calls = &calls;
     c->job.s = f->s;
-    gnomon_context_set_worked(f->ctx, GNOMON_DEVICE_CUDA);
-    why[0] = 0;
-    const gnomon_status status = table->svd(state, &c->job, why, why_size);
+    const gnomon_status status =
+        device->table->svd(device->state, &c->job, device->why, sizeof device->why);
     if (status == GNOMON_OK) take_over(f, &c->job);
-    /* Without a reason it was a call back that failed and has left its own. */
-    return status != GNOMON_OK && why[0] == 0 ? status
-                                              : gnomon_job_device_failed(f->ctx, status, why);
+    return status;
 }
 
 /* Whether to ask under AUTO, where a look costs the opening of the plugin. */
@@ -136,51 +134,34 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
         NULL, f->wide ? GNOMON_F64 : GNOMON_F32, f->source.rows, f->source.cols); /* the shape */
     const gnomon_csr *csr = f->source.csr;
     const gnomon_matrix *a = rows != NULL || csr != NULL ? &there : f->source.matrix;
-    const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
-    char why[256] = "it has no factorisations";
-    void *state = NULL;
-    *done = false;
-    const bool once = f->options.single_pass;
-    const bool known = rows == NULL || (rows->rows >= 0 && (once || rows->rewind != NULL));
-    GNOMON_FAIL_IF(must && !known, ctx, GNOMON_ERROR_DEVICE,
-                   "rows whose number is not known before, or that can be read only once without "
-                   "single_pass, are factored on the CPU; take the device cpu or auto");
-    if (!known || !(must || is_worth_it(f))) {
-        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
-        return GNOMON_OK;
-    }
-    const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
-    if (table != NULL && table->svd != NULL) {
-        call c = {.f = f};
-        gnomon_svd_options options = f->options;
-        options.dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
-        if (options.block == 0) options.block = 128;
-        c.job.a = a;
-        c.job.csr = csr;
-        c.job.rows = rows;
-        c.job.options = &options;
-        c.job.columns = gnomon_factor_columns(f);
-        c.job.memory_limit = gnomon_memory_limit(ctx);
-        c.job.probes = f->probes;
-        if (table->svd_supports(state, &c.job, why, sizeof why)) {
-            *done = true;
-            gnomon_status status = gnomon_factor_operator(f, c.job.columns, false);
-            if (status == GNOMON_OK && once) status = gnomon_factor_psi(f, &c.psi);
-            c.job.op = f->op;
-            c.job.psi = c.psi;
-            if (status == GNOMON_OK) status = run(f, table, state, &c, why, sizeof why);
-            gnomon_operator_destroy(c.psi);
-            gnomon_free(ctx, c.job.lengths);
-            return status;
-        }
-    }
-    GNOMON_FAIL_IF(must && table != NULL, ctx, GNOMON_ERROR_DEVICE, "%s declined: %s", table->name,
-                   why);
-    GNOMON_FAIL_IF(must, ctx, GNOMON_ERROR_DEVICE, "no device: %s",
-                   gnomon_context_cuda_reason(ctx));
-    GNOMON_FAIL_IF(a->memory != GNOMON_HOST, ctx, GNOMON_ERROR_DEVICE,
-                   "a lies in a device's memory, and the device did not take the job: %s",
-                   table != NULL ? why : gnomon_context_cuda_reason(ctx));
-    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
-    return GNOMON_OK;
+    const bool known =
+        rows == NULL || (rows->rows >= 0 && (f->options.single_pass || rows->rewind != NULL));
+    if (!known)
+        GNOMON_TRY(gnomon_device_refuse(
+            ctx, GNOMON_BY_CONTEXT,
+            "rows whose number is not known before, or that can be read only once without "
+            "single_pass, are factored on the CPU"));
+    gnomon_svd_options options = f->options;
+    options.dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
+    if (options.block == 0) options.block = 128;
+    call c = {.f = f,
+              .job = {.a = a,
+                      .csr = csr,
+                      .rows = rows,
+                      .options = &options,
+                      .columns = gnomon_factor_columns(f),
+                      .memory_limit = gnomon_memory_limit(ctx),
+                      .probes = f->probes}};
+    const gnomon_device_step step = {.phase = "passes",
+                                     .takes = takes,
+                                     .run = run,
+                                     .calls_back = true,
+                                     .not_worth = !known || !is_worth_it(f),
+                                     .there = a->memory != GNOMON_HOST ? "a" : NULL};
+    gnomon_device_call device;
+    const gnomon_status status =
+        gnomon_device_run(&device, ctx, GNOMON_BY_CONTEXT, &step, &c, done);
+    gnomon_operator_destroy(c.psi);
+    gnomon_free(ctx, c.job.lengths);
+    return status;
 }

@@ -31,8 +31,7 @@ typedef struct gnomon_factor {
     double clock;
 } gnomon_factor;
 
-/* Lets the context's device do it if it can, and is worth asking: *done tells whether it did. Under
- * CUDA a device that declines is an error. */
+/* Offers it to the context's device, as base/device.h says. */
 gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done);
 
 /* How many columns a projection has for the rank that is asked for. */

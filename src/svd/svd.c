@@ -288,13 +288,9 @@ static gnomon_status run_on_cpu(gnomon_factor *f)
                        "options.%s lies in a device's memory, and the work runs on the CPU",
                        i == 0 ? "u" : "vt");
     if (f->options.block == 0) f->options.block = 32;
-    /* The sketch too: where it ran would show in the last bits. */
-    const gnomon_device device = ctx->device;
-    ctx->device = GNOMON_DEVICE_CPU;
     gnomon_blas_enter();
     const gnomon_status status = run(f);
     gnomon_blas_leave();
-    ctx->device = device;
     return status;
 }
 

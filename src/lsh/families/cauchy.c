@@ -6,12 +6,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "gemm/job.h"
 #include "lsh/hasher.h"
 #include "operator/philox.h"
 #include "operator/quarter.h"
 #include "points/rows.h"
 
-#include <gnomon/gemm.h>
 #include <math.h>
 
 /* tan(pi / 4 * (z + 2 quarter)) for the quarter turn that the upper bit names, z the centre of one
@@ -91,7 +91,7 @@ static gnomon_status add_piece(gnomon_context *ctx, const gnomon_hasher *h, int6
         c.row_stride = h->f.count;
         gnomon_gemm_options o = GNOMON_GEMM_OPTIONS_INIT;
         o.beta = 1;
-        GNOMON_TRY(gnomon_gemm(ctx, &a, &b, &c, &o));
+        GNOMON_TRY(gnomon_gemm_at(ctx, GNOMON_ON_CPU, &a, &b, &c, &o));
     }
     return GNOMON_OK;
 }

@@ -221,8 +221,8 @@ static bool overlaps(const gnomon_matrix *y, const void *data, int64_t count, gn
 }
 
 /* All that csr and coo have in common. */
-static gnomon_status sketch(gnomon_context *ctx, const gnomon_operator *op, gnomon_sparse_points *p,
-                            gnomon_dtype dtype, const gnomon_matrix *y,
+static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,
+                            gnomon_sparse_points *p, gnomon_dtype dtype, const gnomon_matrix *y,
                             const gnomon_sketch_options *options)
 {
     gnomon_sketch_job job;
@@ -240,10 +240,9 @@ static gnomon_status sketch(gnomon_context *ctx, const gnomon_operator *op, gnom
     GNOMON_FAIL_IF(y->cols != job.rows, ctx, GNOMON_ERROR_SHAPE,
                    "y has %" PRId64 " columns; the operator has %" PRId64 " rows%s", y->cols,
                    job.rows, job.rows == op->descriptor.k ? "" : " in the range asked for");
-    GNOMON_FAIL_IF(gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx, GNOMON_ERROR_DEVICE,
-                   "sparse points are projected on the CPU only, and CUDA was asked for");
+    GNOMON_TRY(gnomon_device_refuse(ctx, where, "sparse points are projected on the CPU"));
     GNOMON_TRY(gnomon_sparse_check(ctx, p));
-    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
+    if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
     const int64_t count = nonzeros_of(p);
     const void *const values = p->csr ? p->csr->values : p->coo->values;
     const int64_t *const indices = p->csr ? p->csr->indices : p->coo->col_indices;
@@ -260,12 +259,19 @@ static gnomon_status sketch(gnomon_context *ctx, const gnomon_operator *op, gnom
     return sketch_points(ctx, &job, p);
 }
 
-gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op, const gnomon_csr *x,
-                                const gnomon_matrix *y, const gnomon_sketch_options *options)
+gnomon_status gnomon_sketch_csr_at(gnomon_context *ctx, gnomon_where where,
+                                   const gnomon_operator *op, const gnomon_csr *x,
+                                   const gnomon_matrix *y, const gnomon_sketch_options *options)
 {
     GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
     gnomon_sparse_points p = {.csr = x};
-    return sketch(ctx, op, &p, x->dtype, y, options);
+    return sketch(ctx, where, op, &p, x->dtype, y, options);
+}
+
+gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op, const gnomon_csr *x,
+                                const gnomon_matrix *y, const gnomon_sketch_options *options)
+{
+    return gnomon_sketch_csr_at(ctx, GNOMON_BY_CONTEXT, op, x, y, options);
 }
 
 gnomon_status gnomon_sketch_coo(gnomon_context *ctx, const gnomon_operator *op, const gnomon_coo *x,
@@ -275,5 +281,5 @@ gnomon_status gnomon_sketch_coo(gnomon_context *ctx, const gnomon_operator *op, 
     GNOMON_FAIL_IF(x->nonzeros < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "x.nonzeros is %" PRId64 "; it must not be negative", x->nonzeros);
     gnomon_sparse_points p = {.coo = x};
-    return sketch(ctx, op, &p, x->dtype, y, options);
+    return sketch(ctx, GNOMON_BY_CONTEXT, op, &p, x->dtype, y, options);
 }

@@ -1,0 +1,81 @@
+#include "base/device.h"
+
+#include "base/context.h"
+#include "base/error.h"
+#include "base/threads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int progress(void *user, int64_t done, int64_t total)
+{
+    const gnomon_device_call *call = user;
+    return gnomon_progress(call->ctx, call->phase, done, total) != GNOMON_OK;
+}
+
+static void parallel(void *user, int64_t count, void (*task)(void *arg, int64_t task, int worker),
+                     void *arg)
+{
+    const gnomon_device_call *call = user;
+    gnomon_parallel(call->ctx, count, task, arg);
+}
+
+bool gnomon_device_unable(gnomon_device_call *call, const char *why)
+{
+    snprintf(call->why, sizeof call->why, "%s", why);
+    return false;
+}
+
+gnomon_status gnomon_device_result(gnomon_device_call *call, gnomon_status status)
+{
+    if (status == GNOMON_OK || status == GNOMON_ERROR_CANCELLED)
+        return status; /* 'progress' has left the text */
+    if (call->calls_back && call->why[0] == 0) return status;
+    /* Other failures are about the call's arguments or data, and not about the device. */
+    if (status == GNOMON_ERROR_DEVICE || status == GNOMON_ERROR_MEMORY)
+        return gnomon_fail(call->ctx, status, "%s: %s", call->table->name,
+                           call->why[0] ? call->why : "failed");
+    return gnomon_fail(call->ctx, status, "%s", call->why);
+}
+
+/* No device has the job. */
+static gnomon_status decline(const gnomon_device_call *call, gnomon_where where,
+                             const gnomon_device_step *step)
+{
+    const char *reason = where == GNOMON_ON_CPU ? "this step runs on the CPU"
+                         : call->table == NULL  ? gnomon_context_cuda_reason(call->ctx)
+                         : call->why[0]         ? call->why
+                                                : "it gave no reason";
+    GNOMON_FAIL_IF(call->must && call->table, call->ctx, GNOMON_ERROR_DEVICE, "%s declined: %s",
+                   call->table->name, reason);
+    GNOMON_FAIL_IF(call->must, call->ctx, GNOMON_ERROR_DEVICE, "no device: %s", reason);
+    GNOMON_FAIL_IF(step->there, call->ctx, GNOMON_ERROR_DEVICE,
+                   "%s lies in a device's memory, and the device did not take the job: %s",
+                   step->there, reason);
+    if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(call->ctx, GNOMON_DEVICE_CPU);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, gnomon_where where,
+                                const gnomon_device_step *step, void *job, bool *done)
+{
+    *done = false;
+    *call = (gnomon_device_call){
+        .ctx = ctx, .calls_back = step->calls_back, .phase = step->phase, .why = ""};
+    call->host = (gnomon_device_host){call, progress, parallel};
+    call->must = where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
+    const bool ask = where == GNOMON_BY_CONTEXT && (call->must || !step->not_worth);
+    if (ask) call->table = gnomon_context_plugin(ctx, &call->state);
+    if (call->table == NULL || !step->takes(call, job)) return decline(call, where, step);
+    *done = true;
+    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
+    call->why[0] = 0;
+    return gnomon_device_result(call, step->run(call, job));
+}
+
+gnomon_status gnomon_device_refuse(gnomon_context *ctx, gnomon_where where, const char *what)
+{
+    GNOMON_FAIL_IF(where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA,
+                   ctx, GNOMON_ERROR_DEVICE, "%s; take the device cpu or auto", what);
+    return GNOMON_OK;
+}
