@@ -41,7 +41,7 @@ if [ "${SKIP:-}" != tests ]; then
     else
         echo 'the command, or a Python with NumPy, is not here: left out'
     fi
-    for family in condition dense factor gemm kronecker sieve; do
+    for family in condition dense factor gemm kronecker filter; do
         run "family $family" "$programs/test_$family"
         GNOMON_CUDA_ARCH=80 run "family $family by mma.sync" "$programs/test_$family"
     done

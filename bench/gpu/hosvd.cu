@@ -48,7 +48,7 @@ static __global__ void convert(const From *from, size_t count, To *to)
 
 /* to (cols x rows) = from (rows x cols), transposed; small ones. */
 template <typename From, typename To>
-static __global__ void turn(const From *from, size_t rows, size_t cols, To *to)
+static __global__ void transpose(const From *from, size_t rows, size_t cols, To *to)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < rows * cols;
          i += (size_t)gridDim.x * blockDim.x)
@@ -240,7 +240,7 @@ static double off(const sizes &size, const sizes &rank, const parts &p)
 /* ---- ours ---- */
 
 struct phases {
-    double look, generate, project, power, orthonormalise, shrink, small, measure;
+    double scan, generate, project, power, orthonormalise, shrink, small, measure;
 };
 
 static parts upload(const gnomon_hosvd &h)
@@ -302,7 +302,7 @@ static double ours(float *x, const sizes &size, const sizes &rank, int64_t over,
 /* ---- Algorithm 2 by cuRAND, cuBLAS and cuSOLVER in fp32 ---- */
 
 struct plain {
-    float *omega, *turned, *room[2], *tau, *work;
+    float *omega, *transposed, *room[2], *tau, *work;
     std::vector<float *> q; /* column-major */
     int count, *info;
 };
@@ -325,7 +325,7 @@ static plain make_plain(const sizes &size, const sizes &rank)
         p.count = std::max(p.count, std::max(counts[0], counts[1]));
     }
     p.omega = device<float>(most + 1);
-    p.turned = size.size() > 2 ? device<float>(count) : nullptr;
+    p.transposed = size.size() > 2 ? device<float>(count) : nullptr;
     p.room[0] = device<float>(shrunk);
     p.room[1] = device<float>(shrunk);
     p.tau = device<float>(tallest);
@@ -336,7 +336,7 @@ static plain make_plain(const sizes &size, const sizes &rank)
 
 static void drop(plain *p)
 {
-    for (float *one : {p->omega, p->turned, p->room[0], p->room[1], p->tau, p->work})
+    for (float *one : {p->omega, p->transposed, p->room[0], p->room[1], p->tau, p->work})
         BENCH_CHECK(cudaFree(one));
     for (float *one : p->q)
         BENCH_CHECK(cudaFree(one));
@@ -365,8 +365,8 @@ static double by_libraries(const float *x, const sizes &size, const sizes &rank,
         lap(&spent->generate);
         if (left > 1 && right > 1) {
             unfold<<<4096, 256>>>(reinterpret_cast<const float4 *>(from), left, m, right / 4,
-                                  reinterpret_cast<float4 *>(p->turned));
-            from = p->turned;
+                                  reinterpret_cast<float4 *>(p->transposed));
+            from = p->transposed;
         }
         if (right > 1)
             MUST(cublasSgemm(blas, CUBLAS_OP_T, CUBLAS_OP_N, m, k, rest, &one, from, rest, p->omega,
@@ -408,7 +408,7 @@ static double by_libraries(const float *x, const sizes &size, const sizes &rank,
     convert<<<1024, 256>>>(now, count_of(rank), kept->core);
     for (int n = 0; n < modes; n++) {
         double *f = device<double>(size[n] * rank[n]);
-        turn<<<1024, 256>>>(p->q[n], rank[n], size[n], f);
+        transpose<<<1024, 256>>>(p->q[n], rank[n], size[n], f);
         kept->factor.push_back(f);
     }
     return ms;
@@ -434,7 +434,7 @@ static void say(bench_json *json, const shape &s, const char *who, const bench_t
 {
     printf("%-16s rank %-14s %-34s %8.3f ms (least %.3f): look %.2f, generate %.2f, project %.2f, "
            "power %.2f, orthonormalise %.2f, core %.2f, small %.2f; left %.3e, off %.0e\n",
-           list(s.size).c_str(), list(s.rank).c_str(), who, t.median_ms, t.least_ms, p.look,
+           list(s.size).c_str(), list(s.rank).c_str(), who, t.median_ms, t.least_ms, p.scan,
            p.generate, p.project, p.power, p.orthonormalise, p.shrink, p.small, left,
            from_orthonormal);
     fflush(stdout);
@@ -446,7 +446,7 @@ static void say(bench_json *json, const shape &s, const char *who, const bench_t
         "\"shrink_ms\": %.4f, \"small_ms\": %.4f, \"read_ms\": %.4f, \"residual\": %.6e, "
         "\"off\": %.3e",
         list(s.size).c_str(), list(s.rank).c_str(), s.noise, who, t.median_ms, t.least_ms, t.runs,
-        p.look, p.generate, p.project, p.power, p.orthonormalise, p.shrink, p.small, read_ms, left,
+        p.scan, p.generate, p.project, p.power, p.orthonormalise, p.shrink, p.small, read_ms, left,
         from_orthonormal);
 }
 

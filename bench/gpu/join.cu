@@ -1,11 +1,11 @@
 /* bench/gpu/join.cu: exact self-joins in L2 on the GPU: all pairs of n points within a radius that
  * gives each point about 64 neighbours. The library's call, from points to pairs in the host's
- * memory; then its parts: the sieve's rate, what packing and settling take beside it, and cuBLAS's
- * rate for a product of fp16 matrices of the same inner size, in the same run. Rates count 2 n^2 d
- * operations, as is the custom; half of them are needed, since pairs are symmetric.
+ * memory; then its parts: the sieve's rate, what packing and verification take beside it, and
+ * cuBLAS's rate for a product of fp16 matrices of the same inner size, in the same run. Rates count
+ * 2 n^2 d operations, as is the custom; half of them are needed, since pairs are symmetric.
  */
 #include "bench.cuh"
-#include "cuda/filter/sieve.h"
+#include "cuda/filter/filter.h"
 
 #include <gnomon/join.h>
 
@@ -52,13 +52,13 @@ static double blas_rate(const blas &b, int64_t d, double seconds)
     if (!b.there) return 0;
     const int m = 8192, n = 16384;
     __half *x, *c;
-    float *wide;
+    float *f32;
     const size_t count = (size_t)(m + n) * (size_t)d;
-    BENCH_CHECK(cudaMalloc(&wide, count * 4));
+    BENCH_CHECK(cudaMalloc(&f32, count * 4));
     BENCH_CHECK(cudaMalloc(&x, count * 2));
     BENCH_CHECK(cudaMalloc(&c, (size_t)m * n * 2));
-    bench_fill(wide, count, 77);
-    halves_kernel<<<1024, 256>>>(wide, x, count);
+    bench_fill(f32, count, 77);
+    halves_kernel<<<1024, 256>>>(f32, x, count);
     const float one = 1, zero = 0;
     const bench_time t = bench_run(
         [&](int) {
@@ -67,13 +67,13 @@ static double blas_rate(const blas &b, int64_t d, double seconds)
                    CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
         },
         25, seconds);
-    cudaFree(wide);
+    cudaFree(f32);
     cudaFree(x);
     cudaFree(c);
     return 2.0 * m * n * (double)d / t.median_ms * 1e-9;
 }
 
-template <typename T> static T *take(size_t count)
+template <typename T> static T *device_array(size_t count)
 {
     void *data;
     BENCH_CHECK(cudaMalloc(&data, count * sizeof(T) + 256));
@@ -89,7 +89,7 @@ static __global__ void all_pairs(uint64_t *pairs, int64_t rows, int64_t n)
         pairs[at] = (uint64_t)(at / n) << 32 | (uint64_t)(at % n);
 }
 
-enum { LOOK = 128 };
+enum { SAMPLE = 128 };
 
 /* Where a call's pairs go. */
 struct pair_array {
@@ -177,52 +177,54 @@ static void time_calls(bench_json *json, gnomon_context *ctx, const float *x, in
 static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu, const blas &b,
                       int64_t n, int64_t d, double neighbours, double seconds)
 {
-    float *x = take<float>((size_t)(n * d));
+    float *x = device_array<float>((size_t)(n * d));
     bench_fill(x, (size_t)(n * d), (uint64_t)d);
     const gnomon_matrix points = {x, GNOMON_F32, GNOMON_CUDA, n, d, d, 1};
-    uint8_t *ground_memory = take<uint8_t>(gcu_sieve_ground_bytes(d));
-    uint8_t *pack_memory = take<uint8_t>(gcu_sieve_pack_bytes(GNOMON_L2, n, d));
-    unsigned long long *numbers = take<unsigned long long>(4), count = 0, kept = 0;
+    uint8_t *centre_memory = device_array<uint8_t>(gcu_filter_centre_bytes(d));
+    uint8_t *pack_memory = device_array<uint8_t>(gcu_filter_pack_bytes(GNOMON_L2, n, d));
+    unsigned long long *numbers = device_array<unsigned long long>(4), count = 0, kept = 0;
     /* the radius, from the true distances of a few points */
-    gcu_settle settle = {GNOMON_L2, &points, &points, nullptr, nullptr, nullptr, 0, INT64_MIN};
-    uint64_t *some = take<uint64_t>((size_t)(LOOK * n));
-    double *some_distances = take<double>((size_t)(LOOK * n));
-    all_pairs<<<1024, 256>>>(some, LOOK, n);
-    BENCH_CHECK(gcu_settle_distances(&settle, some, LOOK * n, some_distances, gpu, 0));
-    std::vector<double> all((size_t)(LOOK * n));
+    gcu_verify settle = {GNOMON_L2, &points, &points, nullptr, nullptr, nullptr, 0, INT64_MIN};
+    uint64_t *some = device_array<uint64_t>((size_t)(SAMPLE * n));
+    double *some_distances = device_array<double>((size_t)(SAMPLE * n));
+    all_pairs<<<1024, 256>>>(some, SAMPLE, n);
+    BENCH_CHECK(gcu_verify_distances(&settle, some, SAMPLE * n, some_distances, gpu, 0));
+    std::vector<double> all((size_t)(SAMPLE * n));
     BENCH_CHECK(cudaMemcpy(all.data(), some_distances, all.size() * 8, cudaMemcpyDeviceToHost));
     std::vector<double> sorted = all;
-    const size_t rank = (size_t)(LOOK * (neighbours + 1));
+    const size_t rank = (size_t)(SAMPLE * (neighbours + 1));
     std::nth_element(sorted.begin(), sorted.begin() + (int64_t)rank, sorted.end());
     settle.radius = sorted[rank];
     cudaFree(some);
     cudaFree(some_distances);
 
-    gcu_sieve_ground ground;
-    gcu_sieve_points packed;
+    gcu_filter_centre centre;
+    gcu_filter_points packed;
     const bench_time pack = bench_run(
         [&](int) {
             BENCH_CHECK(
-                gcu_sieve_settle_ground(GNOMON_L2, &points, ground_memory, &ground, gpu, 0));
+                gcu_filter_estimate_centre(GNOMON_L2, &points, centre_memory, &centre, gpu, 0));
             BENCH_CHECK(
-                gcu_sieve_pack(&ground, &points, pack_memory, &packed, numbers + 2, gpu, 0));
+                gcu_filter_pack(&centre, &points, pack_memory, &packed, numbers + 2, gpu, 0));
         },
         25, seconds);
-    float *left = take<float>((size_t)packed.padded), *right = take<float>((size_t)packed.padded);
-    uint8_t *limits_work = take<uint8_t>(gcu_sieve_limits_work());
-    BENCH_CHECK(gcu_sieve_limits(&ground, &packed, &packed, nullptr, settle.radius, left, right,
-                                 limits_work, 0));
+    float *left = device_array<float>((size_t)packed.padded),
+          *right = device_array<float>((size_t)packed.padded);
+    uint8_t *limits_work = device_array<uint8_t>(gcu_filter_limits_work());
+    BENCH_CHECK(gcu_filter_limits(&centre, &packed, &packed, nullptr, settle.radius, left, right,
+                                  limits_work, 0));
     const int64_t room = (int64_t)(2 * neighbours * (double)n);
-    uint64_t *pairs = take<uint64_t>((size_t)room), *again = take<uint64_t>((size_t)room);
-    double *distances = take<double>((size_t)room);
-    const size_t work_bytes = gcu_settle_work(room);
-    uint8_t *work = take<uint8_t>(work_bytes);
-    const gcu_sieve_call call = {&packed, &packed, left, right, 0, n, true};
+    uint64_t *pairs = device_array<uint64_t>((size_t)room),
+             *again = device_array<uint64_t>((size_t)room);
+    double *distances = device_array<double>((size_t)room);
+    const size_t work_bytes = gcu_verify_work(room);
+    uint8_t *work = device_array<uint8_t>(work_bytes);
+    const gcu_filter_call call = {&packed, &packed, left, right, 0, n, true};
     const double flops = 2.0 * (double)n * (double)n * (double)d, rate = blas_rate(b, d, seconds);
-    const bench_time sieve = bench_run(
+    const bench_time filter_seconds = bench_run(
         [&](int) {
             BENCH_CHECK(cudaMemsetAsync(numbers, 0, 8, 0));
-            BENCH_CHECK(gcu_sieve(&call, {pairs, room, numbers}, gpu, 0));
+            BENCH_CHECK(gcu_filter(&call, {pairs, room, numbers}, gpu, 0));
         },
         25, seconds);
     BENCH_CHECK(cudaMemcpy(&count, numbers, 8, cudaMemcpyDeviceToHost));
@@ -233,7 +235,7 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
     const bench_time last = bench_run(
         [&](int) {
             BENCH_CHECK(cudaMemcpyAsync(again, pairs, count * 8, cudaMemcpyDeviceToDevice, 0));
-            BENCH_CHECK(gcu_settle_pairs(&settle, again, (int64_t)count, distances, numbers + 1,
+            BENCH_CHECK(gcu_verify_pairs(&settle, again, (int64_t)count, distances, numbers + 1,
                                          work, work_bytes, gpu, 0));
         },
         25, seconds);
@@ -245,7 +247,7 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
     BENCH_CHECK(cudaMemcpy(found_distances.data(), distances, kept * 8, cudaMemcpyDeviceToHost));
     int64_t wrong = 0;
     size_t at = 0;
-    for (int64_t i = 0; i < LOOK; i++) {
+    for (int64_t i = 0; i < SAMPLE; i++) {
         for (int64_t j = i + 1; j < n; j++) {
             const double distance = all[(size_t)(i * n + j)];
             if (!(distance <= settle.radius)) continue;
@@ -256,13 +258,13 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
                 at++;
         }
     }
-    if (at < kept && found[at] >> 32 < LOOK) wrong++;
-    const double whole = pack.median_ms + sieve.median_ms + last.median_ms;
+    if (at < kept && found[at] >> 32 < SAMPLE) wrong++;
+    const double whole = pack.median_ms + filter_seconds.median_ms + last.median_ms;
     printf(
         "d %5lld  sieve %8.3f ms %7.1f TFLOP/s (cuBLAS %5.1f)  pack %6.3f  settle %6.3f  all %7.1f "
         "TFLOP/s  %llu of %llu pairs%s\n",
-        (long long)d, sieve.median_ms, flops / sieve.median_ms * 1e-9, rate, pack.median_ms,
-        last.median_ms, flops / whole * 1e-9, kept, count, wrong ? "  WRONG" : "");
+        (long long)d, filter_seconds.median_ms, flops / filter_seconds.median_ms * 1e-9, rate,
+        pack.median_ms, last.median_ms, flops / whole * 1e-9, kept, count, wrong ? "  WRONG" : "");
     bench_record(json,
                  "\"what\": \"kernel\", \"n\": %lld, \"d\": %lld, \"radius\": %.17g, "
                  "\"survivors\": %llu, \"pairs\": %llu, \"wrong\": %lld, \"ms\": %.5f, "
@@ -270,10 +272,10 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
                  "\"least_ms\": %.5f, \"pack_ms\": %.5f, \"settle_ms\": %.5f, "
                  "\"sieve_tflops\": %.2f, \"tflops\": %.2f, \"cublas_tflops\": %.2f",
                  (long long)n, (long long)d, settle.radius, count, kept, (long long)wrong, whole,
-                 sieve.median_ms, sieve.least_ms, pack.median_ms, last.median_ms,
-                 flops / sieve.median_ms * 1e-9, flops / whole * 1e-9, rate);
+                 filter_seconds.median_ms, filter_seconds.least_ms, pack.median_ms, last.median_ms,
+                 flops / filter_seconds.median_ms * 1e-9, flops / whole * 1e-9, rate);
     if (ctx) time_calls(json, ctx, x, n, d, settle.radius, (int64_t)kept, seconds);
-    void *const memory[] = {x,     ground_memory, pack_memory, numbers,     left, right,
+    void *const memory[] = {x,     centre_memory, pack_memory, numbers,     left, right,
                             pairs, again,         distances,   limits_work, work};
     for (void *data : memory)
         cudaFree(data);

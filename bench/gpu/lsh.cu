@@ -149,7 +149,7 @@ static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
         BENCH_CHECK(gcu_lsh_fused_prepare(&c, 0));
         const bench_time t = bench_run(
             [&](int) {
-                BENCH_CHECK(gcu_lsh_take_points(&points, 0, longest, reach, nullptr, 0, bad, 0));
+                BENCH_CHECK(gcu_lsh_load_points(&points, 0, longest, reach, nullptr, 0, bad, 0));
                 BENCH_CHECK(gcu_lsh_fused_run(&c, 0));
             },
             25, 1.0);
@@ -161,9 +161,9 @@ static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
     const double values = run();
     c.keys = {keys, s.n, 0, 0, s.tables, depth, s.broad, multipliers};
     const double hashed = run();
-    const double looked =
+    const double scanned =
         bench_run([&](int) {
-            BENCH_CHECK(gcu_lsh_take_points(&points, 0, longest, reach, nullptr, 0, bad, 0));
+            BENCH_CHECK(gcu_lsh_load_points(&points, 0, longest, reach, nullptr, 0, bad, 0));
         }).median_ms;
     BENCH_CHECK(cudaFree(y));
 
@@ -187,8 +187,8 @@ static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
     printf("%-24s %9lld %4lld %3lld x %-3lld %8.2f %8.3f %9.2f %9.2f %8.2f %8.2f %8.2f %6.2f %9.2f "
            "%7.1f\n",
            s.name, (long long)s.n, (long long)s.dim, (long long)s.tables, (long long)depth, read,
-           parameters.median_ms, product, sketch, looked, values, hashed, hashed / product, sorting,
-           (hashed + sorting) / read);
+           parameters.median_ms, product, sketch, scanned, values, hashed, hashed / product,
+           sorting, (hashed + sorting) / read);
     bench_record(
         json,
         "\"what\": \"hash\", \"name\": \"%s\", \"n\": %lld, \"d\": %lld, \"tables\": %lld, "
@@ -196,7 +196,7 @@ static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
         "\"product_ms\": %.4f, \"sketch_ms\": %.4f, \"look_ms\": %.4f, \"values_ms\": %.4f, "
         "\"keys_ms\": %.4f, \"tables_ms\": %.4f, \"buckets\": %lld",
         s.name, (long long)s.n, (long long)s.dim, (long long)s.tables, (long long)s.broad,
-        (long long)s.fine, read, parameters.median_ms, product, sketch, looked, values, hashed,
+        (long long)s.fine, read, parameters.median_ms, product, sketch, scanned, values, hashed,
         sorting, (long long)sum);
     void *const all_memory[] = {x,           directions, offset, reach, keys,
                                 multipliers, longest,    bad,    room};

@@ -105,16 +105,17 @@ static double residual(const float *a, const factors *f)
     return std::sqrt(left / all);
 }
 
-/* |I - X X^T|_F over the root of k, X: k x n, row-major (turned: n x k). */
-static double off(const float *x, int64_t n, int64_t k, bool turned)
+/* |I - X X^T|_F over the root of k, X: k x n, row-major (transposed: n x k). */
+static double off(const float *x, int64_t n, int64_t k, bool transposed)
 {
     double *wide = device<double>(n * k), *g = device<double>(k * k);
     std::vector<double> host(k * k);
     const double one = 1, zero = 0;
     convert<<<1024, 256>>>(x, n * k, wide);
-    const int lead = (int)(turned ? k : n);
-    MUST(cublasDgemm(blas, turned ? CUBLAS_OP_N : CUBLAS_OP_T, turned ? CUBLAS_OP_T : CUBLAS_OP_N,
-                     (int)k, (int)k, (int)n, &one, wide, lead, wide, lead, &zero, g, (int)k));
+    const int lead = (int)(transposed ? k : n);
+    MUST(cublasDgemm(blas, transposed ? CUBLAS_OP_N : CUBLAS_OP_T,
+                     transposed ? CUBLAS_OP_T : CUBLAS_OP_N, (int)k, (int)k, (int)n, &one, wide,
+                     lead, wide, lead, &zero, g, (int)k));
     BENCH_CHECK(cudaMemcpy(host.data(), g, k * k * sizeof *g, cudaMemcpyDeviceToHost));
     double sum = 0;
     for (int64_t i = 0; i < k * k; i++)
@@ -211,14 +212,15 @@ static void orthonormalise(plain *p, float *y)
     MUST(cusolverDnSorgqr(solver, p->n, p->s, p->s, y, p->n, p->tau, p->work, p->count, p->info));
 }
 
-static __global__ void turn(const float *from, size_t rows, size_t cols, size_t pitch, float *to)
+static __global__ void transpose(const float *from, size_t rows, size_t cols, size_t pitch,
+                                 float *to)
 {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < rows * cols;
          i += (size_t)gridDim.x * blockDim.x)
         to[i] = from[i % cols * pitch + i / cols]; /* to row-major rows x cols */
 }
 
-/* a is row-major n x n, which column-major readers see turned; omega n x s row-major. */
+/* a is row-major n x n, which column-major readers see transposed; omega n x s row-major. */
 static void by_libraries(const float *a, const float *omega, plain *p, int power, bool tf32,
                          factors *f, phases *spent)
 {
@@ -262,7 +264,7 @@ static void by_libraries(const float *a, const float *omega, plain *p, int power
     BENCH_CHECK(cudaMemcpy(sigma.data(), p->sigma, s * 4, cudaMemcpyDeviceToHost));
     for (int64_t i = 0; i < f->k; i++)
         f->s[i] = sigma[i];
-    turn<<<1024, 256>>>(p->z, n, f->k, n, f->u);
+    transpose<<<1024, 256>>>(p->z, n, f->k, n, f->u);
     BENCH_CHECK(cudaMemcpy(f->vt, p->u, f->k * n * 4, cudaMemcpyDeviceToDevice));
     MUST(cublasSetMathMode(blas, CUBLAS_DEFAULT_MATH));
 }
@@ -276,7 +278,7 @@ struct gesvdr {
     int *info;
 };
 
-static void by_gesvdr(const float *turned, int64_t n, int64_t k, int64_t over, int power,
+static void by_gesvdr(const float *transposed, int64_t n, int64_t k, int64_t over, int power,
                       factors *f, std::vector<double> *ms, int runs)
 {
     gesvdr g = {};
@@ -291,7 +293,7 @@ static void by_gesvdr(const float *turned, int64_t n, int64_t k, int64_t over, i
     g.device_work = device<char>(g.device_bytes + 8);
     g.host_work = malloc(g.host_bytes + 8);
     for (int run = -1; run < runs; run++) {
-        BENCH_CHECK(cudaMemcpy(g.a, turned, n * n * 4, cudaMemcpyDeviceToDevice));
+        BENCH_CHECK(cudaMemcpy(g.a, transposed, n * n * 4, cudaMemcpyDeviceToDevice));
         const double before = now_ms();
         MUST(cusolverDnXgesvdr(solver, params, 'S', 'S', n, n, k, over, power, CUDA_R_32F, g.a, n,
                                CUDA_R_32F, g.s, CUDA_R_32F, g.u, n, CUDA_R_32F, g.v, n, CUDA_R_32F,
@@ -299,13 +301,13 @@ static void by_gesvdr(const float *turned, int64_t n, int64_t k, int64_t over, i
         const double t = now_ms() - before;
         if (run >= 0) ms->push_back(t);
     }
-    /* 'turned' is A^T to it: its U is our V */
+    /* 'transposed' is A^T to it: its U is our V */
     std::vector<float> sigma(k);
     BENCH_CHECK(cudaMemcpy(sigma.data(), g.s, k * 4, cudaMemcpyDeviceToHost));
     for (int64_t i = 0; i < k; i++)
         f->s[i] = sigma[i];
     BENCH_CHECK(cudaMemcpy(f->vt, g.u, k * n * 4, cudaMemcpyDeviceToDevice));
-    turn<<<1024, 256>>>(g.v, n, k, n, f->u);
+    transpose<<<1024, 256>>>(g.v, n, k, n, f->u);
     for (void *p :
          {(void *)g.a, (void *)g.u, (void *)g.v, (void *)g.s, (void *)g.info, g.device_work})
         BENCH_CHECK(cudaFree(p));

@@ -131,8 +131,8 @@ static void jacobi(int m, int n, double *a, double *s, double *u, double *v, dou
                            count, info, how));
 }
 
-/* The algorithm with their products, QR and SVD; tall matrices by columns. multiply(turned, x, y):
- * y = A x or A^T x. */
+/* The algorithm with their products, QR and SVD; tall matrices by columns. multiply(transposed, x,
+ * y): y = A x or A^T x. */
 template <typename T> struct libraries {
     int m, n, s, count, *info;
     T *omega, *y, *z, *b, *u, *v, *sigma, *tau, *work;
@@ -422,10 +422,11 @@ template <typename T> static void time_sparse(const sparse_rows &a)
     /* that can't be met: 128 columns, then 256, and a bound of what each leave */
     o.rank = o.oversample = 128;
     o.tolerance = 0.01;
-    const outcome met = ours(ctx, o, 3, [&](const gnomon_svd_options *with, gnomon_svd *svd) {
+    const outcome reached = ours(ctx, o, 3, [&](const gnomon_svd_options *with, gnomon_svd *svd) {
         return gnomon_svd_csr(ctx, &csr, with, svd);
     });
-    say(j, "gnomon, tolerance, 256 columns", met.time, &met, met.residual, floor, floor_ms);
+    say(j, "gnomon, tolerance, 256 columns", reached.time, &reached, reached.residual, floor,
+        floor_ms);
     gnomon_context_destroy(ctx);
 
     /* cuSPARSE: from the host with 32-bit indices, the transpose made there */
@@ -433,12 +434,12 @@ template <typename T> static void time_sparse(const sparse_rows &a)
         indices(a.indices.begin(), a.indices.end());
     lists<T> rows = list_room<T>(m, n, count), columns = list_room<T>(n, m, count);
     const cudaDataType type = sizeof(T) == 8 ? CUDA_R_64F : CUDA_R_32F;
-    size_t turn_bytes;
+    size_t transpose_bytes;
     MUST(cusparseCsr2cscEx2_bufferSize(
         sparse, (int)m, (int)n, (int)count, rows.values, rows.offsets, rows.others_of,
         columns.values, columns.offsets, columns.others_of, type, CUSPARSE_ACTION_NUMERIC,
-        CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, &turn_bytes));
-    char *turn_work = device<char>(turn_bytes + 8);
+        CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG1, &transpose_bytes));
+    char *transpose_work = device<char>(transpose_bytes + 8);
     const auto bring = [&] {
         BENCH_CHECK(
             cudaMemcpy(rows.offsets, offsets.data(), offsets.size() * 4, cudaMemcpyHostToDevice));
@@ -449,11 +450,11 @@ template <typename T> static void time_sparse(const sparse_rows &a)
         MUST(cusparseCsr2cscEx2(sparse, (int)m, (int)n, (int)count, rows.values, rows.offsets,
                                 rows.others_of, columns.values, columns.offsets, columns.others_of,
                                 type, CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO,
-                                CUSPARSE_CSR2CSC_ALG1, turn_work));
+                                CUSPARSE_CSR2CSC_ALG1, transpose_work));
     };
     libraries<T> theirs((int)m, (int)n, (int)s);
-    const auto multiply = [&](bool turned, const T *x, T *y) {
-        spmm(turned ? &columns : &rows, x, y, (int)s, false);
+    const auto multiply = [&](bool transposed, const T *x, T *y) {
+        spmm(transposed ? &columns : &rows, x, y, (int)s, false);
     };
     const bench_time way = timed(bring, 5);
     const bench_time all = timed(
@@ -470,11 +471,11 @@ template <typename T> static void time_sparse(const sparse_rows &a)
         bench_run([&](int) { multiply(false, theirs.omega, theirs.y); }, 9).median_ms;
     const double by_rows =
         bench_run([&](int) { spmm(&rows, theirs.omega, theirs.y, (int)s, true); }, 9).median_ms;
-    const double turned_rows =
+    const double transposed_rows =
         bench_run([&](int) { spmm(&columns, theirs.y, theirs.z, (int)s, true); }, 9).median_ms;
     printf("sparse %s one product: cuSPARSE by columns %.2f ms, by rows %.2f, transposed by rows "
            "%.2f; ours (mean of all but the first) %.2f; one read %.2f\n",
-           name_of<T>(), by_columns, by_rows, turned_rows, best.power / (products - 1),
+           name_of<T>(), by_columns, by_rows, transposed_rows, best.power / (products - 1),
            floor_ms / products);
     bench_record(&json,
                  "\"part\": \"sparse products\", \"type\": \"%s\", \"rows\": %lld, \"cols\": %lld, "
@@ -482,11 +483,11 @@ template <typename T> static void time_sparse(const sparse_rows &a)
                  "\"cusparse_by_rows_ms\": %.4f, \"cusparse_transpose_by_rows_ms\": %.4f, "
                  "\"ours_mean_ms\": %.4f, \"read_ms\": %.4f",
                  name_of<T>(), (long long)m, (long long)n, (long long)count, (long long)s,
-                 by_columns, by_rows, turned_rows, best.power / (products - 1),
+                 by_columns, by_rows, transposed_rows, best.power / (products - 1),
                  floor_ms / products);
     drop(&rows);
     drop(&columns);
-    BENCH_CHECK(cudaFree(turn_work));
+    BENCH_CHECK(cudaFree(transpose_work));
 }
 
 /* ---- dense matrices ---- */
@@ -511,8 +512,8 @@ static __global__ void fall(const float *l, const float *x, int64_t m, int64_t n
 template <typename T> static void fill_rows(int64_t all, int64_t n, int64_t row, int64_t m, T *a)
 {
     static float *l, *x;
-    static int64_t have, wide;
-    if (have != all || wide != n) {
+    static int64_t have, last_n;
+    if (have != all || last_n != n) {
         BENCH_CHECK(cudaFree(l));
         BENCH_CHECK(cudaFree(x));
         l = device<float>(all * 8);
@@ -520,7 +521,7 @@ template <typename T> static void fill_rows(int64_t all, int64_t n, int64_t row,
         bench_fill(l, all * 8, 1);
         bench_fill(x, n * 8, 2);
         have = all;
-        wide = n;
+        last_n = n;
     }
     fall<<<2048, 256>>>(l, x, m, n, row, 7, a);
     BENCH_CHECK(cudaDeviceSynchronize());
@@ -575,8 +576,8 @@ static void time_wide(bool small)
             const bench_time t = timed(
                 [&] {
                     theirs.run(
-                        [&](bool turned, const double *x, double *y) {
-                            MUST(gemm(turned ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_OP_N, (int)n,
+                        [&](bool transposed, const double *x, double *y) {
+                            MUST(gemm(transposed ? CUBLAS_OP_N : CUBLAS_OP_T, CUBLAS_OP_N, (int)n,
                                       (int)s, (int)n, a, (int)n, x, (int)n, y, (int)n));
                         },
                         power);

@@ -131,8 +131,8 @@ static gnomon_status stream_open(void *state, const gnomon_sketch_job *job, void
                                  char *text, size_t size)
 {
     const call on(state);
-    gcu_feed *t = nullptr;
-    const gnomon_status status = gcu_feed_open(on.s, job, &t, {text, size});
+    gcu_sketch_stream *t = nullptr;
+    const gnomon_status status = gcu_sketch_stream_open(on.s, job, &t, {text, size});
     *stream = t;
     return status;
 }
@@ -141,20 +141,22 @@ static gnomon_status stream_push(void *state, void *stream, const gnomon_matrix 
                                  size_t size)
 {
     const call on(state);
-    return gcu_feed_push(on.s, static_cast<gcu_feed *>(stream), piece, {text, size});
+    return gcu_sketch_stream_push(on.s, static_cast<gcu_sketch_stream *>(stream), piece,
+                                  {text, size});
 }
 
 static gnomon_status stream_finish(void *state, void *stream, const gnomon_matrix *y, char *text,
                                    size_t size)
 {
     const call on(state);
-    return gcu_feed_finish(on.s, static_cast<gcu_feed *>(stream), y, {text, size});
+    return gcu_sketch_stream_finish(on.s, static_cast<gcu_sketch_stream *>(stream), y,
+                                    {text, size});
 }
 
 static void stream_close(void *state, void *stream)
 {
     const call on(state);
-    gcu_feed_close(on.s, static_cast<gcu_feed *>(stream));
+    gcu_sketch_stream_close(on.s, static_cast<gcu_sketch_stream *>(stream));
 }
 
 /* Every product that the core lets pass. */

@@ -264,9 +264,9 @@ static void check_runs(const gcu_gpu *gpu, int64_t left, int64_t length, int64_t
     char name[96];
     snprintf(name, sizeof name, "%lld x %lld x %lld times %lld columns%s", (long long)left,
              (long long)length, (long long)run, (long long)n, odd ? ", a NaN" : "");
-    const bool taken = gcu_gemm_work(&g) > 0;
-    if (taken != (gpu->major == 9 && run % 32 == 0)) failed(name, taken, !taken);
-    if (taken) {
+    const bool supported = gcu_gemm_work(&g) > 0;
+    if (supported != (gpu->major == 9 && run % 32 == 0)) failed(name, supported, !supported);
+    if (supported) {
         const std::vector<float> got = product(&g, c);
         MUST(cudaMemcpy(at, unfolded.data(), x.size() * 4, cudaMemcpyHostToDevice));
         g.a.col_stride = left * run;
@@ -280,7 +280,7 @@ static void check_runs(const gcu_gpu *gpu, int64_t left, int64_t length, int64_t
         if (differ) failed(name, (double)differ, 0);
         if (missing != (odd ? (size_t)n : 0)) failed("numbers that are NaN", (double)missing, n);
     }
-    printf("%s: %s\n", name, taken ? "taken" : "not taken here");
+    printf("%s: %s\n", name, supported ? "taken" : "not taken here");
     MUST(cudaFree(at));
     MUST(cudaFree(c));
     MUST(cudaFree(of));

@@ -67,7 +67,7 @@ static owned fetch(owned *m, int place)
     return back;
 }
 
-static bool is_wide(gnomon_dtype dtype)
+static bool is_f64(gnomon_dtype dtype)
 {
     return dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
            dtype == GNOMON_I64 || dtype == GNOMON_U64;
@@ -239,7 +239,7 @@ static void one(const job *t)
     gnomon_matrix exact_y = y.m;
     exact e = make_exact(op, kind, &x.m, &exact_y, &o);
     owned got = on_gpu(gpu, op, t, &x, &y, &o);
-    check_near(&e, &got.m, is_wide(t->x_type) || t->y_type == GNOMON_F64, x.m.cols, t->kind,
+    check_near(&e, &got.m, is_f64(t->x_type) || t->y_type == GNOMON_F64, x.m.cols, t->kind,
                describe(t));
     free_matrix(&got);
     free_exact(&e);
@@ -290,7 +290,7 @@ static void every_layout_and_type(void **state)
                 if (reduced && (type + layout + kind) % 9 != 0) continue;
                 job t = plain(kind, 19, 37, 611);
                 t.x_type = (gnomon_dtype)type;
-                t.y_type = is_wide(t.x_type) || layout == SPREAD ? GNOMON_F64 : GNOMON_F32;
+                t.y_type = is_f64(t.x_type) || layout == SPREAD ? GNOMON_F64 : GNOMON_F32;
                 t.x_layout = layout;
                 t.y_layout = (layout + type) % LAYOUTS;
                 t.beta = (layout + kind) % 3 == 0 ? 0.5 : 0;
@@ -346,7 +346,7 @@ static void same_bits(void **state)
             job t = plain(kind, ns[s % 4], s % 4 == 3 ? 24 : 160, ds[s % 4]);
             t.x_layout = s < 4 ? ROW_MAJOR : COL_MAJOR;
             t.x_type = types[s % 4];
-            t.y_type = is_wide(t.x_type) ? GNOMON_F64 : GNOMON_F32;
+            t.y_type = is_f64(t.x_type) ? GNOMON_F64 : GNOMON_F32;
             t.beta = s % 2 ? 0.5 : 0;
             gnomon_operator *op = make_operator(cpu, &all_operators[kind], t.k, t.d);
             const gnomon_sketch_options o = options_of(&t);
@@ -437,7 +437,7 @@ static void one_adjoint(gnomon_context *ctx, const job *t, const owned *vectors,
                         const double *wanted, const double *norms, gnomon_operator *op)
 {
     const gnomon_sketch_options o = options_of(t);
-    const bool wide = is_wide(t->y_type);
+    const bool wide = is_f64(t->y_type);
     const double u = wide ? 0x1p-53 : 0x1p-24, c = 4 + 0.5 * sqrt((double)vectors->m.cols);
     owned from = move(vectors, t->y_place), to = move(old, t->x_place);
     const gnomon_status status = gnomon_adjoint(ctx, op, &from.m, &to.m, &o);
@@ -518,7 +518,7 @@ static void nonfinite(void **state)
             for (int t = 0; t < 3; t++) {
                 job j = plain(2, 23, 16, 30011);
                 j.x_type = types[t];
-                j.y_type = is_wide(j.x_type) ? GNOMON_F64 : GNOMON_F32;
+                j.y_type = is_f64(j.x_type) ? GNOMON_F64 : GNOMON_F32;
                 j.x_layout = layout;
                 j.beta = 1; /* numbers in y */
                 owned x, y;

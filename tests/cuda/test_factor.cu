@@ -119,8 +119,8 @@ static void check_product(const gcu_gpu *gpu, const product_case *c)
         const std::vector<float> stored = product(&g, out, c->m * c->n);
         g.b.data = nullptr;
         g.b_made = &op;
-        const bool looks = gcu_gemm_looks(&g);
-        if (looks) g.a_squares = sum;
+        const bool scans = gcu_gemm_sums_squares(&g);
+        if (scans) g.a_squares = sum;
         const std::vector<float> made = product(&g, out, c->m * c->n);
         size_t differ = 0;
         for (size_t i = 0; i < made.size(); i++)
@@ -132,10 +132,10 @@ static void check_product(const gcu_gpu *gpu, const product_case *c)
         if (few && made != product(&g, out, c->m * c->n)) failed("the bits of a second run", 1, 0);
         if (!few && differ) failed(c->name, (double)differ, 0);
         MUST(cudaMemcpy(&seen, sum, sizeof seen, cudaMemcpyDeviceToHost));
-        if (looks && !(std::fabs(seen / squares - 1) < 1e-6)) failed(c->name, seen, squares);
-        if (!looks && gpu->major == 9 && !c->along_m && c->n <= 128 && c->k % 4 == 0)
+        if (scans && !(std::fabs(seen / squares - 1) < 1e-6)) failed(c->name, seen, squares);
+        if (!scans && gpu->major == 9 && !c->along_m && c->n <= 128 && c->k % 4 == 0)
             failed("looking", 0, 1);
-        if (looks) {
+        if (scans) {
             const float bad = uniform() < 0.5 ? NAN : -INFINITY;
             const size_t place = (size_t)(uniform() * (double)a.size());
             MUST(cudaMemcpy(at + place, &bad, 4, cudaMemcpyHostToDevice));
@@ -143,7 +143,7 @@ static void check_product(const gcu_gpu *gpu, const product_case *c)
             MUST(cudaMemcpy(&seen, sum, sizeof seen, cudaMemcpyDeviceToHost));
             if (std::isfinite(seen)) failed("a sum that is not finite", seen, NAN);
         }
-        printf("%-28s %s, %zu differ, off %.1e\n", c->name, looks ? "looked at" : "not looked at",
+        printf("%-28s %s, %zu differ, off %.1e\n", c->name, scans ? "looked at" : "not looked at",
                differ, worst);
     }
     MUST(cudaFree(at));

@@ -36,11 +36,11 @@ enum law {
 struct job {
     gcu_gemm_form form;
     int64_t m, n, k;
-    bool turned; /* A is the fp16 side */
+    bool transposed; /* A is the fp16 side */
     layout a, b, c;
     law how;
     float alpha, beta;
-    int types = 0;     /* 0: by 'turned'; 1: both fp16; 2: both fp32, as the form THREE */
+    int types = 0;     /* 0: by 'transposed'; 1: both fp16; 2: both fp32, as the form THREE */
     bool wide = false; /* C in fp64 */
 };
 
@@ -175,8 +175,8 @@ static const char *const laws[] = {"uniform", "normal",   "wide",   "tiny",     
 static int check(const gcu_gpu &gpu, const job &j)
 {
     const bool three = j.form == GCU_GEMM_THREE || j.types == 2;
-    const bool a32 = j.types != 1 && (three || !j.turned),
-               b32 = j.types != 1 && (three || j.turned);
+    const bool a32 = j.types != 1 && (three || !j.transposed),
+               b32 = j.types != 1 && (three || j.transposed);
     const size_t size_c = j.wide ? 8 : 4;
     operand a = fill(j.m, j.k, true, j.a, j.how, a32, a32);
     operand b = fill(j.k, j.n, false, j.b, j.how, b32, three ? j.how == WIDE : b32);
@@ -185,7 +185,7 @@ static int check(const gcu_gpu &gpu, const job &j)
     std::vector<double> before(c.bytes), after(c.bytes), again(c.bytes);
     for (double &x : before)
         x = j.beta == 0.0f ? NAN : normal();
-    std::vector<float> narrow(before.begin(), before.end());
+    std::vector<float> f32(before.begin(), before.end());
     char *device;
     void *work;
     MUST(cudaMalloc(&device, c.bytes * size_c));
@@ -212,8 +212,8 @@ static int check(const gcu_gpu &gpu, const job &j)
     bool ok = true;
     for (int run = 0; run < 2; run++) {
         MUST(cudaMemset(work, run ? 0x00 : 0xFF, bytes + guard));
-        MUST(cudaMemcpy(device, j.wide ? (const void *)before.data() : narrow.data(),
-                        c.bytes * size_c, cudaMemcpyHostToDevice));
+        MUST(cudaMemcpy(device, j.wide ? (const void *)before.data() : f32.data(), c.bytes * size_c,
+                        cudaMemcpyHostToDevice));
         MUST(gcu_gemm_run(&g, work, bytes, nullptr));
         MUST(cudaDeviceSynchronize());
         std::vector<double> &to = run ? again : after;
@@ -290,7 +290,7 @@ static int check(const gcu_gpu &gpu, const job &j)
             "%s %-6s %-8s m %lld n %lld k %lld%s%s%s layouts %d %d %d alpha %g beta %g: error %.2e "
             "(plain %.2e), of terms %.2e (%.2e), %lld other NaN or inf, %lld spoiled%s%s\n",
             ok ? "ok    " : "FAILED", forms[j.form], laws[j.how], (long long)j.m, (long long)j.n,
-            (long long)j.k, j.turned ? " turned" : "",
+            (long long)j.k, j.transposed ? " turned" : "",
             j.types == 1   ? " fp16 fp16"
             : j.types == 2 ? " fp32 fp32"
                            : "",

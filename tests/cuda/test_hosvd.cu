@@ -32,7 +32,7 @@ struct cube {
 };
 
 enum what { ALGORITHM_3, NOISE, FALLING, ZERO };
-enum layout { C_ORDER, FORTRAN, TURNED, GAPS };
+enum layout { C_ORDER, FORTRAN, TRANSPOSED, GAPS };
 
 struct hosvd_case {
     const char *name;
@@ -245,9 +245,9 @@ static placed place(const hosvd_case *c, cube *x)
     p.t.modes = modes;
     p.t.memory = c->device ? GNOMON_CUDA : GNOMON_HOST;
     for (int i = 0; i < modes; i++) {
-        const int n = c->lie == FORTRAN  ? i
-                      : c->lie == TURNED ? (modes - i) % modes
-                                         : modes - 1 - i;
+        const int n = c->lie == FORTRAN      ? i
+                      : c->lie == TRANSPOSED ? (modes - i) % modes
+                                             : modes - 1 - i;
         if (c->lie == GAPS && i == modes - 1) step += 5;
         p.t.size[n] = c->size[n];
         p.t.stride[n] = step;
@@ -509,12 +509,13 @@ static void check_refusals(void)
     refused("NaN", gnomon_hosvd_dense(gpu, &t, &o, &h), GNOMON_ERROR_NONFINITE,
             "element (5, 3, 8)");
     a[5 * 108 + 3 * 9 + 8] = INFINITY;
-    gnomon_tensor turned = gnomon_tensor_packed(a.data(), GNOMON_F32, 3, size, 1);
+    gnomon_tensor transposed_x = gnomon_tensor_packed(a.data(), GNOMON_F32, 3, size, 1);
     const int64_t at = 5 * 108 + 3 * 9 + 8;
     char element[64];
     snprintf(element, sizeof element, "element (%lld, %lld, %lld)", (long long)(at % 7),
              (long long)(at / 7 % 12), (long long)(at / 84));
-    refused("infinity", gnomon_hosvd_dense(gpu, &turned, &o, &h), GNOMON_ERROR_NONFINITE, element);
+    refused("infinity", gnomon_hosvd_dense(gpu, &transposed_x, &o, &h), GNOMON_ERROR_NONFINITE,
+            element);
     a[at] = 1;
     t.stride[1] = -9;
     t.data = a.data() + 11 * 9;
@@ -560,7 +561,7 @@ int main(void)
          P32,
          0},
         {"Fortran order", {40, 31, 52}, {8, 7, 9}, NOISE, FORTRAN, true, F, G, P16, 0},
-        {"turned", {40, 31, 52}, {8, 7, 9}, FALLING, TURNED, false, F, G, P32, 0},
+        {"turned", {40, 31, 52}, {8, 7, 9}, FALLING, TRANSPOSED, false, F, G, P32, 0},
         {"gaps", {40, 31, 52}, {8, 7, 9}, NOISE, GAPS, true, F, G, P16, 0},
         {"gaps, from the host", {40, 31, 53}, {8, 7, 9}, NOISE, GAPS, false, F, G, P32, 0},
         {"2 modes", {150, 80}, {9, 9}, NOISE, C_ORDER, true, F, G, P16, 0},

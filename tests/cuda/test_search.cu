@@ -225,7 +225,7 @@ static gnomon_search_options nearest(gnomon_metric metric, int64_t k)
     return o;
 }
 
-static gnomon_search_options within(gnomon_metric metric, double radius)
+static gnomon_search_options range_search(gnomon_metric metric, double radius)
 {
     gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
     o.metric = metric;
@@ -385,15 +385,15 @@ static void filters_and_radii(void)
             o.exclude = 0;
             check(label("own left out", metric), base, base, o);
             const double radius = metric == GNOMON_L2 ? 4.5 : metric == GNOMON_IP ? 8 : 0.5;
-            o = within(metric, radius);
+            o = range_search(metric, radius);
             check(label("radius", metric), base, queries, o);
             o.allowed = some.data();
             o.allowed_bits = n;
             o.exclude = 5;
             check(label("radius, half allowed", metric), base, queries, o);
-            o = within(metric, metric == GNOMON_IP ? -1e9 : 1e9);
+            o = range_search(metric, metric == GNOMON_IP ? -1e9 : 1e9);
             check(label("all within the radius", metric), base, queries, o);
-            o = within(metric, metric == GNOMON_IP ? 1e9 : 0);
+            o = range_search(metric, metric == GNOMON_IP ? 1e9 : 0);
             check(label("radius 0", metric), base, base, o);
         }
 }
@@ -423,7 +423,7 @@ static void bits(void)
                                   [](int64_t, int64_t) { return (double)(next_word() & 255); });
             check("hamming", base, queries, nearest(GNOMON_HAMMING, 12));
             check("hamming, radius", base, queries,
-                  within(GNOMON_HAMMING, (double)(bytes * 4 - bytes)));
+                  range_search(GNOMON_HAMMING, (double)(bytes * 4 - bytes)));
         }
 }
 
@@ -442,12 +442,12 @@ static void refusals(void)
                 ((float *)single.view.data)[1300 * 20 + 19] = (float)bad;
                 check(label("a bad fp32 point", metric), single, others, nearest(metric, 5), 1);
             }
-    points base = gaussian(100, 8), queries = gaussian(20, 8), wide = gaussian(10, 9);
+    points base = gaussian(100, 8), queries = gaussian(20, 8), nine = gaussian(10, 9);
     check("k above n", base, queries, nearest(GNOMON_L2, 101), 1);
-    check("other dimensions", wide, queries, nearest(GNOMON_L2, 1), 1);
+    check("other dimensions", nine, queries, nearest(GNOMON_L2, 1), 1);
     points none = gaussian(0, 8), flat = gaussian(100, 0), flat_queries = gaussian(20, 0);
     check("no queries", base, none, nearest(GNOMON_L2, 3), 1);
-    check("no base, by radius", none, queries, within(GNOMON_L2, 1), 1);
+    check("no base, by radius", none, queries, range_search(GNOMON_L2, 1), 1);
     check("no dimensions", flat, flat_queries, nearest(GNOMON_L2, 3));
     check("no dimensions, cosine", flat, flat_queries, nearest(GNOMON_COSINE, 3));
 }
@@ -553,7 +553,7 @@ static void all_sets(void)
         o.allowed_bits = s[0] - 5 > 0 ? s[0] - 5 : 0;
         check_sets("nearest, half allowed", base, queries, o);
         for (double radius : {0.0, 0.5, 0.93, 1.0}) {
-            o = within(GNOMON_JACCARD, radius);
+            o = range_search(GNOMON_JACCARD, radius);
             check_sets("within", base, queries, o);
             o.allowed = some.data();
             o.allowed_bits = s[0];
@@ -564,16 +564,16 @@ static void all_sets(void)
     sets base = make_sets(3000, 500, 20), queries = make_sets(20, 500, 20),
          none = make_sets(0, 500, 9);
     check_sets("no queries", base, none, nearest(GNOMON_JACCARD, 3));
-    check_sets("no base, within", none, queries, within(GNOMON_JACCARD, 0.5));
+    check_sets("no base, within", none, queries, range_search(GNOMON_JACCARD, 0.5));
     check_sets("k above n", base, queries, nearest(GNOMON_JACCARD, 3001));
     base.values[777] = NAN;
     check_sets("a bad value", base, queries, nearest(GNOMON_JACCARD, 3));
     base.values[777] = 1;
     base.indices[1234] = 500;
-    check_sets("a bad member", base, queries, within(GNOMON_JACCARD, 0.5));
+    check_sets("a bad member", base, queries, range_search(GNOMON_JACCARD, 0.5));
 }
 
-/* Few queries of a base on the GPU, in pieces too, whatever becomes of the sieve there: keys that
+/* Few queries of a base on the GPU, in pieces too, whatever becomes of the filter there: keys that
  * fp32 can't tell apart, rows out of line, a typed base, pieces that go the other way. */
 static void few_on_the_gpu(void)
 {
@@ -649,7 +649,7 @@ static void little_memory(void)
     const gnomon_search_options o = nearest(GNOMON_L2, 15);
     same("little memory", search(cpu, base.view, queries.view, o),
          search(gpu, base.view, queries.view, o));
-    const gnomon_search_options r = within(GNOMON_L2, 9.2);
+    const gnomon_search_options r = range_search(GNOMON_L2, 9.2);
     same("little memory, radius", search(cpu, base.view, queries.view, r),
          search(gpu, base.view, queries.view, r));
     same("little memory, all equal", search(cpu, equal.view, same_queries.view, o),
@@ -657,8 +657,9 @@ static void little_memory(void)
     const sets some = make_sets(60000, 3000, 20), asked = make_sets(90, 3000, 20);
     same("little memory, sets", search_sets(cpu, some, asked, nearest(GNOMON_JACCARD, 12)),
          search_sets(gpu, some, asked, nearest(GNOMON_JACCARD, 12)));
-    same("little memory, sets within", search_sets(cpu, some, asked, within(GNOMON_JACCARD, 0.9)),
-         search_sets(gpu, some, asked, within(GNOMON_JACCARD, 0.9)));
+    same("little memory, sets within",
+         search_sets(cpu, some, asked, range_search(GNOMON_JACCARD, 0.9)),
+         search_sets(gpu, some, asked, range_search(GNOMON_JACCARD, 0.9)));
     gnomon_context_destroy(gpu);
     gpu = before;
     unsetenv("GNOMON_CUDA_MEMORY");

@@ -41,7 +41,7 @@ struct svd_case {
 };
 
 static gnomon_context *gpu;
-static bool streaming, sparse, once; /* how the cases that run now are factored */
+static bool streaming, sparse, one_pass; /* how the cases that run now are factored */
 static int failures;
 
 /* ---- matrices, row-major in fp64 ---- */
@@ -111,22 +111,22 @@ static numbers make(const svd_case *c)
     }
     for (int64_t i = 0; i < (m < n ? m : n); i++)
         a[i * n + i] = singular_value(c, i);
-    for (int turn = 0; turn < 2; turn++) {
+    for (int transposed_a = 0; transposed_a < 2; transposed_a++) {
         for (int h = 0; h < 3; h++)
-            reflect_rows(a, turn ? n : m, turn ? m : n);
-        a = transposed(a, turn ? n : m, turn ? m : n);
+            reflect_rows(a, transposed_a ? n : m, transposed_a ? m : n);
+        a = transposed(a, transposed_a ? n : m, transposed_a ? m : n);
     }
     return a;
 }
 
 /* c (m x n) = op(a) b, a m x k or k x m. */
-static numbers product(bool turn, const numbers &a, const numbers &b, int64_t m, int64_t k,
+static numbers product(bool transposed_a, const numbers &a, const numbers &b, int64_t m, int64_t k,
                        int64_t n)
 {
     numbers c((size_t)(m * n), 0.0);
     for (int64_t i = 0; i < m; i++)
         for (int64_t l = 0; l < k; l++) {
-            const double x = turn ? a[l * m + i] : a[i * k + l];
+            const double x = transposed_a ? a[l * m + i] : a[i * k + l];
             for (int64_t j = 0; j < n; j++)
                 c[i * n + j] += x * b[l * n + j];
         }
@@ -158,7 +158,7 @@ static void orthonormalise(numbers &q, int64_t m, int64_t s)
     q = transposed(t, s, m);
 }
 
-/* Lengths of the rows of b (s x n) once they are turned orthogonal to each other: one-sided
+/* Lengths of the rows of b (s x n) once they are rotated orthogonal to each other: one-sided
  * Jacobi. */
 static numbers jacobi(numbers b, int64_t s, int64_t n)
 {
@@ -260,7 +260,7 @@ static exact reference(const svd_case *c, const numbers &a, const gnomon_svd *sv
     const int64_t m = c->m, n = c->n, s = svd->columns;
     const numbers omega = entries_of(svd->descriptor, s, n); /* n x s */
     numbers y = product(false, a, omega, m, n, s);
-    if (once) {
+    if (one_pass) {
         orthonormalise(y, m, s);
         const numbers b = solve_once(a, y, svd, m, n);
         numbers rest = product(false, y, b, m, s, n);
@@ -459,7 +459,7 @@ static gnomon_status rewind_rows(void *user)
 
 static gnomon_svd_rows rows_of(stream *s)
 {
-    return {s, s->a->rows, s->a->cols, s->a->dtype, next_rows, once ? nullptr : rewind_rows};
+    return {s, s->a->rows, s->a->cols, s->a->dtype, next_rows, one_pass ? nullptr : rewind_rows};
 }
 
 static double listed; /* the norm of a list's values: halves of a number count by themselves */
@@ -564,8 +564,8 @@ static void check_vectors(const svd_case *c, const numbers &a, const gnomon_svd 
     for (int64_t j = 0; j < k; j++)
         at_most(c, "a singular value's error", std::fabs(svd->s[j] - x.s[j]),
                 wide ? 1e-8 * x.s[j] + 1e-12 * x.s[0] : 1e-3 * x.s[j] + 3e-6 * x.s[0]);
-    if (once && svd->passes != 1) wrong(c, "passes", (double)svd->passes, 1);
-    if (!sparse && !once)
+    if (one_pass && svd->passes != 1) wrong(c, "passes", (double)svd->passes, 1);
+    if (!sparse && !one_pass)
         at_most(c, "the measured residual's error", std::fabs(svd->residual - left),
                 1e-3 * left + noise);
     at_most(c, "the residual over its bound", left, svd->residual_bound + noise);
@@ -606,8 +606,8 @@ static void run(const svd_case *c)
     o.power = c->power;
     o.tolerance = c->tolerance;
     o.descriptor = &d;
-    o.measure = !sparse && !once;
-    o.single_pass = once;
+    o.measure = !sparse && !one_pass;
+    o.single_pass = one_pass;
     if (c->tolerance > 0) o.block = 16;
     if (c->given) {
         u.memory = vt.memory = GNOMON_CUDA;
@@ -869,7 +869,7 @@ int main(void)
         {"sparse, fp64, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, D, G, P32, 0,
          0.5, 10},
     };
-    const svd_case read_once[] = {
+    const svd_case single_pass_cases[] = {
         {"once", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, G, P32, 0, 0, 21},
         {"once, from the host, exponential", 601, 129, 30, EXPONENTIAL, 0, ROWS, false, false, F, G,
          P16, 0, 0, 31},
@@ -900,13 +900,13 @@ int main(void)
         sparse = false;
     };
     factor_all(thin, sizeof thin / sizeof *thin, true);
-    once = true;
-    factor_all(read_once, sizeof read_once / sizeof *read_once, false);
-    factor_all(read_once, sizeof read_once / sizeof *read_once, true);
+    one_pass = true;
+    factor_all(single_pass_cases, sizeof single_pass_cases / sizeof *single_pass_cases, false);
+    factor_all(single_pass_cases, sizeof single_pass_cases / sizeof *single_pass_cases, true);
     streaming = true;
-    for (const svd_case &c : read_once)
+    for (const svd_case &c : single_pass_cases)
         if (c.lie == ROWS && !c.device) run(&c);
-    once = streaming = false;
+    one_pass = streaming = false;
     const svd_case wide[] = {
         {"fp64", 300, 200, 20, LINEAR, 0, ROWS, true, true, D, G, P32, 0, 0, 10},
         {"fp64, 2 iterations, host", 257, 401, 33, EXPONENTIAL, 2, ROWS, false, false, D, G, P16, 0,
@@ -941,7 +941,7 @@ int main(void)
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) exit(1);
     for (const svd_case &c : apart)
         run(&c);
-    once = true;
+    one_pass = true;
     for (const svd_case &c : apart)
         if (c.tolerance == 0) run(&c);
     gnomon_context_destroy(gpu);

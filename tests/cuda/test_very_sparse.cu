@@ -270,8 +270,8 @@ static int check(const gcu_gpu &gpu, const job &j)
     differ[2] = differences(y, project(gpu, a, j, in, {0, j.n, 1, cut::LEAST}), 0, all_rows) +
                 differences(y, project(gpu, a, j, in, {0, j.n, 1, cut::SOME}), 0, all_rows);
     const layout other = j.layout == COORDINATES ? POINTS : COORDINATES;
-    const input turned = make_input(j, other);
-    differ[3] = differences(y, project(gpu, a, j, turned, {0, j.n, 2, cut::BEST}), 0, all_rows);
+    const input transposed = make_input(j, other);
+    differ[3] = differences(y, project(gpu, a, j, transposed, {0, j.n, 2, cut::BEST}), 0, all_rows);
     const bool ok = bad == 0 && differ[0] + differ[1] + differ[2] + differ[3] == 0;
     printf("%s k %lld rows %lld+%lld n %lld r %d D %lld p %.3g type %d layout %d: worst %.1e, bad "
            "%lld, other bits by points %lld, pieces %lld, work %lld, layout %lld\n",
@@ -280,7 +280,7 @@ static int check(const gcu_gpu &gpu, const job &j)
            (long long)bad, (long long)differ[0], (long long)differ[1], (long long)differ[2],
            (long long)differ[3]);
     cudaFree(in.data);
-    cudaFree(turned.data);
+    cudaFree(transposed.data);
     cudaFree(ref);
     cudaFree(norm);
     return !ok;

@@ -1,8 +1,8 @@
 /* cuda/filter/exact.cuh: what the CPU's search computes in fp64 (src/search/exact.c,
  * src/cpu/search/search.inc), to the last bit: sixteen interleaved chains of fused multiply-adds, a
  * lane each, that a tree joins. */
-#ifndef GNOMON_CUDA_SIEVE_EXACT_CUH
-#define GNOMON_CUDA_SIEVE_EXACT_CUH
+#ifndef GNOMON_CUDA_FILTER_EXACT_CUH
+#define GNOMON_CUDA_FILTER_EXACT_CUH
 
 #include <gnomon/matrix.h>
 

@@ -1,4 +1,4 @@
-/* The sieve on Hopper: wgmma with both operands in shared memory.
+/* The filter on Hopper: wgmma with both operands in shared memory.
  *
  * A block of threads computes tiles of 128 x 256 pairs: two warpgroups multiply, each 64 rows, and
  * a third has one thread that fetches. A chunk is 64 coordinates: 16 KB of P, and 32 KB of Q, half
@@ -25,7 +25,7 @@ enum {
     LIMIT_BYTES = (WIDTH + HEIGHT) * 4,
     STAGE = LIMITS + 2048,
     THREADS = 384,
-    FOUND = 8 * (int)sizeof(sieve_found),
+    FOUND = 8 * (int)sizeof(filter_found),
     SHARED = STAGES * STAGE + FOUND + 1024,
     BAND_ROWS = 2048
 };
@@ -33,7 +33,7 @@ enum {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 /* c (+)= a b: m64 n256 k16, halves, both operands in shared memory, fp32 sums. */
-static __device__ __forceinline__ void sieve_multiply(float *c, uint32_t a, uint32_t b, int add)
+static __device__ __forceinline__ void filter_multiply(float *c, uint32_t a, uint32_t b, int add)
 {
     asm volatile(
         "{.reg .pred p; .reg .b64 a, b; setp.ne.b32 p, %130, 0; "
@@ -86,18 +86,18 @@ static __device__ __forceinline__ float2 load_shared_pair(uint32_t at)
     return x;
 }
 
-static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t stages,
+static __device__ __forceinline__ void fetch_all(const filter_launch &l, uint32_t stages,
                                                  uint32_t full, uint32_t empty)
 {
     constexpr int PART = Q_BYTES / CLUSTER;
     const uint32_t rank = gcu_cluster_rank();
-    sieve_place at = {0, l.walk.first};
+    filter_place at = {0, l.walk.first};
     int stage = 0;
     uint32_t phase = 1; /* a stage never used is empty */
     int64_t row, col;
-    for (int64_t number = blockIdx.x / CLUSTER; sieve_find(l.walk, number, &at, &row, &col);
+    for (int64_t number = blockIdx.x / CLUSTER; filter_find(l.walk, number, &at, &row, &col);
          number += gridDim.x / CLUSTER) {
-        if (!sieve_wanted(l.walk, row, col)) continue;
+        if (!filter_wanted(l.walk, row, col)) continue;
         const uint8_t *p = l.p + (row + rank * HEIGHT) * 128;
         const uint8_t *q = l.q + col * 128 + rank * PART;
         for (int left = l.chunks; left > 0; left--) {
@@ -118,9 +118,9 @@ static __device__ __forceinline__ void fetch_all(const sieve_launch &l, uint32_t
     }
 }
 
-static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint32_t stages,
+static __device__ __forceinline__ void multiply_all(const filter_launch &l, uint32_t stages,
                                                     uint32_t full, uint32_t empty,
-                                                    sieve_found *found)
+                                                    filter_found *found)
 {
     const int warp = (int)threadIdx.x / 32 - 4, lane = (int)threadIdx.x % 32, group = warp / 4;
     const uint32_t rank = gcu_cluster_rank();
@@ -130,13 +130,13 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
     found += warp;
     if (lane == 0) found->count = 0;
     __syncwarp();
-    sieve_place at = {0, l.walk.first};
+    filter_place at = {0, l.walk.first};
     int stage = 0;
     uint32_t phase = 0;
     int64_t row, col;
-    for (int64_t number = blockIdx.x / CLUSTER; sieve_find(l.walk, number, &at, &row, &col);
+    for (int64_t number = blockIdx.x / CLUSTER; filter_find(l.walk, number, &at, &row, &col);
          number += gridDim.x / CLUSTER) {
-        if (!sieve_wanted(l.walk, row, col)) continue;
+        if (!filter_wanted(l.walk, row, col)) continue;
         float sum[128];
         int before = 0;
 #pragma unroll 1
@@ -145,8 +145,8 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
             gcu_wgmma_fence();
 #pragma unroll
             for (int s = 0; s < 4; s++)
-                sieve_multiply(sum, first + stage * (STAGE / 16) + 2 * s,
-                               second + stage * (STAGE / 16) + 2 * s, chunk + s > 0);
+                filter_multiply(sum, first + stage * (STAGE / 16) + 2 * s,
+                                second + stage * (STAGE / 16) + 2 * s, chunk + s > 0);
             gcu_wgmma_commit();
             if (chunk > 0) {
                 gcu_wgmma_wait<1>();
@@ -163,10 +163,10 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             limit[r] = load_shared(limits + WIDTH * 4 + (own_row % HEIGHT + 8 * r) * 4);
-            if (row + 8 * r < l.row || row + 8 * r >= l.end) limit[r] = SIEVE_NEVER;
+            if (row + 8 * r < l.row || row + 8 * r >= l.end) limit[r] = FILTER_NEVER;
         }
         gcu_wgmma_wait<0>();
-        gcu_wgmma_settle<128>(sum);
+        gcu_wgmma_fence_operands<128>(sum);
         uint32_t below[4] = {};
 #pragma unroll
         for (int i = 0; i < 32; i++) { /* four chains side by side */
@@ -180,15 +180,15 @@ static __device__ __forceinline__ void multiply_all(const sieve_launch &l, uint3
         }
         __syncwarp();
         if (lane < CLUSTER) gcu_barrier_arrive<CLUSTER>(empty + 8 * before, (uint32_t)lane);
-        sieve_collect<4>(l, below, (uint32_t)row, (uint32_t)col, above, found);
+        filter_collect<4>(l, below, (uint32_t)row, (uint32_t)col, above, found);
     }
-    if (found->count > 0) sieve_hand_over(l.sink, found);
+    if (found->count > 0) filter_flush(l.sink, found);
 }
 
 #endif
 
 static __global__ void __launch_bounds__(THREADS, 1)
-    sieve_kernel(const __grid_constant__ sieve_launch l)
+    filter_kernel(const __grid_constant__ filter_launch l)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ uint8_t raw[];
@@ -198,7 +198,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     /* the same place in all blocks of a cluster */
     const uint32_t start = (uint32_t)__cvta_generic_to_shared(raw);
     const uint32_t stages = (start + 1023) & ~1023u;
-    sieve_found *found = reinterpret_cast<sieve_found *>(raw + (stages - start) + STAGES * STAGE);
+    filter_found *found = reinterpret_cast<filter_found *>(raw + (stages - start) + STAGES * STAGE);
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             gcu_barrier_init(full + 8 * i, 1);
@@ -208,10 +208,10 @@ static __global__ void __launch_bounds__(THREADS, 1)
     }
     gcu_cluster_sync();
     if (threadIdx.x < 128) {
-        gcu_registers_give<40>();
+        gcu_registers_dealloc<40>();
         if (threadIdx.x == 0) fetch_all(l, stages, full, empty);
     } else {
-        gcu_registers_take<232>();
+        gcu_registers_alloc<232>();
         multiply_all(l, stages, full, empty, found);
     }
     /* nobody leaves while its neighbour may still write or arrive here */
@@ -220,17 +220,17 @@ static __global__ void __launch_bounds__(THREADS, 1)
 #endif
 }
 
-bool gcu_sieve_takes_hopper(const gcu_gpu *gpu)
+bool gcu_filter_hopper_supported(const gcu_gpu *gpu)
 {
     return gpu->major == 9;
 }
 
-cudaError_t gcu_sieve_hopper(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)
+cudaError_t gcu_filter_hopper(filter_launch l, const gcu_gpu *gpu, cudaStream_t stream)
 {
     cudaError_t error =
-        cudaFuncSetAttribute(sieve_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
+        cudaFuncSetAttribute(filter_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
     if (error != cudaSuccess) return error;
-    sieve_walk *w = &l.walk;
+    filter_walk *w = &l.walk;
     w->height = HEIGHT * CLUSTER;
     w->width = WIDTH;
     w->band = BAND_ROWS / w->height;
@@ -249,5 +249,5 @@ cudaError_t gcu_sieve_hopper(sieve_launch l, const gcu_gpu *gpu, cudaStream_t st
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, sieve_kernel, l);
+    return cudaLaunchKernelEx(&config, filter_kernel, l);
 }

@@ -1,4 +1,4 @@
-/* The sieve by mma.sync, for GPUs from Ampere on: tiles of 128 x 128 pairs, a warp 64 x 32, chunks
+/* The filter by mma.sync, for GPUs from Ampere on: tiles of 128 x 128 pairs, a warp 64 x 32, chunks
  * of 64 coordinates by cp.async, three deep. */
 #include "cuda/filter/walk.cuh"
 
@@ -8,7 +8,7 @@ enum {
     OPERAND = SIDE * 128,
     STAGE = 2 * OPERAND,
     THREADS = 256,
-    FOUND = THREADS / 32 * (int)sizeof(sieve_found),
+    FOUND = THREADS / 32 * (int)sizeof(filter_found),
     SHARED = STAGES * STAGE + FOUND,
     BAND_ROWS = 2048
 };
@@ -40,7 +40,7 @@ static __device__ __forceinline__ uint32_t part_at(uint32_t operand, int point, 
     return operand + point * 128 + ((part ^ (point & 7)) << 4);
 }
 
-static __device__ __forceinline__ void fetch(const sieve_launch &l, uint32_t stages, int chunk,
+static __device__ __forceinline__ void fetch(const filter_launch &l, uint32_t stages, int chunk,
                                              int64_t row, int64_t col)
 {
     if (chunk < l.chunks) {
@@ -58,20 +58,20 @@ static __device__ __forceinline__ void fetch(const sieve_launch &l, uint32_t sta
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    sieve_mma_kernel(const __grid_constant__ sieve_launch l)
+    filter_mma_kernel(const __grid_constant__ filter_launch l)
 {
     extern __shared__ __align__(128) uint8_t shared[];
     const uint32_t stages = (uint32_t)__cvta_generic_to_shared(shared);
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int rows = warp / 4 * 64, cols = warp % 4 * 32;
-    sieve_found *found = reinterpret_cast<sieve_found *>(shared + STAGES * STAGE) + warp;
+    filter_found *found = reinterpret_cast<filter_found *>(shared + STAGES * STAGE) + warp;
     if (lane == 0) found->count = 0;
     __syncwarp();
-    sieve_place at = {0, l.walk.first};
+    filter_place at = {0, l.walk.first};
     int64_t row, col;
-    for (int64_t number = blockIdx.x; sieve_find(l.walk, number, &at, &row, &col);
+    for (int64_t number = blockIdx.x; filter_find(l.walk, number, &at, &row, &col);
          number += gridDim.x) {
-        if (!sieve_wanted(l.walk, row, col)) continue;
+        if (!filter_wanted(l.walk, row, col)) continue;
         float sum[4][16] = {}; /* [16 rows][4 g + 2 r + x] */
 #pragma unroll
         for (int chunk = 0; chunk < STAGES - 1; chunk++)
@@ -107,8 +107,8 @@ static __global__ void __launch_bounds__(THREADS)
         row += rows + lane / 4;
 #pragma unroll
         for (int m = 0; m < 4; m++) {
-            const float limit[2] = {sieve_row_limit(l, row + m * 16),
-                                    sieve_row_limit(l, row + m * 16 + 8)};
+            const float limit[2] = {filter_row_limit(l, row + m * 16),
+                                    filter_row_limit(l, row + m * 16 + 8)};
             uint32_t below[1] = {0};
 #pragma unroll
             for (int e = 0; e < 16; e++) {
@@ -116,25 +116,25 @@ static __global__ void __launch_bounds__(THREADS)
                 below[0] = __funnelshift_l(__float_as_uint(sum[m][e] - least), below[0], 1);
             }
             below[0] = below[0] << 16 | 0xffffu;
-            sieve_collect<1>(l, below, (uint32_t)row + m * 16, (uint32_t)col, above, found);
+            filter_collect<1>(l, below, (uint32_t)row + m * 16, (uint32_t)col, above, found);
         }
     }
-    if (found->count > 0) sieve_hand_over(l.sink, found);
+    if (found->count > 0) filter_flush(l.sink, found);
 }
 
-cudaError_t gcu_sieve_mma(sieve_launch l, const gcu_gpu *gpu, cudaStream_t stream)
+cudaError_t gcu_filter_mma(filter_launch l, const gcu_gpu *gpu, cudaStream_t stream)
 {
-    cudaError_t error =
-        cudaFuncSetAttribute(sieve_mma_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
+    cudaError_t error = cudaFuncSetAttribute(filter_mma_kernel,
+                                             cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
     if (error != cudaSuccess) return error;
-    sieve_walk *w = &l.walk;
+    filter_walk *w = &l.walk;
     w->height = w->width = SIDE;
     w->band = BAND_ROWS / SIDE;
     w->first = l.row / SIDE;
     w->blocks = (l.end + SIDE - 1) / SIDE - w->first;
     w->columns = l.q_padded / SIDE;
     const int64_t tiles = w->blocks * w->columns;
-    sieve_mma_kernel<<<(unsigned)(tiles < gpu->sms ? tiles : gpu->sms), THREADS, SHARED, stream>>>(
+    filter_mma_kernel<<<(unsigned)(tiles < gpu->sms ? tiles : gpu->sms), THREADS, SHARED, stream>>>(
         l);
     return cudaGetLastError();
 }

@@ -1,5 +1,5 @@
-/* Points packed for the sieve, what that loses of each, and the limits that follow: see
- * filter/sieve.h. */
+/* Points packed for the filter, what that loses of each, and the limits that follow: see
+ * filter/filter.h. */
 #include "cuda/filter/exact.cuh"
 #include "cuda/filter/walk.cuh"
 
@@ -20,20 +20,20 @@ static bool is_floats(const gnomon_matrix *m)
     return m->dtype == GNOMON_F32 && m->col_stride == 1;
 }
 
-/* ---- the ground ---- */
+/* ---- the centre ---- */
 
 /* What is looked at: some rows, far apart. */
-struct look {
+struct estimate {
     exact_view view;
     int64_t rows, cols, apart; /* row i of the look is row i * apart */
     bool cosine;
     double *inverse, *largest; /* SAMPLE numbers each */
     unsigned *broken;          /* whether any coordinate is no integer, or too large a one */
     double *mean;
-    gcu_sieve_facts *facts;
+    gcu_filter_facts *facts;
 };
 
-static __global__ void __launch_bounds__(THREADS) look_inverse(look l)
+static __global__ void __launch_bounds__(THREADS) estimate_inverse(estimate l)
 {
     const int64_t i = (blockIdx.x * THREADS + threadIdx.x) / 16;
     const int lane = threadIdx.x % 16;
@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(THREADS) look_inverse(look l)
     if (lane == 0 && i < l.rows) l.inverse[i] = inverse;
 }
 
-static __device__ __forceinline__ double looked_at(const look &l, int64_t i, int64_t col)
+static __device__ __forceinline__ double sample_at(const estimate &l, int64_t i, int64_t col)
 {
     const exact_row x = exact_row_of(l.view, i * l.apart);
     const double v = exact_load<false>(x, col);
@@ -50,7 +50,7 @@ static __device__ __forceinline__ double looked_at(const look &l, int64_t i, int
 }
 
 /* 32 columns a block: each warp sums every eighth row, then the eight are added. */
-static __global__ void __launch_bounds__(THREADS) look_mean(look l)
+static __global__ void __launch_bounds__(THREADS) estimate_mean(estimate l)
 {
     __shared__ double sums[GROUPS][32];
     const int lane = threadIdx.x % 32, group = threadIdx.x / 32;
@@ -60,7 +60,7 @@ static __global__ void __launch_bounds__(THREADS) look_mean(look l)
     if (col < l.cols) {
 #pragma unroll 4
         for (int64_t i = group; i < l.rows; i += GROUPS) {
-            const double x = looked_at(l, i, col);
+            const double x = sample_at(l, i, col);
             whole = whole && x == rint(x) && fabs(x) < 0x1p22;
             sum += x;
         }
@@ -75,14 +75,14 @@ static __global__ void __launch_bounds__(THREADS) look_mean(look l)
 }
 
 /* The largest centred coordinate of each row, one row a warp. */
-static __global__ void __launch_bounds__(THREADS) look_largest(look l)
+static __global__ void __launch_bounds__(THREADS) estimate_largest(estimate l)
 {
     const int64_t i = blockIdx.x * WARPS + threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
     if (i >= l.rows) return;
     double largest = 0;
     for (int64_t col = lane; col < l.cols; col += 32)
-        largest = fmax(largest, fabs(looked_at(l, i, col) - l.mean[col]));
+        largest = fmax(largest, fabs(sample_at(l, i, col) - l.mean[col]));
 #pragma unroll
     for (int half = 16; half > 0; half /= 2)
         largest = fmax(largest, __shfl_xor_sync(~0u, largest, half));
@@ -110,7 +110,7 @@ static __device__ double rank_of(double mine, bool there, int rank, int count)
 
 /* Brings a typical row's largest coordinate into [2^5, 2^6): 2^10 times as large ones fit into
  * fp16, and 2^-20 times as small ones keep all their digits. */
-static __global__ void __launch_bounds__(THREADS) look_facts(look l)
+static __global__ void __launch_bounds__(THREADS) estimate_facts(estimate l)
 {
     const int t = threadIdx.x, count = (int)l.rows;
     const double mine = t < count ? l.largest[t] : 0;
@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(THREADS) look_facts(look l)
 }
 
 /* Bits: 0 and 1, less a half. */
-static __global__ void __launch_bounds__(THREADS) bits_facts(look l)
+static __global__ void __launch_bounds__(THREADS) bits_facts(estimate l)
 {
     const int64_t col = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     if (col < l.cols) l.mean[col] = 0.5;
@@ -156,17 +156,18 @@ static int64_t coordinates(gnomon_metric metric, int64_t cols)
     return metric == GNOMON_HAMMING ? 8 * cols : cols;
 }
 
-size_t gcu_sieve_ground_bytes(int64_t cols)
+size_t gcu_filter_centre_bytes(int64_t cols)
 {
-    return aligned((size_t)cols * 8) + aligned(sizeof(gcu_sieve_facts)) + 2 * aligned(SAMPLE * 8) +
+    return aligned((size_t)cols * 8) + aligned(sizeof(gcu_filter_facts)) + 2 * aligned(SAMPLE * 8) +
            256;
 }
 
-cudaError_t gcu_sieve_settle_ground(gnomon_metric metric, const gnomon_matrix *points, void *memory,
-                                    gcu_sieve_ground *out, const gcu_gpu *, cudaStream_t stream)
+cudaError_t gcu_filter_estimate_centre(gnomon_metric metric, const gnomon_matrix *points,
+                                       void *memory, gcu_filter_centre *out, const gcu_gpu *,
+                                       cudaStream_t stream)
 {
     uint8_t *at = static_cast<uint8_t *>(memory);
-    look l = {};
+    estimate l = {};
     l.view = exact_view_of(points);
     l.rows = points->rows < SAMPLE ? points->rows : (int64_t)SAMPLE;
     l.cols = coordinates(metric, points->cols);
@@ -174,26 +175,26 @@ cudaError_t gcu_sieve_settle_ground(gnomon_metric metric, const gnomon_matrix *p
     l.cosine = metric == GNOMON_COSINE;
     l.mean = reinterpret_cast<double *>(at);
     at += aligned((size_t)l.cols * 8);
-    l.facts = reinterpret_cast<gcu_sieve_facts *>(at);
-    at += aligned(sizeof(gcu_sieve_facts));
+    l.facts = reinterpret_cast<gcu_filter_facts *>(at);
+    at += aligned(sizeof(gcu_filter_facts));
     l.inverse = reinterpret_cast<double *>(at);
     at += aligned(SAMPLE * 8);
     l.largest = reinterpret_cast<double *>(at);
     at += aligned(SAMPLE * 8);
     l.broken = reinterpret_cast<unsigned *>(at);
     *out = {metric, l.cols, l.mean, l.facts};
-    const cudaError_t error = cudaMemsetAsync(memory, 0, gcu_sieve_ground_bytes(l.cols), stream);
+    const cudaError_t error = cudaMemsetAsync(memory, 0, gcu_filter_centre_bytes(l.cols), stream);
     if (error != cudaSuccess) return error;
     if (metric == GNOMON_HAMMING) {
         bits_facts<<<(unsigned)ceil_div(l.cols + 1, THREADS), THREADS, 0, stream>>>(l);
         return cudaGetLastError();
     }
     if (l.rows > 0 && l.cols > 0) {
-        if (l.cosine) look_inverse<<<SAMPLE * 16 / THREADS, THREADS, 0, stream>>>(l);
-        look_mean<<<(unsigned)ceil_div(l.cols, 32), THREADS, 0, stream>>>(l);
-        look_largest<<<SAMPLE / WARPS, THREADS, 0, stream>>>(l);
+        if (l.cosine) estimate_inverse<<<SAMPLE * 16 / THREADS, THREADS, 0, stream>>>(l);
+        estimate_mean<<<(unsigned)ceil_div(l.cols, 32), THREADS, 0, stream>>>(l);
+        estimate_largest<<<SAMPLE / WARPS, THREADS, 0, stream>>>(l);
     }
-    look_facts<<<1, THREADS, 0, stream>>>(l);
+    estimate_facts<<<1, THREADS, 0, stream>>>(l);
     return cudaGetLastError();
 }
 
@@ -201,9 +202,9 @@ cudaError_t gcu_sieve_settle_ground(gnomon_metric metric, const gnomon_matrix *p
 
 struct packing {
     exact_view view;
-    gcu_sieve_points out;
+    gcu_filter_points out;
     const double *mean;
-    const gcu_sieve_facts *facts;
+    const gcu_filter_facts *facts;
     gnomon_metric metric;
     unsigned long long *fault;
 };
@@ -233,7 +234,7 @@ template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_k
 {
     const int lane = threadIdx.x % 32;
     const int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32;
-    const gcu_sieve_points &o = k.out;
+    const gcu_filter_points &o = k.out;
     if (i >= o.padded) return;
     const bool there = i < o.rows, cosine = k.metric == GNOMON_COSINE;
     const exact_row x = exact_row_of(k.view, there ? i : 0);
@@ -246,7 +247,7 @@ template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_k
         __half half[2];
 #pragma unroll
         for (int e = 0; e < 2; e++) {
-            const int64_t col = chunk * GCU_SIEVE_CHUNK + lane * 2 + e;
+            const int64_t col = chunk * GCU_FILTER_CHUNK + lane * 2 + e;
             half[e] = __float2half_rn(0.0f);
             if (!there || col >= o.cols) continue;
             const double given = READ == BITS ? (double)(exact_byte(x, col / 8) >> col % 8 & 1)
@@ -277,36 +278,36 @@ template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_k
     o.own[i] = k.metric == GNOMON_IP ? -(across + squares / 2) : packed / 2;
 }
 
-size_t gcu_sieve_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols)
+size_t gcu_filter_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols)
 {
-    const int64_t padded = ceil_div(rows, GCU_SIEVE_PAD) * GCU_SIEVE_PAD;
+    const int64_t padded = ceil_div(rows, GCU_FILTER_PAD) * GCU_FILTER_PAD;
     const int64_t all = coordinates(metric, cols);
-    const int64_t chunks = all > 0 ? ceil_div(all, GCU_SIEVE_CHUNK) : 1;
+    const int64_t chunks = all > 0 ? ceil_div(all, GCU_FILTER_CHUNK) : 1;
     return (size_t)(padded * chunks) * 128 + (size_t)padded * 8 * (metric == GNOMON_COSINE ? 4 : 3);
 }
 
-cudaError_t gcu_sieve_pack(const gcu_sieve_ground *ground, const gnomon_matrix *points,
-                           void *memory, gcu_sieve_points *out, unsigned long long *fault,
-                           const gcu_gpu *, cudaStream_t stream)
+cudaError_t gcu_filter_pack(const gcu_filter_centre *centre, const gnomon_matrix *points,
+                            void *memory, gcu_filter_points *out, unsigned long long *fault,
+                            const gcu_gpu *, cudaStream_t stream)
 {
-    packing k = {exact_view_of(points), {}, ground->mean, ground->facts, ground->metric, fault};
-    gcu_sieve_points *o = &k.out;
+    packing k = {exact_view_of(points), {}, centre->mean, centre->facts, centre->metric, fault};
+    gcu_filter_points *o = &k.out;
     o->rows = points->rows;
-    o->padded = ceil_div(points->rows, GCU_SIEVE_PAD) * GCU_SIEVE_PAD;
-    o->cols = ground->cols;
-    o->chunks = o->cols > 0 ? ceil_div(o->cols, GCU_SIEVE_CHUNK) : 1;
+    o->padded = ceil_div(points->rows, GCU_FILTER_PAD) * GCU_FILTER_PAD;
+    o->cols = centre->cols;
+    o->chunks = o->cols > 0 ? ceil_div(o->cols, GCU_FILTER_CHUNK) : 1;
     uint8_t *at = static_cast<uint8_t *>(memory);
     o->halves = at;
     at += (size_t)(o->padded * o->chunks) * 128;
     double **const numbers[] = {&o->norm, &o->error, &o->own, &o->inverse};
-    for (int i = 0; i < (ground->metric == GNOMON_COSINE ? 4 : 3); i++) {
+    for (int i = 0; i < (centre->metric == GNOMON_COSINE ? 4 : 3); i++) {
         *numbers[i] = reinterpret_cast<double *>(at);
         at += (size_t)o->padded * 8;
     }
     *out = *o;
     if (o->rows == 0) return cudaSuccess;
     const bool floats = is_floats(points);
-    if (ground->metric == GNOMON_COSINE) {
+    if (centre->metric == GNOMON_COSINE) {
         const unsigned blocks = (unsigned)ceil_div(o->rows * 16, THREADS);
         if (floats)
             inverse_kernel<true><<<blocks, THREADS, 0, stream>>>(k);
@@ -314,7 +315,7 @@ cudaError_t gcu_sieve_pack(const gcu_sieve_ground *ground, const gnomon_matrix *
             inverse_kernel<false><<<blocks, THREADS, 0, stream>>>(k);
     }
     const unsigned blocks = (unsigned)ceil_div(o->padded, WARPS);
-    if (ground->metric == GNOMON_HAMMING)
+    if (centre->metric == GNOMON_HAMMING)
         pack_kernel<BITS><<<blocks, THREADS, 0, stream>>>(k);
     else if (floats)
         pack_kernel<FLOATS><<<blocks, THREADS, 0, stream>>>(k);
@@ -334,8 +335,8 @@ struct shares {
 };
 
 struct limits {
-    gcu_sieve_points p, q;
-    const gcu_sieve_facts *facts;
+    gcu_filter_points p, q;
+    const gcu_filter_facts *facts;
     gnomon_metric metric;
     const double *radii;
     double radius, gamma;
@@ -384,7 +385,7 @@ static __global__ void __launch_bounds__(THREADS) shares_kernel(limits k)
 static __device__ float limit_of(double x, double size)
 {
     x -= size * 0x1p-30;
-    if (!(fabs(x) <= 1e25) || !(size <= 1e30)) return SIEVE_ALWAYS;
+    if (!(fabs(x) <= 1e25) || !(size <= 1e30)) return FILTER_ALWAYS;
     return __double2float_rd(x - fabs(x) * 0x1p-22 - 1e-30);
 }
 
@@ -392,12 +393,12 @@ static __global__ void __launch_bounds__(THREADS) limits_kernel(limits k)
 {
     const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     const bool left = at < k.p.padded;
-    const gcu_sieve_points &s = left ? k.p : k.q;
+    const gcu_filter_points &s = left ? k.p : k.q;
     const int64_t i = left ? at : at - k.p.padded;
     if (i >= s.padded) return;
     float *to = (left ? k.p_limits : k.q_limits) + i;
     if (i >= s.rows) {
-        *to = SIEVE_NEVER;
+        *to = FILTER_NEVER;
         return;
     }
     const shares m = *k.shares;
@@ -415,7 +416,7 @@ static __global__ void __launch_bounds__(THREADS) limits_kernel(limits k)
         }
         const double product = reach_of(k, i);
         *to = isinf(product) && product > 0
-                  ? SIEVE_NEVER
+                  ? FILTER_NEVER
                   : limit_of(product + own - slack / 2, size + fabs(product));
         return;
     }
@@ -427,11 +428,11 @@ static __global__ void __launch_bounds__(THREADS) limits_kernel(limits k)
     }
     double reach = reach_of(k, i);
     if (!(reach >= 0)) {
-        *to = SIEVE_NEVER;
+        *to = FILTER_NEVER;
         return;
     }
     if (k.metric == GNOMON_COSINE && s.inverse[i] == 0) { /* at distance 1 from all */
-        *to = reach < 1.4 * k.facts->scale ? SIEVE_NEVER : SIEVE_ALWAYS;
+        *to = reach < 1.4 * k.facts->scale ? FILTER_NEVER : FILTER_ALWAYS;
         return;
     }
     reach += error;
@@ -439,18 +440,18 @@ static __global__ void __launch_bounds__(THREADS) limits_kernel(limits k)
     *to = limit_of(kept - squared / 2, own + squared);
 }
 
-size_t gcu_sieve_limits_work(void)
+size_t gcu_filter_limits_work(void)
 {
     return 256;
 }
 
-cudaError_t gcu_sieve_limits(const gcu_sieve_ground *ground, const gcu_sieve_points *p,
-                             const gcu_sieve_points *q, const double *radii, double radius,
-                             float *p_limits, float *q_limits, void *work, cudaStream_t stream)
+cudaError_t gcu_filter_limits(const gcu_filter_centre *centre, const gcu_filter_points *p,
+                              const gcu_filter_points *q, const double *radii, double radius,
+                              float *p_limits, float *q_limits, void *work, cudaStream_t stream)
 {
     if (p->rows == 0 || q->rows == 0) return cudaSuccess;
     const double gamma = 1.25 * ((double)p->cols + 64) * 0x1p-23;
-    const limits k = {*p,       *q,      ground->facts, ground->metric,
+    const limits k = {*p,       *q,      centre->facts, centre->metric,
                       radii,    radius,  gamma,         static_cast<shares *>(work),
                       p_limits, q_limits};
     shares_kernel<<<1, THREADS, 0, stream>>>(k);

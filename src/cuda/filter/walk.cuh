@@ -1,57 +1,57 @@
-/* cuda/filter/walk.cuh: the tiles of a sieve, and what becomes of pairs that pass. */
-#ifndef GNOMON_CUDA_SIEVE_WALK_CUH
-#define GNOMON_CUDA_SIEVE_WALK_CUH
+/* cuda/filter/walk.cuh: the tiles of a filter, and what becomes of pairs that pass. */
+#ifndef GNOMON_CUDA_FILTER_WALK_CUH
+#define GNOMON_CUDA_FILTER_WALK_CUH
 
-#include "cuda/filter/sieve.h"
+#include "cuda/filter/filter.h"
 
 /* Blocks of rows and of columns, each 'height' and 'width' points, walked in bands of some blocks
  * of rows, a band column by column, so that what is worked on at one time lies in L2. */
-struct sieve_walk {
+struct filter_walk {
     int64_t first, blocks;   /* of rows */
     int64_t columns;         /* blocks of them */
     int height, width, band; /* all powers of two */
     bool half;
 };
 
-struct sieve_launch {
+struct filter_launch {
     const uint8_t *p, *q;
     int64_t p_padded, q_padded;
     int chunks;
     const float *p_limits, *q_limits;
     int64_t row, end; /* rows that count */
-    gcu_sieve_sink sink;
-    sieve_walk walk;
+    gcu_filter_sink sink;
+    filter_walk walk;
 };
 
-/* A limit that nothing reaches. Limits that let everything pass are SIEVE_ALWAYS, all others far
+/* A limit that nothing reaches. Limits that let everything pass are FILTER_ALWAYS, all others far
  * smaller than both. */
-#define SIEVE_NEVER  1e38f
-#define SIEVE_ALWAYS -1e34f
+#define FILTER_NEVER  1e38f
+#define FILTER_ALWAYS -1e34f
 
-enum { SIEVE_BUFFER = 256 }; /* survivors that a warp collects */
+enum { FILTER_BUFFER = 256 }; /* survivors that a warp collects */
 
 #ifdef __CUDACC__
 
 /* Where a block of threads is in the walk: it goes forwards only. */
-struct sieve_place {
+struct filter_place {
     int64_t base; /* number of the band's first tile */
     int64_t from; /* the band's first block of rows */
 };
 
-static __device__ __forceinline__ int64_t sieve_first_column(const sieve_walk &w, int64_t block)
+static __device__ __forceinline__ int64_t filter_first_column(const filter_walk &w, int64_t block)
 {
     return w.half ? block * w.height >> __popc(w.width - 1) : 0;
 }
 
 /* Tile 'number'; false when there are no more. */
-static __device__ __forceinline__ bool sieve_find(const sieve_walk &w, int64_t number,
-                                                  sieve_place *at, int64_t *row, int64_t *col)
+static __device__ __forceinline__ bool filter_find(const filter_walk &w, int64_t number,
+                                                   filter_place *at, int64_t *row, int64_t *col)
 {
     for (;;) {
         const int64_t left = w.first + w.blocks - at->from;
         if (left <= 0) return false;
         const int64_t height = left < w.band ? left : (int64_t)w.band;
-        const int64_t column = sieve_first_column(w, at->from);
+        const int64_t column = filter_first_column(w, at->from);
         const int64_t tiles = height * (w.columns - column), inside = number - at->base;
         if (inside < tiles) {
             /* a band of at most 2^24 tiles a row of them */
@@ -68,22 +68,22 @@ static __device__ __forceinline__ bool sieve_find(const sieve_walk &w, int64_t n
 }
 
 /* Whether the tile holds any pair of the wanted half. */
-static __device__ __forceinline__ bool sieve_wanted(const sieve_walk &w, int64_t row, int64_t col)
+static __device__ __forceinline__ bool filter_wanted(const filter_walk &w, int64_t row, int64_t col)
 {
     return !w.half || col + w.width - 1 > row;
 }
 
 /* What a warp has found and not handed over yet, in shared memory. */
-struct sieve_found {
-    uint64_t kept[SIEVE_BUFFER];
-    int count; /* goes on past SIEVE_BUFFER */
+struct filter_found {
+    uint64_t kept[FILTER_BUFFER];
+    int count; /* goes on past FILTER_BUFFER */
 };
 
-static __device__ __forceinline__ void sieve_hand_over(const gcu_sieve_sink &sink,
-                                                       sieve_found *found)
+static __device__ __forceinline__ void filter_flush(const gcu_filter_sink &sink,
+                                                    filter_found *found)
 {
     const int lane = (int)threadIdx.x % 32;
-    const int count = min(found->count, (int)SIEVE_BUFFER);
+    const int count = min(found->count, (int)FILTER_BUFFER);
     unsigned long long at = 0;
     if (lane == 0) at = atomicAdd(sink.count, (unsigned long long)count);
     at = __shfl_sync(~0u, at, 0);
@@ -95,7 +95,7 @@ static __device__ __forceinline__ void sieve_hand_over(const gcu_sieve_sink &sin
 }
 
 /* A pair that there was no place for. */
-static __device__ __forceinline__ void sieve_hand_one(const gcu_sieve_sink &sink, uint64_t pair)
+static __device__ __forceinline__ void filter_flush_one(const gcu_filter_sink &sink, uint64_t pair)
 {
     const unsigned long long at = atomicAdd(sink.count, 1ull);
     if ((int64_t)at < sink.room) sink.pairs[at] = pair;
@@ -105,9 +105,9 @@ static __device__ __forceinline__ void sieve_hand_one(const gcu_sieve_sink &sink
  * Element 4 g + 2 r + x is row row + 8 r, column col + 8 g + x, row and col being the thread's own.
  * above: only pairs with j > i count. */
 template <int WORDS>
-static __device__ __forceinline__ void sieve_collect(const sieve_launch &l, uint32_t *below,
-                                                     uint32_t row, uint32_t col, bool above,
-                                                     sieve_found *found)
+static __device__ __forceinline__ void filter_collect(const filter_launch &l, uint32_t *below,
+                                                      uint32_t row, uint32_t col, bool above,
+                                                      filter_found *found)
 {
     if (above) {
 #pragma unroll
@@ -134,29 +134,29 @@ static __device__ __forceinline__ void sieve_collect(const sieve_launch &l, uint
                 word &= ~(0x80000000u >> bit);
                 const uint32_t i = row + e % 4 / 2 * 8, j = col + e / 4 * 8 + e % 2;
                 const uint64_t pair = (uint64_t)i << 32 | (uint64_t)j;
-                if (at < SIEVE_BUFFER)
+                if (at < FILTER_BUFFER)
                     found->kept[at] = pair;
                 else
-                    sieve_hand_one(l.sink, pair);
+                    filter_flush_one(l.sink, pair);
                 at++;
             }
         }
     }
     __syncwarp();
-    if (found->count > SIEVE_BUFFER / 2) sieve_hand_over(l.sink, found);
+    if (found->count > FILTER_BUFFER / 2) filter_flush(l.sink, found);
 }
 
-/* The limit of a row, SIEVE_NEVER beyond those that count. */
-static __device__ __forceinline__ float sieve_row_limit(const sieve_launch &l, int64_t row)
+/* The limit of a row, FILTER_NEVER beyond those that count. */
+static __device__ __forceinline__ float filter_row_limit(const filter_launch &l, int64_t row)
 {
-    return row >= l.row && row < l.end ? __ldg(l.p_limits + row) : SIEVE_NEVER;
+    return row >= l.row && row < l.end ? __ldg(l.p_limits + row) : FILTER_NEVER;
 }
 
 #endif
 
 /* Whether the GPU takes Hopper's own way. */
-bool gcu_sieve_takes_hopper(const gcu_gpu *gpu);
-cudaError_t gcu_sieve_hopper(sieve_launch launch, const gcu_gpu *gpu, cudaStream_t stream);
-cudaError_t gcu_sieve_mma(sieve_launch launch, const gcu_gpu *gpu, cudaStream_t stream);
+bool gcu_filter_hopper_supported(const gcu_gpu *gpu);
+cudaError_t gcu_filter_hopper(filter_launch launch, const gcu_gpu *gpu, cudaStream_t stream);
+cudaError_t gcu_filter_mma(filter_launch launch, const gcu_gpu *gpu, cudaStream_t stream);
 
 #endif

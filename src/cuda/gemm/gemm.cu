@@ -1,6 +1,6 @@
 /* Products of fp32 and fp16 matrices: what a call becomes. */
 #include "cuda/gemm/launch.h"
-#include "cuda/gemm/narrow.h"
+#include "cuda/gemm/skinny.h"
 
 #include "cuda/runtime/state.h"
 
@@ -11,7 +11,7 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static bool takes(const gcu_gemm *g)
+static bool supported(const gcu_gemm *g)
 {
     const bool a16 = g->a.dtype == GNOMON_F16, b16 = g->b.dtype == GNOMON_F16;
     if ((!a16 && g->a.dtype != GNOMON_F32) || (!b16 && g->b.dtype != GNOMON_F32)) return false;
@@ -34,9 +34,9 @@ struct product {
     gcu_gemm_launch l;
     gcu_gemm_form form;
     int columns;        /* of a block in Hopper's own way; 0 in the other */
-    bool narrow, three; /* or in one of those of few columns (gemm/narrow.h) */
-    bool wide;          /* A is to be widened from fp16 */
-    bool turned;        /* A and B have changed places */
+    bool skinny, three; /* or in one of those of few columns (gemm/skinny.h) */
+    bool widen;         /* A is to be widened from fp16 */
+    bool swapped;       /* A and B have changed places */
     gcu_gemm_view half; /* A as it is then */
     float *widened;
     int64_t whole_m, whole_n;
@@ -48,27 +48,27 @@ static product product_of(const gcu_gemm *g)
     product p;
     memset(&p, 0, sizeof p);
     const bool same = g->a.dtype == g->b.dtype;
-    p.wide = same && g->a.dtype == GNOMON_F16;
-    p.form = !p.wide && same && g->form != GCU_GEMM_TF32 ? GCU_GEMM_THREE : g->form;
+    p.widen = same && g->a.dtype == GNOMON_F16;
+    p.form = !p.widen && same && g->form != GCU_GEMM_TF32 ? GCU_GEMM_THREE : g->form;
     const int64_t m = g->whole_m ? g->whole_m : g->m, n = g->whole_n ? g->whole_n : g->n;
-    const bool turned = !g->a_run && !g->b_made &&
-                        (!same    ? g->a.dtype == GNOMON_F16
-                         : p.wide ? m > n
-                                  : m < n);
-    const gcu_gemm_view &a = turned ? g->b : g->a, &b = turned ? g->a : g->b;
+    const bool swapped = !g->a_run && !g->b_made &&
+                         (!same     ? g->a.dtype == GNOMON_F16
+                          : p.widen ? m > n
+                                    : m < n);
+    const gcu_gemm_view &a = swapped ? g->b : g->a, &b = swapped ? g->a : g->b;
     gcu_gemm_launch *l = &p.l;
-    p.turned = turned;
-    p.whole_m = turned ? n : m;
-    p.whole_n = turned ? m : n;
-    l->m = turned ? g->n : g->m;
-    l->n = turned ? g->m : g->n;
+    p.swapped = swapped;
+    p.whole_m = swapped ? n : m;
+    p.whole_n = swapped ? m : n;
+    l->m = swapped ? g->n : g->m;
+    l->n = swapped ? g->m : g->n;
     l->k = g->k;
     l->a = static_cast<const float *>(a.data);
-    l->a_row = turned ? a.col_stride : a.row_stride;
-    l->a_col = turned ? a.row_stride : a.col_stride;
+    l->a_row = swapped ? a.col_stride : a.row_stride;
+    l->a_col = swapped ? a.row_stride : a.col_stride;
     l->a_run = g->a_run;
     l->a_run_stride = g->a_run_stride;
-    if (p.wide) {
+    if (p.widen) {
         p.half = {a.data, a.dtype, l->a_row, l->a_col};
         l->a = nullptr; /* aligned, as it will be */
         l->a_row = ceil_div(l->k, 4) * 4;
@@ -76,12 +76,12 @@ static product product_of(const gcu_gemm *g)
     }
     l->b = g->b_made || g->b_packed ? nullptr : b.data;
     l->b_dtype = b.dtype;
-    l->b_row = turned ? b.col_stride : b.row_stride;
-    l->b_col = turned ? b.row_stride : b.col_stride;
+    l->b_row = swapped ? b.col_stride : b.row_stride;
+    l->b_col = swapped ? b.row_stride : b.col_stride;
     l->c = g->c;
     l->c64 = g->c64;
-    l->c_row = turned ? g->c_col_stride : g->c_row_stride;
-    l->c_col = turned ? g->c_row_stride : g->c_col_stride;
+    l->c_row = swapped ? g->c_col_stride : g->c_row_stride;
+    l->c_col = swapped ? g->c_row_stride : g->c_col_stride;
     l->alpha = g->alpha;
     l->beta = g->beta;
     l->chunks = ceil_div(l->k, GCU_GEMM_CHUNK);
@@ -106,35 +106,35 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
     gcu_gemm_launch *l = &p->l;
     const bool both = l->b_dtype == GNOMON_F32;
     size_t at = 0;
-    const auto take = [&](size_t bytes) {
+    const auto carve = [&](size_t bytes) {
         uint8_t *part = work + at;
         at += (bytes + 255) / 256 * 256;
         return part;
     };
-    if (p->wide) {
-        p->widened = reinterpret_cast<float *>(take((size_t)l->m * (size_t)l->a_row * 4));
+    if (p->widen) {
+        p->widened = reinterpret_cast<float *>(carve((size_t)l->m * (size_t)l->a_row * 4));
         l->a = p->widened;
     }
     const bool halves = g->b_made || g->b_packed; /* and not what TF32's own way takes */
     p->columns = p->form == GCU_GEMM_TF32 && halves
                      ? 0
                      : gcu_gemm_hopper_columns(*l, p->whole_n, p->form, g->gpu);
-    p->narrow = p->columns && g->b_made && !both && p->form == GCU_GEMM_SCALED &&
-                gcu_gemm_is_narrow(*l, g->b_made, p->whole_n, g->gpu);
-    if (p->narrow) {
-        gcu_gemm_narrow_split(l, p->whole_m);
+    p->skinny = p->columns && g->b_made && !both && p->form == GCU_GEMM_SCALED &&
+                gcu_gemm_is_skinny(*l, g->b_made, p->whole_n, g->gpu);
+    if (p->skinny) {
+        gcu_gemm_skinny_split(l, p->whole_m);
         l->parts = reinterpret_cast<float *>(
-            take((size_t)l->splits * (size_t)l->m * (size_t)l->n * sizeof *l->parts));
+            carve((size_t)l->splits * (size_t)l->m * (size_t)l->n * sizeof *l->parts));
         l->squares_count =
-            g->a_squares ? ceil_div(l->m, 128) * l->splits * GCU_GEMM_NARROW_SQUARES : 0;
-        double *squares = reinterpret_cast<double *>(take((size_t)l->squares_count * 8));
+            g->a_squares ? ceil_div(l->m, 128) * l->splits * GCU_GEMM_SKINNY_SQUARES : 0;
+        double *squares = reinterpret_cast<double *>(carve((size_t)l->squares_count * 8));
         l->squares = l->squares_count ? squares : nullptr;
         return at;
     }
     p->three = p->columns && both && p->form == GCU_GEMM_THREE && !g->b_made &&
-               gcu_gemm_is_narrow_three(*l, p->whole_m, p->whole_n, g->gpu);
+               gcu_gemm_is_skinny_three(*l, p->whole_m, p->whole_n, g->gpu);
     if (p->three) {
-        take(1); /* none is a product that is not taken */
+        carve(1); /* none is a product that is not taken */
         return at;
     }
     const int64_t width = p->columns ? p->columns : 64;
@@ -144,25 +144,25 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
     split(l, ceil_div(p->whole_m, 128) * ceil_div(p->whole_n, width));
     const size_t packed = (size_t)l->chunks * (size_t)l->cols;
     l->packed = g->b_packed ? static_cast<uint8_t *>(const_cast<void *>(g->b_packed))
-                            : take(packed * (l->tf32 ? 4 : 2) * GCU_GEMM_CHUNK);
-    l->packed_low = take(both ? packed * 2 * GCU_GEMM_CHUNK : 0);
-    l->scales = reinterpret_cast<float *>(take(both ? packed * 4 : 0));
-    l->marks = take((size_t)l->mark_rows * (size_t)l->mark_cols);
+                            : carve(packed * (l->tf32 ? 4 : 2) * GCU_GEMM_CHUNK);
+    l->packed_low = carve(both ? packed * 2 * GCU_GEMM_CHUNK : 0);
+    l->scales = reinterpret_cast<float *>(carve(both ? packed * 4 : 0));
+    l->marks = carve((size_t)l->mark_rows * (size_t)l->mark_cols);
     l->parts = reinterpret_cast<float *>(
-        take(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
-    const bool looks = p->columns && p->columns <= 128 && l->a_col == 1 && !p->turned && !p->wide &&
-                       p->form != GCU_GEMM_FP16 && p->form != GCU_GEMM_TF32;
-    l->squares_count = g->a_squares && looks ? ceil_div(l->m, 256) * (l->cols / width) * l->splits *
-                                                   GCU_GEMM_SQUARES_EACH
-                                             : 0;
-    double *squares = reinterpret_cast<double *>(take((size_t)l->squares_count * 8));
+        carve(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
+    const bool sums_squares = p->columns && p->columns <= 128 && l->a_col == 1 && !p->swapped &&
+                              !p->widen && p->form != GCU_GEMM_FP16 && p->form != GCU_GEMM_TF32;
+    l->squares_count = g->a_squares && sums_squares ? ceil_div(l->m, 256) * (l->cols / width) *
+                                                          l->splits * GCU_GEMM_SQUARES_EACH
+                                                    : 0;
+    double *squares = reinterpret_cast<double *>(carve((size_t)l->squares_count * 8));
     l->squares = l->squares_count ? squares : nullptr;
     return at;
 }
 
 size_t gcu_gemm_work(const gcu_gemm *g)
 {
-    if (!takes(g) || empty(g)) return 0;
+    if (!supported(g) || empty(g)) return 0;
     product p = product_of(g);
     const size_t bytes = plan(g, &p, nullptr);
     return g->a_run && !p.columns ? 0 : bytes;
@@ -170,21 +170,22 @@ size_t gcu_gemm_work(const gcu_gemm *g)
 
 bool gcu_gemm_packing_of(const gcu_gemm *g, gcu_gemm_packing *packing)
 {
-    if (!takes(g) || empty(g) || g->a.dtype != GNOMON_F32 || g->b.dtype != GNOMON_F16) return false;
+    if (!supported(g) || empty(g) || g->a.dtype != GNOMON_F32 || g->b.dtype != GNOMON_F16)
+        return false;
     product p = product_of(g);
     plan(g, &p, nullptr);
     *packing = {p.l.chunks, p.l.cols, p.l.quads};
     return true;
 }
 
-bool gcu_gemm_looks(const gcu_gemm *g)
+bool gcu_gemm_sums_squares(const gcu_gemm *g)
 {
-    if (!takes(g) || empty(g)) return false;
+    if (!supported(g) || empty(g)) return false;
     double any;
-    gcu_gemm looking = *g;
-    looking.a_squares = &any;
+    gcu_gemm scanning = *g;
+    scanning.a_squares = &any;
     product p = product_of(g);
-    plan(&looking, &p, nullptr);
+    plan(&scanning, &p, nullptr);
     return p.l.squares_count > 0;
 }
 
@@ -203,16 +204,16 @@ static cudaError_t scale(const gcu_gemm *g, cudaStream_t stream)
 
 cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaStream_t stream)
 {
-    if (!takes(g)) return cudaErrorInvalidValue;
+    if (!supported(g)) return cudaErrorInvalidValue;
     if (empty(g)) return scale(g, stream);
     product p = product_of(g);
     const gcu_gemm_launch &l = p.l;
     if (plan(g, &p, static_cast<uint8_t *>(work)) > work_bytes || (g->a_run && !p.columns))
         return cudaErrorInvalidValue;
     cudaError_t error = cudaSuccess;
-    if (p.narrow) return gcu_gemm_narrow(l, g->b_made, g->a_squares, g->gpu, stream);
-    if (p.three) return gcu_gemm_narrow_three(l, g->gpu, stream);
-    if (p.wide) error = gcu_gemm_widen(&p.half, l.m, l.k, p.widened, l.a_row, stream);
+    if (p.skinny) return gcu_gemm_skinny(l, g->b_made, g->a_squares, g->gpu, stream);
+    if (p.three) return gcu_gemm_skinny_three(l, g->gpu, stream);
+    if (p.widen) error = gcu_gemm_widen(&p.half, l.m, l.k, p.widened, l.a_row, stream);
     if (error == cudaSuccess)
         error = g->b_packed
                     ? cudaMemsetAsync(l.marks, 0, (size_t)(l.mark_rows * l.mark_cols), stream)

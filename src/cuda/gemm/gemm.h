@@ -65,9 +65,9 @@ struct gcu_gemm {
     /* When not NULL, B, of fp16, is not read: it lies here as gcu_gemm_packing_of says. Sums that
      * are not finite are then left NaN. */
     const void *b_packed;
-    /* When not NULL (device memory), gets the sum of the squares of A, where gcu_gemm_looks says
-     * so: fp64 sums of fp32 ones of eight. Not finite when A has NaN, infinity or a number above
-     * 2^62; what is below 2^-63 is nothing. */
+    /* When not NULL (device memory), gets the sum of the squares of A, where gcu_gemm_sums_squares
+     * says so: fp64 sums of fp32 ones of eight. Not finite when A has NaN, infinity or a number
+     * above 2^62; what is below 2^-63 is nothing. */
     double *a_squares;
 };
 
@@ -77,7 +77,7 @@ size_t gcu_gemm_work(const gcu_gemm *g);
 
 /* Whether a_squares is taken: on Hopper, of an A that stays A and lies along k, for at most 128
  * columns. */
-bool gcu_gemm_looks(const gcu_gemm *g);
+bool gcu_gemm_sums_squares(const gcu_gemm *g);
 
 /* How B is packed (gemm/packed.cuh): chunks of so many of k, zeros beyond it, 'cols' columns in
  * each, zeros beyond n; in which order of k. False where B is not of fp16, or A not of fp32. */

@@ -63,10 +63,10 @@ int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_fo
     CUtensorMap map;
     if (gpu->major != 9 || !gemm_encode(l, &map)) return 0;
     if (form == GCU_GEMM_TF32 && l.b_dtype != GNOMON_F16) return 0;
-    const int64_t wide = ceil_div(whole, 256) * 256, narrow = ceil_div(whole, 128) * 128;
-    const int columns = whole <= 64                                       ? 64
-                        : form == GCU_GEMM_THREE || narrow * 5 < wide * 4 ? 128
-                                                                          : 256;
+    const int64_t cols_256 = ceil_div(whole, 256) * 256, cols_128 = ceil_div(whole, 128) * 128;
+    const int columns = whole <= 64                                             ? 64
+                        : form == GCU_GEMM_THREE || cols_128 * 5 < cols_256 * 4 ? 128
+                                                                                : 256;
     const int64_t items = ceil_div(l.m, GEMM_M) * ceil_div(l.n, columns);
     return items > INT32_MAX / 128 ? 0 : columns;
 }

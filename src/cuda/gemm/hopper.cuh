@@ -72,12 +72,12 @@ static __device__ __forceinline__ bool gemm_any(int group, bool mine)
 /* The two warpgroups that multiply take turns: while one's products are in the tensor cores the
  * other adds up its last sums, and reads and cuts its next numbers. Left alone they do all that at
  * the same time. */
-static __device__ __forceinline__ void gemm_turn_wait(int group)
+static __device__ __forceinline__ void gemm_order_wait(int group)
 {
     asm volatile("bar.sync %0, 256;" ::"r"(group + 4) : "memory");
 }
 
-static __device__ __forceinline__ void gemm_turn_give(int group)
+static __device__ __forceinline__ void gemm_order_signal(int group)
 {
     asm volatile("bar.arrive %0, 256;" ::"r"(group + 4) : "memory");
 }
@@ -153,8 +153,8 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
         const gemm_item i = gemm_item_of<N, CLUSTER>(w, number, rank);
         const int64_t begin = i.split * l.split_chunks;
         const int row = (int)i.row;
-        int k = (int)(begin * GCU_GEMM_CHUNK), left = gemm_stages_of<shape::turns>(l, w, number);
-        int64_t column = begin * shape::turns * l.cols + i.col + rank * PART; /* of all stages' */
+        int k = (int)(begin * GCU_GEMM_CHUNK), left = gemm_stages_of<shape::rounds>(l, w, number);
+        int64_t column = begin * shape::rounds * l.cols + i.col + rank * PART; /* of all stages' */
         for (; left > 0; left--, k += shape::depth, column += l.cols) {
             const uint32_t to = stages + stage * shape::stage, barrier = full + 8 * stage;
             gcu_barrier_wait(empty + 8 * stage, phase);
@@ -206,8 +206,8 @@ static __device__ __forceinline__ void gemm_promote(float *total, float *sum, fl
                                                     const float *down, uint32_t scales)
 {
     using shape = gemm_shape<GEMM_PIECE, FORM>;
-    gcu_wgmma_settle<32>(sum);
-    if (BESIDE) gcu_wgmma_settle<32>(beside);
+    gcu_wgmma_fence_operands<32>(sum);
+    if (BESIDE) gcu_wgmma_fence_operands<32>(beside);
 #pragma unroll
     for (int j = 0; j < 8; j++) {
         float2 column = {1.0f, 1.0f};
@@ -275,7 +275,7 @@ static __device__ __forceinline__ void gemm_put_squares(const gcu_gemm_launch &l
 
 /* Where there are registers for it, the next chunk's part of A is read and its scales are found
  * while the tensor cores are at work on a chunk's last columns. */
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE, bool LOOK>
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE, bool SQUARES>
 static __device__ __forceinline__ void
 gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &store, uint32_t stages,
                   uint32_t full, uint32_t empty)
@@ -293,20 +293,20 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
     const int group = __shfl_sync(~0u, warp / 4, 0);
     int stage = 0;
     uint32_t phase = 0;
-    if (group == 1) gemm_turn_give(0);
+    if (group == 1) gemm_order_signal(0);
     for (int number = blockIdx.x / CLUSTER; number < w.items; number += gridDim.x / CLUSTER) {
         bool first = true; /* of its chunk's products, not of what those have left */
         float total[PIECES][32], x[EACH];
         gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
         double squares = 0;
-        static_assert(!LOOK || AHEAD, "a chunk would be looked at twice");
+        static_assert(!SQUARES || AHEAD, "a chunk would be looked at twice");
         store.template begin<N>(
             gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank()), total, q);
         const auto begin = [&] {
             gcu_barrier_wait(full + 8 * stage, phase);
             reader.load(x, stages + stage * shape::stage);
             if constexpr (shape::scaled) gemm_scales<AHEAD ? 4 : 1>(x, scale);
-            if (LOOK) {
+            if (SQUARES) {
                 float some[4] = {};
 #pragma unroll
                 for (int e = 0; e < EACH; e++)
@@ -316,7 +316,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         };
         if (AHEAD) begin();
 #pragma unroll 1
-        for (int left = gemm_stages_of<shape::turns>(l, w, number); left > 0;) {
+        for (int left = gemm_stages_of<shape::rounds>(l, w, number); left > 0;) {
             const uint32_t a = stages + stage * shape::stage, b = a + shape::a_bytes;
             const uint32_t columns = gcu_wgmma_descriptor(b);
             const uint32_t scales = b + 2 * shape::b_bytes + 8 * q;
@@ -360,15 +360,15 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
             const auto promote = [&](int p) {
                 gemm_promote<FORM, BESIDE>(total[p], sum[p % 2], sum[1], down,
                                            scales + p * (GEMM_PIECE * 4));
-                gcu_wgmma_settle<32>(total[p]); /* before what is waited for next */
+                gcu_wgmma_fence_operands<32>(total[p]); /* before what is waited for next */
             };
-            const auto look =
+            const auto square =
                 [&] { /* while they are at work */
                       if constexpr (shape::scaled)
                           more = gemm_any((int)threadIdx.x / 128,
                                           gemm_too_small<shape::apart>(high, reader, a, scale));
                 };
-            if (first) gemm_turn_wait(group);
+            if (first) gemm_order_wait(group);
             if (shape::apart && !BESIDE) {
 #pragma unroll
                 for (int p = 0; p < PIECES; p += 2) {
@@ -381,11 +381,11 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
                         multiply_low(i);
                         gcu_wgmma_commit();
                     }
-                    if (p == 0) look();
+                    if (p == 0) square();
 #pragma unroll
                     for (int i = p; i < p + 2; i++) {
                         gcu_wgmma_wait<1>();
-                        gcu_wgmma_settle<32>(sum[i % 2]);
+                        gcu_wgmma_fence_operands<32>(sum[i % 2]);
 #pragma unroll
                         for (int e = 0; e < 32; e++)
                             sum[i % 2][e] *= 0x1p-11f;
@@ -403,10 +403,10 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
                     multiply_low(p);
                     if (AHEAD && p == LAST) gcu_wgmma_commit();
                     multiply_high(p);
-                    if (p == PIECES / 2) look();
+                    if (p == PIECES / 2) square();
                 }
             }
-            if (first) gemm_turn_give(1 - group);
+            if (first) gemm_order_signal(1 - group);
             if (PIECES > 1) {
                 gcu_wgmma_wait<AHEAD && !shape::apart ? 2 : 1>();
                 promote(LAST - 1);
@@ -441,7 +441,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         const gemm_item i =
             gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank());
         store.template put<N, FORM>(l, i, total, i.row + warp * 16 + g, q);
-        if (LOOK) gemm_put_squares<CLUSTER>(l, squares, number, i.col == 0, warp);
+        if (SQUARES) gemm_put_squares<CLUSTER>(l, squares, number, i.col == 0, warp);
     }
 }
 
@@ -467,7 +467,7 @@ struct gemm_into_c {
     }
 };
 
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE, bool LOOK>
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE, bool SQUARES>
 static __global__ void __launch_bounds__(GEMM_THREADS, 1)
     gemm_hopper(const __grid_constant__ gcu_gemm_launch l, const __grid_constant__ gemm_walk w,
                 const __grid_constant__ CUtensorMap map, const __grid_constant__ STORE store)
@@ -491,12 +491,13 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
     else
         gcu_cluster_sync();
     if (threadIdx.x < 128) {
-        gcu_registers_give<shape::fetching>();
+        gcu_registers_dealloc<shape::fetching>();
         if (threadIdx.x == 0)
             gemm_fetch_all<N, FORM, ALONG_M, CLUSTER>(l, w, &map, stages, full, empty);
     } else {
-        gcu_registers_take<shape::multiplying>();
-        gemm_multiply_all<N, FORM, ALONG_M, CLUSTER, STORE, LOOK>(l, w, store, stages, full, empty);
+        gcu_registers_alloc<shape::multiplying>();
+        gemm_multiply_all<N, FORM, ALONG_M, CLUSTER, STORE, SQUARES>(l, w, store, stages, full,
+                                                                     empty);
     }
     /* nobody leaves while its neighbour may still write or arrive here */
     if (CLUSTER > 1) {
@@ -506,11 +507,12 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
 #endif
 }
 
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE, bool LOOK = false>
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE,
+          bool SQUARES = false>
 static cudaError_t gemm_launch(const gcu_gemm_launch &l, const CUtensorMap &map, const STORE &store,
                                const gcu_gpu *gpu, cudaStream_t stream)
 {
-    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER, STORE, LOOK>;
+    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER, STORE, SQUARES>;
     constexpr int shared = gemm_shape<N, FORM>::shared;
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);

@@ -7,7 +7,7 @@
 enum {
     GEMM_M = 128,
     GEMM_GROUP = 8,  /* pairs of blocks of rows that share columns of B */
-    GEMM_PIECE = 64, /* columns of a turn of the tensor cores */
+    GEMM_PIECE = 64, /* columns of a round of the tensor cores */
     GEMM_PITCH = 36, /* of sums in shared memory on their way */
     GEMM_THREADS = 384
 };
@@ -23,7 +23,7 @@ template <int N, gcu_gemm_form FORM> struct gemm_shape {
     static constexpr bool apart = FORM == GCU_GEMM_FP16 || three; /* low halves times 2^11 */
     static constexpr bool scaled = FORM == GCU_GEMM_SCALED || three;
     static constexpr int depth = tf32 ? 32 : 64; /* of k, a stage's: lines of 128 bytes of B */
-    static constexpr int turns = GCU_GEMM_CHUNK / depth;
+    static constexpr int rounds = GCU_GEMM_CHUNK / depth;
     static constexpr int a_bytes = GEMM_M * depth * 4;
     static constexpr int b_bytes = N * 128;
     static constexpr int bytes = a_bytes + (three ? 2 * b_bytes + N * 4 : b_bytes);
@@ -59,12 +59,12 @@ static __device__ __forceinline__ gemm_item gemm_item_of(const gemm_walk &w, int
 }
 
 /* The stages of an item's split. */
-template <int TURNS>
+template <int ROUNDS>
 static __device__ __forceinline__ int gemm_stages_of(const gcu_gemm_launch &l, const gemm_walk &w,
                                                      int number)
 {
     const int64_t begin = number / (w.pairs * w.cols) * l.split_chunks;
-    return (int)min(l.split_chunks, l.chunks - begin) * TURNS;
+    return (int)min(l.split_chunks, l.chunks - begin) * ROUNDS;
 }
 
 /* Where the stages begin: the same place in all blocks of a cluster. */

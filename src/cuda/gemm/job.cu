@@ -2,7 +2,7 @@
  * in, kernels and copies out overlap, a piece apart. */
 #include "cuda/gemm/gemm.h"
 #include "cuda/gemm/job.h"
-#include "cuda/runtime/take.h"
+#include "cuda/runtime/alloc.h"
 #include "cuda/runtime/transfer.h"
 
 extern "C" {
@@ -25,7 +25,7 @@ struct run {
     gcu_transfer transfer;
     gcu_why why;
     cudaStream_t stream;
-    gnomon_matrix a, b, c; /* turned so that A is the larger one of A and B */
+    gnomon_matrix a, b, c; /* transposed so that A is the larger one of A and B */
     gcu_place a_place, b_place, c_place;
     plan plan;
     void *a_data[BUFFERS], *b_data, *c_data[BUFFERS], *work;
@@ -142,27 +142,27 @@ static bool make_plan(run *r, size_t bytes)
     return true;
 }
 
-static void give_back(run *r)
+static void free_all(run *r)
 {
-    gcu_give(r->work, r->stream);
-    gcu_give(r->b_data, r->stream);
+    gcu_free(r->work, r->stream);
+    gcu_free(r->b_data, r->stream);
     r->work = r->b_data = nullptr;
     for (int i = 0; i < BUFFERS; i++) {
-        gcu_give(r->a_data[i], r->stream);
-        gcu_give(r->c_data[i], r->stream);
+        gcu_free(r->a_data[i], r->stream);
+        gcu_free(r->c_data[i], r->stream);
         r->a_data[i] = r->c_data[i] = nullptr;
     }
 }
 
-static cudaError_t take_all(run *r)
+static cudaError_t alloc_all(run *r)
 {
     const plan *p = &r->plan;
-    cudaError_t error = gcu_take(r->s, &r->work, p->work_bytes, r->stream);
-    if (error == cudaSuccess) error = gcu_take(r->s, &r->b_data, p->b_bytes, r->stream);
+    cudaError_t error = gcu_alloc(r->s, &r->work, p->work_bytes, r->stream);
+    if (error == cudaSuccess) error = gcu_alloc(r->s, &r->b_data, p->b_bytes, r->stream);
     for (int i = 0; i < p->as && error == cudaSuccess; i++)
-        error = gcu_take(r->s, &r->a_data[i], p->a_bytes, r->stream);
+        error = gcu_alloc(r->s, &r->a_data[i], p->a_bytes, r->stream);
     for (int i = 0; i < p->cs && error == cudaSuccess; i++)
-        error = gcu_take(r->s, &r->c_data[i], p->c_bytes, r->stream);
+        error = gcu_alloc(r->s, &r->c_data[i], p->c_bytes, r->stream);
     return error;
 }
 
@@ -229,7 +229,7 @@ static gnomon_status all_pieces(run *r)
     const gnomon_device_host *host = r->job->host;
     const plan *plan = &r->plan;
     const int64_t rows = r->c.rows, cols = r->c.cols;
-    const int64_t turns = (cols + plan->cols - 1) / plan->cols;
+    const int64_t rounds = (cols + plan->cols - 1) / plan->cols;
     piece before = {};
     int which = 0;
     for (int64_t col = 0; col < cols; col += plan->cols) {
@@ -247,8 +247,8 @@ static gnomon_status all_pieces(run *r)
             before = p;
             if (plan->cs == BUFFERS || plan->as == BUFFERS) which = 1 - which;
             const int64_t done = col / plan->cols * rows + row + p.rows;
-            if (status == GNOMON_OK && done < turns * rows &&
-                host->progress(host->user, done / turns, rows))
+            if (status == GNOMON_OK && done < rounds * rows &&
+                host->progress(host->user, done / rounds, rows))
                 status = GNOMON_ERROR_CANCELLED;
         }
         if (status != GNOMON_OK) return status;
@@ -265,13 +265,13 @@ static gnomon_status work(run *r)
     if (status == GNOMON_OK) status = gcu_place_of(r->s, job->c, "c", &r->c_place, r->why);
     if (status != GNOMON_OK || job->c->rows == 0 || job->c->cols == 0) return status;
     /* The larger one passes by in batches of rows, the smaller one stays. */
-    const bool turn = job->a->rows < job->b->cols;
-    r->a = turn ? gnomon_matrix_transposed(job->b) : *job->a;
-    r->b = turn ? gnomon_matrix_transposed(job->a) : *job->b;
-    r->c = turn ? gnomon_matrix_transposed(job->c) : *job->c;
-    r->a_place = turn ? b : a;
-    r->b_place = turn ? a : b;
-    status = gcu_take_planned(r, "part of the product", make_plan, take_all, give_back);
+    const bool swapped = job->a->rows < job->b->cols;
+    r->a = swapped ? gnomon_matrix_transposed(job->b) : *job->a;
+    r->b = swapped ? gnomon_matrix_transposed(job->a) : *job->b;
+    r->c = swapped ? gnomon_matrix_transposed(job->c) : *job->c;
+    r->a_place = swapped ? b : a;
+    r->b_place = swapped ? a : b;
+    status = gcu_alloc_planned(r, "part of the product", make_plan, alloc_all, free_all);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->ready, r->stream));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->in, r->ready, 0));
@@ -308,7 +308,7 @@ gnomon_status gcu_gemm_job(gcu_state *s, const gnomon_gemm_job *job, gcu_why why
         if (status == GNOMON_OK && (in != cudaSuccess || out != cudaSuccess))
             status = gcu_status(why, in != cudaSuccess ? in : out, "transfers");
     }
-    give_back(&r);
+    free_all(&r);
     if (!runs_on) {
         const cudaError_t error = cudaStreamSynchronize(r.stream);
         if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "kernels");

@@ -45,8 +45,8 @@ struct gcu_gemm_launch {
     double *squares;
     int64_t squares_count;
 
-    /* Chunks in turns of split_chunks, when there is more than one turn their sums go to 'parts'
-     * ([turn][m][n]). */
+    /* Chunks in rounds of split_chunks, when there is more than one round their sums go to 'parts'
+     * ([round][m][n]). */
     int64_t splits, split_chunks;
     float *parts;
 };

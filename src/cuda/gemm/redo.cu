@@ -1,4 +1,4 @@
-/* Sums over turns of k added in order; and what held sums that are not finite, done again. */
+/* Sums over rounds of k added in order; and what held sums that are not finite, done again. */
 #include "cuda/gemm/launch.h"
 
 #include <cuda_fp16.h>
@@ -6,7 +6,7 @@
 enum { THREADS = 256, EACH = GCU_GEMM_MARK_ROWS * GCU_GEMM_MARK_COLS / THREADS };
 
 /* Element 'at' of a region of 16 rows and 32 columns, neighbours along C's smaller stride. */
-static __device__ __forceinline__ int2 within(const gcu_gemm_launch &l, int at)
+static __device__ __forceinline__ int2 place_of(const gcu_gemm_launch &l, int at)
 {
     return llabs(l.c_col) <= llabs(l.c_row)
                ? make_int2(at / GCU_GEMM_MARK_COLS, at % GCU_GEMM_MARK_COLS)
@@ -71,7 +71,7 @@ static __global__ void __launch_bounds__(THREADS) redo(const __grid_constant__ g
             const int64_t row = region / l.mark_cols * GCU_GEMM_MARK_ROWS;
             const int64_t col = region % l.mark_cols * GCU_GEMM_MARK_COLS;
             for (int e = 0; e < EACH; e++) {
-                const int2 at = within(l, e * THREADS + (int)threadIdx.x);
+                const int2 at = place_of(l, e * THREADS + (int)threadIdx.x);
                 const int64_t i = row + at.x, j = col + at.y;
                 if (i < l.m && j < l.n)
                     gcu_gemm_put(l, i, j,

@@ -25,7 +25,7 @@ static int64_t lines_of_piece(int64_t n)
 }
 
 /* Memory for each mode's problem, as large as any that it will be. */
-gnomon_status gcu_hosvd_take(gcu_hosvd *h, int64_t n)
+gnomon_status gcu_hosvd_alloc(gcu_hosvd *h, int64_t n)
 {
     const int64_t largest = gcu_svd_jacobi_most(&h->e.s->gpu), most = n < largest ? n : largest;
     const int64_t square = most * most, each = 2 * square;
@@ -37,12 +37,12 @@ gnomon_status gcu_hosvd_take(gcu_hosvd *h, int64_t n)
 }
 
 /* What a library's solver takes, when one is needed. */
-static gnomon_status take_large(gcu_hosvd *h)
+static gnomon_status alloc_large(gcu_hosvd *h)
 {
     if (h->piece) return GNOMON_OK;
     const int64_t n = gcu_hosvd_small_most(h->job);
     const int64_t piece = lines_of_piece(n) * n, least = piece_numbers + chunks * n;
-    const gnomon_status status = gcu_svd_take_small(&h->e, n);
+    const gnomon_status status = gcu_svd_alloc_small(&h->e, n);
     if (status != GNOMON_OK) return status;
     h->rising = static_cast<double *>(calloc((size_t)n, sizeof *h->rising));
     if (!h->rising) return gcu_fail(h->e.why, GNOMON_ERROR_MEMORY, "no memory for singular values");
@@ -65,14 +65,14 @@ static void first_goes_last(gcu_hosvd *h)
 static gnomon_status another(gcu_hosvd *h, int64_t count, float **to)
 {
     void *data = nullptr;
-    GCU_TRY(h->v.why, gcu_take(h->v.s, &data, (size_t)count * sizeof **to, h->v.stream));
+    GCU_TRY(h->v.why, gcu_alloc(h->v.s, &data, (size_t)count * sizeof **to, h->v.stream));
     *to = static_cast<float *>(data);
     return GNOMON_OK;
 }
 
 static void replace(gcu_hosvd *h, float *by)
 {
-    if (h->own) gcu_give(h->now, h->v.stream);
+    if (h->own) gcu_free(h->now, h->v.stream);
     h->now = by;
     h->own = true;
 }
@@ -99,7 +99,7 @@ gnomon_status gcu_hosvd_rotate(gcu_hosvd *h)
     float *to = nullptr;
     const gnomon_status status = another(h, count, &to);
     if (status != GNOMON_OK) return status;
-    const cudaError_t error = gcu_hosvd_turn(h->now, n, count / n, count / n, to, h->v.stream);
+    const cudaError_t error = gcu_hosvd_transpose(h->now, n, count / n, count / n, to, h->v.stream);
     replace(h, to);
     first_goes_last(h);
     GCU_TRY(h->v.why, error);
@@ -116,9 +116,9 @@ static gnomon_status gram_of(gcu_hosvd *h, int mode, double *gram)
         const int64_t lines = most < rest - at ? most : rest - at;
         const int64_t each = (lines + chunks - 1) / chunks;
         if (is_first(h, mode))
-            GCU_TRY(e->why, gcu_hosvd_turn(h->now + at, n, lines, rest, h->piece, e->stream));
+            GCU_TRY(e->why, gcu_hosvd_transpose(h->now + at, n, lines, rest, h->piece, e->stream));
         else
-            GCU_TRY(e->why, gcu_svd_widen(h->now + at * n, lines * n, h->piece, e->stream));
+            GCU_TRY(e->why, gcu_svd_to_f64(h->now + at * n, lines * n, h->piece, e->stream));
         GCU_TRY(e->why, cudaMemsetAsync(h->piece + lines * n, 0,
                                         (size_t)((chunks * each - lines) * n) * sizeof *h->piece,
                                         e->stream));
@@ -147,8 +147,8 @@ static gnomon_status change_basis(gcu_hosvd *h, int mode, int64_t rank, const do
     gcu_svd *e = &h->e;
     const int64_t n = h->length[mode], size = h->job->size[mode];
     GCU_TRY(e->why, gcu_svd_leading(vectors, squares, n, rank, false, e->kept, e->stream));
-    GCU_TRY(e->why, gcu_svd_narrow(e->kept, n * rank, h->narrow, e->stream));
-    gnomon_status status = gcu_hosvd_multiply(h, mode, gcu_svd_rows(h->narrow, rank), rank);
+    GCU_TRY(e->why, gcu_svd_to_f32(e->kept, n * rank, h->f32, e->stream));
+    gnomon_status status = gcu_hosvd_multiply(h, mode, gcu_svd_rows(h->f32, rank), rank);
     const double *to = e->kept;
     if (status == GNOMON_OK && h->width[mode] > 0) {
         status = gcu_gemm64(e->blas, false, false, rank, size, n, 1.0, e->kept, rank, h->q[mode], n,
@@ -166,7 +166,7 @@ static gnomon_status cut(gcu_hosvd *h, int mode, int64_t rank, double *values)
 {
     gcu_svd *e = &h->e;
     const int64_t n = h->length[mode];
-    gnomon_status status = take_large(h);
+    gnomon_status status = alloc_large(h);
     if (status == GNOMON_OK) status = gram_of(h, mode, e->gram);
     if (status == GNOMON_OK) status = gcu_svd_eigen(e, n, h->rising);
     if (status != GNOMON_OK) return status;
@@ -174,15 +174,15 @@ static gnomon_status cut(gcu_hosvd *h, int mode, int64_t rank, double *values)
     return change_basis(h, mode, rank, e->vectors, e->values);
 }
 
-gnomon_status gcu_hosvd_cut_within(gcu_hosvd *h, int mode, int64_t most, double budget,
-                                   double *spent)
+gnomon_status gcu_hosvd_cut_to_budget(gcu_hosvd *h, int mode, int64_t most, double budget,
+                                      double *spent)
 {
     gcu_svd *e = &h->e;
     const int64_t n = h->length[mode];
     const double rounding = 0x1p-22 * h->job->norm; /* four roundoffs: below them nothing costs */
     const double limit = fmax(budget, rounding * rounding);
     double tail = 0;
-    gnomon_status status = take_large(h);
+    gnomon_status status = alloc_large(h);
     if (status == GNOMON_OK) status = gram_of(h, mode, e->gram);
     if (status == GNOMON_OK) status = gcu_svd_eigen(e, n, h->rising);
     if (status != GNOMON_OK) return status;
@@ -239,7 +239,7 @@ static gnomon_status solve(gcu_hosvd *h, const int *modes, int count)
         problem[i].n = u[i].n;
     }
     GCU_TRY(e->why, gcu_hosvd_core_grams(h->now, u, count, e->stream));
-    gcu_svd_give(e, held);
+    gcu_svd_free(e, held);
     /* what cosines of 2^-15 leave is below the rounding of the core's numbers, which are fp32 */
     GCU_TRY(e->why, gcu_svd_jacobi(problem, count, e->stream, 0x1p-30));
     return GNOMON_OK;
@@ -308,12 +308,12 @@ gnomon_status gcu_hosvd_cut_all(gcu_hosvd *h)
     return status;
 }
 
-/* Turning one mode leaves the others' Gram matrices alone, so all of them are found first. */
-gnomon_status gcu_hosvd_turn_all(gcu_hosvd *h)
+/* Rotating one mode leaves the others' Gram matrices alone, so all of them are found first. */
+gnomon_status gcu_hosvd_orthogonalise_core(gcu_hosvd *h)
 {
     gnomon_status status = GNOMON_OK;
-    h->turned = all_small(h);
-    if (h->turned) {
+    h->core_squares = all_small(h);
+    if (h->core_squares) {
         status = solve(h, h->place, h->modes);
         return status == GNOMON_OK ? change_all(h, h->place, h->modes) : status;
     }

@@ -12,8 +12,8 @@ static gnomon_status blow_up(gcu_hosvd *h)
         status = gcu_hosvd_rotate(h);
     for (int mode = 1; mode < h->modes && status == GNOMON_OK; mode++) {
         const int64_t size = h->job->size[mode], rank = h->length[mode];
-        GCU_TRY(h->v.why, gcu_svd_narrow(h->q[mode], size * rank, h->narrow, h->v.stream));
-        status = gcu_hosvd_multiply(h, mode, gcu_svd_turned(h->narrow, rank), size);
+        GCU_TRY(h->v.why, gcu_svd_to_f32(h->q[mode], size * rank, h->f32, h->v.stream));
+        status = gcu_hosvd_multiply(h, mode, gcu_svd_transposed(h->f32, rank), size);
     }
     return status;
 }
@@ -31,7 +31,7 @@ static gnomon_status squares_of(gcu_hosvd *h, double *squares)
     GCU_TRY(v->why,
             cudaMemcpyAsync(&seen, figures, sizeof seen, cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     *squares = seen.squares;
     return GNOMON_OK;
 }
@@ -42,7 +42,7 @@ gnomon_status gcu_hosvd_measure(gcu_hosvd *h)
     gnomon_hosvd_job *job = h->job;
     double core = 0;
     gnomon_status status = GNOMON_OK;
-    if (h->turned)
+    if (h->core_squares)
         for (int64_t j = 0; j < h->length[0]; j++)
             core += h->seen->values[0][j];
     else
@@ -64,11 +64,11 @@ gnomon_status gcu_hosvd_measure(gcu_hosvd *h)
         v->n = gcu_hosvd_numbers(h) / rank;
         v->run = 0;
         v->a = gnomon_matrix_rowmajor(h->x, GNOMON_F32, v->m, v->n);
-        GCU_TRY(v->why, gcu_svd_narrow(h->q[0], size * rank, h->narrow, v->stream));
+        GCU_TRY(v->why, gcu_svd_to_f32(h->q[0], size * rank, h->f32, v->stream));
         job->passes++;
-        status = gcu_svd_residual(v, h->narrow, h->now, false, rank, &job->residual);
+        status = gcu_svd_residual(v, h->f32, h->now, false, rank, &job->residual);
     }
-    if (h->own) gcu_give(h->now, v->stream);
+    if (h->own) gcu_free(h->now, v->stream);
     h->now = before.now;
     h->own = before.own;
     for (int n = 0; n < h->modes; n++) {
@@ -222,8 +222,8 @@ gnomon_status gcu_hosvd_hand_out(gcu_hosvd *h)
         status = gcu_svd_hand_out(v, &to, core);
     }
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    gcu_svd_give(v, held);
-    for (int n = 0; n < h->modes && h->turned; n++)
+    gcu_svd_free(v, held);
+    for (int n = 0; n < h->modes && h->core_squares; n++)
         for (int64_t j = 0; j < h->length[n]; j++)
             h->job->values[n][j] = sqrt(fmax(h->seen->values[n][h->length[n] - 1 - j], 0.0));
     return status;

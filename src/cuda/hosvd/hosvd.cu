@@ -50,10 +50,10 @@ static gnomon_status set_unfolding(gcu_hosvd *h, int mode, int64_t columns)
     v->run_stride = v->m * right;
     const gnomon_dtype entries = gcu_svd_start_dtype(v);
     const bool iterates = h->job->power > 0;
-    const bool takes = entries != 0 && gcu_svd_takes_runs(v, false, columns, entries) &&
-                       (!iterates || (gcu_svd_takes_runs(v, false, columns, GNOMON_F16) &&
-                                      gcu_svd_takes_runs(v, true, columns, GNOMON_F16)));
-    return takes ? GNOMON_OK : unfold(h, left, right);
+    const bool supported = entries != 0 && gcu_svd_runs_supported(v, false, columns, entries) &&
+                           (!iterates || (gcu_svd_runs_supported(v, false, columns, GNOMON_F16) &&
+                                          gcu_svd_runs_supported(v, true, columns, GNOMON_F16)));
+    return supported ? GNOMON_OK : unfold(h, left, right);
 }
 
 /* v->q from so many columns to 'wanted': those that there is no direction for are made up. */
@@ -72,7 +72,7 @@ static gnomon_status complete(gcu_svd *v, int64_t wanted)
 }
 
 /* Norm, scaling, NaN and infinity, by a pass of its own. */
-static gnomon_status look(gcu_hosvd *h)
+static gnomon_status scan(gcu_hosvd *h)
 {
     gcu_svd *v = &h->v;
     if (!h->unseen) return GNOMON_OK;
@@ -80,7 +80,7 @@ static gnomon_status look(gcu_hosvd *h)
     v->m = h->whole.rows;
     v->n = h->whole.cols;
     v->run = 0;
-    const gnomon_status status = gcu_svd_look_at(v);
+    const gnomon_status status = gcu_svd_check(v);
     if (status == GNOMON_ERROR_NONFINITE) {
         h->job->bad_row = v->bad_row;
         h->job->bad_col = v->bad_col;
@@ -91,13 +91,13 @@ static gnomon_status look(gcu_hosvd *h)
     h->job->passes++;
     h->x = h->now = static_cast<float *>(v->a.data);
     h->unseen = false;
-    return gcu_svd_lap(v, GCU_LOOK);
+    return gcu_svd_lap(v, GCU_SCAN);
 }
 
 /* The sum of squares that the projection has left tells all that there is to know of most tensors:
  * between these bounds nothing is infinite, and what the squares lost by fp32's range is not worth
  * a scaling. */
-static bool take_squares(gcu_hosvd *h, double sum)
+static bool accept_squares(gcu_hosvd *h, double sum)
 {
     const double count = (double)h->whole.rows * (double)h->whole.cols;
     if (!(sum < 0x1p116 && sum >= 0x1p-96 * count)) return false;
@@ -112,7 +112,7 @@ static gnomon_status project(gcu_hosvd *h, int64_t columns)
 {
     gcu_svd *v = &h->v;
     if (!h->unseen) return gcu_svd_begin_span(v);
-    if (!gcu_svd_looks(v, columns)) return GNOMON_OK;
+    if (!gcu_svd_sums_squares(v, columns)) return GNOMON_OK;
     v->squares = &h->notes->squares;
     const gnomon_status status = gcu_svd_begin_span(v);
     v->squares = nullptr;
@@ -120,7 +120,7 @@ static gnomon_status project(gcu_hosvd *h, int64_t columns)
     GCU_TRY(v->why, cudaMemcpyAsync(&h->seen->squares, &h->notes->squares, sizeof(double),
                                     cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    take_squares(h, h->seen->squares);
+    accept_squares(h, h->seen->squares);
     return GNOMON_OK;
 }
 
@@ -131,12 +131,12 @@ gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode)
     const int held = v->bag.count;
     h->range.op = h->job->op[mode];
     gnomon_status status = set_unfolding(h, mode, there);
-    if (status == GNOMON_OK) status = gcu_svd_take_columns(v, wanted, h->job->power > 0);
+    if (status == GNOMON_OK) status = gcu_svd_alloc_columns(v, wanted, h->job->power > 0);
     v->columns = there;
     if (status == GNOMON_OK) status = project(h, there);
     if (status == GNOMON_OK && h->unseen) {
-        gcu_svd_give(v, held); /* a scaled copy of X is to stay */
-        status = look(h);
+        gcu_svd_free(v, held); /* a scaled copy of X is to stay */
+        status = scan(h);
         return status == GNOMON_OK ? gcu_hosvd_find_range(h, mode) : status;
     }
     if (status == GNOMON_OK) status = gcu_svd_end_span(v);
@@ -146,7 +146,7 @@ gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode)
                                     cudaMemcpyDeviceToDevice, v->stream));
     h->width[mode] = wanted;
     if (h->now == h->x) h->job->passes += 1 + 2 * h->job->power;
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return gcu_svd_lap(v, GCU_ORTHONORMALISE);
 }
 
@@ -169,7 +169,7 @@ static bool can_defer(const gcu_hosvd *h)
 }
 
 /* Memory for all modes' ranges, in one piece. */
-static gnomon_status take_tall(gcu_hosvd *h)
+static gnomon_status alloc_tall(gcu_hosvd *h)
 {
     const gnomon_hosvd_job *job = h->job;
     int64_t all = 0;
@@ -179,7 +179,7 @@ static gnomon_status take_tall(gcu_hosvd *h)
         return gcu_hosvd_tall_parts(job->size[n], job->columns[n]) +
                job->columns[n] * job->columns[n];
     };
-    for (int n = 0; n < h->modes; n++) /* one half of a double is y's, one narrow's */
+    for (int n = 0; n < h->modes; n++) /* one half of a double is y's, one f32's */
         if (job->columns[n] > 0) all += 2 * numbers(n) + small(n);
     const gnomon_status status = gcu_svd_room(&h->e, all, &at);
     for (int n = 0; n < h->modes && status == GNOMON_OK; n++) {
@@ -189,7 +189,7 @@ static gnomon_status take_tall(gcu_hosvd *h)
         t->cols = (int)job->columns[n];
         t->other = at;
         t->y = reinterpret_cast<float *>(at + numbers(n));
-        t->narrow = const_cast<float *>(t->y) + numbers(n);
+        t->f32 = const_cast<float *>(t->y) + numbers(n);
         t->inverse = at + 2 * numbers(n);
         t->parts = t->inverse + job->columns[n] * job->columns[n];
         t->tall = h->q[n];
@@ -215,9 +215,9 @@ static gnomon_status project_mode(gcu_hosvd *h, int mode)
     h->range.op = h->job->op[mode];
     gnomon_status status = set_unfolding(h, mode, columns);
     const bool first = h->unseen && !h->pending;
-    if (status == GNOMON_OK && first && !gcu_svd_looks(v, columns)) {
-        gcu_svd_give(v, held); /* a scaled copy of X is to stay */
-        status = look(h);
+    if (status == GNOMON_OK && first && !gcu_svd_sums_squares(v, columns)) {
+        gcu_svd_free(v, held); /* a scaled copy of X is to stay */
+        status = scan(h);
         held = v->bag.count;
         if (status == GNOMON_OK) status = set_unfolding(h, mode, columns);
     }
@@ -232,7 +232,7 @@ static gnomon_status project_mode(gcu_hosvd *h, int mode)
     h->width[mode] = columns;
     h->range.cholesky++;
     if (h->now == h->x) h->job->passes += 1 + 2 * h->job->power;
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return status;
 }
 
@@ -255,7 +255,7 @@ static gnomon_status find_ranges(gcu_hosvd *h, const int *modes, int count)
 static bool is_proved(gcu_hosvd *h)
 {
     if (!h->deferred) return true;
-    bool proved = !h->pending || take_squares(h, h->seen->squares);
+    bool proved = !h->pending || accept_squares(h, h->seen->squares);
     for (int n = 0; n < h->modes; n++)
         if (h->job->columns[n] > 0)
             proved = proved && h->seen->found[n][0] != GCU_SVD_OVERFLOW &&
@@ -271,9 +271,9 @@ static gnomon_status shrink(gcu_hosvd *h, int mode)
     const int64_t size = h->job->size[mode], width = h->width[mode], rank = h->job->rank[mode];
     if (width == 0 && rank < size) return gcu_hosvd_cut(h, mode);
     if (width == 0) return h->place[0] == mode ? gcu_hosvd_rotate(h) : GNOMON_OK;
-    const float *by = h->deferred ? h->tall[mode].narrow : h->narrow;
+    const float *by = h->deferred ? h->tall[mode].f32 : h->f32;
     if (!h->deferred)
-        GCU_TRY(h->v.why, gcu_svd_narrow(h->q[mode], size * width, h->narrow, h->v.stream));
+        GCU_TRY(h->v.why, gcu_svd_to_f32(h->q[mode], size * width, h->f32, h->v.stream));
     return gcu_hosvd_multiply(h, mode, gcu_svd_rows(by, width), width);
 }
 
@@ -290,7 +290,7 @@ static gnomon_status one_by_one(gcu_hosvd *h)
         if (h->job->columns[mode] > 0)
             status = range_of(h, mode);
         else if (!h->pending)
-            status = look(h);
+            status = scan(h);
         if (status == GNOMON_OK) status = shrink(h, mode);
         if (status == GNOMON_OK) status = gcu_svd_lap(&h->v, GCU_SHRINK);
         /* it is last now */
@@ -314,7 +314,7 @@ static gnomon_status all_at_once(gcu_hosvd *h)
     else
         for (int i = 0; i < count && status == GNOMON_OK; i++)
             status = gcu_hosvd_find_range(h, ranged[i]);
-    if (status == GNOMON_OK && !h->pending) status = look(h);
+    if (status == GNOMON_OK && !h->pending) status = scan(h);
     for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
         const int mode = h->job->order[i];
         status = shrink(h, mode);
@@ -348,7 +348,7 @@ int64_t gcu_hosvd_small_most(const gnomon_hosvd_job *job)
     return most;
 }
 
-static gnomon_status take(gcu_hosvd *h)
+static gnomon_status alloc(gcu_hosvd *h)
 {
     int64_t most = 1;
     gnomon_status status = gcu_svd_room(&h->e, 1, &h->notes);
@@ -359,9 +359,9 @@ static gnomon_status take(gcu_hosvd *h)
         if (status == GNOMON_OK) status = gcu_svd_room(&h->e, numbers, &h->other[n]);
     }
     if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->spare);
-    if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->narrow);
-    if (status == GNOMON_OK) status = gcu_hosvd_take(h, gcu_hosvd_small_most(h->job));
-    return status == GNOMON_OK && h->deferred ? take_tall(h) : status;
+    if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->f32);
+    if (status == GNOMON_OK) status = gcu_hosvd_alloc(h, gcu_hosvd_small_most(h->job));
+    return status == GNOMON_OK && h->deferred ? alloc_tall(h) : status;
 }
 
 /* X on the GPU without gaps. */
@@ -383,15 +383,15 @@ static gnomon_status bring(gcu_hosvd *h)
     h->now = h->x;
     h->whole = gnomon_matrix_rowmajor(h->x, GNOMON_F32, v->m, v->n);
     h->unseen = true;
-    return gcu_svd_lap(v, GCU_LOOK);
+    return gcu_svd_lap(v, GCU_SCAN);
 }
 
 /* As if nothing had been done yet but to bring X. */
 static void begin(gcu_hosvd *h, bool deferred)
 {
     gnomon_hosvd_job *job = h->job;
-    if (h->own) gcu_give(h->now, h->v.stream);
-    h->own = h->pending = h->turned = false;
+    if (h->own) gcu_free(h->now, h->v.stream);
+    h->own = h->pending = h->core_squares = false;
     h->deferred = deferred;
     h->now = h->x;
     job->passes = h->range.cholesky = h->range.householder = 0;
@@ -407,12 +407,12 @@ static gnomon_status factor(gcu_hosvd *h)
     gcu_svd *v = &h->v;
     gnomon_status status = GNOMON_OK;
     if (h->job->tolerance > 0) {
-        status = look(h);
-        if (status == GNOMON_OK) status = gcu_hosvd_tolerant(h);
+        status = scan(h);
+        if (status == GNOMON_OK) status = gcu_hosvd_tolerance(h);
     } else {
         status = h->job->sequential ? one_by_one(h) : all_at_once(h);
     }
-    if (status == GNOMON_OK) status = gcu_hosvd_turn_all(h);
+    if (status == GNOMON_OK) status = gcu_hosvd_orthogonalise_core(h);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
     if (status == GNOMON_OK) status = gcu_hosvd_hand_out(h);
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_SMALL) : status;
@@ -423,12 +423,12 @@ static gnomon_status work(gcu_hosvd *h)
     gcu_svd *v = &h->v;
     gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
     if (status != GNOMON_OK) return status;
-    v->seen = static_cast<gcu_svd_look *>(v->blas->page);
+    v->seen = static_cast<gcu_svd_stats *>(v->blas->page);
     h->e.blas = v->blas;
-    status = gcu_svd_lap(v, GCU_LOOK);
+    status = gcu_svd_lap(v, GCU_SCAN);
     if (status == GNOMON_OK) status = bring(h);
     begin(h, can_defer(h));
-    if (status == GNOMON_OK) status = take(h);
+    if (status == GNOMON_OK) status = alloc(h);
     if (status == GNOMON_OK) status = factor(h);
     if (status == GNOMON_OK && !is_proved(h)) {
         begin(h, false);
@@ -447,7 +447,7 @@ void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
 {
     job->cholesky = range->cholesky;
     job->householder = range->householder;
-    job->look_seconds = seconds[GCU_LOOK];
+    job->look_seconds = seconds[GCU_SCAN];
     job->project_seconds = seconds[GCU_PROJECT];
     job->power_seconds = seconds[GCU_POWER];
     job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];
@@ -458,7 +458,7 @@ void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
 
 gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
 {
-    if (job->wide) return gcu_hosvd_wide_job(s, job, why);
+    if (job->wide) return gcu_hosvd_f64_job(s, job, why);
     gcu_hosvd h = {};
     double seconds[GCU_PHASES], none[GCU_PHASES];
     h.job = job;
@@ -476,7 +476,7 @@ gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
     h.seen = static_cast<gcu_hosvd_notes *>(calloc(1, sizeof *h.seen));
     if (!h.seen) status = gcu_fail(why, GNOMON_ERROR_MEMORY, "no memory for notes");
     if (status == GNOMON_OK) status = work(&h);
-    if (h.own) gcu_give(h.now, s->stream);
+    if (h.own) gcu_free(h.now, s->stream);
     status = gcu_svd_close(&h.e, none, status);
     status = gcu_svd_close(&h.v, seconds, status);
     free(h.rising);
@@ -529,7 +529,7 @@ bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why)
         gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);
         return false;
     }
-    const double needed = job->wide ? gcu_hosvd_wide_bytes(job) : memory_of(job);
+    const double needed = job->wide ? gcu_hosvd_f64_bytes(job) : memory_of(job);
     const double free = (double)gcu_free_memory(s);
     if (needed > free) {
         gcu_fail(why, GNOMON_ERROR_DEVICE,

@@ -28,7 +28,7 @@ struct gcu_hosvd_tall {
     const float *y;  /* what is made orthonormal */
     double *other;   /* room for it */
     double *tall;    /* the result */
-    float *narrow;   /* the same in fp32 */
+    float *f32;      /* the same in fp32 */
     double *parts;   /* gcu_hosvd_tall_parts(rows, cols) */
     double *inverse; /* cols x cols */
     int *found;      /* of each of three rounds: gcu_svd_found; ORTHONORMAL last when all is well */
@@ -99,7 +99,7 @@ struct gcu_hosvd {
     double *other[GNOMON_TENSOR_MODES];    /* as large, for another basis */
     int64_t width[GNOMON_TENSOR_MODES];    /* 0: the identity */
     double *spare;                         /* as large as the largest of q */
-    float *narrow;                         /* likewise */
+    float *f32;                            /* likewise */
     double *piece;                         /* of an unfolding in fp64 */
     double *rising;                        /* host: eigenvalues */
     gcu_svd_problem problem[GNOMON_TENSOR_MODES]; /* of each mode, where it is small */
@@ -109,7 +109,7 @@ struct gcu_hosvd {
     bool deferred, pending;
     gcu_hosvd_tall tall[GNOMON_TENSOR_MODES];
     gcu_hosvd_notes *notes, *seen; /* on the GPU; on the host */
-    bool turned;                   /* notes have the core's squares by each mode */
+    bool core_squares;             /* notes have the core's squares by each mode */
 };
 
 /* ---- hosvd/cube.cu: the tensor as far as it has shrunk ---- */
@@ -121,7 +121,7 @@ gnomon_status gcu_hosvd_multiply(gcu_hosvd *h, int mode, gcu_gemm_view f, int64_
 gnomon_status gcu_hosvd_rotate(gcu_hosvd *h);
 /* To where the core is all-orthogonal; the modes lie as before. Fills the job's values or, with
  * 'turned', the notes'. */
-gnomon_status gcu_hosvd_turn_all(gcu_hosvd *h);
+gnomon_status gcu_hosvd_orthogonalise_core(gcu_hosvd *h);
 /* Cuts all modes that are longer to their ranks, one after the other, each to its leading singular
  * vectors; the modes lie as before. */
 gnomon_status gcu_hosvd_cut_all(gcu_hosvd *h);
@@ -129,17 +129,17 @@ gnomon_status gcu_hosvd_cut_all(gcu_hosvd *h);
 gnomon_status gcu_hosvd_cut(gcu_hosvd *h, int mode);
 /* Cuts the first or last mode to the fewest columns, at most 'most', that leave no more than a
  * budget, whose square is what is left; *spent grows by what they do leave. It is last then. */
-gnomon_status gcu_hosvd_cut_within(gcu_hosvd *h, int mode, int64_t most, double budget,
-                                   double *spent);
+gnomon_status gcu_hosvd_cut_to_budget(gcu_hosvd *h, int mode, int64_t most, double budget,
+                                      double *spent);
 /* Takes what each mode's problem needs where it is small, of at most n x n. */
-gnomon_status gcu_hosvd_take(gcu_hosvd *h, int64_t n);
+gnomon_status gcu_hosvd_alloc(gcu_hosvd *h, int64_t n);
 /* The most columns that any small problem has. */
 int64_t gcu_hosvd_small_most(const gnomon_hosvd_job *job);
 
-/* ---- hosvd/tolerant.cu ---- */
+/* ---- hosvd/tolerance.cu ---- */
 
 /* Finds ranks for the job's tolerance, and shrinks the tensor to them; X has been looked at. */
-gnomon_status gcu_hosvd_tolerant(gcu_hosvd *h);
+gnomon_status gcu_hosvd_tolerance(gcu_hosvd *h);
 
 /* ---- hosvd/end.cu: what is left of X, and the result on the host ---- */
 
@@ -150,10 +150,10 @@ gnomon_status gcu_hosvd_hand_out(gcu_hosvd *h);
 /* ---- hosvd/kernels.cu: enqueue on stream ---- */
 
 /* to (cols x rows, without gaps) = from (rows x cols, lines 'pitch' apart), transposed. */
-cudaError_t gcu_hosvd_turn(const float *from, int64_t rows, int64_t cols, int64_t pitch, float *to,
-                           cudaStream_t stream);
-cudaError_t gcu_hosvd_turn(const float *from, int64_t rows, int64_t cols, int64_t pitch, double *to,
-                           cudaStream_t stream);
+cudaError_t gcu_hosvd_transpose(const float *from, int64_t rows, int64_t cols, int64_t pitch,
+                                float *to, cudaStream_t stream);
+cudaError_t gcu_hosvd_transpose(const float *from, int64_t rows, int64_t cols, int64_t pitch,
+                                double *to, cudaStream_t stream);
 /* to (length x left x right) = from (left x length x right). */
 cudaError_t gcu_hosvd_unfold(const float *from, int64_t left, int64_t length, int64_t right,
                              float *to, cudaStream_t stream);
@@ -171,11 +171,11 @@ cudaError_t gcu_hosvd_put(const float *from, int64_t count, const gcu_hosvd_way 
 cudaError_t gcu_hosvd_put(const double *from, int64_t count, const gcu_hosvd_way *way,
                           double factor, double *to, cudaStream_t stream);
 
-/* ---- hosvd/wide.cu: in double precision ---- */
+/* ---- hosvd/f64.cu: in double precision ---- */
 
-gnomon_status gcu_hosvd_wide_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why);
+gnomon_status gcu_hosvd_f64_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why);
 /* What it takes of the GPU's memory, nearly. */
-double gcu_hosvd_wide_bytes(const gnomon_hosvd_job *job);
+double gcu_hosvd_f64_bytes(const gnomon_hosvd_job *job);
 
 /* ---- hosvd/hosvd.cu ---- */
 

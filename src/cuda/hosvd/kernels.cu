@@ -5,8 +5,8 @@
 enum { THREADS = 256, TILE = 32 };
 
 template <typename To>
-static __global__ void turn_kernel(const float *from, int64_t rows, int64_t cols, int64_t pitch,
-                                   To *to)
+static __global__ void transpose_kernel(const float *from, int64_t rows, int64_t cols,
+                                        int64_t pitch, To *to)
 {
     __shared__ float tile[TILE][TILE + 1];
     const int64_t across = (cols + TILE - 1) / TILE, tiles = across * ((rows + TILE - 1) / TILE);
@@ -24,24 +24,24 @@ static __global__ void turn_kernel(const float *from, int64_t rows, int64_t cols
 }
 
 template <typename To>
-static cudaError_t turn(const float *from, int64_t rows, int64_t cols, int64_t pitch, To *to,
-                        cudaStream_t stream)
+static cudaError_t transpose(const float *from, int64_t rows, int64_t cols, int64_t pitch, To *to,
+                             cudaStream_t stream)
 {
     const int64_t tiles = ((rows + TILE - 1) / TILE) * ((cols + TILE - 1) / TILE);
-    turn_kernel<<<gcu_grid(tiles, 1), dim3(TILE, 8), 0, stream>>>(from, rows, cols, pitch, to);
+    transpose_kernel<<<gcu_grid(tiles, 1), dim3(TILE, 8), 0, stream>>>(from, rows, cols, pitch, to);
     return cudaGetLastError();
 }
 
-cudaError_t gcu_hosvd_turn(const float *from, int64_t rows, int64_t cols, int64_t pitch, float *to,
-                           cudaStream_t stream)
+cudaError_t gcu_hosvd_transpose(const float *from, int64_t rows, int64_t cols, int64_t pitch,
+                                float *to, cudaStream_t stream)
 {
-    return turn(from, rows, cols, pitch, to, stream);
+    return transpose(from, rows, cols, pitch, to, stream);
 }
 
-cudaError_t gcu_hosvd_turn(const float *from, int64_t rows, int64_t cols, int64_t pitch, double *to,
-                           cudaStream_t stream)
+cudaError_t gcu_hosvd_transpose(const float *from, int64_t rows, int64_t cols, int64_t pitch,
+                                double *to, cudaStream_t stream)
 {
-    return turn(from, rows, cols, pitch, to, stream);
+    return transpose(from, rows, cols, pitch, to, stream);
 }
 
 /* right counts T's. */

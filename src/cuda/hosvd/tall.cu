@@ -1,4 +1,4 @@
-/* Several modes' tall matrices at once: their columns made orthonormal, turned, signed.
+/* Several modes' tall matrices at once: their columns made orthonormal, rotated, signed.
  *
  * Orthonormal by two rounds of Cholesky QR and a look whether that was enough (see svd/orth.cu for
  * the theory); nothing waits for the host, which reads at the end what was found and, where two
@@ -71,7 +71,7 @@ static __global__ void __launch_bounds__(MOST)
     if (divides) invert_put(x, tile, n, found, p.inverse);
 }
 
-/* other = y R^-1 or, LAST, tall = other R^-1 and narrow. */
+/* other = y R^-1 or, LAST, tall = other R^-1 and f32. */
 template <bool LAST>
 static __global__ void __launch_bounds__(TILE_THREADS)
     divide_kernel(const __grid_constant__ tall_list l)
@@ -89,7 +89,7 @@ static __global__ void __launch_bounds__(TILE_THREADS)
         n,
         [=](int64_t row, int col, double sum) {
             (LAST ? p.tall : p.other)[row * n + col] = sum;
-            if (LAST) p.narrow[row * n + col] = (float)sum;
+            if (LAST) p.f32[row * n + col] = (float)sum;
         });
 }
 
@@ -148,12 +148,12 @@ cudaError_t gcu_hosvd_orthonormalise(const gcu_hosvd_tall *tall, int count, cuda
 
 /* ---- another basis ---- */
 
-struct turn_list {
+struct basis_list {
     gcu_hosvd_basis of[GNOMON_TENSOR_MODES];
 };
 
 static __global__ void __launch_bounds__(TILE_THREADS)
-    basis_kernel(const __grid_constant__ turn_list l)
+    basis_kernel(const __grid_constant__ basis_list l)
 {
     __shared__ tile_part a, b;
     const gcu_hosvd_basis p = l.of[blockIdx.y];
@@ -171,7 +171,7 @@ static __global__ void __launch_bounds__(TILE_THREADS)
 
 cudaError_t gcu_hosvd_change_basis(const gcu_hosvd_basis *basis, int count, cudaStream_t stream)
 {
-    turn_list l = {};
+    basis_list l = {};
     int64_t most = 1;
     for (int i = 0; i < count; i++) {
         l.of[i] = basis[i];

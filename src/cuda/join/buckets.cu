@@ -12,7 +12,7 @@ enum {
     STAGES = 2,    /* chunks on their way */
     THREADS = 128, /* four warps, 32 x 32 pairs each */
     WARPS = THREADS / 32,
-    WIDE = 256,           /* threads of kernels that walk along points */
+    POINT_THREADS = 256,  /* threads of kernels that walk along points */
     OPERAND = SIDE * 128, /* bytes */
     FOUR = 4              /* lanes that compare a pair's keys */
 };
@@ -49,7 +49,7 @@ struct tiling {
     unsigned long long *compared;
 };
 
-struct meeting {
+struct pairing {
     tiling t;
     const uint8_t *p_halves, *q_halves;
     int64_t p_padded, q_padded;
@@ -58,17 +58,19 @@ struct meeting {
     const uint32_t *p_keys, *q_keys; /* in all tables */
     int64_t p_stride, q_stride;
     int table;
-    gcu_sieve_sink sink;
+    gcu_filter_sink sink;
 };
 
 /* ---- keys ---- */
 
 /* A thread takes eight tables of a point. */
-__global__ void __launch_bounds__(WIDE) keys_kernel(const uint64_t *from, int64_t n, int64_t table,
-                                                    int64_t tables, uint32_t *keys, int64_t stride)
+__global__ void __launch_bounds__(POINT_THREADS)
+    keys_kernel(const uint64_t *from, int64_t n, int64_t table, int64_t tables, uint32_t *keys,
+                int64_t stride)
 {
-    const int64_t groups = (tables + 7) / 8, all = (int64_t)gridDim.x * WIDE;
-    for (int64_t at = (int64_t)blockIdx.x * WIDE + threadIdx.x; at < n * groups; at += all) {
+    const int64_t groups = (tables + 7) / 8, all = (int64_t)gridDim.x * POINT_THREADS;
+    for (int64_t at = (int64_t)blockIdx.x * POINT_THREADS + threadIdx.x; at < n * groups;
+         at += all) {
         const int64_t i = at % n, t0 = at / n * 8;
         uint32_t *to = keys + i * stride + table + t0;
         for (int t = 0; t < 8 && t0 + t < tables; t++)
@@ -76,11 +78,11 @@ __global__ void __launch_bounds__(WIDE) keys_kernel(const uint64_t *from, int64_
     }
 }
 
-__global__ void __launch_bounds__(WIDE)
+__global__ void __launch_bounds__(POINT_THREADS)
     column_kernel(const uint32_t *keys, int64_t n, int64_t stride, int table, uint32_t *to,
                   uint32_t *ids)
 {
-    const int64_t i = (int64_t)blockIdx.x * WIDE + threadIdx.x;
+    const int64_t i = (int64_t)blockIdx.x * POINT_THREADS + threadIdx.x;
     if (i >= n) return;
     to[i] = keys[i * stride + table];
     ids[i] = (uint32_t)i;
@@ -227,7 +229,7 @@ __device__ __forceinline__ void fetch(uint32_t to, const uint8_t *halves, int64_
 }
 
 /* Rows of a group, by the first 64 threads. */
-__device__ __forceinline__ void take_rows(const meeting &m, int64_t group, tile &s)
+__device__ __forceinline__ void load_rows(const pairing &m, int64_t group, tile &s)
 {
     const int at = (int)threadIdx.x;
     const int64_t place = group * SIDE + at;
@@ -240,7 +242,7 @@ __device__ __forceinline__ void take_rows(const meeting &m, int64_t group, tile 
     s.row.limit[at] = any && id >= m.t.row && id < m.t.end ? m.p_limits[id] : NAN;
 }
 
-__device__ __forceinline__ void take_cols(const meeting &m, int64_t first, int64_t to, tile &s)
+__device__ __forceinline__ void load_cols(const pairing &m, int64_t first, int64_t to, tile &s)
 {
     const int at = (int)threadIdx.x;
     const order &q = m.t.self ? m.t.p : m.t.q;
@@ -255,7 +257,7 @@ __device__ __forceinline__ void take_cols(const meeting &m, int64_t first, int64
 }
 
 /* Whether two points have met in an earlier table; by four lanes, all of the warp taking part. */
-__device__ __forceinline__ bool met_before(const meeting &m, uint32_t i, uint32_t j, bool there)
+__device__ __forceinline__ bool shared_before(const pairing &m, uint32_t i, uint32_t j, bool there)
 {
     const uint32_t *x = m.p_keys + (int64_t)i * m.p_stride;
     const uint32_t *y = m.q_keys + (int64_t)j * m.q_stride;
@@ -278,7 +280,7 @@ __device__ __forceinline__ bool met_before(const meeting &m, uint32_t i, uint32_
 }
 
 /* The pairs that have passed go on, unless they have met before. */
-__device__ __forceinline__ void hand_over(const meeting &m, const tile &s)
+__device__ __forceinline__ void hand_over(const pairing &m, const tile &s)
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, count = s.count;
     for (int first = warp * (32 / FOUR); first < count; first += THREADS / FOUR) {
@@ -286,7 +288,7 @@ __device__ __forceinline__ void hand_over(const meeting &m, const tile &s)
         const bool there = at < count;
         const int pair = s.passed[there ? at : first];
         const uint32_t i = s.row.id[pair >> 8], j = s.col.id[pair & 255];
-        const bool news = !met_before(m, i, j, there) && there && lane % FOUR == 0;
+        const bool news = !shared_before(m, i, j, there) && there && lane % FOUR == 0;
         const uint32_t all = __ballot_sync(~0u, news);
         if (all == 0) continue;
         unsigned long long to = 0;
@@ -297,7 +299,7 @@ __device__ __forceinline__ void hand_over(const meeting &m, const tile &s)
 }
 
 /* A block of threads takes runs of tiles, each group's from left to right. */
-__global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ meeting m)
+__global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ pairing m)
 {
     extern __shared__ __align__(128) uint8_t shared[];
     tile &s = *reinterpret_cast<tile *>(shared);
@@ -332,8 +334,8 @@ __global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ 
             /* of a self-join the first tile's columns are its rows */
             const bool corner = t.self && n == before;
             __syncthreads();
-            if (fresh) take_rows(m, group, s);
-            take_cols(m, first, to, s);
+            if (fresh) load_rows(m, group, s);
+            load_cols(m, first, to, s);
             if (threadIdx.x == 0) s.count = 0;
             __syncthreads();
             const bool bring = fresh || !holds;
@@ -401,11 +403,11 @@ __global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ 
 
 /* A half of a warp a point. */
 template <bool FLOATS>
-__global__ void __launch_bounds__(WIDE)
+__global__ void __launch_bounds__(POINT_THREADS)
     squares_kernel(const __grid_constant__ exact_view x, int64_t n, int64_t cols, double *most)
 {
-    const int64_t at = ((int64_t)blockIdx.x * WIDE + threadIdx.x) / 16;
-    const int64_t all = (int64_t)gridDim.x * (WIDE / 16);
+    const int64_t at = ((int64_t)blockIdx.x * POINT_THREADS + threadIdx.x) / 16;
+    const int64_t all = (int64_t)gridDim.x * (POINT_THREADS / 16);
     double largest = 0;
     for (int64_t first = at - at % 2; first < n; first += all) {
         const int64_t i = first + at % 2 < n ? first + at % 2 : n - 1;
@@ -422,7 +424,7 @@ __global__ void __launch_bounds__(WIDE)
 
 unsigned grid_of(int64_t items)
 {
-    const int64_t most = 1 << 16, blocks = (items + WIDE - 1) / WIDE;
+    const int64_t most = 1 << 16, blocks = (items + POINT_THREADS - 1) / POINT_THREADS;
     return (unsigned)(blocks < 1 ? 1 : blocks < most ? blocks : most);
 }
 
@@ -445,7 +447,7 @@ layout layout_of(int64_t p_rows, int64_t q_rows, bool self, void *work)
 {
     layout l = {};
     uint8_t *base = static_cast<uint8_t *>(work);
-    const auto take = [&](int64_t bytes) {
+    const auto carve = [&](int64_t bytes) {
         uint8_t *part = base + l.all;
         l.all += ((size_t)bytes + 255) / 256 * 256;
         return part;
@@ -453,26 +455,26 @@ layout layout_of(int64_t p_rows, int64_t q_rows, bool self, void *work)
     const auto sorted = [&](int64_t rows) {
         sorting s;
         for (int i = 0; i < 2; i++) {
-            s.keys[i] = reinterpret_cast<uint32_t *>(take(rows * 4));
-            s.ids[i] = reinterpret_cast<uint32_t *>(take(rows * 4));
+            s.keys[i] = reinterpret_cast<uint32_t *>(carve(rows * 4));
+            s.ids[i] = reinterpret_cast<uint32_t *>(carve(rows * 4));
         }
         return s;
     };
     const int64_t groups = (p_rows + SIDE - 1) / SIDE;
     l.p = sorted(p_rows);
     if (!self) l.q = sorted(q_rows);
-    l.there = take(p_rows);
-    l.from = reinterpret_cast<uint32_t *>(take(groups * 4));
-    l.to = reinterpret_cast<uint32_t *>(take(groups * 4));
-    l.tiles = reinterpret_cast<unsigned long long *>(take(groups * 8));
-    l.ends = reinterpret_cast<unsigned long long *>(take(groups * 8));
+    l.there = carve(p_rows);
+    l.from = reinterpret_cast<uint32_t *>(carve(groups * 4));
+    l.to = reinterpret_cast<uint32_t *>(carve(groups * 4));
+    l.tiles = reinterpret_cast<unsigned long long *>(carve(groups * 8));
+    l.ends = reinterpret_cast<unsigned long long *>(carve(groups * 8));
     size_t of_sort = 0, of_sum = 0;
     const int64_t most = self || p_rows > q_rows ? p_rows : q_rows;
     cub::DeviceRadixSort::SortPairs(nullptr, of_sort, l.p.keys[0], l.p.keys[1], l.p.ids[0],
                                     l.p.ids[1], most);
     cub::DeviceScan::InclusiveSum(nullptr, of_sum, l.tiles, l.ends, groups);
     l.temporary_bytes = of_sort > of_sum ? of_sort : of_sum;
-    l.temporary = take((int64_t)l.temporary_bytes);
+    l.temporary = carve((int64_t)l.temporary_bytes);
     return l;
 }
 
@@ -481,8 +483,8 @@ cudaError_t sort(const gcu_bucket_side &side, int64_t table, const sorting &s, c
 {
     const int64_t n = side.points->rows;
     size_t bytes = l.temporary_bytes;
-    column_kernel<<<(unsigned)((n + WIDE - 1) / WIDE), WIDE, 0, stream>>>(
-        side.keys, n, side.stride, (int)table, s.keys[0], s.ids[0]);
+    column_kernel<<<(unsigned)((n + POINT_THREADS - 1) / POINT_THREADS), POINT_THREADS, 0,
+                    stream>>>(side.keys, n, side.stride, (int)table, s.keys[0], s.ids[0]);
     const cudaError_t error = cudaGetLastError();
     *out = {s.keys[1], s.ids[1], n};
     return error != cudaSuccess
@@ -497,8 +499,8 @@ cudaError_t gcu_bucket_keys(const uint64_t *from, int64_t n, int64_t table, int6
                             uint32_t *keys, int64_t stride, cudaStream_t stream)
 {
     if (n == 0 || tables == 0) return cudaSuccess;
-    keys_kernel<<<grid_of(n * ((tables + 7) / 8)), WIDE, 0, stream>>>(from, n, table, tables, keys,
-                                                                      stride);
+    keys_kernel<<<grid_of(n * ((tables + 7) / 8)), POINT_THREADS, 0, stream>>>(
+        from, n, table, tables, keys, stride);
     return cudaGetLastError();
 }
 
@@ -507,13 +509,13 @@ size_t gcu_bucket_work(int64_t p_rows, int64_t q_rows, bool self)
     return layout_of(p_rows, q_rows, self, nullptr).all;
 }
 
-cudaError_t gcu_bucket_pairs(const gcu_bucket_call *c, gcu_sieve_sink sink, const gcu_gpu *gpu,
+cudaError_t gcu_bucket_pairs(const gcu_bucket_call *c, gcu_filter_sink sink, const gcu_gpu *gpu,
                              cudaStream_t stream)
 {
     const int64_t n = c->p.points->rows, others = c->q.points->rows;
     if (n == 0 || others == 0) return cudaSuccess;
     const layout l = layout_of(n, others, c->self, c->work);
-    meeting m = {};
+    pairing m = {};
     tiling &t = m.t;
     cudaError_t error = sort(c->p, c->table, l.p, l, &t.p, stream);
     if (error == cudaSuccess && !c->self) error = sort(c->q, c->table, l.q, l, &t.q, stream);
@@ -564,10 +566,10 @@ cudaError_t gcu_bucket_squares(const gnomon_matrix *points, double *most, cudaSt
     if (points->rows == 0) return cudaSuccess;
     const unsigned grid = grid_of(points->rows * 16);
     if (points->dtype == GNOMON_F32 && points->col_stride == 1)
-        squares_kernel<true>
-            <<<grid, WIDE, 0, stream>>>(exact_view_of(points), points->rows, points->cols, most);
+        squares_kernel<true><<<grid, POINT_THREADS, 0, stream>>>(exact_view_of(points),
+                                                                 points->rows, points->cols, most);
     else
-        squares_kernel<false>
-            <<<grid, WIDE, 0, stream>>>(exact_view_of(points), points->rows, points->cols, most);
+        squares_kernel<false><<<grid, POINT_THREADS, 0, stream>>>(exact_view_of(points),
+                                                                  points->rows, points->cols, most);
     return cudaGetLastError();
 }

@@ -4,18 +4,18 @@
  * A table's points are put in the order of their keys, so that buckets lie side by side. Tiles of
  * 64 places by 64 are multiplied wherever one of a tile's rows has points to meet there: a small
  * bucket shares its tile with others, a large one takes many, and none takes memory. Products are
- * those of packed points, and a pair passes by their limits (filter/sieve.h), so that none within
+ * those of packed points, and a pair passes by their limits (filter/filter.h), so that none within
  * the threshold is lost. Of those that pass only the pairs that have met in no earlier table go on,
  * which their keys tell: so each goes on once, and no set of pairs is kept. */
 #ifndef GNOMON_CUDA_BUCKETS_H
 #define GNOMON_CUDA_BUCKETS_H
 
-#include "cuda/filter/sieve.h"
+#include "cuda/filter/filter.h"
 
 /* A side: its packed points and limits, and its keys, keys[i * stride + t] of point i in table t,
  * stride being a multiple of four. Device memory. */
 struct gcu_bucket_side {
-    const gcu_sieve_points *points;
+    const gcu_filter_points *points;
     const float *limits;
     uint32_t *keys;
     int64_t stride;
@@ -39,7 +39,7 @@ struct gcu_bucket_call {
 
 size_t gcu_bucket_work(int64_t p_rows, int64_t q_rows, bool self);
 /* One table: what goes on is added to the sink. */
-cudaError_t gcu_bucket_pairs(const gcu_bucket_call *call, gcu_sieve_sink sink, const gcu_gpu *gpu,
+cudaError_t gcu_bucket_pairs(const gcu_bucket_call *call, gcu_filter_sink sink, const gcu_gpu *gpu,
                              cudaStream_t stream);
 
 /* *most = the largest |x|^2 of the rows, a sum as the CPU has it. most: device memory, any number

@@ -14,8 +14,8 @@ namespace
 gnomon_join_costs costs_of(gnomon_metric metric, int64_t cols)
 {
     const int64_t all = metric == GNOMON_HAMMING ? 8 * cols : cols;
-    const double chunks = (double)((all + GCU_SIEVE_CHUNK - 1) / GCU_SIEVE_CHUNK);
-    const double each = cols > 0 ? chunks * GCU_SIEVE_CHUNK / (double)cols : 1;
+    const double chunks = (double)((all + GCU_FILTER_CHUNK - 1) / GCU_FILTER_CHUNK);
+    const double each = cols > 0 ? chunks * GCU_FILTER_CHUNK / (double)cols : 1;
     gnomon_join_costs c = {};
     c.product_term = 1.0 / 20e3;
     c.bit = 0.01;
@@ -37,7 +37,7 @@ gnomon_status gather_there(gcu_state *s, const gnomon_matrix *from, const uint32
 {
     char *room = nullptr;
     cudaError_t error =
-        gcu_take(s, reinterpret_cast<void **>(&room), size + (size_t)count * 4 + 16, stream);
+        gcu_alloc(s, reinterpret_cast<void **>(&room), size + (size_t)count * 4 + 16, stream);
     char *list = room + (size + 15) / 16 * 16;
     if (error == cudaSuccess)
         error = cudaMemcpyAsync(list, rows, (size_t)count * 4, cudaMemcpyHostToDevice, stream);
@@ -47,7 +47,7 @@ gnomon_status gather_there(gcu_state *s, const gnomon_matrix *from, const uint32
     if (error == cudaSuccess)
         error = cudaMemcpyAsync(to, room, size, cudaMemcpyDeviceToHost, stream);
     if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
-    gcu_give(room, stream);
+    gcu_free(room, stream);
     return error == cudaSuccess ? GNOMON_OK : gcu_status(why, error, "a sample of the points");
 }
 
@@ -62,7 +62,7 @@ void gather_here(const gnomon_matrix *from, const uint32_t *rows, int64_t count,
 }
 
 /* Some rows of a view, on the host, and the largest square of all where the view is not. */
-gnomon_status look_at(gcu_state *s, const gnomon_matrix *from, const uint32_t *rows, int64_t count,
+gnomon_status read_at(gcu_state *s, const gnomon_matrix *from, const uint32_t *rows, int64_t count,
                       std::vector<char> *bytes, gnomon_matrix *some, bool measure, double *squares,
                       unsigned long long *number, cudaStream_t stream, gcu_why why)
 {
@@ -92,8 +92,8 @@ struct keying {
     int64_t n, stride, first; /* table */
 };
 
-cudaError_t take_keys(void *user, const uint64_t *keys, int64_t table, int64_t tables,
-                      cudaStream_t stream)
+cudaError_t store_keys(void *user, const uint64_t *keys, int64_t table, int64_t tables,
+                       cudaStream_t stream)
 {
     const keying *k = static_cast<const keying *>(user);
     return gcu_bucket_keys(keys, k->n, k->first + table, tables, k->keys, k->stride, stream);
@@ -109,11 +109,11 @@ gnomon_status gcu_join_hashes_plan(gcu_state *s, gnomon_join_job *job, const gno
     gnomon_join_sample sample = {};
     sample.costs = costs_of(job->metric, p->cols);
     const bool measure = job->metric == GNOMON_L2;
-    gnomon_status status = look_at(s, p, job->p_some, job->p_some_count, &p_bytes, &sample.p,
+    gnomon_status status = read_at(s, p, job->p_some, job->p_some_count, &p_bytes, &sample.p,
                                    measure, &sample.squares[0], number, stream, why);
     /* of a self-join they are other rows of the same points */
     if (status == GNOMON_OK)
-        status = look_at(s, q ? q : p, job->q_some, job->q_some_count, &q_bytes, &sample.q,
+        status = read_at(s, q ? q : p, job->q_some, job->q_some_count, &q_bytes, &sample.q,
                          measure && q, &sample.squares[1], number, stream, why);
     if (status != GNOMON_OK) return status;
     why.text[0] = 0; /* what the core fails with has its text */
@@ -149,9 +149,9 @@ gnomon_status gcu_join_hashes_keys(gcu_state *s, const gnomon_join_job *join,
         job.memory_limit = join->memory_limit;
         job.host = join->host;
         keying k = {keys, points->rows, h->stride, table};
-        const gcu_lsh_taker taker = {&k, take_keys};
+        const gcu_lsh_key_sink key_sink = {&k, store_keys};
         if (job.tables == 0) continue;
-        const gnomon_status status = gcu_lsh_hand_keys(s, &job, function, &taker, why);
+        const gnomon_status status = gcu_lsh_hand_keys(s, &job, function, &key_sink, why);
         if (status != GNOMON_OK) return status;
         table += job.tables;
         function += job.tables * job.depth;
@@ -159,9 +159,9 @@ gnomon_status gcu_join_hashes_keys(gcu_state *s, const gnomon_join_job *join,
     return GNOMON_OK;
 }
 
-cudaError_t gcu_join_hashes_band(const gcu_join_hashes *h, const gcu_sieve_call *call,
+cudaError_t gcu_join_hashes_band(const gcu_join_hashes *h, const gcu_filter_call *call,
                                  uint32_t *p_keys, uint32_t *q_keys, int64_t above,
-                                 gcu_sieve_sink sink, unsigned long long *compared, void *work,
+                                 gcu_filter_sink sink, unsigned long long *compared, void *work,
                                  const gcu_gpu *gpu, cudaStream_t stream)
 {
     gcu_bucket_call c = {};

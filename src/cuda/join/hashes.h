@@ -1,6 +1,6 @@
 /* cuda/join/hashes.h: what a join by hashing has beside an exact one: a plan, of a look at the
  * points, and keys of those that are on the GPU. Bands of rows meet by tables then, not by the
- * sieve of all pairs. */
+ * filter of all pairs. */
 #ifndef GNOMON_CUDA_JOIN_HASHES_H
 #define GNOMON_CUDA_JOIN_HASHES_H
 
@@ -26,12 +26,12 @@ gnomon_status gcu_join_hashes_keys(gcu_state *s, const gnomon_join_job *join,
                                    const gcu_join_hashes *h, const gnomon_matrix *points,
                                    uint32_t *keys, gcu_why why);
 
-/* What gcu_sieve does: pairs of rows [row, row + rows) that may be near enough and share a bucket,
+/* What gcu_filter does: pairs of rows [row, row + rows) that may be near enough and share a bucket,
  * each once. compared and work, device memory: how many pairs share one, all tables counted;
  * gcu_bucket_work bytes. above: as join/buckets.h has it. */
-cudaError_t gcu_join_hashes_band(const gcu_join_hashes *h, const gcu_sieve_call *call,
+cudaError_t gcu_join_hashes_band(const gcu_join_hashes *h, const gcu_filter_call *call,
                                  uint32_t *p_keys, uint32_t *q_keys, int64_t above,
-                                 gcu_sieve_sink sink, unsigned long long *compared, void *work,
+                                 gcu_filter_sink sink, unsigned long long *compared, void *work,
                                  const gcu_gpu *gpu, cudaStream_t stream);
 
 #endif

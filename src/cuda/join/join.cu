@@ -1,7 +1,7 @@
 /* Similarity join, wherever the points lie.
  *
  * Where both sides fit into the GPU's memory, or Q does and P comes in pieces, a band of P's rows
- * meets all of Q: what passes the sieve (filter/sieve.h) is put in order and settled there, and
+ * meets all of Q: candidates of the filter (filter/filter.h) is put in order and settled there, and
  * goes to the core as it is. A band whose survivors don't fit is done again with fewer rows. Where
  * Q comes in pieces too, a piece of P meets one after the other, and its pairs wait on the host,
  * those of each piece of Q in order, to be merged; should they become too many, the later rows' are
@@ -13,7 +13,7 @@
  * that tell in which table for the first time. To gather the points of buckets from the host
  * instead would move each point once a table, and tables are more than pieces ever are. */
 #include "cuda/join/hashes.h"
-#include "cuda/runtime/take.h"
+#include "cuda/runtime/alloc.h"
 #include "cuda/runtime/transfer.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@
 
 enum { MOST_ROOM = 1 << 25, LEAST_ROOM = 1 << 20, START_ROOM = 1 << 23, SMALL = 8192 };
 
-/* Pairs that may all be settled. */
+/* Pairs that may all be verified. */
 static const double most_without = 1 << 26;
 
 /* A side, and the piece of it that is on the GPU. */
@@ -39,7 +39,7 @@ struct side {
     /* the piece: */
     int64_t first;
     gnomon_matrix view;
-    gcu_sieve_points points;
+    gcu_filter_points points;
 };
 
 struct plan {
@@ -57,18 +57,18 @@ struct run {
     bool self;
     side p, q;
     plan plan;
-    gcu_sieve_ground ground;
-    bool settled; /* the ground is */
+    gcu_filter_centre centre;
+    bool ready; /* the centre is estimated */
     gcu_join_hashes hashes;
     bool planned; /* the hashes are; */
     bool again;   /* but their keys have no room beside all points */
     bool checked; /* points on the host are */
-    void *ground_memory, *limits_work, *settle_work, *bucket_work;
+    void *centre_memory, *limits_work, *verify_work, *bucket_work;
     uint64_t *pairs;
     double *distances;
     gnomon_pair *out;
     unsigned long long *numbers; /* survivors, kept, a fault, pairs that share a bucket */
-    int64_t turn;                /* rows of the next band */
+    int64_t next_rows;           /* rows of the next band */
     int64_t fit;                 /* of P's next piece, whose pairs are to wait */
     /* pairs of P's piece while Q's pieces come, of rows below 'end', and where those of each piece
        begin */
@@ -86,7 +86,7 @@ static int64_t least(int64_t a, int64_t b)
 
 static int64_t padded(int64_t rows)
 {
-    return (rows + GCU_SIEVE_PAD - 1) / GCU_SIEVE_PAD * GCU_SIEVE_PAD;
+    return (rows + GCU_FILTER_PAD - 1) / GCU_FILTER_PAD * GCU_FILTER_PAD;
 }
 
 /* ---- memory ---- */
@@ -105,7 +105,7 @@ static size_t raw_bytes(const side *x, int64_t rows)
 
 static size_t packed_bytes(const run *r, const side *x, int64_t rows)
 {
-    return gcu_sieve_pack_bytes(r->job->metric, rows, x->all.cols) + (size_t)padded(rows) * 4;
+    return gcu_filter_pack_bytes(r->job->metric, rows, x->all.cols) + (size_t)padded(rows) * 4;
 }
 
 static void size_up(run *r, plan *p)
@@ -116,7 +116,7 @@ static void size_up(run *r, plan *p)
     p->q_raw = p->one ? 0 : raw_bytes(&r->q, p->q_rows);
     /* a self-join in one piece has Q's limits beside */
     p->q_packed = p->one ? (size_t)padded(p->q_rows) * 4 : packed_bytes(r, &r->q, p->q_rows);
-    p->work = gcu_settle_work(p->room);
+    p->work = gcu_verify_work(p->room);
     p->p_keys = p->q_keys = p->bucket_work = 0;
     if (r->hashes.count > 0) {
         p->p_keys = gcu_join_hashes_key_bytes(&r->hashes, p->p_rows);
@@ -125,7 +125,7 @@ static void size_up(run *r, plan *p)
     }
     p->needed = p->p_raw + p->q_raw + p->p_packed + p->q_packed + p->p_keys + p->q_keys + p->work +
                 p->bucket_work + (size_t)p->room * (8 + 8 + sizeof(gnomon_pair)) +
-                gcu_sieve_ground_bytes(coordinates(r)) + (1 << 20);
+                gcu_filter_centre_bytes(coordinates(r)) + (1 << 20);
 }
 
 /* Rows that need no more than so many bytes: all of Q's and fewer of P's, or of either, the larger
@@ -134,15 +134,15 @@ static bool fits(run *r, size_t bytes, bool whole_q)
 {
     plan *p = &r->plan;
     *p = plan{};
-    p->p_rows = least(r->p.all.rows, GCU_SIEVE_ROWS);
-    p->q_rows = least(r->q.all.rows, GCU_SIEVE_ROWS);
+    p->p_rows = least(r->p.all.rows, GCU_FILTER_ROWS);
+    p->q_rows = least(r->q.all.rows, GCU_FILTER_ROWS);
     /* as many as there can be, or the usual, or a row's */
     const double all = (double)p->p_rows * (double)p->q_rows;
     const int64_t start = r->job->hashing ? MOST_ROOM : START_ROOM;
     const int64_t usual = all < (double)start ? (int64_t)all : start;
     p->room = usual > p->q_rows ? usual : p->q_rows;
     for (size_up(r, p); p->needed > bytes; size_up(r, p)) {
-        const int64_t few = whole_q ? (int64_t)SMALL : (int64_t)GCU_SIEVE_PAD;
+        const int64_t few = whole_q ? (int64_t)SMALL : (int64_t)GCU_FILTER_PAD;
         /* a band of fewer rows has all tables to go through again */
         const int64_t larger = p->p_rows > p->q_rows ? p->p_rows : p->q_rows;
         const int64_t enough = r->job->hashing ? 4 * larger : (int64_t)LEAST_ROOM;
@@ -167,7 +167,7 @@ static bool make_plan(run *r, size_t bytes)
     return (r->hashes.count == 0 && fits(r, bytes, true)) || fits(r, bytes, false);
 }
 
-static void give_back(run *r)
+static void free_all(run *r)
 {
     void **const memory[] = {&r->p.raw,
                              &r->p.memory,
@@ -175,22 +175,22 @@ static void give_back(run *r)
                              &r->q.memory,
                              reinterpret_cast<void **>(&r->p.keys),
                              reinterpret_cast<void **>(&r->q.keys),
-                             &r->ground_memory,
+                             &r->centre_memory,
                              &r->limits_work,
-                             &r->settle_work,
+                             &r->verify_work,
                              &r->bucket_work,
                              reinterpret_cast<void **>(&r->pairs),
                              reinterpret_cast<void **>(&r->distances),
                              reinterpret_cast<void **>(&r->out),
                              reinterpret_cast<void **>(&r->numbers)};
     for (void **data : memory) {
-        gcu_give(*data, r->stream);
+        gcu_free(*data, r->stream);
         *data = nullptr;
     }
-    r->settled = false;
+    r->ready = false;
 }
 
-static cudaError_t take_all(run *r)
+static cudaError_t alloc_all(run *r)
 {
     const plan *p = &r->plan;
     const struct {
@@ -203,15 +203,15 @@ static cudaError_t take_all(run *r)
                {reinterpret_cast<void **>(&r->p.keys), p->p_keys},
                {reinterpret_cast<void **>(&r->q.keys), p->q_keys},
                {&r->bucket_work, p->bucket_work},
-               {&r->ground_memory, gcu_sieve_ground_bytes(coordinates(r))},
-               {&r->limits_work, gcu_sieve_limits_work()},
-               {&r->settle_work, p->work},
+               {&r->centre_memory, gcu_filter_centre_bytes(coordinates(r))},
+               {&r->limits_work, gcu_filter_limits_work()},
+               {&r->verify_work, p->work},
                {reinterpret_cast<void **>(&r->pairs), (size_t)p->room * 8},
                {reinterpret_cast<void **>(&r->distances), (size_t)p->room * 8},
                {reinterpret_cast<void **>(&r->out), (size_t)p->room * sizeof(gnomon_pair)},
                {reinterpret_cast<void **>(&r->numbers), NUMBERS * 8}};
     for (const auto &one : all) {
-        const cudaError_t error = gcu_take(r->s, one.data, one.bytes, r->stream);
+        const cudaError_t error = gcu_alloc(r->s, one.data, one.bytes, r->stream);
         if (error != cudaSuccess) return error;
     }
     return cudaSuccess;
@@ -230,7 +230,7 @@ static gnomon_matrix rows_of(const gnomon_matrix *m, int64_t first, int64_t rows
 }
 
 /* Names the element that no join takes, if there was one. */
-static gnomon_status look_for_fault(run *r, const side *x)
+static gnomon_status find_fault(run *r, const side *x)
 {
     unsigned long long at;
     GCU_TRY(r->why, cudaMemcpyAsync(&at, r->numbers + FAULT, 8, cudaMemcpyDeviceToHost, r->stream));
@@ -268,16 +268,16 @@ static gnomon_status bring(run *r, side *x, int64_t first, int64_t rows)
             gcu_upload(r->s, r->transfer, &from, x->place, &x->view, r->stream, r->why);
         if (status != GNOMON_OK) return status;
     }
-    if (!r->settled)
-        GCU_TRY(r->why, gcu_sieve_settle_ground(r->job->metric, &x->view, r->ground_memory,
-                                                &r->ground, &r->s->gpu, r->stream));
-    r->settled = true;
+    if (!r->ready)
+        GCU_TRY(r->why, gcu_filter_estimate_centre(r->job->metric, &x->view, r->centre_memory,
+                                                   &r->centre, &r->s->gpu, r->stream));
+    r->ready = true;
     GCU_TRY(r->why, cudaMemsetAsync(r->numbers + FAULT, 0xff, 8, r->stream));
-    GCU_TRY(r->why, gcu_sieve_pack(&r->ground, &x->view, x->memory, &x->points, r->numbers + FAULT,
-                                   &r->s->gpu, r->stream));
-    const size_t bytes = gcu_sieve_pack_bytes(r->job->metric, rows, x->all.cols);
+    GCU_TRY(r->why, gcu_filter_pack(&r->centre, &x->view, x->memory, &x->points, r->numbers + FAULT,
+                                    &r->s->gpu, r->stream));
+    const size_t bytes = gcu_filter_pack_bytes(r->job->metric, rows, x->all.cols);
     x->limits = reinterpret_cast<float *>(static_cast<uint8_t *>(x->memory) + bytes);
-    const gnomon_status status = look_for_fault(r, x);
+    const gnomon_status status = find_fault(r, x);
     if (status != GNOMON_OK || r->hashes.count == 0) return status;
     return gcu_join_hashes_keys(r->s, r->job, &r->hashes, &x->view, x->keys, r->why);
 }
@@ -285,14 +285,14 @@ static gnomon_status bring(run *r, side *x, int64_t first, int64_t rows)
 static gnomon_status make_limits(run *r)
 {
     GCU_TRY(r->why,
-            gcu_sieve_limits(&r->ground, &r->p.points, &r->q.points, nullptr, r->job->threshold,
-                             r->p.limits, r->q.limits, r->limits_work, r->stream));
+            gcu_filter_limits(&r->centre, &r->p.points, &r->q.points, nullptr, r->job->threshold,
+                              r->p.limits, r->q.limits, r->limits_work, r->stream));
     return GNOMON_OK;
 }
 
 /* ---- a band ---- */
 
-/* Pairs of P's piece's rows from 'row' on, at most up to 'end', with Q's piece: settled, in order,
+/* Pairs of P's piece's rows from 'row' on, at most up to 'end', with Q's piece: verified, in order,
  * in r->pairs and r->distances. How many rows, and pairs. */
 static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, int64_t *kept)
 {
@@ -301,30 +301,30 @@ static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, in
     uint32_t *const q_keys = r->plan.one ? r->p.keys : r->q.keys;
     unsigned long long count = 0;
     for (;;) {
-        *rows = least(end - row, r->turn);
+        *rows = least(end - row, r->next_rows);
         if (r->hashes.count > 0 && r->job->band_rows > 0) *rows = least(*rows, r->job->band_rows);
         GCU_TRY(r->why, cudaMemsetAsync(r->numbers, 0, 8, r->stream));
-        const gcu_sieve_call call = {&r->p.points, &r->q.points, r->p.limits, r->q.limits,
-                                     row,          *rows,        r->plan.one};
-        const gcu_sieve_sink sink = {r->pairs, room, r->numbers + SURVIVORS};
+        const gcu_filter_call call = {&r->p.points, &r->q.points, r->p.limits, r->q.limits,
+                                      row,          *rows,        r->plan.one};
+        const gcu_filter_sink sink = {r->pairs, room, r->numbers + SURVIVORS};
         GCU_TRY(r->why, r->hashes.count > 0
                             ? gcu_join_hashes_band(&r->hashes, &call, r->p.keys, q_keys, above,
                                                    sink, r->numbers + SHARED, r->bucket_work,
                                                    &r->s->gpu, r->stream)
-                            : gcu_sieve(&call, sink, &r->s->gpu, r->stream));
+                            : gcu_filter(&call, sink, &r->s->gpu, r->stream));
         GCU_TRY(r->why, cudaMemcpyAsync(&count, r->numbers + SURVIVORS, 8, cudaMemcpyDeviceToHost,
                                         r->stream));
         GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
         if ((int64_t)count <= room) break;
         const double fit = (double)*rows * (double)room / (double)count * 0.875;
-        r->turn = fit < 1 ? 1 : least((int64_t)fit, *rows - 1);
+        r->next_rows = fit < 1 ? 1 : least((int64_t)fit, *rows - 1);
     }
-    const gcu_settle settle = {
+    const gcu_verify verify = {
         r->job->metric,      &r->p.view, &r->q.view,        r->p.points.inverse,
         r->q.points.inverse, nullptr,    r->job->threshold, above};
     GCU_TRY(r->why,
-            gcu_settle_pairs(&settle, r->pairs, (int64_t)count, r->distances, r->numbers + KEPT,
-                             r->settle_work, r->plan.work, &r->s->gpu, r->stream));
+            gcu_verify_pairs(&verify, r->pairs, (int64_t)count, r->distances, r->numbers + KEPT,
+                             r->verify_work, r->plan.work, &r->s->gpu, r->stream));
     unsigned long long left = 0, shared = 0;
     GCU_TRY(r->why,
             cudaMemcpyAsync(&left, r->numbers + KEPT, 8, cudaMemcpyDeviceToHost, r->stream));
@@ -333,17 +333,17 @@ static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, in
                                         r->stream));
     GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
     *kept = (int64_t)left;
-    if ((int64_t)count < room / 4 && r->turn < r->p.all.rows) r->turn *= 2;
+    if ((int64_t)count < room / 4 && r->next_rows < r->p.all.rows) r->next_rows *= 2;
     /* pairs that were looked at */
     const double all = (double)*rows * (double)r->q.points.rows;
-    double looked = all;
+    double scanned = all;
     if (r->hashes.count > 0) {
-        looked = (double)shared;
+        scanned = (double)shared;
     } else if (r->plan.one) {
         const double before = (double)row, n = (double)r->q.points.rows, m = (double)*rows;
-        looked = m * (n - before - 1) - m * (m - 1) / 2;
+        scanned = m * (n - before - 1) - m * (m - 1) / 2;
     }
-    r->job->compared += looked < 0 ? 0 : (int64_t)looked;
+    r->job->compared += scanned < 0 ? 0 : (int64_t)scanned;
     r->job->verified += (int64_t)count;
     return GNOMON_OK;
 }
@@ -441,7 +441,7 @@ static gnomon_status hash_all(run *r)
                {&r->bucket_work, with.bucket_work}};
     for (const auto &one : all) {
         if (r->again) return GNOMON_OK;
-        const cudaError_t error = gcu_take(r->s, one.data, one.bytes, r->stream);
+        const cudaError_t error = gcu_alloc(r->s, one.data, one.bytes, r->stream);
         r->again = error == cudaErrorMemoryAllocation;
         if (error != cudaSuccess && !r->again)
             return gcu_status(r->why, error, "taking memory for keys");
@@ -598,25 +598,25 @@ bool gcu_join_supported(gcu_state *, const gnomon_join_job *job, gcu_why why)
     return !reason;
 }
 
-static gnomon_status take(run *r)
+static gnomon_status alloc(run *r)
 {
-    return gcu_take_planned(r, "tile of the join", make_plan, take_all, give_back);
+    return gcu_alloc_planned(r, "tile of the join", make_plan, alloc_all, free_all);
 }
 
 /* Memory for pieces and their keys; where there is none for the least of them, and may be none, the
  * join is exact. */
-static gnomon_status take_again(run *r)
+static gnomon_status alloc_again(run *r)
 {
-    give_back(r);
+    free_all(r);
     r->again = false;
-    gnomon_status status = take(r);
+    gnomon_status status = alloc(r);
     if (status == GNOMON_ERROR_MEMORY && r->job->hashing == GNOMON_JOIN_MAY_HASH) {
         const size_t said = strlen(r->job->why);
         snprintf(r->job->why + said, sizeof r->job->why - said,
                  "; there is no room for the keys of an LSH join");
         r->why.text[0] = 0;
         r->hashes.count = 0;
-        status = take(r);
+        status = alloc(r);
     }
     r->job->hashed = r->hashes.count > 0;
     return status;
@@ -630,7 +630,7 @@ static gnomon_status plan_pieces(run *r)
     q.memory = r->q.place == GCU_DEVICE ? GNOMON_CUDA : GNOMON_HOST;
     gnomon_status status = check(r);
     if (status == GNOMON_OK) status = plan_hashes(r, &p, &q);
-    return status == GNOMON_OK && r->hashes.count > 0 ? take_again(r) : status;
+    return status == GNOMON_OK && r->hashes.count > 0 ? alloc_again(r) : status;
 }
 
 static gnomon_status join_pieces(run *r)
@@ -643,15 +643,15 @@ static gnomon_status work(run *r)
     gnomon_status status = gcu_place_of(r->s, &r->p.all, "p", &r->p.place, r->why);
     if (status == GNOMON_OK) status = gcu_place_of(r->s, &r->q.all, "q", &r->q.place, r->why);
     if (status != GNOMON_OK || r->p.all.rows == 0 || r->q.all.rows == 0) return status;
-    status = take(r);
+    status = alloc(r);
     if (status != GNOMON_OK) return status;
-    r->turn = r->p.all.rows;
+    r->next_rows = r->p.all.rows;
     snprintf(r->job->why, sizeof r->job->why, "fp16 products on tensor cores");
     const bool pieces = r->plan.p_rows < r->p.all.rows || r->plan.q_rows < r->q.all.rows;
     if (r->job->hashing && pieces) status = plan_pieces(r);
     if (status == GNOMON_OK) status = join_pieces(r);
     if (status != GNOMON_OK || !r->again) return status;
-    status = take_again(r);
+    status = alloc_again(r);
     return status == GNOMON_OK ? join_pieces(r) : status;
 }
 
@@ -669,7 +669,7 @@ gnomon_status gcu_join_job(gcu_state *s, gnomon_join_job *job, gcu_why why)
     r.q.name = r.self ? "p" : "q";
     r.q.all = r.self ? *job->p : *job->q;
     const gnomon_status status = work(&r);
-    give_back(&r);
+    free_all(&r);
     free(r.waiting);
     const cudaError_t error = cudaStreamSynchronize(r.stream);
     return status == GNOMON_OK && error != cudaSuccess ? gcu_status(why, error, "kernels") : status;

@@ -13,7 +13,7 @@ static const int64_t most_step = 1 << 30, least_room = 1 << 14;
 /* Entries and rows: numbers of 32 bits with some to spare. */
 static const double most_entries = 0x7ff00000;
 
-/* Pairs that may all be settled. */
+/* Pairs that may all be verified. */
 static const double most_without = 1 << 26;
 
 struct run {
@@ -62,13 +62,13 @@ static gnomon_status read_numbers(run *r, unsigned long long *numbers)
 /* ---- making ready ---- */
 
 /* Bounds, askers and lists for a way of meeting; what an earlier one took has been given back. */
-static gnomon_status make_sides(run *r, gcu_set_meeting meeting)
+static gnomon_status make_sides(run *r, gcu_set_pairing pairing)
 {
     gcu_set_memory *m = &r->memory;
     gcu_set_sides *x = &r->sides;
     gcu_set *p = nullptr, *q = nullptr;
     *x = gcu_set_sides{};
-    x->meeting = meeting;
+    x->pairing = pairing;
     x->limit = r->job->threshold;
     x->all = x->limit >= 1;
     x->members = r->sets.members;
@@ -77,7 +77,7 @@ static gnomon_status make_sides(run *r, gcu_set_meeting meeting)
     if (status == GNOMON_OK)
         status = gcu_set_order(m, &r->sets, r->self ? 0 : r->p_rows, r->q_rows, !x->all, q);
     x->p = x->q = q;
-    if (meeting != GCU_SETS_ONCE) {
+    if (pairing != GCU_SETS_PRECEDING) {
         if (status == GNOMON_OK) status = gcu_set_room(m, r->p_rows, &p);
         if (status == GNOMON_OK) status = gcu_set_order(m, &r->sets, 0, r->p_rows, false, p);
         x->p = p;
@@ -132,7 +132,7 @@ static gnomon_status make_room(run *r)
 /* ---- meeting ---- */
 
 /* The runs that are asked for, end to end: r->step of their places at a time. */
-static gnomon_status meet_runs(run *r, bool *fits)
+static gnomon_status scan_runs(run *r, bool *fits)
 {
     const cudaStream_t stream = r->memory.stream;
     const gcu_set_run *a = &r->asking;
@@ -143,8 +143,8 @@ static gnomon_status meet_runs(run *r, bool *fits)
         const int64_t some = least(all - from, r->step);
         unsigned long long numbers[NUMBERS];
         GCU_TRY(r->why, cudaMemsetAsync(r->numbers + LEFT, 0, 8, stream));
-        GCU_TRY(r->why, gcu_set_meet(&r->sides, a, from, some, r->left, r->left_room,
-                                     r->numbers + LEFT, stream));
+        GCU_TRY(r->why, gcu_set_candidates(&r->sides, a, from, some, r->left, r->left_room,
+                                           r->numbers + LEFT, stream));
         gnomon_status status = read_numbers(r, numbers);
         if (status != GNOMON_OK) return status;
         const int64_t left = (int64_t)numbers[LEFT];
@@ -175,7 +175,7 @@ static gnomon_status tell(const run *r, int64_t row)
 }
 
 /* P's sets [first, end) meet; *done: up to which they did before their pairs did not fit. */
-static gnomon_status meet(run *r, int64_t first, int64_t end, int64_t *done, bool *fits)
+static gnomon_status candidates(run *r, int64_t first, int64_t end, int64_t *done, bool *fits)
 {
     const cudaStream_t stream = r->memory.stream;
     gcu_set_run *a = &r->asking;
@@ -193,7 +193,7 @@ static gnomon_status meet(run *r, int64_t first, int64_t end, int64_t *done, boo
         a->count = (int64_t)numbers[CUT + 1];
         GCU_TRY(r->why, gcu_set_ask(&r->sides, r->askers, a, stream));
         status = gcu_set_sum(&r->memory, a->starts, a->count + 1);
-        if (status == GNOMON_OK) status = meet_runs(r, fits);
+        if (status == GNOMON_OK) status = scan_runs(r, fits);
         if (status == GNOMON_OK && a->end < end) status = tell(r, a->end);
         if (status != GNOMON_OK) return status;
     }
@@ -237,37 +237,37 @@ static gnomon_status hand_over(run *r, int64_t end)
 
 /* ---- the job ---- */
 
-/* Bands of rows from the first that is wanted; 'turn' rows at first. */
-static gnomon_status in_bands(run *r, int64_t turn)
+/* Bands of rows from the first that is wanted; 'band' rows at first. */
+static gnomon_status in_bands(run *r, int64_t band)
 {
     for (int64_t row = r->job->first_row; row < r->p_rows;) {
-        const int64_t rows = least(turn, r->p_rows - row);
+        const int64_t rows = least(band, r->p_rows - row);
         int64_t done;
         bool fits;
-        gnomon_status status = meet(r, row, row + rows, &done, &fits);
+        gnomon_status status = candidates(r, row, row + rows, &done, &fits);
         if (status != GNOMON_OK) return status;
         if (!fits) {
-            turn = (rows + 1) / 2;
+            band = (rows + 1) / 2;
             continue;
         }
         row += rows;
         status = hand_over(r, row);
         if (status != GNOMON_OK) return status;
-        if (r->found < r->found_room / 4 && turn < r->p_rows) turn *= 2;
+        if (r->found < r->found_room / 4 && band < r->p_rows) band *= 2;
     }
     return GNOMON_OK;
 }
 
-/* All pairs of a self-join; when they don't fit, *turn: how many rows' pairs may. */
-static gnomon_status at_once(run *r, bool *fits, int64_t *turn)
+/* All pairs of a self-join; when they don't fit, *band: how many rows' pairs may. */
+static gnomon_status at_once(run *r, bool *fits, int64_t *band)
 {
     int64_t done;
-    const gnomon_status status = meet(r, 0, r->p_rows, &done, fits);
+    const gnomon_status status = candidates(r, 0, r->p_rows, &done, fits);
     if (status != GNOMON_OK) return status;
     if (*fits) return hand_over(r, r->p_rows);
     const double share = (double)done / (double)r->p_rows;
     const double rows = share * share * (double)r->found_room / (double)r->found;
-    *turn = between(1, (int64_t)(0.5 * rows * (double)r->p_rows), r->p_rows);
+    *band = between(1, (int64_t)(0.5 * rows * (double)r->p_rows), r->p_rows);
     return GNOMON_OK;
 }
 
@@ -276,7 +276,7 @@ static gnomon_status work(run *r)
     const gnomon_join_job *job = r->job;
     gcu_set_memory *m = &r->memory;
     bool faulty = false, fits = false;
-    int64_t turn = r->p_rows;
+    int64_t band = r->p_rows;
     gnomon_status status = gcu_set_room(m, NUMBERS, &r->numbers);
     if (status == GNOMON_OK)
         status = gcu_sets_bring(m, r->transfer, job->p_sets, job->q_sets, &r->sets, &faulty);
@@ -292,15 +292,15 @@ static gnomon_status work(run *r)
              all ? "all sets meet" : "sets meet in the lists of their rarest members");
     const int held = m->count;
     if (r->self && !all && job->first_row == 0) {
-        status = make_sides(r, GCU_SETS_ONCE);
+        status = make_sides(r, GCU_SETS_PRECEDING);
         if (status == GNOMON_OK) status = make_room(r);
-        if (status == GNOMON_OK) status = at_once(r, &fits, &turn);
+        if (status == GNOMON_OK) status = at_once(r, &fits, &band);
         if (status != GNOMON_OK || fits) return status;
-        gcu_set_give(m, held);
+        gcu_set_free(m, held);
     }
     status = make_sides(r, r->self ? GCU_SETS_LATER : GCU_SETS_EACH);
     if (status == GNOMON_OK) status = make_room(r);
-    return status == GNOMON_OK ? in_bands(r, turn) : status;
+    return status == GNOMON_OK ? in_bands(r, band) : status;
 }
 
 /* What a join of these takes at least, in bytes: sets as they come, then lists and sizes. */
@@ -352,7 +352,7 @@ gnomon_status gcu_join_sets(gcu_state *s, gnomon_join_job *job, gcu_why why)
     r.p_rows = job->p_sets->rows;
     r.q_rows = r.self ? r.p_rows : job->q_sets->rows;
     const gnomon_status status = work(&r);
-    gcu_set_give(&r.memory, 0);
+    gcu_set_free(&r.memory, 0);
     const cudaError_t error = cudaStreamSynchronize(s->stream);
     return status == GNOMON_OK && error != cudaSuccess ? gcu_status(why, error, "kernels") : status;
 }

@@ -1,5 +1,5 @@
 /* cuda/join/sets.h: similarity join of sets on the GPU (join/sets.cu), by the lists of their rarest
- * members (join/sets_lists.cu) and what meets there (join/sets_meet.cu).
+ * members (join/sets_lists.cu) and what meets there (join/sets_candidates.cu).
  *
  * Two sets that share s members have one in common among the first |A| - s + 1 of A and |B| - s + 1
  * of B, members coming in one order, rarest first (src/join/prefix.h). Q's sets stand by size, and
@@ -28,10 +28,10 @@ struct gcu_set {
 };
 
 /* Which sets meet. */
-enum gcu_set_meeting {
-    GCU_SETS_EACH,  /* rows of P those of Q */
-    GCU_SETS_LATER, /* rows of P its later rows */
-    GCU_SETS_ONCE,  /* P's sets by size those before them: each pair once */
+enum gcu_set_pairing {
+    GCU_SETS_EACH,      /* rows of P those of Q */
+    GCU_SETS_LATER,     /* rows of P its later rows */
+    GCU_SETS_PRECEDING, /* P's sets by size those before them: each pair once */
 };
 
 /* What sizes allow. */
@@ -45,7 +45,7 @@ struct gcu_set_bounds {
 
 /* Sets of P that ask, and Q's that are asked. */
 struct gcu_set_sides {
-    gcu_set_meeting meeting;
+    gcu_set_pairing pairing;
     bool all; /* every pair is near enough: there are no lists, and Q's sets stand by rows */
     double limit;
     const uint32_t *members;
@@ -71,7 +71,7 @@ gnomon_status gcu_set_askers(gcu_set_memory *m, const gcu_set_sides *x, int64_t 
 /* Makes the lists, whose memory stays taken. */
 gnomon_status gcu_set_make_lists(gcu_set_memory *m, gcu_set_sides *x, int64_t numbers);
 
-/* ---- join/sets_meet.cu ---- */
+/* ---- join/sets_candidates.cu ---- */
 
 /* Members of P's sets [first, end) that ask, and the runs that they ask for. */
 struct gcu_set_run {
@@ -94,9 +94,9 @@ cudaError_t gcu_set_ask(const gcu_set_sides *x, const int64_t *askers, const gcu
                         cudaStream_t stream);
 /* Pairs at places [from, from + count) of the line of runs that may be near enough. *left: how many
  * those are, of which as many as there is room for are kept. */
-cudaError_t gcu_set_meet(const gcu_set_sides *x, const gcu_set_run *run, int64_t from,
-                         int64_t count, gcu_set_pair *pairs, int64_t room, unsigned long long *left,
-                         cudaStream_t stream);
+cudaError_t gcu_set_candidates(const gcu_set_sides *x, const gcu_set_run *run, int64_t from,
+                               int64_t count, gcu_set_pair *pairs, int64_t room,
+                               unsigned long long *left, cudaStream_t stream);
 /* Counts what pairs share: those near enough as i << 32 | j and how many members they share, in any
  * order; *found grows by how many those are, beyond 'room' too. keys NULL: they are counted. */
 cudaError_t gcu_set_verify(const gcu_set_sides *x, const gcu_set_pair *pairs, int64_t count,

@@ -54,7 +54,7 @@ gnomon_status gcu_set_order(gcu_set_memory *m, const gcu_sets *x, int64_t first,
     sets_kernel<<<grid_of(count), THREADS, 0, m->stream>>>(x->offsets, x->entries, first, count,
                                                            keys[1], sets);
     GCU_TRY(m->why, cudaGetLastError());
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     return GNOMON_OK;
 }
 
@@ -159,7 +159,7 @@ static __global__ void __launch_bounds__(THREADS) listed_kernel(gcu_set_sides x,
     {
         const uint32_t size = i < x.q_count ? x.q[i].size : 0;
         const uint32_t least =
-            x.meeting == GCU_SETS_ONCE ? x.bounds.need[2 * size] : x.bounds.low[size];
+            x.pairing == GCU_SETS_PRECEDING ? x.bounds.need[2 * size] : x.bounds.low[size];
         lengths[i] = i == x.q_count ? 0 : size - least + 1;
     }
 }
@@ -220,7 +220,7 @@ gnomon_status gcu_set_make_lists(gcu_set_memory *m, gcu_set_sides *x, int64_t nu
     begin_kernel<<<grid_of(numbers + 2), THREADS, 0, m->stream>>>(postings[1], count, numbers + 2,
                                                                   lists);
     GCU_TRY(m->why, cudaGetLastError());
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     x->lists = lists;
     x->postings = postings[1];
     x->places = places[1];

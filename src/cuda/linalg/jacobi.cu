@@ -2,14 +2,14 @@
  * side in the order of a round-robin tournament. A library's solver for one such matrix waits for
  * the host again and again.
  *
- * Several blocks of threads have a problem: each turns the whole matrix, which lies in its shared
+ * Several blocks of threads have a problem: each rotates the whole matrix, which lies in its shared
  * memory twice, as it is in this round and as it will be in the next one, and a few columns of the
  * vectors. So nobody waits for anybody, and a round has one barrier. Of the matrix what is on and
  * above the diagonal is held; to read and write it is what a round's time goes into.
  *
  * To find an angle takes as long, a chain of some thirty operations. So while most threads turn the
  * matrix and the vectors by a round's angles, the threads of a few warps find the next round's:
- * each turns the few numbers that its next pair comes of by itself. */
+ * each rotates the few numbers that its next pair comes of by itself. */
 #include "cuda/linalg/jacobi.cuh"
 
 enum { MOST_THREADS = 1024, COLUMNS = 16, LEAST_COLUMNS = 4, GRID = 128 };
@@ -53,16 +53,18 @@ static __device__ __forceinline__ void find_all(const jacobi_matrix &a, const ja
         for (int round = 0; round < a.size - 1; round++) {
             if (mine) {
                 double *const to = rooms.matrix + (1 - flip) * numbers;
-                const jacobi_sources sources = jacobi_look(rooms.matrix + flip * numbers, ahead,
+                const jacobi_sources sources = jacobi_load(rooms.matrix + flip * numbers, ahead,
                                                            rooms.angles + flip * JACOBI_PAIRS);
                 const double c = own.cosine, s = own.sine;
-                const double settled = fma((c - s) * (c + s), own.x, c * s * (own.aa - own.bb));
+                const double common_place =
+                    fma((c - s) * (c + s), own.x, c * s * (own.aa - own.bb));
                 jacobi_step(ahead, sources, &own);
                 const bool again = jacobi_find(limits, &own);
                 rooms.angles[(1 - flip) * JACOBI_PAIRS + t] = make_double2(own.cosine, own.sine);
                 to[2 * t] = own.aa;
                 to[2 * t + 1] = own.bb;
-                to[ahead.settled] = settled; /* what the pair has in common, others write */
+                to[ahead.common_place] =
+                    common_place; /* what the pair has in common, others write */
                 if (again) rooms.more[(round + 2 < a.size ? sweep : sweep + 1) % 2] = 1;
             }
             __syncthreads();
@@ -73,11 +75,11 @@ static __device__ __forceinline__ void find_all(const jacobi_matrix &a, const ja
     }
 }
 
-/* The others. BLOCKS, VECTORS: numbers that a thread turns, at most. Returns which of the rooms all
- * ends in. */
+/* The others. BLOCKS, VECTORS: numbers that a thread rotates, at most. Returns which of the rooms
+ * all ends in. */
 template <int BLOCKS, int VECTORS>
-static __device__ __forceinline__ int turn_all(const jacobi_matrix &a, int columns,
-                                               const jacobi_rooms &rooms)
+static __device__ __forceinline__ int rotate_all(const jacobi_matrix &a, int columns,
+                                                 const jacobi_rooms &rooms)
 {
     const int finders = finders_of(a.pairs), t = (int)threadIdx.x - finders;
     const int threads = (int)blockDim.x - finders;
@@ -101,13 +103,14 @@ static __device__ __forceinline__ int turn_all(const jacobi_matrix &a, int colum
 #pragma unroll
             for (int b = 0; b < BLOCKS; b++)
                 if (block[b].i >= 0)
-                    jacobi_turn(a, t + b * threads, block[b], way[b], angles,
-                                rooms.matrix + flip * numbers, rooms.matrix + (1 - flip) * numbers);
+                    jacobi_rotate(a, t + b * threads, block[b], way[b], angles,
+                                  rooms.matrix + flip * numbers,
+                                  rooms.matrix + (1 - flip) * numbers);
 #pragma unroll
             for (int e = 0; e < VECTORS; e++)
                 if (vector[e].pair >= 0)
-                    jacobi_turn_vector(vector[e], angles, rooms.vectors + flip * room,
-                                       rooms.vectors + (1 - flip) * room);
+                    jacobi_rotate_vector(vector[e], angles, rooms.vectors + flip * room,
+                                         rooms.vectors + (1 - flip) * room);
             __syncthreads();
             flip = 1 - flip;
         }
@@ -158,7 +161,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (t < finders_of(a.pairs)) {
         find_all(a, limits, rooms);
     } else {
-        const int flip = turn_all<BLOCKS, VECTORS>(a, columns, rooms);
+        const int flip = rotate_all<BLOCKS, VECTORS>(a, columns, rooms);
         if (t == threads - 1) ended = flip;
     }
     __syncthreads();

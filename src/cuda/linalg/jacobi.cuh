@@ -1,7 +1,7 @@
 /* cuda/linalg/jacobi.cuh: what one thread does in a round of Jacobi's rotations (linalg/jacobi.cu).
  *
  * Rows stand in places that go round: those in places 2 i and 2 i + 1 are a pair. The matrix is
- * held by places, so a thread always turns the same numbers of memory, and writes them where they
+ * held by places, so a thread always rotates the same numbers of memory, and writes them where they
  * are to be in the next round: a round computes no index. */
 #ifndef GNOMON_CUDA_SVD_JACOBI_CUH
 #define GNOMON_CUDA_SVD_JACOBI_CUH
@@ -18,7 +18,7 @@ enum { JACOBI_PAIRS = GCU_SVD_JACOBI_MOST / 2, JACOBI_SWEEPS = 40 };
 
 /* What is on and above the diagonal: the diagonal, by places; what each pair has in common; and of
  * two pairs first and first, first and second, second and first, second and second, each of all
- * such blocks, so that neighbours in memory are what neighbours turn. */
+ * such blocks, so that neighbours in memory are what neighbours rotate. */
 struct jacobi_matrix {
     int size, pairs, blocks; /* an even number of rows, at least 4; half of it; of two pairs */
 };
@@ -54,9 +54,9 @@ static __host__ __device__ __forceinline__ int jacobi_index(const jacobi_matrix 
     if (r == c) return r;
     if (i == j) return a.size + i;
     const int apart = j > i ? j - i : j - i + a.pairs;
-    const bool turned = 2 * apart > a.pairs || (2 * apart == a.pairs && j < i);
-    const int block = turned ? (a.pairs - apart - 1) * a.pairs + j : (apart - 1) * a.pairs + i;
-    const int quarter = turned ? c % 2 * 2 + r % 2 : r % 2 * 2 + c % 2;
+    const bool mirrored = 2 * apart > a.pairs || (2 * apart == a.pairs && j < i);
+    const int block = mirrored ? (a.pairs - apart - 1) * a.pairs + j : (apart - 1) * a.pairs + i;
+    const int quarter = mirrored ? c % 2 * 2 + r % 2 : r % 2 * 2 + c % 2;
     return a.size + a.pairs + quarter * a.blocks + block;
 }
 
@@ -126,17 +126,17 @@ static __device__ __forceinline__ bool jacobi_find(const jacobi_limits &limits, 
     /* in fp32, which is quick: what is below its range counts as 0 */
     const float d = (float)(p->bb - p->aa), x = fabsf((float)p->x), y = 2 * (float)p->x;
     const float square = x * x, product = fabsf((float)p->aa * (float)p->bb);
-    const bool turns = x > limits.least && square > JACOBI_ORTHOGONAL * product;
-    const float square_length = fmaf(y, y, d * d); /* of what turns neither 0 nor beyond fp32 */
+    const bool rotates = x > limits.least && square > JACOBI_ORTHOGONAL * product;
+    const float square_length = fmaf(y, y, d * d); /* of what rotates neither 0 nor beyond fp32 */
     const float length = fmaf(square_length, jacobi_root(square_length), fabsf(d));
-    const float tangent = turns ? copysignf(y, d * y) * jacobi_inverse(length) : 0.0f;
+    const float tangent = rotates ? copysignf(y, d * y) * jacobi_inverse(length) : 0.0f;
     /* one step of third order: 2^-22 becomes 2^-65 */
     const double t = (double)tangent, w = fma(t, t, 1.0);
     const double near = (double)jacobi_root(fmaf(tangent, tangent, 1.0f)), sine = t * near;
     const double rest = fma(-w * near, near, 1.0), more = fma(0.375, rest, 0.5);
     p->cosine = fma(near * rest, more, near);
     p->sine = fma(sine * rest, more, sine);
-    return turns && square > limits.last * product;
+    return rotates && square > limits.last * product;
 }
 
 /* What the thread of a pair needs to find the next round's, before that is there: it comes of two
@@ -148,8 +148,8 @@ struct jacobi_source {
 };
 struct jacobi_ahead {
     jacobi_source row[2];
-    int cross[4]; /* where row 0, or its partner, meets row 1, or its partner */
-    int settled;  /* where what the pair has in common goes after its rotation */
+    int cross[4];     /* where row 0, or its partner, meets row 1, or its partner */
+    int common_place; /* where what the pair has in common goes after its rotation */
 };
 
 static __host__ __device__ __forceinline__ jacobi_source jacobi_source_of(const jacobi_matrix &a,
@@ -174,7 +174,7 @@ struct jacobi_sources {
     double2 angle[2];
 };
 
-static __device__ __forceinline__ jacobi_sources jacobi_look(const double *at,
+static __device__ __forceinline__ jacobi_sources jacobi_load(const double *at,
                                                              const jacobi_ahead &of,
                                                              const double2 *angles)
 {
@@ -211,13 +211,13 @@ static __device__ __forceinline__ void jacobi_step(const jacobi_ahead &of, const
     p->x = fma(d, x, -(sine[1] * y));
 }
 
-/* ---- turns ---- */
+/* ---- rotations ---- */
 
 /* Block e: from where it is to where the next round has it. */
-static __device__ __forceinline__ void jacobi_turn(const jacobi_matrix &a, int e,
-                                                   jacobi_block block, const jacobi_way &way,
-                                                   const double2 *angles, const double *from,
-                                                   double *to)
+static __device__ __forceinline__ void jacobi_rotate(const jacobi_matrix &a, int e,
+                                                     jacobi_block block, const jacobi_way &way,
+                                                     const double2 *angles, const double *from,
+                                                     double *to)
 {
     double x[4];
 #pragma unroll
@@ -248,7 +248,7 @@ static __host__ __device__ __forceinline__ jacobi_vector jacobi_vector_of(const 
 }
 
 static __device__ __forceinline__ void
-jacobi_turn_vector(const jacobi_vector &v, const double2 *angles, const double *from, double *to)
+jacobi_rotate_vector(const jacobi_vector &v, const double2 *angles, const double *from, double *to)
 {
     const double2 u = angles[v.pair];
     const double x = from[v.from[0]], y = from[v.from[1]];

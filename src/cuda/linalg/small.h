@@ -39,7 +39,7 @@ cudaError_t gcu_svd_jacobi(const gcu_svd_problem *problem, int count, cudaStream
 
 enum { GCU_SVD_TRIDIAGONAL_MOST = 624 };
 /* Whether the GPU can, and has the shared memory. */
-bool gcu_svd_tridiagonal_takes(const gcu_gpu *gpu, int64_t n);
+bool gcu_svd_tridiagonal_supported(const gcu_gpu *gpu, int64_t n);
 /* The eigenvalues, rising, and in the columns of vectors (column-major) vectors of length 1 of a
  * symmetric matrix, which are orthogonal as far as the values lie apart; NaN in one that is none.
  * work: gcu_svd_tridiagonal_work(n) doubles. */

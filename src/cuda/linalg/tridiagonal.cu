@@ -135,20 +135,20 @@ static __global__ void __launch_bounds__(THREADS)
             v[j] = x[u];
         }
         rest = block_sum(rest, s.part[0]);
-        const bool turns = rest > 0;
+        const bool reflects = rest > 0;
         const double length = sqrt(fma(head, head, rest)), most = fabs(head) + length;
-        const double top = turns ? copysign(most, head) : 0.0; /* of the vector */
-        const double tau = turns ? 2 / fma(most, most, rest) : 0.0;
+        const double top = reflects ? copysign(most, head) : 0.0; /* of the vector */
+        const double tau = reflects ? 2 / fma(most, most, rest) : 0.0;
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
             const int j = t + u * THREADS;
             if (j == first) x[u] = top;
-            if (!turns) x[u] = 0;
+            if (!reflects) x[u] = 0;
             if (j >= first && j < n && rank == k % CLUSTER) p.reflection[k * n + j] = x[u];
         }
         if (t == 0 && rank == k % CLUSTER) {
             p.tau[k] = tau;
-            p.e[k] = turns ? -copysign(length, head) : head;
+            p.e[k] = reflects ? -copysign(length, head) : head;
         }
         /* own rows: what the step before takes from them, their products, and column k + 1 */
         const int from = (first - rank + CLUSTER - 1) / CLUSTER; /* that are left */
@@ -165,7 +165,7 @@ static __global__ void __launch_bounds__(THREADS)
         }
         for (int j = first + lane; j < n; j += 32) {
             const double vj = before[j], wj = s.w[j];
-            const double now = j == first ? top : turns ? v[j] : 0.0;
+            const double now = j == first ? top : reflects ? v[j] : 0.0;
 #pragma unroll
             for (int r = 0; r < ROWS; r++) {
                 if (!row[r]) continue;
@@ -195,7 +195,7 @@ static __global__ void __launch_bounds__(THREADS)
         const double share = tau * tau / 2 * block_sum(both, s.part[1]);
         /* column k + 1, which is taken out next */
         const double w0 = fma(-share, top, tau * y[first]);
-        const double next = turns ? v[first + 1] : 0.0;
+        const double next = reflects ? v[first + 1] : 0.0;
         head = fma(-top, fma(-share, next, tau * y[first + 1]), fma(-w0, next, c[first + 1]));
 #pragma unroll
         for (int u = 0; u < EACH; u++) {
@@ -203,7 +203,7 @@ static __global__ void __launch_bounds__(THREADS)
             if (j < first || j >= n) continue;
             const double vj = x[u], wj = fma(-share, vj, tau * y[j]);
             s.w[j] = wj;
-            if (!turns) v[j] = 0;
+            if (!reflects) v[j] = 0;
             x[u] = fma(-top, wj, fma(-w0, vj, c[j]));
             if (j == first && rank == 0) p.d[first] = x[u];
         }
@@ -378,17 +378,17 @@ static __global__ void __launch_bounds__(64) vectors_kernel(const __grid_constan
 
 /* ---- the reflections of those, a vector a warp ---- */
 
-enum { TURNED = 4 /* vectors a block */, STAGES = 8 };
+enum { REFLECTED = 4 /* vectors a block */, STAGES = 8 };
 
-static __global__ void __launch_bounds__(32 * TURNED)
-    turn_kernel(const __grid_constant__ tridiagonal p, double *vectors)
+static __global__ void __launch_bounds__(32 * REFLECTED)
+    reflect_kernel(const __grid_constant__ tridiagonal p, double *vectors)
 {
     __shared__ double staged[STAGES][MOST + 1]; /* reflections on their way; tau last */
     const int n = p.n, t = (int)threadIdx.x, lane = t % 32;
-    const int m = (int)blockIdx.x * TURNED + t / 32;
+    const int m = (int)blockIdx.x * REFLECTED + t / 32;
     const auto bring = [&](int k) {
         double *const to = staged[k % STAGES];
-        for (int i = k + 1 + t; i < n && k >= 0; i += 32 * TURNED)
+        for (int i = k + 1 + t; i < n && k >= 0; i += 32 * REFLECTED)
             __pipeline_memcpy_async(to + i, p.reflection + (int64_t)k * n + i, sizeof(double));
         if (t == 0 && k >= 0) __pipeline_memcpy_async(to + MOST, p.tau + k, sizeof(double));
         __pipeline_commit();
@@ -456,7 +456,7 @@ static cudaError_t allow(int n)
                                 (int)shared_bytes(n));
 }
 
-bool gcu_svd_tridiagonal_takes(const gcu_gpu *gpu, int64_t n)
+bool gcu_svd_tridiagonal_supported(const gcu_gpu *gpu, int64_t n)
 {
     if (gpu->major != 9 || n < 3 || n > MOST || shared_bytes((int)n) > gpu->smem_bytes)
         return false;
@@ -492,6 +492,7 @@ cudaError_t gcu_svd_tridiagonal(const double *gram, int64_t n, double *vectors, 
     if (error != cudaSuccess) return error;
     values_kernel<<<(unsigned)((n + VALUES - 1) / VALUES), 32 * VALUES, 0, stream>>>(p);
     vectors_kernel<<<(unsigned)((n + 31) / 32), 64, 0, stream>>>(p);
-    turn_kernel<<<(unsigned)((n + TURNED - 1) / TURNED), 32 * TURNED, 0, stream>>>(p, vectors);
+    reflect_kernel<<<(unsigned)((n + REFLECTED - 1) / REFLECTED), 32 * REFLECTED, 0, stream>>>(
+        p, vectors);
     return cudaGetLastError();
 }

@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-__global__ void __launch_bounds__(THREADS) narrow(const double *sums, int64_t count, float *to)
+__global__ void __launch_bounds__(THREADS) to_f32(const double *sums, int64_t count, float *to)
 {
     const int64_t all = (int64_t)gridDim.x * THREADS;
     for (int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x; at < count; at += all)
@@ -150,9 +150,9 @@ cudaError_t gcu_lsh_chain(const gnomon_matrix *x, const float *directions, int64
     return cudaGetLastError();
 }
 
-cudaError_t gcu_lsh_narrow(const double *sums, int64_t count, float *to, cudaStream_t stream)
+cudaError_t gcu_lsh_to_f32(const double *sums, int64_t count, float *to, cudaStream_t stream)
 {
     if (count == 0) return cudaSuccess;
-    narrow<<<grid_of((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(sums, count, to);
+    to_f32<<<grid_of((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(sums, count, to);
     return cudaGetLastError();
 }

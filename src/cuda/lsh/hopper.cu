@@ -19,10 +19,10 @@ const int64_t values_depth = 16; /* functions of a mark, of values */
 
 /* How tables lie in columns. */
 struct grid {
-    int64_t count, depth, broad; /* functions */
-    int64_t table, tables;       /* of the job's; of them */
-    int wide, wide_broad;        /* columns of a table, of its broad functions */
-    int tile_tables;             /* tables of 128 columns */
+    int64_t count, depth, broad;       /* functions */
+    int64_t table, tables;             /* of the job's; of them */
+    int table_columns, coarse_columns; /* columns of a table, of its broad functions */
+    int tile_tables;                   /* tables of 128 columns */
 };
 
 __host__ __device__ inline int64_t eights(int64_t count)
@@ -34,13 +34,14 @@ __host__ __device__ inline int64_t eights(int64_t count)
 __device__ __forceinline__ int64_t function_of(const grid &g, int64_t column, int64_t *position,
                                                bool *counts)
 {
-    const int64_t tile = column / N, at = column % N, t = tile * g.tile_tables + at / g.wide;
+    const int64_t tile = column / N, at = column % N,
+                  t = tile * g.tile_tables + at / g.table_columns;
     *counts = false;
     *position = 0;
-    if (at / g.wide >= g.tile_tables || t >= g.tables) return -1;
-    int64_t p = at % g.wide;
-    const bool fine = p >= g.wide_broad;
-    if (fine) p -= g.wide_broad;
+    if (at / g.table_columns >= g.tile_tables || t >= g.tables) return -1;
+    int64_t p = at % g.table_columns;
+    const bool fine = p >= g.coarse_columns;
+    if (fine) p -= g.coarse_columns;
     const int64_t functions = fine ? g.depth - g.broad : g.broad;
     *counts = p < functions;
     if (!*counts) p = 0;
@@ -104,7 +105,7 @@ template <bool SIGNS, bool KEYS> struct gcu_lsh_into_hashes {
     int32_t *values;
     int64_t row_stride, col_stride, count;
     int64_t tables;
-    int wide, wide_broad, tile_tables;
+    int table_columns, coarse_columns, tile_tables;
     uint32_t *marks; /* [table][words]: a bit a point */
     int64_t words;
 
@@ -183,8 +184,8 @@ template <bool SIGNS, bool KEYS> struct gcu_lsh_into_hashes {
             if (!SIGNS) far[r] = fmaf(far[r], inverse * 1.05f, near);
         }
         int64_t table = item.col / COLUMNS * tile_tables;
-        int end = wide_broad, half = 0;
-        const int last = tile_tables * wide;
+        int end = coarse_columns, half = 0;
+        const int last = tile_tables * table_columns;
         uint64_t sum[2] = {0, 0};
         bool odd[2] = {false, false};
 #pragma unroll
@@ -233,11 +234,11 @@ template <bool SIGNS, bool KEYS> struct gcu_lsh_into_hashes {
             odd[0] = odd[1] = false;
             if (fine && half == 0) {
                 half = 1;
-                end += wide - wide_broad;
+                end += table_columns - coarse_columns;
             } else {
                 half = 0;
                 table++;
-                end += wide_broad;
+                end += coarse_columns;
             }
         }
     }
@@ -260,8 +261,8 @@ struct again {
     int64_t row_stride, col_stride;
     uint32_t *marks;
     int64_t words;
-    int run;  /* words that a warp takes at a time */
-    int wide; /* lanes for the functions of a table: 8, 16 or 32 */
+    int run;           /* words that a warp takes at a time */
+    int table_columns; /* lanes for the functions of a table: 8, 16 or 32 */
 };
 
 enum { TOGETHER = 4 }; /* points that a lane takes at a time */
@@ -300,19 +301,19 @@ __device__ __forceinline__ void chains_of(const again &a, const float *const *x,
     }
 }
 
-__device__ __forceinline__ uint64_t total_of(uint64_t sum, int wide)
+__device__ __forceinline__ uint64_t total_of(uint64_t sum, int table_columns)
 {
-    for (int d = wide / 2; d > 0; d /= 2)
+    for (int d = table_columns / 2; d > 0; d /= 2)
         sum += __shfl_xor_sync(~0u, sum, d);
     return sum;
 }
 
-/* Points point[0 .. count) of table t; lanes in groups of a.wide take TOGETHER of them each, some
- * of them twice when they are fewer. */
+/* Points point[0 .. count) of table t; lanes in groups of a.table_columns take TOGETHER of them
+ * each, some of them twice when they are fewer. */
 __device__ __forceinline__ void do_again(const again &a, int64_t t, const int64_t *point, int count,
                                          int lane)
 {
-    const int group = lane / a.wide;
+    const int group = lane / a.table_columns;
     const float *x[TOGETHER];
     int64_t row[TOGETHER];
     uint64_t broad[TOGETHER] = {}, fine[TOGETHER] = {};
@@ -322,7 +323,7 @@ __device__ __forceinline__ void do_again(const again &a, int64_t t, const int64_
         row[i] = point[which < count ? which : 0];
         x[i] = a.x + row[i] * a.x_stride;
     }
-    for (int64_t p = lane % a.wide; p < a.g.depth; p += a.wide) {
+    for (int64_t p = lane % a.table_columns; p < a.g.depth; p += a.table_columns) {
         const int64_t f = (a.g.table + t) * a.g.depth + p;
         float products[TOGETHER];
         if (f >= a.g.count) continue;
@@ -343,8 +344,9 @@ __device__ __forceinline__ void do_again(const again &a, int64_t t, const int64_
     if (!a.keys) return;
 #pragma unroll
     for (int i = 0; i < TOGETHER; i++) {
-        const uint64_t upper = total_of(broad[i], a.wide), lower = total_of(fine[i], a.wide);
-        if (lane % a.wide == 0)
+        const uint64_t upper = total_of(broad[i], a.table_columns),
+                       lower = total_of(fine[i], a.table_columns);
+        if (lane % a.table_columns == 0)
             a.keys[t * a.stride + row[i]] =
                 (uint64_t)gcu_lsh_key_half(upper) << 32 | gcu_lsh_key_half(lower);
     }
@@ -355,7 +357,7 @@ __global__ void __launch_bounds__(THREADS) do_all_again(const __grid_constant__ 
 {
     constexpr int MOST = 4 * TOGETHER;
     __shared__ int64_t found[WARPS][MOST];
-    const int lane = (int)threadIdx.x % 32, room = 32 / a.wide * TOGETHER;
+    const int lane = (int)threadIdx.x % 32, room = 32 / a.table_columns * TOGETHER;
     int64_t *mine = found[threadIdx.x / 32];
     const int64_t words = (a.n + 31) / 32, runs = (words + a.run - 1) / a.run;
     const int64_t all = (int64_t)gridDim.x * WARPS;
@@ -410,9 +412,9 @@ grid grid_of_tables(int64_t count, int64_t table, int64_t tables, int64_t depth,
     g.tables = depth ? tables : (count + values_depth - 1) / values_depth;
     g.depth = depth ? depth : values_depth;
     g.broad = depth ? broad : values_depth;
-    g.wide_broad = (int)eights(g.broad);
-    g.wide = g.wide_broad + (int)eights(g.depth - g.broad);
-    g.tile_tables = g.wide <= N ? N / g.wide : 0;
+    g.coarse_columns = (int)eights(g.broad);
+    g.table_columns = g.coarse_columns + (int)eights(g.depth - g.broad);
+    g.tile_tables = g.table_columns <= N ? N / g.table_columns : 0;
     return g;
 }
 
@@ -421,7 +423,7 @@ plan plan_of(const gcu_lsh_fused *c)
     plan p = {};
     const gcu_lsh_keys &k = c->keys;
     char *work = static_cast<char *>(c->work);
-    const auto take = [&](int64_t bytes) {
+    const auto carve = [&](int64_t bytes) {
         char *part = work + p.bytes;
         p.bytes += ((size_t)bytes + 255) / 256 * 256;
         return static_cast<void *>(part);
@@ -429,11 +431,11 @@ plan plan_of(const gcu_lsh_fused *c)
     p.g = grid_of_tables(c->f.count, k.table, k.tables, k.depth, k.broad);
     p.columns = (p.g.tables + p.g.tile_tables - 1) / p.g.tile_tables * N;
     p.words = (c->most + 31) / 32;
-    p.padded = static_cast<float *>(take(p.columns * c->dim * 4));
-    p.quads = static_cast<float4 *>(take((c->dim + 3) / 4 * c->f.count * 16));
-    p.offsets = static_cast<float *>(take(p.columns * 4));
-    p.factors = static_cast<uint64_t *>(take(N * 8));
-    p.marks = static_cast<uint32_t *>(take(p.g.tables * p.words * 4));
+    p.padded = static_cast<float *>(carve(p.columns * c->dim * 4));
+    p.quads = static_cast<float4 *>(carve((c->dim + 3) / 4 * c->f.count * 16));
+    p.offsets = static_cast<float *>(carve(p.columns * 4));
+    p.factors = static_cast<uint64_t *>(carve(N * 8));
+    p.marks = static_cast<uint32_t *>(carve(p.g.tables * p.words * 4));
     gcu_gemm_launch &l = p.l;
     l.n = l.cols = p.columns;
     l.k = c->dim;
@@ -446,13 +448,13 @@ plan plan_of(const gcu_lsh_fused *c)
     l.quads = true;
     l.splits = 1;
     l.split_chunks = l.chunks;
-    l.packed = static_cast<uint8_t *>(take(l.chunks * l.cols * 2 * GCU_GEMM_CHUNK));
-    l.packed_low = static_cast<uint8_t *>(take(l.chunks * l.cols * 2 * GCU_GEMM_CHUNK));
-    l.scales = static_cast<float *>(take(l.chunks * l.cols * 4));
+    l.packed = static_cast<uint8_t *>(carve(l.chunks * l.cols * 2 * GCU_GEMM_CHUNK));
+    l.packed_low = static_cast<uint8_t *>(carve(l.chunks * l.cols * 2 * GCU_GEMM_CHUNK));
+    l.scales = static_cast<float *>(carve(l.chunks * l.cols * 4));
     return p;
 }
 
-cudaError_t settle(const gcu_lsh_fused *c, const plan &p, cudaStream_t stream)
+cudaError_t set_up(const gcu_lsh_fused *c, const plan &p, cudaStream_t stream)
 {
     again a = {};
     a.g = p.g;
@@ -475,7 +477,7 @@ cudaError_t settle(const gcu_lsh_fused *c, const plan &p, cudaStream_t stream)
     a.words = p.words;
     const int64_t words = (c->n + 31) / 32 * p.g.tables, many = 1 << 18;
     a.run = words > many ? 32 : 1;
-    a.wide = p.g.depth <= 8 ? 8 : p.g.depth <= 16 ? 16 : 32;
+    a.table_columns = p.g.depth <= 8 ? 8 : p.g.depth <= 16 ? 16 : 32;
     do_all_again<<<grid_of((words / a.run + WARPS) / WARPS), THREADS, 0, stream>>>(a);
     return cudaGetLastError();
 }
@@ -535,8 +537,8 @@ static cudaError_t launch(const gcu_lsh_fused *c, const plan &p, cudaStream_t st
         put.pairs = v->col_stride == 1 && v->row_stride % 2 == 0 && (uintptr_t)v->data % 8 == 0;
     }
     put.tables = p.g.tables;
-    put.wide = p.g.wide;
-    put.wide_broad = p.g.wide_broad;
+    put.table_columns = p.g.table_columns;
+    put.coarse_columns = p.g.coarse_columns;
     put.tile_tables = p.g.tile_tables;
     put.marks = p.marks;
     put.words = p.words;
@@ -557,5 +559,5 @@ cudaError_t gcu_lsh_fused_run(const gcu_lsh_fused *c, cudaStream_t stream)
         signs  ? keys ? launch<true, true>(c, p, stream) : launch<true, false>(c, p, stream)
          : keys ? launch<false, true>(c, p, stream)
                : launch<false, false>(c, p, stream);
-    return error == cudaSuccess ? settle(c, p, stream) : error;
+    return error == cudaSuccess ? set_up(c, p, stream) : error;
 }

@@ -5,7 +5,7 @@
 #include "cuda/lsh/lsh.h"
 #include "cuda/project/job.h"
 #include "cuda/project/pieces.h"
-#include "cuda/runtime/take.h"
+#include "cuda/runtime/alloc.h"
 #include "cuda/runtime/transfer.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ struct plan {
     int64_t batch, tables; /* at a time */
     int64_t panel;         /* columns of directions */
     int slots, outputs, sorters;
-    size_t slot_bytes, copy_bytes, direction_bytes, fused_bytes, product_bytes, wide_bytes,
+    size_t slot_bytes, copy_bytes, direction_bytes, fused_bytes, product_bytes, f64_bytes,
         output_bytes, key_bytes, sorter_bytes;
     size_t needed;
 };
@@ -34,7 +34,7 @@ struct run {
     gcu_state *s;
     const gnomon_lsh_job *job;
     int64_t function; /* of the hasher's, that tables begin with */
-    const gcu_lsh_taker *taker;
+    const gcu_lsh_key_sink *sink;
     const gnomon_hasher *h;
     gcu_why why;
     cudaStream_t stream;
@@ -149,7 +149,7 @@ static gcu_lsh_fused fused_of(const run *r, int64_t table, int64_t tables)
     c.f = r->f;
     c.dim = r->h->f.dim;
     c.directions = reinterpret_cast<const float *>(r->directions) + r->function * c.dim;
-    if (r->taker) c.f.count = r->job->tables * r->job->depth;
+    if (r->sink) c.f.count = r->job->tables * r->job->depth;
     if (c.f.offset) c.f.offset += r->function;
     c.most = r->plan.batch;
     c.work = r->fused;
@@ -189,7 +189,7 @@ static void size_up(run *r, plan *p)
     if (r->way == CHAIN) {
         const int64_t panel = directions_bytes / 4 / products / 256 * 256;
         p->panel = least(dim, panel > 0 ? panel : 256);
-        if (r->wide) p->wide_bytes = (size_t)(p->batch * products) * 8;
+        if (r->wide) p->f64_bytes = (size_t)(p->batch * products) * 8;
     }
     p->direction_bytes = (size_t)(p->panel * products) * 4;
     if (r->way == CHAIN || r->way == SKETCH) p->product_bytes = (size_t)(p->batch * products) * 4;
@@ -205,7 +205,7 @@ static void size_up(run *r, plan *p)
         p->sorter_bytes = gcu_lsh_sorter_bytes(r->n);
     }
     p->needed = p->slots * p->slot_bytes + p->copy_bytes + p->direction_bytes + p->fused_bytes +
-                p->product_bytes + p->wide_bytes + p->outputs * p->output_bytes + p->key_bytes +
+                p->product_bytes + p->f64_bytes + p->outputs * p->output_bytes + p->key_bytes +
                 p->sorters * p->sorter_bytes;
 }
 
@@ -244,31 +244,31 @@ static bool make_plan(run *r, size_t bytes)
     return true;
 }
 
-static void give_back(run *r)
+static void free_all(run *r)
 {
     char **const all[] = {&r->copy, &r->directions, &r->fused, &r->products, &r->sums, &r->keys};
     for (char **one : all) {
-        gcu_give(*one, r->stream);
+        gcu_free(*one, r->stream);
         *one = nullptr;
     }
     for (int i = 0; i < SLOTS; i++) {
         char **const each[] = {&r->slot[i], &r->output[i], &r->sorter[i]};
         for (char **one : each) {
-            gcu_give(*one, r->stream);
+            gcu_free(*one, r->stream);
             *one = nullptr;
         }
     }
 }
 
-static cudaError_t take(run *r, char **to, size_t bytes)
+static cudaError_t put(run *r, char **to, size_t bytes)
 {
     void *data = nullptr;
-    const cudaError_t error = gcu_take(r->s, &data, bytes, r->stream);
+    const cudaError_t error = gcu_alloc(r->s, &data, bytes, r->stream);
     *to = static_cast<char *>(data);
     return error;
 }
 
-static cudaError_t take_all(run *r)
+static cudaError_t alloc_all(run *r)
 {
     const plan *p = &r->plan;
     struct {
@@ -278,7 +278,7 @@ static cudaError_t take_all(run *r)
                         {&r->directions, p->direction_bytes},
                         {&r->fused, p->fused_bytes},
                         {&r->products, p->product_bytes},
-                        {&r->sums, p->wide_bytes},
+                        {&r->sums, p->f64_bytes},
                         {&r->keys, p->key_bytes},
                         {&r->slot[0], p->slots > 0 ? p->slot_bytes : 0},
                         {&r->slot[1], p->slots > 1 ? p->slot_bytes : 0},
@@ -287,7 +287,7 @@ static cudaError_t take_all(run *r)
                         {&r->sorter[0], p->sorters > 0 ? p->sorter_bytes : 0},
                         {&r->sorter[1], p->sorters > 1 ? p->sorter_bytes : 0}};
     for (const auto &w : wanted) {
-        const cudaError_t error = take(r, w.to, w.bytes);
+        const cudaError_t error = put(r, w.to, w.bytes);
         if (error != cudaSuccess) return error;
     }
     return cudaSuccess;
@@ -300,7 +300,7 @@ static gnomon_status make_small(run *r)
     const size_t offset = h->offset ? (size_t)h->f.count * 4 : 0;
     const size_t bit = h->bit ? (size_t)h->f.count * 8 : 0;
     const size_t factors = (size_t)r->job->depth * 8;
-    GCU_TRY(r->why, take(r, &r->small, 16 + bit + factors + offset));
+    GCU_TRY(r->why, put(r, &r->small, 16 + bit + factors + offset));
     r->first_bad = reinterpret_cast<unsigned long long *>(r->small);
     r->longest = reinterpret_cast<double *>(r->small + 8);
     r->multipliers = reinterpret_cast<uint64_t *>(r->small + 16);
@@ -362,7 +362,7 @@ static gnomon_status chain(run *r, const gnomon_matrix *x)
                                       r->wide ? r->sums : r->products, r->stream));
     }
     if (r->wide)
-        GCU_TRY(r->why, gcu_lsh_narrow(reinterpret_cast<double *>(r->sums), x->rows * products,
+        GCU_TRY(r->why, gcu_lsh_to_f32(reinterpret_cast<double *>(r->sums), x->rows * products,
                                        reinterpret_cast<float *>(r->products), r->stream));
     return GNOMON_OK;
 }
@@ -412,7 +412,7 @@ static gnomon_status hash_dense(run *r, const gnomon_matrix *x, int64_t row, int
     if (r->way == FUSED) {
         float *reach = reinterpret_cast<float *>(r->copy), *copy = nullptr;
         if (r->copies) copy = reach + (r->plan.batch + 3) / 4 * 4;
-        GCU_TRY(r->why, gcu_lsh_take_points(x, row, r->longest, reach, copy, r->pitch, r->first_bad,
+        GCU_TRY(r->why, gcu_lsh_load_points(x, row, r->longest, reach, copy, r->pitch, r->first_bad,
                                             r->stream));
         gcu_lsh_fused c = fused_of(r, table, tables);
         c.keys.first = row;
@@ -461,7 +461,7 @@ static gnomon_status hash_sets(run *r, int64_t row, int64_t rows, int64_t table,
     const int64_t entries = m->offsets[row + rows] - m->offsets[row];
     const size_t head = (size_t)(rows + 1) * 8, middle = (size_t)entries * 8;
     char *room = nullptr;
-    GCU_TRY(r->why, take(r, &room, head + middle + (size_t)(entries * size)));
+    GCU_TRY(r->why, put(r, &room, head + middle + (size_t)(entries * size)));
     gnomon_status status = bring_array(r, m->offsets + row, GNOMON_I64, rows + 1, room);
     if (status == GNOMON_OK)
         status = bring_array(r, m->indices + before, GNOMON_I64, entries, room + head);
@@ -486,7 +486,7 @@ static gnomon_status hash_sets(run *r, int64_t row, int64_t rows, int64_t table,
     }
     /* pinned arrays are in use until the stream gets there, and so is the room */
     const cudaError_t error = cudaStreamSynchronize(r->stream);
-    gcu_give(room, r->stream);
+    gcu_free(room, r->stream);
     if (status == GNOMON_OK && error != cudaSuccess)
         status = gcu_status(r->why, error, "least hashes");
     return status;
@@ -643,10 +643,9 @@ static gnomon_status groups(run *r)
             GCU_TRY(r->why, cudaStreamSynchronize(r->s->out));
         }
         if (job->rooms) status = make_tables(r, table, tables);
-        if (r->taker)
-            GCU_TRY(r->why,
-                    r->taker->take(r->taker->user, reinterpret_cast<const uint64_t *>(r->keys),
-                                   table, tables, r->stream));
+        if (r->sink)
+            GCU_TRY(r->why, r->sink->put(r->sink->user, reinterpret_cast<const uint64_t *>(r->keys),
+                                         table, tables, r->stream));
         if (status != GNOMON_OK) return status;
     }
     return GNOMON_OK;
@@ -688,7 +687,7 @@ static gnomon_status work(run *r)
         const gnomon_matrix x = packed_points(r, r->n);
         r->copies = r->x_host ? x.dtype != GNOMON_F32 || x.col_stride != 1 : !lies_well(r);
     }
-    status = gcu_take_planned(r, "point", make_plan, take_all, give_back);
+    status = gcu_alloc_planned(r, "point", make_plan, alloc_all, free_all);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->ready, r->stream));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->in, r->ready, 0));
@@ -710,13 +709,13 @@ static cudaError_t make_events(run *r)
 }
 
 static gnomon_status do_job(gcu_state *s, const gnomon_lsh_job *job, int64_t function,
-                            const gcu_lsh_taker *taker, gcu_why why)
+                            const gcu_lsh_key_sink *sink, gcu_why why)
 {
     run r = {};
     r.s = s;
     r.job = job;
     r.function = function;
-    r.taker = taker;
+    r.sink = sink;
     r.h = job->hasher;
     r.why = why;
     r.stream = s->stream;
@@ -727,8 +726,8 @@ static gnomon_status do_job(gcu_state *s, const gnomon_lsh_job *job, int64_t fun
     const cudaError_t in = cudaStreamSynchronize(s->in), out = cudaStreamSynchronize(s->out);
     if (status == GNOMON_OK && (in != cudaSuccess || out != cudaSuccess))
         status = gcu_status(why, in != cudaSuccess ? in : out, "transfers");
-    give_back(&r);
-    gcu_give(r.small, r.stream);
+    free_all(&r);
+    gcu_free(r.small, r.stream);
     const cudaError_t error = cudaStreamSynchronize(r.stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "kernels");
     cudaEvent_t const events[] = {r.full[0], r.full[1], r.empty[0], r.empty[1], r.done[0],
@@ -744,7 +743,7 @@ gnomon_status gcu_lsh_job(gcu_state *s, const gnomon_lsh_job *job, gcu_why why)
 }
 
 gnomon_status gcu_lsh_hand_keys(gcu_state *s, const gnomon_lsh_job *job, int64_t function,
-                                const gcu_lsh_taker *taker, gcu_why why)
+                                const gcu_lsh_key_sink *sink, gcu_why why)
 {
-    return do_job(s, job, function, taker, why);
+    return do_job(s, job, function, sink, why);
 }

@@ -84,11 +84,11 @@ cudaError_t gcu_lsh_least_hashes(const int64_t *offsets, const int64_t *indices,
 cudaError_t gcu_lsh_directions(const gnomon_simple *a, const gcu_gpu *gpu, int64_t rows,
                                int64_t col, int64_t cols, float *to, cudaStream_t stream);
 /* sums[i * rows + f] (+)= the CPU's sums over the view's columns, whose first is a multiple of 256;
- * double when wide. 'begins': they were not there before. */
+ * double when f64. 'begins': they were not there before. */
 cudaError_t gcu_lsh_chain(const gnomon_matrix *x, const float *directions, int64_t rows, bool wide,
                           bool begins, void *sums, cudaStream_t stream);
 /* fp32 of sums in fp64. */
-cudaError_t gcu_lsh_narrow(const double *sums, int64_t count, float *to, cudaStream_t stream);
+cudaError_t gcu_lsh_to_f32(const double *sums, int64_t count, float *to, cudaStream_t stream);
 
 /* ---- lsh/tables.cu ---- */
 
@@ -118,7 +118,7 @@ cudaError_t gcu_lsh_index(const gcu_lsh_sorter *s, int64_t buckets, int bits, cu
  * GPU, with numbers that fp32 holds: copies them to 'to', rows of 'stride' numbers, when that is
  * not NULL, and sets reach[i] to how far a product of theirs on tensor cores may be from the CPU's,
  * the directions being at most *longest long. */
-cudaError_t gcu_lsh_take_points(const gnomon_matrix *x, int64_t row, const double *longest,
+cudaError_t gcu_lsh_load_points(const gnomon_matrix *x, int64_t row, const double *longest,
                                 float *reach, float *to, int64_t stride, unsigned long long *first,
                                 cudaStream_t stream);
 /* *longest = the length of the longest of these rows. */
@@ -158,14 +158,14 @@ gnomon_status gcu_lsh_job(gcu_state *s, const gnomon_lsh_job *job, gcu_why why);
 
 /* Takes keys of tables [table, table + tables) on the GPU, keys[t * n + i] of table + t, by work on
  * the stream. */
-struct gcu_lsh_taker {
+struct gcu_lsh_key_sink {
     void *user;
-    cudaError_t (*take)(void *user, const uint64_t *keys, int64_t table, int64_t tables,
-                        cudaStream_t stream);
+    cudaError_t (*put)(void *user, const uint64_t *keys, int64_t table, int64_t tables,
+                       cudaStream_t stream);
 };
 /* A job of neither values, keys nor rooms, whose keys stay on the GPU; tables are of the hasher's
  * functions from 'function' on. */
 gnomon_status gcu_lsh_hand_keys(gcu_state *s, const gnomon_lsh_job *job, int64_t function,
-                                const gcu_lsh_taker *taker, gcu_why why);
+                                const gcu_lsh_key_sink *sink, gcu_why why);
 
 #endif

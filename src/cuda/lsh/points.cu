@@ -10,7 +10,7 @@ enum { THREADS = 256, WARPS = THREADS / 32 };
 /* A warp takes a point, or (ACROSS) a thread, where points lie side by side. */
 template <bool ACROSS>
 __global__ void __launch_bounds__(THREADS)
-    take_points(const __grid_constant__ gnomon_matrix x, int64_t row, const double *longest,
+    load_points(const __grid_constant__ gnomon_matrix x, int64_t row, const double *longest,
                 double factor, float *reach, float *to, int64_t stride, unsigned long long *first)
 {
     const int64_t unit = ACROSS ? (int64_t)blockIdx.x * THREADS + threadIdx.x
@@ -41,8 +41,8 @@ __global__ void __launch_bounds__(THREADS)
 
 /* The same for fp32 rows that 16-byte loads take, which stay where they are. */
 __global__ void __launch_bounds__(THREADS)
-    look_at_rows(const float *x, int64_t n, int64_t cols, int64_t stride, int64_t row,
-                 const double *longest, double factor, float *reach, unsigned long long *first)
+    scan_rows(const float *x, int64_t n, int64_t cols, int64_t stride, int64_t row,
+              const double *longest, double factor, float *reach, unsigned long long *first)
 {
     enum { ROWS = 4 }; /* at a time: so that enough loads are on their way */
     const int lane = (int)threadIdx.x % 32;
@@ -119,7 +119,7 @@ double distance_of(int64_t dim)
 
 } // namespace
 
-cudaError_t gcu_lsh_take_points(const gnomon_matrix *x, int64_t row, const double *longest,
+cudaError_t gcu_lsh_load_points(const gnomon_matrix *x, int64_t row, const double *longest,
                                 float *reach, float *to, int64_t stride, unsigned long long *first,
                                 cudaStream_t stream)
 {
@@ -127,16 +127,16 @@ cudaError_t gcu_lsh_take_points(const gnomon_matrix *x, int64_t row, const doubl
     const double factor = distance_of(x->cols);
     if (!to && x->dtype == GNOMON_F32 && x->col_stride == 1 && x->row_stride % 4 == 0 &&
         (uintptr_t)x->data % 16 == 0) {
-        look_at_rows<<<grid_of((x->rows + WARPS - 1) / WARPS), THREADS, 0, stream>>>(
+        scan_rows<<<grid_of((x->rows + WARPS - 1) / WARPS), THREADS, 0, stream>>>(
             static_cast<const float *>(x->data), x->rows, x->cols, x->row_stride, row, longest,
             factor, reach, first);
         return cudaGetLastError();
     }
     if (x->col_stride != 1 && (x->row_stride == 1 || x->row_stride == -1))
-        take_points<true><<<grid_of((x->rows + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+        load_points<true><<<grid_of((x->rows + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
             *x, row, longest, factor, reach, to, stride, first);
     else
-        take_points<false><<<grid_of((x->rows + WARPS - 1) / WARPS), THREADS, 0, stream>>>(
+        load_points<false><<<grid_of((x->rows + WARPS - 1) / WARPS), THREADS, 0, stream>>>(
             *x, row, longest, factor, reach, to, stride, first);
     return cudaGetLastError();
 }

@@ -14,7 +14,7 @@ enum { THREADS = 256 };
 
 /* Halves of keys with the points' numbers. */
 __global__ void __launch_bounds__(THREADS)
-    take_halves(const uint64_t *keys, int64_t n, int shift, uint32_t *halves, uint32_t *ids)
+    split_keys(const uint64_t *keys, int64_t n, int shift, uint32_t *halves, uint32_t *ids)
 {
     const int64_t all = (int64_t)gridDim.x * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += all) {
@@ -113,7 +113,7 @@ size_t gcu_lsh_sorter_bytes(int64_t n)
 void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool broad_only, void *memory)
 {
     char *at = static_cast<char *>(memory);
-    const auto take = [&](size_t bytes) {
+    const auto carve = [&](size_t bytes) {
         void *part = at;
         at += aligned(bytes);
         return part;
@@ -122,17 +122,17 @@ void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool broad_only, void *m
     *s = gcu_lsh_sorter{};
     s->n = n;
     s->broad_only = broad_only;
-    s->sorted = static_cast<uint64_t *>(take(count * 8));
-    s->unique = static_cast<uint64_t *>(take(count * 8));
+    s->sorted = static_cast<uint64_t *>(carve(count * 8));
+    s->unique = static_cast<uint64_t *>(carve(count * 8));
     for (int i = 0; i < 2; i++) {
-        s->halves[i] = static_cast<uint32_t *>(take(count * 4));
-        s->ids[i] = static_cast<uint32_t *>(take(count * 4));
+        s->halves[i] = static_cast<uint32_t *>(carve(count * 4));
+        s->ids[i] = static_cast<uint32_t *>(carve(count * 4));
     }
-    s->first = static_cast<uint32_t *>(take((count + 1) * 4));
-    s->directory = static_cast<uint32_t *>(take(directory_bytes(n)));
-    s->buckets = static_cast<int64_t *>(take(8));
+    s->first = static_cast<uint32_t *>(carve((count + 1) * 4));
+    s->directory = static_cast<uint32_t *>(carve(directory_bytes(n)));
+    s->buckets = static_cast<int64_t *>(carve(8));
     s->work_bytes = work_bytes(n);
-    s->work = take(s->work_bytes);
+    s->work = carve(s->work_bytes);
 }
 
 cudaError_t gcu_lsh_sort(const gcu_lsh_sorter *s, const uint64_t *keys, uint32_t first_id,
@@ -142,7 +142,7 @@ cudaError_t gcu_lsh_sort(const gcu_lsh_sorter *s, const uint64_t *keys, uint32_t
     const unsigned grid = (unsigned)(blocks < 4096 ? blocks : 4096);
     const bool one = s->broad_only;
     size_t bytes = s->work_bytes;
-    take_halves<<<grid, THREADS, 0, stream>>>(keys, s->n, one ? 32 : 0, s->halves[0], s->ids[0]);
+    split_keys<<<grid, THREADS, 0, stream>>>(keys, s->n, one ? 32 : 0, s->halves[0], s->ids[0]);
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) error = sort(s->work, &bytes, s, 0, stream);
     if (error == cudaSuccess && !one) {

@@ -36,11 +36,11 @@ struct gcu_points {
  *
  * A task that is a piece of the columns: 'carry' holds the sums of the earlier columns (not read
  * when 'begins'); when 'finishes' is set sums go to y, else to carry. carry belongs to the family,
- * element (a - task row, v) at [(a - task row) * n * blocks + v], fp32 (fp64 in wide tasks);
+ * element (a - task row, v) at [(a - task row) * n * blocks + v], fp32 (fp64 in f64 tasks);
  * NULL when the task both begins and finishes. */
 struct gcu_out {
     void *y;
-    gnomon_dtype dtype; /* F32, or F64 in wide tasks */
+    gnomon_dtype dtype; /* F32, or F64 in f64 tasks */
     int64_t row_stride, col_stride;
     int64_t k, r;
     int64_t block; /* the operator's block that the task's block 0 is */
@@ -132,7 +132,7 @@ __device__ __forceinline__ float gcu_load(const gcu_points &x, int64_t b, int64_
 }
 
 /* Hands the total of this task's columns for A's row a and folded point v = b * n + i over to carry
- * or y; T is float, or double in wide tasks. 'total' is the sum of this task's segments only when
+ * or y; T is float, or double in f64 tasks. 'total' is the sum of this task's segments only when
  * the task begins; otherwise the caller must have started its chain from gcu_carried. */
 template <typename T>
 __device__ __forceinline__ T gcu_carried(const gcu_out &out, int64_t a, int64_t points, int64_t v)

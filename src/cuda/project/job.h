@@ -12,11 +12,13 @@ gnomon_status gcu_adjoint_job(gcu_state *s, const gnomon_sketch_job *job, gcu_wh
 
 /* ---- stream.cu ---- */
 
-struct gcu_feed;
-gnomon_status gcu_feed_open(gcu_state *s, const gnomon_sketch_job *job, gcu_feed **out,
-                            gcu_why why);
-gnomon_status gcu_feed_push(gcu_state *s, gcu_feed *t, const gnomon_matrix *piece, gcu_why why);
-gnomon_status gcu_feed_finish(gcu_state *s, gcu_feed *t, const gnomon_matrix *y, gcu_why why);
-void gcu_feed_close(gcu_state *s, gcu_feed *t);
+struct gcu_sketch_stream;
+gnomon_status gcu_sketch_stream_open(gcu_state *s, const gnomon_sketch_job *job,
+                                     gcu_sketch_stream **out, gcu_why why);
+gnomon_status gcu_sketch_stream_push(gcu_state *s, gcu_sketch_stream *t, const gnomon_matrix *piece,
+                                     gcu_why why);
+gnomon_status gcu_sketch_stream_finish(gcu_state *s, gcu_sketch_stream *t, const gnomon_matrix *y,
+                                       gcu_why why);
+void gcu_sketch_stream_close(gcu_state *s, gcu_sketch_stream *t);
 
 #endif

@@ -6,7 +6,7 @@
  * have been looked at for NaN and infinity, or they are looked at beforehand. */
 #include "cuda/project/job.h"
 #include "cuda/project/pieces.h"
-#include "cuda/runtime/take.h"
+#include "cuda/runtime/alloc.h"
 #include "cuda/runtime/transfer.h"
 
 #include <inttypes.h>
@@ -84,7 +84,7 @@ static void columns_of(const run *r, const gcu_piece *piece, int64_t *from, int6
 
 static void size_up(run *r, plan *p)
 {
-    enum { LOOKED_AT = 4 }; /* the first piece, and the first of a second block, may be short */
+    enum { SCANNED = 4 }; /* the first piece, and the first of a second block, may be short */
     const gnomon_sketch_job *job = r->job;
     const int64_t batches = (job->x->rows + p->batch - 1) / p->batch;
     gcu_piece_call call = {};
@@ -95,7 +95,7 @@ static void size_up(run *r, plan *p)
     int pieces = 0;
     size_t least_work = 0;
     p->carry_bytes = p->work_bytes = p->output_bytes = 0;
-    for (int64_t at = -1; pieces < LOOKED_AT && gcu_next_piece(&r->pieces, p->width, &at, &piece);
+    for (int64_t at = -1; pieces < SCANNED && gcu_next_piece(&r->pieces, p->width, &at, &piece);
          pieces++) {
         int64_t from, cols;
         columns_of(r, &piece, &from, &cols);
@@ -172,30 +172,30 @@ static bool make_plan(run *r, size_t bytes)
     return shrink(r, &r->plan, bytes);
 }
 
-static void give_back(run *r)
+static void free_all(run *r)
 {
     for (int i = 0; i < SLOTS; i++) {
-        gcu_give(r->slot[i], r->stream);
+        gcu_free(r->slot[i], r->stream);
         r->slot[i] = nullptr;
     }
     for (int i = 0; i < OUTPUTS; i++) {
-        gcu_give(r->output[i], r->stream);
+        gcu_free(r->output[i], r->stream);
         r->output[i] = nullptr;
     }
-    gcu_give(r->carry, r->stream);
-    gcu_give(r->work, r->stream);
+    gcu_free(r->carry, r->stream);
+    gcu_free(r->work, r->stream);
     r->carry = r->work = nullptr;
 }
 
-static cudaError_t take_all(run *r)
+static cudaError_t alloc_all(run *r)
 {
     const plan *p = &r->plan;
-    cudaError_t error = gcu_take(r->s, &r->work, p->work_bytes, r->stream);
-    if (error == cudaSuccess) error = gcu_take(r->s, &r->carry, p->carry_bytes, r->stream);
+    cudaError_t error = gcu_alloc(r->s, &r->work, p->work_bytes, r->stream);
+    if (error == cudaSuccess) error = gcu_alloc(r->s, &r->carry, p->carry_bytes, r->stream);
     for (int i = 0; i < p->slots && error == cudaSuccess; i++)
-        error = gcu_take(r->s, &r->slot[i], p->slot_bytes, r->stream);
+        error = gcu_alloc(r->s, &r->slot[i], p->slot_bytes, r->stream);
     for (int i = 0; i < p->outputs && error == cudaSuccess; i++)
-        error = gcu_take(r->s, &r->output[i], p->output_bytes, r->stream);
+        error = gcu_alloc(r->s, &r->output[i], p->output_bytes, r->stream);
     return error;
 }
 
@@ -228,7 +228,7 @@ static gnomon_status bring(run *r, int slot, int64_t row, int64_t rows, int64_t 
     return GNOMON_OK;
 }
 
-static gnomon_status look(run *r, const gnomon_matrix *x, int64_t row, int64_t col)
+static gnomon_status scan(run *r, const gnomon_matrix *x, int64_t row, int64_t col)
 {
     GCU_TRY(r->why, gcu_find_nonfinite(x, row, col, r->job->x->cols, r->first_bad, r->stream));
     return GNOMON_OK;
@@ -288,11 +288,11 @@ static gnomon_status hand_over(run *r, int64_t row, int64_t rows, int which)
 }
 
 /* Looks at all points, and does nothing else. */
-static gnomon_status look_first(run *r)
+static gnomon_status scan_first(run *r)
 {
     const gnomon_matrix *x = r->job->x;
     if (!r->x_host) {
-        const gnomon_status status = look(r, x, 0, 0);
+        const gnomon_status status = scan(r, x, 0, 0);
         return status == GNOMON_OK ? verdict(r) : status;
     }
     const int64_t batch = r->plan.batch;
@@ -303,7 +303,7 @@ static gnomon_status look_first(run *r)
             gnomon_matrix part;
             gnomon_status status = bring(r, slot, row, least(batch, x->rows - row), col,
                                          least(width, x->cols - col), &part);
-            if (status == GNOMON_OK) status = look(r, &part, row, col);
+            if (status == GNOMON_OK) status = scan(r, &part, row, col);
             if (status != GNOMON_OK) return status;
             GCU_TRY(r->why, cudaEventRecord(r->empty[slot], r->stream));
             slot = (slot + 1) % r->plan.slots;
@@ -330,7 +330,7 @@ static gnomon_status sketch_batch(run *r, int64_t row, int64_t rows, int which, 
         int64_t from, cols;
         columns_of(r, &piece, &from, &cols);
         status = bring(r, *slot, row, rows, from, cols, &call.x);
-        if (status == GNOMON_OK && check) status = look(r, &call.x, row, from);
+        if (status == GNOMON_OK && check) status = scan(r, &call.x, row, from);
         if (status != GNOMON_OK) return status;
         call.x_col = job->col + from;
         GCU_TRY(r->why, gcu_run_piece(&r->pieces, &piece, &call));
@@ -409,12 +409,12 @@ static gnomon_status work(run *r)
     bool check = job->check && gcu_may_be_nonfinite(x->dtype) && x->cols > 0;
     void *first = nullptr;
     if (check) {
-        GCU_TRY(r->why, gcu_take(r->s, &first, sizeof *r->first_bad, r->stream));
+        GCU_TRY(r->why, gcu_alloc(r->s, &first, sizeof *r->first_bad, r->stream));
         r->first_bad = static_cast<unsigned long long *>(first);
         GCU_TRY(r->why, cudaMemsetAsync(first, 0xff, sizeof *r->first_bad, r->stream));
     }
     if (check && !r->x_host) {
-        status = look_first(r);
+        status = scan_first(r);
         if (status != GNOMON_OK) return status;
         check = false;
     }
@@ -430,15 +430,15 @@ static gnomon_status work(run *r)
     const bool all_columns = blocks == 1 || (reach->first <= job->col / c &&
                                              reach->last >= (job->col + x->cols - 1) / c);
     r->keep = check && all_columns && gcu_packed_bytes(&y_there) < gcu_free_memory(r->s) / 4;
-    const bool look_before = check && !r->keep;
-    if (look_before && r->y_place == GCU_DEVICE) r->y_direct = true;
-    status = gcu_take_planned(r, "point", make_plan, take_all, give_back);
+    const bool scan_before = check && !r->keep;
+    if (scan_before && r->y_place == GCU_DEVICE) r->y_direct = true;
+    status = gcu_alloc_planned(r, "point", make_plan, alloc_all, free_all);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->ready, r->stream));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->in, r->ready, 0));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->ready, 0));
-    if (look_before) {
-        status = look_first(r);
+    if (scan_before) {
+        status = scan_first(r);
         if (status != GNOMON_OK) return status;
     }
     return sketch_batches(r, r->keep);
@@ -462,8 +462,8 @@ gnomon_status gcu_sketch_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why
         if (status == GNOMON_OK && error != cudaSuccess)
             status = gcu_status(why, error, "transfers");
     }
-    give_back(&r);
-    gcu_give(r.first_bad, r.stream);
+    free_all(&r);
+    gcu_free(r.first_bad, r.stream);
     if (!runs_on) {
         const cudaError_t error = cudaStreamSynchronize(r.stream);
         if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "kernels");

@@ -10,7 +10,7 @@ enum { BUFFERS = 2 };
 
 static const int64_t piece_bytes = 64 << 20;
 
-struct gcu_feed {
+struct gcu_sketch_stream {
     gnomon_sketch_job job;
     gnomon_matrix x, sums; /* all columns, and what becomes of them */
     bool open;             /* the first piece has told type and order of all */
@@ -35,23 +35,23 @@ static int64_t most(int64_t a, int64_t b)
 }
 
 /* The job's columns that the piece is made of: [begin, end) of the operator's. */
-static int64_t begin_of(const gcu_feed *t)
+static int64_t begin_of(const gcu_sketch_stream *t)
 {
     return most(t->piece.col, t->job.col);
 }
 
-static int64_t end_of(const gcu_feed *t)
+static int64_t end_of(const gcu_sketch_stream *t)
 {
     return least(t->piece.col + t->piece.blocks * t->piece.cols, t->job.col + t->x.cols);
 }
 
-static void next_piece(gcu_feed *t)
+static void next_piece(gcu_sketch_stream *t)
 {
     t->more = gcu_next_piece(&t->pieces, t->width, &t->at, &t->piece);
 }
 
 /* The gathered columns of the piece, [from, to) of the operator's. */
-static gnomon_matrix gathered(const gcu_feed *t, int64_t from, int64_t to)
+static gnomon_matrix gathered(const gcu_sketch_stream *t, int64_t from, int64_t to)
 {
     gnomon_matrix m = gcu_packed(&t->x, t->x.rows, least(t->width, t->x.cols));
     m.data = static_cast<char *>(t->buffer[t->which]) +
@@ -61,9 +61,10 @@ static gnomon_matrix gathered(const gcu_feed *t, int64_t from, int64_t to)
 }
 
 /* Memory for a width: what all pieces need of it, and of that what they can do without. */
-static size_t size_up(const gcu_state *s, gcu_feed *t, size_t *buffer, size_t *carry, size_t *spare)
+static size_t size_up(const gcu_state *s, gcu_sketch_stream *t, size_t *buffer, size_t *carry,
+                      size_t *spare)
 {
-    enum { LOOKED_AT = 4 };
+    enum { SCANNED = 4 };
     const gnomon_matrix held = gcu_packed(&t->x, t->x.rows, least(t->width, t->x.cols));
     gcu_piece_call call = {};
     call.y = t->sums;
@@ -72,7 +73,7 @@ static size_t size_up(const gcu_state *s, gcu_feed *t, size_t *buffer, size_t *c
     *carry = t->work_bytes = 0;
     size_t least_work = 0;
     int64_t at = -1;
-    for (int i = 0; i < LOOKED_AT && gcu_next_piece(&t->pieces, t->width, &at, &t->piece); i++) {
+    for (int i = 0; i < SCANNED && gcu_next_piece(&t->pieces, t->width, &at, &t->piece); i++) {
         call.x = gathered(t, begin_of(t), end_of(t));
         call.x_col = begin_of(t);
         const size_t best = gcu_piece_work(&t->pieces, &t->piece, &call, false);
@@ -87,16 +88,16 @@ static size_t size_up(const gcu_state *s, gcu_feed *t, size_t *buffer, size_t *c
     return BUFFERS * *buffer + *carry + t->work_bytes + gcu_packed_bytes(&t->sums);
 }
 
-static void give_back(gcu_state *s, gcu_feed *t)
+static void free_all(gcu_state *s, gcu_sketch_stream *t)
 {
     void **const all[] = {&t->buffer[0], &t->buffer[1], &t->carry, &t->work, &t->sums_data};
     for (void **one : all) {
-        gcu_give(*one, s->stream);
+        gcu_free(*one, s->stream);
         *one = nullptr;
     }
 }
 
-static gnomon_status take_memory(gcu_state *s, gcu_feed *t, gcu_why why)
+static gnomon_status alloc_memory(gcu_state *s, gcu_sketch_stream *t, gcu_why why)
 {
     const int64_t size = (int64_t)gnomon_dtype_size(t->x.dtype);
     const size_t free = gcu_free_memory(s);
@@ -118,24 +119,25 @@ static gnomon_status take_memory(gcu_state *s, gcu_feed *t, gcu_why why)
         t->work_bytes -= needed - free;
         break;
     }
-    cudaError_t error = gcu_take(s, &t->sums_data, gcu_packed_bytes(&t->sums), s->stream);
-    if (error == cudaSuccess) error = gcu_take(s, &t->carry, carry, s->stream);
-    if (error == cudaSuccess) error = gcu_take(s, &t->work, t->work_bytes, s->stream);
+    cudaError_t error = gcu_alloc(s, &t->sums_data, gcu_packed_bytes(&t->sums), s->stream);
+    if (error == cudaSuccess) error = gcu_alloc(s, &t->carry, carry, s->stream);
+    if (error == cudaSuccess) error = gcu_alloc(s, &t->work, t->work_bytes, s->stream);
     for (int i = 0; i < BUFFERS && error == cudaSuccess; i++)
-        error = gcu_take(s, &t->buffer[i], buffer, s->stream);
+        error = gcu_alloc(s, &t->buffer[i], buffer, s->stream);
     if (error == cudaSuccess) error = cudaStreamSynchronize(s->stream);
     if (error == cudaSuccess) return GNOMON_OK;
-    give_back(s, t);
+    free_all(s, t);
     return gcu_status(why, error, "taking device memory for a stream");
 }
 
-gnomon_status gcu_feed_open(gcu_state *s, const gnomon_sketch_job *job, gcu_feed **out, gcu_why why)
+gnomon_status gcu_sketch_stream_open(gcu_state *s, const gnomon_sketch_job *job,
+                                     gcu_sketch_stream **out, gcu_why why)
 {
     (void)s;
     if (job->beta != 0.0)
         return gcu_fail(why, GNOMON_ERROR_DEVICE,
                         "options.beta is %g; a stream on the GPU takes 0 only", job->beta);
-    gcu_feed *t = static_cast<gcu_feed *>(calloc(1, sizeof *t));
+    gcu_sketch_stream *t = static_cast<gcu_sketch_stream *>(calloc(1, sizeof *t));
     if (!t) return gcu_fail(why, GNOMON_ERROR_MEMORY, "no memory for a stream");
     t->job = *job;
     t->x = *job->x;
@@ -149,9 +151,9 @@ gnomon_status gcu_feed_open(gcu_state *s, const gnomon_sketch_job *job, gcu_feed
     return GNOMON_OK;
 }
 
-void gcu_feed_close(gcu_state *s, gcu_feed *t)
+void gcu_sketch_stream_close(gcu_state *s, gcu_sketch_stream *t)
 {
-    give_back(s, t);
+    free_all(s, t);
     cudaStreamSynchronize(s->stream);
     if (t->full) cudaEventDestroy(t->full);
     for (cudaEvent_t event : t->empty)
@@ -159,15 +161,16 @@ void gcu_feed_close(gcu_state *s, gcu_feed *t)
     free(t);
 }
 
-/* The first piece settles how points are held. */
-static gnomon_status begin(gcu_state *s, gcu_feed *t, const gnomon_matrix *piece, gcu_why why)
+/* The first piece determines how points are held. */
+static gnomon_status begin(gcu_state *s, gcu_sketch_stream *t, const gnomon_matrix *piece,
+                           gcu_why why)
 {
     gnomon_matrix like = *piece;
     like.cols = t->x.cols;
     t->x = gcu_packed(&like, t->x.rows, t->x.cols);
     t->job.wide = t->sums.dtype == GNOMON_F64;
     if (!gcu_pieces_open(&t->pieces, s, &t->job, &t->x, &t->sums, why)) return GNOMON_ERROR_DEVICE;
-    const gnomon_status status = take_memory(s, t, why);
+    const gnomon_status status = alloc_memory(s, t, why);
     if (status != GNOMON_OK) return status;
     t->sums.data = t->sums_data;
     GCU_TRY(why, cudaEventCreateWithFlags(&t->full, cudaEventDisableTiming));
@@ -180,7 +183,7 @@ static gnomon_status begin(gcu_state *s, gcu_feed *t, const gnomon_matrix *piece
     return GNOMON_OK;
 }
 
-static gnomon_status run_gathered(gcu_state *s, gcu_feed *t, gcu_why why)
+static gnomon_status run_gathered(gcu_state *s, gcu_sketch_stream *t, gcu_why why)
 {
     gcu_piece_call call = {};
     call.x = gathered(t, begin_of(t), end_of(t));
@@ -202,8 +205,8 @@ static gnomon_status run_gathered(gcu_state *s, gcu_feed *t, gcu_why why)
 }
 
 /* Columns [from, to) of the operator, out of the piece that begins at t->next. */
-static gnomon_status gather(gcu_state *s, gcu_feed *t, const gnomon_matrix *piece, int64_t from,
-                            int64_t to, gcu_place place, gcu_why why)
+static gnomon_status gather(gcu_state *s, gcu_sketch_stream *t, const gnomon_matrix *piece,
+                            int64_t from, int64_t to, gcu_place place, gcu_why why)
 {
     const gnomon_matrix held = gathered(t, from, to);
     gnomon_matrix part = *piece;
@@ -213,7 +216,8 @@ static gnomon_status gather(gcu_state *s, gcu_feed *t, const gnomon_matrix *piec
     return gcu_upload(s, gcu_transfer_of(&t->job), &part, place, &held, s->in, why);
 }
 
-gnomon_status gcu_feed_push(gcu_state *s, gcu_feed *t, const gnomon_matrix *piece, gcu_why why)
+gnomon_status gcu_sketch_stream_push(gcu_state *s, gcu_sketch_stream *t, const gnomon_matrix *piece,
+                                     gcu_why why)
 {
     if (piece->rows == 0 || piece->cols == 0) return GNOMON_OK;
     if (t->open && piece->dtype != t->x.dtype)
@@ -243,17 +247,18 @@ gnomon_status gcu_feed_push(gcu_state *s, gcu_feed *t, const gnomon_matrix *piec
 }
 
 /* The sums as F32, in device memory of their own. */
-static gnomon_status narrow(gcu_state *s, const gnomon_matrix *sums, gnomon_matrix *out,
+static gnomon_status to_f32(gcu_state *s, const gnomon_matrix *sums, gnomon_matrix *out,
                             gcu_why why)
 {
     *out = *sums;
     out->dtype = GNOMON_F32;
-    GCU_TRY(why, gcu_take(s, &out->data, gcu_packed_bytes(out), s->stream));
+    GCU_TRY(why, gcu_alloc(s, &out->data, gcu_packed_bytes(out), s->stream));
     GCU_TRY(why, gcu_copy(sums, out, s->stream));
     return GNOMON_OK;
 }
 
-gnomon_status gcu_feed_finish(gcu_state *s, gcu_feed *t, const gnomon_matrix *y, gcu_why why)
+gnomon_status gcu_sketch_stream_finish(gcu_state *s, gcu_sketch_stream *t, const gnomon_matrix *y,
+                                       gcu_why why)
 {
     gcu_place place;
     gnomon_status status = gcu_place_of(s, y, "y", &place, why);
@@ -266,10 +271,10 @@ gnomon_status gcu_feed_finish(gcu_state *s, gcu_feed *t, const gnomon_matrix *y,
         if (status != GNOMON_OK) return status;
     }
     gnomon_matrix out = t->sums;
-    if (y->dtype != t->sums.dtype) status = narrow(s, &t->sums, &out, why);
+    if (y->dtype != t->sums.dtype) status = to_f32(s, &t->sums, &out, why);
     if (status == GNOMON_OK)
         status = gcu_download(s, gcu_transfer_of(&t->job), &out, y, place, s->stream, why);
-    if (out.data != t->sums.data) gcu_give(out.data, s->stream);
+    if (out.data != t->sums.data) gcu_free(out.data, s->stream);
     const cudaError_t error = cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "kernels");
     return status;

@@ -111,7 +111,7 @@ bool gcu_may_be_nonfinite(gnomon_dtype dtype)
 }
 
 template <typename T>
-static cudaError_t look(const gnomon_matrix *m, const lines &v, T mask, unsigned long long *first,
+static cudaError_t scan(const gnomon_matrix *m, const lines &v, T mask, unsigned long long *first,
                         cudaStream_t stream)
 {
     const int64_t largest_grid = 1 << 16;
@@ -144,12 +144,12 @@ cudaError_t gcu_find_nonfinite(const gnomon_matrix *m, int64_t row, int64_t col,
     v.segments = (v.length + SEGMENT - 1) / SEGMENT;
     switch (m->dtype) {
     case GNOMON_F64:
-        return look<uint64_t>(m, v, UINT64_C(0x7ff0000000000000), first, stream);
+        return scan<uint64_t>(m, v, UINT64_C(0x7ff0000000000000), first, stream);
     case GNOMON_F32:
-        return look<uint32_t>(m, v, 0x7f800000u, first, stream);
+        return scan<uint32_t>(m, v, 0x7f800000u, first, stream);
     case GNOMON_F16:
-        return look<uint16_t>(m, v, 0x7c00, first, stream);
+        return scan<uint16_t>(m, v, 0x7c00, first, stream);
     default:
-        return look<uint16_t>(m, v, 0x7f80, first, stream);
+        return scan<uint16_t>(m, v, 0x7f80, first, stream);
     }
 }

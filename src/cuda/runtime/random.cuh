@@ -48,10 +48,11 @@ __device__ __forceinline__ uint4 gcu_call(gcu_stream s, uint32_t block, uint64_t
     return gcu_philox((uint32_t)q, (uint32_t)(q >> 32), block, s.c3, s.key0, s.key1);
 }
 
-__device__ __forceinline__ uint4 gcu_call_general(gcu_stream s, uint32_t block, uint64_t wide,
+__device__ __forceinline__ uint4 gcu_call_general(gcu_stream s, uint32_t block, uint64_t index48,
                                                   uint32_t b)
 {
-    return gcu_philox(b, (uint32_t)wide, block, s.c3 | (uint32_t)(wide >> 32), s.key0, s.key1);
+    return gcu_philox(b, (uint32_t)index48, block, s.c3 | (uint32_t)(index48 >> 32), s.key0,
+                      s.key1);
 }
 
 __device__ __forceinline__ uint32_t gcu_word(uint4 w, int i)

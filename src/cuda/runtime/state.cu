@@ -57,7 +57,7 @@ void gcu_leave(gcu_scope scope)
     if (scope.known && set) set(static_cast<CUcontext>(scope.before));
 }
 
-cudaError_t gcu_take(gcu_state *s, void **data, size_t bytes, cudaStream_t stream)
+cudaError_t gcu_alloc(gcu_state *s, void **data, size_t bytes, cudaStream_t stream)
 {
     *data = nullptr;
     if (bytes == 0) return cudaSuccess;
@@ -74,7 +74,7 @@ cudaError_t gcu_take(gcu_state *s, void **data, size_t bytes, cudaStream_t strea
     return error;
 }
 
-void gcu_give(void *data, cudaStream_t stream)
+void gcu_free(void *data, cudaStream_t stream)
 {
     if (data) cudaFreeAsync(data, stream);
 }

@@ -58,8 +58,8 @@ void gcu_leave(gcu_scope scope);
 
 /* Device memory for work on 'stream', from the state's pool. Frees what the pool keeps, and tries
  * again, before it fails. */
-cudaError_t gcu_take(gcu_state *s, void **data, size_t bytes, cudaStream_t stream);
-void gcu_give(void *data, cudaStream_t stream);
+cudaError_t gcu_alloc(gcu_state *s, void **data, size_t bytes, cudaStream_t stream);
+void gcu_free(void *data, cudaStream_t stream);
 /* Bytes that can probably be had. */
 size_t gcu_free_memory(gcu_state *s);
 

@@ -5,9 +5,9 @@
 
 static const int64_t stage_most = 32 << 20; /* half a millisecond of the link */
 static const int64_t stage_least = 64 << 10;
-static const int64_t task_bytes = 1 << 20;  /* of one thread at a time */
-static const int64_t long_line = 64 << 10;  /* worth beginning at a multiple of 16 bytes */
-static const int64_t narrow_line = 2 << 10; /* the copy engine is slow with shorter ones */
+static const int64_t task_bytes = 1 << 20; /* of one thread at a time */
+static const int64_t long_line = 64 << 10; /* worth beginning at a multiple of 16 bytes */
+static const int64_t short_line = 2 << 10; /* the copy engine is slow with shorter ones */
 
 gnomon_status gcu_place_of(gcu_state *s, const gnomon_matrix *m, const char *name, gcu_place *place,
                            gcu_why why)
@@ -288,7 +288,7 @@ static char *device_at(const lines *l, const portion *p)
 static bool direct(const lines *l, gcu_place place)
 {
     return place == GCU_PINNED && l->host_step == 1 &&
-           (l->count == 1 || (l->host_line >= l->length && l->length * l->size >= narrow_line));
+           (l->count == 1 || (l->host_line >= l->length && l->length * l->size >= short_line));
 }
 
 gnomon_status gcu_upload(gcu_state *s, gcu_transfer t, const gnomon_matrix *from, gcu_place place,
@@ -318,27 +318,27 @@ gnomon_status gcu_upload(gcu_state *s, gcu_transfer t, const gnomon_matrix *from
     return GNOMON_OK;
 }
 
-struct narrowing {
+struct converting {
     const int64_t *from;
     uint32_t *to;
     int64_t count;
 };
 
-static const int64_t narrow_each = task_bytes / 8;
+static const int64_t convert_each = task_bytes / 8;
 
-static void narrow_task(void *arg, int64_t task, int worker)
+static void convert_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const narrowing *n = static_cast<const narrowing *>(arg);
-    const int64_t end = (task + 1) * narrow_each;
-    for (int64_t i = task * narrow_each; i < (end < n->count ? end : n->count); i++) {
+    const converting *n = static_cast<const converting *>(arg);
+    const int64_t end = (task + 1) * convert_each;
+    for (int64_t i = task * convert_each; i < (end < n->count ? end : n->count); i++) {
         const uint64_t x = (uint64_t)n->from[i];
         n->to[i] = x < UINT32_MAX ? (uint32_t)x : UINT32_MAX;
     }
 }
 
-gnomon_status gcu_upload_narrow(gcu_state *s, gcu_transfer t, const int64_t *from, int64_t count,
-                                uint32_t *to, cudaStream_t stream, gcu_why why)
+gnomon_status gcu_upload_u32(gcu_state *s, gcu_transfer t, const int64_t *from, int64_t count,
+                             uint32_t *to, cudaStream_t stream, gcu_why why)
 {
     if (count == 0) return GNOMON_OK;
     const gnomon_status status = open_stages(s, t.memory_limit, why);
@@ -349,8 +349,8 @@ gnomon_status gcu_upload_narrow(gcu_state *s, gcu_transfer t, const int64_t *fro
         s->next_stage = (s->next_stage + 1) % GCU_STAGES;
         GCU_TRY(why, cudaEventSynchronize(stage->idle));
         const int64_t some = count - at < each ? count - at : each;
-        narrowing n = {from + at, reinterpret_cast<uint32_t *>(stage->data), some};
-        t.host->parallel(t.host->user, (some + narrow_each - 1) / narrow_each, narrow_task, &n);
+        converting n = {from + at, reinterpret_cast<uint32_t *>(stage->data), some};
+        t.host->parallel(t.host->user, (some + convert_each - 1) / convert_each, convert_task, &n);
         GCU_TRY(why, cudaMemcpyAsync(to + at, stage->data, (size_t)some * 4, cudaMemcpyHostToDevice,
                                      stream));
         GCU_TRY(why, cudaEventRecord(stage->idle, stream));
@@ -400,7 +400,7 @@ gnomon_status gcu_download(gcu_state *s, gcu_transfer t, const gnomon_matrix *fr
 
 gnomon_status gcu_download_each(gcu_state *s, gcu_transfer t, const void *from, int64_t count,
                                 int64_t size, cudaStream_t stream,
-                                gnomon_status (*take)(void *user, const void *data, int64_t count,
+                                gnomon_status (*sink)(void *user, const void *data, int64_t count,
                                                       bool last),
                                 void *user, gcu_why why)
 {
@@ -424,7 +424,7 @@ gnomon_status gcu_download_each(gcu_state *s, gcu_transfer t, const void *from, 
         }
         if (full) {
             GCU_TRY(why, cudaEventSynchronize(full->idle));
-            status = take(user, full->data, in_full, stage == nullptr);
+            status = sink(user, full->data, in_full, stage == nullptr);
         }
         full = stage;
         in_full = some;

@@ -46,15 +46,15 @@ gnomon_status gcu_download(gcu_state *s, gcu_transfer t, const gnomon_matrix *fr
 
 /* Enqueues to = from in 32 bits, 2^32 - 1 for what is negative or not below that: half as many
  * bytes go over the link. 'from' lies in the host's memory and has been read when it returns. */
-gnomon_status gcu_upload_narrow(gcu_state *s, gcu_transfer t, const int64_t *from, int64_t count,
-                                uint32_t *to, cudaStream_t stream, gcu_why why);
+gnomon_status gcu_upload_u32(gcu_state *s, gcu_transfer t, const int64_t *from, int64_t count,
+                             uint32_t *to, cudaStream_t stream, gcu_why why);
 
 /* Hands count elements of 'size' bytes each, in the GPU's memory, to 'take' in order, some at a
  * time; they lie in page-locked memory until it returns, while the next ones are on their way.
  * Returns what take ended with, unless OK. */
 gnomon_status gcu_download_each(gcu_state *s, gcu_transfer t, const void *from, int64_t count,
                                 int64_t size, cudaStream_t stream,
-                                gnomon_status (*take)(void *user, const void *data, int64_t count,
+                                gnomon_status (*sink)(void *user, const void *data, int64_t count,
                                                       bool last),
                                 void *user, gcu_why why);
 

@@ -21,18 +21,18 @@ template <int PENDING> static __device__ __forceinline__ void gcu_wgmma_wait()
 }
 
 /* A warpgroup's registers a thread, given back or taken (PTX: setmaxnreg). */
-template <int COUNT> static __device__ __forceinline__ void gcu_registers_give()
+template <int COUNT> static __device__ __forceinline__ void gcu_registers_dealloc()
 {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
 
-template <int COUNT> static __device__ __forceinline__ void gcu_registers_take()
+template <int COUNT> static __device__ __forceinline__ void gcu_registers_alloc()
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
 
 /* Keeps the compiler from moving reads of accumulators before the wait. */
-template <int COUNT> static __device__ __forceinline__ void gcu_wgmma_settle(float *c)
+template <int COUNT> static __device__ __forceinline__ void gcu_wgmma_fence_operands(float *c)
 {
 #pragma unroll
     for (int i = 0; i < COUNT; i++)

@@ -82,7 +82,7 @@ __device__ double sum_squares(const gcu_search_view &x, int64_t row, double fact
     return join_chains(chain, mask);
 }
 
-/* ---- faults, norms, wide queries ---- */
+/* ---- faults, norms, queries in fp64 ---- */
 
 __global__ void __launch_bounds__(THREADS)
     faults_kernel(gcu_search_view x, int64_t count, unsigned long long *first)
@@ -215,8 +215,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     for (int64_t from = 0; from < d; from += STEP) {
         __syncthreads();
 #pragma unroll
-        for (int turn = 0; turn < 2 * TILE * STEP / THREADS; turn++) {
-            const int e = turn * THREADS + threadIdx.x, i = e / STEP, c = e % STEP;
+        for (int round = 0; round < 2 * TILE * STEP / THREADS; round++) {
+            const int e = round * THREADS + threadIdx.x, i = e / STEP, c = e % STEP;
             const int64_t j = from + c;
             /* adding -0 * 0, or 0 * 0 to what is not negative, changes nothing */
             double q = -0.0, x = 0.0;
@@ -514,11 +514,11 @@ cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *wide, int64_
     return cudaGetLastError();
 }
 
-/* ---- pairs that passed the sieve ---- */
+/* ---- candidates of the filter ---- */
 
 template <bool SINGLE, int MODE>
 __global__ void __launch_bounds__(THREADS, 4)
-    settle_kernel(gcu_search_pairs k, const double *limits, gcu_search_found found, int64_t pairs,
+    verify_kernel(gcu_search_pairs k, const double *limits, gcu_search_found found, int64_t pairs,
                   unsigned *counts)
 {
     const gcu_search_view &qs = k.queries, &xs = k.base;
@@ -559,15 +559,15 @@ __global__ void __launch_bounds__(THREADS, 4)
     }
 }
 
-cudaError_t gcu_search_settle(const gcu_search_pairs *k, const double *limits,
+cudaError_t gcu_search_verify(const gcu_search_pairs *k, const double *limits,
                               gcu_search_found found, int64_t pairs, unsigned *counts,
                               cudaStream_t stream)
 {
     if (pairs == 0) return cudaSuccess;
     const bool single = k->base.dtype == GNOMON_F32 && k->queries.dtype == GNOMON_F32;
-    const auto kernel = !single                  ? settle_kernel<false, 2>
-                        : k->metric == GNOMON_IP ? settle_kernel<true, 1>
-                                                 : settle_kernel<true, 0>;
+    const auto kernel = !single                  ? verify_kernel<false, 2>
+                        : k->metric == GNOMON_IP ? verify_kernel<true, 1>
+                                                 : verify_kernel<true, 0>;
     kernel<<<grid_of(pairs, HALVES), THREADS, 0, stream>>>(*k, limits, found, pairs, counts);
     return cudaGetLastError();
 }

@@ -5,22 +5,22 @@
 
 /* ---- memory ---- */
 
-gnomon_status gcu_search_take(gcu_search *v, size_t bytes, void **data)
+gnomon_status gcu_search_alloc(gcu_search *v, size_t bytes, void **data)
 {
-    GCU_TRY(v->why, gcu_take(v->s, data, bytes, v->stream));
-    if (*data) v->taken[v->held++] = *data;
+    GCU_TRY(v->why, gcu_alloc(v->s, data, bytes, v->stream));
+    if (*data) v->parts[v->held++] = *data;
     return GNOMON_OK;
 }
 
-void gcu_search_give_back(gcu_search *v, int held)
+void gcu_search_free(gcu_search *v, int held)
 {
     while (v->held > held)
-        gcu_give(v->taken[--v->held], v->stream);
+        gcu_free(v->parts[--v->held], v->stream);
 }
 
 /* ---- what was found ---- */
 
-gnomon_status gcu_search_look(gcu_search *v)
+gnomon_status gcu_search_read_words(gcu_search *v)
 {
     GCU_TRY(v->why,
             cudaMemcpyAsync(v->seen, v->words, sizeof *v->seen, cudaMemcpyDeviceToHost, v->stream));
@@ -53,7 +53,7 @@ gnomon_status gcu_search_hand_hits(gcu_search *v, const gcu_search_pairs *pairs,
 {
     gnomon_hit *at = nullptr;
     GCU_TRY(v->why, gcu_search_hits(pairs, v->found, count, v->hits, &v->words->hits, v->stream));
-    TRY(gcu_search_look(v));
+    TRY(gcu_search_read_words(v));
     const int64_t hits = (int64_t)v->seen->hits;
     if (hits == 0) return GNOMON_OK;
     v->why.text[0] = 0;
@@ -111,7 +111,7 @@ gnomon_status gcu_search_begin(gcu_search *v)
     return GNOMON_OK;
 }
 
-gnomon_status gcu_search_take_found(gcu_search *v)
+gnomon_status gcu_search_alloc_found(gcu_search *v)
 {
     const double wanted = v->k > 0 ? 24.0 * (double)v->count * (double)v->k : 0x1p24;
     const int64_t each = v->k > 0 ? 28 : 16 + (int64_t)sizeof(gnomon_hit) + 12;

@@ -3,7 +3,7 @@
 #ifndef GNOMON_CUDA_SEARCH_FOUND_H
 #define GNOMON_CUDA_SEARCH_FOUND_H
 
-#include "cuda/filter/sieve.h"
+#include "cuda/filter/filter.h"
 #include "cuda/runtime/transfer.h"
 #include "cuda/search/search.h"
 
@@ -20,12 +20,12 @@ struct gcu_search {
     gcu_why why;
     cudaStream_t stream;
     int64_t count, cols, k;
-    bool few, bits, direct; /* direct: no sieve */
-    bool once;              /* by search/once.h where the base allows it */
+    bool few, bits, direct; /* direct: no filter */
+    bool small_batch;       /* by search/small_batch.h where the base allows it */
     bool made;              /* there is what the other ways need */
     bool begun;             /* lists, limits and radii are set up */
 
-    void *taken[GCU_SEARCH_PARTS];
+    void *parts[GCU_SEARCH_PARTS];
     int held, kept; /* kept: so many stay until the search is closed */
 
     gnomon_matrix queries; /* in the GPU's memory; JACCARD: none */
@@ -40,16 +40,16 @@ struct gcu_search {
     uint32_t *sorted_places;
     gnomon_hit *hits;
     double *wide;
-    int64_t wide_queries;
+    int64_t f64_queries;
     gcu_search_words *words, *seen; /* on the GPU; the state's notes */
-    void *once_work;
+    void *batch_work;
     bool answered;    /* finish has only to hand out what lies here, in host memory: */
     int64_t *answers; /* counts, ids, distances */
 
-    gcu_sieve_ground ground;
-    gcu_sieve_points p; /* the queries on the ground, once 'packed' */
+    gcu_filter_centre centre;
+    gcu_filter_points p; /* the queries on the centre, once 'packed' */
     bool packed;
-    void *ground_memory, *pack_memory, *limits_work;
+    void *centre_memory, *pack_memory, *limits_work;
     float *p_limits;
 
     int64_t *last; /* JACCARD, a query: the largest id wanted at the limit */
@@ -66,25 +66,25 @@ struct gcu_search {
     } while (0)
 
 /* Memory until it is given back, from the end. */
-gnomon_status gcu_search_take(gcu_search *v, size_t bytes, void **data);
-void gcu_search_give_back(gcu_search *v, int held);
+gnomon_status gcu_search_alloc(gcu_search *v, size_t bytes, void **data);
+void gcu_search_free(gcu_search *v, int held);
 template <typename T>
 static inline gnomon_status gcu_search_room(gcu_search *v, int64_t count, T **data)
 {
-    void *taken = nullptr;
-    TRY(gcu_search_take(v, (size_t)count * sizeof(T), &taken));
-    *data = static_cast<T *>(taken);
+    void *parts = nullptr;
+    TRY(gcu_search_alloc(v, (size_t)count * sizeof(T), &parts));
+    *data = static_cast<T *>(parts);
     return GNOMON_OK;
 }
 /* Room for pairs, as much as is of use and to be had. */
-gnomon_status gcu_search_take_found(gcu_search *v);
+gnomon_status gcu_search_alloc_found(gcu_search *v);
 
 /* No points yet: lists, limits and radii. */
 gnomon_status gcu_search_begin(gcu_search *v);
 /* No pairs and no hits. */
 gnomon_status gcu_search_begin_found(gcu_search *v);
 /* Reads the words when the stream is there. */
-gnomon_status gcu_search_look(gcu_search *v);
+gnomon_status gcu_search_read_words(gcu_search *v);
 /* Copies so many bytes, a multiple of eight, to the host's memory. */
 gnomon_status gcu_search_bring(gcu_search *v, void *from, void *to, int64_t bytes);
 /* Hands so many pairs over as hits by radius. */

@@ -5,11 +5,11 @@
  * however the rows are ordered. Where little is wanted a sample or two, and then all rows at once,
  * are less trouble. Results are exact whatever the parts.
  *
- * A few queries of a base that lies on the GPU go another way (search/once.h), and come back to
- * this one where that can't tell enough points apart. */
+ * A few queries of a base that lies on the GPU go another way (search/small_batch.h), and come back
+ * to this one where that can't tell enough points apart. */
 #include "cuda/search/found.h"
-#include "cuda/search/once.h"
 #include "cuda/search/sets.h"
+#include "cuda/search/small_batch.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +24,7 @@ enum {
 
 static const int64_t piece_bytes = 256 << 20; /* from the host */
 static const int64_t most_rows = 1 << 24;     /* of a piece */
-static const int64_t most_wide = 1 << 25;     /* coordinates of queries in fp64 */
+static const int64_t most_f64 = 1 << 25;      /* coordinates of queries in fp64 */
 /* How a piece is cut: neighbours in all that are worth many parts; pairs that are soon computed; by
  * how much one sample is larger than the one before. */
 static const double much = 5e4, dense_pairs = 4e6, growth = 24, growth_few = 1e4;
@@ -129,7 +129,7 @@ static gnomon_status widen(gcu_search *v, int64_t query, int64_t queries)
     return GNOMON_OK;
 }
 
-/* The inverse norms of a part's points, for COSINE without a sieve. */
+/* The inverse norms of a part's points, for COSINE without a filter. */
 static gnomon_status norms(gcu_search *v, part *t)
 {
     double *inverse;
@@ -141,12 +141,12 @@ static gnomon_status norms(gcu_search *v, part *t)
 }
 
 /* All keys of some rows, as many queries as fit at a time. */
-static gnomon_status look_at_all(gcu_search *v, part t)
+static gnomon_status scan_all(gcu_search *v, part t)
 {
     const int held = v->held;
     TRY(norms(v, &t));
     const gcu_search_pairs *pairs = &t.pairs;
-    const int64_t each = most(least(v->wide_queries, v->found.room / t.base.rows), 1);
+    const int64_t each = most(least(v->f64_queries, v->found.room / t.base.rows), 1);
     for (int64_t query = 0; query < v->count; query += each) {
         gcu_search_news news = {};
         news.query = query;
@@ -163,8 +163,8 @@ static gnomon_status look_at_all(gcu_search *v, part t)
         }
         if (v->k == 0) {
             TRY(gcu_search_begin_found(v));
-            GCU_TRY(v->why, gcu_search_within(&news, v->job->limit, v->found, v->stream));
-            TRY(gcu_search_look(v));
+            GCU_TRY(v->why, gcu_search_range(&news, v->job->limit, v->found, v->stream));
+            TRY(gcu_search_read_words(v));
             TRY(gcu_search_hand_hits(v, pairs, (int64_t)v->seen->pairs));
             continue;
         }
@@ -176,12 +176,12 @@ static gnomon_status look_at_all(gcu_search *v, part t)
     }
     if (!t.sample) v->now = 1 - v->now;
     if (!v->bits) v->verified += v->count * t.base.rows;
-    gcu_search_give_back(v, held);
+    gcu_search_free(v, held);
     return GNOMON_OK;
 }
 
 /* Few queries: every pair computed, what is within the limits kept. Returns with the words read. */
-static gnomon_status look_few(gcu_search *v, part t)
+static gnomon_status scan_few(gcu_search *v, part t)
 {
     const int held = v->held;
     TRY(norms(v, &t));
@@ -189,7 +189,7 @@ static gnomon_status look_few(gcu_search *v, part t)
     GCU_TRY(v->why, cudaMemsetAsync(v->counts, 0, (size_t)v->count * sizeof *v->counts, v->stream));
     GCU_TRY(v->why, gcu_search_few(&t.pairs, v->wide, 0, v->count, t.base.rows, v->limits, v->found,
                                    v->counts, &v->words->fault, v->s->gpu.sms, v->stream));
-    TRY(gcu_search_look(v));
+    TRY(gcu_search_read_words(v));
     const int64_t pairs = (int64_t)v->seen->pairs;
     if (v->k == 0) {
         TRY(gcu_search_hand_hits(v, &t.pairs, pairs));
@@ -198,64 +198,64 @@ static gnomon_status look_few(gcu_search *v, part t)
         if (!t.sample) v->now = 1 - v->now;
     }
     v->verified += v->count * t.base.rows;
-    gcu_search_give_back(v, held);
+    gcu_search_free(v, held);
     return GNOMON_OK;
 }
 
-/* ---- the sieve ---- */
+/* ---- the filter ---- */
 
-/* The queries packed, on a ground that some base points tell of. */
+/* The queries packed, on a centre that some base points tell of. */
 static gnomon_status pack_queries(gcu_search *v, const piece *c)
 {
     if (v->packed) return GNOMON_OK;
-    GCU_TRY(v->why, gcu_sieve_settle_ground(v->job->options->metric, &c->base, v->ground_memory,
-                                            &v->ground, &v->s->gpu, v->stream));
-    GCU_TRY(v->why, gcu_sieve_pack(&v->ground, &v->queries, v->pack_memory, &v->p, nullptr,
-                                   &v->s->gpu, v->stream));
+    GCU_TRY(v->why, gcu_filter_estimate_centre(v->job->options->metric, &c->base, v->centre_memory,
+                                               &v->centre, &v->s->gpu, v->stream));
+    GCU_TRY(v->why, gcu_filter_pack(&v->centre, &v->queries, v->pack_memory, &v->p, nullptr,
+                                    &v->s->gpu, v->stream));
     v->packed = true;
     return GNOMON_OK;
 }
 
 /* Queries [query, query + queries) against a packed part. */
-static gnomon_status sift(gcu_search *v, const part *t, const gcu_sieve_points *q,
+static gnomon_status sift(gcu_search *v, const part *t, const gcu_filter_points *q,
                           const float *q_limits, int64_t query, int64_t queries, bool *too_many)
 {
-    gcu_sieve_call call = {};
+    gcu_filter_call call = {};
     call.p = &v->p;
     call.q = q;
     call.p_limits = v->p_limits;
     call.q_limits = q_limits;
     call.row = query;
     call.rows = queries;
-    const gcu_sieve_sink sink = {v->found.pairs, v->found.room, &v->words->pairs};
+    const gcu_filter_sink sink = {v->found.pairs, v->found.room, &v->words->pairs};
     TRY(gcu_search_begin_found(v));
-    GCU_TRY(v->why, gcu_sieve(&call, sink, &v->s->gpu, v->stream));
-    TRY(gcu_search_look(v));
+    GCU_TRY(v->why, gcu_filter(&call, sink, &v->s->gpu, v->stream));
+    TRY(gcu_search_read_words(v));
     const int64_t pairs = (int64_t)v->seen->pairs;
     *too_many = pairs > v->found.room;
     if (*too_many) return GNOMON_OK;
     GCU_TRY(v->why,
             cudaMemsetAsync(v->counts + query, 0, (size_t)queries * sizeof *v->counts, v->stream));
-    GCU_TRY(v->why, gcu_search_settle(&t->pairs, v->limits, v->found, pairs, v->counts, v->stream));
+    GCU_TRY(v->why, gcu_search_verify(&t->pairs, v->limits, v->found, pairs, v->counts, v->stream));
     v->verified += pairs;
     if (v->k == 0) return gcu_search_hand_hits(v, &t->pairs, pairs);
     return gcu_search_choose(v, &t->pairs, query, queries, pairs, t->sample);
 }
 
-static gnomon_status look_by_sieve(gcu_search *v, part t)
+static gnomon_status scan_filtered(gcu_search *v, part t)
 {
     const gnomon_metric metric = v->job->options->metric;
     const int held = v->held;
     void *memory;
-    gcu_sieve_points q;
+    gcu_filter_points q;
     float *q_limits;
-    TRY(gcu_search_take(v, gcu_sieve_pack_bytes(metric, t.base.rows, v->cols), &memory));
-    GCU_TRY(v->why, gcu_sieve_pack(&v->ground, &t.base, memory, &q, &v->words->fault, &v->s->gpu,
-                                   v->stream));
+    TRY(gcu_search_alloc(v, gcu_filter_pack_bytes(metric, t.base.rows, v->cols), &memory));
+    GCU_TRY(v->why, gcu_filter_pack(&v->centre, &t.base, memory, &q, &v->words->fault, &v->s->gpu,
+                                    v->stream));
     TRY(gcu_search_room(v, q.padded, &q_limits));
-    GCU_TRY(v->why, gcu_sieve_limits(&v->ground, &v->p, &q, v->k > 0 ? v->radii : nullptr,
-                                     v->job->options->radius, v->p_limits, q_limits, v->limits_work,
-                                     v->stream));
+    GCU_TRY(v->why, gcu_filter_limits(&v->centre, &v->p, &q, v->k > 0 ? v->radii : nullptr,
+                                      v->job->options->radius, v->p_limits, q_limits,
+                                      v->limits_work, v->stream));
     t.pairs.base.inverse = q.inverse;
     /* as many queries at a time as room for what is to be expected of them */
     int64_t queries = v->count;
@@ -277,17 +277,17 @@ static gnomon_status look_by_sieve(gcu_search *v, part t)
         queries = most((int64_t)((double)some * fit * 0.7), 1);
     }
     if (!t.sample) v->now = 1 - v->now;
-    gcu_search_give_back(v, held);
+    gcu_search_free(v, held);
     return GNOMON_OK;
 }
 
 /* ---- a piece ---- */
 
-static gnomon_status look_at_part(gcu_search *v, const part *t, bool all)
+static gnomon_status scan_part(gcu_search *v, const part *t, bool all)
 {
-    if (v->few) return look_few(v, *t);
-    if (all || v->direct) return look_at_all(v, *t);
-    return look_by_sieve(v, *t);
+    if (v->few) return scan_few(v, *t);
+    if (all || v->direct) return scan_all(v, *t);
+    return scan_filtered(v, *t);
 }
 
 /* Rows of a first look, at all pairs: enough for limits, and not much work. */
@@ -299,10 +299,10 @@ static int64_t first_rows(const gcu_search *v)
 
 /* Looks at samples of a piece, each larger by the same factor, until the next would be the piece
  * itself. *before: how many points are behind the limits then. */
-static gnomon_status look_at_samples(gcu_search *v, const piece *c, int64_t *before)
+static gnomon_status scan_samples(gcu_search *v, const piece *c, int64_t *before)
 {
     const int64_t rows = c->base.rows;
-    bool all = *before < v->k + 1; /* without limits the sieve lets everything pass */
+    bool all = *before < v->k + 1; /* without limits the filter lets everything pass */
     const int64_t first = all ? first_rows(v) : *before;
     if (rows < 4 * first) return GNOMON_OK;
     const double factor = (double)rows / (double)first;
@@ -313,9 +313,9 @@ static gnomon_status look_at_samples(gcu_search *v, const piece *c, int64_t *bef
         part t = part_of(v, c, 0, rows / step, step, true);
         t.before = most(*before, 1);
         if (all)
-            TRY(look_at_all(v, t));
+            TRY(scan_all(v, t));
         else
-            TRY(look_at_part(v, &t, false));
+            TRY(scan_part(v, &t, false));
         *before = t.base.rows;
         all = false;
     }
@@ -329,18 +329,18 @@ static int64_t rows_at_once(const gcu_search *v, const piece *c)
     int64_t rows = v->found.room / (v->few ? v->count : 1);
     if (!v->direct) {
         const size_t bytes = gcu_free_memory(v->s) / 8 * 7;
-        while (rows > 1024 && gcu_sieve_pack_bytes(v->job->options->metric,
-                                                   least(rows, c->base.rows), v->cols) > bytes)
+        while (rows > 1024 && gcu_filter_pack_bytes(v->job->options->metric,
+                                                    least(rows, c->base.rows), v->cols) > bytes)
             rows /= 2;
     } else if (!v->few) {
-        rows = v->found.room / most(least(v->count, v->wide_queries), 1);
+        rows = v->found.room / most(least(v->count, v->f64_queries), 1);
     }
     return most(rows, 1);
 }
 
 /* Rows from, from + step, ... of a piece. */
-static gnomon_status look_at_rows(gcu_search *v, const piece *c, int64_t from, int64_t step,
-                                  int64_t at_once, int64_t *before)
+static gnomon_status scan_rows(gcu_search *v, const piece *c, int64_t from, int64_t step,
+                               int64_t at_once, int64_t *before)
 {
     const int64_t rows = from < c->base.rows ? (c->base.rows - from + step - 1) / step : 0;
     for (int64_t at = 0; at < rows;) {
@@ -351,8 +351,8 @@ static gnomon_status look_at_rows(gcu_search *v, const piece *c, int64_t from, i
         t.before = most(*before, 1);
         if (all && !v->direct) /* others are looked through when they are packed */
             GCU_TRY(v->why, gcu_search_faults(&t.pairs.base, some, &v->words->fault, v->stream));
-        TRY(look_at_part(v, &t, all));
-        if (all && !v->few) TRY(gcu_search_look(v));
+        TRY(scan_part(v, &t, all));
+        if (all && !v->few) TRY(gcu_search_read_words(v));
         if (v->seen->fault != ~0ull) {
             TRY(refuse(v, &c->base, "base", c->first, c->host_map));
             if (!v->direct)
@@ -380,21 +380,21 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
     v->seen->fault = ~0ull; /* another search's, perhaps */
     if (v->few) TRY(widen(v, 0, v->count));
     if (v->k > 0 && wanted < much) {
-        TRY(look_at_samples(v, c, &before));
+        TRY(scan_samples(v, c, &before));
     } else if (v->k > 0) {
         const int64_t first = most(before, first_rows(v));
         while (rows / step >= 2 * first)
             step *= 2;
     }
-    TRY(look_at_rows(v, c, 0, step, at_once, &before));
+    TRY(scan_rows(v, c, 0, step, at_once, &before));
     for (; step > 1; step /= 2)
-        TRY(look_at_rows(v, c, step / 2, step, at_once, &before));
+        TRY(scan_rows(v, c, step / 2, step, at_once, &before));
     return GNOMON_OK;
 }
 
 /* ---- what only some ways need ---- */
 
-/* The queries looked through, and memory for every way but search/once.h's. */
+/* The queries looked through, and memory for every way but search/small_batch.h's. */
 static gnomon_status make_all(gcu_search *v)
 {
     const gnomon_metric metric = v->job->options->metric;
@@ -409,16 +409,16 @@ static gnomon_status make_all(gcu_search *v)
     TRY(gcu_search_room(v, v->count, &v->cursors));
     TRY(gcu_search_room(v, v->count + 1, &v->offsets));
     if (v->k > 0) TRY(gcu_search_room(v, v->count, &v->sample_counts));
-    v->wide_queries = v->bits ? v->count : least(v->count, most(most_wide / most(v->cols, 1), 16));
-    if (!v->bits) TRY(gcu_search_room(v, v->wide_queries * v->cols, &v->wide));
+    v->f64_queries = v->bits ? v->count : least(v->count, most(most_f64 / most(v->cols, 1), 16));
+    if (!v->bits) TRY(gcu_search_room(v, v->f64_queries * v->cols, &v->wide));
     if (!v->direct) {
-        TRY(gcu_search_take(v, gcu_sieve_ground_bytes(v->cols), &v->ground_memory));
-        TRY(gcu_search_take(v, gcu_sieve_pack_bytes(metric, v->count, v->cols), &v->pack_memory));
-        TRY(gcu_search_take(v, gcu_sieve_limits_work(), &v->limits_work));
-        TRY(gcu_search_room(v, (v->count + GCU_SIEVE_PAD - 1) / GCU_SIEVE_PAD * GCU_SIEVE_PAD,
+        TRY(gcu_search_alloc(v, gcu_filter_centre_bytes(v->cols), &v->centre_memory));
+        TRY(gcu_search_alloc(v, gcu_filter_pack_bytes(metric, v->count, v->cols), &v->pack_memory));
+        TRY(gcu_search_alloc(v, gcu_filter_limits_work(), &v->limits_work));
+        TRY(gcu_search_room(v, (v->count + GCU_FILTER_PAD - 1) / GCU_FILTER_PAD * GCU_FILTER_PAD,
                             &v->p_limits));
     }
-    TRY(gcu_search_take_found(v));
+    TRY(gcu_search_alloc_found(v));
     TRY(gcu_search_begin(v));
     v->made = true;
     v->kept = v->held;
@@ -428,38 +428,38 @@ static gnomon_status make_all(gcu_search *v)
 /* ---- a few queries at once ---- */
 
 /* Answers from a base on the GPU; *done: they are all there. */
-static gnomon_status search_once(gcu_search *v, const gnomon_matrix *base, int64_t first,
-                                 bool *done)
+static gnomon_status search_small_batch(gcu_search *v, const gnomon_matrix *base, int64_t first,
+                                        bool *done)
 {
     *done = false;
-    if (!v->once || !gcu_once_takes_base(v->job, base)) return GNOMON_OK;
-    gcu_once once = {};
+    if (!v->small_batch || !gcu_small_batch_base_supported(v->job, base)) return GNOMON_OK;
+    gcu_small_batch small_batch = {};
     piece c = {};
     c.base = *base;
     c.first = first;
-    once.pairs = part_of(v, &c, 0, base->rows, 1, false).pairs;
-    once.rows = base->rows;
-    once.queries = v->count;
-    once.k = v->k;
-    once.fresh = !v->begun;
-    once.list = {v->lists[v->now], v->list_counts, v->k};
-    once.limits = v->limits;
-    once.radii = v->radii;
-    once.work = v->once_work;
-    once.notes = v->s->notes;
+    small_batch.pairs = part_of(v, &c, 0, base->rows, 1, false).pairs;
+    small_batch.rows = base->rows;
+    small_batch.queries = v->count;
+    small_batch.k = v->k;
+    small_batch.fresh = !v->begun;
+    small_batch.list = {v->lists[v->now], v->list_counts, v->k};
+    small_batch.limits = v->limits;
+    small_batch.radii = v->radii;
+    small_batch.work = v->batch_work;
+    small_batch.notes = v->s->notes;
     v->begun = true;
-    GCU_TRY(v->why, gcu_once_search(&once, &v->s->gpu, v->stream));
+    GCU_TRY(v->why, gcu_small_batch_search(&small_batch, &v->s->gpu, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    gcu_once_notes *notes = static_cast<gcu_once_notes *>(v->s->notes);
+    gcu_small_batch_notes *notes = static_cast<gcu_small_batch_notes *>(v->s->notes);
     const bool refused = notes->fault != ~0ull, broken = notes->base_fault != ~0ull;
-    v->once = !notes->declined && !refused && !broken;
+    v->small_batch = !notes->declined && !refused && !broken;
     v->verified += (int64_t)notes->verified;
     if (refused) TRY(refuse(v, &v->queries, "queries", 0, nullptr));
     if (broken) TRY(refuse(v, base, "base", first, nullptr));
-    if (!v->once) return GNOMON_OK;
+    if (!v->small_batch) return GNOMON_OK;
     const int64_t places = v->count * v->k;
     memcpy(v->answers, notes->counts, (size_t)v->count * sizeof *v->answers);
-    memcpy(v->answers + v->count, gcu_once_ids(notes), (size_t)places * 16);
+    memcpy(v->answers + v->count, gcu_small_batch_ids(notes), (size_t)places * 16);
     *done = v->answered = true;
     v->compared += v->count * base->rows;
     return gcu_search_tell(v, v->count * base->rows);
@@ -486,7 +486,7 @@ static gnomon_status gather(gcu_search *v, piece *c)
     void *data;
     const size_t size = gnomon_dtype_size(c->base.dtype);
     TRY(gcu_search_room(v, count, &map));
-    TRY(gcu_search_take(v, (size_t)(count * v->cols) * size, &data));
+    TRY(gcu_search_alloc(v, (size_t)(count * v->cols) * size, &data));
     if (count > 0)
         GCU_TRY(v->why, cudaMemcpyAsync(map, host, (size_t)count * sizeof *map,
                                         cudaMemcpyHostToDevice, v->stream));
@@ -514,7 +514,7 @@ static gnomon_status one_piece(gcu_search *v, const gnomon_matrix *there, int64_
         cudaStreamSynchronize(v->stream);
         free(const_cast<uint32_t *>(c.host_map));
     }
-    gcu_search_give_back(v, held);
+    gcu_search_free(v, held);
     return status;
 }
 
@@ -533,7 +533,7 @@ static gnomon_status from_host(gcu_search *v, const gnomon_matrix *base, gcu_pla
     gnomon_status status = GNOMON_OK;
     for (int i = 0; i < buffers && status == GNOMON_OK; i++) {
         there[i] = gcu_packed(base, rows, base->cols);
-        status = gcu_search_take(v, gcu_packed_bytes(&there[i]), &there[i].data);
+        status = gcu_search_alloc(v, gcu_packed_bytes(&there[i]), &there[i].data);
         const cudaError_t error = cudaEventCreateWithFlags(&came[i], cudaEventDisableTiming);
         if (status == GNOMON_OK && error != cudaSuccess)
             status = gcu_status(v->why, error, "making events");
@@ -576,7 +576,7 @@ static gnomon_status add(gcu_search *v, gnomon_search_piece *p)
     v->done = 0;
     v->total = base->rows * v->count;
     bool done = false;
-    if (place == GCU_DEVICE) TRY(search_once(v, base, p->first, &done));
+    if (place == GCU_DEVICE) TRY(search_small_batch(v, base, p->first, &done));
     if (done) {
         v->behind += base->rows;
         return GNOMON_OK;
@@ -584,7 +584,7 @@ static gnomon_status add(gcu_search *v, gnomon_search_piece *p)
     v->answered = false;
     TRY(make_all(v));
     if (place != GCU_DEVICE) return from_host(v, base, place, p->first);
-    const int64_t line = gcu_sieve_pack_bytes(v->job->options->metric, 256, v->cols) / 256 + 8;
+    const int64_t line = gcu_filter_pack_bytes(v->job->options->metric, 256, v->cols) / 256 + 8;
     const int64_t fit = (int64_t)(gcu_free_memory(v->s) / 4) / most(line, 1);
     const int64_t rows = most(least(most_rows, fit), 1024);
     for (int64_t from = 0; from < base->rows; from += rows) {
@@ -599,7 +599,7 @@ gnomon_status gcu_search_add(gcu_state *s, gcu_search *v, gnomon_search_piece *p
     v->why = why;
     v->compared = v->verified = 0;
     gnomon_status status = v->job->sets ? gcu_search_sets_add(v, piece) : add(v, piece);
-    gcu_search_give_back(v, v->kept);
+    gcu_search_free(v, v->kept);
     const cudaError_t error = v->answered ? cudaSuccess : cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
     piece->compared = v->compared;
@@ -631,21 +631,22 @@ static gnomon_status bring_queries(gcu_search *v)
     if (place != GCU_DEVICE) {
         const gcu_transfer transfer = gcu_transfer_of(v->job);
         v->queries = gcu_packed(from, from->rows, from->cols);
-        TRY(gcu_search_take(v, gcu_packed_bytes(&v->queries), &v->queries.data));
+        TRY(gcu_search_alloc(v, gcu_packed_bytes(&v->queries), &v->queries.data));
         TRY(gcu_upload(v->s, transfer, from, place, &v->queries, v->stream, v->why));
     }
     return GNOMON_OK;
 }
 
 /* What every way needs, in one piece of memory. */
-static gnomon_status take_lists(gcu_search *v)
+static gnomon_status alloc_lists(gcu_search *v)
 {
     static_assert(sizeof(gcu_search_words) <= 32, "lists lie behind them");
     const size_t list = (size_t)(v->count * v->k) * sizeof(gnomon_ranked);
     const size_t numbers = (size_t)v->count * sizeof(double);
     const size_t lists = (32 + 2 * list + 3 * numbers + 255) / 256 * 256;
     void *memory;
-    TRY(gcu_search_take(v, lists + (v->once ? gcu_once_work(v->count, v->cols) : 0), &memory));
+    TRY(gcu_search_alloc(v, lists + (v->small_batch ? gcu_small_batch_work(v->count, v->cols) : 0),
+                         &memory));
     char *at = static_cast<char *>(memory);
     v->words = reinterpret_cast<gcu_search_words *>(at);
     v->lists[0] = reinterpret_cast<gnomon_ranked *>(at + 32);
@@ -654,7 +655,7 @@ static gnomon_status take_lists(gcu_search *v)
     v->limits = reinterpret_cast<double *>(at);
     v->radii = reinterpret_cast<double *>(at + numbers);
     v->list_counts = reinterpret_cast<int64_t *>(at + 2 * numbers);
-    v->once_work = static_cast<char *>(memory) + lists;
+    v->batch_work = static_cast<char *>(memory) + lists;
     return GNOMON_OK;
 }
 
@@ -669,20 +670,22 @@ static gnomon_status open_search(gcu_search *v)
     v->bits = o->metric == GNOMON_HAMMING;
     v->few = v->count <= FEW && !v->bits && v->cols > 0;
     v->direct = v->few || v->bits || v->cols == 0;
-    v->once = gcu_once_takes(v->job);
-    static_assert(sizeof(gcu_search_words) <= sizeof(gcu_once_notes), "the notes hold either");
+    v->small_batch = gcu_small_batch_supported(v->job);
+    static_assert(sizeof(gcu_search_words) <= sizeof(gcu_small_batch_notes),
+                  "the notes hold either");
     if (!v->s->notes)
-        GCU_TRY(v->why, cudaHostAlloc(&v->s->notes, gcu_once_notes_bytes(), cudaHostAllocDefault));
+        GCU_TRY(v->why,
+                cudaHostAlloc(&v->s->notes, gcu_small_batch_notes_bytes(), cudaHostAllocDefault));
     v->seen = static_cast<gcu_search_words *>(v->s->notes);
     v->seen->fault = ~0ull;
-    TRY(take_lists(v));
+    TRY(alloc_lists(v));
     if (v->job->sets) {
         TRY(gcu_search_sets_open(v));
         v->kept = v->held;
         return GNOMON_OK;
     }
     TRY(bring_queries(v));
-    if (v->once) { /* queries on the GPU are looked through with the first base points */
+    if (v->small_batch) { /* queries on the GPU are looked through with the first base points */
         const size_t bytes = (size_t)(v->count + 2 * v->count * v->k) * sizeof *v->answers;
         v->answers = static_cast<int64_t *>(malloc(bytes));
         if (!v->answers) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for the answers");
@@ -743,7 +746,7 @@ void gcu_search_close(gcu_state *s, gcu_search *v)
 {
     const cudaStream_t stream = s->stream;
     v->stream = stream;
-    gcu_search_give_back(v, 0);
+    gcu_search_free(v, 0);
     if (!v->answered) cudaStreamSynchronize(stream);
     free(v->answers);
     free(v);

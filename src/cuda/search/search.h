@@ -1,8 +1,8 @@
 /* cuda/search/search.h: exact search on the GPU: which kernels there are, and what they share.
  *
- * A group of queries meets base points in pieces that grow: what passes the sieve
- * (cuda/filter/sieve.h) is computed in fp64, sum by sum as on the CPU, and the k nearest so far say
- * what the next piece may let pass. */
+ * A group of queries meets base points in pieces that grow: what passes the filter
+ * (cuda/filter/filter.h) is computed in fp64, sum by sum as on the CPU, and the k nearest so far
+ * say what the next piece may let pass. */
 #ifndef GNOMON_CUDA_SEARCH_H
 #define GNOMON_CUDA_SEARCH_H
 
@@ -51,7 +51,7 @@ cudaError_t gcu_search_norms(const gcu_search_view *x, int64_t count, double *in
 /* wide (count x cols) = queries [from, from + count) in fp64, divided by their norms for COSINE. */
 cudaError_t gcu_search_widen(const gcu_search_view *queries, int64_t from, int64_t count,
                              double *wide, cudaStream_t stream);
-/* keys (queries x places) of queries [query, query + queries), whose wide coordinates are given,
+/* keys (queries x places) of queries [query, query + queries), whose coordinates in fp64 are given,
  * and places [0, places); NaN for a query's own point. */
 cudaError_t gcu_search_all(const gcu_search_pairs *p, const double *wide, int64_t query,
                            int64_t queries, int64_t places, double *keys, cudaStream_t stream);
@@ -66,7 +66,7 @@ cudaError_t gcu_search_few(const gcu_search_pairs *p, const double *wide, int64_
                            int sms, cudaStream_t stream);
 /* Sets the keys of so many pairs; those beyond limits[query], and a query's own point, are dropped,
  * others counted by query. */
-cudaError_t gcu_search_settle(const gcu_search_pairs *p, const double *limits,
+cudaError_t gcu_search_verify(const gcu_search_pairs *p, const double *limits,
                               gcu_search_found found, int64_t pairs, unsigned *counts,
                               cudaStream_t stream);
 
@@ -109,8 +109,8 @@ cudaError_t gcu_search_split(const gnomon_ranked *points, int64_t count, bool pr
 cudaError_t gcu_search_hits(const gcu_search_pairs *p, gcu_search_found found, int64_t pairs,
                             gnomon_hit *hits, unsigned long long *count, cudaStream_t stream);
 /* Of dense keys (queries x each): finds those up to 'limit'. */
-cudaError_t gcu_search_within(const gcu_search_news *news, double limit, gcu_search_found found,
-                              cudaStream_t stream);
+cudaError_t gcu_search_range(const gcu_search_news *news, double limit, gcu_search_found found,
+                             cudaStream_t stream);
 cudaError_t gcu_search_fill(double *values, int64_t count, double value, cudaStream_t stream);
 /* Row i of 'to' = row rows[i] of from, element by element; to is row-major without gaps. */
 cudaError_t gcu_search_gather(const gnomon_matrix *from, const uint32_t *rows, int64_t count,

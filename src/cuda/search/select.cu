@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(SIZE)
                   gcu_search_news news, double *limits, double *radii)
 {
     __shared__ unsigned long long least, most, largest;
-    __shared__ unsigned long long valid, taken;
+    __shared__ unsigned long long valid, selected;
     const int64_t q = news.query + blockIdx.x, k = to.k;
     points v;
     v.old = from.points ? from.points + q * k : nullptr;
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(SIZE)
     v.all = v.olds + (news.places ? (int64_t)(news.offsets[q + 1] - news.offsets[q]) : news.each);
     if (threadIdx.x == 0) {
         least = ~0ull;
-        most = largest = valid = taken = 0;
+        most = largest = valid = selected = 0;
     }
     __syncthreads();
     unsigned long long low = ~0ull, high = 0, count = 0;
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(SIZE)
         const int64_t id = id_at(p, v, e);
         if (last.mask != 0 && rank == keys.prefix && (id_value(id) & last.mask) > last.prefix)
             continue;
-        const unsigned long long at = atomicAdd(&taken, 1ull);
+        const unsigned long long at = atomicAdd(&selected, 1ull);
         to.points[q * k + (int64_t)at] = {key, id};
         high = max(high, rank);
     }
@@ -177,8 +177,8 @@ __global__ void __launch_bounds__(SIZE)
     if (threadIdx.x % 32 == 0) atomicMax(&largest, high);
     __syncthreads();
     if (threadIdx.x > 0) return;
-    to.counts[q] = (int64_t)taken;
-    if ((int64_t)taken < k) return;
+    to.counts[q] = (int64_t)selected;
+    if ((int64_t)selected < k) return;
     const double limit = key_of_rank(largest);
     if (!(limit < limits[q])) return;
     limits[q] = limit;
@@ -287,7 +287,7 @@ cudaError_t gcu_search_scatter(gcu_search_found found, int64_t pairs, const unsi
     return cudaGetLastError();
 }
 
-/* ---- sorting: Batcher's bitonic network whose first steps are turned, so that what lies beyond
+/* ---- sorting: Batcher's bitonic network whose first steps are mirrored, so that what lies beyond
  * the end may be left out ---- */
 
 __device__ __forceinline__ bool comes_before(const gnomon_ranked &a, const gnomon_ranked &b)
@@ -416,7 +416,7 @@ cudaError_t gcu_search_hits(const gcu_search_pairs *p, gcu_search_found found, i
 }
 
 __global__ void __launch_bounds__(THREADS)
-    within_kernel(gcu_search_news news, double limit, gcu_search_found found)
+    range_kernel(gcu_search_news news, double limit, gcu_search_found found)
 {
     const int64_t all = news.queries * news.each;
     for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < all;
@@ -429,11 +429,11 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t gcu_search_within(const gcu_search_news *news, double limit, gcu_search_found found,
-                              cudaStream_t stream)
+cudaError_t gcu_search_range(const gcu_search_news *news, double limit, gcu_search_found found,
+                             cudaStream_t stream)
 {
     if (news->queries * news->each == 0) return cudaSuccess;
-    within_kernel<<<grid_of(news->queries * news->each), THREADS, 0, stream>>>(*news, limit, found);
+    range_kernel<<<grid_of(news->queries * news->each), THREADS, 0, stream>>>(*news, limit, found);
     return cudaGetLastError();
 }
 

@@ -37,8 +37,8 @@ static gnomon_csr rows_of(const gnomon_csr *m, int64_t from, int64_t count)
 /* ---- rows and queries ---- */
 
 /* Places [0, places), place p being row from + p * step, against some queries. */
-static gnomon_status meet(gcu_search *v, batch *b, const gcu_sets_call *c, int64_t from,
-                          int64_t step, int64_t places)
+static gnomon_status intersect(gcu_search *v, batch *b, const gcu_sets_call *c, int64_t from,
+                               int64_t step, int64_t places)
 {
     for (int64_t at = 0; at < places;) {
         const int64_t some = least(b->at_once, places - at), row = from + at * step;
@@ -50,8 +50,8 @@ static gnomon_status meet(gcu_search *v, batch *b, const gcu_sets_call *c, int64
         TRY(gcu_search_begin_found(v));
         GCU_TRY(v->why,
                 cudaMemsetAsync(c->counts, 0, (size_t)c->queries * sizeof *c->counts, v->stream));
-        GCU_TRY(v->why, gcu_sets_meet(c, row, step, some, v->s->gpu.sms, v->stream));
-        TRY(gcu_search_look(v));
+        GCU_TRY(v->why, gcu_sets_intersect(c, row, step, some, v->s->gpu.sms, v->stream));
+        TRY(gcu_search_read_words(v));
         const int64_t found = (int64_t)v->seen->pairs;
         if (found > v->found.room) {
             const double fit = 0.7 * (double)v->found.room / (double)found;
@@ -88,7 +88,7 @@ static int64_t distinct_of(const gcu_search *v, const batch *b, int64_t query, i
 }
 
 /* All rows of a batch against some queries. */
-static gnomon_status meet_all(gcu_search *v, batch *b, int64_t query, int64_t queries)
+static gnomon_status intersect_all(gcu_search *v, batch *b, int64_t query, int64_t queries)
 {
     gcu_sets_call c = {};
     const int held = v->held;
@@ -120,11 +120,11 @@ static gnomon_status meet_all(gcu_search *v, batch *b, int64_t query, int64_t qu
     b->at_once = v->found.room / queries;
     if (v->k > 0 && b->at_once < FIRST) b->at_once = FIRST;
     if (!c.all && v->k == 0) b->at_once = b->rows; /* few, perhaps */
-    TRY(meet(v, b, &c, 0, step, (b->rows - 1) / step + 1));
+    TRY(intersect(v, b, &c, 0, step, (b->rows - 1) / step + 1));
     for (; step > 1; step /= 2)
         if (step / 2 < b->rows)
-            TRY(meet(v, b, &c, step / 2, step, (b->rows - 1 - step / 2) / step + 1));
-    gcu_search_give_back(v, held);
+            TRY(intersect(v, b, &c, step / 2, step, (b->rows - 1 - step / 2) / step + 1));
+    gcu_search_free(v, held);
     v->compared += b->rows * queries;
     return gcu_search_tell(v, b->rows * queries);
 }
@@ -162,10 +162,10 @@ static gnomon_status search_batch(gcu_search *v, batch *b)
     TRY(bring_allowed(v, b));
     for (int64_t query = 0; query < v->count;) {
         const int64_t some = queries_at_once(v, b, query);
-        TRY(meet_all(v, b, query, some));
+        TRY(intersect_all(v, b, query, some));
         query += some;
     }
-    gcu_search_give_back(v, held);
+    gcu_search_free(v, held);
     return GNOMON_OK;
 }
 
@@ -214,7 +214,7 @@ gnomon_status gcu_search_sets_add(gcu_search *v, gnomon_search_piece *piece)
         gnomon_status status =
             gcu_sets_bring(&memory, transfer, &part, v->job->sets, &b.sets, &piece->faulty);
         if (status == GNOMON_OK && !piece->faulty) status = search_batch(v, &b);
-        gcu_set_give(&memory, 0);
+        gcu_set_free(&memory, 0);
         if (status != GNOMON_OK || piece->faulty) return status;
         from += rows;
     }
@@ -227,7 +227,7 @@ gnomon_status gcu_search_sets_open(gcu_search *v)
     TRY(gcu_search_room(v, v->count, &v->cursors));
     TRY(gcu_search_room(v, v->count + 1, &v->offsets));
     TRY(gcu_search_room(v, v->count, &v->last));
-    TRY(gcu_search_take_found(v));
+    TRY(gcu_search_alloc_found(v));
     TRY(gcu_search_begin(v));
     GCU_TRY(v->why, cudaMemsetAsync(v->last, 0x7f, (size_t)v->count * sizeof *v->last, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));

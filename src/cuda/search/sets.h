@@ -10,7 +10,7 @@
 #include "cuda/search/found.h"
 #include "cuda/sets/sets.h"
 
-/* ---- search/sets_meet.cu ---- */
+/* ---- search/sets_intersect.cu ---- */
 
 struct gcu_sets_call {
     const uint32_t *members;
@@ -41,8 +41,8 @@ static inline size_t gcu_sets_table_bytes(int64_t queries, int64_t distinct)
 /* Numbers the queries' members and fills the tables. */
 cudaError_t gcu_sets_tables(const gcu_sets_call *call, cudaStream_t stream);
 /* Finds pairs of the queries and places [0, places), place p being row from + p * step. */
-cudaError_t gcu_sets_meet(const gcu_sets_call *call, int64_t from, int64_t step, int64_t places,
-                          int sms, cudaStream_t stream);
+cudaError_t gcu_sets_intersect(const gcu_sets_call *call, int64_t from, int64_t step,
+                               int64_t places, int sms, cudaStream_t stream);
 /* The last point, by (key, id), of lists that are full. */
 cudaError_t gcu_sets_last(const gcu_search_lists *lists, int64_t queries, double *limits,
                           int64_t *last, cudaStream_t stream);

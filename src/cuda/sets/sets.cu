@@ -65,7 +65,7 @@ struct entries {
     unsigned *fault;
 };
 
-static __global__ void __launch_bounds__(THREADS) take_kernel(entries x)
+static __global__ void __launch_bounds__(THREADS) read_kernel(entries x)
 {
     GCU_FOR_EACH(e, x.count)
     {
@@ -245,13 +245,13 @@ static gnomon_status bring_side(bringing *b, int which, int64_t first_row, int64
     int64_t *offsets = b->offsets + first_row;
     gnomon_status status = b->keys[0] ? gcu_set_room(m, count, &indices) : GNOMON_OK;
     if (status == GNOMON_OK)
-        status = gcu_set_take(m, (size_t)count * gnomon_dtype_size(csr->dtype), &values);
+        status = gcu_set_alloc(m, (size_t)count * gnomon_dtype_size(csr->dtype), &values);
     if (status == GNOMON_OK)
         status = upload(b, csr->offsets, GNOMON_I64, csr->rows + 1, names[which][0], offsets);
     if (status == GNOMON_OK)
         status = indices ? upload(b, csr->indices, GNOMON_I64, count, names[which][1], indices)
-                         : gcu_upload_narrow(m->s, b->transfer, csr->indices, count, b->ids + first,
-                                             m->stream, m->why);
+                         : gcu_upload_u32(m->s, b->transfer, csr->indices, count, b->ids + first,
+                                          m->stream, m->why);
     if (status == GNOMON_OK)
         status = upload(b, csr->values, csr->dtype, count, names[which][2], values);
     if (status != GNOMON_OK) return status;
@@ -259,9 +259,9 @@ static gnomon_status bring_side(bringing *b, int which, int64_t first_row, int64
                                                                     first - csr->offsets[0]);
     const entries x = {indices, values, csr->dtype, count,   b->cols,
                        first,   b->ids, b->keys[0], b->fault};
-    take_kernel<<<grid_of(count), THREADS, 0, m->stream>>>(x);
+    read_kernel<<<grid_of(count), THREADS, 0, m->stream>>>(x);
     GCU_TRY(m->why, cudaGetLastError());
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     return GNOMON_OK;
 }
 
@@ -287,7 +287,7 @@ static gnomon_status thin_out(bringing *b)
     GCU_TRY(m->why,
             cudaMemcpyAsync(&b->numbers, heads + b->count, 8, cudaMemcpyDeviceToHost, m->stream));
     GCU_TRY(m->why, cudaStreamSynchronize(m->stream));
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     return GNOMON_OK;
 }
 
@@ -318,7 +318,7 @@ static gnomon_status number(bringing *b, int bits)
         row_kernel<<<(unsigned)((b->count + EACH - 1) / EACH), THREADS, 0, m->stream>>>(
             b->ids, ranks, b->offsets, b->rows, b->count, bits, b->keys[0]);
     GCU_TRY(m->why, cudaGetLastError());
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     /* entries that are no members come last */
     return gcu_set_sort(m, b->keys, b->count, 0, bits + gcu_set_bits(b->rows + 1));
 }
@@ -350,7 +350,7 @@ static gnomon_status finish(bringing *b, int bits, gcu_sets *out)
     GCU_TRY(m->why, cudaGetLastError());
     GCU_TRY(m->why, cudaMemcpyAsync(&size, most, 8, cudaMemcpyDeviceToHost, m->stream));
     GCU_TRY(m->why, cudaStreamSynchronize(m->stream));
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     out->most = (int64_t)size;
     return GNOMON_OK;
 }
@@ -416,6 +416,6 @@ gnomon_status gcu_sets_bring(gcu_set_memory *m, gcu_transfer transfer, const gno
     if (status == GNOMON_OK) status = gcu_set_room(m, b.count + 1, &out->members);
     const int held = m->count;
     if (status == GNOMON_OK) status = bring(&b, out, faulty);
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     return status;
 }

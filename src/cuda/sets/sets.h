@@ -21,15 +21,15 @@ struct gcu_set_memory {
     size_t part_bytes[GCU_SET_PARTS];
 };
 
-gnomon_status gcu_set_take(gcu_set_memory *m, size_t bytes, void **data);
+gnomon_status gcu_set_alloc(gcu_set_memory *m, size_t bytes, void **data);
 /* Gives back what was taken since there were so many parts. */
-void gcu_set_give(gcu_set_memory *m, int count);
+void gcu_set_free(gcu_set_memory *m, int count);
 template <typename T>
 static inline gnomon_status gcu_set_room(gcu_set_memory *m, int64_t count, T **data)
 {
-    void *taken = nullptr;
-    const gnomon_status status = gcu_set_take(m, (size_t)count * sizeof(T), &taken);
-    *data = static_cast<T *>(taken);
+    void *memory = nullptr;
+    const gnomon_status status = gcu_set_alloc(m, (size_t)count * sizeof(T), &memory);
+    *data = static_cast<T *>(memory);
     return status;
 }
 

@@ -5,24 +5,24 @@
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 
-gnomon_status gcu_set_take(gcu_set_memory *m, size_t bytes, void **data)
+gnomon_status gcu_set_alloc(gcu_set_memory *m, size_t bytes, void **data)
 {
     *data = nullptr;
     if (m->count == GCU_SET_PARTS)
         return gcu_fail(m->why, GNOMON_ERROR_INTERNAL, "too many pieces of device memory");
     if (bytes == 0) bytes = 1;
-    GCU_TRY(m->why, gcu_take(m->s, data, bytes, m->stream));
+    GCU_TRY(m->why, gcu_alloc(m->s, data, bytes, m->stream));
     m->part[m->count] = *data;
     m->part_bytes[m->count++] = bytes;
     m->bytes += bytes;
     return GNOMON_OK;
 }
 
-void gcu_set_give(gcu_set_memory *m, int count)
+void gcu_set_free(gcu_set_memory *m, int count)
 {
     while (m->count > count) {
         m->count--;
-        gcu_give(m->part[m->count], m->stream);
+        gcu_free(m->part[m->count], m->stream);
         m->bytes -= m->part_bytes[m->count];
     }
 }
@@ -34,10 +34,10 @@ template <typename Work> static gnomon_status with_room(gcu_set_memory *m, Work 
     size_t bytes = 0;
     void *room = nullptr;
     GCU_TRY(m->why, work(nullptr, &bytes));
-    const gnomon_status status = gcu_set_take(m, bytes, &room);
+    const gnomon_status status = gcu_set_alloc(m, bytes, &room);
     if (status != GNOMON_OK) return status;
     const cudaError_t error = work(room, &bytes);
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     return error == cudaSuccess ? GNOMON_OK : gcu_status(m->why, error, "sorting");
 }
 
@@ -84,6 +84,6 @@ gnomon_status gcu_set_unite(gcu_set_memory *m, const uint64_t *from, uint64_t *t
     if (status != GNOMON_OK) return status;
     GCU_TRY(m->why, cudaMemcpyAsync(left, there, 8, cudaMemcpyDeviceToHost, m->stream));
     GCU_TRY(m->why, cudaStreamSynchronize(m->stream));
-    gcu_set_give(m, held);
+    gcu_set_free(m, held);
     return GNOMON_OK;
 }

@@ -31,7 +31,7 @@ gnomon_status gcu_svd_blocks_open(gcu_svd *v)
     const gnomon_matrix there = gcu_packed(a, b->rows, v->n);
     gnomon_status status = GNOMON_OK;
     for (int i = 0; i < 2 && status == GNOMON_OK; i++)
-        status = gcu_svd_take(v, gcu_packed_bytes(&there), &b->raw[i]);
+        status = gcu_svd_alloc(v, gcu_packed_bytes(&there), &b->raw[i]);
     if (status == GNOMON_OK && !v->job->rows)
         status = gcu_place_of(v->s, a, "a", &b->place, v->why);
     if (status != GNOMON_OK) return status;
@@ -44,25 +44,25 @@ gnomon_status gcu_svd_blocks_open(gcu_svd *v)
             GCU_TRY(v->why,
                     cudaHostAlloc(&b->page[i], (size_t)(b->rows * v->n) * gcu_svd_size(v), 0));
     }
-    return a->dtype == gcu_svd_type(v) ? GNOMON_OK : gcu_svd_blocks_settled(v);
+    return a->dtype == gcu_svd_type(v) ? GNOMON_OK : gcu_svd_blocks_converted(v);
 }
 
-gnomon_matrix gcu_svd_settled_block(const gcu_svd *v, const gnomon_matrix *block)
+gnomon_matrix gcu_svd_converted_block(const gcu_svd *v, const gnomon_matrix *block)
 {
     gnomon_matrix like = *block;
     like.dtype = gcu_svd_type(v);
     like = gcu_packed(&like, block->rows, block->cols);
-    like.data = v->blocks.settled;
+    like.data = v->blocks.converted;
     return like;
 }
 
-gnomon_status gcu_svd_blocks_settled(gcu_svd *v)
+gnomon_status gcu_svd_blocks_converted(gcu_svd *v)
 {
     gcu_svd_blocks *b = &v->blocks;
     gnomon_matrix most = *v->job->a;
     most.rows = b->rows;
-    most = gcu_svd_settled_block(v, &most);
-    return b->settled ? GNOMON_OK : gcu_svd_take(v, gcu_packed_bytes(&most), &b->settled);
+    most = gcu_svd_converted_block(v, &most);
+    return b->converted ? GNOMON_OK : gcu_svd_alloc(v, gcu_packed_bytes(&most), &b->converted);
 }
 
 void gcu_svd_blocks_close(gcu_svd *v)
@@ -128,12 +128,12 @@ static gnomon_status fetch(gcu_svd *v, int64_t row, int64_t rows, int i, gnomon_
 }
 
 /* The block of the scaled matrix in the work's type. */
-static gnomon_status settle(gcu_svd *v, const gnomon_matrix *raw, gnomon_matrix *block)
+static gnomon_status convert(gcu_svd *v, const gnomon_matrix *raw, gnomon_matrix *block)
 {
     *block = *raw;
     if (raw->dtype == gcu_svd_type(v) && v->job->exponent == 0) return GNOMON_OK;
-    *block = gcu_svd_settled_block(v, raw);
-    return gcu_svd_settle(v, raw, v->job->exponent, block);
+    *block = gcu_svd_converted_block(v, raw);
+    return gcu_svd_scaled_copy(v, raw, v->job->exponent, block);
 }
 
 gnomon_status gcu_svd_each(gcu_svd *v, gcu_svd_block_fn fn, void *arg)
@@ -153,7 +153,7 @@ gnomon_status gcu_svd_each(gcu_svd *v, gcu_svd_block_fn fn, void *arg)
         status = fetch(v, row, rows, i, &raw);
         if (status != GNOMON_OK) break;
         GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, b->arrived[i], 0));
-        status = settle(v, &raw, &block);
+        status = convert(v, &raw, &block);
         if (status == GNOMON_OK) status = fn(v, &block, row, arg);
         GCU_TRY(v->why, cudaEventRecord(b->idle[i], v->stream));
     }

@@ -189,24 +189,24 @@ static __global__ void __launch_bounds__(512)
     const int2 pair = tile_pair(number);
     const int64_t chunk = blockIdx.x, begin = chunk * s.each;
     const int64_t end = begin + s.each < rows ? begin + s.each : rows;
-    const int64_t turns = (end - begin + s.stage - 1) / s.stage;
+    const int64_t rounds = (end - begin + s.stage - 1) / s.stage;
     const int size = s.stage * n;
     const bool aligned = (uintptr_t)from % 16 == 0;
-    const auto ask = [&](int64_t turn) {
-        const int64_t row = begin + turn * s.stage;
-        if (turn < turns)
-            fetch(stages + (int)(turn % STAGES) * size, from + row * n, (end - row) * n, size,
+    const auto ask = [&](int64_t round) {
+        const int64_t row = begin + round * s.stage;
+        if (round < rounds)
+            fetch(stages + (int)(round % STAGES) * size, from + row * n, (end - row) * n, size,
                   aligned, (int)threadIdx.x, (int)blockDim.x);
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
     double sum[2][4][4] = {};
-    for (int64_t turn = 0; turn < STAGES - 1; turn++)
-        ask(turn);
-    for (int64_t turn = 0; turn < turns; turn++) {
+    for (int64_t round = 0; round < STAGES - 1; round++)
+        ask(round);
+    for (int64_t round = 0; round < rounds; round++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
         __syncthreads(); /* this stage is there, and nobody is at work on the one before it */
-        ask(turn + STAGES - 1);
-        const float *const now = stages + (int)(turn % STAGES) * size;
+        ask(round + STAGES - 1);
+        const float *const now = stages + (int)(round % STAGES) * size;
         if (pair.x == pair.y)
             gram_of_stage<EVEN, true>(now, s, group, pair, n, sum);
         else

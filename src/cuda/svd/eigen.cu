@@ -6,7 +6,7 @@
 
 /* Of fewer rows rotations are as quick. */
 static const int64_t least_tridiagonal = 48;
-/* |X^T X - I|_F of what the tridiagonal matrix's vectors may be: Newton's steps settle the rest. */
+/* |X^T X - I|_F of what the tridiagonal matrix's vectors may be: Newton's steps do the rest. */
 static const double far_enough = 0x1p-6, near_enough = 0x1p-50;
 
 gnomon_status gcu_svd_read_values(gcu_svd *v, int64_t n, double *to)
@@ -28,14 +28,14 @@ gnomon_status gcu_svd_read_values(gcu_svd *v, int64_t n, double *to)
  */
 static gnomon_status by_tridiagonal(gcu_svd *v, int64_t n, double *work, double *gram, double *off)
 {
-    gcu_svd_look *const seen = static_cast<gcu_svd_look *>(v->blas->page);
+    gcu_svd_stats *const seen = static_cast<gcu_svd_stats *>(v->blas->page);
     GCU_TRY(v->why, gcu_svd_tridiagonal(v->gram, n, v->vectors, v->values, work, v->stream));
     const gnomon_status status = gcu_gemm64(v->blas, true, false, n, n, n, 1.0, v->vectors, n,
                                             v->vectors, n, 0.0, gram, n, v->why);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_look_at_gram(gram, n, v->look, v->stream));
+    GCU_TRY(v->why, gcu_svd_gram_stats(gram, n, v->stats, v->stream));
     GCU_TRY(v->why,
-            cudaMemcpyAsync(seen, v->look, sizeof *seen, cudaMemcpyDeviceToHost, v->stream));
+            cudaMemcpyAsync(seen, v->stats, sizeof *seen, cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     *off = 0;
     for (double part : seen->off_part)
@@ -74,7 +74,7 @@ static gnomon_status try_tridiagonal(gcu_svd *v, int64_t n, bool *done)
 gnomon_status gcu_svd_eigen(gcu_svd *v, int64_t n, double *rising)
 {
     bool done = false;
-    if (n >= least_tridiagonal && gcu_svd_tridiagonal_takes(&v->s->gpu, n)) {
+    if (n >= least_tridiagonal && gcu_svd_tridiagonal_supported(&v->s->gpu, n)) {
         const gnomon_status status = try_tridiagonal(v, n, &done);
         if (status != GNOMON_OK) return status;
     }

@@ -72,9 +72,9 @@ static __device__ __forceinline__ int invert_tile(double (*a)[INVERT_SIDE], doub
     return replaced;
 }
 
-/* x = a b or, turned, a b^T; from tiles in shared memory and registers. */
+/* x = a b or, transposed, a b^T; from tiles in shared memory and registers. */
 static __device__ __forceinline__ void times(const double (*a)[INVERT_SIDE],
-                                             const double (*b)[INVERT_SIDE], bool turned,
+                                             const double (*b)[INVERT_SIDE], bool transposed,
                                              double factor, double (*x)[INVERT_SIDE])
 {
 #pragma unroll
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void times(const double (*a)[INVERT_SIDE],
             double sum = 0;
 #pragma unroll
             for (int k = 0; k < INVERT_SIDE; k++)
-                sum = fma(a[i][k], turned ? b[j][k] : b[k][j], sum);
+                sum = fma(a[i][k], transposed ? b[j][k] : b[k][j], sum);
             x[i][j] = factor * sum;
         }
 }

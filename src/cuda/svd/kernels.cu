@@ -12,13 +12,13 @@ static __global__ void convert_kernel(const From *from, int64_t count, To *to)
     GCU_FOR_EACH(i, count) to[i] = (To)from[i];
 }
 
-cudaError_t gcu_svd_widen(const float *from, int64_t count, double *to, cudaStream_t stream)
+cudaError_t gcu_svd_to_f64(const float *from, int64_t count, double *to, cudaStream_t stream)
 {
     convert_kernel<<<gcu_grid(count, THREADS), THREADS, 0, stream>>>(from, count, to);
     return cudaGetLastError();
 }
 
-cudaError_t gcu_svd_narrow(const double *from, int64_t count, float *to, cudaStream_t stream)
+cudaError_t gcu_svd_to_f32(const double *from, int64_t count, float *to, cudaStream_t stream)
 {
     convert_kernel<<<gcu_grid(count, THREADS), THREADS, 0, stream>>>(from, count, to);
     return cudaGetLastError();
@@ -37,7 +37,7 @@ cudaError_t gcu_svd_halve(const double *from, int64_t count, double factor, void
     return cudaGetLastError();
 }
 
-static __global__ void turn_kernel(const double *from, int64_t rows, int64_t cols, double *to)
+static __global__ void transpose_kernel(const double *from, int64_t rows, int64_t cols, double *to)
 {
     __shared__ double tile[TILE][TILE + 1];
     const int64_t across = (cols + TILE - 1) / TILE, tiles = across * ((rows + TILE - 1) / TILE);
@@ -54,11 +54,11 @@ static __global__ void turn_kernel(const double *from, int64_t rows, int64_t col
     }
 }
 
-cudaError_t gcu_svd_turn(const double *from, int64_t rows, int64_t cols, double *to,
-                         cudaStream_t stream)
+cudaError_t gcu_svd_transpose(const double *from, int64_t rows, int64_t cols, double *to,
+                              cudaStream_t stream)
 {
     const int64_t tiles = ((rows + TILE - 1) / TILE) * ((cols + TILE - 1) / TILE);
-    turn_kernel<<<(unsigned)(tiles < 1 << 16 ? tiles : 1 << 16), dim3(TILE, 8), 0, stream>>>(
+    transpose_kernel<<<(unsigned)(tiles < 1 << 16 ? tiles : 1 << 16), dim3(TILE, 8), 0, stream>>>(
         from, rows, cols, to);
     return cudaGetLastError();
 }
@@ -97,9 +97,9 @@ template <int COUNT> static __device__ double block_sum(double x)
     return part[0];
 }
 
-enum { LOOKERS = 1024, LOOKING = GCU_SVD_LOOKING };
+enum { STATS_THREADS = 1024, STATS_PARTS = GCU_SVD_STATS_PARTS };
 
-static __global__ void look_at_gram_kernel(const double *gram, int64_t n, gcu_svd_look *look)
+static __global__ void gram_stats_kernel(const double *gram, int64_t n, gcu_svd_stats *stats)
 {
     double off = 0, trace = 0;
     GCU_FOR_EACH(i, n * n)
@@ -112,20 +112,20 @@ static __global__ void look_at_gram_kernel(const double *gram, int64_t n, gcu_sv
     off = block_sum<THREADS>(off);
     trace = block_sum<THREADS>(trace);
     if (threadIdx.x == 0) {
-        look->off_part[blockIdx.x] = off;
-        look->trace_part[blockIdx.x] = trace;
+        stats->off_part[blockIdx.x] = off;
+        stats->trace_part[blockIdx.x] = trace;
     }
 }
 
-cudaError_t gcu_svd_look_at_gram(const double *gram, int64_t n, gcu_svd_look *look,
-                                 cudaStream_t stream)
+cudaError_t gcu_svd_gram_stats(const double *gram, int64_t n, gcu_svd_stats *stats,
+                               cudaStream_t stream)
 {
-    look_at_gram_kernel<<<LOOKING, THREADS, 0, stream>>>(gram, n, look);
+    gram_stats_kernel<<<STATS_PARTS, THREADS, 0, stream>>>(gram, n, stats);
     return cudaGetLastError();
 }
 
-static __global__ void look_at_factor_kernel(const double *factor, int64_t n, const int *info,
-                                             gcu_svd_look *look)
+static __global__ void factor_stats_kernel(const double *factor, int64_t n, const int *info,
+                                           gcu_svd_stats *stats)
 {
     __shared__ double most[THREADS], fewest[THREADS];
     double high = 0, low = INFINITY;
@@ -142,15 +142,15 @@ static __global__ void look_at_factor_kernel(const double *factor, int64_t n, co
         high = most[t] > high ? most[t] : high;
         low = fewest[t] >= low ? low : fewest[t];
     }
-    look->most = high;
-    look->fewest = low;
-    look->info = *info;
+    stats->most = high;
+    stats->fewest = low;
+    stats->info = *info;
 }
 
-cudaError_t gcu_svd_look_at_factor(const double *factor, int64_t n, const int *info,
-                                   gcu_svd_look *look, cudaStream_t stream)
+cudaError_t gcu_svd_factor_stats(const double *factor, int64_t n, const int *info,
+                                 gcu_svd_stats *stats, cudaStream_t stream)
 {
-    look_at_factor_kernel<<<1, THREADS, 0, stream>>>(factor, n, info, look);
+    factor_stats_kernel<<<1, THREADS, 0, stream>>>(factor, n, info, stats);
     return cudaGetLastError();
 }
 
@@ -210,11 +210,11 @@ static __global__ void total_kernel(const gcu_svd_figures *partial, int64_t coun
     if (threadIdx.x == 0) bits = 0;
     double squares = 0;
     unsigned most = 0;
-    for (int64_t i = threadIdx.x; i < count; i += LOOKERS) {
+    for (int64_t i = threadIdx.x; i < count; i += STATS_THREADS) {
         squares += partial[i].squares;
         most = max(most, partial[i].most);
     }
-    squares = block_sum<LOOKERS>(squares);
+    squares = block_sum<STATS_THREADS>(squares);
     atomicMax(&bits, most);
     __syncthreads();
     if (threadIdx.x == 0) *total = {squares, bits};
@@ -226,7 +226,7 @@ cudaError_t gcu_svd_scan(const float *data, int64_t lines, int64_t length, int64
     const int64_t units = gcu_svd_units(lines, length);
     scan_kernel<<<(unsigned)(units < 1 << 16 ? units : 1 << 16), THREADS, 0, stream>>>(
         data, length, pitch, (length + UNIT - 1) / UNIT, units, partial);
-    total_kernel<<<1, LOOKERS, 0, stream>>>(partial, units, total);
+    total_kernel<<<1, STATS_THREADS, 0, stream>>>(partial, units, total);
     return cudaGetLastError();
 }
 
@@ -234,11 +234,11 @@ cudaError_t gcu_svd_scan(const float *data, int64_t lines, int64_t length, int64
 static __global__ void lengths_kernel(const float *e, int64_t rows, int64_t cols, double *lengths)
 {
     double sum = 0;
-    for (int64_t i = threadIdx.x; i < rows; i += LOOKERS) {
+    for (int64_t i = threadIdx.x; i < rows; i += STATS_THREADS) {
         const double x = (double)e[i * cols + blockIdx.x];
         sum = fma(x, x, sum);
     }
-    sum = block_sum<LOOKERS>(sum);
+    sum = block_sum<STATS_THREADS>(sum);
     if (threadIdx.x == 0) lengths[blockIdx.x] = sqrt(sum);
 }
 
@@ -255,7 +255,7 @@ static __global__ void divide_by_longest(float *e, int64_t rows, int64_t cols,
 cudaError_t gcu_svd_lengths(float *e, int64_t rows, int64_t cols, double *lengths,
                             cudaStream_t stream)
 {
-    lengths_kernel<<<(unsigned)cols, LOOKERS, 0, stream>>>(e, rows, cols, lengths);
+    lengths_kernel<<<(unsigned)cols, STATS_THREADS, 0, stream>>>(e, rows, cols, lengths);
     divide_by_longest<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(e, rows, cols,
                                                                               lengths);
     return cudaGetLastError();
@@ -349,16 +349,16 @@ cudaError_t gcu_svd_sign_rows(const double *from, int64_t rows, int64_t cols, fl
     return cudaGetLastError();
 }
 
-static __global__ void narrow_signed_kernel(const double *from, int64_t rows, int64_t cols,
+static __global__ void to_f32_signed_kernel(const double *from, int64_t rows, int64_t cols,
                                             const float *sign, float *to)
 {
     GCU_FOR_EACH(e, rows * cols) to[e] = sign[e % cols] * (float)from[e];
 }
 
-cudaError_t gcu_svd_narrow_signed(const double *from, int64_t rows, int64_t cols, const float *sign,
+cudaError_t gcu_svd_to_f32_signed(const double *from, int64_t rows, int64_t cols, const float *sign,
                                   float *to, cudaStream_t stream)
 {
-    narrow_signed_kernel<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(from, rows, cols,
+    to_f32_signed_kernel<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(from, rows, cols,
                                                                                  sign, to);
     return cudaGetLastError();
 }

@@ -1,6 +1,6 @@
 /* The matrix that is factored: how it comes to the GPU, and its products. */
 #include "cuda/project/job.h"
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
 #include <math.h>
 
@@ -16,9 +16,9 @@ static gnomon_status run(gcu_svd *v, const gcu_gemm *g)
 {
     const size_t bytes = gcu_gemm_work(g);
     if (bytes > v->product_bytes) {
-        gcu_give(v->product_work, v->stream);
+        gcu_free(v->product_work, v->stream);
         v->product_bytes = 0;
-        GCU_TRY(v->why, gcu_take(v->s, &v->product_work, bytes, v->stream));
+        GCU_TRY(v->why, gcu_alloc(v->s, &v->product_work, bytes, v->stream));
         v->product_bytes = bytes;
     }
     GCU_TRY(v->why, gcu_gemm_run(g, v->product_work, v->product_bytes, v->stream));
@@ -81,23 +81,24 @@ static gcu_gemm in_runs(const gcu_svd *v, bool transposed, int64_t columns, gnom
 }
 
 gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double alpha,
-                            const void *a, bool a_turned, const void *b, bool b_turned, double beta,
-                            void *c)
+                            const void *a, bool a_transposed, const void *b, bool b_transposed,
+                            double beta, void *c)
 {
     if (v->wide) /* what lies by rows is to cuBLAS the transpose, and so is the product */
-        return gcu_gemm64(v->blas, b_turned, a_turned, n, m, k, alpha,
-                          static_cast<const double *>(b), b_turned ? k : n,
-                          static_cast<const double *>(a), a_turned ? m : k, beta,
+        return gcu_gemm64(v->blas, b_transposed, a_transposed, n, m, k, alpha,
+                          static_cast<const double *>(b), b_transposed ? k : n,
+                          static_cast<const double *>(a), a_transposed ? m : k, beta,
                           static_cast<double *>(c), n, v->why);
     const float *const x = static_cast<const float *>(a), *const y = static_cast<const float *>(b);
-    return gcu_svd_product(
-        v, m, n, k, (float)alpha, a_turned ? gcu_svd_turned(x, m) : gcu_svd_rows(x, k),
-        b_turned ? gcu_svd_turned(y, k) : gcu_svd_rows(y, n), (float)beta, static_cast<float *>(c));
+    return gcu_svd_product(v, m, n, k, (float)alpha,
+                           a_transposed ? gcu_svd_transposed(x, m) : gcu_svd_rows(x, k),
+                           b_transposed ? gcu_svd_transposed(y, k) : gcu_svd_rows(y, n),
+                           (float)beta, static_cast<float *>(c));
 }
 
 /* out (a's rows or columns x columns) = op(a) w + beta out, in doubles. */
-static gnomon_status multiply_wide(gcu_svd *v, bool transposed, const gnomon_matrix *a,
-                                   const void *w, int64_t columns, double beta, void *out)
+static gnomon_status multiply_f64(gcu_svd *v, bool transposed, const gnomon_matrix *a,
+                                  const void *w, int64_t columns, double beta, void *out)
 {
     const bool across = is_across(a);
     const int64_t stride = across ? a->col_stride : a->row_stride;
@@ -115,7 +116,7 @@ gnomon_status gcu_svd_multiply_part(gcu_svd *v, bool transposed, const gnomon_ma
 {
     const float beta = add ? 1.0f : 0.0f;
     const gcu_gemm_view b = {w, dtype, columns, 1};
-    if (v->wide) return multiply_wide(v, transposed, part, w, columns, beta, out);
+    if (v->wide) return multiply_f64(v, transposed, part, w, columns, beta, out);
     const gcu_gemm_view a = operand(part, transposed);
     float *const c = static_cast<float *>(out);
     return transposed ? gcu_svd_product(v, v->n, columns, part->rows, 1.0f, a, b, beta, c)
@@ -188,14 +189,14 @@ static gcu_gemm with_operator(const gcu_svd *v, int64_t columns)
     return g;
 }
 
-bool gcu_svd_looks(const gcu_svd *v, int64_t columns)
+bool gcu_svd_sums_squares(const gcu_svd *v, int64_t columns)
 {
     if (v->blocks.rows || gcu_svd_entry_dtype(v->job->op) == 0) return false;
     const gcu_gemm g = with_operator(v, columns);
-    return gcu_gemm_looks(&g);
+    return gcu_gemm_sums_squares(&g);
 }
 
-bool gcu_svd_takes_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
+bool gcu_svd_runs_supported(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
 {
     const gcu_gemm g = in_runs(v, transposed, columns, dtype);
     return gcu_gemm_work(&g) > 0;
@@ -215,17 +216,17 @@ static gnomon_status own(gcu_svd *v, const gnomon_matrix *like, gnomon_matrix *t
     gnomon_matrix m = *like;
     m.dtype = gcu_svd_type(v);
     *to = gcu_packed(&m, m.rows, m.cols);
-    return gcu_svd_take(v, gcu_packed_bytes(to), &to->data);
+    return gcu_svd_alloc(v, gcu_packed_bytes(to), &to->data);
 }
 
-gnomon_status gcu_svd_settle(gcu_svd *v, const gnomon_matrix *from, int exponent,
-                             const gnomon_matrix *to)
+gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exponent,
+                                  const gnomon_matrix *to)
 {
     const bool across = is_across(to);
     const int64_t pitch = across ? to->col_stride : to->row_stride;
     if (v->wide)
-        GCU_TRY(v->why, gcu_svd_wide_convert(from, exponent, across, pitch,
-                                             static_cast<double *>(to->data), v->stream));
+        GCU_TRY(v->why, gcu_svd_f64_convert(from, exponent, across, pitch,
+                                            static_cast<double *>(to->data), v->stream));
     else
         GCU_TRY(v->why, gcu_svd_convert(from, exponent, across, pitch,
                                         static_cast<float *>(to->data), v->stream));
@@ -242,17 +243,17 @@ static gnomon_status fetch(gcu_svd *v)
         v->a = *a;
         if (lies_well(v, a)) return GNOMON_OK;
         status = own(v, a, &v->a);
-        return status == GNOMON_OK ? gcu_svd_settle(v, a, 0, &v->a) : status;
+        return status == GNOMON_OK ? gcu_svd_scaled_copy(v, a, 0, &v->a) : status;
     }
     gnomon_matrix there = gcu_packed(a, a->rows, a->cols);
-    status = gcu_svd_take(v, gcu_packed_bytes(&there), &there.data);
+    status = gcu_svd_alloc(v, gcu_packed_bytes(&there), &there.data);
     if (status != GNOMON_OK) return status;
     const gcu_transfer transfer = gcu_transfer_of(v->job);
     status = gcu_upload(v->s, transfer, a, place, &there, v->stream, v->why);
     v->a = there;
     if (status != GNOMON_OK || a->dtype == gcu_svd_type(v)) return status;
     status = own(v, &there, &v->a);
-    return status == GNOMON_OK ? gcu_svd_settle(v, &there, 0, &v->a) : status;
+    return status == GNOMON_OK ? gcu_svd_scaled_copy(v, &there, 0, &v->a) : status;
 }
 
 gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row)
@@ -273,12 +274,12 @@ gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int
 }
 
 /* Room for the figures of so many units (of fp32 numbers), and for their total. */
-static gnomon_status take_figures(gcu_svd *v, int64_t units, void **figures)
+static gnomon_status alloc_figures(gcu_svd *v, int64_t units, void **figures)
 {
-    return gcu_svd_take(v,
-                        v->wide ? (GCU_SVD_WIDE_PARTS + 1) * sizeof(gcu_svd_wide_figures)
-                                : (size_t)(units + 1) * sizeof(gcu_svd_figures),
-                        figures);
+    return gcu_svd_alloc(v,
+                         v->wide ? (GCU_SVD_F64_PARTS + 1) * sizeof(gcu_svd_f64_figures)
+                                 : (size_t)(units + 1) * sizeof(gcu_svd_figures),
+                         figures);
 }
 
 /* Of any view of so many rows and columns. */
@@ -296,7 +297,7 @@ static double largest_of(const gcu_svd_figures *f)
 }
 
 /* Adds a view's figures up in those of *l; NaN passes. */
-static gnomon_status figures_of(gcu_svd *v, const gnomon_matrix *a, gcu_svd_looking *l)
+static gnomon_status figures_of(gcu_svd *v, const gnomon_matrix *a, gcu_svd_scan_state *l)
 {
     const bool across = is_across(a);
     int64_t lines = across ? a->cols : a->rows, length = across ? a->rows : a->cols;
@@ -305,41 +306,41 @@ static gnomon_status figures_of(gcu_svd *v, const gnomon_matrix *a, gcu_svd_look
         length *= lines;
         lines = 1;
     }
-    gcu_svd_figures narrow = {};
-    gcu_svd_wide_figures wide = {};
+    gcu_svd_figures f32 = {};
+    gcu_svd_f64_figures wide = {};
     if (v->wide)
         GCU_TRY(v->why,
-                gcu_svd_wide_scan(static_cast<const double *>(a->data), lines, length, pitch,
-                                  static_cast<gcu_svd_wide_figures *>(l->figures), v->stream));
+                gcu_svd_f64_scan(static_cast<const double *>(a->data), lines, length, pitch,
+                                 static_cast<gcu_svd_f64_figures *>(l->figures), v->stream));
     else
         GCU_TRY(v->why, gcu_svd_scan(static_cast<const float *>(a->data), lines, length, pitch,
                                      static_cast<gcu_svd_figures *>(l->figures) + 1,
                                      static_cast<gcu_svd_figures *>(l->figures), v->stream));
-    GCU_TRY(v->why, cudaMemcpyAsync(v->wide ? (void *)&wide : (void *)&narrow, l->figures,
-                                    v->wide ? sizeof wide : sizeof narrow, cudaMemcpyDeviceToHost,
-                                    v->stream));
+    GCU_TRY(v->why,
+            cudaMemcpyAsync(v->wide ? (void *)&wide : (void *)&f32, l->figures,
+                            v->wide ? sizeof wide : sizeof f32, cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    const double most = v->wide ? wide.most : largest_of(&narrow);
+    const double most = v->wide ? wide.most : largest_of(&f32);
     l->largest = most <= l->largest ? l->largest : most;
-    l->squares += v->wide ? wide.squares : narrow.squares;
+    l->squares += v->wide ? wide.squares : f32.squares;
     return GNOMON_OK;
 }
 
-gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count, gcu_svd_looking *l)
+gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count, gcu_svd_scan_state *l)
 {
     const gnomon_matrix line =
         gnomon_matrix_rowmajor(const_cast<void *>(data), gcu_svd_type(v), 1, count);
     const int held = v->bag.count;
     *l = {};
-    gnomon_status status = take_figures(v, gcu_svd_units(1, count), &l->figures);
+    gnomon_status status = alloc_figures(v, gcu_svd_units(1, count), &l->figures);
     if (status == GNOMON_OK) status = figures_of(v, &line, l);
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return status;
 }
 
-static gnomon_status look_at_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
+static gnomon_status scan_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
 {
-    gcu_svd_looking *l = static_cast<gcu_svd_looking *>(arg);
+    gcu_svd_scan_state *l = static_cast<gcu_svd_scan_state *>(arg);
     const gnomon_status status = figures_of(v, block, l);
     if (status != GNOMON_OK) return status;
     return l->largest < (double)INFINITY ? GNOMON_OK : gcu_svd_name_nonfinite(v, block, row);
@@ -352,7 +353,7 @@ static bool is_tame(const gcu_svd *v, double largest)
                    : largest < 0x1p60 && largest > 0x1p-60;
 }
 
-void gcu_svd_settle_scale(gcu_svd *v, double norm, double largest)
+void gcu_svd_set_scale(gcu_svd *v, double norm, double largest)
 {
     v->job->norm = norm;
     if (largest == 0 || is_tame(v, largest)) return;
@@ -370,46 +371,48 @@ gnomon_status gcu_svd_bring(gcu_svd *v, bool apart)
 /* The matrix, or the room for its blocks, scaled. */
 static gnomon_status scale(gcu_svd *v)
 {
-    if (v->blocks.rows) return gcu_svd_blocks_settled(v);
+    if (v->blocks.rows) return gcu_svd_blocks_converted(v);
     const gnomon_matrix as_it_is = v->a;
     gnomon_status status = GNOMON_OK;
     if (v->a.data == v->job->a->data) status = own(v, &as_it_is, &v->a); /* the caller's */
-    return status == GNOMON_OK ? gcu_svd_settle(v, &as_it_is, v->job->exponent, &v->a) : status;
+    return status == GNOMON_OK ? gcu_svd_scaled_copy(v, &as_it_is, v->job->exponent, &v->a)
+                               : status;
 }
 
-gnomon_status gcu_svd_look_at(gcu_svd *v)
+gnomon_status gcu_svd_check(gcu_svd *v)
 {
-    gcu_svd_looking l = {};
-    if (v->job->csr) return gcu_svd_sparse_look_at(v);
+    gcu_svd_scan_state l = {};
+    if (v->job->csr) return gcu_svd_sparse_check(v);
     gnomon_status status =
-        take_figures(v, units_of(v->blocks.rows ? v->blocks.rows : v->m, v->n), &l.figures);
-    if (status == GNOMON_OK) status = gcu_svd_each(v, look_at_block, &l);
+        alloc_figures(v, units_of(v->blocks.rows ? v->blocks.rows : v->m, v->n), &l.figures);
+    if (status == GNOMON_OK) status = gcu_svd_each(v, scan_block, &l);
     if (status != GNOMON_OK) return status;
-    gcu_svd_settle_scale(v, sqrt(l.squares), l.largest);
+    gcu_svd_set_scale(v, sqrt(l.squares), l.largest);
     if (v->job->exponent == 0) return GNOMON_OK;
     status = scale(v);
     if (status != GNOMON_OK || !v->wide) return status;
     l.squares = 0;
-    status = gcu_svd_each(v, look_at_block, &l);
+    status = gcu_svd_each(v, scan_block, &l);
     v->job->norm = sqrt(l.squares);
     return status;
 }
 
-gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_looking *l)
+gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_scan_state *l)
 {
     const bool first = l->largest == 0;
     gnomon_status status = GNOMON_OK;
-    if (!l->figures) status = take_figures(v, units_of(v->blocks.rows, v->n), &l->figures);
-    if (status == GNOMON_OK) status = look_at_block(v, block, row, l);
+    if (!l->figures) status = alloc_figures(v, units_of(v->blocks.rows, v->n), &l->figures);
+    if (status == GNOMON_OK) status = scan_block(v, block, row, l);
     if (status != GNOMON_OK) return status;
-    if (first) gcu_svd_settle_scale(v, 0.0, l->largest);
+    if (first) gcu_svd_set_scale(v, 0.0, l->largest);
     if (first && v->job->exponent != 0) {
         const gnomon_matrix as_it_is = *block;
-        status = gcu_svd_blocks_settled(v);
-        *block = gcu_svd_settled_block(v, block);
-        if (status == GNOMON_OK) status = gcu_svd_settle(v, &as_it_is, v->job->exponent, block);
+        status = gcu_svd_blocks_converted(v);
+        *block = gcu_svd_converted_block(v, block);
+        if (status == GNOMON_OK)
+            status = gcu_svd_scaled_copy(v, &as_it_is, v->job->exponent, block);
         l->squares = 0;
-        if (status == GNOMON_OK) status = look_at_block(v, block, row, l);
+        if (status == GNOMON_OK) status = scan_block(v, block, row, l);
     }
     v->job->norm = sqrt(l->squares);
     return status;
@@ -531,17 +534,17 @@ gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
 gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first, int64_t count,
                            int64_t col, int64_t cols, void *to)
 {
-    float *narrow = static_cast<float *>(to);
+    float *f32 = static_cast<float *>(to);
     const int held = v->bag.count;
     if (v->wide) {
-        const gnomon_status status = gcu_svd_room(v, cols * count, &narrow);
+        const gnomon_status status = gcu_svd_room(v, cols * count, &f32);
         if (status != GNOMON_OK) return status;
     }
-    GCU_TRY(v->why, gcu_svd_entries(&v->s->gpu, &op->factor[0], first, count, col, cols, false,
-                                    narrow, v->stream));
+    GCU_TRY(v->why, gcu_svd_entries(&v->s->gpu, &op->factor[0], first, count, col, cols, false, f32,
+                                    v->stream));
     if (v->wide)
-        GCU_TRY(v->why, gcu_svd_widen(narrow, cols * count, static_cast<double *>(to), v->stream));
-    gcu_svd_give(v, held);
+        GCU_TRY(v->why, gcu_svd_to_f64(f32, cols * count, static_cast<double *>(to), v->stream));
+    gcu_svd_free(v, held);
     return GNOMON_OK;
 }
 
@@ -549,10 +552,10 @@ gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first,
 
 struct leftover {
     const void *b, *c;
-    bool turned;
+    bool c_transposed;
     int64_t k, rows; /* of a tile */
     void *tile;
-    gcu_svd_looking looking;
+    gcu_svd_scan_state scanning;
 };
 
 static gnomon_status measure_block(gcu_svd *v, const gnomon_matrix *block, int64_t first, void *arg)
@@ -565,9 +568,9 @@ static gnomon_status measure_block(gcu_svd *v, const gnomon_matrix *block, int64
         const char *const b =
             static_cast<const char *>(r->b) + (size_t)((first + row) * r->k) * gcu_svd_size(v);
         GCU_TRY(v->why, gcu_copy(&from, &to, v->stream));
-        gnomon_status status =
-            gcu_svd_times(v, count, v->n, r->k, -1.0, b, false, r->c, r->turned, 1.0, r->tile);
-        if (status == GNOMON_OK) status = figures_of(v, &to, &r->looking);
+        gnomon_status status = gcu_svd_times(v, count, v->n, r->k, -1.0, b, false, r->c,
+                                             r->c_transposed, 1.0, r->tile);
+        if (status == GNOMON_OK) status = figures_of(v, &to, &r->scanning);
         if (status != GNOMON_OK) return status;
     }
     return GNOMON_OK;
@@ -580,17 +583,17 @@ int64_t gcu_svd_tile_rows(const gcu_svd *v, int64_t rows)
     return wanted < rows ? wanted : rows;
 }
 
-gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool turned, int64_t k,
-                               double *residual)
+gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool c_transposed,
+                               int64_t k, double *residual)
 {
-    leftover r = {b, c, turned, k, 0, nullptr, {}};
+    leftover r = {b, c, c_transposed, k, 0, nullptr, {}};
     r.rows = gcu_svd_tile_rows(v, v->blocks.rows && v->blocks.rows < v->m ? v->blocks.rows : v->m);
     const int held = v->bag.count;
-    gnomon_status status = gcu_svd_take(v, (size_t)(r.rows * v->n) * gcu_svd_size(v), &r.tile);
-    if (status == GNOMON_OK) status = take_figures(v, units_of(r.rows, v->n), &r.looking.figures);
+    gnomon_status status = gcu_svd_alloc(v, (size_t)(r.rows * v->n) * gcu_svd_size(v), &r.tile);
+    if (status == GNOMON_OK) status = alloc_figures(v, units_of(r.rows, v->n), &r.scanning.figures);
     if (status == GNOMON_OK) status = gcu_svd_each(v, measure_block, &r);
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     v->job->passes++;
-    *residual = sqrt(r.looking.squares);
+    *residual = sqrt(r.scanning.squares);
     return status;
 }

@@ -36,18 +36,18 @@ gnomon_status gcu_svd_gram(gcu_svd *v, double *tall, int64_t rows, int64_t cols)
 static gnomon_status see(gcu_svd *v)
 {
     GCU_TRY(v->why,
-            cudaMemcpyAsync(v->seen, v->look, sizeof *v->seen, cudaMemcpyDeviceToHost, v->stream));
+            cudaMemcpyAsync(v->seen, v->stats, sizeof *v->seen, cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     return GNOMON_OK;
 }
 
 /* |G - I|_F and the trace of v->gram. */
-static gnomon_status look(gcu_svd *v, int64_t cols, double *off, double *trace)
+static gnomon_status stats(gcu_svd *v, int64_t cols, double *off, double *trace)
 {
-    GCU_TRY(v->why, gcu_svd_look_at_gram(v->gram, cols, v->look, v->stream));
+    GCU_TRY(v->why, gcu_svd_gram_stats(v->gram, cols, v->stats, v->stream));
     const gnomon_status status = see(v);
     *off = *trace = 0;
-    for (int i = 0; i < GCU_SVD_LOOKING; i++) {
+    for (int i = 0; i < GCU_SVD_STATS_PARTS; i++) {
         *off += v->seen->off_part[i];
         *trace += v->seen->trace_part[i];
     }
@@ -62,14 +62,14 @@ static gnomon_status factor(gcu_svd *v, int64_t cols, double shift)
     const gnomon_status status =
         gcu_cholesky(v->blas, cols, v->factor, v->work, v->work_count, v->info, v->why);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_look_at_factor(v->factor, cols, v->info, v->look, v->stream));
+    GCU_TRY(v->why, gcu_svd_factor_stats(v->factor, cols, v->info, v->stats, v->stream));
     return see(v);
 }
 
 /* Whether dividing by the factor loses nothing that matters. */
-static bool is_safe(const gcu_svd_look *look)
+static bool is_safe(const gcu_svd_stats *stats)
 {
-    return look->info == 0 && look->fewest > 0x1p-20 * look->most && look->fewest > 1e-150;
+    return stats->info == 0 && stats->fewest > 0x1p-20 * stats->most && stats->fewest > 1e-150;
 }
 
 /* *tall times the inverse of a triangle, in v->vectors. */
@@ -121,23 +121,23 @@ static gnomon_status overflows(gcu_svd *v)
 
 /* As many rounds as nearly all matrices need, none of which waits for the host; *done tells whether
  * they were enough. If not, the columns span what they did. */
-static gnomon_status by_rounds(gcu_svd *v, double **tall, int64_t rows, int64_t cols, bool once,
-                               bool *done)
+static gnomon_status by_rounds(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
+                               bool single_step, bool *done)
 {
-    const int divisions = once ? 1 : 2;
+    const int divisions = single_step ? 1 : 2;
     gnomon_status status = GNOMON_OK;
-    for (int round = 0; round < (once ? 1 : 3) && status == GNOMON_OK; round++) {
+    for (int round = 0; round < (single_step ? 1 : 3) && status == GNOMON_OK; round++) {
         status = gcu_svd_gram(v, *tall, rows, cols);
         if (status != GNOMON_OK) return status;
         GCU_TRY(v->why, gcu_svd_round(v->gram, cols, near_enough, v->vectors,
-                                      v->look->found + round, v->stream));
+                                      v->stats->found + round, v->stream));
         if (round < divisions) status = times_inverse(v, tall, rows, cols);
     }
     if (status == GNOMON_OK) status = see(v);
     if (status != GNOMON_OK) return status;
     if (v->seen->found[0] == GCU_SVD_OVERFLOW) return overflows(v);
-    const int last = v->seen->found[once ? 0 : 2];
-    *done = last == GCU_SVD_ORTHONORMAL || (once && last == GCU_SVD_SAFE);
+    const int last = v->seen->found[single_step ? 0 : 2];
+    *done = last == GCU_SVD_ORTHONORMAL || (single_step && last == GCU_SVD_SAFE);
     if (*done) v->job->cholesky++;
     return GNOMON_OK;
 }
@@ -145,18 +145,19 @@ static gnomon_status by_rounds(gcu_svd *v, double **tall, int64_t rows, int64_t 
 static gnomon_status reflect_by(gcu_svd *v, double **tall, int64_t rows, int64_t cols, double *tau,
                                 double *work, int64_t count)
 {
-    double *turned = gcu_svd_other(v, *tall);
-    GCU_TRY(v->why, gcu_svd_turn(*tall, rows, cols, turned, v->stream));
+    double *transposed = gcu_svd_other(v, *tall);
+    GCU_TRY(v->why, gcu_svd_transpose(*tall, rows, cols, transposed, v->stream));
     gnomon_status status =
-        gcu_reflect(v->blas, rows, cols, turned, tau, work, count, v->info, v->why);
+        gcu_reflect(v->blas, rows, cols, transposed, tau, work, count, v->info, v->why);
     if (status != GNOMON_OK) return status;
-    /* R's diagonal, which the reflections overwrite next, shows which columns were turned round */
-    GCU_TRY(v->why, cudaMemcpy2DAsync(v->factor, sizeof(double), turned,
+    /* R's diagonal, which the reflections overwrite next, shows which columns had their sign
+     * flipped */
+    GCU_TRY(v->why, cudaMemcpy2DAsync(v->factor, sizeof(double), transposed,
                                       (size_t)(rows + 1) * sizeof(double), sizeof(double),
                                       (size_t)cols, cudaMemcpyDeviceToDevice, v->stream));
-    status = gcu_reflect_out(v->blas, rows, cols, turned, tau, work, count, v->info, v->why);
+    status = gcu_reflect_out(v->blas, rows, cols, transposed, tau, work, count, v->info, v->why);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_turn(turned, cols, rows, *tall, v->stream));
+    GCU_TRY(v->why, gcu_svd_transpose(transposed, cols, rows, *tall, v->stream));
     GCU_TRY(v->why, gcu_svd_sign_columns(*tall, rows, cols, v->factor, v->stream));
     v->job->householder++;
     return GNOMON_OK;
@@ -171,7 +172,7 @@ static gnomon_status reflect(gcu_svd *v, double **tall, int64_t rows, int64_t co
     if (status == GNOMON_OK) status = gcu_svd_room(v, cols, &tau);
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &work);
     if (status == GNOMON_OK) status = reflect_by(v, tall, rows, cols, tau, work, count);
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return status;
 }
 
@@ -183,17 +184,17 @@ gnomon_status gcu_svd_polish(gcu_svd *v, double **tall, int64_t rows, int64_t co
 }
 
 gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
-                                     bool once)
+                                     bool single_step)
 {
     if (cols <= GCU_SVD_ROUND_MOST) {
         bool done = false;
-        const gnomon_status status = by_rounds(v, tall, rows, cols, once, &done);
+        const gnomon_status status = by_rounds(v, tall, rows, cols, single_step, &done);
         if (status != GNOMON_OK || done) return status;
     }
     for (int round = 0; round < ROUNDS; round++) {
         double off = 0, trace = 0;
         gnomon_status status = gcu_svd_gram(v, *tall, rows, cols);
-        if (status == GNOMON_OK) status = look(v, cols, &off, &trace);
+        if (status == GNOMON_OK) status = stats(v, cols, &off, &trace);
         if (status != GNOMON_OK) return status;
         if (!isfinite(trace)) return overflows(v);
         if (off <= near_enough) {
@@ -211,7 +212,7 @@ gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, in
         }
         status = divide(v, tall, rows, cols);
         if (status != GNOMON_OK) return status;
-        if (once && safe) {
+        if (single_step && safe) {
             v->job->cholesky++;
             return GNOMON_OK;
         }

@@ -4,7 +4,7 @@
  *
  * Psi Q is well conditioned, so that its Gram matrix in double precision tells B. What does not lie
  * on the GPU as a whole goes there block by block, once. */
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
 static const int64_t panel_rows = 64; /* of Psi at a time, with sparse rows */
 
@@ -18,7 +18,7 @@ struct sketches {
     void *w;     /* W^T: n x lines */
     void *psi;   /* part x lines */
     void *panel; /* of W^T, with sparse rows */
-    gcu_svd_looking seen;
+    gcu_svd_scan_state seen;
 };
 
 static int64_t lines_of(int64_t columns)
@@ -32,7 +32,7 @@ static int64_t part_of(const gcu_svd *v, int64_t lines)
     return rows < v->m ? rows : v->m;
 }
 
-double gcu_svd_once_bytes(const gcu_svd *v, int64_t columns)
+double gcu_svd_single_pass_bytes(const gcu_svd *v, int64_t columns)
 {
     const int64_t lines = lines_of(columns);
     const double l = (double)lines, m = (double)v->m, n = (double)v->n;
@@ -42,7 +42,7 @@ double gcu_svd_once_bytes(const gcu_svd *v, int64_t columns)
            12 * l * (double)part_of(v, lines) + 24 * l * (double)columns;
 }
 
-static gnomon_status take(gcu_svd *v, sketches *k)
+static gnomon_status alloc(gcu_svd *v, sketches *k)
 {
     const int64_t columns = v->job->columns, probes = v->job->options->probes;
     const size_t size = gcu_svd_size(v);
@@ -51,15 +51,15 @@ static gnomon_status take(gcu_svd *v, sketches *k)
     int64_t made = k->part * k->lines;
     if (v->job->csr && made < v->m * panel_rows) made = v->m * panel_rows;
     gnomon_status status =
-        v->wide ? gcu_svd_wide_take(v, columns) : gcu_svd_take_columns(v, columns, true);
+        v->wide ? gcu_svd_f64_alloc(v, columns) : gcu_svd_alloc_columns(v, columns, true);
     k->y = v->wide ? (void *)v->tall[0] : (void *)v->y;
-    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)(v->n * k->lines) * size, &k->w);
-    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)made * size, &k->psi);
+    if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)(v->n * k->lines) * size, &k->w);
+    if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)made * size, &k->psi);
     if (status == GNOMON_OK && v->job->csr)
-        status = gcu_svd_take(v, (size_t)(v->n * panel_rows) * size, &k->panel);
+        status = gcu_svd_alloc(v, (size_t)(v->n * panel_rows) * size, &k->panel);
     if (status != GNOMON_OK || probes == 0) return status;
-    status = gcu_svd_take(v, (size_t)(v->n * probes) * size, &k->g);
-    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)(v->m * probes) * size, &v->probed);
+    status = gcu_svd_alloc(v, (size_t)(v->n * probes) * size, &k->g);
+    if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)(v->m * probes) * size, &v->probed);
     return status == GNOMON_OK ? gcu_svd_draw(v, v->job->probes, 0, probes, 0, v->n, k->g) : status;
 }
 
@@ -96,7 +96,7 @@ static gnomon_status press(gcu_svd *v, const sketches *k, const gnomon_matrix *b
     return status;
 }
 
-static gnomon_status take_block(gcu_svd *v, const gnomon_matrix *given, int64_t row, void *arg)
+static gnomon_status sketch_block(gcu_svd *v, const gnomon_matrix *given, int64_t row, void *arg)
 {
     sketches *k = static_cast<sketches *>(arg);
     const int64_t probes = v->job->options->probes;
@@ -119,7 +119,7 @@ static gnomon_status take_block(gcu_svd *v, const gnomon_matrix *given, int64_t 
 }
 
 /* Sparse rows lie on the GPU as a whole. */
-static gnomon_status take_sparse(gcu_svd *v, sketches *k)
+static gnomon_status sketch_sparse(gcu_svd *v, sketches *k)
 {
     const size_t size = gcu_svd_size(v);
     gnomon_status status = gcu_svd_project(v, v->columns);
@@ -154,11 +154,11 @@ static gnomon_status press_range(gcu_svd *v, const sketches *k, double *c)
         if (status != GNOMON_OK) return status;
         if (!v->wide)
             GCU_TRY(v->why,
-                    gcu_svd_widen(static_cast<const float *>(k->psi), rows * l, psi, v->stream));
+                    gcu_svd_to_f64(static_cast<const float *>(k->psi), rows * l, psi, v->stream));
         status = gcu_gemm64(v->blas, false, true, s, l, rows, 1.0, v->q + row * s, s, psi, l,
                             row > 0 ? 1.0 : 0.0, c, s, v->why);
     }
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return status;
 }
 
@@ -168,10 +168,10 @@ static gnomon_status solve(gcu_svd *v, const sketches *k)
     const int64_t l = k->lines, s = v->columns;
     const int held = v->bag.count;
     double *c = nullptr, *m = nullptr;
-    float *narrow = nullptr;
+    float *f32 = nullptr;
     gnomon_status status = gcu_svd_room(v, (l + GCU_SVD_CHUNKS) * s, &c);
     if (status == GNOMON_OK) status = gcu_svd_room(v, l * s, &m);
-    if (status == GNOMON_OK && !v->wide) status = gcu_svd_room(v, l * s, &narrow);
+    if (status == GNOMON_OK && !v->wide) status = gcu_svd_room(v, l * s, &f32);
     if (status == GNOMON_OK) status = press_range(v, k, c);
     if (status == GNOMON_OK) status = gcu_svd_gram(v, c, l, s);
     if (status == GNOMON_OK) status = gcu_svd_invert_gram(v, s);
@@ -179,25 +179,25 @@ static gnomon_status solve(gcu_svd *v, const sketches *k)
         status =
             gcu_gemm64(v->blas, false, false, s, l, s, 1.0, v->kept, s, c, s, 0.0, m, s, v->why);
     if (status != GNOMON_OK) return status;
-    if (!v->wide) GCU_TRY(v->why, gcu_svd_narrow(m, l * s, narrow, v->stream));
-    status = gcu_svd_times(v, v->n, s, l, 1.0, k->w, false, v->wide ? (void *)m : narrow, false,
-                           0.0, gcu_svd_right(v));
-    gcu_svd_give(v, held);
+    if (!v->wide) GCU_TRY(v->why, gcu_svd_to_f32(m, l * s, f32, v->stream));
+    status = gcu_svd_times(v, v->n, s, l, 1.0, k->w, false, v->wide ? (void *)m : f32, false, 0.0,
+                           gcu_svd_right(v));
+    gcu_svd_free(v, held);
     return status;
 }
 
-gnomon_status gcu_svd_read_once(gcu_svd *v)
+gnomon_status gcu_svd_single_pass(gcu_svd *v)
 {
     sketches k = {};
-    gnomon_status status = take(v, &k);
+    gnomon_status status = alloc(v, &k);
     if (status == GNOMON_OK && !v->job->csr) status = make_entries(v, &k);
     if (status == GNOMON_OK)
-        status = v->job->csr ? take_sparse(v, &k) : gcu_svd_each(v, take_block, &k);
+        status = v->job->csr ? sketch_sparse(v, &k) : gcu_svd_each(v, sketch_block, &k);
     v->job->passes = 1;
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
     if (status == GNOMON_OK) status = gcu_svd_tell(v);
     if (status == GNOMON_OK)
-        status = v->wide ? gcu_svd_wide_orthonormalise(v, v->m, false, v->q)
+        status = v->wide ? gcu_svd_f64_orthonormalise(v, v->m, false, v->q)
                          : gcu_svd_orthonormal_range(v);
     return status == GNOMON_OK ? solve(v, &k) : status;
 }

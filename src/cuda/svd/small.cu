@@ -5,7 +5,7 @@
  * below the rounding of B's own numbers, single-precision ones. Columns are made orthonormal in the
  * order of falling singular values, so that what rounding left of a large one in a small one is
  * taken out of the small one. */
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,12 +53,12 @@ static gnomon_status multiply_back(gcu_svd *v, double *bt, int64_t rank)
     gnomon_status status = times(v, bt, v->n, n, v->factor, rank, w);
     if (status == GNOMON_OK) status = gcu_svd_orthonormalise(v, &w, v->n, rank, false);
     if (status != GNOMON_OK) return status;
-    double *turned = gcu_svd_other(v, w);
-    GCU_TRY(v->why, gcu_svd_turn(w, v->n, rank, turned, v->stream));
-    GCU_TRY(v->why, gcu_svd_sign_rows(turned, rank, v->n, v->z, v->sign, v->stream));
+    double *transposed = gcu_svd_other(v, w);
+    GCU_TRY(v->why, gcu_svd_transpose(w, v->n, rank, transposed, v->stream));
+    GCU_TRY(v->why, gcu_svd_sign_rows(transposed, rank, v->n, v->z, v->sign, v->stream));
     status = times(v, v->q, v->m, n, v->kept, rank, v->tall[0]);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_narrow_signed(v->tall[0], v->m, rank, v->sign, v->y, v->stream));
+    GCU_TRY(v->why, gcu_svd_to_f32_signed(v->tall[0], v->m, rank, v->sign, v->y, v->stream));
     return GNOMON_OK;
 }
 
@@ -67,7 +67,7 @@ static gnomon_status solve(gcu_svd *v, double *rising, int64_t *rank)
     gnomon_svd_job *job = v->job;
     const int64_t n = v->columns;
     double *bt = v->tall[0];
-    GCU_TRY(v->why, gcu_svd_widen(v->z, v->n * n, bt, v->stream));
+    GCU_TRY(v->why, gcu_svd_to_f64(v->z, v->n * n, bt, v->stream));
     gnomon_status status = gcu_svd_gram(v, bt, v->n, n);
     if (status == GNOMON_OK) status = gcu_svd_eigen(v, n, rising);
     if (status != GNOMON_OK) return status;
@@ -94,8 +94,8 @@ gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank)
 
 /* What left diag(s) right leaves of A, by random vectors. */
 struct probe {
-    const void *left, *right; /* m x rank, rank x n or (turned) n x rank */
-    bool turned;
+    const void *left, *right; /* m x rank, rank x n or (transposed) n x rank */
+    bool transposed;
     double *s;       /* NULL: ones */
     void *g, *e, *h; /* n x count, m x count, rank x count */
     double *lengths; /* count for each step */
@@ -106,8 +106,8 @@ static gnomon_status scale(gcu_svd *v, const void *from, int64_t rows, int64_t c
                            const double *s, bool by_rows, void *to)
 {
     if (v->wide)
-        GCU_TRY(v->why, gcu_svd_wide_scale(static_cast<const double *>(from), rows, cols, s,
-                                           by_rows, static_cast<double *>(to), v->stream));
+        GCU_TRY(v->why, gcu_svd_f64_scale(static_cast<const double *>(from), rows, cols, s, by_rows,
+                                          static_cast<double *>(to), v->stream));
     else
         GCU_TRY(v->why, gcu_svd_scale(static_cast<const float *>(from), rows, cols, s, by_rows,
                                       static_cast<float *>(to), v->stream));
@@ -118,22 +118,22 @@ static gnomon_status measure_columns(gcu_svd *v, void *e, int64_t cols, double *
 {
     if (v->wide)
         GCU_TRY(v->why,
-                gcu_svd_wide_lengths(static_cast<double *>(e), v->m, cols, lengths, v->stream));
+                gcu_svd_f64_lengths(static_cast<double *>(e), v->m, cols, lengths, v->stream));
     else
         GCU_TRY(v->why, gcu_svd_lengths(static_cast<float *>(e), v->m, cols, lengths, v->stream));
     return GNOMON_OK;
 }
 
 /* to (rows x count) -= op(b) (diag(s) (op(c) from)). */
-static gnomon_status subtract(gcu_svd *v, const probe *p, const void *b, bool b_turned,
-                              const void *c, bool c_turned, const void *from, int64_t from_rows,
+static gnomon_status subtract(gcu_svd *v, const probe *p, const void *b, bool b_transposed,
+                              const void *c, bool c_transposed, const void *from, int64_t from_rows,
                               void *to, int64_t rows)
 {
-    gnomon_status status =
-        gcu_svd_times(v, p->rank, p->count, from_rows, 1.0, c, c_turned, from, false, 0.0, p->h);
+    gnomon_status status = gcu_svd_times(v, p->rank, p->count, from_rows, 1.0, c, c_transposed,
+                                         from, false, 0.0, p->h);
     if (status == GNOMON_OK && p->s) status = scale(v, p->h, p->rank, p->count, p->s, true, p->h);
     if (status != GNOMON_OK) return status;
-    return gcu_svd_times(v, rows, p->count, p->rank, -1.0, b, b_turned, p->h, false, 1.0, to);
+    return gcu_svd_times(v, rows, p->count, p->rank, -1.0, b, b_transposed, p->h, false, 1.0, to);
 }
 
 /* e = (A - left diag(s) right) g, its lengths, and e divided by the longest. */
@@ -142,7 +142,7 @@ static gnomon_status forth(gcu_svd *v, const probe *p, int step)
     gnomon_status status = GNOMON_OK;
     if (!v->probed) status = gcu_svd_multiply(v, false, p->g, gcu_svd_type(v), p->count, p->e);
     if (status == GNOMON_OK)
-        status = subtract(v, p, p->left, false, p->right, p->turned, p->g, v->n, p->e, v->m);
+        status = subtract(v, p, p->left, false, p->right, p->transposed, p->g, v->n, p->e, v->m);
     return status == GNOMON_OK ? measure_columns(v, p->e, p->count, p->lengths + step * p->count)
                                : status;
 }
@@ -151,18 +151,18 @@ static gnomon_status back(gcu_svd *v, const probe *p)
 {
     const gnomon_status status = gcu_svd_multiply(v, true, p->e, gcu_svd_type(v), p->count, p->g);
     if (status != GNOMON_OK) return status;
-    return subtract(v, p, p->right, !p->turned, p->left, true, p->e, v->m, p->g, v->n);
+    return subtract(v, p, p->right, !p->transposed, p->left, true, p->e, v->m, p->g, v->n);
 }
 
 /* lengths (host): those of each step. */
 static gnomon_status follow(gcu_svd *v, probe *p, int steps, double *lengths)
 {
     const size_t size = gcu_svd_size(v);
-    gnomon_status status = gcu_svd_take(v, (size_t)(v->n * p->count) * size, &p->g);
+    gnomon_status status = gcu_svd_alloc(v, (size_t)(v->n * p->count) * size, &p->g);
     p->e = v->probed;
     if (status == GNOMON_OK && !p->e)
-        status = gcu_svd_take(v, (size_t)(v->m * p->count) * size, &p->e);
-    if (status == GNOMON_OK) status = gcu_svd_take(v, (size_t)(p->rank * p->count) * size, &p->h);
+        status = gcu_svd_alloc(v, (size_t)(v->m * p->count) * size, &p->e);
+    if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)(p->rank * p->count) * size, &p->h);
     if (status == GNOMON_OK) status = gcu_svd_room(v, (steps + 1) * p->count, &p->lengths);
     if (status == GNOMON_OK)
         status = gcu_svd_draw(v, v->job->probes, p->first, p->count, 0, v->n, p->g);
@@ -210,13 +210,13 @@ static gnomon_status bound_rest(gcu_svd *v, double *about)
     probe p = {};
     p.left = gcu_svd_left(v);
     p.right = gcu_svd_right(v);
-    p.turned = true;
+    p.transposed = true;
     p.rank = v->columns;
     p.count = CHECK_PROBES;
     p.first = ++v->checks * CHECKS_APART;
     const int held = v->bag.count;
     const gnomon_status status = follow(v, &p, 0, lengths);
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     if (status != GNOMON_OK) return status;
     for (double length : lengths)
         squares += length * length;

@@ -3,9 +3,9 @@
  *
  * A line of a product is summed by the threads that have its columns, in the order of the list, so
  * it hangs on nothing but the list: fp32 sums of 64 terms are added in fp64. Lists that are very
- * long are cut into parts, whose sums are added in order. Wide work has doubles throughout. */
+ * long are cut into parts, whose sums are added in order. Work in f64 has doubles throughout. */
 #include "cuda/runtime/grid.cuh"
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -22,7 +22,7 @@ static unsigned grid_of(int64_t count)
 
 /* ---- lists ---- */
 
-static __global__ void narrow_kernel(const int64_t *from, int64_t count, uint32_t *to)
+static __global__ void to_u32_kernel(const int64_t *from, int64_t count, uint32_t *to)
 {
     GCU_FOR_EACH(i, count) to[i] = (uint32_t)from[i];
 }
@@ -57,8 +57,8 @@ static __global__ void offsets_kernel(const uint32_t *key, int64_t count, int64_
 
 /* Entry e of the columns is entry from[e] of the rows. */
 template <typename V>
-static __global__ void turn_kernel(const int64_t *offsets, int64_t rows, const V *value,
-                                   const uint32_t *from, int64_t count, uint32_t *row, V *to)
+static __global__ void transpose_kernel(const int64_t *offsets, int64_t rows, const V *value,
+                                        const uint32_t *from, int64_t count, uint32_t *row, V *to)
 {
     GCU_FOR_EACH(e, count)
     {
@@ -155,11 +155,11 @@ gnomon_status gcu_svd_sparse_bring(gcu_svd *v)
     gnomon_status status = gcu_svd_room(v, v->m + 1, &rows->offsets);
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &rows->other);
     if (status == GNOMON_OK)
-        status = gcu_svd_take(v, (size_t)count * gcu_svd_size(v), &rows->value);
+        status = gcu_svd_alloc(v, (size_t)count * gcu_svd_size(v), &rows->value);
     const int held = v->bag.count;
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &indices);
     if (status == GNOMON_OK)
-        status = gcu_svd_take(v, (size_t)count * gnomon_dtype_size(a->dtype), &raw);
+        status = gcu_svd_alloc(v, (size_t)count * gnomon_dtype_size(a->dtype), &raw);
     if (status == GNOMON_OK)
         status = bring_array(v, a->offsets, GNOMON_I64, v->m + 1, "a.offsets", rows->offsets);
     if (status == GNOMON_OK)
@@ -171,25 +171,25 @@ gnomon_status gcu_svd_sparse_bring(gcu_svd *v)
     if (count > 0) {
         const gnomon_matrix values = gnomon_matrix_rowmajor(raw, a->dtype, 1, count);
         const gnomon_matrix there = values_of(v);
-        narrow_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(indices, count, rows->other);
-        status = gcu_svd_settle(v, &values, 0, &there);
+        to_u32_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(indices, count, rows->other);
+        status = gcu_svd_scaled_copy(v, &values, 0, &there);
         if (status != GNOMON_OK) return status;
     }
     GCU_TRY(v->why, cudaGetLastError());
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return GNOMON_OK;
 }
 
-template <typename V> static void turn_values(gcu_svd *v, const uint32_t *from)
+template <typename V> static void transpose_values(gcu_svd *v, const uint32_t *from)
 {
     const gcu_svd_lists *rows = &v->sparse.by_row, *columns = &v->sparse.by_column;
-    turn_kernel<<<grid_of(v->sparse.nonzeros), THREADS, 0, v->stream>>>(
+    transpose_kernel<<<grid_of(v->sparse.nonzeros), THREADS, 0, v->stream>>>(
         rows->offsets, v->m, static_cast<const V *>(rows->value), from, v->sparse.nonzeros,
         columns->other, static_cast<V *>(columns->value));
 }
 
 /* The columns' lists: a stable sort by column keeps the rows in order. */
-static gnomon_status turn(gcu_svd *v)
+static gnomon_status transpose(gcu_svd *v)
 {
     const int64_t count = v->sparse.nonzeros;
     const gcu_svd_lists *rows = &v->sparse.by_row;
@@ -204,7 +204,7 @@ static gnomon_status turn(gcu_svd *v)
     gnomon_status status = gcu_svd_room(v, v->n + 1, &columns->offsets);
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &columns->other);
     if (status == GNOMON_OK)
-        status = gcu_svd_take(v, (size_t)count * gcu_svd_size(v), &columns->value);
+        status = gcu_svd_alloc(v, (size_t)count * gcu_svd_size(v), &columns->value);
     const int held = v->bag.count;
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &key);
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &at);
@@ -213,20 +213,20 @@ static gnomon_status turn(gcu_svd *v)
     if (count > 0) {
         GCU_TRY(v->why, cub::DeviceRadixSort::SortPairs(nullptr, bytes, rows->other, key, at, from,
                                                         (int)count, 0, bits, v->stream));
-        status = gcu_svd_take(v, bytes, &work);
+        status = gcu_svd_alloc(v, bytes, &work);
         if (status != GNOMON_OK) return status;
         count_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(at, count);
         GCU_TRY(v->why, cub::DeviceRadixSort::SortPairs(work, bytes, rows->other, key, at, from,
                                                         (int)count, 0, bits, v->stream));
         if (v->wide)
-            turn_values<double>(v, from);
+            transpose_values<double>(v, from);
         else
-            turn_values<float>(v, from);
+            transpose_values<float>(v, from);
     }
     offsets_kernel<<<grid_of(v->n + 1), THREADS, 0, v->stream>>>(key, count, v->n,
                                                                  columns->offsets);
     GCU_TRY(v->why, cudaGetLastError());
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return GNOMON_OK;
 }
 
@@ -254,22 +254,22 @@ static gnomon_status name_nonfinite(gcu_svd *v)
                     (long long)row, (long long)v->bad_col);
 }
 
-gnomon_status gcu_svd_sparse_look_at(gcu_svd *v)
+gnomon_status gcu_svd_sparse_check(gcu_svd *v)
 {
     const int64_t count = v->sparse.nonzeros;
     const gnomon_matrix values = values_of(v);
-    gcu_svd_looking l = {};
+    gcu_svd_scan_state l = {};
     gnomon_status status = GNOMON_OK;
     if (count > 0) status = gcu_svd_figures_of(v, values.data, count, &l);
     if (status != GNOMON_OK) return status;
     if (!(l.largest < (double)INFINITY)) return name_nonfinite(v);
-    gcu_svd_settle_scale(v, sqrt(l.squares), l.largest);
+    gcu_svd_set_scale(v, sqrt(l.squares), l.largest);
     if (v->job->exponent != 0) {
-        status = gcu_svd_settle(v, &values, v->job->exponent, &values);
+        status = gcu_svd_scaled_copy(v, &values, v->job->exponent, &values);
         if (status == GNOMON_OK && v->wide) status = gcu_svd_figures_of(v, values.data, count, &l);
         if (v->wide) v->job->norm = sqrt(l.squares);
     }
-    if (status == GNOMON_OK) status = turn(v);
+    if (status == GNOMON_OK) status = transpose(v);
     if (status == GNOMON_OK) status = find_long(v, &v->sparse.by_row, count);
     return status == GNOMON_OK ? find_long(v, &v->sparse.by_column, count) : status;
 }
@@ -462,7 +462,7 @@ static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, in
                                                                                      columns, out);
     }
     GCU_TRY(v->why, cudaGetLastError());
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return GNOMON_OK;
 }
 

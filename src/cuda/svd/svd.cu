@@ -1,6 +1,6 @@
 /* A factorisation from beginning to end: memory, the order of the steps, the result. */
 #include "cuda/svd/condition.h"
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
 #include <limits.h>
 #include <math.h>
@@ -8,19 +8,19 @@
 
 /* ---- memory and time ---- */
 
-gnomon_status gcu_svd_take(gcu_svd *v, size_t bytes, void **data)
+gnomon_status gcu_svd_alloc(gcu_svd *v, size_t bytes, void **data)
 {
     if (v->bag.count == GCU_BAG_MOST)
         return gcu_fail(v->why, GNOMON_ERROR_INTERNAL, "too many pieces of device memory");
-    GCU_TRY(v->why, gcu_take(v->s, data, bytes ? bytes : 1, v->stream));
+    GCU_TRY(v->why, gcu_alloc(v->s, data, bytes ? bytes : 1, v->stream));
     v->bag.held[v->bag.count++] = *data;
     return GNOMON_OK;
 }
 
-void gcu_svd_give(gcu_svd *v, int count)
+void gcu_svd_free(gcu_svd *v, int count)
 {
     while (v->bag.count > count)
-        gcu_give(v->bag.held[--v->bag.count], v->stream);
+        gcu_free(v->bag.held[--v->bag.count], v->stream);
 }
 
 gnomon_status gcu_svd_lap(gcu_svd *v, gcu_phase phase)
@@ -44,8 +44,8 @@ gnomon_status gcu_svd_lap(gcu_svd *v, gcu_phase phase)
 gnomon_status gcu_svd_close(gcu_svd *v, double seconds[GCU_PHASES], gnomon_status status)
 {
     gcu_laps *l = &v->laps;
-    gcu_svd_give(v, 0);
-    gcu_give(v->product_work, v->stream);
+    gcu_svd_free(v, 0);
+    gcu_free(v->product_work, v->stream);
     const cudaError_t error = cudaStreamSynchronize(v->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(v->why, error, "kernels");
     for (int i = 0; i < GCU_PHASES; i++)
@@ -77,7 +77,7 @@ static double bytes_of(const gcu_svd *v, int64_t columns)
            8.0 * (GCU_SVD_CHUNKS + 12) * (double)columns * (double)columns + 8.0 * tall;
 }
 
-gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n)
+gnomon_status gcu_svd_alloc_small(gcu_svd *v, int64_t n)
 {
     const int64_t small = n * n;
     free(v->eigen_host);
@@ -89,29 +89,29 @@ gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n)
     if (status == GNOMON_OK) status = gcu_svd_room(v, n, &v->values);
     if (status == GNOMON_OK) status = gcu_svd_room(v, n, &v->sign);
     if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->info);
-    if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->look);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, 1, &v->stats);
     if (status == GNOMON_OK) status = gcu_cholesky_work(v->blas, n, &v->work_count, v->why);
     if (status == GNOMON_OK) status = gcu_svd_room(v, v->work_count, &v->work);
     if (status == GNOMON_OK)
         status = gcu_eigen_work(v->blas, n, &v->eigen_device_bytes, &v->eigen_host_bytes, v->why);
-    if (status == GNOMON_OK) status = gcu_svd_take(v, v->eigen_device_bytes, &v->eigen_device);
+    if (status == GNOMON_OK) status = gcu_svd_alloc(v, v->eigen_device_bytes, &v->eigen_device);
     if (status != GNOMON_OK) return status;
     v->eigen_host = malloc(v->eigen_host_bytes + 1);
     return v->eigen_host ? GNOMON_OK
                          : gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for eigenvalues");
 }
 
-gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both)
+gnomon_status gcu_svd_alloc_columns(gcu_svd *v, int64_t columns, bool both)
 {
     const int64_t tall = both ? tall_numbers(v, columns) : (v->m + GCU_SVD_CHUNKS) * columns;
     v->columns = columns;
     gnomon_status status = gcu_svd_room(v, v->m * columns, &v->y);
     if (status == GNOMON_OK && both) status = gcu_svd_room(v, v->n * columns, &v->z);
-    if (status == GNOMON_OK && both) status = gcu_svd_take(v, (size_t)tall * 2, &v->half);
+    if (status == GNOMON_OK && both) status = gcu_svd_alloc(v, (size_t)tall * 2, &v->half);
     if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &v->q);
     for (double *&one : v->tall)
         if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &one);
-    return status == GNOMON_OK ? gcu_svd_take_small(v, columns) : status;
+    return status == GNOMON_OK ? gcu_svd_alloc_small(v, columns) : status;
 }
 
 /* ---- the steps ---- */
@@ -127,7 +127,7 @@ static gnomon_status condition_few(gcu_svd *v, gcu_svd_condition *c)
     c->gram = c->parts + parts;
     c->inverse = c->gram + n * n;
     GCU_TRY(v->why, gcu_svd_condition_columns(c, &v->s->gpu, v->stream));
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     v->job->cholesky++;
     return GNOMON_OK;
 }
@@ -136,7 +136,7 @@ static gnomon_status condition_many(gcu_svd *v, gcu_svd_condition *c)
 {
     const int64_t count = c->rows * v->columns;
     double *tall = v->tall[0];
-    GCU_TRY(v->why, gcu_svd_widen(c->from, count, tall, v->stream));
+    GCU_TRY(v->why, gcu_svd_to_f64(c->from, count, tall, v->stream));
     const gnomon_status status = gcu_svd_orthonormalise(v, &tall, c->rows, v->columns, true);
     if (status != GNOMON_OK) return status;
     c->half = v->half;
@@ -161,13 +161,13 @@ static gnomon_status multiply_conditioned(gcu_svd *v, bool transposed, const flo
     const int64_t halves =
         packed ? c.packing.chunks * c.packing.cols * GCU_GEMM_PACKED_LINE : c.rows * v->columns;
     gnomon_status status = GNOMON_OK;
-    if (few) status = gcu_svd_take(v, (size_t)halves * 2, &c.half);
+    if (few) status = gcu_svd_alloc(v, (size_t)halves * 2, &c.half);
     if (status == GNOMON_OK) status = few ? condition_few(v, &c) : condition_many(v, &c);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_ORTHONORMALISE);
     if (status == GNOMON_OK)
         status = packed ? gcu_svd_multiply_packed(v, transposed, c.half, v->columns, to)
                         : gcu_svd_multiply(v, transposed, c.half, GNOMON_F16, v->columns, to);
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_POWER) : status;
 }
 
@@ -204,7 +204,7 @@ gnomon_status gcu_svd_end_span(gcu_svd *v)
 gnomon_status gcu_svd_orthonormal_range(gcu_svd *v)
 {
     double *tall = v->tall[0];
-    GCU_TRY(v->why, gcu_svd_widen(v->y, v->m * v->columns, tall, v->stream));
+    GCU_TRY(v->why, gcu_svd_to_f64(v->y, v->m * v->columns, tall, v->stream));
     const gnomon_status status = gcu_svd_orthonormalise(v, &tall, v->m, v->columns, false);
     if (status != GNOMON_OK) return status;
     double *&place = v->tall[tall == v->tall[1]];
@@ -216,11 +216,11 @@ gnomon_status gcu_svd_orthonormal_range(gcu_svd *v)
 /* v->q, and in fp32 v->y, spans nearly A's range; v->z = A^T Q. */
 static gnomon_status find_range(gcu_svd *v, int64_t columns)
 {
-    gnomon_status status = gcu_svd_take_columns(v, columns, true);
+    gnomon_status status = gcu_svd_alloc_columns(v, columns, true);
     if (status == GNOMON_OK) status = gcu_svd_begin_span(v);
     if (status == GNOMON_OK) status = gcu_svd_end_span(v);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_narrow(v->q, v->m * columns, v->y, v->stream));
+    GCU_TRY(v->why, gcu_svd_to_f32(v->q, v->m * columns, v->y, v->stream));
     if (status == GNOMON_OK) status = gcu_svd_multiply(v, true, v->y, GNOMON_F32, columns, v->z);
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_POWER) : status;
 }
@@ -236,9 +236,9 @@ static gnomon_status try_columns(gcu_svd *v, int64_t columns, double *about)
     return status == GNOMON_OK ? gcu_svd_tell(v) : status;
 }
 
-static gnomon_status try_wide(gcu_svd *v, int64_t columns, double *about)
+static gnomon_status try_f64(gcu_svd *v, int64_t columns, double *about)
 {
-    gnomon_status status = gcu_svd_wide_range(v, columns);
+    gnomon_status status = gcu_svd_f64_range(v, columns);
     if (status == GNOMON_OK) status = gcu_svd_measure_rest(v, about);
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_CERTIFY) : status;
 }
@@ -263,7 +263,7 @@ static gnomon_status find_range_by_tolerance(gcu_svd *v, try_fn with)
         if (job->rest <= wanted || floor || columns == job->columns) return GNOMON_OK;
         before = about;
         columns *= 2;
-        gcu_svd_give(v, held);
+        gcu_svd_free(v, held);
     }
 }
 
@@ -282,7 +282,7 @@ gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data)
     return gcu_download(v->s, transfer, &from, to, place, v->stream, v->why);
 }
 
-static bool is_wide(const gnomon_svd_job *job)
+static bool is_f64(const gnomon_svd_job *job)
 {
     return job->options->dtype == GNOMON_F64;
 }
@@ -293,10 +293,10 @@ static double matrix_bytes(const gcu_svd *v)
     const gnomon_matrix *a = v->job->a;
     const double count = (double)a->rows * (double)a->cols;
     if (v->job->csr) return gcu_svd_sparse_bytes(v->job);
-    const bool settled = a->dtype == gcu_svd_type(v);
-    return a->memory == GNOMON_CUDA && settled
+    const bool usable = a->dtype == gcu_svd_type(v);
+    return a->memory == GNOMON_CUDA && usable
                ? 0.0
-               : count * (double)(gcu_svd_size(v) + (settled ? 0 : gnomon_dtype_size(a->dtype)));
+               : count * (double)(gcu_svd_size(v) + (usable ? 0 : gnomon_dtype_size(a->dtype)));
 }
 
 /* Whether the pool holds so much, unused: asking the driver for what is free takes a millisecond.
@@ -315,9 +315,9 @@ static double block_bytes(const gcu_svd *v)
 {
     const gnomon_matrix *a = v->job->a;
     const double each = (double)gcu_svd_block_rows(a->rows, a->cols) * ((double)a->cols + 16);
-    const bool settled = a->dtype != gcu_svd_type(v);
+    const bool usable = a->dtype != gcu_svd_type(v);
     return each *
-           (2.0 * (double)gnomon_dtype_size(a->dtype) + (settled ? (double)gcu_svd_size(v) : 0.0));
+           (2.0 * (double)gnomon_dtype_size(a->dtype) + (usable ? (double)gcu_svd_size(v) : 0.0));
 }
 
 /* What the steps take, nearly, beside the matrix; 'rows' of it, at most, are worked with at once.
@@ -326,8 +326,8 @@ static double work_bytes(const gcu_svd *v, int64_t columns, int64_t rows)
 {
     const gnomon_svd_options *o = v->job->options;
     const bool measures = !v->job->csr && (o->measure || o->tolerance > 0);
-    return (v->wide ? gcu_svd_wide_bytes(v, columns) : bytes_of(v, columns)) +
-           (o->single_pass ? gcu_svd_once_bytes(v, columns) : 0.0) +
+    return (v->wide ? gcu_svd_f64_bytes(v, columns) : bytes_of(v, columns)) +
+           (o->single_pass ? gcu_svd_single_pass_bytes(v, columns) : 0.0) +
            (measures ? (double)(gcu_svd_tile_rows(v, rows) * v->n) * (double)gcu_svd_size(v) : 0.0);
 }
 
@@ -338,7 +338,7 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
     const gnomon_matrix *a = job->a;
     gcu_svd v = {};
     v.job = const_cast<gnomon_svd_job *>(job); /* which is only read here */
-    v.wide = is_wide(job);
+    v.wide = is_f64(job);
     v.m = a->rows;
     v.n = a->cols;
     const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
@@ -358,25 +358,25 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
 static gnomon_status work(gcu_svd *v)
 {
     gnomon_svd_job *job = v->job;
-    const bool once = job->options->single_pass;
+    const bool single_step = job->options->single_pass;
     gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
     if (status != GNOMON_OK) return status;
-    v->seen = static_cast<gcu_svd_look *>(v->blas->page);
+    v->seen = static_cast<gcu_svd_stats *>(v->blas->page);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
     double needed, free;
     if (status == GNOMON_OK) status = gcu_svd_bring(v, stays_apart(v->s, job, &needed, &free));
-    if (status == GNOMON_OK && !(once && v->blocks.rows)) status = gcu_svd_look_at(v);
+    if (status == GNOMON_OK && !(single_step && v->blocks.rows)) status = gcu_svd_check(v);
     if (status == GNOMON_OK) {
-        if (once)
-            status = gcu_svd_read_once(v);
+        if (single_step)
+            status = gcu_svd_single_pass(v);
         else if (job->options->tolerance > 0)
-            status = find_range_by_tolerance(v, v->wide ? try_wide : try_columns);
+            status = find_range_by_tolerance(v, v->wide ? try_f64 : try_columns);
         else
-            status = v->wide ? gcu_svd_wide_range(v, job->columns) : find_range(v, job->columns);
+            status = v->wide ? gcu_svd_f64_range(v, job->columns) : find_range(v, job->columns);
     }
     int64_t rank = 0;
     if (status == GNOMON_OK)
-        status = v->wide ? gcu_svd_wide_small(v, &rank) : gcu_svd_small(v, &rank);
+        status = v->wide ? gcu_svd_f64_small(v, &rank) : gcu_svd_small(v, &rank);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
     if (status == GNOMON_OK) status = gcu_svd_certify(v, rank);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
@@ -416,7 +416,7 @@ gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why)
     gcu_svd v = {};
     v.s = s;
     v.job = job;
-    v.wide = is_wide(job);
+    v.wide = is_f64(job);
     v.why = why;
     v.stream = s->stream;
     v.m = job->a->rows;

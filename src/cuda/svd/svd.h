@@ -1,7 +1,7 @@
 /* cuda/svd/svd.h: the randomized SVD on the GPU: the steps of docs/reference/svd.md with what is
  * long and thin in double precision, in which Hopper's matrix units multiply too, and the products
- * with the matrix on half-precision ones; or all of it in double precision ("wide"). "The work's
- * type" is F32, or F64 when the work is wide.
+ * with the matrix on half-precision ones; or all of it in double precision ("f64"). "The work's
+ * type" is F32, or F64 when the work is f64.
  *
  * Tall matrices are row-major without gaps: rows x columns is what cuBLAS calls columns x rows. */
 #ifndef GNOMON_CUDA_SVD_H
@@ -34,7 +34,7 @@ enum gcu_phase {
     GCU_ORTHONORMALISE,
     GCU_SMALL,
     GCU_CERTIFY,
-    GCU_LOOK,
+    GCU_SCAN,
     GCU_SHRINK,
     GCU_PHASES
 };
@@ -49,7 +49,7 @@ struct gcu_svd_blocks {
     int64_t rows;    /* of a block; 0: the matrix is on the GPU as a whole */
     gcu_place place; /* of the host's view */
     void *raw[2];    /* blocks on the GPU, as they come */
-    void *settled;   /* a block in the work's type, scaled, where that is not the same */
+    void *converted; /* a block in the work's type, scaled, where that is not the same */
     void *page[2];   /* page-locked: rows as a stream gives them */
     cudaEvent_t arrived[2], idle[2];
     bool begun;
@@ -79,13 +79,13 @@ struct gcu_svd_sparse {
 };
 
 /* What kernels leave for the host to decide by. */
-enum { GCU_SVD_LOOKING = 64 };
-struct gcu_svd_look {
-    double off_part[GCU_SVD_LOOKING];   /* of |G - I|_F^2 */
-    double trace_part[GCU_SVD_LOOKING]; /* of G's trace */
-    double fewest, most;                /* on the diagonal of its Cholesky factor */
-    int info;                           /* of the factorisation */
-    int found[3];                       /* by rounds: gcu_svd_found */
+enum { GCU_SVD_STATS_PARTS = 64 };
+struct gcu_svd_stats {
+    double off_part[GCU_SVD_STATS_PARTS];   /* of |G - I|_F^2 */
+    double trace_part[GCU_SVD_STATS_PARTS]; /* of G's trace */
+    double fewest, most;                    /* on the diagonal of its Cholesky factor */
+    int info;                               /* of the factorisation */
+    int found[3];                           /* by rounds: gcu_svd_found */
 };
 
 struct gcu_svd {
@@ -111,7 +111,7 @@ struct gcu_svd {
     /* Of so many columns of the projection: */
     int64_t columns;
     float *y, *z;    /* m x columns, n x columns; U and Vt in the end */
-    double *z64;     /* of wide work instead of z; q is instead of y */
+    double *z64;     /* of f64 work instead of z; q is instead of y */
     void *probed;    /* A times the probes, of rows that are read once; else NULL */
     int64_t checks;  /* of a tolerance on sparse rows, each by probes of its own */
     void *half;      /* max(m, n) x columns halves, where many columns are made fit for a product */
@@ -128,7 +128,7 @@ struct gcu_svd {
     void *product_work; /* of gcu_gemm_run */
     size_t product_bytes;
     int *info;
-    gcu_svd_look *look, *seen; /* on the GPU; page-locked */
+    gcu_svd_stats *stats, *seen; /* on the GPU; page-locked */
 };
 
 static inline gnomon_dtype gcu_svd_type(const gcu_svd *v)
@@ -150,14 +150,14 @@ static inline void *gcu_svd_right(const gcu_svd *v)
 }
 
 /* Device memory until the factorisation ends; MEMORY when there is none. */
-gnomon_status gcu_svd_take(gcu_svd *v, size_t bytes, void **data);
+gnomon_status gcu_svd_alloc(gcu_svd *v, size_t bytes, void **data);
 /* Gives back what was taken since the bag held so many. */
-void gcu_svd_give(gcu_svd *v, int count);
+void gcu_svd_free(gcu_svd *v, int count);
 template <typename T> static inline gnomon_status gcu_svd_room(gcu_svd *v, int64_t count, T **data)
 {
-    void *taken = nullptr;
-    const gnomon_status status = gcu_svd_take(v, (size_t)count * sizeof(T), &taken);
-    *data = static_cast<T *>(taken);
+    void *memory = nullptr;
+    const gnomon_status status = gcu_svd_alloc(v, (size_t)count * sizeof(T), &memory);
+    *data = static_cast<T *>(memory);
     return status;
 }
 /* Ends a lap that belongs to a phase. */
@@ -169,10 +169,10 @@ gnomon_status gcu_svd_tell(gcu_svd *v);
 gnomon_status gcu_svd_close(gcu_svd *v, double seconds[GCU_PHASES], gnomon_status status);
 
 /* Takes what problems of n x n need: chunks to info, eigen. */
-gnomon_status gcu_svd_take_small(gcu_svd *v, int64_t n);
+gnomon_status gcu_svd_alloc_small(gcu_svd *v, int64_t n);
 /* Takes that, and what the steps need, for so many columns: z, and room for matrices as tall as A
  * is wide, with 'both' only. */
-gnomon_status gcu_svd_take_columns(gcu_svd *v, int64_t columns, bool both);
+gnomon_status gcu_svd_alloc_columns(gcu_svd *v, int64_t columns, bool both);
 /* Projection, v->y; power iterations, v->y again, which need 'both' sides; and those with the last
  * of the steps, after which the columns of v->q, in fp64, are an orthonormal basis of nearly A's
  * range. */
@@ -196,9 +196,9 @@ gnomon_matrix gcu_svd_part(const gnomon_matrix *a, int64_t row, int64_t rows);
 int64_t gcu_svd_block_rows(int64_t rows, int64_t cols);
 gnomon_status gcu_svd_blocks_open(gcu_svd *v);
 /* Room for blocks that are converted or scaled. */
-gnomon_status gcu_svd_blocks_settled(gcu_svd *v);
+gnomon_status gcu_svd_blocks_converted(gcu_svd *v);
 /* A block's place in that room. */
-gnomon_matrix gcu_svd_settled_block(const gcu_svd *v, const gnomon_matrix *block);
+gnomon_matrix gcu_svd_converted_block(const gcu_svd *v, const gnomon_matrix *block);
 void gcu_svd_blocks_close(gcu_svd *v);
 
 /* C (m x n, row-major) = alpha A B + beta C. */
@@ -209,48 +209,49 @@ static inline gcu_gemm_view gcu_svd_rows(const float *data, int64_t cols)
 {
     return {data, GNOMON_F32, cols, 1};
 }
-static inline gcu_gemm_view gcu_svd_turned(const float *data, int64_t cols)
+static inline gcu_gemm_view gcu_svd_transposed(const float *data, int64_t cols)
 {
     return {data, GNOMON_F32, 1, cols};
 }
 
 /* c (m x n) = alpha op(a) op(b) + beta c in the work's type, all of them row-major without gaps: a
- * is m x k or, turned, k x m; b is k x n or, turned, n x k. */
+ * is m x k or, transposed, k x m; b is k x n or, transposed, n x k. */
 gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double alpha,
-                            const void *a, bool a_turned, const void *b, bool b_turned, double beta,
-                            void *c);
+                            const void *a, bool a_transposed, const void *b, bool b_transposed,
+                            double beta, void *c);
 /* to = from * 2^-exponent in the work's type; 'to' lies as v->a does. */
-gnomon_status gcu_svd_settle(gcu_svd *v, const gnomon_matrix *from, int exponent,
-                             const gnomon_matrix *to);
+gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exponent,
+                                  const gnomon_matrix *to);
 
 /* Brings A to the GPU in the work's type or, with 'apart', readies its blocks. */
 gnomon_status gcu_svd_bring(gcu_svd *v, bool apart);
 /* Refuses NaN and infinity, finds norm and scaling. */
-gnomon_status gcu_svd_look_at(gcu_svd *v);
+gnomon_status gcu_svd_check(gcu_svd *v);
 /* What was seen so far: largest is infinite or NaN when a number is. */
-struct gcu_svd_looking {
+struct gcu_svd_scan_state {
     void *figures; /* on the GPU */
     double squares, largest;
 };
 /* *l = that of so many numbers on the GPU, of the work's type. */
-gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count, gcu_svd_looking *l);
-/* gcu_svd_look_at for a block of rows that are read once, in their order, whose first numbers
- * settle the scaling: *block is scaled then. *l begins as zeros. */
-gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_looking *l);
+gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count,
+                                 gcu_svd_scan_state *l);
+/* gcu_svd_check for a block of rows that are read once, in their order, whose first numbers
+ * determine the scaling: *block is scaled then. *l begins as zeros. */
+gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_scan_state *l);
 /* Fails with NONFINITE, naming the first such element of a block of A's rows from 'row' on. */
 gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row);
 /* The norm of A as it came; the scaling by its largest magnitude, and the norm after it: of wide
  * work only where there is none, since squares of what is not scaled may overflow. */
-void gcu_svd_settle_scale(gcu_svd *v, double norm, double largest);
+void gcu_svd_set_scale(gcu_svd *v, double norm, double largest);
 /* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */
 gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op);
 /* The same of a projection that power iterations follow: rounded to F16, since it is no more than
  * where they start, and random all the same. */
 gnomon_dtype gcu_svd_start_dtype(const gcu_svd *v);
-/* v->y, or of wide work v->tall[0], = A S^T, S being the operator's rows [0, columns). With
+/* v->y, or of f64 work v->tall[0], = A S^T, S being the operator's rows [0, columns). With
  * v->squares, where it looks, that gets the sum of A's squares (gemm/gemm.h). */
 gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns);
-bool gcu_svd_looks(const gcu_svd *v, int64_t columns);
+bool gcu_svd_sums_squares(const gcu_svd *v, int64_t columns);
 /* y (x's rows x columns, row-major) = x S^T by the projections' own kernels, for any operator. */
 gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *x, void *y, gnomon_dtype dtype,
                              int64_t columns);
@@ -277,12 +278,12 @@ struct gcu_svd_sketching {
 gnomon_status gcu_svd_sketch_block(gcu_svd *v, const gnomon_matrix *block, int64_t row,
                                    void *sketching);
 /* Whether A w, or A^T w, can be had where A's columns come in runs. */
-bool gcu_svd_takes_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype);
+bool gcu_svd_runs_supported(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype);
 /* How many of so many rows are worked with at a time where a residual is measured. */
 int64_t gcu_svd_tile_rows(const gcu_svd *v, int64_t rows);
-/* *residual = |A - B C|_F: b m x k, c k x n or, turned, n x k. Not of sparse rows. */
-gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool turned, int64_t k,
-                               double *residual);
+/* *residual = |A - B C|_F: b m x k, c k x n or, transposed, n x k. Not of sparse rows. */
+gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool c_transposed,
+                               int64_t k, double *residual);
 /* to (cols x count) = rows [first, first + count) and columns [col, col + cols) of a dense simple
  * operator, transposed, raw, in the work's type. */
 gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first, int64_t count,
@@ -291,7 +292,7 @@ gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first,
 /* ---- svd/sparse.cu: the same of sparse rows ---- */
 
 gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
-gnomon_status gcu_svd_sparse_look_at(gcu_svd *v);
+gnomon_status gcu_svd_sparse_check(gcu_svd *v);
 gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
                                       gnomon_dtype dtype, int64_t columns, void *out);
 /* What they take on the GPU; why they are not taken there, or NULL. */
@@ -306,7 +307,7 @@ gnomon_status gcu_svd_gram(gcu_svd *v, double *tall, int64_t rows, int64_t cols)
  * iteration; *tall, one of v->tall, may become the other one. The order of columns counts: each is
  * changed by those before it only. */
 gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, int64_t cols,
-                                     bool once);
+                                     bool single_step);
 /* Columns that are orthonormal to half of fp64's digits, to all of them. */
 gnomon_status gcu_svd_polish(gcu_svd *v, double **tall, int64_t rows, int64_t cols);
 /* v->kept = the inverse of v->gram; INTERNAL when that is not safely positive definite. */
@@ -336,29 +337,29 @@ gnomon_status gcu_svd_measure_rest(gcu_svd *v, double *about);
 /* ---- svd/single.cu ---- */
 
 /* v->q spans nearly A's range, and v->z or v->z64 = B^T, with every row read once. */
-gnomon_status gcu_svd_read_once(gcu_svd *v);
+gnomon_status gcu_svd_single_pass(gcu_svd *v);
 /* What that takes beside what the steps of other ways do. */
-double gcu_svd_once_bytes(const gcu_svd *v, int64_t columns);
+double gcu_svd_single_pass_bytes(const gcu_svd *v, int64_t columns);
 
 /* ---- svd/kernels.cu: enqueue on v->stream ---- */
 
-cudaError_t gcu_svd_widen(const float *from, int64_t count, double *to, cudaStream_t stream);
-cudaError_t gcu_svd_narrow(const double *from, int64_t count, float *to, cudaStream_t stream);
+cudaError_t gcu_svd_to_f64(const float *from, int64_t count, double *to, cudaStream_t stream);
+cudaError_t gcu_svd_to_f32(const double *from, int64_t count, float *to, cudaStream_t stream);
 /* Halves of from * factor. */
 cudaError_t gcu_svd_halve(const double *from, int64_t count, double factor, void *to,
                           cudaStream_t stream);
 /* to (cols x rows) = from (rows x cols), transposed, both without gaps. */
-cudaError_t gcu_svd_turn(const double *from, int64_t rows, int64_t cols, double *to,
-                         cudaStream_t stream);
+cudaError_t gcu_svd_transpose(const double *from, int64_t rows, int64_t cols, double *to,
+                              cudaStream_t stream);
 /* sum = the chunks, added in ascending order. */
 cudaError_t gcu_svd_add_chunks(const double *chunks, int count, int64_t each, double *sum,
                                cudaStream_t stream);
 /* The parts of |G - I|_F^2 and the trace of a Gram matrix. */
-cudaError_t gcu_svd_look_at_gram(const double *gram, int64_t n, gcu_svd_look *look,
-                                 cudaStream_t stream);
+cudaError_t gcu_svd_gram_stats(const double *gram, int64_t n, gcu_svd_stats *stats,
+                               cudaStream_t stream);
 /* look->fewest, most and info of a Cholesky factor. */
-cudaError_t gcu_svd_look_at_factor(const double *factor, int64_t n, const int *info,
-                                   gcu_svd_look *look, cudaStream_t stream);
+cudaError_t gcu_svd_factor_stats(const double *factor, int64_t n, const int *info,
+                                 gcu_svd_stats *stats, cudaStream_t stream);
 /* to = gram + shift I. */
 cudaError_t gcu_svd_shift(const double *gram, int64_t n, double shift, double *to,
                           cudaStream_t stream);
@@ -374,7 +375,7 @@ cudaError_t gcu_svd_leading(const double *vectors, const double *values, int64_t
 cudaError_t gcu_svd_sign_rows(const double *from, int64_t rows, int64_t cols, float *to,
                               float *sign, cudaStream_t stream);
 /* to = from as fp32, column j times sign[j]. */
-cudaError_t gcu_svd_narrow_signed(const double *from, int64_t rows, int64_t cols, const float *sign,
+cudaError_t gcu_svd_to_f32_signed(const double *from, int64_t rows, int64_t cols, const float *sign,
                                   float *to, cudaStream_t stream);
 /* to = from with row i (by_rows) or column j times s[i]. */
 cudaError_t gcu_svd_scale(const float *from, int64_t rows, int64_t cols, const double *s,

@@ -2,7 +2,7 @@
  * not fit, ranges of columns. Kernels and copies out overlap, a piece apart. */
 #include "cuda/project/family.h"
 #include "cuda/project/job.h"
-#include "cuda/runtime/take.h"
+#include "cuda/runtime/alloc.h"
 #include "cuda/runtime/transfer.h"
 
 enum { OUTPUTS = 2 };
@@ -115,24 +115,24 @@ static bool make_plan(run *r, size_t bytes)
     return true;
 }
 
-static void give_back(run *r)
+static void free_all(run *r)
 {
-    gcu_give(r->in, r->stream);
-    gcu_give(r->work, r->stream);
+    gcu_free(r->in, r->stream);
+    gcu_free(r->work, r->stream);
     r->in = r->work = nullptr;
     for (int i = 0; i < OUTPUTS; i++) {
-        gcu_give(r->out[i], r->stream);
+        gcu_free(r->out[i], r->stream);
         r->out[i] = nullptr;
     }
 }
 
-static cudaError_t take_all(run *r)
+static cudaError_t alloc_all(run *r)
 {
     const plan *p = &r->plan;
-    cudaError_t error = gcu_take(r->s, &r->work, p->work_bytes, r->stream);
-    if (error == cudaSuccess) error = gcu_take(r->s, &r->in, p->in_bytes, r->stream);
+    cudaError_t error = gcu_alloc(r->s, &r->work, p->work_bytes, r->stream);
+    if (error == cudaSuccess) error = gcu_alloc(r->s, &r->in, p->in_bytes, r->stream);
     for (int i = 0; i < p->outputs && error == cudaSuccess; i++)
-        error = gcu_take(r->s, &r->out[i], p->out_bytes, r->stream);
+        error = gcu_alloc(r->s, &r->out[i], p->out_bytes, r->stream);
     return error;
 }
 
@@ -150,7 +150,7 @@ static gnomon_status bring(run *r, int64_t row, int64_t rows, gnomon_matrix *y)
 }
 
 /* Fails with NONFINITE if one of the vectors' elements is bad; nothing has been written yet. */
-static gnomon_status look(run *r)
+static gnomon_status scan(run *r)
 {
     const gnomon_matrix *all = r->job->y;
     GCU_TRY(r->why, cudaMemsetAsync(r->first_bad, 0xff, sizeof *r->first_bad, r->stream));
@@ -245,14 +245,14 @@ static gnomon_status work(run *r)
     const bool check = job->check && gcu_may_be_nonfinite(job->y->dtype);
     if (check) {
         void *first = nullptr;
-        GCU_TRY(r->why, gcu_take(r->s, &first, sizeof *r->first_bad, r->stream));
+        GCU_TRY(r->why, gcu_alloc(r->s, &first, sizeof *r->first_bad, r->stream));
         r->first_bad = static_cast<unsigned long long *>(first);
     }
-    status = gcu_take_planned(r, "coordinate", make_plan, take_all, give_back);
+    status = gcu_alloc_planned(r, "coordinate", make_plan, alloc_all, free_all);
     if (status != GNOMON_OK) return status;
     GCU_TRY(r->why, cudaEventRecord(r->ready, r->stream));
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->ready, 0));
-    if (check) status = look(r);
+    if (check) status = scan(r);
     if (status != GNOMON_OK || job->x->cols == 0) return status;
     return all_pieces(r);
 }
@@ -284,8 +284,8 @@ gnomon_status gcu_adjoint_job(gcu_state *s, const gnomon_sketch_job *job, gcu_wh
         if (status == GNOMON_OK && error != cudaSuccess)
             status = gcu_status(why, error, "transfers");
     }
-    give_back(&r);
-    gcu_give(r.first_bad, r.stream);
+    free_all(&r);
+    gcu_free(r.first_bad, r.stream);
     if (!runs_on) {
         const cudaError_t error = cudaStreamSynchronize(r.stream);
         if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "kernels");

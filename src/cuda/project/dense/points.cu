@@ -22,7 +22,7 @@ int type_of(gnomon_dtype dtype)
     case GNOMON_BF16:
     case GNOMON_I16:
     case GNOMON_U16:
-        return POINTS_WIDE16;
+        return POINTS_BF16;
     case GNOMON_I8:
     case GNOMON_U8:
         return POINTS_BYTE;

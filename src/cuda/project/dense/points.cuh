@@ -24,7 +24,7 @@ enum { POINTS_KIND_SIGN, POINTS_KIND_ACHLIOPTAS, POINTS_KIND_GAUSSIAN16 };
 
 /* How an element becomes fp16: two numbers, of fp32 or of the 16-bit types that fp16 does not
  * hold; or one, exactly. */
-enum { POINTS_F32, POINTS_F16, POINTS_WIDE16, POINTS_BYTE };
+enum { POINTS_F32, POINTS_F16, POINTS_BF16, POINTS_BYTE };
 
 enum {
     POINTS_SEGMENT = 4096, /* columns; the granule */
@@ -635,7 +635,7 @@ __device__ __forceinline__ void points_convert(const points_raw<SIZE, ACROSS> &r
         for (int j = 0; j < 32; j++)
             x[j] = __uint_as_float(raw.w[j]);
         points_split(x, f);
-    } else if constexpr (TYPE == POINTS_WIDE16) {
+    } else if constexpr (TYPE == POINTS_BF16) {
         float x[32];
         if (dtype == GNOMON_BF16) {
 #pragma unroll
@@ -1022,14 +1022,14 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
             const uint32_t stage = s_ring + warp * shape::s_bytes;
             const uint32_t full = barriers + 8 * warp, empty = full + 32;
             uint32_t parity = 1;
-            int turn = 0;
+            int next_warp = 0;
             points_unit u;
             for (int64_t number = blockIdx.x; points_unit_of<shape::block_points>(p, number, &u);
                  number += gridDim.x) {
                 const uint32_t block = (uint32_t)((p.row_base + u.pass * N) >> 2);
                 for (int64_t col = u.begin; col < u.end; col += shape::s_cols) {
-                    const bool mine = turn == warp;
-                    turn = (turn + 1) % POINTS_S_STAGES;
+                    const bool mine = next_warp == warp;
+                    next_warp = (next_warp + 1) % POINTS_S_STAGES;
                     if (!mine) continue;
                     points_barrier_wait(empty, parity);
                     parity ^= 1;
@@ -1053,7 +1053,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
             if constexpr (HOPPER)
                 asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(shape::consuming));
 #endif
-            constexpr bool two = TYPE == POINTS_F32 || TYPE == POINTS_WIDE16;
+            constexpr bool two = TYPE == POINTS_F32 || TYPE == POINTS_BF16;
             const int warp = tid >> 5; /* of the consumers */
             const uint32_t ring = x_ring + warp * p.depth * shape::x_bytes;
             points_row *rows =

@@ -71,9 +71,9 @@ cudaError_t points_choose(const gcu_gpu *gpu, points_params *p, int rows, int ty
     case POINTS_F16:
         return few ? points_start<32, POINTS_F16, ACROSS, HOPPER>(gpu, p, stream)
                    : points_start<most, POINTS_F16, ACROSS, HOPPER>(gpu, p, stream);
-    case POINTS_WIDE16:
-        return few ? points_start<32, POINTS_WIDE16, ACROSS, HOPPER>(gpu, p, stream)
-                   : points_start<most, POINTS_WIDE16, ACROSS, HOPPER>(gpu, p, stream);
+    case POINTS_BF16:
+        return few ? points_start<32, POINTS_BF16, ACROSS, HOPPER>(gpu, p, stream)
+                   : points_start<most, POINTS_BF16, ACROSS, HOPPER>(gpu, p, stream);
     default:
         return few ? points_start<32, POINTS_BYTE, ACROSS, HOPPER>(gpu, p, stream)
                    : points_start<most, POINTS_BYTE, ACROSS, HOPPER>(gpu, p, stream);

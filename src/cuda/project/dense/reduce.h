@@ -5,8 +5,8 @@
 #include "cuda/project/family.h"
 
 /* sums: [segment][rows][points], of A's rows from 'row' and folded points from 'point'. When the
- * segments come in several turns 'running' ([rows][points]) keeps the sums between them; 'first'
- * and 'last' say which turn this is. */
+ * segments come in several passes 'running' ([rows][points]) keeps the sums between them; 'first'
+ * and 'last' say which pass this is. */
 struct gcu_reduce_args {
     const float *sums;
     float *running;

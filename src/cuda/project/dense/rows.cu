@@ -65,7 +65,7 @@ struct plan {
     int64_t row;               /* the task's, rounded down to a multiple of four */
     int64_t segment, segments; /* columns of one, and how many in all */
     /* of one launch */
-    int64_t rows, points, turn; /* turn: segments */
+    int64_t rows, points, pass; /* segments of a pass */
 };
 
 static int64_t folded(const gcu_task *task)
@@ -80,7 +80,7 @@ static int64_t round_up(int64_t a, int64_t b)
 
 static int64_t tiles_bytes(const gcu_task *task, const plan *p)
 {
-    const int64_t blocks = ceil_div(smaller(p->turn * p->segment, task->x.block_cols), GCU_KBLOCK);
+    const int64_t blocks = ceil_div(smaller(p->pass * p->segment, task->x.block_cols), GCU_KBLOCK);
     return round_up(ceil_div(p->points, p->shape.points) * blocks *
                         gcu_tile_stride(p->shape.points, p->shape.split),
                     256);
@@ -88,13 +88,13 @@ static int64_t tiles_bytes(const gcu_task *task, const plan *p)
 
 static int64_t sums_bytes(const plan *p)
 {
-    return round_up(p->turn * p->rows * p->points * 4, 256);
+    return round_up(p->pass * p->rows * p->points * 4, 256);
 }
 
 static int64_t work_of(const gcu_task *task, const plan *p)
 {
     return tiles_bytes(task, p) + sums_bytes(p) +
-           (p->segments > p->turn ? round_up(p->rows * p->points * 4, 256) : 0);
+           (p->segments > p->pass ? round_up(p->rows * p->points * 4, 256) : 0);
 }
 
 static bool fits(const gcu_task *task, const plan *p, int64_t work)
@@ -102,8 +102,8 @@ static bool fits(const gcu_task *task, const plan *p, int64_t work)
     const int64_t groups = ceil_div(p->points, p->shape.points);
     const int64_t most = INT32_MAX / 2;
     return work_of(task, p) <= work &&
-           ceil_div(p->rows, p->tile_rows) <= most / (groups * p->turn) &&
-           groups <= most / (p->turn * (p->segment / GCU_KBLOCK)) &&
+           ceil_div(p->rows, p->tile_rows) <= most / (groups * p->pass) &&
+           groups <= most / (p->pass * (p->segment / GCU_KBLOCK)) &&
            p->rows <= (int64_t)most * 256 / p->points;
 }
 
@@ -124,10 +124,10 @@ static plan plan_of(const gcu_task *task, int64_t work)
     p.row = task->row - task->row % 4;
     p.rows = task->row + task->rows - p.row;
     p.points = points;
-    p.turn = p.segments;
+    p.pass = p.segments;
     while (!fits(task, &p, work)) {
-        if (p.turn > 1)
-            p.turn = ceil_div(p.turn, 2);
+        if (p.pass > 1)
+            p.pass = ceil_div(p.pass, 2);
         else if (p.points > p.shape.points)
             p.points = round_up(ceil_div(p.points, 2), p.shape.points);
         else if (p.rows > p.tile_rows)
@@ -164,7 +164,7 @@ static gcu_rows_run *run_of(gcu_dense_kind kind)
     }
 }
 
-/* One launch's rows and points: all turns. */
+/* One launch's rows and points: all passes. */
 static cudaError_t run_part(const gcu_task *task, const plan *p, int64_t row, int64_t rows,
                             int64_t point, int64_t points)
 {
@@ -194,8 +194,8 @@ static cudaError_t run_part(const gcu_task *task, const plan *p, int64_t row, in
     r.task_row = task->row;
     r.n = task->x.n;
     r.all_points = folded(task);
-    for (int64_t at = 0; at < p->segments; at += p->turn) {
-        const int64_t segments = smaller(p->turn, p->segments - at), col = at * p->segment;
+    for (int64_t at = 0; at < p->segments; at += p->pass) {
+        const int64_t segments = smaller(p->pass, p->segments - at), col = at * p->segment;
         l.segments = segments;
         l.blocks = ceil_div(smaller(segments * p->segment, task->x.block_cols - col), GCU_KBLOCK);
         l.block128 = (uint64_t)(task->col + col) / GCU_KBLOCK;

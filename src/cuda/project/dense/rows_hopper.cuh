@@ -86,7 +86,7 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
     /* The matrix unit works on a step while the next is made; between turns it rests for a moment.
      * Turns are a loop, lest all of a block's fragments be made first and not fit in registers. */
     constexpr int SIDES = KIND == GCU_DENSE_SIGNS ? (N > 32 ? 4 : 8) : 2 / STEPS;
-    constexpr int TURNS = 8 / STEPS / SIDES;
+    constexpr int ROUNDS = 8 / STEPS / SIDES;
 
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int g = lane / 4, q = lane % 4;
@@ -117,18 +117,18 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
                 float sum[2][SUMS];
                 uint32_t a[SIDES][STEPS][2][4], low[SIDES][STEPS][2][4];
 #pragma unroll 1
-                for (int turn = 0; turn < TURNS; turn++) {
-                    const int column = turn * SIDES * STEPS; /* of 16 */
+                for (int round = 0; round < ROUNDS; round++) {
+                    const int column = round * SIDES * STEPS; /* of 16 */
                     const uint32_t from =
                         descriptor + (column / 4 * (N * 128) + column % 4 * 32) / 16;
 #pragma unroll
                     for (int side = 0; side < SIDES; side++) {
-                        fragments.make(l.entries, lane_table, turn * SIDES + side, a[side],
+                        fragments.make(l.entries, lane_table, round * SIDES + side, a[side],
                                        low[side]);
                         gcu_wgmma_fence();
 #pragma unroll
                         for (int u = 0; u < STEPS; u++) {
-                            const int add = turn > 0 || side > 0 || u > 0;
+                            const int add = round > 0 || side > 0 || u > 0;
                             const int step = side * STEPS + u;
                             const uint32_t at = from + (step / 4 * (N * 128) + step % 4 * 32) / 16;
 #pragma unroll
@@ -147,12 +147,12 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
                         }
                         gcu_wgmma_commit();
                     }
-                    if (turn == TURNS - 1) fragments.next(l.entries);
+                    if (round == ROUNDS - 1) fragments.next(l.entries);
                     gcu_wgmma_wait<0>();
                 }
 #pragma unroll
                 for (int t = 0; t < 2; t++) {
-                    gcu_wgmma_settle<SUMS>(sum[t]);
+                    gcu_wgmma_fence_operands<SUMS>(sum[t]);
 #pragma unroll
                     for (int j = 0; j < POINTS / 8; j++) {
                         const float2 scale = load_pair(scales + 32 * j + 8 * q);
@@ -207,11 +207,11 @@ static __global__ void __launch_bounds__((gcu_rows_groups(KIND, POINTS, SPLIT) +
 
     const int items = (int)(l.segments * l.groups * l.row_tiles);
     if (threadIdx.x / 128 == GROUPS) {
-        gcu_registers_give<FETCH_REGISTERS>();
+        gcu_registers_dealloc<FETCH_REGISTERS>();
         if (threadIdx.x == GROUPS * 128)
             fetch_tiles<KIND, POINTS, SPLIT>(l, items, stages, full, empty);
     } else {
-        gcu_registers_take<registers_of(GROUPS)>();
+        gcu_registers_alloc<registers_of(GROUPS)>();
         multiply_tiles<KIND, POINTS, SPLIT>(l, items, table, stages, full, empty);
     }
 #else

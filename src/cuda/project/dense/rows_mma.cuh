@@ -117,12 +117,12 @@ static __global__ void __launch_bounds__(MMA_THREADS, mma_together(KIND, POINTS,
             for (int i = 0; i < SUMS; i++)
                 sum[0][i] = sum[1][i] = 0.0f;
 #pragma unroll(KIND == GCU_DENSE_SIGNS ? 8 : 1)
-            for (int turn = 0; turn < 8 / STEPS; turn++) {
+            for (int round = 0; round < 8 / STEPS; round++) {
                 uint32_t a[STEPS][2][4], low[STEPS][2][4], p[4];
-                fragments.make(l.entries, lane_table, turn, a, low);
+                fragments.make(l.entries, lane_table, round, a, low);
 #pragma unroll
                 for (int u = 0; u < STEPS; u++) {
-                    const int chunk = 2 * (turn * STEPS + u) + half;
+                    const int chunk = 2 * (round * STEPS + u) + half;
                     const uint32_t at = rows + chunk / 8 * (N * 128) + ((chunk % 8) ^ row) * 16;
 #pragma unroll
                     for (int j = 0; j < N / 8; j++) {

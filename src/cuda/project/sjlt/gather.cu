@@ -13,7 +13,7 @@ enum { THREADS = 512, GROUPS = THREADS / 8, ROWS = 4 /* a thread's */ };
 enum { BLOCKS = 1 /* a multiprocessor's */, RESIDENT = 128 /* blocks at a time, about */ };
 
 /* What the launch's blocks do: in the order of tickets the lists of the first 'ahead' segments,
- * then by turns the sums of a segment and the lists of the one 'ahead' of it. */
+ * then alternately the sums of a segment and the lists of the one 'ahead' of it. */
 struct gather_plan {
     uint32_t row_blocks, segments, ahead;
     uint32_t list_units, sum_units; /* blocks a segment; no list units when the lists stand */
@@ -29,10 +29,10 @@ static __device__ __forceinline__ bool unit_of(const gather_plan &p, uint32_t ti
         return false;
     }
     ticket -= p.ahead * p.list_units;
-    const uint32_t both = p.sum_units + p.list_units, turns = p.segments - p.ahead;
-    if (ticket >= turns * both) {
-        ticket -= turns * both;
-        *segment = turns + ticket / p.sum_units;
+    const uint32_t both = p.sum_units + p.list_units, rounds = p.segments - p.ahead;
+    if (ticket >= rounds * both) {
+        ticket -= rounds * both;
+        *segment = rounds + ticket / p.sum_units;
         *unit = ticket % p.sum_units;
         return true;
     }
@@ -54,7 +54,7 @@ static __device__ __forceinline__ void add(float4 &sum, uint32_t minus, float4 x
 }
 
 /* A step's four entries; all ones in the low bits of each that is none. */
-template <bool WIDE> struct step;
+template <bool BITS32> struct step;
 template <> struct step<false> {
     static constexpr uint32_t NONE = 0xFFFFu;
     uint2 w;
@@ -74,15 +74,15 @@ template <> struct step<true> {
 };
 
 /* The entries of a step for coordinates that may not be there. */
-template <bool WIDE>
-static __device__ __forceinline__ void add_checked(float4 &acc, const step<WIDE> &now,
+template <bool BITS32>
+static __device__ __forceinline__ void add_checked(float4 &acc, const step<BITS32> &now,
                                                    const gcu_line &line, int64_t q0, int64_t left)
 {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const uint32_t e = now[i];
         const int64_t q = q0 + (e >> 1);
-        if (e == step<WIDE>::NONE || q < line.low || q >= line.high) continue;
+        if (e == step<BITS32>::NONE || q < line.low || q >= line.high) continue;
         const float *x = reinterpret_cast<const float *>(line.base + q * line.stride);
         float4 got = make_float4(x[0], 0.0f, 0.0f, 0.0f);
         if (left > 1) got.y = x[1];
@@ -92,7 +92,7 @@ static __device__ __forceinline__ void add_checked(float4 &acc, const step<WIDE>
     }
 }
 
-template <bool WIDE>
+template <bool BITS32>
 static __device__ __forceinline__ void sum_unit(const sjlt_shape &s, const sjlt_lists &lists,
                                                 const sjlt_sum &sum, const gather_plan &plan,
                                                 uint32_t segment, uint32_t unit)
@@ -121,30 +121,30 @@ static __device__ __forceinline__ void sum_unit(const sjlt_shape &s, const sjlt_
         acc[r] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         behind[r] = row0 + r * GROUPS < lists.rows ? r * GROUPS * s.steps : 0;
     }
-    const step<WIDE> *entries = static_cast<const step<WIDE> *>(lists.entries) +
-                                (chunk0 * lists.rows + min(row0, lists.rows - 1)) * s.steps;
+    const step<BITS32> *entries = static_cast<const step<BITS32> *>(lists.entries) +
+                                  (chunk0 * lists.rows + min(row0, lists.rows - 1)) * s.steps;
     /* a step comes while the one before it is summed */
-    step<WIDE> coming[ROWS];
-    auto look_up = [&](int t) {
+    step<BITS32> coming[ROWS];
+    auto lookup = [&](int t) {
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
             coming[r] = entries[behind[r] + t];
     };
-    look_up(0);
+    lookup(0);
     const char *base = line.base + q0 * line.stride;
 #pragma unroll 1
     for (int chunk = 0; chunk < chunks; chunk++, base += (int64_t)stride << s.chunk_log2) {
 #pragma unroll 1
         for (int t = 0; t < s.steps; t++) {
-            step<WIDE> now[ROWS];
+            step<BITS32> now[ROWS];
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
                 now[r] = coming[r];
             if (t + 1 < s.steps) {
-                look_up(t + 1);
+                lookup(t + 1);
             } else if (chunk + 1 < chunks) {
                 entries += lists.rows * s.steps;
-                look_up(0);
+                lookup(0);
             }
             if (chunk >= plain && chunk < plain_end) {
                 float4 got[ROWS][4];
@@ -154,7 +154,7 @@ static __device__ __forceinline__ void sum_unit(const sjlt_shape &s, const sjlt_
                     for (int i = 0; i < 4; i++) {
                         const uint32_t e = now[r][i];
                         got[r][i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-                        if (e != step<WIDE>::NONE)
+                        if (e != step<BITS32>::NONE)
                             got[r][i] = *reinterpret_cast<const float4 *>(
                                 base + (int64_t)(int)(e >> 1) * stride);
                     }
@@ -167,7 +167,7 @@ static __device__ __forceinline__ void sum_unit(const sjlt_shape &s, const sjlt_
                 const gcu_line l = gcu_line_of<float>(sum.x, sum.point + v, sum.point + sum.points);
 #pragma unroll
                 for (int r = 0; r < ROWS; r++)
-                    add_checked<WIDE>(acc[r], now[r], l, q0 + chunk * s.chunk, left);
+                    add_checked<BITS32>(acc[r], now[r], l, q0 + chunk * s.chunk, left);
             }
         }
     }
@@ -181,7 +181,7 @@ static __device__ __forceinline__ void sum_unit(const sjlt_shape &s, const sjlt_
     }
 }
 
-template <bool WIDE>
+template <bool BITS32>
 static __global__ void __launch_bounds__(THREADS, BLOCKS)
     gather_kernel(const __grid_constant__ sjlt_shape s, const __grid_constant__ sjlt_lists lists,
                   const __grid_constant__ sjlt_sum sum, const __grid_constant__ gather_plan plan)
@@ -199,7 +199,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
         const int64_t begin = segment * s.segment_chunks;
         const int64_t end = min(begin + s.segment_chunks, lists.count);
         if (unit < sjlt_list_units(lists, end - begin))
-            sjlt_list_unit_any<WIDE>(s, lists, begin, end, unit, &memory);
+            sjlt_list_unit_any<BITS32>(s, lists, begin, end, unit, &memory);
         __threadfence();
         __syncthreads();
         if (threadIdx.x == 0) atomicAdd(done + segment, 1u);
@@ -219,7 +219,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
         }
         __syncthreads();
     }
-    sum_unit<WIDE>(s, lists, sum, plan, segment, unit);
+    sum_unit<BITS32>(s, lists, sum, plan, segment, unit);
 }
 
 bool sjlt_can_gather(const gcu_points &x)
@@ -248,7 +248,7 @@ cudaError_t sjlt_sum_gather(const sjlt_shape &s, const sjlt_lists &lists, const 
         if (error != cudaSuccess) return error;
     }
     const uint32_t blocks = p.segments * (p.sum_units + p.list_units);
-    if (s.wide)
+    if (s.bits32)
         gather_kernel<true><<<blocks, THREADS, 0, stream>>>(s, lists, sum, p);
     else
         gather_kernel<false><<<blocks, THREADS, 0, stream>>>(s, lists, sum, p);

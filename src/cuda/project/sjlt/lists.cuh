@@ -115,11 +115,11 @@ template <int COUNT> static __device__ __forceinline__ void sjlt_sort(uint32_t *
     }
 }
 
-template <bool WIDE>
+template <bool BITS32>
 static __device__ __forceinline__ void sjlt_put(const sjlt_lists &lists, int64_t at,
                                                 const uint32_t *e)
 {
-    if (WIDE)
+    if (BITS32)
         static_cast<uint4 *>(lists.entries)[at] = make_uint4(e[0], e[1], e[2], e[3]);
     else
         static_cast<uint2 *>(lists.entries)[at] =
@@ -136,7 +136,7 @@ static __device__ __noinline__ uint32_t sjlt_sign_word(const sjlt_shape &s, int6
 /* Makes the lists of unit 'unit' among those of chunks [begin, end), counted from the lists' first:
  * of STEPS steps in ascending order, or (STEPS 0) of any number in the order of slots. All threads
  * of the block. */
-template <int STEPS, bool WIDE>
+template <int STEPS, bool BITS32>
 static __device__ __forceinline__ void sjlt_list_unit(const sjlt_shape &s, const sjlt_lists &lists,
                                                       int64_t begin, int64_t end, uint32_t unit,
                                                       sjlt_list_memory *memory)
@@ -211,7 +211,7 @@ static __device__ __forceinline__ void sjlt_list_unit(const sjlt_shape &s, const
                 if constexpr (STEPS > 0) sjlt_sort<COUNT>(y);
 #pragma unroll
                 for (int i = 0; i < COUNT / 4; i++)
-                    sjlt_put<WIDE>(lists, to + t + i, y + 4 * i);
+                    sjlt_put<BITS32>(lists, to + t + i, y + 4 * i);
             }
         }
     }
@@ -219,17 +219,17 @@ static __device__ __forceinline__ void sjlt_list_unit(const sjlt_shape &s, const
 
 /* The same, of lists of any length. A call, so that its registers are no burden to what else a
  * kernel does. */
-template <bool WIDE>
+template <bool BITS32>
 static __device__ __noinline__ void sjlt_list_unit_any(const sjlt_shape &s, const sjlt_lists &lists,
                                                        int64_t begin, int64_t end, uint32_t unit,
                                                        sjlt_list_memory *memory)
 {
     if (s.steps == 1)
-        sjlt_list_unit<1, WIDE>(s, lists, begin, end, unit, memory);
+        sjlt_list_unit<1, BITS32>(s, lists, begin, end, unit, memory);
     else if (s.steps == 2)
-        sjlt_list_unit<2, WIDE>(s, lists, begin, end, unit, memory);
+        sjlt_list_unit<2, BITS32>(s, lists, begin, end, unit, memory);
     else
-        sjlt_list_unit<0, WIDE>(s, lists, begin, end, unit, memory);
+        sjlt_list_unit<0, BITS32>(s, lists, begin, end, unit, memory);
 }
 
 #endif

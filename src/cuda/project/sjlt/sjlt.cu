@@ -4,10 +4,7 @@
 
 #include <stdio.h>
 
-enum {
-    NARROW_CHUNK = 16384 /* longest whose columns, with a sign, fit in 16 bits */,
-    SEGMENTS = 33
-};
+enum { CHUNK_16 = 16384 /* longest whose columns, with a sign, fit in 16 bits */, SEGMENTS = 33 };
 
 #define LIST_BYTES ((int64_t)64 << 20) /* of a segment's lists, about, at most */
 #define WINDOW_BYTES \
@@ -44,10 +41,10 @@ sjlt_shape sjlt_shape_of(const gnomon_simple *a)
         s.split *= 2;
     const int64_t slots = (s.chunk + m_least * s.split - 1) / (m_least * s.split);
     s.steps = (int)((slots + 3) / 4);
-    s.wide = s.chunk > NARROW_CHUNK;
+    s.bits32 = s.chunk > CHUNK_16;
     s.full = s.k % s.bands == 0 && s.chunk == 4 * s.steps * m_least * s.split;
     const int64_t virtual_rows = s.k * s.split;
-    const int64_t list = virtual_rows * s.steps * (s.wide ? 16 : 8);
+    const int64_t list = virtual_rows * s.steps * (s.bits32 ? 16 : 8);
     /* enough segments to fill a GPU with few points, long enough that partial sums cost little */
     s.segment_chunks =
         most((s.chunks + SEGMENTS - 1) / SEGMENTS, (8 * virtual_rows + s.chunk - 1) / s.chunk);
@@ -113,7 +110,7 @@ static size_t place(size_t *at, int64_t bytes)
 
 static int64_t entry_bytes(const sjlt_shape &s)
 {
-    return s.wide ? 4 : 2;
+    return s.bits32 ? 4 : 2;
 }
 
 static void lay_out(course *c)
@@ -132,7 +129,7 @@ static void lay_out(course *c)
 static enum way way_of(const gcu_task *t)
 {
     if (sjlt_can_gather(t->x)) return GATHERED;
-    return !sjlt_shape_of(t->a).wide && sjlt_can_stage(t->x) ? STAGED : PACKED;
+    return !sjlt_shape_of(t->a).bits32 && sjlt_can_stage(t->x) ? STAGED : PACKED;
 }
 
 static course start_course(const gcu_task *t, enum way way)

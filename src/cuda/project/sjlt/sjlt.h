@@ -35,12 +35,12 @@ struct sjlt_shape {
     int64_t split;
     int steps;              /* of four entries in a virtual row's list */
     bool full;              /* every list has all of its slots */
-    bool wide;              /* a list's entry takes 32 bits */
+    bool bits32;            /* a list's entry takes 32 bits */
     int64_t segment_chunks; /* chunks a segment */
 };
 
 /* The lists of chunks [first, first + count) for the task's virtual rows. An entry is twice a
- * column of the chunk plus one where the sign is minus: 16 bits, two to a word, or 32 when wide;
+ * column of the chunk plus one where the sign is minus: 16 bits, two to a word, or 32 with bits32;
  * all ones is no entry. They come by four: step t of virtual row r of chunk c is the 8 bytes, or 16
  * when wide, number ((c - first) * rows + r) * steps + t. */
 struct sjlt_lists {
@@ -69,7 +69,7 @@ bool sjlt_can_gather(const gcu_points &x);
 cudaError_t sjlt_sum_gather(const sjlt_shape &shape, const sjlt_lists &lists, const sjlt_sum &sum,
                             cudaStream_t stream);
 
-/* Sums by lists that stand and are not wide. fp32 points whose coordinates are adjacent and
+/* Sums by lists that stand and have 16-bit entries. fp32 points whose coordinates are adjacent and
  * aligned. */
 bool sjlt_can_stage(const gcu_points &x);
 cudaError_t sjlt_sum_stage(const sjlt_shape &shape, const sjlt_lists &lists, const sjlt_sum &sum,

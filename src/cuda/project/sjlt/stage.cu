@@ -43,8 +43,8 @@ static __device__ __forceinline__ void add(float4 &sum, uint32_t minus, float4 x
 
 /* What a word's two entries name, if it lies in the stage at 'from': 'number' is the stage's in the
  * chunk, where the entries have it. */
-static __device__ __forceinline__ void take(float4 &sum, uint32_t from, uint32_t word,
-                                            uint32_t number)
+static __device__ __forceinline__ void accumulate(float4 &sum, uint32_t from, uint32_t word,
+                                                  uint32_t number)
 {
     const uint32_t x = word ^ number;
     const float4 low = load_if((x & 0x0000E000u) == 0, from + ((x & 0x1FFEu) << 1));
@@ -96,7 +96,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     for (int r = 0; r < ROWS; r++)
         behind[r] = row0 + r * THREADS < lists.rows ? r * THREADS * s.steps : 0;
     uint2 now[ROWS], coming[ROWS];
-    auto look_up = [&](int t) {
+    auto lookup = [&](int t) {
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
             coming[r] = __ldg(entries + behind[r] + t);
@@ -106,7 +106,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
         acc[r] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    look_up(0);
+    lookup(0);
     bring(0);
     bring(1);
     int piece = 0;
@@ -126,18 +126,18 @@ static __global__ void __launch_bounds__(THREADS, 1)
                     for (int r = 0; r < ROWS; r++)
                         now[r] = coming[r];
                     if (t + 1 < s.steps) {
-                        look_up(t + 1);
+                        lookup(t + 1);
                     } else if (s.steps > 1 && pass + 1 < passes) {
-                        look_up(0);
+                        lookup(0);
                     } else if (chunk + 1 < chunks) {
                         entries += lists.rows * s.steps;
-                        look_up(0);
+                        lookup(0);
                     }
                 }
 #pragma unroll
                 for (int r = 0; r < ROWS; r++) {
-                    take(acc[r], from, now[r].x, number);
-                    take(acc[r], from, now[r].y, number);
+                    accumulate(acc[r], from, now[r].x, number);
+                    accumulate(acc[r], from, now[r].y, number);
                 }
             }
         }

@@ -1,5 +1,5 @@
 /* Very sparse operators (Li, Hastie and Church 2006): the family, and which kernel does what. */
-#include "cuda/project/sparse/turn.cuh"
+#include "cuda/project/sparse/transpose.cuh"
 #include "cuda/project/sparse/walk.cuh"
 
 #include <cuda_bf16.h>
@@ -15,8 +15,8 @@ enum { FULL_QUADS = 4096 };
 /* Of points that one launch goes through, where all rows walk the same columns. */
 static const int64_t LAUNCH_BYTES = (int64_t)4 << 30;
 
-/* Of lines that are turned at a time. */
-static const size_t TURNED_BYTES = (size_t)1 << 30;
+/* Of lines that are transposed at a time. */
+static const size_t TRANSPOSED_BYTES = (size_t)1 << 30;
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -49,9 +49,9 @@ static int64_t granule(const gnomon_simple *a)
 
 /* How a task is gathered. The bits are the same. */
 enum way {
-    LINES,    /* X has lines */
-    TURNED,   /* X's values are turned into lines, a piece of the columns at a time */
-    SCATTERED /* value by value */
+    LINES,      /* X has lines */
+    TRANSPOSED, /* X's values are transposed into lines, a piece of the columns at a time */
+    SCATTERED   /* value by value */
 };
 
 struct plan {
@@ -68,9 +68,9 @@ static bool has_lines(const gcu_points *x)
            (uintptr_t)x->data % 16 == 0 && (x->blocks == 1 || x->block_stride % 4 == 0);
 }
 
-/* Whether turning all values into lines costs less than gathering single ones; picoseconds for a
- * coordinate of all points, as measured on an H200. */
-static bool wants_turning(const gcu_task *task)
+/* Whether transposing all values into lines costs less than gathering single ones; picoseconds for
+ * a coordinate of all points, as measured on an H200. */
+static bool wants_transpose(const gcu_task *task)
 {
     const gcu_points *x = &task->x;
     const double size = (double)gnomon_dtype_size(x->dtype), n = (double)x->n;
@@ -78,8 +78,8 @@ static bool wants_turning(const gcu_task *task)
     const double touched = apart < 32 ? apart > 4 ? apart : 4 : 32;
     const double uses = (double)task->rows * task->a->density;
     const double scattered = uses * n * 0.7 * touched;
-    const double turned = n * (1.0 + 0.25 * size) + uses * (13.0 > 0.6 * n ? 13.0 : 0.6 * n);
-    return x->block_cols >= 1 << 14 && turned < scattered;
+    const double transposed = n * (1.0 + 0.25 * size) + uses * (13.0 > 0.6 * n ? 13.0 : 0.6 * n);
+    return x->block_cols >= 1 << 14 && transposed < scattered;
 }
 
 static plan plan_of(const gcu_task *task)
@@ -87,7 +87,7 @@ static plan plan_of(const gcu_task *task)
     const gnomon_simple *a = task->a;
     const gcu_points *x = &task->x;
     plan p = {};
-    p.how = has_lines(x) ? LINES : wants_turning(task) ? TURNED : SCATTERED;
+    p.how = has_lines(x) ? LINES : wants_transpose(task) ? TRANSPOSED : SCATTERED;
     p.lanes = p.how != SCATTERED && x->n <= 16 ? 4 : 8;
     vs_task *t = &p.t;
     t->keys = vs_keys_of(gcu_stream_of(a, GNOMON_TAG_VERY_SPARSE));
@@ -163,8 +163,8 @@ static int64_t tiles_a_launch(const plan *p, const gcu_task *task)
     return resident < 1 ? 1 : resident < most ? resident : most;
 }
 
-/* Of lines: the chunks that are turned at a time come in fewest such steps. */
-static int turned_unit(const plan *p)
+/* Of lines: the chunks that are transposed at a time come in fewest such steps. */
+static int transposed_unit(const plan *p)
 {
     const int unit = p->t.segment_chunks ? p->t.segment_chunks : (int)VS_CHUNKS;
     return unit < p->t.chunks ? unit : p->t.chunks;
@@ -172,27 +172,29 @@ static int turned_unit(const plan *p)
 
 static size_t unit_bytes(const plan *p)
 {
-    return (size_t)turned_unit(p) * (size_t)p->t.chunk * (size_t)p->lanes * 16;
+    return (size_t)transposed_unit(p) * (size_t)p->t.chunk * (size_t)p->lanes * 16;
 }
 
 static size_t least_work(const gcu_task *task)
 {
     plan p = plan_of(task);
-    if (p.how == TURNED) scatter(&p);
+    if (p.how == TRANSPOSED) scatter(&p);
     return tile_work(&p);
 }
 
 static size_t best_work(const gcu_task *task)
 {
     const plan p = plan_of(task);
-    if (p.how == TURNED) {
+    if (p.how == TRANSPOSED) {
         const int64_t together = tiles_a_launch(&p, task);
         const size_t tiles = (size_t)(p.t.tiles < together ? p.t.tiles : together);
-        const size_t units = (size_t)ceil_div(p.t.chunks, turned_unit(&p));
+        const size_t units = (size_t)ceil_div(p.t.chunks, transposed_unit(&p));
         const size_t all = units * unit_bytes(&p) * tiles, unit = unit_bytes(&p);
-        const size_t lines = all < TURNED_BYTES ? all : unit > TURNED_BYTES ? unit : TURNED_BYTES;
-        const size_t turned = lines + sums_bytes(&p) * tiles, least = least_work(task);
-        return turned > least ? turned : least;
+        const size_t lines = all < TRANSPOSED_BYTES    ? all
+                             : unit > TRANSPOSED_BYTES ? unit
+                                                       : TRANSPOSED_BYTES;
+        const size_t transposed = lines + sums_bytes(&p) * tiles, least = least_work(task);
+        return transposed > least ? transposed : least;
     }
     const size_t one = tile_work(&p), most = (size_t)256 << 20;
     if (paced(&p, task)) return one + pace_bytes(&p);
@@ -242,34 +244,40 @@ static void launch_scattered(const vs_task *t, cudaStream_t stream)
     }
 }
 
-template <int P> static void turn(const vs_task *t, float *lines, cudaStream_t stream)
+template <int P> static void transpose(const vs_task *t, float *lines, cudaStream_t stream)
 {
     const gcu_points *x = &t->x;
     const int64_t chunks = t->end - t->begin, all = chunks * t->chunk;
     const int64_t left = x->block_cols - (int64_t)t->begin * t->chunk;
-    const dim3 grid((unsigned)ceil_div(all < left ? all : left, VS_TURN_COLS), (unsigned)t->tiles);
+    const dim3 grid((unsigned)ceil_div(all < left ? all : left, VS_TRANSPOSE_COLS),
+                    (unsigned)t->tiles);
     switch (x->dtype) {
     case GNOMON_F16:
-        return vs_turn_kernel<__half, P, false><<<grid, VS_TURN_THREADS, 0, stream>>>(*t, lines);
+        return vs_transpose_kernel<__half, P, false>
+            <<<grid, VS_TRANSPOSE_THREADS, 0, stream>>>(*t, lines);
     case GNOMON_BF16:
-        return vs_turn_kernel<__nv_bfloat16, P, false>
-            <<<grid, VS_TURN_THREADS, 0, stream>>>(*t, lines);
+        return vs_transpose_kernel<__nv_bfloat16, P, false>
+            <<<grid, VS_TRANSPOSE_THREADS, 0, stream>>>(*t, lines);
     case GNOMON_I8:
-        return vs_turn_kernel<int8_t, P, false><<<grid, VS_TURN_THREADS, 0, stream>>>(*t, lines);
+        return vs_transpose_kernel<int8_t, P, false>
+            <<<grid, VS_TRANSPOSE_THREADS, 0, stream>>>(*t, lines);
     case GNOMON_U8:
-        return vs_turn_kernel<uint8_t, P, false><<<grid, VS_TURN_THREADS, 0, stream>>>(*t, lines);
+        return vs_transpose_kernel<uint8_t, P, false>
+            <<<grid, VS_TRANSPOSE_THREADS, 0, stream>>>(*t, lines);
     case GNOMON_I16:
-        return vs_turn_kernel<int16_t, P, false><<<grid, VS_TURN_THREADS, 0, stream>>>(*t, lines);
+        return vs_transpose_kernel<int16_t, P, false>
+            <<<grid, VS_TRANSPOSE_THREADS, 0, stream>>>(*t, lines);
     case GNOMON_U16:
-        return vs_turn_kernel<uint16_t, P, false><<<grid, VS_TURN_THREADS, 0, stream>>>(*t, lines);
+        return vs_transpose_kernel<uint16_t, P, false>
+            <<<grid, VS_TRANSPOSE_THREADS, 0, stream>>>(*t, lines);
     default:
         break;
     }
     if (x->col_stride == 1 && (uintptr_t)x->data % 16 == 0 && x->row_stride % 4 == 0 &&
         x->block_stride % 4 == 0)
-        vs_turn_kernel<float, P, true><<<grid, VS_TURN_THREADS, 0, stream>>>(*t, lines);
+        vs_transpose_kernel<float, P, true><<<grid, VS_TRANSPOSE_THREADS, 0, stream>>>(*t, lines);
     else
-        vs_turn_kernel<float, P, false><<<grid, VS_TURN_THREADS, 0, stream>>>(*t, lines);
+        vs_transpose_kernel<float, P, false><<<grid, VS_TRANSPOSE_THREADS, 0, stream>>>(*t, lines);
 }
 
 static void launch_tiles(const plan *p, const vs_task *t, cudaStream_t stream)
@@ -294,7 +302,7 @@ static step step_of(plan *p, const gcu_task *task, float **lines)
     vs_task *t = &p->t;
     char *work = static_cast<char *>(task->work);
     size_t bytes = task->work_bytes;
-    if (p->how == TURNED) {
+    if (p->how == TRANSPOSED) {
         const size_t unit = unit_bytes(p), sums = sums_bytes(p);
         int64_t tiles = (int64_t)(bytes / (unit + sums));
         if (tiles > 0) {
@@ -302,7 +310,7 @@ static step step_of(plan *p, const gcu_task *task, float **lines)
             if (tiles > together) tiles = together;
             if (tiles > t->tiles) tiles = t->tiles;
             const size_t units = (bytes - sums * (size_t)tiles) / (unit * (size_t)tiles);
-            const int64_t chunks = (int64_t)units * turned_unit(p);
+            const int64_t chunks = (int64_t)units * transposed_unit(p);
             t->partial = reinterpret_cast<float *>(work);
             *lines = reinterpret_cast<float *>(work + sums * (size_t)tiles);
             return {chunks < t->chunks ? (int)chunks : t->chunks, tiles};
@@ -338,13 +346,13 @@ static cudaError_t run(const gcu_task *task)
         for (t->begin = 0; t->begin < t->chunks; t->begin = t->end) {
             t->end = t->chunks - t->begin < s.chunks ? t->chunks : t->begin + s.chunks;
             t->walked = t->segment_chunks ? ceil_div(t->end - t->begin, t->segment_chunks) : 1;
-            if (p.how == TURNED) {
-                t->turned = lines;
+            if (p.how == TRANSPOSED) {
+                t->transposed = lines;
                 t->stride_bytes = (uint32_t)t->tiles * (uint32_t)p.lanes * 16;
                 if (p.lanes == 8)
-                    turn<32>(t, lines, task->stream);
+                    transpose<32>(t, lines, task->stream);
                 else
-                    turn<16>(t, lines, task->stream);
+                    transpose<16>(t, lines, task->stream);
             }
             if (t->pace) {
                 const cudaError_t error = cudaMemsetAsync(t->pace, 0, pace_bytes(&p), task->stream);

@@ -48,13 +48,13 @@ struct vs_task {
     uint32_t stride_bytes; /* from a column's line to the next */
     float *partial;        /* [segment][row][tile][point of the tile] */
     /* Columns may be walked in several launches, chunks [begin, end) of the task in this one, lest
-     * warps drift apart or since no more of X is turned; of one segment 'partial' then holds the
-     * running sums between launches. */
+     * warps drift apart or since no more of X is transposed; of one segment 'partial' then holds
+     * the running sums between launches. */
     int begin, end;
     /* [chunk of the launch]: blocks of threads that are through with it, where warps wait for each
      * other; else NULL. */
     unsigned *pace;
-    const float *turned; /* lines of the launch's tiles and columns, or NULL: X has lines */
+    const float *transposed; /* lines of the launch's tiles and columns, or NULL: X has lines */
 };
 
 /* Point p of a tile of P: false when there is none. */
@@ -93,10 +93,10 @@ static inline vs_keys vs_keys_of(gcu_stream s)
 }
 
 /* gcu_call_general */
-__device__ __forceinline__ uint4 vs_call(const vs_keys &k, uint32_t block, uint64_t wide,
+__device__ __forceinline__ uint4 vs_call(const vs_keys &k, uint32_t block, uint64_t index48,
                                          uint32_t b)
 {
-    uint32_t c0 = b, c1 = (uint32_t)wide, c2 = block, c3 = k.c3 | (uint32_t)(wide >> 32);
+    uint32_t c0 = b, c1 = (uint32_t)index48, c2 = block, c3 = k.c3 | (uint32_t)(index48 >> 32);
 #pragma unroll
     for (int r = 0; r < 10; r++) {
         const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
@@ -184,7 +184,7 @@ __device__ __forceinline__ vs_drawn vs_draw(const vs_task &t, uint32_t quad, uin
 enum vs_which {
     VS_ALL,
     VS_FIRST, /* of a chunk all of whose columns are there: so many from the first */
-    VS_WITHIN /* those in a range of columns */
+    VS_RANGE  /* those in a range of columns */
 };
 
 /* A warp's sums for four rows and a tile of 4 * LANES points, gathered from lines: eight lanes a
@@ -237,20 +237,20 @@ template <int LANES> struct vs_sums {
             for (int u = 0; u < LOADS; u++)
                 word[u] = nonzeros[2 * u + offset];
         }
-        const auto taken = [&](int u) {
+        const auto wanted = [&](int u) {
             if (WHICH == VS_FIRST) return u * (8 / LANES) + offset < span;
             return WHICH == VS_ALL || (word[u] & VS_COLUMN) - from < (uint32_t)span;
         };
 #pragma unroll
         for (int u = 0; u < LOADS; u++) {
-            const uint32_t column = taken(u) ? word[u] & VS_COLUMN : from;
+            const uint32_t column = wanted(u) ? word[u] & VS_COLUMN : from;
             v[u] = __ldg(reinterpret_cast<const float4 *>(lines + (uint64_t)column * stride));
         }
 #pragma unroll
         for (int u = 0; u < LOADS; u++) {
             float(&sum)[4] = acc[u % PARTS];
             const float sign = vs_sign(word[u]);
-            if (taken(u)) {
+            if (wanted(u)) {
                 sum[0] = fmaf(sign, v[u].x, sum[0]);
                 sum[1] = fmaf(sign, v[u].y, sum[1]);
                 sum[2] = fmaf(sign, v[u].z, sum[2]);

@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
         } else {
 #pragma unroll 1
             for (; j < most; j += Gather::BATCH)
-                gather.template batch<VS_WITHIN>(t, list, j, lane, from, (int)(to - from));
+                gather.template batch<VS_RANGE>(t, list, j, lane, from, (int)(to - from));
         }
         if (drawn.more) {
             first += 32;
@@ -192,11 +192,11 @@ template <int LANES> struct vs_lines {
             my.low = max((int64_t)0, t.x.first - b * t.x.block_cols);
             my.high = min(t.x.block_cols, t.x.end - b * t.x.block_cols);
         }
-        const float *first = t.turned
-                                 ? t.turned + (my.tile - t.tile) * P + point(lane, 0)
+        const float *first = t.transposed
+                                 ? t.transposed + (my.tile - t.tile) * P + point(lane, 0)
                                  : static_cast<const float *>(t.x.data) + b * t.x.block_stride + i;
         lines = reinterpret_cast<const char *>(first) +
-                (chunk - (t.turned ? t.begin : 0)) * (int64_t)t.chunk * t.stride_bytes;
+                (chunk - (t.transposed ? t.begin : 0)) * (int64_t)t.chunk * t.stride_bytes;
         sums.clear();
     }
 

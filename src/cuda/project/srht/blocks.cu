@@ -171,7 +171,7 @@ static __device__ __forceinline__ void fetch_across(float *stage, const gcu_poin
 }
 
 /* Waits for the threads of one point. */
-template <int LOG2> static __device__ __forceinline__ void meet()
+template <int LOG2> static __device__ __forceinline__ void sync_point()
 {
     if constexpr (LOG2 == 10)
         __syncwarp();
@@ -181,7 +181,8 @@ template <int LOG2> static __device__ __forceinline__ void meet()
 
 /* A thread's elements, with their signs; 'word' holds signs of the warp's elements. */
 template <typename T, int LOG2>
-static __device__ __forceinline__ void take(const four<T> *stage, uint32_t word, int t, float *v)
+static __device__ __forceinline__ void load_signed(const four<T> *stage, uint32_t word, int t,
+                                                   float *v)
 {
     constexpr int threads = (1 << LOG2) / 32;
 #pragma unroll
@@ -210,7 +211,7 @@ template <int LOG2> static __device__ __forceinline__ void transform(float *v, f
     for (int j = 0; j < 8; j++)
         *reinterpret_cast<float4 *>(shared + place((j * threads + t) * 4)) =
             make_float4(v[4 * j], v[4 * j + 1], v[4 * j + 2], v[4 * j + 3]);
-    meet<LOG2>();
+    sync_point<LOG2>();
     {
         float *const p = shared + place((t >> 2) << 7) + (t & 3);
 #pragma unroll
@@ -221,7 +222,7 @@ template <int LOG2> static __device__ __forceinline__ void transform(float *v, f
         for (int i = 0; i < 32; i++)
             p[4 * i] = v[i];
     }
-    meet<LOG2>();
+    sync_point<LOG2>();
     /* left: bits 7 to LOG2 - 4, which is none for 10 */
     constexpr int left = LOG2 - 10, count = 1 << left;
     if constexpr (left > 0) {
@@ -256,7 +257,7 @@ template <int LOG2> static __device__ __forceinline__ void transform(float *v, f
                     *reinterpret_cast<float2 *>(p + i * 132) = make_float2(w[0][i], w[1][i]);
             }
         }
-        meet<LOG2>();
+        sync_point<LOG2>();
     }
 }
 
@@ -310,7 +311,7 @@ static __device__ __forceinline__ void put(const srht_sum &sum, const store &s, 
 template <typename T, int LOG2, int ROWS, bool across>
 static __global__ void __launch_bounds__(layout<LOG2, across>::block,
                                          512 / layout<LOG2, across>::block)
-    sum_kernel(srht_sum sum, int row_tiles, int64_t point_blocks, int turns)
+    sum_kernel(srht_sum sum, int row_tiles, int64_t point_blocks, int rounds)
 {
     extern __shared__ __align__(16) float raw[];
     using L = layout<LOG2, across>;
@@ -357,7 +358,7 @@ static __global__ void __launch_bounds__(layout<LOG2, across>::block,
                   : (int)max(min(min(sum.out.k - sum.out.row, sum.out.rows) - first_row, most),
                              (int64_t)0);
 
-    int64_t v0 = sum.point + point_block * turns * L::points; /* the first slot's */
+    int64_t v0 = sum.point + point_block * rounds * L::points; /* the first slot's */
     line<T> l = line_of<T>(sum.x, v0 + slot, end);
     auto bring = [&](int u) {
         if constexpr (across)
@@ -368,11 +369,11 @@ static __global__ void __launch_bounds__(layout<LOG2, across>::block,
     bring(0);
     uint32_t word = *sign;
     int u = 0;
-    for (int left = turns * blocks; left > 0; left--) {
+    for (int left = rounds * blocks; left > 0; left--) {
         float v[32];
         wait_async();
         if constexpr (across) __syncthreads();
-        take<T, LOG2>(stage, word, t, v);
+        load_signed<T, LOG2>(stage, word, t, v);
         if constexpr (across) __syncthreads();
         const bool last = u + 1 == blocks;
         const int64_t point = v0 + slot;
@@ -413,7 +414,7 @@ static __global__ void __launch_bounds__(layout<LOG2, across>::block,
             for (int r = 0; r < ROWS; r++)
                 acc[r] = 0.0f;
         }
-        meet<LOG2>();
+        sync_point<LOG2>();
     }
 }
 
@@ -429,11 +430,11 @@ static cudaError_t launch(const srht_sum &sum, int sms, cudaStream_t stream)
     if (error != cudaSuccess) return error;
     const int64_t tiles = (sum.rows + ROWS * L::threads - 1) / (ROWS * L::threads);
     const int64_t groups = (sum.points + L::points - 1) / L::points;
-    int64_t turns = groups * tiles * sum.segments / ((int64_t)sms * 32);
-    turns = turns < 1 ? 1 : turns > 16 ? 16 : turns;
-    const int64_t point_blocks = (groups + turns - 1) / turns;
+    int64_t rounds = groups * tiles * sum.segments / ((int64_t)sms * 32);
+    rounds = rounds < 1 ? 1 : rounds > 16 ? 16 : rounds;
+    const int64_t point_blocks = (groups + rounds - 1) / rounds;
     kernel<<<(unsigned)(point_blocks * tiles * sum.segments), L::block, bytes, stream>>>(
-        sum, (int)tiles, point_blocks, (int)turns);
+        sum, (int)tiles, point_blocks, (int)rounds);
     return cudaGetLastError();
 }
 
@@ -454,7 +455,7 @@ static cudaError_t choose(const srht_shape &shape, const srht_sum &sum, int sms,
     }
 }
 
-bool srht_takes_across(const srht_shape &shape, const gcu_points &x, size_t smem_bytes)
+bool srht_across_supported(const srht_shape &shape, const gcu_points &x, size_t smem_bytes)
 {
     using L = layout<11, true>;
     const size_t bytes = (size_t)L::points * (L::floats + L::staged) * sizeof(float);

@@ -210,7 +210,7 @@ static course start_course(const gcu_task *t)
     c.s = srht_shape_of(t->a);
     const int64_t cols = (int64_t)1 << (SRHT_SEGMENT_LOG2 + c.s.log2);
     c.segments = (t->x.block_cols + cols - 1) / cols;
-    c.across = t->x.col_stride != 1 && srht_takes_across(c.s, t->x, t->gpu->smem_bytes);
+    c.across = t->x.col_stride != 1 && srht_across_supported(c.s, t->x, t->gpu->smem_bytes);
     c.copied =
         !c.across && (t->x.col_stride != 1 || (t->x.dtype != GNOMON_F32 && !is_half(t->x.dtype)));
     c.width = (t->x.block_cols + 15) / 16 * 16;

@@ -34,7 +34,7 @@ struct srht_sum {
 
 srht_shape srht_shape_of(const gnomon_simple *a);
 /* Whether srht_sum_blocks takes adjacent points as they are, with so much shared memory. */
-bool srht_takes_across(const srht_shape &shape, const gcu_points &x, size_t smem_bytes);
+bool srht_across_supported(const srht_shape &shape, const gcu_points &x, size_t smem_bytes);
 /* F32, F16 and BF16. */
 cudaError_t srht_sum_blocks(const srht_shape &shape, const srht_sum &sum, int sms,
                             cudaStream_t stream);

@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(THREADS)
         const gcu_set p = x.p[set];
         uint32_t begin, end;
         if (x.all) {
-            begin = x.meeting == GCU_SETS_LATER ? p.row + 1 : 0;
+            begin = x.pairing == GCU_SETS_LATER ? p.row + 1 : 0;
             end = (uint32_t)x.q_count;
         } else {
             /* no more are shared than are left from here on, and larger sets need more */
@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(THREADS)
             const int64_t largest = larger < x.bounds.most ? larger : x.bounds.most;
             const uint32_t low = x.bounds.first[x.bounds.low[p.size]];
             uint32_t high = largest < 0 ? 0 : x.bounds.first[largest + 1];
-            if (x.meeting == GCU_SETS_ONCE && high > (uint32_t)set) high = (uint32_t)set;
+            if (x.pairing == GCU_SETS_PRECEDING && high > (uint32_t)set) high = (uint32_t)set;
             const uint32_t member = x.members[p.start + place];
             const uint32_t last = x.lists[member + 1];
             begin = posting_from(x.postings, x.lists[member], last, low);
@@ -120,8 +120,8 @@ static __device__ __forceinline__ bool may(const uint32_t *p, uint32_t p_size, u
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    meet_kernel(gcu_set_sides x, gcu_set_run run, int64_t from, int64_t to, gcu_set_pair *pairs,
-                int64_t room, unsigned long long *left)
+    candidates_kernel(gcu_set_sides x, gcu_set_run run, int64_t from, int64_t to,
+                      gcu_set_pair *pairs, int64_t room, unsigned long long *left)
 {
     __shared__ int64_t ends[2];
     const int lane = threadIdx.x % 32;
@@ -147,7 +147,7 @@ static __global__ void __launch_bounds__(THREADS)
                 pair.q = (uint32_t)__ldg(x.postings + posting);
                 const gcu_set p = x.p[pair.p], q = x.q[pair.q];
                 const uint32_t least = __ldg(x.bounds.need + (int64_t)p.size + q.size);
-                keep = (x.meeting != GCU_SETS_LATER || q.row > p.row) &&
+                keep = (x.pairing != GCU_SETS_LATER || q.row > p.row) &&
                        min(p.size - pair.place, q.size - place) >= least &&
                        may(x.members + p.start, p.size, pair.place, x.members + q.start, q.size,
                            place, least);
@@ -162,12 +162,12 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t gcu_set_meet(const gcu_set_sides *x, const gcu_set_run *run, int64_t from,
-                         int64_t count, gcu_set_pair *pairs, int64_t room, unsigned long long *left,
-                         cudaStream_t stream)
+cudaError_t gcu_set_candidates(const gcu_set_sides *x, const gcu_set_run *run, int64_t from,
+                               int64_t count, gcu_set_pair *pairs, int64_t room,
+                               unsigned long long *left, cudaStream_t stream)
 {
     if (count == 0) return cudaSuccess;
-    meet_kernel<<<(unsigned)((count + EACH - 1) / EACH), THREADS, 0, stream>>>(
+    candidates_kernel<<<(unsigned)((count + EACH - 1) / EACH), THREADS, 0, stream>>>(
         *x, *run, from, from + count, pairs, room, left);
     return cudaGetLastError();
 }
@@ -178,7 +178,7 @@ cudaError_t gcu_set_meet(const gcu_set_sides *x, const gcu_set_run *run, int64_t
  * place of the first one. */
 static __device__ __forceinline__ uint32_t count_shared(const gcu_set &p, const gcu_set &q,
                                                         const uint32_t *members, uint32_t least,
-                                                        uint32_t *met)
+                                                        uint32_t *first_shared)
 {
     const int lane = threadIdx.x % 32;
     const bool p_smaller = p.size <= q.size;
@@ -187,7 +187,7 @@ static __device__ __forceinline__ uint32_t count_shared(const gcu_set &p, const 
     const uint32_t few_size = p_smaller ? p.size : q.size;
     const uint32_t many_size = p_smaller ? q.size : p.size;
     uint32_t shared = 0, begin = 0;
-    *met = UINT32_MAX;
+    *first_shared = UINT32_MAX;
     for (uint32_t from = 0; from < few_size; from += 32) {
         const uint32_t at = from + lane;
         const uint32_t member = at < few_size ? __ldg(few + at) : UINT32_MAX;
@@ -204,7 +204,7 @@ static __device__ __forceinline__ uint32_t count_shared(const gcu_set &p, const 
         if (hits != 0 && shared == 0) {
             const int first = __ffs((int)hits) - 1;
             const uint32_t other = __shfl_sync(~0u, low, first);
-            *met = p_smaller ? from + (uint32_t)first : other;
+            *first_shared = p_smaller ? from + (uint32_t)first : other;
         }
         shared += (uint32_t)__popc(hits);
         begin = __shfl_sync(~0u, low, 31);
@@ -225,10 +225,10 @@ static __global__ void __launch_bounds__(THREADS)
         const gcu_set_pair pair = pairs[at];
         const gcu_set p = x.p[pair.p], q = x.q[pair.q];
         const int64_t size = (int64_t)p.size + q.size;
-        uint32_t met;
+        uint32_t first_shared;
         const uint32_t least = x.all ? 0 : __ldg(x.bounds.need + size);
-        const uint32_t shared = count_shared(p, q, x.members, least, &met);
-        if (!x.all && (shared == 0 || met != pair.place)) continue;
+        const uint32_t shared = count_shared(p, q, x.members, least, &first_shared);
+        if (!x.all && (shared == 0 || first_shared != pair.place)) continue;
         const double apart =
             __ddiv_rn((double)(size - 2 * (int64_t)shared), (double)(size - (int64_t)shared));
         if (!(apart <= x.limit)) continue;
@@ -239,8 +239,8 @@ static __global__ void __launch_bounds__(THREADS)
         if (lane > 0) continue;
         const unsigned long long to = atomicAdd(found, 1ull);
         if (to >= (unsigned long long)room) continue;
-        const bool turned = x.meeting == GCU_SETS_ONCE && q.row < p.row;
-        keys[to] = turned ? (uint64_t)q.row << 32 | p.row : (uint64_t)p.row << 32 | q.row;
+        const bool swapped = x.pairing == GCU_SETS_PRECEDING && q.row < p.row;
+        keys[to] = swapped ? (uint64_t)q.row << 32 | p.row : (uint64_t)p.row << 32 | q.row;
         counts[to] = shared;
     }
     if (lane == 0 && mine > 0) atomicAdd(found, mine);

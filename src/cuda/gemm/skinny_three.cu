@@ -3,13 +3,13 @@
  * threads for itself, into its shared memory, where it stays; blocks of 128 rows of A come one
  * after the other, a warp multiplies 16 rows. A warp whose sums are not all finite computes them
  * again as plain chains. */
-#include "cuda/gemm/narrow.cuh"
+#include "cuda/gemm/skinny.cuh"
 
 namespace
 {
 
 enum {
-    THREADS = (GEMM_NARROW_WARPS + 1) * 32,
+    THREADS = (GEMM_SKINNY_WARPS + 1) * 32,
     MOST_COLUMNS = 32,
     MOST_K = 512,
     MOST_STAGES = 6,
@@ -21,7 +21,7 @@ struct three {
     int items, stages; /* blocks of rows */
 };
 
-/* B: [chunk] of high halves, then low ones, in the order of gemm_narrow_place; then the columns'
+/* B: [chunk] of high halves, then low ones, in the order of gemm_skinny_place; then the columns'
  * scales. */
 template <int N> struct shape {
     static constexpr int halves = N * 2 * GCU_GEMM_CHUNK; /* bytes */
@@ -47,7 +47,7 @@ __device__ __forceinline__ void cut(const gcu_gemm_launch &l, uint8_t *b)
         uint8_t *const to = b + chunk * shape<N>::bytes;
         uint32_t high, low;
         gcu_gemm_split<true>(x * s.up, y * s.up, &high, &low);
-        const int place = gemm_narrow_place<N, ALONG_M>(lane, column);
+        const int place = gemm_skinny_place<N, ALONG_M>(lane, column);
         reinterpret_cast<uint32_t *>(to)[place] = high;
         reinterpret_cast<uint32_t *>(to + shape<N>::halves)[place] = low;
         if (lane == 0) reinterpret_cast<float *>(to + 2 * shape<N>::halves)[column] = s.down;
@@ -80,14 +80,14 @@ __device__ __forceinline__ void multiply_chunk(float *x, const uint8_t *b, int l
             for (int two = 0; two < TILES / 2; two++) {
                 const int at = (s * (TILES / 2) + two) * 32;
                 const uint4 v = highs[at], w = lows[at];
-                gemm_narrow_multiply(rest[2 * two], low[s], v.x, v.y);
-                gemm_narrow_multiply(rest[2 * two + 1], low[s], v.z, v.w);
-                gemm_narrow_multiply(sum[2 * two], high[s], v.x, v.y);
-                gemm_narrow_multiply(sum[2 * two + 1], high[s], v.z, v.w);
-                gemm_narrow_multiply(rest[2 * two], high[s], w.x, w.y);
-                gemm_narrow_multiply(rest[2 * two + 1], high[s], w.z, w.w);
+                gemm_skinny_multiply(rest[2 * two], low[s], v.x, v.y);
+                gemm_skinny_multiply(rest[2 * two + 1], low[s], v.z, v.w);
+                gemm_skinny_multiply(sum[2 * two], high[s], v.x, v.y);
+                gemm_skinny_multiply(sum[2 * two + 1], high[s], v.z, v.w);
+                gemm_skinny_multiply(rest[2 * two], high[s], w.x, w.y);
+                gemm_skinny_multiply(rest[2 * two + 1], high[s], w.z, w.w);
             }
-        more = gemm_narrow_small<true>(high, x, scale);
+        more = gemm_skinny_small<true>(high, x, scale);
 #pragma unroll
         for (int t = 0; t < TILES; t++) {
             const float2 column = scales[4 * t];
@@ -125,8 +125,8 @@ __device__ __forceinline__ void store(const gcu_gemm_launch &l, float (*total)[4
             const int64_t i = row + e / 2 * 8, j = 8 * t + 2 * q;
             if (i >= l.m || j >= l.n) continue;
             if (odd) {
-                total[t][e] = gemm_narrow_chain(l, i, j);
-                if (j + 1 < l.n) total[t][e + 1] = gemm_narrow_chain(l, i, j + 1);
+                total[t][e] = gemm_skinny_chain(l, i, j);
+                if (j + 1 < l.n) total[t][e + 1] = gemm_skinny_chain(l, i, j + 1);
             }
             if (two && j + 1 < l.n) {
                 *reinterpret_cast<float2 *>(l.c + i * l.c_row + j) =
@@ -155,7 +155,7 @@ __device__ __forceinline__ void multiply_all(const three &a, const uint8_t *b, u
         for (int chunk = 0; chunk < (int)l.chunks; chunk++) {
             float x[32];
             gcu_barrier_wait(full + 8 * stage, phase);
-            reader.load(x, stages + stage * GEMM_NARROW_BYTES);
+            reader.load(x, stages + stage * GEMM_SKINNY_BYTES);
             __syncwarp();
             if (lane == 0) gcu_barrier_arrive(empty + 8 * stage);
             multiply_chunk<N>(x, b + chunk * shape<N>::bytes, lane, total);
@@ -174,8 +174,8 @@ __device__ __forceinline__ void fetch_all(const three &a, const CUtensorMap *map
     for (int item = blockIdx.x; item < a.items; item += gridDim.x)
         for (int chunk = 0; chunk < (int)a.l.chunks; chunk++) {
             gcu_barrier_wait(empty + 8 * stage, phase);
-            gemm_narrow_fetch<ALONG_M>(a.l, map, item * GEMM_M, chunk * GCU_GEMM_CHUNK,
-                                       stages + stage * GEMM_NARROW_BYTES, full + 8 * stage);
+            gemm_skinny_fetch<ALONG_M>(a.l, map, item * GEMM_M, chunk * GCU_GEMM_CHUNK,
+                                       stages + stage * GEMM_SKINNY_BYTES, full + 8 * stage);
             if (++stage == a.stages) stage = 0, phase ^= 1;
         }
 }
@@ -191,19 +191,19 @@ __global__ void __launch_bounds__(THREADS, 1)
     const uint32_t empty = full + 8 * MOST_STAGES;
     uint8_t *const room = raw + (-(uint32_t)__cvta_generic_to_shared(raw) & 1023u);
     const uint32_t stages = (uint32_t)__cvta_generic_to_shared(room);
-    uint8_t *const b = room + a.stages * GEMM_NARROW_BYTES;
+    uint8_t *const b = room + a.stages * GEMM_SKINNY_BYTES;
     if (threadIdx.x == 0) {
         for (int i = 0; i < a.stages; i++) {
             gcu_barrier_init(full + 8 * i, 1);
-            gcu_barrier_init(empty + 8 * i, GEMM_NARROW_WARPS);
+            gcu_barrier_init(empty + 8 * i, GEMM_SKINNY_WARPS);
         }
         gcu_barrier_init_fence();
     }
     cut<N, ALONG_M>(a.l, b);
     __syncthreads();
-    if (threadIdx.x < GEMM_NARROW_WARPS * 32)
+    if (threadIdx.x < GEMM_SKINNY_WARPS * 32)
         multiply_all<N, ALONG_M>(a, b, stages, full, empty);
-    else if (threadIdx.x == GEMM_NARROW_WARPS * 32)
+    else if (threadIdx.x == GEMM_SKINNY_WARPS * 32)
         fetch_all<ALONG_M>(a, &map, stages, full, empty);
 #endif
 }
@@ -212,10 +212,10 @@ template <int N, bool ALONG_M>
 cudaError_t launch(const three &of, const CUtensorMap &map, const gcu_gpu *gpu, cudaStream_t stream)
 {
     const auto kernel = three_kernel<N, ALONG_M>;
-    const int b = (int)of.l.chunks * shape<N>::bytes, fit = (224 * 1024 - b) / GEMM_NARROW_BYTES;
+    const int b = (int)of.l.chunks * shape<N>::bytes, fit = (224 * 1024 - b) / GEMM_SKINNY_BYTES;
     three a = of;
     a.stages = fit < MOST_STAGES ? fit : MOST_STAGES;
-    const int bytes = 1024 + a.stages * GEMM_NARROW_BYTES + b;
+    const int bytes = 1024 + a.stages * GEMM_SKINNY_BYTES + b;
     const cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error != cudaSuccess) return error;
@@ -233,7 +233,7 @@ cudaError_t launch_along(const three &a, const CUtensorMap &map, const gcu_gpu *
 
 } // namespace
 
-bool gcu_gemm_is_narrow_three(const gcu_gemm_launch &l, int64_t whole_m, int64_t whole_n,
+bool gcu_gemm_is_skinny_three(const gcu_gemm_launch &l, int64_t whole_m, int64_t whole_n,
                               const gcu_gpu *gpu)
 {
     CUtensorMap map;
@@ -241,7 +241,7 @@ bool gcu_gemm_is_narrow_three(const gcu_gemm_launch &l, int64_t whole_m, int64_t
            !l.a_run && gemm_encode(l, &map);
 }
 
-cudaError_t gcu_gemm_narrow_three(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStream_t stream)
+cudaError_t gcu_gemm_skinny_three(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStream_t stream)
 {
     CUtensorMap map;
     if (!gemm_encode(l, &map)) return cudaErrorInvalidValue;

@@ -1,6 +1,6 @@
-/* Survivors settled in fp64: sorted by (i, j), computed, those beyond the radius dropped. */
+/* Candidates verified in fp64: sorted by (i, j), computed, those beyond the radius dropped. */
 #include "cuda/filter/exact.cuh"
-#include "cuda/filter/sieve.h"
+#include "cuda/filter/filter.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -27,7 +27,7 @@ static int bits_of(int64_t rows)
 
 /* ---- distances ---- */
 
-struct settling {
+struct verification {
     exact_view p, q;
     const double *p_inverse, *q_inverse, *radii;
     double radius;
@@ -41,7 +41,8 @@ struct settling {
 };
 
 /* A half of a warp a pair. */
-template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) distance_kernel(settling s)
+template <bool FLOATS>
+static __global__ void __launch_bounds__(THREADS) distance_kernel(verification s)
 {
     const double small_sum = 0x1p-900, boost = 0x1p600;
     const int lane = threadIdx.x % 16;
@@ -76,17 +77,17 @@ template <bool FLOATS> static __global__ void __launch_bounds__(THREADS) distanc
     if (!there || lane > 0) return;
     if (s.judge) {
         const double radius = s.radii ? s.radii[i] : s.radius;
-        const bool within = s.metric == GNOMON_IP ? distance >= radius : distance <= radius;
-        if (!within || j - i <= s.above) distance = (double)NAN;
+        const bool near_enough = s.metric == GNOMON_IP ? distance >= radius : distance <= radius;
+        if (!near_enough || j - i <= s.above) distance = (double)NAN;
     }
     s.distances[at] = distance;
 }
 
-static cudaError_t compute(const gcu_settle *c, const uint64_t *pairs, int64_t count,
+static cudaError_t compute(const gcu_verify *c, const uint64_t *pairs, int64_t count,
                            double *distances, bool judge, cudaStream_t stream)
 {
     if (count == 0) return cudaSuccess;
-    settling s = {};
+    verification s = {};
     s.p = exact_view_of(c->p);
     s.q = exact_view_of(c->q);
     s.p_inverse = c->p_inverse;
@@ -112,10 +113,10 @@ static cudaError_t compute(const gcu_settle *c, const uint64_t *pairs, int64_t c
     return cudaGetLastError();
 }
 
-cudaError_t gcu_settle_distances(const gcu_settle *settle, const uint64_t *pairs, int64_t count,
+cudaError_t gcu_verify_distances(const gcu_verify *verify, const uint64_t *pairs, int64_t count,
                                  double *distances, const gcu_gpu *, cudaStream_t stream)
 {
-    return compute(settle, pairs, count, distances, false, stream);
+    return compute(verify, pairs, count, distances, false, stream);
 }
 
 /* ---- those that stay ---- */
@@ -211,25 +212,25 @@ static layout layout_of(int64_t count, void *work)
 {
     layout l = {};
     uint8_t *base = static_cast<uint8_t *>(work);
-    const auto take = [&](size_t bytes) {
+    const auto carve = [&](size_t bytes) {
         uint8_t *part = base + l.all;
         l.all += aligned(bytes);
         return part;
     };
-    l.other = reinterpret_cast<uint64_t *>(take((size_t)count * 8));
-    l.judged = reinterpret_cast<double *>(take((size_t)count * 8));
-    l.starts = reinterpret_cast<unsigned long long *>(take((size_t)ceil_div(count, PART) * 8));
+    l.other = reinterpret_cast<uint64_t *>(carve((size_t)count * 8));
+    l.judged = reinterpret_cast<double *>(carve((size_t)count * 8));
+    l.starts = reinterpret_cast<unsigned long long *>(carve((size_t)ceil_div(count, PART) * 8));
     cub::DeviceRadixSort::SortKeys(nullptr, l.sorting_bytes, l.other, l.other, count);
-    l.sorting = take(l.sorting_bytes);
+    l.sorting = carve(l.sorting_bytes);
     return l;
 }
 
-size_t gcu_settle_work(int64_t count)
+size_t gcu_verify_work(int64_t count)
 {
     return layout_of(count, nullptr).all;
 }
 
-cudaError_t gcu_settle_pairs(const gcu_settle *c, uint64_t *pairs, int64_t count, double *distances,
+cudaError_t gcu_verify_pairs(const gcu_verify *c, uint64_t *pairs, int64_t count, double *distances,
                              unsigned long long *kept, void *work, size_t work_bytes,
                              const gcu_gpu *, cudaStream_t stream)
 {

@@ -1,8 +1,8 @@
 /* A tensor's factorisation in double precision: the steps of hosvd/hosvd.cu by the libraries'
  * products of doubles. Nothing is squared: a mode is cut by reflections of its unfolding and the
  * singular vectors of the triangle that they leave, so what is 10^-8 of the rest counts. */
-#include "cuda/hosvd/within.cuh"
-#include "cuda/svd/wide.h"
+#include "cuda/hosvd/ranks.cuh"
+#include "cuda/svd/f64.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct cube {
     bool own;
     double *q[GNOMON_TENSOR_MODES];     /* size x width */
     int64_t width[GNOMON_TENSOR_MODES]; /* 0: the identity */
-    double *spare, *turned;             /* as large as the largest of q */
+    double *spare, *transposed;         /* as large as the largest of q */
     double *values;                     /* host: of a small problem, falling */
 };
 
@@ -44,28 +44,28 @@ static void first_goes_last(cube *h)
 static gnomon_status another(cube *h, int64_t count, double **to)
 {
     void *data = nullptr;
-    GCU_TRY(h->v.why, gcu_take(h->v.s, &data, (size_t)count * sizeof **to, h->v.stream));
+    GCU_TRY(h->v.why, gcu_alloc(h->v.s, &data, (size_t)count * sizeof **to, h->v.stream));
     *to = static_cast<double *>(data);
     return GNOMON_OK;
 }
 
 static void replace(cube *h, double *by)
 {
-    if (h->own) gcu_give(h->now, h->v.stream);
+    if (h->own) gcu_free(h->now, h->v.stream);
     h->now = by;
     h->own = true;
 }
 
-/* The first or last mode times f (its length x columns or, turned, columns x its length); it is
+/* The first or last mode times f (its length x columns or, transposed, columns x its length); it is
  * last then. */
-static gnomon_status multiply(cube *h, int mode, const double *f, bool turned, int64_t columns)
+static gnomon_status multiply(cube *h, int mode, const double *f, bool transposed, int64_t columns)
 {
     const int64_t n = h->length[mode], rest = numbers(h) / n;
     const bool first = h->place[0] == mode;
     double *to = nullptr;
     gnomon_status status = another(h, rest * columns, &to);
     if (status != GNOMON_OK) return status;
-    status = gcu_svd_times(&h->v, rest, columns, n, 1.0, h->now, first, f, turned, 0.0, to);
+    status = gcu_svd_times(&h->v, rest, columns, n, 1.0, h->now, first, f, transposed, 0.0, to);
     if (h->now == h->x) h->job->passes++;
     replace(h, to);
     h->length[mode] = columns;
@@ -79,7 +79,7 @@ static gnomon_status rotate(cube *h)
     double *to = nullptr;
     const gnomon_status status = another(h, count, &to);
     if (status != GNOMON_OK) return status;
-    const cudaError_t error = gcu_svd_turn(h->now, n, count / n, to, h->v.stream);
+    const cudaError_t error = gcu_svd_transpose(h->now, n, count / n, to, h->v.stream);
     replace(h, to);
     first_goes_last(h);
     GCU_TRY(h->v.why, error);
@@ -128,7 +128,7 @@ static gnomon_status complete(gcu_svd *v, int64_t wanted)
     GCU_TRY(v->why, cudaMemcpy2DAsync(tall, (size_t)wanted * sizeof *tall, v->q, line, line,
                                       (size_t)v->m, cudaMemcpyDeviceToDevice, v->stream));
     v->columns = wanted;
-    return gcu_svd_wide_orthonormalise(v, v->m, false, v->q);
+    return gcu_svd_f64_orthonormalise(v, v->m, false, v->q);
 }
 
 static gnomon_status find_range(cube *h, int mode)
@@ -138,16 +138,16 @@ static gnomon_status find_range(cube *h, int mode)
     const int held = v->bag.count;
     h->range.op = h->job->op[mode];
     gnomon_status status = set_unfolding(h, mode);
-    if (status == GNOMON_OK) status = gcu_svd_wide_take(v, wanted);
+    if (status == GNOMON_OK) status = gcu_svd_f64_alloc(v, wanted);
     v->columns = there;
-    if (status == GNOMON_OK) status = gcu_svd_wide_span(v);
+    if (status == GNOMON_OK) status = gcu_svd_f64_span(v);
     if (status == GNOMON_OK && there < wanted) status = complete(v, wanted);
     if (status != GNOMON_OK) return status;
     GCU_TRY(v->why, cudaMemcpyAsync(h->q[mode], v->q, (size_t)(v->m * wanted) * sizeof *v->q,
                                     cudaMemcpyDeviceToDevice, v->stream));
     h->width[mode] = wanted;
     if (h->now == h->x) h->job->passes += 1 + 2 * h->job->power;
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return gcu_svd_lap(v, GCU_ORTHONORMALISE);
 }
 
@@ -162,27 +162,27 @@ static gnomon_status solve(cube *h, int mode)
     const bool first = h->place[0] == mode;
     const int held = e->bag.count;
     double *tall = nullptr, *lines = nullptr, *tau = nullptr, *work = nullptr, *rotated = nullptr;
-    int64_t count = 0, turns = 0;
+    int64_t count = 0, rotation_work = 0;
     gnomon_status status = gcu_svd_room(e, rows * n, &tall);
     if (status == GNOMON_OK && !first) status = gcu_svd_room(e, rest * n, &lines);
     if (status == GNOMON_OK) status = gcu_reflect_work(e->blas, rows, n, &count, e->why);
     if (status == GNOMON_OK) status = gcu_svd_room(e, n, &tau);
     if (status == GNOMON_OK) status = gcu_svd_room(e, count, &work);
-    if (status == GNOMON_OK) status = gcu_singular_work(e->blas, n, &turns, e->why);
-    if (status == GNOMON_OK) status = gcu_svd_room(e, turns, &rotated);
+    if (status == GNOMON_OK) status = gcu_singular_work(e->blas, n, &rotation_work, e->why);
+    if (status == GNOMON_OK) status = gcu_svd_room(e, rotation_work, &rotated);
     if (status != GNOMON_OK) return status;
-    if (!first) GCU_TRY(e->why, gcu_svd_turn(h->now, rest, n, lines, e->stream));
+    if (!first) GCU_TRY(e->why, gcu_svd_transpose(h->now, rest, n, lines, e->stream));
     GCU_TRY(e->why, cudaMemsetAsync(tall, 0, (size_t)(rows * n) * sizeof *tall, e->stream));
     const size_t line = (size_t)rest * sizeof *tall;
     GCU_TRY(e->why, cudaMemcpy2DAsync(tall, (size_t)rows * sizeof *tall, first ? h->now : lines,
                                       line, line, (size_t)n, cudaMemcpyDeviceToDevice, e->stream));
     status = gcu_reflect(e->blas, rows, n, tall, tau, work, count, e->info, e->why);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(e->why, gcu_svd_wide_triangle(tall, rows, n, e->gram, e->stream));
-    status = gcu_singular(e->blas, n, e->gram, e->values, e->factor, e->kept, rotated, turns,
-                          e->info, e->why);
+    GCU_TRY(e->why, gcu_svd_f64_triangle(tall, rows, n, e->gram, e->stream));
+    status = gcu_singular(e->blas, n, e->gram, e->values, e->factor, e->kept, rotated,
+                          rotation_work, e->info, e->why);
     if (status == GNOMON_OK) status = gcu_svd_read_values(e, n, h->values);
-    gcu_svd_give(e, held);
+    gcu_svd_free(e, held);
     return status;
 }
 
@@ -197,7 +197,7 @@ static gnomon_status change_basis(cube *h, int mode, int64_t rank)
     double *basis = nullptr;
     gnomon_status status = gcu_svd_room(e, n * rank, &basis);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(e->why, gcu_svd_turn(e->kept, rank, n, basis, e->stream));
+    GCU_TRY(e->why, gcu_svd_transpose(e->kept, rank, n, basis, e->stream));
     if (h->width[mode] > 0)
         status =
             gcu_svd_times(e, size, rank, n, 1.0, h->q[mode], false, basis, false, 0.0, h->spare);
@@ -205,13 +205,13 @@ static gnomon_status change_basis(cube *h, int mode, int64_t rank)
         GCU_TRY(e->why, cudaMemcpyAsync(h->spare, basis, (size_t)(n * rank) * sizeof *basis,
                                         cudaMemcpyDeviceToDevice, e->stream));
     if (status != GNOMON_OK) return status;
-    GCU_TRY(e->why, gcu_svd_turn(h->spare, size, rank, h->turned, e->stream));
-    GCU_TRY(e->why, gcu_svd_wide_signs(h->turned, rank, size, e->values, e->stream));
-    GCU_TRY(e->why, gcu_svd_turn(h->turned, rank, size, h->q[mode], e->stream));
-    GCU_TRY(e->why, gcu_svd_wide_scale(basis, n, rank, e->values, false, basis, e->stream));
+    GCU_TRY(e->why, gcu_svd_transpose(h->spare, size, rank, h->transposed, e->stream));
+    GCU_TRY(e->why, gcu_svd_f64_signs(h->transposed, rank, size, e->values, e->stream));
+    GCU_TRY(e->why, gcu_svd_transpose(h->transposed, rank, size, h->q[mode], e->stream));
+    GCU_TRY(e->why, gcu_svd_f64_scale(basis, n, rank, e->values, false, basis, e->stream));
     status = multiply(h, mode, basis, false, rank);
     h->width[mode] = rank;
-    gcu_svd_give(e, held);
+    gcu_svd_free(e, held);
     return status;
 }
 
@@ -223,7 +223,7 @@ static gnomon_status cut(cube *h, int mode, int64_t rank)
 }
 
 /* To the fewest columns, at most 'most', that leave no more than a budget; see hosvd/hosvd.h. */
-static gnomon_status cut_within(cube *h, int mode, int64_t most, double budget, double *spent)
+static gnomon_status cut_to_budget(cube *h, int mode, int64_t most, double budget, double *spent)
 {
     const double rounding = 0x1p-51 * h->job->norm, limit = fmax(budget, rounding * rounding);
     const gnomon_status status = solve(h, mode);
@@ -304,15 +304,16 @@ static gnomon_status shrink_beside(cube *h, int mode, double *rest)
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_CERTIFY) : status;
 }
 
-static gnomon_status tolerant(cube *h)
+static gnomon_status by_tolerance(cube *h)
 {
-    return gcu_hosvd_within<cube>(h, {0x1p-53, numbers, find_range, shrink_beside, cut_within});
+    return gcu_hosvd_find_ranks<cube>(h,
+                                      {0x1p-53, numbers, find_range, shrink_beside, cut_to_budget});
 }
 
 /* ---- the end ---- */
 
 /* To where the core is all-orthogonal; the modes lie as before. */
-static gnomon_status turn_all(cube *h)
+static gnomon_status orthogonalise_core(cube *h)
 {
     gnomon_status status = GNOMON_OK;
     for (int i = 0; i < h->modes && status == GNOMON_OK; i++) {
@@ -348,7 +349,7 @@ static gnomon_status hand_out(cube *h)
     const gnomon_matrix to = gnomon_matrix_rowmajor(job->core, GNOMON_F64, 1, count);
     if (status == GNOMON_OK) status = gcu_svd_hand_out(v, &to, core);
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    gcu_svd_give(v, held);
+    gcu_svd_free(v, held);
     return status;
 }
 
@@ -380,18 +381,18 @@ static gnomon_status measure(cube *h)
 
 /* ---- from beginning to end ---- */
 
-static gnomon_status take(cube *h)
+static gnomon_status alloc(cube *h)
 {
     const int64_t small = gcu_hosvd_small_most(h->job);
     int64_t most = 1;
-    gnomon_status status = gcu_svd_take_small(&h->e, small);
+    gnomon_status status = gcu_svd_alloc_small(&h->e, small);
     for (int n = 0; n < h->modes && status == GNOMON_OK; n++) {
         const int64_t count = h->job->size[n] * gcu_hosvd_width_of(h->job, n);
         most = count > most ? count : most;
         status = gcu_svd_room(&h->e, count, &h->q[n]);
     }
     if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->spare);
-    if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->turned);
+    if (status == GNOMON_OK) status = gcu_svd_room(&h->e, most, &h->transposed);
     if (status != GNOMON_OK) return status;
     h->values = static_cast<double *>(calloc((size_t)small, sizeof *h->values));
     return h->values ? GNOMON_OK
@@ -415,7 +416,7 @@ static gnomon_status bring(cube *h)
         v->a = gnomon_matrix_rowmajor(to, GNOMON_F64, v->m, v->n);
         GCU_TRY(v->why, gcu_copy(&from, &v->a, v->stream));
     }
-    status = gcu_svd_look_at(v);
+    status = gcu_svd_check(v);
     if (status == GNOMON_ERROR_NONFINITE) {
         h->job->bad_row = v->bad_row;
         h->job->bad_col = v->bad_col;
@@ -425,7 +426,7 @@ static gnomon_status bring(cube *h)
     h->job->exponent = h->range.exponent;
     h->job->passes = 1;
     h->x = h->now = static_cast<double *>(v->a.data);
-    return gcu_svd_lap(v, GCU_LOOK);
+    return gcu_svd_lap(v, GCU_SCAN);
 }
 
 static gnomon_status work(cube *h)
@@ -434,28 +435,28 @@ static gnomon_status work(cube *h)
     gnomon_hosvd_job *job = h->job;
     gnomon_status status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
     if (status != GNOMON_OK) return status;
-    v->seen = h->e.seen = static_cast<gcu_svd_look *>(v->blas->page);
+    v->seen = h->e.seen = static_cast<gcu_svd_stats *>(v->blas->page);
     h->e.blas = v->blas;
     for (int n = 0; n < h->modes; n++) {
         h->place[n] = n;
         h->length[n] = job->size[n];
     }
-    status = gcu_svd_lap(v, GCU_LOOK);
+    status = gcu_svd_lap(v, GCU_SCAN);
     if (status == GNOMON_OK) status = bring(h);
-    if (status == GNOMON_OK) status = take(h);
+    if (status == GNOMON_OK) status = alloc(h);
     if (status == GNOMON_OK)
-        status = job->tolerance > 0 ? tolerant(h)
+        status = job->tolerance > 0 ? by_tolerance(h)
                  : job->sequential  ? one_by_one(h)
                                     : all_at_once(h);
     if (status == GNOMON_OK) status = job->calls->make_room(job->calls->user, h->length);
-    if (status == GNOMON_OK) status = turn_all(h);
+    if (status == GNOMON_OK) status = orthogonalise_core(h);
     if (status == GNOMON_OK) status = hand_out(h);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
     if (status == GNOMON_OK) status = measure(h);
     return status == GNOMON_OK ? gcu_svd_lap(v, GCU_CERTIFY) : status;
 }
 
-gnomon_status gcu_hosvd_wide_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
+gnomon_status gcu_hosvd_f64_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
 {
     cube h = {};
     double seconds[GCU_PHASES], none[GCU_PHASES];
@@ -473,7 +474,7 @@ gnomon_status gcu_hosvd_wide_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why wh
     h.v.stream = h.e.stream = s->stream;
     h.v.wide = h.e.wide = true;
     gnomon_status status = work(&h);
-    if (h.own) gcu_give(h.now, s->stream);
+    if (h.own) gcu_free(h.now, s->stream);
     status = gcu_svd_close(&h.e, none, status);
     status = gcu_svd_close(&h.v, seconds, status);
     free(h.values);
@@ -481,7 +482,7 @@ gnomon_status gcu_hosvd_wide_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why wh
     return status;
 }
 
-double gcu_hosvd_wide_bytes(const gnomon_hosvd_job *job)
+double gcu_hosvd_f64_bytes(const gnomon_hosvd_job *job)
 {
     double count = 1, most = 0, shrunk = 0, held = 0;
     const double small = (double)gcu_hosvd_small_most(job);

@@ -11,14 +11,14 @@
  * four schedulers with two of them, and the makers 120 for each Philox call of eight entries, one
  * or two a chunk. */
 #include "cuda/gemm/made.cuh"
-#include "cuda/gemm/narrow.cuh"
+#include "cuda/gemm/skinny.cuh"
 
 namespace
 {
 
 enum {
     MAKING = 4, /* warps */
-    THREADS = (GEMM_NARROW_WARPS + MAKING) * 32,
+    THREADS = (GEMM_SKINNY_WARPS + MAKING) * 32,
     STAGES = 4,
     ITEMS = 264,       /* twice 132 */
     MOST_COLUMNS = 32, /* 64 take as long as when they are packed, and longer where m is large */
@@ -30,7 +30,7 @@ enum {
 
 template <int N> struct shape {
     static constexpr int b_bytes = N * 2 * GCU_GEMM_CHUNK;
-    static constexpr int shared = 1024 + STAGES * (GEMM_NARROW_BYTES + b_bytes);
+    static constexpr int shared = 1024 + STAGES * (GEMM_SKINNY_BYTES + b_bytes);
 };
 
 /* Halves k and k + 1 of a column lie as in gemm/launch.h; 16 columns on it is 2048 bytes more. */
@@ -42,13 +42,13 @@ template <bool ALONG_M> __device__ __forceinline__ int place(int pair, int colum
 }
 
 template <int N, gcu_gemm_kind KIND, bool ALONG_M>
-__device__ __forceinline__ void make_all(const gemm_narrow_made &a, const CUtensorMap *map,
+__device__ __forceinline__ void make_all(const gemm_skinny_made &a, const CUtensorMap *map,
                                          uint32_t stages, const uint16_t *table, uint32_t there,
                                          uint8_t *b, uint32_t full, uint32_t empty)
 {
     constexpr int EACH =
         N * GCU_GEMM_CHUNK / 8 / (MAKING * 32); /* calls, of 4 columns and 2 of k */
-    const int t = (int)threadIdx.x - GEMM_NARROW_WARPS * 32;
+    const int t = (int)threadIdx.x - GEMM_SKINNY_WARPS * 32;
     const int group = t % 4, pair = t / 4; /* and further groups of columns */
     int stage = 0, at[4];
     uint32_t phase = 1; /* a stage never used is empty */
@@ -57,14 +57,14 @@ __device__ __forceinline__ void make_all(const gemm_narrow_made &a, const CUtens
     for (int r = 0; r < 4; r++)
         at[r] = place<ALONG_M>(pair, 4 * group + r);
     for (int number = blockIdx.x; number < a.items; number += gridDim.x) {
-        const gemm_narrow_walk w = gemm_narrow_walk_of(a, number);
+        const gemm_skinny_walk w = gemm_skinny_walk_of(a, number);
         uint64_t k = (uint64_t)w.begin * GCU_GEMM_CHUNK + 2 * pair;
         for (int left = w.chunks; left > 0; left--, k += GCU_GEMM_CHUNK) {
             uint32_t out[EACH][4];
             gcu_barrier_wait(empty + 8 * stage, phase);
             if (t == 0)
-                gemm_narrow_fetch<ALONG_M>(a.l, map, (int)w.row, (int)k,
-                                           stages + stage * GEMM_NARROW_BYTES, full + 8 * stage);
+                gemm_skinny_fetch<ALONG_M>(a.l, map, (int)w.row, (int)k,
+                                           stages + stage * GEMM_SKINNY_BYTES, full + 8 * stage);
             if (!ready) gcu_barrier_wait(there, 0);
             ready = true;
             uint32_t columns[EACH];
@@ -116,9 +116,9 @@ __device__ __forceinline__ void multiply_chunk(float *x, uint32_t b, int group, 
             gcu_wgmma<N>(sum, high[s], columns + 2 * s, 1);
         gcu_wgmma_commit();
         more =
-            gemm_any(group, gemm_narrow_small<false>(high, x, scale)); /* while they are at work */
+            gemm_any(group, gemm_skinny_small<false>(high, x, scale)); /* while they are at work */
         gcu_wgmma_wait<0>();
-        gcu_wgmma_settle<N / 2>(sum);
+        gcu_wgmma_fence_operands<N / 2>(sum);
 #pragma unroll
         for (int e = 0; e < N / 2; e++)
             total[e] = fmaf(sum[e], scale[e / 2 % 2].down, total[e]);
@@ -130,7 +130,7 @@ __device__ __forceinline__ void multiply_chunk(float *x, uint32_t b, int group, 
 }
 
 template <int N, bool ALONG_M>
-__device__ __forceinline__ void multiply_all(const gemm_narrow_made &a, uint32_t stages, uint32_t b,
+__device__ __forceinline__ void multiply_all(const gemm_skinny_made &a, uint32_t stages, uint32_t b,
                                              uint32_t full, uint32_t empty)
 {
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
@@ -141,13 +141,13 @@ __device__ __forceinline__ void multiply_all(const gemm_narrow_made &a, uint32_t
     int stage = 0;
     uint32_t phase = 0;
     for (int number = blockIdx.x; number < a.items; number += gridDim.x) {
-        const gemm_narrow_walk w = gemm_narrow_walk_of(a, number);
+        const gemm_skinny_walk w = gemm_skinny_walk_of(a, number);
         float total[N / 2] = {};
         double squares = 0;
         for (int left = w.chunks; left > 0; left--) {
             float x[32];
             gcu_barrier_wait(full + 8 * stage, phase);
-            reader.load(x, stages + stage * GEMM_NARROW_BYTES);
+            reader.load(x, stages + stage * GEMM_SKINNY_BYTES);
             if (l.squares) {
                 float some[4] = {};
 #pragma unroll
@@ -170,13 +170,13 @@ __device__ __forceinline__ void multiply_all(const gemm_narrow_made &a, uint32_t
 #pragma unroll
         for (int step = 16; step > 0; step /= 2)
             squares += __shfl_xor_sync(~0u, squares, step);
-        if (lane == 0) l.squares[(int64_t)number * GCU_GEMM_NARROW_SQUARES + warp] = squares;
+        if (lane == 0) l.squares[(int64_t)number * GCU_GEMM_SKINNY_SQUARES + warp] = squares;
     }
 }
 
 template <int N, gcu_gemm_kind KIND, bool ALONG_M>
 __global__ void __launch_bounds__(THREADS, 1)
-    narrow_kernel(const __grid_constant__ gemm_narrow_made a,
+    skinny_kernel(const __grid_constant__ gemm_skinny_made a,
                   const __grid_constant__ CUtensorMap map)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -186,13 +186,13 @@ __global__ void __launch_bounds__(THREADS, 1)
     const uint32_t empty = full + 8 * STAGES, there = empty + 8 * STAGES;
     uint8_t *const room = raw + (-(uint32_t)__cvta_generic_to_shared(raw) & 1023u);
     const uint32_t stages = (uint32_t)__cvta_generic_to_shared(room);
-    uint8_t *const b = room + STAGES * GEMM_NARROW_BYTES;
+    uint8_t *const b = room + STAGES * GEMM_SKINNY_BYTES;
     uint16_t *const table = reinterpret_cast<uint16_t *>(b + STAGES * shape<N>::b_bytes);
     const int warp = (int)threadIdx.x / 32;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             gcu_barrier_init(full + 8 * i, 1 + MAKING);
-            gcu_barrier_init(empty + 8 * i, GEMM_NARROW_WARPS);
+            gcu_barrier_init(empty + 8 * i, GEMM_SKINNY_WARPS);
         }
         gcu_barrier_init(there, 1);
         gcu_barrier_init_fence();
@@ -203,11 +203,11 @@ __global__ void __launch_bounds__(THREADS, 1)
         gcu_fetch((uint32_t)__cvta_generic_to_shared(table), a.m.gaussian16.magnitude, TABLE_BYTES,
                   there);
     }
-    if (warp < GEMM_NARROW_WARPS) {
-        gcu_registers_take<200>();
-        multiply_all<N, ALONG_M>(a, stages, stages + STAGES * GEMM_NARROW_BYTES, full, empty);
+    if (warp < GEMM_SKINNY_WARPS) {
+        gcu_registers_alloc<200>();
+        multiply_all<N, ALONG_M>(a, stages, stages + STAGES * GEMM_SKINNY_BYTES, full, empty);
     } else {
-        gcu_registers_give<104>();
+        gcu_registers_dealloc<104>();
         make_all<N, KIND, ALONG_M>(a, &map, stages, table, there, b, full, empty);
     }
 #endif
@@ -250,10 +250,10 @@ __global__ void __launch_bounds__(ADD_THREADS)
 }
 
 template <int N, gcu_gemm_kind KIND, bool ALONG_M>
-cudaError_t launch(const gemm_narrow_made &a, const CUtensorMap &map, const gcu_gpu *gpu,
+cudaError_t launch(const gemm_skinny_made &a, const CUtensorMap &map, const gcu_gpu *gpu,
                    cudaStream_t stream)
 {
-    const auto kernel = narrow_kernel<N, KIND, ALONG_M>;
+    const auto kernel = skinny_kernel<N, KIND, ALONG_M>;
     const int bytes = shape<N>::shared + (KIND == GCU_GEMM_HALF_NORMAL ? TABLE_BYTES : 0);
     const cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -263,7 +263,7 @@ cudaError_t launch(const gemm_narrow_made &a, const CUtensorMap &map, const gcu_
 }
 
 template <int N, gcu_gemm_kind KIND>
-cudaError_t launch_along(const gemm_narrow_made &a, const CUtensorMap &map, const gcu_gpu *gpu,
+cudaError_t launch_along(const gemm_skinny_made &a, const CUtensorMap &map, const gcu_gpu *gpu,
                          cudaStream_t stream)
 {
     return a.l.a_col == 1 ? launch<N, KIND, false>(a, map, gpu, stream)
@@ -271,7 +271,7 @@ cudaError_t launch_along(const gemm_narrow_made &a, const CUtensorMap &map, cons
 }
 
 template <int N>
-cudaError_t launch_kind(const gemm_narrow_made &a, const CUtensorMap &map, const gcu_gpu *gpu,
+cudaError_t launch_kind(const gemm_skinny_made &a, const CUtensorMap &map, const gcu_gpu *gpu,
                         cudaStream_t stream)
 {
     return a.m.kind == GNOMON_RADEMACHER
@@ -286,7 +286,7 @@ int64_t ceil_div(int64_t a, int64_t b)
 
 } // namespace
 
-bool gcu_gemm_is_narrow(const gcu_gemm_launch &l, const gnomon_simple *of, int64_t whole,
+bool gcu_gemm_is_skinny(const gcu_gemm_launch &l, const gnomon_simple *of, int64_t whole,
                         const gcu_gpu *gpu)
 {
     CUtensorMap map;
@@ -297,7 +297,7 @@ bool gcu_gemm_is_narrow(const gcu_gemm_launch &l, const gnomon_simple *of, int64
            ceil_div(l.m, GEMM_M) <= INT32_MAX / (4 * ITEMS);
 }
 
-void gcu_gemm_narrow_split(gcu_gemm_launch *l, int64_t whole_m)
+void gcu_gemm_skinny_split(gcu_gemm_launch *l, int64_t whole_m)
 {
     const int64_t wanted = ITEMS / ceil_div(whole_m, GEMM_M), most = l->chunks / LEAST_CHUNKS;
     const int64_t splits = wanted < most ? wanted : most;
@@ -305,12 +305,12 @@ void gcu_gemm_narrow_split(gcu_gemm_launch *l, int64_t whole_m)
     l->splits = ceil_div(l->chunks, l->split_chunks);
 }
 
-cudaError_t gcu_gemm_narrow(const gcu_gemm_launch &l, const gnomon_simple *of, double *squares,
+cudaError_t gcu_gemm_skinny(const gcu_gemm_launch &l, const gnomon_simple *of, double *squares,
                             const gcu_gpu *gpu, cudaStream_t stream)
 {
     CUtensorMap map;
     if (!gemm_encode(l, &map)) return cudaErrorInvalidValue;
-    gemm_narrow_made a = {gcu_matrix_of(of, gpu), l, (int)ceil_div(l.m, GEMM_M), 0};
+    gemm_skinny_made a = {gcu_matrix_of(of, gpu), l, (int)ceil_div(l.m, GEMM_M), 0};
     a.items = a.rows * (int)l.splits;
     const cudaError_t error =
         l.n <= 16 ? launch_kind<16>(a, map, gpu, stream) : launch_kind<32>(a, map, gpu, stream);

@@ -1,6 +1,6 @@
-/* What nearly orthogonal columns have in common, number by number: svd/wide_small.cu. */
+/* What nearly orthogonal columns have in common, number by number: svd/f64_small.cu. */
 #include "cuda/runtime/grid.cuh"
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
 enum { THREADS = 256 };
 
@@ -44,8 +44,8 @@ template <typename T> static __device__ T block_total(T x, bool least)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    meet_kernel(const double *gram, int64_t s, double *turn, double *turned,
-                gcu_svd_wide_common *part)
+    overlaps_kernel(const double *gram, int64_t s, double *angles, double *rotation,
+                    gcu_svd_f64_overlap *part)
 {
     double off = 0, near = 0, all = 0, cosine = 0;
     const double nothing = 0x1p-53 * sqrt(gram[0]);
@@ -69,8 +69,8 @@ static __global__ void __launch_bounds__(THREADS)
             if (fabs(f) > small_share * fmax(c.d, c.e) && fabs(f) > nothing)
                 first = min(first, min(i, j));
         }
-        turn[at] = angle;
-        turned[at] = i == j ? 1.0 : angle;
+        angles[at] = angle;
+        rotation[at] = i == j ? 1.0 : angle;
     }
     off = block_total(off, false);
     near = block_total(near, false);
@@ -80,10 +80,11 @@ static __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) part[blockIdx.x] = {off, near, all, cosine, first};
 }
 
-cudaError_t gcu_svd_wide_meet(const double *gram, int64_t s, double *turn, double *turned,
-                              gcu_svd_wide_common *part, cudaStream_t stream)
+cudaError_t gcu_svd_f64_overlaps(const double *gram, int64_t s, double *angles, double *rotation,
+                                 gcu_svd_f64_overlap *part, cudaStream_t stream)
 {
-    meet_kernel<<<GCU_SVD_WIDE_MEETING, THREADS, 0, stream>>>(gram, s, turn, turned, part);
+    overlaps_kernel<<<GCU_SVD_F64_OVERLAP_PARTS, THREADS, 0, stream>>>(gram, s, angles, rotation,
+                                                                       part);
     return cudaGetLastError();
 }
 
@@ -99,8 +100,8 @@ static __global__ void root_kernel(const double *gram, int64_t s, int64_t first,
     }
 }
 
-cudaError_t gcu_svd_wide_root(const double *gram, int64_t s, int64_t first, double *root,
-                              cudaStream_t stream)
+cudaError_t gcu_svd_f64_root(const double *gram, int64_t s, int64_t first, double *root,
+                             cudaStream_t stream)
 {
     root_kernel<<<gcu_grid(s * s, THREADS), THREADS, 0, stream>>>(gram, s, first, root);
     return cudaGetLastError();
@@ -122,8 +123,8 @@ static __global__ void upright_kernel(const double *gram, int64_t s, int64_t k, 
     }
 }
 
-cudaError_t gcu_svd_wide_upright(const double *gram, int64_t s, int64_t k, bool close, double *to,
-                                 cudaStream_t stream)
+cudaError_t gcu_svd_f64_normalise(const double *gram, int64_t s, int64_t k, bool close, double *to,
+                                  cudaStream_t stream)
 {
     upright_kernel<<<gcu_grid(s * k, THREADS), THREADS, 0, stream>>>(gram, s, k, close, to);
     return cudaGetLastError();

@@ -2,9 +2,9 @@
  *
  * The columns that end up orthonormal are divided by their triangle once more than those of single
  * precision. */
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
-gnomon_status gcu_svd_wide_take(gcu_svd *v, int64_t columns)
+gnomon_status gcu_svd_f64_alloc(gcu_svd *v, int64_t columns)
 {
     const int64_t tall = ((v->m > v->n ? v->m : v->n) + GCU_SVD_CHUNKS) * columns;
     v->columns = columns;
@@ -12,10 +12,10 @@ gnomon_status gcu_svd_wide_take(gcu_svd *v, int64_t columns)
     if (status == GNOMON_OK) status = gcu_svd_room(v, (v->n + GCU_SVD_CHUNKS) * columns, &v->z64);
     for (double *&one : v->tall)
         if (status == GNOMON_OK) status = gcu_svd_room(v, tall, &one);
-    return status == GNOMON_OK ? gcu_svd_take_small(v, columns) : status;
+    return status == GNOMON_OK ? gcu_svd_alloc_small(v, columns) : status;
 }
 
-gnomon_status gcu_svd_wide_orthonormalise(gcu_svd *v, int64_t rows, bool rough, double *to)
+gnomon_status gcu_svd_f64_orthonormalise(gcu_svd *v, int64_t rows, bool rough, double *to)
 {
     double *tall = v->tall[0];
     gnomon_status status = gcu_svd_orthonormalise(v, &tall, rows, v->columns, rough);
@@ -31,32 +31,32 @@ static gnomon_status multiply(gcu_svd *v, bool transposed, const double *x, doub
     return gcu_svd_multiply(v, transposed, x, GNOMON_F64, v->columns, out);
 }
 
-gnomon_status gcu_svd_wide_span(gcu_svd *v)
+gnomon_status gcu_svd_f64_span(gcu_svd *v)
 {
     gnomon_status status = gcu_svd_project(v, v->columns);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
     for (int i = 0; i < v->job->options->power && status == GNOMON_OK; i++) {
-        status = gcu_svd_wide_orthonormalise(v, v->m, true, v->q);
+        status = gcu_svd_f64_orthonormalise(v, v->m, true, v->q);
         if (status == GNOMON_OK) status = multiply(v, true, v->q, v->tall[0]);
         if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
-        if (status == GNOMON_OK) status = gcu_svd_wide_orthonormalise(v, v->n, true, v->z64);
+        if (status == GNOMON_OK) status = gcu_svd_f64_orthonormalise(v, v->n, true, v->z64);
         if (status == GNOMON_OK) status = multiply(v, false, v->z64, v->tall[0]);
         if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
         if (status == GNOMON_OK) status = gcu_svd_tell(v);
     }
-    return status == GNOMON_OK ? gcu_svd_wide_orthonormalise(v, v->m, false, v->q) : status;
+    return status == GNOMON_OK ? gcu_svd_f64_orthonormalise(v, v->m, false, v->q) : status;
 }
 
-gnomon_status gcu_svd_wide_range(gcu_svd *v, int64_t columns)
+gnomon_status gcu_svd_f64_range(gcu_svd *v, int64_t columns)
 {
-    gnomon_status status = gcu_svd_wide_take(v, columns);
-    if (status == GNOMON_OK) status = gcu_svd_wide_span(v);
+    gnomon_status status = gcu_svd_f64_alloc(v, columns);
+    if (status == GNOMON_OK) status = gcu_svd_f64_span(v);
     if (status == GNOMON_OK) status = multiply(v, true, v->q, v->z64);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_POWER);
     return status == GNOMON_OK ? gcu_svd_tell(v) : status;
 }
 
-double gcu_svd_wide_bytes(const gcu_svd *v, int64_t columns)
+double gcu_svd_f64_bytes(const gcu_svd *v, int64_t columns)
 {
     const double m = (double)v->m, n = (double)v->n, s = (double)columns;
     const double tall = m > n ? m : n;

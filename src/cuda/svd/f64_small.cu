@@ -13,27 +13,27 @@
  *
  * Few matrices need more than one step. Where some do not suffice, which no spectrum tried brings
  * about, the long way is gone: B^T = P R by reflections, R by the library's rotations. */
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
 #include <math.h>
 
 enum { STEPS = 9, LARGE_STEPS = 4 };
 
 /* Angles whose fourth powers are nothing, |E|_F: X stays orthogonal. */
-static const double small_turn = 0x1p-13;
+static const double small_angle = 0x1p-13;
 /* |cosines|_F, whose square is nothing: the columns' triangle is its first order. */
 static const double upright = 0x1p-28;
 
-/* v->z64 = Vt, in which it lies already, with its signs; v->q = U = Q X, X by rows or, turned, by
- * columns. */
-static gnomon_status sign(gcu_svd *v, const double *x, bool x_turned, int64_t rank)
+/* v->z64 = Vt, in which it lies already, with its signs; v->q = U = Q X, X by rows or, transposed,
+ * by columns. */
+static gnomon_status sign(gcu_svd *v, const double *x, bool x_transposed, int64_t rank)
 {
     const int64_t s = v->columns;
-    const gnomon_status status = gcu_gemm64(v->blas, x_turned, false, rank, v->m, s, 1.0, x, s,
+    const gnomon_status status = gcu_gemm64(v->blas, x_transposed, false, rank, v->m, s, 1.0, x, s,
                                             v->q, s, 0.0, v->tall[1], rank, v->why);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_wide_signs(v->z64, rank, v->n, v->values, v->stream));
-    GCU_TRY(v->why, gcu_svd_wide_scale(v->tall[1], v->m, rank, v->values, false, v->q, v->stream));
+    GCU_TRY(v->why, gcu_svd_f64_signs(v->z64, rank, v->n, v->values, v->stream));
+    GCU_TRY(v->why, gcu_svd_f64_scale(v->tall[1], v->m, rank, v->values, false, v->q, v->stream));
     return GNOMON_OK;
 }
 
@@ -43,19 +43,19 @@ static gnomon_status sign(gcu_svd *v, const double *x, bool x_turned, int64_t ra
 static gnomon_status triangle(gcu_svd *v)
 {
     const int64_t n = v->n, s = v->columns;
-    double *turned = v->tall[0], *tau = nullptr, *work = nullptr;
+    double *transposed = v->tall[0], *tau = nullptr, *work = nullptr;
     int64_t count = 0;
     const int held = v->bag.count;
     gnomon_status status = gcu_reflect_work(v->blas, n, s, &count, v->why);
     if (status == GNOMON_OK) status = gcu_svd_room(v, s, &tau);
     if (status == GNOMON_OK) status = gcu_svd_room(v, count, &work);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_turn(v->z64, n, s, turned, v->stream));
-    status = gcu_reflect(v->blas, n, s, turned, tau, work, count, v->info, v->why);
+    GCU_TRY(v->why, gcu_svd_transpose(v->z64, n, s, transposed, v->stream));
+    status = gcu_reflect(v->blas, n, s, transposed, tau, work, count, v->info, v->why);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_wide_triangle(turned, n, s, v->gram, v->stream));
-    status = gcu_reflect_out(v->blas, n, s, turned, tau, work, count, v->info, v->why);
-    gcu_svd_give(v, held);
+    GCU_TRY(v->why, gcu_svd_f64_triangle(transposed, n, s, v->gram, v->stream));
+    status = gcu_reflect_out(v->blas, n, s, transposed, tau, work, count, v->info, v->why);
+    gcu_svd_free(v, held);
     return status;
 }
 
@@ -94,30 +94,31 @@ static gnomon_status eigenvectors(gcu_svd *v, double *x)
 }
 
 /* W = B^T X in v->tall[0], K in v->gram, the lengths in job->s; what they say. */
-static gnomon_status meet(gcu_svd *v, gcu_svd_wide_common *parts, gcu_svd_wide_common *seen)
+static gnomon_status overlaps(gcu_svd *v, gcu_svd_f64_overlap *parts, gcu_svd_f64_overlap *seen)
 {
     const int64_t s = v->columns;
     double *const w = v->tall[0];
-    gcu_svd_wide_common *const page = reinterpret_cast<gcu_svd_wide_common *>(v->seen);
+    gcu_svd_f64_overlap *const page = reinterpret_cast<gcu_svd_f64_overlap *>(v->seen);
     gnomon_status status = gcu_svd_times(v, v->n, s, s, 1.0, v->z64, false, v->kept, false, 0.0, w);
     if (status == GNOMON_OK) status = gcu_svd_gram(v, w, v->n, s);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_wide_meet(v->gram, s, v->factor, v->vectors, parts, v->stream));
-    GCU_TRY(v->why, cudaMemcpyAsync(page, parts, GCU_SVD_WIDE_MEETING * sizeof *parts,
+    GCU_TRY(v->why, gcu_svd_f64_overlaps(v->gram, s, v->factor, v->vectors, parts, v->stream));
+    GCU_TRY(v->why, cudaMemcpyAsync(page, parts, GCU_SVD_F64_OVERLAP_PARTS * sizeof *parts,
                                     cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaMemcpy2DAsync(v->job->s, sizeof *v->job->s, v->gram,
                                       (size_t)(s + 1) * sizeof *v->gram, sizeof *v->job->s,
                                       (size_t)s, cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     *seen = page[0];
-    for (int i = 1; i < GCU_SVD_WIDE_MEETING; i++) {
+    for (int i = 1; i < GCU_SVD_F64_OVERLAP_PARTS; i++) {
         seen->off += page[i].off;
         seen->near += page[i].near;
-        seen->turn += page[i].turn;
+        seen->angles += page[i].angles;
         seen->cosine += page[i].cosine;
         seen->first = seen->first < page[i].first ? seen->first : page[i].first;
     }
-    *seen = {sqrt(seen->off), sqrt(seen->near), sqrt(seen->turn), sqrt(seen->cosine), seen->first};
+    *seen = {sqrt(seen->off), sqrt(seen->near), sqrt(seen->angles), sqrt(seen->cosine),
+             seen->first};
     for (int64_t j = 0; j < s; j++) {
         v->job->s[j] = sqrt(v->job->s[j]);
         /* what lies at the level of rounding is in no order */
@@ -127,7 +128,7 @@ static gnomon_status meet(gcu_svd *v, gcu_svd_wide_common *parts, gcu_svd_wide_c
 }
 
 /* X = X Y, Y by rows. */
-static gnomon_status turn(gcu_svd *v, const double *y)
+static gnomon_status rotate(gcu_svd *v, const double *y)
 {
     const int64_t s = v->columns;
     double *const to = v->chunks;
@@ -139,44 +140,44 @@ static gnomon_status turn(gcu_svd *v, const double *y)
 }
 
 /* By the angles in v->factor; v->vectors = I + E. */
-static gnomon_status turn_little(gcu_svd *v)
+static gnomon_status rotate_by_series(gcu_svd *v)
 {
     const int64_t s = v->columns;
     const gnomon_status status =
         gcu_svd_times(v, s, s, s, 0.5, v->factor, false, v->factor, false, 1.0, v->vectors);
-    return status == GNOMON_OK ? turn(v, v->vectors) : status;
+    return status == GNOMON_OK ? rotate(v, v->vectors) : status;
 }
 
-static gnomon_status turn_much(gcu_svd *v, int64_t first)
+static gnomon_status rotate_by_eigenvectors(gcu_svd *v, int64_t first)
 {
     const int64_t s = v->columns;
     double *const root = v->factor;
-    GCU_TRY(v->why, gcu_svd_wide_root(v->gram, s, first, root, v->stream));
+    GCU_TRY(v->why, gcu_svd_f64_root(v->gram, s, first, root, v->stream));
     v->factor = v->gram;
     v->gram = root;
     const gnomon_status status = eigenvectors(v, v->factor);
-    return status == GNOMON_OK ? turn(v, v->factor) : status;
+    return status == GNOMON_OK ? rotate(v, v->factor) : status;
 }
 
-/* X in v->kept, and what 'meet' leaves, with W's columns orthogonal; *settled tells whether. */
-static gnomon_status settle(gcu_svd *v, gcu_svd_wide_common *seen, bool *settled)
+/* X in v->kept, and what 'overlaps' leaves, with W's columns orthogonal; *done tells whether. */
+static gnomon_status refine(gcu_svd *v, gcu_svd_f64_overlap *seen, bool *done)
 {
     const int64_t s = v->columns;
-    gcu_svd_wide_common *parts = nullptr;
+    gcu_svd_f64_overlap *parts = nullptr;
     int large = 0;
-    *settled = false;
-    gnomon_status status = gcu_svd_room(v, GCU_SVD_WIDE_MEETING, &parts);
+    *done = false;
+    gnomon_status status = gcu_svd_room(v, GCU_SVD_F64_OVERLAP_PARTS, &parts);
     if (status == GNOMON_OK) status = gcu_svd_gram(v, v->z64, v->n, s);
     if (status == GNOMON_OK) status = eigenvectors(v, v->kept);
     for (int step = 0; status == GNOMON_OK; step++) {
-        status = meet(v, parts, seen);
+        status = overlaps(v, parts, seen);
         const double enough = (double)s * 0x1p-51 * v->job->s[0];
-        *settled = seen->off <= enough;
-        if (status != GNOMON_OK || *settled || step == STEPS) return status;
-        if (seen->near <= enough / 2 && seen->turn <= small_turn)
-            status = turn_little(v);
+        *done = seen->off <= enough;
+        if (status != GNOMON_OK || *done || step == STEPS) return status;
+        if (seen->near <= enough / 2 && seen->angles <= small_angle)
+            status = rotate_by_series(v);
         else if (large++ < LARGE_STEPS)
-            status = turn_much(v, seen->first);
+            status = rotate_by_eigenvectors(v, seen->first);
         else
             return GNOMON_OK;
     }
@@ -185,30 +186,30 @@ static gnomon_status settle(gcu_svd *v, gcu_svd_wide_common *seen, bool *settled
 
 /* The columns of W made of length 1 and, as far as rounding has left something, orthogonal, each
  * changed by those before it only. */
-static gnomon_status multiply_back(gcu_svd *v, const gcu_svd_wide_common *seen, int64_t rank)
+static gnomon_status multiply_back(gcu_svd *v, const gcu_svd_f64_overlap *seen, int64_t rank)
 {
     const int64_t s = v->columns;
     const bool close = seen->cosine <= upright;
     double *right = v->tall[1];
-    GCU_TRY(v->why, gcu_svd_wide_upright(v->gram, s, rank, close, v->factor, v->stream));
+    GCU_TRY(v->why, gcu_svd_f64_normalise(v->gram, s, rank, close, v->factor, v->stream));
     gnomon_status status =
         gcu_svd_times(v, v->n, rank, s, 1.0, v->tall[0], false, v->factor, false, 0.0, right);
     if (status == GNOMON_OK && !close)
         status = gcu_svd_orthonormalise(v, &right, v->n, rank, false);
     if (status == GNOMON_OK && !close) status = gcu_svd_polish(v, &right, v->n, rank);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, gcu_svd_turn(right, v->n, rank, v->z64, v->stream));
+    GCU_TRY(v->why, gcu_svd_transpose(right, v->n, rank, v->z64, v->stream));
     return sign(v, v->kept, false, rank);
 }
 
-gnomon_status gcu_svd_wide_small(gcu_svd *v, int64_t *rank)
+gnomon_status gcu_svd_f64_small(gcu_svd *v, int64_t *rank)
 {
     gnomon_svd_job *const job = v->job;
-    gcu_svd_wide_common seen = {};
-    bool settled = false;
-    const gnomon_status status = settle(v, &seen, &settled);
+    gcu_svd_f64_overlap seen = {};
+    bool done = false;
+    const gnomon_status status = refine(v, &seen, &done);
     if (status != GNOMON_OK) return status;
-    if (!settled) return by_reflections(v, rank);
+    if (!done) return by_reflections(v, rank);
     *rank = job->calls->choose_rank(job->calls->user, job->s, v->columns, job->rest);
     return multiply_back(v, &seen, *rank);
 }

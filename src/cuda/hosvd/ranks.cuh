@@ -6,8 +6,8 @@
  *
  * The same in either precision: Cube is the tensor at work in one, with gcu_hosvd's names for its
  * job, modes, place, length, width, v, now and own. */
-#ifndef GNOMON_CUDA_HOSVD_WITHIN_CUH
-#define GNOMON_CUDA_HOSVD_WITHIN_CUH
+#ifndef GNOMON_CUDA_HOSVD_RANKS_CUH
+#define GNOMON_CUDA_HOSVD_RANKS_CUH
 
 #include "cuda/hosvd/hosvd.h"
 
@@ -23,7 +23,7 @@ template <typename Cube> struct gcu_hosvd_steps {
     gnomon_status (*shrink_beside)(Cube *h, int mode, double *rest);
     /* Cuts the first or last mode to the fewest columns, at most 'most', that leave no more than a
      * budget; *spent grows by what they do leave. It is last then. */
-    gnomon_status (*cut_within)(Cube *h, int mode, int64_t most, double budget, double *spent);
+    gnomon_status (*cut_to_budget)(Cube *h, int mode, int64_t most, double budget, double *spent);
 };
 
 /* The mode by a projection to so many columns, unless that leaves too much: *done. */
@@ -45,10 +45,10 @@ static gnomon_status gcu_hosvd_try_columns(Cube *h, const gcu_hosvd_steps<Cube> 
     *before = now;
     *done = status == GNOMON_OK && (*rest <= budget || floor || last);
     if (*done) {
-        if (as_it_was.own) gcu_give(as_it_was.now, h->v.stream);
+        if (as_it_was.own) gcu_free(as_it_was.now, h->v.stream);
         return GNOMON_OK;
     }
-    if (h->own) gcu_give(h->now, h->v.stream);
+    if (h->own) gcu_free(h->now, h->v.stream);
     h->now = as_it_was.now;
     h->own = as_it_was.own;
     h->width[mode] = 0;
@@ -83,12 +83,12 @@ static gnomon_status gcu_hosvd_shrink_mode(Cube *h, const gcu_hosvd_steps<Cube> 
     *spent += rest * done;
     /* Where it can't be reached, a hundredth more of the error buys a small core. */
     const double left = !done ? budget : rest < budget ? budget - rest : 0.02 * rest;
-    return steps.cut_within(h, mode, most, left, spent);
+    return steps.cut_to_budget(h, mode, most, left, spent);
 }
 
 /* Finds ranks for the job's tolerance, and shrinks the tensor to them; X has been looked at. */
 template <typename Cube>
-static gnomon_status gcu_hosvd_within(Cube *h, const gcu_hosvd_steps<Cube> &steps)
+static gnomon_status gcu_hosvd_find_ranks(Cube *h, const gcu_hosvd_steps<Cube> &steps)
 {
     gnomon_hosvd_job *job = h->job;
     int64_t most[GNOMON_TENSOR_MODES];
@@ -104,8 +104,8 @@ static gnomon_status gcu_hosvd_within(Cube *h, const gcu_hosvd_steps<Cube> &step
     }
     /* What the modes after it have left may need fewer columns of a mode, or allow for it. */
     for (int i = 0; i < h->modes && status == GNOMON_OK; i++)
-        status = steps.cut_within(h, h->place[0], most[h->place[0]],
-                                  fmax(wanted - spent, 0) / (h->modes - i), &spent);
+        status = steps.cut_to_budget(h, h->place[0], most[h->place[0]],
+                                     fmax(wanted - spent, 0) / (h->modes - i), &spent);
     for (int n = 0; n < h->modes; n++)
         job->rank[n] = h->length[n];
     return status == GNOMON_OK ? gcu_svd_lap(&h->v, GCU_SMALL) : status;

@@ -3,7 +3,7 @@
  * A bit a member tells whether any query has it, and such members have numbers of their own.
  * Thirty-two queries share a table, a word a number, whose bits tell which of them have it. A warp
  * takes a base set and keeps what any query has; for each table its lanes look up 32 of those at a
- * time, the words are turned, so that a lane has a bit a member for its query, and counted. */
+ * time, the words are transposed, so that a lane has a bit a member for its query, and counted. */
 #include "cuda/runtime/grid.cuh"
 #include "cuda/search/sets.h"
 
@@ -11,7 +11,7 @@ enum {
     THREADS = 256,
     WARPS = THREADS / 32,
     KEPT = 256, /* members of a set that queries have; more are looked up table by table */
-    FEW = 8     /* words so few are not turned */
+    FEW = 8     /* words so few are not transposed */
 };
 
 /* ---- tables ---- */
@@ -53,7 +53,7 @@ cudaError_t gcu_sets_tables(const gcu_sets_call *c, cudaStream_t stream)
 /* ---- meeting ---- */
 
 /* How many of the warp's words have bit 'lane' set. */
-static __device__ __forceinline__ int count_turned(uint32_t word, int lane)
+static __device__ __forceinline__ int count_transposed(uint32_t word, int lane)
 {
 #pragma unroll
     for (int half = 16; half > 0; half /= 2) {
@@ -73,7 +73,7 @@ static __device__ __forceinline__ int count_turned(uint32_t word, int lane)
 static __device__ __forceinline__ int count_words(uint32_t word, int lane)
 {
     unsigned who = __ballot_sync(~0u, word != 0);
-    if (__popc(who) > FEW) return count_turned(word, lane);
+    if (__popc(who) > FEW) return count_transposed(word, lane);
     int count = 0;
     for (; who; who &= who - 1)
         count += (int)(__shfl_sync(~0u, word, __ffs((int)who) - 1) >> lane & 1);
@@ -124,7 +124,8 @@ static __device__ __forceinline__ void keep(const gcu_sets_call &c, int64_t q, i
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    meet_kernel(const __grid_constant__ gcu_sets_call c, int64_t from, int64_t step, int64_t places)
+    intersect_kernel(const __grid_constant__ gcu_sets_call c, int64_t from, int64_t step,
+                     int64_t places)
 {
     __shared__ uint32_t all_kept[WARPS][KEPT];
     uint32_t *kept = all_kept[threadIdx.x / 32];
@@ -174,8 +175,8 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-cudaError_t gcu_sets_meet(const gcu_sets_call *c, int64_t from, int64_t step, int64_t places,
-                          int sms, cudaStream_t stream)
+cudaError_t gcu_sets_intersect(const gcu_sets_call *c, int64_t from, int64_t step, int64_t places,
+                               int sms, cudaStream_t stream)
 {
     if (places == 0 || c->queries == 0) return cudaSuccess;
     const int64_t most = (int64_t)sms * 8, blocks = (places + WARPS - 1) / WARPS;
@@ -184,7 +185,7 @@ cudaError_t gcu_sets_meet(const gcu_sets_call *c, int64_t from, int64_t step, in
     int64_t apart = (most + across - 1) / across;
     if (apart > groups) apart = groups;
     const dim3 grid((unsigned)across, (unsigned)(apart < 65535 ? apart : 65535));
-    meet_kernel<<<grid, THREADS, 0, stream>>>(*c, from, step, places);
+    intersect_kernel<<<grid, THREADS, 0, stream>>>(*c, from, step, places);
     return cudaGetLastError();
 }
 

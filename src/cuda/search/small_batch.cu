@@ -1,5 +1,5 @@
-/* A few queries in one read of the base: see search/once.h. */
-#include "cuda/search/once.h"
+/* A few queries in one read of the base: see search/small_batch.h. */
+#include "cuda/search/small_batch.h"
 
 #include <cuda_fp16.h>
 
@@ -15,7 +15,7 @@ enum {
     MOST_GROUPS = 4096,
     SAMPLE = 1 << 15, /* rows, at least */
     WHOLE = 2048,     /* up to so many rows there is no sample: all keys are taken in fp64 */
-    EXPECTED = 1024,  /* rows that pass, at most as far as the sample's size settles it */
+    EXPECTED = 1024,  /* rows that pass, at most as far as the sample's size determines it */
     SORTED = 4096,    /* points that are sorted in shared memory */
     SORTERS = 512     /* threads of what sorts */
 };
@@ -24,25 +24,25 @@ static const int64_t most_shared = 96 << 10; /* bytes of queries in shared memor
 
 /* ---- what the kernels share ---- */
 
-struct once_words {
+struct batch_words {
     unsigned long long fault, base_fault;
 };
 
-struct once_call {
+struct batch_call {
     gcu_search_pairs k;
     int64_t rows, cols, padded;
     int query, queries; /* of this launch */
     bool vectors;       /* rows lie at multiples of 16 bytes */
     float share, least; /* the bound: a share of it, and what underflow takes */
-    float *wide;        /* all queries' coordinates in fp32, 'padded' each */
+    float *f32;         /* all queries' coordinates in fp32, 'padded' each */
     double *inverse;    /* 1 / |q| */
     float *norms;       /* |q|, rounded up */
     int64_t groups, group_rows;
     float *minima; /* of each query and group: the least upper bound */
     float *reach;  /* of each query: what a lower bound may be at most */
     unsigned *counts;
-    gnomon_ranked *found; /* GCU_ONCE_ROOM a query */
-    once_words *words;
+    gnomon_ranked *found; /* GCU_SMALL_BATCH_ROOM a query */
+    batch_words *words;
     bool fresh;
     int64_t *list_counts;
     double *limits, *radii;
@@ -146,8 +146,8 @@ __device__ __forceinline__ void await_predecessor(void)
 
 /* A lane's pieces of ROWS rows, met with NQ queries. y: the queries' same coordinates. */
 template <typename T, bool PRODUCTS, int NQ>
-__device__ __forceinline__ void meet(const piece_of<T> *x, const float *y, int64_t padded,
-                                     float (*sum)[NQ], float *squares)
+__device__ __forceinline__ void accumulate(const piece_of<T> *x, const float *y, int64_t padded,
+                                           float (*sum)[NQ], float *squares)
 {
     constexpr int COUNT = piece_of<T>::COUNT;
 #pragma unroll
@@ -207,8 +207,8 @@ template <int SOME, int HALF> __device__ __forceinline__ void join_lanes(float *
 /* Rows first + r * 4 + lane / 8 of a warp, r < ROWS; beyond the last row that one again. sum[r]:
  * what the lane keeps. */
 template <typename T, bool PRODUCTS, int NQ>
-__device__ __forceinline__ void take_rows(const once_call &c, const float *queries, int64_t first,
-                                          float (*sum)[NQ], float *squares)
+__device__ __forceinline__ void add_rows(const batch_call &c, const float *queries, int64_t first,
+                                         float (*sum)[NQ], float *squares)
 {
     constexpr int COUNT = piece_of<T>::COUNT, CHUNK = LANES * COUNT;
     constexpr int AHEAD = (NQ == 1 ? 16 : NQ <= 8 ? 8 : 4) / COUNT;
@@ -237,7 +237,7 @@ __device__ __forceinline__ void take_rows(const once_call &c, const float *queri
                 some[a][r].load(x[r] + (int64_t)(chunk + a) * CHUNK);
 #pragma unroll
         for (int a = 0; a < AHEAD; a++)
-            meet<T, PRODUCTS, NQ>(some[a], y + (chunk + a) * CHUNK, c.padded, sum, squares);
+            accumulate<T, PRODUCTS, NQ>(some[a], y + (chunk + a) * CHUNK, c.padded, sum, squares);
     }
 #pragma unroll 1
     for (; chunk < chunks; chunk++) {
@@ -259,7 +259,7 @@ __device__ __forceinline__ void take_rows(const once_call &c, const float *queri
             }
             all[r] = some.piece;
         }
-        meet<T, PRODUCTS, NQ>(all, y + chunk * CHUNK, c.padded, sum, squares);
+        accumulate<T, PRODUCTS, NQ>(all, y + chunk * CHUNK, c.padded, sum, squares);
     }
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -277,7 +277,7 @@ struct bounds {
 };
 
 template <bool PRODUCTS>
-__device__ __forceinline__ bounds bounds_of(const once_call &c, float sum, float squares,
+__device__ __forceinline__ bounds bounds_of(const batch_call &c, float sum, float squares,
                                             float norm)
 {
     float middle = sum, error;
@@ -301,7 +301,7 @@ __device__ __forceinline__ bounds bounds_of(const once_call &c, float sum, float
 /* ---- the queries, and some rows ---- */
 
 template <typename T, bool PRODUCTS, int NQ>
-__global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ once_call c)
+__global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ batch_call c)
 {
     extern __shared__ float4 shared[];
     __shared__ float norms[CHAINS];
@@ -326,7 +326,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
                     atomicMin(&fault, (unsigned long long)(query * c.cols + j));
             }
             queries[n * c.padded + j] = v;
-            if (first && n < c.queries) c.wide[query * c.padded + j] = v;
+            if (first && n < c.queries) c.f32[query * c.padded + j] = v;
         }
     __syncthreads();
     if (PRODUCTS && threadIdx.x / CHAINS < NQ) { /* as norms_kernel has it */
@@ -370,7 +370,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
     const int64_t row = group * (c.rows / c.groups);
     for (int64_t at = 0; at < c.group_rows; at += STEP) {
         float sum[ROWS][NQ], squares[ROWS];
-        take_rows<T, PRODUCTS, NQ>(c, queries, row + at, sum, squares);
+        add_rows<T, PRODUCTS, NQ>(c, queries, row + at, sum, squares);
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
 #pragma unroll
@@ -391,7 +391,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
 
 /* The rank-th least of a query's minima, one a thread after the least of several have been taken
  * together, and what its list says already. */
-__global__ void __launch_bounds__(SORTERS) reach_kernel(once_call c, int rank)
+__global__ void __launch_bounds__(SORTERS) reach_kernel(batch_call c, int rank)
 {
     __shared__ __align__(16) float least[SORTERS];
     const int query = (int)blockIdx.x;
@@ -423,8 +423,8 @@ __global__ void __launch_bounds__(SORTERS) reach_kernel(once_call c, int rank)
 /* The key in fp64 of a query and a row, a half of a warp each, with the bits of search/exact.cu;
  * 'counts': it is wanted. */
 template <typename T>
-static __device__ __noinline__ void take_pair(const once_call &c, const float *q, int query,
-                                              int64_t row, bool counts)
+static __device__ __noinline__ void verify_pair(const batch_call &c, const float *q, int query,
+                                                int64_t row, bool counts)
 {
     const int lane = threadIdx.x % CHAINS;
     const unsigned mask = half_mask();
@@ -466,11 +466,11 @@ static __device__ __noinline__ void take_pair(const once_call &c, const float *q
     const int64_t id = c.k.first + row;
     if (c.k.exclude >= 0 && id == c.k.exclude + query) return;
     const unsigned at = atomicAdd(&c.counts[query], 1u);
-    if (at < GCU_ONCE_ROOM) c.found[(int64_t)query * GCU_ONCE_ROOM + at] = {key, id};
+    if (at < GCU_SMALL_BATCH_ROOM) c.found[(int64_t)query * GCU_SMALL_BATCH_ROOM + at] = {key, id};
 }
 
 template <typename T, bool PRODUCTS, int NQ>
-__global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_constant__ once_call c)
+__global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_constant__ batch_call c)
 {
     extern __shared__ float4 shared[];
     float *queries = reinterpret_cast<float *>(shared);
@@ -480,7 +480,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
     await_predecessor();
     for (int64_t e = threadIdx.x; e < NQ * c.padded / 4; e += THREADS)
         shared[e] = e < c.queries * c.padded / 4
-                        ? reinterpret_cast<const float4 *>(c.wide + c.query * c.padded)[e]
+                        ? reinterpret_cast<const float4 *>(c.f32 + c.query * c.padded)[e]
                         : float4{};
     float reach[keeps::COUNT], norm[keeps::COUNT];
     bool owns[keeps::COUNT];
@@ -495,7 +495,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
     for (int64_t first = ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32) * STEP; first < c.rows;
          first += jump) {
         float sum[ROWS][NQ], squares[ROWS];
-        take_rows<T, PRODUCTS, NQ>(c, queries, first, sum, squares);
+        add_rows<T, PRODUCTS, NQ>(c, queries, first, sum, squares);
         unsigned passed = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
@@ -518,8 +518,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
                 const bool upper = threadIdx.x % 32 >= CHAINS;
                 const int from = upper ? other : one;
                 const int n = keeps::query(from % LANES) + e;
-                take_pair<T>(c, queries + n * c.padded, c.query + n, first + r * 4 + from / LANES,
-                             !upper || other != one);
+                verify_pair<T>(c, queries + n * c.padded, c.query + n, first + r * 4 + from / LANES,
+                               !upper || other != one);
                 __syncwarp();
             }
         }
@@ -528,15 +528,15 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
 
 /* ---- the answers ---- */
 
-struct once_end {
+struct batch_end {
     const unsigned *counts;
     const gnomon_ranked *found;
-    const once_words *words;
+    const batch_words *words;
     gcu_search_lists list;
     double *limits, *radii;
     int queries;
     bool products;
-    gcu_once_notes *notes; /* in the host's memory, as are: */
+    gcu_small_batch_notes *notes; /* in the host's memory, as are: */
     int64_t *ids;
     double *distances;
 };
@@ -564,7 +564,7 @@ __device__ void sort_points(gnomon_ranked *points, int size)
 }
 
 /* A query's answer number 'at' of so many. */
-__device__ __forceinline__ void put(const once_end &c, int query, int at,
+__device__ __forceinline__ void put(const batch_end &c, int query, int at,
                                     const gnomon_ranked &point, int count)
 {
     const int64_t place = query * c.list.k + at;
@@ -579,7 +579,7 @@ __device__ __forceinline__ void put(const once_end &c, int query, int at,
     c.radii[query] = c.products ? -point.key : point.key;
 }
 
-__global__ void __launch_bounds__(SORTERS) answer_kernel(once_end c)
+__global__ void __launch_bounds__(SORTERS) answer_kernel(batch_end c)
 {
     extern __shared__ double2 held[];
     gnomon_ranked *points = reinterpret_cast<gnomon_ranked *>(held);
@@ -588,7 +588,7 @@ __global__ void __launch_bounds__(SORTERS) answer_kernel(once_end c)
     await_predecessor();
     const unsigned mine = (int)threadIdx.x < c.queries ? c.counts[threadIdx.x] : 0;
     const bool broken = c.words->fault != ~0ull || c.words->base_fault != ~0ull;
-    const bool declined = __syncthreads_or(mine > GCU_ONCE_ROOM) != 0;
+    const bool declined = __syncthreads_or(mine > GCU_SMALL_BATCH_ROOM) != 0;
     if (query == 0) {
         __shared__ unsigned long long sum;
         if (threadIdx.x == 0) sum = 0;
@@ -614,7 +614,7 @@ __global__ void __launch_bounds__(SORTERS) answer_kernel(once_end c)
         if (e < olds)
             own = c.list.points[query * k + e];
         else if (e < all)
-            own = c.found[(int64_t)query * GCU_ONCE_ROOM + e - olds];
+            own = c.found[(int64_t)query * GCU_SMALL_BATCH_ROOM + e - olds];
         points[e] = own;
     }
     __syncthreads();
@@ -655,13 +655,13 @@ static int64_t padded_of(int64_t cols)
     return (cols + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-bool gcu_once_takes(const gnomon_search_job *job)
+bool gcu_small_batch_supported(const gnomon_search_job *job)
 {
     const gnomon_search_options *o = job->options;
     const gnomon_matrix *q = job->queries;
     return (o->metric == GNOMON_L2 || o->metric == GNOMON_COSINE || o->metric == GNOMON_IP) &&
-           o->k > 0 && o->k <= GCU_ONCE_NEAREST && !o->allowed && q->rows > 0 &&
-           q->rows <= GCU_ONCE_QUERIES && q->cols > 0 && exact_in_floats(q->dtype) &&
+           o->k > 0 && o->k <= GCU_SMALL_BATCH_NEAREST && !o->allowed && q->rows > 0 &&
+           q->rows <= GCU_SMALL_BATCH_QUERIES && q->cols > 0 && exact_in_floats(q->dtype) &&
            padded_of(q->cols) * (int64_t)sizeof(float) <= most_shared;
 }
 
@@ -674,7 +674,7 @@ static int64_t sample_of(int64_t rows, int64_t k)
     return sample < rows / 2 ? sample : rows / 2;
 }
 
-bool gcu_once_takes_base(const gnomon_search_job *job, const gnomon_matrix *base)
+bool gcu_small_batch_base_supported(const gnomon_search_job *job, const gnomon_matrix *base)
 {
     if (base->memory != GNOMON_CUDA || base->col_stride != 1 || base->rows > INT32_MAX ||
         (base->dtype != GNOMON_F32 && base->dtype != GNOMON_F16))
@@ -684,45 +684,47 @@ bool gcu_once_takes_base(const gnomon_search_job *job, const gnomon_matrix *base
 }
 
 /* The parts of the work memory. */
-static size_t lay_out(int64_t queries, int64_t cols, void *memory, once_call *c)
+static size_t lay_out(int64_t queries, int64_t cols, void *memory, batch_call *c)
 {
     char *base = static_cast<char *>(memory);
     size_t at = 0;
-    const auto take = [&](size_t bytes) {
+    const auto carve = [&](size_t bytes) {
         void *part = base + at;
         at += (bytes + 255) / 256 * 256;
         return part;
     };
     const size_t n = (size_t)queries;
     c->padded = padded_of(cols);
-    c->wide = static_cast<float *>(take(n * (size_t)c->padded * sizeof(float)));
-    c->inverse = static_cast<double *>(take(n * sizeof(double)));
-    c->norms = static_cast<float *>(take(n * sizeof(float)));
-    c->minima = static_cast<float *>(take(n * MOST_GROUPS * sizeof(float)));
-    c->reach = static_cast<float *>(take(n * sizeof(float)));
-    c->counts = static_cast<unsigned *>(take(n * sizeof(unsigned)));
-    c->found = static_cast<gnomon_ranked *>(take(n * GCU_ONCE_ROOM * sizeof(gnomon_ranked)));
-    c->words = static_cast<once_words *>(take(sizeof(once_words)));
+    c->f32 = static_cast<float *>(carve(n * (size_t)c->padded * sizeof(float)));
+    c->inverse = static_cast<double *>(carve(n * sizeof(double)));
+    c->norms = static_cast<float *>(carve(n * sizeof(float)));
+    c->minima = static_cast<float *>(carve(n * MOST_GROUPS * sizeof(float)));
+    c->reach = static_cast<float *>(carve(n * sizeof(float)));
+    c->counts = static_cast<unsigned *>(carve(n * sizeof(unsigned)));
+    c->found =
+        static_cast<gnomon_ranked *>(carve(n * GCU_SMALL_BATCH_ROOM * sizeof(gnomon_ranked)));
+    c->words = static_cast<batch_words *>(carve(sizeof(batch_words)));
     return at;
 }
 
-size_t gcu_once_work(int64_t queries, int64_t cols)
+size_t gcu_small_batch_work(int64_t queries, int64_t cols)
 {
-    once_call c = {};
+    batch_call c = {};
     return lay_out(queries, cols, nullptr, &c);
 }
 
-size_t gcu_once_notes_bytes(void)
+size_t gcu_small_batch_notes_bytes(void)
 {
-    return sizeof(gcu_once_notes) + (size_t)GCU_ONCE_QUERIES * GCU_ONCE_NEAREST * 16;
+    return sizeof(gcu_small_batch_notes) +
+           (size_t)GCU_SMALL_BATCH_QUERIES * GCU_SMALL_BATCH_NEAREST * 16;
 }
 
-struct once_kernels {
-    void (*sample)(once_call);
-    void (*scan)(once_call);
+struct batch_kernels {
+    void (*sample)(batch_call);
+    void (*scan)(batch_call);
 };
 
-template <typename T, bool PRODUCTS> static once_kernels kernels_of(int queries)
+template <typename T, bool PRODUCTS> static batch_kernels kernels_of(int queries)
 {
     if (queries == 1) return {sample_kernel<T, PRODUCTS, 1>, scan_kernel<T, PRODUCTS, 1>};
     if (queries == 4) return {sample_kernel<T, PRODUCTS, 4>, scan_kernel<T, PRODUCTS, 4>};
@@ -731,7 +733,7 @@ template <typename T, bool PRODUCTS> static once_kernels kernels_of(int queries)
     return {sample_kernel<T, PRODUCTS, 8>, scan_kernel<T, PRODUCTS, 8>};
 }
 
-static once_kernels kernels_for(const once_call *c, int queries)
+static batch_kernels kernels_for(const batch_call *c, int queries)
 {
     const bool products = c->k.metric != GNOMON_L2;
     if (c->k.base.dtype == GNOMON_F16)
@@ -774,9 +776,10 @@ static cudaError_t launch(void (*kernel)(Types...), int64_t grid, int threads, s
     return cudaLaunchKernelEx(&config, kernel, values...);
 }
 
-cudaError_t gcu_once_search(const gcu_once *o, const gcu_gpu *gpu, cudaStream_t stream)
+cudaError_t gcu_small_batch_search(const gcu_small_batch *o, const gcu_gpu *gpu,
+                                   cudaStream_t stream)
 {
-    once_call c = {};
+    batch_call c = {};
     lay_out(o->queries, o->pairs.base.cols, o->work, &c);
     c.k = o->pairs;
     c.rows = o->rows;
@@ -800,34 +803,35 @@ cudaError_t gcu_once_search(const gcu_once *o, const gcu_gpu *gpu, cudaStream_t 
         (steps + WARPS - 1) / WARPS < most ? (steps + WARPS - 1) / WARPS : most;
     const bool after = gpu->major >= 9;
     cudaError_t error = cudaSuccess;
-    for (int turn = 0; turn < 2; turn++) {
+    for (int round = 0; round < 2; round++) {
         for (int64_t query = 0; query < o->queries && error == cudaSuccess; query += c.queries) {
             const int some = at_once(o->queries - query, c.padded, c.k.base.dtype);
             c.query = (int)query;
             c.queries = (int)(o->queries - query < some ? o->queries - query : some);
-            const once_kernels kernels = kernels_for(&c, some);
+            const batch_kernels kernels = kernels_for(&c, some);
             const size_t shared = (size_t)some * (size_t)c.padded * sizeof(float);
-            error = turn == 0 ? launch(kernels.sample, sampling, THREADS, shared, false, stream, c)
-                              : launch(kernels.scan, scanning, THREADS, shared, after, stream, c);
+            error = round == 0 ? launch(kernels.sample, sampling, THREADS, shared, false, stream, c)
+                               : launch(kernels.scan, scanning, THREADS, shared, after, stream, c);
         }
         if (error != cudaSuccess) return error;
         const int rank = (int)o->k + (c.k.exclude >= 0 ? 1 : 0);
         const int threads = rank <= 32 ? 128 : rank <= 64 ? 256 : SORTERS;
-        if (turn == 0) error = launch(reach_kernel, o->queries, threads, 0, after, stream, c, rank);
+        if (round == 0)
+            error = launch(reach_kernel, o->queries, threads, 0, after, stream, c, rank);
     }
     if (error != cudaSuccess) return error;
-    gcu_once_notes *notes = static_cast<gcu_once_notes *>(o->notes);
-    const once_end end = {c.counts,
-                          c.found,
-                          c.words,
-                          o->list,
-                          o->limits,
-                          o->radii,
-                          (int)o->queries,
-                          c.k.metric == GNOMON_IP,
-                          notes,
-                          gcu_once_ids(notes),
-                          gcu_once_distances(notes, o->queries, o->k)};
+    gcu_small_batch_notes *notes = static_cast<gcu_small_batch_notes *>(o->notes);
+    const batch_end end = {c.counts,
+                           c.found,
+                           c.words,
+                           o->list,
+                           o->limits,
+                           o->radii,
+                           (int)o->queries,
+                           c.k.metric == GNOMON_IP,
+                           notes,
+                           gcu_small_batch_ids(notes),
+                           gcu_small_batch_distances(notes, o->queries, o->k)};
     return launch(answer_kernel, o->queries, SORTERS, SORTED * sizeof(gnomon_ranked), after, stream,
                   end);
 }

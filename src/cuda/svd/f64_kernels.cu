@@ -2,7 +2,7 @@
  * shape alone fixes. */
 #include "cuda/project/entries.cuh"
 #include "cuda/runtime/grid.cuh"
-#include "cuda/svd/wide.h"
+#include "cuda/svd/f64.h"
 
 enum { THREADS = 256 };
 
@@ -18,8 +18,8 @@ static __global__ void convert_kernel(const void *data, gnomon_dtype dtype, int6
     }
 }
 
-cudaError_t gcu_svd_wide_convert(const gnomon_matrix *from, int exponent, bool across,
-                                 int64_t pitch, double *to, cudaStream_t stream)
+cudaError_t gcu_svd_f64_convert(const gnomon_matrix *from, int exponent, bool across, int64_t pitch,
+                                double *to, cudaStream_t stream)
 {
     const int64_t lines = across ? from->cols : from->rows;
     const int64_t length = across ? from->rows : from->cols;
@@ -36,15 +36,15 @@ static __device__ __forceinline__ double larger(double a, double b)
 }
 
 /* A block's figures, in all threads. */
-static __device__ gcu_svd_wide_figures block_figures(double most, double squares)
+static __device__ gcu_svd_f64_figures block_figures(double most, double squares)
 {
-    __shared__ gcu_svd_wide_figures part[THREADS];
+    __shared__ gcu_svd_f64_figures part[THREADS];
     __syncthreads();
     part[threadIdx.x] = {most, squares};
     for (int half = THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.x < half) {
-            gcu_svd_wide_figures *const a = part + threadIdx.x, *const b = a + half;
+            gcu_svd_f64_figures *const a = part + threadIdx.x, *const b = a + half;
             a->most = isnan(a->most) ? a->most : larger(a->most, b->most);
             a->squares += b->squares;
         }
@@ -55,7 +55,7 @@ static __device__ gcu_svd_wide_figures block_figures(double most, double squares
 
 static __global__ void __launch_bounds__(THREADS)
     scan_kernel(const double *data, int64_t lines, int64_t length, int64_t pitch,
-                gcu_svd_wide_figures *part)
+                gcu_svd_f64_figures *part)
 {
     double most = 0, squares = 0;
     GCU_FOR_EACH(e, lines * length)
@@ -64,27 +64,26 @@ static __global__ void __launch_bounds__(THREADS)
         most = isnan(most) ? most : larger(most, fabs(x));
         squares = fma(x, x, squares);
     }
-    const gcu_svd_wide_figures all = block_figures(most, squares);
+    const gcu_svd_f64_figures all = block_figures(most, squares);
     if (threadIdx.x == 0) part[blockIdx.x] = all;
 }
 
-static __global__ void __launch_bounds__(THREADS) total_kernel(gcu_svd_wide_figures *figures)
+static __global__ void __launch_bounds__(THREADS) total_kernel(gcu_svd_f64_figures *figures)
 {
     double most = 0, squares = 0;
-    for (int i = threadIdx.x; i < GCU_SVD_WIDE_PARTS; i += THREADS) {
-        const gcu_svd_wide_figures one = figures[1 + i];
+    for (int i = threadIdx.x; i < GCU_SVD_F64_PARTS; i += THREADS) {
+        const gcu_svd_f64_figures one = figures[1 + i];
         most = isnan(most) ? most : larger(most, one.most);
         squares += one.squares;
     }
-    const gcu_svd_wide_figures all = block_figures(most, squares);
+    const gcu_svd_f64_figures all = block_figures(most, squares);
     if (threadIdx.x == 0) figures[0] = all;
 }
 
-cudaError_t gcu_svd_wide_scan(const double *data, int64_t lines, int64_t length, int64_t pitch,
-                              gcu_svd_wide_figures *figures, cudaStream_t stream)
+cudaError_t gcu_svd_f64_scan(const double *data, int64_t lines, int64_t length, int64_t pitch,
+                             gcu_svd_f64_figures *figures, cudaStream_t stream)
 {
-    scan_kernel<<<GCU_SVD_WIDE_PARTS, THREADS, 0, stream>>>(data, lines, length, pitch,
-                                                            figures + 1);
+    scan_kernel<<<GCU_SVD_F64_PARTS, THREADS, 0, stream>>>(data, lines, length, pitch, figures + 1);
     total_kernel<<<1, THREADS, 0, stream>>>(figures);
     return cudaGetLastError();
 }
@@ -98,8 +97,8 @@ static __global__ void triangle_kernel(const double *from, int64_t rows, int64_t
     }
 }
 
-cudaError_t gcu_svd_wide_triangle(const double *from, int64_t rows, int64_t s, double *to,
-                                  cudaStream_t stream)
+cudaError_t gcu_svd_f64_triangle(const double *from, int64_t rows, int64_t s, double *to,
+                                 cudaStream_t stream)
 {
     triangle_kernel<<<gcu_grid(s * s, THREADS), THREADS, 0, stream>>>(from, rows, s, to);
     return cudaGetLastError();
@@ -135,8 +134,8 @@ static __global__ void __launch_bounds__(THREADS)
     if (threadIdx.x == 0) sign[blockIdx.x] = factor;
 }
 
-cudaError_t gcu_svd_wide_signs(double *data, int64_t rows, int64_t cols, double *sign,
-                               cudaStream_t stream)
+cudaError_t gcu_svd_f64_signs(double *data, int64_t rows, int64_t cols, double *sign,
+                              cudaStream_t stream)
 {
     signs_kernel<<<(unsigned)rows, THREADS, 0, stream>>>(data, cols, sign);
     return cudaGetLastError();
@@ -148,8 +147,8 @@ static __global__ void scale_kernel(const double *from, int64_t rows, int64_t co
     GCU_FOR_EACH(e, rows * cols) to[e] = from[e] * s[by_rows ? e / cols : e % cols];
 }
 
-cudaError_t gcu_svd_wide_scale(const double *from, int64_t rows, int64_t cols, const double *s,
-                               bool by_rows, double *to, cudaStream_t stream)
+cudaError_t gcu_svd_f64_scale(const double *from, int64_t rows, int64_t cols, const double *s,
+                              bool by_rows, double *to, cudaStream_t stream)
 {
     scale_kernel<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(from, rows, cols, s,
                                                                          by_rows, to);
@@ -165,7 +164,7 @@ static __global__ void __launch_bounds__(THREADS)
         const double x = e[i * cols + blockIdx.x];
         sum = fma(x, x, sum);
     }
-    const gcu_svd_wide_figures all = block_figures(0, sum);
+    const gcu_svd_f64_figures all = block_figures(0, sum);
     if (threadIdx.x == 0) lengths[blockIdx.x] = sqrt(all.squares);
 }
 
@@ -179,8 +178,8 @@ static __global__ void divide_by_longest(double *e, int64_t rows, int64_t cols,
     GCU_FOR_EACH(i, rows * cols) e[i] /= longest;
 }
 
-cudaError_t gcu_svd_wide_lengths(double *e, int64_t rows, int64_t cols, double *lengths,
-                                 cudaStream_t stream)
+cudaError_t gcu_svd_f64_lengths(double *e, int64_t rows, int64_t cols, double *lengths,
+                                cudaStream_t stream)
 {
     lengths_kernel<<<(unsigned)cols, THREADS, 0, stream>>>(e, rows, cols, lengths);
     divide_by_longest<<<gcu_grid(rows * cols, THREADS), THREADS, 0, stream>>>(e, rows, cols,

@@ -1,10 +1,10 @@
-/* cuda/filter/sieve.h: all pairs of points near enough to each other, on tensor cores, exactly.
+/* cuda/filter/filter.h: all pairs of points near enough to each other, on tensor cores, exactly.
  *
  * P (rows i) and Q (rows j) are packed once, in fp16, with a proven bound on what that loses of
- * each point. The sieve multiplies the packed points and emits every pair whose product reaches
+ * each point. The filter multiplies the packed points and emits every pair whose product reaches
  * p_limits[i] + q_limits[j]. The limits are lowered by all that packing and summing may lose, so
- * that no true pair is missed; the few others that pass are told by settling, which computes the
- * survivors in fp64 from the original points, with the bits of the CPU's search
+ * that no true pair is missed; the few false positives are dropped by verification, which computes
+ * the survivors in fp64 from the original points, with the bits of the CPU's search
  * (src/search/exact.c).
  *
  * Bits (HAMMING) are coordinates 0 and 1, and their distance the square of L2's. X is x * scale -
@@ -20,47 +20,48 @@
  * can't hold make e large, and such points pass: correct, but slow.
  *
  * All calls enqueue work on the stream and do not wait. Views lie in the device's memory, with any
- * strides and types; rows of a view are at most GCU_SIEVE_ROWS. */
-#ifndef GNOMON_CUDA_SIEVE_H
-#define GNOMON_CUDA_SIEVE_H
+ * strides and types; rows of a view are at most GCU_FILTER_ROWS. */
+#ifndef GNOMON_CUDA_FILTER_H
+#define GNOMON_CUDA_FILTER_H
 
 #include "cuda/runtime/gpu.h"
 
 #include <gnomon/search.h>
 
-static const int64_t GCU_SIEVE_ROWS = (int64_t)1 << 30;
+static const int64_t GCU_FILTER_ROWS = (int64_t)1 << 30;
 
 enum {
-    GCU_SIEVE_CHUNK = 64, /* of coordinates */
-    GCU_SIEVE_PAD = 256   /* packed points are a multiple of it */
+    GCU_FILTER_CHUNK = 64, /* of coordinates */
+    GCU_FILTER_PAD = 256   /* packed points are a multiple of it */
 };
 
 /* ---- packing ---- */
 
 /* What coordinates become. In device memory: mean (cols numbers), facts. */
-struct gcu_sieve_ground {
+struct gcu_filter_centre {
     gnomon_metric metric; /* L2, COSINE, IP or HAMMING */
     int64_t cols;         /* coordinates: HAMMING has eight in an element, of type U8 */
     double *mean;
-    struct gcu_sieve_facts *facts;
+    struct gcu_filter_facts *facts;
 };
-struct gcu_sieve_facts {
+struct gcu_filter_facts {
     double scale;   /* a power of two */
     double squares; /* |mean|^2 */
 };
 
-/* Bytes of device memory of a ground of so many coordinates. */
-size_t gcu_sieve_ground_bytes(int64_t cols);
-/* Settles the ground in that memory by a look at some of the points. Any points will do: whatever
- * the ground is, nothing is lost, but points far from it make a poor sieve. P and Q, and all pieces
- * of them, must be packed on the same one. */
-cudaError_t gcu_sieve_settle_ground(gnomon_metric metric, const gnomon_matrix *points, void *memory,
-                                    gcu_sieve_ground *out, const gcu_gpu *gpu, cudaStream_t stream);
+/* Bytes of device memory of a centre of so many coordinates. */
+size_t gcu_filter_centre_bytes(int64_t cols);
+/* Estimates the centre in that memory from some of the points. Any points will do: whatever
+ * the centre is, nothing is lost, but points far from it make many false positives. P and Q, and
+ * all pieces of them, must be packed on the same one. */
+cudaError_t gcu_filter_estimate_centre(gnomon_metric metric, const gnomon_matrix *points,
+                                       void *memory, gcu_filter_centre *out, const gcu_gpu *gpu,
+                                       cudaStream_t stream);
 
 /* Packed points, in device memory. halves: for each chunk of 64 coordinates and each of 'padded'
  * points 128 bytes, whose 16-byte parts are exchanged by the point (part c of point i stands at c ^
  * (i & 7)); zeros beyond the coordinates and points. */
-struct gcu_sieve_points {
+struct gcu_filter_points {
     int64_t rows, padded, cols, chunks;
     uint8_t *halves;
     double *norm;    /* |x| */
@@ -69,50 +70,50 @@ struct gcu_sieve_points {
     double *inverse; /* COSINE: 1 / |x| of the original point, 0 for none; else NULL */
 };
 
-size_t gcu_sieve_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols);
+size_t gcu_filter_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols);
 /* Packs points into that memory. Lowers *fault (device memory, may be NULL) to row * cols + col of
  * every coordinate that is NaN, infinite or above 2^500 in magnitude. */
-cudaError_t gcu_sieve_pack(const gcu_sieve_ground *ground, const gnomon_matrix *points,
-                           void *memory, gcu_sieve_points *out, unsigned long long *fault,
-                           const gcu_gpu *gpu, cudaStream_t stream);
+cudaError_t gcu_filter_pack(const gcu_filter_centre *centre, const gnomon_matrix *points,
+                            void *memory, gcu_filter_points *out, unsigned long long *fault,
+                            const gcu_gpu *gpu, cudaStream_t stream);
 
 /* ---- limits ---- */
 
 /* What pairs must reach (limits lie at multiples of 16 bytes). Row i's radius, inclusive, is
  * radii[i] (device memory) or, when radii is NULL, 'radius': the largest distance (L2, COSINE) or
  * the least product (IP), as gnomon_search_options has it; +-infinity let everything pass or
- * nothing. p_limits and q_limits have 'padded' numbers each. work: gcu_sieve_limits_work bytes of
+ * nothing. p_limits and q_limits have 'padded' numbers each. work: gcu_filter_limits_work bytes of
  * device memory. */
-size_t gcu_sieve_limits_work(void);
-cudaError_t gcu_sieve_limits(const gcu_sieve_ground *ground, const gcu_sieve_points *p,
-                             const gcu_sieve_points *q, const double *radii, double radius,
-                             float *p_limits, float *q_limits, void *work, cudaStream_t stream);
+size_t gcu_filter_limits_work(void);
+cudaError_t gcu_filter_limits(const gcu_filter_centre *centre, const gcu_filter_points *p,
+                              const gcu_filter_points *q, const double *radii, double radius,
+                              float *p_limits, float *q_limits, void *work, cudaStream_t stream);
 
-/* ---- the sieve ---- */
+/* ---- the filter ---- */
 
 /* Pairs come as i << 32 | j, in any order. 'count' (device memory, set to 0 by the caller) goes on
  * past 'room', where nothing more is written: then the caller takes fewer rows and does it again. A
  * room of q->rows is always enough for one row. */
-struct gcu_sieve_sink {
+struct gcu_filter_sink {
     uint64_t *pairs;
     int64_t room;
     unsigned long long *count;
 };
 
-struct gcu_sieve_call {
-    const gcu_sieve_points *p, *q;
+struct gcu_filter_call {
+    const gcu_filter_points *p, *q;
     const float *p_limits, *q_limits;
     int64_t row, rows; /* of P; full speed from some thousands on */
     bool half;         /* P and Q are the same points: only pairs with j > i */
 };
 
-cudaError_t gcu_sieve(const gcu_sieve_call *call, gcu_sieve_sink sink, const gcu_gpu *gpu,
-                      cudaStream_t stream);
+cudaError_t gcu_filter(const gcu_filter_call *call, gcu_filter_sink sink, const gcu_gpu *gpu,
+                       cudaStream_t stream);
 
-/* ---- settling ---- */
+/* ---- verification ---- */
 
 /* Distances (products for IP) in fp64 of the original points, the CPU's bits. */
-struct gcu_settle {
+struct gcu_verify {
     gnomon_metric metric;
     const gnomon_matrix *p, *q;
     const double *p_inverse, *q_inverse; /* COSINE: as packed */
@@ -121,15 +122,15 @@ struct gcu_settle {
     int64_t above; /* pairs with j - i not above it are dropped; INT64_MIN: none */
 };
 
-/* Bytes of device memory to settle so many pairs in. */
-size_t gcu_settle_work(int64_t count);
+/* Bytes of device memory to verify so many pairs in. */
+size_t gcu_verify_work(int64_t count);
 /* Puts count pairs into the order of (i, j), in place, with their distances, keeping those within
  * the radius; *kept (device memory) is how many. distances may be NULL. */
-cudaError_t gcu_settle_pairs(const gcu_settle *settle, uint64_t *pairs, int64_t count,
+cudaError_t gcu_verify_pairs(const gcu_verify *verify, uint64_t *pairs, int64_t count,
                              double *distances, unsigned long long *kept, void *work,
                              size_t work_bytes, const gcu_gpu *gpu, cudaStream_t stream);
 /* The distances alone, of pairs in any order. */
-cudaError_t gcu_settle_distances(const gcu_settle *settle, const uint64_t *pairs, int64_t count,
+cudaError_t gcu_verify_distances(const gcu_verify *verify, const uint64_t *pairs, int64_t count,
                                  double *distances, const gcu_gpu *gpu, cudaStream_t stream);
 
 #endif

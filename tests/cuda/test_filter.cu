@@ -1,7 +1,8 @@
-/* Checks the sieve and what settles its survivors against the CPU's exact search: the same pairs,
- * the same distances to the last bit. GNOMON_TEST_REDUCED=N runs one case in N, for slow checkers.
+/* Checks the filter and the verification of its candidates against the CPU's exact search: the same
+ * pairs, the same distances to the last bit. GNOMON_TEST_REDUCED=N runs one case in N, for slow
+ * checkers.
  */
-#include "cuda/filter/sieve.h"
+#include "cuda/filter/filter.h"
 #include "draw.cuh"
 #include "must.cuh"
 
@@ -99,7 +100,7 @@ struct points {
 
 static double value(law how, gnomon_dtype dtype, int64_t row, int64_t, double x)
 {
-    const bool doubles = dtype == GNOMON_F64, wide = doubles || dtype == GNOMON_F32;
+    const bool doubles = dtype == GNOMON_F64, singles = doubles || dtype == GNOMON_F32;
     if (!is_float(dtype)) return floor(x * 20);
     switch (how) {
     case UNIFORM:
@@ -109,13 +110,13 @@ static double value(law how, gnomon_dtype dtype, int64_t row, int64_t, double x)
     case WHOLE:
         return floor(x * 8);
     case LARGE:
-        return doubles ? x * 0x1p490 : wide ? x * 1e30 : x * 1e3;
+        return doubles ? x * 0x1p490 : singles ? x * 1e30 : x * 1e3;
     case TINY:
-        return doubles ? x * 1e-220 : wide ? x * 1e-38 : x * 0x1p-14;
+        return doubles ? x * 1e-220 : singles ? x * 1e-38 : x * 0x1p-14;
     case SPREAD:
         return x * exp(3 * sin((double)row * 12.9898));
     case OUTLIERS:
-        return row % 50 == 7 ? x * (doubles ? 1e80 : wide ? 1e15 : 1e3) : x;
+        return row % 50 == 7 ? x * (doubles ? 1e80 : singles ? 1e15 : 1e3) : x;
     case ZEROS:
         return row % 9 == 4 ? 0 : x;
     default:
@@ -219,34 +220,35 @@ static result join(const gcu_gpu *gpu, const job &c, const points &p, const poin
         all.push_back(take(bytes));
         return all.back();
     };
-    gcu_sieve_ground ground;
-    gcu_sieve_points left, right;
-    MUST(gcu_sieve_settle_ground(c.metric, &q.there, more(gcu_sieve_ground_bytes(8 * c.d)), &ground,
-                                 gpu, 0));
+    gcu_filter_centre filter_centre;
+    gcu_filter_points left, right;
+    MUST(gcu_filter_estimate_centre(c.metric, &q.there, more(gcu_filter_centre_bytes(8 * c.d)),
+                                    &filter_centre, gpu, 0));
     unsigned long long *numbers = static_cast<unsigned long long *>(more(24));
     MUST(cudaMemset(numbers, 0xff, 24));
-    MUST(gcu_sieve_pack(&ground, &p.there, more(gcu_sieve_pack_bytes(c.metric, c.n, c.d)), &left,
-                        numbers + 2, gpu, 0));
+    MUST(gcu_filter_pack(&filter_centre, &p.there, more(gcu_filter_pack_bytes(c.metric, c.n, c.d)),
+                         &left, numbers + 2, gpu, 0));
     if (c.half)
         right = left;
     else
-        MUST(gcu_sieve_pack(&ground, &q.there, more(gcu_sieve_pack_bytes(c.metric, c.m, c.d)),
-                            &right, numbers + 2, gpu, 0));
+        MUST(gcu_filter_pack(&filter_centre, &q.there,
+                             more(gcu_filter_pack_bytes(c.metric, c.m, c.d)), &right, numbers + 2,
+                             gpu, 0));
     float *p_limits = static_cast<float *>(more((size_t)left.padded * 4));
     float *q_limits = static_cast<float *>(more((size_t)right.padded * 4));
-    MUST(gcu_sieve_limits(&ground, &left, &right, radii, radius, p_limits, q_limits,
-                          more(gcu_sieve_limits_work()), 0));
+    MUST(gcu_filter_limits(&filter_centre, &left, &right, radii, radius, p_limits, q_limits,
+                           more(gcu_filter_limits_work()), 0));
     uint64_t *pairs = static_cast<uint64_t *>(more((size_t)room * 8));
     double *distances = static_cast<double *>(more((size_t)room * 8));
-    const size_t work_bytes = gcu_settle_work(room);
+    const size_t work_bytes = gcu_verify_work(room);
     void *work = more(work_bytes);
-    const gcu_settle settle = {c.metric,      &p.there, &q.there, left.inverse,
+    const gcu_verify verify = {c.metric,      &p.there, &q.there, left.inverse,
                                right.inverse, radii,    radius,   INT64_MIN};
     for (int64_t row = 0; row < c.n;) {
         unsigned long long count = 0, kept = 0, fault = 0;
         MUST(cudaMemset(numbers, 0, 16));
-        const gcu_sieve_call call = {&left, &right, p_limits, q_limits, row, turn, c.half};
-        MUST(gcu_sieve(&call, {pairs, room, numbers}, gpu, 0));
+        const gcu_filter_call call = {&left, &right, p_limits, q_limits, row, turn, c.half};
+        MUST(gcu_filter(&call, {pairs, room, numbers}, gpu, 0));
         MUST(cudaMemcpy(&count, numbers, 8, cudaMemcpyDeviceToHost));
         MUST(cudaMemcpy(&fault, numbers + 2, 8, cudaMemcpyDeviceToHost));
         if (fault != ~0ull) printf("a fault was seen where there is none\n");
@@ -254,7 +256,7 @@ static result join(const gcu_gpu *gpu, const job &c, const points &p, const poin
             turn = std::max<int64_t>(1, std::min(turn, c.n - row) / 2);
             continue;
         }
-        MUST(gcu_settle_pairs(&settle, pairs, (int64_t)count, distances, numbers + 1, work,
+        MUST(gcu_verify_pairs(&verify, pairs, (int64_t)count, distances, numbers + 1, work,
                               work_bytes, gpu, 0));
         MUST(cudaMemcpy(&kept, numbers + 1, 8, cudaMemcpyDeviceToHost));
         std::vector<uint64_t> words(kept);
@@ -336,7 +338,7 @@ static int run(gnomon_context *ctx, const gcu_gpu *gpu, const job &c, double *mo
                gnomon_metric_name(c.metric), gnomon_dtype_name(c.p), gnomon_dtype_name(c.q),
                (long long)c.n, (long long)c.m, (long long)c.d, laws[c.how], (int)c.lies,
                (int)c.half, radius, expected.size(), (long long)one.survivors);
-    /* what such data may cost: else the sieve does not see */
+    /* what such data may cost: else the filter does not see */
     const bool hard = c.how == SPREAD || c.how == OUTLIERS || c.how == ZEROS ||
                       (c.how == OFFSET && (c.p == GNOMON_F16 || c.p == GNOMON_BF16));
     if (!hard && c.d > 1 && c.share < 0.1 && waste > 0.02) {
@@ -357,14 +359,14 @@ static int faults(const gcu_gpu *gpu)
         points p = make(300, 70, GNOMON_F64, NORMAL, ROWS);
         double *data = static_cast<double *>(p.data);
         unsigned long long first = 0, *there = static_cast<unsigned long long *>(take(8));
-        void *memory = take(gcu_sieve_ground_bytes(70)),
-             *packed = take(gcu_sieve_pack_bytes(GNOMON_L2, 300, 70));
-        gcu_sieve_ground ground;
-        gcu_sieve_points out;
+        void *memory = take(gcu_filter_centre_bytes(70)),
+             *packed = take(gcu_filter_pack_bytes(GNOMON_L2, 300, 70));
+        gcu_filter_centre filter_centre;
+        gcu_filter_points out;
         MUST(cudaMemcpy(data + 123 * 70 + 69, &x, 8, cudaMemcpyHostToDevice));
         MUST(cudaMemcpy(data + 250 * 70 + 3, &x, 8, cudaMemcpyHostToDevice));
-        MUST(gcu_sieve_settle_ground(GNOMON_L2, &p.there, memory, &ground, gpu, 0));
-        MUST(gcu_sieve_pack(&ground, &p.there, packed, &out, there, gpu, 0));
+        MUST(gcu_filter_estimate_centre(GNOMON_L2, &p.there, memory, &filter_centre, gpu, 0));
+        MUST(gcu_filter_pack(&filter_centre, &p.there, packed, &out, there, gpu, 0));
         MUST(cudaMemcpy(&first, there, 8, cudaMemcpyDeviceToHost));
         if (first != 123 * 70 + 69) {
             printf("FAILED: %g was found at %llu\n", x, first);
