@@ -21,6 +21,9 @@ report gnomon project long.npy -k 5 -o a.npy
 report gnomon distortion long.npy a.npy
 report gnomon neighbors base.npy queries.npy -k 2 -o b.npy
 report gnomon join base.npy --threshold 3 -o c.csv
+awk 'BEGIN { for (i = 0; i < 3000; i++) { for (j = 0; j < 199; j++) printf "%d,", (i * 200 + j) % 97; print i % 89 } }' > many.csv
+gnomon convert many.csv many.npy --quiet
+report gnomon join many.npy --threshold 3 --memory 66M -o c.csv
 report gnomon svd long.npy -k 3 -o d.npz
 report gnomon svd long.npy -k 3 --memory 65M -o d.npz
 report gnomon svd long.npy --tolerance 0.3 -o d.npz
