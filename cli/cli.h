@@ -144,6 +144,8 @@ int cli_open_queries(cli_app *app, const char *path, const cli_input_options *in
 /* Refuses points of two files that differ in dimensions. -1 or an exit code. */
 int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *other,
                    int64_t other_cols);
+/* Refuses points that hold no bits where the metric takes them. -1 or an exit code. */
+int cli_check_bits(cli_app *app, int metric, const char *path, const gnomon_data_info *info);
 /* NumPy's long name: "float32". */
 const char *cli_dtype_name(gnomon_dtype dtype);
 extern const cli_choice cli_dtypes[];

@@ -461,12 +461,20 @@ static void remember(const cli_verb *verb)
 const char *cli_option_of(const char *name, size_t length)
 {
     /* what the library calls by another name */
-    static const char *const others[][2] = {
-        {"first_row", "from-row"}, {"broad", "functions"}, {"d", "D"}};
+    static const char *const others[][2] = {{"effort.broad", "broad-probes"},
+                                            {"first_row", "from-row"},
+                                            {"broad", "functions"},
+                                            {"d", "D"}};
     static char spelled_out[NAME_LIMIT + 3];
     char word[NAME_LIMIT + 1];
     /* a view's members are no options */
     if (strncmp(name, "points.", 7) == 0) return NULL;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i) {
+        if (strlen(others[i][0]) != length || strncmp(name, others[i][0], length) != 0) continue;
+        name = others[i][1];
+        length = strlen(name);
+        break;
+    }
     for (size_t at = length; at > 0; --at) {
         if (name[at - 1] != '.') continue;
         name += at;

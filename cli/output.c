@@ -41,8 +41,9 @@ int cli_output_is(cli_app *app, const char *option, const char *path, const char
     *format = gnomon_format_for(path, name, &has);
     if (*format != NULL && (has & holds) != 0) return -1;
     if (*format != NULL)
-        return cli_usage(app, "%s %s: the format %s does not hold %s points", option, path, *format,
-                         holds == GNOMON_HOLDS_SPARSE ? "sparse" : "dense");
+        return cli_usage(app, "%s %s: the format %s does not hold %s points; these do: %s", option,
+                         path, *format, holds == GNOMON_HOLDS_SPARSE ? "sparse" : "dense",
+                         cli_formats(written, holds, 0, 1));
     return cli_usage(app, "%s %s: the ending names no format that is written; those are %s%s",
                      option, path, cli_formats(written, 0, 0, 1),
                      strcmp(option, "-o") == 0 ? " (or take --output-format)" : "");

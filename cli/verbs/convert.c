@@ -285,11 +285,21 @@ int cli_convert(int argc, char **argv)
     if (code >= 0) return code;
     if (r.sparse && r.dense) return cli_usage(&app, "--sparse and --dense exclude each other");
     const char *format;
-    code = cli_output_is(&app, "OUT", operands[1], r.output_format,
+    code = cli_output_is(&app,
+                         r.sparse  ? "--sparse: OUT"
+                         : r.dense ? "--dense: OUT"
+                                   : "OUT",
+                         operands[1], r.output_format,
                          r.sparse  ? GNOMON_HOLDS_SPARSE
                          : r.dense ? GNOMON_HOLDS_DENSE
                                    : GNOMON_HOLDS_SPARSE | GNOMON_HOLDS_DENSE,
                          &format);
+    gnomon_format_info info;
+    char able[CLI_FORMATS_TEXT];
+    for (int i = 0; code < 0 && r.column_major && cli_format_info(i, &info); i++)
+        if (strcmp(info.name, format) == 0 && (info.takes & GNOMON_TAKES_ORDER) == 0)
+            return cli_usage(&app, "--order F: %s can't be stored column-major; %s can", format,
+                             cli_formats(able, 0, GNOMON_TAKES_ORDER, 1));
     if (code < 0) code = cli_check_output(&app, operands[1], format, operands, 1);
     if (code < 0) code = cli_start(&app);
     if (code < 0) code = work(&app, &r, operands[0], operands[1]);

@@ -27,7 +27,11 @@ static gnomon_status read_cost(gnomon_context *ctx, json_t *entry, int index, gn
                        &c->point_tile, "row_tile", &c->row_tile, "start", &c->start, "make",
                        &c->make, "multiply", &c->multiply, "read", &c->read, "write", &c->write,
                        "step", &c->step, "half", &c->half, "wide", &c->wide) != 0)
-        return gnomon_fail(ctx, GNOMON_ERROR_DATA, "model: costs[%d]: %s", index, error.text);
+        return gnomon_fail(ctx, GNOMON_ERROR_DATA,
+                           "model: costs[%d]: %s; its members are operator, precision (gaussian "
+                           "alone), form, point_tile, row_tile, start, make, multiply, read, "
+                           "write, step, half and wide",
+                           index, error.text);
     c->kind = gnomon_kind_from_name(kind);
     c->form = (gnomon_form)word(form, forms, 3);
     GNOMON_FAIL_IF(c->kind == 0 || c->kind > GNOMON_SRHT, ctx, GNOMON_ERROR_DATA,
@@ -64,7 +68,10 @@ static gnomon_status read_model(gnomon_context *ctx, json_t *root, gnomon_model 
                        "gnomon", &what, "version", &version, "name", &name, "device", &device,
                        "threads", &m->threads, "upload", &m->upload, "download", &m->download,
                        "costs", &costs) != 0)
-        return gnomon_fail(ctx, GNOMON_ERROR_DATA, "model: %s", error.text);
+        return gnomon_fail(ctx, GNOMON_ERROR_DATA,
+                           "model: %s; a model is an object with the members gnomon, version, "
+                           "name, device, threads, upload, download and costs",
+                           error.text);
     GNOMON_FAIL_IF(strcmp(what, "model") != 0 || version != 1, ctx, GNOMON_ERROR_DATA,
                    "model: \"gnomon\" must be \"model\" and \"version\" 1");
     GNOMON_FAIL_IF(strlen(name) >= sizeof m->name || name[0] == '\0', ctx, GNOMON_ERROR_DATA,

@@ -287,7 +287,9 @@ static int check(build *b, int tune)
     b->options.functions.family = (gnomon_lsh_family)b->family;
     if (!promised && !b->width_given &&
         (b->family == GNOMON_LSH_PSTABLE || b->family == GNOMON_LSH_PSTABLE_L1))
-        return cli_usage(app, "p-stable functions need --width");
+        return cli_usage(app,
+                         "--metric %s with p-stable functions needs --width W above 0, or --recall",
+                         gnomon_metric_name(b->options.metric));
     return -1;
 }
 
@@ -299,6 +301,7 @@ static int build_told(build *b)
     gnomon_reader *reader = NULL;
     gnomon_lsh_builder *builder = NULL;
     int code = cli_open_input(app, b->path, &b->input, &reader, &b->info);
+    if (code < 0) code = cli_check_bits(app, b->metric, b->path, &b->info);
     if (code < 0) {
         b->options.functions.dim = b->info.cols;
         const gnomon_status status =
@@ -328,6 +331,7 @@ static int load(build *b, const char *path, const cli_input_options *input, cli_
     const int sparse = b->options.metric == GNOMON_JACCARD;
     int code = path == b->queries_path ? cli_open_queries(b->app, path, input, &p->reader, &p->info)
                                        : cli_open_input(b->app, path, input, &p->reader, &p->info);
+    if (code < 0) code = cli_check_bits(b->app, b->metric, path, &p->info);
     return code < 0 ? cli_index_read(b->app, path, sparse, p, budget) : code;
 }
 

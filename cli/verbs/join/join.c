@@ -293,6 +293,10 @@ static int work(cli_join *j)
                    : -1;
     if (code < 0 && j->q_path != NULL)
         code = cli_open_input(app, j->q_path, &j->q_input, &j->q.reader, &j->q_info);
+    const int metric = (int)j->options.metric;
+    if (code < 0 && j->text == CLI_TEXT_NONE)
+        code = cli_check_bits(app, metric, j->p_path, &j->p_info);
+    if (code < 0 && j->q_path != NULL) code = cli_check_bits(app, metric, j->q_path, &j->q_info);
     if (code < 0) code = cli_join_work(j);
     cli_bar_clear(app);
     const double begin = cli_seconds();

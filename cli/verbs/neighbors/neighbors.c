@@ -235,6 +235,9 @@ static int work(cli_neighbors *n)
     if (code < 0)
         code = cli_same_width(app, n->base_path, n->base_info.cols, n->queries_path,
                               n->queries_info.cols);
+    const int metric = (int)n->options.metric;
+    if (code < 0) code = cli_check_bits(app, metric, n->base_path, &n->base_info);
+    if (code < 0) code = cli_check_bits(app, metric, n->queries_path, &n->queries_info);
     if (code >= 0) return code;
     return n->promise > 0 ? cli_neighbors_promise(n) : cli_neighbors_search(n);
 }
