@@ -205,10 +205,25 @@ typedef struct cli_operator_options {
     int kind_given, k_given, seed_given, other_given;
 } cli_operator_options;
 
-enum { CLI_OPERATOR_OPTIONS = 13 };
-/* The kinds by name; with "auto" before them for who can choose. */
-extern const cli_choice cli_kinds_and_auto[];
-extern const cli_choice *const cli_kinds;
+enum { CLI_OPERATOR_OPTIONS = 8 + GNOMON_PARAMETERS };
+/* The kinds that have all of these flags (GNOMON_KIND_...), by name; with "auto" before them for
+ * who can choose. Static storage. */
+const cli_choice *cli_kinds(unsigned flags, int with_auto);
+/* Help on an option that takes a kind: 'before', the list of kinds with the default one marked (0:
+ * none is) and, if asked for, what is to know of each, and 'after'. Returns text. */
+typedef struct cli_kinds_help {
+    char text[512];
+} cli_kinds_help;
+const char *cli_kinds_help_make(cli_kinds_help *help, const char *before, gnomon_kind normal,
+                                int remarks, const char *after);
+/* A kind's GNOMON_KIND_..., and whether it uses a member of the descriptor (GNOMON_USES_...). */
+unsigned cli_kind_flags(gnomon_kind kind);
+int cli_kind_uses(gnomon_kind kind, unsigned uses);
+/* "sjlt or block": the kinds that use such a member. */
+typedef struct cli_kinds_text {
+    char text[128];
+} cli_kinds_text;
+cli_kinds_text cli_kinds_that_use(unsigned uses, const char *last);
 void cli_operator_init(cli_operator_options *options);
 void cli_operator_table(cli_operator_options *options, cli_option table[CLI_OPERATOR_OPTIONS]);
 /* Makes the operator from the options (d and k filled in by the caller unless loaded). -1 or

@@ -5,17 +5,91 @@
 #include <stdlib.h>
 #include <string.h>
 
-const cli_choice cli_kinds_and_auto[] = {{"auto", CLI_OPERATOR_AUTO},
-                                         {"gaussian", GNOMON_GAUSSIAN},
-                                         {"rademacher", GNOMON_RADEMACHER},
-                                         {"achlioptas", GNOMON_ACHLIOPTAS},
-                                         {"very-sparse", GNOMON_VERY_SPARSE},
-                                         {"sjlt", GNOMON_SJLT},
-                                         {"srht", GNOMON_SRHT},
-                                         {"block", GNOMON_BLOCK},
-                                         {"kronecker", GNOMON_KRONECKER},
-                                         {NULL, 0}};
-const cli_choice *const cli_kinds = cli_kinds_and_auto + 1;
+const cli_choice *cli_kinds(unsigned flags, int with_auto)
+{
+    enum { LISTS = 4, MOST = 30 };
+    static cli_choice lists[LISTS][MOST + 2];
+    static struct {
+        unsigned flags;
+        int with_auto;
+    } of[LISTS];
+    static int made;
+    for (int i = 0; i < made; i++)
+        if (of[i].flags == flags && of[i].with_auto == with_auto) return lists[i];
+    cli_choice *list = lists[made];
+    int count = 0;
+    if (with_auto) list[count++] = (cli_choice){"auto", CLI_OPERATOR_AUTO};
+    const gnomon_kind_info *kind;
+    for (int i = 0; (kind = gnomon_kind_at(i)) != NULL && count <= MOST; i++)
+        if ((kind->flags & flags) == flags)
+            list[count++] = (cli_choice){kind->name, (int)kind->kind};
+    list[count] = (cli_choice){NULL, 0};
+    of[made].flags = flags;
+    of[made].with_auto = with_auto;
+    if (made < LISTS - 1) made++;
+    return list;
+}
+
+static gnomon_kind_info info_of(gnomon_kind kind)
+{
+    const gnomon_kind_info *info, none = {kind, "?", "", 0, 0};
+    for (int i = 0; (info = gnomon_kind_at(i)) != NULL; i++)
+        if (info->kind == kind) return *info;
+    return none;
+}
+
+unsigned cli_kind_flags(gnomon_kind kind)
+{
+    return info_of(kind).flags;
+}
+
+int cli_kind_uses(gnomon_kind kind, unsigned uses)
+{
+    return (info_of(kind).uses & uses) != 0;
+}
+
+const char *cli_kinds_help_make(cli_kinds_help *help, const char *before, gnomon_kind normal,
+                                int remarks, const char *after)
+{
+    const size_t size = sizeof help->text;
+    size_t used = (size_t)snprintf(help->text, size, "%s", before);
+    for (int i = 0; gnomon_kind_at(i) != NULL; i++) {
+        const gnomon_kind_info *kind = gnomon_kind_at(i);
+        const char *about = remarks ? kind->about : "";
+        const int marked = kind->kind == normal, both = marked && about[0] != '\0';
+        const char *next = gnomon_kind_at(i + 1) == NULL   ? ""
+                           : gnomon_kind_at(i + 2) == NULL ? " or "
+                                                           : ", ";
+        if (used < size)
+            used += (size_t)snprintf(help->text + used, size - used, "%s%s%s%s%s%s%s", kind->name,
+                                     marked || about[0] != '\0' ? " (" : "",
+                                     marked ? "default" : "", both ? "; " : "", about,
+                                     marked || about[0] != '\0' ? ")" : "", next);
+    }
+    if (used < size) snprintf(help->text + used, size - used, "%s", after);
+    return help->text;
+}
+
+cli_kinds_text cli_kinds_that_use(unsigned uses, const char *last)
+{
+    cli_kinds_text names = {""};
+    const gnomon_kind_info *kind;
+    size_t used = 0;
+    int left = 0;
+    for (int i = 0; (kind = gnomon_kind_at(i)) != NULL; i++)
+        left += (kind->uses & uses) != 0;
+    for (int i = 0; (kind = gnomon_kind_at(i)) != NULL; i++) {
+        if ((kind->uses & uses) == 0) continue;
+        left--;
+        if (used < sizeof names.text)
+            used +=
+                (size_t)snprintf(names.text + used, sizeof names.text - used, "%s%s", kind->name,
+                                 left > 1    ? ", "
+                                 : left == 1 ? last
+                                             : "");
+    }
+    return names;
+}
 
 void cli_operator_init(cli_operator_options *options)
 {
@@ -27,26 +101,22 @@ void cli_operator_init(cli_operator_options *options)
 
 void cli_operator_table(cli_operator_options *o, cli_option table[CLI_OPERATOR_OPTIONS])
 {
-    static const cli_choice inner[] = {{"gaussian", GNOMON_GAUSSIAN},
-                                       {"rademacher", GNOMON_RADEMACHER},
-                                       {"achlioptas", GNOMON_ACHLIOPTAS},
-                                       {"very-sparse", GNOMON_VERY_SPARSE},
-                                       {"sjlt", GNOMON_SJLT},
-                                       {NULL, 0}};
+    static cli_kinds_help kinds;
+    static struct {
+        char text[256];
+    } help[GNOMON_PARAMETERS];
     static const cli_choice precisions[] = {
         {"fp32", GNOMON_FP32}, {"fp16", GNOMON_FP16}, {NULL, 0}};
     static const cli_choice scalings[] = {
         {"isometric", GNOMON_ISOMETRIC}, {"none", GNOMON_UNSCALED}, {NULL, 0}};
-    const cli_option options[CLI_OPERATOR_OPTIONS] = {
+    const cli_option first[] = {
         {.name = "operator",
          .type = CLI_CHOICE,
          .target = &o->kind,
          .given = &o->kind_given,
          .value = "KIND",
-         .choices = cli_kinds,
-         .help =
-             "the kind: gaussian, rademacher (default; random signs, for any data), achlioptas, "
-             "very-sparse (for dense data), sjlt, srht, block or kronecker"},
+         .choices = cli_kinds(0, 0),
+         .help = cli_kinds_help_make(&kinds, "the kind: ", GNOMON_RADEMACHER, 1, "")},
         {.letter = 'k',
          .type = CLI_INT,
          .target = &o->descriptor.k,
@@ -61,48 +131,14 @@ void cli_operator_table(cli_operator_options *o, cli_option table[CLI_OPERATOR_O
          .given = &o->seed_given,
          .value = "N",
          .help = "which random operator: 0 (default) to 2^64 - 1"},
-        {.name = "density",
-         .type = CLI_REAL,
-         .target = &o->descriptor.density,
-         .given = &o->other_given,
-         .reals = CLI_DENSITY_RANGE,
-         .value = "P",
-         .help = "very-sparse: the probability of a nonzero, 2^-30 (9.32e-10) to 1 (default "
-                 "1/sqrt(D))"},
-        {.name = "nonzeros",
-         .type = CLI_INT,
-         .target = &o->descriptor.nonzeros,
-         .given = &o->other_given,
-         .low = 1,
-         .value = "S",
-         .help = "sjlt: nonzeros a column (default 4, or k if less; 1 is CountSketch)"},
-        {.name = "blocks",
-         .type = CLI_INT,
-         .target = &o->descriptor.blocks,
-         .given = &o->other_given,
-         .low = 1,
-         .value = "R",
-         .help = "block: the number of diagonal blocks (default 1)"},
-        {.name = "zeta",
-         .type = CLI_INT,
-         .target = &o->descriptor.zeta,
-         .given = &o->other_given,
-         .low = 2,
-         .value = "Z",
-         .help = "kronecker: by how much each level narrows (default 2)"},
-        {.name = "width",
-         .type = CLI_INT,
-         .target = &o->descriptor.width,
-         .given = &o->other_given,
-         .low = 1,
-         .value = "W",
-         .help = "kronecker: the cascade's width, at least k (default k)"},
+    };
+    const cli_option last[] = {
         {.name = "inner",
          .type = CLI_CHOICE,
          .target = &o->inner,
          .given = &o->other_given,
          .value = "KIND",
-         .choices = inner,
+         .choices = cli_kinds(GNOMON_KIND_INNER, 0),
          .help = "the kind that block and kronecker are made of (default rademacher)"},
         {.name = "precision",
          .type = CLI_CHOICE,
@@ -129,7 +165,25 @@ void cli_operator_table(cli_operator_options *o, cli_option table[CLI_OPERATOR_O
          .value = "FILE",
          .help = "take the operator of a saved descriptor instead of the options above"},
     };
-    memcpy(table, options, sizeof options);
+    _Static_assert(sizeof first + sizeof last + GNOMON_PARAMETERS * sizeof(cli_option) ==
+                       CLI_OPERATOR_OPTIONS * sizeof(cli_option),
+                   "CLI_OPERATOR_OPTIONS counts them");
+    const int before = sizeof first / sizeof *first;
+    memcpy(table, first, sizeof first);
+    for (int i = 0; i < GNOMON_PARAMETERS; i++) {
+        const gnomon_parameter_info *p = gnomon_parameter_at(i);
+        snprintf(help[i].text, sizeof help[i].text, "%s: %s",
+                 cli_kinds_that_use(p->uses, " and ").text, p->help);
+        table[before + i] = (cli_option){.name = p->name,
+                                         .type = p->is_real ? CLI_REAL : CLI_INT,
+                                         .target = (char *)&o->descriptor + p->offset,
+                                         .given = &o->other_given,
+                                         .low = p->least,
+                                         .value = p->value,
+                                         .help = help[i].text};
+        if (p->uses == GNOMON_USES_DENSITY) table[before + i].reals = CLI_DENSITY_RANGE;
+    }
+    memcpy(table + before + GNOMON_PARAMETERS, last, sizeof last);
 }
 
 int cli_operator_load(cli_app *app, const cli_operator_options *o, gnomon_operator **op)
@@ -199,12 +253,20 @@ void cli_operator_words(const gnomon_operator *op, char *buffer, size_t size)
     } while (0)
     ADD("%s", gnomon_kind_name(d.kind));
     if (d.kind == GNOMON_BLOCK) ADD(" of %lld", (long long)d.blocks);
-    if (d.kind == GNOMON_BLOCK || d.kind == GNOMON_KRONECKER) ADD(" %s", gnomon_kind_name(d.inner));
-    if (d.kind == GNOMON_KRONECKER)
-        ADD(", zeta %lld, width %lld", (long long)d.zeta, (long long)d.width);
+    if (d.inner != 0) ADD(" %s", gnomon_kind_name(d.inner));
     if (d.precision == GNOMON_FP16) ADD(", fp16");
-    if (d.density > 0) ADD(", density %.4g", d.density);
-    if (d.nonzeros > 0) ADD(", %lld nonzeros a column", (long long)d.nonzeros);
+    for (int i = 0; i < GNOMON_PARAMETERS; i++) {
+        const gnomon_parameter_info *p = gnomon_parameter_at(i);
+        const void *member = (const char *)&d + p->offset;
+        const long long count = p->is_real ? 0 : (long long)*(const int64_t *)member;
+        if (p->is_real && *(const double *)member > 0)
+            ADD(", %s %.4g", p->name, *(const double *)member);
+        if (count == 0 || (d.kind == GNOMON_BLOCK && p->uses == GNOMON_USES_BLOCKS)) continue;
+        if (p->unit[0] != '\0')
+            ADD(", %lld %s", count, p->unit);
+        else
+            ADD(", %s %lld", p->name, count);
+    }
     if (d.scaling == GNOMON_UNSCALED) ADD(", unscaled");
     ADD(", seed %llu", (unsigned long long)d.seed);
 #undef ADD

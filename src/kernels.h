@@ -12,6 +12,7 @@
 #ifndef GNOMON_KERNELS_H
 #define GNOMON_KERNELS_H
 
+#include "operator/kinds/list.h"
 #include "operator/operator.h"
 #include "search_kernels.h"
 
@@ -66,12 +67,12 @@ typedef struct gnomon_kind_kernels {
     void (*adjoint_f32)(const gnomon_panel *panel, const gnomon_tiles *tiles);
     void (*adjoint_f64)(const gnomon_panel *panel, const gnomon_tiles *tiles);
     /* Raw values of single columns for sparse points: for every c, out[c * rows + i] is
-     * value(row + i, cols[c]); cols ascending, any rows. NULL for very-sparse and sjlt (they have
-     * lists). */
+     * value(row + i, cols[c]); cols ascending, any rows. NULL for sparse kinds (they have lists).
+     */
     void (*columns_f32)(const gnomon_simple *a, int64_t row, int64_t rows, const int64_t *cols,
                         int64_t count, float *out);
-    /* The nonzeros of single columns for sparse points, very-sparse and sjlt only (else NULL):
-     * those of cols[c] within rows [row, row + rows) are entries[start[c]] ... entries[start[c + 1]
+    /* The nonzeros of single columns for sparse points, sparse kinds only (else NULL): those of
+     * cols[c] within rows [row, row + rows) are entries[start[c]] ... entries[start[c + 1]
      * - 1], in any order: i for a +1 in row + i, ~i for a -1. cols ascending, all of one chunk
      * (lists_cols columns, at its multiples); start has room for count + 1. Writes no more
      * than 'room' entries and returns how many there are; when that is more than room, entries and
@@ -80,12 +81,15 @@ typedef struct gnomon_kind_kernels {
     int64_t (*lists_scratch)(const gnomon_simple *a);
     int64_t (*lists)(const gnomon_simple *a, int64_t row, int64_t rows, const int64_t *cols,
                      int64_t count, int64_t room, int64_t *start, int64_t *entries, void *scratch);
+    /* Kinds whose panel is that of src/cpu/project/nonzeros.inc (else NULL): makes piece 'number'
+     * at 'piece', which has room for so many positions. */
+    void (*make)(const gnomon_panel *panel, int64_t number, void *piece, int64_t room);
 } gnomon_kind_kernels;
 
 typedef struct gnomon_kernels {
     const char *isa;
-    const gnomon_kind_kernels *kind[GNOMON_SRHT + 1]; /* indexed by simple gnomon_kind */
-    const gnomon_kind_kernels *gaussian16;            /* gaussian, precision fp16 */
+    const gnomon_kind_kernels *kind[GNOMON_SIMPLE_KIND_COUNT]; /* by the place of kinds/list.h */
+    const gnomon_kind_kernels *gaussian16;                     /* gaussian, precision fp16 */
 
     /* Packs up to GNOMON_LANES points into a tile. lane[l] points at the first wanted element of
      * point l, NULL for a lane to be zeroed; elements of a point are col_stride apart. valid[l] is
@@ -127,8 +131,9 @@ const gnomon_kernels *gnomon_cpu_kernels(const char *isa);
 static inline const gnomon_kind_kernels *gnomon_kernels_for(const gnomon_kernels *k,
                                                             const gnomon_simple *a)
 {
-    return a->kind == GNOMON_GAUSSIAN && a->precision == GNOMON_FP16 ? k->gaussian16
-                                                                     : k->kind[a->kind];
+    return a->kind == GNOMON_GAUSSIAN && a->precision == GNOMON_FP16
+               ? k->gaussian16
+               : k->kind[gnomon_kind_place(a->kind)];
 }
 
 #endif

@@ -11,7 +11,7 @@ static gnomon_simple make_operator(int64_t k, int64_t d, int64_t s)
     a.key1 = 0x4F6CDD1Du;
     a.rows = k;
     a.cols = d;
-    a.nonzeros = s;
+    a.nonzeros = a.bands = s;
     a.chunk = 4096;
     a.chunk_log2 = 12;
     while (a.chunk < 4 * ((k + s - 1) / s))

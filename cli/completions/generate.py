@@ -8,12 +8,11 @@ import re
 import subprocess
 import sys
 
-KINDS = "gaussian rademacher achlioptas very-sparse sjlt srht block kronecker"
-# What may stand after an option, by its name or what the help calls its value; others: nothing known.
+# Options whose words the command itself tells, when given another.
+ASKED = {"operator", "inner"}
+# What may stand after other options, by their name or what the help calls their value; else nothing is known.
 VALUES = {
-    "operator": KINDS,
     "assume": "nothing spread",
-    "inner": "gaussian rademacher achlioptas very-sparse sjlt",
     "precision": "fp32 fp16",
     "scaling": "isometric none",
     "metric": "l2 cosine ip hamming jaccard l1",
@@ -30,17 +29,15 @@ FORMATS = []  # as gnomon info tells of them
 
 
 class Option:
-    def __init__(self, letter, name, value, text):
+    def __init__(self, letter, name, value, text, asked):
         self.letter, self.name, self.value, self.text = letter, name, value, text
         # the first words of the help, as far as they explain
         self.short = re.split(r"(?<=\w)[;:] | \(| = ", text)[0].strip()
         if len(self.short) < 12:
             self.short = text
-        self.words = VALUES.get(name) or VALUES.get(value, "")
+        self.words = asked or VALUES.get(name) or VALUES.get(value, "")
         if name == "metric":  # not all verbs take all
             self.words = " ".join(word for word in self.words.split() if re.search(rf"\b{word}\b", text))
-        if name == "operator" and "auto" in text:
-            self.words += " auto"
         if value == "FORMAT":
             self.words = " ".join(one["format"] for one in FORMATS if name == "format" or one["writes"])
         self.is_file = value in FILES
@@ -53,11 +50,17 @@ def help_of(gnomon, *words):
     return subprocess.run([gnomon, *words], capture_output=True, text=True, check=True).stdout
 
 
+def words_of(gnomon, verb, name):
+    told = subprocess.run([gnomon, *verb.split(), f"--{name}", "?"], capture_output=True, text=True).stderr
+    return re.search(r"must be one of (.*)", told)[1].replace(",", "")
+
+
 def options_of(gnomon, verb):
     text = help_of(gnomon, *verb.split(), "--help").split("\nExamples:\n")[0]
     found = re.findall(r"^(?=  -|      --)  (?:-(\w))?(?:, |    )?(?:--([a-z][a-z-]*))?(?: (\S+))?"
                        r"(?:  +|\n +)(\S.*(?:\n {26}\S.*)*)", text, re.M)
-    return [Option(letter, name, value, " ".join(body.split())) for letter, name, value, body in found]
+    return [Option(letter, name, value, " ".join(body.split()), words_of(gnomon, verb, name) if name in ASKED else "")
+            for letter, name, value, body in found]
 
 
 def first_words(verbs):

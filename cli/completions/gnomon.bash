@@ -25,7 +25,7 @@ _gnomon() {
     project)
         options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points --assume --model -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --large --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker auto" ;;
+        --operator) words="auto gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
         -k) words="NONE" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;

@@ -17,7 +17,7 @@ complete -c gnomon -n "not __fish_seen_subcommand_from $verbs" -a lstsq -d 'leas
 complete -c gnomon -n "not __fish_seen_subcommand_from $verbs" -a hosvd -d 'a tensor as a small core and a factor a mode'
 complete -c gnomon -n "not __fish_seen_subcommand_from $verbs" -a convert -d 'points from one format to another'
 complete -c gnomon -n "not __fish_seen_subcommand_from $verbs" -a info -d 'what is in a file, or what this machine offers'
-complete -c gnomon -n '__fish_seen_subcommand_from project' -l operator -x -a 'gaussian rademacher achlioptas very-sparse sjlt srht block kronecker auto' -d 'the kind: gaussian, rademacher (default; random signs, for any data), achlioptas, very-sparse (for dense data), sjlt, srht, block or kronecker; or auto: the quickest of those that keep the distortion asked for'
+complete -c gnomon -n '__fish_seen_subcommand_from project' -l operator -x -a 'auto gaussian rademacher achlioptas very-sparse sjlt srht block kronecker' -d 'the kind: gaussian, rademacher (default; random signs, for any data), achlioptas, very-sparse (for dense data), sjlt, srht, block or kronecker; or auto: the quickest of those that keep the distortion asked for'
 complete -c gnomon -n '__fish_seen_subcommand_from project' -s k -x -d 'dimensions to project to, at most those of the points'
 complete -c gnomon -n '__fish_seen_subcommand_from project' -l seed -x -d 'which random operator'
 complete -c gnomon -n '__fish_seen_subcommand_from project' -l density -x -d 'very-sparse: the probability of a nonzero, 2^-30 (9.32e-10) to 1 (default 1/sqrt(D))'

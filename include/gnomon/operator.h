@@ -60,6 +60,54 @@ GNOMON_API const char *gnomon_kind_name(gnomon_kind kind);
 /* The kind of that name, 0 when there is none. */
 GNOMON_API gnomon_kind gnomon_kind_from_name(const char *name);
 
+/* The members of a descriptor that some kinds use and others don't. */
+enum {
+    GNOMON_USES_INNER = 1,
+    GNOMON_USES_PRECISION = 2,
+    GNOMON_USES_DENSITY = 4,
+    GNOMON_USES_NONZEROS = 8,
+    GNOMON_USES_BLOCKS = 16,
+    GNOMON_USES_ZETA = 32,
+    GNOMON_USES_WIDTH = 64
+};
+
+enum {
+    GNOMON_KIND_COMPOSED = 1, /* made of matrices of an inner kind */
+    GNOMON_KIND_INNER = 2,    /* may be the inner kind of a composed one */
+    /* |Sx|^2 / |x|^2 has no higher moments than with normal entries, whatever x */
+    GNOMON_KIND_ANY_POINTS = 4,
+    GNOMON_KIND_FAST = 8 /* far fewer multiplications a point than k * d */
+};
+
+/* What is to know of a kind, for tables of all kinds. */
+typedef struct gnomon_kind_info {
+    gnomon_kind kind;
+    const char *name;  /* on the command line and in JSON */
+    const char *about; /* a remark of a few words, "" for none */
+    unsigned uses;     /* GNOMON_USES_...; a composed kind also uses what its inner kind does */
+    unsigned flags;    /* GNOMON_KIND_... */
+} gnomon_kind_info;
+
+/* The kinds, simple ones first, from index 0 on; NULL past the last. Static storage. */
+GNOMON_API const gnomon_kind_info *gnomon_kind_at(int index);
+
+/* A member of gnomon_descriptor that is a number some kinds use: its default is 0 there. */
+typedef struct gnomon_parameter_info {
+    const char *name;  /* the member's, also on the command line and in JSON */
+    unsigned uses;     /* its GNOMON_USES_... */
+    int is_real;       /* double, otherwise int64_t */
+    size_t offset;     /* in gnomon_descriptor */
+    int64_t least;     /* smallest value but 0 of an integer */
+    const char *range; /* of a real, in words */
+    const char *value; /* what help calls the value */
+    const char *unit;  /* what it counts, "" when its name tells */
+    const char *help;
+} gnomon_parameter_info;
+
+enum { GNOMON_PARAMETERS = 5 };
+/* Parameter index, from 0 to GNOMON_PARAMETERS - 1; else NULL. Static storage. */
+GNOMON_API const gnomon_parameter_info *gnomon_parameter_at(int index);
+
 /* An operator: a checked, completed descriptor and what follows from it. It is
  * read-only after creation: any number of threads may use it at once. */
 typedef struct gnomon_operator gnomon_operator;

@@ -30,50 +30,77 @@ static double touched(double picks, double places)
     return -expm1(-picks / places);
 }
 
+/* What the counts of a sketch of n points are made of: n and k as multiples of the cost's tiles. */
+typedef struct sizes {
+    const gnomon_simple *a;
+    double k, d, points, rows;
+    double nonzeros, columns, chunks; /* sparse points: stored entries, columns that have any */
+} sizes;
+
+static void dense_count(const sizes *s, bool sparse, gnomon_work *w)
+{
+    w->made = sparse ? s->columns * s->k : s->k * s->d;
+    w->multiplied = sparse ? s->nonzeros * s->k : s->points * s->rows * s->d;
+}
+
+static void very_sparse_count(const sizes *s, bool sparse, gnomon_work *w)
+{
+    const double density = s->a->density;
+    if (sparse) { /* whole chunks are walked */
+        w->made = s->d * touched(s->nonzeros, s->chunks) * s->k * density;
+        w->multiplied = s->nonzeros * s->k * density;
+        return;
+    }
+    w->made = s->k * s->d * density;
+    w->multiplied = s->points * w->made;
+    w->steps = s->k * s->chunks;
+}
+
+static void sjlt_count(const sizes *s, bool sparse, gnomon_work *w)
+{
+    const double entries = (double)s->a->column_entries;
+    w->made = (sparse ? s->columns : s->d) * entries;
+    w->multiplied = sparse ? s->nonzeros * entries : s->points * w->made;
+    if (!sparse) w->steps = s->points * s->k * s->chunks;
+}
+
+static void srht_count(const sizes *s, bool sparse, gnomon_work *w)
+{
+    if (sparse) {
+        dense_count(s, sparse, w);
+        return;
+    }
+    w->made = s->d;
+    w->multiplied = s->points * exp2(s->a->order_log2) * fmax(1, s->a->order_log2);
+    w->steps = s->points * s->k * ceil(s->d / SRHT_COLS);
+}
+
+/* A kind that is not here has no cost. */
+static const struct {
+    gnomon_kind kind;
+    void (*count)(const sizes *s, bool sparse, gnomon_work *w);
+} counts[] = {
+    {GNOMON_GAUSSIAN, dense_count},   {GNOMON_RADEMACHER, dense_count},
+    {GNOMON_ACHLIOPTAS, dense_count}, {GNOMON_VERY_SPARSE, very_sparse_count},
+    {GNOMON_SJLT, sjlt_count},        {GNOMON_SRHT, srht_count},
+};
+
 gnomon_work gnomon_count(const gnomon_cost *cost, const gnomon_simple *a, double n, double nonzeros)
 {
+    const bool sparse = cost->form == GNOMON_FORM_SPARSE;
     const double k = (double)a->rows, d = (double)a->cols;
-    const double points = up_to(n, cost->point_tile), rows = up_to(k, cost->row_tile);
-    gnomon_work w = {.read = n * d, .written = n * k};
-    if (cost->form == GNOMON_FORM_SPARSE) {
-        const double columns = d * touched(nonzeros, d);
-        const double chunks = ceil(d / (double)(a->chunk > 0 ? a->chunk : 1));
-        w.read = nonzeros;
-        switch (a->kind) {
-        case GNOMON_VERY_SPARSE: /* whole chunks are walked */
-            w.made = d * touched(nonzeros, chunks) * k * a->density;
-            w.multiplied = nonzeros * k * a->density;
-            break;
-        case GNOMON_SJLT:
-            w.made = columns * (double)a->nonzeros;
-            w.multiplied = nonzeros * (double)a->nonzeros;
-            break;
-        default:
-            w.made = columns * k;
-            w.multiplied = nonzeros * k;
-        }
-        return w;
-    }
-    switch (a->kind) {
-    case GNOMON_VERY_SPARSE:
-        w.made = k * d * a->density;
-        w.multiplied = points * w.made;
-        w.steps = k * ceil(d / (double)a->chunk);
-        break;
-    case GNOMON_SJLT:
-        w.made = d * (double)a->nonzeros;
-        w.multiplied = points * w.made;
-        w.steps = points * k * ceil(d / (double)a->chunk);
-        break;
-    case GNOMON_SRHT:
-        w.made = d;
-        w.multiplied = points * exp2(a->order_log2) * fmax(1, a->order_log2);
-        w.steps = points * k * ceil(d / SRHT_COLS);
-        break;
-    default:
-        w.made = k * d;
-        w.multiplied = points * rows * d;
-    }
+    gnomon_work w = {.read = sparse ? nonzeros : n * d, .written = n * k};
+    const sizes s = {.a = a,
+                     .k = k,
+                     .d = d,
+                     .points = up_to(n, cost->point_tile),
+                     .rows = up_to(k, cost->row_tile),
+                     .nonzeros = nonzeros,
+                     .columns = sparse ? d * touched(nonzeros, d) : d,
+                     .chunks = ceil(d / (double)(a->chunk > 0 ? a->chunk : 1))};
+    w.made = NAN;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].kind == a->kind) counts[i].count(&s, sparse, &w);
     return w;
 }
 

@@ -157,122 +157,171 @@ static double cascade_variance(const gnomon_choose_options *o, double zeta)
     return (product - 1) * k / 2;
 }
 
-/* k is to be found. */
-static gnomon_status by_eps(gnomon_context *ctx, const asked *a, gnomon_candidate *c)
+/* The laws of a kind. by_eps finds k for eps: exact and signs are what the chi-square law and
+ * Achlioptas 2003 ask for. by_rows says whether a given k does as well as with dense kinds. */
+typedef void by_eps(const asked *a, double exact, double signs, gnomon_candidate *c);
+typedef void by_rows(const asked *a, double k, gnomon_candidate *c);
+
+static void gaussian_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
 {
-    gnomon_descriptor *d = &c->descriptor;
-    double exact, signs;
-    GNOMON_TRY(bound(ctx, a, GNOMON_BOUND_GAUSSIAN_EXACT, &exact));
-    GNOMON_TRY(bound(ctx, a, GNOMON_BOUND_ACHLIOPTAS, &signs));
-    switch (d->kind) {
-    case GNOMON_GAUSSIAN:
-        if (d->precision == GNOMON_FP16 && !a->spread)
-            say(c, false, exact,
-                "the exact law is that of normal entries, not of ones rounded to fp16");
-        else
-            say(c, true, exact, "exact chi-square law%s",
-                d->precision == GNOMON_FP16 ? ", the points taken to be spread" : ", any points");
-        break;
-    case GNOMON_RADEMACHER:
-    case GNOMON_ACHLIOPTAS:
-        if (a->spread)
-            say(c, true, exact, "chi-square law, the points taken to be spread");
-        else
-            say(c, true, signs, "Achlioptas 2003, any points");
-        break;
-    case GNOMON_VERY_SPARSE:
-        if (a->spread)
-            say(c, true, exact * very_sparse_variance(a, d->density) / 2,
-                "chi-square law of its variance, the points taken to be spread");
-        else if (d->density >= 1.0 / 3)
-            say(c, true, signs, "a density of 1/3 or more: Achlioptas 2003, any points");
-        else
-            say(c, true, chebyshev(a, 1 / d->density - 1), "Chebyshev's inequality, any points");
-        break;
-    case GNOMON_SJLT: {
-        const double s = (double)d->nonzeros;
-        const double rows = a->spread ? exact * sjlt_variance / 2 : chebyshev(a, sjlt_variance);
-        say(c, true, s * ceil(rows / s), "%s",
-            a->spread ? "chi-square law of its variance, the points taken to be spread"
-                      : "Chebyshev's inequality, any points");
-        break;
-    }
-    case GNOMON_SRHT:
-        if (a->spread)
-            say(c, true, exact, "chi-square law, the points taken to be spread");
-        else
-            say(c, true, srht_rows(a), "Hoeffding's and Chernoff's inequalities, any points");
-        break;
-    case GNOMON_BLOCK:
-        say(c, true, signs * (double)d->blocks,
-            "Achlioptas 2003 for the rows of one block, any points");
-        break;
-    case GNOMON_KRONECKER:
-        say(c, true, cascade_rows(a, (double)d->zeta),
-            "Achlioptas 2003 for every level, any points");
-        break;
-    }
-    return GNOMON_OK;
+    (void)signs;
+    const bool half = c->descriptor.precision == GNOMON_FP16;
+    if (half && !a->spread)
+        say(c, false, exact,
+            "the exact law is that of normal entries, not of ones rounded to fp16");
+    else
+        say(c, true, exact, "exact chi-square law%s",
+            half ? ", the points taken to be spread" : ", any points");
 }
 
-/* k is given: as good as dense kinds? */
-static void by_rows(const asked *a, gnomon_candidate *c)
+static void gaussian_by_rows(const asked *a, double k, gnomon_candidate *c)
 {
-    gnomon_descriptor *d = &c->descriptor;
-    const double k = (double)a->o->k;
-    switch (d->kind) {
-    case GNOMON_GAUSSIAN:
-        say(c, true, k, "a dense kind: %s",
-            d->precision == GNOMON_FP16 ? "moments within 1e-5 of the normal law's"
-                                        : "the normal law, any points");
-        break;
-    case GNOMON_RADEMACHER:
-    case GNOMON_ACHLIOPTAS:
-        say(c, true, k, "a dense kind: no moment above the normal law's, any points");
-        break;
-    case GNOMON_VERY_SPARSE: {
-        const double ratio = very_sparse_variance(a, d->density) / 2;
-        if (d->density >= 1.0 / 3)
-            say(c, true, k, "a density of 1/3 or more: no moment above the normal law's");
-        else if (ratio <= SLACK)
-            say(c, true, k, "the points taken to be spread: variance at most %.3g times dense",
-                ratio);
-        else
-            say(c, false, k, "its variance is up to %.3g times that of dense kinds, on %s", ratio,
-                a->spread ? "points of so few nonzeros" : "coherent points");
-        break;
-    }
-    case GNOMON_SJLT:
-    case GNOMON_SRHT:
-        if (a->spread)
-            say(c, true, k, "the points taken to be spread");
-        else if (d->kind == GNOMON_SJLT)
-            say(c, false, k,
-                "variance as of dense kinds, but not the tails: coherent points meet in one of "
-                "the %lld nonzeros a column",
-                (long long)d->nonzeros);
-        else
-            say(c, false, k,
-                "variance as of dense kinds, but not the tails: few rows may hold a coherent "
-                "point's weight");
-        break;
-    case GNOMON_BLOCK:
-        say(c, false, k, "points with their weight in one block see only 1/%lld of the rows",
-            (long long)d->blocks);
-        break;
-    case GNOMON_KRONECKER: {
-        const double ratio = cascade_variance(a->o, (double)d->zeta);
-        say(c, ratio <= SLACK, k, "levels add up: variance %.3g times that of dense kinds", ratio);
-        break;
-    }
-    }
+    (void)a;
+    say(c, true, k, "a dense kind: %s",
+        c->descriptor.precision == GNOMON_FP16 ? "moments within 1e-5 of the normal law's"
+                                               : "the normal law, any points");
 }
+
+static void signs_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
+{
+    if (a->spread)
+        say(c, true, exact, "chi-square law, the points taken to be spread");
+    else
+        say(c, true, signs, "Achlioptas 2003, any points");
+}
+
+static void signs_by_rows(const asked *a, double k, gnomon_candidate *c)
+{
+    (void)a;
+    say(c, true, k, "a dense kind: no moment above the normal law's, any points");
+}
+
+static void very_sparse_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
+{
+    const double density = c->descriptor.density;
+    if (a->spread)
+        say(c, true, exact * very_sparse_variance(a, density) / 2,
+            "chi-square law of its variance, the points taken to be spread");
+    else if (density >= 1.0 / 3)
+        say(c, true, signs, "a density of 1/3 or more: Achlioptas 2003, any points");
+    else
+        say(c, true, chebyshev(a, 1 / density - 1), "Chebyshev's inequality, any points");
+}
+
+static void very_sparse_by_rows(const asked *a, double k, gnomon_candidate *c)
+{
+    const double density = c->descriptor.density;
+    const double ratio = very_sparse_variance(a, density) / 2;
+    if (density >= 1.0 / 3)
+        say(c, true, k, "a density of 1/3 or more: no moment above the normal law's");
+    else if (ratio <= SLACK)
+        say(c, true, k, "the points taken to be spread: variance at most %.3g times dense", ratio);
+    else
+        say(c, false, k, "its variance is up to %.3g times that of dense kinds, on %s", ratio,
+            a->spread ? "points of so few nonzeros" : "coherent points");
+}
+
+static void sjlt_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
+{
+    (void)signs;
+    const double s = (double)c->descriptor.nonzeros;
+    const double rows = a->spread ? exact * sjlt_variance / 2 : chebyshev(a, sjlt_variance);
+    say(c, true, s * ceil(rows / s), "%s",
+        a->spread ? "chi-square law of its variance, the points taken to be spread"
+                  : "Chebyshev's inequality, any points");
+}
+
+static void sjlt_by_rows(const asked *a, double k, gnomon_candidate *c)
+{
+    if (a->spread)
+        say(c, true, k, "the points taken to be spread");
+    else
+        say(c, false, k,
+            "variance as of dense kinds, but not the tails: coherent points meet in one of the "
+            "%lld nonzeros a column",
+            (long long)c->descriptor.nonzeros);
+}
+
+static void srht_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
+{
+    (void)signs;
+    if (a->spread)
+        say(c, true, exact, "chi-square law, the points taken to be spread");
+    else
+        say(c, true, srht_rows(a), "Hoeffding's and Chernoff's inequalities, any points");
+}
+
+static void srht_by_rows(const asked *a, double k, gnomon_candidate *c)
+{
+    if (a->spread)
+        say(c, true, k, "the points taken to be spread");
+    else
+        say(c, false, k,
+            "variance as of dense kinds, but not the tails: few rows may hold a coherent point's "
+            "weight");
+}
+
+static void block_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
+{
+    (void)a;
+    (void)exact;
+    say(c, true, signs * (double)c->descriptor.blocks,
+        "Achlioptas 2003 for the rows of one block, any points");
+}
+
+static void block_by_rows(const asked *a, double k, gnomon_candidate *c)
+{
+    (void)a;
+    say(c, false, k, "points with their weight in one block see only 1/%lld of the rows",
+        (long long)c->descriptor.blocks);
+}
+
+static void kronecker_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
+{
+    (void)exact;
+    (void)signs;
+    say(c, true, cascade_rows(a, (double)c->descriptor.zeta),
+        "Achlioptas 2003 for every level, any points");
+}
+
+static void kronecker_by_rows(const asked *a, double k, gnomon_candidate *c)
+{
+    const double ratio = cascade_variance(a->o, (double)c->descriptor.zeta);
+    say(c, ratio <= SLACK, k, "levels add up: variance %.3g times that of dense kinds", ratio);
+}
+
+/* A kind that is not here is no candidate. */
+static const struct {
+    gnomon_kind kind;
+    by_eps *by_eps;
+    by_rows *by_rows;
+} laws[] = {
+    {GNOMON_GAUSSIAN, gaussian_by_eps, gaussian_by_rows},
+    {GNOMON_RADEMACHER, signs_by_eps, signs_by_rows},
+    {GNOMON_ACHLIOPTAS, signs_by_eps, signs_by_rows},
+    {GNOMON_VERY_SPARSE, very_sparse_by_eps, very_sparse_by_rows},
+    {GNOMON_SJLT, sjlt_by_eps, sjlt_by_rows},
+    {GNOMON_SRHT, srht_by_eps, srht_by_rows},
+    {GNOMON_BLOCK, block_by_eps, block_by_rows},
+    {GNOMON_KRONECKER, kronecker_by_eps, kronecker_by_rows},
+};
 
 gnomon_status gnomon_law(gnomon_context *ctx, const gnomon_choose_options *o,
                          gnomon_candidate *candidate)
 {
     const asked a = read_options(o);
-    if (o->k == 0) return by_eps(ctx, &a, candidate);
-    by_rows(&a, candidate);
+    for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
+        if (laws[i].kind != candidate->descriptor.kind) continue;
+        if (o->k > 0) {
+            laws[i].by_rows(&a, (double)o->k, candidate);
+            return GNOMON_OK;
+        }
+        double exact, signs;
+        GNOMON_TRY(bound(ctx, &a, GNOMON_BOUND_GAUSSIAN_EXACT, &exact));
+        GNOMON_TRY(bound(ctx, &a, GNOMON_BOUND_ACHLIOPTAS, &signs));
+        laws[i].by_eps(&a, exact, signs, candidate);
+        return GNOMON_OK;
+    }
+    say(candidate, false, (double)o->k, "there is no law for this kind");
     return GNOMON_OK;
 }

@@ -1,6 +1,7 @@
 /* Cost models from JSON (docs/reference/choosing.md, "The file"). */
 #include "base/error.h"
 #include "choose/choose.h"
+#include "operator/kinds/kinds.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -34,13 +35,15 @@ static gnomon_status read_cost(gnomon_context *ctx, json_t *entry, int index, gn
                            index, error.text);
     c->kind = gnomon_kind_from_name(kind);
     c->form = (gnomon_form)word(form, forms, 3);
-    GNOMON_FAIL_IF(c->kind == 0 || c->kind > GNOMON_SRHT, ctx, GNOMON_ERROR_DATA,
+    GNOMON_FAIL_IF(gnomon_kind_place(c->kind) < 0, ctx, GNOMON_ERROR_DATA,
                    "model: costs[%d]: \"operator\" must be a simple kind's name", index);
     GNOMON_FAIL_IF((int)c->form < 0, ctx, GNOMON_ERROR_DATA,
                    "model: costs[%d]: \"form\" must be points, coordinates or sparse", index);
     c->precision = 0;
     if (precision != NULL) c->precision = (gnomon_precision)(word(precision, precisions, 2) + 1);
-    GNOMON_FAIL_IF((c->kind == GNOMON_GAUSSIAN) != (c->precision != 0), ctx, GNOMON_ERROR_DATA,
+    const bool has_precisions =
+        (gnomon_kind_row_of(c->kind)->info.uses & GNOMON_USES_PRECISION) != 0;
+    GNOMON_FAIL_IF(has_precisions != (c->precision != 0), ctx, GNOMON_ERROR_DATA,
                    "model: costs[%d]: \"precision\" must be fp32 or fp16 for gaussian, and left "
                    "out for other kinds",
                    index);

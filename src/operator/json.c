@@ -1,7 +1,7 @@
 /* Descriptors to and from JSON (docs/reference/operators.md, section 8). */
 #include "base/error.h"
 #include "base/text_json.h"
-#include "operator/operator.h"
+#include "operator/kinds/kinds.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -24,7 +24,16 @@ static json_t *seed_value(uint64_t seed)
     return json_string(text);
 }
 
-static json_t *build(const gnomon_descriptor *d)
+/* A parameter that is set. */
+static int set_parameter(json_t *root, const gnomon_parameter_info *p, gnomon_descriptor *d)
+{
+    const double real = p->is_real ? *gnomon_parameter_real(p, d) : 0.0;
+    const int64_t count = p->is_real ? 0 : *gnomon_parameter_count(p, d);
+    if (p->is_real) return real != 0.0 ? json_object_set_new(root, p->name, json_real(real)) : 0;
+    return count != 0 ? json_object_set_new(root, p->name, json_integer(count)) : 0;
+}
+
+static json_t *build(gnomon_descriptor *d)
 {
     json_t *root = json_object();
     int failed = root == NULL;
@@ -41,12 +50,8 @@ static json_t *build(const gnomon_descriptor *d)
     if (d->precision != 0)
         failed |= json_object_set_new(root, "precision",
                                       json_string(d->precision == GNOMON_FP16 ? "fp16" : "fp32"));
-    if (d->density != 0.0) failed |= json_object_set_new(root, "density", json_real(d->density));
-    if (d->nonzeros != 0)
-        failed |= json_object_set_new(root, "nonzeros", json_integer(d->nonzeros));
-    if (d->blocks != 0) failed |= json_object_set_new(root, "blocks", json_integer(d->blocks));
-    if (d->zeta != 0) failed |= json_object_set_new(root, "zeta", json_integer(d->zeta));
-    if (d->width != 0) failed |= json_object_set_new(root, "width", json_integer(d->width));
+    for (int i = 0; i < GNOMON_PARAMETERS; i++)
+        failed |= set_parameter(root, gnomon_parameter_at(i), d);
     if (failed) {
         json_decref(root);
         return NULL;
@@ -71,7 +76,8 @@ gnomon_status gnomon_operator_to_json(gnomon_context *ctx, const gnomon_operator
     *json = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, "op is NULL");
-    json_t *root = build(&op->descriptor);
+    gnomon_descriptor descriptor = op->descriptor;
+    json_t *root = build(&descriptor);
     GNOMON_FAIL_IF(root == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for a descriptor's text");
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(digits(op->descriptor.density));
     *json = gnomon_json_text(root, flags);
@@ -148,15 +154,16 @@ static gnomon_status read_count(gnomon_context *ctx, const json_t *root, const c
     return GNOMON_OK;
 }
 
-static gnomon_status read_density(gnomon_context *ctx, const json_t *root, double *out)
+/* A number above 0, for 0 is 'the default' here too. */
+static gnomon_status read_real(gnomon_context *ctx, const json_t *root,
+                               const gnomon_parameter_info *p, double *out)
 {
-    const json_t *value = json_object_get(root, "density");
+    const json_t *value = json_object_get(root, p->name);
     if (value == NULL) return GNOMON_OK;
-    if (!json_is_number(value)) return wrong_type(ctx, "density", value, "a number");
+    if (!json_is_number(value)) return wrong_type(ctx, p->name, value, "a number");
     *out = json_number_value(value);
     GNOMON_FAIL_IF(!(*out > 0.0), ctx, GNOMON_ERROR_ARGUMENT,
-                   "descriptor: \"density\" is %.17g; it must be at least 2^-30 and at most 1",
-                   *out);
+                   "descriptor: \"%s\" is %.17g; it must be %s", p->name, *out, p->range);
     return GNOMON_OK;
 }
 
@@ -196,18 +203,17 @@ static gnomon_status read_seed(gnomon_context *ctx, const json_t *root, uint64_t
     return GNOMON_OK;
 }
 
+/* The kind that 'member' names, one of those with the flags. */
 static gnomon_status read_kind(gnomon_context *ctx, const json_t *root, const char *member,
-                               gnomon_kind *out)
+                               unsigned flags, gnomon_kind *out)
 {
     const char *name = NULL;
     GNOMON_TRY(read_text(ctx, root, member, &name));
     if (name == NULL) return GNOMON_OK;
     *out = gnomon_kind_from_name(name);
     GNOMON_FAIL_IF(*out == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "descriptor: \"%s\" is \"%s\"; it must be gaussian, rademacher, achlioptas, "
-                   "very-sparse, sjlt%s",
-                   member, quote(name).text,
-                   strcmp(member, "kind") == 0 ? ", srht, block or kronecker" : "");
+                   "descriptor: \"%s\" is \"%s\"; it must be %s", member, quote(name).text,
+                   gnomon_kind_names_with(flags).text);
     return GNOMON_OK;
 }
 
@@ -229,8 +235,7 @@ static gnomon_status read_choice(gnomon_context *ctx, const json_t *root, const 
 static gnomon_status check_members(gnomon_context *ctx, json_t *root)
 {
     static const char *const required[] = {"gnomon", "version", "kind", "k", "d", "seed"};
-    static const char *const optional[] = {"scaling",  "inner",  "precision", "density",
-                                           "nonzeros", "blocks", "zeta",      "width"};
+    static const char *const optional[] = {"scaling", "inner", "precision"};
     const char *key;
     json_t *value;
     json_object_foreach(root, key, value)
@@ -240,6 +245,8 @@ static gnomon_status check_members(gnomon_context *ctx, json_t *root)
             known = known || strcmp(key, required[i]) == 0;
         for (size_t i = 0; i < sizeof optional / sizeof optional[0]; i++)
             known = known || strcmp(key, optional[i]) == 0;
+        for (int i = 0; i < GNOMON_PARAMETERS; i++)
+            known = known || strcmp(key, gnomon_parameter_at(i)->name) == 0;
         GNOMON_FAIL_IF(!known, ctx, GNOMON_ERROR_DATA,
                        "descriptor: \"%s\" is no member of an operator's descriptor",
                        quote(key).text);
@@ -272,8 +279,8 @@ static gnomon_status read_descriptor(gnomon_context *ctx, json_t *root, gnomon_d
     GNOMON_TRY(check_head(ctx, root));
     d->version = GNOMON_OPERATOR_VERSION;
     int precision, scaling;
-    GNOMON_TRY(read_kind(ctx, root, "kind", &d->kind));
-    GNOMON_TRY(read_kind(ctx, root, "inner", &d->inner));
+    GNOMON_TRY(read_kind(ctx, root, "kind", 0, &d->kind));
+    GNOMON_TRY(read_kind(ctx, root, "inner", GNOMON_KIND_INNER, &d->inner));
     GNOMON_TRY(read_count(ctx, root, "k", &d->k));
     GNOMON_TRY(read_count(ctx, root, "d", &d->d));
     GNOMON_TRY(read_seed(ctx, root, &d->seed));
@@ -281,11 +288,12 @@ static gnomon_status read_descriptor(gnomon_context *ctx, json_t *root, gnomon_d
     GNOMON_TRY(read_choice(ctx, root, "precision", "fp32", "fp16", &precision));
     d->scaling = (gnomon_scaling)scaling;
     d->precision = (gnomon_precision)precision;
-    GNOMON_TRY(read_density(ctx, root, &d->density));
-    GNOMON_TRY(read_count(ctx, root, "nonzeros", &d->nonzeros));
-    GNOMON_TRY(read_count(ctx, root, "blocks", &d->blocks));
-    GNOMON_TRY(read_count(ctx, root, "zeta", &d->zeta));
-    return read_count(ctx, root, "width", &d->width);
+    for (int i = 0; i < GNOMON_PARAMETERS; i++) {
+        const gnomon_parameter_info *p = gnomon_parameter_at(i);
+        GNOMON_TRY(p->is_real ? read_real(ctx, root, p, gnomon_parameter_real(p, d))
+                              : read_count(ctx, root, p->name, gnomon_parameter_count(p, d)));
+    }
+    return GNOMON_OK;
 }
 
 gnomon_status gnomon_operator_from_json(gnomon_context *ctx, const char *json, size_t length,

@@ -21,7 +21,7 @@ enum {
 /* A simple (not composed) random matrix: what kernels are made for. Columns and rows are
  * those of docs/reference/operators.md, section 4; values are raw (unscaled). */
 typedef struct gnomon_simple {
-    gnomon_kind kind; /* GAUSSIAN ... SRHT */
+    gnomon_kind kind;
     gnomon_precision precision;
     uint32_t key0, key1;
     uint32_t level;
@@ -31,9 +31,13 @@ typedef struct gnomon_simple {
     int64_t chunk;    /* very-sparse: L; sjlt: C = 2^chunk_log2 */
     int chunk_log2;   /* sjlt: g */
     int64_t nonzeros; /* sjlt: s */
+    int64_t bands;    /* sjlt: s; band b begins at row floor(b rows / bands) */
     int order_log2;   /* srht: b */
     uint32_t srht_key[6];
-    double scale; /* by which raw values are multiplied */
+    double fill;            /* expected share of nonzeros */
+    int64_t column_entries; /* nonzeros of every column, 0 where they are random or all */
+    double scale;           /* by which raw values are multiplied */
+    double scale_short;     /* that of the same kind with one row less */
 } gnomon_simple;
 
 enum { GNOMON_MAX_LEVELS = 56 };
@@ -54,6 +58,15 @@ struct gnomon_operator {
 /* First row of block a of a block operator: floor(a k / r). */
 int64_t gnomon_block_first_row(const gnomon_operator *op, int64_t a);
 
+/* The scale of a simple operator like a with so many rows: a->rows, or one less. */
+static inline double gnomon_simple_scale(const gnomon_simple *a, int64_t rows)
+{
+    return rows == a->rows ? a->scale : a->scale_short;
+}
+
+/* The place of a simple kind in the list of kinds/list.h; -1 for others. */
+int gnomon_kind_place(gnomon_kind kind);
+
 /* Portable, scalar generation: the reference for every faster kernel. */
 
 /* Raw values of [row, row+rows) x [col, col+cols) into out[(i - row) * row_stride + (j - col) *
@@ -73,7 +86,7 @@ int64_t gnomon_sjlt_row(const gnomon_simple *a, int64_t col, int64_t band);
 static inline int64_t gnomon_sjlt_band_first(const gnomon_simple *a, int64_t band)
 {
     return (int64_t)(((unsigned __int128)band * (unsigned __int128)a->rows) /
-                     (unsigned __int128)a->nonzeros);
+                     (unsigned __int128)a->bands);
 }
 
 /* section 3.2 and its inverse; 0 <= bits <= 56 */

@@ -16,7 +16,7 @@ gnomon_part gnomon_first_part(const gnomon_operator *op, int64_t row, int64_t ro
     const int64_t end_row = gnomon_block_first_row(op, block + 1);
     if (end_row - row < rows) part.rows = end_row - row;
     part.inner_row = row - first_row;
-    part.scale = gnomon_simple_scale(&op->factor[0], end_row - first_row, op->descriptor.scaling);
+    part.scale = gnomon_simple_scale(&op->factor[0], end_row - first_row);
 
     /* block < r and c = ceil(D / r): block * c stays below D + r */
     const int64_t first_col = block * op->block_cols;

@@ -21,27 +21,6 @@ int64_t gnomon_block_of_row(const gnomon_operator *op, int64_t row)
                      (unsigned __int128)op->descriptor.k);
 }
 
-static double inverse_root(double q)
-{
-    return 1.0 / sqrt(q);
-}
-
-double gnomon_simple_scale(const gnomon_simple *a, int64_t rows, gnomon_scaling scaling)
-{
-    if (scaling == GNOMON_UNSCALED) return a->kind == GNOMON_ACHLIOPTAS ? sqrt(3.0) : 1.0;
-    const double k = (double)rows;
-    switch (a->kind) {
-    case GNOMON_ACHLIOPTAS:
-        return inverse_root(k / 3.0);
-    case GNOMON_VERY_SPARSE:
-        return inverse_root(k * a->density);
-    case GNOMON_SJLT:
-        return inverse_root((double)a->nonzeros);
-    default:
-        return inverse_root(k);
-    }
-}
-
 double gnomon_operator_row_scale(const gnomon_operator *op, int64_t row)
 {
     if (op == NULL) return NAN;
@@ -49,21 +28,7 @@ double gnomon_operator_row_scale(const gnomon_operator *op, int64_t row)
     if (op->descriptor.kind != GNOMON_BLOCK) return op->scale;
     const int64_t a = gnomon_block_of_row(op, row);
     const int64_t rows = gnomon_block_first_row(op, a + 1) - gnomon_block_first_row(op, a);
-    return gnomon_simple_scale(&op->factor[0], rows, op->descriptor.scaling);
-}
-
-static double simple_fill(const gnomon_simple *a)
-{
-    switch (a->kind) {
-    case GNOMON_ACHLIOPTAS:
-        return 1.0 / 3.0;
-    case GNOMON_VERY_SPARSE:
-        return a->density;
-    case GNOMON_SJLT:
-        return (double)a->nonzeros / (double)a->rows;
-    default:
-        return 1.0;
-    }
+    return gnomon_simple_scale(&op->factor[0], rows);
 }
 
 /* Share of the k x d entries that lie inside a block: the last blocks may have few columns. */
@@ -82,11 +47,11 @@ static double block_share(const gnomon_operator *op)
 double gnomon_operator_fill(const gnomon_operator *op)
 {
     if (op == NULL) return NAN;
-    double fill = simple_fill(&op->factor[0]);
+    double fill = op->factor[0].fill;
     if (op->descriptor.kind == GNOMON_BLOCK) return fill * block_share(op);
     for (int t = 1; t < op->levels; t++) {
         /* an entry is zero when each of its terms is */
-        const double term = simple_fill(&op->factor[t]) * fill;
+        const double term = op->factor[t].fill * fill;
         fill = term < 1.0 ? -expm1((double)op->factor[t - 1].rows * log1p(-term)) : 1.0;
     }
     return fill;

@@ -3,38 +3,25 @@
 
 bool gnomon_simple_is_sparse(const gnomon_simple *a)
 {
-    return a->kind == GNOMON_VERY_SPARSE || a->kind == GNOMON_SJLT;
+    return gnomon_kind_row_of(a->kind)->each != NULL;
 }
 
 void gnomon_simple_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols,
                         gnomon_tile out)
 {
-    switch (a->kind) {
-    case GNOMON_GAUSSIAN:
-        if (a->precision == GNOMON_FP16)
-            gnomon_gaussian16_tile(a, group, col, cols, out);
-        else
-            gnomon_gaussian_tile(a, group, col, cols, out);
-        break;
-    case GNOMON_RADEMACHER:
-        gnomon_rademacher_tile(a, group, col, cols, out);
-        break;
-    case GNOMON_ACHLIOPTAS:
-        gnomon_achlioptas_tile(a, group, col, cols, out);
-        break;
-    default:
-        gnomon_srht_tile(a, group, col, cols, out);
-        break;
-    }
+    gnomon_kind_row_of(a->kind)->tile(a, group, col, cols, out);
 }
 
 void gnomon_simple_each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col,
                         int64_t cols, gnomon_entry_fn fn, void *arg)
 {
-    if (a->kind == GNOMON_VERY_SPARSE)
-        gnomon_very_sparse_each(a, row, rows, col, cols, fn, arg);
-    else
-        gnomon_sjlt_each(a, row, rows, col, cols, fn, arg);
+    gnomon_kind_row_of(a->kind)->each(a, row, rows, col, cols, fn, arg);
+}
+
+double gnomon_norm_of_rows(const gnomon_simple *a, double rows)
+{
+    (void)a;
+    return rows;
 }
 
 typedef struct target {

@@ -63,7 +63,7 @@ void cli_sketch_table(cli_sketch_options *s, const cli_sketch_words *words,
          .target = &s->kind,
          .given = &s->kind_given,
          .value = "KIND",
-         .choices = cli_kinds,
+         .choices = cli_kinds(0, 0),
          .help = words->kind},
         {.name = "seed",
          .type = CLI_SEED,
@@ -90,10 +90,12 @@ void cli_sketch_table(cli_sketch_options *s, const cli_sketch_words *words,
 
 int cli_sketch_check(cli_app *app, cli_sketch_options *s)
 {
-    if (s->density_given && s->kind != GNOMON_VERY_SPARSE)
-        return cli_usage(app, "--density goes with --operator very-sparse");
-    if (s->nonzeros_given && s->kind != GNOMON_SJLT)
-        return cli_usage(app, "--nonzeros goes with --operator sjlt");
+    if (s->density_given && !cli_kind_uses((gnomon_kind)s->kind, GNOMON_USES_DENSITY))
+        return cli_usage(app, "--density goes with --operator %s",
+                         cli_kinds_that_use(GNOMON_USES_DENSITY, " or ").text);
+    if (s->nonzeros_given && !cli_kind_uses((gnomon_kind)s->kind, GNOMON_USES_NONZEROS))
+        return cli_usage(app, "--nonzeros goes with --operator %s",
+                         cli_kinds_that_use(GNOMON_USES_NONZEROS, " or ").text);
     s->descriptor.kind = (gnomon_kind)s->kind;
     return -1;
 }

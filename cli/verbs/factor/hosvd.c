@@ -63,9 +63,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .value = "S",
          .help = "columns of a mode's projection beyond its rank (default 10)"},
     };
-    static const cli_sketch_words words = {
-        .kind = "the kind of projection: gaussian (default), rademacher, achlioptas, very-sparse, "
-                "sjlt, srht, block or kronecker",
+    cli_kinds_help kinds;
+    const cli_sketch_words words = {
+        .kind = cli_kinds_help_make(&kinds, "the kind of projection: ", GNOMON_GAUSSIAN, 0, ""),
         .seed = "which random operators: 0 (default) to 2^64 - 1; mode n (from 0) takes N + n",
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(D), D being the "
                    "product of the other modes)",

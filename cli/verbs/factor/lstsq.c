@@ -48,9 +48,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .value = "R",
          .help = "random vectors that the bounds rest on (default 2; 0: no bounds)"},
     };
-    static const cli_sketch_words words = {
-        .kind = "the kind of sketch: sjlt (default), gaussian, rademacher, achlioptas, "
-                "very-sparse, srht, block or kronecker",
+    cli_kinds_help kinds;
+    const cli_sketch_words words = {
+        .kind = cli_kinds_help_make(&kinds, "the kind of sketch: ", GNOMON_SJLT, 0, ""),
         .seed = "which random operator: 0 (default) to 2^64 - 1",
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(rows of A))",
         .nonzeros = "sjlt: nonzeros a column (default 8)",

@@ -81,10 +81,12 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .value = "Q",
          .help = "pairs of passes that sharpen the spectral bound (default 1)"},
     };
-    static const cli_sketch_words words = {
-        .kind = "the kind of projection: gaussian, rademacher, achlioptas, very-sparse, sjlt, "
-                "srht, block or kronecker (default: gaussian; on the CPU with -k, 64 columns and "
-                "two power iterations or more sjlt with 8 nonzeros)",
+    cli_kinds_help kinds;
+    const cli_sketch_words words = {
+        .kind = cli_kinds_help_make(
+            &kinds, "the kind of projection: ", (gnomon_kind)0, 0,
+            " (default: gaussian; on the CPU with -k, 64 columns and two power iterations or more "
+            "sjlt with 8 nonzeros)"),
         .seed = "which random operator: 0 (default) to 2^64 - 1",
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(D))",
         .nonzeros = "sjlt: nonzeros a column (default 4, or the columns if less)",

@@ -75,7 +75,7 @@ static int64_t enough(const cli_job *job, int64_t bytes)
     if (may_use_gpu(job)) return most(enough_points, enough_bytes_gpu / bytes);
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator_describe(job->op, &d);
-    int fast = d.kind == GNOMON_VERY_SPARSE || d.kind == GNOMON_SJLT || d.kind == GNOMON_SRHT;
+    int fast = (cli_kind_flags(d.kind) & GNOMON_KIND_FAST) != 0;
     return fast ? most(enough_points_fast, enough_bytes_fast / bytes)
                 : most(enough_points, enough_bytes / bytes);
 }

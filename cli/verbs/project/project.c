@@ -114,10 +114,11 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
     cli_option choose[CLI_CHOOSE_OPTIONS];
     cli_choose_table(&r->choose, choose);
     cli_operator_table(&r->operator, operator);
-    operator[0].choices = cli_kinds_and_auto;
-    operator[0].help = "the kind: gaussian, rademacher (default; random signs, for any data), "
-                       "achlioptas, very-sparse (for dense data), sjlt, srht, block or kronecker; "
-                       "or auto: the quickest of those that keep the distortion asked for";
+    cli_kinds_help kinds;
+    operator[0].choices = cli_kinds(0, 1);
+    operator[0].help =
+        cli_kinds_help_make(&kinds, "the kind: ", GNOMON_RADEMACHER, 1,
+                            "; or auto: the quickest of those that keep the distortion asked for");
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("Operator", operator),
@@ -314,8 +315,7 @@ static void look_for(const request *r, cli_job *job)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator_describe(job->op, &d);
-    const int any_points =
-        d.kind == GNOMON_GAUSSIAN || d.kind == GNOMON_RADEMACHER || d.kind == GNOMON_ACHLIOPTAS;
+    const int any_points = (cli_kind_flags(d.kind) & GNOMON_KIND_ANY_POINTS) != 0;
     if (d.kind == GNOMON_VERY_SPARSE && d.density < 1.0 / 3) job->look.density = d.density;
     if (!r->automatic || r->choose.assume != GNOMON_ASSUME_SPREAD) return;
     if (any_points &&

@@ -20,27 +20,55 @@ struct gcu_matrix {
     float jump_scale;
 };
 
+/* What kernels for every kind know of one: one row a kind. */
+enum gcu_adjoint_way {
+    GCU_ADJOINT_DENSE, /* entries by gcu_entries */
+    GCU_ADJOINT_BANDS, /* a column finds its rows by the permutations of its bands */
+    GCU_ADJOINT_LISTS  /* a chunk's nonzeros are listed by column, from the walks along its rows */
+};
+
+struct gcu_kind {
+    gnomon_kind kind;
+    gnomon_precision precision; /* 0: has none */
+    uint32_t tag, other_tag;    /* 0: has no other stream */
+    bool sparse;                /* walks along rows by gcu_walk_on instead of gcu_entries */
+    gcu_adjoint_way adjoint;
+};
+
+/* nullptr for a kind without kernels. */
+static inline const gcu_kind *gcu_kind_of(const gnomon_simple *a)
+{
+    static const gcu_kind kinds[] = {
+        {GNOMON_GAUSSIAN, GNOMON_FP32, GNOMON_TAG_GAUSSIAN, 0, false, GCU_ADJOINT_DENSE},
+        {GNOMON_GAUSSIAN, GNOMON_FP16, GNOMON_TAG_GAUSSIAN16, GNOMON_TAG_GAUSSIAN16_TAIL, false,
+         GCU_ADJOINT_DENSE},
+        {GNOMON_RADEMACHER, (gnomon_precision)0, GNOMON_TAG_SIGN, 0, false, GCU_ADJOINT_DENSE},
+        {GNOMON_ACHLIOPTAS, (gnomon_precision)0, GNOMON_TAG_ACHLIOPTAS, 0, false,
+         GCU_ADJOINT_DENSE},
+        {GNOMON_VERY_SPARSE, (gnomon_precision)0, GNOMON_TAG_VERY_SPARSE, 0, true,
+         GCU_ADJOINT_LISTS},
+        {GNOMON_SJLT, (gnomon_precision)0, GNOMON_TAG_SJLT_KEYS, GNOMON_TAG_SJLT_SIGNS, true,
+         GCU_ADJOINT_BANDS},
+        {GNOMON_SRHT, (gnomon_precision)0, GNOMON_TAG_SRHT_SIGNS, 0, false, GCU_ADJOINT_DENSE},
+    };
+    for (const gcu_kind &k : kinds)
+        if (k.kind == a->kind && (k.precision == 0 || k.precision == a->precision)) return &k;
+    return nullptr;
+}
+
 static inline gcu_matrix gcu_matrix_of(const gnomon_simple *a, const gcu_gpu *gpu)
 {
-    static const uint32_t tag[] = {
-        GNOMON_TAG_GAUSSIAN,    GNOMON_TAG_GAUSSIAN16, GNOMON_TAG_SIGN,      GNOMON_TAG_ACHLIOPTAS,
-        GNOMON_TAG_VERY_SPARSE, GNOMON_TAG_SJLT_KEYS,  GNOMON_TAG_SRHT_SIGNS};
+    const gcu_kind *kind = gcu_kind_of(a);
     gcu_matrix m = {};
     m.kind = a->kind;
     m.precision = a->precision;
-    const bool half = a->kind == GNOMON_GAUSSIAN && a->precision == GNOMON_FP16;
-    m.stream = gcu_stream_of(a, a->kind == GNOMON_GAUSSIAN      ? tag[half]
-                                : a->kind == GNOMON_RADEMACHER  ? tag[2]
-                                : a->kind == GNOMON_ACHLIOPTAS  ? tag[3]
-                                : a->kind == GNOMON_VERY_SPARSE ? tag[4]
-                                : a->kind == GNOMON_SJLT        ? tag[5]
-                                                                : tag[6]);
-    m.other = gcu_stream_of(a, half ? GNOMON_TAG_GAUSSIAN16_TAIL : GNOMON_TAG_SJLT_SIGNS);
+    m.stream = gcu_stream_of(a, kind->tag);
+    m.other = gcu_stream_of(a, kind->other_tag);
     m.gaussian16 = gpu->gaussian16;
     m.rows = a->rows;
     m.cols = a->cols;
     m.chunk = a->chunk;
-    m.bands = a->nonzeros;
+    m.bands = a->bands;
     m.chunk_log2 = a->chunk_log2;
     m.order_log2 = a->order_log2;
     for (int i = 0; i < 6; i++)
@@ -80,13 +108,15 @@ static __device__ __forceinline__ void gcu_entries(const gcu_matrix &m, uint32_t
 #pragma unroll
         for (int i = 0; i < 4; i++)
             v[i] = (float)gcu_achlioptas_digit(gcu_word(w, i), (int)(j & 7));
-    } else { /* srht */
+    } else if (m.kind == GNOMON_SRHT) {
         const uint32_t minus = gcu_call(m.stream, 0, j >> 5).x >> (j & 31) & 1;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint64_t h = gcu_perm(4 * (uint64_t)group + i, m.order_log2, m.srht_key);
             v[i] = (__popcll(h & j) & 1) != (int)minus ? -1.0f : 1.0f;
         }
+    } else { /* sparse kinds don't come here */
+        v[0] = v[1] = v[2] = v[3] = 0.0f;
     }
 }
 
@@ -118,7 +148,8 @@ struct gcu_walk {
     uint32_t at, end; /* sjlt: slots; very-sparse: draws so far, unused */
     uint64_t x;       /* very-sparse: one more than the last column */
     bool over;
-    uint32_t col, minus; /* this lane's entry; lanes below 'count' have one */
+    uint32_t col, minus; /* this lane's entry; lanes below 'count' have one, unless col is at or
+                            beyond the chunk's end */
     int count;
 };
 

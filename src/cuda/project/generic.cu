@@ -101,7 +101,7 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) sparse_k
             for (int e = 0; e < walk.count; e++) {
                 const uint32_t col = __shfl_sync(0xFFFFFFFFu, walk.col, e);
                 const uint32_t minus = __shfl_sync(0xFFFFFFFFu, walk.minus, e);
-                if (q0 + col >= end) continue;
+                if (col >= s.a.chunk || q0 + col >= end) continue;
                 const T x = gcu_load_any<T>(s.x, b, i, q0 + col);
                 sum += minus ? -x : x;
             }
@@ -129,13 +129,13 @@ static __global__ void __launch_bounds__(THREADS)
 
 static bool is_sparse(const gnomon_simple *a)
 {
-    return a->kind == GNOMON_SJLT || a->kind == GNOMON_VERY_SPARSE;
+    return gcu_kind_of(a)->sparse;
 }
 
 static bool supports(const gcu_task *t, char *why, size_t why_size)
 {
-    if (t->a->kind < GNOMON_GAUSSIAN || t->a->kind > GNOMON_SRHT) {
-        snprintf(why, why_size, "the kind is not a simple one");
+    if (!gcu_kind_of(t->a)) {
+        snprintf(why, why_size, "there are no kernels for this kind");
         return false;
     }
     return true;

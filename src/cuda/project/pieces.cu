@@ -47,9 +47,8 @@ static gcu_out out_of(const gnomon_sketch_job *job, const gnomon_matrix *y)
     out.factor_most = out.factor_least = job->alpha * op->scale;
     if (op->blocks > 1 && op->descriptor.k % op->blocks != 0) {
         const int64_t rows = op->factor[0].rows; /* ceil(k / r) */
-        const gnomon_scaling scaling = op->descriptor.scaling;
-        out.factor_most = job->alpha * gnomon_simple_scale(&op->factor[0], rows, scaling);
-        out.factor_least = job->alpha * gnomon_simple_scale(&op->factor[0], rows - 1, scaling);
+        out.factor_most = job->alpha * gnomon_simple_scale(&op->factor[0], rows);
+        out.factor_least = job->alpha * gnomon_simple_scale(&op->factor[0], rows - 1);
     }
     out.beta = job->beta;
     out.begins = out.finishes = true;

@@ -2,8 +2,7 @@
 #include "operator/kinds/kinds.h"
 #include "operator/philox.h"
 
-void gnomon_achlioptas_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols,
-                            gnomon_tile out)
+static void tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols, gnomon_tile out)
 {
     static const float value[6] = {1.0f, -1.0f, 0.0f, 0.0f, 0.0f, 0.0f};
     int64_t c = 0;
@@ -25,3 +24,28 @@ void gnomon_achlioptas_tile(const gnomon_simple *a, uint32_t group, int64_t col,
         c += count;
     }
 }
+
+static gnomon_status set_up(gnomon_context *ctx, gnomon_simple *a, const gnomon_descriptor *d)
+{
+    (void)ctx;
+    (void)d;
+    a->fill = 1.0 / 3.0;
+    return GNOMON_OK;
+}
+
+static double column_norm(const gnomon_simple *a, double rows)
+{
+    (void)a;
+    return rows / 3.0;
+}
+
+const gnomon_kind_row gnomon_kind_row_achlioptas = {
+    .info = {.kind = GNOMON_ACHLIOPTAS,
+             .name = "achlioptas",
+             .about = "",
+             .flags = GNOMON_KIND_INNER | GNOMON_KIND_ANY_POINTS},
+    .set_up = set_up,
+    .column_norm = column_norm,
+    .unscaled = 0x1.bb67ae8584caap+0, /* the root of 3 */
+    .tile = tile,
+};

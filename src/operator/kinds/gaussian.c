@@ -1,4 +1,5 @@
 /* gaussian, precision fp32: Box and Muller 1958, with fixed fp32 operations. */
+#include "base/error.h"
 #include "operator/kinds/kinds.h"
 #include "operator/philox.h"
 #include "operator/quarter.h"
@@ -35,9 +36,12 @@ static void box_muller(uint32_t p, uint32_t q, float *even, float *odd)
     }
 }
 
-void gnomon_gaussian_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols,
-                          gnomon_tile out)
+static void tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols, gnomon_tile out)
 {
+    if (a->precision == GNOMON_FP16) {
+        gnomon_gaussian16_tile(a, group, col, cols, out);
+        return;
+    }
     for (int64_t c = 0; c < cols; c++) {
         const gnomon_words call =
             gnomon_call(a, GNOMON_TAG_GAUSSIAN, group, (uint64_t)col + (uint64_t)c);
@@ -45,3 +49,24 @@ void gnomon_gaussian_tile(const gnomon_simple *a, uint32_t group, int64_t col, i
         box_muller(call.w[2], call.w[3], &out[2][c], &out[3][c]);
     }
 }
+
+static gnomon_status check(gnomon_context *ctx, gnomon_descriptor *d)
+{
+    if (d->precision == 0) d->precision = GNOMON_FP32;
+    GNOMON_FAIL_IF(d->precision != GNOMON_FP32 && d->precision != GNOMON_FP16, ctx,
+                   GNOMON_ERROR_ARGUMENT, "precision is %d; it must be %d (fp32) or %d (fp16)",
+                   (int)d->precision, GNOMON_FP32, GNOMON_FP16);
+    return GNOMON_OK;
+}
+
+const gnomon_kind_row gnomon_kind_row_gaussian = {
+    .info = {.kind = GNOMON_GAUSSIAN,
+             .name = "gaussian",
+             .about = "",
+             .uses = GNOMON_USES_PRECISION,
+             .flags = GNOMON_KIND_INNER | GNOMON_KIND_ANY_POINTS},
+    .check = check,
+    .column_norm = gnomon_norm_of_rows,
+    .unscaled = 1.0,
+    .tile = tile,
+};

@@ -7,8 +7,7 @@ uint32_t gnomon_sign_word(const gnomon_simple *a, uint32_t tag, int64_t row, int
     return gnomon_call(a, tag, (uint32_t)(row >> 2), (uint64_t)q).w[row & 3];
 }
 
-void gnomon_rademacher_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols,
-                            gnomon_tile out)
+static void tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols, gnomon_tile out)
 {
     int64_t c = 0;
     while (c < cols) {
@@ -24,3 +23,13 @@ void gnomon_rademacher_tile(const gnomon_simple *a, uint32_t group, int64_t col,
         c += count;
     }
 }
+
+const gnomon_kind_row gnomon_kind_row_rademacher = {
+    .info = {.kind = GNOMON_RADEMACHER,
+             .name = "rademacher",
+             .about = "random signs, for any data",
+             .flags = GNOMON_KIND_INNER | GNOMON_KIND_ANY_POINTS},
+    .column_norm = gnomon_norm_of_rows,
+    .unscaled = 1.0,
+    .tile = tile,
+};

@@ -1,9 +1,13 @@
 /* sjlt (Kane and Nelson 2014): each band of rows gets one nonzero of every column, placed by a
  * keyed permutation of the chunk's columns, so that it can be walked from either side. */
+#include "base/error.h"
 #include "operator/kinds/kinds.h"
 #include "operator/philox.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+
+#define BAND_MAX (INT64_C(1) << 28)
 
 /* Slots of one row in one chunk that the walk from the row's side sorts at most. */
 enum { SLOTS_MAX = 1024 };
@@ -117,16 +121,16 @@ static void each_in_chunk(part *p)
         from_columns(p);
 }
 
-void gnomon_sjlt_each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                      gnomon_entry_fn fn, void *arg)
+static void each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                 gnomon_entry_fn fn, void *arg)
 {
     const int64_t row_end = row + rows;
     const int64_t col_end = col + cols;
     if (rows == 0 || cols == 0) return;
     /* the band of a row: the largest b with floor(b k / s) <= row */
-    int64_t band = (int64_t)((((unsigned __int128)row + 1) * (unsigned __int128)a->nonzeros - 1) /
+    int64_t band = (int64_t)((((unsigned __int128)row + 1) * (unsigned __int128)a->bands - 1) /
                              (unsigned __int128)a->rows);
-    for (; band < a->nonzeros && gnomon_sjlt_band_first(a, band) < row_end; band++) {
+    for (; band < a->bands && gnomon_sjlt_band_first(a, band) < row_end; band++) {
         part p = {.a = a, .band = band, .fn = fn, .arg = arg};
         p.band_first = gnomon_sjlt_band_first(a, band);
         const int64_t band_end = gnomon_sjlt_band_first(a, band + 1);
@@ -141,3 +145,51 @@ void gnomon_sjlt_each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t
         }
     }
 }
+
+static gnomon_status check(gnomon_context *ctx, gnomon_descriptor *d)
+{
+    GNOMON_FAIL_IF(d->nonzeros < 0 || d->nonzeros > d->k, ctx, GNOMON_ERROR_ARGUMENT,
+                   "nonzeros is %" PRId64 "; it must be at least 1 and at most k, which is "
+                   "%" PRId64,
+                   d->nonzeros, d->k);
+    return GNOMON_OK;
+}
+
+static gnomon_status set_up(gnomon_context *ctx, gnomon_simple *a, const gnomon_descriptor *d)
+{
+    a->nonzeros = d->nonzeros != 0 ? d->nonzeros : a->rows < 4 ? a->rows : 4;
+    GNOMON_FAIL_IF(a->nonzeros > a->rows, ctx, GNOMON_ERROR_ARGUMENT,
+                   "nonzeros is %" PRId64 "; it must be at most the %" PRId64
+                   " rows of every inner matrix",
+                   a->nonzeros, a->rows);
+    const int64_t band = (a->rows - 1) / a->nonzeros + 1;
+    GNOMON_FAIL_IF(band > BAND_MAX, ctx, GNOMON_ERROR_ARGUMENT,
+                   "nonzeros is %" PRId64 "; with %" PRId64 " rows it must be at least %" PRId64
+                   ", so that a band has at most 2^28 rows",
+                   a->nonzeros, a->rows, (a->rows - 1) / BAND_MAX + 1);
+    a->bands = a->column_entries = a->nonzeros;
+    a->fill = (double)a->nonzeros / (double)a->rows;
+    a->chunk_log2 = gnomon_log2_at_least(4 * band > 4096 ? 4 * band : 4096);
+    a->chunk = INT64_C(1) << a->chunk_log2;
+    return GNOMON_OK;
+}
+
+static double column_norm(const gnomon_simple *a, double rows)
+{
+    (void)rows;
+    return (double)a->nonzeros;
+}
+
+const gnomon_kind_row gnomon_kind_row_sjlt = {
+    .info = {.kind = GNOMON_SJLT,
+             .name = "sjlt",
+             .about = "",
+             .uses = GNOMON_USES_NONZEROS,
+             .flags = GNOMON_KIND_INNER | GNOMON_KIND_FAST},
+    .check = check,
+    .set_up = set_up,
+    .column_norm = column_norm,
+    .unscaled = 1.0,
+    .needs_equal_blocks = true,
+    .each = each,
+};

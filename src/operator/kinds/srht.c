@@ -3,18 +3,21 @@
 #include "operator/kinds/kinds.h"
 #include "operator/philox.h"
 
-void gnomon_srht_set_keys(gnomon_simple *a)
+static gnomon_status set_up(gnomon_context *ctx, gnomon_simple *a, const gnomon_descriptor *d)
 {
+    (void)ctx;
+    (void)d;
+    a->order_log2 = gnomon_log2_at_least(a->cols);
     const gnomon_words first = gnomon_call(a, GNOMON_TAG_SRHT_KEYS, 0, 0);
     const gnomon_words second = gnomon_call(a, GNOMON_TAG_SRHT_KEYS, 0, 1);
     for (int i = 0; i < 4; i++)
         a->srht_key[i] = first.w[i];
     a->srht_key[4] = second.w[0];
     a->srht_key[5] = second.w[1];
+    return GNOMON_OK;
 }
 
-void gnomon_srht_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols,
-                      gnomon_tile out)
+static void tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols, gnomon_tile out)
 {
     uint64_t hadamard_row[4];
     for (unsigned r = 0; r < 4; r++)
@@ -34,3 +37,11 @@ void gnomon_srht_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64
         }
     }
 }
+
+const gnomon_kind_row gnomon_kind_row_srht = {
+    .info = {.kind = GNOMON_SRHT, .name = "srht", .about = "", .flags = GNOMON_KIND_FAST},
+    .set_up = set_up,
+    .column_norm = gnomon_norm_of_rows,
+    .unscaled = 1.0,
+    .tile = tile,
+};

@@ -1,6 +1,9 @@
 /* very-sparse (Li, Hastie and Church 2006): each row of a chunk is walked by geometric jumps. */
+#include "base/error.h"
 #include "operator/kinds/kinds.h"
 #include "operator/philox.h"
+
+#include <math.h>
 
 /* How far the walk goes on for this word. nl * c is not negative, so the conversion floors. */
 static int64_t advance(const gnomon_simple *a, uint32_t word)
@@ -52,8 +55,8 @@ static void each_in_chunk(const gnomon_simple *a, int64_t group, int first, int 
     }
 }
 
-void gnomon_very_sparse_each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col,
-                             int64_t cols, gnomon_entry_fn fn, void *arg)
+static void each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                 gnomon_entry_fn fn, void *arg)
 {
     if (rows == 0 || cols == 0) return;
     for (int64_t group = row >> 2; group <= (row + rows - 1) >> 2; group++) {
@@ -67,3 +70,42 @@ void gnomon_very_sparse_each(const gnomon_simple *a, int64_t row, int64_t rows, 
         }
     }
 }
+
+static gnomon_status check(gnomon_context *ctx, gnomon_descriptor *d)
+{
+    if (d->density == 0.0) return GNOMON_OK;
+    GNOMON_FAIL_IF(!(d->density >= 0x1p-30 && d->density <= 1.0), ctx, GNOMON_ERROR_ARGUMENT,
+                   "density is %.17g; it must be at least 2^-30 and at most 1", d->density);
+    return GNOMON_OK;
+}
+
+static gnomon_status set_up(gnomon_context *ctx, gnomon_simple *a, const gnomon_descriptor *d)
+{
+    (void)ctx;
+    a->density = d->density == 0.0 ? 1.0 / sqrt((double)a->cols) : d->density;
+    a->fill = a->density;
+    const double p256 = 256.0 * a->density;
+    const double pieces = floor(24.0 / p256 + 0.5);
+    const double length = 256.0 * (pieces > 1.0 ? pieces : 1.0);
+    a->chunk = length < 0x1p22 ? (int64_t)length : INT64_C(1) << 22;
+    a->jump_scale = gnomon_jump_scale(a->density);
+    return GNOMON_OK;
+}
+
+static double column_norm(const gnomon_simple *a, double rows)
+{
+    return rows * a->density;
+}
+
+const gnomon_kind_row gnomon_kind_row_very_sparse = {
+    .info = {.kind = GNOMON_VERY_SPARSE,
+             .name = "very-sparse",
+             .about = "for dense data",
+             .uses = GNOMON_USES_DENSITY,
+             .flags = GNOMON_KIND_INNER | GNOMON_KIND_FAST},
+    .check = check,
+    .set_up = set_up,
+    .column_norm = column_norm,
+    .unscaled = 1.0,
+    .each = each,
+};

@@ -73,8 +73,8 @@ static void list_task(void *arg, int64_t task, int64_t slot)
 /* Entries that so many columns will hardly exceed. */
 static int64_t expected_entries(const gnomon_spray *s, int64_t columns)
 {
-    if (s->a->kind == GNOMON_SJLT) return columns * least(s->a->nonzeros, s->rows);
-    const double mean = (double)columns * (double)s->rows * s->a->density;
+    if (s->a->column_entries > 0) return columns * least(s->a->column_entries, s->rows);
+    const double mean = (double)columns * (double)s->rows * s->a->fill;
     const double most = (double)columns * (double)s->rows;
     const double guess = mean + 8 * sqrt(mean) + 16;
     return (int64_t)(guess < most ? guess : most);

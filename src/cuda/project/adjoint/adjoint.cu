@@ -30,9 +30,15 @@ static cudaError_t run_level(gcu_level *l, const gnomon_simple *a, const gcu_adj
     l->blocks = (l->col + l->cols - 1) / l->c - l->block + 1;
     if (l->block + l->blocks > l->r) l->blocks = l->r - l->block;
     gcu_level_bounds(l);
-    if (a->kind == GNOMON_SJLT) return gcu_adjoint_sjlt(*l, t->wide, t->stream);
-    if (a->kind == GNOMON_VERY_SPARSE) return gcu_adjoint_lists(*l, a, t->wide, lists, t->stream);
-    return gcu_adjoint_dense(*l, t->wide, t->stream);
+    switch (gcu_kind_of(a)->adjoint) {
+    case GCU_ADJOINT_DENSE:
+        return gcu_adjoint_dense(*l, t->wide, t->stream);
+    case GCU_ADJOINT_BANDS:
+        return gcu_adjoint_sjlt(*l, t->wide, t->stream);
+    case GCU_ADJOINT_LISTS:
+        return gcu_adjoint_lists(*l, a, t->wide, lists, t->stream);
+    }
+    return cudaErrorNotSupported;
 }
 
 static int64_t size_of(const gcu_adjoint_task *t)
@@ -45,7 +51,7 @@ static size_t lists_bytes(const gnomon_operator *op)
 {
     size_t most = 0;
     for (int i = 0; i < op->levels; i++) {
-        if (op->factor[i].kind != GNOMON_VERY_SPARSE) continue;
+        if (gcu_kind_of(&op->factor[i])->adjoint != GCU_ADJOINT_LISTS) continue;
         const size_t bytes = gcu_adjoint_lists_bytes(&op->factor[i]);
         if (bytes > most) most = bytes;
     }
@@ -62,6 +68,10 @@ bool gcu_adjoint_supports(const gcu_adjoint_task *t, char *why, size_t why_size)
 {
     if (t->x.dtype != GNOMON_F32 && t->x.dtype != GNOMON_F64) {
         snprintf(why, why_size, "an adjoint writes f32 or f64");
+        return false;
+    }
+    if (!gcu_kind_of(&t->op->factor[0])) {
+        snprintf(why, why_size, "there are no kernels for this kind");
         return false;
     }
     return true;
@@ -123,9 +133,8 @@ static cudaError_t run_one(const gcu_adjoint_task *t)
     l.r = op->blocks;
     l.c = op->blocks == 1 ? op->descriptor.d : op->block_cols;
     if (op->blocks > 1 && op->descriptor.k % op->blocks != 0) {
-        const gnomon_scaling scaling = op->descriptor.scaling;
-        l.factor_most = t->alpha * gnomon_simple_scale(a, a->rows, scaling);
-        l.factor_least = t->alpha * gnomon_simple_scale(a, a->rows - 1, scaling);
+        l.factor_most = t->alpha * gnomon_simple_scale(a, a->rows);
+        l.factor_least = t->alpha * gnomon_simple_scale(a, a->rows - 1);
     }
     return run_level(&l, a, t, t->work);
 }

@@ -76,7 +76,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (row >= l.a_row_end) return;
     gcu_walk walk = gcu_walk_row(l.a, row, chunk);
     while (gcu_walk_on(l.a, &walk, lane)) {
-        if (lane >= walk.count) continue;
+        if (lane >= walk.count || walk.col >= l.a.chunk) continue;
         if (WRITE) {
             const unsigned long long at = atomicAdd(&to.next[walk.col], 1ull);
             if (at < to.room) to.entry[at] = 2 * (unsigned long long)row + walk.minus;
@@ -199,7 +199,7 @@ static __global__ void __launch_bounds__(THREADS)
 /* Twelve deviations above the mean, and never more than there are entries. */
 static int64_t list_room(const gnomon_simple *a)
 {
-    const double all = (double)a->rows * (double)a->chunk, mean = all * a->density;
+    const double all = (double)a->rows * (double)a->chunk, mean = all * a->fill;
     const double room = mean + 12.0 * sqrt(mean) + 64.0;
     return (int64_t)(room < all ? room : all);
 }
