@@ -30,7 +30,7 @@ typedef struct gnomon_read_options {
     char csv_delimiter;      /* 0: tab for tsv, for csv found out (tab, ';', ',' or blanks) */
     int64_t svmlight_cols;   /* 0: from the file's largest index (two passes) */
     int svmlight_zero_based; /* -1: find out as scikit-learn does (any index 0), 0, 1 */
-    gnomon_dtype text_dtype; /* csv, tsv, mtx, svmlight: the type they count as stored in,
+    gnomon_dtype text_dtype; /* of GNOMON_HOLDS_TEXT: the type they count as stored in,
                                 F32 or F64; 0: F32. Reading into F64 always gives every digit */
     int tensor; /* 1: an array of any number of dimensions as it lies in the file: a row is all that
                    has one index in its outermost dimension, the first one or, in Fortran order, the
@@ -62,8 +62,8 @@ typedef struct gnomon_data_info {
     int access;                 /* GNOMON_ACCESS_... */
     int coordinates_contiguous; /* stored column-major (Fortran order) */
     int64_t nonzeros;           /* sparse: stored entries, -1 unknown; dense: -1 */
-    const char *member;         /* the npz key or hdf5 dataset read, "" when none; the reader's */
-    int dimensions; /* as stored: 2 for most formats, any number for npy, npz, hdf5, idx */
+    const char *member;         /* the key, dataset or tensor read, "" when none; the reader's */
+    int dimensions; /* as stored: 2, or any number where a format holds GNOMON_HOLDS_TENSOR */
     int64_t shape[GNOMON_TENSOR_MODES]; /* as stored, as many of dimensions as there is room for; -1
                                            where only reading to the end can tell */
     int fortran_order;                  /* the first dimension's elements are next to each other */
@@ -107,10 +107,10 @@ GNOMON_API gnomon_status gnomon_reader_block(gnomon_reader *reader, int64_t row,
 typedef struct gnomon_write_options {
     size_t struct_size;
     const char *format;         /* NULL: by the path's extension, npy for "-" and unknown ones */
-    int coordinates_contiguous; /* npy, npz, raw: store column-major */
-    int sparse;                 /* the points come as CSR; npz (scipy's layout), mtx, svmlight */
+    int coordinates_contiguous; /* store column-major; see GNOMON_TAKES_ORDER */
+    int sparse;                 /* the points come as CSR; see GNOMON_HOLDS_SPARSE */
     int csv_digits;             /* 0: shortest that reads back the same */
-    int compress;               /* npz: deflate (default 1); hdf5: gzip */
+    int compress;               /* deflate (default 1); see GNOMON_TAKES_COMPRESS */
     int overwrite_ok;           /* 1 (default): an existing target is replaced at the end */
 } gnomon_write_options;
 
@@ -235,8 +235,8 @@ GNOMON_API const char *gnomon_format_for(const char *path, const char *format, i
 /* Called for each member of a file, in the file's order; name is valid during the call. */
 typedef void (*gnomon_member_fn)(void *user, const char *name);
 
-/* Tells the names of all members that can be read as points with path:NAME (npz arrays, hdf5
- * datasets); calls nothing for formats without members. A member that path itself names is passed
+/* Tells the names of all members that can be read as points with path:NAME (arrays, datasets,
+ * tensors); calls nothing for formats without members. A member that path itself names is passed
  * over. Errors: as gnomon_reader_open. */
 GNOMON_API gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path,
                                              gnomon_member_fn fn, void *user);
