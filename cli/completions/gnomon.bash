@@ -46,9 +46,9 @@ _gnomon() {
         --assume) words="nothing spread" ;;
         --model) words=FILES ;;
         -o | --output) words=FILES ;;
-        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -92,7 +92,7 @@ _gnomon() {
         --rows) words="NONE" ;;
         --cols) words="NONE" ;;
         -o | --output) words=FILES ;;
-        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
@@ -108,7 +108,7 @@ _gnomon() {
         --seed) words="NONE" ;;
         --max-outside) words="NONE" ;;
         --plot) words=FILES ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -130,10 +130,10 @@ _gnomon() {
         --seed) words="NONE" ;;
         --allowed) words=FILES ;;
         -o | --output) words=FILES ;;
-        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
         --ground-truth) words=FILES ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -163,7 +163,7 @@ _gnomon() {
         --codes) words="NONE" ;;
         --probes) words="NONE" ;;
         --verified) words="NONE" ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -184,7 +184,7 @@ _gnomon() {
         --queries) words=FILES ;;
         --seed) words="NONE" ;;
         -o | --output) words=FILES ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -206,10 +206,10 @@ _gnomon() {
         --candidates) words="NONE" ;;
         --verified) words="NONE" ;;
         -o | --output) words=FILES ;;
-        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
         --ground-truth) words=FILES ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -224,7 +224,7 @@ _gnomon() {
         options="-o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -239,7 +239,7 @@ _gnomon() {
         options="-o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -292,12 +292,12 @@ _gnomon() {
         --text) words="NONE" ;;
         --shingle) words="NONE" ;;
         -o | --output) words=FILES ;;
-        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
         --counts) words=FILES ;;
         --clusters) words=FILES ;;
         --checkpoint) words=FILES ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -325,7 +325,7 @@ _gnomon() {
         -o | --output) words=FILES ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --plot) words=FILES ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -351,9 +351,9 @@ _gnomon() {
         -k) words="NONE" ;;
         -o | --output) words=FILES ;;
         --residual) words=FILES ;;
-        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -377,7 +377,7 @@ _gnomon() {
         --nonzeros) words="NONE" ;;
         -o | --output) words=FILES ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -391,11 +391,11 @@ _gnomon() {
     convert)
         options="--output-format --output-dtype --order --sparse --dense --digits --no-compress --large --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --order) words="C F" ;;
         --digits) words="NONE" ;;
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;
@@ -409,7 +409,7 @@ _gnomon() {
     info)
         options="--format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 mtx svmlight raw" ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --delimiter) words="tab comma semicolon space" ;;

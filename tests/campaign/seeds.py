@@ -54,6 +54,7 @@ def make(campaign, folder):
     converted("i8bin", "bytes.npy", "x.i8bin", "--output-dtype", "i1")
     converted("f16bin", "x.npy", "x.f16bin", "--output-dtype", "f2")
     converted("hdf5", "x.npy", "x.h5")
+    converted("safetensors", "x.npy", "x.safetensors")
     converted("mtx", "sparse.npz", "x.mtx")
     converted("svmlight", "sparse.npz", "x.svm", "--output-format", "svmlight", read=["--format", "svmlight"])
     for kind in ("npy", "csv", "fvecs", "idx", "svmlight", "mtx"):
@@ -113,6 +114,7 @@ def jobs(campaign, folder, large):
         ("convert-csv", ["convert", "a.npy", "out.csv"], ["out.csv"]),
         ("convert-npz", ["convert", "a.npy", "out.npz"], ["out.npz"]),
         ("convert-hdf5", ["convert", "a.npy", "out.h5"], ["out.h5"]),
+        ("convert-safetensors", ["convert", "a.npy", "out.safetensors"], ["out.safetensors"]),
         ("convert-mtx", ["convert", "s.npz", "out.mtx"], ["out.mtx"]),
         ("convert-svmlight", ["convert", "s.npz", "out.svm", "--output-format", "svmlight"], ["out.svm"]),
         ("convert-sparse", ["convert", "a.npy", "out.npz", "--sparse"], ["out.npz"]),

@@ -125,6 +125,34 @@ put("raw", "cut", b"\x05\x02" + x.tobytes())
 put("raw", "bf16", b"\x03\x04" + x.tobytes())
 
 
+def safetensors(header, data=b"", length=None):
+    text = header if isinstance(header, bytes) else header.encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def tensor(name, dtype, shape, begin, end):
+    return f'"{name}":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{begin},{end}]}}'
+
+
+one = tensor("a", "F32", [3, 4], 0, 48)
+put("safetensors", "one", safetensors("{" + one + "}    ", x.tobytes()))
+put("safetensors", "several", safetensors(
+    '{"__metadata__":{"format":"pt"},' + tensor("v", "BF16", [3], 0, 6) + "," + tensor("m", "I16", [3, 2, 1], 6, 18) + "," +
+    tensor("f", "F8_E4M3", [2], 18, 20) + "," + tensor("b\\u00e4", "BOOL", [], 20, 21) + "}", bytes(range(21))))
+put("safetensors", "empty", safetensors("{}"))
+put("safetensors", "none", safetensors("{" + tensor("a", "F64", [0, 5], 0, 0) + "}"))
+put("safetensors", "lying", safetensors("{" + one + "}", x.tobytes(), 1 << 40))
+put("safetensors", "long", safetensors("{" + one + "}", x.tobytes(), 99999999))
+put("safetensors", "gzipped", gzip.compress(safetensors("{" + one + "}", x.tobytes()), mtime=0))
+put("safetensors", "cut", safetensors("{" + one + "}", x.tobytes()[:-1]))
+put("safetensors", "gap", safetensors("{" + tensor("a", "U8", [2, 1], 0, 2) + "," + tensor("b", "U8", [2, 1], 3, 5) + "}", bytes(5)))
+put("safetensors", "overlap", safetensors("{" + tensor("a", "U8", [2, 1], 0, 2) + "," + tensor("b", "U8", [2, 1], 1, 3) + "}", bytes(3)))
+put("safetensors", "twice", safetensors("{" + tensor("a", "U8", [1], 0, 1) + "," + tensor("\\u0061", "U8", [1], 1, 2) + "}", bytes(2)))
+put("safetensors", "huge", safetensors("{" + tensor("a", "U8", [2**62, 4], 0, 2**63 - 1) + "}", bytes(5)))
+put("safetensors", "deep", safetensors('{"a":{"dtype":"U8","shape":' + "[" * 40 + "]" * 40 + ',"data_offsets":[0,1]}}', b"x"))
+put("safetensors", "latin", safetensors(b'{"\xe4":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', b"x"))
+
+
 def hdf5(make):
     out = io.BytesIO()
     with h5py.File(out, "w", libver="earliest") as f:

@@ -5,6 +5,7 @@ written by us against what NumPy and h5py make of those.
 """
 import gzip
 import itertools
+import json
 import os
 import struct
 import subprocess
@@ -18,6 +19,11 @@ try:
     import h5py
 except ImportError:
     h5py = None
+
+try:
+    import safetensors.numpy
+except ImportError:
+    safetensors = None
 
 DUMP = sys.argv[1]
 WITH_HDF5 = "nohdf5" not in sys.argv and h5py is not None
@@ -411,6 +417,99 @@ def load_npz(path):
         return f["data"]
 
 
+SAFETENSORS = {"f16": "F16", "f32": "F32", "f64": "F64", "bf16": "BF16", "i8": "I8", "u8": "U8", "i16": "I16",
+               "u16": "U16", "i32": "I32", "u32": "U32", "i64": "I64", "u64": "U64"}
+KINDS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I8": "i1", "U8": "u1", "I16": "<i2", "U16": "<u2",
+         "I32": "<i4", "U32": "<u4", "I64": "<i8", "U64": "<u8", "BOOL": "?", "BF16": "<u2"}
+
+
+def load_safetensors(path, name="data"):
+    """By the format's text; and by the Python package, where it is there. bf16 becomes f4."""
+    with open(path, "rb") as f:
+        data = f.read()
+    length = struct.unpack_from("<Q", data)[0]
+    assert length <= 100_000_000 and data[8:9] == b"{" and length % 8 == 0
+    header = json.loads(data[8:8 + length].decode("utf-8"))
+    assert "__metadata__" not in header
+    at = 0
+    for entry in sorted(header.values(), key=lambda entry: entry["data_offsets"]):
+        assert entry["data_offsets"][0] == at
+        at = entry["data_offsets"][1]
+    assert at == len(data) - 8 - length
+    begin, end = header[name]["data_offsets"]
+    x = np.frombuffer(data[8 + length + begin:8 + length + end], KINDS[header[name]["dtype"]])
+    x = x.reshape(header[name]["shape"])
+    if header[name]["dtype"] == "BF16":
+        return (x.astype("<u4") << 16).view("<f4")
+    if safetensors is not None:
+        other = safetensors.numpy.load(data)[name]
+        assert other.dtype == x.dtype and np.array_equal(other.view("u1"), x.view("u1"))
+    return x
+
+
+def save_safetensors(path, tensors, metadata=None):
+    """By the Python package, where it is there; else by hand."""
+    if safetensors is not None:
+        safetensors.numpy.save_file(tensors, path, metadata=metadata)
+        return
+    header, data = {"__metadata__": metadata} if metadata else {}, b""
+    for name, x in tensors.items():
+        kind = next(k for k, v in KINDS.items() if np.dtype(v) == x.dtype)
+        header[name] = {"dtype": kind, "shape": list(x.shape), "data_offsets": [len(data), len(data) + x.nbytes]}
+        data += x.tobytes()
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def tensors(tmp, rng):
+    path = f"{tmp}/a.safetensors"
+    kinds = "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 ?".split()
+    every = {f"layer.{kind}/w": sample(rng, kind) for kind in kinds}
+    every["vector"] = rng.standard_normal(31).astype("f4")
+    every["cube ü\n"] = rng.standard_normal((5, 4, 3)).astype("f4")
+    every["none"] = np.zeros((0, 4), "f4")
+    every["scalar"] = np.array(3.5, "f4")
+    save_safetensors(path, every, {"format": "np", "note": 'a "b" {'})
+    for kind in kinds:
+        name = {"?": "u8"}.get(kind, kind[0] + str(8 * int(kind[-1])) if kind != "?" else "")
+        reads(f"safetensors {kind}", f"{path}:layer.{kind}/w", every[f"layer.{kind}/w"].astype("f8"),
+              facts=f"safetensors 23 17 {name} ")
+    reads("safetensors of one dimension", f"{path}:vector", every["vector"].reshape(1, -1))
+    reads("safetensors of three dimensions", f"{path}:cube ü\n", every["cube ü\n"].reshape(5, -1))
+    code, out, err = run("read", f"{path}:none")
+    expect("safetensors without points", code == 0 and out == b"" and "safetensors 0 4 f32" in err, err)
+    refuses("safetensors of a number", f"{path}:scalar", "GNOMON_ERROR_DATA")
+    refuses("safetensors without a name", path, "GNOMON_ERROR_ARGUMENT", text="name one as")
+    refuses("safetensors with a wrong name", f"{path}:layer", "GNOMON_ERROR_DATA", text="has no tensor 'layer'")
+    x = sample(rng, "f4", 200, 30)
+    save_safetensors(path, {"only": x})
+    reads("safetensors of one tensor", path, x, facts="member=only")
+    reads_piped("safetensors", path, x)
+    with open(path, "rb") as f:
+        data = f.read()
+    with gzip.open(f"{path}.gz", "wb") as f:
+        f.write(data)
+    reads("safetensors by gzip", f"{path}.gz", x, blocks=False)
+    for cut in (0, 7, 8, 40, len(data) - 1):
+        with open(path, "wb") as f:
+            f.write(data[:cut])
+        refuses(f"safetensors cut at {cut}", path, "GNOMON_ERROR_TRUNCATED", "format=safetensors")
+    for text in (b"", b"x"):
+        with open(path, "wb") as f:
+            f.write(data + text)
+        code, _, err = run("read", path)
+        expect(f"safetensors with {len(text)} bytes more", code == len(text), err)
+    # bf16, which NumPy has not
+    bits = rng.integers(0, 2**16, (20, 9)).astype("<u2")
+    bits[(bits & 0x7f80) == 0x7f80] = 0
+    header = b'{"b":{"dtype":"BF16","shape":[20,9],"data_offsets":[0,360]}} '
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(header)) + header + bits.tobytes())
+    reads("safetensors bf16", path, (bits.astype("<u4") << 16).view("<f4"), facts="safetensors 20 9 bf16")
+
+
 def writes(tmp, rng):
     names = {"f16": "f2", "f32": "f4", "f64": "f8", "i8": "i1", "u8": "u1", "i16": "i2",
              "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8"}
@@ -449,8 +548,12 @@ def writes(tmp, rng):
                     code, _, err = run("copy", f"{tmp}/in.npy", f"{tmp}/out.{suffix}", name)
                     expect(f"{suffix} does not hold {name}",
                            code == 1 and err.splitlines()[-1].startswith("GNOMON_ERROR_ARGUMENT"), err)
+            reads_back(f"{tmp}/out.safetensors", f"write safetensors {what}", x, load_safetensors, name, *how)
             if name in ("u8", "i8", "i16", "i32", "f32", "f64"):
                 reads_back(f"{tmp}/out.idx", f"write idx {what}", x, load_idx, name, *how)
+    x = (rng.integers(0, 2**15 - 2**7, (23, 17)).astype("<u4") << 16).view("<f4")  # bf16's values
+    np.save(f"{tmp}/in.npy", x)
+    reads_back(f"{tmp}/out.safetensors", "write safetensors bf16", x, load_safetensors, "bf16")
     # conversions are NumPy's: one rounding, to nearest even
     x = np.concatenate([rng.standard_normal(4000) * 10.0 ** rng.integers(-9, 6, 4000),
                         (np.arange(2048) + 0.5) * 2.0**-24, [65519.99, 65520, 1e300, 0, -0.0]])
@@ -493,6 +596,8 @@ def big_members(tmp, rng):
     """Members by name are written where they were asked for."""
     x = sample(rng, "f4")
     np.save(f"{tmp}/in.npy", x)
+    code, _, err = run("copy", f"{tmp}/in.npy", f"{tmp}/out.safetensors:a/b.ü", "f32")
+    expect("safetensors member", code == 0 and np.array_equal(load_safetensors(f"{tmp}/out.safetensors", "a/b.ü"), x), err)
     if WITH_ZIP:
         code, _, err = run("copy", f"{tmp}/in.npy", f"{tmp}/out.npz:weights", "f32")
         expect("npz member", code == 0 and np.array_equal(np.load(f"{tmp}/out.npz")["weights"], x), err)
@@ -502,7 +607,7 @@ def big_members(tmp, rng):
                code == 0 and np.array_equal(h5py.File(f"{tmp}/out.h5")["/deep/er/train"], x), err)
 
 
-groups = [npy, vecs, bins, idx, raw, writes, big_members]
+groups = [npy, vecs, bins, idx, raw, tensors, writes, big_members]
 groups += [npz] if WITH_ZIP else []
 groups += [hdf5] if WITH_HDF5 else []
 wanted = [a for a in sys.argv[2:] if a and not a.startswith("no")]
