@@ -2,7 +2,7 @@
  *
  * A search looks at scores, larger for nearer points: the product of two centred points plus a
  * number of the base point's own (its bias). Scores in fp32 are a sieve: each comes with a bound on
- * its error, and what passes is settled by sums in fp64.
+ * its error, and candidates are verified by sums in fp64.
  *
  * Base points come in tiles of GNOMON_LANES, coordinate-major as in kernels.h; queries row-major.
  */

@@ -67,7 +67,7 @@ static double worst(const float *y, const double *exact)
 typedef struct space {
     gnomon_context *ctx;
     float *x, *stored;
-    double *wide;
+    double *f64;
 } space;
 
 /* Errors of one kind, D and set of points; *sgemm is NaN where there is no stored matrix. */
@@ -83,15 +83,15 @@ static int measure(space *s, const kind_row *row, int64_t d, int positive, doubl
     uint64_t state = 1;
     for (int64_t e = 0; e < POINTS * d; e++) {
         s->x[e] = positive ? uniform(&state) : 2 * uniform(&state) - 1;
-        s->wide[e] = (double)s->x[e];
+        s->f64[e] = (double)s->x[e];
     }
     const gnomon_matrix x = gnomon_matrix_rowmajor(s->x, GNOMON_F32, POINTS, d);
-    const gnomon_matrix wide = gnomon_matrix_rowmajor(s->wide, GNOMON_F64, POINTS, d);
+    const gnomon_matrix f64 = gnomon_matrix_rowmajor(s->f64, GNOMON_F64, POINTS, d);
     const gnomon_matrix to = gnomon_matrix_rowmajor(y, GNOMON_F32, POINTS, K);
     const gnomon_matrix exactly = gnomon_matrix_rowmajor(exact, GNOMON_F64, POINTS, K);
     const gnomon_matrix stored = gnomon_matrix_rowmajor(s->stored, GNOMON_F32, K, d);
     int ok = gnomon_sketch(s->ctx, op, &x, &to, NULL) == GNOMON_OK &&
-             gnomon_sketch(s->ctx, op, &wide, &exactly, NULL) == GNOMON_OK;
+             gnomon_sketch(s->ctx, op, &f64, &exactly, NULL) == GNOMON_OK;
     if (ok) *ours = worst(y, exact);
     *sgemm = NAN;
     if (ok && d <= row->most_stored) {
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
                malloc(sizeof(float) * K * (size_t)largest),
                malloc(sizeof(double) * POINTS * (size_t)largest)};
     FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
-    if (!s.x || !s.stored || !s.wide || (argc > 1 && !json)) {
+    if (!s.x || !s.stored || !s.f64 || (argc > 1 && !json)) {
         fprintf(stderr, "accuracy: no memory, or %s can't be written\n", argc > 1 ? argv[1] : "");
         return 1;
     }
@@ -162,6 +162,6 @@ int main(int argc, char **argv)
     if (json && fclose(json) != 0) done = 0;
     free(s.x);
     free(s.stored);
-    free(s.wide);
+    free(s.f64);
     return done ? 0 : 1;
 }

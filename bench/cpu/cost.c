@@ -157,14 +157,14 @@ static gnomon_status sketch(const gnomon_descriptor *d, const shape *s)
     gnomon_operator *op;
     gnomon_status status = gnomon_operator_create(bench.ctx, d, &op);
     if (status != GNOMON_OK) return status;
-    const bool wide = s->dtype == GNOMON_F64;
+    const bool f64 = s->dtype == GNOMON_F64;
     gnomon_matrix x = s->form == GNOMON_FORM_COORDINATES
                           ? gnomon_matrix_colmajor(bench.x, s->dtype, s->n, s->d)
                           : gnomon_matrix_rowmajor(bench.x, s->dtype, s->n, s->d);
     gnomon_matrix y =
         s->form == GNOMON_FORM_COORDINATES
-            ? gnomon_matrix_colmajor(bench.y, wide ? GNOMON_F64 : GNOMON_F32, s->n, d->k)
-            : gnomon_matrix_rowmajor(bench.y, wide ? GNOMON_F64 : GNOMON_F32, s->n, d->k);
+            ? gnomon_matrix_colmajor(bench.y, f64 ? GNOMON_F64 : GNOMON_F32, s->n, d->k)
+            : gnomon_matrix_rowmajor(bench.y, f64 ? GNOMON_F64 : GNOMON_F32, s->n, d->k);
     if (bench.device == GNOMON_DEVICE_CUDA && !bench.on_host) x.memory = y.memory = GNOMON_CUDA;
     if (s->form == GNOMON_FORM_SPARSE) {
         const gnomon_csr csr = {s->n, s->d, bench.offsets, bench.indices, bench.values, GNOMON_F32};
@@ -313,7 +313,7 @@ static gnomon_load load_of(const shape *s)
                          .n = (double)s->n,
                          .nonzeros = (double)s->nonzeros,
                          .element_size = (int)gnomon_dtype_size(s->dtype),
-                         .wide = s->dtype == GNOMON_F64,
+                         .f64 = s->dtype == GNOMON_F64,
                          .host = bench.device == GNOMON_DEVICE_CPU,
                          .threads = gnomon_context_threads(bench.ctx)};
 }
@@ -361,7 +361,7 @@ static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_f
 {
     static const int64_t points[] = {1, 16, 256, 4096}, coordinates[] = {256, 4096, 65536, 1 << 20},
                          rows[] = {16, 128, 1024, 8192};
-    gnomon_cost c = {.kind = kind, .precision = precision, .form = form, .half = 1, .wide = 1};
+    gnomon_cost c = {.kind = kind, .precision = precision, .form = form, .half = 1, .f64 = 1};
     const int first = bench.count;
     double too_much = INFINITY; /* the least effort that took too long */
     for (int i = 0; i < 4; i++)
@@ -386,7 +386,7 @@ static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_f
     static const shape others[] = {{256, 4096, 128, -1, GNOMON_F32, GNOMON_FORM_POINTS},
                                    {1024, 4096, 256, -1, GNOMON_F32, GNOMON_FORM_POINTS},
                                    {64, 65536, 64, -1, GNOMON_F32, GNOMON_FORM_POINTS}};
-    double half[3], wide[3];
+    double half[3], f64[3];
     const double longest = bench.longest;
     bench.longest *= 20; /* fp64 sums may be far slower, and their ratio is wanted */
     for (int i = 0; i < 3; i++) {
@@ -397,12 +397,12 @@ static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_f
         s.dtype = GNOMON_F16;
         half[i] = time_sketch(&d, &s) / single;
         s.dtype = GNOMON_F64;
-        wide[i] = time_sketch(&d, &s) / single;
+        f64[i] = time_sketch(&d, &s) / single;
     }
     bench.longest = longest;
-    const double h = median(half, 3), w = median(wide, 3);
+    const double h = median(half, 3), w = median(f64, 3);
     if (h > 0 && h <= 1000) kept->half = h;
-    if (w > 0) kept->wide = fmin(w, 1000);
+    if (w > 0) kept->f64 = fmin(w, 1000);
 }
 
 static void measure_sparse(gnomon_kind kind, gnomon_precision precision)
@@ -410,7 +410,7 @@ static void measure_sparse(gnomon_kind kind, gnomon_precision precision)
     static const int64_t points[] = {1, 64, 4096, 32768}, coordinates[] = {4096, 1 << 18, 1 << 24},
                          each[] = {16, 256}, rows[] = {16, 256, 2048};
     gnomon_cost c = {
-        .kind = kind, .precision = precision, .form = GNOMON_FORM_SPARSE, .half = 1, .wide = 1};
+        .kind = kind, .precision = precision, .form = GNOMON_FORM_SPARSE, .half = 1, .f64 = 1};
     const int first = bench.count;
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 3; j++)
@@ -482,7 +482,7 @@ static void write_model(const char *path)
                 "\"make\": %.3g, \"multiply\": %.3g, \"read\": %.3g, \"write\": %.3g, "
                 "\"step\": %.3g, \"half\": %.3g, \"wide\": %.3g}",
                 forms[c->form], c->point_tile, c->row_tile, c->start, c->make, c->multiply, c->read,
-                c->write, c->step, c->half, c->wide);
+                c->write, c->step, c->half, c->f64);
     }
     fprintf(out, "\n]}\n");
     if (fclose(out) != 0) stop(path, "can't be written");

@@ -248,12 +248,12 @@ static parts upload(const gnomon_hosvd &h)
     parts p = {};
     const auto one = [](const void *from, int64_t count) {
         float *narrow = device<float>(count);
-        double *wide = device<double>(count);
+        double *f64 = device<double>(count);
         BENCH_CHECK(cudaMemcpy(narrow, from, count * 4, cudaMemcpyHostToDevice));
-        convert<<<1024, 256>>>(narrow, count, wide);
+        convert<<<1024, 256>>>(narrow, count, f64);
         BENCH_CHECK(cudaDeviceSynchronize());
         BENCH_CHECK(cudaFree(narrow));
-        return wide;
+        return f64;
     };
     int64_t count = 1;
     for (int n = 0; n < h.modes; n++) {

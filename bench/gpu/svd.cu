@@ -108,19 +108,19 @@ static double residual(const float *a, const factors *f)
 /* |I - X X^T|_F over the root of k, X: k x n, row-major (transposed: n x k). */
 static double off(const float *x, int64_t n, int64_t k, bool transposed)
 {
-    double *wide = device<double>(n * k), *g = device<double>(k * k);
+    double *f64 = device<double>(n * k), *g = device<double>(k * k);
     std::vector<double> host(k * k);
     const double one = 1, zero = 0;
-    convert<<<1024, 256>>>(x, n * k, wide);
+    convert<<<1024, 256>>>(x, n * k, f64);
     const int lead = (int)(transposed ? k : n);
     MUST(cublasDgemm(blas, transposed ? CUBLAS_OP_N : CUBLAS_OP_T,
-                     transposed ? CUBLAS_OP_T : CUBLAS_OP_N, (int)k, (int)k, (int)n, &one, wide,
-                     lead, wide, lead, &zero, g, (int)k));
+                     transposed ? CUBLAS_OP_T : CUBLAS_OP_N, (int)k, (int)k, (int)n, &one, f64,
+                     lead, f64, lead, &zero, g, (int)k));
     BENCH_CHECK(cudaMemcpy(host.data(), g, k * k * sizeof *g, cudaMemcpyDeviceToHost));
     double sum = 0;
     for (int64_t i = 0; i < k * k; i++)
         sum += std::pow(host[i] - (i % (k + 1) == 0), 2);
-    BENCH_CHECK(cudaFree(wide));
+    BENCH_CHECK(cudaFree(f64));
     BENCH_CHECK(cudaFree(g));
     return std::sqrt(sum / (double)k);
 }
@@ -437,7 +437,7 @@ static double value_of(int matrix, int i, int rank)
 }
 
 static void matrix_of(int matrix, int n, int rank, uint64_t seed, const double *u, const double *v,
-                      double *scratch, double *wide, float *a)
+                      double *scratch, double *f64, float *a)
 {
     if (matrix == 5) {
         cauchy<<<1024, 256>>>(a, n, seed);
@@ -451,9 +451,9 @@ static void matrix_of(int matrix, int n, int rank, uint64_t seed, const double *
     BENCH_CHECK(cudaMemcpy(there, s.data(), n * 8, cudaMemcpyHostToDevice));
     BENCH_CHECK(cudaMemcpy(scratch, u, (size_t)n * n * 8, cudaMemcpyDeviceToDevice));
     scale_rows<<<1024, 256>>>(scratch, n, n, there); /* columns of the column-major U */
-    MUST(cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, scratch, n, v, n, &zero, wide,
+    MUST(cublasDgemm(blas, CUBLAS_OP_N, CUBLAS_OP_T, n, n, n, &one, scratch, n, v, n, &zero, f64,
                      n));
-    convert<<<1024, 256>>>(wide, (size_t)n * n, a);
+    convert<<<1024, 256>>>(f64, (size_t)n * n, a);
     BENCH_CHECK(cudaDeviceSynchronize());
     BENCH_CHECK(cudaFree(there));
 }
@@ -486,7 +486,7 @@ static void accuracy(bench_json *json, int seeds)
     const int n = 4096, k = 256, over = 10, s = k + over;
     float *a = device<float>((size_t)n * n), *omega = device<float>((size_t)n * s),
           *rounded = device<float>((size_t)n * s);
-    double *scratch = device<double>((size_t)n * n), *wide = device<double>((size_t)n * n);
+    double *scratch = device<double>((size_t)n * n), *f64 = device<double>((size_t)n * n);
     factors f = make_factors(n, k);
     plain l = make_plain(n, s);
     enum { OURS16, OURS32, PLAIN16, PLAIN32, TF32, WAYS };
@@ -499,7 +499,7 @@ static void accuracy(bench_json *json, int seeds)
             const int power = m == 5 ? 1 : 0;
             double left[WAYS];
             phases p;
-            matrix_of(m, n, k, 77 + (uint64_t)seed, u, v, scratch, wide, a);
+            matrix_of(m, n, k, 77 + (uint64_t)seed, u, v, scratch, f64, a);
             ours(a, &f, over, power, GNOMON_FP16, 0, (uint64_t)seed, &p);
             left[OURS16] = residual(a, &f);
             worst[m] = std::max(worst[m], std::max(off(f.u, n, k, true), off(f.vt, n, k, false)));
@@ -536,7 +536,7 @@ static void accuracy(bench_json *json, int seeds)
     }
     drop(&f);
     drop(&l);
-    for (void *p : {(void *)a, (void *)omega, (void *)rounded, (void *)scratch, (void *)wide})
+    for (void *p : {(void *)a, (void *)omega, (void *)rounded, (void *)scratch, (void *)f64})
         BENCH_CHECK(cudaFree(p));
 }
 

@@ -149,9 +149,9 @@ int cli_choose(cli_app *app, cli_choose_options *options, const cli_bound_option
     chosen->inner = (int)d->inner;
     chosen->precision = (int)d->precision;
     chosen->scaling = (int)d->scaling;
-    const int wide = dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
-                     dtype == GNOMON_I64 || dtype == GNOMON_U64;
-    tell(app, choice, (double)o.n * (double)d->k * (wide ? 8 : 4));
+    const int f64 = dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
+                    dtype == GNOMON_I64 || dtype == GNOMON_U64;
+    tell(app, choice, (double)o.n * (double)d->k * (f64 ? 8 : 4));
     return -1;
 }
 

@@ -149,8 +149,8 @@ static int copy_dense(cli_app *app, gnomon_reader *reader, const gnomon_data_inf
 {
     gnomon_dtype passing = passing_type(info, to, sparse);
     int64_t element = (int64_t)gnomon_dtype_size(passing), row_bytes;
-    int64_t wide = sparse ? element * 2 + 8 : element;
-    if (__builtin_mul_overflow(info->cols, wide, &row_bytes) ||
+    int64_t bytes_each = sparse ? element * 2 + 8 : element;
+    if (__builtin_mul_overflow(info->cols, bytes_each, &row_bytes) ||
         row_bytes > app->memory - CLI_OVERHEAD_BYTES)
         return cli_fail(app, CLI_EXIT_MEMORY,
                         "one point of %lld coordinates does not fit in --memory",

@@ -29,7 +29,7 @@ const char *gnomon_dtype_name(gnomon_dtype dtype)
     return find(dtype)->name;
 }
 
-bool gnomon_dtype_is_wide(gnomon_dtype dtype)
+bool gnomon_dtype_needs_f64(gnomon_dtype dtype)
 {
     return dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
            dtype == GNOMON_I64 || dtype == GNOMON_U64;

@@ -8,6 +8,6 @@
 
 /* Whether fp32 does not hold the type's values, so that elements are worked with in fp64: F64 and
  * the 32- and 64-bit integers. */
-bool gnomon_dtype_is_wide(gnomon_dtype dtype);
+bool gnomon_dtype_needs_f64(gnomon_dtype dtype);
 
 #endif

@@ -40,8 +40,8 @@ static gnomon_isa best_x86(void)
     const uint64_t ymm = 0x06, zmm = 0xe6;
     if ((states & ymm) != ymm) return GNOMON_ISA_PORTABLE;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return GNOMON_ISA_PORTABLE;
-    const unsigned wide = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
-    if ((b & wide) != wide || (states & zmm) != zmm) return GNOMON_ISA_AVX2;
+    const unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    if ((b & avx512) != avx512 || (states & zmm) != zmm) return GNOMON_ISA_AVX2;
     return GNOMON_ISA_AVX512;
 }
 

@@ -32,7 +32,7 @@ int64_t gnomon_plus(int64_t a, int64_t b)
     return gnomon_add(a, b, &out) ? out : -1;
 }
 
-static void *take(gnomon_context *ctx, size_t size)
+static void *acquire(gnomon_context *ctx, size_t size)
 {
     if (ctx->custom_allocator)
         return ctx->allocator.allocate(ctx->allocator.user, size, GNOMON_ALIGN);
@@ -54,7 +54,7 @@ gnomon_status gnomon_alloc(gnomon_context *ctx, int64_t count, size_t size, cons
                            "%s: %" PRId64 " elements of %zu bytes is more than memory can count",
                            what, count, size);
     whole = whole / GNOMON_ALIGN * GNOMON_ALIGN; /* aligned_alloc wants a multiple */
-    unsigned char *block = take(ctx, (size_t)whole);
+    unsigned char *block = acquire(ctx, (size_t)whole);
     GNOMON_FAIL_IF(!block, ctx, GNOMON_ERROR_MEMORY,
                    "%s: no memory for %" PRId64 " elements of %zu bytes", what, count, size);
     memcpy(block, &whole, sizeof whole);

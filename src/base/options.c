@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-gnomon_status gnomon_take_options(gnomon_context *ctx, const void *given, const char *init,
+gnomon_status gnomon_copy_options(gnomon_context *ctx, const void *given, const char *init,
                                   void *options, size_t size)
 {
     size_t given_size;
@@ -16,7 +16,7 @@ gnomon_status gnomon_take_options(gnomon_context *ctx, const void *given, const 
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_give_options(void *options, size_t size, const void *defaults, size_t known)
+gnomon_status gnomon_fill_options(void *options, size_t size, const void *defaults, size_t known)
 {
     GNOMON_NEED(NULL, options, "options");
     GNOMON_FAIL_IF(size < sizeof size, NULL, GNOMON_ERROR_ARGUMENT,

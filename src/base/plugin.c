@@ -45,7 +45,7 @@ static bool own_folder(char folder[PATH_MAX])
 }
 
 /* Checks and opens what the library offers; reason says what is wrong with it. */
-static bool take(gnomon_plugin *plugin, void *library, const char *path)
+static bool acquire(gnomon_plugin *plugin, void *library, const char *path)
 {
     gnomon_plugin_entry_fn entry;
     void *symbol = dlsym(library, GNOMON_PLUGIN_ENTRY);
@@ -89,14 +89,14 @@ static bool try_file(gnomon_plugin *plugin, const char *path)
         say(plugin, "%s can't be loaded: %s", path, error ? error : "no reason given");
         return true;
     }
-    if (!take(plugin, library, path)) dlclose(library);
+    if (!acquire(plugin, library, path)) dlclose(library);
     return true;
 }
 
 void gnomon_plugin_find(gnomon_plugin *plugin)
 {
-    if (plugin->looked_for) return;
-    plugin->looked_for = true;
+    if (plugin->searched) return;
+    plugin->searched = true;
     char path[PATH_MAX + sizeof "/gnomon/" PLUGIN_FILE];
 
     const char *named = secure_getenv("GNOMON_PLUGIN_DIR");

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 typedef struct gnomon_plugin {
-    bool looked_for;
+    bool searched;
     int device;                       /* its index, -1: the current one; set before looking */
     void *library;                    /* of dlopen */
     const gnomon_device_table *table; /* NULL when there is no usable device */

@@ -17,9 +17,9 @@ static void work(gnomon_pool *pool, int worker)
 
 /* Loops often follow each other within microseconds, and waking a thread takes longer than
  * that: a thread looks this many times before it sleeps, some ten microseconds. */
-enum { LOOKS = 1000 };
+enum { POLLS = 1000 };
 
-static void look_again(void)
+static void poll_again(void)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -34,8 +34,8 @@ static void *worker_main(void *arg)
     gnomon_pool *pool = self->pool;
     uint64_t seen = 0;
     for (;;) {
-        for (int i = 0; i < LOOKS && atomic_load(&pool->round) == seen; i++)
-            look_again();
+        for (int i = 0; i < POLLS && atomic_load(&pool->round) == seen; i++)
+            poll_again();
         pthread_mutex_lock(&pool->lock);
         /* Who comes when the round is over has missed it: nobody waits for the late. */
         while ((atomic_load(&pool->round) == seen || !pool->open) && !pool->closing)
@@ -122,8 +122,8 @@ void gnomon_parallel(gnomon_context *ctx, int64_t count, gnomon_task_fn fn, void
 
     work(pool, 0);
 
-    for (int i = 0; i < LOOKS && atomic_load(&pool->active) > 0; i++)
-        look_again();
+    for (int i = 0; i < POLLS && atomic_load(&pool->active) > 0; i++)
+        poll_again();
     pthread_mutex_lock(&pool->lock);
     pool->open = false;
     while (atomic_load(&pool->active) > 0)

@@ -18,7 +18,7 @@ static const struct {
     gnomon_kind kind;
     gnomon_precision precision;
     int blocks, zeta;
-} looked_at[] = {
+} candidates[] = {
     {GNOMON_RADEMACHER, 0, 0, 0},
     {GNOMON_GAUSSIAN, GNOMON_FP32, 0, 0},
     {GNOMON_GAUSSIAN, GNOMON_FP16, 0, 0},
@@ -33,8 +33,8 @@ static const struct {
     {GNOMON_KRONECKER, 0, 0, 16},
 };
 
-enum { LOOKED_AT = sizeof looked_at / sizeof *looked_at, MOST_TIMES_LEAST = 2 };
-_Static_assert((int)LOOKED_AT <= (int)GNOMON_CANDIDATES, "a choice has room for all candidates");
+enum { CANDIDATES = sizeof candidates / sizeof *candidates, MOST_TIMES_LEAST = 2 };
+_Static_assert((int)CANDIDATES <= (int)GNOMON_CANDIDATES, "a choice has room for all candidates");
 
 static gnomon_status check(gnomon_context *ctx, const gnomon_choose_options *o,
                            const gnomon_choice *choice)
@@ -76,7 +76,7 @@ static gnomon_load load_of(gnomon_context *ctx, const gnomon_choose_options *o)
                          .n = (double)o->n,
                          .nonzeros = (double)o->nonzeros,
                          .element_size = (int)gnomon_dtype_size(dtype),
-                         .wide = gnomon_dtype_is_wide(dtype),
+                         .f64 = gnomon_dtype_needs_f64(dtype),
                          .host = o->memory == GNOMON_HOST,
                          .threads = gnomon_context_threads(ctx)};
 }
@@ -197,13 +197,13 @@ gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_op
     choice->device = device;
     snprintf(choice->model, sizeof choice->model, "%s", model->name);
     memcpy(choice->note, note, sizeof note);
-    for (int i = 0; i < LOOKED_AT; i++) {
+    for (int i = 0; i < CANDIDATES; i++) {
         gnomon_candidate *c = &choice->candidate[choice->count++];
         c->descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
-        c->descriptor.kind = looked_at[i].kind;
-        c->descriptor.precision = looked_at[i].precision;
-        c->descriptor.blocks = looked_at[i].blocks;
-        c->descriptor.zeta = looked_at[i].zeta;
+        c->descriptor.kind = candidates[i].kind;
+        c->descriptor.precision = candidates[i].precision;
+        c->descriptor.blocks = candidates[i].blocks;
+        c->descriptor.zeta = candidates[i].zeta;
         c->descriptor.d = options->d;
         c->descriptor.seed = options->seed;
         c->descriptor.scaling = options->scaling;

@@ -29,7 +29,7 @@ typedef struct gnomon_cost {
     gnomon_form form;
     int point_tile, row_tile; /* n and k count as the next multiple in 'multiplied' */
     double start, make, multiply, read, write, step;
-    double half, wide; /* all but start times this for 8- and 16-bit points, and for fp64 sums */
+    double half, f64; /* all but start times this for 8- and 16-bit points, and for fp64 sums */
 } gnomon_cost;
 
 enum { GNOMON_MODEL_COSTS = 24, GNOMON_MODEL_NAME = 64 };
@@ -57,7 +57,7 @@ typedef struct gnomon_load {
     gnomon_form form;
     double n, nonzeros; /* points; stored entries of all of them (sparse) */
     int element_size;   /* bytes of a coordinate */
-    bool wide;          /* fp64 sums */
+    bool f64;           /* fp64 sums */
     bool host;          /* points and sketch lie in host memory */
     int threads;
 } gnomon_load;

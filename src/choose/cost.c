@@ -113,8 +113,8 @@ static double simple_seconds(const gnomon_model *model, const gnomon_load *load,
     const gnomon_work w = gnomon_count(c, a, n, nonzeros);
     double seconds = c->make * w.made + c->multiply * w.multiplied + c->read * w.read +
                      c->write * w.written + c->step * w.steps;
-    if (load->wide)
-        seconds *= c->wide;
+    if (load->f64)
+        seconds *= c->f64;
     else if (load->element_size < 4)
         seconds *= c->half;
     if (model->device == GNOMON_DEVICE_CPU) seconds *= (double)model->threads / load->threads;
@@ -144,7 +144,7 @@ double gnomon_predict(const gnomon_model *model, const gnomon_operator *op, cons
     if (load->host) {
         const double size = load->form == GNOMON_FORM_SPARSE ? 0 : load->n * points;
         seconds += model->upload * size * load->element_size;
-        seconds += model->download * load->n * (double)d->k * (load->wide ? 8 : 4);
+        seconds += model->download * load->n * (double)d->k * (load->f64 ? 8 : 4);
     }
     return seconds;
 }

@@ -1,4 +1,4 @@
-/* What each kind's law promises (docs/reference/choosing.md): how many rows keep all distances
+/* What each kind's law gives (docs/reference/choosing.md): how many rows keep all distances
  * within 1 +- eps, or whether a given number of rows does as well as those of dense kinds.
  *
  * Where a law speaks of all pairs, it is a tail bound for one vector and a union bound over the

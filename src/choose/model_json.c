@@ -27,7 +27,7 @@ static gnomon_status read_cost(gnomon_context *ctx, json_t *entry, int index, gn
                        "operator", &kind, "precision", &precision, "form", &form, "point_tile",
                        &c->point_tile, "row_tile", &c->row_tile, "start", &c->start, "make",
                        &c->make, "multiply", &c->multiply, "read", &c->read, "write", &c->write,
-                       "step", &c->step, "half", &c->half, "wide", &c->wide) != 0)
+                       "step", &c->step, "half", &c->half, "wide", &c->f64) != 0)
         return gnomon_fail(ctx, GNOMON_ERROR_DATA,
                            "model: costs[%d]: %s; its members are operator, precision (gaussian "
                            "alone), form, point_tile, row_tile, start, make, multiply, read, "
@@ -54,7 +54,7 @@ static gnomon_status read_cost(gnomon_context *ctx, json_t *entry, int index, gn
     for (int i = 0; i < 6; i++)
         GNOMON_FAIL_IF(!(seconds[i] >= 0 && seconds[i] <= 1e6), ctx, GNOMON_ERROR_DATA,
                        "model: costs[%d]: seconds must lie in [0, 1e6]", index);
-    GNOMON_FAIL_IF(!(c->half > 0 && c->half <= 1000 && c->wide > 0 && c->wide <= 1000), ctx,
+    GNOMON_FAIL_IF(!(c->half > 0 && c->half <= 1000 && c->f64 > 0 && c->f64 <= 1000), ctx,
                    GNOMON_ERROR_DATA,
                    "model: costs[%d]: \"half\" and \"wide\" must lie in (0, 1000]", index);
     return GNOMON_OK;

@@ -16,14 +16,14 @@
 #undef nz_load
 #undef nz_zero
 #undef nz_join
-#undef nz_take
-#undef nz_give
-#undef nz_take_row
-#undef nz_give_row
-#undef nz_take_sign
-#undef nz_give_sign
-#undef nz_take_single
-#undef nz_give_single
+#undef nz_add_line
+#undef nz_add_to_line
+#undef nz_add_row
+#undef nz_add_to_row
+#undef nz_add_sign
+#undef nz_add_to_sign
+#undef nz_add_single
+#undef nz_add_to_single
 #undef nz_sketch_piece
 #undef nz_adjoint_piece
 #undef nz_sketch
@@ -83,14 +83,14 @@
 #define nz_load             nz_load_f64
 #define nz_zero             nz_zero_f64
 #define nz_join             nz_join_f64
-#define nz_take             nz_take_f64
-#define nz_give             nz_give_f64
-#define nz_take_row         nz_take_row_f64
-#define nz_give_row         nz_give_row_f64
-#define nz_take_sign        nz_take_sign_f64
-#define nz_give_sign        nz_give_sign_f64
-#define nz_take_single      nz_take_single_f64
-#define nz_give_single      nz_give_single_f64
+#define nz_add_line         nz_add_line_f64
+#define nz_add_to_line      nz_add_to_line_f64
+#define nz_add_row          nz_add_row_f64
+#define nz_add_to_row       nz_add_to_row_f64
+#define nz_add_sign         nz_add_sign_f64
+#define nz_add_to_sign      nz_add_to_sign_f64
+#define nz_add_single       nz_add_single_f64
+#define nz_add_to_single    nz_add_to_single_f64
 #define nz_sketch_piece     nz_sketch_piece_f64
 #define nz_adjoint_piece    nz_adjoint_piece_f64
 #define nz_sketch           nz_sketch_f64

@@ -224,10 +224,10 @@ static inline vd vd_load_float(const float *p)
 {
     return vcvt_f64_f32(vld1_f32(p));
 }
-static inline void vf_widen(vf a, vd wide[2])
+static inline void vf_widen(vf a, vd f64[2])
 {
-    wide[0] = vcvt_f64_f32(vget_low_f32(a));
-    wide[1] = vcvt_high_f64_f32(a);
+    f64[0] = vcvt_f64_f32(vget_low_f32(a));
+    f64[1] = vcvt_high_f64_f32(a);
 }
 
 #endif

@@ -261,10 +261,10 @@ static inline vd vd_load_float(const float *p)
     return (vd){p[0], p[1]};
 }
 /* VW floats, the first half of them and the other */
-static inline void vf_widen(vf a, vd wide[2])
+static inline void vf_widen(vf a, vd f64[2])
 {
-    wide[0] = (vd){a[0], a[1]};
-    wide[1] = (vd){a[2], a[3]};
+    f64[0] = (vd){a[0], a[1]};
+    f64[1] = (vd){a[2], a[3]};
 }
 
 #endif

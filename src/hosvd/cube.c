@@ -29,7 +29,7 @@ gnomon_status gnomon_cube_make(gnomon_context *ctx, const char *what, gnomon_cub
     for (int i = 0; i < c->modes; i++)
         GNOMON_FAIL_IF(!gnomon_mul(count, c->size[i], &count), ctx, GNOMON_ERROR_OVERFLOW,
                        "%s: a product of sizes does not fit 63 bits", what);
-    return gnomon_alloc(ctx, count, gnomon_tall_size(c->wide), what, &c->data);
+    return gnomon_alloc(ctx, count, gnomon_tall_size(c->f64), what, &c->data);
 }
 
 void gnomon_cube_drop(gnomon_context *ctx, gnomon_cube *c)
@@ -46,12 +46,12 @@ gnomon_strips gnomon_strips_cut(const gnomon_cube *c, int mode, int64_t width, i
     for (int i = mode + 1; i < c->modes; i++)
         s.right *= c->size[i];
     s.columns = s.left * s.right;
-    s.turned = s.right == 1;
-    s.gathered = (s.right < SHORT || s.right > GNOMON_BLAS_MAX) && !s.turned;
+    s.column_major = s.right == 1;
+    s.gathered = (s.right < SHORT || s.right > GNOMON_BLAS_MAX) && !s.column_major;
     s.width = width;
     if (length > 0 && s.width > ROOM / length)
         s.width = ROOM / length > LEAST ? ROOM / length : LEAST;
-    if (s.turned || s.gathered) {
+    if (s.column_major || s.gathered) {
         s.count = (s.columns + s.width - 1) / s.width;
     } else {
         s.per_left = (s.right + s.width - 1) / s.width;
@@ -67,8 +67,8 @@ gnomon_matrix gnomon_sheet_view(const gnomon_sheet *s)
                            .memory = GNOMON_HOST,
                            .rows = s->rows,
                            .cols = s->cols,
-                           .row_stride = s->turned ? 1 : s->stride,
-                           .col_stride = s->turned ? s->stride : 1};
+                           .row_stride = s->column_major ? 1 : s->stride,
+                           .col_stride = s->column_major ? s->stride : 1};
 }
 
 int64_t gnomon_strip_first(const gnomon_strips *s, int64_t number, int64_t *cols)
@@ -87,14 +87,14 @@ int64_t gnomon_strip_first(const gnomon_strips *s, int64_t number, int64_t *cols
 static char *place_of(const gnomon_strips *s, const gnomon_cube *c, int mode, int64_t col)
 {
     const int64_t at = col / s->right * c->size[mode] * s->right + col % s->right;
-    return (char *)c->data + (size_t)at * gnomon_tall_size(c->wide);
+    return (char *)c->data + (size_t)at * gnomon_tall_size(c->f64);
 }
 
 /* Copies the strip's lines between c and packed. */
 static void copy(const gnomon_strips *s, const gnomon_cube *c, int mode, int64_t col, int64_t cols,
                  char *packed, bool to_cube)
 {
-    const size_t size = gnomon_tall_size(c->wide);
+    const size_t size = gnomon_tall_size(c->f64);
     const size_t line = (size_t)s->right * size, row = (size_t)cols * size;
     for (int64_t at = 0; at < cols;) {
         const int64_t run = least(s->right - (col + at) % s->right, cols - at);
@@ -116,14 +116,14 @@ gnomon_sheet gnomon_strip_open(const gnomon_strips *s, int64_t number, const gno
 {
     int64_t cols;
     const int64_t col = gnomon_strip_first(s, number, &cols);
-    gnomon_sheet sheet = {.rows = c->size[mode], .cols = cols, .turned = s->turned};
+    gnomon_sheet sheet = {.rows = c->size[mode], .cols = cols, .column_major = s->column_major};
     if (s->gathered) {
         sheet.data = scratch;
         sheet.stride = cols;
         if (load) copy(s, c, mode, col, cols, scratch, false);
     } else {
         sheet.data = place_of(s, c, mode, col);
-        sheet.stride = s->turned ? c->size[mode] : s->right;
+        sheet.stride = s->column_major ? c->size[mode] : s->right;
     }
     return sheet;
 }
@@ -145,7 +145,7 @@ void gnomon_strip_widen(const gnomon_strips *s, const gnomon_cube *c, int mode, 
         const char *from = place_of(s, c, mode, col + at);
         double *to = out + at * length;
         for (int64_t i = 0; i < length; i++) {
-            if (c->wide) {
+            if (c->f64) {
                 const double *line = (const double *)from + i * s->right;
                 for (int64_t r = 0; r < run; r++)
                     to[r * length + i] = line[r];

@@ -13,7 +13,7 @@
 
 typedef struct gnomon_cube {
     void *data;
-    bool wide; /* double, else float */
+    bool f64; /* double, else float */
     int modes;
     int64_t size[GNOMON_TENSOR_MODES];
 } gnomon_cube;
@@ -31,20 +31,20 @@ typedef struct gnomon_strips {
     int64_t width;                /* of a strip, at most */
     int64_t per_left;             /* strips that 'right' is cut into; 0: strips run across it */
     int64_t count;
-    bool turned;   /* right is 1: a column's elements are next to each other */
-    bool gathered; /* lines are too short, or too long for BLAS: strips are copied */
+    bool column_major; /* right is 1: a column's elements are next to each other */
+    bool gathered;     /* lines are too short, or too long for BLAS: strips are copied */
 } gnomon_strips;
 
 /* width: wished for, a few hundred; for copied strips, those of 'length' rows, less where they
  * would be large. */
 gnomon_strips gnomon_strips_cut(const gnomon_cube *c, int mode, int64_t width, int64_t length);
 
-/* A strip of an unfolding as a matrix: rows x cols with rows 'stride' apart or, turned, cols x rows
- * with columns so far apart. */
+/* A strip of an unfolding as a matrix: rows x cols with rows 'stride' apart or, column_major, cols
+ * x rows with columns so far apart. */
 typedef struct gnomon_sheet {
     void *data;
     int64_t rows, cols, stride;
-    bool turned;
+    bool column_major;
 } gnomon_sheet;
 
 /* The sheet as rows x cols, in single precision. */

@@ -75,7 +75,7 @@ static gnomon_status make_room(void *user, const int64_t *rank)
     gnomon_hosvd_work *w = t->w;
     gnomon_hosvd_job *job = t->job;
     gnomon_hosvd *out = w->out;
-    const gnomon_dtype dtype = job->wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_dtype dtype = job->f64 ? GNOMON_F64 : GNOMON_F32;
     const size_t each = gnomon_dtype_size(dtype);
     int64_t count = 1;
     for (int i = 0; i < w->modes; i++) {
@@ -96,7 +96,7 @@ static gnomon_status make_room(void *user, const int64_t *rank)
     return GNOMON_OK;
 }
 
-static void take_over(gnomon_hosvd_work *w, const gnomon_hosvd_job *job)
+static void copy_results(gnomon_hosvd_work *w, const gnomon_hosvd_job *job)
 {
     gnomon_hosvd *out = w->out;
     const double factor = ldexp(1.0, job->exponent);
@@ -126,13 +126,13 @@ static void fill_in(task *t)
 {
     gnomon_hosvd_work *w = t->w;
     gnomon_hosvd_job *job = t->job;
-    gnomon_hosvd_turns(w);
+    gnomon_hosvd_order_at_ends(w);
     job->modes = w->modes;
     memcpy(job->size, w->size, sizeof job->size);
     memcpy(job->rank, w->rank, sizeof job->rank);
     if (w->options.tolerance == 0) memcpy(job->columns, w->columns, sizeof job->columns);
     memcpy(job->order, w->order, sizeof job->order);
-    job->wide = w->wide;
+    job->f64 = w->f64;
     job->tolerance = w->options.tolerance;
     job->oversample = w->options.oversample;
     job->sequential = w->options.sequential != 0;
@@ -163,7 +163,7 @@ static gnomon_status run(gnomon_device_call *call, void *user)
     job->calls = &calls;
     GNOMON_TRY(draw_operators(t));
     const gnomon_status status = call->table->hosvd(call->state, job, call->why, sizeof call->why);
-    if (status == GNOMON_OK) take_over(t->w, job);
+    if (status == GNOMON_OK) copy_results(t->w, job);
     if (status != GNOMON_ERROR_NONFINITE || job->bad_row < 0) return status;
     call->why[0] = 0;
     return gnomon_hosvd_name_element(t->w, job->bad_row, job->bad_col, job->x.cols);
@@ -177,7 +177,7 @@ static bool is_worth_it(const gnomon_hosvd_work *w)
         count *= (double)w->size[i];
         columns += (double)w->columns[i];
     }
-    return !w->wide && 2 * count * columns * (1 + 2.0 * w->options.power) >= worth_it;
+    return !w->f64 && 2 * count * columns * (1 + 2.0 * w->options.power) >= worth_it;
 }
 
 gnomon_status gnomon_hosvd_on_device(gnomon_hosvd_work *w, const gnomon_tensor *x, bool streamed,

@@ -26,7 +26,7 @@ static gnomon_status draw(gnomon_hosvd_work *w, gnomon_slabs *x, const int *mode
         const int64_t there = gnomon_range_columns(x, modes[i]), wanted = w->columns[modes[i]];
         const int64_t columns = wanted < there ? wanted : there;
         GNOMON_TRY(gnomon_range_operator(w, x, modes[i], columns, &op[i]));
-        GNOMON_TRY(gnomon_tall_make(w->ctx, w->wide, w->size[modes[i]], columns, false,
+        GNOMON_TRY(gnomon_tall_make(w->ctx, w->f64, w->size[modes[i]], columns, false,
                                     "a mode's range", &y[i]));
     }
     GNOMON_TRY(gnomon_slabs_sketch(x, modes, list, op, 0, y));
@@ -37,7 +37,7 @@ static gnomon_status draw(gnomon_hosvd_work *w, gnomon_slabs *x, const int *mode
         for (int k = 0; k < w->options.power; k++)
             GNOMON_TRY(iterate(w, x, mode, &y[i]));
         /* Columns that there are none for are zeros, and orthonormalisation completes them. */
-        GNOMON_TRY(gnomon_tall_make(w->ctx, w->wide, w->size[mode], w->columns[mode], true,
+        GNOMON_TRY(gnomon_tall_make(w->ctx, w->f64, w->size[mode], w->columns[mode], true,
                                     "a mode's range", q));
         gnomon_tall_place(w->ctx, &y[i], q, 0);
         GNOMON_TRY(gnomon_orthonormalise(w->ctx, q, NULL, &w->orth));
@@ -65,7 +65,7 @@ static gnomon_status shrink(gnomon_hosvd_work *w, const int *modes, int list)
     if (list == 0) return GNOMON_OK;
     GNOMON_TRY(gnomon_slabs_shrink(gnomon_hosvd_current(w), modes, list, w->factor,
                                    w->options.memory, &core));
-    GNOMON_TRY(gnomon_hosvd_take(w, &core));
+    GNOMON_TRY(gnomon_hosvd_replace(w, &core));
     w->out->shrink_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }

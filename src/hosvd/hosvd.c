@@ -20,7 +20,7 @@ gnomon_slabs *gnomon_hosvd_current(gnomon_hosvd_work *w)
     return w->core.data != NULL ? &w->shrunk : &w->x;
 }
 
-gnomon_status gnomon_hosvd_take(gnomon_hosvd_work *w, const gnomon_cube *cube)
+gnomon_status gnomon_hosvd_replace(gnomon_hosvd_work *w, const gnomon_cube *cube)
 {
     gnomon_slabs_close(&w->shrunk);
     if (w->owned) gnomon_cube_drop(w->ctx, &w->core);
@@ -29,25 +29,25 @@ gnomon_status gnomon_hosvd_take(gnomon_hosvd_work *w, const gnomon_cube *cube)
     return gnomon_slabs_of_cube(w->ctx, &w->core, &w->shrunk);
 }
 
-gnomon_status gnomon_hosvd_settle(gnomon_hosvd_work *w)
+gnomon_status gnomon_hosvd_materialise(gnomon_hosvd_work *w)
 {
     if (w->core.data != NULL) return GNOMON_OK;
     gnomon_cube cube = gnomon_slabs_in_place(&w->x);
     const bool copied = cube.data == NULL;
     if (copied) GNOMON_TRY(gnomon_slabs_shrink(&w->x, NULL, 0, NULL, w->options.memory, &cube));
-    gnomon_status status = gnomon_hosvd_take(w, &cube);
+    gnomon_status status = gnomon_hosvd_replace(w, &cube);
     w->owned = copied;
     w->out->shrink_seconds += gnomon_lap(&w->clock);
     return status;
 }
 
-static gnomon_status take_options(gnomon_context *ctx, const gnomon_hosvd_options *given,
+static gnomon_status copy_options(gnomon_context *ctx, const gnomon_hosvd_options *given,
                                   gnomon_hosvd_options *o)
 {
     *o = (gnomon_hosvd_options)GNOMON_HOSVD_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.ranks or options.tolerance must be set");
-    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_HOSVD_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_HOSVD_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    "tolerance is %g; it must be 0 (fixed ranks) or in (0, 1)", o->tolerance);
     GNOMON_FAIL_IF(o->ranks == NULL && (o->rank_count != 0 || o->tolerance == 0), ctx,
@@ -66,7 +66,7 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_hosvd_option
 }
 
 /* Fills in size and rank, in the inner order. */
-static gnomon_status take_ranks(gnomon_hosvd_work *w, const gnomon_tensor *x)
+static gnomon_status read_ranks(gnomon_hosvd_work *w, const gnomon_tensor *x)
 {
     const gnomon_hosvd_options *o = &w->options;
     int64_t count = 1;
@@ -115,9 +115,9 @@ gnomon_status gnomon_hosvd_name_element(gnomon_hosvd_work *w, int64_t row, int64
 static gnomon_status measure(gnomon_hosvd_work *w)
 {
     gnomon_hosvd *out = w->out;
-    const double roundoff = w->wide ? 0x1p-53 : 0x1p-24;
-    GNOMON_TRY(gnomon_slabs_look(&w->shrunk));
-    const double core = ldexp(w->shrunk.feed.norm, w->shrunk.feed.exponent);
+    const double roundoff = w->f64 ? 0x1p-53 : 0x1p-24;
+    GNOMON_TRY(gnomon_slabs_scan(&w->shrunk));
+    const double core = ldexp(w->shrunk.source.norm, w->shrunk.source.exponent);
     double squares = w->norm * w->norm - core * core;
     out->residual_by = GNOMON_RESIDUAL_NORMS;
     if (w->options.measure || squares < 4096 * roundoff * w->norm * w->norm) {
@@ -135,20 +135,20 @@ static gnomon_status hand_out_core(gnomon_hosvd_work *w)
 {
     gnomon_hosvd *out = w->out;
     const int64_t count = gnomon_cube_count(&w->core);
-    const size_t size = gnomon_tall_size(w->wide);
-    const double factor = ldexp(1.0, w->x.feed.exponent);
+    const size_t size = gnomon_tall_size(w->f64);
+    const double factor = ldexp(1.0, w->x.source.exponent);
     int64_t step[GNOMON_TENSOR_MODES], index[GNOMON_TENSOR_MODES] = {0};
     void *data = NULL;
     GNOMON_TRY(gnomon_alloc(w->ctx, count, size, "the core", &data));
     out->core =
-        gnomon_tensor_packed(data, w->wide ? GNOMON_F64 : GNOMON_F32, w->modes, out->rank, 0);
+        gnomon_tensor_packed(data, w->f64 ? GNOMON_F64 : GNOMON_F32, w->modes, out->rank, 0);
     for (int i = 0; i < w->modes; i++)
         step[i] = out->core.stride[w->name[i]];
     int64_t to = 0;
     for (int64_t from = 0; from < count; from++) {
-        const double value = w->wide ? ((const double *)w->core.data)[from]
-                                     : (double)((const float *)w->core.data)[from];
-        if (w->wide) {
+        const double value = w->f64 ? ((const double *)w->core.data)[from]
+                                    : (double)((const float *)w->core.data)[from];
+        if (w->f64) {
             ((double *)data)[to] = value * factor;
         } else {
             GNOMON_FAIL_IF(fabs(value * factor) > (double)3.4028234e38F, w->ctx, GNOMON_ERROR_DTYPE,
@@ -170,14 +170,14 @@ static gnomon_status hand_out_core(gnomon_hosvd_work *w)
 static gnomon_status hand_out(gnomon_hosvd_work *w)
 {
     gnomon_hosvd *out = w->out;
-    const double factor = ldexp(1.0, w->x.feed.exponent);
+    const double factor = ldexp(1.0, w->x.source.exponent);
     for (int i = 0; i < w->modes; i++) {
         const int n = w->name[i];
         out->size[n] = w->size[i];
         out->rank[n] = w->core.size[i];
         out->columns[n] = w->columns[i];
-        out->factor[n] = gnomon_matrix_rowmajor(
-            w->factor[i].data, w->wide ? GNOMON_F64 : GNOMON_F32, w->size[i], w->core.size[i]);
+        out->factor[n] = gnomon_matrix_rowmajor(w->factor[i].data, w->f64 ? GNOMON_F64 : GNOMON_F32,
+                                                w->size[i], w->core.size[i]);
         w->factor[i].data = NULL; /* the result's now */
         for (int64_t j = 0; j < out->rank[n]; j++)
             out->values[n][j] *= factor;
@@ -185,7 +185,7 @@ static gnomon_status hand_out(gnomon_hosvd_work *w)
     GNOMON_TRY(hand_out_core(w));
     out->norm = w->norm * factor;
     out->residual *= factor;
-    out->passes = w->x.feed.passes;
+    out->passes = w->x.source.passes;
     out->cholesky = w->orth.cholesky;
     out->householder = w->orth.householder;
     return GNOMON_OK;
@@ -193,14 +193,15 @@ static gnomon_status hand_out(gnomon_hosvd_work *w)
 
 static gnomon_status run(gnomon_hosvd_work *w)
 {
-    gnomon_status status = gnomon_slabs_look(&w->x);
+    gnomon_status status = gnomon_slabs_scan(&w->x);
     if (status == GNOMON_ERROR_NONFINITE)
-        return gnomon_hosvd_name_element(w, w->x.feed.bad_row, w->x.feed.bad_col, w->x.feed.cols);
+        return gnomon_hosvd_name_element(w, w->x.source.bad_row, w->x.source.bad_col,
+                                         w->x.source.cols);
     GNOMON_TRY(status);
-    w->norm = w->x.feed.norm;
+    w->norm = w->x.source.norm;
     w->out->look_seconds += gnomon_lap(&w->clock);
-    GNOMON_TRY(w->options.tolerance > 0 ? gnomon_hosvd_tolerant(w) : gnomon_hosvd_fixed(w));
-    GNOMON_TRY(gnomon_hosvd_turn(w));
+    GNOMON_TRY(w->options.tolerance > 0 ? gnomon_hosvd_tolerance(w) : gnomon_hosvd_fixed(w));
+    GNOMON_TRY(gnomon_hosvd_orthogonalise_core(w));
     GNOMON_TRY(measure(w));
     return hand_out(w);
 }
@@ -220,7 +221,7 @@ static gnomon_status start(gnomon_hosvd_work *w, const gnomon_tensor *x,
     gnomon_tensor inner = *x;
     GNOMON_TRY(gnomon_tensor_check(w->ctx, x, rows != NULL, w->name));
     w->modes = x->modes;
-    GNOMON_TRY(take_ranks(w, x));
+    GNOMON_TRY(read_ranks(w, x));
     for (int i = 0; i < x->modes; i++) {
         inner.size[i] = x->size[w->name[i]];
         inner.stride[i] = x->stride[w->name[i]];
@@ -237,7 +238,7 @@ static gnomon_status start(gnomon_hosvd_work *w, const gnomon_tensor *x,
                        "%" PRId64 " and the others %" PRId64 " elements",
                        rows->rows, rows->cols, inner.size[0], cols);
     }
-    return gnomon_slabs_open(w->ctx, &inner, rows, w->wide, &w->x);
+    return gnomon_slabs_open(w->ctx, &inner, rows, w->f64, &w->x);
 }
 
 static gnomon_status run_on_cpu(gnomon_hosvd_work *w)
@@ -263,9 +264,9 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
     out->converged = 1;
     w.ctx = ctx;
     w.out = out;
-    GNOMON_TRY(take_options(ctx, given, &w.options));
+    GNOMON_TRY(copy_options(ctx, given, &w.options));
     GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
-    w.wide = gnomon_dtype_is_wide(w.options.dtype != 0 ? w.options.dtype : x->dtype);
+    w.f64 = gnomon_dtype_needs_f64(w.options.dtype != 0 ? w.options.dtype : x->dtype);
     w.descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
     w.descriptor.kind = GNOMON_GAUSSIAN;
     w.descriptor.seed = w.options.seed;

@@ -22,7 +22,7 @@ typedef struct gnomon_hosvd_calls {
 typedef struct gnomon_hosvd_job {
     gnomon_matrix x; /* one row of all elements; or, with gaps between them, the indices of the
                         outermost mode as rows */
-    bool wide;       /* work in double precision */
+    bool f64;        /* work in double precision */
     int modes;
     int64_t size[GNOMON_TENSOR_MODES], rank[GNOMON_TENSOR_MODES];
     int64_t columns[GNOMON_TENSOR_MODES]; /* of the projection; 0: taken whole */
@@ -31,7 +31,7 @@ typedef struct gnomon_hosvd_job {
      * tolerance there is none yet, columns are 0 and ranks the most that are allowed; the device
      * puts what it finds in their place. */
     const gnomon_operator *op[GNOMON_TENSOR_MODES];
-    int order[GNOMON_TENSOR_MODES]; /* as gnomon_hosvd_turns makes it */
+    int order[GNOMON_TENSOR_MODES]; /* as gnomon_hosvd_order_at_ends makes it */
     double tolerance;
     int64_t oversample; /* with a tolerance */
     int sequential, power, measure;
@@ -41,7 +41,7 @@ typedef struct gnomon_hosvd_job {
 
     /* Host memory for the result, in X's scale, as make_room gives it: the core, whose mode n steps
      * by core_step[n], and the factors, row-major. */
-    void *core, *factor[GNOMON_TENSOR_MODES]; /* F64 when wide, else F32 */
+    void *core, *factor[GNOMON_TENSOR_MODES]; /* F64 when f64, else F32 */
     int64_t core_step[GNOMON_TENSOR_MODES];
 
     /* ---- results. Numbers are those of X times 2^-exponent. ---- */

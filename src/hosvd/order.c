@@ -12,9 +12,9 @@ static double gain(const gnomon_hosvd_work *w, int mode)
 {
     const double size = (double)w->size[mode], columns = (double)w->columns[mode];
     const double rank = w->options.tolerance > 0 ? size / 4 : (double)w->rank[mode];
-    const bool by_turns = w->options.sequential || w->options.tolerance > 0;
+    const bool one_by_one = w->options.sequential || w->options.tolerance > 0;
     if (w->columns[mode] == 0) return mode == 0 ? 0 : (1 - rank / size) / (size + rank);
-    if (!by_turns) return (1 - columns / size) / columns;
+    if (!one_by_one) return (1 - columns / size) / columns;
     return (1 - rank / size) / (columns * (2 + 2 * (double)w->options.power));
 }
 
@@ -30,7 +30,7 @@ void gnomon_hosvd_order(gnomon_hosvd_work *w)
         w->out->order[i] = w->name[w->order[i]];
 }
 
-void gnomon_hosvd_turns(gnomon_hosvd_work *w)
+void gnomon_hosvd_order_at_ends(gnomon_hosvd_work *w)
 {
     const int last = w->modes - 1;
     const bool begin = gain(w, 0) >= gain(w, last);

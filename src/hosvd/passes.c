@@ -10,7 +10,7 @@
 /* Rows [first, first + count) of f. */
 static gnomon_tall rows_of(const gnomon_tall *f, int64_t first, int64_t count)
 {
-    return (gnomon_tall){gnomon_tall_row(f, first), count, f->cols, f->wide};
+    return (gnomon_tall){gnomon_tall_row(f, first), count, f->cols, f->f64};
 }
 
 /* Indices [first, first + count) of c's outermost mode. */
@@ -19,7 +19,7 @@ static gnomon_cube part_of(const gnomon_cube *c, int64_t first, int64_t count)
     gnomon_cube part = *c;
     part.size[0] = 1;
     part.data =
-        (char *)c->data + (size_t)(first * gnomon_cube_count(&part)) * gnomon_tall_size(c->wide);
+        (char *)c->data + (size_t)(first * gnomon_cube_count(&part)) * gnomon_tall_size(c->f64);
     part.size[0] = count;
     return part;
 }
@@ -72,7 +72,7 @@ static gnomon_status shrink_slab(const shrinking *s, const gnomon_cube *slab, in
     }
     if (s->list == 0)
         memcpy(place.data, slab->data,
-               (size_t)gnomon_cube_count(slab) * gnomon_tall_size(slab->wide));
+               (size_t)gnomon_cube_count(slab) * gnomon_tall_size(slab->f64));
     if (owned) gnomon_cube_drop(s->ctx, &at);
     return status;
 }
@@ -80,10 +80,10 @@ static gnomon_status shrink_slab(const shrinking *s, const gnomon_cube *slab, in
 gnomon_status gnomon_slabs_shrink(gnomon_slabs *x, const int *modes, int list,
                                   const gnomon_tall *factor, int64_t limit, gnomon_cube *out)
 {
-    gnomon_context *ctx = x->feed.ctx;
+    gnomon_context *ctx = x->source.ctx;
     gnomon_cube slab;
-    int64_t first, bytes = (int64_t)gnomon_tall_size(x->feed.wide);
-    *out = (gnomon_cube){NULL, x->feed.wide, x->modes, {0}};
+    int64_t first, bytes = (int64_t)gnomon_tall_size(x->source.f64);
+    *out = (gnomon_cube){NULL, x->source.f64, x->modes, {0}};
     memcpy(out->size, x->size, sizeof out->size);
     for (int i = 0; i < list; i++)
         out->size[modes[i]] = factor[modes[i]].cols;
@@ -109,7 +109,7 @@ gnomon_status gnomon_slabs_shrink(gnomon_slabs *x, const int *modes, int list,
 gnomon_status gnomon_slabs_rest(gnomon_slabs *x, int mode, const gnomon_tall *q,
                                 const gnomon_cube *b, double *squares)
 {
-    gnomon_context *ctx = x->feed.ctx;
+    gnomon_context *ctx = x->source.ctx;
     gnomon_cube slab;
     int64_t first;
     *squares = 0;
@@ -134,11 +134,11 @@ static gnomon_status cross(gnomon_slabs *x, int mode, const gnomon_cube *b, cons
         GNOMON_TRY(gnomon_slabs_next(x, &slab, &first));
         if (slab.size[0] == 0) return GNOMON_OK;
         if (b == NULL) {
-            GNOMON_TRY(gnomon_mode_shrunk_cross(x->feed.ctx, &slab, mode, f, sum));
+            GNOMON_TRY(gnomon_mode_shrunk_cross(x->source.ctx, &slab, mode, f, sum));
             continue;
         }
         const gnomon_cube other = mode == 0 ? *b : part_of(b, first, slab.size[0]);
-        GNOMON_TRY(gnomon_mode_cross(x->feed.ctx, &slab, &other, mode,
+        GNOMON_TRY(gnomon_mode_cross(x->source.ctx, &slab, &other, mode,
                                      mode == 0 ? sum + first * b->size[0] : sum));
     }
 }
@@ -148,11 +148,11 @@ static gnomon_status cross_to(gnomon_slabs *x, int mode, const gnomon_cube *b, c
                               const gnomon_tall *w)
 {
     double *sum = NULL;
-    GNOMON_TRY(gnomon_alloc_zero(x->feed.ctx, gnomon_times(w->rows, w->cols), sizeof *sum,
+    GNOMON_TRY(gnomon_alloc_zero(x->source.ctx, gnomon_times(w->rows, w->cols), sizeof *sum,
                                  "a projection", &sum));
     gnomon_status status = cross(x, mode, b, f, sum);
-    if (status == GNOMON_OK) gnomon_narrow(w->wide, w->rows * w->cols, sum, w->data);
-    gnomon_free(x->feed.ctx, sum);
+    if (status == GNOMON_OK) gnomon_f64_to_type(w->f64, w->rows * w->cols, sum, w->data);
+    gnomon_free(x->source.ctx, sum);
     return status;
 }
 
@@ -197,6 +197,6 @@ gnomon_status gnomon_slabs_residual(gnomon_slabs *x, const gnomon_cube *core,
     for (;;) {
         GNOMON_TRY(gnomon_slabs_next(x, &slab, &first));
         if (slab.size[0] == 0) return GNOMON_OK;
-        GNOMON_TRY(residual_of_slab(x->feed.ctx, &slab, first, core, factor, squares));
+        GNOMON_TRY(residual_of_slab(x->source.ctx, &slab, first, core, factor, squares));
     }
 }

@@ -43,13 +43,13 @@ static void multiply(const product *p, double alpha, const gnomon_sheet *in, dou
                      const gnomon_sheet *out, char *scratch)
 {
     const gnomon_tall *f = p->f;
-    if (!f->wide) {
+    if (!f->f64) {
         gnomon_matrix a = gnomon_matrix_rowmajor(f->data, GNOMON_F32, f->rows, f->cols);
         if (p->transposed) a = gnomon_matrix_transposed(&a);
         const gnomon_matrix b = gnomon_sheet_view(in), c = gnomon_sheet_view(out);
         const gnomon_gemm_job job = {.a = &a, .b = &b, .c = &c, .alpha = alpha, .beta = beta};
         gnomon_gemm_alone(p->kernels, &job, scratch + p->gemm_at);
-    } else if (out->turned) {
+    } else if (out->column_major) {
         gnomon_blas_gemm(true, false, !p->transposed, out->cols, out->rows, in->rows, alpha,
                          in->data, in->stride, f->data, f->cols, beta, out->data, out->stride);
     } else {
@@ -73,13 +73,13 @@ static void multiply_strips(void *arg, int64_t task, int worker)
 }
 
 /* The strip in place copied to 'tile', without gaps. */
-static gnomon_sheet copied(bool wide, const gnomon_sheet *from, void *tile)
+static gnomon_sheet copied(bool f64, const gnomon_sheet *from, void *tile)
 {
     gnomon_sheet to = *from;
-    const int64_t lines = from->turned ? from->cols : from->rows;
-    const size_t size = gnomon_tall_size(wide);
+    const int64_t lines = from->column_major ? from->cols : from->rows;
+    const size_t size = gnomon_tall_size(f64);
     to.data = tile;
-    to.stride = from->turned ? from->rows : from->cols;
+    to.stride = from->column_major ? from->rows : from->cols;
     for (int64_t i = 0; i < lines; i++)
         memcpy((char *)tile + (size_t)(i * to.stride) * size,
                (const char *)from->data + (size_t)(i * from->stride) * size,
@@ -87,12 +87,12 @@ static gnomon_sheet copied(bool wide, const gnomon_sheet *from, void *tile)
     return to;
 }
 
-static double sum_of_squares(bool wide, int64_t count, const void *data)
+static double sum_of_squares(bool f64, int64_t count, const void *data)
 {
     enum { LANES = 8 };
     double lane[LANES] = {0}, sum = 0;
     for (int64_t i = 0; i < count; i++) {
-        const double x = wide ? ((const double *)data)[i] : (double)((const float *)data)[i];
+        const double x = f64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
         lane[i % LANES] += x * x;
     }
     for (int l = 0; l < LANES; l++)
@@ -109,9 +109,9 @@ static void subtract_strips(void *arg, int64_t task, int worker)
     for (int64_t i = task * p->group; i < end; i++) {
         const gnomon_sheet in = gnomon_strip_open(&p->strips, i, p->in, p->mode, scratch, true);
         gnomon_sheet out = gnomon_strip_open(&p->strips, i, p->out, p->mode, tile, true);
-        if (!p->strips.gathered) out = copied(p->in->wide, &out, tile);
+        if (!p->strips.gathered) out = copied(p->in->f64, &out, tile);
         multiply(p, -1.0, &in, 1.0, &out, scratch);
-        sum += sum_of_squares(p->in->wide, out.rows * out.cols, out.data);
+        sum += sum_of_squares(p->in->f64, out.rows * out.cols, out.data);
     }
     p->squares[task] = sum;
 }
@@ -121,7 +121,7 @@ static gnomon_status run(gnomon_context *ctx, product *p, gnomon_task_fn fn)
     const int64_t tasks = (p->strips.count + p->group - 1) / p->group;
     p->kernels = gnomon_context_kernels(ctx);
     p->gemm_at = (p->scratch_bytes + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
-    p->scratch_bytes = p->gemm_at + (p->f->wide ? GNOMON_ALIGN : (size_t)gnomon_gemm_alone_bytes());
+    p->scratch_bytes = p->gemm_at + (p->f->f64 ? GNOMON_ALIGN : (size_t)gnomon_gemm_alone_bytes());
     gnomon_status status = gnomon_alloc(ctx, gnomon_context_threads(ctx), p->scratch_bytes,
                                         "strips of a tensor", &p->scratch);
     if (status == GNOMON_OK) gnomon_parallel(ctx, tasks, fn, p);
@@ -133,7 +133,7 @@ gnomon_status gnomon_mode_product(gnomon_context *ctx, const gnomon_cube *in, in
                                   const gnomon_tall *f, bool transposed, double beta,
                                   const gnomon_cube *out)
 {
-    const size_t size = gnomon_tall_size(in->wide);
+    const size_t size = gnomon_tall_size(in->f64);
     const int64_t lengths = in->size[mode] + out->size[mode];
     product p = {
         .mode = mode, .in = in, .out = out, .f = f, .transposed = transposed, .beta = beta};
@@ -150,7 +150,7 @@ gnomon_status gnomon_mode_product(gnomon_context *ctx, const gnomon_cube *in, in
 gnomon_status gnomon_mode_difference(gnomon_context *ctx, const gnomon_cube *whole, int mode,
                                      const gnomon_tall *f, const gnomon_cube *in, double *squares)
 {
-    const size_t size = gnomon_tall_size(in->wide);
+    const size_t size = gnomon_tall_size(in->f64);
     const int64_t lengths = in->size[mode] + whole->size[mode];
     product p = {.mode = mode, .in = in, .out = whole, .f = f};
     p.strips = gnomon_strips_cut(in, mode, WIDTH, lengths);

@@ -34,7 +34,7 @@ gnomon_status gnomon_range_operator(gnomon_hosvd_work *w, const gnomon_slabs *x,
  * roundoffs. Values that are roundoff themselves do not count. */
 static bool tells_enough(const gnomon_hosvd_work *w, int64_t n, const double *s)
 {
-    const double round = w->wide ? 0x1p-51 : 0x1p-22;
+    const double round = w->f64 ? 0x1p-51 : 0x1p-22;
     int64_t count = 1;
     while (count < n && s[count] > 4 * round * s[0])
         count++;
@@ -92,13 +92,13 @@ static gnomon_status even_out(gnomon_hosvd_work *w, gnomon_slabs *x, int mode, c
     const int64_t n = q->cols;
     GNOMON_TRY(spectrum_of(w, mode, n, r, s, u));
     if (!tells_enough(w, n, s)) GNOMON_TRY(spectrum_of_product(w, x, mode, q, s, u));
-    const double least = w->wide ? 0x1p-24 : 0x1p-20;
+    const double least = w->f64 ? 0x1p-24 : 0x1p-20;
     for (int64_t j = 0; j < n && s[0] > 0; j++) {
         const double length = fmax(s[j] / s[0], least);
         for (int64_t i = 0; i < n; i++)
             u[i * n + j] /= length;
     }
-    return gnomon_tall_multiply_wide(w->ctx, q, u, f);
+    return gnomon_tall_multiply_f64(w->ctx, q, u, f);
 }
 
 /* w = A A^T f. Of the outermost mode a slab has a part, so A^T f is stored. */
@@ -126,7 +126,7 @@ gnomon_status gnomon_range_power(gnomon_hosvd_work *w, gnomon_slabs *x, int mode
     if (status == GNOMON_OK)
         status = gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *u, "a small problem", &u);
     if (status == GNOMON_OK)
-        status = gnomon_tall_make(w->ctx, w->wide, y->rows, n, false, "a mode's range", &f);
+        status = gnomon_tall_make(w->ctx, w->f64, y->rows, n, false, "a mode's range", &f);
     if (status == GNOMON_OK) status = even_out(w, x, mode, y, r, s, u, &f);
     if (status == GNOMON_OK) status = multiply(w, x, mode, &f, y);
     gnomon_tall_drop(w->ctx, &f);

@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-/* Lines of at least WIDE columns go to the stream as they lie; shorter ones are put together to
- * about PUSH numbers. */
-enum { WIDE = 2048, PUSH = 1 << 20 };
+/* Lines of at least LONG_LINE columns go to the stream as they lie; shorter ones are put together
+ * to about PUSH numbers. */
+enum { LONG_LINE = 2048, PUSH = 1 << 20 };
 
 typedef struct gather {
     const gnomon_cube *slab;
@@ -24,7 +24,7 @@ static void gather_row(void *arg, int64_t row, int worker)
 {
     (void)worker;
     const gather *g = arg;
-    const size_t line = (size_t)g->right * gnomon_tall_size(g->slab->wide);
+    const size_t line = (size_t)g->right * gnomon_tall_size(g->slab->f64);
     const int64_t length = g->slab->size[g->mode];
     char *to = g->out + (size_t)(row * g->count) * line;
     const char *from = (const char *)g->slab->data + (size_t)(g->first * length + row) * line;
@@ -37,16 +37,16 @@ static gnomon_status push(gnomon_context *ctx, const gnomon_cube *slab, int mode
 {
     const gnomon_strips s = gnomon_strips_cut(slab, mode, 1, 0);
     const int64_t length = slab->size[mode];
-    const size_t size = gnomon_tall_size(slab->wide);
-    const gnomon_dtype dtype = slab->wide ? GNOMON_F64 : GNOMON_F32;
+    const size_t size = gnomon_tall_size(slab->f64);
+    const gnomon_dtype dtype = slab->f64 ? GNOMON_F64 : GNOMON_F32;
     gnomon_matrix piece = {slab->data, dtype, GNOMON_HOST, length, s.right, s.right, 1};
-    if (s.turned) {
+    if (s.column_major) {
         piece.cols = s.left;
         piece.row_stride = 1;
         piece.col_stride = length;
         return gnomon_stream_push(stream, &piece);
     }
-    if (s.right >= WIDE || s.left == 1) {
+    if (s.right >= LONG_LINE || s.left == 1) {
         for (int64_t l = 0; l < s.left; l++) {
             piece.data = (char *)slab->data + (size_t)(l * length * s.right) * size;
             GNOMON_TRY(gnomon_stream_push(stream, &piece));
@@ -84,7 +84,7 @@ static gnomon_status sketch_rows(gnomon_context *ctx, const gnomon_cube *slab, i
                                  const gnomon_operator *op, int64_t row, const gnomon_tall *y)
 {
     const gnomon_sketch_options options = options_for(row, y->cols);
-    const gnomon_dtype dtype = slab->wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_dtype dtype = slab->f64 ? GNOMON_F64 : GNOMON_F32;
     const gnomon_matrix x = gnomon_matrix_rowmajor(slab->data, dtype, slab->size[0],
                                                    gnomon_cube_count(slab) / slab->size[0]);
     const gnomon_matrix out =
@@ -95,7 +95,7 @@ static gnomon_status sketch_rows(gnomon_context *ctx, const gnomon_cube *slab, i
 static gnomon_status pass(gnomon_slabs *x, const int *modes, int list, gnomon_operator *const *op,
                           gnomon_stream *const *stream, int64_t row, const gnomon_tall *y)
 {
-    gnomon_context *ctx = x->feed.ctx;
+    gnomon_context *ctx = x->source.ctx;
     gnomon_cube slab = gnomon_slabs_in_place(x);
     const bool whole = slab.data != NULL; /* the same bits, and the operators are made once */
     int64_t first = 0;
@@ -107,10 +107,10 @@ static gnomon_status pass(gnomon_slabs *x, const int *modes, int list, gnomon_op
             GNOMON_TRY(modes[i] == 0 ? sketch_rows(ctx, &slab, first, op[i], row, &y[i])
                                      : push(ctx, &slab, modes[i], stream[i]));
     }
-    x->feed.passes += whole;
+    x->source.passes += whole;
     for (int i = 0; i < list; i++) {
         const gnomon_matrix out = gnomon_matrix_rowmajor(
-            y[i].data, y[i].wide ? GNOMON_F64 : GNOMON_F32, y[i].rows, y[i].cols);
+            y[i].data, y[i].f64 ? GNOMON_F64 : GNOMON_F32, y[i].rows, y[i].cols);
         if (modes[i] > 0) GNOMON_TRY(gnomon_stream_finish(stream[i], &out));
     }
     return GNOMON_OK;
@@ -124,8 +124,8 @@ gnomon_status gnomon_slabs_sketch(gnomon_slabs *x, const int *modes, int list,
     for (int i = 0; i < list && status == GNOMON_OK; i++) {
         const gnomon_sketch_options options = options_for(row, y[i].cols);
         if (modes[i] > 0)
-            status = gnomon_stream_at(x->feed.ctx, GNOMON_ON_CPU, op[i], y[i].rows,
-                                      y[i].wide ? GNOMON_F64 : GNOMON_F32, &options, &stream[i]);
+            status = gnomon_stream_at(x->source.ctx, GNOMON_ON_CPU, op[i], y[i].rows,
+                                      y[i].f64 ? GNOMON_F64 : GNOMON_F32, &options, &stream[i]);
     }
     if (status == GNOMON_OK) status = pass(x, modes, list, op, stream, row, y);
     for (int i = 0; i < list; i++)

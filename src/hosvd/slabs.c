@@ -104,9 +104,9 @@ static void gather_lines(void *arg, int64_t task, int worker)
                                        0,
                                        t->stride[last]};
             gnomon_row_as_f64(&row, 0, 0, count, buffer);
-            gnomon_narrow(g->to->dtype == GNOMON_F64, count, buffer,
-                          (char *)g->to->data +
-                              (i * g->line + j) * (int64_t)gnomon_dtype_size(g->to->dtype));
+            gnomon_f64_to_type(g->to->dtype == GNOMON_F64, count, buffer,
+                               (char *)g->to->data +
+                                   (i * g->line + j) * (int64_t)gnomon_dtype_size(g->to->dtype));
         }
     }
 }
@@ -152,19 +152,19 @@ static int64_t rows_of_slab(int64_t rows, int64_t cols)
     return most < 1 ? 1 : most < rows ? most : rows;
 }
 
-static gnomon_status open_feed(gnomon_context *ctx, const gnomon_svd_rows *rows, bool wide,
-                               gnomon_slabs *slabs)
+static gnomon_status open_source(gnomon_context *ctx, const gnomon_svd_rows *rows, bool f64,
+                                 gnomon_slabs *slabs)
 {
     const gnomon_matrix *matrix = rows == NULL ? &slabs->matrix : NULL;
-    GNOMON_TRY(gnomon_feed_open(ctx, matrix, NULL, rows, wide, &slabs->feed));
-    slabs->feed.piece_rows = rows_of_slab(slabs->feed.rows, slabs->feed.cols);
-    slabs->feed.direct = matrix != NULL && matrix->dtype == (wide ? GNOMON_F64 : GNOMON_F32) &&
-                         matrix->row_stride == matrix->cols;
+    GNOMON_TRY(gnomon_row_source_open(ctx, matrix, NULL, rows, f64, &slabs->source));
+    slabs->source.piece_rows = rows_of_slab(slabs->source.rows, slabs->source.cols);
+    slabs->source.direct = matrix != NULL && matrix->dtype == (f64 ? GNOMON_F64 : GNOMON_F32) &&
+                           matrix->row_stride == matrix->cols;
     return GNOMON_OK;
 }
 
 gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
-                                const gnomon_svd_rows *rows, bool wide, gnomon_slabs *slabs)
+                                const gnomon_svd_rows *rows, bool f64, gnomon_slabs *slabs)
 {
     int64_t cols = 1;
     memset(slabs, 0, sizeof *slabs);
@@ -177,43 +177,43 @@ gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
     if (rows != NULL) {
         slabs->rows = *rows;
     } else if (is_packed(x)) {
-        return open_feed(ctx, NULL, wide, slabs);
+        return open_source(ctx, NULL, f64, slabs);
     } else {
         slabs->scattered = (gnomon_scattered){ctx, *x, 0};
         slabs->rows = (gnomon_svd_rows){&slabs->scattered, x->size[0],  cols,
                                         x->dtype,          gather_next, gather_rewind};
     }
-    return open_feed(ctx, &slabs->rows, wide, slabs);
+    return open_source(ctx, &slabs->rows, f64, slabs);
 }
 
 gnomon_status gnomon_slabs_of_cube(gnomon_context *ctx, const gnomon_cube *cube,
                                    gnomon_slabs *slabs)
 {
-    const gnomon_tensor t = gnomon_tensor_packed(cube->data, cube->wide ? GNOMON_F64 : GNOMON_F32,
+    const gnomon_tensor t = gnomon_tensor_packed(cube->data, cube->f64 ? GNOMON_F64 : GNOMON_F32,
                                                  cube->modes, cube->size, 0);
-    return gnomon_slabs_open(ctx, &t, NULL, cube->wide, slabs);
+    return gnomon_slabs_open(ctx, &t, NULL, cube->f64, slabs);
 }
 
 void gnomon_slabs_close(gnomon_slabs *slabs)
 {
-    if (slabs->feed.ctx != NULL) gnomon_feed_close(&slabs->feed);
+    if (slabs->source.ctx != NULL) gnomon_row_source_close(&slabs->source);
 }
 
-gnomon_status gnomon_slabs_look(gnomon_slabs *slabs)
+gnomon_status gnomon_slabs_scan(gnomon_slabs *slabs)
 {
-    return gnomon_feed_scan(&slabs->feed);
+    return gnomon_row_source_scan(&slabs->source);
 }
 
 gnomon_status gnomon_slabs_rewind(gnomon_slabs *slabs)
 {
-    return gnomon_feed_rewind(&slabs->feed);
+    return gnomon_row_source_rewind(&slabs->source);
 }
 
 gnomon_status gnomon_slabs_next(gnomon_slabs *slabs, gnomon_cube *slab, int64_t *row)
 {
     gnomon_piece piece;
-    GNOMON_TRY(gnomon_feed_next(&slabs->feed, &piece));
-    *slab = (gnomon_cube){piece.dense.data, slabs->feed.wide, slabs->modes, {0}};
+    GNOMON_TRY(gnomon_row_source_next(&slabs->source, &piece));
+    *slab = (gnomon_cube){piece.dense.data, slabs->source.f64, slabs->modes, {0}};
     memcpy(slab->size, slabs->size, sizeof slab->size);
     slab->size[0] = piece.rows;
     *row = piece.row;
@@ -222,8 +222,8 @@ gnomon_status gnomon_slabs_next(gnomon_slabs *slabs, gnomon_cube *slab, int64_t 
 
 gnomon_cube gnomon_slabs_in_place(const gnomon_slabs *slabs)
 {
-    gnomon_cube cube = {NULL, slabs->feed.wide, slabs->modes, {0}};
+    gnomon_cube cube = {NULL, slabs->source.f64, slabs->modes, {0}};
     memcpy(cube.size, slabs->size, sizeof cube.size);
-    if (slabs->feed.direct && slabs->feed.exponent == 0) cube.data = slabs->matrix.data;
+    if (slabs->source.direct && slabs->source.exponent == 0) cube.data = slabs->matrix.data;
     return cube;
 }

@@ -8,7 +8,7 @@
 #define GNOMON_HOSVD_SLABS_H
 
 #include "hosvd/cube.h"
-#include "svd/feed.h"
+#include "svd/row_source.h"
 
 /* A tensor with gaps, or whose elements step in no order that a matrix has, read as rows. */
 typedef struct gnomon_scattered {
@@ -18,7 +18,7 @@ typedef struct gnomon_scattered {
 } gnomon_scattered;
 
 typedef struct gnomon_slabs {
-    gnomon_feed feed; /* its rows: the outermost mode; its columns: all others */
+    gnomon_row_source source; /* its rows: the outermost mode; its columns: all others */
     gnomon_matrix matrix;
     gnomon_scattered scattered;
     gnomon_svd_rows rows;
@@ -34,14 +34,14 @@ gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, b
 /* Opens a tensor whose modes are in the inner order, in memory or (rows not NULL) as a stream; it
  * stays where it is, and so must slabs. */
 gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
-                                const gnomon_svd_rows *rows, bool wide, gnomon_slabs *slabs);
+                                const gnomon_svd_rows *rows, bool f64, gnomon_slabs *slabs);
 /* Opens a cube, which needs no looking at. */
 gnomon_status gnomon_slabs_of_cube(gnomon_context *ctx, const gnomon_cube *cube,
                                    gnomon_slabs *slabs);
 void gnomon_slabs_close(gnomon_slabs *slabs);
 
 /* One pass that finds norm, largest and scaling. On NONFINITE *row and *col tell where. */
-gnomon_status gnomon_slabs_look(gnomon_slabs *slabs);
+gnomon_status gnomon_slabs_scan(gnomon_slabs *slabs);
 
 gnomon_status gnomon_slabs_rewind(gnomon_slabs *slabs);
 /* The next slab, its first index in *row; slab->size[0] is 0 at the end. */

@@ -106,13 +106,13 @@ static gnomon_status by_qr(gnomon_hosvd_work *w, const gnomon_cube *c, int mode,
                            double *values, double *u)
 {
     const int64_t count = gnomon_blas_svd_work(n);
-    double *r = NULL, *turned = NULL, *vt = NULL, *work = NULL;
+    double *r = NULL, *r_transposed = NULL, *vt = NULL, *work = NULL;
     int *index = NULL;
     gnomon_status status =
         gnomon_alloc_zero(w->ctx, gnomon_times(n, n), sizeof *r, "a small problem", &r);
     if (status == GNOMON_OK)
-        status =
-            gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *turned, "a small problem", &turned);
+        status = gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *r_transposed, "a small problem",
+                              &r_transposed);
     if (status == GNOMON_OK)
         status = gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *vt, "a small problem", &vt);
     if (status == GNOMON_OK)
@@ -122,15 +122,15 @@ static gnomon_status by_qr(gnomon_hosvd_work *w, const gnomon_cube *c, int mode,
     if (status == GNOMON_OK) status = add_triangles(w, c, mode, r);
     if (status == GNOMON_OK) {
         for (int64_t i = 0; i < n * n; i++)
-            turned[i] = r[i % n * n + i / n];
-        if (!gnomon_blas_svd(n, r, turned, values, u, vt, work, count, index))
+            r_transposed[i] = r[i % n * n + i / n];
+        if (!gnomon_blas_svd(n, r, r_transposed, values, u, vt, work, count, index))
             status = gnomon_fail(w->ctx, GNOMON_ERROR_INTERNAL,
                                  "the singular values of mode %d did not converge", w->name[mode]);
     }
     for (int64_t j = 0; j < n && status == GNOMON_OK; j++)
         values[j] *= values[j];
     gnomon_free(w->ctx, r);
-    gnomon_free(w->ctx, turned);
+    gnomon_free(w->ctx, r_transposed);
     gnomon_free(w->ctx, vt);
     gnomon_free(w->ctx, work);
     gnomon_free(w->ctx, index);

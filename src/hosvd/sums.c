@@ -40,7 +40,7 @@ struct sums {
 static void add_product(const sums *s, const gnomon_sheet *a, const gnomon_sheet *b, char *scratch,
                         double *place)
 {
-    if (!s->a->wide) {
+    if (!s->a->f64) {
         const gnomon_matrix left = gnomon_sheet_view(a), other = gnomon_sheet_view(b);
         const gnomon_matrix right = gnomon_matrix_transposed(&other);
         const gnomon_matrix c = gnomon_matrix_rowmajor(place, GNOMON_F64, a->rows, b->rows);
@@ -48,8 +48,8 @@ static void add_product(const sums *s, const gnomon_sheet *a, const gnomon_sheet
         gnomon_gemm_alone(s->kernels, &job, scratch);
         return;
     }
-    gnomon_blas_gemm(true, a->turned, !b->turned, a->rows, b->rows, a->cols, 1.0, a->data,
-                     a->stride, b->data, b->stride, 1.0, place, b->rows);
+    gnomon_blas_gemm(true, a->column_major, !b->column_major, a->rows, b->rows, a->cols, 1.0,
+                     a->data, a->stride, b->data, b->stride, 1.0, place, b->rows);
 }
 
 static void cross_range(const sums *s, int64_t from, int64_t end, char *scratch, double *place)
@@ -69,9 +69,9 @@ static gnomon_sheet shrink(const sums *s, const gnomon_sheet *a, char *scratch)
     const gnomon_tall *f = s->f;
     const gnomon_sheet out = {
         .data = scratch + s->b_at, .rows = f->cols, .cols = a->cols, .stride = a->cols};
-    if (s->a->wide) {
-        gnomon_blas_gemm(true, true, a->turned, out.rows, out.cols, a->rows, 1.0, f->data, f->cols,
-                         a->data, a->stride, 0.0, out.data, out.stride);
+    if (s->a->f64) {
+        gnomon_blas_gemm(true, true, a->column_major, out.rows, out.cols, a->rows, 1.0, f->data,
+                         f->cols, a->data, a->stride, 0.0, out.data, out.stride);
         return out;
     }
     const gnomon_matrix basis = gnomon_matrix_rowmajor(f->data, GNOMON_F32, f->rows, f->cols);
@@ -143,7 +143,7 @@ static gnomon_status add_up(gnomon_context *ctx, sums *s, double *sum)
 /* Bytes of a product's scratch, a multiple of GNOMON_ALIGN. */
 static size_t product_bytes(const gnomon_cube *a)
 {
-    const size_t bytes = a->wide ? 0 : (size_t)gnomon_gemm_alone_bytes();
+    const size_t bytes = a->f64 ? 0 : (size_t)gnomon_gemm_alone_bytes();
     return (bytes + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
 }
 
@@ -151,7 +151,7 @@ gnomon_status gnomon_mode_cross(gnomon_context *ctx, const gnomon_cube *a, const
                                 int mode, double *sum)
 {
     const int64_t rows = a->size[mode], cols = b->size[mode];
-    const size_t size = gnomon_tall_size(a->wide);
+    const size_t size = gnomon_tall_size(a->f64);
     sums s = {.range = cross_range, .mode = mode, .a = a, .b = b};
     GNOMON_FAIL_IF(!gnomon_mul(rows, cols, &s.numbers), ctx, GNOMON_ERROR_OVERFLOW,
                    "a mode's product does not fit 63 bits");
@@ -168,7 +168,7 @@ gnomon_status gnomon_mode_shrunk_cross(gnomon_context *ctx, const gnomon_cube *a
                                        const gnomon_tall *f, double *sum)
 {
     const int64_t rows = a->size[mode], cols = f->cols;
-    const size_t size = gnomon_tall_size(a->wide);
+    const size_t size = gnomon_tall_size(a->f64);
     sums s = {.range = shrunk_cross_range, .mode = mode, .a = a, .f = f};
     GNOMON_FAIL_IF(!gnomon_mul(rows, cols, &s.numbers), ctx, GNOMON_ERROR_OVERFLOW,
                    "a mode's product does not fit 63 bits");

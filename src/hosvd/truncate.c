@@ -1,4 +1,5 @@
-/* Fewer columns of a mode, by the singular values of its unfolding; and the last turn of the core.
+/* Fewer columns of a mode, by the singular values of its unfolding; and the last rotation of the
+ * core.
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -46,17 +47,17 @@ static gnomon_status change_basis(gnomon_hosvd_work *w, int mode, const double *
     if (status == GNOMON_OK) {
         for (int64_t i = 0; i < n * count; i++)
             first[i] = u[i / count * n + i % count];
-        status = gnomon_tall_make(w->ctx, w->wide, n, count, false, "a basis", &basis);
+        status = gnomon_tall_make(w->ctx, w->f64, n, count, false, "a basis", &basis);
     }
     if (status == GNOMON_OK) {
-        gnomon_narrow(w->wide, n * count, first, basis.data);
+        gnomon_f64_to_type(w->f64, n * count, first, basis.data);
         status = multiply(w, mode, &basis, &core);
     }
     if (status == GNOMON_OK && w->factor[mode].data != NULL) {
         status =
-            gnomon_tall_make(w->ctx, w->wide, w->size[mode], count, false, "a factor", &product);
+            gnomon_tall_make(w->ctx, w->f64, w->size[mode], count, false, "a factor", &product);
         if (status == GNOMON_OK)
-            status = gnomon_tall_multiply_wide(w->ctx, &w->factor[mode], first, &product);
+            status = gnomon_tall_multiply_f64(w->ctx, &w->factor[mode], first, &product);
         gnomon_tall_drop(w->ctx, &basis);
         basis = product;
     }
@@ -68,7 +69,7 @@ static gnomon_status change_basis(gnomon_hosvd_work *w, int mode, const double *
     }
     gnomon_tall_drop(w->ctx, &w->factor[mode]);
     w->factor[mode] = basis;
-    return gnomon_hosvd_take(w, &core);
+    return gnomon_hosvd_replace(w, &core);
 }
 
 static gnomon_status cut(gnomon_hosvd_work *w, int mode, int64_t most, double budget,
@@ -76,12 +77,12 @@ static gnomon_status cut(gnomon_hosvd_work *w, int mode, int64_t most, double bu
 {
     const gnomon_cube *core = w->core.data != NULL ? &w->core : NULL;
     const int64_t n = gnomon_hosvd_current(w)->size[mode];
-    const double rounding = (w->wide ? 0x1p-51 : 0x1p-22) * w->norm; /* four roundoffs */
-    bool exact = w->wide && budget >= 0 && budget < hidden * w->norm * w->norm;
+    const double rounding = (w->f64 ? 0x1p-51 : 0x1p-22) * w->norm; /* four roundoffs */
+    bool exact = w->f64 && budget >= 0 && budget < hidden * w->norm * w->norm;
     GNOMON_TRY(gnomon_mode_spectrum(w, core, mode, exact, values, u));
     int64_t rank = most < n ? most : n;
     double tail = tail_of(values, rank, n);
-    if (w->wide && budget < 0 && tail < hidden * tail_of(values, 0, n)) {
+    if (w->f64 && budget < 0 && tail < hidden * tail_of(values, 0, n)) {
         GNOMON_TRY(gnomon_mode_spectrum(w, core, mode, true, values, u));
         tail = tail_of(values, rank, n);
     }
@@ -110,7 +111,7 @@ gnomon_status gnomon_hosvd_truncate(gnomon_hosvd_work *w, int mode, int64_t most
 {
     double *values, *u;
     if (budget < 0 && gnomon_hosvd_current(w)->size[mode] <= most) return GNOMON_OK;
-    if (mode == 0) GNOMON_TRY(gnomon_hosvd_settle(w));
+    if (mode == 0) GNOMON_TRY(gnomon_hosvd_materialise(w));
     GNOMON_TRY(room(w, mode, &values, &u));
     gnomon_status status = cut(w, mode, most, budget, values, u);
     gnomon_free(w->ctx, values);
@@ -120,20 +121,20 @@ gnomon_status gnomon_hosvd_truncate(gnomon_hosvd_work *w, int mode, int64_t most
 }
 
 /* Where the entry of largest magnitude in a factor's column is negative, the column and the core's
- * slice that belongs to it turn round. */
-static gnomon_status settle_signs(gnomon_hosvd_work *w, int mode)
+ * slice that belongs to it change sign. */
+static gnomon_status fix_signs(gnomon_hosvd_work *w, int mode)
 {
     const gnomon_strips s = gnomon_strips_cut(&w->core, mode, 1, 0);
     const int64_t count = w->core.size[mode];
     bool *down = NULL;
     GNOMON_TRY(gnomon_alloc(w->ctx, count, sizeof *down, "signs", &down));
-    const gnomon_status status = gnomon_tall_settle_signs(w->ctx, &w->factor[mode], down);
+    const gnomon_status status = gnomon_tall_fix_signs(w->ctx, &w->factor[mode], down);
     for (int64_t j = 0; status == GNOMON_OK && j < count; j++) {
         if (!down[j]) continue;
         for (int64_t l = 0; l < s.left; l++) {
             const int64_t at = (l * count + j) * s.right;
             for (int64_t r = at; r < at + s.right; r++) {
-                if (w->wide)
+                if (w->f64)
                     ((double *)w->core.data)[r] = -((double *)w->core.data)[r];
                 else
                     ((float *)w->core.data)[r] = -((float *)w->core.data)[r];
@@ -144,12 +145,12 @@ static gnomon_status settle_signs(gnomon_hosvd_work *w, int mode)
     return status;
 }
 
-static gnomon_status turn_mode(gnomon_hosvd_work *w, int mode)
+static gnomon_status orthogonalise_mode(gnomon_hosvd_work *w, int mode)
 {
     const int64_t n = w->core.size[mode];
     double *values, *u;
     GNOMON_TRY(room(w, mode, &values, &u));
-    gnomon_status status = gnomon_mode_spectrum(w, &w->core, mode, w->wide, values, u);
+    gnomon_status status = gnomon_mode_spectrum(w, &w->core, mode, w->f64, values, u);
     if (status == GNOMON_OK) status = change_basis(w, mode, u, n);
     gnomon_free(w->ctx, u);
     for (int64_t j = 0; j < n && status == GNOMON_OK; j++)
@@ -158,13 +159,13 @@ static gnomon_status turn_mode(gnomon_hosvd_work *w, int mode)
     return status;
 }
 
-gnomon_status gnomon_hosvd_turn(gnomon_hosvd_work *w)
+gnomon_status gnomon_hosvd_orthogonalise_core(gnomon_hosvd_work *w)
 {
-    GNOMON_TRY(gnomon_hosvd_settle(w));
+    GNOMON_TRY(gnomon_hosvd_materialise(w));
     for (int n = 0; n < w->modes; n++)
-        GNOMON_TRY(turn_mode(w, n));
+        GNOMON_TRY(orthogonalise_mode(w, n));
     for (int n = 0; n < w->modes; n++)
-        GNOMON_TRY(settle_signs(w, n));
+        GNOMON_TRY(fix_signs(w, n));
     w->out->small_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }

@@ -12,7 +12,7 @@ typedef struct gnomon_hosvd_work {
     gnomon_hosvd_options options; /* defaults filled in */
     gnomon_descriptor
         descriptor; /* of all modes' operators but k, d and the mode's part of the seed */
-    bool wide;
+    bool f64;
     int modes, name[GNOMON_TENSOR_MODES]; /* the caller's number of each mode */
     int64_t size[GNOMON_TENSOR_MODES], rank[GNOMON_TENSOR_MODES]; /* rank: the most allowed */
     int64_t columns[GNOMON_TENSOR_MODES];                         /* of the projection; 0: whole */
@@ -34,9 +34,9 @@ typedef struct gnomon_hosvd_work {
 /* The tensor as far as it has shrunk. */
 gnomon_slabs *gnomon_hosvd_current(gnomon_hosvd_work *w);
 /* Puts cube in the place of what there was. */
-gnomon_status gnomon_hosvd_take(gnomon_hosvd_work *w, const gnomon_cube *cube);
+gnomon_status gnomon_hosvd_replace(gnomon_hosvd_work *w, const gnomon_cube *cube);
 /* Has the tensor as a cube in memory. */
-gnomon_status gnomon_hosvd_settle(gnomon_hosvd_work *w);
+gnomon_status gnomon_hosvd_materialise(gnomon_hosvd_work *w);
 
 /* sketch.c: y[i] (size of modes[i] x count) = the unfolding of modes[i] times the transposed rows
  * [row, row + count) of op[i], for all of the list in one pass. */
@@ -74,16 +74,16 @@ gnomon_status gnomon_range_power(gnomon_hosvd_work *w, gnomon_slabs *x, int mode
 /* Columns of the mode's unfolding of x. */
 int64_t gnomon_range_columns(const gnomon_slabs *x, int mode);
 
-/* fixed.c, tolerant.c: fill factor and shrink the tensor to the core. */
+/* fixed.c, tolerance.c: fill factor and shrink the tensor to the core. */
 gnomon_status gnomon_hosvd_fixed(gnomon_hosvd_work *w);
-gnomon_status gnomon_hosvd_tolerant(gnomon_hosvd_work *w);
+gnomon_status gnomon_hosvd_tolerance(gnomon_hosvd_work *w);
 /* Fills in columns, for fixed ranks. */
 void gnomon_hosvd_columns(gnomon_hosvd_work *w);
 /* order.c: in which order modes are shrunk so that it costs least, by columns. */
 void gnomon_hosvd_order(gnomon_hosvd_work *w);
 /* The same where a mode must lie outermost or innermost when its turn comes, and is innermost then:
  * from the first one on, or the last one and then from the first one on. */
-void gnomon_hosvd_turns(gnomon_hosvd_work *w);
+void gnomon_hosvd_order_at_ends(gnomon_hosvd_work *w);
 
 /* device.c: lets the context's device do it if it can, and is worth asking: *done tells whether it
  * did, and has filled in the result. Under CUDA a device that declines is an error. */
@@ -103,7 +103,7 @@ gnomon_status gnomon_mode_spectrum(gnomon_hosvd_work *w, const gnomon_cube *c, i
 /* truncate.c: cuts the mode to at most 'most' columns, and with budget >= 0 to as few as leave no
  * more than that square. */
 gnomon_status gnomon_hosvd_truncate(gnomon_hosvd_work *w, int mode, int64_t most, double budget);
-/* Turns the core to where it is all-orthogonal, settles the signs, and fills out->values. */
-gnomon_status gnomon_hosvd_turn(gnomon_hosvd_work *w);
+/* Rotates the core to where it is all-orthogonal, fixes the signs, and fills out->values. */
+gnomon_status gnomon_hosvd_orthogonalise_core(gnomon_hosvd_work *w);
 
 #endif

@@ -7,13 +7,13 @@
 
 GNOMON_OPTIONS_INIT(gnomon_read_options, GNOMON_READ_OPTIONS_INIT)
 
-static gnomon_status take_options(gnomon_context *ctx, const gnomon_read_options *given,
+static gnomon_status copy_options(gnomon_context *ctx, const gnomon_read_options *given,
                                   gnomon_read_options *options)
 {
     *options = (gnomon_read_options)GNOMON_READ_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
     GNOMON_TRY(
-        gnomon_take_options(ctx, given, "GNOMON_READ_OPTIONS_INIT", options, sizeof *options));
+        gnomon_copy_options(ctx, given, "GNOMON_READ_OPTIONS_INIT", options, sizeof *options));
     GNOMON_FAIL_IF(options->csv_header < -1 || options->csv_header > 1, ctx, GNOMON_ERROR_ARGUMENT,
                    "options.csv_header is %d; allowed are -1, 0 and 1", options->csv_header);
     GNOMON_FAIL_IF(options->svmlight_zero_based < -1 || options->svmlight_zero_based > 1, ctx,
@@ -114,7 +114,7 @@ gnomon_status gnomon_reader_open(gnomon_context *ctx, const char *path,
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
     gnomon_read_options complete;
-    GNOMON_TRY(take_options(ctx, options, &complete));
+    GNOMON_TRY(copy_options(ctx, options, &complete));
     gnomon_reader *reader = NULL;
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *reader, "a reader", &reader));
     reader->ctx = ctx;

@@ -7,13 +7,13 @@
 
 GNOMON_OPTIONS_INIT(gnomon_write_options, GNOMON_WRITE_OPTIONS_INIT)
 
-static gnomon_status take_options(gnomon_context *ctx, const gnomon_write_options *given,
+static gnomon_status copy_options(gnomon_context *ctx, const gnomon_write_options *given,
                                   gnomon_write_options *options)
 {
     *options = (gnomon_write_options)GNOMON_WRITE_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
     GNOMON_TRY(
-        gnomon_take_options(ctx, given, "GNOMON_WRITE_OPTIONS_INIT", options, sizeof *options));
+        gnomon_copy_options(ctx, given, "GNOMON_WRITE_OPTIONS_INIT", options, sizeof *options));
     GNOMON_FAIL_IF(options->csv_digits < 0 || options->csv_digits > 17, ctx, GNOMON_ERROR_ARGUMENT,
                    "options.csv_digits is %d; allowed are 0 (shortest) to 17", options->csv_digits);
     return GNOMON_OK;
@@ -112,7 +112,7 @@ gnomon_status gnomon_writer_open(gnomon_context *ctx, const char *path, int64_t 
                    "rows is %lld and cols %lld; allowed are rows >= -1 and cols >= 0",
                    (long long)rows, (long long)cols);
     gnomon_write_options complete;
-    GNOMON_TRY(take_options(ctx, options, &complete));
+    GNOMON_TRY(copy_options(ctx, options, &complete));
     gnomon_writer *writer = NULL;
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *writer, "a writer", &writer));
     writer->ctx = ctx;

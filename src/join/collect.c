@@ -80,7 +80,7 @@ static gnomon_status prepare(gnomon_context *ctx, const gnomon_join_options *opt
                    "both is %d and q not NULL; only a self-join's pairs can be there twice", both);
     *o = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
     if (options == NULL) return GNOMON_OK;
-    GNOMON_TRY(gnomon_take_options(ctx, options, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(gnomon_copy_options(ctx, options, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(o->sink != NULL || o->top != 0, ctx, GNOMON_ERROR_ARGUMENT,
                    "options.sink or top is set; collecting takes neither");
     return GNOMON_OK;

@@ -58,13 +58,13 @@ static gnomon_status check_threshold(gnomon_context *ctx, const gnomon_join_opti
     return GNOMON_OK;
 }
 
-static gnomon_status take_options(gnomon_context *ctx, const gnomon_join_options *given,
+static gnomon_status copy_options(gnomon_context *ctx, const gnomon_join_options *given,
                                   gnomon_join_options *o)
 {
     *o = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.threshold must be set");
-    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(o->metric == GNOMON_L1, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "metric is l1, for which there is no join");
     GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
@@ -165,7 +165,7 @@ static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
         join->result = result;
     }
     *join->result = (gnomon_join_result){.struct_size = sizeof *result};
-    return take_options(ctx, options, &join->options);
+    return copy_options(ctx, options, &join->options);
 }
 
 static gnomon_side side_of(const gnomon_matrix *m, const char *name)

@@ -33,8 +33,8 @@ typedef struct meeting {
     int64_t chunks, range;
     double key;
     scratch *scratch;
-    double *wide; /* a worker's */
-    int64_t wide_size;
+    double *f64; /* a worker's */
+    int64_t f64_size;
     gnomon_pair_slabs slabs;
     _Atomic int64_t verified, compared;
 } meeting;
@@ -42,7 +42,7 @@ typedef struct meeting {
 typedef struct worker {
     meeting *m;
     scratch *own;
-    double *wide, *row;   /* a point's coordinates in fp64, and in the sketch */
+    double *f64, *row;    /* a point's coordinates in fp64, and in the sketch */
     int64_t first, count; /* the chunk's points, in numbers of the band's block */
     int64_t slab;         /* -1: none */
     int64_t verified;
@@ -73,7 +73,7 @@ static void settle(worker *w, int64_t q)
             __builtin_prefetch(&m->q->points[sieve->kept[i + 4].row].bias);
         }
         if (twice && !gnomon_sketch_may(s, w->row, point, sieve->least, m->q, other)) continue;
-        if (query.wide == NULL) query = gnomon_query_widen(&m->search, at, w->wide);
+        if (query.f64 == NULL) query = gnomon_query_widen(&m->search, at, w->f64);
         const double key = gnomon_exact_key(&m->search, query, m->piece, other);
         w->verified++;
         if (!(key <= m->key)) continue;
@@ -110,8 +110,8 @@ static void meet_task(void *arg, int64_t task, int number)
     const int64_t words = s->most > 0 ? (s->steps + 1) / 2 : s->steps;
     const int64_t chunk = task % m->chunks, range = task / m->chunks;
     worker w = {.m = m, .own = &m->scratch[number], .slab = -1};
-    w.wide = m->wide + number * m->wide_size;
-    w.row = w.wide + 2 * s->search.cols;
+    w.f64 = m->f64 + number * m->f64_size;
+    w.row = w.f64 + 2 * s->search.cols;
     w.first = m->row - m->p->first + chunk * CHUNK;
     const int64_t left = m->row + m->count - m->p->first - w.first;
     w.count = left < CHUNK ? left : CHUNK;
@@ -173,7 +173,7 @@ gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *
                  .row = row,
                  .count = count};
     m.search.queries = *band;
-    m.wide_size = gnomon_plus(gnomon_times(2, sketch->search.cols), sketch->second + 1);
+    m.f64_size = gnomon_plus(gnomon_times(2, sketch->search.cols), sketch->second + 1);
     m.key = join->options.metric == GNOMON_IP ? -threshold : threshold;
     m.chunks = (count + CHUNK - 1) / CHUNK;
     m.range = m.chunks >= 4 * threads ? (q->count + LANES - 1) / LANES * LANES : RANGE;
@@ -187,8 +187,8 @@ gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, threads, sizeof *m.scratch, "survivors", &m.scratch);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, gnomon_times(threads, m.wide_size), sizeof *m.wide, "points",
-                              &m.wide);
+        status =
+            gnomon_alloc(ctx, gnomon_times(threads, m.f64_size), sizeof *m.f64, "points", &m.f64);
     if (status == GNOMON_OK) {
         gnomon_parallel(ctx, m.chunks * ranges, meet_task, &m);
         join->result->verified += m.verified;
@@ -197,6 +197,6 @@ gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *
     }
     gnomon_pair_slabs_close(&m.slabs, join);
     gnomon_free(ctx, m.scratch);
-    gnomon_free(ctx, m.wide);
+    gnomon_free(ctx, m.f64);
     return status;
 }

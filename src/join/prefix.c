@@ -89,26 +89,26 @@ static int64_t slot_of(const naming *n, int64_t member)
 
 static gnomon_status widen(gnomon_context *ctx, naming *n)
 {
-    naming wide = {.shift = n->keys == NULL ? 64 - 12 : n->shift - 1};
-    const int64_t places = wide.places = (int64_t)1 << (64 - wide.shift);
-    gnomon_status status = gnomon_alloc(ctx, places, sizeof *wide.keys, "members", &wide.keys);
+    naming grown = {.shift = n->keys == NULL ? 64 - 12 : n->shift - 1};
+    const int64_t places = grown.places = (int64_t)1 << (64 - grown.shift);
+    gnomon_status status = gnomon_alloc(ctx, places, sizeof *grown.keys, "members", &grown.keys);
     if (status == GNOMON_OK)
-        status = gnomon_alloc_zero(ctx, places, sizeof *wide.counts, "members", &wide.counts);
+        status = gnomon_alloc_zero(ctx, places, sizeof *grown.counts, "members", &grown.counts);
     if (status != GNOMON_OK) {
-        gnomon_free(ctx, wide.keys);
+        gnomon_free(ctx, grown.keys);
         return status;
     }
-    memset(wide.keys, 0xff, (size_t)places * sizeof *wide.keys);
+    memset(grown.keys, 0xff, (size_t)places * sizeof *grown.keys);
     for (int64_t at = 0; n->keys != NULL && at < n->places; at++) {
         if (n->keys[at] == -1) continue;
-        const int64_t to = slot_of(&wide, n->keys[at]);
-        wide.keys[to] = n->keys[at];
-        wide.counts[to] = n->counts[at];
+        const int64_t to = slot_of(&grown, n->keys[at]);
+        grown.keys[to] = n->keys[at];
+        grown.counts[to] = n->counts[at];
     }
-    wide.used = n->used;
+    grown.used = n->used;
     gnomon_free(ctx, n->keys);
     gnomon_free(ctx, n->counts);
-    *n = wide;
+    *n = grown;
     return GNOMON_OK;
 }
 

@@ -16,19 +16,19 @@ gnomon_status gnomon_settler_open(gnomon_join_state *join, gnomon_settler *settl
     return gnomon_alloc(
         ctx,
         gnomon_times(gnomon_context_threads(ctx), gnomon_times(2, gnomon_plus(join->p.cols, 1))),
-        sizeof *settler->wide, "points", &settler->wide);
+        sizeof *settler->f64, "points", &settler->f64);
 }
 
 void gnomon_settler_close(gnomon_settler *settler)
 {
-    gnomon_free(settler->search.ctx, settler->wide);
+    gnomon_free(settler->search.ctx, settler->f64);
 }
 
 gnomon_query gnomon_settler_row(const gnomon_settler *settler, int64_t i, int worker)
 {
-    if (settler->wide == NULL) return (gnomon_query){NULL, 0};
+    if (settler->f64 == NULL) return (gnomon_query){NULL, 0};
     return gnomon_query_widen(&settler->search, i,
-                              settler->wide + worker * 2 * (settler->search.cols + 1));
+                              settler->f64 + worker * 2 * (settler->search.cols + 1));
 }
 
 double gnomon_settle(const gnomon_settler *settler, gnomon_query query, int64_t i, int64_t j)

@@ -7,7 +7,7 @@
 typedef struct gnomon_settler {
     const gnomon_join_state *join;
     gnomon_search search; /* only what keys in fp64 read of one */
-    double *wide;         /* 2 * (cols + 1) a thread; NULL where metrics need none */
+    double *f64;          /* 2 * (cols + 1) a thread; NULL where metrics need none */
 } gnomon_settler;
 
 /* For the join's sides in the host's memory. Errors: MEMORY. */

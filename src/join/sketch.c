@@ -36,7 +36,7 @@ typedef struct finding {
     const gnomon_matrix *some;
     int64_t points, step, cols, directions;
     float *x, *xt;
-    double *wide, *z;
+    double *f64, *z;
     gnomon_sketched *facts;
 } finding;
 
@@ -51,10 +51,10 @@ static void take_point(void *arg, int64_t task, int worker)
     gnomon_search search = f->sketch->search;
     search.queries = *f->some;
     const int64_t steps = f->cols + (search.options.metric == GNOMON_COSINE ? 2 : 0);
-    double *wide = f->wide + worker * (2 * f->cols + steps);
-    float *out = (float *)(wide + 2 * f->cols);
+    double *f64 = f->f64 + worker * (2 * f->cols + steps);
+    float *out = (float *)(f64 + 2 * f->cols);
     gnomon_sketched *facts = &f->facts[task];
-    gnomon_sieve_prepare(&search, task * f->step, steps, 256, wide, out, &facts->facts,
+    gnomon_sieve_prepare(&search, task * f->step, steps, 256, f64, out, &facts->facts,
                          &facts->sieve);
     memcpy(f->x + task * f->cols, out, (size_t)f->cols * sizeof *out);
     for (int64_t j = 0; j < f->cols; j++)
@@ -339,7 +339,7 @@ gnomon_status gnomon_sketch_open(gnomon_join_sketch *s, const gnomon_join_state 
             gnomon_alloc(ctx, gnomon_times(SAMPLE, f.directions), sizeof *f.z, "a sample", &f.z);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, gnomon_times(threads, gnomon_plus(gnomon_times(3, cols), 2)),
-                              sizeof *f.wide, "points", &f.wide);
+                              sizeof *f.f64, "points", &f.f64);
     if (status == GNOMON_OK)
         status = gnomon_alloc_zero(ctx, SAMPLE, sizeof *f.facts, "a sample", &f.facts);
     if (status == GNOMON_OK) {
@@ -356,7 +356,7 @@ gnomon_status gnomon_sketch_open(gnomon_join_sketch *s, const gnomon_join_state 
     gnomon_free(ctx, f.x);
     gnomon_free(ctx, f.xt);
     gnomon_free(ctx, f.z);
-    gnomon_free(ctx, f.wide);
+    gnomon_free(ctx, f.f64);
     gnomon_free(ctx, f.facts);
     return status;
 }
@@ -382,8 +382,8 @@ typedef struct filling {
     gnomon_join_sketch *sketch;
     gnomon_search search; /* with m as its queries */
     gnomon_sketch_block *block;
-    double *wide; /* a worker's */
-    int64_t wide_size;
+    double *f64; /* a worker's */
+    int64_t f64_size;
     float *tile; /* a worker's */
     bool as_queries, as_tiles;
 } filling;
@@ -401,12 +401,12 @@ static void fill_point(void *arg, int64_t task, int worker)
     const int64_t cols = s->search.cols, directions = s->directions;
     const bool cosine = s->search.options.metric == GNOMON_COSINE;
     const int64_t all = cols + (cosine ? 2 : 0);
-    double *wide = w->wide + worker * w->wide_size;
-    float *x = (float *)(wide + 2 * cols), *coordinates = (float *)(wide + 3 * cols + 2);
+    double *f64 = w->f64 + worker * w->f64_size;
+    float *x = (float *)(f64 + 2 * cols), *coordinates = (float *)(f64 + 3 * cols + 2);
     float *out = w->block->rows + task * (s->second + 1);
     gnomon_sketched *point = &w->block->points[task];
     *point = (gnomon_sketched){.sieve = {.self = UINT32_MAX}};
-    gnomon_sieve_prepare(&w->search, task, all, 256, wide, x, &point->facts, &point->sieve);
+    gnomon_sieve_prepare(&w->search, task, all, 256, f64, x, &point->facts, &point->sieve);
     point->facts.whole = false;
     point->sieve.whole = INFINITY;
     const double squares = s->search.kernels->squares(x, GNOMON_F32, 1, cols, 1);
@@ -447,11 +447,11 @@ static void fill_point(void *arg, int64_t task, int worker)
     }
 }
 
-bool gnomon_sketch_may(const gnomon_join_sketch *s, const double *wide, const gnomon_sketched *p,
+bool gnomon_sketch_may(const gnomon_join_sketch *s, const double *f64, const gnomon_sketched *p,
                        float least, const gnomon_sketch_block *q, int64_t at)
 {
     const gnomon_sketched *b = &q->points[at];
-    const double score = b->bias + s->search.kernels->products(wide, q->rows + at * (s->second + 1),
+    const double score = b->bias + s->search.kernels->products(f64, q->rows + at * (s->second + 1),
                                                                GNOMON_F32, 1, s->second + 1, 1);
     double error = (0x1p-21 + 8 * s->defect) * (p->facts.norm + b->norm) * b->norm;
     if (s->search.options.metric == GNOMON_IP) error += 0x1p-19 * s->search.ground.norm * b->norm;
@@ -525,9 +525,9 @@ gnomon_status gnomon_sketch_fill(gnomon_join_sketch *s, const gnomon_matrix *m, 
     w.search.queries = *m;
     w.as_queries = as_queries;
     w.as_tiles = as_tiles;
-    w.wide_size = gnomon_plus(gnomon_times(3, s->search.cols), 2 + s->steps);
+    w.f64_size = gnomon_plus(gnomon_times(3, s->search.cols), 2 + s->steps);
     gnomon_status status =
-        gnomon_alloc(ctx, gnomon_times(threads, w.wide_size), sizeof *w.wide, "points", &w.wide);
+        gnomon_alloc(ctx, gnomon_times(threads, w.f64_size), sizeof *w.f64, "points", &w.f64);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, gnomon_times(gnomon_times(threads, s->steps), LANES),
                               sizeof *w.tile, "a tile", &w.tile);
@@ -535,7 +535,7 @@ gnomon_status gnomon_sketch_fill(gnomon_join_sketch *s, const gnomon_matrix *m, 
         gnomon_parallel(ctx, m->rows, fill_point, &w);
         if (as_tiles) gnomon_parallel(ctx, (m->rows + LANES - 1) / LANES, fill_tile, &w);
     }
-    gnomon_free(ctx, w.wide);
+    gnomon_free(ctx, w.f64);
     gnomon_free(ctx, w.tile);
     return status;
 }

@@ -61,7 +61,7 @@ int64_t gnomon_sketch_bytes(const gnomon_join_sketch *sketch);
 
 /* The second look: whether a pair may be within the threshold. wide: the first point's row in fp64;
  * least: the score it asks for. */
-bool gnomon_sketch_may(const gnomon_join_sketch *sketch, const double *wide,
+bool gnomon_sketch_may(const gnomon_join_sketch *sketch, const double *f64,
                        const gnomon_sketched *p, float least, const gnomon_sketch_block *q,
                        int64_t at);
 

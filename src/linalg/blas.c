@@ -172,14 +172,14 @@ const char *gnomon_blas_missing(void)
  * Its own threads may still be about to take theirs. */
 static bool reserve(int callers)
 {
-    void *taken[MOST_THREADS];
+    void *tried[MOST_THREADS];
     if (callers > MOST_THREADS) callers = MOST_THREADS;
     if (callers <= buffers) return true;
     if (!has_room(callers + threads_of_library() - 1, BUFFER_CHUNKS)) return false;
     for (int i = 0; i < callers && blas.buffer != NULL && blas.drop_buffer != NULL; i++)
-        taken[i] = blas.buffer(0);
+        tried[i] = blas.buffer(0);
     for (int i = 0; i < callers && blas.buffer != NULL && blas.drop_buffer != NULL; i++)
-        blas.drop_buffer(taken[i]);
+        blas.drop_buffer(tried[i]);
     buffers = callers;
     return true;
 }
@@ -217,14 +217,14 @@ void gnomon_blas_leave(void)
     pthread_mutex_unlock(&lock);
 }
 
-void gnomon_blas_gemm(bool wide, bool transpose_a, bool transpose_b, int64_t m, int64_t n,
-                      int64_t k, double alpha, const void *a, int64_t lda, const void *b,
-                      int64_t ldb, double beta, void *c, int64_t ldc)
+void gnomon_blas_gemm(bool f64, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                      double alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
+                      double beta, void *c, int64_t ldc)
 {
     const int ta = transpose_a ? TRANSPOSE : NO_TRANSPOSE;
     const int tb = transpose_b ? TRANSPOSE : NO_TRANSPOSE;
     if (m == 0 || n == 0) return;
-    if (wide)
+    if (f64)
         blas.dgemm(ROW_MAJOR, ta, tb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb, beta,
                    c, (int)ldc);
     else
@@ -246,9 +246,9 @@ bool gnomon_blas_cholesky(int64_t n, double *a)
     return info == 0;
 }
 
-void gnomon_blas_divide(bool wide, int64_t m, int64_t n, const void *r, void *b, int64_t ldb)
+void gnomon_blas_divide(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb)
 {
-    if (wide)
+    if (f64)
         blas.dtrsm(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0, r, (int)n,
                    b, (int)ldb);
     else
@@ -264,38 +264,38 @@ void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b
 }
 
 /* What a workspace query left in the first place. */
-static int64_t asked(bool wide, const double *first)
+static int64_t asked(bool f64, const double *first)
 {
     float single;
     memcpy(&single, first, sizeof single);
-    return (int64_t)(wide ? *first : (double)single) + 1;
+    return (int64_t)(f64 ? *first : (double)single) + 1;
 }
 
 /* Row-major A = Q R is Fortran's A^T = R^T Q^T, an LQ factorisation of n x m. */
-int64_t gnomon_blas_qr_work(bool wide, int64_t m, int64_t n)
+int64_t gnomon_blas_qr_work(bool f64, int64_t m, int64_t n)
 {
     const int rows = (int)n, cols = (int)m, query = -1;
     double one = 0, other = 0, unused = 0;
     int info = 0;
-    blas.gelqf[wide](&rows, &cols, &unused, &rows, &unused, &one, &query, &info);
-    blas.orglq[wide](&rows, &cols, &rows, &unused, &rows, &unused, &other, &query, &info);
-    const int64_t a = asked(wide, &one), b = asked(wide, &other);
+    blas.gelqf[f64](&rows, &cols, &unused, &rows, &unused, &one, &query, &info);
+    blas.orglq[f64](&rows, &cols, &rows, &unused, &rows, &unused, &other, &query, &info);
+    const int64_t a = asked(f64, &one), b = asked(f64, &other);
     return a > b ? a : b;
 }
 
-bool gnomon_blas_qr(bool wide, int64_t m, int64_t n, void *a, void *r, void *tau, void *work,
+bool gnomon_blas_qr(bool f64, int64_t m, int64_t n, void *a, void *r, void *tau, void *work,
                     int64_t work_count)
 {
     const int rows = (int)n, cols = (int)m, count = (int)work_count;
-    const size_t size = wide ? sizeof(double) : sizeof(float);
+    const size_t size = f64 ? sizeof(double) : sizeof(float);
     int info = 0;
-    blas.gelqf[wide](&rows, &cols, a, &rows, tau, work, &count, &info);
+    blas.gelqf[f64](&rows, &cols, a, &rows, tau, work, &count, &info);
     if (info != 0) return false;
     memset(r, 0, (size_t)(n * n) * size);
     for (int64_t i = 0; i < n; i++)
         memcpy((char *)r + (size_t)(i * n + i) * size, (const char *)a + (size_t)(i * n + i) * size,
                (size_t)(n - i) * size);
-    blas.orglq[wide](&rows, &cols, &rows, a, &rows, tau, work, &count, &info);
+    blas.orglq[f64](&rows, &cols, &rows, a, &rows, tau, work, &count, &info);
     return info == 0;
 }
 

@@ -29,10 +29,10 @@ void gnomon_blas_leave(void);
 /* Sizes and leading dimensions of a call are at most this. */
 #define GNOMON_BLAS_MAX INT64_C(0x7fffffff)
 
-/* C (m x n) = alpha * op(A) op(B) + beta * C; double when wide, else float. */
-void gnomon_blas_gemm(bool wide, bool transpose_a, bool transpose_b, int64_t m, int64_t n,
-                      int64_t k, double alpha, const void *a, int64_t lda, const void *b,
-                      int64_t ldb, double beta, void *c, int64_t ldc);
+/* C (m x n) = alpha * op(A) op(B) + beta * C; double when f64, else float. */
+void gnomon_blas_gemm(bool f64, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                      double alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
+                      double beta, void *c, int64_t ldc);
 
 /* The upper triangle of C (n x n) += A^T A, A: rows x n. */
 void gnomon_blas_gram(int64_t n, int64_t rows, const double *a, double *c);
@@ -41,16 +41,16 @@ void gnomon_blas_gram(int64_t n, int64_t rows, const double *a, double *c);
 bool gnomon_blas_cholesky(int64_t n, double *a);
 
 /* B (m x n) = B R^-1, R upper triangular. */
-void gnomon_blas_divide(bool wide, int64_t m, int64_t n, const void *r, void *b, int64_t ldb);
+void gnomon_blas_divide(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb);
 
 /* B (rows x n) = B R^-T, R upper triangular, n x n: each row b becomes R^-1 b. */
 void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b);
 
 /* Numbers of workspace that a factorisation of m x n takes. */
-int64_t gnomon_blas_qr_work(bool wide, int64_t m, int64_t n);
+int64_t gnomon_blas_qr_work(bool f64, int64_t m, int64_t n);
 /* A (m x n, m >= n) = Q R by Householder reflections: Q in place of A, R's upper triangle (n x n,
  * zeros below) into r. work: gnomon_blas_qr_work, tau: n numbers. */
-bool gnomon_blas_qr(bool wide, int64_t m, int64_t n, void *a, void *r, void *tau, void *work,
+bool gnomon_blas_qr(bool f64, int64_t m, int64_t n, void *a, void *r, void *tau, void *work,
                     int64_t work_count);
 
 /* Numbers of workspace for gnomon_blas_svd. */

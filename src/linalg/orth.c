@@ -38,12 +38,12 @@ static double span_of(int64_t n, const double *r)
 
 /* r, a Gram matrix, to its Cholesky factor; whether that is safe: its diagonal spans less than
  * 1 / span and holds nothing that a number of the type can't divide by. */
-static bool factor(int64_t n, bool wide, double span, double *r)
+static bool factor(int64_t n, bool f64, double span, double *r)
 {
     if (!gnomon_blas_cholesky(n, r)) return false;
     for (int64_t i = 0; i < n; i++)
         memset(r + i * n, 0, (size_t)i * sizeof *r);
-    return span_of(n, r) > span && least_diagonal(n, r) > (wide ? 1e-290 : 1e-36);
+    return span_of(n, r) > span && least_diagonal(n, r) > (f64 ? 1e-290 : 1e-36);
 }
 
 gnomon_status gnomon_triangle(gnomon_context *ctx, const gnomon_tall *y, double span, double *r,
@@ -51,7 +51,7 @@ gnomon_status gnomon_triangle(gnomon_context *ctx, const gnomon_tall *y, double 
 {
     *safe = false;
     GNOMON_TRY(gram(ctx, y, r));
-    *safe = factor(y->cols, y->wide, span, r);
+    *safe = factor(y->cols, y->f64, span, r);
     return GNOMON_OK;
 }
 
@@ -71,7 +71,7 @@ static gnomon_status step(gnomon_context *ctx, const gnomon_tall *y, double *r, 
         *off = sqrt(sum);
     }
     /* Beyond this the Gram matrix has lost the shortest direction. */
-    *safe = factor(n, y->wide, y->wide ? 0x1p-24 : 0x1p-20, r);
+    *safe = factor(n, y->f64, y->f64 ? 0x1p-24 : 0x1p-20, r);
     return *safe ? gnomon_tall_divide(ctx, y, r) : GNOMON_OK;
 }
 

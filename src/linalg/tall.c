@@ -15,18 +15,18 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-gnomon_status gnomon_tall_make(gnomon_context *ctx, bool wide, int64_t rows, int64_t cols,
-                               bool zero, const char *what, gnomon_tall *t)
+gnomon_status gnomon_tall_make(gnomon_context *ctx, bool f64, int64_t rows, int64_t cols, bool zero,
+                               const char *what, gnomon_tall *t)
 {
     int64_t count;
     t->data = NULL;
     t->rows = rows;
     t->cols = cols;
-    t->wide = wide;
+    t->f64 = f64;
     GNOMON_FAIL_IF(!gnomon_mul(rows, cols, &count), ctx, GNOMON_ERROR_OVERFLOW,
                    "%s: a product of sizes does not fit 63 bits", what);
-    return zero ? gnomon_alloc_zero(ctx, count, gnomon_tall_size(wide), what, &t->data)
-                : gnomon_alloc(ctx, count, gnomon_tall_size(wide), what, &t->data);
+    return zero ? gnomon_alloc_zero(ctx, count, gnomon_tall_size(f64), what, &t->data)
+                : gnomon_alloc(ctx, count, gnomon_tall_size(f64), what, &t->data);
 }
 
 void gnomon_tall_drop(gnomon_context *ctx, gnomon_tall *t)
@@ -35,9 +35,9 @@ void gnomon_tall_drop(gnomon_context *ctx, gnomon_tall *t)
     t->data = NULL;
 }
 
-void gnomon_narrow(bool wide, int64_t count, const double *from, void *to)
+void gnomon_f64_to_type(bool f64, int64_t count, const double *from, void *to)
 {
-    if (wide) {
+    if (f64) {
         memcpy(to, from, (size_t)count * sizeof *from);
         return;
     }
@@ -46,9 +46,9 @@ void gnomon_narrow(bool wide, int64_t count, const double *from, void *to)
         out[i] = (float)from[i];
 }
 
-static void widen(bool wide, int64_t count, const void *from, double *to)
+static void widen(bool f64, int64_t count, const void *from, double *to)
 {
-    if (wide) {
+    if (f64) {
         memcpy(to, from, (size_t)count * sizeof *to);
         return;
     }
@@ -89,7 +89,7 @@ static void sum_range(void *arg, int64_t task, int worker)
         if (b == NULL) {
             const int64_t rows = least(GRAM_SLICE, end - row);
             const double *slice = (const double *)gnomon_tall_row(a, row);
-            if (!a->wide) {
+            if (!a->f64) {
                 widen(false, rows * a->cols, gnomon_tall_row(a, row), (double *)scratch);
                 slice = (const double *)scratch;
             }
@@ -97,11 +97,11 @@ static void sum_range(void *arg, int64_t task, int worker)
             row += rows;
         } else {
             const int64_t rows = least(BLOCK, end - row);
-            gnomon_blas_gemm(a->wide, true, false, a->cols, b->cols, rows, 1.0,
+            gnomon_blas_gemm(a->f64, true, false, a->cols, b->cols, rows, 1.0,
                              gnomon_tall_row(a, row), a->cols, gnomon_tall_row(b, row), b->cols,
                              0.0, scratch, b->cols);
             for (int64_t i = 0; i < s->numbers; i++)
-                place[i] += a->wide ? ((const double *)scratch)[i] : ((const float *)scratch)[i];
+                place[i] += a->f64 ? ((const double *)scratch)[i] : ((const float *)scratch)[i];
             row += rows;
         }
     }
@@ -162,7 +162,7 @@ gnomon_status gnomon_tall_cross(gnomon_context *ctx, const gnomon_tall *a, const
 {
     double *sum;
     GNOMON_TRY(sum_rows(ctx, a, b, &sum));
-    gnomon_narrow(a->wide, a->cols * b->cols, sum, c);
+    gnomon_f64_to_type(a->f64, a->cols * b->cols, sum, c);
     gnomon_free(ctx, sum);
     return GNOMON_OK;
 }
@@ -185,20 +185,20 @@ static void divide_block(void *arg, int64_t task, int worker)
     (void)worker;
     const blocks *b = arg;
     const int64_t row = task * SLICE;
-    gnomon_blas_divide(b->a->wide, least(SLICE, b->a->rows - row), b->a->cols, b->m,
+    gnomon_blas_divide(b->a->f64, least(SLICE, b->a->rows - row), b->a->cols, b->m,
                        gnomon_tall_row(b->a, row), b->a->cols);
 }
 
 gnomon_status gnomon_tall_divide(gnomon_context *ctx, const gnomon_tall *t, const double *r)
 {
-    void *narrow = NULL;
+    void *converted = NULL;
     blocks b = {.a = t};
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(t->cols, t->cols), gnomon_tall_size(t->wide),
-                            "a triangle", &narrow));
-    gnomon_narrow(t->wide, t->cols * t->cols, r, narrow);
-    b.m = narrow;
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(t->cols, t->cols), gnomon_tall_size(t->f64),
+                            "a triangle", &converted));
+    gnomon_f64_to_type(t->f64, t->cols * t->cols, r, converted);
+    b.m = converted;
     gnomon_parallel(ctx, block_count(t), divide_block, &b);
-    gnomon_free(ctx, narrow);
+    gnomon_free(ctx, converted);
     return GNOMON_OK;
 }
 
@@ -207,7 +207,7 @@ static void multiply_block(void *arg, int64_t task, int worker)
     (void)worker;
     const blocks *b = arg;
     const int64_t row = task * SLICE;
-    gnomon_blas_gemm(b->a->wide, false, false, least(SLICE, b->a->rows - row), b->out->cols,
+    gnomon_blas_gemm(b->a->f64, false, false, least(SLICE, b->a->rows - row), b->out->cols,
                      b->a->cols, b->alpha, gnomon_tall_row(b->a, row), b->a->cols, b->m,
                      b->out->cols, b->beta, gnomon_tall_row(b->out, row), b->out->cols);
 }
@@ -219,25 +219,25 @@ void gnomon_tall_multiply(gnomon_context *ctx, double alpha, const gnomon_tall *
     gnomon_parallel(ctx, block_count(a), multiply_block, &b);
 }
 
-static void multiply_block_wide(void *arg, int64_t task, int worker)
+static void multiply_block_f64(void *arg, int64_t task, int worker)
 {
     const blocks *b = arg;
     const int64_t row = task * SLICE, rows = least(SLICE, b->a->rows - row);
     const int64_t n = b->a->cols, k = b->out->cols;
     double *in = b->scratch + worker * SLICE * (n + k), *out = in + SLICE * n;
-    widen(b->a->wide, rows * n, gnomon_tall_row(b->a, row), in);
+    widen(b->a->f64, rows * n, gnomon_tall_row(b->a, row), in);
     gnomon_blas_gemm(true, false, false, rows, k, n, 1.0, in, n, b->m, k, 0.0, out, k);
-    gnomon_narrow(b->out->wide, rows * k, out, gnomon_tall_row(b->out, row));
+    gnomon_f64_to_type(b->out->f64, rows * k, out, gnomon_tall_row(b->out, row));
 }
 
-gnomon_status gnomon_tall_multiply_wide(gnomon_context *ctx, const gnomon_tall *a, const double *m,
-                                        const gnomon_tall *out)
+gnomon_status gnomon_tall_multiply_f64(gnomon_context *ctx, const gnomon_tall *a, const double *m,
+                                       const gnomon_tall *out)
 {
     blocks b = {.a = a, .out = out, .m = m};
     GNOMON_TRY(gnomon_alloc(
         ctx, gnomon_times(gnomon_context_threads(ctx) * SLICE, gnomon_plus(a->cols, out->cols)),
         sizeof *b.scratch, "blocks of rows", &b.scratch));
-    gnomon_parallel(ctx, block_count(a), multiply_block_wide, &b);
+    gnomon_parallel(ctx, block_count(a), multiply_block_f64, &b);
     gnomon_free(ctx, b.scratch);
     return GNOMON_OK;
 }
@@ -245,7 +245,7 @@ gnomon_status gnomon_tall_multiply_wide(gnomon_context *ctx, const gnomon_tall *
 gnomon_status gnomon_tall_deflate(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b)
 {
     void *c = NULL;
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(a->cols, b->cols), gnomon_tall_size(a->wide),
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(a->cols, b->cols), gnomon_tall_size(a->f64),
                             "a product", &c));
     gnomon_status status = gnomon_tall_cross(ctx, a, b, c);
     if (status == GNOMON_OK) gnomon_tall_multiply(ctx, -1.0, a, c, 1.0, b);
@@ -257,7 +257,7 @@ static void place_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const blocks *b = arg;
-    const size_t size = gnomon_tall_size(b->a->wide);
+    const size_t size = gnomon_tall_size(b->a->f64);
     const int64_t end = least((task + 1) * SLICE, b->a->rows);
     for (int64_t i = task * SLICE; i < end; i++)
         memcpy((char *)gnomon_tall_row(b->out, i) + (size_t)b->col * size, gnomon_tall_row(b->a, i),
@@ -271,22 +271,22 @@ void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_t
     gnomon_parallel(ctx, block_count(a), place_block, &b);
 }
 
-static void take_block(void *arg, int64_t task, int worker)
+static void copy_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const blocks *b = arg;
-    const size_t size = gnomon_tall_size(b->a->wide);
+    const size_t size = gnomon_tall_size(b->a->f64);
     const int64_t end = least((task + 1) * SLICE, b->a->rows);
     for (int64_t i = task * SLICE; i < end; i++)
         memcpy(gnomon_tall_row(b->out, i), (char *)gnomon_tall_row(b->a, i) + (size_t)b->col * size,
                (size_t)b->out->cols * size);
 }
 
-void gnomon_tall_take(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
-                      const gnomon_tall *out)
+void gnomon_tall_columns(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
+                         const gnomon_tall *out)
 {
     blocks b = {.a = a, .out = out, .col = col};
-    gnomon_parallel(ctx, block_count(a), take_block, &b);
+    gnomon_parallel(ctx, block_count(a), copy_block, &b);
 }
 
 static void convert_block(void *arg, int64_t task, int worker)
@@ -296,8 +296,8 @@ static void convert_block(void *arg, int64_t task, int worker)
     const int64_t row = task * SLICE, count = least(SLICE, b->a->rows - row) * b->a->cols;
     const void *from = gnomon_tall_row(b->a, row);
     void *to = gnomon_tall_row(b->out, row);
-    if (b->a->wide)
-        gnomon_narrow(b->out->wide, count, from, to);
+    if (b->a->f64)
+        gnomon_f64_to_type(b->out->f64, count, from, to);
     else
         widen(false, count, from, to);
 }
@@ -317,7 +317,7 @@ typedef struct lengths {
 static double entry(const gnomon_tall *t, int64_t i, int64_t j)
 {
     const void *row = gnomon_tall_row(t, i);
-    return t->wide ? ((const double *)row)[j] : (double)((const float *)row)[j];
+    return t->f64 ? ((const double *)row)[j] : (double)((const float *)row)[j];
 }
 
 static void measure_column(void *arg, int64_t j, int worker)
@@ -359,20 +359,20 @@ void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms)
 DEFINE_EXTREMES(extremes_f32, float)
 DEFINE_EXTREMES(extremes_f64, double)
 
-typedef struct turn {
+typedef struct flip {
     const gnomon_tall *t;
     const bool *down;
-} turn;
+} flip;
 
-static void turn_block(void *arg, int64_t task, int worker)
+static void flip_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const turn *u = arg;
+    const flip *u = arg;
     const int64_t cols = u->t->cols, end = least((task + 1) * SLICE, u->t->rows);
     for (int64_t i = task * SLICE; i < end; i++) {
         void *row = gnomon_tall_row(u->t, i);
         for (int64_t j = 0; j < cols; j++) {
-            if (u->t->wide)
+            if (u->t->f64)
                 ((double *)row)[j] = u->down[j] ? -((double *)row)[j] : ((double *)row)[j];
             else
                 ((float *)row)[j] = u->down[j] ? -((float *)row)[j] : ((float *)row)[j];
@@ -380,18 +380,18 @@ static void turn_block(void *arg, int64_t task, int worker)
     }
 }
 
-gnomon_status gnomon_tall_settle_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down)
+gnomon_status gnomon_tall_fix_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down)
 {
     double *most = NULL;
-    turn u = {t, down};
+    flip u = {t, down};
     GNOMON_TRY(gnomon_alloc_zero(ctx, t->cols, sizeof *most, "largest entries", &most));
-    if (t->wide)
+    if (t->f64)
         extremes_f64(t->data, t->rows, t->cols, most);
     else
         extremes_f32(t->data, t->rows, t->cols, most);
     for (int64_t j = 0; j < t->cols; j++)
         down[j] = most[j] < 0;
     gnomon_free(ctx, most);
-    gnomon_parallel(ctx, block_count(t), turn_block, &u);
+    gnomon_parallel(ctx, block_count(t), flip_block, &u);
     return GNOMON_OK;
 }

@@ -11,23 +11,23 @@
 typedef struct gnomon_tall {
     void *data;
     int64_t rows, cols;
-    bool wide; /* double, else float */
+    bool f64; /* double, else float */
 } gnomon_tall;
 
-static inline size_t gnomon_tall_size(bool wide)
+static inline size_t gnomon_tall_size(bool f64)
 {
-    return wide ? sizeof(double) : sizeof(float);
+    return f64 ? sizeof(double) : sizeof(float);
 }
 
 /* Row 'row' of t. */
 static inline void *gnomon_tall_row(const gnomon_tall *t, int64_t row)
 {
-    return (char *)t->data + (size_t)(row * t->cols) * gnomon_tall_size(t->wide);
+    return (char *)t->data + (size_t)(row * t->cols) * gnomon_tall_size(t->f64);
 }
 
 /* Allocates (cleared when zero) and frees. */
-gnomon_status gnomon_tall_make(gnomon_context *ctx, bool wide, int64_t rows, int64_t cols,
-                               bool zero, const char *what, gnomon_tall *t);
+gnomon_status gnomon_tall_make(gnomon_context *ctx, bool f64, int64_t rows, int64_t cols, bool zero,
+                               const char *what, gnomon_tall *t);
 void gnomon_tall_drop(gnomon_context *ctx, gnomon_tall *t);
 
 /* gram (cols x cols, double) = T^T T, both triangles; sums in double. *finite tells whether it is.
@@ -43,8 +43,8 @@ gnomon_status gnomon_tall_cross(gnomon_context *ctx, const gnomon_tall *a, const
 void gnomon_tall_multiply(gnomon_context *ctx, double alpha, const gnomon_tall *a, const void *m,
                           double beta, const gnomon_tall *out);
 /* out = A m, m: a.cols x out.cols double; computed in double precision, then rounded. */
-gnomon_status gnomon_tall_multiply_wide(gnomon_context *ctx, const gnomon_tall *a, const double *m,
-                                        const gnomon_tall *out);
+gnomon_status gnomon_tall_multiply_f64(gnomon_context *ctx, const gnomon_tall *a, const double *m,
+                                       const gnomon_tall *out);
 /* B -= A (A^T B). */
 gnomon_status gnomon_tall_deflate(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b);
 /* norms[j] = the length of column j, without overflow or underflow on the way. */
@@ -54,17 +54,17 @@ void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_t
                        int64_t col);
 
 /* Copies a's columns from 'col' on to out. */
-void gnomon_tall_take(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
-                      const gnomon_tall *out);
+void gnomon_tall_columns(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
+                         const gnomon_tall *out);
 
 /* Copies a to out, of the same shape, between the types. */
 void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out);
 
-/* Turns columns round whose entry of largest magnitude, the first such, is negative; down[j] tells
- * whether it did. */
-gnomon_status gnomon_tall_settle_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down);
+/* Flips the sign of columns whose entry of largest magnitude, the first such, is negative; down[j]
+ * tells whether it did. */
+gnomon_status gnomon_tall_fix_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down);
 
 /* Doubles to the type of a tall matrix. */
-void gnomon_narrow(bool wide, int64_t count, const double *from, void *to);
+void gnomon_f64_to_type(bool f64, int64_t count, const double *from, void *to);
 
 #endif

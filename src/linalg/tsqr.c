@@ -27,17 +27,16 @@ static int64_t rows_of(const level *l, int64_t task)
 
 static void *scratch_of(const level *l, int worker)
 {
-    return (char *)l->scratch +
-           (size_t)(worker * l->scratch_numbers) * gnomon_tall_size(l->y->wide);
+    return (char *)l->scratch + (size_t)(worker * l->scratch_numbers) * gnomon_tall_size(l->y->f64);
 }
 
 static void factor_block(void *arg, int64_t task, int worker)
 {
     level *l = arg;
     const int64_t n = l->y->cols;
-    const size_t size = gnomon_tall_size(l->y->wide);
+    const size_t size = gnomon_tall_size(l->y->f64);
     char *tau = scratch_of(l, worker);
-    if (!gnomon_blas_qr(l->y->wide, rows_of(l, task), n, gnomon_tall_row(l->y, task * l->block),
+    if (!gnomon_blas_qr(l->y->f64, rows_of(l, task), n, gnomon_tall_row(l->y, task * l->block),
                         (char *)l->triangles + (size_t)(task * n * n) * size, tau,
                         tau + (size_t)n * size, l->work))
         atomic_store(&l->failed, true);
@@ -47,10 +46,10 @@ static void multiply_back(void *arg, int64_t task, int worker)
 {
     const level *l = arg;
     const int64_t n = l->y->cols, rows = rows_of(l, task);
-    const size_t size = gnomon_tall_size(l->y->wide);
+    const size_t size = gnomon_tall_size(l->y->f64);
     void *block = gnomon_tall_row(l->y, task * l->block), *copy = scratch_of(l, worker);
     memcpy(copy, block, (size_t)(rows * n) * size);
-    gnomon_blas_gemm(l->y->wide, false, false, rows, n, n, 1.0, copy, n,
+    gnomon_blas_gemm(l->y->f64, false, false, rows, n, n, 1.0, copy, n,
                      (const char *)l->triangles + (size_t)(task * n * n) * size, n, 0.0, block, n);
 }
 
@@ -63,11 +62,11 @@ static gnomon_status factor(gnomon_context *ctx, level *l, double *r)
                    "a QR factorisation was refused its arguments");
     if (l->count == 1) {
         for (int64_t i = 0; i < n * n; i++)
-            r[i] = y->wide ? ((const double *)l->triangles)[i]
-                           : (double)((const float *)l->triangles)[i];
+            r[i] = y->f64 ? ((const double *)l->triangles)[i]
+                          : (double)((const float *)l->triangles)[i];
         return GNOMON_OK;
     }
-    const gnomon_tall stack = {l->triangles, l->count * n, n, y->wide};
+    const gnomon_tall stack = {l->triangles, l->count * n, n, y->f64};
     GNOMON_TRY(gnomon_tsqr(ctx, &stack, r));
     gnomon_parallel(ctx, l->count, multiply_back, l);
     return GNOMON_OK;
@@ -77,13 +76,13 @@ gnomon_status gnomon_tsqr(gnomon_context *ctx, const gnomon_tall *y, double *r)
 {
     enum { ROWS = 1024 };
     const int64_t n = y->cols;
-    const size_t size = gnomon_tall_size(y->wide);
+    const size_t size = gnomon_tall_size(y->f64);
     level l = {.y = y, .block = 4 * n > ROWS ? 4 * n : ROWS};
     atomic_init(&l.failed, false);
     if (n == 0) return GNOMON_OK;
     l.count = y->rows / l.block > 0 ? y->rows / l.block : 1;
     const int64_t most = l.count > 1 ? 2 * l.block : y->rows;
-    l.work = gnomon_blas_qr_work(y->wide, most, n);
+    l.work = gnomon_blas_qr_work(y->f64, most, n);
     l.scratch_numbers = n + (l.work > most * n ? l.work : most * n);
     gnomon_status status = gnomon_alloc(ctx, gnomon_times(gnomon_times(l.count, n), n), size,
                                         "triangles of blocks", &l.triangles);

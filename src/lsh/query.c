@@ -24,7 +24,7 @@ typedef struct finder {
     int64_t count;
     gnomon_prober prober;
     void *prober_memory;
-    double *wide; /* the query, two numbers a coordinate */
+    double *f64; /* the query, two numbers a coordinate */
     int64_t buckets, seen, verified, exact;
     int64_t step, traced, noted, coded, sampled; /* a trace's: of this query */
 } finder;
@@ -405,7 +405,7 @@ static void find_one(finding *f, finder *w, int64_t q)
         note(f, w, query, true);
         return;
     }
-    if (w->wide) ready = gnomon_query_widen(s, query, w->wide);
+    if (w->f64) ready = gnomon_query_widen(s, query, w->f64);
     if (k > 0 && w->count < k) {
         verify_all(f, w, query, ready);
         return;
@@ -451,8 +451,8 @@ static gnomon_status open_finder(finding *f, finder *w)
     gnomon_prober_place(&w->prober, tables, probes, w->prober_memory);
     const gnomon_metric metric = index->options.metric;
     if (metric == GNOMON_L2 || metric == GNOMON_COSINE || metric == GNOMON_L1)
-        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, f->search->cols), sizeof *w->wide, "a query",
-                                &w->wide));
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, f->search->cols), sizeof *w->f64, "a query",
+                                &w->f64));
     return GNOMON_OK;
 }
 
@@ -462,7 +462,7 @@ static void close_finder(gnomon_context *ctx, finder *w)
     gnomon_free(ctx, w->candidates);
     gnomon_free(ctx, w->ranked);
     gnomon_free(ctx, w->prober_memory);
-    gnomon_free(ctx, w->wide);
+    gnomon_free(ctx, w->f64);
 }
 
 /* What threads did is counted batch by batch. */

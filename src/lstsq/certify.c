@@ -9,16 +9,16 @@
 #include "base/memory.h"
 #include "linalg/blas.h"
 #include "lstsq/lstsq.h"
-#include "lstsq/wide.h"
+#include "lstsq/underdetermined.h"
 
 #include <gnomon/operator.h>
 
 #include <math.h>
 #include <string.h>
 
-/* The vectors are drawn where x lives and turned by V. So the bound hangs on the space that V spans
- * and on sigma, and on neither the signs of V's columns nor, where values of sigma are equal, their
- * choice: these are the BLAS's. */
+/* The vectors are drawn where x lives and rotated by V. So the bound hangs on the space that V
+ * spans and on sigma, and on neither the signs of V's columns nor, where values of sigma are equal,
+ * their choice: these are the BLAS's. */
 static gnomon_status fill(gnomon_solver *s, const gnomon_operator *op)
 {
     gnomon_probes_of_h *p = &s->probes;
@@ -98,7 +98,7 @@ void gnomon_probes_step(gnomon_solver *s, const double *h, int64_t cols, int64_t
     if (!(longest < 1e250)) p->steps = GNOMON_PROBE_STEPS;
 }
 
-gnomon_status gnomon_probes_settle(gnomon_solver *s)
+gnomon_status gnomon_probes_estimate(gnomon_solver *s)
 {
     gnomon_probes_of_h *p = &s->probes;
     double *h = NULL;
@@ -237,7 +237,7 @@ static gnomon_status hand_out(gnomon_solver *s, gnomon_dtype dtype)
                        dtype == GNOMON_F32 ? "a float" : "a double");
     }
     GNOMON_TRY(gnomon_alloc(s->ctx, numbers, gnomon_dtype_size(dtype), "the solution", &x));
-    gnomon_narrow(dtype == GNOMON_F64, numbers, s->x, x);
+    gnomon_f64_to_type(dtype == GNOMON_F64, numbers, s->x, x);
     out->x = gnomon_matrix_rowmajor(x, dtype, s->d, s->m);
     return GNOMON_OK;
 }
@@ -264,8 +264,8 @@ gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state)
     gnomon_lstsq *out = s->out;
     const gnomon_dtype dtype = s->options.dtype != 0 ? s->options.dtype : GNOMON_F64;
     const bool keep = s->options.keep_residual != 0;
-    if (s->wide != NULL) return gnomon_wide_finish(s, state);
-    GNOMON_TRY(gnomon_probes_settle(s));
+    if (s->underdetermined != NULL) return gnomon_underdetermined_finish(s, state);
+    GNOMON_TRY(gnomon_probes_estimate(s));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->m, sizeof *out->target, "figures", &out->target));
     out->converged = 1;
     for (int64_t j = 0; j < s->m; j++) {
@@ -282,7 +282,7 @@ gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state)
     }
     if (dtype == GNOMON_F32) round_to_float(s);
     if (keep || dtype == GNOMON_F32)
-        GNOMON_TRY(gnomon_solver_look(s, state, keep ? &out->residual : NULL));
+        GNOMON_TRY(gnomon_solver_evaluate(s, state, keep ? &out->residual : NULL));
     for (int64_t j = 0; j < s->m; j++)
         describe(s, state, j);
     gnomon_solver_tell(s);

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "linalg/blas.h"
 #include "lstsq/lstsq.h"
-#include "lstsq/wide.h"
+#include "lstsq/underdetermined.h"
 
 #include <math.h>
 #include <string.h>
@@ -93,11 +93,11 @@ static double error_of(const gnomon_solver *s, const gnomon_state *state, const 
     return sqrt(sum);
 }
 
-gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_matrix *residual)
+gnomon_status gnomon_solver_evaluate(gnomon_solver *s, gnomon_state *state, gnomon_matrix *residual)
 {
     const int64_t d = s->d, m = s->m;
     double *g = NULL;
-    if (s->wide != NULL) return gnomon_wide_look(s, state);
+    if (s->underdetermined != NULL) return gnomon_underdetermined_evaluate(s, state);
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof *g, "a gradient", &g));
     const gnomon_sweep sweep = {s->x, m, true, g, state->plain, residual};
     gnomon_status status = gnomon_sweep_rows(s, &sweep);
@@ -113,7 +113,8 @@ gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_m
     }
     if (status == GNOMON_OK) {
         gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, g, m, 0.0, state->g, m);
-        gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, s->x, m, 0.0, state->turned, m);
+        gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, s->x, m, 0.0, state->transposed,
+                         m);
         for (int64_t j = 0; j < m; j++)
             state->error[j] = error_of(s, state, state->g, j);
     }
@@ -131,7 +132,7 @@ typedef struct gradients {
     double *rr, *first; /* m: |q|^2, now and at first */
     double *squares;    /* m: what |b - A x|^2 will be */
     bool *active;       /* m: whether steps still change it */
-    bool *taken;        /* m: whether this round took it up */
+    bool *updated;      /* m: whether this round took it up */
     bool *careful;      /* m: whether small directions are left alone */
     double *best;       /* d x m: the x of the least error */
     double *least;      /* m: that error */
@@ -155,7 +156,7 @@ static gnomon_status allocate(gradients *r)
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->first));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->squares));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(bool), what, &r->active));
-    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(bool), what, &r->taken));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(bool), what, &r->updated));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, m, sizeof(bool), what, &r->careful));
     GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), what, &r->best));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), what, &r->least));
@@ -177,7 +178,7 @@ static void release(gradients *r)
     gnomon_free(ctx, r->first);
     gnomon_free(ctx, r->squares);
     gnomon_free(ctx, r->active);
-    gnomon_free(ctx, r->taken);
+    gnomon_free(ctx, r->updated);
     gnomon_free(ctx, r->careful);
     gnomon_free(ctx, r->best);
     gnomon_free(ctx, r->least);
@@ -191,8 +192,8 @@ static bool is_small(const gnomon_solver *s, const gnomon_state *state, int64_t 
 {
     const double g = state->g[i * s->m + j], most = 0.25 * s->options.tolerance;
     double part;
-    if (s->wide != NULL) {
-        part = gnomon_wide_error(s, state, j, g * g);
+    if (s->underdetermined != NULL) {
+        part = gnomon_underdetermined_error(s, state, j, g * g);
     } else {
         const weights w = weigh(s, j, state->norm_x[j], state->squares[j]);
         part = sqrt(share(s, &w, i, g));
@@ -218,7 +219,7 @@ static void begin(gradients *r, const gnomon_state *state)
         r->first[j] = r->rr[j];
         r->squares[j] = state->squares[j];
         r->active[j] = state->error[j] > s->options.tolerance && !r->stalled[j] && r->rr[j] > 0;
-        r->taken[j] = r->active[j];
+        r->updated[j] = r->active[j];
     }
 }
 
@@ -227,15 +228,15 @@ static double foresee(const gradients *r, const gnomon_state *state, int64_t j)
 {
     const gnomon_solver *s = r->s;
     double norm = 0, sum = 0;
-    if (s->wide != NULL) {
+    if (s->underdetermined != NULL) {
         for (int64_t i = 0; i < s->rank; i++) {
             const double left = s->sigma[i] * r->q[i * s->m + j];
             sum += left * left;
         }
-        return gnomon_wide_error(s, state, j, sum);
+        return gnomon_underdetermined_error(s, state, j, sum);
     }
     for (int64_t i = 0; i < s->d; i++) {
-        double x = state->turned[i * s->m + j];
+        double x = state->transposed[i * s->m + j];
         if (i < s->rank) x += r->y[i * s->m + j] / s->sigma[i];
         norm += x * x;
     }
@@ -305,7 +306,7 @@ static void update(gradients *r)
     multiply_p(s, r->y, s->m, r->h, r->scratch);
     for (int64_t i = 0; i < s->d * s->m; i++)
         s->x[i] += r->scratch[i];
-    if (s->wide != NULL) gnomon_wide_change(s, r->scratch);
+    if (s->underdetermined != NULL) gnomon_underdetermined_change(s, r->scratch);
 }
 
 static void copy_column(const gradients *r, const double *from, double *to, int64_t j)
@@ -323,10 +324,10 @@ static double error_before(const gradients *r, const gnomon_state *state, int64_
 {
     const gnomon_solver *s = r->s;
     double error = 0;
-    if (s->wide != NULL) {
+    if (s->underdetermined != NULL) {
         for (int64_t i = 0; i < s->rank; i++)
             error += r->before[i * s->m + j] * r->before[i * s->m + j];
-        error = gnomon_wide_error(s, state, j, error);
+        error = gnomon_underdetermined_error(s, state, j, error);
     } else {
         error = error_of(s, state, r->before, j);
     }
@@ -346,7 +347,7 @@ static bool go_back(gradients *r, const gnomon_state *state)
     for (int64_t j = 0; j < r->s->m; j++) {
         if (state->error[j] == r->least[j]) continue; /* greater, or NaN */
         copy_column(r, r->best, r->s->x, j);
-        if (r->s->wide != NULL) gnomon_wide_go_back(r->s, j);
+        if (r->s->underdetermined != NULL) gnomon_underdetermined_go_back(r->s, j);
         any_did = true;
     }
     return any_did;
@@ -364,9 +365,9 @@ static void judge(gradients *r, const gnomon_state *state, bool *rounding)
         if (state->error[j] < r->least[j]) {
             r->least[j] = state->error[j];
             copy_column(r, r->s->x, r->best, j);
-            if (r->s->wide != NULL) gnomon_wide_keep(r->s, j);
+            if (r->s->underdetermined != NULL) gnomon_underdetermined_keep(r->s, j);
         }
-        if (!r->taken[j] || state->error[j] <= 0.5 * error_before(r, state, j)) continue;
+        if (!r->updated[j] || state->error[j] <= 0.5 * error_before(r, state, j)) continue;
         if (r->careful[j]) r->stalled[j] = true;
         r->careful[j] = true;
         *rounding = true;
@@ -377,12 +378,12 @@ static gnomon_status iterate(gradients *r, gnomon_state *state)
 {
     gnomon_solver *s = r->s;
     bool rounding;
-    GNOMON_TRY(gnomon_solver_look(s, state, NULL));
+    GNOMON_TRY(gnomon_solver_evaluate(s, state, NULL));
     memcpy(r->best, s->x, (size_t)(s->d * s->m) * sizeof *r->best);
     memcpy(r->least, state->error, (size_t)s->m * sizeof *r->least);
     note(r, state);
-    for (int64_t j = 0; j < s->m && s->wide != NULL; j++)
-        gnomon_wide_keep(s, j);
+    for (int64_t j = 0; j < s->m && s->underdetermined != NULL; j++)
+        gnomon_underdetermined_keep(s, j);
     s->out->certify_seconds += gnomon_lap(&s->clock);
     while (s->rank > 0 && s->out->iterations < s->options.iterations) {
         begin(r, state);
@@ -394,13 +395,13 @@ static gnomon_status iterate(gradients *r, gnomon_state *state)
         update(r);
         s->out->refinements++;
         s->out->iterate_seconds += gnomon_lap(&s->clock);
-        GNOMON_TRY(gnomon_solver_look(s, state, NULL));
+        GNOMON_TRY(gnomon_solver_evaluate(s, state, NULL));
         judge(r, state, &rounding);
-        if (rounding && go_back(r, state)) GNOMON_TRY(gnomon_solver_look(s, state, NULL));
+        if (rounding && go_back(r, state)) GNOMON_TRY(gnomon_solver_evaluate(s, state, NULL));
         note(r, state);
         s->out->certify_seconds += gnomon_lap(&s->clock);
     }
-    return go_back(r, state) ? gnomon_solver_look(s, state, NULL) : GNOMON_OK;
+    return go_back(r, state) ? gnomon_solver_evaluate(s, state, NULL) : GNOMON_OK;
 }
 
 gnomon_status gnomon_solver_iterate(gnomon_solver *s, gnomon_state *state)

@@ -8,7 +8,7 @@
 #include <gnomon/lstsq.h>
 
 #include "linalg/orth.h"
-#include "svd/feed.h"
+#include "svd/row_source.h"
 
 /* Gaussian vectors by which |I - omega H| is bounded, H the preconditioned A^T A; certify.c. */
 typedef struct gnomon_probes_of_h {
@@ -19,13 +19,13 @@ typedef struct gnomon_probes_of_h {
     double bound; /* |I - omega H| is at most this but with probability GNOMON_LSTSQ_FAILURE */
 } gnomon_probes_of_h;
 
-typedef struct gnomon_wide gnomon_wide; /* wide.h */
+typedef struct gnomon_underdetermined gnomon_underdetermined; /* underdetermined.h */
 
 typedef struct gnomon_solver {
     gnomon_context *ctx;
     gnomon_lstsq *out; /* figures go here as they come */
     gnomon_lstsq_options options;
-    gnomon_feed source;
+    gnomon_row_source source;
     const gnomon_matrix *b;
     int64_t n, d, m;
     int *exponent;  /* of each b */
@@ -46,7 +46,8 @@ typedef struct gnomon_solver {
     double *x; /* d x m */
     gnomon_probes_of_h probes;
 
-    gnomon_wide *wide; /* NULL, or A was wide and is its transpose from here on */
+    gnomon_underdetermined *underdetermined; /* NULL, or A had more columns than rows and is its
+                                                transpose from here on */
 } gnomon_solver;
 
 /* One pass over A. Rows of A come by blocks; of each block t = A in, or t = b - A in with
@@ -64,7 +65,7 @@ gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *sweep);
 /* Copies columns of rows [row, row + rows) of b to out (rows x m), scaled. */
 void gnomon_solver_read_b(const gnomon_solver *s, int64_t row, int64_t rows, double *out);
 /* Looks through b: finite, its exponents, its norms. */
-gnomon_status gnomon_solver_look_at_b(gnomon_solver *s);
+gnomon_status gnomon_solver_scan_b(gnomon_solver *s);
 
 /* How many rows the operator is to have; 0: none, A itself is factored. */
 int64_t gnomon_solver_rows(const gnomon_solver *s);
@@ -81,17 +82,17 @@ gnomon_status gnomon_probes_draw(gnomon_solver *s);
 /* Takes one step with h, rank x cols, whose columns from 'first' on are H times the probes. */
 void gnomon_probes_step(gnomon_solver *s, const double *h, int64_t cols, int64_t first);
 /* Steps until the bound is good or no longer gets better. */
-gnomon_status gnomon_probes_settle(gnomon_solver *s);
+gnomon_status gnomon_probes_estimate(gnomon_solver *s);
 void gnomon_probes_drop(gnomon_solver *s);
 
 /* What is known of s->x; all scaled. */
 typedef struct gnomon_state {
-    double *plain;   /* m: |b - A x|^2 */
-    double *squares; /* m: with lambda^2 |x|^2 */
-    double *norm_x;  /* m */
-    double *g;       /* d x m: V^T (A^T (b - A x) - lambda^2 x) */
-    double *turned;  /* d x m: V^T x */
-    double *error;   /* m: the backward error, relative */
+    double *plain;      /* m: |b - A x|^2 */
+    double *squares;    /* m: with lambda^2 |x|^2 */
+    double *norm_x;     /* m */
+    double *g;          /* d x m: V^T (A^T (b - A x) - lambda^2 x) */
+    double *transposed; /* d x m: V^T x */
+    double *error;      /* m: the backward error, relative */
 } gnomon_state;
 /* What a figure that is a sum of so many terms may have lost by rounding, relative to what it is
  * the sum of: 4 units of roundoff times the root of their number, as independent errors add up. */
@@ -100,7 +101,8 @@ double gnomon_solver_loss(double terms);
 double gnomon_solver_loss_of_rows(const gnomon_solver *s);
 
 /* Computes state from s->x by one pass; residual may be NULL. */
-gnomon_status gnomon_solver_look(gnomon_solver *s, gnomon_state *state, gnomon_matrix *residual);
+gnomon_status gnomon_solver_evaluate(gnomon_solver *s, gnomon_state *state,
+                                     gnomon_matrix *residual);
 /* Conjugate gradients on what is left, again and again; leaves the best x in s->x, and state of it.
  */
 gnomon_status gnomon_solver_iterate(gnomon_solver *s, gnomon_state *state);

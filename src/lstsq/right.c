@@ -15,27 +15,28 @@ enum { LINES = 256 };
 void gnomon_solver_read_b(const gnomon_solver *s, int64_t row, int64_t rows, double *out)
 {
     double line[LINES];
-    const gnomon_matrix turned = gnomon_matrix_transposed(s->b); /* whose rows are b's columns */
+    const gnomon_matrix transposed =
+        gnomon_matrix_transposed(s->b); /* whose rows are b's columns */
     for (int64_t j = 0; j < s->m; j++) {
         const double factor = ldexp(1.0, -s->exponent[j]);
         for (int64_t begin = 0; begin < rows; begin += LINES) {
             const int64_t count = rows - begin < LINES ? rows - begin : LINES;
-            gnomon_row_as_f64(&turned, j, row + begin, count, line);
+            gnomon_row_as_f64(&transposed, j, row + begin, count, line);
             for (int64_t i = 0; i < count; i++)
                 out[(begin + i) * s->m + j] = line[i] * factor;
         }
     }
 }
 
-typedef struct look {
+typedef struct scan {
     const gnomon_solver *s;
     bool squares; /* else the largest */
     double *places, *scratch;
-} look;
+} scan;
 
-static void look_at_rows(void *arg, int64_t task, int worker)
+static void scan_rows(void *arg, int64_t task, int worker)
 {
-    const look *l = arg;
+    const scan *l = arg;
     const int64_t m = l->s->m, row = task * LINES;
     const int64_t rest = l->s->n - row, rows = rest < LINES ? rest : LINES;
     double *t = l->scratch + worker * LINES * m, *place = l->places + task * m;
@@ -52,7 +53,7 @@ static void look_at_rows(void *arg, int64_t task, int worker)
     }
 }
 
-static gnomon_status look_through(gnomon_solver *s, look *l, double *out)
+static gnomon_status scan_all(gnomon_solver *s, scan *l, double *out)
 {
     const int64_t tasks = (s->n + LINES - 1) / LINES;
     int64_t places;
@@ -66,7 +67,7 @@ static gnomon_status look_through(gnomon_solver *s, look *l, double *out)
             s->ctx, gnomon_times(gnomon_times(gnomon_context_threads(s->ctx), LINES), s->m),
             sizeof(double), "rows of b", &l->scratch);
     if (status == GNOMON_OK) {
-        gnomon_parallel(s->ctx, tasks, look_at_rows, l);
+        gnomon_parallel(s->ctx, tasks, scan_rows, l);
         memset(out, 0, (size_t)s->m * sizeof *out);
         for (int64_t i = 0; i < tasks * s->m; i++) {
             double *to = &out[i % s->m];
@@ -81,22 +82,22 @@ static gnomon_status look_through(gnomon_solver *s, look *l, double *out)
     return status;
 }
 
-gnomon_status gnomon_solver_look_at_b(gnomon_solver *s)
+gnomon_status gnomon_solver_scan_b(gnomon_solver *s)
 {
     int64_t row = 0, col = 0;
-    look l = {.s = s};
+    scan l = {.s = s};
     GNOMON_FAIL_IF(gnomon_matrix_check_finite(s->ctx, s->b, &row, &col) == GNOMON_ERROR_NONFINITE,
                    s->ctx, GNOMON_ERROR_NONFINITE,
                    "b has NaN or infinity in row %" PRId64 ", column %" PRId64
                    " (both counted from 0)",
                    row, col);
-    GNOMON_TRY(look_through(s, &l, s->norm_b));
+    GNOMON_TRY(scan_all(s, &l, s->norm_b));
     for (int64_t j = 0; j < s->m; j++) {
         if (s->norm_b[j] > 0) frexp(s->norm_b[j], &s->exponent[j]);
         if (s->exponent[j] < -1020) s->exponent[j] = -1020; /* its power of two must not overflow */
     }
     l.squares = true;
-    GNOMON_TRY(look_through(s, &l, s->norm_b));
+    GNOMON_TRY(scan_all(s, &l, s->norm_b));
     for (int64_t j = 0; j < s->m; j++)
         s->norm_b[j] = sqrt(s->norm_b[j]);
     return GNOMON_OK;

@@ -79,9 +79,9 @@ static void copy_piece(const gnomon_piece *piece, const gnomon_tall *out)
 static gnomon_status copy_all(gnomon_solver *s)
 {
     gnomon_piece piece;
-    GNOMON_TRY(gnomon_feed_rewind(&s->source));
+    GNOMON_TRY(gnomon_row_source_rewind(&s->source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(&s->source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
         if (piece.rows == 0) break;
         copy_piece(&piece, &s->sa);
     }
@@ -90,7 +90,7 @@ static gnomon_status copy_all(gnomon_solver *s)
 }
 
 /* The columns of a tall matrix as points: what a projection takes and gives. */
-static gnomon_matrix turned(const gnomon_tall *t)
+static gnomon_matrix transposed(const gnomon_tall *t)
 {
     return (gnomon_matrix){t->data, GNOMON_F64, GNOMON_HOST, t->cols, t->rows, 1, t->cols};
 }
@@ -100,9 +100,9 @@ static gnomon_status sketch_dense(gnomon_solver *s, gnomon_stream *of_a, gnomon_
 {
     gnomon_piece piece;
     gnomon_tall lines = {0};
-    GNOMON_TRY(gnomon_feed_rewind(&s->source));
+    GNOMON_TRY(gnomon_row_source_rewind(&s->source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(&s->source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
         if (piece.rows == 0) break;
         gnomon_matrix points = piece.dense;
         points.rows = piece.dense.cols;
@@ -112,14 +112,14 @@ static gnomon_status sketch_dense(gnomon_solver *s, gnomon_stream *of_a, gnomon_
         GNOMON_TRY(gnomon_stream_push(of_a, &points));
         GNOMON_TRY(gnomon_tall_make(s->ctx, true, piece.rows, s->m, false, "a piece of b", &lines));
         gnomon_solver_read_b(s, piece.row, piece.rows, lines.data);
-        points = turned(&lines);
+        points = transposed(&lines);
         gnomon_status status = gnomon_stream_push(of_b, &points);
         gnomon_tall_drop(s->ctx, &lines);
         if (status != GNOMON_OK) return status;
     }
-    gnomon_matrix y = turned(&s->sa);
+    gnomon_matrix y = transposed(&s->sa);
     GNOMON_TRY(gnomon_stream_finish(of_a, &y));
-    y = turned(&s->sb);
+    y = transposed(&s->sb);
     return gnomon_stream_finish(of_b, &y);
 }
 
@@ -196,9 +196,9 @@ static gnomon_status sparse(gnomon_solver *s)
     const double column = gnomon_operator_fill(s->op) * (double)s->sa.rows;
     int64_t step = (int64_t)fmin(ENTRIES / fmax(column, 1), 65536);
     step = step > 0 ? step : 1;
-    GNOMON_TRY(gnomon_feed_rewind(&s->source));
+    GNOMON_TRY(gnomon_row_source_rewind(&s->source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(&s->source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         for (int64_t row = 0; row < piece.rows; row += step) {
             GNOMON_TRY(multiply(s, &piece, row, least(step, piece.rows - row)));

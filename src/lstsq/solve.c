@@ -8,7 +8,7 @@
 #include "base/options.h"
 #include "linalg/blas.h"
 #include "lstsq/lstsq.h"
-#include "lstsq/wide.h"
+#include "lstsq/underdetermined.h"
 #include "points/view.h"
 
 #include <inttypes.h>
@@ -17,12 +17,12 @@
 
 GNOMON_OPTIONS_INIT(gnomon_lstsq_options, GNOMON_LSTSQ_OPTIONS_INIT)
 
-static gnomon_status take_options(gnomon_context *ctx, const gnomon_lstsq_options *given,
+static gnomon_status copy_options(gnomon_context *ctx, const gnomon_lstsq_options *given,
                                   gnomon_lstsq_options *o)
 {
     *o = (gnomon_lstsq_options)GNOMON_LSTSQ_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
-    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_LSTSQ_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_LSTSQ_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(!(o->lambda >= 0 && isfinite(o->lambda)), ctx, GNOMON_ERROR_ARGUMENT,
                    "lambda is %g; it must be finite and not negative", o->lambda);
     GNOMON_FAIL_IF(!(o->tolerance > 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
@@ -43,8 +43,8 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_lstsq_option
 /* Against the shape, once it is known. */
 static gnomon_status check_shape(const gnomon_solver *s)
 {
-    const bool wide = s->wide != NULL;
-    const int64_t rows = wide ? s->d : s->n;
+    const bool underdetermined = s->underdetermined != NULL;
+    const int64_t rows = underdetermined ? s->d : s->n;
     GNOMON_FAIL_IF(s->b->rows != rows, s->ctx, GNOMON_ERROR_SHAPE,
                    "b has %" PRId64 " rows and a has %" PRId64 "; they must have as many",
                    s->b->rows, rows);
@@ -55,18 +55,18 @@ static gnomon_status check_shape(const gnomon_solver *s)
                    s->n, s->d);
     GNOMON_FAIL_IF(s->d > GNOMON_BLAS_MAX, s->ctx, GNOMON_ERROR_UNSUPPORTED,
                    "a has %" PRId64 " %s; at most %" PRId64 " are taken", s->d,
-                   wide ? "rows" : "columns", GNOMON_BLAS_MAX);
+                   underdetermined ? "rows" : "columns", GNOMON_BLAS_MAX);
     GNOMON_FAIL_IF(s->options.k > 0 && s->options.k < s->d, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "k is %" PRId64 "; a has %" PRId64 " %s, so it must be 0 or at least that",
-                   s->options.k, s->d, wide ? "rows" : "columns");
+                   s->options.k, s->d, underdetermined ? "rows" : "columns");
     return GNOMON_OK;
 }
 
 /* What is found in the transpose is told by A's rows and columns. */
 static gnomon_status scan(gnomon_solver *s)
 {
-    const gnomon_status status = gnomon_feed_scan(&s->source);
-    if (status != GNOMON_ERROR_NONFINITE || s->wide == NULL) return status;
+    const gnomon_status status = gnomon_row_source_scan(&s->source);
+    if (status != GNOMON_ERROR_NONFINITE || s->underdetermined == NULL) return status;
     return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
                        "a has NaN or infinity in row %" PRId64 ", column %" PRId64
                        " (both counted from 0)",
@@ -80,7 +80,7 @@ static void scale_lambda(gnomon_solver *s)
     if (s->lambda >= 0x1p300) {
         int more = 0;
         frexp(s->lambda, &more);
-        gnomon_feed_close(&s->source);
+        gnomon_row_source_close(&s->source);
         s->source.exponent += more;
         s->source.norm = ldexp(s->source.norm, -more);
         s->lambda = ldexp(s->lambda, -more);
@@ -107,7 +107,8 @@ static gnomon_status allocate(gnomon_solver *s, gnomon_state *state)
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->norm_x));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->error));
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof(double), "a gradient", &state->g));
-    return gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof(double), "the solution", &state->turned);
+    return gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof(double), "the solution",
+                        &state->transposed);
 }
 
 static gnomon_status run(gnomon_solver *s, gnomon_state *state)
@@ -125,7 +126,8 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
     GNOMON_TRY(check_shape(s));
     GNOMON_TRY(allocate(s, state));
     scale_lambda(s);
-    GNOMON_TRY(s->wide != NULL ? gnomon_wide_begin(s) : gnomon_solver_look_at_b(s));
+    GNOMON_TRY(s->underdetermined != NULL ? gnomon_underdetermined_begin(s)
+                                          : gnomon_solver_scan_b(s));
     s->out->look_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_sketch(s));
     s->out->sketch_seconds = gnomon_lap(&s->clock);
@@ -134,8 +136,8 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
     s->out->factor_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_iterate(s, state));
     GNOMON_TRY(gnomon_solver_finish(s, state));
-    s->out->rows = s->wide != NULL ? s->d : s->n;
-    s->out->cols = s->wide != NULL ? s->n : s->d;
+    s->out->rows = s->underdetermined != NULL ? s->d : s->n;
+    s->out->cols = s->underdetermined != NULL ? s->n : s->d;
     s->out->targets = s->m;
     s->out->passes = s->source.passes + 1;
     s->out->certify_seconds += gnomon_lap(&s->clock);
@@ -157,19 +159,19 @@ static void release(gnomon_solver *s, gnomon_state *state)
     gnomon_free(ctx, state->norm_x);
     gnomon_free(ctx, state->error);
     gnomon_free(ctx, state->g);
-    gnomon_free(ctx, state->turned);
+    gnomon_free(ctx, state->transposed);
     gnomon_probes_drop(s);
-    gnomon_wide_drop(s);
+    gnomon_underdetermined_drop(s);
     gnomon_operator_destroy(s->op);
-    gnomon_feed_close(&s->source);
+    gnomon_row_source_close(&s->source);
 }
 
 static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
-                           const gnomon_svd_rows *stream, gnomon_dtype dtype, bool is_wide,
+                           const gnomon_svd_rows *stream, gnomon_dtype dtype, bool is_f64,
                            const gnomon_matrix *b, const gnomon_lstsq_options *options,
                            gnomon_lstsq *out)
 {
-    gnomon_wide wide = {0};
+    gnomon_underdetermined underdetermined = {0};
     gnomon_solver s;
     gnomon_state state;
     memset(&s, 0, sizeof s);
@@ -184,7 +186,7 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     s.options = *options;
     s.b = b;
     s.m = b->cols;
-    s.wide = is_wide ? &wide : NULL;
+    s.underdetermined = is_f64 ? &underdetermined : NULL;
     s.wanted = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
     s.wanted.kind = GNOMON_SJLT;
     s.wanted.nonzeros = 8;
@@ -198,7 +200,7 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
                    "b has %" PRId64 " columns; at most %" PRId64 " are taken", s.m,
                    GNOMON_BLAS_MAX);
     gnomon_status status =
-        gnomon_feed_open(ctx, matrix, csr, stream, gnomon_dtype_is_wide(dtype), &s.source);
+        gnomon_row_source_open(ctx, matrix, csr, stream, gnomon_dtype_needs_f64(dtype), &s.source);
     if (status == GNOMON_OK) {
         s.d = s.source.cols;
         gnomon_blas_enter();
@@ -216,7 +218,7 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_matrix *b,
 {
     GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
     GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
-    GNOMON_TRY(take_options(ctx, given, options));
+    GNOMON_TRY(copy_options(ctx, given, options));
     GNOMON_TRY(gnomon_check_view(ctx, b, "b"));
     GNOMON_FAIL_IF(b->cols == 0, ctx, GNOMON_ERROR_SHAPE,
                    "b is %" PRId64 " x 0; it must have columns", b->rows);
@@ -233,8 +235,8 @@ gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
     GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
     if (a->rows >= a->cols || a->rows == 0)
         return solve(ctx, a, NULL, NULL, a->dtype, false, b, &options, out);
-    const gnomon_matrix turned = gnomon_matrix_transposed(a);
-    return solve(ctx, &turned, NULL, NULL, a->dtype, true, b, &options, out);
+    const gnomon_matrix transposed = gnomon_matrix_transposed(a);
+    return solve(ctx, &transposed, NULL, NULL, a->dtype, true, b, &options, out);
 }
 
 gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const gnomon_matrix *b,
@@ -246,13 +248,14 @@ gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const g
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
     if (a->rows >= a->cols || a->rows <= 0)
         return solve(ctx, NULL, a, NULL, a->dtype, false, b, &options, out);
-    gnomon_feed whole;
-    gnomon_csr turned = {0};
-    gnomon_status status = gnomon_feed_open(ctx, NULL, a, NULL, false, &whole); /* looks at it */
-    if (status == GNOMON_OK) status = gnomon_wide_transpose(ctx, a, &turned);
+    gnomon_row_source whole;
+    gnomon_csr transposed = {0};
+    gnomon_status status =
+        gnomon_row_source_open(ctx, NULL, a, NULL, false, &whole); /* looks at it */
+    if (status == GNOMON_OK) status = gnomon_underdetermined_transpose(ctx, a, &transposed);
     if (status == GNOMON_OK)
-        status = solve(ctx, NULL, &turned, NULL, a->dtype, true, b, &options, out);
-    gnomon_csr_free(ctx, &turned);
+        status = solve(ctx, NULL, &transposed, NULL, a->dtype, true, b, &options, out);
+    gnomon_csr_free(ctx, &transposed);
     return status;
 }
 

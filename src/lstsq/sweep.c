@@ -5,7 +5,7 @@
 #include "base/threads.h"
 #include "linalg/blas.h"
 #include "lstsq/lstsq.h"
-#include "lstsq/narrow.h"
+#include "lstsq/skinny.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@
  * as many units of roundoff as the root of their number, and any rule that says when the gradient
  * is as good as 0 has to stand above that. */
 enum {
-    NARROW = 8,
+    SKINNY = 8,
     BLOCK_NUMBERS = 1 << 15,
     MIN_ROWS = 16,
     MAX_ROWS = 256,
@@ -33,8 +33,8 @@ typedef struct sweep {
     int64_t numbers;               /* of a range's sum: d x cols, then cols squares */
     double *sums;                  /* one a range */
     double *scratch;               /* one a worker: a block of A, one of t, a part's sum */
-    double *turned;                /* of a dense A and few columns: in's transpose; else NULL */
-    gnomon_narrow_fn narrow;
+    double *transposed;            /* of a dense A and few columns: in's transpose; else NULL */
+    gnomon_skinny_fn skinny;
     int64_t scratch_numbers;
 } sweep;
 
@@ -46,7 +46,7 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t block_rows(int64_t d, int64_t cols)
 {
     int64_t rows = MAX_ROWS;
-    const int64_t low = cols > NARROW ? GEMM_ROWS : MIN_ROWS;
+    const int64_t low = cols > SKINNY ? GEMM_ROWS : MIN_ROWS;
     while (rows > low && rows > BLOCK_NUMBERS / d)
         rows /= 2;
     return rows;
@@ -90,17 +90,17 @@ static void dense_block(const sweep *w, int64_t row, int64_t rows, double *scrat
                         double *z)
 {
     const int64_t d = w->s->d, cols = w->what->cols;
-    gnomon_narrow_job job = {.rows = rows,
+    gnomon_skinny_job job = {.rows = rows,
                              .d = d,
                              .cols = cols,
-                             .w = w->turned,
+                             .w = w->transposed,
                              .sign = w->what->against_b ? -1 : 1,
                              .add = w->what->against_b,
                              .t = t,
                              .z = z};
     job.a = fetch(&w->piece.dense, row, rows, scratch, &job.lda);
-    if (w->turned != NULL) {
-        w->narrow(&job);
+    if (w->transposed != NULL) {
+        w->skinny(&job);
         return;
     }
     gnomon_blas_gemm(true, false, false, rows, cols, d, job.sign, job.a, job.lda, w->what->in, cols,
@@ -191,9 +191,9 @@ static void sweep_range(void *arg, int64_t task, int worker)
 
 static gnomon_status run(sweep *w)
 {
-    GNOMON_TRY(gnomon_feed_rewind(&w->s->source));
+    GNOMON_TRY(gnomon_row_source_rewind(&w->s->source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(&w->s->source, &w->piece));
+        GNOMON_TRY(gnomon_row_source_next(&w->s->source, &w->piece));
         if (w->piece.rows == 0) return GNOMON_OK;
         w->blocks = (w->piece.rows + w->block - 1) / w->block;
         gnomon_parallel(w->s->ctx, w->ranges, sweep_range, w);
@@ -201,7 +201,7 @@ static gnomon_status run(sweep *w)
 }
 
 /* to (cols x rows) = from (rows x cols), transposed. */
-static void turn(int64_t rows, int64_t cols, const double *from, double *to)
+static void transpose(int64_t rows, int64_t cols, const double *from, double *to)
 {
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++)
@@ -223,11 +223,11 @@ static gnomon_status allocate(sweep *w)
                        !gnomon_mul(w->scratch_numbers, gnomon_context_threads(w->s->ctx), &scratch),
                    w->s->ctx, GNOMON_ERROR_OVERFLOW,
                    "d times the columns of b does not fit 63 bits");
-    if (cols <= NARROW && w->s->source.csr == NULL) {
+    if (cols <= SKINNY && w->s->source.csr == NULL) {
         GNOMON_TRY(gnomon_alloc(w->s->ctx, gnomon_times(d, cols), sizeof(double), "few columns",
-                                &w->turned));
-        turn(d, cols, w->what->in, w->turned);
-        w->narrow = gnomon_narrow_kernel(gnomon_context_isa_level(w->s->ctx));
+                                &w->transposed));
+        transpose(d, cols, w->what->in, w->transposed);
+        w->skinny = gnomon_skinny_kernel(gnomon_context_isa_level(w->s->ctx));
     }
     GNOMON_TRY(gnomon_alloc_zero(w->s->ctx, total, sizeof(double), "sums over rows", &w->sums));
     return gnomon_alloc(w->s->ctx, scratch, sizeof(double), "blocks of rows", &w->scratch);
@@ -244,8 +244,8 @@ gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *what)
             for (int64_t i = 0; i < w.numbers; i++)
                 w.sums[i] += w.sums[r * w.numbers + i];
         }
-        if (w.turned != NULL)
-            turn(what->cols, s->d, w.sums, what->z);
+        if (w.transposed != NULL)
+            transpose(what->cols, s->d, w.sums, what->z);
         else
             memcpy(what->z, w.sums, (size_t)numbers * sizeof *what->z);
         if (what->squares != NULL)
@@ -253,6 +253,6 @@ gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *what)
     }
     gnomon_free(s->ctx, w.sums);
     gnomon_free(s->ctx, w.scratch);
-    gnomon_free(s->ctx, w.turned);
+    gnomon_free(s->ctx, w.transposed);
     return status;
 }

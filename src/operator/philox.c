@@ -19,8 +19,8 @@ gnomon_words gnomon_call(const gnomon_simple *a, uint32_t tag, uint32_t block, u
 }
 
 gnomon_words gnomon_call_general(const gnomon_simple *a, uint32_t tag, uint32_t block,
-                                 uint64_t wide, uint32_t b)
+                                 uint64_t index48, uint32_t b)
 {
-    return gnomon_philox(b, (uint32_t)wide, block,
-                         tag << 24 | a->level << 16 | (uint32_t)(wide >> 32), a->key0, a->key1);
+    return gnomon_philox(b, (uint32_t)index48, block,
+                         tag << 24 | a->level << 16 | (uint32_t)(index48 >> 32), a->key0, a->key1);
 }

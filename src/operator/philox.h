@@ -16,8 +16,8 @@ gnomon_words gnomon_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, u
 /* Column form: q is any 64-bit number. */
 gnomon_words gnomon_call(const gnomon_simple *a, uint32_t tag, uint32_t block, uint64_t q);
 
-/* General form: wide < 2^48. */
+/* General form: index48 < 2^48. */
 gnomon_words gnomon_call_general(const gnomon_simple *a, uint32_t tag, uint32_t block,
-                                 uint64_t wide, uint32_t b);
+                                 uint64_t index48, uint32_t b);
 
 #endif

@@ -49,7 +49,7 @@ void gnomon_blocks_engine(gnomon_context *ctx, const gnomon_sketch_job *job, boo
     *e = (gnomon_engine){.ctx = ctx,
                          .kernels = gnomon_context_kernels(ctx),
                          .a = &op->factor[0],
-                         .wide = job->wide,
+                         .f64 = job->f64,
                          .row = reach->row,
                          .rows = reach->rows,
                          .col = reach->col,
@@ -105,7 +105,7 @@ gnomon_status gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *
     gnomon_overflow *const overflow = asked(job, &o);
     if (reach->first > reach->last) {
         gnomon_scale_view(ctx, y, job->beta, overflow);
-        return gnomon_overflow_check(ctx, &o, "y", job->wide);
+        return gnomon_overflow_check(ctx, &o, "y", job->f64);
     }
     gnomon_engine done = *e;
     done.finish.overflow = overflow;
@@ -118,7 +118,7 @@ gnomon_status gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *
     gnomon_engine_store(&done);
     scale_rest(ctx, y, job->row, gnomon_block_first_row(job->op, reach->first),
                gnomon_block_first_row(job->op, reach->last + 1), job->beta, overflow);
-    return gnomon_overflow_check(ctx, &o, "y", job->wide);
+    return gnomon_overflow_check(ctx, &o, "y", job->f64);
 }
 
 /* Runs the sketch so that nothing is written when the points hold NaN or infinity. They are looked
@@ -165,7 +165,7 @@ gnomon_status gnomon_blocks_sketch(gnomon_context *ctx, const gnomon_sketch_job 
                    gnomon_block_first_row(op, reach.last + 1), job->beta, overflow);
     else
         gnomon_scale_view(ctx, job->y, job->beta, overflow);
-    return gnomon_overflow_check(ctx, &o, "y", job->wide);
+    return gnomon_overflow_check(ctx, &o, "y", job->f64);
 }
 
 gnomon_status gnomon_blocks_adjoint(gnomon_context *ctx, const gnomon_sketch_job *job)
@@ -177,7 +177,7 @@ gnomon_status gnomon_blocks_adjoint(gnomon_context *ctx, const gnomon_sketch_job
     gnomon_overflow *const overflow = asked(job, &o);
     if (reach.first > reach.last) {
         gnomon_scale_view(ctx, job->x, job->beta, overflow);
-        return gnomon_overflow_check(ctx, &o, "x", job->wide);
+        return gnomon_overflow_check(ctx, &o, "x", job->f64);
     }
     gnomon_engine e;
     gnomon_blocks_engine(ctx, job, true, &reach, &e);
@@ -186,5 +186,5 @@ gnomon_status gnomon_blocks_adjoint(gnomon_context *ctx, const gnomon_sketch_job
     if (op->blocks > 1)
         scale_rest(ctx, job->x, job->col, reach.first * op->block_cols,
                    (reach.last + 1) * op->block_cols, job->beta, overflow);
-    return gnomon_overflow_check(ctx, &o, "x", job->wide);
+    return gnomon_overflow_check(ctx, &o, "x", job->f64);
 }

@@ -13,7 +13,7 @@ gnomon_status gnomon_job_check_output(gnomon_context *ctx, const gnomon_sketch_j
     if (!job->check || job->beta != 0 || out->memory != GNOMON_HOST) return GNOMON_OK;
     if (gnomon_matrix_check_finite(ctx, out, &row, &col) == GNOMON_OK) return GNOMON_OK;
     gnomon_overflow_note(&o, row);
-    return gnomon_overflow_check(ctx, &o, name, job->wide);
+    return gnomon_overflow_check(ctx, &o, name, job->f64);
 }
 
 static bool takes_sketch(gnomon_device_call *call, void *job)

@@ -57,7 +57,7 @@ static char *sums_of(const run *r, int64_t tile)
 static void pack(run *r, int64_t tile, int64_t col, int64_t cols, char *out)
 {
     gnomon_engine *e = r->e;
-    if (!gnomon_fold_pack(&e->in, e->kernels, e->wide, tile, col, cols, out))
+    if (!gnomon_fold_pack(&e->in, e->kernels, e->f64, tile, col, cols, out))
         atomic_store_explicit(&e->bad, true, memory_order_relaxed);
 }
 
@@ -75,7 +75,7 @@ static void pack_group(run *r, int64_t tile, int64_t count, int64_t col, int64_t
 static void apply(const run *r, const gnomon_panel *panel, int64_t first, int64_t count,
                   const gnomon_tiles *tiles)
 {
-    if (r->e->wide)
+    if (r->e->f64)
         r->kind->sketch_f64(panel, first, count, tiles);
     else
         r->kind->sketch_f32(panel, first, count, tiles);
@@ -84,7 +84,7 @@ static void apply(const run *r, const gnomon_panel *panel, int64_t first, int64_
 static void store(run *r, int64_t tile, const char *sums)
 {
     const gnomon_engine *e = r->e;
-    gnomon_fold_store(&e->out, e->wide, tile, e->row, e->rows, sums, &e->finish);
+    gnomon_fold_store(&e->out, e->f64, tile, e->row, e->rows, sums, &e->finish);
 }
 
 /* A group of tiles through the whole window. */
@@ -285,7 +285,7 @@ static gnomon_status run_all(run *r)
 
 gnomon_status gnomon_engine_sketch(gnomon_engine *e)
 {
-    run r = {.e = e, .kind = gnomon_kernels_for(e->kernels, e->a), .size = e->wide ? 8 : 4};
+    run r = {.e = e, .kind = gnomon_kernels_for(e->kernels, e->a), .size = e->f64 ? 8 : 4};
     atomic_init(&e->bad, false);
     if (e->in.begin >= e->in.end) return GNOMON_OK;
     GNOMON_TRY(gnomon_engine_plan(e, false, &r.plan));
@@ -316,13 +316,13 @@ static void store_kept(void *arg, int64_t task, int worker)
     const store_job *job = arg;
     const gnomon_engine *e = job->e;
     const int64_t tile = job->begin + task;
-    gnomon_fold_store(&e->out, e->wide, tile, e->row, e->rows, (char *)e->sums + tile * job->bytes,
+    gnomon_fold_store(&e->out, e->f64, tile, e->row, e->rows, (char *)e->sums + tile * job->bytes,
                       &e->finish);
 }
 
 void gnomon_engine_store(gnomon_engine *e)
 {
     if (e->out.begin >= e->out.end) return;
-    store_job job = {e, e->rows * GNOMON_LANES * (e->wide ? 8 : 4), e->out.begin / GNOMON_LANES};
+    store_job job = {e, e->rows * GNOMON_LANES * (e->f64 ? 8 : 4), e->out.begin / GNOMON_LANES};
     gnomon_parallel(e->ctx, gnomon_tiles_of(e->out.end) - job.begin, store_kept, &job);
 }

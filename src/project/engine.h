@@ -30,7 +30,7 @@ typedef struct gnomon_engine {
     gnomon_context *ctx;
     const gnomon_kernels *kernels;
     const gnomon_simple *a;
-    bool wide;                    /* fp64 sums */
+    bool f64;                     /* fp64 sums */
     int64_t row, rows, col, cols; /* of A; not empty */
     gnomon_fold in, out;
     gnomon_finish finish;

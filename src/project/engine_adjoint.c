@@ -52,7 +52,7 @@ static void pack_task(void *arg, int64_t task, int64_t slot)
     run *r = arg;
     gnomon_engine *e = r->e;
     const int64_t tile = r->tile + task;
-    if (!gnomon_fold_pack(&e->in, e->kernels, e->wide, tile, e->row, e->rows, sums_of(r, tile)))
+    if (!gnomon_fold_pack(&e->in, e->kernels, e->f64, tile, e->row, e->rows, sums_of(r, tile)))
         atomic_store_explicit(&e->bad, true, memory_order_relaxed);
 }
 
@@ -80,14 +80,14 @@ static void group_task(void *arg, int64_t task, int64_t number)
                                     sums_of(r, tile) + (q->row - e->row) * GNOMON_LANES * r->size,
                                     r->plan.acc_bytes / r->size,
                                     slot + r->slot_bytes - r->plan.scratch};
-        if (e->wide)
+        if (e->f64)
             r->kind->adjoint_f64(q, &tiles);
         else
             r->kind->adjoint_f32(q, &tiles);
     }
     if (!ends) return;
     for (int64_t t = 0; t < count; t++)
-        gnomon_fold_store(&e->out, e->wide, tile + t, panel->col, panel->cols,
+        gnomon_fold_store(&e->out, e->f64, tile + t, panel->col, panel->cols,
                           out + t * r->plan.tile_bytes, &e->finish);
 }
 
@@ -154,7 +154,7 @@ static gnomon_status run_all(run *r)
 
 gnomon_status gnomon_engine_adjoint(gnomon_engine *e)
 {
-    run r = {.e = e, .kind = gnomon_kernels_for(e->kernels, e->a), .size = e->wide ? 8 : 4};
+    run r = {.e = e, .kind = gnomon_kernels_for(e->kernels, e->a), .size = e->f64 ? 8 : 4};
     atomic_init(&e->bad, false);
     if (e->in.begin >= e->in.end) return GNOMON_OK;
     GNOMON_TRY(gnomon_engine_plan(e, true, &r.plan));

@@ -79,7 +79,7 @@ static void find_spans(const gnomon_fold *f, int64_t tile, int64_t q, int64_t w,
 }
 
 /* Packs coordinates [from, to) of the w that the spans are about. */
-static bool pack_part(const gnomon_fold *f, const gnomon_kernels *kernels, bool wide,
+static bool pack_part(const gnomon_fold *f, const gnomon_kernels *kernels, bool f64,
                       const span s[GNOMON_LANES], int64_t from, int64_t to, char *out)
 {
     const void *lane[GNOMON_LANES];
@@ -98,14 +98,14 @@ static bool pack_part(const gnomon_fold *f, const gnomon_kernels *kernels, bool 
             adjacent = false;
     }
     adjacent = adjacent && lane[0];
-    if (wide)
+    if (f64)
         return kernels->pack_f64(lane, valid, f->dtype, f->col_stride, adjacent, to - from,
                                  (double *)out + from * GNOMON_LANES);
     return kernels->pack_f32(lane, valid, f->dtype, f->col_stride, adjacent, to - from,
                              (float *)out + from * GNOMON_LANES);
 }
 
-bool gnomon_fold_pack(const gnomon_fold *f, const gnomon_kernels *kernels, bool wide, int64_t tile,
+bool gnomon_fold_pack(const gnomon_fold *f, const gnomon_kernels *kernels, bool f64, int64_t tile,
                       int64_t q, int64_t w, void *out)
 {
     span s[GNOMON_LANES];
@@ -116,8 +116,8 @@ bool gnomon_fold_pack(const gnomon_fold *f, const gnomon_kernels *kernels, bool 
         if (s[l].lo > cut) cut = s[l].lo;
     }
     bool finite = true;
-    if (cut > 0) finite = pack_part(f, kernels, wide, s, 0, cut, out);
-    return pack_part(f, kernels, wide, s, cut, w, out) && finite;
+    if (cut > 0) finite = pack_part(f, kernels, f64, s, 0, cut, out);
+    return pack_part(f, kernels, f64, s, cut, w, out) && finite;
 }
 
 /* One element. Sums of nothing but zeros may carry either sign, by how they were padded: adding +0
@@ -159,7 +159,7 @@ DEFINE_STORE(store_f32_f32, float, float)
 DEFINE_STORE(store_f64_f32, double, float)
 DEFINE_STORE(store_f64_f64, double, double)
 
-void gnomon_fold_store(const gnomon_fold *f, bool wide, int64_t tile, int64_t q, int64_t w,
+void gnomon_fold_store(const gnomon_fold *f, bool f64, int64_t tile, int64_t q, int64_t w,
                        const void *sums, const gnomon_finish *finish)
 {
     enum { STRIP = 64 }; /* coordinates at a time, so that they stay in the first cache */
@@ -177,7 +177,7 @@ void gnomon_fold_store(const gnomon_fold *f, bool wide, int64_t tile, int64_t q,
     const int64_t strip = f->col_stride == 1 || f->col_stride == -1 ? STRIP : 1;
     for (int64_t from = 0; from < w; from += strip) {
         const int64_t to = least(w, from + strip);
-        if (!wide)
+        if (!f64)
             store_f32_f32(s, f, sums, factor, finish->beta, from, to, &spoilt);
         else if (f->dtype == GNOMON_F32)
             store_f64_f32(s, f, sums, factor, finish->beta, from, to, &spoilt);

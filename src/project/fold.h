@@ -40,12 +40,12 @@ gnomon_fold gnomon_fold_view(const gnomon_matrix *m, int64_t col);
 int64_t gnomon_fold_block(const gnomon_fold *f, int64_t a);
 
 /* Coordinates [q, q + w) of every block into the tile: T[w][GNOMON_LANES], T double when
- * wide. False when an element is NaN or infinite. */
-bool gnomon_fold_pack(const gnomon_fold *f, const gnomon_kernels *kernels, bool wide, int64_t tile,
+ * f64. False when an element is NaN or infinite. */
+bool gnomon_fold_pack(const gnomon_fold *f, const gnomon_kernels *kernels, bool f64, int64_t tile,
                       int64_t q, int64_t w, void *out);
 
 /* Writes the tile's sums, coordinates [q, q + w) of every block, to the view. */
-void gnomon_fold_store(const gnomon_fold *f, bool wide, int64_t tile, int64_t q, int64_t w,
+void gnomon_fold_store(const gnomon_fold *f, bool f64, int64_t tile, int64_t q, int64_t w,
                        const void *sums, const gnomon_finish *finish);
 
 /* view = beta * view, beta 0 clearing without reading. overflow may be NULL. */

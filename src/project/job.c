@@ -162,7 +162,7 @@ gnomon_status gnomon_job_views(gnomon_context *ctx, const gnomon_matrix *x, cons
                    "x and y share memory; the output must lie apart from the input");
     job->x = x;
     job->y = y;
-    job->wide = gnomon_dtype_is_wide(x->dtype) || gnomon_dtype_is_wide(y->dtype);
+    job->f64 = gnomon_dtype_needs_f64(x->dtype) || gnomon_dtype_needs_f64(y->dtype);
     return GNOMON_OK;
 }
 

@@ -18,7 +18,7 @@ typedef struct gnomon_sketch_job {
     const gnomon_matrix *x, *y;
     double alpha, beta;
     int64_t row, rows, col;
-    bool wide;            /* sums in fp64 */
+    bool f64;             /* sums in fp64 */
     bool check;           /* NaN and infinity in the input are an error */
     int64_t memory_limit; /* bytes of working memory on the host */
     void *stream;         /* the caller's (CUDA: a cudaStream_t); NULL: the device's own */

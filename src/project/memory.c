@@ -15,7 +15,7 @@ static gnomon_status plan_bytes(gnomon_context *ctx, const gnomon_operator *op, 
                    "dtype is %d; it must be one of gnomon_dtype", (int)dtype);
     *bytes = 0;
     if (n == 0) return GNOMON_OK;
-    job.wide = gnomon_dtype_is_wide(dtype);
+    job.f64 = gnomon_dtype_needs_f64(dtype);
     if (op->levels > 1) return gnomon_cascade_memory(ctx, &job, n, bytes);
     /* Views without data, whose shapes are all that a plan looks at. */
     const gnomon_matrix x = {.dtype = dtype, .rows = n, .cols = op->descriptor.d};

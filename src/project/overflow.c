@@ -14,13 +14,13 @@ void gnomon_overflow_note(gnomon_overflow *o, int64_t row)
 }
 
 gnomon_status gnomon_overflow_check(gnomon_context *ctx, const gnomon_overflow *o, const char *name,
-                                    bool wide)
+                                    bool f64)
 {
     const int64_t row = atomic_load(&o->row);
     GNOMON_FAIL_IF(
         row != INT64_MAX, ctx, GNOMON_ERROR_NONFINITE,
         "%s: row %" PRId64 " overflows: the input is finite, but its sums are beyond what "
         "%s holds; scale the input down%s, or let options.allow_nonfinite pass what comes",
-        name, row, wide ? "f64" : "f32", wide ? "" : ", take an f64 output");
+        name, row, f64 ? "f64" : "f32", f64 ? "" : ", take an f64 output");
     return GNOMON_OK;
 }

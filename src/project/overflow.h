@@ -22,9 +22,9 @@ static inline void gnomon_overflow_none(gnomon_overflow *o)
 /* A writer's row turned out not to be finite. From any thread; o may be NULL. */
 void gnomon_overflow_note(gnomon_overflow *o, int64_t row);
 
-/* Fails with NONFINITE, naming the row of the output 'name', if one was noted. wide: the sums were
+/* Fails with NONFINITE, naming the row of the output 'name', if one was noted. f64: the sums were
  * fp64. */
 gnomon_status gnomon_overflow_check(gnomon_context *ctx, const gnomon_overflow *o, const char *name,
-                                    bool wide);
+                                    bool f64);
 
 #endif

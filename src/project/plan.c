@@ -55,7 +55,7 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
 {
     const gnomon_kind_kernels *kind = gnomon_kernels_for(e->kernels, e->a);
     const int64_t threads = gnomon_context_threads(e->ctx);
-    const int64_t size = e->wide ? 8 : 4;
+    const int64_t size = e->f64 ? 8 : 4;
     const int64_t tiles =
         gnomon_tiles_of(e->in.end) - e->in.begin / GNOMON_LANES; /* that have a point */
     const bool own_sums = !e->sums;
@@ -68,9 +68,9 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
     p->acc_bytes = e->rows * GNOMON_LANES * size;
     p->scratch = (kind->scratch_bytes(e->a) + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
 
-    const int64_t narrowest = e->whole ? 0 : gnomon_panels_largest(&fine);
+    const int64_t smallest_window = e->whole ? 0 : gnomon_panels_largest(&fine);
     const int64_t each_sums = own_sums ? p->acc_bytes : 0;
-    const int64_t needed = narrowest + slot_bytes(p, 1) + each_sums + SLACK;
+    const int64_t needed = smallest_window + slot_bytes(p, 1) + each_sums + SLACK;
     GNOMON_FAIL_IF(needed > e->memory, e->ctx, GNOMON_ERROR_MEMORY,
                    "memory_limit is too low for this operator: %" PRId64
                    " bytes of it are left for a task that needs at least %" PRId64,
@@ -124,7 +124,7 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
         p->smallest = true;
         p->direct = false;
         p->split = adjoint && !e->whole && fine.per_chunk > 1;
-        p->window = narrowest;
+        p->window = smallest_window;
         p->slots = p->group = p->batch = 1;
         if (!own_sums) p->batch = 0;
     }

@@ -22,8 +22,8 @@ static void store(const rows_job *r, int64_t point, int64_t begin, int64_t end, 
     double mark = 0; /* 0 times all that was written: 0, or NaN */
     for (int64_t j = begin; j < end; j++) {
         const int64_t at = point * y->row_stride + j * y->col_stride;
-        const double sum = r->job->wide ? ((const double *)r->sums)[from + j]
-                                        : (double)((const float *)r->sums)[from + j];
+        const double sum = r->job->f64 ? ((const double *)r->sums)[from + j]
+                                       : (double)((const float *)r->sums)[from + j];
         double value = factor * (sum + 0.0);
         if (y->dtype == GNOMON_F32) {
             float *to = (float *)y->data + at;

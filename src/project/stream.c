@@ -74,7 +74,7 @@ static gnomon_status open_blocks(gnomon_stream *s)
     gnomon_sketch_job *job = &s->job;
     const gnomon_operator *op = job->op;
     /* Views without data, whose shapes are those of all that is to come. */
-    const gnomon_matrix x = {.dtype = job->wide ? GNOMON_F64 : GNOMON_F32,
+    const gnomon_matrix x = {.dtype = job->f64 ? GNOMON_F64 : GNOMON_F32,
                              .rows = s->points,
                              .cols = op->descriptor.d - job->col};
     const gnomon_matrix y = {.dtype = x.dtype, .rows = s->points, .cols = job->rows};
@@ -84,7 +84,7 @@ static gnomon_status open_blocks(gnomon_stream *s)
     if (s->reach.first > s->reach.last || s->points == 0) return GNOMON_OK;
     gnomon_engine *e = &s->engine;
     gnomon_blocks_engine(s->ctx, job, false, &s->reach, e);
-    int64_t bytes = e->rows * GNOMON_LANES * (job->wide ? 8 : 4);
+    int64_t bytes = e->rows * GNOMON_LANES * (job->f64 ? 8 : 4);
     GNOMON_FAIL_IF(
         !gnomon_mul(bytes, gnomon_tiles_of(e->out.end), &bytes), s->ctx, GNOMON_ERROR_OVERFLOW,
         "n is %" PRId64 "; the sums of so many points are more than memory can count", s->points);
@@ -133,7 +133,7 @@ static gnomon_status open_device(gnomon_stream *s, gnomon_where where)
     static const gnomon_device_step step = {
         .phase = "project", .takes = takes_stream, .run = run_stream};
     gnomon_sketch_job *job = &s->job;
-    const gnomon_dtype dtype = job->wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_dtype dtype = job->f64 ? GNOMON_F64 : GNOMON_F32;
     const gnomon_matrix x =
         gnomon_matrix_rowmajor(NULL, dtype, s->points, job->op->descriptor.d - job->col);
     const gnomon_matrix y = gnomon_matrix_rowmajor(NULL, dtype, s->points, job->rows);
@@ -165,7 +165,7 @@ gnomon_status gnomon_stream_at(gnomon_context *ctx, gnomon_where where, const gn
                    n);
     GNOMON_FAIL_IF(dtype != GNOMON_F32 && dtype != GNOMON_F64, ctx, GNOMON_ERROR_ARGUMENT,
                    "dtype is %s; it must be f32 or f64", gnomon_dtype_name(dtype));
-    job.wide = dtype == GNOMON_F64;
+    job.f64 = dtype == GNOMON_F64;
     gnomon_stream *s;
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *s, "the stream", &s));
     s->ctx = ctx;
@@ -265,12 +265,12 @@ static void copy_task(void *arg, int64_t tile, int worker)
     enum { STRIP = 32 };
     (void)worker;
     const copy_job *job = arg;
-    const bool wide = job->s->job.wide;
-    const int64_t size = wide ? 8 : 4, line = GNOMON_LANES * size;
+    const bool f64 = job->s->job.f64;
+    const int64_t size = f64 ? 8 : 4, line = GNOMON_LANES * size;
     double strip[STRIP * GNOMON_LANES];
     for (int64_t j = 0; j < job->cols; j += STRIP) {
         const int64_t w = least(STRIP, job->cols - j);
-        gnomon_fold_pack(&job->in, job->kernels, wide, tile, job->col + j, w, strip);
+        gnomon_fold_pack(&job->in, job->kernels, f64, tile, job->col + j, w, strip);
         for (int64_t i = 0; i < w; i++)
             memcpy(job->out + ((j + i) * job->s->pitch + tile * GNOMON_LANES) * size,
                    (const char *)strip + i * line, (size_t)line);
@@ -280,7 +280,7 @@ static void copy_task(void *arg, int64_t tile, int worker)
 /* Puts columns [col, col + cols) of the piece behind what the buffer holds. */
 static gnomon_status hold(gnomon_stream *s, const gnomon_matrix *piece, int64_t col, int64_t cols)
 {
-    const int64_t size = s->job.wide ? 8 : 4;
+    const int64_t size = s->job.f64 ? 8 : 4;
     if (cols == 0 || s->points == 0) return GNOMON_OK;
     if (!s->buffer) {
         int64_t count;
@@ -305,14 +305,14 @@ static gnomon_status hold(gnomon_stream *s, const gnomon_matrix *piece, int64_t 
 static gnomon_matrix held_columns(const gnomon_stream *s, int64_t end)
 {
     return (gnomon_matrix){.data = s->buffer,
-                           .dtype = s->job.wide ? GNOMON_F64 : GNOMON_F32,
+                           .dtype = s->job.f64 ? GNOMON_F64 : GNOMON_F32,
                            .rows = s->points,
                            .cols = end - s->held,
                            .row_stride = 1,
                            .col_stride = s->pitch};
 }
 
-static gnomon_status take(gnomon_stream *s, const gnomon_matrix *piece)
+static gnomon_status add_piece(gnomon_stream *s, const gnomon_matrix *piece)
 {
     const int64_t end = s->next + piece->cols;
     int64_t at = s->next, unit, unit_end;
@@ -354,7 +354,7 @@ gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
                    "piece has %" PRId64 " columns; %" PRId64 " of the operator's %" PRId64
                    " are still to come",
                    piece->cols, left, s->job.op->descriptor.d);
-    GNOMON_FAIL_IF(!s->job.wide && gnomon_dtype_is_wide(piece->dtype), ctx, GNOMON_ERROR_DTYPE,
+    GNOMON_FAIL_IF(!s->job.f64 && gnomon_dtype_needs_f64(piece->dtype), ctx, GNOMON_ERROR_DTYPE,
                    "piece.dtype is %s, which needs fp64 sums; the stream's dtype is f32",
                    gnomon_dtype_name(piece->dtype));
     if (s->job.check) GNOMON_TRY(gnomon_check_points(ctx, piece, "piece"));
@@ -380,7 +380,7 @@ gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
             return status;
         }
     }
-    status = take(s, piece);
+    status = add_piece(s, piece);
     if (status != GNOMON_OK) s->failed = true;
     return status;
 }
@@ -396,7 +396,7 @@ gnomon_status gnomon_stream_finish(gnomon_stream *s, const gnomon_matrix *y)
     GNOMON_FAIL_IF(y->rows != s->points || y->cols != s->job.rows, ctx, GNOMON_ERROR_SHAPE,
                    "y is %" PRId64 " x %" PRId64 "; the stream's sketch is %" PRId64 " x %" PRId64,
                    y->rows, y->cols, s->points, s->job.rows);
-    GNOMON_FAIL_IF(!s->job.wide && y->dtype == GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
+    GNOMON_FAIL_IF(!s->job.f64 && y->dtype == GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
                    "y.dtype is f64, which needs fp64 sums; the stream's dtype is f32");
     GNOMON_FAIL_IF(s->next != op->descriptor.d, ctx, GNOMON_ERROR_SHAPE,
                    "the stream has come to column %" PRId64 " of %" PRId64, s->next,
@@ -419,7 +419,7 @@ gnomon_status gnomon_stream_finish(gnomon_stream *s, const gnomon_matrix *y)
         gnomon_overflow o;
         gnomon_overflow_none(&o);
         gnomon_store_rows(ctx, &s->job, s->cascade.root, y, s->job.check ? &o : NULL);
-        return gnomon_overflow_check(ctx, &o, "y", s->job.wide);
+        return gnomon_overflow_check(ctx, &o, "y", s->job.f64);
     }
     return gnomon_blocks_store(ctx, &s->job, &s->reach, &s->engine, y);
 }

@@ -14,7 +14,7 @@
 
 enum { BLOCK = 16 }; /* values a task */
 
-typedef struct look {
+typedef struct scan {
     const gnomon_matrix *dense;       /* the points, or */
     const gnomon_sorted_rows *sparse; /* these */
     gnomon_pairs pairs;
@@ -22,11 +22,11 @@ typedef struct look {
     int64_t count;
     double *values;
     double *scratch; /* 2 pieces a worker */
-} look;
+} scan;
 
-static void look_block(void *arg, int64_t task, int worker)
+static void scan_block_pairs(void *arg, int64_t task, int worker)
 {
-    const look *l = arg;
+    const scan *l = arg;
     double *scratch = l->scratch + (int64_t)worker * 2 * GNOMON_LENGTH_PIECE;
     const int64_t begin = task * BLOCK, end = l->count - begin < BLOCK ? l->count : begin + BLOCK;
     for (int64_t t = begin; t < end; t++) {
@@ -57,7 +57,7 @@ static void summarize(const double *values, int64_t count, int64_t *measured, do
     if (*measured > 0) *mean = sum / (double)*measured;
 }
 
-static gnomon_status run_look(gnomon_context *ctx, look *l, int64_t points, int64_t max_pairs,
+static gnomon_status run_scan(gnomon_context *ctx, scan *l, int64_t points, int64_t max_pairs,
                               uint64_t seed, gnomon_coherence *out)
 {
     l->pairs = gnomon_pairs_choose(points, max_pairs, seed);
@@ -67,19 +67,19 @@ static gnomon_status run_look(gnomon_context *ctx, look *l, int64_t points, int6
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_context_threads(ctx), 2 * GNOMON_LENGTH_PIECE),
                             sizeof *l->scratch, "rows in double precision", &l->scratch));
     l->count = points;
-    gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, look_block, l);
+    gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, scan_block_pairs, l);
     summarize(l->values, l->count, &out->points, &out->point_mean, &out->point_most, &where);
     GNOMON_TRY(gnomon_progress(ctx, "coherence", points, points + pairs));
     l->of_pairs = true;
     l->count = pairs;
-    gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, look_block, l);
+    gnomon_parallel(ctx, (l->count + BLOCK - 1) / BLOCK, scan_block_pairs, l);
     summarize(l->values, l->count, &out->pairs, &out->pair_mean, &out->pair_most, &where);
     out->pair_most_i = out->pair_most_j = -1;
     if (where >= 0) gnomon_pairs_get(&l->pairs, where, &out->pair_most_i, &out->pair_most_j);
     return GNOMON_OK;
 }
 
-static gnomon_status run(gnomon_context *ctx, look *l, int64_t points, int64_t max_pairs,
+static gnomon_status run(gnomon_context *ctx, scan *l, int64_t points, int64_t max_pairs,
                          uint64_t seed, gnomon_coherence *out)
 {
     GNOMON_FAIL_IF(!out || out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
@@ -90,7 +90,7 @@ static gnomon_status run(gnomon_context *ctx, look *l, int64_t points, int64_t m
     out->struct_size = sizeof *out;
     out->pair_most_i = out->pair_most_j = -1;
     if (points == 0) return GNOMON_OK;
-    const gnomon_status status = run_look(ctx, l, points, max_pairs, seed, out);
+    const gnomon_status status = run_scan(ctx, l, points, max_pairs, seed, out);
     gnomon_free(ctx, l->values);
     gnomon_free(ctx, l->scratch);
     return status;
@@ -101,7 +101,7 @@ gnomon_status gnomon_measure_coherence(gnomon_context *ctx, const gnomon_matrix 
 {
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
     GNOMON_TRY(gnomon_check_view(ctx, x, "x"));
-    look l = {.dense = x};
+    scan l = {.dense = x};
     return run(ctx, &l, x->rows, max_pairs, seed, out);
 }
 
@@ -112,7 +112,7 @@ gnomon_status gnomon_measure_coherence_csr(gnomon_context *ctx, const gnomon_csr
     GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
     gnomon_sorted_rows rows = {0};
     GNOMON_TRY(gnomon_sorted_rows_make(ctx, x, &rows));
-    look l = {.sparse = &rows};
+    scan l = {.sparse = &rows};
     const gnomon_status status = run(ctx, &l, x->rows, max_pairs, seed, out);
     gnomon_sorted_rows_free(ctx, &rows);
     return status;

@@ -60,7 +60,7 @@ gnomon_length gnomon_length_dense(const gnomon_matrix *m, int64_t i, int64_t j, 
     double *a = scratch, *b = j < 0 ? NULL : scratch + GNOMON_LENGTH_PIECE;
     gnomon_length length = {0, 1};
     double top = 0;
-    enum { PLAIN, LOOK, SCALED };
+    enum { PLAIN, SCALE_PASS, SCALED };
     for (int pass = PLAIN; pass <= SCALED; pass++) {
         double sum = 0;
         for (int64_t c = 0; c < m->cols; c += GNOMON_LENGTH_PIECE) {
@@ -68,13 +68,13 @@ gnomon_length gnomon_length_dense(const gnomon_matrix *m, int64_t i, int64_t j, 
                 m->cols - c < GNOMON_LENGTH_PIECE ? m->cols - c : GNOMON_LENGTH_PIECE;
             gnomon_row_as_f64(m, i, c, count, a);
             if (b) gnomon_row_as_f64(m, j, c, count, b);
-            if (pass == LOOK)
+            if (pass == SCALE_PASS)
                 top = fmax(top, largest(a, b, count));
             else
                 sum += sum_squares(a, b, count, 1 / length.scale);
         }
         if (pass == PLAIN && is_safe(sum)) return (gnomon_length){sum, 1};
-        if (pass == LOOK) {
+        if (pass == SCALE_PASS) {
             if (top == 0) return (gnomon_length){0, 1};
             length.scale = scale_for(top);
         }

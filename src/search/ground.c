@@ -8,20 +8,20 @@
 enum { SAMPLE = 512 }; /* points looked at */
 
 /* Adds row i's coordinates to sums; its largest magnitude, and whether all are integers. */
-static double look_at(gnomon_search *s, const gnomon_matrix *base, int64_t i, double *wide,
+static double look_at(gnomon_search *s, const gnomon_matrix *base, int64_t i, double *f64,
                       double *sums, bool *whole)
 {
     double factor = 1, most = 0;
-    s->kernels->widen(gnomon_row_at(base, i), base->dtype, base->col_stride, base->cols, wide);
+    s->kernels->widen(gnomon_row_at(base, i), base->dtype, base->col_stride, base->cols, f64);
     if (s->options.metric == GNOMON_COSINE) factor = gnomon_inverse_norm(s->kernels, base, i);
     for (int64_t j = 0; j < base->cols; j++) {
-        const double x = wide[j] * factor;
+        const double x = f64[j] * factor;
         if (!(fabs(x) <= 0x1p500)) return 0; /* refused in its turn */
         if (x != rint(x)) *whole = false;
         most = fmax(most, fabs(x));
     }
     for (int64_t j = 0; j < base->cols; j++)
-        sums[j] += wide[j] * factor;
+        sums[j] += f64[j] * factor;
     return most;
 }
 
@@ -56,19 +56,19 @@ enum { MOST_8 = 45, ASKED = 8 };
 /* What a look at some queries and points tells of 8-bit coordinates: out of k points that must
  * pass, how many times as many do? peak: of base's points. */
 static double passing_8(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
-                        double peak, double *wide, double *other)
+                        double peak, double *f64, double *other)
 {
     const int64_t asked = s->count < ASKED ? s->count : ASKED;
     double scores[SAMPLE], errors[SAMPLE], passing = 0;
     for (int64_t q = 0; q < asked; q++) {
         double squares, nearest = -INFINITY;
-        const double top = centre(s, &s->queries, q * (s->count / asked), wide, &squares);
+        const double top = centre(s, &s->queries, q * (s->count / asked), f64, &squares);
         const double lost = rounding(s, top, MOST_8), norm = sqrt(squares);
         for (int64_t i = 0; i < count; i++) {
             double of_point, product = 0, mean = 0;
             centre(s, base, i * (base->rows / count), other, &of_point);
             for (int64_t j = 0; j < s->cols; j++) {
-                product += wide[j] * other[j];
+                product += f64[j] * other[j];
                 mean += s->ground.mean64[j] * other[j];
             }
             scores[i] = product + (s->options.metric == GNOMON_IP ? mean : -of_point / 2);
@@ -85,20 +85,20 @@ static double passing_8(const gnomon_search *s, const gnomon_matrix *base, int64
 /* Whether 8 bits are quicker than 16: nanoseconds for the products saved and for the exact
  * distances added, on one thread of a Zen 3 at 3 GHz. */
 static bool worth_8(const gnomon_search *s, const gnomon_matrix *base, int64_t count, double peak,
-                    double *wide, double *other)
+                    double *f64, double *other)
 {
     enum { FEW = 16 };
     const double d = (double)s->cols, k = (double)s->options.k;
     if (s->options.k == 0 || s->count < FEW || count < SAMPLE) return false;
     const double saved = 0.005 * d * (double)base->rows, settled = 60 + 0.6 * d;
     if (2 * k * settled > saved) return false;
-    return 2 * k * settled * passing_8(s, base, count, peak, wide, other) < saved;
+    return 2 * k * settled * passing_8(s, base, count, peak, f64, other) < saved;
 }
 
 /* In which coordinates the sieve sees: integers of 16 bits whose products 32 bits hold, unless
  * rounding to them would take more than a thousandth of a typical point, or the products are short
  * or long; or of 8 bits, which see less but take half the time. */
-static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t count, double *wide,
+static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t count, double *f64,
                         double *other)
 {
     gnomon_ground *g = &s->ground;
@@ -108,12 +108,12 @@ static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t cou
     double peak = 0, squares = 0;
     for (int64_t i = 0; i < count; i++) {
         double of_point;
-        peak = fmax(peak, centre(s, base, i * (base->rows / count), wide, &of_point));
+        peak = fmax(peak, centre(s, base, i * (base->rows / count), f64, &of_point));
         squares += of_point;
     }
     const double typical = sqrt(squares / (double)count);
     if (!(g->whole && peak <= most) && !(rounding(s, peak, most) < 1e-3 * typical)) return;
-    const bool few = worth_8(s, base, count, peak, wide, other);
+    const bool few = worth_8(s, base, count, peak, f64, other);
     g->bits = few ? 8 : 16;
     g->most = few ? MOST_8 : most;
 }
@@ -124,13 +124,13 @@ gnomon_status gnomon_ground_settle(gnomon_search *s, const gnomon_matrix *base)
     if (g->settled || base->rows == 0) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean, "the mean", &g->mean));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean64, "the mean", &g->mean64));
-    double *wide;
-    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(2, s->cols), sizeof *wide, "a base point", &wide));
+    double *f64;
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(2, s->cols), sizeof *f64, "a base point", &f64));
     const int64_t count = base->rows < SAMPLE ? base->rows : SAMPLE;
     double most = 0;
     bool whole = s->options.metric != GNOMON_COSINE;
     for (int64_t i = 0; i < count; i++)
-        most = fmax(most, look_at(s, base, i * (base->rows / count), wide, g->mean64, &whole));
+        most = fmax(most, look_at(s, base, i * (base->rows / count), f64, g->mean64, &whole));
     whole = whole && most < 0x1p22;
     int exponent = 0;
     if (!whole && most > 0) frexp(most, &exponent);
@@ -148,7 +148,7 @@ gnomon_status gnomon_ground_settle(gnomon_search *s, const gnomon_matrix *base)
     g->norm = sqrt(squares);
     g->whole = whole;
     g->settled = true;
-    choose_bits(s, base, count, wide, wide + s->cols);
-    gnomon_free(s->ctx, wide);
+    choose_bits(s, base, count, f64, f64 + s->cols);
+    gnomon_free(s->ctx, f64);
     return GNOMON_OK;
 }

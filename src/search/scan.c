@@ -81,7 +81,7 @@ typedef struct progress {
 typedef struct scratch {
     float *tiles, *sums, *bias, *values;
     gnomon_blur *blurs;
-    double *squares, *dots, *wide;
+    double *squares, *dots, *f64;
     uint64_t *words;
     uint32_t *packed;
 } scratch;
@@ -145,7 +145,7 @@ static void settle(worker *w, int64_t q)
     gnomon_sieve *sieve = &w->sieves[q];
     if (sieve->count == 0) return;
     gnomon_query query = {NULL, 0};
-    if (!c->bits) query = gnomon_query_widen(c->s, c->query + w->query + q, w->own->wide);
+    if (!c->bits) query = gnomon_query_widen(c->s, c->query + w->query + q, w->own->f64);
     for (int32_t i = 0; i < sieve->count; i++) {
         const int64_t row = row_of(c, sieve->kept[i].row);
         double key = -(double)sieve->kept[i].low;
@@ -358,7 +358,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
     const bool look = s->options.metric == GNOMON_L2 && asked->dtype == GNOMON_F32 &&
                       asked->col_stride == 1 && base->dtype == GNOMON_F32 && base->col_stride == 1;
     for (int64_t q = 0; q < w->count; q++) {
-        const gnomon_query query = gnomon_query_widen(s, c->query + w->query + q, w->own->wide);
+        const gnomon_query query = gnomon_query_widen(s, c->query + w->query + q, w->own->f64);
         const float *narrow = gnomon_row_at(asked, c->query + w->query + q);
         const uint32_t self = w->sieves[q].self;
         double least = look ? least_f32(s, farthest(w, q)) : INFINITY;
@@ -469,8 +469,8 @@ static gnomon_status reserve_workers(scan *c)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, c->steps), sizeof *own->words,
                                     "base words", &own->words));
         else
-            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, c->s->cols), sizeof *own->wide, "a query",
-                                    &own->wide));
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, c->s->cols), sizeof *own->f64, "a query",
+                                    &own->f64));
         if (!dense) continue;
         GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->width < 32 ? LANES : c->block, c->part),
                                 sizeof *own->tiles, "base tiles", &own->tiles));
@@ -537,7 +537,7 @@ static void release(scan *c)
         gnomon_free(ctx, own->values);
         gnomon_free(ctx, own->words);
         gnomon_free(ctx, own->packed);
-        gnomon_free(ctx, own->wide);
+        gnomon_free(ctx, own->f64);
         gnomon_free(ctx, own->tiles);
         gnomon_free(ctx, own->bias);
         gnomon_free(ctx, own->squares);
@@ -591,11 +591,11 @@ static void prepare(void *arg, int64_t task, int number)
             to[j] = x[j * m->col_stride];
     } else if (c->width < 32) {
         scratch *own = &c->scratch[number];
-        gnomon_sieve_prepare(s, query, c->steps, 0, own->wide, own->tiles, &c->facts[task], &first);
+        gnomon_sieve_prepare(s, query, c->steps, 0, own->f64, own->tiles, &c->facts[task], &first);
         gnomon_sieve_round(own->tiles, c->steps, c->width, s->ground.most, &c->facts[task], &first,
                            c->packed + task * c->ld);
     } else if (!c->direct) {
-        gnomon_sieve_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].wide,
+        gnomon_sieve_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].f64,
                              c->centred + task * c->ld, &c->facts[task], &first);
     }
     first.room = (int32_t)c->room;
@@ -708,7 +708,7 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     like.width = like.bits || like.direct ? 32 : s->ground.bits;
     /* Rows a power of two apart would share few places of the caches. */
     like.ld = round_up(gnomon_sieve_words(like.steps, like.width), 16) + 16;
-    like.narrow = s->options.metric != GNOMON_COSINE && !gnomon_dtype_is_wide(base->dtype) &&
+    like.narrow = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
                   s->ground.scale > 0x1p-100 && s->ground.scale < 0x1p100;
     const int64_t group = group_of(s, &like, count);
     const double some = piece_work / ((double)group * (double)(like.steps + 8));

@@ -33,13 +33,13 @@ const char *gnomon_metric_name(gnomon_metric metric)
     return "?";
 }
 
-static gnomon_status take_options(gnomon_context *ctx, const gnomon_search_options *given,
+static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_options *given,
                                   gnomon_search_options *o)
 {
     *o = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.k or options.radius must be set");
-    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_SEARCH_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_SEARCH_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_L1, ctx, GNOMON_ERROR_ARGUMENT,
                    "metric is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
@@ -116,7 +116,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
 {
     gnomon_search_options options;
     *out = NULL;
-    GNOMON_TRY(take_options(ctx, given, &options));
+    GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_FAIL_IF((options.metric == GNOMON_JACCARD) != (csr != NULL), ctx,
                    GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
                    gnomon_metric_name(options.metric), csr != NULL ? "dense" : "sparse");

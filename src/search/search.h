@@ -73,10 +73,10 @@ gnomon_status gnomon_ground_settle(gnomon_search *search, const gnomon_matrix *b
 /* A query made ready: for L2 and IP its coordinates, for COSINE divided by its norm. wide has room
  * for 2 * cols numbers; factor is 0 for a zero vector under COSINE, else 1. */
 typedef struct gnomon_query {
-    const double *wide;
+    const double *f64;
     double factor;
 } gnomon_query;
-gnomon_query gnomon_query_widen(const gnomon_search *search, int64_t query, double *wide);
+gnomon_query gnomon_query_widen(const gnomon_search *search, int64_t query, double *f64);
 /* The key of a query and row i of base. */
 double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
                         int64_t i);
@@ -114,7 +114,7 @@ typedef struct gnomon_sieve_query {
 } gnomon_sieve_query;
 /* Centres a query into out, steps numbers, and sets up its sieve's errors. wide: 2 * cols. */
 void gnomon_sieve_prepare(const gnomon_search *search, int64_t query, int64_t steps,
-                          int64_t most_steps, double *wide, float *out, gnomon_sieve_query *facts,
+                          int64_t most_steps, double *f64, float *out, gnomon_sieve_query *facts,
                           gnomon_sieve *sieve);
 /* Words of a point in coordinates of so many bits: 32 (fp32), 16 or 8. */
 static inline int64_t gnomon_sieve_words(int64_t steps, int bits)

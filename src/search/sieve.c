@@ -61,16 +61,16 @@ static bool is_ip(const gnomon_search *s)
 }
 
 void gnomon_sieve_prepare(const gnomon_search *s, int64_t query, int64_t steps, int64_t most_steps,
-                          double *wide, float *out, gnomon_sieve_query *facts, gnomon_sieve *sieve)
+                          double *f64, float *out, gnomon_sieve_query *facts, gnomon_sieve *sieve)
 {
     const gnomon_ground *g = &s->ground;
-    const gnomon_query q = gnomon_query_widen(s, query, wide);
+    const gnomon_query q = gnomon_query_widen(s, query, f64);
     double squares = 0, products = 0;
     bool whole = g->whole;
     for (int64_t j = 0; j < s->cols; j++) {
-        const double c = wide[j] * g->scale - g->mean64[j];
+        const double c = f64[j] * g->scale - g->mean64[j];
         out[j] = (float)c;
-        whole = whole && wide[j] == rint(wide[j]) && fabs(c) < 0x1p22;
+        whole = whole && f64[j] == rint(f64[j]) && fabs(c) < 0x1p22;
         squares += c * c;
         products += c * g->mean64[j];
     }

@@ -41,7 +41,7 @@ static gnomon_status deflate(const blocks *b, const gnomon_tall *y)
 static gnomon_status fill(blocks *b, const gnomon_tall *y, const gnomon_tall *z)
 {
     gnomon_factor *f = b->f;
-    GNOMON_TRY(gnomon_feed_sketch(&f->source, f->op, b->columns, y));
+    GNOMON_TRY(gnomon_row_source_sketch(&f->source, f->op, b->columns, y));
     f->out->project_seconds += gnomon_lap(&f->clock);
     for (int i = 0; i < f->options.power; i++) {
         /* Twice: the first makes what is left of unit length, the second takes out what rounding
@@ -49,9 +49,9 @@ static gnomon_status fill(blocks *b, const gnomon_tall *y, const gnomon_tall *z)
         GNOMON_TRY(deflate(b, y));
         GNOMON_TRY(gnomon_condition(f->ctx, y, NULL, NULL, &f->orth));
         GNOMON_TRY(deflate(b, y));
-        GNOMON_TRY(gnomon_feed_adjoint(&f->source, y, z));
+        GNOMON_TRY(gnomon_row_source_adjoint(&f->source, y, z));
         GNOMON_TRY(gnomon_condition(f->ctx, z, NULL, NULL, &f->orth));
-        GNOMON_TRY(gnomon_feed_apply(&f->source, z, y));
+        GNOMON_TRY(gnomon_row_source_apply(&f->source, z, y));
     }
     f->out->power_seconds += gnomon_lap(&f->clock);
     for (int i = 0; i < 2; i++) {
@@ -59,7 +59,7 @@ static gnomon_status fill(blocks *b, const gnomon_tall *y, const gnomon_tall *z)
         GNOMON_TRY(gnomon_orthonormalise(f->ctx, y, NULL, &f->orth));
     }
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-    GNOMON_TRY(gnomon_feed_adjoint(&f->source, y, z));
+    GNOMON_TRY(gnomon_row_source_adjoint(&f->source, y, z));
     f->out->power_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }
@@ -72,9 +72,9 @@ static gnomon_status add_block(blocks *b)
     gnomon_tall y = {0}, z = {0};
     GNOMON_TRY(room(b));
     gnomon_status status =
-        gnomon_tall_make(f->ctx, f->wide, f->source.rows, width, false, "the range", &y);
+        gnomon_tall_make(f->ctx, f->f64, f->source.rows, width, false, "the range", &y);
     if (status == GNOMON_OK)
-        status = gnomon_tall_make(f->ctx, f->wide, f->source.cols, width, false,
+        status = gnomon_tall_make(f->ctx, f->f64, f->source.cols, width, false,
                                   "the projected matrix", &z);
     if (status == GNOMON_OK) status = fill(b, &y, &z);
     if (status == GNOMON_OK) status = gnomon_tall_deflate(f->ctx, &y, &b->left);
@@ -94,8 +94,8 @@ static gnomon_status assemble(blocks *b)
 {
     gnomon_factor *f = b->f;
     GNOMON_TRY(
-        gnomon_tall_make(f->ctx, f->wide, f->source.rows, b->columns, false, "the range", &f->q));
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, b->columns, false,
+        gnomon_tall_make(f->ctx, f->f64, f->source.rows, b->columns, false, "the range", &f->q));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, b->columns, false,
                                 "the projected matrix", &f->bt));
     int64_t col = 0;
     for (int64_t i = 0; i < b->count; i++) {
@@ -107,11 +107,12 @@ static gnomon_status assemble(blocks *b)
 }
 
 /* f->rest: what |A - Q B|_F is, or is below. */
-static gnomon_status look_closely(blocks *b)
+static gnomon_status measure(blocks *b)
 {
     gnomon_factor *f = b->f;
     b->checks++;
-    if (f->source.csr == NULL) return gnomon_feed_residual(&f->source, &f->q, &f->bt, &f->rest);
+    if (f->source.csr == NULL)
+        return gnomon_row_source_residual(&f->source, &f->q, &f->bt, &f->rest);
     gnomon_tall g = {0}, e = {0};
     double estimate;
     gnomon_status status = gnomon_probes(f, b->checks << 20, SPARSE_PROBES, &g);
@@ -125,7 +126,7 @@ static gnomon_status look_closely(blocks *b)
 static gnomon_status loop(blocks *b)
 {
     gnomon_factor *f = b->f;
-    const double u = f->wide ? 0x1p-53 : 0x1p-24;
+    const double u = f->f64 ? 0x1p-53 : 0x1p-24;
     const double wanted = f->options.tolerance * f->source.norm;
     double threshold = wanted, before = INFINITY, estimate, unused;
     for (;;) {
@@ -138,7 +139,7 @@ static gnomon_status loop(blocks *b)
         before = estimate;
         if (estimate > threshold && !last) continue;
         GNOMON_TRY(assemble(b));
-        GNOMON_TRY(look_closely(b));
+        GNOMON_TRY(measure(b));
         f->out->certify_seconds += gnomon_lap(&f->clock);
         if (f->rest <= wanted || last) return GNOMON_OK;
         threshold = fmin(threshold, 0.95 * estimate * wanted / f->rest);
@@ -157,8 +158,8 @@ static gnomon_status run(blocks *b)
                                          f->source.csr != NULL ? SPARSE_PROBES : DENSE_PROBES, &g);
     if (status == GNOMON_OK)
         status =
-            gnomon_tall_make(f->ctx, f->wide, f->source.rows, g.cols, false, "probes", &b->left);
-    if (status == GNOMON_OK) status = gnomon_feed_apply(&f->source, &g, &b->left);
+            gnomon_tall_make(f->ctx, f->f64, f->source.rows, g.cols, false, "probes", &b->left);
+    if (status == GNOMON_OK) status = gnomon_row_source_apply(&f->source, &g, &b->left);
     gnomon_tall_drop(f->ctx, &g);
     f->out->certify_seconds += gnomon_lap(&f->clock);
     return status == GNOMON_OK ? loop(b) : status;
@@ -167,9 +168,9 @@ static gnomon_status run(blocks *b)
 gnomon_status gnomon_range_adaptive(gnomon_factor *f)
 {
     blocks b = {.f = f, .most = gnomon_factor_columns(f)};
-    bool met;
-    GNOMON_TRY(gnomon_range_energy(f, &met));
-    if (met) return GNOMON_OK;
+    bool reached;
+    GNOMON_TRY(gnomon_range_energy(f, &reached));
+    if (reached) return GNOMON_OK;
     gnomon_status status = run(&b);
     f->out->columns = b.columns;
     for (int64_t i = 0; i < b.count; i++) {

@@ -5,7 +5,7 @@
 #include "gemm/job.h"
 #include "linalg/blas.h"
 #include "project/job.h"
-#include "svd/feed.h"
+#include "svd/row_source.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,15 +19,15 @@ static int64_t least(int64_t a, int64_t b)
 
 typedef struct product {
     const gnomon_piece *piece;
-    bool wide;
+    bool f64;
     const gnomon_tall *in, *out;
     int64_t row_blocks;
 } product;
 
-static const void *entry(const gnomon_matrix *m, bool wide, int64_t row, int64_t col)
+static const void *entry(const gnomon_matrix *m, bool f64, int64_t row, int64_t col)
 {
     return (const char *)m->data +
-           (row * m->row_stride + col * m->col_stride) * (int64_t)gnomon_tall_size(wide);
+           (row * m->row_stride + col * m->col_stride) * (int64_t)gnomon_tall_size(f64);
 }
 
 /* Rows that lie with col_stride 1 are what BLAS calls row-major; else it reads the transpose. */
@@ -46,7 +46,7 @@ static int64_t leading(const gnomon_matrix *m)
 
 static void *offset(const gnomon_tall *t, int64_t row, int64_t col)
 {
-    return (char *)gnomon_tall_row(t, row) + (size_t)col * gnomon_tall_size(t->wide);
+    return (char *)gnomon_tall_row(t, row) + (size_t)col * gnomon_tall_size(t->f64);
 }
 
 static void apply_block(void *arg, int64_t task, int worker)
@@ -56,8 +56,8 @@ static void apply_block(void *arg, int64_t task, int worker)
     const gnomon_matrix *m = &p->piece->dense;
     const int64_t row = task % p->row_blocks * ROWS, col = task / p->row_blocks * COLS;
     const int64_t s = p->in->cols;
-    gnomon_blas_gemm(p->wide, is_transposed(m), false, least(ROWS, m->rows - row),
-                     least(COLS, s - col), m->cols, 1.0, entry(m, p->wide, row, 0), leading(m),
+    gnomon_blas_gemm(p->f64, is_transposed(m), false, least(ROWS, m->rows - row),
+                     least(COLS, s - col), m->cols, 1.0, entry(m, p->f64, row, 0), leading(m),
                      offset(p->in, 0, col), s, 0.0, offset(p->out, row, col), s);
 }
 
@@ -68,15 +68,15 @@ static void adjoint_block(void *arg, int64_t task, int worker)
     const gnomon_matrix *m = &p->piece->dense;
     const int64_t row = task % p->row_blocks * ROWS, col = task / p->row_blocks * COLS;
     const int64_t s = p->in->cols;
-    gnomon_blas_gemm(p->wide, !is_transposed(m), false, least(ROWS, m->cols - row),
-                     least(COLS, s - col), m->rows, 1.0, entry(m, p->wide, 0, row), leading(m),
+    gnomon_blas_gemm(p->f64, !is_transposed(m), false, least(ROWS, m->cols - row),
+                     least(COLS, s - col), m->rows, 1.0, entry(m, p->f64, 0, row), leading(m),
                      offset(p->in, 0, col), s, 1.0, offset(p->out, row, col), s);
 }
 
 /* out[j] += value * in[j]. */
-static void add(bool wide, int64_t count, double value, const void *in, void *out)
+static void add(bool f64, int64_t count, double value, const void *in, void *out)
 {
-    if (wide) {
+    if (f64) {
         const double *from = in;
         double *to = out;
         for (int64_t j = 0; j < count; j++)
@@ -104,10 +104,10 @@ static void apply_sparse(void *arg, int64_t task, int worker)
     const int64_t end = least((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
     for (int64_t row = task * SPARSE_ROWS; row < end; row++) {
         void *out = gnomon_tall_row(p->out, row);
-        memset(out, 0, (size_t)s * gnomon_tall_size(p->wide));
+        memset(out, 0, (size_t)s * gnomon_tall_size(p->f64));
         for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
              i++)
-            add(p->wide, s, value_at(a, i), gnomon_tall_row(p->in, a->indices[i]), out);
+            add(p->f64, s, value_at(a, i), gnomon_tall_row(p->in, a->indices[i]), out);
     }
 }
 
@@ -130,7 +130,7 @@ static void apply_sparse_closely(void *arg, int64_t task, int worker)
                 for (int64_t j = 0; j < width; j++)
                     sums[j] += value * (double)in[j];
             }
-            gnomon_narrow(false, width, sums, offset(p->out, row, col));
+            gnomon_f64_to_type(false, width, sums, offset(p->out, row, col));
         }
     }
 }
@@ -146,14 +146,14 @@ static void adjoint_sparse(void *arg, int64_t task, int worker)
         const void *in = offset(p->in, row, col);
         for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
              i++)
-            add(p->wide, count, value_at(a, i), in, offset(p->out, a->indices[i], col));
+            add(p->f64, count, value_at(a, i), in, offset(p->out, a->indices[i], col));
     }
 }
 
-void gnomon_piece_apply(gnomon_feed *source, const gnomon_piece *piece, const gnomon_tall *w,
+void gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *piece, const gnomon_tall *w,
                         const gnomon_tall *out)
 {
-    product p = {piece, source->wide, w, out, (piece->rows + ROWS - 1) / ROWS};
+    product p = {piece, source->f64, w, out, (piece->rows + ROWS - 1) / ROWS};
     if (piece->sparse)
         gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
                         &p);
@@ -161,10 +161,10 @@ void gnomon_piece_apply(gnomon_feed *source, const gnomon_piece *piece, const gn
         gnomon_parallel(source->ctx, p.row_blocks * ((w->cols + COLS - 1) / COLS), apply_block, &p);
 }
 
-void gnomon_piece_adjoint(gnomon_feed *source, const gnomon_piece *piece, const gnomon_tall *q,
-                          const gnomon_tall *z)
+void gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece *piece,
+                          const gnomon_tall *q, const gnomon_tall *z)
 {
-    product p = {piece, source->wide, q, z, (source->cols + ROWS - 1) / ROWS};
+    product p = {piece, source->f64, q, z, (source->cols + ROWS - 1) / ROWS};
     if (piece->sparse)
         gnomon_parallel(source->ctx, (q->cols + SPARSE_COLS - 1) / SPARSE_COLS, adjoint_sparse, &p);
     else
@@ -172,14 +172,14 @@ void gnomon_piece_adjoint(gnomon_feed *source, const gnomon_piece *piece, const 
                         &p);
 }
 
-gnomon_status gnomon_piece_sketch(gnomon_feed *source, const gnomon_piece *piece,
+gnomon_status gnomon_piece_sketch(gnomon_row_source *source, const gnomon_piece *piece,
                                   const gnomon_operator *op, int64_t row, const gnomon_tall *out)
 {
     gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
     options.row = row;
     options.rows = out->cols;
     options.allow_nonfinite = 1; /* it was looked at already */
-    const gnomon_matrix y = gnomon_matrix_rowmajor(out->data, out->wide ? GNOMON_F64 : GNOMON_F32,
+    const gnomon_matrix y = gnomon_matrix_rowmajor(out->data, out->f64 ? GNOMON_F64 : GNOMON_F32,
                                                    piece->rows, out->cols);
     return piece->sparse
                ? gnomon_sketch_csr_at(source->ctx, GNOMON_ON_CPU, op, &piece->csr, &y, &options)
@@ -189,47 +189,49 @@ gnomon_status gnomon_piece_sketch(gnomon_feed *source, const gnomon_piece *piece
 /* The rows of t that belong to a piece. */
 static gnomon_tall part(const gnomon_tall *t, const gnomon_piece *piece)
 {
-    return (gnomon_tall){gnomon_tall_row(t, piece->row), piece->rows, t->cols, t->wide};
+    return (gnomon_tall){gnomon_tall_row(t, piece->row), piece->rows, t->cols, t->f64};
 }
 
-gnomon_status gnomon_feed_sketch(gnomon_feed *source, const gnomon_operator *op, int64_t row,
-                                 const gnomon_tall *y)
+gnomon_status gnomon_row_source_sketch(gnomon_row_source *source, const gnomon_operator *op,
+                                       int64_t row, const gnomon_tall *y)
 {
     gnomon_piece piece;
-    GNOMON_TRY(gnomon_feed_rewind(source));
+    GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall out = part(y, &piece);
         GNOMON_TRY(gnomon_piece_sketch(source, &piece, op, row, &out));
     }
 }
 
-gnomon_status gnomon_feed_apply(gnomon_feed *source, const gnomon_tall *w, const gnomon_tall *y)
+gnomon_status gnomon_row_source_apply(gnomon_row_source *source, const gnomon_tall *w,
+                                      const gnomon_tall *y)
 {
     gnomon_piece piece;
-    GNOMON_TRY(gnomon_feed_rewind(source));
+    GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall out = part(y, &piece);
         gnomon_piece_apply(source, &piece, w, &out);
     }
 }
 
-gnomon_status gnomon_feed_adjoint(gnomon_feed *source, const gnomon_tall *q, const gnomon_tall *z)
+gnomon_status gnomon_row_source_adjoint(gnomon_row_source *source, const gnomon_tall *q,
+                                        const gnomon_tall *z)
 {
-    memset(z->data, 0, (size_t)(z->rows * z->cols) * gnomon_tall_size(z->wide));
-    return gnomon_feed_add_adjoint(source, q, z);
+    memset(z->data, 0, (size_t)(z->rows * z->cols) * gnomon_tall_size(z->f64));
+    return gnomon_row_source_add_adjoint(source, q, z);
 }
 
-gnomon_status gnomon_feed_add_adjoint(gnomon_feed *source, const gnomon_tall *q,
-                                      const gnomon_tall *z)
+gnomon_status gnomon_row_source_add_adjoint(gnomon_row_source *source, const gnomon_tall *q,
+                                            const gnomon_tall *z)
 {
     gnomon_piece piece;
-    GNOMON_TRY(gnomon_feed_rewind(source));
+    GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall in = part(q, &piece);
         gnomon_piece_adjoint(source, &piece, &in, z);
@@ -247,14 +249,14 @@ static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *
     return gnomon_gemm_at(ctx, GNOMON_ON_CPU, a, &b, &c, &options);
 }
 
-gnomon_status gnomon_feed_apply_closely(gnomon_feed *source, const gnomon_tall *w,
-                                        const gnomon_tall *y)
+gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomon_tall *w,
+                                          const gnomon_tall *y)
 {
     gnomon_piece piece;
-    if (source->wide) return gnomon_feed_apply(source, w, y);
-    GNOMON_TRY(gnomon_feed_rewind(source));
+    if (source->f64) return gnomon_row_source_apply(source, w, y);
+    GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall out = part(y, &piece);
         if (piece.sparse) {
@@ -267,18 +269,18 @@ gnomon_status gnomon_feed_apply_closely(gnomon_feed *source, const gnomon_tall *
     }
 }
 
-gnomon_status gnomon_feed_adjoint_closely(gnomon_feed *source, const gnomon_tall *q,
-                                          const gnomon_tall *z)
+gnomon_status gnomon_row_source_adjoint_f64(gnomon_row_source *source, const gnomon_tall *q,
+                                            const gnomon_tall *z)
 {
     gnomon_piece piece;
-    if (source->wide || source->csr != NULL) return gnomon_feed_adjoint(source, q, z);
-    GNOMON_TRY(gnomon_feed_rewind(source));
+    if (source->f64 || source->csr != NULL) return gnomon_row_source_adjoint(source, q, z);
+    GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall in = part(q, &piece);
-        const gnomon_matrix turned = gnomon_matrix_transposed(&piece.dense);
-        GNOMON_TRY(multiply_closely(source->ctx, &turned, &in, piece.row > 0 ? 1 : 0, z));
+        const gnomon_matrix piece_transposed = gnomon_matrix_transposed(&piece.dense);
+        GNOMON_TRY(multiply_closely(source->ctx, &piece_transposed, &in, piece.row > 0 ? 1 : 0, z));
     }
 }
 
@@ -295,34 +297,34 @@ static void subtract_tile(void *arg, int64_t task, int worker)
 {
     const difference *d = arg;
     const gnomon_matrix *m = &d->piece->dense;
-    const bool wide = d->b->wide;
+    const bool f64 = d->b->f64;
     const int64_t row = task % d->row_blocks * ROWS, col = task / d->row_blocks * COLS;
     const int64_t rows = least(ROWS, m->rows - row), cols = least(COLS, m->cols - col);
-    char *tile = (char *)d->tiles + (size_t)worker * ROWS * COLS * gnomon_tall_size(wide);
+    char *tile = (char *)d->tiles + (size_t)worker * ROWS * COLS * gnomon_tall_size(f64);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++) {
-            const void *from = entry(m, wide, row + i, col + j);
-            if (wide)
+            const void *from = entry(m, f64, row + i, col + j);
+            if (f64)
                 ((double *)tile)[i * COLS + j] = *(const double *)from;
             else
                 ((float *)tile)[i * COLS + j] = *(const float *)from;
         }
     }
-    gnomon_blas_gemm(wide, false, true, rows, cols, d->b->cols, -1.0,
+    gnomon_blas_gemm(f64, false, true, rows, cols, d->b->cols, -1.0,
                      gnomon_tall_row(d->b, d->piece->row + row), d->b->cols,
                      gnomon_tall_row(d->c, col), d->c->cols, 1.0, tile, COLS);
     double sum = 0;
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++) {
-            const double x = wide ? ((const double *)tile)[i * COLS + j]
-                                  : (double)((const float *)tile)[i * COLS + j];
+            const double x = f64 ? ((const double *)tile)[i * COLS + j]
+                                 : (double)((const float *)tile)[i * COLS + j];
             sum += x * x;
         }
     }
     d->squares[task] = sum;
 }
 
-static gnomon_status subtract_piece(gnomon_feed *source, difference *d, double *squares)
+static gnomon_status subtract_piece(gnomon_row_source *source, difference *d, double *squares)
 {
     const int64_t tasks = d->row_blocks * ((source->cols + COLS - 1) / COLS);
     GNOMON_TRY(gnomon_alloc(source->ctx, tasks, sizeof(double), "sums of squares", &d->squares));
@@ -333,20 +335,20 @@ static gnomon_status subtract_piece(gnomon_feed *source, difference *d, double *
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_feed_residual(gnomon_feed *source, const gnomon_tall *b, const gnomon_tall *c,
-                                   double *residual)
+gnomon_status gnomon_row_source_residual(gnomon_row_source *source, const gnomon_tall *b,
+                                         const gnomon_tall *c, double *residual)
 {
     gnomon_piece piece;
     difference d = {.piece = &piece, .b = b, .c = c};
     double squares = 0;
-    GNOMON_TRY(gnomon_feed_rewind(source));
+    GNOMON_TRY(gnomon_row_source_rewind(source));
     GNOMON_TRY(gnomon_alloc(
         source->ctx,
         gnomon_times(gnomon_times((int64_t)ROWS, COLS), gnomon_context_threads(source->ctx)),
-        gnomon_tall_size(source->wide), "tiles", &d.tiles));
+        gnomon_tall_size(source->f64), "tiles", &d.tiles));
     gnomon_status status;
     for (;;) {
-        status = gnomon_feed_next(source, &piece);
+        status = gnomon_row_source_next(source, &piece);
         if (status != GNOMON_OK || piece.rows == 0) break;
         d.row_blocks = (piece.rows + ROWS - 1) / ROWS;
         status = subtract_piece(source, &d, &squares);

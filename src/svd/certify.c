@@ -8,16 +8,16 @@
 
 gnomon_status gnomon_probes(gnomon_factor *f, int64_t first, int64_t count, gnomon_tall *g)
 {
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, count, false, "probes", g));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, count, false, "probes", g));
     gnomon_matrix transposed = {
-        g->data, f->wide ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, count, g->rows, 1, count};
+        g->data, f->f64 ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, count, g->rows, 1, count};
     return gnomon_operator_block(f->ctx, f->probes, first, 0, &transposed);
 }
 
-static void scale_rows(bool wide, int64_t rows, int64_t cols, const double *s, void *h)
+static void scale_rows(bool f64, int64_t rows, int64_t cols, const double *s, void *h)
 {
     for (int64_t i = 0; s != NULL && i < rows * cols; i++) {
-        if (wide)
+        if (f64)
             ((double *)h)[i] *= s[i / cols];
         else
             ((float *)h)[i] = (float)((double)((float *)h)[i] * s[i / cols]);
@@ -29,11 +29,11 @@ static gnomon_status subtract(gnomon_factor *f, const gnomon_tall *g, const gnom
                               const double *s, const gnomon_tall *c, const gnomon_tall *e)
 {
     void *h = NULL;
-    GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(c->cols, g->cols), gnomon_tall_size(f->wide),
+    GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(c->cols, g->cols), gnomon_tall_size(f->f64),
                             "a product", &h));
     gnomon_status status = gnomon_tall_cross(f->ctx, c, g, h);
     if (status == GNOMON_OK) {
-        scale_rows(f->wide, c->cols, g->cols, s, h);
+        scale_rows(f->f64, c->cols, g->cols, s, h);
         gnomon_tall_multiply(f->ctx, -1.0, b, h, 1.0, e);
     }
     gnomon_free(f->ctx, h);
@@ -43,8 +43,8 @@ static gnomon_status subtract(gnomon_factor *f, const gnomon_tall *g, const gnom
 gnomon_status gnomon_probe_residual(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
                                     const double *s, const gnomon_tall *c, gnomon_tall *e)
 {
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.rows, g->cols, false, "residuals", e));
-    GNOMON_TRY(gnomon_feed_apply(&f->source, g, e));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.rows, g->cols, false, "residuals", e));
+    GNOMON_TRY(gnomon_row_source_apply(&f->source, g, e));
     return subtract(f, g, b, s, c, e);
 }
 
@@ -110,10 +110,10 @@ double gnomon_certain_bound(const gnomon_factor *f)
 {
     const double all = f->source.norm;
     if (f->options.single_pass) return INFINITY;
-    if (!f->turned) return all;
+    if (!f->of_transpose) return all;
     const double root = sqrt((double)f->out->columns);
-    const double lost = 8 * ((double)f->source.cols + 64) * root * 0x1p-53 +
-                        (f->wide ? 0 : 8 * 64 * root * 0x1p-24);
+    const double lost =
+        8 * ((double)f->source.cols + 64) * root * 0x1p-53 + (f->f64 ? 0 : 8 * 64 * root * 0x1p-24);
     double left = (1 + lost) * all * all;
     for (int64_t i = 0; i < f->out->rank; i++)
         left -= f->s[i] * f->s[i];
@@ -163,7 +163,7 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *n
         *longest = norms[j] > *longest ? norms[j] : *longest;
     if (*longest == 0) return GNOMON_OK;
     for (int64_t i = 0; i < e->rows * e->cols; i++) {
-        if (e->wide)
+        if (e->f64)
             ((double *)e->data)[i] /= *longest;
         else
             ((float *)e->data)[i] = (float)((double)((float *)e->data)[i] / *longest);
@@ -173,8 +173,8 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *n
 
 /* f->out->settled from d, what A^T U (or A V) has beside V diag(s) (U diag(s)): 'from' on are its
  * columns. */
-static gnomon_status count_settled(gnomon_factor *f, const gnomon_tall *d, int64_t from,
-                                   const gnomon_tall *vectors)
+static gnomon_status count_converged(gnomon_factor *f, const gnomon_tall *d, int64_t from,
+                                     const gnomon_tall *vectors)
 {
     const int64_t k = f->out->rank;
     double *squares = NULL, sum = 0;
@@ -183,9 +183,9 @@ static gnomon_status count_settled(gnomon_factor *f, const gnomon_tall *d, int64
         const char *row = gnomon_tall_row(d, i), *own = gnomon_tall_row(vectors, i);
         for (int64_t j = 0; j < k; j++) {
             const double x =
-                f->wide ? ((const double *)row)[from + j] - f->s[j] * ((const double *)own)[j]
-                        : (double)((const float *)row)[from + j] -
-                              f->s[j] * (double)((const float *)own)[j];
+                f->f64 ? ((const double *)row)[from + j] - f->s[j] * ((const double *)own)[j]
+                       : (double)((const float *)row)[from + j] -
+                             f->s[j] * (double)((const float *)own)[j];
             squares[j] += x * x;
         }
     }
@@ -205,25 +205,24 @@ static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
                              const gnomon_tall *out)
 {
     const gnomon_tall *vectors = back ? &f->u : &f->v, *images = back ? &f->v : &f->u;
-    const bool beside = back == f->turned && f->out->settled < 0;
+    const bool beside = back == f->of_transpose && f->out->settled < 0;
     gnomon_tall both = {0}, images_of = {0};
     if (!beside)
-        return back ? gnomon_feed_adjoint(&f->source, in, out)
-                    : gnomon_feed_apply(&f->source, in, out);
+        return back ? gnomon_row_source_adjoint(&f->source, in, out)
+                    : gnomon_row_source_apply(&f->source, in, out);
     const int64_t cols = in->cols + vectors->cols;
-    gnomon_status status =
-        gnomon_tall_make(f->ctx, f->wide, in->rows, cols, false, "probes", &both);
+    gnomon_status status = gnomon_tall_make(f->ctx, f->f64, in->rows, cols, false, "probes", &both);
     if (status == GNOMON_OK)
-        status = gnomon_tall_make(f->ctx, f->wide, out->rows, cols, false, "residuals", &images_of);
+        status = gnomon_tall_make(f->ctx, f->f64, out->rows, cols, false, "residuals", &images_of);
     if (status == GNOMON_OK) {
         gnomon_tall_place(f->ctx, in, &both, 0);
         gnomon_tall_place(f->ctx, vectors, &both, in->cols);
-        status = back ? gnomon_feed_adjoint(&f->source, &both, &images_of)
-                      : gnomon_feed_apply(&f->source, &both, &images_of);
+        status = back ? gnomon_row_source_adjoint(&f->source, &both, &images_of)
+                      : gnomon_row_source_apply(&f->source, &both, &images_of);
     }
     if (status == GNOMON_OK) {
-        gnomon_tall_take(f->ctx, &images_of, 0, out);
-        status = count_settled(f, &images_of, in->cols, images);
+        gnomon_tall_columns(f->ctx, &images_of, 0, out);
+        status = count_converged(f, &images_of, in->cols, images);
     }
     gnomon_tall_drop(f->ctx, &both);
     gnomon_tall_drop(f->ctx, &images_of);
@@ -284,15 +283,16 @@ static gnomon_status measure(gnomon_factor *f)
 {
     gnomon_tall scaled;
     GNOMON_TRY(
-        gnomon_tall_make(f->ctx, f->wide, f->u.rows, f->u.cols, false, "left vectors", &scaled));
+        gnomon_tall_make(f->ctx, f->f64, f->u.rows, f->u.cols, false, "left vectors", &scaled));
     for (int64_t i = 0; i < scaled.rows * scaled.cols; i++) {
         const double s = f->s[i % scaled.cols];
-        if (f->wide)
+        if (f->f64)
             ((double *)scaled.data)[i] = ((double *)f->u.data)[i] * s;
         else
             ((float *)scaled.data)[i] = (float)((double)((float *)f->u.data)[i] * s);
     }
-    gnomon_status status = gnomon_feed_residual(&f->source, &scaled, &f->v, &f->out->residual);
+    gnomon_status status =
+        gnomon_row_source_residual(&f->source, &scaled, &f->v, &f->out->residual);
     gnomon_tall_drop(f->ctx, &scaled);
     return status;
 }
@@ -302,10 +302,10 @@ gnomon_status gnomon_certify(gnomon_factor *f)
     gnomon_status status = GNOMON_OK;
     if (f->options.probes > 0) {
         gnomon_tall g = {0}, e = {0};
-        const bool once = f->seen.data != NULL;
+        const bool one_pass = f->seen.data != NULL;
         status = probe(f, &g, &e);
         gnomon_tall_drop(f->ctx, &g);
-        if (!once) gnomon_tall_drop(f->ctx, &e);
+        if (!one_pass) gnomon_tall_drop(f->ctx, &e);
     }
     if (status == GNOMON_OK && f->options.measure) status = measure(f);
     f->out->certify_seconds += gnomon_lap(&f->clock);

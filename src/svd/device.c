@@ -53,12 +53,12 @@ static gnomon_status sketch(void *user, const gnomon_matrix *y)
 {
     call *c = user;
     gnomon_factor *f = c->f;
-    const gnomon_tall out = {y->data, y->rows, y->cols, f->wide};
+    const gnomon_tall out = {y->data, y->rows, y->cols, f->f64};
     f->source.exponent = c->job.exponent;
-    return gnomon_feed_sketch(&f->source, f->op, 0, &out);
+    return gnomon_row_source_sketch(&f->source, f->op, 0, &out);
 }
 
-static void take_over(gnomon_factor *f, const gnomon_svd_job *job)
+static void copy_results(gnomon_factor *f, const gnomon_svd_job *job)
 {
     gnomon_svd *out = f->out;
     const int64_t probes = f->options.probes;
@@ -109,7 +109,7 @@ static gnomon_status run(gnomon_device_call *device, void *user)
     c->job.s = f->s;
     const gnomon_status status =
         device->table->svd(device->state, &c->job, device->why, sizeof device->why);
-    if (status == GNOMON_OK) take_over(f, &c->job);
+    if (status == GNOMON_OK) copy_results(f, &c->job);
     return status;
 }
 
@@ -123,7 +123,7 @@ static bool is_worth_it(const gnomon_factor *f)
     /* of rows that are read once the second sketch has twice the columns */
     const double products = f->options.single_pass ? 3.0 : 2.0 + 2.0 * f->options.power;
     const double flops = 2.0 * numbers * (double)gnomon_factor_columns(f) * products;
-    return (a != NULL && a->memory != GNOMON_HOST) || (!f->wide && flops >= worth_it);
+    return (a != NULL && a->memory != GNOMON_HOST) || (!f->f64 && flops >= worth_it);
 }
 
 gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
@@ -131,7 +131,7 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
     gnomon_context *ctx = f->ctx;
     const gnomon_svd_rows *rows = f->source.stream;
     const gnomon_matrix there = gnomon_matrix_rowmajor(
-        NULL, f->wide ? GNOMON_F64 : GNOMON_F32, f->source.rows, f->source.cols); /* the shape */
+        NULL, f->f64 ? GNOMON_F64 : GNOMON_F32, f->source.rows, f->source.cols); /* the shape */
     const gnomon_csr *csr = f->source.csr;
     const gnomon_matrix *a = rows != NULL || csr != NULL ? &there : f->source.matrix;
     const bool known =
@@ -142,7 +142,7 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
             "rows whose number is not known before, or that can be read only once without "
             "single_pass, are factored on the CPU"));
     gnomon_svd_options options = f->options;
-    options.dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
+    options.dtype = f->f64 ? GNOMON_F64 : GNOMON_F32;
     if (options.block == 0) options.block = 128;
     call c = {.f = f,
               .job = {.a = a,

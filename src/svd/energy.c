@@ -17,9 +17,9 @@
 #include <string.h>
 
 enum {
-    CYCLE = 6,        /* iterations whose shifts are the zeros of one polynomial */
-    AT_LEAST = 3,     /* looks at the same number of columns before anything is held for settled */
-    ROUNDS = 120,     /* looks at the same number of columns at most */
+    CYCLE = 6,    /* iterations whose shifts are the zeros of one polynomial */
+    AT_LEAST = 3, /* looks at the same number of columns before anything is taken as converged */
+    ROUNDS = 120, /* looks at the same number of columns at most */
     DENSE_UNITS = 64, /* roundings of the sum of squares of dense data, which is measured later */
     KEPT = 3          /* looks whose values are at hand */
 };
@@ -32,7 +32,7 @@ typedef struct energy {
     double span;           /* of its diagonal; 0: it is not to be divided by */
     double *squares[KEPT]; /* of the singular values of A z, falling; the latest first */
     double wanted;         /* the sum of squares to be reached */
-    int looks, steps;      /* looks at this number of columns, iterations in all */
+    int checks, steps;     /* looks at this number of columns, iterations in all */
     int64_t needed;        /* more columns that a look asks for; 0: none */
 } energy;
 
@@ -43,7 +43,7 @@ static double square(double x)
 
 static double unit(const gnomon_factor *f)
 {
-    return f->wide ? 0x1p-53 : 0x1p-24;
+    return f->f64 ? 0x1p-53 : 0x1p-24;
 }
 
 /* What rounding may do to the sums of squares beside |A|_F^2, with 'off' = |Z^T Z - I|_F. Of sparse
@@ -84,13 +84,13 @@ static gnomon_status draw(energy *e, int64_t count, gnomon_tall *z)
 {
     gnomon_factor *f = e->f;
     gnomon_tall y = {0};
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, count, false, "the row space", z));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, count, false, "the row space", z));
     gnomon_status status =
-        gnomon_tall_make(f->ctx, f->wide, f->source.rows, count, false, "the range", &y);
-    if (status == GNOMON_OK) status = gnomon_feed_sketch(&f->source, f->op, e->columns, &y);
+        gnomon_tall_make(f->ctx, f->f64, f->source.rows, count, false, "the range", &y);
+    if (status == GNOMON_OK) status = gnomon_row_source_sketch(&f->source, f->op, e->columns, &y);
     f->out->project_seconds += gnomon_lap(&f->clock);
     if (status == GNOMON_OK) status = gnomon_condition(f->ctx, &y, NULL, NULL, &f->orth);
-    if (status == GNOMON_OK) status = gnomon_feed_adjoint(&f->source, &y, z);
+    if (status == GNOMON_OK) status = gnomon_row_source_adjoint(&f->source, &y, z);
     gnomon_tall_drop(f->ctx, &y);
     f->out->power_seconds += gnomon_lap(&f->clock);
     /* Twice: the first makes what is left of unit length, the second takes out what rounding left
@@ -110,7 +110,7 @@ static gnomon_status make_room(energy *e)
     int64_t numbers;
     GNOMON_FAIL_IF(!gnomon_mul(n, n, &numbers), ctx, GNOMON_ERROR_OVERFLOW,
                    "the columns' square does not fit 63 bits");
-    GNOMON_TRY(gnomon_tall_make(ctx, e->f->wide, e->f->source.rows, n, false, "the range", &e->y));
+    GNOMON_TRY(gnomon_tall_make(ctx, e->f->f64, e->f->source.rows, n, false, "the range", &e->y));
     GNOMON_TRY(gnomon_alloc(ctx, numbers, sizeof *e->r, "a triangle", &e->r));
     for (int i = 0; i < KEPT; i++)
         GNOMON_TRY(
@@ -126,8 +126,8 @@ static gnomon_status grow(energy *e, int64_t more)
     const int64_t columns = e->columns + more;
     gnomon_status status = draw(e, more, &fresh);
     if (status == GNOMON_OK && e->columns > 0) {
-        status = gnomon_tall_make(f->ctx, f->wide, f->source.cols, columns, false, "the row space",
-                                  &all);
+        status =
+            gnomon_tall_make(f->ctx, f->f64, f->source.cols, columns, false, "the row space", &all);
         if (status == GNOMON_OK) {
             gnomon_tall_place(f->ctx, &e->z, &all, 0);
             gnomon_tall_place(f->ctx, &fresh, &all, e->columns);
@@ -138,7 +138,7 @@ static gnomon_status grow(energy *e, int64_t more)
     drop(e);
     e->z = fresh;
     e->columns = columns;
-    e->looks = 0;
+    e->checks = 0;
     return status == GNOMON_OK ? make_room(e) : status;
 }
 
@@ -196,28 +196,28 @@ static int64_t rank_of(const energy *e, int64_t limit)
 
 /* Whether further iterations would leave the first 'count' values short of the sum. What they
  * bring is held to fall as it did between the last two looks, and to be four times as much. */
-static bool is_settled(const energy *e, int64_t count, int at_least)
+static bool has_converged(const energy *e, int64_t count, int at_least)
 {
     const int64_t least =
         e->f->source.rows < e->f->source.cols ? e->f->source.rows : e->f->source.cols;
-    if (e->columns == least || e->looks >= ROUNDS) return true;
-    if (e->looks < at_least) return false;
+    if (e->columns == least || e->checks >= ROUNDS) return true;
+    if (e->checks < at_least) return false;
     const double now = sum_of(e->squares[0], count);
     const double gain = now - sum_of(e->squares[1], count);
     const double before = sum_of(e->squares[1], count) - sum_of(e->squares[2], count);
-    if (gain <= 64 * unit(e->f) * e->wanted * (e->f->wide ? 1 : 0x1p-10)) return true;
+    if (gain <= 64 * unit(e->f) * e->wanted * (e->f->f64 ? 1 : 0x1p-10)) return true;
     const double ratio = before > 0 ? gain / before : 1;
     const double rest = ratio < 0.9 ? gain * fmax(1, ratio / (1 - ratio)) : 10 * gain;
     return now + 4 * rest < e->wanted;
 }
 
-/* One look: y = q r = A z with z orthonormal, and the squares. */
-static gnomon_status look(energy *e)
+/* One check: y = q r = A z with z orthonormal, and the squares. */
+static gnomon_status check(energy *e)
 {
     gnomon_factor *f = e->f;
     GNOMON_TRY(gnomon_condition(f->ctx, &e->z, NULL, NULL, &f->orth));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-    GNOMON_TRY(gnomon_feed_apply(&f->source, &e->z, &e->y));
+    GNOMON_TRY(gnomon_row_source_apply(&f->source, &e->z, &e->y));
     f->out->power_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_condition(f->ctx, &e->y, &e->span, e->r, &f->orth));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
@@ -226,12 +226,12 @@ static gnomon_status look(energy *e)
         e->squares[i] = e->squares[i - 1];
     e->squares[0] = last;
     GNOMON_TRY(values_of(e, last));
-    e->looks++;
+    e->checks++;
     f->out->small_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }
 
-/* What the look tells: whether it is done; else e->needed. */
+/* What the check tells: whether it is done; else e->needed. */
 static bool decide(energy *e)
 {
     const gnomon_svd_options *o = &e->f->options;
@@ -240,34 +240,34 @@ static bool decide(energy *e)
     const double least = e->squares[0][e->columns - 1];
     int64_t more = 0;
     if (rank > limit && room > 0) {
-        /* No further value is larger than these seem; where they have not settled, a few may be
+        /* No further value is larger than these seem; where they have not converged, a few may be
          * missing that iterations bring. */
         const double missing = e->wanted - sum_of(e->squares[0], limit);
         const double count = least > 0 ? missing / least : INFINITY;
         const double most = 3 * (double)e->columns;
         more = (int64_t)(count < most ? count : most) + o->oversample + 1;
-        if (e->looks < AT_LEAST && more < e->columns / 4) more = 0;
+        if (e->checks < AT_LEAST && more < e->columns / 4) more = 0;
     } else if (rank + o->oversample > e->columns) {
         more = rank + o->oversample - e->columns;
     }
     e->needed = more < room ? more : room;
     if (e->needed > 0) return false;
     /* Out of reach: what a fixed rank gets. */
-    if (rank > limit) return is_settled(e, limit, CYCLE + 1);
-    return is_settled(e, rank - 1, AT_LEAST);
+    if (rank > limit) return has_converged(e, limit, CYCLE + 1);
+    return has_converged(e, rank - 1, AT_LEAST);
 }
 
 /* z = what the next look is to be at. */
 static gnomon_status step(energy *e)
 {
     gnomon_factor *f = e->f;
-    const int turn = (e->looks - 1) % CYCLE;
+    const int phase = (e->checks - 1) % CYCLE;
     const double least = e->squares[0][e->columns - 1];
-    const bool shifted = turn > 0 && least > 0 && e->span > 0;
+    const bool shifted = phase > 0 && least > 0 && e->span > 0;
     if (shifted)
-        GNOMON_TRY(gnomon_shift_begin(f, &e->z, gnomon_shift_share(CYCLE, turn) * least, e->r));
-    GNOMON_TRY(shifted ? gnomon_feed_add_adjoint(&f->source, &e->y, &e->z)
-                       : gnomon_feed_adjoint(&f->source, &e->y, &e->z));
+        GNOMON_TRY(gnomon_shift_begin(f, &e->z, gnomon_shift_share(CYCLE, phase) * least, e->r));
+    GNOMON_TRY(shifted ? gnomon_row_source_add_adjoint(&f->source, &e->y, &e->z)
+                       : gnomon_row_source_adjoint(&f->source, &e->y, &e->z));
     f->out->power_seconds += gnomon_lap(&f->clock);
     e->steps++;
     return GNOMON_OK;
@@ -276,7 +276,7 @@ static gnomon_status step(energy *e)
 static gnomon_status iterate(energy *e)
 {
     for (;;) {
-        GNOMON_TRY(look(e));
+        GNOMON_TRY(check(e));
         if (decide(e)) return GNOMON_OK;
         GNOMON_TRY(e->needed > 0 ? grow(e, e->needed) : step(e));
     }
@@ -289,24 +289,24 @@ static gnomon_status finish(energy *e)
     bool finite;
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, &e->z, NULL, &f->orth));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-    GNOMON_TRY(gnomon_feed_apply_closely(&f->source, &e->z, &e->y));
+    GNOMON_TRY(gnomon_row_source_apply_f64(&f->source, &e->z, &e->y));
     f->out->power_seconds += gnomon_lap(&f->clock);
     if (f->source.csr == NULL) {
-        GNOMON_TRY(gnomon_feed_residual(&f->source, &e->y, &e->z, &f->rest));
+        GNOMON_TRY(gnomon_row_source_residual(&f->source, &e->y, &e->z, &f->rest));
         f->out->certify_seconds += gnomon_lap(&f->clock);
         return GNOMON_OK;
     }
     const int64_t n = e->columns;
-    double off = 0, taken = 0;
+    double off = 0, kept = 0;
     GNOMON_TRY(gnomon_tall_gram(f->ctx, &e->z, e->r, &finite));
     for (int64_t i = 0; i < n * n; i++)
         off += square(e->r[i] - (i % (n + 1) == 0 ? 1 : 0));
     GNOMON_TRY(gnomon_tall_gram(f->ctx, &e->y, e->r, &finite));
     for (int64_t i = 0; i < n; i++)
-        taken += e->r[i * n + i];
+        kept += e->r[i * n + i];
     const double all = square(f->source.norm);
     f->rounding = allowance(e, sqrt(off), n) * all;
-    f->rest = sqrt(fmax(all - taken, 0) + f->rounding);
+    f->rest = sqrt(fmax(all - kept, 0) + f->rounding);
     f->out->certify_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }
@@ -319,7 +319,7 @@ static gnomon_status run(energy *e)
     GNOMON_TRY(grow(e, begin));
     GNOMON_TRY(iterate(e));
     GNOMON_TRY(finish(e));
-    f->turned = true;
+    f->of_transpose = true;
     f->out->columns = e->columns;
     f->options.power = e->steps;
     f->q = e->z;
@@ -328,18 +328,18 @@ static gnomon_status run(energy *e)
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_range_energy(gnomon_factor *f, bool *met)
+gnomon_status gnomon_range_energy(gnomon_factor *f, bool *reached)
 {
     energy e = {.f = f, .most = gnomon_factor_columns(f)};
     const double tolerance = square(f->options.tolerance), all = square(f->source.norm);
     const double off = 4 * unit(f) * sqrt((double)e.most);
     const double lost = allowance(&e, off, e.most);
-    *met = false;
+    *reached = false;
     /* Below, rounding would ask for more columns than the tolerance does. */
     if (!(tolerance >= 64 * lost) || f->options.power == 0) return GNOMON_OK;
     e.wanted = (1 - tolerance + lost) * all;
     gnomon_status status = run(&e);
     drop(&e);
-    *met = status == GNOMON_OK;
+    *reached = status == GNOMON_OK;
     return status;
 }

@@ -3,24 +3,24 @@
 #define GNOMON_SVD_FACTOR_H
 
 #include "linalg/orth.h"
-#include "svd/feed.h"
+#include "svd/row_source.h"
 
 /* One factorisation at work. Numbers are those of the scaled matrix until the end. */
 typedef struct gnomon_factor {
     gnomon_context *ctx;
-    gnomon_feed source;
+    gnomon_row_source source;
     gnomon_svd_options options; /* defaults filled in */
-    bool wide;
+    bool f64;
     gnomon_orth_count orth;
     gnomon_svd *out; /* figures go here as they come */
 
     gnomon_operator *op;     /* of the projection */
     gnomon_operator *probes; /* gaussian, not scaled, far more rows and columns than are used */
 
-    /* A is nearly Q B with Q: m x s orthonormal and B^T: n x s. When turned A^T is, with Q: n x s
-     * and B^T: m x s. */
+    /* A is nearly Q B with Q: m x s orthonormal and B^T: n x s. With of_transpose A^T is, with Q: n
+     * x s and B^T: m x s. */
     gnomon_tall q, bt;
-    bool turned;
+    bool of_transpose;
     double rest;     /* with a tolerance: a figure that |A - Q B|_F does not exceed; else NaN */
     double rounding; /* what of its square is allowance for rounding */
 
@@ -47,7 +47,7 @@ gnomon_status gnomon_range_single(gnomon_factor *f);
 /* As many columns as the tolerance asks for, found by the squares of the singular values. *met
  * false: the tolerance is too small for that, or rounding came in between, and nothing is filled.
  */
-gnomon_status gnomon_range_energy(gnomon_factor *f, bool *met);
+gnomon_status gnomon_range_energy(gnomon_factor *f, bool *reached);
 
 /* What part of l is the shift of an iteration, 1 ... power - 1, out of 'power'; iteration 0 has
  * none. */

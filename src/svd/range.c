@@ -41,8 +41,8 @@ gnomon_status gnomon_shift_begin(gnomon_factor *f, const gnomon_tall *z, double 
     double most = 0;
     for (int64_t i = 0; i < n; i++)
         most = r[i * n + i] > most ? r[i * n + i] : most;
-    if (!(most < (f->wide ? 1e290 : 1e36) * shift)) {
-        memset(z->data, 0, (size_t)(z->rows * n) * gnomon_tall_size(z->wide));
+    if (!(most < (f->f64 ? 1e290 : 1e36) * shift)) {
+        memset(z->data, 0, (size_t)(z->rows * n) * gnomon_tall_size(z->f64));
         return GNOMON_OK;
     }
     for (int64_t i = 0; i < n * n; i++)
@@ -71,7 +71,7 @@ static gnomon_status shifted_step(gnomon_factor *f, int iteration, const gnomon_
     if (iteration > 0) {
         GNOMON_TRY(gnomon_condition(f->ctx, z, NULL, NULL, &f->orth));
         f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-        GNOMON_TRY(gnomon_feed_apply(&f->source, z, y));
+        GNOMON_TRY(gnomon_row_source_apply(&f->source, z, y));
         f->out->power_seconds += gnomon_lap(&f->clock);
     }
     GNOMON_TRY(gnomon_condition(f->ctx, y, &span, r, &f->orth));
@@ -83,8 +83,8 @@ static gnomon_status shifted_step(gnomon_factor *f, int iteration, const gnomon_
             gnomon_shift_begin(f, z, gnomon_shift_share(f->options.power, iteration) * least, r));
     }
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-    GNOMON_TRY(shifted ? gnomon_feed_add_adjoint(&f->source, y, z)
-                       : gnomon_feed_adjoint(&f->source, y, z));
+    GNOMON_TRY(shifted ? gnomon_row_source_add_adjoint(&f->source, y, z)
+                       : gnomon_row_source_adjoint(&f->source, y, z));
     f->out->power_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }
@@ -101,7 +101,7 @@ static gnomon_status iterate_shifted(gnomon_factor *f, const gnomon_tall *y, con
     GNOMON_TRY(status);
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, z, NULL, &f->orth));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-    GNOMON_TRY(gnomon_feed_apply_closely(&f->source, z, y));
+    GNOMON_TRY(gnomon_row_source_apply_f64(&f->source, z, y));
     f->out->power_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }
@@ -113,16 +113,16 @@ static gnomon_status iterate(gnomon_factor *f, const gnomon_tall *y, const gnomo
         double span;
         GNOMON_TRY(gnomon_condition(f->ctx, y, &span, NULL, &f->orth));
         f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-        GNOMON_TRY(gnomon_feed_adjoint(&f->source, y, z));
+        GNOMON_TRY(gnomon_row_source_adjoint(&f->source, y, z));
         f->out->power_seconds += gnomon_lap(&f->clock);
         if (span < TAME) GNOMON_TRY(gnomon_condition(f->ctx, z, NULL, NULL, &f->orth));
         f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-        GNOMON_TRY(gnomon_feed_apply(&f->source, z, y));
+        GNOMON_TRY(gnomon_row_source_apply(&f->source, z, y));
         f->out->power_seconds += gnomon_lap(&f->clock);
     }
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, y, NULL, &f->orth));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-    GNOMON_TRY(gnomon_feed_adjoint_closely(&f->source, y, z));
+    GNOMON_TRY(gnomon_row_source_adjoint_f64(&f->source, y, z));
     f->out->power_seconds += gnomon_lap(&f->clock);
     return GNOMON_OK;
 }
@@ -130,13 +130,13 @@ static gnomon_status iterate(gnomon_factor *f, const gnomon_tall *y, const gnomo
 gnomon_status gnomon_range_fixed(gnomon_factor *f)
 {
     const int64_t columns = gnomon_factor_columns(f);
-    f->turned = f->options.power > 1;
-    gnomon_tall *y = f->turned ? &f->bt : &f->q, *z = f->turned ? &f->q : &f->bt;
-    GNOMON_TRY(gnomon_factor_operator(f, columns, f->turned && columns >= MANY));
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.rows, columns, false, "the range", y));
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, columns, false,
+    f->of_transpose = f->options.power > 1;
+    gnomon_tall *y = f->of_transpose ? &f->bt : &f->q, *z = f->of_transpose ? &f->q : &f->bt;
+    GNOMON_TRY(gnomon_factor_operator(f, columns, f->of_transpose && columns >= MANY));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.rows, columns, false, "the range", y));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, columns, false,
                                 "the projected matrix", z));
-    GNOMON_TRY(gnomon_feed_sketch(&f->source, f->op, 0, y));
+    GNOMON_TRY(gnomon_row_source_sketch(&f->source, f->op, 0, y));
     f->out->project_seconds += gnomon_lap(&f->clock);
-    return f->turned ? iterate_shifted(f, y, z) : iterate(f, y, z);
+    return f->of_transpose ? iterate_shifted(f, y, z) : iterate(f, y, z);
 }

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "svd/feed.h"
+#include "svd/row_source.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,12 +14,12 @@ typedef struct figures {
     double most, squares;
 } figures;
 
-typedef struct look {
+typedef struct scan {
     const gnomon_piece *piece;
-    bool wide;
+    bool f64;
     int64_t cuts; /* of a line, so that few long ones keep all threads at work */
     figures *out; /* one a task */
-} look;
+} scan;
 
 /* Lanes sum apart, so the compiler may take them at once without changing a sum's order. A NaN
  * shows in the squares, infinity in the largest. */
@@ -49,10 +49,10 @@ typedef struct look {
 DEFINE_LINE(line_f32, float)
 DEFINE_LINE(line_f64, double)
 
-static void look_at(void *arg, int64_t task, int worker)
+static void scan_part(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const look *l = arg;
+    const scan *l = arg;
     const gnomon_matrix *m = &l->piece->dense;
     const bool by_rows = m->col_stride == 1;
     const int64_t lines = by_rows ? m->rows : m->cols, length = by_rows ? m->cols : m->rows;
@@ -62,7 +62,7 @@ static void look_at(void *arg, int64_t task, int worker)
     const int64_t end = (group + 1) * LINES < lines ? (group + 1) * LINES : lines;
     figures f = {0, 0};
     for (int64_t i = group * LINES; i < end; i++) {
-        if (l->wide)
+        if (l->f64)
             line_f64((const double *)m->data + i * stride + from, count, &f);
         else
             line_f32((const float *)m->data + i * stride + from, count, &f);
@@ -71,7 +71,7 @@ static void look_at(void *arg, int64_t task, int worker)
 }
 
 /* Names the first entry that is not finite. */
-static gnomon_status fail_nonfinite(gnomon_feed *s, const gnomon_piece *piece)
+static gnomon_status fail_nonfinite(gnomon_row_source *s, const gnomon_piece *piece)
 {
     int64_t row = 0, col = 0;
     if (piece->sparse) {
@@ -79,8 +79,8 @@ static gnomon_status fail_nonfinite(gnomon_feed *s, const gnomon_piece *piece)
         for (; row < a->rows; row++) {
             for (int64_t i = a->offsets[row] - a->offsets[0];
                  i < a->offsets[row + 1] - a->offsets[0]; i++) {
-                const double value = s->wide ? ((const double *)a->values)[i]
-                                             : (double)((const float *)a->values)[i];
+                const double value =
+                    s->f64 ? ((const double *)a->values)[i] : (double)((const float *)a->values)[i];
                 col = a->indices[i];
                 if (!isfinite(value)) goto found;
             }
@@ -97,12 +97,12 @@ found:
                        s->bad_row, col);
 }
 
-static gnomon_status note(gnomon_feed *s, const gnomon_piece *piece)
+static gnomon_status note(gnomon_row_source *s, const gnomon_piece *piece)
 {
     figures all = {0, 0};
     if (piece->sparse) {
         const int64_t count = piece->csr.offsets[piece->csr.rows] - piece->csr.offsets[0];
-        if (s->wide)
+        if (s->f64)
             line_f64(piece->csr.values, count, &all);
         else
             line_f32(piece->csr.values, count, &all);
@@ -110,10 +110,10 @@ static gnomon_status note(gnomon_feed *s, const gnomon_piece *piece)
         const gnomon_matrix *m = &piece->dense;
         const int64_t lines = m->col_stride == 1 ? m->rows : m->cols;
         const int64_t length = m->col_stride == 1 ? m->cols : m->rows;
-        look l = {.piece = piece, .wide = s->wide, .cuts = (length + LENGTH - 1) / LENGTH};
+        scan l = {.piece = piece, .f64 = s->f64, .cuts = (length + LENGTH - 1) / LENGTH};
         const int64_t tasks = (lines + LINES - 1) / LINES * l.cuts;
         GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *l.out, "sums of squares", &l.out));
-        gnomon_parallel(s->ctx, tasks, look_at, &l);
+        gnomon_parallel(s->ctx, tasks, scan_part, &l);
         for (int64_t i = 0; i < tasks; i++) {
             all.squares += l.out[i].squares;
             all.most = l.out[i].most <= all.most ? all.most : l.out[i].most;
@@ -136,19 +136,19 @@ static int exponent_of(double x)
 }
 
 /* Within these no product of the work overflows or loses more than rounding does. */
-static bool is_tame(bool wide, double largest)
+static bool is_tame(bool f64, double largest)
 {
-    return wide ? largest < 0x1p300 && largest > 0x1p-300 : largest < 0x1p60 && largest > 0x1p-60;
+    return f64 ? largest < 0x1p300 && largest > 0x1p-300 : largest < 0x1p60 && largest > 0x1p-60;
 }
 
-static gnomon_status look_through(gnomon_feed *s)
+static gnomon_status scan_all(gnomon_row_source *s)
 {
     gnomon_piece piece;
     s->largest = 0;
     s->squares = 0;
-    GNOMON_TRY(gnomon_feed_rewind(s));
+    GNOMON_TRY(gnomon_row_source_rewind(s));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(s, &piece));
+        GNOMON_TRY(gnomon_row_source_next(s, &piece));
         if (piece.rows == 0) break;
         GNOMON_TRY(note(s, &piece));
     }
@@ -156,23 +156,23 @@ static gnomon_status look_through(gnomon_feed *s)
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_feed_scan(gnomon_feed *s)
+gnomon_status gnomon_row_source_scan(gnomon_row_source *s)
 {
-    GNOMON_TRY(look_through(s));
-    if (s->largest == 0 || is_tame(s->wide, s->largest)) return GNOMON_OK;
+    GNOMON_TRY(scan_all(s));
+    if (s->largest == 0 || is_tame(s->f64, s->largest)) return GNOMON_OK;
     /* The buffer may hold the numbers of a CSR without the scaling. */
-    if (s->csr != NULL) gnomon_feed_close(s);
+    if (s->csr != NULL) gnomon_row_source_close(s);
     s->exponent = exponent_of(s->largest);
-    return look_through(s);
+    return scan_all(s);
 }
 
-gnomon_status gnomon_feed_note(gnomon_feed *s, const gnomon_piece *piece)
+gnomon_status gnomon_row_source_note(gnomon_row_source *s, const gnomon_piece *piece)
 {
     const bool first = piece->row == 0;
     GNOMON_TRY(note(s, piece));
-    if (first && s->largest > 0 && !is_tame(s->wide, s->largest)) {
+    if (first && s->largest > 0 && !is_tame(s->f64, s->largest)) {
         s->exponent = exponent_of(s->largest);
-        gnomon_feed_rescale(s, piece->rows);
+        gnomon_row_source_rescale(s, piece->rows);
         s->squares = 0;
         GNOMON_TRY(note(s, piece));
     }

@@ -12,8 +12,8 @@
 
 typedef struct sketches {
     gnomon_factor *f;
-    int64_t columns, wide_columns; /* s and l = 2 s + 1 */
-    int64_t capacity;              /* rows of q and seen that there is room for */
+    int64_t columns, l_columns; /* s and l = 2 s + 1 */
+    int64_t capacity;           /* rows of q and seen that there is room for */
     gnomon_operator *psi;
     gnomon_tall w;      /* W^T: n x l */
     gnomon_tall probes; /* n x r */
@@ -22,7 +22,7 @@ typedef struct sketches {
 static gnomon_status grow(sketches *k, int64_t rows)
 {
     gnomon_factor *f = k->f;
-    const size_t size = gnomon_tall_size(f->wide);
+    const size_t size = gnomon_tall_size(f->f64);
     if (rows <= k->capacity) return GNOMON_OK;
     int64_t capacity = f->source.rows > 0 ? f->source.rows : 2 * rows, numbers;
     GNOMON_FAIL_IF(!gnomon_mul(capacity, k->columns, &numbers), f->ctx, GNOMON_ERROR_OVERFLOW,
@@ -43,26 +43,26 @@ static gnomon_status grow(sketches *k, int64_t rows)
 static gnomon_status draw(sketches *k, int64_t row, int64_t rows, gnomon_tall *out)
 {
     gnomon_factor *f = k->f;
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, rows, k->wide_columns, false,
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, rows, k->l_columns, false,
                                 "a block of the operator", out));
     gnomon_matrix transposed = {
-        out->data,      f->wide ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, k->wide_columns, rows, 1,
-        k->wide_columns};
+        out->data,   f->f64 ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, k->l_columns, rows, 1,
+        k->l_columns};
     return gnomon_operator_block(f->ctx, k->psi, 0, row, &transposed);
 }
 
-static gnomon_status take(sketches *k, const gnomon_piece *piece)
+static gnomon_status add_piece(sketches *k, const gnomon_piece *piece)
 {
     gnomon_factor *f = k->f;
     const int64_t rows = piece->row + piece->rows;
     gnomon_tall block = {0};
     GNOMON_TRY(grow(k, rows));
     f->q.rows = f->seen.rows = rows;
-    gnomon_tall out = {gnomon_tall_row(&f->q, piece->row), piece->rows, k->columns, f->wide};
+    gnomon_tall out = {gnomon_tall_row(&f->q, piece->row), piece->rows, k->columns, f->f64};
     GNOMON_TRY(gnomon_piece_sketch(&f->source, piece, f->op, 0, &out));
     if (f->options.probes > 0) {
         out = (gnomon_tall){gnomon_tall_row(&f->seen, piece->row), piece->rows, f->options.probes,
-                            f->wide};
+                            f->f64};
         gnomon_piece_apply(&f->source, piece, &k->probes, &out);
     }
     gnomon_status status = draw(k, piece->row, piece->rows, &block);
@@ -76,12 +76,12 @@ static gnomon_status read_all(sketches *k)
     gnomon_factor *f = k->f;
     gnomon_piece piece;
     const bool in_memory = f->source.stream == NULL; /* then it was looked through before */
-    GNOMON_TRY(gnomon_feed_rewind(&f->source));
+    GNOMON_TRY(gnomon_row_source_rewind(&f->source));
     for (;;) {
-        GNOMON_TRY(gnomon_feed_next(&f->source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(&f->source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
-        if (!in_memory) GNOMON_TRY(gnomon_feed_note(&f->source, &piece));
-        GNOMON_TRY(take(k, &piece));
+        if (!in_memory) GNOMON_TRY(gnomon_row_source_note(&f->source, &piece));
+        GNOMON_TRY(add_piece(k, &piece));
     }
 }
 
@@ -91,18 +91,18 @@ static gnomon_status press(sketches *k, const gnomon_tall *c)
     gnomon_factor *f = k->f;
     const int64_t numbers = c->rows * c->cols;
     void *part = NULL;
-    GNOMON_TRY(gnomon_alloc(f->ctx, numbers, gnomon_tall_size(f->wide), "a product", &part));
+    GNOMON_TRY(gnomon_alloc(f->ctx, numbers, gnomon_tall_size(f->f64), "a product", &part));
     gnomon_status status = GNOMON_OK;
     for (int64_t row = 0; row < f->q.rows && status == GNOMON_OK; row += f->source.piece_rows) {
         const int64_t rest = f->q.rows - row;
         const int64_t rows = rest < f->source.piece_rows ? rest : f->source.piece_rows;
-        const gnomon_tall q = {gnomon_tall_row(&f->q, row), rows, f->q.cols, f->wide};
+        const gnomon_tall q = {gnomon_tall_row(&f->q, row), rows, f->q.cols, f->f64};
         gnomon_tall block = {0};
         status = draw(k, row, rows, &block);
         if (status == GNOMON_OK) status = gnomon_tall_cross(f->ctx, &block, &q, part);
         gnomon_tall_drop(f->ctx, &block);
         for (int64_t i = 0; status == GNOMON_OK && i < numbers; i++) {
-            if (f->wide)
+            if (f->f64)
                 ((double *)c->data)[i] += ((const double *)part)[i];
             else
                 ((float *)c->data)[i] += ((const float *)part)[i];
@@ -116,20 +116,21 @@ static gnomon_status press(sketches *k, const gnomon_tall *c)
 static gnomon_status solve(sketches *k, const gnomon_tall *c, double *t, gnomon_tall *inverse)
 {
     gnomon_factor *f = k->f;
-    const int64_t s = k->columns, l = k->wide_columns;
+    const int64_t s = k->columns, l = k->l_columns;
     GNOMON_TRY(press(k, c));
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, c, t, &f->orth));
     for (int64_t i = 0; i < s; i++) {
-        if (f->wide)
+        if (f->f64)
             ((double *)inverse->data)[i * s + i] = 1;
         else
             ((float *)inverse->data)[i * s + i] = 1;
     }
-    /* Psi is wide enough that T is well conditioned, so its inverse is as good as a solution. */
+    /* Psi has enough columns that T is well conditioned, so its inverse is as good as a solution.
+     */
     GNOMON_TRY(gnomon_tall_divide(f->ctx, inverse, t));
     gnomon_tall m = {0};
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, l, s, false, "a product", &m));
-    gnomon_blas_gemm(f->wide, false, true, l, s, s, 1.0, c->data, s, inverse->data, s, 0.0, m.data,
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, l, s, false, "a product", &m));
+    gnomon_blas_gemm(f->f64, false, true, l, s, s, 1.0, c->data, s, inverse->data, s, 0.0, m.data,
                      s);
     gnomon_tall_multiply(f->ctx, 1.0, &k->w, m.data, 0.0, &f->bt);
     gnomon_tall_drop(f->ctx, &m);
@@ -153,11 +154,11 @@ static gnomon_status finish(sketches *k)
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, &f->q, NULL, &f->orth));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     gnomon_status status =
-        gnomon_tall_make(f->ctx, f->wide, f->source.cols, s, false, "the projected matrix", &f->bt);
+        gnomon_tall_make(f->ctx, f->f64, f->source.cols, s, false, "the projected matrix", &f->bt);
     if (status == GNOMON_OK)
-        status = gnomon_tall_make(f->ctx, f->wide, k->wide_columns, s, true, "a product", &c);
+        status = gnomon_tall_make(f->ctx, f->f64, k->l_columns, s, true, "a product", &c);
     if (status == GNOMON_OK)
-        status = gnomon_tall_make(f->ctx, f->wide, s, s, true, "a product", &inverse);
+        status = gnomon_tall_make(f->ctx, f->f64, s, s, true, "a product", &inverse);
     if (status == GNOMON_OK)
         status = gnomon_alloc(f->ctx, gnomon_times(s, s), sizeof *t, "a triangle", &t);
     if (status == GNOMON_OK) status = solve(k, &c, t, &inverse);
@@ -181,11 +182,11 @@ static gnomon_status run(sketches *k)
     gnomon_factor *f = k->f;
     GNOMON_TRY(gnomon_factor_operator(f, k->columns, false));
     GNOMON_TRY(gnomon_factor_psi(f, &k->psi));
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->wide, f->source.cols, k->wide_columns, true,
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, k->l_columns, true,
                                 "the sketch of the rows", &k->w));
     if (f->options.probes > 0) GNOMON_TRY(gnomon_probes(f, 0, f->options.probes, &k->probes));
-    f->q = (gnomon_tall){NULL, 0, k->columns, f->wide};
-    f->seen = (gnomon_tall){NULL, 0, f->options.probes, f->wide};
+    f->q = (gnomon_tall){NULL, 0, k->columns, f->f64};
+    f->seen = (gnomon_tall){NULL, 0, f->options.probes, f->f64};
     GNOMON_TRY(read_all(k));
     return finish(k);
 }
@@ -197,7 +198,7 @@ gnomon_status gnomon_range_single(gnomon_factor *f)
     int64_t least = f->source.cols;
     if (f->source.rows >= 0 && f->source.rows < least) least = f->source.rows;
     k.columns = over < least - f->options.rank ? f->options.rank + over : least;
-    k.wide_columns = 2 * k.columns + 1;
+    k.l_columns = 2 * k.columns + 1;
     gnomon_status status = run(&k);
     gnomon_tall_drop(f->ctx, &k.w);
     gnomon_tall_drop(f->ctx, &k.probes);

@@ -22,7 +22,7 @@ int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns)
     double reached = sqrt(f->rest * f->rest + tail);
     f->out->converged = reached <= wanted;
     /* What can't be reached is left as small as it can be: only values that are rounding go. */
-    const double u = f->wide ? 0x1p-53 : 0x1p-24;
+    const double u = f->f64 ? 0x1p-53 : 0x1p-24;
     const int64_t longer = f->source.rows > f->source.cols ? f->source.rows : f->source.cols;
     const double least = f->out->converged ? INFINITY : u * (double)longer * f->s[0];
     const double limit = f->out->converged ? wanted : 1.01 * reached;
@@ -85,29 +85,30 @@ static void gather(int64_t n, int64_t rank, bool transposed, const double *x, co
     }
 }
 
-/* v = P (vt's first rows)^T, u = Q (u's first columns), or the other way round when the matrix is
- * turned, with the signs settled. r: P = B^T r^-1 with B^T in bt's place; NULL: P is there itself.
+/* v = P (vt's first rows)^T, u = Q (u's first columns), or the other way round when the
+ * transpose is factored, with the signs fixed. r: P = B^T r^-1 with B^T in bt's place; NULL: P is there itself.
  */
 static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, const double *r,
                                    workspace *w)
 {
     gnomon_context *ctx = f->ctx;
-    gnomon_tall *right = f->turned ? &f->q : &f->bt, *left = f->turned ? &f->bt : &f->q;
+    gnomon_tall *right = f->of_transpose ? &f->q : &f->bt, *left = f->of_transpose ? &f->bt : &f->q;
     double *gathered = w->m; /* its numbers are read by now */
     bool *down = NULL;
     /* B^T r^-1 vt^T without making P: the rows of vt are divided instead. */
     if (r != NULL) gnomon_blas_divide_rows(n, rank, r, w->vt);
-    gather(n, rank, !f->turned, f->turned ? w->u : w->vt, NULL, gathered);
-    GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.cols, rank, false, "right vectors", &f->v));
-    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, right, gathered, &f->v));
+    gather(n, rank, !f->of_transpose, f->of_transpose ? w->u : w->vt, NULL, gathered);
+    GNOMON_TRY(gnomon_tall_make(ctx, f->f64, f->source.cols, rank, false, "right vectors", &f->v));
+    GNOMON_TRY(gnomon_tall_multiply_f64(ctx, right, gathered, &f->v));
     gnomon_tall_drop(ctx, right);
     GNOMON_TRY(gnomon_alloc(ctx, rank, sizeof *down, "signs", &down));
-    gnomon_status status = gnomon_tall_settle_signs(ctx, &f->v, down);
-    if (status == GNOMON_OK) gather(n, rank, f->turned, f->turned ? w->vt : w->u, down, gathered);
+    gnomon_status status = gnomon_tall_fix_signs(ctx, &f->v, down);
+    if (status == GNOMON_OK)
+        gather(n, rank, f->of_transpose, f->of_transpose ? w->vt : w->u, down, gathered);
     gnomon_free(ctx, down);
     GNOMON_TRY(status);
-    GNOMON_TRY(gnomon_tall_make(ctx, f->wide, f->source.rows, rank, false, "left vectors", &f->u));
-    GNOMON_TRY(gnomon_tall_multiply_wide(ctx, left, gathered, &f->u));
+    GNOMON_TRY(gnomon_tall_make(ctx, f->f64, f->source.rows, rank, false, "left vectors", &f->u));
+    GNOMON_TRY(gnomon_tall_multiply_f64(ctx, left, gathered, &f->u));
     gnomon_tall_drop(ctx, left);
     return GNOMON_OK;
 }
@@ -119,7 +120,7 @@ static gnomon_status factor_bt(gnomon_factor *f, double *r, bool *implied)
 {
     gnomon_tall p;
     *implied = false;
-    if (f->bt.wide) return gnomon_orthonormalise(f->ctx, &f->bt, r, &f->orth);
+    if (f->bt.f64) return gnomon_orthonormalise(f->ctx, &f->bt, r, &f->orth);
     GNOMON_TRY(gnomon_triangle(f->ctx, &f->bt, 0x1p-14, r, implied));
     if (*implied) {
         f->orth.cholesky++;

@@ -66,13 +66,13 @@ static gnomon_status make_probes(gnomon_factor *f)
 /* Power iterations by default. */
 enum { RANK_POWER = 6, TOLERANCE_POWER = 2 };
 
-static gnomon_status take_options(gnomon_context *ctx, const gnomon_svd_options *given,
+static gnomon_status copy_options(gnomon_context *ctx, const gnomon_svd_options *given,
                                   gnomon_svd_options *o)
 {
     *o = (gnomon_svd_options)GNOMON_SVD_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "options is NULL; options.rank or options.tolerance must be set");
-    GNOMON_TRY(gnomon_take_options(ctx, given, "GNOMON_SVD_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_SVD_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    "tolerance is %g; it must be 0 (fixed rank) or in (0, 1)", o->tolerance);
     GNOMON_FAIL_IF(o->rank < 0 || (o->rank == 0 && o->tolerance == 0), ctx, GNOMON_ERROR_ARGUMENT,
@@ -102,7 +102,7 @@ static gnomon_status take_options(gnomon_context *ctx, const gnomon_svd_options 
 static gnomon_status check_given(gnomon_factor *f, const gnomon_matrix *given, const char *name,
                                  int64_t rows, int64_t cols)
 {
-    const gnomon_dtype dtype = f->wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_dtype dtype = f->f64 ? GNOMON_F64 : GNOMON_F32;
     if (given == NULL) return GNOMON_OK;
     GNOMON_TRY(gnomon_check_anywhere(f->ctx, given, name, true));
     GNOMON_FAIL_IF(given->dtype != dtype, f->ctx, GNOMON_ERROR_DTYPE, "%s.dtype is %s; it is %s",
@@ -116,7 +116,7 @@ static gnomon_status check_given(gnomon_factor *f, const gnomon_matrix *given, c
 /* Against the shape, once it is known. */
 static gnomon_status check_rank(gnomon_factor *f)
 {
-    const gnomon_feed *s = &f->source;
+    const gnomon_row_source *s = &f->source;
     const int64_t least = s->rows >= 0 && s->rows < s->cols ? s->rows : s->cols;
     GNOMON_FAIL_IF(s->rows == 0, f->ctx, GNOMON_ERROR_SHAPE,
                    "a is 0 x %" PRId64 "; it must have rows and columns", s->cols);
@@ -146,13 +146,13 @@ gnomon_status gnomon_factor_room(gnomon_factor *f, const gnomon_matrix *given, i
         return GNOMON_OK;
     }
     GNOMON_TRY(
-        gnomon_alloc(f->ctx, gnomon_times(rows, cols), gnomon_tall_size(f->wide), what, &data));
-    *out = gnomon_matrix_rowmajor(data, f->wide ? GNOMON_F64 : GNOMON_F32, rows, cols);
+        gnomon_alloc(f->ctx, gnomon_times(rows, cols), gnomon_tall_size(f->f64), what, &data));
+    *out = gnomon_matrix_rowmajor(data, f->f64 ? GNOMON_F64 : GNOMON_F32, rows, cols);
     return GNOMON_OK;
 }
 
-/* to (turned: its transpose) = from, some rows a task: a line of 'to' gets as many neighbours at a
- * time. */
+/* to (of_transpose: its transpose) = from, some rows a task: a line of 'to' gets as many neighbours
+ * at a time. */
 enum { PUT_ROWS = 32 };
 
 typedef struct transfer {
@@ -170,7 +170,7 @@ static void put_rows(void *arg, int64_t task, int worker)
     for (int64_t j = 0; j < cols; j++) {
         for (int64_t i = first; i < end; i++) {
             const int64_t at = i * t->row_step + j * t->col_step;
-            if (t->from->wide)
+            if (t->from->f64)
                 ((double *)t->to->data)[at] = ((const double *)t->from->data)[i * cols + j];
             else
                 ((float *)t->to->data)[at] = ((const float *)t->from->data)[i * cols + j];
@@ -178,10 +178,11 @@ static void put_rows(void *arg, int64_t task, int worker)
     }
 }
 
-static void put(gnomon_context *ctx, const gnomon_tall *from, bool turned, const gnomon_matrix *to)
+static void put(gnomon_context *ctx, const gnomon_tall *from, bool of_transpose,
+                const gnomon_matrix *to)
 {
-    transfer t = {from, to, turned ? to->col_stride : to->row_stride,
-                  turned ? to->row_stride : to->col_stride};
+    transfer t = {from, to, of_transpose ? to->col_stride : to->row_stride,
+                  of_transpose ? to->row_stride : to->col_stride};
     gnomon_parallel(ctx, (from->rows + PUT_ROWS - 1) / PUT_ROWS, put_rows, &t);
 }
 
@@ -196,7 +197,7 @@ static gnomon_status hand_out(gnomon_factor *f)
         GNOMON_TRY(gnomon_factor_room(f, f->options.u, f->u.rows, k, "left vectors", &out->u));
         put(f->ctx, &f->u, false, &out->u);
     } else {
-        out->u = gnomon_matrix_rowmajor(f->u.data, f->wide ? GNOMON_F64 : GNOMON_F32, f->u.rows, k);
+        out->u = gnomon_matrix_rowmajor(f->u.data, f->f64 ? GNOMON_F64 : GNOMON_F32, f->u.rows, k);
         f->u.data = NULL;
     }
     return GNOMON_OK;
@@ -211,7 +212,7 @@ static void fill_in(gnomon_factor *f)
     out->cols = f->source.cols;
     out->s = f->s;
     f->s = NULL;
-    const double u = f->wide ? 0x1p-53 : 0x1p-24;
+    const double u = f->f64 ? 0x1p-53 : 0x1p-24;
     const double least = u * (double)(out->rows > out->cols ? out->rows : out->cols) * out->s[0];
     for (int64_t i = 0; i < out->rank; i++) {
         if (out->s[i] > least) out->numerical_rank++;
@@ -233,15 +234,15 @@ static void fill_in(gnomon_factor *f)
 static gnomon_status run(gnomon_factor *f)
 {
     const bool stream = f->source.stream != NULL;
-    const bool once = f->options.single_pass;
-    GNOMON_FAIL_IF(stream && !once && f->source.stream->rewind == NULL, f->ctx,
+    const bool one_pass = f->options.single_pass;
+    GNOMON_FAIL_IF(stream && !one_pass && f->source.stream->rewind == NULL, f->ctx,
                    GNOMON_ERROR_ARGUMENT,
                    "rows.rewind is NULL: rows that can be read once need single_pass");
-    if (!(stream && once)) GNOMON_TRY(gnomon_feed_scan(&f->source));
+    if (!(stream && one_pass)) GNOMON_TRY(gnomon_row_source_scan(&f->source));
     f->source.passes = 0;
     f->out->project_seconds += gnomon_lap(&f->clock);
     if (stream) GNOMON_TRY(check_rank(f)); /* the rows are known by now */
-    if (once)
+    if (one_pass)
         GNOMON_TRY(gnomon_range_single(f));
     else if (f->options.tolerance > 0)
         GNOMON_TRY(gnomon_range_adaptive(f));
@@ -262,7 +263,7 @@ static void release(gnomon_factor *f)
     gnomon_free(f->ctx, f->s);
     gnomon_operator_destroy(f->op);
     gnomon_operator_destroy(f->probes);
-    gnomon_feed_close(&f->source);
+    gnomon_row_source_close(&f->source);
 }
 
 /* What can be said before any number is looked at. */
@@ -314,10 +315,10 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     f.options = *options;
     out->given_u = options->u != NULL;
     out->given_vt = options->vt != NULL;
-    f.wide = gnomon_dtype_is_wide(options->dtype != 0 ? options->dtype : dtype);
+    f.f64 = gnomon_dtype_needs_f64(options->dtype != 0 ? options->dtype : dtype);
     f.rest = (double)NAN;
     (void)gnomon_lap(&f.clock);
-    gnomon_status status = gnomon_feed_open(ctx, matrix, csr, stream, f.wide, &f.source);
+    gnomon_status status = gnomon_row_source_open(ctx, matrix, csr, stream, f.f64, &f.source);
     if (status == GNOMON_OK) status = prepare(&f);
     bool done = false;
     if (status == GNOMON_OK) status = gnomon_factor_on_device(&f, &done);
@@ -341,7 +342,7 @@ gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
     gnomon_svd_options options;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_out(ctx, out));
-    GNOMON_TRY(take_options(ctx, given, &options));
+    GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_TRY(gnomon_check_anywhere(ctx, a, "a", false));
     return factor(ctx, a, NULL, NULL, a->dtype, &options, out);
 }
@@ -352,7 +353,7 @@ gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
     gnomon_svd_options options;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_out(ctx, out));
-    GNOMON_TRY(take_options(ctx, given, &options));
+    GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
     return factor(ctx, NULL, a, NULL, a->dtype, &options, out);
 }
@@ -363,7 +364,7 @@ gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows
     gnomon_svd_options options;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_out(ctx, out));
-    GNOMON_TRY(take_options(ctx, given, &options));
+    GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "rows or rows.next is NULL");
     GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,

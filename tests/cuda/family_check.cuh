@@ -44,7 +44,7 @@ struct check_job {
     int64_t row, rows; /* of A; rows 0: all */
     int64_t col;       /* of A, where the task begins, about: rounded down to a granule */
     int64_t first;     /* coordinates that are not there at the beginning */
-    bool wide, huge;
+    bool f64, huge;
     double beta;
 };
 
@@ -219,14 +219,14 @@ static std::vector<double> check_project(const gcu_gpu &gpu, const gcu_family &f
                                          int64_t pieces, double work)
 {
     const check_job &j = c.j;
-    const size_t size = j.wide ? 8 : 4, numbers = (size_t)(n * c.all_rows);
+    const size_t size = j.f64 ? 8 : 4, numbers = (size_t)(n * c.all_rows);
     void *y, *carry, *room;
     std::vector<double> doubles(numbers);
     std::vector<float> floats(numbers);
     for (size_t t = 0; t < numbers; t++)
         floats[t] = (float)(doubles[t] = c.before[(size_t)(point * c.all_rows) + t]);
     MUST(cudaMalloc(&y, numbers * size));
-    MUST(cudaMemcpy(y, j.wide ? (void *)doubles.data() : (void *)floats.data(), numbers * size,
+    MUST(cudaMemcpy(y, j.f64 ? (void *)doubles.data() : (void *)floats.data(), numbers * size,
                     cudaMemcpyHostToDevice));
     const size_t carried = (size_t)(j.rows * n * j.blocks) * size;
     MUST(cudaMalloc(&carry, carried));
@@ -243,7 +243,7 @@ static std::vector<double> check_project(const gcu_gpu &gpu, const gcu_family &f
         t.row = j.row;
         t.rows = j.rows;
         t.col = j.col + from;
-        t.wide = j.wide;
+        t.f64 = j.f64;
         t.gpu = &gpu;
         t.x.data = (const char *)c.data +
                    (c.origin + point * c.row_stride + from * c.col_stride) * (int64_t)c.size;
@@ -257,7 +257,7 @@ static std::vector<double> check_project(const gcu_gpu &gpu, const gcu_family &f
         t.x.first = std::max<int64_t>(0, j.first - from);
         t.x.end = (j.blocks - 1) * (to - from) + last;
         t.out.y = y;
-        t.out.dtype = j.wide ? GNOMON_F64 : GNOMON_F32;
+        t.out.dtype = j.f64 ? GNOMON_F64 : GNOMON_F32;
         t.out.row_stride = c.all_rows;
         t.out.col_stride = 1;
         t.out.k = c.all_rows;
@@ -283,9 +283,9 @@ static std::vector<double> check_project(const gcu_gpu &gpu, const gcu_family &f
         MUST(cudaDeviceSynchronize());
         cudaFree(room);
     }
-    MUST(cudaMemcpy(j.wide ? (void *)doubles.data() : (void *)floats.data(), y, numbers * size,
+    MUST(cudaMemcpy(j.f64 ? (void *)doubles.data() : (void *)floats.data(), y, numbers * size,
                     cudaMemcpyDeviceToHost));
-    if (!j.wide) doubles.assign(floats.begin(), floats.end());
+    if (!j.f64) doubles.assign(floats.begin(), floats.end());
     cudaFree(y);
     cudaFree(carry);
     return doubles;
@@ -338,7 +338,7 @@ static bool check_one(gnomon_context *ctx, const gcu_gpu &gpu, const gcu_family 
         b = j.beta != 0 ? (double)(float)(check_uniform(&state) - 0.5) : (double)NAN;
 
     const std::vector<double> y = check_project(gpu, family, c, 0, j.n, 1, 1.0);
-    const double u = j.wide ? 0x1p-53 : 0x1p-24;
+    const double u = j.f64 ? 0x1p-53 : 0x1p-24;
     const double allowed = (4 + 0.5 * sqrt((double)c.terms)) * u;
     double worst = 0, error2 = 0, chain2 = 0;
     int64_t bad = 0, unwritten = 0, stray = 0;
@@ -355,7 +355,7 @@ static bool check_one(gnomon_context *ctx, const gcu_gpu &gpu, const gcu_family 
                 const double before = j.beta != 0 ? j.beta * c.before[at] : 0;
                 const double error = fabs(y[at] - (factor * c.exact[at] + before));
                 const double bound =
-                    allowed * (factor * c.scale[at] + fabs(before)) + (j.wide ? 0 : 0x1p-148);
+                    allowed * (factor * c.scale[at] + fabs(before)) + (j.f64 ? 0 : 0x1p-148);
                 unwritten += isnan(y[at]);
                 bad += !(error <= bound);
                 if (bound > 0 && error / bound > worst) worst = error / bound;
@@ -369,7 +369,7 @@ static bool check_one(gnomon_context *ctx, const gcu_gpu &gpu, const gcu_family 
         }
     const double rms = sqrt(error2 / (double)size), sgemm = sqrt(chain2 / (double)size);
     /* rounding the result itself costs a little, and random errors scatter */
-    const bool accurate = j.wide || rms <= 1.2 * sgemm + 0.5 * 0x1p-24;
+    const bool accurate = j.f64 || rms <= 1.2 * sgemm + 0.5 * 0x1p-24;
 
     int64_t other[4] = {0, 0, 0, 0};
     other[0] = check_differ(check_project(gpu, family, c, 0, j.n, 1, 1.0), y);
@@ -386,7 +386,7 @@ static bool check_one(gnomon_context *ctx, const gcu_gpu &gpu, const gcu_family 
     printf("%s %s%s %s k %lld+%lld/%lld s %lld n %lld r %d D %lld+%lld layout %d%s: error %.2f of "
            "bound, rms %.1e (chain %.1e); bad %lld nan %lld stray %lld other bits %lld %lld %lld "
            "%lld\n",
-           failed ? "FAIL" : "ok  ", gnomon_kind_name(j.kind), j.wide ? " wide" : "",
+           failed ? "FAIL" : "ok  ", gnomon_kind_name(j.kind), j.f64 ? " wide" : "",
            gnomon_dtype_name(j.dtype), (long long)j.row, (long long)j.rows, (long long)j.k,
            (long long)j.nonzeros, (long long)j.n, (int)j.blocks, (long long)j.col, (long long)j.d,
            (int)j.layout, j.huge ? " huge" : "", worst, rms, sgemm, (long long)bad,

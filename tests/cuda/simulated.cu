@@ -200,7 +200,7 @@ static cudaError_t run(const gcu_task *task)
         broken("columns cut inside a granule");
     return enqueue(t.stream, [=] {
         memset(t.work, 0xff, t.work_bytes);
-        if (t.wide)
+        if (t.f64)
             sums<double>(t, a);
         else
             sums<float>(t, a);
@@ -258,7 +258,7 @@ cudaError_t gcu_adjoint(const gcu_adjoint_task *task)
         broken("an adjoint without its work memory");
     return enqueue(t.stream, [=] {
         memset(t.work, 0xff, t.work_bytes);
-        if (t.wide)
+        if (t.f64)
             backwards<double>(t, a);
         else
             backwards<float>(t, a);

@@ -48,7 +48,7 @@ struct job {
     int64_t k, d, n;
     int64_t row, rows, col, cols; /* rows, cols 0: all */
     gnomon_dtype y_type;
-    bool wide, y_columns, x_columns;
+    bool f64, y_columns, x_columns;
     double alpha, beta;
 };
 
@@ -97,7 +97,7 @@ static std::vector<double> run(const gcu_gpu &gpu, const gnomon_operator *op, co
                                const void *y, const std::vector<way> &ways)
 {
     const int64_t guard = 32, rows = j.rows ? j.rows : j.k, cols = j.cols ? j.cols : j.d;
-    const gnomon_dtype type = j.wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_dtype type = j.f64 ? GNOMON_F64 : GNOMON_F32;
     const size_t size = size_of(type), count = (size_t)(j.n * cols + 2 * guard);
     std::vector<char> before(count * size, (char)0xFF), after(count * size);
     if (j.beta != 0)
@@ -131,7 +131,7 @@ static std::vector<double> run(const gcu_gpu &gpu, const gnomon_operator *op, co
         t.row = j.row;
         t.rows = rows;
         t.col = j.col + w.col;
-        t.wide = j.wide;
+        t.f64 = j.f64;
         t.gpu = &gpu;
         char why[200] = "";
         if (!gcu_adjoint_supports(&t, why, sizeof why)) printf("FAIL declined: %s\n", why);
@@ -153,8 +153,8 @@ static std::vector<double> run(const gcu_gpu &gpu, const gnomon_operator *op, co
         for (int64_t q = 0; q < cols; q++) {
             const size_t at = (size_t)(guard + (j.x_columns ? q * j.n + i : i * cols + q));
             result[(size_t)(i * cols + q)] =
-                j.wide ? reinterpret_cast<const double *>(after.data())[at]
-                       : (double)reinterpret_cast<const float *>(after.data())[at];
+                j.f64 ? reinterpret_cast<const double *>(after.data())[at]
+                      : (double)reinterpret_cast<const float *>(after.data())[at];
         }
     return result;
 }
@@ -222,12 +222,12 @@ static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, con
                     size += 4 * sqrt(norm);
                 }
                 double old = j.beta != 0 ? uniform((uint64_t)(i * cols + from + q) + 77) : 0;
-                if (!j.wide) old = (double)(float)old;
+                if (!j.f64) old = (double)(float)old;
                 const double want = j.alpha * sum + j.beta * old;
                 const double scale = fabs(j.alpha) * size + fabs(j.beta * old);
                 const double error = fabs(x[(size_t)(i * cols + from + q)] - want) / scale;
                 if (error > worst) worst = error;
-                const double u = j.wide ? 0x1p-53 : 0x1p-24;
+                const double u = j.f64 ? 0x1p-53 : 0x1p-24;
                 if (!(error <= u * (16 + 3 * sqrt((double)rows)))) failed++;
             }
     }
@@ -247,7 +247,7 @@ static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, con
                "layouts %d %d: worst %.1e bad %d differ [%s]\n",
                ok ? "ok  " : "FAIL", which.name, (long long)j.k, (long long)j.d, (long long)j.n,
                (long long)j.row, (long long)rows, (long long)j.col, (long long)cols, (int)j.y_type,
-               j.wide, j.y_columns, j.x_columns, worst, failed, other);
+               j.f64, j.y_columns, j.x_columns, worst, failed, other);
     cudaFree(device);
     gnomon_operator_destroy(op);
     return !ok;

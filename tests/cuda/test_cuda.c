@@ -135,10 +135,10 @@ static void free_exact(exact *e)
 
 /* Every entry within c u of its size, c growing with the square root of the terms: rounding errors
  * that all have one sign would pass a bound proportional to them. */
-static void check_near(const exact *e, const gnomon_matrix *y, bool wide, int64_t terms, int which,
+static void check_near(const exact *e, const gnomon_matrix *y, bool f64, int64_t terms, int which,
                        const char *what)
 {
-    const double u = wide && y->dtype == GNOMON_F64 ? 0x1p-53 : 0x1p-24;
+    const double u = f64 && y->dtype == GNOMON_F64 ? 0x1p-53 : 0x1p-24;
     const double c = 4 + 0.5 * sqrt((double)terms);
     for (int64_t i = 0; i < y->rows; i++)
         for (int64_t a = 0; a < y->cols; a++) {
@@ -437,8 +437,8 @@ static void one_adjoint(gnomon_context *ctx, const job *t, const owned *vectors,
                         const double *wanted, const double *norms, gnomon_operator *op)
 {
     const gnomon_sketch_options o = options_of(t);
-    const bool wide = is_f64(t->y_type);
-    const double u = wide ? 0x1p-53 : 0x1p-24, c = 4 + 0.5 * sqrt((double)vectors->m.cols);
+    const bool f64 = is_f64(t->y_type);
+    const double u = f64 ? 0x1p-53 : 0x1p-24, c = 4 + 0.5 * sqrt((double)vectors->m.cols);
     owned from = move(vectors, t->y_place), to = move(old, t->x_place);
     const gnomon_status status = gnomon_adjoint(ctx, op, &from.m, &to.m, &o);
     if (status != GNOMON_OK) fail_msg("%s: %s", describe(t), gnomon_last_error(ctx));

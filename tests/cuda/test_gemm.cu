@@ -40,8 +40,8 @@ struct job {
     layout a, b, c;
     law how;
     float alpha, beta;
-    int types = 0;     /* 0: by 'transposed'; 1: both fp16; 2: both fp32, as the form THREE */
-    bool wide = false; /* C in fp64 */
+    int types = 0;    /* 0: by 'transposed'; 1: both fp16; 2: both fp32, as the form THREE */
+    bool f64 = false; /* C in fp64 */
 };
 
 struct operand {
@@ -177,7 +177,7 @@ static int check(const gcu_gpu &gpu, const job &j)
     const bool three = j.form == GCU_GEMM_THREE || j.types == 2;
     const bool a32 = j.types != 1 && (three || !j.transposed),
                b32 = j.types != 1 && (three || j.transposed);
-    const size_t size_c = j.wide ? 8 : 4;
+    const size_t size_c = j.f64 ? 8 : 4;
     operand a = fill(j.m, j.k, true, j.a, j.how, a32, a32);
     operand b = fill(j.k, j.n, false, j.b, j.how, b32, three ? j.how == WIDE : b32);
     operand c = make(j.m, j.n, j.c);
@@ -198,7 +198,7 @@ static int check(const gcu_gpu &gpu, const job &j)
     g.a = a.view;
     g.b = b.view;
     void *at_c = device + (size_t)first * size_c;
-    if (j.wide)
+    if (j.f64)
         g.c64 = static_cast<double *>(at_c);
     else
         g.c = static_cast<float *>(at_c);
@@ -212,15 +212,15 @@ static int check(const gcu_gpu &gpu, const job &j)
     bool ok = true;
     for (int run = 0; run < 2; run++) {
         MUST(cudaMemset(work, run ? 0x00 : 0xFF, bytes + guard));
-        MUST(cudaMemcpy(device, j.wide ? (const void *)before.data() : f32.data(), c.bytes * size_c,
+        MUST(cudaMemcpy(device, j.f64 ? (const void *)before.data() : f32.data(), c.bytes * size_c,
                         cudaMemcpyHostToDevice));
         MUST(gcu_gemm_run(&g, work, bytes, nullptr));
         MUST(cudaDeviceSynchronize());
         std::vector<double> &to = run ? again : after;
         std::vector<float> single(c.bytes);
-        MUST(cudaMemcpy(j.wide ? (void *)to.data() : single.data(), device, c.bytes * size_c,
+        MUST(cudaMemcpy(j.f64 ? (void *)to.data() : single.data(), device, c.bytes * size_c,
                         cudaMemcpyDeviceToHost));
-        if (!j.wide) to.assign(single.begin(), single.end());
+        if (!j.f64) to.assign(single.begin(), single.end());
         std::vector<uint8_t> behind(guard);
         MUST(cudaMemcpy(behind.data(), static_cast<char *>(work) + bytes, guard,
                         cudaMemcpyDeviceToHost));
@@ -253,7 +253,7 @@ static int check(const gcu_gpu &gpu, const job &j)
             const bool none = j.k == 0 || j.alpha == 0.0f;
             double plain = none ? 0.0 : (double)j.alpha * chain;
             if (j.beta != 0.0f) plain += (double)j.beta * old;
-            if (!j.wide) plain = (double)(float)plain;
+            if (!j.f64) plain = (double)(float)plain;
             if (!isfinite(plain)) { /* the same NaN or infinity */
                 classes += isnan(plain) ? !isnan(got) : got != plain;
                 continue;
@@ -294,7 +294,7 @@ static int check(const gcu_gpu &gpu, const job &j)
             j.types == 1   ? " fp16 fp16"
             : j.types == 2 ? " fp32 fp32"
                            : "",
-            j.wide ? " in fp64" : "", j.a, j.b, j.c, j.alpha, j.beta, relative, beside, worst,
+            j.f64 ? " in fp64" : "", j.a, j.b, j.c, j.alpha, j.beta, relative, beside, worst,
             most_worst, (long long)classes, (long long)spoiled,
             same ? "" : ", not the same bits again", work_kept ? "" : ", wrote behind its work");
     cudaFree(a.data);

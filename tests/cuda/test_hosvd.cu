@@ -336,10 +336,10 @@ static void check(const hosvd_case *c, const cube &x, const gnomon_hosvd_options
     core.size = c->rank;
     core.data = results(h->core.data, count_of(c->rank));
     whole = core;
-    const bool wide = working == GNOMON_F64;
-    const double size = norm_of(x.data), u = wide ? 0x1p-53 : 0x1p-24;
+    const bool f64 = working == GNOMON_F64;
+    const double size = norm_of(x.data), u = f64 ? 0x1p-53 : 0x1p-24;
     /* what the eigenvalues that are due have lost by squaring */
-    const double blur = wide ? 1e-7 * size : 0;
+    const double blur = f64 ? 1e-7 * size : 0;
     double off = 0;
     if (h->core.dtype != working || h->modes != modes || !h->converged) {
         printf("FAILED %s: type, modes or converged\n", c->name);
@@ -381,8 +381,8 @@ static void check(const hosvd_case *c, const cube &x, const gnomon_hosvd_options
            size > 0 ? left / size : 0, size > 0 ? least / size : 0, size > 0 ? most / size : 0, off,
            h->residual_by == GNOMON_RESIDUAL_MEASURED ? "measuring" : "norms", (long long)h->passes,
            (long long)h->cholesky, (long long)h->householder);
-    at_most(c, "factors off orthonormal", off, (wide ? 1024 : 64) * u);
-    if (wide && c->is == ALGORITHM_3 && c->dtype == GNOMON_F64 && o->oversample > 0)
+    at_most(c, "factors off orthonormal", off, (f64 ? 1024 : 64) * u);
+    if (f64 && c->is == ALGORITHM_3 && c->dtype == GNOMON_F64 && o->oversample > 0)
         at_most(c, "what is left of ranks that hold all", left, 1e-12 * size);
     /* few columns more than the rank, or none, find less of what falls slowly */
     const double slack = o->oversample == 0 ? 200 : o->power == 0 ? 4 : 1.1;
@@ -390,7 +390,7 @@ static void check(const hosvd_case *c, const cube &x, const gnomon_hosvd_options
             slack * (most + blur) + (o->oversample == 0 ? 0x1p14 : 64) * u * size);
     at_most(c, "the least that must be left", least, left * (1 + 1e-5) + 16 * u * size + blur);
     at_most(c, "the residual's error", std::fabs(h->residual - left),
-            0.01 * left + (wide ? 512 : 32) * u * size);
+            0.01 * left + (f64 ? 512 : 32) * u * size);
     at_most(c, "|X|'s error", std::fabs(h->norm - size), 1e-6 * size);
     if (o->measure && h->residual_by != GNOMON_RESIDUAL_MEASURED)
         at_most(c, "measured though not asked for", 1, 0);
@@ -613,7 +613,7 @@ int main(void)
     check_refusals();
     working = GNOMON_F64;
     const gnomon_dtype D = GNOMON_F64;
-    const hosvd_case wide[] = {
+    const hosvd_case f64[] = {
         {"fp64", {67, 41, 53}, {12, 9, 11}, ALGORITHM_3, C_ORDER, true, D, G, P32, 0},
         {"fp64, noise", {67, 41, 64}, {12, 9, 11}, NOISE, C_ORDER, true, D, G, P16, 0},
         {"fp64, of floats", {31, 17, 23, 29}, {6, 5, 7, 8}, NOISE, C_ORDER, false, F, G, P32, 0},
@@ -648,7 +648,7 @@ int main(void)
         {"fp64, sjlt", {40, 31, 64}, {8, 7, 9}, NOISE, C_ORDER, true, D, GNOMON_SJLT, P0, 0},
         {"fp64, srht", {40, 31, 52}, {8, 7, 9}, ALGORITHM_3, C_ORDER, false, D, GNOMON_SRHT, P0, 0},
     };
-    for (const hosvd_case &c : wide)
+    for (const hosvd_case &c : f64)
         run(&c);
     for (const hosvd_case &c : long_ones)
         for (const double tolerance : {0.3, 0.02})

@@ -526,8 +526,8 @@ static void check_vectors(const svd_case *c, const numbers &a, const gnomon_svd 
 {
     const int64_t m = c->m, n = c->n, k = svd->rank;
     const double size = norm(a), scale = std::ldexp(1.0, -c->exponent);
-    const bool wide = c->dtype == GNOMON_F64;
-    const double off = wide ? 1e-13 : 1e-6;
+    const bool f64 = c->dtype == GNOMON_F64;
+    const double off = f64 ? 1e-13 : 1e-6;
     const numbers u = as_doubles(&svd->u), vt = as_doubles(&svd->vt);
     at_most(c, "U off orthonormal", off_orthonormal(transposed(u, m, k), k, m), off);
     at_most(c, "V off orthonormal", off_orthonormal(vt, k, n), off);
@@ -555,7 +555,7 @@ static void check_vectors(const svd_case *c, const numbers &a, const gnomon_svd 
     x.residual /= scale;
     for (double &one : x.s)
         one /= scale;
-    const double noise = (wide ? 1e-13 : 3e-6) * size;
+    const double noise = (f64 ? 1e-13 : 3e-6) * size;
     printf("%-34s rank %3lld of %3lld, residual %.4e, exact %.4e, |A| %.2e, estimate %.2e, "
            "cholesky %lld, householder %lld\n",
            c->name, (long long)k, (long long)svd->columns, left, x.residual, size,
@@ -563,7 +563,7 @@ static void check_vectors(const svd_case *c, const numbers &a, const gnomon_svd 
     at_most(c, "the residual", left, 1.01 * x.residual + noise);
     for (int64_t j = 0; j < k; j++)
         at_most(c, "a singular value's error", std::fabs(svd->s[j] - x.s[j]),
-                wide ? 1e-8 * x.s[j] + 1e-12 * x.s[0] : 1e-3 * x.s[j] + 3e-6 * x.s[0]);
+                f64 ? 1e-8 * x.s[j] + 1e-12 * x.s[0] : 1e-3 * x.s[j] + 3e-6 * x.s[0]);
     if (one_pass && svd->passes != 1) wrong(c, "passes", (double)svd->passes, 1);
     if (!sparse && !one_pass)
         at_most(c, "the measured residual's error", std::fabs(svd->residual - left),
@@ -907,7 +907,7 @@ int main(void)
     for (const svd_case &c : single_pass_cases)
         if (c.lie == ROWS && !c.device) run(&c);
     one_pass = streaming = false;
-    const svd_case wide[] = {
+    const svd_case f64[] = {
         {"fp64", 300, 200, 20, LINEAR, 0, ROWS, true, true, D, G, P32, 0, 0, 10},
         {"fp64, 2 iterations, host", 257, 401, 33, EXPONENTIAL, 2, ROWS, false, false, D, G, P16, 0,
          0, 10},
@@ -934,7 +934,7 @@ int main(void)
         {"fp64, tolerance 0.1", 300, 200, 150, EXPONENTIAL, 1, ROWS, true, false, D, G, P32, 0, 0.1,
          10},
     };
-    for (const svd_case &c : wide)
+    for (const svd_case &c : f64)
         run(&c);
     gnomon_context_destroy(gpu);
     setenv("GNOMON_CUDA_MEMORY", "5", 1);

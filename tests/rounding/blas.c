@@ -14,9 +14,9 @@
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 /* Of a sum of 'count' terms, relative to the sum of their magnitudes: what a plain loop loses when
  * its partial sums are as large as they can be. */
-static double loss(int wide, int64_t count)
+static double loss(int f64, int64_t count)
 {
-    return (wide ? 0x1p-53 : 0x1p-24) * (1 + sqrt((double)count));
+    return (f64 ? 0x1p-53 : 0x1p-24) * (1 + sqrt((double)count));
 }
 
 #define EXPORT __attribute__((visibility("default")))
@@ -60,29 +60,29 @@ static double chance(double x, int64_t place)
     return seed == 0 ? 0 : (double)(int64_t)(z ^ z >> 31) * 0x1p-63;
 }
 
-static double get(int wide, const void *data, int64_t at)
+static double get(int f64, const void *data, int64_t at)
 {
-    return wide ? ((const double *)data)[at] : (double)((const float *)data)[at];
+    return f64 ? ((const double *)data)[at] : (double)((const float *)data)[at];
 }
 
 /* Moves one number by up to 'by'. */
-static void move(int wide, void *data, int64_t at, double by)
+static void move(int f64, void *data, int64_t at, double by)
 {
-    const double x = get(wide, data, at), y = x + by * chance(x, at);
-    if (wide)
+    const double x = get(f64, data, at), y = x + by * chance(x, at);
+    if (f64)
         ((double *)data)[at] = y;
     else
         ((float *)data)[at] = (float)y;
 }
 
 /* A's magnitudes. */
-static double *magnitudes(int wide, const void *a, int64_t rows, int64_t cols, int64_t ld)
+static double *magnitudes(int f64, const void *a, int64_t rows, int64_t cols, int64_t ld)
 {
     double *out = malloc((size_t)(rows * cols > 0 ? rows * cols : 1) * sizeof *out);
     if (out == NULL) abort();
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++)
-            out[i * cols + j] = fabs(get(wide, a, i * ld + j));
+            out[i * cols + j] = fabs(get(f64, a, i * ld + j));
     }
     return out;
 }
@@ -93,12 +93,12 @@ typedef void (*dgemm_fn)(int, int, int, int, int, int, double, const double *, i
                          int, double, double *, int);
 
 /* |op(A)| |op(B)|, m x n. */
-static double *most(int wide, int ta, int tb, int m, int n, int k, const void *a, int lda,
+static double *most(int f64, int ta, int tb, int m, int n, int k, const void *a, int lda,
                     const void *b, int ldb)
 {
     const int ac = ta == TRANSPOSE ? m : k, bc = tb == TRANSPOSE ? k : n;
-    double *p = magnitudes(wide, a, ta == TRANSPOSE ? k : m, ac, lda);
-    double *q = magnitudes(wide, b, tb == TRANSPOSE ? n : k, bc, ldb);
+    double *p = magnitudes(f64, a, ta == TRANSPOSE ? k : m, ac, lda);
+    double *q = magnitudes(f64, b, tb == TRANSPOSE ? n : k, bc, ldb);
     double *out = malloc(((size_t)m * (size_t)n + 1) * sizeof *out);
     if (out == NULL) abort();
     REAL(dgemm_fn, cblas_dgemm);
@@ -108,27 +108,27 @@ static double *most(int wide, int ta, int tb, int m, int n, int k, const void *a
     return out;
 }
 
-static void move_product(int wide, int ta, int tb, int m, int n, int k, double alpha, const void *a,
+static void move_product(int f64, int ta, int tb, int m, int n, int k, double alpha, const void *a,
                          int lda, const void *b, int ldb, void *c, int ldc)
 {
-    double *by = most(wide, ta, tb, m, n, k, a, lda, b, ldb);
+    double *by = most(f64, ta, tb, m, n, k, a, lda, b, ldb);
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
             const int64_t at = (int64_t)i * ldc + j;
-            move(wide, c, at,
-                 loss(wide, k) * fabs(alpha) * by[(int64_t)i * n + j] +
-                     loss(wide, 0) * fabs(get(wide, c, at)));
+            move(f64, c, at,
+                 loss(f64, k) * fabs(alpha) * by[(int64_t)i * n + j] +
+                     loss(f64, 0) * fabs(get(f64, c, at)));
         }
     }
     free(by);
 }
 
 /* A triangular system solved for with another triangle, number by number close to the given one. */
-static void move_each(int wide, int m, int n, void *b, int ldb)
+static void move_each(int f64, int m, int n, void *b, int ldb)
 {
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++)
-            move(wide, b, i * ldb + j, loss(wide, n) * fabs(get(wide, b, i * ldb + j)));
+            move(f64, b, i * ldb + j, loss(f64, n) * fabs(get(f64, b, i * ldb + j)));
     }
 }
 
@@ -229,16 +229,16 @@ void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *inf
 }
 
 /* L's rows are R's columns: each by its length. */
-static void move_triangle(int wide, const int *m, const int *lwork, const int *info, void *a,
+static void move_triangle(int f64, const int *m, const int *lwork, const int *info, void *a,
                           const int *lda)
 {
     if (*lwork == -1 || *info != 0) return;
     for (int64_t i = 0; i < *m; i++) {
         double sum = 0;
         for (int64_t j = 0; j <= i; j++)
-            sum = hypot(sum, get(wide, a, j * *lda + i));
+            sum = hypot(sum, get(f64, a, j * *lda + i));
         for (int64_t j = 0; j <= i; j++)
-            move(wide, a, j * *lda + i, loss(wide, *m) * sum);
+            move(f64, a, j * *lda + i, loss(f64, *m) * sum);
     }
 }
 

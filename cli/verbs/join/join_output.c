@@ -124,8 +124,8 @@ gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, in
                            text ? GNOMON_F64 : id_type(out->format), &options, &out->writer);
     if (status != GNOMON_OK || j->distances == NULL) return status;
     gnomon_write_options plain = GNOMON_WRITE_OPTIONS_INIT;
-    const int narrow = is_one_of(format_of(j->distances, NULL), "fvecs", "fbin");
-    return gnomon_writer_open(ctx, j->distances, -1, 1, narrow ? GNOMON_F32 : GNOMON_F64, &plain,
+    const int i32 = is_one_of(format_of(j->distances, NULL), "fvecs", "fbin");
+    return gnomon_writer_open(ctx, j->distances, -1, 1, i32 ? GNOMON_F32 : GNOMON_F64, &plain,
                               &out->distances);
 }
 
@@ -145,15 +145,15 @@ static gnomon_status write_ids(cli_pairs *out, const gnomon_pair *pairs, int64_t
 {
     const gnomon_dtype type = id_type(out->format);
     union {
-        int64_t wide[LINES][2];
-        int32_t narrow[LINES][2];
+        int64_t i64[LINES][2];
+        int32_t i32[LINES][2];
         double reals[LINES][2];
     } ids;
     double distances[LINES];
     for (int64_t at = 0; at < count; at++) {
         if (type == GNOMON_I64) {
-            ids.wide[at][0] = pairs[at].i;
-            ids.wide[at][1] = pairs[at].j;
+            ids.i64[at][0] = pairs[at].i;
+            ids.i64[at][1] = pairs[at].j;
         } else {
             /* too large an id is an error of the writer's */
             ids.reals[at][0] = (double)pairs[at].i;

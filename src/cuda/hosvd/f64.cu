@@ -472,7 +472,7 @@ gnomon_status gcu_hosvd_f64_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why
     h.v.job = h.e.job = &h.range;
     h.v.why = h.e.why = why;
     h.v.stream = h.e.stream = s->stream;
-    h.v.wide = h.e.wide = true;
+    h.v.f64 = h.e.f64 = true;
     gnomon_status status = work(&h);
     if (h.own) gcu_free(h.now, s->stream);
     status = gcu_svd_close(&h.e, none, status);

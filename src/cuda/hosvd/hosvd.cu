@@ -458,7 +458,7 @@ void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
 
 gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why)
 {
-    if (job->wide) return gcu_hosvd_f64_job(s, job, why);
+    if (job->f64) return gcu_hosvd_f64_job(s, job, why);
     gcu_hosvd h = {};
     double seconds[GCU_PHASES], none[GCU_PHASES];
     h.job = job;
@@ -529,7 +529,7 @@ bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why)
         gcu_fail(why, GNOMON_ERROR_DEVICE, "%s", reason);
         return false;
     }
-    const double needed = job->wide ? gcu_hosvd_f64_bytes(job) : memory_of(job);
+    const double needed = job->f64 ? gcu_hosvd_f64_bytes(job) : memory_of(job);
     const double free = (double)gcu_free_memory(s);
     if (needed > free) {
         gcu_fail(why, GNOMON_ERROR_DEVICE,

@@ -120,7 +120,7 @@ gnomon_status gcu_hosvd_multiply(gcu_hosvd *h, int mode, gcu_gemm_view f, int64_
 /* Puts the first mode last. */
 gnomon_status gcu_hosvd_rotate(gcu_hosvd *h);
 /* To where the core is all-orthogonal; the modes lie as before. Fills the job's values or, with
- * 'turned', the notes'. */
+ * 'core_squares', the notes'. */
 gnomon_status gcu_hosvd_orthogonalise_core(gcu_hosvd *h);
 /* Cuts all modes that are longer to their ranks, one after the other, each to its leading singular
  * vectors; the modes lie as before. */

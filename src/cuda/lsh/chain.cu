@@ -136,12 +136,12 @@ cudaError_t gcu_lsh_directions(const gnomon_simple *a, const gcu_gpu *gpu, int64
     return cudaGetLastError();
 }
 
-cudaError_t gcu_lsh_chain(const gnomon_matrix *x, const float *directions, int64_t rows, bool wide,
+cudaError_t gcu_lsh_chain(const gnomon_matrix *x, const float *directions, int64_t rows, bool f64,
                           bool begins, void *sums, cudaStream_t stream)
 {
     if (x->rows == 0 || rows == 0) return cudaSuccess;
     const unsigned grid = grid_of((x->rows + POINTS - 1) / POINTS * ((rows + ROWS - 1) / ROWS));
-    if (wide)
+    if (f64)
         chain<double><<<grid, THREADS, 0, stream>>>(*x, directions, rows, begins,
                                                     static_cast<double *>(sums));
     else

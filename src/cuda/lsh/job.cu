@@ -41,7 +41,7 @@ struct run {
     route way;
     int64_t n;
     gcu_place x_place, v_place;
-    bool x_host, v_host, wide, copies;
+    bool x_host, v_host, f64, copies;
     int64_t pitch; /* of rows that tensor copies take */
     gcu_lsh_functions f;
     plan plan;
@@ -85,7 +85,7 @@ static gnomon_sketch_job sketch_job(const gnomon_hasher *h, const gnomon_matrix 
     job.y = y;
     job.alpha = h->factor;
     job.rows = h->products;
-    job.wide = gnomon_dtype_is_wide(x->dtype);
+    job.f64 = gnomon_dtype_needs_f64(x->dtype);
     return job;
 }
 
@@ -119,7 +119,7 @@ static route route_of(const run *r)
     if (r->h->f.family == GNOMON_LSH_MINHASH) return SETS;
     if (r->h->f.family == GNOMON_LSH_BIT_SAMPLING) return BITS;
     if (!is_gaussian(r->h->op)) return SKETCH;
-    const bool fused = !r->wide && gcu_lsh_fused_supports(&r->s->gpu, r->h, job->depth, job->broad);
+    const bool fused = !r->f64 && gcu_lsh_fused_supports(&r->s->gpu, r->h, job->depth, job->broad);
     return fused ? FUSED : CHAIN;
 }
 
@@ -189,7 +189,7 @@ static void size_up(run *r, plan *p)
     if (r->way == CHAIN) {
         const int64_t panel = directions_bytes / 4 / products / 256 * 256;
         p->panel = least(dim, panel > 0 ? panel : 256);
-        if (r->wide) p->f64_bytes = (size_t)(p->batch * products) * 8;
+        if (r->f64) p->f64_bytes = (size_t)(p->batch * products) * 8;
     }
     p->direction_bytes = (size_t)(p->panel * products) * 4;
     if (r->way == CHAIN || r->way == SKETCH) p->product_bytes = (size_t)(p->batch * products) * 4;
@@ -358,10 +358,10 @@ static gnomon_status chain(run *r, const gnomon_matrix *x)
         if (panel < dim)
             GCU_TRY(r->why, gcu_lsh_directions(&r->h->op->factor[0], &r->s->gpu, products, col,
                                                cols, directions, r->stream));
-        GCU_TRY(r->why, gcu_lsh_chain(&part, directions, products, r->wide, col == 0,
-                                      r->wide ? r->sums : r->products, r->stream));
+        GCU_TRY(r->why, gcu_lsh_chain(&part, directions, products, r->f64, col == 0,
+                                      r->f64 ? r->sums : r->products, r->stream));
     }
-    if (r->wide)
+    if (r->f64)
         GCU_TRY(r->why, gcu_lsh_to_f32(reinterpret_cast<double *>(r->sums), x->rows * products,
                                        reinterpret_cast<float *>(r->products), r->stream));
     return GNOMON_OK;
@@ -671,7 +671,7 @@ static gnomon_status work(run *r)
     if (job->points) {
         status = gcu_place_of(r->s, job->points, "points", &r->x_place, r->why);
         r->x_host = r->x_place != GCU_DEVICE;
-        r->wide = gnomon_dtype_is_wide(job->points->dtype);
+        r->f64 = gnomon_dtype_needs_f64(job->points->dtype);
     }
     if (status == GNOMON_OK && job->values) {
         status = gcu_place_of(r->s, job->values, "values", &r->v_place, r->why);

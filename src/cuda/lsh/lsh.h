@@ -85,7 +85,7 @@ cudaError_t gcu_lsh_directions(const gnomon_simple *a, const gcu_gpu *gpu, int64
                                int64_t col, int64_t cols, float *to, cudaStream_t stream);
 /* sums[i * rows + f] (+)= the CPU's sums over the view's columns, whose first is a multiple of 256;
  * double when f64. 'begins': they were not there before. */
-cudaError_t gcu_lsh_chain(const gnomon_matrix *x, const float *directions, int64_t rows, bool wide,
+cudaError_t gcu_lsh_chain(const gnomon_matrix *x, const float *directions, int64_t rows, bool f64,
                           bool begins, void *sums, cudaStream_t stream);
 /* fp32 of sums in fp64. */
 cudaError_t gcu_lsh_to_f32(const double *sums, int64_t count, float *to, cudaStream_t stream);

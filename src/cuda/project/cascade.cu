@@ -35,7 +35,7 @@ bool nothing(const gcu_cascade_task *task)
 
 size_t number_bytes(const gcu_cascade_task *task)
 {
-    return task->wide ? sizeof(double) : sizeof(float);
+    return task->f64 ? sizeof(double) : sizeof(float);
 }
 
 /* Bytes of a level's output for n points, to a multiple of 256. */
@@ -88,7 +88,7 @@ gcu_task level_task(const gcu_cascade_task *task, int level, int64_t i, int64_t 
     const span here = span_of(task, level);
     gcu_task t = {};
     t.a = a;
-    t.wide = task->wide;
+    t.f64 = task->f64;
     t.gpu = task->gpu;
     t.stream = task->stream;
     if (level == 1) {
@@ -105,7 +105,7 @@ gcu_task level_task(const gcu_cascade_task *task, int level, int64_t i, int64_t 
         /* coordinates of block here.first that belong to blocks that are not there */
         const int64_t missing = below.first * k - here.first * a->cols;
         t.x.data = in - missing * (int64_t)number_bytes(task);
-        t.x.dtype = task->wide ? GNOMON_F64 : GNOMON_F32;
+        t.x.dtype = task->f64 ? GNOMON_F64 : GNOMON_F32;
         t.x.row_stride = below.count() * k;
         t.x.col_stride = 1;
         t.x.block_stride = a->cols;
@@ -124,7 +124,7 @@ gcu_task level_task(const gcu_cascade_task *task, int level, int64_t i, int64_t 
     } else {
         t.rows = a->rows;
         t.out.y = to;
-        t.out.dtype = task->wide ? GNOMON_F64 : GNOMON_F32;
+        t.out.dtype = task->f64 ? GNOMON_F64 : GNOMON_F32;
         t.out.row_stride = t.out.k = t.out.rows = here.count() * a->rows;
         t.out.col_stride = 1;
         t.out.r = here.count();

@@ -12,7 +12,7 @@ struct gcu_cascade_task {
     const gnomon_operator *op; /* host memory */
     gcu_points x;
     gcu_out out;
-    bool wide;
+    bool f64;
     const gcu_gpu *gpu;
     cudaStream_t stream;
     void *work;

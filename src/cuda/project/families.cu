@@ -15,11 +15,11 @@ static const gcu_family *const families[] = {
 
 bool gcu_sums_in_fp32(const gcu_task *task, char *why, size_t why_size)
 {
-    if (task->wide || task->out.dtype != GNOMON_F32) {
+    if (task->f64 || task->out.dtype != GNOMON_F32) {
         snprintf(why, why_size, "sums in fp64 are asked for");
         return false;
     }
-    if (gnomon_dtype_is_wide(task->x.dtype)) {
+    if (gnomon_dtype_needs_f64(task->x.dtype)) {
         snprintf(why, why_size, "points of type %s need sums in fp64",
                  gnomon_dtype_name(task->x.dtype));
         return false;

@@ -57,7 +57,7 @@ struct gcu_task {
     int64_t row, rows, col;
     gcu_points x;
     gcu_out out;
-    bool wide; /* sums in fp64 */
+    bool f64; /* sums in fp64 */
     const gcu_gpu *gpu;
     cudaStream_t stream;
     void *work; /* device memory of work_bytes, at least what least_work asked for */
@@ -98,7 +98,7 @@ struct gcu_adjoint_task {
     gnomon_matrix y, x;
     double alpha, beta;
     int64_t row, rows, col;
-    bool wide;
+    bool f64;
     const gcu_gpu *gpu;
     cudaStream_t stream;
     void *work;

@@ -162,7 +162,7 @@ static course plan(const gcu_task *t, size_t room)
 {
     course c = {};
     const int64_t all = t->x.n * t->x.blocks;
-    c.size = t->wide ? 8 : 4;
+    c.size = t->f64 ? 8 : 4;
     c.segments = (t->x.block_cols + granule(t->a) - 1) / granule(t->a);
     c.rows = t->rows < TILE_ROWS ? t->rows : (int64_t)TILE_ROWS;
     c.points = all < TILE_POINTS ? all : (int64_t)TILE_POINTS;
@@ -238,7 +238,7 @@ static cudaError_t run(const gcu_task *t)
             s.points = all - point < c.points ? all - point : c.points;
             s.segment_cols = granule(t->a);
             const cudaError_t error =
-                t->wide ? run_batch<double>(t, c, s) : run_batch<float>(t, c, s);
+                t->f64 ? run_batch<double>(t, c, s) : run_batch<float>(t, c, s);
             if (error != cudaSuccess) return error;
         }
     return cudaSuccess;

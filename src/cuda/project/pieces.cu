@@ -89,7 +89,7 @@ static gcu_task task_of(const gcu_pieces *p, const gcu_piece *piece, const gcu_p
     t.out.begins = piece->begins;
     t.out.finishes = piece->finishes;
     t.out.carry = piece->begins && piece->finishes ? nullptr : call->carry;
-    t.wide = p->job->wide;
+    t.f64 = p->job->f64;
     t.gpu = call->gpu;
     t.stream = call->stream;
     t.work = call->work;
@@ -104,7 +104,7 @@ static gcu_cascade_task cascade_of(const gcu_pieces *p, const gcu_piece *piece,
     t.op = p->job->op;
     t.x = points_of(p, piece, call);
     t.out = out_of(p->job, &call->y);
-    t.wide = p->job->wide;
+    t.f64 = p->job->f64;
     t.gpu = call->gpu;
     t.stream = call->stream;
     t.work = call->work;

@@ -107,7 +107,7 @@ static void size_up(run *r, plan *p)
         if (best > p->work_bytes) p->work_bytes = best;
         if (fewest > least_work) least_work = fewest;
         if (!piece.begins || !piece.finishes)
-            p->carry_bytes = (size_t)(r->pieces.reach.rows * p->batch) * (job->wide ? 8 : 4);
+            p->carry_bytes = (size_t)(r->pieces.reach.rows * p->batch) * (job->f64 ? 8 : 4);
     }
     if (p->work_bytes < least_work) p->work_bytes = least_work;
     if (r->x_host) {

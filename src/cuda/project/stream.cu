@@ -82,7 +82,7 @@ static size_t size_up(const gcu_state *s, gcu_sketch_stream *t, size_t *buffer, 
         t->work_bytes = fewest > t->work_bytes ? fewest : t->work_bytes;
         least_work = fewest > least_work ? fewest : least_work;
         if (!t->piece.begins || !t->piece.finishes)
-            *carry = (size_t)(t->pieces.reach.rows * t->x.rows) * (t->job.wide ? 8 : 4);
+            *carry = (size_t)(t->pieces.reach.rows * t->x.rows) * (t->job.f64 ? 8 : 4);
     }
     *spare = t->work_bytes - least_work;
     return BUFFERS * *buffer + *carry + t->work_bytes + gcu_packed_bytes(&t->sums);
@@ -145,7 +145,7 @@ gnomon_status gcu_sketch_stream_open(gcu_state *s, const gnomon_sketch_job *job,
     t->sums.memory = GNOMON_CUDA;
     t->job.x = &t->x;
     t->job.y = &t->sums;
-    t->job.wide = job->y->dtype == GNOMON_F64;
+    t->job.f64 = job->y->dtype == GNOMON_F64;
     t->next = job->col;
     *out = t;
     return GNOMON_OK;
@@ -168,7 +168,7 @@ static gnomon_status begin(gcu_state *s, gcu_sketch_stream *t, const gnomon_matr
     gnomon_matrix like = *piece;
     like.cols = t->x.cols;
     t->x = gcu_packed(&like, t->x.rows, t->x.cols);
-    t->job.wide = t->sums.dtype == GNOMON_F64;
+    t->job.f64 = t->sums.dtype == GNOMON_F64;
     if (!gcu_pieces_open(&t->pieces, s, &t->job, &t->x, &t->sums, why)) return GNOMON_ERROR_DEVICE;
     const gnomon_status status = alloc_memory(s, t, why);
     if (status != GNOMON_OK) return status;

@@ -112,14 +112,14 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 __global__ void __launch_bounds__(THREADS)
-    widen_kernel(gcu_search_view x, int64_t from, int64_t count, double *wide)
+    widen_kernel(gcu_search_view x, int64_t from, int64_t count, double *f64)
 {
     const int64_t all = count * x.cols, jump = (int64_t)gridDim.x * THREADS;
     for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < all; e += jump) {
         const int64_t i = from + e / x.cols, j = e % x.cols;
         double v = element(x.data, x.dtype, i * x.row_stride + j * x.col_stride);
         if (x.inverse) v = __dmul_rn(v, x.inverse[i]);
-        wide[e] = v;
+        f64[e] = v;
     }
 }
 
@@ -146,11 +146,11 @@ cudaError_t gcu_search_norms(const gcu_search_view *x, int64_t count, double *in
 }
 
 cudaError_t gcu_search_widen(const gcu_search_view *queries, int64_t from, int64_t count,
-                             double *wide, cudaStream_t stream)
+                             double *f64, cudaStream_t stream)
 {
     if (count * queries->cols == 0) return cudaSuccess;
     widen_kernel<<<grid_of(count * queries->cols, THREADS), THREADS, 0, stream>>>(*queries, from,
-                                                                                  count, wide);
+                                                                                  count, f64);
     return cudaGetLastError();
 }
 
@@ -164,7 +164,7 @@ __device__ __forceinline__ double key_of(const gcu_search_pairs &k, double sum, 
     if (k.metric == GNOMON_IP) return -sum;
     if (k.metric == GNOMON_COSINE)
         return query_factor == 0 || base_factor == 0 ? 1.0 : __dmul_rn(sum, 0.5);
-    if (sum >= SMALL_SUM || !k.wide) return sqrt(sum);
+    if (sum >= SMALL_SUM || !k.f64) return sqrt(sum);
     /* not a number where coordinates are too large for it */
     const double boosted = __ddiv_rn(sqrt(again()), BOOST);
     return boosted == boosted ? boosted : sqrt(sum);
@@ -201,7 +201,7 @@ static __device__ __noinline__ double boosted_alone(const gcu_search_view &base,
 /* A thread takes two queries and two places, which share what they load. */
 template <bool SINGLE, bool PRODUCTS>
 __global__ void __launch_bounds__(THREADS, 1)
-    all_kernel(gcu_search_pairs k, const double *wide, int64_t query, int64_t queries,
+    all_kernel(gcu_search_pairs k, const double *f64, int64_t query, int64_t queries,
                int64_t places, double *keys)
 {
     __shared__ double qs[2 * TILE][STEP + 1], xs[2 * TILE][STEP + 1];
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             const int64_t j = from + c;
             /* adding -0 * 0, or 0 * 0 to what is not negative, changes nothing */
             double q = -0.0, x = 0.0;
-            if (j < d && q0 + i < queries) q = wide[(q0 + i) * d + j];
+            if (j < d && q0 + i < queries) q = f64[(q0 + i) * d + j];
             if (j < d && p0 + i < places) {
                 x = coordinate<SINGLE>(k.base.data, k.base.dtype,
                                        (p0 + i) * k.base.row_stride + j * k.base.col_stride);
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         const int64_t i = query + line;
         const double key = key_of(k, sum[0], k.queries.inverse ? k.queries.inverse[i] : 1,
                                   k.base.inverse ? k.base.inverse[place] : 1,
-                                  [&] { return boosted_alone(k.base, wide + line * d, place); });
+                                  [&] { return boosted_alone(k.base, f64 + line * d, place); });
         keys[line * places + place] = is_own(k, i, place) ? nan("") : key;
     }
 }
@@ -297,7 +297,7 @@ __global__ void __launch_bounds__(THREADS)
     keys[(q0 + tq) * places + p0 + tp] = own ? nan("") : (double)count;
 }
 
-cudaError_t gcu_search_all(const gcu_search_pairs *k, const double *wide, int64_t query,
+cudaError_t gcu_search_all(const gcu_search_pairs *k, const double *f64, int64_t query,
                            int64_t queries, int64_t places, double *keys, cudaStream_t stream)
 {
     const int64_t side = 2 * TILE, most = 65535 * side;
@@ -305,7 +305,7 @@ cudaError_t gcu_search_all(const gcu_search_pairs *k, const double *wide, int64_
         const int64_t some = queries - from < most ? queries - from : most;
         const dim3 grid((unsigned)((places + side - 1) / side),
                         (unsigned)((some + side - 1) / side));
-        const double *w = wide + from * k->queries.cols;
+        const double *w = f64 + from * k->queries.cols;
         double *to = keys + from * places;
         const bool single = k->base.dtype == GNOMON_F32, products = k->metric == GNOMON_IP;
         const auto kernel = single
@@ -337,7 +337,7 @@ enum { FEW_BYTES = 40960 }; /* of queries in shared memory at most */
 /* What the kernels of one call share. */
 struct few_call {
     gcu_search_pairs k;
-    const double *wide, *limits;
+    const double *f64, *limits;
     int64_t query, queries, places;
     gcu_search_found found;
     unsigned *counts;
@@ -391,14 +391,14 @@ __global__ void __launch_bounds__(THREADS, NQ == 8 ? 2 : 4) few_kernel(few_call 
     const int64_t d = k.base.cols;
     const int lane = threadIdx.x % CHAINS, mine = query_of<NQ>(lane);
     const unsigned mask = half_mask();
-    const double *q = c.wide;
+    const double *q = c.f64;
     int64_t line[NQ]; /* queries beyond the last are that one again, and keep nothing */
 #pragma unroll
     for (int n = 0; n < NQ; n++)
         line[n] = (n < c.queries ? n : c.queries - 1) * d;
     if (hold) {
         for (int64_t e = threadIdx.x; e < c.queries * d; e += THREADS)
-            held[e] = c.wide[e];
+            held[e] = c.f64[e];
         __syncthreads();
         q = held;
     }
@@ -445,7 +445,7 @@ __global__ void __launch_bounds__(THREADS, NQ == 8 ? 2 : 4) few_kernel(few_call 
             const double sum = join_many<NQ>(chain[r], mask);
             if (!(fabs(sum) < INFINITY)) *c.fault = 0;
             double boosted = 0;
-            const bool small = k.wide && k.metric == GNOMON_L2 && sum < SMALL_SUM;
+            const bool small = k.f64 && k.metric == GNOMON_L2 && sum < SMALL_SUM;
             if (__any_sync(mask, small)) {
 #pragma unroll 1
                 for (int n = 0; n < NQ && n < c.queries; n++) {
@@ -487,7 +487,7 @@ static void launch_few(const few_call *c, unsigned grid, cudaStream_t stream)
         launch_few<SINGLE, MODE, 8>(c, grid, stream);
 }
 
-cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *wide, int64_t query,
+cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *f64, int64_t query,
                            int64_t queries, int64_t places, const double *limits,
                            gcu_search_found found, unsigned *counts, unsigned long long *fault,
                            int sms, cudaStream_t stream)
@@ -496,7 +496,7 @@ cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *wide, int64_
     if (grid > (unsigned)sms * 8) grid = (unsigned)sms * 8;
     for (int64_t q = 0; q < queries && places > 0; q += 8) {
         const few_call c = {*k,
-                            wide + q * k->base.cols,
+                            f64 + q * k->base.cols,
                             limits,
                             query + q,
                             queries - q < 8 ? queries - q : 8,

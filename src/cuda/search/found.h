@@ -39,7 +39,7 @@ struct gcu_search {
     double *sorted_keys;
     uint32_t *sorted_places;
     gnomon_hit *hits;
-    double *wide;
+    double *f64;
     int64_t f64_queries;
     gcu_search_words *words, *seen; /* on the GPU; the state's notes */
     void *batch_work;

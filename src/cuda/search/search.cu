@@ -114,7 +114,7 @@ static part part_of(const gcu_search *v, const piece *c, int64_t from, int64_t r
     t.pairs.metric = v->job->options->metric;
     t.pairs.queries = view_of(&v->queries, v->query_inverse);
     t.pairs.base = view_of(&t.base, nullptr);
-    t.pairs.wide = v->queries.dtype == GNOMON_F64 || c->base.dtype == GNOMON_F64;
+    t.pairs.f64 = v->queries.dtype == GNOMON_F64 || c->base.dtype == GNOMON_F64;
     t.pairs.first = c->first + (c->map ? 0 : from);
     t.pairs.step = step;
     t.pairs.map = c->map ? c->map + from : nullptr;
@@ -125,7 +125,7 @@ static part part_of(const gcu_search *v, const piece *c, int64_t from, int64_t r
 static gnomon_status widen(gcu_search *v, int64_t query, int64_t queries)
 {
     const gcu_search_view x = view_of(&v->queries, v->query_inverse);
-    GCU_TRY(v->why, gcu_search_widen(&x, query, queries, v->wide, v->stream));
+    GCU_TRY(v->why, gcu_search_widen(&x, query, queries, v->f64, v->stream));
     return GNOMON_OK;
 }
 
@@ -158,7 +158,7 @@ static gnomon_status scan_all(gcu_search *v, part t)
                                             v->stream));
         } else {
             TRY(widen(v, query, news.queries));
-            GCU_TRY(v->why, gcu_search_all(pairs, v->wide, query, news.queries, news.each,
+            GCU_TRY(v->why, gcu_search_all(pairs, v->f64, query, news.queries, news.each,
                                            v->sorted_keys, v->stream));
         }
         if (v->k == 0) {
@@ -187,7 +187,7 @@ static gnomon_status scan_few(gcu_search *v, part t)
     TRY(norms(v, &t));
     TRY(gcu_search_begin_found(v));
     GCU_TRY(v->why, cudaMemsetAsync(v->counts, 0, (size_t)v->count * sizeof *v->counts, v->stream));
-    GCU_TRY(v->why, gcu_search_few(&t.pairs, v->wide, 0, v->count, t.base.rows, v->limits, v->found,
+    GCU_TRY(v->why, gcu_search_few(&t.pairs, v->f64, 0, v->count, t.base.rows, v->limits, v->found,
                                    v->counts, &v->words->fault, v->s->gpu.sms, v->stream));
     TRY(gcu_search_read_words(v));
     const int64_t pairs = (int64_t)v->seen->pairs;
@@ -410,7 +410,7 @@ static gnomon_status make_all(gcu_search *v)
     TRY(gcu_search_room(v, v->count + 1, &v->offsets));
     if (v->k > 0) TRY(gcu_search_room(v, v->count, &v->sample_counts));
     v->f64_queries = v->bits ? v->count : least(v->count, most(most_f64 / most(v->cols, 1), 16));
-    if (!v->bits) TRY(gcu_search_room(v, v->f64_queries * v->cols, &v->wide));
+    if (!v->bits) TRY(gcu_search_room(v, v->f64_queries * v->cols, &v->f64));
     if (!v->direct) {
         TRY(gcu_search_alloc(v, gcu_filter_centre_bytes(v->cols), &v->centre_memory));
         TRY(gcu_search_alloc(v, gcu_filter_pack_bytes(metric, v->count, v->cols), &v->pack_memory));

@@ -25,7 +25,7 @@ struct gcu_search_view {
 struct gcu_search_pairs {
     gnomon_metric metric;
     gcu_search_view queries, base;
-    bool wide; /* either side is F64: small sums are taken again, larger */
+    bool f64; /* either side is F64: small sums are taken again, larger */
     int64_t first, step;
     const uint32_t *map;
     int64_t exclude; /* query i is point exclude + i; negative: none is */
@@ -48,19 +48,19 @@ cudaError_t gcu_search_faults(const gcu_search_view *x, int64_t count, unsigned 
 /* inverse = 1 / |x| of rows [0, count). */
 cudaError_t gcu_search_norms(const gcu_search_view *x, int64_t count, double *inverse,
                              cudaStream_t stream);
-/* wide (count x cols) = queries [from, from + count) in fp64, divided by their norms for COSINE. */
+/* f64 (count x cols) = queries [from, from + count) in fp64, divided by their norms for COSINE. */
 cudaError_t gcu_search_widen(const gcu_search_view *queries, int64_t from, int64_t count,
-                             double *wide, cudaStream_t stream);
+                             double *f64, cudaStream_t stream);
 /* keys (queries x places) of queries [query, query + queries), whose coordinates in fp64 are given,
  * and places [0, places); NaN for a query's own point. */
-cudaError_t gcu_search_all(const gcu_search_pairs *p, const double *wide, int64_t query,
+cudaError_t gcu_search_all(const gcu_search_pairs *p, const double *f64, int64_t query,
                            int64_t queries, int64_t places, double *keys, cudaStream_t stream);
 /* Bits that differ, likewise. */
 cudaError_t gcu_search_bits(const gcu_search_pairs *p, int64_t query, int64_t queries,
                             int64_t places, double *keys, cudaStream_t stream);
 /* The same for few queries and many places: finds pairs of keys up to limits[query]; counts: one
  * more for each, by query. Sets *fault to 0 where a sum is not finite. */
-cudaError_t gcu_search_few(const gcu_search_pairs *p, const double *wide, int64_t query,
+cudaError_t gcu_search_few(const gcu_search_pairs *p, const double *f64, int64_t query,
                            int64_t queries, int64_t places, const double *limits,
                            gcu_search_found found, unsigned *counts, unsigned long long *fault,
                            int sms, cudaStream_t stream);

@@ -84,7 +84,7 @@ gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double 
                             const void *a, bool a_transposed, const void *b, bool b_transposed,
                             double beta, void *c)
 {
-    if (v->wide) /* what lies by rows is to cuBLAS the transpose, and so is the product */
+    if (v->f64) /* what lies by rows is to cuBLAS the transpose, and so is the product */
         return gcu_gemm64(v->blas, b_transposed, a_transposed, n, m, k, alpha,
                           static_cast<const double *>(b), b_transposed ? k : n,
                           static_cast<const double *>(a), a_transposed ? m : k, beta,
@@ -116,7 +116,7 @@ gnomon_status gcu_svd_multiply_part(gcu_svd *v, bool transposed, const gnomon_ma
 {
     const float beta = add ? 1.0f : 0.0f;
     const gcu_gemm_view b = {w, dtype, columns, 1};
-    if (v->wide) return multiply_f64(v, transposed, part, w, columns, beta, out);
+    if (v->f64) return multiply_f64(v, transposed, part, w, columns, beta, out);
     const gcu_gemm_view a = operand(part, transposed);
     float *const c = static_cast<float *>(out);
     return transposed ? gcu_svd_product(v, v->n, columns, part->rows, 1.0f, a, b, beta, c)
@@ -224,7 +224,7 @@ gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exp
 {
     const bool across = is_across(to);
     const int64_t pitch = across ? to->col_stride : to->row_stride;
-    if (v->wide)
+    if (v->f64)
         GCU_TRY(v->why, gcu_svd_f64_convert(from, exponent, across, pitch,
                                             static_cast<double *>(to->data), v->stream));
     else
@@ -277,8 +277,8 @@ gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int
 static gnomon_status alloc_figures(gcu_svd *v, int64_t units, void **figures)
 {
     return gcu_svd_alloc(v,
-                         v->wide ? (GCU_SVD_F64_PARTS + 1) * sizeof(gcu_svd_f64_figures)
-                                 : (size_t)(units + 1) * sizeof(gcu_svd_figures),
+                         v->f64 ? (GCU_SVD_F64_PARTS + 1) * sizeof(gcu_svd_f64_figures)
+                                : (size_t)(units + 1) * sizeof(gcu_svd_figures),
                          figures);
 }
 
@@ -307,8 +307,8 @@ static gnomon_status figures_of(gcu_svd *v, const gnomon_matrix *a, gcu_svd_scan
         lines = 1;
     }
     gcu_svd_figures f32 = {};
-    gcu_svd_f64_figures wide = {};
-    if (v->wide)
+    gcu_svd_f64_figures f64 = {};
+    if (v->f64)
         GCU_TRY(v->why,
                 gcu_svd_f64_scan(static_cast<const double *>(a->data), lines, length, pitch,
                                  static_cast<gcu_svd_f64_figures *>(l->figures), v->stream));
@@ -317,12 +317,12 @@ static gnomon_status figures_of(gcu_svd *v, const gnomon_matrix *a, gcu_svd_scan
                                      static_cast<gcu_svd_figures *>(l->figures) + 1,
                                      static_cast<gcu_svd_figures *>(l->figures), v->stream));
     GCU_TRY(v->why,
-            cudaMemcpyAsync(v->wide ? (void *)&wide : (void *)&f32, l->figures,
-                            v->wide ? sizeof wide : sizeof f32, cudaMemcpyDeviceToHost, v->stream));
+            cudaMemcpyAsync(v->f64 ? (void *)&f64 : (void *)&f32, l->figures,
+                            v->f64 ? sizeof f64 : sizeof f32, cudaMemcpyDeviceToHost, v->stream));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    const double most = v->wide ? wide.most : largest_of(&f32);
+    const double most = v->f64 ? f64.most : largest_of(&f32);
     l->largest = most <= l->largest ? l->largest : most;
-    l->squares += v->wide ? wide.squares : f32.squares;
+    l->squares += v->f64 ? f64.squares : f32.squares;
     return GNOMON_OK;
 }
 
@@ -349,8 +349,7 @@ static gnomon_status scan_block(gcu_svd *v, const gnomon_matrix *block, int64_t 
 /* Within these no product of the work overflows or loses more than rounding does. */
 static bool is_tame(const gcu_svd *v, double largest)
 {
-    return v->wide ? largest < 0x1p300 && largest > 0x1p-300
-                   : largest < 0x1p60 && largest > 0x1p-60;
+    return v->f64 ? largest < 0x1p300 && largest > 0x1p-300 : largest < 0x1p60 && largest > 0x1p-60;
 }
 
 void gcu_svd_set_scale(gcu_svd *v, double norm, double largest)
@@ -390,7 +389,7 @@ gnomon_status gcu_svd_check(gcu_svd *v)
     gcu_svd_set_scale(v, sqrt(l.squares), l.largest);
     if (v->job->exponent == 0) return GNOMON_OK;
     status = scale(v);
-    if (status != GNOMON_OK || !v->wide) return status;
+    if (status != GNOMON_OK || !v->f64) return status;
     l.squares = 0;
     status = gcu_svd_each(v, scan_block, &l);
     v->job->norm = sqrt(l.squares);
@@ -437,7 +436,7 @@ gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op)
 gnomon_dtype gcu_svd_start_dtype(const gcu_svd *v)
 {
     const gnomon_dtype dtype = gcu_svd_entry_dtype(v->job->op);
-    const bool starts = v->job->options->power > 0 && !v->wide;
+    const bool starts = v->job->options->power > 0 && !v->f64;
     return dtype == GNOMON_F32 && starts ? GNOMON_F16 : dtype;
 }
 
@@ -453,7 +452,7 @@ gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *from, void *to, gn
     job.y = &y;
     job.alpha = 1.0;
     job.rows = columns;
-    job.wide = dtype == GNOMON_F64;
+    job.f64 = dtype == GNOMON_F64;
     job.memory_limit = v->job->memory_limit;
     gnomon_device_host host = *v->job->host;
     host.progress = say_nothing;
@@ -479,7 +478,7 @@ gnomon_status gcu_svd_operator_rows(gcu_svd *v, int64_t columns, void *to)
     job.x = &rows;
     job.alpha = 1.0;
     job.rows = columns;
-    job.wide = v->wide;
+    job.f64 = v->f64;
     job.memory_limit = v->job->memory_limit;
     job.host = &host;
     job.stream = v->stream;
@@ -497,8 +496,8 @@ gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
 {
     const gnomon_operator *op = v->job->op;
     const gnomon_dtype dtype = gcu_svd_start_dtype(v);
-    gcu_svd_sketching sketching = {columns, v->wide ? (void *)v->tall[0] : (void *)v->y};
-    if (dtype != 0 && v->wide) {
+    gcu_svd_sketching sketching = {columns, v->f64 ? (void *)v->tall[0] : (void *)v->y};
+    if (dtype != 0 && v->f64) {
         const gnomon_status status = gcu_svd_draw(v, op, 0, columns, 0, v->n, v->z64);
         return status == GNOMON_OK
                    ? gcu_svd_multiply(v, false, v->z64, GNOMON_F64, columns, sketching.y)
@@ -536,13 +535,13 @@ gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first,
 {
     float *f32 = static_cast<float *>(to);
     const int held = v->bag.count;
-    if (v->wide) {
+    if (v->f64) {
         const gnomon_status status = gcu_svd_room(v, cols * count, &f32);
         if (status != GNOMON_OK) return status;
     }
     GCU_TRY(v->why, gcu_svd_entries(&v->s->gpu, &op->factor[0], first, count, col, cols, false, f32,
                                     v->stream));
-    if (v->wide)
+    if (v->f64)
         GCU_TRY(v->why, gcu_svd_to_f64(f32, cols * count, static_cast<double *>(to), v->stream));
     gcu_svd_free(v, held);
     return GNOMON_OK;

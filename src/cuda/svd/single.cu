@@ -51,8 +51,8 @@ static gnomon_status alloc(gcu_svd *v, sketches *k)
     int64_t made = k->part * k->lines;
     if (v->job->csr && made < v->m * panel_rows) made = v->m * panel_rows;
     gnomon_status status =
-        v->wide ? gcu_svd_f64_alloc(v, columns) : gcu_svd_alloc_columns(v, columns, true);
-    k->y = v->wide ? (void *)v->tall[0] : (void *)v->y;
+        v->f64 ? gcu_svd_f64_alloc(v, columns) : gcu_svd_alloc_columns(v, columns, true);
+    k->y = v->f64 ? (void *)v->tall[0] : (void *)v->y;
     if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)(v->n * k->lines) * size, &k->w);
     if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)made * size, &k->psi);
     if (status == GNOMON_OK && v->job->csr)
@@ -69,7 +69,7 @@ static gnomon_status make_entries(gcu_svd *v, sketches *k)
     const gnomon_operator *op = v->job->op;
     k->s_dtype = gcu_svd_entry_dtype(op);
     if (k->s_dtype == 0) return GNOMON_OK;
-    if (v->wide) {
+    if (v->f64) {
         k->s_dtype = GNOMON_F64;
         k->s = v->z64;
         return gcu_svd_draw(v, op, 0, v->columns, 0, v->n, k->s);
@@ -147,12 +147,12 @@ static gnomon_status press_range(gcu_svd *v, const sketches *k, double *c)
     const int held = v->bag.count;
     double *psi = static_cast<double *>(k->psi);
     gnomon_status status = GNOMON_OK;
-    if (!v->wide) status = gcu_svd_room(v, k->part * l, &psi);
+    if (!v->f64) status = gcu_svd_room(v, k->part * l, &psi);
     for (int64_t row = 0; row < v->m && status == GNOMON_OK; row += k->part) {
         const int64_t rows = k->part < v->m - row ? k->part : v->m - row;
         status = gcu_svd_draw(v, v->job->psi, 0, l, row, rows, k->psi);
         if (status != GNOMON_OK) return status;
-        if (!v->wide)
+        if (!v->f64)
             GCU_TRY(v->why,
                     gcu_svd_to_f64(static_cast<const float *>(k->psi), rows * l, psi, v->stream));
         status = gcu_gemm64(v->blas, false, true, s, l, rows, 1.0, v->q + row * s, s, psi, l,
@@ -171,7 +171,7 @@ static gnomon_status solve(gcu_svd *v, const sketches *k)
     float *f32 = nullptr;
     gnomon_status status = gcu_svd_room(v, (l + GCU_SVD_CHUNKS) * s, &c);
     if (status == GNOMON_OK) status = gcu_svd_room(v, l * s, &m);
-    if (status == GNOMON_OK && !v->wide) status = gcu_svd_room(v, l * s, &f32);
+    if (status == GNOMON_OK && !v->f64) status = gcu_svd_room(v, l * s, &f32);
     if (status == GNOMON_OK) status = press_range(v, k, c);
     if (status == GNOMON_OK) status = gcu_svd_gram(v, c, l, s);
     if (status == GNOMON_OK) status = gcu_svd_invert_gram(v, s);
@@ -179,8 +179,8 @@ static gnomon_status solve(gcu_svd *v, const sketches *k)
         status =
             gcu_gemm64(v->blas, false, false, s, l, s, 1.0, v->kept, s, c, s, 0.0, m, s, v->why);
     if (status != GNOMON_OK) return status;
-    if (!v->wide) GCU_TRY(v->why, gcu_svd_to_f32(m, l * s, f32, v->stream));
-    status = gcu_svd_times(v, v->n, s, l, 1.0, k->w, false, v->wide ? (void *)m : f32, false, 0.0,
+    if (!v->f64) GCU_TRY(v->why, gcu_svd_to_f32(m, l * s, f32, v->stream));
+    status = gcu_svd_times(v, v->n, s, l, 1.0, k->w, false, v->f64 ? (void *)m : f32, false, 0.0,
                            gcu_svd_right(v));
     gcu_svd_free(v, held);
     return status;
@@ -197,7 +197,7 @@ gnomon_status gcu_svd_single_pass(gcu_svd *v)
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_PROJECT);
     if (status == GNOMON_OK) status = gcu_svd_tell(v);
     if (status == GNOMON_OK)
-        status = v->wide ? gcu_svd_f64_orthonormalise(v, v->m, false, v->q)
-                         : gcu_svd_orthonormal_range(v);
+        status = v->f64 ? gcu_svd_f64_orthonormalise(v, v->m, false, v->q)
+                        : gcu_svd_orthonormal_range(v);
     return status == GNOMON_OK ? solve(v, &k) : status;
 }

@@ -105,7 +105,7 @@ struct probe {
 static gnomon_status scale(gcu_svd *v, const void *from, int64_t rows, int64_t cols,
                            const double *s, bool by_rows, void *to)
 {
-    if (v->wide)
+    if (v->f64)
         GCU_TRY(v->why, gcu_svd_f64_scale(static_cast<const double *>(from), rows, cols, s, by_rows,
                                           static_cast<double *>(to), v->stream));
     else
@@ -116,7 +116,7 @@ static gnomon_status scale(gcu_svd *v, const void *from, int64_t rows, int64_t c
 
 static gnomon_status measure_columns(gcu_svd *v, void *e, int64_t cols, double *lengths)
 {
-    if (v->wide)
+    if (v->f64)
         GCU_TRY(v->why,
                 gcu_svd_f64_lengths(static_cast<double *>(e), v->m, cols, lengths, v->stream));
     else

@@ -218,7 +218,7 @@ static gnomon_status transpose(gcu_svd *v)
         count_kernel<<<grid_of(count), THREADS, 0, v->stream>>>(at, count);
         GCU_TRY(v->why, cub::DeviceRadixSort::SortPairs(work, bytes, rows->other, key, at, from,
                                                         (int)count, 0, bits, v->stream));
-        if (v->wide)
+        if (v->f64)
             transpose_values<double>(v, from);
         else
             transpose_values<float>(v, from);
@@ -266,8 +266,8 @@ gnomon_status gcu_svd_sparse_check(gcu_svd *v)
     gcu_svd_set_scale(v, sqrt(l.squares), l.largest);
     if (v->job->exponent != 0) {
         status = gcu_svd_scaled_copy(v, &values, v->job->exponent, &values);
-        if (status == GNOMON_OK && v->wide) status = gcu_svd_figures_of(v, values.data, count, &l);
-        if (v->wide) v->job->norm = sqrt(l.squares);
+        if (status == GNOMON_OK && v->f64) status = gcu_svd_figures_of(v, values.data, count, &l);
+        if (v->f64) v->job->norm = sqrt(l.squares);
     }
     if (status == GNOMON_OK) status = transpose(v);
     if (status == GNOMON_OK) status = find_long(v, &v->sparse.by_row, count);
@@ -279,8 +279,8 @@ double gcu_svd_sparse_bytes(const gnomon_svd_job *job)
     const gnomon_csr *a = job->csr;
     const double count = (double)nonzeros_of(a);
     const double parts = count / PART + 2 * (count / LONG + 1);
-    const bool wide = job->options->dtype == GNOMON_F64;
-    return count * (wide ? 56 : 48) + 16.0 * ((double)a->rows + (double)a->cols) +
+    const bool f64 = job->options->dtype == GNOMON_F64;
+    return count * (f64 ? 56 : 48) + 16.0 * ((double)a->rows + (double)a->cols) +
            parts * (8.0 * (double)job->columns + 16);
 }
 

@@ -248,7 +248,7 @@ static gnomon_status try_f64(gcu_svd *v, int64_t columns, double *about)
 static gnomon_status find_range_by_tolerance(gcu_svd *v, try_fn with)
 {
     gnomon_svd_job *job = v->job;
-    const double u = v->wide ? 0x1p-53 : 0x1p-24, wanted = job->options->tolerance * job->norm;
+    const double u = v->f64 ? 0x1p-53 : 0x1p-24, wanted = job->options->tolerance * job->norm;
     int64_t columns = job->options->block;
     double before = INFINITY;
     const int held = v->bag.count;
@@ -326,7 +326,7 @@ static double work_bytes(const gcu_svd *v, int64_t columns, int64_t rows)
 {
     const gnomon_svd_options *o = v->job->options;
     const bool measures = !v->job->csr && (o->measure || o->tolerance > 0);
-    return (v->wide ? gcu_svd_f64_bytes(v, columns) : bytes_of(v, columns)) +
+    return (v->f64 ? gcu_svd_f64_bytes(v, columns) : bytes_of(v, columns)) +
            (o->single_pass ? gcu_svd_single_pass_bytes(v, columns) : 0.0) +
            (measures ? (double)(gcu_svd_tile_rows(v, rows) * v->n) * (double)gcu_svd_size(v) : 0.0);
 }
@@ -338,7 +338,7 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
     const gnomon_matrix *a = job->a;
     gcu_svd v = {};
     v.job = const_cast<gnomon_svd_job *>(job); /* which is only read here */
-    v.wide = is_f64(job);
+    v.f64 = is_f64(job);
     v.m = a->rows;
     v.n = a->cols;
     const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
@@ -370,13 +370,13 @@ static gnomon_status work(gcu_svd *v)
         if (single_step)
             status = gcu_svd_single_pass(v);
         else if (job->options->tolerance > 0)
-            status = find_range_by_tolerance(v, v->wide ? try_f64 : try_columns);
+            status = find_range_by_tolerance(v, v->f64 ? try_f64 : try_columns);
         else
-            status = v->wide ? gcu_svd_f64_range(v, job->columns) : find_range(v, job->columns);
+            status = v->f64 ? gcu_svd_f64_range(v, job->columns) : find_range(v, job->columns);
     }
     int64_t rank = 0;
     if (status == GNOMON_OK)
-        status = v->wide ? gcu_svd_f64_small(v, &rank) : gcu_svd_small(v, &rank);
+        status = v->f64 ? gcu_svd_f64_small(v, &rank) : gcu_svd_small(v, &rank);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_SMALL);
     if (status == GNOMON_OK) status = gcu_svd_certify(v, rank);
     if (status == GNOMON_OK) status = gcu_svd_lap(v, GCU_CERTIFY);
@@ -416,7 +416,7 @@ gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why)
     gcu_svd v = {};
     v.s = s;
     v.job = job;
-    v.wide = is_f64(job);
+    v.f64 = is_f64(job);
     v.why = why;
     v.stream = s->stream;
     v.m = job->a->rows;

@@ -98,7 +98,7 @@ struct gcu_svd {
     gcu_laps laps;
 
     gcu_svd_blocks blocks;
-    bool wide;
+    bool f64;
 
     gcu_svd_sparse sparse; /* of a job with a csr, instead of a */
     gnomon_matrix a; /* where it is there as a whole: on the GPU, of the work's type, one stride 1
@@ -133,20 +133,20 @@ struct gcu_svd {
 
 static inline gnomon_dtype gcu_svd_type(const gcu_svd *v)
 {
-    return v->wide ? GNOMON_F64 : GNOMON_F32;
+    return v->f64 ? GNOMON_F64 : GNOMON_F32;
 }
 static inline size_t gcu_svd_size(const gcu_svd *v)
 {
-    return v->wide ? sizeof(double) : sizeof(float);
+    return v->f64 ? sizeof(double) : sizeof(float);
 }
 /* Q, U in the end; B^T, Vt in the end: in the work's type. */
 static inline void *gcu_svd_left(const gcu_svd *v)
 {
-    return v->wide ? (void *)v->q : (void *)v->y;
+    return v->f64 ? (void *)v->q : (void *)v->y;
 }
 static inline void *gcu_svd_right(const gcu_svd *v)
 {
-    return v->wide ? (void *)v->z64 : (void *)v->z;
+    return v->f64 ? (void *)v->z64 : (void *)v->z;
 }
 
 /* Device memory until the factorisation ends; MEMORY when there is none. */
@@ -240,7 +240,7 @@ gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count,
 gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_scan_state *l);
 /* Fails with NONFINITE, naming the first such element of a block of A's rows from 'row' on. */
 gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row);
-/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it: of wide
+/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it: of f64
  * work only where there is none, since squares of what is not scaled may overflow. */
 void gcu_svd_set_scale(gcu_svd *v, double norm, double largest);
 /* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */

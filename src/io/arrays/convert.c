@@ -78,13 +78,13 @@ uint16_t gnomon_bf16_from_f64(double value)
 double gnomon_f64_from_f16(uint16_t bits)
 {
     /* The fields put where a double has them are the value times 2^-1008, subnormals too. */
-    uint64_t wide = (uint64_t)(bits & 0x7fffu) << 42;
+    uint64_t bits_out = (uint64_t)(bits & 0x7fffu) << 42;
     double value;
     if ((bits & 0x7c00u) == 0x7c00u) {
-        wide |= UINT64_C(0x7ff0000000000000);
-        memcpy(&value, &wide, sizeof value);
+        bits_out |= UINT64_C(0x7ff0000000000000);
+        memcpy(&value, &bits_out, sizeof value);
     } else {
-        memcpy(&value, &wide, sizeof value);
+        memcpy(&value, &bits_out, sizeof value);
         value *= 0x1p1008;
     }
     return (bits & 0x8000u) != 0 ? -value : value;
@@ -92,9 +92,9 @@ double gnomon_f64_from_f16(uint16_t bits)
 
 double gnomon_f64_from_bf16(uint16_t bits)
 {
-    uint32_t wide = (uint32_t)bits << 16;
+    uint32_t bits_out = (uint32_t)bits << 16;
     float f;
-    memcpy(&f, &wide, sizeof f);
+    memcpy(&f, &bits_out, sizeof f);
     return (double)f;
 }
 

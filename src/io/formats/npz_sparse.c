@@ -94,7 +94,7 @@ static gnomon_status check_members(gnomon_reader *reader, const gnomon_zip *zip,
 /* F64 when F32 would not hold every value of the type. */
 static gnomon_dtype value_type(gnomon_dtype stored)
 {
-    return gnomon_dtype_is_wide(stored) ? GNOMON_F64 : GNOMON_F32;
+    return gnomon_dtype_needs_f64(stored) ? GNOMON_F64 : GNOMON_F32;
 }
 
 /* indptr has one element more than the matrix has rows (columns), begins with 0 and ends at

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef unsigned __int128 wide;
+typedef unsigned __int128 u128;
 
 /* ---- reading ---- */
 
@@ -64,13 +64,13 @@ static bool nearest_double(uint64_t mantissa, int64_t exponent, double *value)
     int zeros = __builtin_clzll(mantissa);
     uint64_t w = mantissa << zeros;
     const uint64_t *power = powers_of_ten[exponent - POWER_MIN];
-    wide product = (wide)w * power[0];
+    u128 product = (u128)w * power[0];
     uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
     if ((high & 0x1FF) == 0x1FF) { /* what the lower half would add could carry up */
         /* of a power that divides a 64-bit number the upper bound is taken, so that what is
            exactly halfway shows as such */
         uint64_t second = power[1] + (exponent < 0 && exponent >= -27);
-        uint64_t more = (uint64_t)(((wide)w * second) >> 64);
+        uint64_t more = (uint64_t)(((u128)w * second) >> 64);
         low += more;
         if (low < more) high++;
         if (low == UINT64_MAX && (exponent < -27 || exponent > 55)) return false;
@@ -242,10 +242,10 @@ typedef struct digits {
 
 /* The product's upper part, with the lowest bit set when anything lies below it: enough
  * to compare it with a multiple of 2. */
-static uint64_t round_to_odd(wide power, uint64_t factor)
+static uint64_t round_to_odd(u128 power, uint64_t factor)
 {
-    wide low = ((wide)(uint64_t)power * factor) >> 64;
-    wide sum = (wide)(uint64_t)(power >> 64) * factor + low;
+    u128 low = ((u128)(uint64_t)power * factor) >> 64;
+    u128 sum = (u128)(uint64_t)(power >> 64) * factor + low;
     return (uint64_t)(sum >> 64) | ((uint64_t)sum > 1);
 }
 
@@ -259,7 +259,7 @@ static digits shortest(uint64_t c, int q, bool least)
     int k = least ? (q * 1262611 - 524031) >> 22 : (q * 1262611) >> 22;
     int h = q + ((-k * 217706) >> 16) + 1;
     const uint64_t *entry = powers_of_ten[-k - POWER_MIN];
-    wide power = ((wide)entry[0] << 64 | entry[1]) + 1;
+    u128 power = ((u128)entry[0] << 64 | entry[1]) + 1;
     uint64_t v = round_to_odd(power, middle << h);
     uint64_t low = round_to_odd(power, left << h) + odd;
     uint64_t high = round_to_odd(power, right << h) - odd;

@@ -54,12 +54,12 @@ static void take_point(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const widening *w = arg;
-    double wide[256];
+    double f64[256];
     for (int64_t j = 0; j < w->cols; j += 256) {
         const int64_t count = w->cols - j < 256 ? w->cols - j : 256;
-        gnomon_row_as_f64(w->points, w->first + task, w->col + j, count, wide);
+        gnomon_row_as_f64(w->points, w->first + task, w->col + j, count, f64);
         for (int64_t i = 0; i < count; i++)
-            w->out[task * w->cols + j + i] = (float)wide[i];
+            w->out[task * w->cols + j + i] = (float)f64[i];
     }
 }
 

@@ -319,15 +319,15 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
     static const double widths[] = {2, 4, 8};
     static const double crowds[] = {8, 64, 512};
     gnomon_tuning *t = y->t;
-    const bool wide = family == GNOMON_LSH_PSTABLE || family == GNOMON_LSH_PSTABLE_L1;
-    const int width_count = wide ? 3 : 1;
+    const bool has_width = family == GNOMON_LSH_PSTABLE || family == GNOMON_LSH_PSTABLE_L1;
+    const int width_count = has_width ? 3 : 1;
     for (int w = 0; w < width_count; w++) {
         gnomon_shape s = {.functions = GNOMON_LSH_FUNCTIONS_INIT};
         double p[QUANTILES];
         s.functions.family = family;
         s.functions.dim = t->sizes.dim;
         s.functions.seed = t->p.seed;
-        if (wide) s.functions.width = widths[w] * t->near;
+        if (has_width) s.functions.width = widths[w] * t->near;
         if (family == GNOMON_LSH_CROSS_POLYTOPE) s.functions.sides = 16;
         if (family <= GNOMON_LSH_CROSS_POLYTOPE && family != GNOMON_LSH_PSTABLE_L1)
             s.functions.descriptor = t->p.descriptor;

@@ -15,7 +15,7 @@ static gnomon_fold numbers(const gnomon_cascade *c, char *data, int64_t row_stri
                            int64_t block)
 {
     const gnomon_matrix m = {.data = data,
-                             .dtype = c->wide ? GNOMON_F64 : GNOMON_F32,
+                             .dtype = c->f64 ? GNOMON_F64 : GNOMON_F32,
                              .rows = c->batch,
                              .cols = cols,
                              .row_stride = row_stride,
@@ -107,5 +107,5 @@ gnomon_status gnomon_cascade_adjoint(gnomon_context *ctx, const gnomon_sketch_jo
     }
     gnomon_cascade_close(&c);
     GNOMON_TRY(status);
-    return gnomon_overflow_check(ctx, &o, "x", job->wide);
+    return gnomon_overflow_check(ctx, &o, "x", job->f64);
 }

@@ -16,7 +16,7 @@ typedef struct gnomon_cascade {
     gnomon_context *ctx;
     const gnomon_kernels *kernels;
     const gnomon_operator *op;
-    bool wide;
+    bool f64;
     int64_t size;                        /* bytes of a number */
     int64_t points;                      /* at once, at most */
     int64_t row, rows;                   /* of the last level */
@@ -83,9 +83,9 @@ gnomon_status gnomon_cascade_sketch(gnomon_context *ctx, const gnomon_sketch_job
 gnomon_status gnomon_cascade_adjoint(gnomon_context *ctx, const gnomon_sketch_job *job);
 
 /* Adds the points of z, at most c->points of them, whose columns are to come as
- * gnomon_cascade_begin was told; spray_memory is what their first level may take. Changes z's
+ * gnomon_cascade_begin was told; scatter_memory is what their first level may take. Changes z's
  * columns. Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_cascade_add_sparse(gnomon_cascade *c, gnomon_nonzeros *z,
-                                        int64_t spray_memory);
+                                        int64_t scatter_memory);
 
 #endif

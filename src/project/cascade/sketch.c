@@ -12,7 +12,7 @@ static gnomon_fold numbers(const gnomon_cascade *c, char *data, int64_t row_stri
                            int64_t cols, int64_t block)
 {
     const gnomon_matrix m = {.data = data,
-                             .dtype = c->wide ? GNOMON_F64 : GNOMON_F32,
+                             .dtype = c->f64 ? GNOMON_F64 : GNOMON_F32,
                              .rows = c->batch,
                              .cols = cols,
                              .row_stride = row_stride,
@@ -152,7 +152,7 @@ static gnomon_status sketch_batches(gnomon_cascade *c, const gnomon_sketch_job *
         o.base = i;
         gnomon_store_rows(c->ctx, job, c->root, &y, job->check ? &o : NULL);
     }
-    return gnomon_overflow_check(c->ctx, &o, "y", job->wide);
+    return gnomon_overflow_check(c->ctx, &o, "y", job->f64);
 }
 
 gnomon_status gnomon_cascade_sketch(gnomon_context *ctx, const gnomon_sketch_job *job)
@@ -161,7 +161,7 @@ gnomon_status gnomon_cascade_sketch(gnomon_context *ctx, const gnomon_sketch_job
         gnomon_overflow o;
         gnomon_overflow_none(&o);
         gnomon_scale_view(ctx, job->y, job->beta, job->check ? &o : NULL);
-        return gnomon_overflow_check(ctx, &o, "y", job->wide);
+        return gnomon_overflow_check(ctx, &o, "y", job->f64);
     }
     gnomon_cascade c;
     GNOMON_TRY(gnomon_cascade_open(&c, ctx, job, job->x->rows, false));

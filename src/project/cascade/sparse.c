@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "project/cascade/cascade.h"
-#include "project/sparse/spray.h"
+#include "project/sparse/scatter.h"
 
 #include <string.h>
 
@@ -114,7 +114,7 @@ static void leave(touched *t, int64_t row_stride)
 }
 
 static gnomon_status run_granule(gnomon_cascade *c, touched *t, const gnomon_nonzeros *z,
-                                 int64_t granule, int64_t spray_memory)
+                                 int64_t granule, int64_t scatter_memory)
 {
     const int64_t zeta = c->op->descriptor.zeta;
     gnomon_fold last;
@@ -137,26 +137,26 @@ static gnomon_status run_granule(gnomon_cascade *c, touched *t, const gnomon_non
         out.offset = t->to;
         out.end = count;
         if (level == 1) {
-            const gnomon_spray spray = {.ctx = c->ctx,
-                                        .kernels = c->kernels,
-                                        .a = &c->op->factor[0],
-                                        .wide = c->wide,
-                                        .points = count,
-                                        .start = t->some_start,
-                                        .stop = t->some_stop,
-                                        .col = z->col,
-                                        .value = z->value,
-                                        .sums = out.data,
-                                        .to = t->to,
-                                        .rows = k,
-                                        .memory = spray_memory,
-                                        .report_at = c->report_at,
-                                        .report_of = c->report_of};
-            GNOMON_TRY(gnomon_spray_run(&spray));
+            const gnomon_scatter scatter = {.ctx = c->ctx,
+                                            .kernels = c->kernels,
+                                            .a = &c->op->factor[0],
+                                            .f64 = c->f64,
+                                            .points = count,
+                                            .start = t->some_start,
+                                            .stop = t->some_stop,
+                                            .col = z->col,
+                                            .value = z->value,
+                                            .sums = out.data,
+                                            .to = t->to,
+                                            .rows = k,
+                                            .memory = scatter_memory,
+                                            .report_at = c->report_at,
+                                            .report_of = c->report_of};
+            GNOMON_TRY(gnomon_scatter_run(&scatter));
         } else {
             const int64_t width = gnomon_cascade_c(c, level);
             const gnomon_matrix m = {.data = c->between[level % 2],
-                                     .dtype = c->wide ? GNOMON_F64 : GNOMON_F32,
+                                     .dtype = c->f64 ? GNOMON_F64 : GNOMON_F32,
                                      .rows = count,
                                      .cols = width,
                                      .row_stride = width,
@@ -168,7 +168,8 @@ static gnomon_status run_granule(gnomon_cascade *c, touched *t, const gnomon_non
     }
 }
 
-gnomon_status gnomon_cascade_add_sparse(gnomon_cascade *c, gnomon_nonzeros *z, int64_t spray_memory)
+gnomon_status gnomon_cascade_add_sparse(gnomon_cascade *c, gnomon_nonzeros *z,
+                                        int64_t scatter_memory)
 {
     const int64_t width = gnomon_cascade_c(c, 1);
     touched t;
@@ -177,7 +178,7 @@ gnomon_status gnomon_cascade_add_sparse(gnomon_cascade *c, gnomon_nonzeros *z, i
         find_touched(&t, z, width);
         int64_t granule;
         while (status == GNOMON_OK && next_granule(&t, z->points, c->span[c->depth], &granule))
-            status = run_granule(c, &t, z, granule, spray_memory);
+            status = run_granule(c, &t, z, granule, scatter_memory);
     }
     close_touched(c->ctx, &t);
     return status;

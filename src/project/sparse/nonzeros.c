@@ -186,10 +186,10 @@ int64_t gnomon_sparse_batch(const gnomon_sparse_points *p, int64_t point, int64_
 }
 
 gnomon_status gnomon_nonzeros_open(gnomon_context *ctx, gnomon_nonzeros *z, int64_t points,
-                                   int64_t room, bool wide)
+                                   int64_t room, bool f64)
 {
-    *z = (gnomon_nonzeros){.point_room = points, .room = room, .wide = wide};
-    const size_t size = wide ? 8 : 4;
+    *z = (gnomon_nonzeros){.point_room = points, .room = room, .f64 = f64};
+    const size_t size = f64 ? 8 : 4;
     gnomon_status status =
         gnomon_alloc(ctx, points + 1, sizeof *z->start, "the points' starts", &z->start);
     if (status == GNOMON_OK)
@@ -217,7 +217,7 @@ void gnomon_nonzeros_close(gnomon_context *ctx, gnomon_nonzeros *z)
 /* Values from 'first' on of an array of any type, as float or double, through the kernels that
  * pack points: a strip of the array is a lane. */
 static void convert(const gnomon_kernels *kernels, gnomon_dtype dtype, const void *values,
-                    int64_t first, int64_t count, bool wide, char *out)
+                    int64_t first, int64_t count, bool f64, char *out)
 {
     const int64_t size = (int64_t)gnomon_dtype_size(dtype);
     double tile[STRIP * GNOMON_LANES];
@@ -229,14 +229,14 @@ static void convert(const gnomon_kernels *kernels, gnomon_dtype dtype, const voi
             lane[l] = at < count ? (const char *)values + (first + at) * size : NULL;
             valid[l] = at < count ? least(STRIP, count - at) : 0;
         }
-        if (wide)
+        if (f64)
             kernels->pack_f64(lane, valid, dtype, 1, false, STRIP, tile);
         else
             kernels->pack_f32(lane, valid, dtype, 1, false, STRIP, (float *)tile);
         for (int l = 0; l < GNOMON_LANES; l++) {
             for (int64_t j = 0; j < valid[l]; j++) {
                 const int64_t to = done + l * STRIP + j, from = j * GNOMON_LANES + l;
-                if (wide)
+                if (f64)
                     ((double *)(void *)out)[to] = tile[from];
                 else
                     ((float *)(void *)out)[to] = ((const float *)tile)[from];
@@ -259,8 +259,8 @@ static void convert_task(void *arg, int64_t task, int worker)
     const gnomon_csr *x = job->p->csr;
     gnomon_nonzeros *z = job->z;
     const int64_t begin = task * STRETCH, count = least(STRETCH, z->count - begin);
-    convert(job->kernels, x->dtype, x->values, job->first + begin, count, z->wide,
-            z->value + begin * (z->wide ? 8 : 4));
+    convert(job->kernels, x->dtype, x->values, job->first + begin, count, z->f64,
+            z->value + begin * (z->f64 ? 8 : 4));
     for (int64_t e = begin; e < begin + count; e++)
         z->col[e] = x->indices[job->first + e] + job->p->col;
 }
@@ -275,13 +275,13 @@ static void gather_coo(const gather_job *job, int64_t point, int64_t points)
     /* start[i] is where point i's next nonzero goes; it ends as the next point's start */
     for (int64_t done = 0; done < x->nonzeros; done += PIECE) {
         const int64_t count = least(PIECE, x->nonzeros - done);
-        convert(job->kernels, x->dtype, x->values, done, count, z->wide, (char *)value);
+        convert(job->kernels, x->dtype, x->values, done, count, z->f64, (char *)value);
         for (int64_t e = 0; e < count; e++) {
             const int64_t i = x->row_indices[done + e] - point;
             if (i < 0 || i >= points) continue;
             const int64_t to = z->start[i]++;
             z->col[to] = x->col_indices[done + e] + job->p->col;
-            if (z->wide)
+            if (z->f64)
                 ((double *)(void *)z->value)[to] = value[e];
             else
                 ((float *)(void *)z->value)[to] = ((const float *)value)[e];
@@ -348,7 +348,7 @@ static void sort_task(void *arg, int64_t task, int worker)
         for (int64_t e = z->start[i] + 1; e < z->start[i + 1] && sorted; e++)
             sorted = z->col[e - 1] <= z->col[e];
         if (sorted) continue;
-        if (z->wide)
+        if (z->f64)
             sort_f64(z, z->start[i], z->start[i + 1]);
         else
             sort_f32(z, z->start[i], z->start[i + 1]);

@@ -10,11 +10,11 @@ typedef struct gnomon_nonzeros {
     int64_t points, count;
     int64_t *start; /* points + 1 */
     int64_t *col;   /* of the operator */
-    char *value;    /* float, or double when wide */
+    char *value;    /* float, or double when f64 */
     int64_t *spare_col;
     char *spare_value;
     int64_t point_room, room;
-    bool wide;
+    bool f64;
 } gnomon_nonzeros;
 
 /* Where sparse points come from: one of the two is not NULL. Their columns begin at the
@@ -42,7 +42,7 @@ int64_t gnomon_sparse_batch(const gnomon_sparse_points *p, int64_t point, int64_
                             int64_t room, int64_t *counts, int64_t *count);
 
 gnomon_status gnomon_nonzeros_open(gnomon_context *ctx, gnomon_nonzeros *z, int64_t points,
-                                   int64_t room, bool wide);
+                                   int64_t room, bool f64);
 void gnomon_nonzeros_close(gnomon_context *ctx, gnomon_nonzeros *z);
 
 /* Takes points [point, point + points), 'count' nonzeros, of which counts tells the points' own. */

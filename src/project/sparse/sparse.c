@@ -5,7 +5,7 @@
 #include "base/threads.h"
 #include "project/cascade/cascade.h"
 #include "project/rows.h"
-#include "project/sparse/spray.h"
+#include "project/sparse/scatter.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct sparse_run {
     int64_t *counts;
     /* simple and block operators */
     char *sums;
-    int64_t *to, *start, *stop, *uneven; /* as in gnomon_spray; a block operator's last three */
+    int64_t *to, *start, *stop, *uneven; /* as in gnomon_scatter; a block operator's last three */
     /* kronecker operators */
     gnomon_cascade cascade;
 } sparse_run;
@@ -78,27 +78,27 @@ static int64_t find_blocks(sparse_run *r)
     return n;
 }
 
-static gnomon_status spray_batch(sparse_run *r, int64_t report_at)
+static gnomon_status scatter_batch(sparse_run *r, int64_t report_at)
 {
     const gnomon_sketch_job *job = r->job;
     const gnomon_operator *op = job->op;
     const gnomon_nonzeros *z = &r->z;
-    gnomon_spray s = {.ctx = r->ctx,
-                      .kernels = gnomon_context_kernels(r->ctx),
-                      .a = &op->factor[0],
-                      .wide = job->wide,
-                      .points = z->points,
-                      .start = z->start,
-                      .stop = z->start + 1,
-                      .col = z->col,
-                      .value = z->value,
-                      .sums = r->sums,
-                      .to = r->to,
-                      .row = job->row,
-                      .rows = job->rows,
-                      .memory = job->memory_limit / 4,
-                      .report_at = report_at,
-                      .report_of = rows_of(r->points)};
+    gnomon_scatter s = {.ctx = r->ctx,
+                        .kernels = gnomon_context_kernels(r->ctx),
+                        .a = &op->factor[0],
+                        .f64 = job->f64,
+                        .points = z->points,
+                        .start = z->start,
+                        .stop = z->start + 1,
+                        .col = z->col,
+                        .value = z->value,
+                        .sums = r->sums,
+                        .to = r->to,
+                        .row = job->row,
+                        .rows = job->rows,
+                        .memory = job->memory_limit / 4,
+                        .report_at = report_at,
+                        .report_of = rows_of(r->points)};
     if (op->blocks > 1) {
         s.points = find_blocks(r);
         s.start = r->start;
@@ -110,8 +110,8 @@ static gnomon_status spray_batch(sparse_run *r, int64_t report_at)
         for (int64_t i = 0; i < z->points; i++)
             r->to[i] = i * job->rows;
     }
-    memset(r->sums, 0, (size_t)(z->points * job->rows * (job->wide ? 8 : 4)));
-    return gnomon_spray_run(&s);
+    memset(r->sums, 0, (size_t)(z->points * job->rows * (job->f64 ? 8 : 4)));
+    return gnomon_scatter_run(&s);
 }
 
 static gnomon_status run_batch(sparse_run *r, int64_t point, int64_t points)
@@ -121,7 +121,7 @@ static gnomon_status run_batch(sparse_run *r, int64_t point, int64_t points)
     gnomon_overflow *const overflow = job->check ? &r->overflow : NULL;
     r->overflow.base = point;
     if (job->op->levels == 1) {
-        GNOMON_TRY(spray_batch(r, point));
+        GNOMON_TRY(scatter_batch(r, point));
         gnomon_store_rows(r->ctx, job, r->sums, &y, overflow);
         return GNOMON_OK;
     }
@@ -150,7 +150,7 @@ static gnomon_status open_run(sparse_run *r)
         GNOMON_TRY(gnomon_cascade_open(&r->cascade, ctx, &half, n, false));
         r->batch = r->cascade.points;
     }
-    const int64_t sums = op->levels > 1 ? 0 : job->rows * (job->wide ? 8 : 4);
+    const int64_t sums = op->levels > 1 ? 0 : job->rows * (job->f64 ? 8 : 4);
     const int64_t each = sums + GNOMON_POINT_BYTES + 2 * (int64_t)sizeof(int64_t);
     GNOMON_FAIL_IF(each > quarter, ctx, GNOMON_ERROR_MEMORY,
                    "memory_limit is too low for this operator: it is %" PRId64
@@ -159,7 +159,7 @@ static gnomon_status open_run(sparse_run *r)
     r->batch = least(r->batch, quarter / each);
     r->room = least(nonzeros_of(r->points),
                     quarter / (GNOMON_NONZERO_BYTES + LIST_BYTES + (composed ? BLOCK_BYTES : 0)));
-    GNOMON_TRY(gnomon_nonzeros_open(ctx, &r->z, r->batch, r->room, job->wide));
+    GNOMON_TRY(gnomon_nonzeros_open(ctx, &r->z, r->batch, r->room, job->f64));
     GNOMON_TRY(gnomon_alloc(ctx, r->batch, sizeof *r->counts, "the points' counts", &r->counts));
     if (op->levels > 1) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc(ctx, r->batch, (size_t)sums, "the sums", &r->sums));
@@ -188,7 +188,7 @@ static gnomon_status run_all(sparse_run *r)
         GNOMON_TRY(run_batch(r, i, points));
         i += points;
     }
-    GNOMON_TRY(gnomon_overflow_check(r->ctx, &r->overflow, "y", r->job->wide));
+    GNOMON_TRY(gnomon_overflow_check(r->ctx, &r->overflow, "y", r->job->f64));
     return gnomon_progress(r->ctx, "project", n, n);
 }
 
@@ -254,7 +254,7 @@ static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomo
     if (job.check) GNOMON_TRY(gnomon_sparse_check_finite(ctx, p));
     if (rows == 0) return GNOMON_OK;
     job.y = y;
-    job.wide = gnomon_dtype_is_wide(dtype) || y->dtype == GNOMON_F64;
+    job.f64 = gnomon_dtype_needs_f64(dtype) || y->dtype == GNOMON_F64;
     p->col = job.col;
     return sketch_points(ctx, &job, p);
 }

@@ -282,7 +282,7 @@ static gnomon_model priced(size_t member)
                                .point_tile = 16,
                                .row_tile = 8,
                                .half = 0.5,
-                               .wide = 2};
+                               .f64 = 2};
             *(double *)((char *)c + member) = 1;
         }
     return m;
@@ -316,9 +316,9 @@ static void test_counts(void **state)
     assert_true(PRICE(read, d, load) == 20000);
     assert_true(PRICE(write, d, load) == 240);
     assert_true(PRICE(step, d, load) == 0);
-    load.wide = true;
+    load.f64 = true;
     assert_true(PRICE(write, d, load) == 480);
-    load.wide = false;
+    load.f64 = false;
     load.element_size = 2;
     assert_true(PRICE(write, d, load) == 120);
     load.element_size = 4;
@@ -450,7 +450,7 @@ static void test_shipped(void **state)
         for (int i = 0; i < m->count; i++) {
             const gnomon_cost *c = &m->cost[i];
             assert_true(c->start >= 0 && c->make >= 0 && c->multiply >= 0 && c->read >= 0);
-            assert_true(c->make + c->multiply + c->read > 0 && c->half > 0 && c->wide > 0);
+            assert_true(c->make + c->multiply + c->read > 0 && c->half > 0 && c->f64 > 0);
         }
     }
     assert_true(models >= 1);

@@ -42,15 +42,15 @@ static float *round_to_floats(cube *c)
 }
 
 /* All that must hold of a factorisation of x. */
-static void check(const gnomon_hosvd *h, const cube *x, int wide, double slack)
+static void check(const gnomon_hosvd *h, const cube *x, int f64, double slack)
 {
-    const double u = wide ? 0x1p-53 : 0x1p-24, norm = cube_norm(x);
+    const double u = f64 ? 0x1p-53 : 0x1p-24, norm = cube_norm(x);
     const double residual = hosvd_residual(h, x);
     assert_int_equal(h->modes, x->modes);
     assert_true(hosvd_off(h) <= 64 * u);
     assert_true(fabs(h->norm - norm) <= 1e-12 * norm);
     assert_true(fabs(h->residual - residual) <= 0.01 * residual + slack * u * norm);
-    assert_int_equal(h->core.dtype, wide ? GNOMON_F64 : GNOMON_F32);
+    assert_int_equal(h->core.dtype, f64 ? GNOMON_F64 : GNOMON_F32);
     for (int n = 0; n < h->modes; n++) {
         double *values = malloc((size_t)h->rank[n] * sizeof *values);
         cube g = core_as_f64(h);
@@ -112,19 +112,18 @@ static void test_algorithm_3(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         for (int way = 0; way < 8; way++) {
             cube x = algorithm_3(cases[c].modes, cases[c].size, cases[c].rank, 2, c + 1);
-            const int wide = way & 1;
+            const int f64 = way & 1;
             gnomon_hosvd_options options = GNOMON_HOSVD_OPTIONS_INIT;
             gnomon_hosvd h = {.struct_size = sizeof h};
-            float *f = wide ? NULL : round_to_floats(&x);
+            float *f = f64 ? NULL : round_to_floats(&x);
             options.ranks = cases[c].rank;
             options.rank_count = cases[c].modes;
             options.sequential = way >> 1 & 1;
             options.oversample = way & 4 ? 0 : 5;
             options.seed = c;
-            factor(ctx, &x, wide ? (void *)x.data : f, wide ? GNOMON_F64 : GNOMON_F32, &options,
-                   &h);
-            check(&h, &x, wide, 64);
-            assert_true(h.residual <= (wide ? 1e-13 : 3e-6) * h.norm);
+            factor(ctx, &x, f64 ? (void *)x.data : f, f64 ? GNOMON_F64 : GNOMON_F32, &options, &h);
+            check(&h, &x, f64, 64);
+            assert_true(h.residual <= (f64 ? 1e-13 : 3e-6) * h.norm);
             assert_int_equal(h.residual_by, GNOMON_RESIDUAL_MEASURED);
             assert_memory_equal(h.rank, cases[c].rank, (size_t)h.modes * sizeof *h.rank);
             gnomon_hosvd_free(ctx, &h);
@@ -146,20 +145,19 @@ static void test_beside_lapack(void **state)
         float *f = round_to_floats(&x);
         const double norm = cube_norm(&x), exact = exact_residual(&x, rank);
         for (int way = 0; way < 8; way++) {
-            const int wide = way & 1, power = way >> 2 & 1;
+            const int f64 = way & 1, power = way >> 2 & 1;
             gnomon_hosvd_options options = GNOMON_HOSVD_OPTIONS_INIT;
             gnomon_hosvd h = {.struct_size = sizeof h};
             options.ranks = rank;
             options.rank_count = 3;
             options.sequential = way >> 1 & 1;
             options.power = power;
-            factor(ctx, &x, wide ? (void *)x.data : f, wide ? GNOMON_F64 : GNOMON_F32, &options,
-                   &h);
-            check(&h, &x, wide, 64);
+            factor(ctx, &x, f64 ? (void *)x.data : f, f64 ? GNOMON_F64 : GNOMON_F32, &options, &h);
+            check(&h, &x, f64, 64);
             print_message("fall %g, %s%s, power %d: %.4g of the norm, LAPACK %.4g\n", fall,
-                          wide ? "double" : "single", options.sequential ? ", sequential" : "",
+                          f64 ? "double" : "single", options.sequential ? ", sequential" : "",
                           power, h.residual / norm, exact / norm);
-            assert_true(h.residual <= (power ? 1.01 : 1.25) * exact + (wide ? 1e-14 : 1e-6) * norm);
+            assert_true(h.residual <= (power ? 1.01 : 1.25) * exact + (f64 ? 1e-14 : 1e-6) * norm);
             if (exact > 0.1 * norm) assert_int_equal(h.residual_by, GNOMON_RESIDUAL_NORMS);
             gnomon_hosvd_free(ctx, &h);
         }
@@ -364,28 +362,28 @@ static void test_scales(void **state)
 {
     static const int64_t size[] = {30, 25, 20}, rank[] = {6, 6, 6};
     static const double single[] = {1e-42, 1e-37, 1e-30, 1, 1e30, 1e35};
-    static const double wide[] = {1e-300, 1e-150, 1, 1e150, 1e290};
+    static const double f64[] = {1e-300, 1e-150, 1, 1e150, 1e290};
     gnomon_context *ctx = *state;
     cube x = falling(3, size, 0.5, 2);
     const double exact = exact_residual(&x, rank) / cube_norm(&x);
     for (int w = 0; w < 2; w++)
-        for (size_t i = 0; i < (w ? sizeof wide : sizeof single) / sizeof *wide; i++) {
-            const double scale = w ? wide[i] : single[i];
+        for (size_t i = 0; i < (w ? sizeof f64 : sizeof single) / sizeof *f64; i++) {
+            const double scale = w ? f64[i] : single[i];
             double *d = malloc((size_t)cube_count(&x) * sizeof *d);
             for (int64_t j = 0; j < cube_count(&x); j++)
                 d[j] = x.data[j] * scale;
             float *f = as_floats(d, cube_count(&x));
-            for (int tolerant = 0; tolerant < 2; tolerant++) {
+            for (int by_tolerance = 0; by_tolerance < 2; by_tolerance++) {
                 gnomon_hosvd_options options = GNOMON_HOSVD_OPTIONS_INIT;
                 gnomon_hosvd h = {.struct_size = sizeof h};
                 options.ranks = rank;
                 options.rank_count = 3;
-                options.tolerance = tolerant ? 0.9 : 0;
+                options.tolerance = by_tolerance ? 0.9 : 0;
                 options.power = 1;
                 factor(ctx, &x, w ? (void *)d : f, w ? GNOMON_F64 : GNOMON_F32, &options, &h);
                 assert_true(hosvd_off(&h) <= 2e-6);
                 assert_true(isfinite(h.norm) && isfinite(h.residual) && h.norm > 0);
-                if (scale > 1e-40 && !tolerant)
+                if (scale > 1e-40 && !by_tolerance)
                     assert_true(fabs(h.residual / h.norm - exact) <= 0.02 * exact);
                 gnomon_hosvd_free(ctx, &h);
             }

@@ -27,14 +27,14 @@ static void expect(gnomon_context *ctx, gnomon_status got, gnomon_status want)
 }
 
 /* Rows of a tensor in memory, handed out a few at a time. */
-typedef struct feed {
+typedef struct pieces {
     const float *data;
     int64_t rows, cols, at, step, rewinds;
-} feed;
+} pieces;
 
-static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *got)
+static gnomon_status pieces_next(void *user, const gnomon_matrix *dst, int64_t *got)
 {
-    feed *f = user;
+    pieces *f = user;
     int64_t n = f->rows - f->at < f->step ? f->rows - f->at : f->step;
     n = n < dst->rows ? n : dst->rows;
     assert_int_equal(dst->dtype, GNOMON_F32);
@@ -44,10 +44,10 @@ static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *go
     return GNOMON_OK;
 }
 
-static gnomon_status feed_rewind(void *user)
+static gnomon_status pieces_rewind(void *user)
 {
-    ((feed *)user)->at = 0;
-    ((feed *)user)->rewinds++;
+    ((pieces *)user)->at = 0;
+    ((pieces *)user)->rewinds++;
     return GNOMON_OK;
 }
 
@@ -95,12 +95,12 @@ static void test_bits(void **state)
             options.seed = 11;
             for (int run = 0; run < 3; run++) {
                 gnomon_context *ctx = make_context(run == 1 ? 3 : 1);
-                feed source = {.data = x,
-                               .rows = cases[c].size[0],
-                               .cols = count / cases[c].size[0],
-                               .step = 7};
+                pieces source = {.data = x,
+                                 .rows = cases[c].size[0],
+                                 .cols = count / cases[c].size[0],
+                                 .step = 7};
                 const gnomon_svd_rows rows = {&source,    source.rows, source.cols,
-                                              GNOMON_F32, feed_next,   feed_rewind};
+                                              GNOMON_F32, pieces_next, pieces_rewind};
                 gnomon_tensor shape = t;
                 shape.data = NULL;
                 gnomon_hosvd *h = run == 0 ? &one : &other;
@@ -130,7 +130,7 @@ static void test_views(void **state)
     static signed char bytes[COUNT];
     static float f[COUNT], first[COUNT], middle[COUNT], gaps[4 * COUNT];
     static double d[COUNT];
-    static int64_t wide[COUNT];
+    static int64_t f64[COUNT];
     (void)state;
     gnomon_context *ctx = make_context(2);
     cube x = falling(3, size, 0.5, 31);
@@ -141,7 +141,7 @@ static void test_views(void **state)
         const int a = i / (B * C), b = i / C % B, c = i % C;
         bytes[i] = (signed char)lrint(x.data[i] / most * 120);
         f[i] = (float)bytes[i];
-        d[i] = wide[i] = bytes[i];
+        d[i] = f64[i] = bytes[i];
         first[a + A * (b + B * c)] = f[i];
         middle[b + B * (c + C * a)] = f[i];
         gaps[2 * (c + 33 * ((B - 1 - b) + B * (2 * a)))] = f[i];
@@ -154,7 +154,7 @@ static void test_views(void **state)
         gnomon_tensor_packed(first, GNOMON_F32, 3, size, 1),
         {middle, GNOMON_F32, GNOMON_HOST, 3, {A, B, C}, {B * C, 1, B}},
         gnomon_tensor_packed(bytes, GNOMON_I8, 3, size, 0),
-        gnomon_tensor_packed(wide, GNOMON_I64, 3, size, 0),
+        gnomon_tensor_packed(f64, GNOMON_I64, 3, size, 0),
         strided,
     };
     for (int sequential = 0; sequential < 2; sequential++) {
@@ -201,8 +201,8 @@ static void test_bad_streams(void **state)
     float x[6 * 4 * 5];
     for (int i = 0; i < 120; i++)
         x[i] = (float)(i % 7);
-    feed source = {.data = x, .rows = 6, .cols = 20, .step = 100};
-    gnomon_svd_rows rows = {&source, 6, 20, GNOMON_F32, feed_next, feed_rewind};
+    pieces source = {.data = x, .rows = 6, .cols = 20, .step = 100};
+    gnomon_svd_rows rows = {&source, 6, 20, GNOMON_F32, pieces_next, pieces_rewind};
     const gnomon_tensor t = gnomon_tensor_packed(NULL, GNOMON_F32, 3, (int64_t[]){6, 4, 5}, 0);
     gnomon_hosvd_options options = GNOMON_HOSVD_OPTIONS_INIT;
     gnomon_hosvd h = {.struct_size = sizeof h};
@@ -213,7 +213,7 @@ static void test_bad_streams(void **state)
     rows.cols = 20;
     rows.rewind = NULL;
     expect(ctx, gnomon_hosvd_stream(ctx, &t, &rows, &options, &h), GNOMON_ERROR_ARGUMENT);
-    rows.rewind = feed_rewind;
+    rows.rewind = pieces_rewind;
     source.rows = 5; /* fewer come than were promised */
     expect(ctx, gnomon_hosvd_stream(ctx, &t, &rows, &options, &h), GNOMON_ERROR_SHAPE);
     source.rows = 6;
@@ -246,8 +246,8 @@ static void test_every_allocation(void **state)
             const long before = r.out, start = r.calls;
             if (at >= 0) r.at = start + at;
             float *f = as_floats(x.data, cube_count(&x));
-            feed source = {.data = f, .rows = 90, .cols = 42, .step = 50};
-            const gnomon_svd_rows rows = {&source, 90, 42, GNOMON_F32, feed_next, feed_rewind};
+            pieces source = {.data = f, .rows = 90, .cols = 42, .step = 50};
+            const gnomon_svd_rows rows = {&source, 90, 42, GNOMON_F32, pieces_next, pieces_rewind};
             const gnomon_dtype dtype = way == 3 ? GNOMON_I64 : way == 4 ? GNOMON_F32 : GNOMON_F64;
             const gnomon_tensor t =
                 gnomon_tensor_packed(way == 3 ? (void *)integers : x.data, dtype, 3, size, 0);

@@ -37,7 +37,7 @@ typedef struct points {
     double *values; /* rows x cols */
 } points;
 
-static double low_value(kind like, bool wide, int64_t row, int64_t col, uint64_t *state)
+static double low_value(kind like, bool f64, int64_t row, int64_t col, uint64_t *state)
 {
     const double noise = draw(state);
     if (like == LOW_DOUBLES) row /= 2;
@@ -52,11 +52,11 @@ static double low_value(kind like, bool wide, int64_t row, int64_t col, uint64_t
     case LOW_ZEROS:
         return row % 5 == 1 ? 0 : x;
     case LOW_HUGE:
-        return x * (wide ? 1e140 : 1e36);
+        return x * (f64 ? 1e140 : 1e36);
     case LOW_TINY:
-        return x * (wide ? 1e-290 : 1e-38);
+        return x * (f64 ? 1e-290 : 1e-38);
     case LOW_WILD:
-        return ldexp(x, (int)(row % 61 - 30) * (wide ? 6 : 3));
+        return ldexp(x, (int)(row % 61 - 30) * (f64 ? 6 : 3));
     case LOW_FLAT:
         return col % 4 == 0 ? x : 3 + 1e-6 * noise;
     default:
@@ -64,9 +64,9 @@ static double low_value(kind like, bool wide, int64_t row, int64_t col, uint64_t
     }
 }
 
-static double value_of(kind like, bool wide, int64_t row, int64_t col, uint64_t *state)
+static double value_of(kind like, bool f64, int64_t row, int64_t col, uint64_t *state)
 {
-    if (like > LOW) return low_value(like, wide, row, col, state);
+    if (like > LOW) return low_value(like, f64, row, col, state);
     const double x = draw(state);
     switch (like) {
     case OFFSET:
@@ -80,13 +80,13 @@ static double value_of(kind like, bool wide, int64_t row, int64_t col, uint64_t 
     case TERNARY:
         return (double)(draw_bits(state) % 3);
     case HUGE_ONES:
-        return x * (wide ? 1e140 : 1e37);
+        return x * (f64 ? 1e140 : 1e37);
     case TINY:
-        return x * (wide ? 1e-290 : 1e-41);
+        return x * (f64 ? 1e-290 : 1e-41);
     case WILD:
-        return ldexp(x, (int)(row % 61 - 30) * (wide ? 6 : 3));
+        return ldexp(x, (int)(row % 61 - 30) * (f64 ? 6 : 3));
     case ALIKE:
-        return 1 + x * (wide ? 1e-12 : 3e-7);
+        return 1 + x * (f64 ? 1e-12 : 3e-7);
     case LOW: {
         uint64_t s = (uint64_t)(row % 97);
         double sum = x * 1e-2;

@@ -112,8 +112,8 @@ typedef struct job {
     int64_t part;      /* sketch calls of at most so many rows; 0: whole panels */
     int64_t col, cols;
     int64_t tiles;
-    bool adjoint, wide; /* wide: fp64 */
-    void *x, *acc;      /* tiles * cols (rows) * LANES numbers */
+    bool adjoint, f64; /* f64: fp64 */
+    void *x, *acc;     /* tiles * cols (rows) * LANES numbers */
 } job;
 
 static int64_t minimum(int64_t a, int64_t b)
@@ -123,7 +123,7 @@ static int64_t minimum(int64_t a, int64_t b)
 
 static void run_panel(const job *j, const gnomon_kind_kernels *k, gnomon_panel *panel)
 {
-    const int64_t size = j->wide ? sizeof(double) : sizeof(float);
+    const int64_t size = j->f64 ? sizeof(double) : sizeof(float);
     guarded data = guarded_new(k->panel_bytes(j->a, panel->rows, panel->cols));
     guarded scratch = guarded_new(k->scratch_bytes(j->a));
     memset(data.data, 0x5a, data.bytes); /* fill clears what it needs */
@@ -140,12 +140,12 @@ static void run_panel(const job *j, const gnomon_kind_kernels *k, gnomon_panel *
         .scratch = scratch.data,
     };
     if (j->adjoint) {
-        (j->wide ? k->adjoint_f64 : k->adjoint_f32)(panel, &tiles);
+        (j->f64 ? k->adjoint_f64 : k->adjoint_f32)(panel, &tiles);
     } else {
         const int64_t part = j->part ? j->part : panel->rows;
         for (int64_t first = 0; first < panel->rows; first += part)
-            (j->wide ? k->sketch_f64 : k->sketch_f32)(panel, first,
-                                                      minimum(part, panel->rows - first), &tiles);
+            (j->f64 ? k->sketch_f64 : k->sketch_f32)(panel, first,
+                                                     minimum(part, panel->rows - first), &tiles);
     }
     guarded_end(data);
     guarded_end(scratch);
@@ -218,29 +218,29 @@ static double noise(uint64_t i)
     return (double)(int64_t)i * 0x1p-63;
 }
 
-static void set(void *data, bool wide, int64_t i, double value)
+static void set(void *data, bool f64, int64_t i, double value)
 {
-    if (wide)
+    if (f64)
         ((double *)data)[i] = value;
     else
         ((float *)data)[i] = (float)value;
 }
 
-static double get(const void *data, bool wide, int64_t i)
+static double get(const void *data, bool f64, int64_t i)
 {
-    return wide ? ((const double *)data)[i] : (double)((const float *)data)[i];
+    return f64 ? ((const double *)data)[i] : (double)((const float *)data)[i];
 }
 
-static guarded numbers(int64_t count, bool wide)
+static guarded numbers(int64_t count, bool f64)
 {
-    return guarded_new(count * (int64_t)(wide ? sizeof(double) : sizeof(float)));
+    return guarded_new(count * (int64_t)(f64 ? sizeof(double) : sizeof(float)));
 }
 
-static guarded noises(int64_t count, bool wide, uint64_t salt)
+static guarded noises(int64_t count, bool f64, uint64_t salt)
 {
-    guarded g = numbers(count, wide);
+    guarded g = numbers(count, f64);
     for (int64_t i = 0; i < count; i++)
-        set(g.data, wide, i, noise((uint64_t)i + (salt << 40)));
+        set(g.data, f64, i, noise((uint64_t)i + (salt << 40)));
     return g;
 }
 
@@ -252,7 +252,7 @@ static int block_count;
 
 /* Lane l of tile t is the unit vector of coordinate from + 16 t + l (of such a row for the
  * adjoint): the result is that column (row) of S. */
-static void unit_vectors(const block *b, bool adjoint, bool wide)
+static void unit_vectors(const block *b, bool adjoint, bool f64)
 {
     tested t = tested_new(b);
     const int64_t units = adjoint ? b->rows : b->cols;
@@ -262,19 +262,19 @@ static void unit_vectors(const block *b, bool adjoint, bool wide)
     for (int l = 0; l < level_count; l++) {
         for (int64_t third = 0; third < (rest ? 3 : 1); third++) {
             const int64_t from = rest * third / 2;
-            guarded x = numbers(tiles * b->cols * LANES, wide);
-            guarded acc = numbers(tiles * b->rows * LANES, wide);
+            guarded x = numbers(tiles * b->cols * LANES, f64);
+            guarded acc = numbers(tiles * b->rows * LANES, f64);
             for (int64_t u = 0; u < tiles * LANES && from + u < units; u++) {
                 const int64_t tile = u / LANES, at = (from + u) * LANES + u % LANES;
                 if (adjoint)
-                    set(acc.data, wide, tile * b->rows * LANES + at, 1);
+                    set(acc.data, f64, tile * b->rows * LANES + at, 1);
                 else
-                    set(x.data, wide, tile * b->cols * LANES + at, 1);
+                    set(x.data, f64, tile * b->cols * LANES + at, 1);
             }
             job j = job_of(&t, levels[l]);
             j.tiles = tiles;
             j.adjoint = adjoint;
-            j.wide = wide;
+            j.f64 = f64;
             j.x = x.data;
             j.acc = acc.data;
             run(&j);
@@ -284,7 +284,7 @@ static void unit_vectors(const block *b, bool adjoint, bool wide)
             for (int64_t u = 0; u < tiles * LANES; u++) {
                 for (int64_t o = 0; o < others; o++) {
                     const double found =
-                        get(out, wide, ((u / LANES) * others + o) * LANES + u % LANES);
+                        get(out, f64, ((u / LANES) * others + o) * LANES + u % LANES);
                     double value = 0;
                     if (from + u < units)
                         value = (double)(adjoint ? t.values[(from + u) * b->cols + o]
@@ -326,12 +326,12 @@ static guarded run_noise(const tested *t, const gnomon_kernels *level, job like)
     j.cut = like.cut;
     j.part = like.part;
     j.adjoint = like.adjoint;
-    j.wide = like.wide;
+    j.f64 = like.f64;
     j.tiles = tiles;
-    guarded x = noises(tiles * j.cols * LANES, j.wide, 1);
-    guarded acc = noises(tiles * j.rows * LANES, j.wide, 2);
-    guarded x_before = noises(tiles * j.cols * LANES, j.wide, 1);
-    guarded acc_before = noises(tiles * j.rows * LANES, j.wide, 2);
+    guarded x = noises(tiles * j.cols * LANES, j.f64, 1);
+    guarded acc = noises(tiles * j.rows * LANES, j.f64, 2);
+    guarded x_before = noises(tiles * j.cols * LANES, j.f64, 1);
+    guarded acc_before = noises(tiles * j.rows * LANES, j.f64, 2);
     j.x = x.data;
     j.acc = acc.data;
     run(&j);
@@ -352,7 +352,7 @@ static void levels_and_cuts_agree_to_the_bit(void **state)
     for (int b = 0; b < block_count; b++) {
         tested t = tested_new(&blocks[b]);
         for (int way = 0; way < 4; way++) {
-            job like = {.adjoint = (way & 1) != 0, .wide = (way & 2) != 0};
+            job like = {.adjoint = (way & 1) != 0, .f64 = (way & 2) != 0};
             guarded first = run_noise(&t, levels[0], like);
             for (int l = 0; l < level_count; l++) {
                 const int64_t multiple = gnomon_kernels_for(levels[l], t.a)->rows_multiple;
@@ -378,28 +378,28 @@ static void sums_are_within_their_bound(void **state)
         tested t = tested_new(&blocks[b]);
         const int64_t rows = t.b.rows, cols = t.b.cols;
         for (int way = 0; way < 4; way++) {
-            const job like = {.adjoint = (way & 1) != 0, .wide = (way & 2) != 0};
+            const job like = {.adjoint = (way & 1) != 0, .f64 = (way & 2) != 0};
             guarded out = run_noise(&t, levels[level_count - 1], like);
             guarded in =
-                noises(2 * (like.adjoint ? rows : cols) * LANES, like.wide, like.adjoint ? 2 : 1);
+                noises(2 * (like.adjoint ? rows : cols) * LANES, like.f64, like.adjoint ? 2 : 1);
             guarded before =
-                noises(2 * (like.adjoint ? cols : rows) * LANES, like.wide, like.adjoint ? 1 : 2);
+                noises(2 * (like.adjoint ? cols : rows) * LANES, like.f64, like.adjoint ? 1 : 2);
             const int64_t outs = like.adjoint ? cols : rows, ins = like.adjoint ? rows : cols;
-            const double u = like.wide ? 0x1p-53 : 0x1p-24;
+            const double u = like.f64 ? 0x1p-53 : 0x1p-24;
             for (int64_t o = 0; o < outs; o += outs / 40 + 1) {
                 for (int64_t i = 0; i < 2 * LANES; i++) {
                     const int64_t tile = i / LANES, lane = i % LANES;
                     const int64_t at = (tile * outs + o) * LANES + lane;
-                    long double sum = get(before.data, like.wide, at), size = fabsl(sum);
+                    long double sum = get(before.data, like.f64, at), size = fabsl(sum);
                     for (int64_t k = 0; k < ins; k++) {
                         const long double term =
-                            (long double)get(in.data, like.wide, (tile * ins + k) * LANES + lane) *
+                            (long double)get(in.data, like.f64, (tile * ins + k) * LANES + lane) *
                             (long double)(like.adjoint ? t.values[k * cols + o]
                                                        : t.values[o * cols + k]);
                         sum += term;
                         size += fabsl(term);
                     }
-                    const long double error = fabsl(get(out.data, like.wide, at) - sum);
+                    const long double error = fabsl(get(out.data, like.f64, at) - sum);
                     /* srht sums every term to every element of a block */
                     const long double bound = t.a->kind == GNOMON_SRHT ? 4 * size + 1 : size;
                     assert_true(error <= (long double)(ins + 16) * u * bound);
@@ -420,8 +420,8 @@ static void lanes_do_not_mix(void **state)
     for (int b = 0; b < block_count; b++) {
         tested t = tested_new(&blocks[b]);
         for (int way = 0; way < 4; way++) {
-            const bool adjoint = (way & 1) != 0, wide = (way & 2) != 0;
-            const size_t size = wide ? sizeof(double) : sizeof(float);
+            const bool adjoint = (way & 1) != 0, f64 = (way & 2) != 0;
+            const size_t size = f64 ? sizeof(double) : sizeof(float);
             const int64_t outs = adjoint ? t.b.cols : t.b.rows;
             for (int l = 0; l < level_count; l++) {
                 guarded out[2];
@@ -429,13 +429,13 @@ static void lanes_do_not_mix(void **state)
                     job j = job_of(&t, levels[l]);
                     j.tiles = 1;
                     j.adjoint = adjoint;
-                    j.wide = wide;
-                    guarded in = noises((adjoint ? t.b.rows : t.b.cols) * LANES, wide, 3);
+                    j.f64 = f64;
+                    guarded in = noises((adjoint ? t.b.rows : t.b.cols) * LANES, f64, 3);
                     if (bad) {
                         for (int64_t i = 0; i < (adjoint ? t.b.rows : t.b.cols); i++)
-                            set(in.data, wide, i * LANES + 5, i % 2 == 0 ? (double)NAN : INFINITY);
+                            set(in.data, f64, i * LANES + 5, i % 2 == 0 ? (double)NAN : INFINITY);
                     }
-                    out[bad] = numbers(outs * LANES, wide);
+                    out[bad] = numbers(outs * LANES, f64);
                     j.x = adjoint ? out[bad].data : in.data;
                     j.acc = adjoint ? in.data : out[bad].data;
                     run(&j);

@@ -276,27 +276,27 @@ static void packing_sees_every_nonfinite_element(void **state)
     (void)state;
     enum { W = 70 };
     static float data[LANES * W];
-    static double wide[LANES * W];
+    static double doubles[LANES * W];
     static float tile[LANES * W];
-    static double wide_tile[LANES * W];
-    const void *lane[LANES], *wide_lane[LANES];
+    static double f64_tile[LANES * W];
+    const void *lane[LANES], *f64_lane[LANES];
     int64_t valid[LANES];
     for (int l = 0; l < LANES; l++) {
         lane[l] = data + l * W;
-        wide_lane[l] = wide + l * W;
+        f64_lane[l] = doubles + l * W;
         valid[l] = W;
     }
     for (int l = 0; l < level_count; l++) {
         for (int i = 0; i < LANES * W; i++) {
             data[i] = i % 3 == 0 ? INFINITY : i % 3 == 1 ? -INFINITY : (float)NAN;
-            wide[i] = (double)data[i];
+            doubles[i] = (double)data[i];
             assert_false(levels[l]->pack_f32(lane, valid, GNOMON_F32, 1, false, W, tile));
-            assert_false(levels[l]->pack_f64(wide_lane, valid, GNOMON_F64, 1, false, W, wide_tile));
+            assert_false(levels[l]->pack_f64(f64_lane, valid, GNOMON_F64, 1, false, W, f64_tile));
             data[i] = i % 2 ? 3.4e38f : -1e-45f;
-            wide[i] = i % 2 ? 1.7e308 : -5e-324;
+            doubles[i] = i % 2 ? 1.7e308 : -5e-324;
         }
         assert_true(levels[l]->pack_f32(lane, valid, GNOMON_F32, 1, false, W, tile));
-        assert_true(levels[l]->pack_f64(wide_lane, valid, GNOMON_F64, 1, false, W, wide_tile));
+        assert_true(levels[l]->pack_f64(f64_lane, valid, GNOMON_F64, 1, false, W, f64_tile));
     }
 }
 
@@ -330,19 +330,19 @@ static void axpy_is_one_fma_an_element(void **state)
     for (int l = 0; l < level_count; l++) {
         for (int64_t count = 0; count < 70; count++) {
             guarded src = noises(count, false, 7);
-            guarded y = noises(count, false, 8), wide = noises(count, true, 9);
+            guarded y = noises(count, false, 8), doubles = noises(count, true, 9);
             levels[l]->axpy_f32(count, -0.7f, (const float *)src.data, (float *)y.data);
-            levels[l]->axpy_f64(count, -0.7, (const float *)src.data, (double *)wide.data);
+            levels[l]->axpy_f64(count, -0.7, (const float *)src.data, (double *)doubles.data);
             for (int64_t i = 0; i < count; i++) {
                 const float s = ((const float *)src.data)[i];
                 const float before = (float)noise((uint64_t)i + (UINT64_C(8) << 40));
-                const double wide_before = noise((uint64_t)i + (UINT64_C(9) << 40));
+                const double before_f64 = noise((uint64_t)i + (UINT64_C(9) << 40));
                 assert_true(((const float *)y.data)[i] == fmaf(-0.7f, s, before));
-                assert_true(((const double *)wide.data)[i] == fma(-0.7, (double)s, wide_before));
+                assert_true(((const double *)doubles.data)[i] == fma(-0.7, (double)s, before_f64));
             }
             guarded_end(src);
             guarded_end(y);
-            guarded_end(wide);
+            guarded_end(doubles);
         }
     }
 }

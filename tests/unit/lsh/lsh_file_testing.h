@@ -14,7 +14,7 @@ enum { N = 300, Q = 12, D = 12, MEMBERS = 9, FAMILIES = 6 };
 
 typedef struct points {
     float x[(N + Q) * D];
-    double wide[N * D];
+    double f64[N * D];
     uint8_t bits[(N + Q) * D];
     int64_t offsets[N + Q + 1], members[(N + Q) * MEMBERS];
     float ones[(N + Q) * MEMBERS];
@@ -31,7 +31,7 @@ static MAYBE_UNUSED points *make_points(uint64_t seed)
         const int c = (int)(next_random(&seed) % 20);
         for (int j = 0; j < D; j++) {
             p->x[i * D + j] = centres[c * D + j] + (float)next_uniform(&seed);
-            if (i < N) p->wide[i * D + j] = (double)p->x[i * D + j] + 0.25;
+            if (i < N) p->f64[i * D + j] = (double)p->x[i * D + j] + 0.25;
             p->bits[i * D + j] =
                 (uint8_t)(c * 37 + j * 11) ^
                 (uint8_t)(next_random(&seed) & next_random(&seed) & next_random(&seed));

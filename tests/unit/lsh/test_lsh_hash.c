@@ -134,18 +134,19 @@ static void dense_families_follow_their_laws(void **state)
 static void operators_follow_the_law_nearly(void **state)
 {
     (void)state;
-    enum { WIDE = 1024, MANY = 512 };
+    enum { MANY_COLS = 1024, MANY = 512 };
     static const gnomon_kind kinds[] = {GNOMON_RADEMACHER, GNOMON_ACHLIOPTAS, GNOMON_VERY_SPARSE,
                                         GNOMON_SJLT,       GNOMON_SRHT,       GNOMON_BLOCK};
-    float *x = malloc(2 * WIDE * sizeof *x);
+    float *x = malloc(2 * MANY_COLS * sizeof *x);
     uint64_t seed = 5;
     double sum = 0;
-    for (int j = 0; j < WIDE; j++) {
+    for (int j = 0; j < MANY_COLS; j++) {
         x[j] = (float)normal(&seed);
-        x[WIDE + j] = x[j] + 0.2f * (float)normal(&seed);
-        sum += ((double)x[j] - (double)x[WIDE + j]) * ((double)x[j] - (double)x[WIDE + j]);
+        x[MANY_COLS + j] = x[j] + 0.2f * (float)normal(&seed);
+        sum +=
+            ((double)x[j] - (double)x[MANY_COLS + j]) * ((double)x[j] - (double)x[MANY_COLS + j]);
     }
-    const gnomon_matrix m = gnomon_matrix_rowmajor(x, GNOMON_F32, 2, WIDE);
+    const gnomon_matrix m = gnomon_matrix_rowmajor(x, GNOMON_F32, 2, MANY_COLS);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
         d.kind = kinds[k];
@@ -153,7 +154,7 @@ static void operators_follow_the_law_nearly(void **state)
         d.density = d.kind == GNOMON_VERY_SPARSE ? 0.1 : 0;
         d.nonzeros = d.kind == GNOMON_SJLT ? 64 : 0;
         double found = 0, p;
-        gnomon_lsh_functions f = functions_of(GNOMON_LSH_PSTABLE, WIDE, MANY);
+        gnomon_lsh_functions f = functions_of(GNOMON_LSH_PSTABLE, MANY_COLS, MANY);
         f.width = 10;
         f.descriptor = &d;
         for (int s = 0; s < 10; s++) {
@@ -320,7 +321,7 @@ static void the_same_bits(void **state)
 {
     (void)state;
     enum { N = 83, D = 61, M = 90 }; /* more functions than dimensions */
-    float *x = malloc(N * D * sizeof *x), *turned = malloc(N * D * sizeof *x);
+    float *x = malloc(N * D * sizeof *x), *transposed = malloc(N * D * sizeof *x);
     uint8_t *bytes = malloc(N * D);
     uint64_t seed = 11;
     for (int i = 0; i < N * D; i++) {
@@ -329,9 +330,9 @@ static void the_same_bits(void **state)
     }
     for (int i = 0; i < N; i++)
         for (int j = 0; j < D; j++)
-            turned[j * N + i] = x[i * D + j];
+            transposed[j * N + i] = x[i * D + j];
     const gnomon_matrix m = gnomon_matrix_rowmajor(x, GNOMON_F32, N, D);
-    const gnomon_matrix across = gnomon_matrix_colmajor(turned, GNOMON_F32, N, D);
+    const gnomon_matrix across = gnomon_matrix_colmajor(transposed, GNOMON_F32, N, D);
     const gnomon_matrix b = gnomon_matrix_rowmajor(bytes, GNOMON_U8, N, D);
     const size_t size = 5 * N * M * sizeof(int32_t);
     int32_t *reference = all_values(ctx, &m, &b, M);
@@ -354,7 +355,7 @@ static void the_same_bits(void **state)
     }
     free(reference);
     free(bytes);
-    free(turned);
+    free(transposed);
     free(x);
 }
 

@@ -727,9 +727,9 @@ static void bad_arguments(void **state)
     assert_int_equal(found.offsets[Q], 0);
     gnomon_neighbors_free(ctx, &found);
     ASSERT_OK(ctx, gnomon_lsh_add(index, &d->binary_asked)); /* any type is taken */
-    gnomon_matrix narrow = d->dense;
-    narrow.cols = D - 1;
-    ASSERT_FAILS(ctx, gnomon_lsh_add(index, &narrow), GNOMON_ERROR_SHAPE, "columns");
+    gnomon_matrix fewer_cols = d->dense;
+    fewer_cols.cols = D - 1;
+    ASSERT_FAILS(ctx, gnomon_lsh_add(index, &fewer_cols), GNOMON_ERROR_SHAPE, "columns");
     ASSERT_FAILS(ctx, gnomon_lsh_add_csr(index, &d->sets), GNOMON_ERROR_UNSUPPORTED, "sparse");
     double huge[D] = {0x1p501};
     const gnomon_matrix far = gnomon_matrix_rowmajor(huge, GNOMON_F64, 1, D);

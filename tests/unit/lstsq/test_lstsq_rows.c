@@ -27,14 +27,14 @@ static void same_bits(const gnomon_lstsq *p, const gnomon_lstsq *q)
 }
 
 /* Rows handed out a few at a time. */
-typedef struct feed {
+typedef struct pieces {
     int64_t at, step, rows;
     bool broken, slow;
-} feed;
+} pieces;
 
-static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *got)
+static gnomon_status pieces_next(void *user, const gnomon_matrix *dst, int64_t *got)
 {
-    feed *f = user;
+    pieces *f = user;
     int64_t n = f->rows - f->at < f->step ? f->rows - f->at : f->step;
     if (n > dst->rows) n = dst->rows;
     if (f->broken && f->at > 1000) return GNOMON_ERROR_IO;
@@ -45,9 +45,9 @@ static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *go
     return GNOMON_OK;
 }
 
-static gnomon_status feed_rewind(void *user)
+static gnomon_status pieces_rewind(void *user)
 {
-    ((feed *)user)->at = 0;
+    ((pieces *)user)->at = 0;
     return GNOMON_OK;
 }
 
@@ -59,18 +59,19 @@ static void test_bits(void **state)
     setenv("GNOMON_ISA", "portable", 1);
     gnomon_context *portable = context_of(2);
     unsetenv("GNOMON_ISA");
-    static double turned[ROWS * COLS];
+    static double transposed[ROWS * COLS];
     for (int i = 0; i < ROWS * COLS; i++)
-        turned[i % COLS * ROWS + i / COLS] = a[i];
+        transposed[i % COLS * ROWS + i / COLS] = a[i];
     for (int way = 0; way < 3; way++) {
         const int64_t m = way == 2 ? RIGHTS : 1;
         const gnomon_matrix view = gnomon_matrix_rowmajor(a, GNOMON_F64, ROWS, COLS);
-        const gnomon_matrix columns = gnomon_matrix_colmajor(turned, GNOMON_F64, ROWS, COLS);
+        const gnomon_matrix columns = gnomon_matrix_colmajor(transposed, GNOMON_F64, ROWS, COLS);
         gnomon_matrix right = gnomon_matrix_rowmajor(b, GNOMON_F64, ROWS, m);
         gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
         gnomon_lstsq p = {.struct_size = sizeof p}, q = {.struct_size = sizeof q};
-        feed source = {.step = 37, .rows = ROWS};
-        gnomon_svd_rows rows = {&source, way ? -1 : ROWS, COLS, GNOMON_F64, feed_next, feed_rewind};
+        pieces source = {.step = 37, .rows = ROWS};
+        gnomon_svd_rows rows = {&source,    way ? -1 : ROWS, COLS,
+                                GNOMON_F64, pieces_next,     pieces_rewind};
         options.k = 200;
         options.lambda = way == 1 ? 30 : 0;
         expect(one, gnomon_lstsq_dense(one, &view, &right, &options, &p), GNOMON_OK);
@@ -336,12 +337,12 @@ static void test_refusals(void **state)
     b[2000] = 1;
     assert_null(out.x.data);
     /* rows that fail, that are read once, that are too few */
-    feed source = {.step = 100, .rows = ROWS, .broken = true};
-    gnomon_svd_rows rows = {&source, ROWS, COLS, GNOMON_F64, feed_next, feed_rewind};
+    pieces source = {.step = 100, .rows = ROWS, .broken = true};
+    gnomon_svd_rows rows = {&source, ROWS, COLS, GNOMON_F64, pieces_next, pieces_rewind};
     expect(ctx, gnomon_lstsq_stream(ctx, &rows, &right, NULL, &out), GNOMON_ERROR_IO);
-    source = (feed){.step = 100, .rows = ROWS - 1};
+    source = (pieces){.step = 100, .rows = ROWS - 1};
     expect(ctx, gnomon_lstsq_stream(ctx, &rows, &right, NULL, &out), GNOMON_ERROR_SHAPE);
-    source = (feed){.step = 100, .rows = ROWS - 1};
+    source = (pieces){.step = 100, .rows = ROWS - 1};
     rows.rows = -1;
     expect(ctx, gnomon_lstsq_stream(ctx, &rows, &right, NULL, &out), GNOMON_ERROR_SHAPE);
     rows.rewind = NULL;
@@ -371,8 +372,8 @@ static void test_cancelled(void **state)
         gnomon_lstsq_options what = GNOMON_LSTSQ_OPTIONS_INIT;
         gnomon_lstsq out = {.struct_size = sizeof out};
         /* slow rows, so that the reports, which are held back, come */
-        feed source = {.step = 300, .rows = ROWS, .slow = true};
-        gnomon_svd_rows rows = {&source, ROWS, COLS, GNOMON_F64, feed_next, feed_rewind};
+        pieces source = {.step = 300, .rows = ROWS, .slow = true};
+        gnomon_svd_rows rows = {&source, ROWS, COLS, GNOMON_F64, pieces_next, pieces_rewind};
         what.k = 200;
         expect(ctx, gnomon_lstsq_stream(ctx, &rows, &right, &what, &out), GNOMON_ERROR_CANCELLED);
         assert_null(out.x.data);

@@ -116,10 +116,10 @@ static void strides_of_any_sign_and_no_writes_beside(void **state)
 static void threads_change_nothing(void **state)
 {
     (void)state;
-    enum { WIDE = 20000, ROWS = 34 };
+    enum { MANY_COLS = 20000, ROWS = 34 };
     for (int n = 0; n < VARIANTS; n++) {
         /* a dense cascade is dear, and a narrower one has as many tasks */
-        const int64_t cols = variants[n].kind == GNOMON_KRONECKER ? 300 : WIDE;
+        const int64_t cols = variants[n].kind == GNOMON_KRONECKER ? 300 : MANY_COLS;
         const int64_t rows = variants[n].kind == GNOMON_KRONECKER ? 12 : ROWS;
         const gnomon_descriptor d = describe_variant(n, rows, cols);
         double *data[2];

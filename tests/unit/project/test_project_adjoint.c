@@ -41,8 +41,8 @@ static void check_case(gnomon_context *ctx, int o, int64_t n, int64_t d, int64_t
     fill_random(&y.m, 4);
     ASSERT_OK(ctx, gnomon_adjoint(ctx, op, &y.m, &x.m, NULL));
     check_sentinels(&x);
-    const bool wide = in == GNOMON_F64 || in == GNOMON_I32 || out == GNOMON_F64;
-    const double u = !wide ? FLT_EPSILON / 2 : out == GNOMON_F32 ? FLT_EPSILON : DBL_EPSILON / 2;
+    const bool f64 = in == GNOMON_F64 || in == GNOMON_I32 || out == GNOMON_F64;
+    const double u = !f64 ? FLT_EPSILON / 2 : out == GNOMON_F32 ? FLT_EPSILON : DBL_EPSILON / 2;
     compare(ctx, op, &y.m, 0, &x.m, 0, u, all_operators[o].name);
     free_matrix(&x);
     free_matrix(&y);

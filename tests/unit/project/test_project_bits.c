@@ -21,8 +21,8 @@ static void sketch_all(gnomon_context *ctx, int o, const gnomon_matrix *x, const
 /* Runs 'check' for every operator and both precisions; y is the sketch by one thread. */
 static void for_all(void (*check)(int o, const gnomon_matrix *x, const gnomon_matrix *y))
 {
-    for (int wide = 0; wide < 2; wide++) {
-        const gnomon_dtype dtype = wide ? GNOMON_F64 : GNOMON_F32;
+    for (int f64 = 0; f64 < 2; f64++) {
+        const gnomon_dtype dtype = f64 ? GNOMON_F64 : GNOMON_F32;
         owned x = make_matrix(N, D, dtype, ROW_MAJOR), y = make_matrix(N, K, dtype, ROW_MAJOR);
         fill_random(&x.m, 5);
         for (int o = 0; o < OPERATORS; o++) {

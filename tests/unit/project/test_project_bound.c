@@ -157,7 +157,7 @@ static void fill_hard(const gnomon_matrix *m, int input, uint64_t *random)
 }
 
 static gnomon_status run_call(gnomon_context *ctx, const gnomon_operator *op, int call,
-                              const gnomon_matrix *x, const gnomon_matrix *y, bool wide,
+                              const gnomon_matrix *x, const gnomon_matrix *y, bool is_f64_work,
                               const gnomon_sketch_options *o)
 {
     if (call == SKETCH) return gnomon_sketch(ctx, op, x, y, o);
@@ -165,7 +165,7 @@ static gnomon_status run_call(gnomon_context *ctx, const gnomon_operator *op, in
     if (call == STREAM) {
         gnomon_stream *s = NULL;
         gnomon_status status =
-            gnomon_stream_create(ctx, op, x->rows, wide ? GNOMON_F64 : GNOMON_F32, o, &s);
+            gnomon_stream_create(ctx, op, x->rows, is_f64_work ? GNOMON_F64 : GNOMON_F32, o, &s);
         for (int64_t at = 0; at < x->cols && status == GNOMON_OK; at += 57) {
             gnomon_matrix piece = *x;
             piece.data =
@@ -206,7 +206,7 @@ static gnomon_status run_call(gnomon_context *ctx, const gnomon_operator *op, in
     return status;
 }
 
-static bool is_wide(gnomon_dtype dtype)
+static bool is_f64(gnomon_dtype dtype)
 {
     return dtype == GNOMON_F64 || dtype == GNOMON_I32 || dtype == GNOMON_U32 ||
            dtype == GNOMON_I64 || dtype == GNOMON_U64;
@@ -218,7 +218,7 @@ static double check(gnomon_context *ctx, const reference *r, const char *name, i
                     double beta)
 {
     enum { N = 3 };
-    const bool adjoint = call == ADJOINT, wide = is_wide(in_type) || out_type == GNOMON_F64;
+    const bool adjoint = call == ADJOINT, is_f64_work = is_f64(in_type) || out_type == GNOMON_F64;
     const int64_t from = adjoint ? r->k : r->d, to = adjoint ? r->d : r->k;
     uint64_t random = 7 + (uint64_t)input;
     owned x = make_matrix(N, from, in_type, layout), y = make_matrix(N, to, out_type, layout);
@@ -234,13 +234,13 @@ static double check(gnomon_context *ctx, const reference *r, const char *name, i
     gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
     o.alpha = alpha;
     o.beta = beta;
-    ASSERT_OK(ctx, run_call(ctx, r->op, call, &x.m, &y.m, wide, &o));
+    ASSERT_OK(ctx, run_call(ctx, r->op, call, &x.m, &y.m, is_f64_work, &o));
 
     /* tiny numbers are compared 2^500 times as large, where double-double holds them */
     const double up = input == TINY ? 0x1p500 : 1;
-    const double u = wide ? 0x1p-53 : 0x1p-24;
+    const double u = is_f64_work ? 0x1p-53 : 0x1p-24;
     const double w = out_type == GNOMON_F64 ? 0x1p-51 : 0x1p-24 + 0x1p-50;
-    const double least_sum = wide ? DBL_TRUE_MIN * up : 0x1p-149 * up;
+    const double least_sum = is_f64_work ? DBL_TRUE_MIN * up : 0x1p-149 * up;
     const double least_out = out_type == GNOMON_F64 ? DBL_TRUE_MIN * up : 0x1p-149 * up;
     const bool gaussian = r->level[0].a->kind == GNOMON_GAUSSIAN;
     double worst = 0;

@@ -41,7 +41,7 @@ static void compare(gnomon_context *ctx, const gnomon_operator *op, const gnomon
     free(s);
 }
 
-static bool is_wide(gnomon_dtype x, gnomon_dtype y)
+static bool is_f64(gnomon_dtype x, gnomon_dtype y)
 {
     return x == GNOMON_F64 || x == GNOMON_I32 || x == GNOMON_U32 || x == GNOMON_I64 ||
            x == GNOMON_U64 || y == GNOMON_F64;
@@ -56,7 +56,7 @@ static void check_case(gnomon_context *ctx, const any_operator *a, int64_t n, in
     ASSERT_OK(ctx, gnomon_sketch(ctx, op, &x.m, &y.m, NULL));
     check_sentinels(&x);
     check_sentinels(&y);
-    compare(ctx, op, &x.m, &y.m, is_wide(dtype, out) ? DBL_EPSILON / 2 : FLT_EPSILON / 2, a->name);
+    compare(ctx, op, &x.m, &y.m, is_f64(dtype, out) ? DBL_EPSILON / 2 : FLT_EPSILON / 2, a->name);
     free_matrix(&x);
     free_matrix(&y);
     gnomon_operator_destroy(op);
@@ -91,10 +91,10 @@ static void test_sizes(void **state)
                                        {5, 1025, 6}, {2, 5000, 4}, {1, 300, 130}, {150, 40, 33}};
     for (int o = 0; o < OPERATORS; o++)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-            for (int wide = 0; wide < 2; wide++)
+            for (int f64 = 0; f64 < 2; f64++)
                 check_case(ctx, &all_operators[o], sizes[s][0], sizes[s][1], sizes[s][2],
-                           wide ? GNOMON_F64 : GNOMON_F32, wide ? GNOMON_F64 : GNOMON_F32,
-                           ROW_MAJOR, ROW_MAJOR);
+                           f64 ? GNOMON_F64 : GNOMON_F32, f64 ? GNOMON_F64 : GNOMON_F32, ROW_MAJOR,
+                           ROW_MAJOR);
 }
 
 static int set_up(void **state)

@@ -108,16 +108,16 @@ static void overflows_are_refused_with_their_row(void **state)
             /* little memory: sums leave batch by batch */
             gnomon_context *ctx = make_context(threads, threads == 1 ? 0 : 3 << 20);
             gnomon_operator *op = make_operator(ctx, &all_operators[o], K, D);
-            for (int wide = 0; wide < 2; wide++)
+            for (int f64 = 0; f64 < 2; f64++)
                 for (int call = 0; call < CALLS; call++) {
                     const int64_t cols = call == ADJOINT ? K : D;
-                    const gnomon_dtype dtype = wide ? GNOMON_F64 : GNOMON_F32;
+                    const gnomon_dtype dtype = f64 ? GNOMON_F64 : GNOMON_F32;
                     owned x = make_matrix(N, cols, dtype, ROW_MAJOR);
                     bool any = false;
                     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
                         fill_random(&x.m, 5);
                         for (int64_t j = 0; j < cols; j++) {
-                            const double v = (wide ? DBL_MAX : FLT_MAX) * parts[p];
+                            const double v = (f64 ? DBL_MAX : FLT_MAX) * parts[p];
                             set_element(&x.m, SPOILT, j, v);
                             set_element(&x.m, N - 1, j, -v);
                         }
@@ -146,18 +146,18 @@ static void an_fp64_output_holds_what_fp32_does_not(void **state)
         gnomon_operator *op = make_operator(ctx, &all_operators[o], K, D);
         owned x = make_matrix(N, D, GNOMON_F32, ROW_MAJOR);
         owned y = make_matrix(N, K, GNOMON_F64, ROW_MAJOR);
-        owned narrow = make_matrix(N, K, GNOMON_F32, ROW_MAJOR);
+        owned f32_out = make_matrix(N, K, GNOMON_F32, ROW_MAJOR);
         for (int64_t i = 0; i < N; i++)
             for (int64_t j = 0; j < D; j++)
                 set_element(&x.m, i, j, FLT_MAX);
         for (int call = 0; call < ADJOINT; call++) {
             ASSERT_OK(ctx, run_call(ctx, op, call, &x.m, &y.m, NULL));
-            ASSERT_FAILS(ctx, run_call(ctx, op, call, &x.m, &narrow.m, NULL),
+            ASSERT_FAILS(ctx, run_call(ctx, op, call, &x.m, &f32_out.m, NULL),
                          GNOMON_ERROR_NONFINITE, "y: row 0 overflows");
         }
         free_matrix(&x);
         free_matrix(&y);
-        free_matrix(&narrow);
+        free_matrix(&f32_out);
         gnomon_operator_destroy(op);
     }
     gnomon_context_destroy(ctx);

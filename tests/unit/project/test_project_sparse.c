@@ -93,8 +93,8 @@ static void check_against_dense(gnomon_context *ctx, const gnomon_operator *op, 
     check_sentinels(&y);
     check_sentinels(&z);
     assert_same_bits(&y.m, &z.m, name);
-    const bool wide = out == GNOMON_F64 || s->dtype == GNOMON_F64;
-    const double u = wide ? 1e-14 : 2e-6, store = out == GNOMON_F32 ? 1e-7 : 0;
+    const bool f64 = out == GNOMON_F64 || s->dtype == GNOMON_F64;
+    const double u = f64 ? 1e-14 : 2e-6, store = out == GNOMON_F32 ? 1e-7 : 0;
     const double most = (u + store) * largest(&exact.m);
     for (int64_t i = 0; i < s->rows; i++)
         for (int64_t r = 0; r < k; r++)

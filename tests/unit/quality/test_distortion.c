@@ -146,22 +146,22 @@ static void test_views_agree(void **state)
     (void)state;
     enum { N = 23, D = 77, K = 9 };
     static uint8_t bytes[N * D];
-    static double wide[N * D], turned[N * D], y[N * K];
-    static float narrow[N * D];
+    static double f64[N * D], transposed[N * D], y[N * K];
+    static float f32[N * D];
     for (int i = 0; i < N; i++)
         for (int j = 0; j < D; j++) {
             bytes[i * D + j] = (uint8_t)(128 + 127 * uniform());
-            wide[i * D + j] = narrow[i * D + j] = bytes[i * D + j];
-            turned[j * N + i] = bytes[i * D + j];
+            f64[i * D + j] = f32[i * D + j] = bytes[i * D + j];
+            transposed[j * N + i] = bytes[i * D + j];
         }
     for (int i = 0; i < N * K; i++)
         y[i] = 300 * uniform();
     const gnomon_matrix sketch = gnomon_matrix_rowmajor(y, GNOMON_F64, N, K);
     const gnomon_matrix views[] = {
-        gnomon_matrix_rowmajor(wide, GNOMON_F64, N, D),
+        gnomon_matrix_rowmajor(f64, GNOMON_F64, N, D),
         gnomon_matrix_rowmajor(bytes, GNOMON_U8, N, D),
-        gnomon_matrix_rowmajor(narrow, GNOMON_F32, N, D),
-        gnomon_matrix_colmajor(turned, GNOMON_F64, N, D),
+        gnomon_matrix_rowmajor(f32, GNOMON_F32, N, D),
+        gnomon_matrix_colmajor(transposed, GNOMON_F64, N, D),
     };
     gnomon_distortion first, other;
     gnomon_distortion_options o = GNOMON_DISTORTION_OPTIONS_INIT;

@@ -22,7 +22,7 @@ typedef enum kind {
 static const char *const kind_names[] = {"bell",  "offset", "duplicates", "zeros", "ternary",
                                          "bytes", "huge",   "tiny",       "wild",  "alike"};
 
-static bool is_wide(gnomon_dtype dtype)
+static bool is_f64(gnomon_dtype dtype)
 {
     return dtype == GNOMON_F64;
 }
@@ -48,16 +48,16 @@ static double value_of(kind like, gnomon_dtype dtype, int64_t row, int64_t col, 
     case BYTES:
         return (double)(draw_bits(state) % (dtype == GNOMON_I8 ? 128 : 256));
     case HUGE_ONES:
-        return integer ? x : dtype == GNOMON_F16 ? x * 3e4 : x * (is_wide(dtype) ? 1e140 : 1e37);
+        return integer ? x : dtype == GNOMON_F16 ? x * 3e4 : x * (is_f64(dtype) ? 1e140 : 1e37);
     case TINY:
-        return integer ? x : dtype == GNOMON_F16 ? x * 1e-6 : x * (is_wide(dtype) ? 1e-290 : 1e-41);
+        return integer ? x : dtype == GNOMON_F16 ? x * 1e-6 : x * (is_f64(dtype) ? 1e-290 : 1e-41);
     case WILD:
         return integer || dtype == GNOMON_F16
                    ? x
-                   : ldexp(x, (int)(row % 61 - 30) * (is_wide(dtype) ? 6 : 3));
+                   : ldexp(x, (int)(row % 61 - 30) * (is_f64(dtype) ? 6 : 3));
     case ALIKE:
         return integer               ? 100 + (double)(draw_bits(state) % 2)
-               : is_wide(dtype)      ? 1 + x * 1e-12
+               : is_f64(dtype)       ? 1 + x * 1e-12
                : dtype == GNOMON_F16 ? 1 + x * 1e-2
                                      : 1 + x * 3e-7;
     default:

@@ -87,7 +87,7 @@ static void bad_numbers_are_named(void **state)
     (void)state;
     data x = {.ctx = context_of(2, 0)};
     static const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP};
-    static double wide[N * D];
+    static double f64[N * D];
     for (int m = 0; m < 3; m++) {
         for (int few = 0; few < 2; few++) {
             for (int bad = 0; bad < 4; bad++) {
@@ -110,9 +110,9 @@ static void bad_numbers_are_named(void **state)
             fill(&x);
             if (few) x.q.rows = 1;
             for (int i = 0; i < N * D; i++)
-                wide[i] = (double)x.base[i];
-            wide[9 * D] = -1e200;
-            x.b = gnomon_matrix_rowmajor(wide, GNOMON_F64, N, D);
+                f64[i] = (double)x.base[i];
+            f64[9 * D] = -1e200;
+            x.b = gnomon_matrix_rowmajor(f64, GNOMON_F64, N, D);
             gnomon_search_options o = nearest(3);
             o.metric = metrics[m];
             refused(&x, &o, GNOMON_ERROR_UNSUPPORTED, "magnitude above 2^500 in row 9, column 0");

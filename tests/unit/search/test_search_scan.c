@@ -11,7 +11,7 @@ static const int64_t pieces[] = {0, 64, 333, 699}; /* 0: as it comes */
 
 typedef struct sides {
     float *dense;
-    double *wide;
+    double *f64;
     uint8_t *bits;
     uint8_t allowed[(N + 7) / 8];
 } sides;
@@ -22,7 +22,7 @@ static sides make_sides(void)
         malloc(sizeof(float) * N * D), malloc(sizeof(double) * N * D), malloc(N * BYTES), {0}};
     uint64_t state = 5;
     for (int i = 0; i < N * D; i++)
-        s.wide[i] = (double)(s.dense[i] = (float)draw(&state));
+        s.f64[i] = (double)(s.dense[i] = (float)draw(&state));
     for (int i = 0; i < N * BYTES; i++)
         s.bits[i] = (uint8_t)draw_bits(&state);
     for (size_t i = 0; i < sizeof s.allowed; i++)
@@ -33,13 +33,13 @@ static sides make_sides(void)
 static void drop_sides(sides *s)
 {
     free(s->dense);
-    free(s->wide);
+    free(s->f64);
     free(s->bits);
 }
 
 static double apart(const sides *s, gnomon_metric metric, int64_t i, int64_t j)
 {
-    if (metric != GNOMON_HAMMING) return distance_of(metric, s->wide + i * D, s->wide + j * D, D);
+    if (metric != GNOMON_HAMMING) return distance_of(metric, s->f64 + i * D, s->f64 + j * D, D);
     int count = 0;
     for (int b = 0; b < BYTES; b++)
         count += __builtin_popcount(s->bits[i * BYTES + b] ^ s->bits[j * BYTES + b]);

@@ -64,10 +64,10 @@ static double *make_matrix(spectrum kind)
 }
 
 /* All that must hold of a factorisation of a at rank k. */
-static void check_factors(const gnomon_svd *svd, const double *a, const double *exact, int wide,
+static void check_factors(const gnomon_svd *svd, const double *a, const double *exact, int f64,
                           double slack)
 {
-    const double u = wide ? 0x1p-53 : 0x1p-24;
+    const double u = f64 ? 0x1p-53 : 0x1p-24;
     const double norm = tail_of(exact, 0, N), best = tail_of(exact, svd->rank, N);
     const double residual = residual_of(svd, a);
     assert_true(off_orthonormal(svd) <= 64 * u);
@@ -100,29 +100,29 @@ static void test_spectra(void **state)
     for (int kind = 0; kind < SPECTRA; kind++) {
         double *a = make_matrix((spectrum)kind), *exact;
         float *f = as_floats(a, N * N);
-        for (int wide = 0; wide < 2; wide++) {
-            for (int i = 0; i < N * N && !wide; i++)
+        for (int f64 = 0; f64 < 2; f64++) {
+            for (int i = 0; i < N * N && !f64; i++)
                 a[i] = (double)f[i];
-            double *truth = wide ? make_matrix((spectrum)kind) : a;
+            double *truth = f64 ? make_matrix((spectrum)kind) : a;
             exact = exact_values(N, truth);
-            gnomon_matrix view = wide ? gnomon_matrix_rowmajor(truth, GNOMON_F64, N, N)
-                                      : gnomon_matrix_rowmajor(f, GNOMON_F32, N, N);
+            gnomon_matrix view = f64 ? gnomon_matrix_rowmajor(truth, GNOMON_F64, N, N)
+                                     : gnomon_matrix_rowmajor(f, GNOMON_F32, N, N);
             gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
             gnomon_svd svd = {.struct_size = sizeof svd};
             options.rank = K;
             options.measure = 1;
             options.seed = (uint64_t)kind;
-            print_message("%s, %s\n", spectrum_names[kind], wide ? "double" : "single");
+            print_message("%s, %s\n", spectrum_names[kind], f64 ? "double" : "single");
             expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_OK);
             assert_int_equal(svd.rank, K);
             assert_int_equal(svd.columns, K + 10);
-            check_factors(&svd, truth, exact, wide, 64);
+            check_factors(&svd, truth, exact, f64, 64);
             if (kind == DEFICIENT) assert_int_equal(svd.numerical_rank, 9);
             if (kind == LINEAR) assert_int_equal(svd.numerical_rank, K);
             gnomon_svd_free(ctx, &svd);
             assert_null(svd.u.data);
             free(exact);
-            if (wide) free(truth);
+            if (f64) free(truth);
         }
         free(a);
         free(f);
@@ -220,23 +220,23 @@ static void test_scales(void **state)
     gnomon_context *ctx = *state;
     double *a = make_matrix(EXPONENTIAL);
     const double single[] = {1e-44, 1e-37, 1e-30, 1, 1e30, 1e37};
-    const double wide[] = {1e-300, 1e-150, 1, 1e150, 1e300};
+    const double f64[] = {1e-300, 1e-150, 1, 1e150, 1e300};
     gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
     gnomon_svd svd = {.struct_size = sizeof svd};
     options.rank = 8;
     options.measure = 1;
     for (int w = 0; w < 2; w++) {
-        for (size_t i = 0; i < (w ? sizeof wide : sizeof single) / sizeof *wide; i++) {
-            const double scale = w ? wide[i] : single[i];
+        for (size_t i = 0; i < (w ? sizeof f64 : sizeof single) / sizeof *f64; i++) {
+            const double scale = w ? f64[i] : single[i];
             double *b = malloc(sizeof *b * N * N);
             for (int j = 0; j < N * N; j++)
                 b[j] = a[j] * scale * (scale == 1e-44 ? 1e3 : 1);
             float *f = as_floats(b, N * N);
             gnomon_matrix view = w ? gnomon_matrix_rowmajor(b, GNOMON_F64, N, N)
                                    : gnomon_matrix_rowmajor(f, GNOMON_F32, N, N);
-            for (int once = 0; once < 2; once++) {
-                options.single_pass = once;
-                options.measure = !once;
+            for (int one_pass = 0; one_pass < 2; one_pass++) {
+                options.single_pass = one_pass;
+                options.measure = !one_pass;
                 expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_OK);
                 const double unit = svd.norm / scale;
                 assert_true(isfinite(svd.norm) && isfinite(svd.residual_bound));
@@ -244,7 +244,7 @@ static void test_scales(void **state)
                     /* |A|_F of the spectrum is known: sum of 2^(-2 i c) */
                     const double q = exp2(-2 * log2(1e3) / K);
                     assert_true(fabs(unit - sqrt(1 / (1 - q))) <= 1e-4);
-                    assert_true(fabs(svd.s[0] / scale - 1) <= (once ? 0.02 : 1e-4));
+                    assert_true(fabs(svd.s[0] / scale - 1) <= (one_pass ? 0.02 : 1e-4));
                 }
                 assert_true(off_orthonormal(&svd) <= 2e-6);
                 gnomon_svd_free(ctx, &svd);
@@ -276,8 +276,8 @@ static void test_refusals(void **state)
     for (int i = 0; i < 3; i++) {
         const float bad[] = {NAN, INFINITY, -INFINITY};
         x[3 * 7 + 5] = bad[i];
-        for (int once = 0; once < 2; once++) {
-            options.single_pass = once;
+        for (int one_pass = 0; one_pass < 2; one_pass++) {
+            options.single_pass = one_pass;
             expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_ERROR_NONFINITE);
             assert_non_null(strstr(gnomon_last_error(ctx), "row 3, column 5"));
         }
@@ -309,11 +309,11 @@ static void test_views(void **state)
     signed char bytes[ROWS * COLS];
     static float f[ROWS * COLS], columns[ROWS * COLS], gaps[ROWS * 3 * COLS * 2];
     static double d[ROWS * COLS];
-    static int64_t wide[ROWS * COLS];
+    static int64_t f64[ROWS * COLS];
     for (int i = 0; i < ROWS * COLS; i++) {
         bytes[i] = (signed char)(draw_uniform(&draws) * 200 - 100);
         f[i] = (float)bytes[i];
-        d[i] = wide[i] = bytes[i];
+        d[i] = f64[i] = bytes[i];
         columns[i % COLS * ROWS + i / COLS] = f[i];
         gaps[(ROWS - 1 - i / COLS) * 3 * COLS * 2 + i % COLS * 2] = f[i];
     }
@@ -322,7 +322,7 @@ static void test_views(void **state)
         gnomon_matrix_rowmajor(f, GNOMON_F32, ROWS, COLS),
         gnomon_matrix_colmajor(columns, GNOMON_F32, ROWS, COLS),
         gnomon_matrix_rowmajor(bytes, GNOMON_I8, ROWS, COLS),
-        gnomon_matrix_rowmajor(wide, GNOMON_I64, ROWS, COLS),
+        gnomon_matrix_rowmajor(f64, GNOMON_I64, ROWS, COLS),
         {gaps + (ROWS - 1) * 3 * COLS * 2, GNOMON_F32, GNOMON_HOST, ROWS, COLS, -3 * COLS * 2, 2},
     };
     gnomon_svd first = {.struct_size = sizeof first}, svd = {.struct_size = sizeof svd};

@@ -21,15 +21,15 @@ static void the_last_column(void **state)
     settings.threads = 2;
     assert_int_equal(gnomon_context_create(&settings, &ctx), GNOMON_OK);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        for (int turned = 0; turned < 2; turned++) {
-            const int64_t wide = sizes[s], other = 30, rows = turned ? wide : other;
-            const int64_t cols = turned ? other : wide;
+        for (int transposed = 0; transposed < 2; transposed++) {
+            const int64_t longer = sizes[s], other = 30, rows = transposed ? longer : other;
+            const int64_t cols = transposed ? other : longer;
             double *x = calloc((size_t)(rows * cols), sizeof *x);
             assert_non_null(x);
             double squares = 0;
             for (int64_t i = 0; i < other; i++) {
                 const double v = 1 + (double)(i % 4);
-                x[turned ? (wide - 1) * cols + i : i * cols + wide - 1] = v;
+                x[transposed ? (longer - 1) * cols + i : i * cols + longer - 1] = v;
                 squares += v * v;
             }
             const gnomon_matrix a = gnomon_matrix_rowmajor(x, GNOMON_F64, rows, cols);
@@ -40,8 +40,8 @@ static void the_last_column(void **state)
             if (gnomon_svd_dense(ctx, &a, &o, &out) != GNOMON_OK)
                 fail_msg("%s", gnomon_last_error(ctx));
             assert_true(fabs(out.s[0] / sqrt(squares) - 1) < 1e-12);
-            const double *of = turned ? out.u.data : out.vt.data;
-            assert_true(fabs(fabs(of[wide - 1]) - 1) < 1e-12);
+            const double *of = transposed ? out.u.data : out.vt.data;
+            assert_true(fabs(fabs(of[longer - 1]) - 1) < 1e-12);
             assert_true(out.residual_estimate < 1e-10);
             gnomon_svd_free(ctx, &out);
             free(x);

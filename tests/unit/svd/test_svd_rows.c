@@ -27,14 +27,14 @@ static void expect(gnomon_context *ctx, gnomon_status got, gnomon_status want)
 }
 
 /* Rows of a matrix in memory, handed out a few at a time. */
-typedef struct feed {
+typedef struct pieces {
     const float *data;
     int64_t rows, cols, at, step, rewinds;
-} feed;
+} pieces;
 
-static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *got)
+static gnomon_status pieces_next(void *user, const gnomon_matrix *dst, int64_t *got)
 {
-    feed *f = user;
+    pieces *f = user;
     int64_t n = f->rows - f->at < f->step ? f->rows - f->at : f->step;
     if (n > dst->rows) n = dst->rows;
     for (int64_t i = 0; i < n * f->cols; i++) {
@@ -50,9 +50,9 @@ static gnomon_status feed_next(void *user, const gnomon_matrix *dst, int64_t *go
     return GNOMON_OK;
 }
 
-static gnomon_status feed_rewind(void *user)
+static gnomon_status pieces_rewind(void *user)
 {
-    feed *f = user;
+    pieces *f = user;
     f->at = 0;
     f->rewinds++;
     return GNOMON_OK;
@@ -98,9 +98,9 @@ static void test_threads_and_streams(void **state)
     for (int way = 0; way < 3; way++) {
         gnomon_svd p = {.struct_size = sizeof p}, q = {.struct_size = sizeof q};
         gnomon_svd r = {.struct_size = sizeof r};
-        feed source = {.data = a, .rows = ROWS, .cols = COLS, .step = 37};
-        gnomon_svd_rows rows = {&source,   way == 0 ? -1 : ROWS, COLS, GNOMON_F32,
-                                feed_next, feed_rewind};
+        pieces source = {.data = a, .rows = ROWS, .cols = COLS, .step = 37};
+        gnomon_svd_rows rows = {&source,    way == 0 ? -1 : ROWS, COLS,
+                                GNOMON_F32, pieces_next,          pieces_rewind};
         options.rank = RANK;
         options.single_pass = way == 1;
         options.tolerance = way == 2 ? 0.01 : 0;
@@ -130,8 +130,8 @@ static void test_single_pass(void **state)
     for (int i = 0; i < ROWS * COLS; i++)
         d[i] = (double)a[i];
     gnomon_context *ctx = make_context(2);
-    feed source = {.data = a, .rows = ROWS, .cols = COLS, .step = 500};
-    gnomon_svd_rows rows = {&source, -1, COLS, GNOMON_F32, feed_next, NULL};
+    pieces source = {.data = a, .rows = ROWS, .cols = COLS, .step = 500};
+    gnomon_svd_rows rows = {&source, -1, COLS, GNOMON_F32, pieces_next, NULL};
     gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
     gnomon_svd svd = {.struct_size = sizeof svd};
     options.rank = 12;
@@ -181,8 +181,8 @@ static void test_sparse(void **state)
     gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
     options.rank = RANK;
     options.power = 3;
-    for (int once = 0; once < 2; once++) {
-        options.single_pass = once;
+    for (int one_pass = 0; one_pass < 2; one_pass++) {
+        options.single_pass = one_pass;
         expect(ctx, gnomon_svd_csr(ctx, &csr, &options, &p), GNOMON_OK);
         expect(ctx, gnomon_svd_dense(ctx, &view, &options, &q), GNOMON_OK);
         for (int i = 0; i < RANK; i++)
@@ -222,27 +222,27 @@ static void test_orthonormalise(void **state)
     enum { M = 3000, S = 12 };
     gnomon_context *ctx = make_context(2);
     gnomon_blas_enter();
-    for (int wide = 0; wide < 2; wide++) {
+    for (int f64 = 0; f64 < 2; f64++) {
         for (int kind = 0; kind < 4; kind++) { /* well, badly conditioned, dependent, zero */
             gnomon_tall y, was;
             double r[S * S];
             uint64_t draws = 31;
             gnomon_orth_count count = {0, 0};
-            expect(ctx, gnomon_tall_make(ctx, wide, M, S, false, "y", &y), GNOMON_OK);
-            expect(ctx, gnomon_tall_make(ctx, wide, M, S, false, "y", &was), GNOMON_OK);
+            expect(ctx, gnomon_tall_make(ctx, f64, M, S, false, "y", &y), GNOMON_OK);
+            expect(ctx, gnomon_tall_make(ctx, f64, M, S, false, "y", &was), GNOMON_OK);
             for (int i = 0; i < M * S; i++) {
                 double x = draw_normal(&draws);
                 if (kind == 1) x *= pow(0.01, i % S);
                 if (kind == 2) x = i % S < 4 ? x : (double)(i / S % (i % 2 + 2));
                 if (kind == 3) x = 0;
-                gnomon_narrow(wide, 1, &x, (char *)y.data + (size_t)i * gnomon_tall_size(wide));
+                gnomon_f64_to_type(f64, 1, &x, (char *)y.data + (size_t)i * gnomon_tall_size(f64));
             }
-            memcpy(was.data, y.data, (size_t)(M * S) * gnomon_tall_size(wide));
+            memcpy(was.data, y.data, (size_t)(M * S) * gnomon_tall_size(f64));
             expect(ctx, gnomon_orthonormalise(ctx, &y, r, &count), GNOMON_OK);
             assert_int_equal(count.cholesky + count.householder, 1);
             assert_int_equal(count.cholesky, kind == 0);
-            const double u = wide ? 0x1p-53 : 0x1p-24;
-            gnomon_matrix q = gnomon_matrix_rowmajor(y.data, wide ? GNOMON_F64 : GNOMON_F32, M, S);
+            const double u = f64 ? 0x1p-53 : 0x1p-24;
+            gnomon_matrix q = gnomon_matrix_rowmajor(y.data, f64 ? GNOMON_F64 : GNOMON_F32, M, S);
             gnomon_matrix a = q;
             a.data = was.data;
             for (int i = 0; i < S; i++) {
@@ -384,8 +384,8 @@ static void test_every_allocation(void **state)
             if (at >= 0) r.at = start + at;
             gnomon_matrix view = gnomon_matrix_rowmajor(a, GNOMON_F32, M, D);
             gnomon_csr csr = {M, D, offsets, indices, a, GNOMON_F32};
-            feed source = {.data = a, .rows = M, .cols = D, .step = 7};
-            gnomon_svd_rows rows = {&source, -1, D, GNOMON_F32, feed_next, NULL};
+            pieces source = {.data = a, .rows = M, .cols = D, .step = 7};
+            gnomon_svd_rows rows = {&source, -1, D, GNOMON_F32, pieces_next, NULL};
             gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
             gnomon_svd svd = {.struct_size = sizeof svd};
             options.rank = 6;

@@ -134,8 +134,8 @@ static void lstsq_tells_all_its_seconds(void **unused)
     static double data[LONG * SHORT], right[LONG];
     fill(data, LONG, SHORT);
     fill(right, LONG, 1);
-    for (int wide = 0; wide < 2; wide++) {
-        const int64_t n = wide ? SHORT : LONG, d = wide ? LONG : SHORT;
+    for (int f64 = 0; f64 < 2; f64++) {
+        const int64_t n = f64 ? SHORT : LONG, d = f64 ? LONG : SHORT;
         const gnomon_matrix a = gnomon_matrix_rowmajor(data, GNOMON_F64, n, d);
         const gnomon_matrix b = gnomon_matrix_rowmajor(right, GNOMON_F64, n, 1);
         gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;

@@ -32,18 +32,18 @@ static cudaError_t run_level(gcu_level *l, const gnomon_simple *a, const gcu_adj
     gcu_level_bounds(l);
     switch (gcu_kind_of(a)->adjoint) {
     case GCU_ADJOINT_DENSE:
-        return gcu_adjoint_dense(*l, t->wide, t->stream);
+        return gcu_adjoint_dense(*l, t->f64, t->stream);
     case GCU_ADJOINT_BANDS:
-        return gcu_adjoint_sjlt(*l, t->wide, t->stream);
+        return gcu_adjoint_sjlt(*l, t->f64, t->stream);
     case GCU_ADJOINT_LISTS:
-        return gcu_adjoint_lists(*l, a, t->wide, lists, t->stream);
+        return gcu_adjoint_lists(*l, a, t->f64, lists, t->stream);
     }
     return cudaErrorNotSupported;
 }
 
 static int64_t size_of(const gcu_adjoint_task *t)
 {
-    return t->wide ? 8 : 4;
+    return t->f64 ? 8 : 4;
 }
 
 /* Bytes for the lists of a chunk, of the factor that needs most. */
@@ -156,7 +156,7 @@ static cudaError_t run_batch(const gcu_adjoint_task *t, int64_t point, int64_t p
             from_y(&l, t, point);
         } else {
             l.z = buffer[i & 1];
-            l.z_dtype = t->wide ? GNOMON_F64 : GNOMON_F32;
+            l.z_dtype = t->f64 ? GNOMON_F64 : GNOMON_F32;
             l.z_row_stride = l.k;
             l.z_col_stride = 1;
             l.row = 0;
@@ -164,7 +164,7 @@ static cudaError_t run_batch(const gcu_adjoint_task *t, int64_t point, int64_t p
         }
         if (i > 0) {
             l.x = buffer[(i - 1) & 1];
-            l.x_dtype = t->wide ? GNOMON_F64 : GNOMON_F32;
+            l.x_dtype = t->f64 ? GNOMON_F64 : GNOMON_F32;
             l.x_row_stride = l.cols = l.r * l.c;
             l.x_col_stride = 1;
             l.col = 0;

@@ -26,11 +26,11 @@ struct gcu_level {
 /* Sets a_row ... a_col_end from the rest. */
 void gcu_level_bounds(gcu_level *level);
 
-cudaError_t gcu_adjoint_dense(const gcu_level &level, bool wide, cudaStream_t stream);
-cudaError_t gcu_adjoint_sjlt(const gcu_level &level, bool wide, cudaStream_t stream);
+cudaError_t gcu_adjoint_dense(const gcu_level &level, bool f64, cudaStream_t stream);
+cudaError_t gcu_adjoint_sjlt(const gcu_level &level, bool f64, cudaStream_t stream);
 /* very-sparse: each chunk's nonzeros are listed by column, in 'work'. */
 size_t gcu_adjoint_lists_bytes(const gnomon_simple *a);
-cudaError_t gcu_adjoint_lists(const gcu_level &level, const gnomon_simple *a, bool wide, void *work,
+cudaError_t gcu_adjoint_lists(const gcu_level &level, const gnomon_simple *a, bool f64, void *work,
                               cudaStream_t stream);
 
 #ifdef __CUDACC__

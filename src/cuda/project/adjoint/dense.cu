@@ -75,14 +75,14 @@ static __global__ void __launch_bounds__(THREADS) product(gcu_level l, int64_t v
                 gcu_level_write<T>(l, v0 + ty * 4 + p, j0 + tx * 4 + i, sum[i][p]);
 }
 
-cudaError_t gcu_adjoint_dense(const gcu_level &l, bool wide, cudaStream_t stream)
+cudaError_t gcu_adjoint_dense(const gcu_level &l, bool f64, cudaStream_t stream)
 {
     const int64_t points = l.n * l.blocks;
     const unsigned tiles = (unsigned)((l.a_col_end - l.a_col + COLS - 1) / COLS);
     for (int64_t v = 0; v < points; v += (int64_t)POINTS * 32768) {
         const int64_t count = (points - v + POINTS - 1) / POINTS;
         const dim3 grid(tiles, (unsigned)(count < 32768 ? count : 32768));
-        if (wide)
+        if (f64)
             product<double><<<grid, THREADS, 0, stream>>>(l, v);
         else
             product<float><<<grid, THREADS, 0, stream>>>(l, v);

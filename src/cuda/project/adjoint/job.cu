@@ -61,7 +61,7 @@ static gcu_adjoint_task task_of(const gcu_state *s, const gnomon_sketch_job *job
     t.row = job->row;
     t.rows = job->rows;
     t.col = job->col + col;
-    t.wide = job->wide;
+    t.f64 = job->f64;
     t.gpu = &s->gpu;
     return t;
 }

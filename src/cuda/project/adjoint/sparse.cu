@@ -46,10 +46,10 @@ static cudaError_t in_batches(int64_t points, int64_t cols, Launch launch)
     return cudaGetLastError();
 }
 
-cudaError_t gcu_adjoint_sjlt(const gcu_level &l, bool wide, cudaStream_t stream)
+cudaError_t gcu_adjoint_sjlt(const gcu_level &l, bool f64, cudaStream_t stream)
 {
     return in_batches(l.n * l.blocks, l.a_col_end - l.a_col, [&](dim3 grid, int64_t v) {
-        if (wide)
+        if (f64)
             from_bands<double><<<grid, THREADS, 0, stream>>>(l, v);
         else
             from_bands<float><<<grid, THREADS, 0, stream>>>(l, v);
@@ -209,7 +209,7 @@ size_t gcu_adjoint_lists_bytes(const gnomon_simple *a)
     return (size_t)(2 * (a->chunk + 1) + list_room(a)) * sizeof(unsigned long long);
 }
 
-cudaError_t gcu_adjoint_lists(const gcu_level &l, const gnomon_simple *a, bool wide, void *work,
+cudaError_t gcu_adjoint_lists(const gcu_level &l, const gnomon_simple *a, bool f64, void *work,
                               cudaStream_t stream)
 {
     by_column by;
@@ -228,7 +228,7 @@ cudaError_t gcu_adjoint_lists(const gcu_level &l, const gnomon_simple *a, bool w
         sort_lists<<<(unsigned)((a->chunk + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
             by, a->chunk);
         error = in_batches(l.n * l.blocks, a->chunk, [&](dim3 grid, int64_t v) {
-            if (wide) {
+            if (f64) {
                 from_lists<double><<<grid, THREADS, 0, stream>>>(l, chunk, by, a->chunk, v);
                 from_rows<double><<<grid, THREADS, 0, stream>>>(l, chunk, by, a->chunk, v);
             } else {

@@ -66,7 +66,7 @@ bool supports(const gcu_task *task, char *why, size_t why_size)
         reason = "the kind is none of rademacher, achlioptas and gaussian in fp16";
     else if (type_of(task->x.dtype) < 0)
         reason = "the points' type has more than 16 bits and is not f32";
-    else if (task->wide || task->out.dtype != GNOMON_F32)
+    else if (task->f64 || task->out.dtype != GNOMON_F32)
         reason = "sums are in fp32 only";
     else if (!is_small(task))
         reason = "the operator has too many rows or columns for points in registers";

@@ -42,7 +42,7 @@ struct sjlt_shape {
 /* The lists of chunks [first, first + count) for the task's virtual rows. An entry is twice a
  * column of the chunk plus one where the sign is minus: 16 bits, two to a word, or 32 with bits32;
  * all ones is no entry. They come by four: step t of virtual row r of chunk c is the 8 bytes, or 16
- * when wide, number ((c - first) * rows + r) * steps + t. */
+ * with bits32, number ((c - first) * rows + r) * steps + t. */
 struct sjlt_lists {
     void *entries;
     int64_t first, count; /* chunks */

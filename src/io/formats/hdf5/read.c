@@ -371,12 +371,12 @@ gnomon_status gnomon_hdf5_block(gnomon_reader *reader, int64_t row, int64_t col,
     if (dst->cols == 0 || dst->rows == 0) return GNOMON_OK;
     if (dst->dtype == reader->info.dtype && dst->col_stride == 1 && dst->row_stride == dst->cols)
         return read_packed(reader, state, row, dst->rows, col, dst->cols, dst->data);
-    int64_t wide = dst->cols < state->scratch_elements ? dst->cols : state->scratch_elements;
-    int64_t tall = state->scratch_elements / wide;
+    int64_t cols_each = dst->cols < state->scratch_elements ? dst->cols : state->scratch_elements;
+    int64_t tall = state->scratch_elements / cols_each;
     for (int64_t i = 0; i < dst->rows;) {
         int64_t rows = dst->rows - i < tall ? dst->rows - i : tall;
         for (int64_t j = 0; j < dst->cols;) {
-            int64_t cols = dst->cols - j < wide ? dst->cols - j : wide;
+            int64_t cols = dst->cols - j < cols_each ? dst->cols - j : cols_each;
             GNOMON_TRY(read_packed(reader, state, row + i, rows, col + j, cols, state->scratch));
             gnomon_matrix src =
                 gnomon_matrix_rowmajor(state->scratch, reader->info.dtype, rows, cols);

@@ -141,11 +141,11 @@ gnomon_status gnomon_hdf5_put(gnomon_writer *writer, const gnomon_matrix *src)
     if (src->cols == 0) return GNOMON_OK;
     if (writer->rows < 0) GNOMON_TRY(extend(writer, out, writer->written + src->rows));
     int64_t elements = SCRATCH / (int64_t)gnomon_dtype_size(writer->dtype);
-    int64_t wide = src->cols < elements ? src->cols : elements, tall = elements / wide;
+    int64_t cols_each = src->cols < elements ? src->cols : elements, tall = elements / cols_each;
     for (int64_t i = 0; i < src->rows;) {
         int64_t rows = src->rows - i < tall ? src->rows - i : tall;
         for (int64_t j = 0; j < src->cols;) {
-            int64_t cols = src->cols - j < wide ? src->cols - j : wide;
+            int64_t cols = src->cols - j < cols_each ? src->cols - j : cols_each;
             gnomon_matrix part = *src;
             part.rows = rows;
             part.cols = cols;

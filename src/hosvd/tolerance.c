@@ -64,7 +64,7 @@ static gnomon_status add_block(search *s)
         s->room = room;
     }
     gnomon_status status =
-        gnomon_tall_make(w->ctx, w->wide, w->size[s->mode], width, false, "a mode's range", &y);
+        gnomon_tall_make(w->ctx, w->f64, w->size[s->mode], width, false, "a mode's range", &y);
     if (status == GNOMON_OK) status = fill(s, &y);
     if (status != GNOMON_OK) {
         gnomon_tall_drop(w->ctx, &y);
@@ -90,7 +90,7 @@ static double estimate(const search *s)
 static gnomon_status extend(search *s)
 {
     gnomon_hosvd_work *w = s->w;
-    const double round = (w->wide ? 0x1p-53 : 0x1p-24) * w->norm;
+    const double round = (w->f64 ? 0x1p-53 : 0x1p-24) * w->norm;
     for (;;) {
         GNOMON_TRY(add_block(s));
         const double now = estimate(s);
@@ -109,8 +109,8 @@ static gnomon_status assemble(search *s)
     gnomon_tall *q = &w->factor[s->mode];
     int64_t col = 0;
     gnomon_tall_drop(w->ctx, q);
-    GNOMON_TRY(gnomon_tall_make(w->ctx, w->wide, w->size[s->mode], s->columns, false,
-                                "a mode's range", q));
+    GNOMON_TRY(
+        gnomon_tall_make(w->ctx, w->f64, w->size[s->mode], s->columns, false, "a mode's range", q));
     for (int64_t i = 0; i < s->blocks; i++) {
         gnomon_tall_place(w->ctx, &s->q[i], q, col);
         col += s->q[i].cols;
@@ -136,7 +136,7 @@ static gnomon_status try_columns(search *s, bool *done)
         s->threshold = fmin(0.9 * s->threshold, 0.8 * s->before * sqrt(s->budget / rest));
         return status;
     }
-    GNOMON_TRY(gnomon_hosvd_take(w, &b));
+    GNOMON_TRY(gnomon_hosvd_replace(w, &b));
     w->columns[s->mode] = s->columns;
     w->spent += rest;
     /* Where it can't be reached, a hundredth more of the error buys a small core. */
@@ -144,7 +144,7 @@ static gnomon_status try_columns(search *s, bool *done)
                                  rest < s->budget ? s->budget - rest : 0.02 * rest);
 }
 
-static gnomon_status take_whole(gnomon_hosvd_work *w, int mode, double budget)
+static gnomon_status keep_whole(gnomon_hosvd_work *w, int mode, double budget)
 {
     gnomon_tall_drop(w->ctx, &w->factor[mode]);
     w->columns[mode] = 0;
@@ -163,13 +163,13 @@ static gnomon_status make_probes(search *s)
     d.k = there < PROBES ? there : PROBES;
     d.d = there;
     GNOMON_TRY(gnomon_operator_create(w->ctx, &d, &s->probes));
-    GNOMON_TRY(gnomon_tall_make(w->ctx, w->wide, w->size[s->mode], d.k, false, "probes", &s->left));
+    GNOMON_TRY(gnomon_tall_make(w->ctx, w->f64, w->size[s->mode], d.k, false, "probes", &s->left));
     GNOMON_TRY(gnomon_slabs_sketch(s->x, &s->mode, 1, &s->probes, 0, &s->left));
     w->out->measure_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }
 
-static gnomon_status look_for_columns(search *s)
+static gnomon_status find_columns(search *s)
 {
     gnomon_hosvd_work *w = s->w;
     bool done = false;
@@ -177,7 +177,7 @@ static gnomon_status look_for_columns(search *s)
     GNOMON_TRY(make_probes(s));
     while (!done) {
         GNOMON_TRY(extend(s));
-        if (s->before > s->threshold && !s->last) return take_whole(w, s->mode, s->budget);
+        if (s->before > s->threshold && !s->last) return keep_whole(w, s->mode, s->budget);
         GNOMON_TRY(try_columns(s, &done));
     }
     return GNOMON_OK;
@@ -186,7 +186,7 @@ static gnomon_status look_for_columns(search *s)
 static gnomon_status shrink_mode(gnomon_hosvd_work *w, int mode, double budget)
 {
     const int64_t size = w->size[mode], rank = w->rank[mode], over = w->options.oversample;
-    if (size <= SMALL) return take_whole(w, mode, budget);
+    if (size <= SMALL) return keep_whole(w, mode, budget);
     search s = {.w = w, .mode = mode, .budget = budget};
     s.x = w->options.sequential ? gnomon_hosvd_current(w) : &w->x;
     s.most = gnomon_range_columns(s.x, mode);
@@ -195,7 +195,7 @@ static gnomon_status shrink_mode(gnomon_hosvd_work *w, int mode, double budget)
     /* A part is left for the truncation, which finds the fewest columns. */
     s.threshold = 0.5 * sqrt(budget);
     s.before = INFINITY;
-    gnomon_status status = look_for_columns(&s);
+    gnomon_status status = find_columns(&s);
     gnomon_operator_destroy(s.op);
     gnomon_operator_destroy(s.probes);
     for (int64_t i = 0; i < s.blocks; i++)
@@ -205,7 +205,7 @@ static gnomon_status shrink_mode(gnomon_hosvd_work *w, int mode, double budget)
     return status;
 }
 
-gnomon_status gnomon_hosvd_tolerant(gnomon_hosvd_work *w)
+gnomon_status gnomon_hosvd_tolerance(gnomon_hosvd_work *w)
 {
     /* A little less than asked, for the rounding of what comes after. */
     const double wanted = 0.998 * w->options.tolerance * w->options.tolerance * w->norm * w->norm;

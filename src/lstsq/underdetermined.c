@@ -2,7 +2,7 @@
  * T y = b, by the tall T's preconditioner (Meng, Saunders & Mahoney 2014 precondition from this
  * side too). x is summed up from T times each change of y, never made of y at once: so its rounding
  * is that of x, not of the longer y, and what is left of b is corrected like a residual. */
-#include "lstsq/wide.h"
+#include "lstsq/underdetermined.h"
 
 #include "base/dtype.h"
 #include "base/error.h"
@@ -12,9 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-gnomon_status gnomon_wide_begin(gnomon_solver *s)
+gnomon_status gnomon_underdetermined_begin(gnomon_solver *s)
 {
-    gnomon_wide *w = s->wide;
+    gnomon_underdetermined *w = s->underdetermined;
     const int64_t n = s->d, cols = s->n, m = s->m;
     int64_t numbers;
     GNOMON_FAIL_IF(!gnomon_mul(cols, m, &numbers), s->ctx, GNOMON_ERROR_OVERFLOW,
@@ -26,7 +26,7 @@ gnomon_status gnomon_wide_begin(gnomon_solver *s)
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, numbers, sizeof(double), "the solution", &w->x));
     GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), "the solution", &w->best));
     s->n = n;
-    const gnomon_status status = gnomon_solver_look_at_b(s);
+    const gnomon_status status = gnomon_solver_scan_b(s);
     if (status == GNOMON_OK) gnomon_solver_read_b(s, 0, n, w->right);
     s->n = cols;
     GNOMON_TRY(status);
@@ -37,9 +37,9 @@ gnomon_status gnomon_wide_begin(gnomon_solver *s)
     return gnomon_alloc_zero(s->ctx, m, sizeof(int), "exponents", &s->exponent);
 }
 
-void gnomon_wide_drop(gnomon_solver *s)
+void gnomon_underdetermined_drop(gnomon_solver *s)
 {
-    gnomon_wide *w = s->wide;
+    gnomon_underdetermined *w = s->underdetermined;
     if (w == NULL) return;
     gnomon_free(s->ctx, w->exponent);
     gnomon_free(s->ctx, w->right);
@@ -49,10 +49,10 @@ void gnomon_wide_drop(gnomon_solver *s)
     gnomon_free(s->ctx, w->best);
 }
 
-void gnomon_wide_change(gnomon_solver *s, const double *change)
+void gnomon_underdetermined_change(gnomon_solver *s, const double *change)
 {
     for (int64_t i = 0; i < s->d * s->m; i++)
-        s->wide->change[i] -= change[i];
+        s->underdetermined->change[i] -= change[i];
 }
 
 static void copy_column(const gnomon_solver *s, const double *from, double *to, int64_t j)
@@ -61,18 +61,18 @@ static void copy_column(const gnomon_solver *s, const double *from, double *to, 
         to[i] = from[i];
 }
 
-void gnomon_wide_keep(gnomon_solver *s, int64_t j)
+void gnomon_underdetermined_keep(gnomon_solver *s, int64_t j)
 {
-    copy_column(s, s->wide->x, s->wide->best, j);
+    copy_column(s, s->underdetermined->x, s->underdetermined->best, j);
 }
 
-void gnomon_wide_go_back(gnomon_solver *s, int64_t j)
+void gnomon_underdetermined_go_back(gnomon_solver *s, int64_t j)
 {
-    copy_column(s, s->wide->best, s->wide->x, j);
+    copy_column(s, s->underdetermined->best, s->underdetermined->x, j);
 }
 
-double gnomon_wide_error(const gnomon_solver *s, const gnomon_state *state, int64_t j,
-                         double squares)
+double gnomon_underdetermined_error(const gnomon_solver *s, const gnomon_state *state, int64_t j,
+                                    double squares)
 {
     const double whole = s->norm * state->norm_x[j] + s->norm_b[j];
     return whole > 0 ? sqrt(squares) / whole : 0;
@@ -84,9 +84,9 @@ static double square(double x)
 }
 
 /* x += T times y's change, and what that leaves of b. */
-gnomon_status gnomon_wide_look(gnomon_solver *s, gnomon_state *state)
+gnomon_status gnomon_underdetermined_evaluate(gnomon_solver *s, gnomon_state *state)
 {
-    gnomon_wide *w = s->wide;
+    gnomon_underdetermined *w = s->underdetermined;
     const int64_t n = s->d, m = s->m;
     double *r = NULL;
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(n, m), sizeof *r, "a residual", &r));
@@ -105,7 +105,7 @@ gnomon_status gnomon_wide_look(gnomon_solver *s, gnomon_state *state)
         state->plain[j] = plain;
         /* with lambda: of [x, lambda y], the shortest solution of [A, lambda I] */
         state->norm_x[j] = sqrt(state->norm_x[j] + square(s->lambda) * norm_y);
-        state->turned[j] = sqrt(norm_y);
+        state->transposed[j] = sqrt(norm_y);
         state->squares[j] = 0;
         for (int64_t i = j; i < n * m; i += m)
             state->squares[j] += square(r[i]);
@@ -116,7 +116,7 @@ gnomon_status gnomon_wide_look(gnomon_solver *s, gnomon_state *state)
             double sum = 0;
             for (int64_t i = 0; i < s->rank; i++)
                 sum += square(state->g[i * m + j]);
-            state->error[j] = gnomon_wide_error(s, state, j, sum);
+            state->error[j] = gnomon_underdetermined_error(s, state, j, sum);
         }
     }
     gnomon_free(s->ctx, r);
@@ -129,7 +129,7 @@ static gnomon_status measure(gnomon_solver *s, double *squares, double *gradient
     double *z = NULL;
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->d, s->m), sizeof *z, "a product", &z));
     const gnomon_sweep gap = {s->x, s->m, true, z, squares, NULL};
-    const gnomon_sweep gradient = {s->wide->left, s->m, false, z, gradients, NULL};
+    const gnomon_sweep gradient = {s->underdetermined->left, s->m, false, z, gradients, NULL};
     gnomon_status status = gnomon_sweep_rows(s, &gap);
     if (status == GNOMON_OK && s->rank < s->d) status = gnomon_sweep_rows(s, &gradient);
     gnomon_free(s->ctx, z);
@@ -173,8 +173,8 @@ static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t 
                      double gradient)
 {
     gnomon_lstsq_target *t = &s->out->target[j];
-    const int of_b = s->wide->exponent[j], of_x = of_b - s->source.exponent;
-    const double x = state->norm_x[j], y = state->turned[j];
+    const int of_b = s->underdetermined->exponent[j], of_x = of_b - s->source.exponent;
+    const double x = state->norm_x[j], y = state->transposed[j];
     const double least = s->rank > 0 ? s->sigma[s->rank - 1] : INFINITY;
     /* What rounding may have done to b - A x, a sum over A's columns, and to x - A^T y. */
     const double lost = gnomon_solver_loss_of_rows(s) * s->norm * x +
@@ -198,7 +198,7 @@ static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t 
     t->sensitivity = x > 0 ? (2 * s->norm + s->norm_b[j] / x) / least : 1;
     double plain = 0; /* of x alone */
     for (int64_t i = j; i < s->n * s->m; i += s->m)
-        plain += square(s->wide->x[i]);
+        plain += square(s->underdetermined->x[i]);
     t->norm_b = ldexp(s->norm_b[j], of_b);
     t->norm_x = ldexp(sqrt(plain), of_x);
     t->residual = ldexp(sqrt(state->plain[j]), of_b);
@@ -217,7 +217,7 @@ static gnomon_status hand_out(gnomon_solver *s, const double *from, int64_t rows
         gnomon_alloc(s->ctx, gnomon_times(rows, s->m), gnomon_dtype_size(dtype), what, &data));
     *to = gnomon_matrix_rowmajor(data, dtype, rows, s->m);
     for (int64_t i = 0; i < rows * s->m; i++) {
-        const double value = ldexp(from[i], s->wide->exponent[i % s->m] - shift);
+        const double value = ldexp(from[i], s->underdetermined->exponent[i % s->m] - shift);
         GNOMON_FAIL_IF(!(fabs(value) <= most), s->ctx, GNOMON_ERROR_NONFINITE,
                        "%s is larger than %s can hold; scale a or b", what,
                        dtype == GNOMON_F32 ? "a float" : "a double");
@@ -233,15 +233,16 @@ static gnomon_status hand_out(gnomon_solver *s, const double *from, int64_t rows
 static void round_to_float(gnomon_solver *s)
 {
     for (int64_t i = 0; i < s->n * s->m; i++) {
-        const int shift = s->wide->exponent[i % s->m] - s->source.exponent;
-        s->wide->x[i] = ldexp((double)(float)ldexp(s->wide->x[i], shift), -shift);
+        const int shift = s->underdetermined->exponent[i % s->m] - s->source.exponent;
+        s->underdetermined->x[i] =
+            ldexp((double)(float)ldexp(s->underdetermined->x[i], shift), -shift);
     }
 }
 
 static gnomon_status finish(gnomon_solver *s, gnomon_state *state, double *squares)
 {
     gnomon_lstsq *out = s->out;
-    GNOMON_TRY(gnomon_probes_settle(s));
+    GNOMON_TRY(gnomon_probes_estimate(s));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->m, sizeof *out->target, "figures", &out->target));
     out->converged = 1;
     for (int64_t j = 0; j < s->m; j++) {
@@ -250,18 +251,18 @@ static gnomon_status finish(gnomon_solver *s, gnomon_state *state, double *squar
     }
     if (s->options.dtype == GNOMON_F32) {
         round_to_float(s);
-        GNOMON_TRY(gnomon_wide_look(s, state));
+        GNOMON_TRY(gnomon_underdetermined_evaluate(s, state));
     }
     GNOMON_TRY(measure(s, squares, squares + s->m));
     for (int64_t j = 0; j < s->m; j++)
         describe(s, state, j, sqrt(squares[j]), sqrt(squares[s->m + j]));
     gnomon_solver_tell(s);
     if (s->options.keep_residual)
-        GNOMON_TRY(hand_out(s, s->wide->left, s->d, 0, "the residual", &out->residual));
-    return hand_out(s, s->wide->x, s->n, s->source.exponent, "the solution", &out->x);
+        GNOMON_TRY(hand_out(s, s->underdetermined->left, s->d, 0, "the residual", &out->residual));
+    return hand_out(s, s->underdetermined->x, s->n, s->source.exponent, "the solution", &out->x);
 }
 
-gnomon_status gnomon_wide_finish(gnomon_solver *s, gnomon_state *state)
+gnomon_status gnomon_underdetermined_finish(gnomon_solver *s, gnomon_state *state)
 {
     double *squares = NULL;
     GNOMON_TRY(
@@ -271,7 +272,8 @@ gnomon_status gnomon_wide_finish(gnomon_solver *s, gnomon_state *state)
     return status;
 }
 
-gnomon_status gnomon_wide_transpose(gnomon_context *ctx, const gnomon_csr *a, gnomon_csr *to)
+gnomon_status gnomon_underdetermined_transpose(gnomon_context *ctx, const gnomon_csr *a,
+                                               gnomon_csr *to)
 {
     const size_t size = gnomon_dtype_size(a->dtype);
     const int64_t first = a->offsets[0], count = a->offsets[a->rows] - first;

@@ -1,4 +1,4 @@
-#include "lstsq/narrow.h"
+#include "lstsq/skinny.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
 #define INLINE static inline __attribute__((always_inline))
 
 /* out[r * cols + c] = the product of row r of a and row c of w. */
-INLINE void multiply(int rows, int cols, const gnomon_narrow_job *job, const double *a,
+INLINE void multiply(int rows, int cols, const gnomon_skinny_job *job, const double *a,
                      const double *w, double *out)
 {
     lanes sum[ROWS][COLS];
@@ -40,7 +40,7 @@ INLINE void multiply(int rows, int cols, const gnomon_narrow_job *job, const dou
 }
 
 /* Row c of z += t[r * cols + c] * row r of a, for each r in turn. */
-INLINE void add(int rows, int cols, const gnomon_narrow_job *job, const double *a, const double *t,
+INLINE void add(int rows, int cols, const gnomon_skinny_job *job, const double *a, const double *t,
                 double *z)
 {
     const int64_t whole = job->d / LANES * LANES;
@@ -67,7 +67,7 @@ INLINE void add(int rows, int cols, const gnomon_narrow_job *job, const double *
 }
 
 /* Some rows and columns, of sizes that the compiler knows. */
-INLINE void tile(int rows, int cols, const gnomon_narrow_job *job, int64_t row, int64_t col)
+INLINE void tile(int rows, int cols, const gnomon_skinny_job *job, int64_t row, int64_t col)
 {
     double out[ROWS * COLS];
     const double *a = job->a + row * job->lda;
@@ -83,7 +83,7 @@ INLINE void tile(int rows, int cols, const gnomon_narrow_job *job, int64_t row, 
     add(rows, cols, job, a, out, job->z + col * job->d);
 }
 
-INLINE void tiles(int rows, const gnomon_narrow_job *job, int64_t row)
+INLINE void tiles(int rows, const gnomon_skinny_job *job, int64_t row)
 {
     int64_t col = 0;
     for (; col + COLS <= job->cols; col += COLS)
@@ -92,7 +92,7 @@ INLINE void tiles(int rows, const gnomon_narrow_job *job, int64_t row)
     if (job->cols - col == 1) tile(rows, 1, job, row, col);
 }
 
-INLINE void all(const gnomon_narrow_job *job)
+INLINE void all(const gnomon_skinny_job *job)
 {
     int64_t row = 0;
     for (; row + ROWS <= job->rows; row += ROWS)
@@ -101,19 +101,19 @@ INLINE void all(const gnomon_narrow_job *job)
         tiles(1, job, row);
 }
 
-static void portable(const gnomon_narrow_job *job)
+static void portable(const gnomon_skinny_job *job)
 {
     all(job);
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void avx2(const gnomon_narrow_job *job)
+__attribute__((target("avx2"))) static void avx2(const gnomon_skinny_job *job)
 {
     all(job);
 }
 #endif
 
-gnomon_narrow_fn gnomon_narrow_kernel(gnomon_isa isa)
+gnomon_skinny_fn gnomon_skinny_kernel(gnomon_isa isa)
 {
 #if defined(__x86_64__)
     if (isa == GNOMON_ISA_AVX2 || isa == GNOMON_ISA_AVX512) return avx2;

@@ -1,4 +1,4 @@
-#include "svd/feed.h"
+#include "svd/row_source.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -69,9 +69,9 @@ static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *a)
 }
 
 /* Whether BLAS can read the view as it lies. */
-static bool blas_takes(const gnomon_matrix *m, bool wide)
+static bool blas_fits(const gnomon_matrix *m, bool f64)
 {
-    if (m->dtype != (wide ? GNOMON_F64 : GNOMON_F32)) return false;
+    if (m->dtype != (f64 ? GNOMON_F64 : GNOMON_F32)) return false;
     const bool by_rows =
         m->col_stride == 1 && m->row_stride >= m->cols && m->row_stride <= GNOMON_BLAS_MAX;
     const bool by_cols =
@@ -79,13 +79,13 @@ static bool blas_takes(const gnomon_matrix *m, bool wide)
     return by_rows || by_cols;
 }
 
-gnomon_status gnomon_feed_open(gnomon_context *ctx, const gnomon_matrix *matrix,
-                               const gnomon_csr *csr, const gnomon_svd_rows *stream, bool wide,
-                               gnomon_feed *source)
+gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *matrix,
+                                     const gnomon_csr *csr, const gnomon_svd_rows *stream, bool f64,
+                                     gnomon_row_source *source)
 {
     memset(source, 0, sizeof *source);
     source->ctx = ctx;
-    source->wide = wide;
+    source->f64 = f64;
     source->matrix = matrix;
     source->csr = csr;
     source->stream = stream;
@@ -104,17 +104,17 @@ gnomon_status gnomon_feed_open(gnomon_context *ctx, const gnomon_matrix *matrix,
                    "a is %" PRId64 " x %" PRId64 "; it must have rows and columns", source->rows,
                    source->cols);
     source->piece_rows = csr != NULL ? MAX_ROWS : piece_rows(source->cols);
-    source->direct = matrix != NULL && blas_takes(matrix, wide);
+    source->direct = matrix != NULL && blas_fits(matrix, f64);
     return GNOMON_OK;
 }
 
-void gnomon_feed_close(gnomon_feed *source)
+void gnomon_row_source_close(gnomon_row_source *source)
 {
     gnomon_free(source->ctx, source->buffer);
     source->buffer = NULL;
 }
 
-gnomon_status gnomon_feed_rewind(gnomon_feed *source)
+gnomon_status gnomon_row_source_rewind(gnomon_row_source *source)
 {
     if (source->stream != NULL && source->row > 0) {
         GNOMON_FAIL_IF(source->stream->rewind == NULL, source->ctx, GNOMON_ERROR_ARGUMENT,
@@ -127,15 +127,15 @@ gnomon_status gnomon_feed_rewind(gnomon_feed *source)
 
 /* Any view to the buffer, converted and scaled. */
 typedef struct conversion {
-    const gnomon_feed *source;
+    const gnomon_row_source *source;
     int64_t row;
     double *line; /* LINE numbers a worker */
 } conversion;
 
-static void store_line(const gnomon_feed *s, int64_t count, const double *line, int64_t at)
+static void store_line(const gnomon_row_source *s, int64_t count, const double *line, int64_t at)
 {
     const double factor = ldexp(1.0, -s->exponent);
-    if (s->wide) {
+    if (s->f64) {
         double *out = (double *)s->buffer + at;
         for (int64_t j = 0; j < count; j++)
             out[j] = line[j] * factor;
@@ -158,7 +158,7 @@ static void convert_row(void *arg, int64_t task, int worker)
     }
 }
 
-static gnomon_status next_converted(gnomon_feed *s, gnomon_piece *piece)
+static gnomon_status next_converted(gnomon_row_source *s, gnomon_piece *piece)
 {
     conversion c = {.source = s, .row = piece->row};
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times((int64_t)gnomon_context_threads(s->ctx), LINE),
@@ -172,29 +172,29 @@ static gnomon_status next_converted(gnomon_feed *s, gnomon_piece *piece)
 static void scale_row(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const gnomon_feed *s = arg;
+    const gnomon_row_source *s = arg;
     const double factor = ldexp(1.0, -s->exponent);
     for (int64_t j = task * s->cols; j < (task + 1) * s->cols; j++) {
-        if (s->wide)
+        if (s->f64)
             ((double *)s->buffer)[j] *= factor;
         else
             ((float *)s->buffer)[j] = (float)((double)((float *)s->buffer)[j] * factor);
     }
 }
 
-void gnomon_feed_rescale(gnomon_feed *s, int64_t rows)
+void gnomon_row_source_rescale(gnomon_row_source *s, int64_t rows)
 {
     gnomon_parallel(s->ctx, rows, scale_row, s);
 }
 
-static gnomon_status next_of_stream(gnomon_feed *s, gnomon_piece *piece)
+static gnomon_status next_of_stream(gnomon_row_source *s, gnomon_piece *piece)
 {
     const gnomon_svd_rows *stream = s->stream;
-    const gnomon_dtype dtype = s->wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_dtype dtype = s->f64 ? GNOMON_F64 : GNOMON_F32;
     piece->rows = 0;
     while (piece->rows < s->piece_rows) {
         gnomon_matrix dst = gnomon_matrix_rowmajor(
-            (char *)s->buffer + (size_t)(piece->rows * s->cols) * gnomon_tall_size(s->wide), dtype,
+            (char *)s->buffer + (size_t)(piece->rows * s->cols) * gnomon_tall_size(s->f64), dtype,
             s->piece_rows - piece->rows, s->cols);
         int64_t got = 0;
         GNOMON_TRY(stream->next(stream->user, &dst, &got));
@@ -211,17 +211,17 @@ static gnomon_status next_of_stream(gnomon_feed *s, gnomon_piece *piece)
                        s->rows);
         s->rows = have;
     }
-    if (s->exponent != 0) gnomon_feed_rescale(s, piece->rows);
+    if (s->exponent != 0) gnomon_row_source_rescale(s, piece->rows);
     return GNOMON_OK;
 }
 
-static gnomon_status convert_values(gnomon_feed *s, int64_t count)
+static gnomon_status convert_values(gnomon_row_source *s, int64_t count)
 {
     const double factor = ldexp(1.0, -s->exponent);
-    GNOMON_TRY(gnomon_alloc(s->ctx, count, gnomon_tall_size(s->wide), "sparse values", &s->buffer));
+    GNOMON_TRY(gnomon_alloc(s->ctx, count, gnomon_tall_size(s->f64), "sparse values", &s->buffer));
     for (int64_t i = 0; i < count; i++) {
         const double value = gnomon_value_as_f64(s->csr->values, s->csr->dtype, i) * factor;
-        if (s->wide)
+        if (s->f64)
             ((double *)s->buffer)[i] = value;
         else
             ((float *)s->buffer)[i] = (float)value;
@@ -230,9 +230,9 @@ static gnomon_status convert_values(gnomon_feed *s, int64_t count)
 }
 
 /* The rows from piece->row on; values of another type or scale are made once for all. */
-static gnomon_status next_of_csr(gnomon_feed *s, gnomon_piece *piece)
+static gnomon_status next_of_csr(gnomon_row_source *s, gnomon_piece *piece)
 {
-    const gnomon_dtype dtype = s->wide ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_dtype dtype = s->f64 ? GNOMON_F64 : GNOMON_F32;
     gnomon_csr all = *s->csr;
     if (all.dtype != dtype || s->exponent != 0) {
         const int64_t count = all.offsets[all.rows] - all.offsets[0];
@@ -245,7 +245,7 @@ static gnomon_status next_of_csr(gnomon_feed *s, gnomon_piece *piece)
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_feed_next(gnomon_feed *s, gnomon_piece *piece)
+gnomon_status gnomon_row_source_next(gnomon_row_source *s, gnomon_piece *piece)
 {
     memset(piece, 0, sizeof *piece);
     /* Within a pass too the work can be ended. */
@@ -258,7 +258,7 @@ gnomon_status gnomon_feed_next(gnomon_feed *s, gnomon_piece *piece)
     const bool buffered = s->csr == NULL && !(s->direct && s->exponent == 0);
     if (buffered && s->buffer == NULL)
         GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->piece_rows, s->cols),
-                                gnomon_tall_size(s->wide), "a piece of rows", &s->buffer));
+                                gnomon_tall_size(s->f64), "a piece of rows", &s->buffer));
     if (s->stream != NULL)
         GNOMON_TRY(next_of_stream(s, piece));
     else if (piece->rows > 0 && s->csr != NULL)
@@ -270,7 +270,7 @@ gnomon_status gnomon_feed_next(gnomon_feed *s, gnomon_piece *piece)
         return gnomon_progress(s->ctx, "passes", s->passes, -1);
     }
     if (buffered) {
-        piece->dense = gnomon_matrix_rowmajor(s->buffer, s->wide ? GNOMON_F64 : GNOMON_F32,
+        piece->dense = gnomon_matrix_rowmajor(s->buffer, s->f64 ? GNOMON_F64 : GNOMON_F32,
                                               piece->rows, s->cols);
     } else if (!piece->sparse) {
         piece->dense = gnomon_rows(s->matrix, piece->row, piece->rows);

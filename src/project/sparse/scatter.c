@@ -1,4 +1,4 @@
-#include "project/sparse/spray.h"
+#include "project/sparse/scatter.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -18,8 +18,8 @@ enum {
 };
 
 /* Columns [begin, end) of the list of touched ones, which are made now. */
-typedef struct spray_run {
-    const gnomon_spray *s;
+typedef struct scatter_run {
+    const gnomon_scatter *s;
     const gnomon_kind_kernels *kind;
     gnomon_distinct distinct;
     int64_t begin, end;
@@ -36,7 +36,7 @@ typedef struct spray_run {
     int64_t tasks;
     char *scratch;
     int64_t scratch_bytes, slots;
-} spray_run;
+} scatter_run;
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -46,8 +46,8 @@ static int64_t least(int64_t a, int64_t b)
 static void column_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const spray_run *r = arg;
-    const gnomon_spray *s = r->s;
+    const scatter_run *r = arg;
+    const gnomon_scatter *s = r->s;
     const int64_t at = r->begin + task * COLUMNS, count = least(COLUMNS, r->end - at);
     r->kind->columns_f32(s->a, s->row, s->rows, r->distinct.list + at, count,
                          r->columns + task * COLUMNS * s->rows);
@@ -55,8 +55,8 @@ static void column_task(void *arg, int64_t task, int worker)
 
 static void list_task(void *arg, int64_t task, int64_t slot)
 {
-    spray_run *r = arg;
-    const gnomon_spray *s = r->s;
+    scatter_run *r = arg;
+    const gnomon_scatter *s = r->s;
     const int64_t first = r->task_column[task], count = r->task_column[task + 1] - first;
     const int64_t entry = r->task_entry[task], room = r->task_entry[task + 1] - entry;
     int64_t *start = r->starts + first + task;
@@ -71,7 +71,7 @@ static void list_task(void *arg, int64_t task, int64_t slot)
 }
 
 /* Entries that so many columns will hardly exceed. */
-static int64_t expected_entries(const gnomon_spray *s, int64_t columns)
+static int64_t expected_entries(const gnomon_scatter *s, int64_t columns)
 {
     if (s->a->column_entries > 0) return columns * least(s->a->column_entries, s->rows);
     const double mean = (double)columns * (double)s->rows * s->a->fill;
@@ -81,7 +81,7 @@ static int64_t expected_entries(const gnomon_spray *s, int64_t columns)
 }
 
 /* Cuts the group's columns into tasks, one a chunk of the kernels. */
-static void cut_lists(spray_run *r)
+static void cut_lists(scatter_run *r)
 {
     const int64_t chunk = r->kind->lists_cols(r->s->a);
     const int64_t *list = r->distinct.list + r->begin;
@@ -92,9 +92,9 @@ static void cut_lists(spray_run *r)
     r->task_column[r->tasks] = r->end - r->begin;
 }
 
-static gnomon_status make_lists(spray_run *r)
+static gnomon_status make_lists(scatter_run *r)
 {
-    const gnomon_spray *s = r->s;
+    const gnomon_scatter *s = r->s;
     cut_lists(r);
     for (int64_t t = 0; t < r->tasks; t++)
         r->task_found[t] = expected_entries(s, r->task_column[t + 1] - r->task_column[t]);
@@ -124,7 +124,7 @@ static gnomon_status make_lists(spray_run *r)
 }
 
 /* The first of a point's entries whose column is not before col. */
-static int64_t first_entry(const gnomon_spray *s, int64_t point, int64_t col)
+static int64_t first_entry(const gnomon_scatter *s, int64_t point, int64_t col)
 {
     int64_t lo = s->start[point], hi = s->stop[point];
     while (lo < hi) {
@@ -137,12 +137,12 @@ static int64_t first_entry(const gnomon_spray *s, int64_t point, int64_t col)
     return lo;
 }
 
-static void add_column(const spray_run *r, int64_t entry, int64_t c, int64_t row, int64_t rows,
+static void add_column(const scatter_run *r, int64_t entry, int64_t c, int64_t row, int64_t rows,
                        int64_t to)
 {
-    const gnomon_spray *s = r->s;
+    const gnomon_scatter *s = r->s;
     const float *column = r->columns + c * s->rows + row;
-    if (s->wide)
+    if (s->f64)
         s->kernels->axpy_f64(rows, ((const double *)(const void *)s->value)[entry], column,
                              (double *)(void *)s->sums + to);
     else
@@ -151,15 +151,15 @@ static void add_column(const spray_run *r, int64_t entry, int64_t c, int64_t row
 }
 
 /* The column's nonzeros in rows [row, row + rows). */
-static void add_list(const spray_run *r, int64_t entry, int64_t c, int64_t row, int64_t rows,
+static void add_list(const scatter_run *r, int64_t entry, int64_t c, int64_t row, int64_t rows,
                      int64_t to)
 {
-    const gnomon_spray *s = r->s;
+    const gnomon_scatter *s = r->s;
     for (int64_t e = r->from[c]; e < r->to[c]; e++) {
         const bool negative = r->entries[e] < 0;
         const int64_t i = (negative ? ~r->entries[e] : r->entries[e]) - row;
         if (i < 0 || i >= rows) continue;
-        if (s->wide) {
+        if (s->f64) {
             const double x = ((const double *)(const void *)s->value)[entry];
             ((double *)(void *)s->sums)[to + i] += negative ? -x : x;
         } else {
@@ -172,8 +172,8 @@ static void add_list(const spray_run *r, int64_t entry, int64_t c, int64_t row, 
 static void point_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const spray_run *r = arg;
-    const gnomon_spray *s = r->s;
+    const scatter_run *r = arg;
+    const gnomon_scatter *s = r->s;
     const int64_t first_col = r->distinct.list[r->begin], cut = task % r->cuts;
     const int64_t last_col = r->distinct.list[r->end - 1];
     const int64_t end = least(s->points, (task / r->cuts + 1) * POINTS);
@@ -200,9 +200,9 @@ static void point_task(void *arg, int64_t task, int worker)
 }
 
 /* Columns of a group, and what they need. */
-static gnomon_status open_group(spray_run *r)
+static gnomon_status open_group(scatter_run *r)
 {
-    const gnomon_spray *s = r->s;
+    const gnomon_scatter *s = r->s;
     gnomon_context *ctx = s->ctx;
     const int64_t budget = least(GROUP, s->memory / 2), threads = gnomon_context_threads(ctx);
     int64_t each = s->rows * (int64_t)sizeof *r->columns;
@@ -235,9 +235,9 @@ static gnomon_status open_group(spray_run *r)
     return gnomon_alloc(ctx, n, 8, "the nonzeros of columns", &r->task_found);
 }
 
-static gnomon_status run_groups(spray_run *r)
+static gnomon_status run_groups(scatter_run *r)
 {
-    const gnomon_spray *s = r->s;
+    const gnomon_scatter *s = r->s;
     GNOMON_TRY(gnomon_distinct_open(s->ctx, &r->distinct, s->points, s->start, s->stop, s->col,
                                     s->memory / 8));
     if (r->distinct.count == 0) return GNOMON_OK;
@@ -259,9 +259,9 @@ static gnomon_status run_groups(spray_run *r)
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_spray_run(const gnomon_spray *s)
+gnomon_status gnomon_scatter_run(const gnomon_scatter *s)
 {
-    spray_run r = {.s = s, .kind = gnomon_kernels_for(s->kernels, s->a)};
+    scatter_run r = {.s = s, .kind = gnomon_kernels_for(s->kernels, s->a)};
     const gnomon_status status = run_groups(&r);
     gnomon_distinct_close(s->ctx, &r.distinct);
     gnomon_free(s->ctx, r.columns);

@@ -142,17 +142,17 @@ static void test_lambda(void **state)
 static void test_same(void **state)
 {
     (void)state;
-    static double turned[COLS * ROWS];
-    static float narrow[ROWS * COLS];
+    static double transposed[COLS * ROWS];
+    static float f32[ROWS * COLS];
     static int64_t offsets[ROWS + 1], indices[ROWS * COLS];
     gnomon_context *ctx = context_of(3), *one = context_of(1);
     gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
     options.k = 150;
     make_data(50, 10);
     for (int i = 0; i < ROWS * COLS; i++) {
-        narrow[i] = (float)a[i];
-        a[i] = (double)narrow[i];
-        turned[i % COLS * ROWS + i / COLS] = a[i];
+        f32[i] = (float)a[i];
+        a[i] = (double)f32[i];
+        transposed[i % COLS * ROWS + i / COLS] = a[i];
         offsets[i / COLS + 1] = i + 1;
         indices[i] = i % COLS;
     }
@@ -165,10 +165,11 @@ static void test_same(void **state)
                                    COLS,
                                    offsets,
                                    indices,
-                                   way == 3 ? (void *)narrow : a,
+                                   way == 3 ? (void *)f32 : a,
                                    way == 3 ? GNOMON_F32 : GNOMON_F64};
-        if (way == 1) view = (gnomon_matrix){turned, GNOMON_F64, GNOMON_HOST, ROWS, COLS, 1, ROWS};
-        if (way == 2) view = gnomon_matrix_rowmajor(narrow, GNOMON_F32, ROWS, COLS);
+        if (way == 1)
+            view = (gnomon_matrix){transposed, GNOMON_F64, GNOMON_HOST, ROWS, COLS, 1, ROWS};
+        if (way == 2) view = gnomon_matrix_rowmajor(f32, GNOMON_F32, ROWS, COLS);
         if (way >= 3)
             expect(ctx, gnomon_lstsq_csr(ctx, &sparse, &right, &options, &out), GNOMON_OK);
         else

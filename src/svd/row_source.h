@@ -1,0 +1,91 @@
+/* svd/row_source.h: the matrix to be factored, piece of rows by piece of rows, in the type that the
+ * work is done in, and scaled by a power of two so that no product overflows.
+ *
+ * A piece has a number of rows that hangs on the columns alone, so that where the rows come from
+ * does not show in the result. */
+#ifndef GNOMON_SVD_ROW_SOURCE_H
+#define GNOMON_SVD_ROW_SOURCE_H
+
+#include <gnomon/project.h>
+#include <gnomon/svd.h>
+
+#include "linalg/tall.h"
+
+typedef struct gnomon_piece {
+    int64_t row, rows; /* rows 0: there are no more */
+    bool sparse;
+    gnomon_matrix dense; /* of the work's type; one of the strides is 1, the other fits BLAS */
+    gnomon_csr csr;      /* of the work's type */
+} gnomon_piece;
+
+typedef struct gnomon_row_source {
+    gnomon_context *ctx;
+    bool f64;
+    int64_t rows, cols; /* rows -1 until a source that did not know has come to its end */
+    int64_t row;        /* where it stands */
+    int64_t piece_rows;
+    int exponent;             /* pieces hold the matrix times 2^-exponent */
+    int64_t passes;           /* how often the rows were gone through */
+    double norm;              /* Frobenius, of the scaled matrix; set by gnomon_row_source_scan */
+    double squares;           /* norm squared, while it is summed */
+    double largest;           /* the largest magnitude, unscaled */
+    int64_t bad_row, bad_col; /* of what was not finite, after NONFINITE */
+    /* one of these */
+    const gnomon_matrix *matrix;
+    const gnomon_csr *csr;
+    const gnomon_svd_rows *stream;
+    bool direct;  /* the caller's memory is handed out as it is */
+    void *buffer; /* of one piece, or the CSR's values */
+} gnomon_row_source;
+
+/* Opens; matrix, csr and stream: one is not NULL. Checks the argument. */
+gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *matrix,
+                                     const gnomon_csr *csr, const gnomon_svd_rows *stream, bool f64,
+                                     gnomon_row_source *source);
+void gnomon_row_source_close(gnomon_row_source *source);
+
+/* One pass that refuses NaN and infinity and finds norm, largest and the scaling. */
+gnomon_status gnomon_row_source_scan(gnomon_row_source *source);
+/* The same for the next piece of a stream that is read once; the first one determines the scaling.
+ */
+gnomon_status gnomon_row_source_note(gnomon_row_source *source, const gnomon_piece *piece);
+
+/* Scales the rows of a stream that are in the buffer. */
+void gnomon_row_source_rescale(gnomon_row_source *source, int64_t rows);
+
+gnomon_status gnomon_row_source_rewind(gnomon_row_source *source);
+gnomon_status gnomon_row_source_next(gnomon_row_source *source, gnomon_piece *piece);
+
+/* out (piece rows x op rows) = the piece times rows [row, row + out->cols) of the operator,
+ * transposed. */
+gnomon_status gnomon_piece_sketch(gnomon_row_source *source, const gnomon_piece *piece,
+                                  const gnomon_operator *op, int64_t row, const gnomon_tall *out);
+/* out (piece rows x w.cols) = the piece times w (cols x w.cols). */
+void gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *piece, const gnomon_tall *w,
+                        const gnomon_tall *out);
+/* z (cols x q.cols) += the piece transposed times q (piece rows x q.cols). */
+void gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece *piece,
+                          const gnomon_tall *q, const gnomon_tall *z);
+
+/* The same over all rows: Y = A S^T, Y = A W, Z = A^T Q. */
+gnomon_status gnomon_row_source_sketch(gnomon_row_source *source, const gnomon_operator *op,
+                                       int64_t row, const gnomon_tall *y);
+gnomon_status gnomon_row_source_apply(gnomon_row_source *source, const gnomon_tall *w,
+                                      const gnomon_tall *y);
+gnomon_status gnomon_row_source_adjoint(gnomon_row_source *source, const gnomon_tall *q,
+                                        const gnomon_tall *z);
+/* Z += A^T Q. */
+gnomon_status gnomon_row_source_add_adjoint(gnomon_row_source *source, const gnomon_tall *q,
+                                            const gnomon_tall *z);
+/* Y = A W and Z = A^T Q with sums of single-precision products in fp64 every few terms, for the
+ * last product: what is lost there no later step mends. */
+gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomon_tall *w,
+                                          const gnomon_tall *y);
+gnomon_status gnomon_row_source_adjoint_f64(gnomon_row_source *source, const gnomon_tall *q,
+                                            const gnomon_tall *z);
+
+/* *residual = |A - B C^T|_F of the scaled matrix, B: rows x s, C: cols x s. Dense sources only. */
+gnomon_status gnomon_row_source_residual(gnomon_row_source *source, const gnomon_tall *b,
+                                         const gnomon_tall *c, double *residual);
+
+#endif
