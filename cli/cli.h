@@ -197,6 +197,21 @@ int cli_output_is(cli_app *app, const char *option, const char *path, const char
 int cli_check_output(cli_app *app, const char *path, const char *format, const char *const *inputs,
                      int input_count);
 
+/* names.c: names of points. Zeroed before use; dropped whatever came of it. */
+typedef struct cli_names {
+    int64_t count, room;
+    char **name;
+} cli_names;
+/* 0 when memory is out. */
+int cli_names_add(cli_names *names, const char *name);
+/* Adds the lines of a file. -1 or an exit code. */
+int cli_names_read(cli_app *app, const char *path, cli_names *names);
+/* Refuses other than a name for each of so many points (negative: not known) of the file 'of'; a
+ * path of NULL is one of no names. -1 or an exit code. */
+int cli_names_check(cli_app *app, const char *option, const char *path, const char *of,
+                    int64_t points, const cli_names *names);
+void cli_names_drop(cli_names *names);
+
 /* operator_options.c: --operator and its parameters */
 typedef struct cli_operator_options {
     gnomon_descriptor descriptor;

@@ -13,6 +13,7 @@ ASKED = {"operator", "inner"}
 # What may stand after other options, by their name or what the help calls their value; else nothing is known.
 VALUES = {
     "assume": "nothing spread",
+    "values": "distance similarity",
     "precision": "fp32 fp16",
     "scaling": "isometric none",
     "metric": "l2 cosine ip hamming jaccard l1",

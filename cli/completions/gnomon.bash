@@ -120,7 +120,7 @@ _gnomon() {
         esac
         ;;
     neighbors)
-        options="-k --radius --metric --exact --recall --index --seed --exclude-self --allowed -o --output --output-format --distances --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --radius --metric --exact --recall --index --seed --exclude-self --allowed -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
@@ -132,6 +132,8 @@ _gnomon() {
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
+        --names) words=FILES ;;
+        --query-names) words=FILES ;;
         --ground-truth) words=FILES ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
@@ -196,7 +198,7 @@ _gnomon() {
         esac
         ;;
     'index query')
-        options="-k --radius --exclude-self --tables --probes --broad-probes --candidates --verified -o --output --output-format --distances --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --radius --exclude-self --tables --probes --broad-probes --candidates --verified -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
@@ -208,6 +210,8 @@ _gnomon() {
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
+        --names) words=FILES ;;
+        --query-names) words=FILES ;;
         --ground-truth) words=FILES ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
@@ -279,7 +283,7 @@ _gnomon() {
         esac
         ;;
     join)
-        options="-t --threshold --metric --top --max-pairs --from-row --recall --method --seed --text --shingle -o --output --output-format --distances --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-t --threshold --metric --top --max-pairs --from-row --recall --method --seed --text --shingle -o --output --output-format --distances --values --names --q-names --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -t | --threshold) words="NONE" ;;
         --metric) words="l2 cosine ip hamming jaccard" ;;
@@ -294,6 +298,9 @@ _gnomon() {
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
+        --values) words="distance similarity" ;;
+        --names) words=FILES ;;
+        --q-names) words=FILES ;;
         --counts) words=FILES ;;
         --clusters) words=FILES ;;
         --checkpoint) words=FILES ;;

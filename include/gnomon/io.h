@@ -149,6 +149,29 @@ GNOMON_API gnomon_status gnomon_writer_finish(gnomon_writer *writer);
 /* Drops everything written; the target is as before. NULL is allowed. */
 GNOMON_API void gnomon_writer_abort(gnomon_writer *writer);
 
+/* A table of text, csv or tsv, by the same safe way: a first line of column names, then lines of as
+ * many fields, put one after another; the last field of a line ends it. Integers are written
+ * exactly, reals as the shortest decimal that reads back the same. Text (NUL-terminated, of any
+ * bytes): in csv what holds a comma, a quote or a line's end stands in quotes, quotes doubled (RFC
+ * 4180); in tsv, and on a terminal, a tab is \t, a line feed \n, a carriage return \r, a backslash
+ * \\, and any other byte of a control character or of no UTF-8 is \xHH. One thread at a time.
+ *
+ * format: csv, tsv or NULL, by path's ending. Errors of open: ARGUMENT (another format), IO,
+ * NOT_FOUND (no such folder), MEMORY; of the rest: IO. After an error the table takes no more:
+ * abort it. finish also fails with SHAPE where the last line has too few fields; it frees the
+ * table whatever it returns, and on failure no target file is left changed. */
+typedef struct gnomon_table gnomon_table;
+
+GNOMON_API gnomon_status gnomon_table_open(gnomon_context *ctx, const char *path,
+                                           const char *format, const char *const *columns,
+                                           int count, gnomon_table **out);
+GNOMON_API gnomon_status gnomon_table_integer(gnomon_table *table, int64_t value);
+GNOMON_API gnomon_status gnomon_table_real(gnomon_table *table, double value);
+GNOMON_API gnomon_status gnomon_table_text(gnomon_table *table, const char *text);
+GNOMON_API gnomon_status gnomon_table_finish(gnomon_table *table);
+/* Drops everything written; the target is as before. NULL is allowed. */
+GNOMON_API void gnomon_table_abort(gnomon_table *table);
+
 /* Writes a whole text (a descriptor, a plot) to path by the same safe way. */
 GNOMON_API gnomon_status gnomon_write_text(gnomon_context *ctx, const char *path, const char *text,
                                            size_t length);

@@ -27,6 +27,6 @@ gnomon index info all.lsh | head -n 1
 gnomon index check all.lsh --quiet
 # each addition's points are there: thrice the distance 0 from its own
 for i in 4 17 29; do
-    gnomon index query all.lsh "part$i.npy" -k 1 -o "near$i.csv" --quiet && wc -l <"near$i.csv"
+    gnomon index query all.lsh "part$i.npy" -k 1 -o "near$i.csv" --quiet && sed 1d "near$i.csv" | wc -l
 done
 find . -name '.*.tmp' | wc -l

@@ -18,7 +18,7 @@ END
 join() { gnomon join "$@" --quiet -o pairs.csv; sha1sum < pairs.csv; }
 set -- many.npy --threshold 25
 join "$@" > first
-head -1 pairs.csv | cut -d, -f3 | cut -c1-4
+sed -n 2p pairs.csv | cut -d, -f3 | cut -c1-4
 for variant in "--threads 1" "--threads 3" "--memory 66M" "--memory 65M"; do
     join "$@" $variant | cmp - first && echo "the same with $variant"
 done

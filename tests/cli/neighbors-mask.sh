@@ -20,19 +20,19 @@ done
 gnomon convert base.npy base.csv --quiet
 gnomon neighbors base.csv queries.npy -k 4 --allowed mask.npy --output-format csv --quiet | cut -d, -f1,2 | cmp - <(cut -d, -f1,2 by-ids.csv) && echo "the same of text"
 gnomon index build base.npy --tables 2 --functions 3 --metric cosine -o a.lsh --quiet
-gnomon neighbors queries.npy --index a.lsh -k 4 --allowed mask.npy --quiet | cut -d, -f2 | sort -un | tr '\n' ' '; echo
+gnomon neighbors queries.npy --index a.lsh -k 4 --allowed mask.npy --quiet | sed 1d | cut -d, -f2 | sort -un | tr '\n' ' '; echo
 try gnomon neighbors base.npy queries.npy -k 4 --allowed short.npy
 try gnomon neighbors base.csv queries.npy -k 4 --allowed short.npy
 try gnomon neighbors base.npy queries.npy -k 1 --allowed none.npy
 # numbers stay ids
-gnomon neighbors base.npy queries.npy -k 1 --allowed zeros-and-ones.npy --quiet | cut -d, -f2 | sort -un | tr '\n' ' '; echo
+gnomon neighbors base.npy queries.npy -k 1 --allowed zeros-and-ones.npy --quiet | sed 1d | cut -d, -f2 | sort -un | tr '\n' ' '; echo
 # without -o answers are printed; recall and figures alone are not
 try gnomon neighbors base.npy queries.npy -k 1
-gnomon neighbors base.npy queries.npy -k 1 --output-format tsv --quiet | head -2
-gnomon neighbors base.npy queries.npy --radius 4 --quiet | head -2
+gnomon neighbors base.npy queries.npy -k 1 --output-format tsv --quiet | head -3
+gnomon neighbors base.npy queries.npy --radius 4 --quiet | head -3
 gnomon neighbors base.npy queries.npy -k 1 -o ids.npy --quiet
 try gnomon neighbors base.npy queries.npy -k 1 --ground-truth ids.npy
-gnomon index query a.lsh queries.npy -k 1 --quiet | wc -l
+gnomon index query a.lsh queries.npy -k 1 --quiet | sed 1d | wc -l
 # what other libraries call them
 for name in euclidean manhattan dot inner_product; do
     gnomon neighbors base.npy queries.npy -k 1 --metric $name --json | grep '"metric"'

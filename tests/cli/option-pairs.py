@@ -45,7 +45,7 @@ VALUES = {
     "ranks": ["2,2"], "sequential": [None], "order": ["F"], "dense": [None], "digits": ["5"], "no-compress": [None],
     "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "tables": ["2"], "functions": ["3"],
     "fine": ["1"], "sides": ["4"], "codes": ["2"], "verified": ["5"], "broad-probes": ["1"], "candidates": ["6"],
-    "names": ["names.txt"], "large": [None], "force": [None],
+    "names": ["names.txt"], "q-names": ["names.txt"], "query-names": ["four.txt"], "values": ["similarity"], "large": [None], "force": [None],
 }
 
 # what each verb is asked to do, in several ways
@@ -103,6 +103,7 @@ def prepare(folder):
                               for _ in range(12)))
     write("ids.csv", "1\n3\n5\n7\n")
     write("lines.txt", "".join(f"the line number {i // 2} of a short text\n" for i in range(10)))
+    write("four.txt", "a\nb\nc\nd\n")
     write("names.txt", "".join(f"point {i}\n" for i in range(12)))
     for i in range(4):
         write(f"folder/{i}.txt", f"some words and then {i // 2} more of them\n")

@@ -60,6 +60,7 @@ static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t
     if (code < 0)
         code =
             cli_same_width(app, n->base_path, n->answers.dimensions, n->queries_path, p->info.cols);
+    if (code < 0) code = cli_neighbors_read_names(n, n->index_info.points, p->info.rows);
     if (code < 0) code = cli_index_read(app, n->queries_path, sparse, p, &budget);
     if (code < 0) code = cli_neighbors_allow(n, n->index_info.points, bitmap);
     n->read_seconds = cli_seconds() - begin;

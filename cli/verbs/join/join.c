@@ -87,7 +87,8 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .choices = texts,
          .help =
              "P is text: lines of a file, or all files of a folder, by jaccard distance of their "
-             "shingles; pairs are told by name: line numbers from 1, or paths"},
+             "shingles; -o is then a .tsv on standard output unless told; files are named by "
+             "their paths"},
         {.name = "shingle",
          .type = CLI_INT,
          .target = &j->shingle,
@@ -97,14 +98,17 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .value = "N",
          .help = "words in a row that make a member of a text's set (default 3)"},
     };
+    static const cli_choice values[] = {
+        {"distance", CLI_DISTANCE}, {"similarity", CLI_SIMILARITY}, {NULL, 0}};
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
          .type = CLI_TEXT,
          .target = &j->output,
          .value = "OUT",
-         .help = "a .csv or .tsv (i, j, distance), .npz or .mtx (a sparse matrix of distances, as "
-                 "scipy.sparse reads it), or i and j alone (.npy, .ivecs); - is standard output"},
+         .help = "a .csv or .tsv (a line of names, then i, j, distance), .npz or .mtx (a sparse "
+                 "matrix of distances, as scipy.sparse reads it), or i and j alone (.npy, .ivecs); "
+                 "- is standard output"},
         {.name = "output-format",
          .type = CLI_FORMAT,
          .target = &j->format,
@@ -116,6 +120,23 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .target = &j->distances,
          .value = "OUT",
          .help = "with i and j alone: the distances, .npy or .fvecs say"},
+        {.name = "values",
+         .type = CLI_CHOICE,
+         .target = &j->values,
+         .choices = values,
+         .value = "WHAT",
+         .help = "distance (default), or similarity, 1 - distance, of cosine and jaccard: then no "
+                 "pair of equal points is a zero, which sparse matrices drop"},
+        {.name = "names",
+         .type = CLI_TEXT,
+         .target = &j->p_names_path,
+         .value = "FILE",
+         .help = "names of P's points, a line each, for further columns of .csv and .tsv"},
+        {.name = "q-names",
+         .type = CLI_TEXT,
+         .target = &j->q_names_path,
+         .value = "FILE",
+         .help = "names of Q's points"},
         {.name = "count",
          .type = CLI_FLAG,
          .target = &j->count_only,
@@ -125,13 +146,15 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .type = CLI_TEXT,
          .target = &j->counts,
          .value = "OUT",
-         .help = "in how many pairs each point of P is: a number a line or row"},
+         .help = "in how many pairs each point of P is: id, pairs in .csv and .tsv, else a number "
+                 "a row"},
         {.name = "clusters",
          .type = CLI_TEXT,
          .target = &j->clusters,
          .value = "OUT",
-         .help = "the clusters that pairs connect: for each point its cluster's number and its "
-                 "representative, the point of it with the most pairs (.csv, .npy, ...)"},
+         .help = "the clusters that pairs connect: for each point (.csv and .tsv begin with its "
+                 "id) its "
+                 "cluster's number and its representative, the point of it with the most pairs"},
     };
     const cli_option further[] = {
         {.name = "checkpoint",
@@ -210,6 +233,15 @@ static int check(cli_join *j, const given *g)
     if (j->checkpoint != NULL &&
         (strcmp(j->p_path, "-") == 0 || (j->q_path != NULL && strcmp(j->q_path, "-") == 0)))
         return cli_usage(app, "--checkpoint: standard input can't be read again");
+    if (j->q_names_path != NULL && j->q_path == NULL)
+        return cli_usage(app, "--q-names goes with Q");
+    if (j->p_names_path != NULL && j->text == CLI_TEXT_FILES)
+        return cli_usage(app, "--names: the names of --text files are their paths");
+    if (j->text != CLI_TEXT_NONE && j->output == NULL && !j->count_only && !app->json)
+        j->output = "-";
+    if (j->text != CLI_TEXT_NONE && j->output != NULL && j->format == NULL &&
+        strcmp(j->output, "-") == 0)
+        j->format = "tsv";
     if (j->clusters != NULL && j->q_path != NULL)
         return cli_usage(app, "--clusters is of one file's points: without Q");
     if (j->q_path != NULL && strcmp(j->p_path, "-") == 0 && strcmp(j->q_path, "-") == 0)
@@ -344,8 +376,8 @@ int cli_join_run(int argc, char **argv)
     cli_points_drop(&j.p);
     cli_points_drop(&j.q);
     cli_texts_drop(&j.texts);
-    if (j.names != NULL && j.names != stdout) fclose(j.names);
-    free(j.names_text);
+    cli_names_drop(&j.p_names);
+    cli_names_drop(&j.q_names);
     free(j.point_counts);
     return cli_end(&app, code);
 }

@@ -5,13 +5,18 @@
 #include "verbs/join/join_checkpoint.h"
 #include "verbs/join/join_text.h"
 
+enum cli_pair_values { CLI_DISTANCE, CLI_SIMILARITY };
+
 /* Where pairs go. */
 typedef struct cli_pairs {
     cli_app *app;
     const char *path, *format; /* path NULL: nowhere */
     gnomon_writer *writer, *distances;
-    int sparse;           /* a matrix of distances, row by row */
-    gnomon_pair *pending; /* of rows that are not complete */
+    gnomon_table *table;                /* csv and tsv */
+    const cli_names *p_names, *q_names; /* NULL: none */
+    int similar;                        /* 1 - distance is written */
+    int sparse;                         /* a matrix of distances, row by row */
+    gnomon_pair *pending;               /* of rows that are not complete */
     int64_t pending_count, pending_room;
     int64_t row, rows, cols; /* of the sparse matrix: written so far, in all */
 } cli_pairs;
@@ -23,14 +28,14 @@ typedef struct cli_join {
     gnomon_join_options options;
     int threshold_given, count_only;
     const char *output, *distances, *format, *counts, *clusters, *checkpoint;
+    const char *p_names_path, *q_names_path;
+    cli_names p_names, q_names;
+    int values; /* enum cli_pair_values */
     gnomon_data_info p_info, q_info;
     cli_points p, q; /* in memory */
     int text;        /* enum cli_text_mode */
     int64_t shingle;
     cli_texts texts;
-    FILE *names;      /* pairs of texts by name; NULL: none */
-    char *names_text; /* of it, unless it is standard output */
-    size_t names_length;
     gnomon_join_result result;
     cli_pairs pairs;
     cli_checkpoint kept;
@@ -50,9 +55,11 @@ int cli_join_check_output(cli_join *j);
 gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, int64_t cols);
 gnomon_status cli_pairs_take(cli_pairs *out, const gnomon_join_batch *batch);
 gnomon_status cli_pairs_finish(cli_pairs *out);
+int cli_pairs_are_open(const cli_pairs *out);
 void cli_pairs_drop(cli_pairs *out);
 int cli_join_write(cli_join *j);
-/* Whether a file of this name is of texts' names. */
-int cli_join_is_named(const cli_join *j, const char *path);
+/* Names of P's points and of Q's, NULL where there are none. */
+const cli_names *cli_join_p_names(const cli_join *j);
+const cli_names *cli_join_q_names(const cli_join *j);
 
 #endif

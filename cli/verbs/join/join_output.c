@@ -27,11 +27,21 @@ static int check_dense(cli_join *j, const char *option, const char *path, const 
     return cli_check_output(j->app, path, name, inputs, j->q_path != NULL ? 2 : 1);
 }
 
-int cli_join_is_named(const cli_join *j, const char *path)
+static int is_text(const char *format)
 {
-    if (j->text == CLI_TEXT_NONE) return 0;
-    if (strcmp(path, "-") == 0) return j->format == NULL || strcmp(j->format, "tsv") == 0;
-    return strcmp(format_of(path, path == j->output ? j->format : NULL), "tsv") == 0;
+    return is_one_of(format, "csv", "tsv");
+}
+
+const cli_names *cli_join_p_names(const cli_join *j)
+{
+    if (j->p_names_path != NULL) return &j->p_names;
+    return j->text == CLI_TEXT_FILES ? &j->texts.names : NULL;
+}
+
+const cli_names *cli_join_q_names(const cli_join *j)
+{
+    if (j->q_path == NULL) return cli_join_p_names(j);
+    return j->q_names_path != NULL ? &j->q_names : NULL;
 }
 
 /* No two of the files that are written are one, and what a checkpoint writes is not read. */
@@ -41,15 +51,20 @@ static int check_apart(const cli_join *j)
     const size_t room = j->checkpoint != NULL ? strlen(j->checkpoint) + sizeof ".pairs" : 1;
     char *kept = malloc(cli_bytes((int64_t)room, 3));
     if (kept == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
-    cli_file files[9] = {{"P", j->p_path, 0},        {"Q", j->q_path, 0},
-                         {"-o", j->output, 1},       {"--distances", j->distances, 1},
-                         {"--counts", j->counts, 1}, {"--clusters", j->clusters, 1}};
+    cli_file files[11] = {{"P", j->p_path, 0},
+                          {"Q", j->q_path, 0},
+                          {"--names", j->p_names_path, 0},
+                          {"--q-names", j->q_names_path, 0},
+                          {"-o", j->output, 1},
+                          {"--distances", j->distances, 1},
+                          {"--counts", j->counts, 1},
+                          {"--clusters", j->clusters, 1}};
     for (int i = 0; i < 3 && j->checkpoint != NULL; i++) {
         char *name = kept + (size_t)i * room;
         strcat(strcpy(name, j->checkpoint), endings[i]);
-        files[6 + i] = (cli_file){"--checkpoint", name, 1};
+        files[8 + i] = (cli_file){"--checkpoint", name, 1};
     }
-    const int code = cli_check_apart(j->app, files, 9);
+    const int code = cli_check_apart(j->app, files, 11);
     free(kept);
     return code;
 }
@@ -61,36 +76,37 @@ int cli_join_check_output(cli_join *j)
         return cli_usage(app, "--distances goes with -o");
     if (j->format != NULL && j->output == NULL)
         return cli_usage(app, "--output-format goes with -o");
+    if (j->values == CLI_SIMILARITY && j->options.metric != GNOMON_COSINE &&
+        j->options.metric != GNOMON_JACCARD)
+        return cli_usage(app, "--values similarity goes with --metric cosine or jaccard, not %s",
+                         gnomon_metric_name(j->options.metric));
     int code = check_apart(j);
     if (code >= 0) return code;
-    if (j->output != NULL && cli_join_is_named(j, j->output)) {
-        const char *const inputs[] = {j->p_path};
-        if (j->distances != NULL)
-            return cli_usage(app, "--distances goes with i and j alone; %s holds both", j->output);
-        code = cli_check_output(app, j->output, "tsv", inputs, 1);
-    } else if (j->output != NULL) {
-        const char *format = format_of(j->output, j->format);
+    const char *format = j->output != NULL ? format_of(j->output, j->format) : "";
+    const int sparse = is_one_of(format, "npz", "mtx");
+    if (j->distances != NULL && (sparse || is_text(format)))
+        return cli_usage(app, "--distances goes with i and j alone; %s holds both", j->output);
+    if (sparse && j->options.top > 0)
+        return cli_usage(app,
+                         "-o %s: a sparse matrix has its own order, and --top's pairs come closest "
+                         "first: take .csv or .npy",
+                         j->output);
+    if (sparse) {
         const char *const inputs[] = {j->p_path, j->q_path};
-        if (is_one_of(format, "npz", "mtx")) {
-            if (j->options.top > 0)
-                return cli_usage(app,
-                                 "-o %s: a sparse matrix has its own order, and --top's pairs come "
-                                 "closest first: take .csv or .npy",
-                                 j->output);
-            if (j->distances != NULL)
-                return cli_usage(app, "--distances goes with i and j alone; %s holds both",
-                                 j->output);
-            code = cli_check_output(app, j->output, format, inputs, j->q_path != NULL ? 2 : 1);
-        } else {
-            if (j->distances != NULL && is_one_of(format, "csv", "tsv"))
-                return cli_usage(app, "--distances goes with i and j alone; %s holds both",
-                                 j->output);
-            code = check_dense(j, "-o", j->output, j->format);
-        }
+        code = cli_check_output(app, j->output, format, inputs, j->q_path != NULL ? 2 : 1);
+    } else if (j->output != NULL) {
+        code = check_dense(j, "-o", j->output, j->format);
     }
     if (code < 0 && j->distances != NULL) code = check_dense(j, "--distances", j->distances, NULL);
     if (code < 0 && j->counts != NULL) code = check_dense(j, "--counts", j->counts, NULL);
     if (code < 0 && j->clusters != NULL) code = check_dense(j, "--clusters", j->clusters, NULL);
+    const char *const tables[] = {j->output, j->counts, j->clusters};
+    int text = 0;
+    for (int i = 0; i < 3; i++)
+        text |= tables[i] != NULL && is_text(format_of(tables[i], i == 0 ? j->format : NULL));
+    if (code < 0 && !text && (j->p_names_path != NULL || j->q_names_path != NULL))
+        return cli_usage(app, "%s goes with csv or tsv: of -o, --counts or --clusters",
+                         j->p_names_path != NULL ? "--names" : "--q-names");
     return code;
 }
 
@@ -115,13 +131,21 @@ gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, in
     out->sparse = is_one_of(out->format, "npz", "mtx");
     options.format = out->format;
     options.sparse = out->sparse;
+    out->similar = j->values == CLI_SIMILARITY;
+    out->p_names = cli_join_p_names(j);
+    out->q_names = cli_join_q_names(j);
     gnomon_context *ctx = j->app->ctx;
+    if (is_text(out->format)) {
+        const char *columns[5] = {"i", "j", out->similar ? "similarity" : "distance"};
+        int count = 3;
+        if (out->p_names != NULL) columns[count++] = "i_name";
+        if (out->q_names != NULL) columns[count++] = "j_name";
+        return gnomon_table_open(ctx, out->path, out->format, columns, count, &out->table);
+    }
     if (out->sparse)
         return gnomon_writer_open(ctx, out->path, rows, cols, GNOMON_F64, &options, &out->writer);
-    const int text = is_one_of(out->format, "csv", "tsv");
     gnomon_status status =
-        gnomon_writer_open(ctx, out->path, -1, text ? 3 : 2,
-                           text ? GNOMON_F64 : id_type(out->format), &options, &out->writer);
+        gnomon_writer_open(ctx, out->path, -1, 2, id_type(out->format), &options, &out->writer);
     if (status != GNOMON_OK || j->distances == NULL) return status;
     gnomon_write_options plain = GNOMON_WRITE_OPTIONS_INIT;
     const int i32 = is_one_of(format_of(j->distances, NULL), "fvecs", "fbin");
@@ -129,16 +153,21 @@ gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, in
                               &out->distances);
 }
 
-static gnomon_status write_lines(cli_pairs *out, const gnomon_pair *pairs, int64_t count)
+static double value_of(const cli_pairs *out, const gnomon_pair *pair)
 {
-    double lines[LINES][3];
-    for (int64_t at = 0; at < count; at++) {
-        lines[at][0] = (double)pairs[at].i;
-        lines[at][1] = (double)pairs[at].j;
-        lines[at][2] = pairs[at].distance;
-    }
-    const gnomon_matrix piece = gnomon_matrix_rowmajor(lines, GNOMON_F64, count, 3);
-    return gnomon_writer_rows(out->writer, &piece);
+    return out->similar ? 1 - pair->distance : pair->distance;
+}
+
+static gnomon_status write_line(cli_pairs *out, const gnomon_pair *pair)
+{
+    gnomon_status status = gnomon_table_integer(out->table, pair->i);
+    if (status == GNOMON_OK) status = gnomon_table_integer(out->table, pair->j);
+    if (status == GNOMON_OK) status = gnomon_table_real(out->table, value_of(out, pair));
+    if (status == GNOMON_OK && out->p_names != NULL)
+        status = gnomon_table_text(out->table, out->p_names->name[pair->i]);
+    if (status == GNOMON_OK && out->q_names != NULL)
+        status = gnomon_table_text(out->table, out->q_names->name[pair->j]);
+    return status;
 }
 
 static gnomon_status write_ids(cli_pairs *out, const gnomon_pair *pairs, int64_t count)
@@ -159,7 +188,7 @@ static gnomon_status write_ids(cli_pairs *out, const gnomon_pair *pairs, int64_t
             ids.reals[at][0] = (double)pairs[at].i;
             ids.reals[at][1] = (double)pairs[at].j;
         }
-        distances[at] = pairs[at].distance;
+        distances[at] = value_of(out, &pairs[at]);
     }
     const gnomon_matrix piece =
         gnomon_matrix_rowmajor(&ids, type == GNOMON_I64 ? GNOMON_I64 : GNOMON_F64, count, 2);
@@ -183,7 +212,7 @@ static gnomon_status write_rows(cli_pairs *out, const gnomon_pair *pairs, int64_
         for (int64_t at = 0; at < count; at++) {
             offsets[pairs[at].i - out->row + 1]++;
             columns[at] = pairs[at].j;
-            distances[at] = pairs[at].distance;
+            distances[at] = value_of(out, &pairs[at]);
         }
         for (int64_t row = 0; row < rows; row++)
             offsets[row + 1] += offsets[row];
@@ -222,20 +251,29 @@ static gnomon_status take_rows(cli_pairs *out, const gnomon_join_batch *batch)
 
 gnomon_status cli_pairs_take(cli_pairs *out, const gnomon_join_batch *batch)
 {
-    if (out->sparse) return take_rows(out, batch);
-    const int text = is_one_of(out->format, "csv", "tsv");
     gnomon_status status = GNOMON_OK;
-    for (int64_t from = 0; from < batch->count && status == GNOMON_OK; from += LINES) {
+    if (out->sparse) return take_rows(out, batch);
+    for (int64_t at = 0; out->table != NULL && at < batch->count && status == GNOMON_OK; at++)
+        status = write_line(out, &batch->pairs[at]);
+    for (int64_t from = 0; out->table == NULL && from < batch->count && status == GNOMON_OK;
+         from += LINES) {
         const int64_t some = batch->count - from < LINES ? batch->count - from : LINES;
-        status = text ? write_lines(out, batch->pairs + from, some)
-                      : write_ids(out, batch->pairs + from, some);
+        status = write_ids(out, batch->pairs + from, some);
     }
     return status;
+}
+
+int cli_pairs_are_open(const cli_pairs *out)
+{
+    return out->writer != NULL || out->table != NULL;
 }
 
 gnomon_status cli_pairs_finish(cli_pairs *out)
 {
     gnomon_status status = GNOMON_OK;
+    gnomon_table *table = out->table;
+    out->table = NULL;
+    if (table != NULL) return gnomon_table_finish(table);
     if (out->sparse) status = write_rows(out, out->pending, out->pending_count, out->rows);
     gnomon_writer *writer = out->writer;
     if (status == GNOMON_OK && writer != NULL) {
@@ -252,9 +290,11 @@ gnomon_status cli_pairs_finish(cli_pairs *out)
 
 void cli_pairs_drop(cli_pairs *out)
 {
+    gnomon_table_abort(out->table);
     gnomon_writer_abort(out->writer);
     gnomon_writer_abort(out->distances);
     free(out->pending);
+    out->table = NULL;
     out->writer = out->distances = NULL;
     out->pending = NULL;
 }
@@ -267,7 +307,7 @@ static gnomon_status write_numbers(cli_app *app, const char *path, const int64_t
     gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
     gnomon_writer *writer = NULL;
     const char *format = format_of(path, NULL);
-    gnomon_dtype stored = is_one_of(format, "csv", "tsv") ? GNOMON_F64 : id_type(format);
+    const gnomon_dtype stored = id_type(format);
     gnomon_status status =
         gnomon_writer_open(app->ctx, path, rows, cols, stored, &options, &writer);
     double reals[LINES];
@@ -287,20 +327,41 @@ static gnomon_status write_numbers(cli_app *app, const char *path, const int64_t
     return status;
 }
 
-/* Clusters of texts, of two or more: a representative's name and a text's a line. */
-static gnomon_status write_names(cli_join *j, const int64_t *lines, const int64_t *sizes)
+/* The same as text: lines of an id and its numbers, then the point's name and, where the last
+ * number is a point's, that one's. */
+static gnomon_status write_table(const cli_join *j, const char *path, const char *const *columns,
+                                 const int64_t *numbers, int cols, int last_is_point)
 {
-    char *text = NULL;
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
-    if (file == NULL) return GNOMON_ERROR_MEMORY;
-    for (int64_t i = 0; i < j->p_info.rows; i++)
-        if (sizes[lines[2 * i]] > 1)
-            fprintf(file, "%s\t%s\n", j->texts.names[lines[2 * i + 1]], j->texts.names[i]);
-    gnomon_status status = GNOMON_ERROR_MEMORY;
-    if (fclose(file) == 0) status = gnomon_write_text(j->app->ctx, j->clusters, text, length);
-    free(text);
+    const cli_names *names = cli_join_p_names(j);
+    const char *all[5] = {columns[0], columns[1]};
+    int count = 1;
+    for (; count <= cols; count++)
+        all[count] = columns[count];
+    if (names != NULL) all[count++] = "name";
+    if (names != NULL && last_is_point) all[count++] = "representative_name";
+    gnomon_table *table = NULL;
+    gnomon_status status =
+        gnomon_table_open(j->app->ctx, path, format_of(path, NULL), all, count, &table);
+    for (int64_t i = 0; i < j->p_info.rows && status == GNOMON_OK; i++) {
+        const int64_t *line = numbers + i * cols;
+        status = gnomon_table_integer(table, i);
+        for (int at = 0; at < cols && status == GNOMON_OK; at++)
+            status = gnomon_table_integer(table, line[at]);
+        if (status == GNOMON_OK && names != NULL) status = gnomon_table_text(table, names->name[i]);
+        if (status == GNOMON_OK && names != NULL && last_is_point)
+            status = gnomon_table_text(table, names->name[line[cols - 1]]);
+    }
+    if (status == GNOMON_OK) return gnomon_table_finish(table);
+    gnomon_table_abort(table);
     return status;
+}
+
+static gnomon_status write_points(const cli_join *j, const char *path, const char *const *columns,
+                                  const int64_t *numbers, int cols, int last_is_point)
+{
+    if (is_text(format_of(path, NULL)))
+        return write_table(j, path, columns, numbers, cols, last_is_point);
+    return write_numbers(j->app, path, numbers, j->p_info.rows, cols);
 }
 
 static int write_clusters(cli_join *j)
@@ -324,9 +385,8 @@ static int write_clusters(cli_join *j)
         j->cluster_count++;
         j->clustered += sizes[c];
     }
-    const gnomon_status status = cli_join_is_named(j, j->clusters)
-                                     ? write_names(j, lines, sizes)
-                                     : write_numbers(j->app, j->clusters, lines, points, 2);
+    static const char *const columns[] = {"id", "cluster", "representative"};
+    const gnomon_status status = write_points(j, j->clusters, columns, lines, 2, 1);
     free(lines);
     return status == GNOMON_OK ? -1 : cli_fail_status(j->app, status);
 }
@@ -334,15 +394,10 @@ static int write_clusters(cli_join *j)
 int cli_join_write(cli_join *j)
 {
     gnomon_status status = GNOMON_OK;
-    if (j->names != NULL && j->names != stdout) {
-        const int closed = fclose(j->names);
-        j->names = NULL;
-        if (closed != 0) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
-        status = gnomon_write_text(j->app->ctx, j->output, j->names_text, j->names_length);
-    }
-    if (status == GNOMON_OK && j->pairs.writer != NULL) status = cli_pairs_finish(&j->pairs);
+    static const char *const columns[] = {"id", "pairs"};
+    if (cli_pairs_are_open(&j->pairs)) status = cli_pairs_finish(&j->pairs);
     if (status == GNOMON_OK && j->counts != NULL)
-        status = write_numbers(j->app, j->counts, j->point_counts, j->p_info.rows, 1);
+        status = write_points(j, j->counts, columns, j->point_counts, 1, 0);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);
     return j->clusters != NULL ? write_clusters(j) : -1;
 }

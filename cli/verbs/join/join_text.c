@@ -54,17 +54,15 @@ static int add_member(cli_texts *t, uint64_t hash)
     return 1;
 }
 
-/* Adds a text; 0 when memory is out. */
+/* Adds a text, of a name or NULL; 0 when memory is out. */
 static int add_text(cli_texts *t, const char *name, const char *text, size_t length,
                     int64_t shingle)
 {
     if (t->count + 1 >= t->room) {
         const int64_t room = t->room * 2 + 64;
-        char **names = realloc(t->names, cli_bytes(room, sizeof *names));
-        if (names != NULL) t->names = names;
         int64_t *offsets = realloc(t->offsets, cli_bytes(room + 1, sizeof *offsets));
-        if (offsets != NULL) t->offsets = offsets;
-        if (names == NULL || offsets == NULL) return 0;
+        if (offsets == NULL) return 0;
+        t->offsets = offsets;
         if (t->room == 0) t->offsets[0] = 0;
         t->room = room;
     }
@@ -86,8 +84,7 @@ static int add_text(cli_texts *t, const char *name, const char *text, size_t len
             hash = mix(hash + last[w] + UINT64_C(0x9e3779b97f4a7c15));
         if (!add_member(t, hash)) return 0;
     }
-    t->names[t->count] = cli_escape(name);
-    if (t->names[t->count] == NULL) return 0;
+    if (name != NULL && !cli_names_add(&t->names, name)) return 0;
     t->offsets[++t->count] = t->member_count;
     t->bytes += (int64_t)length;
     return 1;
@@ -99,14 +96,13 @@ static int read_lines(cli_app *app, const char *path, int64_t shingle, cli_texts
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     if (file == NULL) return cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
-    char *line = NULL, name[32];
+    char *line = NULL;
     size_t room = 0;
     ssize_t length;
     int code = -1;
     errno = 0;
     while (code < 0 && (length = getline(&line, &room, file)) >= 0) {
-        snprintf(name, sizeof name, "%lld", (long long)t->count + 1);
-        if (!add_text(t, name, line, (size_t)length, shingle)) code = out_of_memory(app, path);
+        if (!add_text(t, NULL, line, (size_t)length, shingle)) code = out_of_memory(app, path);
         if (cli_interrupted()) code = cli_fail(app, CLI_EXIT_INTERRUPTED, "interrupted");
     }
     if (code < 0 && ferror(file) && errno == EISDIR)
@@ -207,9 +203,7 @@ int cli_texts_read(cli_app *app, const char *path, int mode, int64_t shingle, cl
 
 void cli_texts_drop(cli_texts *t)
 {
-    for (int64_t i = 0; i < t->count; i++)
-        free(t->names[i]);
-    free(t->names);
+    cli_names_drop(&t->names);
     free(t->offsets);
     free(t->members);
     free(t->values);

@@ -6,11 +6,11 @@
 
 enum cli_text_mode { CLI_TEXT_NONE, CLI_TEXT_LINES, CLI_TEXT_FILES };
 
-/* Texts, each with a name, as it is shown (cli_escape), and the set of its shingles. Zeroed before
+/* Texts and the sets of their shingles; files have their paths for names. Zeroed before
  * use; dropped whatever came of it. */
 typedef struct cli_texts {
     int64_t count, room;
-    char **names;
+    cli_names names;
     gnomon_csr sets;
     int64_t *offsets, *members;
     uint8_t *values;

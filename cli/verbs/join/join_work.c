@@ -20,10 +20,7 @@ static int take(void *user, const gnomon_join_batch *batch)
     }
     for (int64_t at = 0; at < batch->count && j->groups != NULL; at++)
         gnomon_clusters_add(j->groups, batch->pairs[at].i, batch->pairs[at].j);
-    for (int64_t at = 0; at < batch->count && j->names != NULL; at++)
-        fprintf(j->names, "%s\t%s\t%.6g\n", j->texts.names[batch->pairs[at].i],
-                j->texts.names[batch->pairs[at].j], batch->pairs[at].distance);
-    if (j->pairs.writer != NULL) {
+    if (cli_pairs_are_open(&j->pairs)) {
         const gnomon_status status = cli_pairs_take(&j->pairs, batch);
         if (status != GNOMON_OK) j->failed = cli_fail_status(j->app, status);
     }
@@ -205,12 +202,24 @@ static gnomon_status run(cli_join *j, int files)
     return status;
 }
 
+/* Of points whose number is known by now. */
+static int check_names(const cli_join *j)
+{
+    const int code =
+        cli_names_check(j->app, "--names", j->p_names_path, j->p_path, j->p_info.rows, &j->p_names);
+    if (code >= 0 || j->q_path == NULL) return code;
+    return cli_names_check(j->app, "--q-names", j->q_names_path, j->q_path, j->q_info.rows,
+                           &j->q_names);
+}
+
 /* Everything that receives pairs is made ready. */
 static int begin(cli_join *j)
 {
     const int64_t rows = j->p_info.rows;
     const int64_t cols = j->q_path != NULL ? j->q_info.rows : rows;
     gnomon_status status = GNOMON_OK;
+    const int code = check_names(j);
+    if (code >= 0) return code;
     if (j->counts != NULL) {
         j->point_counts = calloc((size_t)rows + 1, sizeof *j->point_counts);
         if (j->point_counts == NULL)
@@ -218,15 +227,7 @@ static int begin(cli_join *j)
                             (long long)rows);
     }
     if (j->clusters != NULL) status = gnomon_clusters_create(j->app->ctx, rows, &j->groups);
-    if (j->text != CLI_TEXT_NONE && j->output == NULL && !j->count_only && !j->app->json)
-        j->names = stdout;
-    if (j->output != NULL && cli_join_is_named(j, j->output)) {
-        j->names =
-            strcmp(j->output, "-") == 0 ? stdout : open_memstream(&j->names_text, &j->names_length);
-        if (j->names == NULL) return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
-    }
-    if (status == GNOMON_OK && j->output != NULL && j->names == NULL)
-        status = cli_pairs_open(&j->pairs, j, rows, cols);
+    if (status == GNOMON_OK && j->output != NULL) status = cli_pairs_open(&j->pairs, j, rows, cols);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);
     return -1;
 }
@@ -345,6 +346,11 @@ int cli_join_work(cli_join *j)
     int code = -1;
     if (j->q_path != NULL)
         code = cli_same_width(app, j->p_path, j->p_info.cols, j->q_path, j->q_info.cols);
+    if (code < 0 && j->p_names_path != NULL)
+        code = cli_names_read(app, j->p_names_path, &j->p_names);
+    if (code < 0 && j->q_names_path != NULL)
+        code = cli_names_read(app, j->q_names_path, &j->q_names);
+    if (code < 0 && j->text == CLI_TEXT_NONE) code = check_names(j);
     if (code >= 0) return code;
     const int sparse =
         j->text != CLI_TEXT_NONE ||

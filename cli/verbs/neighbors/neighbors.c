@@ -238,6 +238,7 @@ static int work(cli_neighbors *n)
     const int metric = (int)n->options.metric;
     if (code < 0) code = cli_check_bits(app, metric, n->base_path, &n->base_info);
     if (code < 0) code = cli_check_bits(app, metric, n->queries_path, &n->queries_info);
+    if (code < 0) code = cli_neighbors_read_names(n, n->base_info.rows, n->queries_info.rows);
     if (code >= 0) return code;
     return n->promise > 0 ? cli_neighbors_promise(n) : cli_neighbors_search(n);
 }

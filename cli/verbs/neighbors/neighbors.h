@@ -28,6 +28,8 @@ typedef struct cli_neighbors {
     const char *allowed, *truth;
     int64_t mask; /* truth values in 'allowed'; 0: it holds ids */
     const char *output, *distances, *format;
+    const char *names_path, *query_names_path;
+    cli_names names, query_names;
     gnomon_data_info base_info, queries_info;
     gnomon_reader *base, *queries;
     cli_answers answers;
@@ -74,9 +76,14 @@ json_t *cli_neighbors_index_json(const cli_neighbors *n);
 
 /* neighbors_output.c: options on answers, what may be written where, and the writing. -1 or an exit
  * code. */
-enum { CLI_ANSWER_OPTIONS = 4 };
+enum { CLI_ANSWER_OPTIONS = 6 };
 void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS]);
 int cli_neighbors_check_output(cli_neighbors *n);
+/* Names of points and queries: refuses others than one for each of so many points and queries
+ * (negative: not known). */
+/* Reads them, before the search. */
+int cli_neighbors_read_names(cli_neighbors *n, int64_t points, int64_t queries);
+int cli_neighbors_check_names(const cli_neighbors *n, int64_t points, int64_t queries);
 int cli_neighbors_write(cli_neighbors *n);
 /* The share of the true neighbours, read from the ground truth, that were found. */
 int cli_neighbors_recall(cli_neighbors *n);

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 4096 };
-
 static int ends_with(const char *path, const char *ending)
 {
     const size_t length = strlen(path), tail = strlen(ending);
@@ -23,11 +21,15 @@ static int is_format(const cli_neighbors *n, const char *name)
     return strcmp(format_of(n), name) == 0;
 }
 
+static int is_text(const cli_neighbors *n)
+{
+    return is_format(n, "csv") || is_format(n, "tsv");
+}
+
 /* Whether the format takes ids and distances together. */
 static int holds_both(const cli_neighbors *n)
 {
-    return is_format(n, "npz") || is_format(n, "hdf5") || is_format(n, "csv") ||
-           is_format(n, "tsv");
+    return is_format(n, "npz") || is_format(n, "hdf5") || is_text(n);
 }
 
 void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
@@ -39,7 +41,8 @@ void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
          .target = &n->output,
          .value = "OUT",
          .help = "an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), "
-                 ".csv (query, id, distance), or ids alone (.npy, .ivecs); - is standard output, "
+                 ".csv (a line of names, then query, id, distance), or ids alone (.npy, .ivecs); - "
+                 "is standard output, "
                  "where .csv goes without -o, unless --json or --ground-truth is given"},
         {.name = "output-format",
          .type = CLI_FORMAT,
@@ -52,6 +55,16 @@ void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
          .target = &n->distances,
          .value = "OUT",
          .help = "with ids alone: the distances, .npy or .fvecs say"},
+        {.name = "names",
+         .type = CLI_TEXT,
+         .target = &n->names_path,
+         .value = "FILE",
+         .help = "names of the points, a line each, for a further column of .csv and .tsv"},
+        {.name = "query-names",
+         .type = CLI_TEXT,
+         .target = &n->query_names_path,
+         .value = "FILE",
+         .help = "names of the queries"},
         {.name = "ground-truth",
          .type = CLI_TEXT,
          .target = &n->truth,
@@ -64,7 +77,8 @@ void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
 int cli_neighbors_check_output(cli_neighbors *n)
 {
     cli_app *app = n->app;
-    const char *const inputs[] = {n->base_path, n->queries_path, n->allowed, n->truth};
+    const char *const inputs[] = {n->base_path, n->queries_path, n->allowed,
+                                  n->truth,     n->names_path,   n->query_names_path};
     if (n->distances != NULL && n->output == NULL)
         return cli_usage(app, "--distances goes with -o");
     /* without a place to go the answers are printed, unless figures alone are asked for */
@@ -74,6 +88,9 @@ int cli_neighbors_check_output(cli_neighbors *n)
     }
     if (n->format != NULL && n->output == NULL)
         return cli_usage(app, "--output-format goes with -o");
+    if (n->output == NULL && (n->names_path != NULL || n->query_names_path != NULL))
+        return cli_usage(app, "%s goes with -o",
+                         n->names_path != NULL ? "--names" : "--query-names");
     if (n->output == NULL) return -1;
     const char *format, *other;
     int code = cli_output_is(app, "-o", n->output, n->format, GNOMON_HOLDS_DENSE, &format);
@@ -83,6 +100,9 @@ int cli_neighbors_check_output(cli_neighbors *n)
                          "-o %s: answers within a radius differ in number: take .npz, .csv or "
                          ".tsv",
                          n->output);
+    if ((n->names_path != NULL || n->query_names_path != NULL) && !is_text(n))
+        return cli_usage(app, "%s goes with csv or tsv, not %s",
+                         n->names_path != NULL ? "--names" : "--query-names", format);
     if (n->distances != NULL && holds_both(n))
         return cli_usage(app, "--distances goes with ids alone; %s holds both", n->output);
     if (n->distances != NULL && strcmp(n->distances, "-") != 0 &&
@@ -90,12 +110,30 @@ int cli_neighbors_check_output(cli_neighbors *n)
         return cli_usage(app, "--distances %s: is also the output", n->distances);
     if (n->distances != NULL && strcmp(n->distances, "-") == 0 && strcmp(n->output, "-") == 0)
         return cli_usage(app, "-o and --distances can't both be standard output");
-    code = cli_check_output(app, n->output, format, inputs, 4);
+    code = cli_check_output(app, n->output, format, inputs, 6);
     if (code < 0 && n->distances != NULL)
         code = cli_output_is(app, "--distances", n->distances, NULL, GNOMON_HOLDS_DENSE, &other);
     if (code < 0 && n->distances != NULL)
-        code = cli_check_output(app, n->distances, other, inputs, 4);
+        code = cli_check_output(app, n->distances, other, inputs, 6);
     return code;
+}
+
+int cli_neighbors_read_names(cli_neighbors *n, int64_t points, int64_t queries)
+{
+    int code = -1;
+    if (n->names_path != NULL) code = cli_names_read(n->app, n->names_path, &n->names);
+    if (code < 0 && n->query_names_path != NULL)
+        code = cli_names_read(n->app, n->query_names_path, &n->query_names);
+    return code < 0 ? cli_neighbors_check_names(n, points, queries) : code;
+}
+
+int cli_neighbors_check_names(const cli_neighbors *n, int64_t points, int64_t queries)
+{
+    const int code =
+        cli_names_check(n->app, "--names", n->names_path, n->base_path, points, &n->names);
+    if (code >= 0) return code;
+    return cli_names_check(n->app, "--query-names", n->query_names_path, n->queries_path, queries,
+                           &n->query_names);
 }
 
 /* Writes a matrix of ids or distances. */
@@ -136,30 +174,26 @@ static int write_narrow(cli_neighbors *n)
 static gnomon_status write_lines(cli_neighbors *n)
 {
     const cli_answers *a = &n->answers;
-    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
-    gnomon_writer *writer = NULL;
-    double lines[PIECE][3];
-    options.format = n->format;
-    gnomon_status status = gnomon_writer_open(n->app->ctx, n->output, a->offsets[a->queries], 3,
-                                              GNOMON_F64, &options, &writer);
-    int64_t filled = 0;
+    const char *columns[5] = {"query", "id", "distance"};
+    int count = 3;
+    if (n->query_names_path != NULL) columns[count++] = "query_name";
+    if (n->names_path != NULL) columns[count++] = "name";
+    gnomon_table *table = NULL;
+    gnomon_status status =
+        gnomon_table_open(n->app->ctx, n->output, n->format, columns, count, &table);
     for (int64_t q = 0; q < a->queries && status == GNOMON_OK; q++) {
         for (int64_t i = a->offsets[q]; i < a->offsets[q + 1] && status == GNOMON_OK; i++) {
-            lines[filled][0] = (double)q;
-            lines[filled][1] = (double)a->ids[i];
-            lines[filled++][2] = a->distances[i];
-            if (filled < PIECE) continue;
-            const gnomon_matrix piece = gnomon_matrix_rowmajor(lines, GNOMON_F64, filled, 3);
-            status = gnomon_writer_rows(writer, &piece);
-            filled = 0;
+            status = gnomon_table_integer(table, q);
+            if (status == GNOMON_OK) status = gnomon_table_integer(table, a->ids[i]);
+            if (status == GNOMON_OK) status = gnomon_table_real(table, a->distances[i]);
+            if (status == GNOMON_OK && n->query_names_path != NULL)
+                status = gnomon_table_text(table, n->query_names.name[q]);
+            if (status == GNOMON_OK && n->names_path != NULL)
+                status = gnomon_table_text(table, n->names.name[a->ids[i]]);
         }
     }
-    if (status == GNOMON_OK && filled > 0) {
-        const gnomon_matrix piece = gnomon_matrix_rowmajor(lines, GNOMON_F64, filled, 3);
-        status = gnomon_writer_rows(writer, &piece);
-    }
-    if (status == GNOMON_OK) return gnomon_writer_finish(writer);
-    gnomon_writer_abort(writer);
+    if (status == GNOMON_OK) return gnomon_table_finish(table);
+    gnomon_table_abort(table);
     return status;
 }
 
@@ -185,7 +219,9 @@ int cli_neighbors_write(cli_neighbors *n)
     gnomon_status status;
     if (is_format(n, "npz") || is_format(n, "hdf5")) {
         status = write_arrays(n);
-    } else if (is_format(n, "csv") || is_format(n, "tsv")) {
+    } else if (is_text(n)) {
+        const int code = cli_neighbors_check_names(n, a->base, a->queries);
+        if (code >= 0) return code;
         status = write_lines(n);
     } else if (is_format(n, "ivecs")) {
         const int code = write_narrow(n);

@@ -326,5 +326,7 @@ void cli_neighbors_drop(cli_neighbors *n)
     free(n->answers.offsets);
     free(n->answers.ids);
     free(n->answers.distances);
+    cli_names_drop(&n->names);
+    cli_names_drop(&n->query_names);
     if (n->tuning.struct_size > 0) gnomon_lsh_tuning_free(n->app->ctx, &n->tuning);
 }
