@@ -179,6 +179,19 @@ static int exit_code(gnomon_status status)
     return CLI_EXIT_DEFECT;
 }
 
+int cli_error_about(const cli_app *app, const char *argument)
+{
+    return strcmp(gnomon_last_error_argument(app->ctx), argument) == 0;
+}
+
+const char *cli_error_rest(const cli_app *app)
+{
+    const char *text = gnomon_last_error(app->ctx);
+    const char *argument = gnomon_last_error_argument(app->ctx);
+    const size_t length = strlen(argument);
+    return strncmp(text, argument, length) == 0 ? text + length : text;
+}
+
 int cli_fail_status(cli_app *app, gnomon_status status)
 {
     int code = exit_code(status);
@@ -186,18 +199,15 @@ int cli_fail_status(cli_app *app, gnomon_status status)
     if (code == CLI_EXIT_INTERRUPTED || cli_interrupted())
         return cli_fail(app, CLI_EXIT_INTERRUPTED, "interrupted; no file was changed");
     /* whoever read standard output has seen enough, as of head */
-    if (code == CLI_EXIT_FILE && strncmp(text, "standard output", 15) == 0 && cli_pipe_closed())
+    if (code == CLI_EXIT_FILE && cli_error_about(app, "standard output") && cli_pipe_closed())
         return CLI_EXIT_PIPE;
     if (code == CLI_EXIT_DEFECT)
         return cli_fail(app, code, "a defect of gnomon, please report it: %s", text);
     /* an argument of the library's is told as the option that sets it */
-    const size_t length = strcspn(text, " ");
-    const char *option =
-        strncmp(text + length, " is ", 4) == 0 || strncmp(text + length, " would ", 7) == 0
-            ? cli_option_of(text, length)
-            : NULL;
-    if (code == CLI_EXIT_USAGE && option != NULL)
-        return cli_fail(app, code, "%s%s", option, text + length);
+    const char *option = cli_option_of(gnomon_last_error_argument(app->ctx));
+    const char *rest = cli_error_rest(app);
+    if (code == CLI_EXIT_USAGE && option != NULL && rest > text)
+        return cli_fail(app, code, "%s%s", option, rest);
     return cli_fail(app, code, "%s", text[0] != '\0' ? text : gnomon_status_name(status));
 }
 

@@ -69,6 +69,11 @@ int cli_fail(cli_app *app, int code, const char *format, ...) __attribute__((for
 /* A usage error, with the hint at --help; returns CLI_EXIT_USAGE. */
 int cli_usage(cli_app *app, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Tells the context's last error; returns the exit code that belongs to status. */
+/* Whether the library's last error is about that argument or file. */
+int cli_error_about(const cli_app *app, const char *argument);
+/* The last error's text behind the argument that it begins with; all of it where it begins with
+ * none. */
+const char *cli_error_rest(const cli_app *app);
 int cli_fail_status(cli_app *app, gnomon_status status);
 /* Flushes standard output; CLI_EXIT_DONE, or CLI_EXIT_FILE after saying why it failed. */
 int cli_flush_output(const char *verb);

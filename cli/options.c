@@ -458,7 +458,7 @@ static void remember(const cli_verb *verb)
     }
 }
 
-const char *cli_option_of(const char *name, size_t length)
+const char *cli_option_of(const char *name)
 {
     /* what the library calls by another name */
     static const char *const others[][2] = {{"effort.broad", "broad-probes"},
@@ -470,19 +470,14 @@ const char *cli_option_of(const char *name, size_t length)
     /* a view's members are no options */
     if (strncmp(name, "points.", 7) == 0) return NULL;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i) {
-        if (strlen(others[i][0]) != length || strncmp(name, others[i][0], length) != 0) continue;
+        if (strcmp(name, others[i][0]) != 0) continue;
         name = others[i][1];
-        length = strlen(name);
         break;
     }
-    for (size_t at = length; at > 0; --at) {
-        if (name[at - 1] != '.') continue;
-        name += at;
-        length -= at;
-        break;
-    }
-    if (length == 0 || length > NAME_LIMIT) return NULL;
-    snprintf(word, sizeof word, "%.*s", (int)length, name);
+    const char *dot = strrchr(name, '.');
+    if (dot != NULL) name = dot + 1;
+    if (name[0] == '\0' || strlen(name) > NAME_LIMIT) return NULL;
+    snprintf(word, sizeof word, "%s", name);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i)
         if (strcmp(word, others[i][0]) == 0) snprintf(word, sizeof word, "%s", others[i][1]);
     for (char *c = word; *c != '\0'; ++c)

@@ -105,10 +105,9 @@ typedef struct cli_verb {
 int cli_parse(const cli_verb *verb, int argc, char **argv, const char **operands,
               int *operand_count);
 
-/* How the user writes the option that the library's argument 'name' (of so many bytes) is set by,
- * as
- * "--nonzeros" or "-k": of the verb that was parsed last. NULL: it has none. Static storage. */
-const char *cli_option_of(const char *name, size_t length);
+/* How the user writes the option that the library's argument 'name' is set by, "--nonzeros" or
+ * "-k": of the verb that was parsed last. NULL: it has none. Static storage. */
+const char *cli_option_of(const char *name);
 
 /* Prints the verb's help to standard output; returns the exit code. */
 int cli_print_help(const cli_verb *verb);

@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 15 };
+enum { GNOMON_DEVICE_INTERFACE = 16 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -20,6 +20,9 @@ typedef struct gnomon_device_host {
     /* Runs tasks 0 ... count - 1 on the context's threads and returns when all are done. */
     void (*parallel)(void *user, int64_t count, void (*task)(void *arg, int64_t task, int worker),
                      void *arg);
+    /* Names the argument, and the row and column there (-1: none), that the failure is about with
+     * which the call is going to return: beside its reason, which names it too. */
+    void (*about)(void *user, const char *argument, int64_t row, int64_t col);
 } gnomon_device_host;
 
 /* Defined by src/project: the points, the operator, the output and the scaling. */

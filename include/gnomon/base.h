@@ -150,6 +150,15 @@ GNOMON_API void gnomon_context_destroy(gnomon_context *ctx);
  * NULL for it. */
 GNOMON_API const char *gnomon_last_error(const gnomon_context *ctx);
 
+/* What that text is about: the name of an argument or of one of its members ("k", "queries",
+ * "options.alpha"), or the file that a call was given; "" when it is about neither. A text that
+ * names it begins with it. Never NULL; as long valid as the text. */
+GNOMON_API const char *gnomon_last_error_argument(const gnomon_context *ctx);
+
+/* Where in that argument, counted from 0: *row and *col, either of which may be NULL, become -1
+ * where the text tells none. */
+GNOMON_API void gnomon_last_error_place(const gnomon_context *ctx, int64_t *row, int64_t *col);
+
 /* How many threads calls on ctx use. */
 GNOMON_API int gnomon_context_threads(const gnomon_context *ctx);
 

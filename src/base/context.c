@@ -37,26 +37,28 @@ static gnomon_status read_options(const gnomon_context_options *given, gnomon_co
     if (given) {
         /* The shortest version that was ever published is this one. */
         GNOMON_FAIL_IF(given->struct_size < sizeof defaults, NULL, GNOMON_ERROR_ARGUMENT,
-                       "options.struct_size is %zu; it must be at least %zu (use "
-                       "GNOMON_CONTEXT_OPTIONS_INIT)",
+                       GNOMON_ARG("options.struct_size") " is %zu; it must be at least %zu (use "
+                                                         "GNOMON_CONTEXT_OPTIONS_INIT)",
                        given->struct_size, sizeof defaults);
         *o = *given;
     }
     GNOMON_FAIL_IF(o->device != GNOMON_DEVICE_AUTO && o->device != GNOMON_DEVICE_CPU &&
                        o->device != GNOMON_DEVICE_CUDA,
                    NULL, GNOMON_ERROR_ARGUMENT,
-                   "options.device is %d; it must be 0 (auto), 1 (cpu) or 2 (cuda)",
+                   GNOMON_ARG("options.device") " is %d; it must be 0 (auto), 1 (cpu) or 2 (cuda)",
                    (int)o->device);
     GNOMON_FAIL_IF(o->threads < 0 || o->threads > MAX_THREADS, NULL, GNOMON_ERROR_ARGUMENT,
-                   "options.threads is %d; it must be from 0 (one a core) to %d", o->threads,
-                   (int)MAX_THREADS);
+                   GNOMON_ARG("options.threads") " is %d; it must be from 0 (one a core) to %d",
+                   o->threads, (int)MAX_THREADS);
     GNOMON_FAIL_IF(o->memory_limit < 0, NULL, GNOMON_ERROR_ARGUMENT,
-                   "options.memory_limit is %" PRId64 "; it must be 0 (1 GiB) or a positive "
-                   "number of bytes",
+                   GNOMON_ARG("options.memory_limit") " is %" PRId64
+                                                      "; it must be 0 (1 GiB) or a positive "
+                                                      "number of bytes",
                    o->memory_limit);
-    GNOMON_FAIL_IF(o->cuda_device < -1, NULL, GNOMON_ERROR_ARGUMENT,
-                   "options.cuda_device is %d; it must be -1 (the current GPU) or an index",
-                   o->cuda_device);
+    GNOMON_FAIL_IF(
+        o->cuda_device < -1, NULL, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("options.cuda_device") " is %d; it must be -1 (the current GPU) or an index",
+        o->cuda_device);
     GNOMON_FAIL_IF(o->allocator && (!o->allocator->allocate || !o->allocator->release), NULL,
                    GNOMON_ERROR_ARGUMENT,
                    "options.allocator: allocate and release must both be given");
@@ -65,7 +67,7 @@ static gnomon_status read_options(const gnomon_context_options *given, gnomon_co
 
 gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomon_context **out)
 {
-    GNOMON_FAIL_IF(!out, NULL, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(!out, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     gnomon_context_options o;
     GNOMON_TRY(read_options(options, &o));
@@ -81,6 +83,7 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
     ctx->device = o.device;
     ctx->threads = o.threads ? o.threads : usable_cores();
     ctx->isa = isa;
+    ctx->error.row = ctx->error.col = -1;
     if (o.allocator) {
         ctx->custom_allocator = true;
         ctx->allocator = *o.allocator;
@@ -99,7 +102,7 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
                                  ctx->plugin.reason);
     }
     if (status != GNOMON_OK) {
-        gnomon_fail(NULL, status, "%s", ctx->error);
+        gnomon_fail_without(ctx);
         gnomon_context_destroy(ctx);
         return status;
     }

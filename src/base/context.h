@@ -10,7 +10,14 @@
 
 #include <stdbool.h>
 
-enum { GNOMON_ERROR_TEXT = 1024 };
+enum { GNOMON_ERROR_TEXT = 1024, GNOMON_ERROR_ARGUMENT_TEXT = 512 };
+
+/* A failed call's. */
+typedef struct gnomon_error {
+    char text[GNOMON_ERROR_TEXT];
+    char argument[GNOMON_ERROR_ARGUMENT_TEXT];
+    int64_t row, col; /* -1: none */
+} gnomon_error;
 
 struct gnomon_context {
     gnomon_device device;
@@ -26,7 +33,7 @@ struct gnomon_context {
     gnomon_pool pool;
     gnomon_plugin plugin;
     gnomon_device worked; /* where the last job ran: AUTO when there was none */
-    char error[GNOMON_ERROR_TEXT];
+    gnomon_error error;
 };
 
 /* The device the caller asked for. */

@@ -20,6 +20,19 @@ static void parallel(void *user, int64_t count, void (*task)(void *arg, int64_t 
     gnomon_parallel(call->ctx, count, task, arg);
 }
 
+static void about(void *user, const char *argument, int64_t row, int64_t col)
+{
+    gnomon_device_call *call = user;
+    snprintf(call->argument, sizeof call->argument, "%s", argument);
+    call->row = row;
+    call->col = col;
+}
+
+void gnomon_device_again(gnomon_device_call *call)
+{
+    call->why[0] = call->argument[0] = 0;
+}
+
 bool gnomon_device_unable(gnomon_device_call *call, const char *why)
 {
     snprintf(call->why, sizeof call->why, "%s", why);
@@ -35,7 +48,9 @@ gnomon_status gnomon_device_result(gnomon_device_call *call, gnomon_status statu
     if (status == GNOMON_ERROR_DEVICE || status == GNOMON_ERROR_MEMORY)
         return gnomon_fail(call->ctx, status, "%s: %s", call->table->name,
                            call->why[0] ? call->why : "failed");
-    return gnomon_fail(call->ctx, status, "%s", call->why);
+    gnomon_fail(call->ctx, status, "%s", call->why);
+    if (call->argument[0]) gnomon_fail_about(call->ctx, call->argument, call->row, call->col);
+    return status;
 }
 
 /* No device has the job. */
@@ -49,9 +64,10 @@ static gnomon_status decline(const gnomon_device_call *call, gnomon_where where,
     GNOMON_FAIL_IF(call->must && call->table, call->ctx, GNOMON_ERROR_DEVICE, "%s declined: %s",
                    call->table->name, reason);
     GNOMON_FAIL_IF(call->must, call->ctx, GNOMON_ERROR_DEVICE, "no device: %s", reason);
-    GNOMON_FAIL_IF(step->there, call->ctx, GNOMON_ERROR_DEVICE,
-                   "%s lies in a device's memory, and the device did not take the job: %s",
-                   step->there, reason);
+    GNOMON_FAIL_IF(
+        step->there, call->ctx, GNOMON_ERROR_DEVICE,
+        GNOMON_ARG("%s") " lies in a device's memory, and the device did not take the job: %s",
+        step->there, reason);
     if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(call->ctx, GNOMON_DEVICE_CPU);
     return GNOMON_OK;
 }
@@ -62,14 +78,14 @@ gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, g
     *done = false;
     *call = (gnomon_device_call){
         .ctx = ctx, .calls_back = step->calls_back, .phase = step->phase, .why = ""};
-    call->host = (gnomon_device_host){call, progress, parallel};
+    call->host = (gnomon_device_host){call, progress, parallel, about};
     call->must = where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
     const bool ask = where == GNOMON_BY_CONTEXT && (call->must || !step->not_worth);
     if (ask) call->table = gnomon_context_plugin(ctx, &call->state);
     if (call->table == NULL || !step->takes(call, job)) return decline(call, where, step);
     *done = true;
     gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
-    call->why[0] = 0;
+    gnomon_device_again(call);
     return gnomon_device_result(call, step->run(call, job));
 }
 

@@ -25,6 +25,8 @@ typedef struct gnomon_device_call {
     const char *phase;                /* of progress */
     gnomon_device_host host;          /* for the job */
     char why[256];                    /* for the table's functions */
+    char argument[64];                /* what host.about has told; "": nothing */
+    int64_t row, col;
 } gnomon_device_call;
 
 /* What a kind of job has to say. */
@@ -51,8 +53,8 @@ gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, g
 /* Puts why into call->why; false. */
 bool gnomon_device_unable(gnomon_device_call *call, const char *why);
 
-/* What a later call of the table's came to, on a job that a device holds; call->why is to be
- * emptied before it. */
+/* Before a later call of the table's, on a job that a device holds; and what that came to. */
+void gnomon_device_again(gnomon_device_call *call);
 gnomon_status gnomon_device_result(gnomon_device_call *call, gnomon_status status);
 
 /* Fails with DEVICE when the caller named a device, for what only the CPU does: "WHAT run(s) on the

@@ -10,7 +10,8 @@ gnomon_status gnomon_copy_options(gnomon_context *ctx, const void *given, const 
     size_t given_size;
     memcpy(&given_size, given, sizeof given_size);
     GNOMON_FAIL_IF(given_size < sizeof(size_t), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; fill options with %s", given_size, init);
+                   GNOMON_ARG("options.struct_size") " is %zu; fill options with %s", given_size,
+                   init);
     memcpy(options, given, given_size < size ? given_size : size);
     memcpy(options, &size, sizeof size);
     return GNOMON_OK;
@@ -20,8 +21,8 @@ gnomon_status gnomon_fill_options(void *options, size_t size, const void *defaul
 {
     GNOMON_NEED(NULL, options, "options");
     GNOMON_FAIL_IF(size < sizeof size, NULL, GNOMON_ERROR_ARGUMENT,
-                   "size is %zu; it must be the size of the struct, at least %zu", size,
-                   sizeof size);
+                   GNOMON_ARG("size") " is %zu; it must be the size of the struct, at least %zu",
+                   size, sizeof size);
     memset(options, 0, size);
     memcpy(options, defaults, size < known ? size : known);
     memcpy(options, &size, sizeof size);
@@ -31,6 +32,7 @@ gnomon_status gnomon_fill_options(void *options, size_t size, const void *defaul
 gnomon_status gnomon_check_out(gnomon_context *ctx, size_t struct_size, size_t size)
 {
     GNOMON_FAIL_IF(struct_size != size, ctx, GNOMON_ERROR_ARGUMENT,
-                   "out.struct_size is %zu; this library's is %zu", struct_size, size);
+                   GNOMON_ARG("out.struct_size") " is %zu; this library's is %zu", struct_size,
+                   size);
     return GNOMON_OK;
 }

@@ -39,30 +39,36 @@ _Static_assert((int)CANDIDATES <= (int)GNOMON_CANDIDATES, "a choice has room for
 static gnomon_status check(gnomon_context *ctx, const gnomon_choose_options *o,
                            const gnomon_choice *choice)
 {
-    GNOMON_FAIL_IF(!o || !choice, ctx, GNOMON_ERROR_ARGUMENT, "options or choice is NULL");
+    GNOMON_FAIL_IF(!o || !choice, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options") " or choice is NULL");
     GNOMON_FAIL_IF(o->struct_size != sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; it must be %zu", o->struct_size, sizeof *o);
+                   GNOMON_ARG("options.struct_size") " is %zu; it must be %zu", o->struct_size,
+                   sizeof *o);
     GNOMON_FAIL_IF(choice->struct_size != sizeof *choice, ctx, GNOMON_ERROR_ARGUMENT,
-                   "choice.struct_size is %zu; it must be %zu", choice->struct_size,
+                   GNOMON_ARG("choice.struct_size") " is %zu; it must be %zu", choice->struct_size,
                    sizeof *choice);
-    GNOMON_FAIL_IF(o->n < 1, ctx, GNOMON_ERROR_ARGUMENT, "n is %" PRId64 "; it must be at least 1",
-                   o->n);
+    GNOMON_FAIL_IF(o->n < 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("n") " is %" PRId64 "; it must be at least 1", o->n);
     GNOMON_FAIL_IF(o->d < 1 || o->d > INT64_C(1) << 56, ctx, GNOMON_ERROR_ARGUMENT,
-                   "d is %" PRId64 "; it must lie in [1, 2^56]", o->d);
+                   GNOMON_ARG("d") " is %" PRId64 "; it must lie in [1, 2^56]", o->d);
     GNOMON_FAIL_IF(o->k < 0 || o->k > o->d || o->k > INT64_C(1) << 32, ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 "; it must lie in [1, %" PRId64 "], or be 0 with eps", o->k,
-                   o->d < INT64_C(1) << 32 ? o->d : INT64_C(1) << 32);
-    GNOMON_FAIL_IF(o->k > 0 && (o->eps != 0 || o->beta != 0 || o->delta != 0), ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 " and eps, beta or delta is not 0; give k or eps", o->k);
+                   GNOMON_ARG("k") " is %" PRId64 "; it must lie in [1, %" PRId64
+                                   "], or be 0 with eps",
+                   o->k, o->d < INT64_C(1) << 32 ? o->d : INT64_C(1) << 32);
+    GNOMON_FAIL_IF(
+        o->k > 0 && (o->eps != 0 || o->beta != 0 || o->delta != 0), ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("k") " is %" PRId64 " and eps, beta or delta is not 0; give k or eps", o->k);
     GNOMON_FAIL_IF(
         o->assume != 0 && o->assume != GNOMON_ASSUME_NOTHING && o->assume != GNOMON_ASSUME_SPREAD,
         ctx, GNOMON_ERROR_ARGUMENT,
-        "assume is %d; it must be GNOMON_ASSUME_NOTHING or GNOMON_ASSUME_SPREAD", (int)o->assume);
+        GNOMON_ARG("assume") " is %d; it must be GNOMON_ASSUME_NOTHING or GNOMON_ASSUME_SPREAD",
+        (int)o->assume);
     GNOMON_FAIL_IF(o->dtype != 0 && gnomon_dtype_size(o->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "dtype is %d; it must be one of the gnomon_dtype values", (int)o->dtype);
+                   GNOMON_ARG("dtype") " is %d; it must be one of the gnomon_dtype values",
+                   (int)o->dtype);
     GNOMON_FAIL_IF(o->nonzeros < -1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "nonzeros is %" PRId64 "; it must be at least 0, or -1 for dense points",
+                   GNOMON_ARG("nonzeros") " is %" PRId64
+                                          "; it must be at least 0, or -1 for dense points",
                    o->nonzeros);
     return GNOMON_OK;
 }
@@ -166,9 +172,9 @@ static gnomon_status none(gnomon_context *ctx, const gnomon_choose_options *o,
     GNOMON_FAIL_IF(o->k > 0 || least == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "model '%s' has no figures for any kind that is admitted", choice->model);
     return gnomon_fail(ctx, GNOMON_ERROR_ARGUMENT,
-                       "eps is %g: to keep the distances of %" PRId64
-                       " points every kind needs more than their %" PRId64
-                       " coordinates, %s the fewest: k = %" PRId64,
+                       GNOMON_ARG("eps") " is %g: to keep the distances of %" PRId64
+                                         " points every kind needs more than their %" PRId64
+                                         " coordinates, %s the fewest: k = %" PRId64,
                        o->eps, o->n, o->d, gnomon_kind_name(least->descriptor.kind),
                        least->descriptor.k);
 }

@@ -106,10 +106,10 @@ static gnomon_status read_model(gnomon_context *ctx, json_t *root, gnomon_model 
 gnomon_status gnomon_model_from_json(gnomon_context *ctx, const char *json, size_t length,
                                      gnomon_model **out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, "json is NULL");
+    GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("json") " is NULL");
     json_error_t error;
     json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);
     GNOMON_FAIL_IF(root == NULL, ctx, GNOMON_ERROR_DATA, "model: line %d: %s", error.line,

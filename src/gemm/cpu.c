@@ -351,10 +351,12 @@ static gnomon_status choose_sizes(gnomon_context *ctx, const gnomon_gemm_job *jo
         else if (r->band > GNOMON_LANES)
             r->band = GNOMON_LANES;
         else
-            return gnomon_fail(ctx, GNOMON_ERROR_MEMORY,
-                               "memory_limit is too low: %" PRId64
-                               " bytes are left for a product that needs at least %" PRId64,
-                               job->memory_limit, bytes);
+            return gnomon_fail(
+                ctx, GNOMON_ERROR_MEMORY,
+                GNOMON_ARG(
+                    "memory_limit") " is too low: %" PRId64
+                                    " bytes are left for a product that needs at least %" PRId64,
+                job->memory_limit, bytes);
     }
     return GNOMON_OK;
 }

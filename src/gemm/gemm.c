@@ -27,14 +27,15 @@ gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s
                                    const gnomon_matrix *c, const gnomon_gemm_options *options)
 {
     gnomon_gemm_options o;
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
-    GNOMON_FAIL_IF(!s, ctx, GNOMON_ERROR_ARGUMENT, "s is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
+    GNOMON_FAIL_IF(!s, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("s") " is NULL");
     GNOMON_TRY(gnomon_gemm_read_options(ctx, options, &o));
     GNOMON_FAIL_IF(o.form != GNOMON_GEMM_AUTO, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.form is %d; with an operator it must be 0 (auto)", (int)o.form);
+                   GNOMON_ARG("options.form") " is %d; with an operator it must be 0 (auto)",
+                   (int)o.form);
     GNOMON_FAIL_IF((int)side < GNOMON_GEMM_ST_RIGHT || (int)side > GNOMON_GEMM_ST_LEFT, ctx,
-                   GNOMON_ERROR_ARGUMENT, "side is %d; it must be one of gnomon_gemm_side",
-                   (int)side);
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("side") " is %d; it must be one of gnomon_gemm_side", (int)side);
     GNOMON_TRY(gnomon_check_anywhere(ctx, a, "a", false));
     GNOMON_TRY(gnomon_check_anywhere(ctx, c, "c", true));
     const bool left = side == GNOMON_GEMM_S_LEFT || side == GNOMON_GEMM_ST_LEFT;
@@ -45,12 +46,12 @@ gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s
     GNOMON_FAIL_IF(in.rows != out.rows || in.cols != (sketch ? d : k) ||
                        out.cols != (sketch ? k : d),
                    ctx, GNOMON_ERROR_SHAPE,
-                   "a is %" PRId64 " x %" PRId64 ", s (%s) %" PRId64 " x %" PRId64 " and c %" PRId64
-                   " x %" PRId64 "; they do not fit",
+                   GNOMON_ARG("a") " is %" PRId64 " x %" PRId64 ", s (%s) %" PRId64 " x %" PRId64
+                                   " and c %" PRId64 " x %" PRId64 "; they do not fit",
                    a->rows, a->cols, left == sketch ? "as it is" : "transposed",
                    left == sketch ? k : d, left == sketch ? d : k, c->rows, c->cols);
     GNOMON_FAIL_IF(gnomon_views_overlap(a, c), ctx, GNOMON_ERROR_ARGUMENT,
-                   "c shares memory with a; the output must lie apart");
+                   GNOMON_ARG("c") " shares memory with a; the output must lie apart");
     gnomon_sketch_options work = GNOMON_SKETCH_OPTIONS_INIT;
     work.alpha = o.alpha;
     work.beta = o.beta;

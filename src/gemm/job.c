@@ -17,20 +17,22 @@ gnomon_status gnomon_gemm_read_options(gnomon_context *ctx, const gnomon_gemm_op
     const gnomon_gemm_options defaults = GNOMON_GEMM_OPTIONS_INIT;
     *out = defaults;
     if (options) {
-        GNOMON_FAIL_IF(options->struct_size < sizeof defaults, ctx, GNOMON_ERROR_ARGUMENT,
-                       "options.struct_size is %zu; it must be at least %zu: start from "
-                       "GNOMON_GEMM_OPTIONS_INIT",
-                       options->struct_size, sizeof defaults);
+        GNOMON_FAIL_IF(
+            options->struct_size < sizeof defaults, ctx, GNOMON_ERROR_ARGUMENT,
+            GNOMON_ARG("options.struct_size") " is %zu; it must be at least %zu: start from "
+                                              "GNOMON_GEMM_OPTIONS_INIT",
+            options->struct_size, sizeof defaults);
         memcpy(out, options, sizeof defaults);
     }
     GNOMON_FAIL_IF(!isfinite(out->alpha), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.alpha is %g; it must be finite", out->alpha);
+                   GNOMON_ARG("options.alpha") " is %g; it must be finite", out->alpha);
     GNOMON_FAIL_IF(!isfinite(out->beta), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.beta is %g; it must be finite", out->beta);
-    GNOMON_FAIL_IF((int)out->form < GNOMON_GEMM_AUTO || (int)out->form > GNOMON_GEMM_SCALED, ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   "options.form is %d; it must be 0 (auto), 1 (fp16), 2 (tf32) or 3 (scaled)",
-                   (int)out->form);
+                   GNOMON_ARG("options.beta") " is %g; it must be finite", out->beta);
+    GNOMON_FAIL_IF(
+        (int)out->form < GNOMON_GEMM_AUTO || (int)out->form > GNOMON_GEMM_SCALED, ctx,
+        GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("options.form") " is %d; it must be 0 (auto), 1 (fp16), 2 (tf32) or 3 (scaled)",
+        (int)out->form);
     return GNOMON_OK;
 }
 
@@ -38,7 +40,8 @@ static gnomon_status check_input(gnomon_context *ctx, const gnomon_matrix *m, co
 {
     GNOMON_TRY(gnomon_check_anywhere(ctx, m, name, false));
     GNOMON_FAIL_IF(m->dtype != GNOMON_F32 && m->dtype != GNOMON_F16, ctx, GNOMON_ERROR_DTYPE,
-                   "%s.dtype is %s; it must be f32 or f16", name, gnomon_dtype_name(m->dtype));
+                   GNOMON_ARG("%s.dtype") " is %s; it must be f32 or f16", name,
+                   gnomon_dtype_name(m->dtype));
     return GNOMON_OK;
 }
 
@@ -47,19 +50,22 @@ gnomon_status gnomon_gemm_check(gnomon_context *ctx, const gnomon_matrix *a, con
                                 gnomon_gemm_job *job)
 {
     gnomon_gemm_options o;
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
     GNOMON_TRY(gnomon_gemm_read_options(ctx, options, &o));
     GNOMON_TRY(check_input(ctx, a, "a"));
     GNOMON_TRY(check_input(ctx, b, "b"));
     GNOMON_TRY(gnomon_check_anywhere(ctx, c, "c", true));
     GNOMON_FAIL_IF(a->cols != b->rows, ctx, GNOMON_ERROR_SHAPE,
-                   "a has %" PRId64 " columns and b has %" PRId64 " rows; they must be as many",
+                   GNOMON_ARG("a") " has %" PRId64 " columns and b has %" PRId64
+                                   " rows; they must be as many",
                    a->cols, b->rows);
     GNOMON_FAIL_IF(c->rows != a->rows || c->cols != b->cols, ctx, GNOMON_ERROR_SHAPE,
-                   "c is %" PRId64 " x %" PRId64 "; the product is %" PRId64 " x %" PRId64, c->rows,
-                   c->cols, a->rows, b->cols);
+                   GNOMON_ARG("c") " is %" PRId64 " x %" PRId64 "; the product is %" PRId64
+                                   " x %" PRId64,
+                   c->rows, c->cols, a->rows, b->cols);
     GNOMON_FAIL_IF(gnomon_views_overlap(a, c) || gnomon_views_overlap(b, c), ctx,
-                   GNOMON_ERROR_ARGUMENT, "c shares memory with %s; the output must lie apart",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("c") " shares memory with %s; the output must lie apart",
                    gnomon_views_overlap(a, c) ? "a" : "b");
     *job = (gnomon_gemm_job){.a = a,
                              .b = b,

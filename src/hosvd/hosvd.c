@@ -45,23 +45,27 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_hosvd_option
                                   gnomon_hosvd_options *o)
 {
     *o = (gnomon_hosvd_options)GNOMON_HOSVD_OPTIONS_INIT;
-    GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options is NULL; options.ranks or options.tolerance must be set");
+    GNOMON_FAIL_IF(
+        given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("options") " is NULL; options.ranks or options.tolerance must be set");
     GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_HOSVD_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "tolerance is %g; it must be 0 (fixed ranks) or in (0, 1)", o->tolerance);
-    GNOMON_FAIL_IF(o->ranks == NULL && (o->rank_count != 0 || o->tolerance == 0), ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   "ranks is NULL and rank_count %d; one rank a mode is needed, or a tolerance",
-                   o->rank_count);
+                   GNOMON_ARG("tolerance") " is %g; it must be 0 (fixed ranks) or in (0, 1)",
+                   o->tolerance);
+    GNOMON_FAIL_IF(
+        o->ranks == NULL && (o->rank_count != 0 || o->tolerance == 0), ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("ranks") " is NULL and rank_count %d; one rank a mode is needed, or a tolerance",
+        o->rank_count);
     GNOMON_FAIL_IF(o->oversample < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "oversample is %" PRId64 "; it must not be negative", o->oversample);
+                   GNOMON_ARG("oversample") " is %" PRId64 "; it must not be negative",
+                   o->oversample);
     GNOMON_FAIL_IF(o->power < 0 || o->power > 100, ctx, GNOMON_ERROR_ARGUMENT,
-                   "power is %d; allowed are 0 to 100", o->power);
+                   GNOMON_ARG("power") " is %d; allowed are 0 to 100", o->power);
     GNOMON_FAIL_IF(o->memory < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "memory is %" PRId64 "; it must not be negative", o->memory);
+                   GNOMON_ARG("memory") " is %" PRId64 "; it must not be negative", o->memory);
     GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
-                   GNOMON_ERROR_DTYPE, "dtype is %d; allowed are F32, F64 and 0", (int)o->dtype);
+                   GNOMON_ERROR_DTYPE, GNOMON_ARG("dtype") " is %d; allowed are F32, F64 and 0",
+                   (int)o->dtype);
     return GNOMON_OK;
 }
 
@@ -108,8 +112,9 @@ gnomon_status gnomon_hosvd_name_element(gnomon_hosvd_work *w, int64_t row, int64
             snprintf(text + used, sizeof text - used, "%s%" PRId64, n > 0 ? ", " : "", index[n]);
         used += wrote > 0 ? (size_t)wrote : 0;
     }
-    return gnomon_fail(w->ctx, GNOMON_ERROR_NONFINITE,
-                       "the tensor has NaN or infinity in element (%s) (counted from 0)", text);
+    return gnomon_fail(
+        w->ctx, GNOMON_ERROR_NONFINITE,
+        GNOMON_ABOUT("x") "the tensor has NaN or infinity in element (%s) (counted from 0)", text);
 }
 
 static gnomon_status measure(gnomon_hosvd_work *w)
@@ -228,14 +233,16 @@ static gnomon_status start(gnomon_hosvd_work *w, const gnomon_tensor *x,
     }
     if (rows != NULL) {
         GNOMON_FAIL_IF(rows->next == NULL || rows->rewind == NULL, w->ctx, GNOMON_ERROR_ARGUMENT,
-                       "rows.next or rows.rewind is NULL; a tensor is gone through more than once");
+                       GNOMON_ARG(GNOMON_ARG("rows") ".next") " or rows.rewind is NULL; a tensor "
+                                                              "is gone through more than once");
         int64_t cols = 1;
         for (int i = 1; i < x->modes; i++)
             cols *= inner.size[i];
         GNOMON_FAIL_IF(rows->rows != inner.size[0] || rows->cols != cols, w->ctx,
                        GNOMON_ERROR_SHAPE,
-                       "rows is %" PRId64 " x %" PRId64 "; the tensor's outermost mode has size "
-                       "%" PRId64 " and the others %" PRId64 " elements",
+                       GNOMON_ARG("rows") " is %" PRId64 " x %" PRId64
+                                          "; the tensor's outermost mode has size "
+                                          "%" PRId64 " and the others %" PRId64 " elements",
                        rows->rows, rows->cols, inner.size[0], cols);
     }
     return gnomon_slabs_open(w->ctx, &inner, rows, w->f64, &w->x);
@@ -257,7 +264,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
 {
     gnomon_hosvd_work w;
     memset(&w, 0, sizeof w);
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
     memset(out, 0, sizeof *out);
     out->struct_size = sizeof *out;
@@ -265,7 +272,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
     w.ctx = ctx;
     w.out = out;
     GNOMON_TRY(copy_options(ctx, given, &w.options));
-    GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
+    GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("x") " is NULL");
     w.f64 = gnomon_dtype_needs_f64(w.options.dtype != 0 ? w.options.dtype : x->dtype);
     w.descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
     w.descriptor.kind = GNOMON_GAUSSIAN;
@@ -297,7 +304,7 @@ gnomon_status gnomon_hosvd_stream(gnomon_context *ctx, const gnomon_tensor *x,
                                   gnomon_hosvd *out)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(rows == NULL, ctx, GNOMON_ERROR_ARGUMENT, "rows is NULL");
+    GNOMON_FAIL_IF(rows == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("rows") " is NULL");
     return factor(ctx, x, rows, options, out);
 }
 

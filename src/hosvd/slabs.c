@@ -29,15 +29,18 @@ static bool outside(const gnomon_tensor *x, int a, int b)
 gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, bool streamed,
                                   int order[GNOMON_TENSOR_MODES])
 {
-    GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
+    GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("x") " is NULL");
     GNOMON_FAIL_IF(gnomon_dtype_size(x->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.dtype is %d; it must be one of gnomon_dtype", (int)x->dtype);
+                   GNOMON_ARG("x.dtype") " is %d; it must be one of gnomon_dtype", (int)x->dtype);
     GNOMON_FAIL_IF(x->memory != GNOMON_HOST && x->memory != GNOMON_CUDA, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.memory is %d; it must be GNOMON_HOST (0) or GNOMON_CUDA (1)", (int)x->memory);
+                   GNOMON_ARG("x.memory") " is %d; it must be GNOMON_HOST (0) or GNOMON_CUDA (1)",
+                   (int)x->memory);
     GNOMON_FAIL_IF(x->memory != GNOMON_HOST && streamed, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.memory is %d; a stream's pieces come to host memory (0)", (int)x->memory);
+                   GNOMON_ARG("x.memory") " is %d; a stream's pieces come to host memory (0)",
+                   (int)x->memory);
     GNOMON_FAIL_IF(x->modes < 1 || x->modes > GNOMON_TENSOR_MODES, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x has %d modes; allowed are 1 to %d", x->modes, GNOMON_TENSOR_MODES);
+                   GNOMON_ARG("x") " has %d modes; allowed are 1 to %d", x->modes,
+                   GNOMON_TENSOR_MODES);
     int64_t count = (int64_t)sizeof(double), extent = 1, reach;
     for (int n = 0; n < x->modes; n++) {
         GNOMON_FAIL_IF(
@@ -56,10 +59,11 @@ gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, b
                            !gnomon_add(extent, reach, &extent) ||
                            !gnomon_mul(extent, (int64_t)gnomon_dtype_size(x->dtype), &reach),
                        ctx, GNOMON_ERROR_ARGUMENT,
-                       "x.stride[%d] is %" PRId64 ", with %" PRId64
-                       " elements: further than memory can count",
+                       GNOMON_ARG("x.stride") "[%d] is %" PRId64 ", with %" PRId64
+                                              " elements: further than memory can count",
                        n, x->stride[n], x->size[n]);
-    GNOMON_FAIL_IF(x->data == NULL && !streamed, ctx, GNOMON_ERROR_ARGUMENT, "x.data is NULL");
+    GNOMON_FAIL_IF(x->data == NULL && !streamed, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("x.data") " is NULL");
     if (!streamed)
         GNOMON_TRY(gnomon_check_aligned(ctx, x->data, gnomon_dtype_size(x->dtype), "x", "data"));
     for (int n = 0; n < x->modes; n++) {

@@ -15,14 +15,16 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_read_options
     GNOMON_TRY(
         gnomon_copy_options(ctx, given, "GNOMON_READ_OPTIONS_INIT", options, sizeof *options));
     GNOMON_FAIL_IF(options->csv_header < -1 || options->csv_header > 1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.csv_header is %d; allowed are -1, 0 and 1", options->csv_header);
+                   GNOMON_ARG("options.csv_header") " is %d; allowed are -1, 0 and 1",
+                   options->csv_header);
     GNOMON_FAIL_IF(options->svmlight_zero_based < -1 || options->svmlight_zero_based > 1, ctx,
                    GNOMON_ERROR_ARGUMENT,
-                   "options.svmlight_zero_based is %d; allowed are -1, 0 and 1",
+                   GNOMON_ARG("options.svmlight_zero_based") " is %d; allowed are -1, 0 and 1",
                    options->svmlight_zero_based);
-    GNOMON_FAIL_IF(options->svmlight_cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.svmlight_cols is %lld; allowed are 0 (find out) and more",
-                   (long long)options->svmlight_cols);
+    GNOMON_FAIL_IF(
+        options->svmlight_cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("options.svmlight_cols") " is %lld; allowed are 0 (find out) and more",
+        (long long)options->svmlight_cols);
     GNOMON_FAIL_IF(options->format != NULL && gnomon_format_find(options->format) == NULL, ctx,
                    GNOMON_ERROR_ARGUMENT, "unknown format '%s'; known are %s", options->format,
                    gnomon_format_names());
@@ -52,10 +54,11 @@ static gnomon_status recognise(gnomon_reader *reader)
     if (reader->format == NULL) reader->format = maybe;
     const char *name = gnomon_source_name(reader->source);
     GNOMON_FAIL_IF(reader->format == NULL && length == 0, reader->ctx, GNOMON_ERROR_FORMAT,
-                   "%s: is empty", name);
-    GNOMON_FAIL_IF(reader->format == NULL, reader->ctx, GNOMON_ERROR_FORMAT,
-                   "%s: neither content nor extension tells its format; name one of %s", name,
-                   gnomon_format_names());
+                   GNOMON_ARG("%s") ": is empty", name);
+    GNOMON_FAIL_IF(
+        reader->format == NULL, reader->ctx, GNOMON_ERROR_FORMAT,
+        GNOMON_ARG("%s") ": neither content nor extension tells its format; name one of %s", name,
+        gnomon_format_names());
     return GNOMON_OK;
 }
 
@@ -77,8 +80,9 @@ static gnomon_status open_source(gnomon_reader *reader, const char *path)
         ctx, reader->path, headless ? GNOMON_GUNZIP_NAMED : GNOMON_GUNZIP_AUTO, &reader->source));
     if (reader->format == NULL) GNOMON_TRY(recognise(reader));
     GNOMON_FAIL_IF(reader->member[0] != '\0' && reader->format->member == NULL, ctx,
-                   GNOMON_ERROR_ARGUMENT, "%s: the member '%s' is asked for, but %s has none",
-                   reader->path, reader->member, reader->format->name);
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("%s") ": the member '%s' is asked for, but %s has none", reader->path,
+                   reader->member, reader->format->name);
     return GNOMON_OK;
 }
 
@@ -109,10 +113,10 @@ static gnomon_status open_reader(gnomon_reader *reader, const char *path)
 gnomon_status gnomon_reader_open(gnomon_context *ctx, const char *path,
                                  const gnomon_read_options *options, gnomon_reader **out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
+    GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("path") " is NULL");
     gnomon_read_options complete;
     GNOMON_TRY(copy_options(ctx, options, &complete));
     gnomon_reader *reader = NULL;
@@ -161,7 +165,8 @@ gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path, gnomon_
                                   void *user)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(path == NULL || fn == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path or fn is NULL");
+    GNOMON_FAIL_IF(path == NULL || fn == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("path") " or fn is NULL");
     gnomon_reader *reader = NULL;
     gnomon_status status = open_unread(ctx, path, &reader);
     if (status == GNOMON_OK && reader->format->members != NULL)
@@ -227,7 +232,8 @@ gnomon_status gnomon_file_describe(gnomon_context *ctx, const char *path, gnomon
                                    void *user)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(path == NULL || fn == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path or fn is NULL");
+    GNOMON_FAIL_IF(path == NULL || fn == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("path") " or fn is NULL");
     gnomon_reader *reader = NULL;
     gnomon_status status = open_unread(ctx, path, &reader);
     if (status == GNOMON_OK && reader->format->describe != NULL) {
@@ -243,7 +249,7 @@ gnomon_status gnomon_reader_info(gnomon_reader *reader, gnomon_data_info *info)
 {
     if (reader == NULL || info == NULL || info->struct_size < sizeof(size_t))
         return gnomon_fail(reader != NULL ? reader->ctx : NULL, GNOMON_ERROR_ARGUMENT,
-                           "reader or info is NULL, or info.struct_size is not set");
+                           GNOMON_ARG("reader") " or info is NULL, or info.struct_size is not set");
     size_t size = info->struct_size < sizeof *info ? info->struct_size : sizeof *info;
     gnomon_data_info known = reader->info;
     known.struct_size = info->struct_size;
@@ -254,7 +260,8 @@ gnomon_status gnomon_reader_info(gnomon_reader *reader, gnomon_data_info *info)
 static gnomon_status check_spent(gnomon_reader *reader)
 {
     GNOMON_FAIL_IF(reader->spent != GNOMON_OK, reader->ctx, reader->spent,
-                   "%s: an earlier read of it failed", gnomon_source_name(reader->source));
+                   GNOMON_ARG("%s") ": an earlier read of it failed",
+                   gnomon_source_name(reader->source));
     return GNOMON_OK;
 }
 
@@ -267,11 +274,11 @@ static gnomon_status check_dst(gnomon_reader *reader, const gnomon_matrix *dst, 
     GNOMON_FAIL_IF(dst->dtype != GNOMON_F32 && dst->dtype != GNOMON_F64 &&
                        (sparse || dst->dtype != info->dtype),
                    ctx, GNOMON_ERROR_DTYPE,
-                   "dst.dtype is %s; allowed are f32, f64 and the stored type, %s",
+                   GNOMON_ARG("dst.dtype") " is %s; allowed are f32, f64 and the stored type, %s",
                    gnomon_dtype_name(dst->dtype), gnomon_dtype_name(info->dtype));
     GNOMON_FAIL_IF(whole_rows && dst->cols != info->cols, ctx, GNOMON_ERROR_SHAPE,
-                   "dst.cols is %lld; the points have %lld coordinates", (long long)dst->cols,
-                   (long long)info->cols);
+                   GNOMON_ARG("dst.cols") " is %lld; the points have %lld coordinates",
+                   (long long)dst->cols, (long long)info->cols);
     return GNOMON_OK;
 }
 
@@ -318,7 +325,7 @@ gnomon_status gnomon_reader_next(gnomon_reader *reader, const gnomon_matrix *dst
 {
     if (reader == NULL || got == NULL)
         return gnomon_fail(reader != NULL ? reader->ctx : NULL, GNOMON_ERROR_ARGUMENT,
-                           "reader or got is NULL");
+                           GNOMON_ARG("reader") " or got is NULL");
     *got = 0;
     GNOMON_TRY(check_dst(reader, dst, true));
     GNOMON_TRY(check_spent(reader));
@@ -337,13 +344,13 @@ gnomon_status gnomon_reader_next_csr(gnomon_reader *reader, int64_t max_rows, in
 {
     if (reader == NULL || csr == NULL)
         return gnomon_fail(reader != NULL ? reader->ctx : NULL, GNOMON_ERROR_ARGUMENT,
-                           "reader or csr is NULL");
+                           GNOMON_ARG("reader") " or csr is NULL");
     memset(csr, 0, sizeof *csr);
     GNOMON_FAIL_IF((reader->info.access & GNOMON_ACCESS_SPARSE) == 0, reader->ctx,
-                   GNOMON_ERROR_ARGUMENT, "%s: its points (%s) are not sparse",
+                   GNOMON_ERROR_ARGUMENT, GNOMON_ARG("%s") ": its points (%s) are not sparse",
                    gnomon_source_name(reader->source), reader->format->name);
     GNOMON_FAIL_IF(max_rows < 1 || max_nonzeros < 1, reader->ctx, GNOMON_ERROR_ARGUMENT,
-                   "max_rows is %lld and max_nonzeros %lld; both must be at least 1",
+                   GNOMON_ARG("max_rows") " is %lld and max_nonzeros %lld; both must be at least 1",
                    (long long)max_rows, (long long)max_nonzeros);
     GNOMON_TRY(check_spent(reader));
     reader->csr_dtype = reader->info.dtype;
@@ -357,13 +364,14 @@ gnomon_status gnomon_reader_next_csr(gnomon_reader *reader, int64_t max_rows, in
 
 gnomon_status gnomon_reader_seek(gnomon_reader *reader, int64_t row)
 {
-    if (reader == NULL) return gnomon_fail(NULL, GNOMON_ERROR_ARGUMENT, "reader is NULL");
+    if (reader == NULL)
+        return gnomon_fail(NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("reader") " is NULL");
     GNOMON_FAIL_IF((reader->info.access & GNOMON_ACCESS_SEEK) == 0, reader->ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s: can't go to a point of a stream",
+                   GNOMON_ERROR_UNSUPPORTED, GNOMON_ARG("%s") ": can't go to a point of a stream",
                    gnomon_source_name(reader->source));
     GNOMON_FAIL_IF(row < 0 || (reader->info.rows >= 0 && row > reader->info.rows), reader->ctx,
-                   GNOMON_ERROR_ARGUMENT, "row is %lld; there are %lld points", (long long)row,
-                   (long long)reader->info.rows);
+                   GNOMON_ERROR_ARGUMENT, GNOMON_ARG("row") " is %lld; there are %lld points",
+                   (long long)row, (long long)reader->info.rows);
     GNOMON_TRY(check_spent(reader));
     gnomon_status status = reader->format->seek(reader, row);
     if (status != GNOMON_OK) reader->spent = status;
@@ -373,11 +381,12 @@ gnomon_status gnomon_reader_seek(gnomon_reader *reader, int64_t row)
 gnomon_status gnomon_reader_block(gnomon_reader *reader, int64_t row, int64_t col,
                                   const gnomon_matrix *dst)
 {
-    if (reader == NULL) return gnomon_fail(NULL, GNOMON_ERROR_ARGUMENT, "reader is NULL");
+    if (reader == NULL)
+        return gnomon_fail(NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("reader") " is NULL");
     gnomon_context *ctx = reader->ctx;
     const gnomon_data_info *info = &reader->info;
     GNOMON_FAIL_IF((info->access & GNOMON_ACCESS_COLUMNS) == 0, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s: blocks of it can't be read, only points in order",
+                   GNOMON_ARG("%s") ": blocks of it can't be read, only points in order",
                    gnomon_source_name(reader->source));
     GNOMON_TRY(check_dst(reader, dst, false));
     GNOMON_FAIL_IF(row < 0 || row > info->rows || dst->rows > info->rows - row, ctx,

@@ -83,9 +83,9 @@ gnomon_status gnomon_format_describe(int index, gnomon_format_info *info)
 {
     const gnomon_format *format = gnomon_format_at(index);
     GNOMON_FAIL_IF(info == NULL || info->struct_size < sizeof(size_t), NULL, GNOMON_ERROR_ARGUMENT,
-                   "info is NULL, or info.struct_size is not set");
-    GNOMON_FAIL_IF(format == NULL, NULL, GNOMON_ERROR_ARGUMENT, "index is %d; allowed are 0 to %d",
-                   index, COUNT - 1);
+                   GNOMON_ARG("info") " is NULL, or info.struct_size is not set");
+    GNOMON_FAIL_IF(format == NULL, NULL, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("index") " is %d; allowed are 0 to %d", index, COUNT - 1);
     const gnomon_format_info known = {.struct_size = info->struct_size,
                                       .name = format->name,
                                       .about = format->about,

@@ -37,8 +37,8 @@ struct gnomon_sink {
 static gnomon_status io_error(gnomon_sink *sink, const char *doing)
 {
     int error = errno;
-    return gnomon_fail(sink->ctx, GNOMON_ERROR_IO, "%s: can't %s: %s", sink->name, doing,
-                       strerror(error));
+    return gnomon_fail(sink->ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": can't %s: %s", sink->name,
+                       doing, strerror(error));
 }
 
 /* "/dev/stdout", "/dev/fd/3", "/proc/self/fd/3": the descriptor, else -1. Opening these anew
@@ -66,8 +66,8 @@ static gnomon_status follow_links(gnomon_sink *sink, const char *path, char targ
                                   int *descriptor)
 {
     gnomon_context *ctx = sink->ctx;
-    GNOMON_FAIL_IF(strlen(path) >= PATH_MAX, ctx, GNOMON_ERROR_IO, "%s: %s", sink->name,
-                   strerror(ENAMETOOLONG));
+    GNOMON_FAIL_IF(strlen(path) >= PATH_MAX, ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": %s",
+                   sink->name, strerror(ENAMETOOLONG));
     strcpy(target, path);
     for (int i = 0; i < LINKS; i++) {
         char link[PATH_MAX];
@@ -78,11 +78,11 @@ static gnomon_status follow_links(gnomon_sink *sink, const char *path, char targ
         link[n] = '\0';
         const char *slash = strrchr(target, '/');
         size_t folder = link[0] == '/' || slash == NULL ? 0 : (size_t)(slash - target) + 1;
-        GNOMON_FAIL_IF(folder + (size_t)n >= PATH_MAX, ctx, GNOMON_ERROR_IO, "%s: %s", sink->name,
-                       strerror(ENAMETOOLONG));
+        GNOMON_FAIL_IF(folder + (size_t)n >= PATH_MAX, ctx, GNOMON_ERROR_IO,
+                       GNOMON_ARG("%s") ": %s", sink->name, strerror(ENAMETOOLONG));
         memcpy(target + folder, link, (size_t)n + 1);
     }
-    return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: %s", sink->name, strerror(ELOOP));
+    return gnomon_fail(ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": %s", sink->name, strerror(ELOOP));
 }
 
 /* The target is written itself; when the writer goes back, a held file is between. */
@@ -112,8 +112,8 @@ static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const
     gnomon_context *ctx = sink->ctx;
     const char *slash = strrchr(target, '/');
     const char *base = slash != NULL ? slash + 1 : target;
-    GNOMON_FAIL_IF(base[0] == '\0', ctx, GNOMON_ERROR_IO, "%s: is a folder, not a file",
-                   sink->name);
+    GNOMON_FAIL_IF(base[0] == '\0', ctx, GNOMON_ERROR_IO,
+                   GNOMON_ARG("%s") ": is a folder, not a file", sink->name);
     size_t folder_length = slash != NULL ? (size_t)(slash - target) + 1 : 2;
     char folder[PATH_MAX];
     memcpy(folder, slash != NULL ? target : "./", folder_length);
@@ -124,7 +124,7 @@ static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const
     if (sink->folder_fd < 0) {
         bool absent = errno == ENOENT || errno == ENOTDIR;
         return gnomon_fail(ctx, absent ? GNOMON_ERROR_NOT_FOUND : GNOMON_ERROR_IO,
-                           "%s: can't open the folder '%s': %s", sink->name, folder,
+                           GNOMON_ARG("%s") ": can't open the folder '%s': %s", sink->name, folder,
                            strerror(errno));
     }
     GNOMON_TRY(gnomon_alloc(ctx, GNOMON_TEMPORARY_NAME, 1, "a file name", &sink->temporary));
@@ -150,17 +150,17 @@ static gnomon_status open_target(gnomon_sink *sink, const char *path)
     if (stat(target, &st) != 0) {
         if (errno != ENOENT) {
             gnomon_status status = errno == ENOTDIR ? GNOMON_ERROR_NOT_FOUND : GNOMON_ERROR_IO;
-            return gnomon_fail(sink->ctx, status, "%s: can't open: %s", sink->name,
+            return gnomon_fail(sink->ctx, status, GNOMON_ARG("%s") ": can't open: %s", sink->name,
                                strerror(errno));
         }
         return open_temporary(sink, target, NULL);
     }
-    GNOMON_FAIL_IF(S_ISDIR(st.st_mode), sink->ctx, GNOMON_ERROR_IO, "%s: is a folder, not a file",
-                   sink->name);
+    GNOMON_FAIL_IF(S_ISDIR(st.st_mode), sink->ctx, GNOMON_ERROR_IO,
+                   GNOMON_ARG("%s") ": is a folder, not a file", sink->name);
     if (!S_ISREG(st.st_mode))
         return open_direct(sink, open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY));
     GNOMON_FAIL_IF(!sink->options.overwrite_ok, sink->ctx, GNOMON_ERROR_IO,
-                   "%s: exists and is not to be overwritten", sink->name);
+                   GNOMON_ARG("%s") ": exists and is not to be overwritten", sink->name);
     /* a rename would pass over the protection of a file that may not be written */
     if (access(target, W_OK) != 0) return io_error(sink, "write to it");
     return open_temporary(sink, target, &st);
@@ -221,8 +221,8 @@ static gnomon_status put(gnomon_sink *sink, int fd, const void *data, size_t siz
 static gnomon_status flush(gnomon_sink *sink)
 {
     if (sink->failed != GNOMON_OK)
-        return gnomon_fail(sink->ctx, sink->failed, "%s: an earlier write to it failed",
-                           sink->name);
+        return gnomon_fail(sink->ctx, sink->failed,
+                           GNOMON_ARG("%s") ": an earlier write to it failed", sink->name);
     if (sink->pending == 0) return GNOMON_OK;
     GNOMON_TRY(put(sink, sink->fd, sink->buffer, sink->pending));
     sink->flushed += (int64_t)sink->pending;
@@ -256,7 +256,7 @@ gnomon_status gnomon_sink_printf(gnomon_sink *sink, const char *format, ...)
     int n = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     GNOMON_FAIL_IF(n < 0 || n >= (int)sizeof text, sink->ctx, GNOMON_ERROR_INTERNAL,
-                   "%s: a line to write is too long", sink->name);
+                   GNOMON_ARG("%s") ": a line to write is too long", sink->name);
     return gnomon_sink_write(sink, text, (size_t)n);
 }
 
@@ -383,7 +383,7 @@ void gnomon_sink_abort(gnomon_sink *sink)
 
 gnomon_status gnomon_sink_stat(const gnomon_sink *sink, struct stat *st)
 {
-    GNOMON_FAIL_IF(fstat(sink->fd, st) != 0, sink->ctx, GNOMON_ERROR_IO, "%s: can't look at it: %s",
-                   sink->name, strerror(errno));
+    GNOMON_FAIL_IF(fstat(sink->fd, st) != 0, sink->ctx, GNOMON_ERROR_IO,
+                   GNOMON_ARG("%s") ": can't look at it: %s", sink->name, strerror(errno));
     return GNOMON_OK;
 }

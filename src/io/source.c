@@ -53,8 +53,9 @@ static gnomon_status file_pull(gnomon_source *source, void *state, int64_t offse
                           : read(file->fd, data, size);
     } while (n < 0 && (errno == EINTR || wait_ready(file->fd)));
     if (n < 0)
-        return gnomon_fail(source->ctx, GNOMON_ERROR_IO, "%s: can't read at byte %lld: %s",
-                           source->name, (long long)offset, strerror(errno));
+        return gnomon_fail(source->ctx, GNOMON_ERROR_IO,
+                           GNOMON_ARG("%s") ": can't read at byte %lld: %s", source->name,
+                           (long long)offset, strerror(errno));
     *got = (size_t)n;
     return GNOMON_OK;
 }
@@ -117,13 +118,14 @@ static gnomon_status file_open(gnomon_context *ctx, const char *path, const char
     if (file->fd < 0) {
         bool absent = errno == ENOENT || errno == ENOTDIR;
         return gnomon_fail(ctx, absent ? GNOMON_ERROR_NOT_FOUND : GNOMON_ERROR_IO,
-                           "%s: can't open: %s", name, strerror(errno));
+                           GNOMON_ARG("%s") ": can't open: %s", name, strerror(errno));
     }
     struct stat st;
     if (fstat(file->fd, &st) != 0)
-        return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: %s", name, strerror(errno));
+        return gnomon_fail(ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": %s", name, strerror(errno));
     if (S_ISDIR(st.st_mode))
-        return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: is a folder, not a file", name);
+        return gnomon_fail(ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": is a folder, not a file",
+                           name);
     *size = -1;
     if (S_ISREG(st.st_mode)) {
         file->regular = true;
@@ -301,10 +303,10 @@ gnomon_status gnomon_source_read(gnomon_source *source, void *data, size_t size,
 static gnomon_status truncated(gnomon_source *source, int64_t offset, size_t size, size_t got,
                                const char *what)
 {
-    return gnomon_fail(source->ctx, GNOMON_ERROR_TRUNCATED,
-                       "%s: ends at byte %lld, inside %s (%lld bytes from byte %lld on)",
-                       source->name, (long long)(offset + (int64_t)got), what, (long long)size,
-                       (long long)offset);
+    return gnomon_fail(
+        source->ctx, GNOMON_ERROR_TRUNCATED,
+        GNOMON_ARG("%s") ": ends at byte %lld, inside %s (%lld bytes from byte %lld on)",
+        source->name, (long long)(offset + (int64_t)got), what, (long long)size, (long long)offset);
 }
 
 gnomon_status gnomon_source_exact(gnomon_source *source, void *data, size_t size, const char *what)
@@ -329,9 +331,10 @@ gnomon_status gnomon_source_seek(gnomon_source *source, int64_t offset)
         return GNOMON_OK;
     }
     if (offset < source->offset)
-        return gnomon_fail(source->ctx, GNOMON_ERROR_UNSUPPORTED,
-                           "%s: is a stream at byte %lld and can't go back to byte %lld",
-                           source->name, (long long)source->offset, (long long)offset);
+        return gnomon_fail(
+            source->ctx, GNOMON_ERROR_UNSUPPORTED,
+            GNOMON_ARG("%s") ": is a stream at byte %lld and can't go back to byte %lld",
+            source->name, (long long)source->offset, (long long)offset);
     while (source->offset < offset) {
         int64_t left = offset - source->offset;
         size_t have = available(source);
@@ -374,8 +377,8 @@ static gnomon_status copy_to(gnomon_source *source, int fd, int64_t *total)
             if (n < 0 && errno == EINTR) continue;
             if (n < 0)
                 return gnomon_fail(source->ctx, GNOMON_ERROR_IO,
-                                   "%s: can't keep it in a temporary file: %s", source->name,
-                                   strerror(errno));
+                                   GNOMON_ARG("%s") ": can't keep it in a temporary file: %s",
+                                   source->name, strerror(errno));
             done += (size_t)n;
         }
         gnomon_source_take(source, got);

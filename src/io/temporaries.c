@@ -158,6 +158,6 @@ gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd)
         }
         if (errno != EEXIST) break;
     }
-    return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: can't make a temporary file: %s", folder,
-                       strerror(errno));
+    return gnomon_fail(ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": can't make a temporary file: %s",
+                       folder, strerror(errno));
 }

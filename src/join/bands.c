@@ -48,8 +48,10 @@ static gnomon_status refuse(gnomon_join_state *join, const gnomon_side *side,
     if (status == GNOMON_OK) return status;
     return gnomon_fail(join->ctx, status,
                        status == GNOMON_ERROR_NONFINITE
-                           ? "%s has NaN or infinity in row %" PRId64 ", column %" PRId64
-                           : "%s has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64,
+                           ? GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW
+                                              "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64
+                           : GNOMON_ARG("%s") " has a magnitude above 2^500 in row " GNOMON_AT_ROW
+                                              "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64,
                        side->name, first + row, col);
 }
 
@@ -332,7 +334,8 @@ gnomon_status gnomon_join_dense(gnomon_join_state *join)
     GNOMON_FAIL_IF(!gnomon_add(join->q.cols, 1, &size) ||
                        !gnomon_mul(size, (int64_t)gnomon_dtype_size(join->q.dtype), &size),
                    join->ctx, GNOMON_ERROR_OVERFLOW,
-                   "%s has %" PRId64 " columns: a row of them is more than memory can count",
+                   GNOMON_ARG("%s") " has %" PRId64
+                                    " columns: a row of them is more than memory can count",
                    join->q.name, join->q.cols);
     const int64_t fit = limit / size;
     b.piece = fit < 16 ? 16 : fit > PIECE ? PIECE : fit;

@@ -17,11 +17,11 @@ struct gnomon_clusters {
 gnomon_status gnomon_clusters_create(gnomon_context *ctx, int64_t points, gnomon_clusters **out)
 {
     gnomon_clusters *c;
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(points < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "points is %" PRId64 "; it must not be negative", points);
+                   GNOMON_ARG("points") " is %" PRId64 "; it must not be negative", points);
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *c, "clusters", &c));
     c->ctx = ctx;
     c->points = points;
@@ -62,7 +62,8 @@ gnomon_status gnomon_clusters_add(gnomon_clusters *c, int64_t i, int64_t j)
     GNOMON_NEED(NULL, c, "clusters");
     GNOMON_FAIL_IF(
         i < 0 || j < 0 || i >= c->points || j >= c->points, c->ctx, GNOMON_ERROR_ARGUMENT,
-        "i is %" PRId64 " and j %" PRId64 "; both must be in [0, %" PRId64 ")", i, j, c->points);
+        GNOMON_ARG("i") " is %" PRId64 " and j %" PRId64 "; both must be in [0, %" PRId64 ")", i, j,
+        c->points);
     c->pairs[i]++;
     c->pairs[j]++;
     int64_t a = root_of(c, i), b = root_of(c, j);

@@ -73,16 +73,18 @@ static gnomon_status compress(const collector *c, bool both, gnomon_pairs *out)
 static gnomon_status prepare(gnomon_context *ctx, const gnomon_join_options *options, int both,
                              bool self, gnomon_pairs *out, gnomon_join_options *o)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
     *out = (gnomon_pairs){.struct_size = sizeof *out};
-    GNOMON_FAIL_IF(both && !self, ctx, GNOMON_ERROR_ARGUMENT,
-                   "both is %d and q not NULL; only a self-join's pairs can be there twice", both);
+    GNOMON_FAIL_IF(
+        both && !self, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("both") " is %d and q not NULL; only a self-join's pairs can be there twice",
+        both);
     *o = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
     if (options == NULL) return GNOMON_OK;
     GNOMON_TRY(gnomon_copy_options(ctx, options, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(o->sink != NULL || o->top != 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.sink or top is set; collecting takes neither");
+                   GNOMON_ARG("options.sink") " or top is set; collecting takes neither");
     return GNOMON_OK;
 }
 

@@ -52,9 +52,9 @@ static gnomon_status check_threshold(gnomon_context *ctx, const gnomon_join_opti
     const bool ip = o->metric == GNOMON_IP;
     if (o->top > 0 && o->threshold == (ip ? -INFINITY : INFINITY)) return GNOMON_OK;
     GNOMON_FAIL_IF(!isfinite(o->threshold), ctx, GNOMON_ERROR_ARGUMENT,
-                   "threshold is %g; it must be finite", o->threshold);
+                   GNOMON_ARG("threshold") " is %g; it must be finite", o->threshold);
     GNOMON_FAIL_IF(o->threshold < 0 && !ip, ctx, GNOMON_ERROR_ARGUMENT,
-                   "threshold is %g; a distance is not negative", o->threshold);
+                   GNOMON_ARG("threshold") " is %g; a distance is not negative", o->threshold);
     return GNOMON_OK;
 }
 
@@ -63,53 +63,60 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_join_options
 {
     *o = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options is NULL; options.threshold must be set");
+                   GNOMON_ARG("options") " is NULL; options.threshold must be set");
     GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(o->metric == GNOMON_L1, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "metric is l1, for which there is no join");
+                   GNOMON_ARG("metric") " is l1, for which there is no join");
     GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
-                   "metric is %d; it must be one of gnomon_metric", (int)o->metric);
+                   GNOMON_ARG("metric") " is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(o->top < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "top is %" PRId64 "; it must be at least 1, or 0 for all pairs", o->top);
+                   GNOMON_ARG("top") " is %" PRId64 "; it must be at least 1, or 0 for all pairs",
+                   o->top);
     GNOMON_TRY(check_threshold(ctx, o));
     GNOMON_FAIL_IF(o->max_pairs < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "max_pairs is %" PRId64 "; it must be at least 1, or 0 for any number",
+                   GNOMON_ARG("max_pairs") " is %" PRId64
+                                           "; it must be at least 1, or 0 for any number",
                    o->max_pairs);
     GNOMON_FAIL_IF(o->first_row < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "first_row is %" PRId64 "; it must not be negative", o->first_row);
+                   GNOMON_ARG("first_row") " is %" PRId64 "; it must not be negative",
+                   o->first_row);
     GNOMON_FAIL_IF(o->band_rows < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "band_rows is %" PRId64 "; it must be at least 1, or 0 for any number",
+                   GNOMON_ARG("band_rows") " is %" PRId64
+                                           "; it must be at least 1, or 0 for any number",
                    o->band_rows);
     const bool counts = o->p_counts != NULL || o->q_counts != NULL;
     GNOMON_FAIL_IF(o->top > 0 && (o->max_pairs > 0 || counts), ctx, GNOMON_ERROR_ARGUMENT,
-                   "top is %" PRId64 "; it excludes max_pairs and counts", o->top);
+                   GNOMON_ARG("top") " is %" PRId64 "; it excludes max_pairs and counts", o->top);
     GNOMON_FAIL_IF(!(o->recall > 0 && o->recall <= 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "recall is %g; it must be above 0 and at most 1", o->recall);
-    GNOMON_FAIL_IF(o->method < GNOMON_JOIN_AUTO || o->method > GNOMON_JOIN_LSH, ctx,
-                   GNOMON_ERROR_ARGUMENT, "method is %d; it must be one of gnomon_join_method",
-                   (int)o->method);
+                   GNOMON_ARG("recall") " is %g; it must be above 0 and at most 1", o->recall);
+    GNOMON_FAIL_IF(
+        o->method < GNOMON_JOIN_AUTO || o->method > GNOMON_JOIN_LSH, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("method") " is %d; it must be one of gnomon_join_method", (int)o->method);
     return GNOMON_OK;
 }
 
 static gnomon_status check_bits(const gnomon_join_state *join, const gnomon_side *side)
 {
     if (join->options.metric != GNOMON_HAMMING) return GNOMON_OK;
-    GNOMON_FAIL_IF(side->dtype != GNOMON_U8, join->ctx, GNOMON_ERROR_DTYPE,
-                   "%s is of type %s; hamming takes bits, eight in an element of type u8",
-                   side->name, gnomon_dtype_name(side->dtype));
+    GNOMON_FAIL_IF(
+        side->dtype != GNOMON_U8, join->ctx, GNOMON_ERROR_DTYPE,
+        GNOMON_ARG("%s") " is of type %s; hamming takes bits, eight in an element of type u8",
+        side->name, gnomon_dtype_name(side->dtype));
     GNOMON_FAIL_IF(side->cols > 1 << 21, join->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s has %" PRId64 " x 8 bits; hamming takes at most 2^24", side->name,
-                   side->cols);
+                   GNOMON_ARG("%s") " has %" PRId64 " x 8 bits; hamming takes at most 2^24",
+                   side->name, side->cols);
     return GNOMON_OK;
 }
 
 static gnomon_status check_sides(gnomon_join_state *join)
 {
     GNOMON_FAIL_IF(join->p.cols != join->q.cols, join->ctx, GNOMON_ERROR_SHAPE,
-                   "p has %" PRId64 " dimensions and q %" PRId64 "; they must be the same",
+                   GNOMON_ARG("p") " has %" PRId64 " dimensions and q %" PRId64
+                                   "; they must be the same",
                    join->p.cols, join->q.cols);
     GNOMON_FAIL_IF(join->options.first_row > join->p.rows, join->ctx, GNOMON_ERROR_ARGUMENT,
-                   "first_row is %" PRId64 " and p has %" PRId64 " rows; it must not be larger",
+                   GNOMON_ARG("first_row") " is %" PRId64 " and p has %" PRId64
+                                           " rows; it must not be larger",
                    join->options.first_row, join->p.rows);
     GNOMON_TRY(check_bits(join, &join->p));
     return check_bits(join, &join->q);
@@ -160,8 +167,8 @@ static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
     *join = (gnomon_join_state){.ctx = ctx, .result = own};
     if (result != NULL) {
         GNOMON_FAIL_IF(result->struct_size != sizeof *result, ctx, GNOMON_ERROR_ARGUMENT,
-                       "result.struct_size is %zu; this library's is %zu", result->struct_size,
-                       sizeof *result);
+                       GNOMON_ARG("result.struct_size") " is %zu; this library's is %zu",
+                       result->struct_size, sizeof *result);
         join->result = result;
     }
     *join->result = (gnomon_join_result){.struct_size = sizeof *result};
@@ -200,7 +207,7 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
     GNOMON_FAIL_IF(join.options.metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "%s takes dense points", gnomon_metric_name(join.options.metric));
-    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, "p is NULL");
+    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
     GNOMON_TRY(gnomon_check_csr(ctx, p, "p"));
     if (q != NULL) GNOMON_TRY(gnomon_check_csr(ctx, q, "q"));
     join.self = q == NULL;
@@ -216,14 +223,17 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
 static gnomon_status side_to_read(gnomon_context *ctx, const gnomon_join_points *points,
                                   const char *name, gnomon_side *out)
 {
-    GNOMON_FAIL_IF(points->read == NULL, ctx, GNOMON_ERROR_ARGUMENT, "%s.read is NULL", name);
+    GNOMON_FAIL_IF(points->read == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("%s.read") " is NULL", name);
     GNOMON_FAIL_IF(points->rows < 0 || points->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s is %" PRId64 " x %" PRId64 "; sizes must not be negative", name,
-                   points->rows, points->cols);
+                   GNOMON_ARG("%s") " is %" PRId64 " x %" PRId64 "; sizes must not be negative",
+                   name, points->rows, points->cols);
     GNOMON_FAIL_IF(gnomon_dtype_size(points->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s.dtype is %d; it must be one of gnomon_dtype", name, (int)points->dtype);
+                   GNOMON_ARG("%s.dtype") " is %d; it must be one of gnomon_dtype", name,
+                   (int)points->dtype);
     GNOMON_FAIL_IF(points->cols > (int64_t)1 << 56, ctx, GNOMON_ERROR_OVERFLOW,
-                   "%s has %" PRId64 " columns; it must be at most 2^56", name, points->cols);
+                   GNOMON_ARG("%s") " has %" PRId64 " columns; it must be at most 2^56", name,
+                   points->cols);
     *out = (gnomon_side){.name = name,
                          .to = points,
                          .rows = points->rows,
@@ -244,7 +254,7 @@ gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *
                    "jaccard takes sparse points");
     GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
                                     "points that are read in pieces are joined on the CPU"));
-    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, "p is NULL");
+    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
     join.self = q == NULL;
     GNOMON_TRY(side_to_read(ctx, p, "p", &join.p));
     join.q = join.p;

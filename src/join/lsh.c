@@ -407,7 +407,7 @@ static bool is_wanted(const gnomon_join_state *join)
 gnomon_status gnomon_join_no_hashing(gnomon_join_state *join, const char *reason)
 {
     GNOMON_FAIL_IF(join->options.method == GNOMON_JOIN_LSH, join->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "there is no LSH join of this: %s", reason);
+                   GNOMON_ABOUT("options.method") "there is no LSH join of this: %s", reason);
     gnomon_join_say(join, "%s", reason);
     return GNOMON_OK;
 }

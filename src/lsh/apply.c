@@ -11,15 +11,16 @@
 static gnomon_status check_values(gnomon_context *ctx, const gnomon_hasher *h, int64_t n,
                                   const gnomon_matrix *values)
 {
-    GNOMON_FAIL_IF(!values, ctx, GNOMON_ERROR_ARGUMENT, "values is NULL");
+    GNOMON_FAIL_IF(!values, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("values") " is NULL");
     GNOMON_FAIL_IF(values->dtype != GNOMON_I32, ctx, GNOMON_ERROR_DTYPE,
-                   "values.dtype is %s; it must be i32", gnomon_dtype_name(values->dtype));
+                   GNOMON_ARG("values.dtype") " is %s; it must be i32",
+                   gnomon_dtype_name(values->dtype));
     gnomon_matrix same = *values;
     same.dtype = GNOMON_F32;
     GNOMON_TRY(gnomon_check_anywhere(ctx, &same, "values", true));
     GNOMON_FAIL_IF(values->rows != n || values->cols != h->f.count, ctx, GNOMON_ERROR_SHAPE,
-                   "values is %" PRId64 " x %" PRId64 "; %" PRId64 " points and %" PRId64
-                   " functions are due",
+                   GNOMON_ARG("values") " is %" PRId64 " x %" PRId64 "; %" PRId64
+                                        " points and %" PRId64 " functions are due",
                    values->rows, values->cols, n, h->f.count);
     return GNOMON_OK;
 }
@@ -32,8 +33,9 @@ gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_point
         const gnomon_status status = gnomon_matrix_check_finite(ctx, points->dense, &row, &col);
         if (status != GNOMON_ERROR_NONFINITE) return status;
         return gnomon_fail(ctx, status,
-                           "%s has NaN or infinity in row %" PRId64 ", column %" PRId64, name, row,
-                           col);
+                           GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                            ", column " GNOMON_AT_COL "%" PRId64,
+                           name, row, col);
     }
     const gnomon_csr *m = points->sparse;
     if (m->rows == 0) return GNOMON_OK;
@@ -41,7 +43,8 @@ gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_point
     const gnomon_matrix values = gnomon_matrix_rowmajor((void *)m->values, m->dtype, 1, entries);
     const gnomon_status status = gnomon_matrix_check_finite(ctx, &values, &row, &col);
     if (status != GNOMON_ERROR_NONFINITE) return status;
-    return gnomon_fail(ctx, status, "%s has NaN or infinity in entry %" PRId64, name, col);
+    return gnomon_fail(ctx, status, GNOMON_ARG("%s") " has NaN or infinity in entry %" PRId64, name,
+                       col);
 }
 
 int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int64_t n)
@@ -90,9 +93,9 @@ static gnomon_status apply(gnomon_context *ctx, const gnomon_hasher *h, const gn
 gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,
                                   const gnomon_matrix *points, const gnomon_matrix *values)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
-    GNOMON_FAIL_IF(!hasher, ctx, GNOMON_ERROR_ARGUMENT, "hasher is NULL");
-    GNOMON_FAIL_IF(!points, ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
+    GNOMON_FAIL_IF(!hasher, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("hasher") " is NULL");
+    GNOMON_FAIL_IF(!points, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("points") " is NULL");
     const gnomon_points p = {points, NULL};
     return apply(ctx, hasher, &p, values);
 }
@@ -100,9 +103,9 @@ gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hash
 gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnomon_hasher *hasher,
                                       const gnomon_csr *points, const gnomon_matrix *values)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
-    GNOMON_FAIL_IF(!hasher, ctx, GNOMON_ERROR_ARGUMENT, "hasher is NULL");
-    GNOMON_FAIL_IF(!points, ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
+    GNOMON_FAIL_IF(!hasher, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("hasher") " is NULL");
+    GNOMON_FAIL_IF(!points, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("points") " is NULL");
     const gnomon_points p = {NULL, points};
     return apply(ctx, hasher, &p, values);
 }

@@ -37,8 +37,9 @@ static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *m, const c
     const int64_t entries = m->rows > 0 ? m->offsets[m->rows] - m->offsets[0] : 0;
     for (int64_t e = 0; e < entries; e++)
         GNOMON_FAIL_IF(m->indices[e] < 0 || m->indices[e] >= m->cols, ctx, GNOMON_ERROR_DATA,
-                       "%s.indices[%" PRId64 "] is %" PRId64 "; it must be 0 to %" PRId64, name, e,
-                       m->indices[e], m->cols - 1);
+                       GNOMON_ARG("%s.indices") "[%" PRId64 "] is %" PRId64
+                                                "; it must be 0 to %" PRId64,
+                       name, e, m->indices[e], m->cols - 1);
     return GNOMON_OK;
 }
 
@@ -54,18 +55,20 @@ gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
     const char *of = gnomon_lsh_family_name(family);
     if (points->dense) {
         GNOMON_FAIL_IF(family == GNOMON_LSH_MINHASH, ctx, GNOMON_ERROR_UNSUPPORTED,
-                       "%s is dense; minhash takes sets as sparse points", name);
+                       GNOMON_ARG("%s") " is dense; minhash takes sets as sparse points", name);
         GNOMON_FAIL_IF(family == GNOMON_LSH_BIT_SAMPLING && points->dense->dtype != GNOMON_U8, ctx,
-                       GNOMON_ERROR_DTYPE, "%s.dtype is %s; bit-sampling takes u8, eight bits each",
+                       GNOMON_ERROR_DTYPE,
+                       GNOMON_ARG("%s.dtype") " is %s; bit-sampling takes u8, eight bits each",
                        name, gnomon_dtype_name(points->dense->dtype));
     } else {
         GNOMON_FAIL_IF(family == GNOMON_LSH_PSTABLE_L1 || family == GNOMON_LSH_BIT_SAMPLING, ctx,
-                       GNOMON_ERROR_UNSUPPORTED, "%s is sparse; %s takes dense points", name, of);
+                       GNOMON_ERROR_UNSUPPORTED,
+                       GNOMON_ARG("%s") " is sparse; %s takes dense points", name, of);
     }
     GNOMON_TRY(gnomon_points_check(ctx, points, name));
     GNOMON_FAIL_IF(gnomon_points_cols(points) != h->f.dim, ctx, GNOMON_ERROR_SHAPE,
-                   "%s has %" PRId64 " columns; the hash functions are for %" PRId64, name,
-                   gnomon_points_cols(points), h->f.dim);
+                   GNOMON_ARG("%s") " has %" PRId64 " columns; the hash functions are for %" PRId64,
+                   name, gnomon_points_cols(points), h->f.dim);
     return GNOMON_OK;
 }
 

@@ -18,7 +18,7 @@ gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *o
 {
     gnomon_lsh_options o;
     gnomon_lsh *index;
-    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_lsh_check_options(ctx, options, &o));
@@ -142,8 +142,9 @@ static gnomon_status check_magnitudes(gnomon_lsh *index, const gnomon_matrix *po
         int64_t col = 0;
         const gnomon_status status = gnomon_row_fault(points, i, &col);
         GNOMON_FAIL_IF(status != GNOMON_OK, index->ctx, status,
-                       "points has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64, i,
-                       col);
+                       GNOMON_ARG("points") " has a magnitude above 2^500 in row " GNOMON_AT_ROW
+                                            "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64,
+                       i, col);
     }
     return GNOMON_OK;
 }
@@ -153,14 +154,14 @@ gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *po
     gnomon_context *ctx = index->ctx;
     const gnomon_metric metric = index->options.metric;
     GNOMON_FAIL_IF(points->sparse && metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "points is sparse; an index for %s takes dense points",
+                   GNOMON_ARG("points") " is sparse; an index for %s takes dense points",
                    gnomon_metric_name(metric));
     GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, points, "points"));
     if (points->dense) GNOMON_TRY(check_magnitudes(index, points->dense));
     const int64_t most = UINT32_MAX - 1, n = gnomon_points_rows(points);
     GNOMON_FAIL_IF(n > most - index->points, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "points has %" PRId64 " rows and the index %" PRId64
-                   " points; an index holds at most 2^32 - 2",
+                   GNOMON_ARG("points") " has %" PRId64 " rows and the index %" PRId64
+                                        " points; an index holds at most 2^32 - 2",
                    n, index->points);
     return GNOMON_OK;
 }
@@ -328,8 +329,8 @@ static gnomon_status add(gnomon_lsh *index, const gnomon_points *points)
 
 gnomon_status gnomon_lsh_add(gnomon_lsh *index, const gnomon_matrix *points)
 {
-    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
-    GNOMON_FAIL_IF(!points, index->ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
+    GNOMON_FAIL_IF(!points, index->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("points") " is NULL");
     const gnomon_points p = {points, NULL};
     GNOMON_TRY(begin_change(index));
     return end_change(index, add(index, &p));
@@ -337,8 +338,8 @@ gnomon_status gnomon_lsh_add(gnomon_lsh *index, const gnomon_matrix *points)
 
 gnomon_status gnomon_lsh_add_csr(gnomon_lsh *index, const gnomon_csr *points)
 {
-    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
-    GNOMON_FAIL_IF(!points, index->ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
+    GNOMON_FAIL_IF(!points, index->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("points") " is NULL");
     const gnomon_points p = {NULL, points};
     GNOMON_TRY(begin_change(index));
     return end_change(index, add(index, &p));
@@ -350,11 +351,13 @@ static gnomon_status remove_points(gnomon_lsh *index, const int64_t *ids, int64_
 {
     gnomon_context *ctx = index->ctx;
     GNOMON_FAIL_IF(count < 0 || (count > 0 && !ids), ctx, GNOMON_ERROR_ARGUMENT,
-                   "count is %" PRId64 " and ids %s", count, ids ? "not NULL" : "NULL");
+                   GNOMON_ARG("count") " is %" PRId64 " and ids %s", count,
+                   ids ? "not NULL" : "NULL");
     for (int64_t i = 0; i < count; i++)
         GNOMON_FAIL_IF(ids[i] < 0 || ids[i] >= index->points, ctx, GNOMON_ERROR_ARGUMENT,
-                       "ids[%" PRId64 "] is %" PRId64 "; the index has %" PRId64 " points", i,
-                       ids[i], index->points);
+                       GNOMON_ARG("ids") "[%" PRId64 "] is %" PRId64 "; the index has %" PRId64
+                                         " points",
+                       i, ids[i], index->points);
     if (count > 0 && !index->gone)
         GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_lsh_bitmap_bytes(index->points), 1,
                                      "removed points", &index->gone));
@@ -368,7 +371,7 @@ static gnomon_status remove_points(gnomon_lsh *index, const int64_t *ids, int64_
 
 gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids, int64_t count)
 {
-    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
     GNOMON_TRY(begin_change(index));
     return end_change(index, remove_points(index, ids, count));
 }
@@ -393,7 +396,7 @@ static gnomon_status compact(gnomon_lsh *index)
 
 gnomon_status gnomon_lsh_compact(gnomon_lsh *index)
 {
-    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_FAIL_IF(!index, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
     GNOMON_TRY(begin_change(index));
     return end_change(index, compact(index));
 }

@@ -28,8 +28,8 @@ static gnomon_status check_range(gnomon_context *ctx, const char *name, int64_t 
                                  int64_t high)
 {
     GNOMON_FAIL_IF(value < low || value > high, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.%s is %" PRId64 "; it must be %" PRId64 " to %" PRId64, name, value,
-                   low, high);
+                   GNOMON_ARG("options.%s") " is %" PRId64 "; it must be %" PRId64 " to %" PRId64,
+                   name, value, low, high);
     return GNOMON_OK;
 }
 
@@ -38,52 +38,60 @@ gnomon_status gnomon_lsh_check_effort(gnomon_context *ctx, const gnomon_lsh_opti
 {
     const int64_t most = (int64_t)1 << 24;
     GNOMON_FAIL_IF(e->struct_size != sizeof *e, ctx, GNOMON_ERROR_ARGUMENT,
-                   "effort.struct_size is %zu; start from GNOMON_LSH_EFFORT_INIT", e->struct_size);
+                   GNOMON_ARG("effort.struct_size") " is %zu; start from GNOMON_LSH_EFFORT_INIT",
+                   e->struct_size);
     GNOMON_FAIL_IF(e->tables < 0 || e->tables > o->tables, ctx, GNOMON_ERROR_ARGUMENT,
-                   "effort.tables is %" PRId64 "; it must be 0 to %" PRId64 ", the index's tables",
+                   GNOMON_ARG("effort.tables") " is %" PRId64 "; it must be 0 to %" PRId64
+                                               ", the index's tables",
                    e->tables, o->tables);
     GNOMON_FAIL_IF(e->probes < 0 || e->probes > most, ctx, GNOMON_ERROR_ARGUMENT,
-                   "effort.probes is %" PRId64 "; it must be 0 to 2^24", e->probes);
+                   GNOMON_ARG("effort.probes") " is %" PRId64 "; it must be 0 to 2^24", e->probes);
     GNOMON_FAIL_IF(e->broad < 0 || e->broad > most, ctx, GNOMON_ERROR_ARGUMENT,
-                   "effort.broad is %" PRId64 "; it must be 0 to 2^24", e->broad);
+                   GNOMON_ARG("effort.broad") " is %" PRId64 "; it must be 0 to 2^24", e->broad);
     GNOMON_FAIL_IF(e->broad > 0 && o->fine == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "effort.broad is %" PRId64
-                   "; in an index without fine functions all buckets are broad, so it must be 0",
+                   GNOMON_ARG("effort.broad") " is %" PRId64
+                                              "; in an index without fine functions all buckets "
+                                              "are broad, so it must be 0",
                    e->broad);
     GNOMON_FAIL_IF(e->candidates < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "effort.candidates is %" PRId64 "; it must not be negative", e->candidates);
+                   GNOMON_ARG("effort.candidates") " is %" PRId64 "; it must not be negative",
+                   e->candidates);
     GNOMON_FAIL_IF(e->verified < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "effort.verified is %" PRId64 "; it must not be negative", e->verified);
-    GNOMON_FAIL_IF(e->verified > 0 && o->codes == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "effort.verified is %" PRId64
-                   "; an index without codes verifies all, so it must be 0",
+                   GNOMON_ARG("effort.verified") " is %" PRId64 "; it must not be negative",
                    e->verified);
+    GNOMON_FAIL_IF(
+        e->verified > 0 && o->codes == 0, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("effort.verified") " is %" PRId64
+                                      "; an index without codes verifies all, so it must be 0",
+        e->verified);
     return GNOMON_OK;
 }
 
 gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_options *given,
                                        gnomon_lsh_options *o)
 {
-    GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, "options is NULL");
+    GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("options") " is NULL");
     GNOMON_FAIL_IF(given->struct_size != sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.struct_size is %zu; start from GNOMON_LSH_OPTIONS_INIT",
+                   GNOMON_ARG("options.struct_size") " is %zu; start from GNOMON_LSH_OPTIONS_INIT",
                    given->struct_size);
     *o = *given;
     GNOMON_FAIL_IF(o->metric == GNOMON_IP, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "options.metric is ip, for which there are no hash functions");
+                   GNOMON_ARG("options.metric") " is ip, for which there are no hash functions");
     GNOMON_FAIL_IF(!gnomon_lsh_of_metric(o->metric, o->functions.family), ctx,
-                   GNOMON_ERROR_ARGUMENT, "options.functions.family is %s; the metric is %s",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.functions.family") " is %s; the metric is %s",
                    gnomon_lsh_family_name(o->functions.family), gnomon_metric_name(o->metric));
     GNOMON_TRY(check_range(ctx, "tables", o->tables, 1, 4096));
     GNOMON_TRY(check_range(ctx, "broad", o->broad, 1, GNOMON_LSH_MOST_DEPTH));
     GNOMON_TRY(check_range(ctx, "fine", o->fine, 0, GNOMON_LSH_MOST_DEPTH - o->broad));
     const bool may = o->metric == GNOMON_L2 || o->metric == GNOMON_COSINE;
     GNOMON_FAIL_IF(o->codes != 0 && !may, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.codes is %" PRId64 "; %s takes none", o->codes,
+                   GNOMON_ARG("options.codes") " is %" PRId64 "; %s takes none", o->codes,
                    gnomon_metric_name(o->metric));
     GNOMON_TRY(check_range(ctx, "codes", o->codes, 0, 1024));
     GNOMON_FAIL_IF(o->memory < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.memory is %" PRId64 "; it must not be negative", o->memory);
+                   GNOMON_ARG("options.memory") " is %" PRId64 "; it must not be negative",
+                   o->memory);
     o->functions.count = o->tables * (o->broad + o->fine);
     return gnomon_lsh_check_effort(ctx, o, &o->effort);
 }

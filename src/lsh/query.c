@@ -594,10 +594,11 @@ static gnomon_status begin(gnomon_context *ctx, const gnomon_lsh *index,
                               : gnomon_search_create_csr(ctx, queries->sparse, options, search));
     const gnomon_search_options *o = &(*search)->options;
     GNOMON_FAIL_IF(o->metric != index->options.metric, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.metric is %s; the index is for %s", gnomon_metric_name(o->metric),
-                   gnomon_metric_name(index->options.metric));
+                   GNOMON_ARG("options.metric") " is %s; the index is for %s",
+                   gnomon_metric_name(o->metric), gnomon_metric_name(index->options.metric));
     GNOMON_FAIL_IF(o->k > index->points - index->removed, ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 " and the index has %" PRId64 " points; k must not be larger",
+                   GNOMON_ARG("k") " is %" PRId64 " and the index has %" PRId64
+                                   " points; k must not be larger",
                    o->k, index->points - index->removed);
     return GNOMON_OK;
 }
@@ -640,9 +641,9 @@ gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                const gnomon_lsh_effort *effort, gnomon_neighbors *out,
                                gnomon_lsh_work *work)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
-    GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, "index is NULL");
-    GNOMON_FAIL_IF(!queries, ctx, GNOMON_ERROR_ARGUMENT, "queries is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
+    GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
+    GNOMON_FAIL_IF(!queries, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("queries") " is NULL");
     const gnomon_points p = {queries, NULL};
     return query(ctx, index, &p, options, effort, out, work);
 }
@@ -652,9 +653,9 @@ gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_lsh *index,
                                    const gnomon_lsh_effort *effort, gnomon_neighbors *out,
                                    gnomon_lsh_work *work)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
-    GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, "index is NULL");
-    GNOMON_FAIL_IF(!queries, ctx, GNOMON_ERROR_ARGUMENT, "queries is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
+    GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
+    GNOMON_FAIL_IF(!queries, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("queries") " is NULL");
     const gnomon_points p = {NULL, queries};
     return query(ctx, index, &p, options, effort, out, work);
 }

@@ -98,7 +98,9 @@ gnomon_status gnomon_solver_precondition(gnomon_solver *s)
     workspace w = {0};
     const int64_t count = gnomon_blas_svd_work(s->d);
     GNOMON_FAIL_IF(count > GNOMON_BLAS_MAX, s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "a has %" PRId64 " columns, more than LAPACK counts the workspace for", s->d);
+                   GNOMON_ARG("a") " has %" PRId64
+                                   " columns, more than LAPACK counts the workspace for",
+                   s->d);
     gnomon_status status = factor(s, count, &w);
     release(s, &w);
     return status;

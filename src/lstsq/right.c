@@ -58,7 +58,7 @@ static gnomon_status scan_all(gnomon_solver *s, scan *l, double *out)
     const int64_t tasks = (s->n + LINES - 1) / LINES;
     int64_t places;
     GNOMON_FAIL_IF(!gnomon_mul(tasks, s->m, &places), s->ctx, GNOMON_ERROR_OVERFLOW,
-                   "b is too large for 63 bits");
+                   GNOMON_ARG("b") " is too large for 63 bits");
     l->places = NULL;
     l->scratch = NULL;
     gnomon_status status = gnomon_alloc(s->ctx, places, sizeof(double), "figures of b", &l->places);
@@ -88,8 +88,8 @@ gnomon_status gnomon_solver_scan_b(gnomon_solver *s)
     scan l = {.s = s};
     GNOMON_FAIL_IF(gnomon_matrix_check_finite(s->ctx, s->b, &row, &col) == GNOMON_ERROR_NONFINITE,
                    s->ctx, GNOMON_ERROR_NONFINITE,
-                   "b has NaN or infinity in row %" PRId64 ", column %" PRId64
-                   " (both counted from 0)",
+                   GNOMON_ARG("b") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                   ", column " GNOMON_AT_COL "%" PRId64 " (both counted from 0)",
                    row, col);
     GNOMON_TRY(scan_all(s, &l, s->norm_b));
     for (int64_t j = 0; j < s->m; j++) {

@@ -24,19 +24,21 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_lstsq_option
     if (given == NULL) return GNOMON_OK;
     GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_LSTSQ_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(!(o->lambda >= 0 && isfinite(o->lambda)), ctx, GNOMON_ERROR_ARGUMENT,
-                   "lambda is %g; it must be finite and not negative", o->lambda);
+                   GNOMON_ARG("lambda") " is %g; it must be finite and not negative", o->lambda);
     GNOMON_FAIL_IF(!(o->tolerance > 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "tolerance is %g; it must be in (0, 1)", o->tolerance);
+                   GNOMON_ARG("tolerance") " is %g; it must be in (0, 1)", o->tolerance);
     GNOMON_FAIL_IF(!(o->rank_tolerance >= 0 && o->rank_tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "rank_tolerance is %g; it must be in [0, 1)", o->rank_tolerance);
+                   GNOMON_ARG("rank_tolerance") " is %g; it must be in [0, 1)", o->rank_tolerance);
     GNOMON_FAIL_IF(o->iterations < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "iterations is %" PRId64 "; it must not be negative", o->iterations);
+                   GNOMON_ARG("iterations") " is %" PRId64 "; it must not be negative",
+                   o->iterations);
     GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 "; it must not be negative", o->k);
+                   GNOMON_ARG("k") " is %" PRId64 "; it must not be negative", o->k);
     GNOMON_FAIL_IF(o->probes < 0 || o->probes > 100, ctx, GNOMON_ERROR_ARGUMENT,
-                   "probes is %" PRId64 "; allowed are 0 to 100", o->probes);
+                   GNOMON_ARG("probes") " is %" PRId64 "; allowed are 0 to 100", o->probes);
     GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
-                   GNOMON_ERROR_DTYPE, "dtype is %d; allowed are F32, F64 and 0", (int)o->dtype);
+                   GNOMON_ERROR_DTYPE, GNOMON_ARG("dtype") " is %d; allowed are F32, F64 and 0",
+                   (int)o->dtype);
     return GNOMON_OK;
 }
 
@@ -46,18 +48,22 @@ static gnomon_status check_shape(const gnomon_solver *s)
     const bool underdetermined = s->underdetermined != NULL;
     const int64_t rows = underdetermined ? s->d : s->n;
     GNOMON_FAIL_IF(s->b->rows != rows, s->ctx, GNOMON_ERROR_SHAPE,
-                   "b has %" PRId64 " rows and a has %" PRId64 "; they must have as many",
+                   GNOMON_ARG("b") " has %" PRId64 " rows and a has %" PRId64
+                                   "; they must have as many",
                    s->b->rows, rows);
-    GNOMON_FAIL_IF(s->n < s->d, s->ctx, GNOMON_ERROR_SHAPE,
-                   "a is %" PRId64 " x %" PRId64
-                   "; rows that come piece by piece must be at least as many as columns: what has "
-                   "fewer must be in memory",
-                   s->n, s->d);
+    GNOMON_FAIL_IF(
+        s->n < s->d, s->ctx, GNOMON_ERROR_SHAPE,
+        GNOMON_ARG(
+            "a") " is %" PRId64 " x %" PRId64
+                 "; rows that come piece by piece must be at least as many as columns: what has "
+                 "fewer must be in memory",
+        s->n, s->d);
     GNOMON_FAIL_IF(s->d > GNOMON_BLAS_MAX, s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "a has %" PRId64 " %s; at most %" PRId64 " are taken", s->d,
+                   GNOMON_ARG("a") " has %" PRId64 " %s; at most %" PRId64 " are taken", s->d,
                    underdetermined ? "rows" : "columns", GNOMON_BLAS_MAX);
     GNOMON_FAIL_IF(s->options.k > 0 && s->options.k < s->d, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 "; a has %" PRId64 " %s, so it must be 0 or at least that",
+                   GNOMON_ARG("k") " is %" PRId64 "; a has %" PRId64
+                                   " %s, so it must be 0 or at least that",
                    s->options.k, s->d, underdetermined ? "rows" : "columns");
     return GNOMON_OK;
 }
@@ -68,8 +74,9 @@ static gnomon_status scan(gnomon_solver *s)
     const gnomon_status status = gnomon_row_source_scan(&s->source);
     if (status != GNOMON_ERROR_NONFINITE || s->underdetermined == NULL) return status;
     return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
-                       "a has NaN or infinity in row %" PRId64 ", column %" PRId64
-                       " (both counted from 0)",
+                       GNOMON_ARG("a") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                       ", column " GNOMON_AT_COL "%" PRId64
+                                       " (both counted from 0)",
                        s->source.bad_col, s->source.bad_row);
 }
 
@@ -115,14 +122,14 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
 {
     const gnomon_svd_rows *stream = s->source.stream;
     GNOMON_FAIL_IF(stream != NULL && stream->rewind == NULL, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   "rows.rewind is NULL: the rows must be read again and again");
+                   GNOMON_ARG("rows.rewind") " is NULL: the rows must be read again and again");
     s->n = s->source.rows;
     if (s->n >= 0) GNOMON_TRY(check_shape(s));
     GNOMON_TRY(scan(s));
     s->source.passes = 0;
     s->n = s->source.rows;
     GNOMON_FAIL_IF(s->n == 0, s->ctx, GNOMON_ERROR_SHAPE,
-                   "a is 0 x %" PRId64 "; it must have rows and columns", s->d);
+                   GNOMON_ARG("a") " is 0 x %" PRId64 "; it must have rows and columns", s->d);
     GNOMON_TRY(check_shape(s));
     GNOMON_TRY(allocate(s, state));
     scale_lambda(s);
@@ -197,7 +204,7 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT, "least squares run on the CPU"));
     gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
     GNOMON_FAIL_IF(s.m > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "b has %" PRId64 " columns; at most %" PRId64 " are taken", s.m,
+                   GNOMON_ARG("b") " has %" PRId64 " columns; at most %" PRId64 " are taken", s.m,
                    GNOMON_BLAS_MAX);
     gnomon_status status =
         gnomon_row_source_open(ctx, matrix, csr, stream, gnomon_dtype_needs_f64(dtype), &s.source);
@@ -216,12 +223,12 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_matrix *b,
                            const gnomon_lstsq_options *given, gnomon_lstsq_options *options,
                            const gnomon_lstsq *out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
     GNOMON_TRY(copy_options(ctx, given, options));
     GNOMON_TRY(gnomon_check_view(ctx, b, "b"));
     GNOMON_FAIL_IF(b->cols == 0, ctx, GNOMON_ERROR_SHAPE,
-                   "b is %" PRId64 " x 0; it must have columns", b->rows);
+                   GNOMON_ARG("b") " is %" PRId64 " x 0; it must have columns", b->rows);
     return GNOMON_OK;
 }
 
@@ -245,7 +252,7 @@ gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const g
     gnomon_lstsq_options options;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check(ctx, b, given, &options, out));
-    GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
+    GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("a") " is NULL");
     if (a->rows >= a->cols || a->rows <= 0)
         return solve(ctx, NULL, a, NULL, a->dtype, false, b, &options, out);
     gnomon_row_source whole;
@@ -267,10 +274,10 @@ gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *ro
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check(ctx, b, given, &options, out));
     GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "rows or rows.next is NULL");
+                   GNOMON_ARG("rows") " or rows.next is NULL");
     GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "rows is %" PRId64 " x %" PRId64 "; sizes must not be negative", rows->rows,
-                   rows->cols);
+                   GNOMON_ARG("rows") " is %" PRId64 " x %" PRId64 "; sizes must not be negative",
+                   rows->rows, rows->cols);
     return solve(ctx, NULL, NULL, rows, rows->dtype, false, b, &options, out);
 }
 

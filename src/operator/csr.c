@@ -158,12 +158,12 @@ gnomon_status gnomon_operator_block_csr(gnomon_context *ctx, const gnomon_operat
                                         int64_t col, int64_t rows, int64_t cols, gnomon_dtype dtype,
                                         gnomon_csr *out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     memset(out, 0, sizeof *out);
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, "op is NULL");
+    GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("op") " is NULL");
     GNOMON_FAIL_IF(dtype != GNOMON_F32 && dtype != GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
-                   "dtype is %s; it must be f32 or f64", gnomon_dtype_name(dtype));
+                   GNOMON_ARG("dtype") " is %s; it must be f32 or f64", gnomon_dtype_name(dtype));
     GNOMON_TRY(gnomon_check_block(ctx, op, row, rows, col, cols));
     job b = {.op = op, .row = row, .rows = rows, .col = col, .cols = cols, .dtype = dtype};
     if (op->descriptor.kind == GNOMON_KRONECKER) return fill_kronecker(ctx, &b, out);

@@ -28,11 +28,12 @@ static const gnomon_kind_row *value_row(const gnomon_descriptor *d)
 static gnomon_status unused(gnomon_context *ctx, const gnomon_descriptor *d, const char *member)
 {
     const bool composed = (gnomon_kind_row_of(d->kind)->info.uses & GNOMON_USES_INNER) != 0;
-    return gnomon_fail(ctx, GNOMON_ERROR_ARGUMENT,
-                       "%s is set, but the operator kind %s%s%s does not use it: leave it out "
-                       "(0)",
-                       member, gnomon_kind_name(d->kind), composed ? " of " : "",
-                       composed ? gnomon_kind_name(d->inner) : "");
+    return gnomon_fail(
+        ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("%s") " is set, but the operator kind %s%s%s does not use it: leave it out "
+                         "(0)",
+        member, gnomon_kind_name(d->kind), composed ? " of " : "",
+        composed ? gnomon_kind_name(d->inner) : "");
 }
 
 static gnomon_status check_unused(gnomon_context *ctx, gnomon_descriptor *d)
@@ -56,23 +57,26 @@ static gnomon_status check_unused(gnomon_context *ctx, gnomon_descriptor *d)
 static gnomon_status check_kinds(gnomon_context *ctx, gnomon_descriptor *d)
 {
     GNOMON_FAIL_IF(d->version > GNOMON_OPERATOR_VERSION, ctx, GNOMON_ERROR_ARGUMENT,
-                   "version is %" PRIu32 "; this library knows operators up to version %d",
+                   GNOMON_ARG("version") " is %" PRIu32
+                                         "; this library knows operators up to version %d",
                    d->version, GNOMON_OPERATOR_VERSION);
     d->version = GNOMON_OPERATOR_VERSION;
     const gnomon_kind_row *row = gnomon_kind_row_of(d->kind);
     GNOMON_FAIL_IF(row == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "kind is %d; it must be the number of %s", (int)d->kind,
+                   GNOMON_ARG("kind") " is %d; it must be the number of %s", (int)d->kind,
                    gnomon_kind_names_with(0).text);
     if ((row->info.uses & GNOMON_USES_INNER) != 0) {
         if (d->inner == 0) d->inner = GNOMON_RADEMACHER;
         const gnomon_kind_row *inner = gnomon_kind_row_of(d->inner);
         GNOMON_FAIL_IF(inner == NULL || (inner->info.flags & GNOMON_KIND_INNER) == 0, ctx,
-                       GNOMON_ERROR_ARGUMENT, "inner is %d (%s); it must be %s", (int)d->inner,
-                       gnomon_kind_name(d->inner), gnomon_kind_names_with(GNOMON_KIND_INNER).text);
+                       GNOMON_ERROR_ARGUMENT, GNOMON_ARG("inner") " is %d (%s); it must be %s",
+                       (int)d->inner, gnomon_kind_name(d->inner),
+                       gnomon_kind_names_with(GNOMON_KIND_INNER).text);
     }
     if (d->scaling == 0) d->scaling = GNOMON_ISOMETRIC;
     GNOMON_FAIL_IF(d->scaling != GNOMON_ISOMETRIC && d->scaling != GNOMON_UNSCALED, ctx,
-                   GNOMON_ERROR_ARGUMENT, "scaling is %d; it must be %d (isometric) or %d (none)",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("scaling") " is %d; it must be %d (isometric) or %d (none)",
                    (int)d->scaling, GNOMON_ISOMETRIC, GNOMON_UNSCALED);
     return GNOMON_OK;
 }
@@ -80,11 +84,12 @@ static gnomon_status check_kinds(gnomon_context *ctx, gnomon_descriptor *d)
 static gnomon_status check_sizes(gnomon_context *ctx, const gnomon_descriptor *d)
 {
     GNOMON_FAIL_IF(d->d < 1 || d->d > D_MAX, ctx, GNOMON_ERROR_ARGUMENT,
-                   "d is %" PRId64 "; it must be at least 1 and at most 2^56", d->d);
+                   GNOMON_ARG("d") " is %" PRId64 "; it must be at least 1 and at most 2^56", d->d);
     GNOMON_FAIL_IF(d->k < 1 || d->k > K_MAX, ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 "; it must be at least 1 and at most 2^32", d->k);
+                   GNOMON_ARG("k") " is %" PRId64 "; it must be at least 1 and at most 2^32", d->k);
     GNOMON_FAIL_IF(d->k > d->d, ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 "; it must be at most d, which is %" PRId64, d->k, d->d);
+                   GNOMON_ARG("k") " is %" PRId64 "; it must be at most d, which is %" PRId64, d->k,
+                   d->d);
     return GNOMON_OK;
 }
 
@@ -145,11 +150,12 @@ static gnomon_status set_up(gnomon_context *ctx, gnomon_operator *op)
 static gnomon_status copy_descriptor(gnomon_context *ctx, const gnomon_descriptor *in,
                                      gnomon_descriptor *out)
 {
-    GNOMON_FAIL_IF(in == NULL, ctx, GNOMON_ERROR_ARGUMENT, "descriptor is NULL");
-    GNOMON_FAIL_IF(in->struct_size < sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
-                   "descriptor.struct_size is %zu; it must be at least %zu: start from "
-                   "GNOMON_DESCRIPTOR_INIT",
-                   in->struct_size, sizeof *out);
+    GNOMON_FAIL_IF(in == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("descriptor") " is NULL");
+    GNOMON_FAIL_IF(
+        in->struct_size < sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("descriptor.struct_size") " is %zu; it must be at least %zu: start from "
+                                             "GNOMON_DESCRIPTOR_INIT",
+        in->struct_size, sizeof *out);
     for (size_t i = sizeof *out; i < in->struct_size; i++)
         GNOMON_FAIL_IF(((const unsigned char *)in)[i] != 0, ctx, GNOMON_ERROR_ARGUMENT,
                        "the descriptor sets a member that this version of the library does not "
@@ -174,7 +180,7 @@ static gnomon_status complete(gnomon_context *ctx, const gnomon_descriptor *desc
 gnomon_status gnomon_operator_create(gnomon_context *ctx, const gnomon_descriptor *descriptor,
                                      gnomon_operator **out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     /* The C library's memory, for the operator may outlive its context. */

@@ -72,10 +72,10 @@ static int digits(double x)
 
 gnomon_status gnomon_operator_to_json(gnomon_context *ctx, const gnomon_operator *op, char **json)
 {
-    GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, "json is NULL");
+    GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("json") " is NULL");
     *json = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, "op is NULL");
+    GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("op") " is NULL");
     gnomon_descriptor descriptor = op->descriptor;
     json_t *root = build(&descriptor);
     GNOMON_FAIL_IF(root == NULL, ctx, GNOMON_ERROR_MEMORY, "no memory for a descriptor's text");
@@ -299,10 +299,10 @@ static gnomon_status read_descriptor(gnomon_context *ctx, json_t *root, gnomon_d
 gnomon_status gnomon_operator_from_json(gnomon_context *ctx, const char *json, size_t length,
                                         gnomon_operator **out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, "json is NULL");
+    GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("json") " is NULL");
     json_error_t error;
     json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);
     if (root == NULL && json_error_code(&error) == json_error_out_of_memory)

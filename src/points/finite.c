@@ -149,8 +149,9 @@ gnomon_status gnomon_matrix_check_finite(gnomon_context *ctx, const gnomon_matri
     atomic_init(&s.found_band, bands);
     int64_t tasks;
     GNOMON_FAIL_IF(!gnomon_mul(bands, s.tiles_across, &tasks), ctx, GNOMON_ERROR_OVERFLOW,
-                   "m is %" PRId64 " x %" PRId64 ", more elements than can be counted", m->rows,
-                   m->cols);
+                   GNOMON_ARG("m") " is %" PRId64 " x %" PRId64
+                                   ", more elements than can be counted",
+                   m->rows, m->cols);
     pthread_mutex_init(&s.lock, NULL);
     gnomon_parallel(ctx, tasks, search_tile, &s);
     pthread_mutex_destroy(&s.lock);

@@ -16,40 +16,43 @@ gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
                                  const gnomon_sketch_options *options, const char *points,
                                  int64_t cols, gnomon_sketch_job *job)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
-    GNOMON_FAIL_IF(!op, ctx, GNOMON_ERROR_ARGUMENT, "op is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
+    GNOMON_FAIL_IF(!op, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("op") " is NULL");
     gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
     if (options) {
-        GNOMON_FAIL_IF(options->struct_size < sizeof o, ctx, GNOMON_ERROR_ARGUMENT,
-                       "options.struct_size is %zu; it must be at least %zu: start from "
-                       "GNOMON_SKETCH_OPTIONS_INIT",
-                       options->struct_size, sizeof o);
+        GNOMON_FAIL_IF(
+            options->struct_size < sizeof o, ctx, GNOMON_ERROR_ARGUMENT,
+            GNOMON_ARG("options.struct_size") " is %zu; it must be at least %zu: start from "
+                                              "GNOMON_SKETCH_OPTIONS_INIT",
+            options->struct_size, sizeof o);
         memcpy(&o, options, sizeof o);
     }
     GNOMON_FAIL_IF(!isfinite(o.alpha), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.alpha is %g; it must be finite", o.alpha);
+                   GNOMON_ARG("options.alpha") " is %g; it must be finite", o.alpha);
     GNOMON_FAIL_IF(!isfinite(o.beta), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.beta is %g; it must be finite", o.beta);
+                   GNOMON_ARG("options.beta") " is %g; it must be finite", o.beta);
     const int64_t k = op->descriptor.k, d = op->descriptor.d;
     GNOMON_FAIL_IF(o.row < 0 || o.row >= k, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.row is %" PRId64 "; the operator has rows 0 to %" PRId64, o.row, k - 1);
+                   GNOMON_ARG("options.row") " is %" PRId64 "; the operator has rows 0 to %" PRId64,
+                   o.row, k - 1);
     GNOMON_FAIL_IF(o.rows < 0 || o.rows > k - o.row, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.rows is %" PRId64 "; from row %" PRId64 " on there are %" PRId64
-                   " (0 takes them all)",
+                   GNOMON_ARG("options.rows") " is %" PRId64 "; from row %" PRId64
+                                              " on there are %" PRId64 " (0 takes them all)",
                    o.rows, o.row, k - o.row);
     GNOMON_FAIL_IF(o.col < -1 || o.col > d, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.col is %" PRId64 "; it must be -1 (all columns) or 0 to %" PRId64,
+                   GNOMON_ARG("options.col") " is %" PRId64
+                                             "; it must be -1 (all columns) or 0 to %" PRId64,
                    o.col, d);
     if (o.col < 0) {
         GNOMON_FAIL_IF(cols >= 0 && cols != d, ctx, GNOMON_ERROR_SHAPE,
-                       "%s has %" PRId64 " columns; the operator has %" PRId64
-                       " (options.col tells where a part of them begins)",
+                       GNOMON_ARG("%s") " has %" PRId64 " columns; the operator has %" PRId64
+                                        " (options.col tells where a part of them begins)",
                        points, cols, d);
         o.col = 0;
     }
     GNOMON_FAIL_IF(cols > d - o.col, ctx, GNOMON_ERROR_SHAPE,
-                   "%s has %" PRId64 " columns from options.col = %" PRId64
-                   " on; the operator has %" PRId64 " there",
+                   GNOMON_ARG("%s") " has %" PRId64 " columns from options.col = %" PRId64
+                                    " on; the operator has %" PRId64 " there",
                    points, cols, o.col, d - o.col);
     *job = (gnomon_sketch_job){.op = op,
                                .alpha = o.alpha,
@@ -72,7 +75,8 @@ gnomon_status gnomon_check_output(gnomon_context *ctx, const gnomon_matrix *m, c
 {
     GNOMON_TRY(gnomon_check_view(ctx, m, name));
     GNOMON_FAIL_IF(m->dtype != GNOMON_F32 && m->dtype != GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
-                   "%s.dtype is %s; it must be f32 or f64", name, gnomon_dtype_name(m->dtype));
+                   GNOMON_ARG("%s.dtype") " is %s; it must be f32 or f64", name,
+                   gnomon_dtype_name(m->dtype));
     const int64_t rs = magnitude(m->row_stride), cs = magnitude(m->col_stride);
     bool apart = true;
     if (m->rows == 0 || m->cols == 0)
@@ -83,10 +87,11 @@ gnomon_status gnomon_check_output(gnomon_context *ctx, const gnomon_matrix *m, c
         apart = rs > 0;
     else if (m->cols > 1)
         apart = cs > 0;
-    GNOMON_FAIL_IF(!apart, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: %" PRId64 " x %" PRId64 " with strides %" PRId64 " and %" PRId64
-                   " puts several elements in one place; an output needs one place for each",
-                   name, m->rows, m->cols, m->row_stride, m->col_stride);
+    GNOMON_FAIL_IF(
+        !apart, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("%s") ": %" PRId64 " x %" PRId64 " with strides %" PRId64 " and %" PRId64
+                         " puts several elements in one place; an output needs one place for each",
+        name, m->rows, m->cols, m->row_stride, m->col_stride);
     return GNOMON_OK;
 }
 
@@ -140,7 +145,7 @@ bool gnomon_views_overlap(const gnomon_matrix *a, const gnomon_matrix *b)
 gnomon_status gnomon_check_anywhere(gnomon_context *ctx, const gnomon_matrix *m, const char *name,
                                     bool output)
 {
-    GNOMON_FAIL_IF(!m, ctx, GNOMON_ERROR_ARGUMENT, "%s is NULL", name);
+    GNOMON_FAIL_IF(!m, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("%s") " is NULL", name);
     gnomon_matrix host = *m;
     if (host.memory == GNOMON_CUDA) host.memory = GNOMON_HOST;
     if (output) return gnomon_check_output(ctx, &host, name);
@@ -153,13 +158,15 @@ gnomon_status gnomon_job_views(gnomon_context *ctx, const gnomon_matrix *x, cons
     GNOMON_TRY(gnomon_check_anywhere(ctx, x, "x", adjoint));
     GNOMON_TRY(gnomon_check_anywhere(ctx, y, "y", !adjoint));
     GNOMON_FAIL_IF(x->rows != y->rows, ctx, GNOMON_ERROR_SHAPE,
-                   "x has %" PRId64 " rows and y has %" PRId64 "; both must have one a point",
+                   GNOMON_ARG("x") " has %" PRId64 " rows and y has %" PRId64
+                                   "; both must have one a point",
                    x->rows, y->rows);
     GNOMON_FAIL_IF(y->cols != job->rows, ctx, GNOMON_ERROR_SHAPE,
-                   "y has %" PRId64 " columns; the operator has %" PRId64 " rows%s", y->cols,
-                   job->rows, job->rows == job->op->descriptor.k ? "" : " in the range asked for");
+                   GNOMON_ARG("y") " has %" PRId64 " columns; the operator has %" PRId64 " rows%s",
+                   y->cols, job->rows,
+                   job->rows == job->op->descriptor.k ? "" : " in the range asked for");
     GNOMON_FAIL_IF(gnomon_views_overlap(x, y), ctx, GNOMON_ERROR_ARGUMENT,
-                   "x and y share memory; the output must lie apart from the input");
+                   GNOMON_ARG("x") " and y share memory; the output must lie apart from the input");
     job->x = x;
     job->y = y;
     job->f64 = gnomon_dtype_needs_f64(x->dtype) || gnomon_dtype_needs_f64(y->dtype);
@@ -171,8 +178,9 @@ gnomon_status gnomon_check_points(gnomon_context *ctx, const gnomon_matrix *m, c
     int64_t row = 0, col = 0;
     const gnomon_status status = gnomon_matrix_check_finite(ctx, m, &row, &col);
     if (status != GNOMON_ERROR_NONFINITE) return status;
-    return gnomon_fail(ctx, GNOMON_ERROR_NONFINITE,
-                       "%s: element (%" PRId64 ", %" PRId64
-                       ") is NaN or infinite; options.allow_nonfinite lets such values pass",
-                       name, row, col);
+    return gnomon_fail(
+        ctx, GNOMON_ERROR_NONFINITE,
+        GNOMON_ARG("%s") ": element (" GNOMON_AT_ROW "%" PRId64 ", " GNOMON_AT_COL "%" PRId64
+                         ") is NaN or infinite; options.allow_nonfinite lets such values pass",
+        name, row, col);
 }

@@ -9,10 +9,10 @@ static gnomon_status plan_bytes(gnomon_context *ctx, const gnomon_operator *op, 
 {
     gnomon_sketch_job job;
     GNOMON_TRY(gnomon_job_options(ctx, op, NULL, "x", -1, &job));
-    GNOMON_FAIL_IF(n < 0, ctx, GNOMON_ERROR_ARGUMENT, "n is %" PRId64 "; it must not be negative",
-                   n);
+    GNOMON_FAIL_IF(n < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("n") " is %" PRId64 "; it must not be negative", n);
     GNOMON_FAIL_IF(gnomon_dtype_size(dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "dtype is %d; it must be one of gnomon_dtype", (int)dtype);
+                   GNOMON_ARG("dtype") " is %d; it must be one of gnomon_dtype", (int)dtype);
     *bytes = 0;
     if (n == 0) return GNOMON_OK;
     job.f64 = gnomon_dtype_needs_f64(dtype);

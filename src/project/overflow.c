@@ -17,10 +17,11 @@ gnomon_status gnomon_overflow_check(gnomon_context *ctx, const gnomon_overflow *
                                     bool f64)
 {
     const int64_t row = atomic_load(&o->row);
-    GNOMON_FAIL_IF(
-        row != INT64_MAX, ctx, GNOMON_ERROR_NONFINITE,
-        "%s: row %" PRId64 " overflows: the input is finite, but its sums are beyond what "
-        "%s holds; scale the input down%s, or let options.allow_nonfinite pass what comes",
-        name, row, f64 ? "f64" : "f32", f64 ? "" : ", take an f64 output");
+    GNOMON_FAIL_IF(row != INT64_MAX, ctx, GNOMON_ERROR_NONFINITE,
+                   GNOMON_ARG("%s") ": row %" PRId64
+                                    " overflows: the input is finite, but its sums are beyond what "
+                                    "%s holds; scale the input down%s, or let "
+                                    "options.allow_nonfinite pass what comes",
+                   name, row, f64 ? "f64" : "f32", f64 ? "" : ", take an f64 output");
     return GNOMON_OK;
 }

@@ -71,10 +71,11 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
     const int64_t smallest_window = e->whole ? 0 : gnomon_panels_largest(&fine);
     const int64_t each_sums = own_sums ? p->acc_bytes : 0;
     const int64_t needed = smallest_window + slot_bytes(p, 1) + each_sums + SLACK;
-    GNOMON_FAIL_IF(needed > e->memory, e->ctx, GNOMON_ERROR_MEMORY,
-                   "memory_limit is too low for this operator: %" PRId64
-                   " bytes of it are left for a task that needs at least %" PRId64,
-                   e->memory, needed);
+    GNOMON_FAIL_IF(
+        needed > e->memory, e->ctx, GNOMON_ERROR_MEMORY,
+        GNOMON_ARG("memory_limit") " is too low for this operator: %" PRId64
+                                   " bytes of it are left for a task that needs at least %" PRId64,
+        e->memory, needed);
 
     /* The panels: all of them if they are few, else a window. */
     const int64_t quarter = e->memory / 4;

@@ -85,9 +85,11 @@ static gnomon_status open_blocks(gnomon_stream *s)
     gnomon_engine *e = &s->engine;
     gnomon_blocks_engine(s->ctx, job, false, &s->reach, e);
     int64_t bytes = e->rows * GNOMON_LANES * (job->f64 ? 8 : 4);
-    GNOMON_FAIL_IF(
-        !gnomon_mul(bytes, gnomon_tiles_of(e->out.end), &bytes), s->ctx, GNOMON_ERROR_OVERFLOW,
-        "n is %" PRId64 "; the sums of so many points are more than memory can count", s->points);
+    GNOMON_FAIL_IF(!gnomon_mul(bytes, gnomon_tiles_of(e->out.end), &bytes), s->ctx,
+                   GNOMON_ERROR_OVERFLOW,
+                   GNOMON_ARG("n") " is %" PRId64
+                                   "; the sums of so many points are more than memory can count",
+                   s->points);
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, bytes, 1, "the stream's sums", &e->sums));
     if (op->blocks == 1) return GNOMON_OK;
     gnomon_panels_cut(&s->panels, gnomon_kernels_for(e->kernels, e->a), e->a, e->row, e->rows, 0,
@@ -158,13 +160,13 @@ gnomon_status gnomon_stream_at(gnomon_context *ctx, gnomon_where where, const gn
                                gnomon_stream **out)
 {
     gnomon_sketch_job job;
-    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_TRY(gnomon_job_options(ctx, op, options, "the stream", -1, &job));
-    GNOMON_FAIL_IF(n < 0, ctx, GNOMON_ERROR_ARGUMENT, "n is %" PRId64 "; it must not be negative",
-                   n);
+    GNOMON_FAIL_IF(n < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("n") " is %" PRId64 "; it must not be negative", n);
     GNOMON_FAIL_IF(dtype != GNOMON_F32 && dtype != GNOMON_F64, ctx, GNOMON_ERROR_ARGUMENT,
-                   "dtype is %s; it must be f32 or f64", gnomon_dtype_name(dtype));
+                   GNOMON_ARG("dtype") " is %s; it must be f32 or f64", gnomon_dtype_name(dtype));
     job.f64 = dtype == GNOMON_F64;
     gnomon_stream *s;
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *s, "the stream", &s));
@@ -341,28 +343,29 @@ static gnomon_status add_piece(gnomon_stream *s, const gnomon_matrix *piece)
 
 gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
 {
-    GNOMON_FAIL_IF(!s, NULL, GNOMON_ERROR_ARGUMENT, "stream is NULL");
+    GNOMON_FAIL_IF(!s, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("stream") " is NULL");
     gnomon_context *ctx = s->ctx;
     GNOMON_FAIL_IF(s->failed, ctx, GNOMON_ERROR_ARGUMENT,
-                   "stream failed before; it can only be destroyed");
+                   GNOMON_ARG("stream") " failed before; it can only be destroyed");
     GNOMON_TRY(gnomon_check_view(ctx, piece, "piece"));
     GNOMON_FAIL_IF(piece->rows != s->points, ctx, GNOMON_ERROR_SHAPE,
-                   "piece has %" PRId64 " rows; the stream has %" PRId64 " points", piece->rows,
-                   s->points);
+                   GNOMON_ARG("piece") " has %" PRId64 " rows; the stream has %" PRId64 " points",
+                   piece->rows, s->points);
     const int64_t left = s->job.op->descriptor.d - s->next;
     GNOMON_FAIL_IF(piece->cols > left, ctx, GNOMON_ERROR_SHAPE,
-                   "piece has %" PRId64 " columns; %" PRId64 " of the operator's %" PRId64
-                   " are still to come",
+                   GNOMON_ARG("piece") " has %" PRId64 " columns; %" PRId64
+                                       " of the operator's %" PRId64 " are still to come",
                    piece->cols, left, s->job.op->descriptor.d);
-    GNOMON_FAIL_IF(!s->job.f64 && gnomon_dtype_needs_f64(piece->dtype), ctx, GNOMON_ERROR_DTYPE,
-                   "piece.dtype is %s, which needs fp64 sums; the stream's dtype is f32",
-                   gnomon_dtype_name(piece->dtype));
+    GNOMON_FAIL_IF(
+        !s->job.f64 && gnomon_dtype_needs_f64(piece->dtype), ctx, GNOMON_ERROR_DTYPE,
+        GNOMON_ARG("piece.dtype") " is %s, which needs fp64 sums; the stream's dtype is f32",
+        gnomon_dtype_name(piece->dtype));
     if (s->job.check) GNOMON_TRY(gnomon_check_points(ctx, piece, "piece"));
     gnomon_status status;
     if (s->device_stream) {
         gnomon_device_call *const call = &s->call;
         const bool first = s->next == s->job.col;
-        call->why[0] = 0;
+        gnomon_device_again(call);
         status = call->table->stream_push(call->state, s->device_stream, piece, call->why,
                                           sizeof call->why);
         const bool broken = status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_DEVICE;
@@ -387,24 +390,26 @@ gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
 
 gnomon_status gnomon_stream_finish(gnomon_stream *s, const gnomon_matrix *y)
 {
-    GNOMON_FAIL_IF(!s, NULL, GNOMON_ERROR_ARGUMENT, "stream is NULL");
+    GNOMON_FAIL_IF(!s, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("stream") " is NULL");
     gnomon_context *ctx = s->ctx;
     const gnomon_operator *op = s->job.op;
     GNOMON_FAIL_IF(s->failed, ctx, GNOMON_ERROR_ARGUMENT,
-                   "stream failed before; it can only be destroyed");
+                   GNOMON_ARG("stream") " failed before; it can only be destroyed");
     GNOMON_TRY(gnomon_check_output(ctx, y, "y"));
     GNOMON_FAIL_IF(y->rows != s->points || y->cols != s->job.rows, ctx, GNOMON_ERROR_SHAPE,
-                   "y is %" PRId64 " x %" PRId64 "; the stream's sketch is %" PRId64 " x %" PRId64,
+                   GNOMON_ARG("y") " is %" PRId64 " x %" PRId64 "; the stream's sketch is %" PRId64
+                                   " x %" PRId64,
                    y->rows, y->cols, s->points, s->job.rows);
-    GNOMON_FAIL_IF(!s->job.f64 && y->dtype == GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
-                   "y.dtype is f64, which needs fp64 sums; the stream's dtype is f32");
+    GNOMON_FAIL_IF(
+        !s->job.f64 && y->dtype == GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
+        GNOMON_ARG("y.dtype") " is f64, which needs fp64 sums; the stream's dtype is f32");
     GNOMON_FAIL_IF(s->next != op->descriptor.d, ctx, GNOMON_ERROR_SHAPE,
                    "the stream has come to column %" PRId64 " of %" PRId64, s->next,
                    op->descriptor.d);
     if (s->points == 0) return GNOMON_OK;
     if (s->device_stream) {
         gnomon_device_call *const call = &s->call;
-        call->why[0] = 0;
+        gnomon_device_again(call);
         GNOMON_TRY(
             gnomon_device_result(call, call->table->stream_finish(call->state, s->device_stream, y,
                                                                   call->why, sizeof call->why)));

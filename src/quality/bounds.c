@@ -56,18 +56,22 @@ gnomon_status gnomon_dim(gnomon_context *ctx, gnomon_bound bound, int64_t points
                          double beta, double delta, double *real, int64_t *k)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(!k, ctx, GNOMON_ERROR_ARGUMENT, "k is NULL; it must point to the result");
+    GNOMON_FAIL_IF(!k, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("k") " is NULL; it must point to the result");
     GNOMON_FAIL_IF(points < 2, ctx, GNOMON_ERROR_ARGUMENT,
-                   "points is %" PRId64 "; it must be at least 2", points);
+                   GNOMON_ARG("points") " is %" PRId64 "; it must be at least 2", points);
     GNOMON_FAIL_IF(!(eps > 0 && eps < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "eps is %g; it must lie strictly between 0 and 1", eps);
+                   GNOMON_ARG("eps") " is %g; it must lie strictly between 0 and 1", eps);
     GNOMON_FAIL_IF(!(beta >= 0) || isinf(beta), ctx, GNOMON_ERROR_ARGUMENT,
-                   "beta is %g; it must be a positive number, or 0 for none", beta);
-    GNOMON_FAIL_IF(!(delta >= 0 && delta < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "delta is %g; it must lie strictly between 0 and 1, or be 0 for none", delta);
-    GNOMON_FAIL_IF(beta > 0 && delta > 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "beta is %g and delta is %g; give one of them, they say the same thing", beta,
-                   delta);
+                   GNOMON_ARG("beta") " is %g; it must be a positive number, or 0 for none", beta);
+    GNOMON_FAIL_IF(
+        !(delta >= 0 && delta < 1), ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("delta") " is %g; it must lie strictly between 0 and 1, or be 0 for none",
+        delta);
+    GNOMON_FAIL_IF(
+        beta > 0 && delta > 0, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("beta") " is %g and delta is %g; give one of them, they say the same thing",
+        beta, delta);
 
     const double n = (double)points, log_n = log(n);
     if (beta == 0 && delta == 0) delta = 0.05;
@@ -86,10 +90,11 @@ gnomon_status gnomon_dim(gnomon_context *ctx, gnomon_bound bound, int64_t points
         break;
     default:
         return gnomon_fail(ctx, GNOMON_ERROR_ARGUMENT,
-                           "bound is %d; it must be one of the gnomon_bound values", (int)bound);
+                           GNOMON_ARG("bound") " is %d; it must be one of the gnomon_bound values",
+                           (int)bound);
     }
     GNOMON_FAIL_IF(!(bound_k > 0 && bound_k <= MAX_DIM), ctx, GNOMON_ERROR_OVERFLOW,
-                   "eps is %g: the %s bound asks for more than 2^40 dimensions", eps,
+                   GNOMON_ARG("eps") " is %g: the %s bound asks for more than 2^40 dimensions", eps,
                    gnomon_bound_name(bound));
     if (real) *real = bound_k;
     *k = (int64_t)ceil(bound_k);

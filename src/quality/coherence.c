@@ -83,9 +83,9 @@ static gnomon_status run(gnomon_context *ctx, scan *l, int64_t points, int64_t m
                          uint64_t seed, gnomon_coherence *out)
 {
     GNOMON_FAIL_IF(!out || out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
-                   "out is NULL, or out->struct_size is not %zu", sizeof *out);
+                   GNOMON_ARG("out") " is NULL, or out->struct_size is not %zu", sizeof *out);
     GNOMON_FAIL_IF(max_pairs < 1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "max_pairs is %" PRId64 "; it must be at least 1", max_pairs);
+                   GNOMON_ARG("max_pairs") " is %" PRId64 "; it must be at least 1", max_pairs);
     memset(out, 0, sizeof *out);
     out->struct_size = sizeof *out;
     out->pair_most_i = out->pair_most_j = -1;
@@ -99,7 +99,7 @@ static gnomon_status run(gnomon_context *ctx, scan *l, int64_t points, int64_t m
 gnomon_status gnomon_measure_coherence(gnomon_context *ctx, const gnomon_matrix *x,
                                        int64_t max_pairs, uint64_t seed, gnomon_coherence *out)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
     GNOMON_TRY(gnomon_check_view(ctx, x, "x"));
     scan l = {.dense = x};
     return run(ctx, &l, x->rows, max_pairs, seed, out);
@@ -108,8 +108,8 @@ gnomon_status gnomon_measure_coherence(gnomon_context *ctx, const gnomon_matrix 
 gnomon_status gnomon_measure_coherence_csr(gnomon_context *ctx, const gnomon_csr *x,
                                            int64_t max_pairs, uint64_t seed, gnomon_coherence *out)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
-    GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
+    GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("x") " is NULL");
     gnomon_sorted_rows rows = {0};
     GNOMON_TRY(gnomon_sorted_rows_make(ctx, x, &rows));
     scan l = {.sparse = &rows};

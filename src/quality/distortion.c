@@ -77,8 +77,9 @@ static gnomon_status check_finite(gnomon_context *ctx, const gnomon_matrix *m, c
     const gnomon_status status = gnomon_matrix_check_finite(ctx, m, &row, &col);
     if (status != GNOMON_ERROR_NONFINITE) return status;
     return gnomon_fail(ctx, status,
-                       "%s has NaN or infinity at row %" PRId64 ", column %" PRId64
-                       "; distances need finite values",
+                       GNOMON_ARG("%s") " has NaN or infinity at row " GNOMON_AT_ROW "%" PRId64
+                                        ", column " GNOMON_AT_COL "%" PRId64
+                                        "; distances need finite values",
                        name, row, col);
 }
 
@@ -88,17 +89,20 @@ static gnomon_status run(gnomon_context *ctx, const gnomon_matrix *dense, const 
 {
     const gnomon_distortion_options defaults = GNOMON_DISTORTION_OPTIONS_INIT;
     const gnomon_distortion_options *o = options ? options : &defaults;
-    GNOMON_FAIL_IF(o->struct_size < sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options->struct_size is %zu; set it with GNOMON_DISTORTION_OPTIONS_INIT",
-                   o->struct_size);
+    GNOMON_FAIL_IF(
+        o->struct_size < sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("options.struct_size") " is %zu; set it with GNOMON_DISTORTION_OPTIONS_INIT",
+        o->struct_size);
     GNOMON_FAIL_IF(!(o->eps > 0) || isinf(o->eps), ctx, GNOMON_ERROR_ARGUMENT,
-                   "options->eps is %g; it must be a positive number", o->eps);
+                   GNOMON_ARG("options.eps") " is %g; it must be a positive number", o->eps);
     GNOMON_FAIL_IF(o->max_pairs < 1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options->max_pairs is %" PRId64 "; it must be at least 1", o->max_pairs);
+                   GNOMON_ARG("options.max_pairs") " is %" PRId64 "; it must be at least 1",
+                   o->max_pairs);
     GNOMON_TRY(gnomon_check_view(ctx, sketch, "sketch"));
     const int64_t points = dense ? dense->rows : sparse->rows;
     GNOMON_FAIL_IF(points != sketch->rows, ctx, GNOMON_ERROR_SHAPE,
-                   "original has %" PRId64 " points and sketch %" PRId64 "; they must be the same",
+                   GNOMON_ARG("original") " has %" PRId64 " points and sketch %" PRId64
+                                          "; they must be the same",
                    points, sketch->rows);
     if (dense) GNOMON_TRY(check_finite(ctx, dense, "original"));
     GNOMON_TRY(check_finite(ctx, sketch, "sketch"));
@@ -135,6 +139,6 @@ gnomon_status gnomon_measure_distortion_csr(gnomon_context *ctx, const gnomon_cs
                                             int *all_pairs)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(!original, ctx, GNOMON_ERROR_ARGUMENT, "original is NULL");
+    GNOMON_FAIL_IF(!original, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("original") " is NULL");
     return run(ctx, NULL, original, sketch, options, norms, pairs, all_pairs);
 }

@@ -197,11 +197,14 @@ static gnomon_status add_row(gnomon_context *ctx, const gnomon_csr *csr, int64_t
         const int64_t column = csr->indices[first + e];
         const double value = gnomon_value_as_f64(csr->values, csr->dtype, first + e);
         GNOMON_FAIL_IF(column < 0 || column >= csr->cols, ctx, GNOMON_ERROR_DATA,
-                       "original has the column index %" PRId64 " in row %" PRId64
-                       "; it must be in [0, %" PRId64 ")",
+                       GNOMON_ARG("original") " has the column index %" PRId64
+                                              " in row " GNOMON_AT_ROW "%" PRId64
+                                              "; it must be in [0, %" PRId64 ")",
                        column, i, csr->cols);
         GNOMON_FAIL_IF(!isfinite(value), ctx, GNOMON_ERROR_NONFINITE,
-                       "original has %g at row %" PRId64 ", column %" PRId64, value, i, column);
+                       GNOMON_ARG("original") " has %g at row " GNOMON_AT_ROW "%" PRId64
+                                              ", column " GNOMON_AT_COL "%" PRId64,
+                       value, i, column);
         entries[e] = (entry){column, e, value};
     }
     qsort(entries, (size_t)count, sizeof *entries, by_column);

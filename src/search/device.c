@@ -106,7 +106,7 @@ gnomon_status gnomon_search_add_on_device(gnomon_search *s, const gnomon_matrix 
     gnomon_device_call *call = &d->call;
     gnomon_search_piece piece = {.base = base, .sets = sets, .first = s->base};
     gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
-    call->why[0] = 0;
+    gnomon_device_again(call);
     GNOMON_TRY(gnomon_device_result(
         call, call->table->search_add(call->state, d->part, &piece, call->why, sizeof call->why)));
     if (piece.faulty) return refuse_sets(s, sets);
@@ -120,7 +120,7 @@ gnomon_status gnomon_search_finish_on_device(gnomon_search *s, int64_t *counts, 
 {
     gnomon_device_part *d = &s->device;
     gnomon_device_call *call = &d->call;
-    call->why[0] = 0;
+    gnomon_device_again(call);
     return gnomon_device_result(call,
                                 call->table->search_finish(call->state, d->part, counts, ids,
                                                            distances, call->why, sizeof call->why));

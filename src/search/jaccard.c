@@ -32,12 +32,13 @@ static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const c
         const int64_t member = csr->indices[e];
         const double value = gnomon_value_as_f64(csr->values, csr->dtype, e);
         GNOMON_FAIL_IF(member < 0 || member >= csr->cols, ctx, GNOMON_ERROR_DATA,
-                       "%s has the column index %" PRId64 " in row %" PRId64
-                       "; it must be in [0, %" PRId64 ")",
+                       GNOMON_ARG("%s") " has the column index %" PRId64 " in row " GNOMON_AT_ROW
+                                        "%" PRId64 "; it must be in [0, %" PRId64 ")",
                        name, member, first + i, csr->cols);
         GNOMON_FAIL_IF(!isfinite(value), ctx, GNOMON_ERROR_NONFINITE,
-                       "%s has NaN or infinity in row %" PRId64 ", column %" PRId64, name,
-                       first + i, member);
+                       GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                        ", column " GNOMON_AT_COL "%" PRId64,
+                       name, first + i, member);
         if (value == 0) continue;
         if (count > 0 && to[count - 1] >= member) ascending = false;
         to[count++] = member;

@@ -673,10 +673,12 @@ static gnomon_status run(scan *c)
     if (c->bad < INT64_MAX) {
         const int64_t id = c->first_id + c->bad;
         GNOMON_FAIL_IF(c->bad_status == GNOMON_ERROR_NONFINITE, ctx, GNOMON_ERROR_NONFINITE,
-                       "base has NaN or infinity in row %" PRId64 ", column %" PRId64, id,
-                       c->bad_col);
+                       GNOMON_ARG("base") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                          ", column " GNOMON_AT_COL "%" PRId64,
+                       id, c->bad_col);
         return gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
-                           "base has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64,
+                           GNOMON_ARG("base") " has a magnitude above 2^500 in row " GNOMON_AT_ROW
+                                              "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64,
                            id, c->bad_col);
     }
     return GNOMON_OK;

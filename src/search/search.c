@@ -38,21 +38,24 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_optio
 {
     *o = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options is NULL; options.k or options.radius must be set");
+                   GNOMON_ARG("options") " is NULL; options.k or options.radius must be set");
     GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_SEARCH_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_L1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "metric is %d; it must be one of gnomon_metric", (int)o->metric);
+                   GNOMON_ARG("metric") " is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 "; it must be at least 1, or 0 for a radius", o->k);
+                   GNOMON_ARG("k") " is %" PRId64 "; it must be at least 1, or 0 for a radius",
+                   o->k);
     GNOMON_FAIL_IF(o->k == 0 && !isfinite(o->radius), ctx, GNOMON_ERROR_ARGUMENT,
-                   "radius is %g; it must be finite", o->radius);
+                   GNOMON_ARG("radius") " is %g; it must be finite", o->radius);
     GNOMON_FAIL_IF(o->k == 0 && o->radius < 0 && o->metric != GNOMON_IP, ctx, GNOMON_ERROR_ARGUMENT,
-                   "radius is %g; it must not be negative", o->radius);
+                   GNOMON_ARG("radius") " is %g; it must not be negative", o->radius);
     GNOMON_FAIL_IF(o->allowed_bits < 0 || (o->allowed == NULL && o->allowed_bits > 0), ctx,
-                   GNOMON_ERROR_ARGUMENT, "allowed_bits is %" PRId64 " and allowed %s",
-                   o->allowed_bits, o->allowed == NULL ? "NULL" : "not NULL");
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("allowed_bits") " is %" PRId64 " and allowed %s", o->allowed_bits,
+                   o->allowed == NULL ? "NULL" : "not NULL");
     GNOMON_FAIL_IF(o->exclude < -1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "exclude is %" PRId64 "; it must be an id, or -1 for none", o->exclude);
+                   GNOMON_ARG("exclude") " is %" PRId64 "; it must be an id, or -1 for none",
+                   o->exclude);
     GNOMON_FAIL_IF(o->metric == GNOMON_L1 && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx,
                    GNOMON_ERROR_DEVICE,
                    "exact search by l1 runs on the CPU; take the device cpu or auto");
@@ -67,12 +70,16 @@ static gnomon_status check_queries(gnomon_search *s)
         const gnomon_status status = gnomon_row_fault(&s->queries, i, &col);
         if (status == GNOMON_ERROR_NONFINITE)
             return gnomon_fail(s->ctx, status,
-                               "queries has NaN or infinity in row %" PRId64 ", column %" PRId64, i,
-                               col);
+                               GNOMON_ARG("queries") " has NaN or infinity in row " GNOMON_AT_ROW
+                                                     "%" PRId64 ", column " GNOMON_AT_COL
+                                                     "%" PRId64,
+                               i, col);
         if (status != GNOMON_OK)
             return gnomon_fail(
                 s->ctx, status,
-                "queries has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64, i, col);
+                GNOMON_ARG("queries") " has a magnitude above 2^500 in row " GNOMON_AT_ROW
+                                      "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64,
+                i, col);
     }
     return GNOMON_OK;
 }
@@ -80,11 +87,13 @@ static gnomon_status check_queries(gnomon_search *s)
 static gnomon_status check_bits(gnomon_search *s, const gnomon_matrix *m, const char *name)
 {
     if (s->options.metric != GNOMON_HAMMING) return GNOMON_OK;
-    GNOMON_FAIL_IF(m->dtype != GNOMON_U8, s->ctx, GNOMON_ERROR_DTYPE,
-                   "%s is of type %s; hamming takes bits, eight in an element of type u8", name,
-                   gnomon_dtype_name(m->dtype));
+    GNOMON_FAIL_IF(
+        m->dtype != GNOMON_U8, s->ctx, GNOMON_ERROR_DTYPE,
+        GNOMON_ARG("%s") " is of type %s; hamming takes bits, eight in an element of type u8", name,
+        gnomon_dtype_name(m->dtype));
     GNOMON_FAIL_IF(m->cols > 1 << 21, s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s has %" PRId64 " x 8 bits; hamming takes at most 2^24", name, m->cols);
+                   GNOMON_ARG("%s") " has %" PRId64 " x 8 bits; hamming takes at most 2^24", name,
+                   m->cols);
     return GNOMON_OK;
 }
 
@@ -141,8 +150,9 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
     const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
     if (status == GNOMON_OK && dense != NULL && dense->memory != GNOMON_HOST &&
         options.metric == GNOMON_L1)
-        status = gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
-                             "queries lies in a device's memory; l1 runs on the CPU");
+        status =
+            gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
+                        GNOMON_ARG("queries") " lies in a device's memory; l1 runs on the CPU");
     if (status == GNOMON_OK && (must || (dense != NULL && dense->memory != GNOMON_HOST)))
         status = gnomon_search_to_device(s, "queries", true);
     if (status != GNOMON_OK)
@@ -155,7 +165,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
 gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
                                    const gnomon_search_options *options, gnomon_search **out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_check_anywhere(ctx, queries, "queries", false));
@@ -165,10 +175,10 @@ gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *que
 gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gnomon_csr *queries,
                                        const gnomon_search_options *options, gnomon_search **out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(queries == NULL, ctx, GNOMON_ERROR_ARGUMENT, "queries is NULL");
+    GNOMON_FAIL_IF(queries == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("queries") " is NULL");
     return create(ctx, NULL, queries, options, out);
 }
 
@@ -203,11 +213,12 @@ static gnomon_status check_add(gnomon_search *s, int64_t rows, int64_t cols)
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "the search has handed out its answers");
     GNOMON_FAIL_IF(cols != s->cols, s->ctx, GNOMON_ERROR_SHAPE,
-                   "base has %" PRId64 " dimensions and queries %" PRId64 "; they must be the same",
+                   GNOMON_ARG("base") " has %" PRId64 " dimensions and queries %" PRId64
+                                      "; they must be the same",
                    cols, s->cols);
     int64_t all;
     GNOMON_FAIL_IF(!gnomon_add(s->base, rows, &all), s->ctx, GNOMON_ERROR_OVERFLOW,
-                   "base has more points than can be counted");
+                   GNOMON_ARG("base") " has more points than can be counted");
     return GNOMON_OK;
 }
 
@@ -247,7 +258,7 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
         (there || gnomon_search_worth_device(s, base)))
         GNOMON_TRY(gnomon_search_to_device(s, "base", there));
     GNOMON_FAIL_IF(s->device.part == NULL && there, s->ctx, GNOMON_ERROR_DEVICE,
-                   "base lies in a device's memory, and the search runs on the CPU");
+                   GNOMON_ARG("base") " lies in a device's memory, and the search runs on the CPU");
     if (s->device.part != NULL) {
         GNOMON_TRY(gnomon_search_add_on_device(s, base, NULL));
     } else {
@@ -264,7 +275,7 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
     GNOMON_NEED(NULL, s, "search");
     GNOMON_FAIL_IF(s->options.metric != GNOMON_JACCARD, s->ctx, GNOMON_ERROR_UNSUPPORTED,
                    "%s takes dense points", gnomon_metric_name(s->options.metric));
-    GNOMON_FAIL_IF(base == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, "base is NULL");
+    GNOMON_FAIL_IF(base == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("base") " is NULL");
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(gnomon_check_csr(s->ctx, base, "base"));
     if (s->device.part == NULL && s->base == 0 && gnomon_sets_worth_device(s, base))
@@ -312,8 +323,8 @@ static void hand_out(void *arg, int64_t q, int number)
 static gnomon_status check_count(const gnomon_search *s, int64_t q, int64_t count)
 {
     GNOMON_FAIL_IF(count < s->options.k, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 ", and %" PRId64 " of base's %" PRId64
-                   " points may be neighbours of query %" PRId64,
+                   GNOMON_ARG("k") " is %" PRId64 ", and %" PRId64 " of base's %" PRId64
+                                   " points may be neighbours of query %" PRId64,
                    s->options.k, count, s->base, q);
     return GNOMON_OK;
 }
@@ -372,7 +383,7 @@ static gnomon_status collect(answer *a)
 gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
 {
     GNOMON_NEED(NULL, s, "search");
-    GNOMON_FAIL_IF(out == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     GNOMON_TRY(gnomon_check_out(s->ctx, out->struct_size, sizeof *out));
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "the search has handed out its answers");
@@ -408,8 +419,9 @@ static gnomon_status check_k(gnomon_context *ctx, const gnomon_search_options *o
 {
     const bool has_k = o != NULL && o->struct_size >= offsetof(gnomon_search_options, radius);
     GNOMON_FAIL_IF(has_k && o->k > rows, ctx, GNOMON_ERROR_ARGUMENT,
-                   "k is %" PRId64 " and base has %" PRId64 " points; k must not be larger", o->k,
-                   rows);
+                   GNOMON_ARG("k") " is %" PRId64 " and base has %" PRId64
+                                   " points; k must not be larger",
+                   o->k, rows);
     return GNOMON_OK;
 }
 
@@ -435,7 +447,7 @@ gnomon_status gnomon_neighbors_exact_csr(gnomon_context *ctx, const gnomon_csr *
 {
     GNOMON_NEED(NULL, ctx, "ctx");
     gnomon_search *s = NULL;
-    GNOMON_FAIL_IF(base == NULL, ctx, GNOMON_ERROR_ARGUMENT, "base is NULL");
+    GNOMON_FAIL_IF(base == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("base") " is NULL");
     GNOMON_TRY(check_k(ctx, options, base->rows));
     gnomon_status status = gnomon_search_create_csr(ctx, queries, options, &s);
     if (status == GNOMON_OK) status = gnomon_search_add_csr(s, base);

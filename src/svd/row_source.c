@@ -56,8 +56,9 @@ static gnomon_status check_indices(gnomon_context *ctx, const gnomon_csr *a, int
         first = x.bad[task];
     gnomon_free(ctx, x.bad);
     GNOMON_FAIL_IF(first >= 0, ctx, GNOMON_ERROR_DATA,
-                   "a.indices[%" PRId64 "] is %" PRId64 "; a has %" PRId64 " columns", first,
-                   a->indices[first], a->cols);
+                   GNOMON_ARG("a.indices") "[%" PRId64 "] is %" PRId64 "; a has %" PRId64
+                                           " columns",
+                   first, a->indices[first], a->cols);
     return GNOMON_OK;
 }
 
@@ -101,8 +102,8 @@ gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *m
         source->cols = stream->cols;
     }
     GNOMON_FAIL_IF(source->rows == 0 || source->cols == 0, ctx, GNOMON_ERROR_SHAPE,
-                   "a is %" PRId64 " x %" PRId64 "; it must have rows and columns", source->rows,
-                   source->cols);
+                   GNOMON_ARG("a") " is %" PRId64 " x %" PRId64 "; it must have rows and columns",
+                   source->rows, source->cols);
     source->piece_rows = csr != NULL ? MAX_ROWS : piece_rows(source->cols);
     source->direct = matrix != NULL && blas_fits(matrix, f64);
     return GNOMON_OK;
@@ -117,8 +118,9 @@ void gnomon_row_source_close(gnomon_row_source *source)
 gnomon_status gnomon_row_source_rewind(gnomon_row_source *source)
 {
     if (source->stream != NULL && source->row > 0) {
-        GNOMON_FAIL_IF(source->stream->rewind == NULL, source->ctx, GNOMON_ERROR_ARGUMENT,
-                       "rows.rewind is NULL: rows that can be read once need single_pass");
+        GNOMON_FAIL_IF(
+            source->stream->rewind == NULL, source->ctx, GNOMON_ERROR_ARGUMENT,
+            GNOMON_ARG("rows.rewind") " is NULL: rows that can be read once need single_pass");
         GNOMON_TRY(source->stream->rewind(source->stream->user));
     }
     source->row = 0;
@@ -199,16 +201,18 @@ static gnomon_status next_of_stream(gnomon_row_source *s, gnomon_piece *piece)
         int64_t got = 0;
         GNOMON_TRY(stream->next(stream->user, &dst, &got));
         GNOMON_FAIL_IF(got < 0 || got > dst.rows, s->ctx, GNOMON_ERROR_ARGUMENT,
-                       "rows.next gave %" PRId64 " rows; at most %" PRId64 " were asked for", got,
-                       dst.rows);
+                       GNOMON_ARG("rows.next") " gave %" PRId64 " rows; at most %" PRId64
+                                               " were asked for",
+                       got, dst.rows);
         if (got == 0) break;
         piece->rows += got;
     }
     if (piece->rows < s->piece_rows) {
         const int64_t have = s->row + piece->rows;
         GNOMON_FAIL_IF(s->rows >= 0 && have != s->rows, s->ctx, GNOMON_ERROR_SHAPE,
-                       "rows.next gave %" PRId64 " rows in all; %" PRId64 " were due", have,
-                       s->rows);
+                       GNOMON_ARG("rows.next") " gave %" PRId64 " rows in all; %" PRId64
+                                               " were due",
+                       have, s->rows);
         s->rows = have;
     }
     if (s->exponent != 0) gnomon_row_source_rescale(s, piece->rows);

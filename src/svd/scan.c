@@ -92,8 +92,9 @@ found:
     s->bad_row = piece->row + row;
     s->bad_col = col;
     return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
-                       "a has NaN or infinity in row %" PRId64 ", column %" PRId64
-                       " (both counted from 0)",
+                       GNOMON_ARG("a") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                       ", column " GNOMON_AT_COL "%" PRId64
+                                       " (both counted from 0)",
                        s->bad_row, col);
 }
 

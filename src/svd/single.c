@@ -144,8 +144,8 @@ static gnomon_status finish(sketches *k)
     gnomon_tall c = {0}, inverse = {0};
     double *t = NULL;
     GNOMON_FAIL_IF(f->q.rows < f->options.rank, f->ctx, GNOMON_ERROR_ARGUMENT,
-                   "rank is %" PRId64 "; a is %" PRId64 " x %" PRId64
-                   ", so it must be at most %" PRId64,
+                   GNOMON_ARG("rank") " is %" PRId64 "; a is %" PRId64 " x %" PRId64
+                                      ", so it must be at most %" PRId64,
                    f->options.rank, f->q.rows, f->source.cols, f->q.rows);
     GNOMON_FAIL_IF(f->q.rows < s, f->ctx, GNOMON_ERROR_ARGUMENT,
                    "rank + oversample is %" PRId64 " and only %" PRId64 " rows came; lower them", s,

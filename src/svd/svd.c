@@ -71,30 +71,38 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_svd_options 
 {
     *o = (gnomon_svd_options)GNOMON_SVD_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "options is NULL; options.rank or options.tolerance must be set");
+                   GNOMON_ARG("options") " is NULL; options.rank or options.tolerance must be set");
     GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_SVD_OPTIONS_INIT", o, sizeof *o));
     GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "tolerance is %g; it must be 0 (fixed rank) or in (0, 1)", o->tolerance);
+                   GNOMON_ARG("tolerance") " is %g; it must be 0 (fixed rank) or in (0, 1)",
+                   o->tolerance);
     GNOMON_FAIL_IF(o->rank < 0 || (o->rank == 0 && o->tolerance == 0), ctx, GNOMON_ERROR_ARGUMENT,
-                   "rank is %" PRId64 "; it must be at least 1, or 0 with a tolerance", o->rank);
+                   GNOMON_ARG("rank") " is %" PRId64
+                                      "; it must be at least 1, or 0 with a tolerance",
+                   o->rank);
     GNOMON_FAIL_IF(o->oversample < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "oversample is %" PRId64 "; it must not be negative", o->oversample);
+                   GNOMON_ARG("oversample") " is %" PRId64 "; it must not be negative",
+                   o->oversample);
     GNOMON_FAIL_IF(o->power < -1 || o->power > 100, ctx, GNOMON_ERROR_ARGUMENT,
-                   "power is %d; allowed are 0 to 100, and -1 for the default", o->power);
+                   GNOMON_ARG("power") " is %d; allowed are 0 to 100, and -1 for the default",
+                   o->power);
     if (o->power < 0) o->power = o->tolerance > 0 ? TOLERANCE_POWER : RANK_POWER;
     GNOMON_FAIL_IF(o->block < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "block is %" PRId64 "; it must not be negative", o->block);
+                   GNOMON_ARG("block") " is %" PRId64 "; it must not be negative", o->block);
     GNOMON_FAIL_IF(o->probes < 0 || o->probes > 1000, ctx, GNOMON_ERROR_ARGUMENT,
-                   "probes is %" PRId64 "; allowed are 0 to 1000", o->probes);
+                   GNOMON_ARG("probes") " is %" PRId64 "; allowed are 0 to 1000", o->probes);
     GNOMON_FAIL_IF(o->probe_power < 0 || o->probe_power > 100, ctx, GNOMON_ERROR_ARGUMENT,
-                   "probe_power is %d; allowed are 0 to 100", o->probe_power);
+                   GNOMON_ARG("probe_power") " is %d; allowed are 0 to 100", o->probe_power);
     GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
-                   GNOMON_ERROR_DTYPE, "dtype is %d; allowed are F32, F64 and 0", (int)o->dtype);
-    GNOMON_FAIL_IF(o->single_pass && o->tolerance > 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "tolerance is %g with single_pass; rows that are read once need a fixed rank",
-                   o->tolerance);
+                   GNOMON_ERROR_DTYPE, GNOMON_ARG("dtype") " is %d; allowed are F32, F64 and 0",
+                   (int)o->dtype);
+    GNOMON_FAIL_IF(
+        o->single_pass && o->tolerance > 0, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG(
+            "tolerance") " is %g with single_pass; rows that are read once need a fixed rank",
+        o->tolerance);
     GNOMON_FAIL_IF(o->single_pass && o->measure, ctx, GNOMON_ERROR_ARGUMENT,
-                   "measure reads the rows again, which single_pass rules out");
+                   GNOMON_ARG("measure") " reads the rows again, which single_pass rules out");
     return GNOMON_OK;
 }
 
@@ -105,11 +113,13 @@ static gnomon_status check_given(gnomon_factor *f, const gnomon_matrix *given, c
     const gnomon_dtype dtype = f->f64 ? GNOMON_F64 : GNOMON_F32;
     if (given == NULL) return GNOMON_OK;
     GNOMON_TRY(gnomon_check_anywhere(f->ctx, given, name, true));
-    GNOMON_FAIL_IF(given->dtype != dtype, f->ctx, GNOMON_ERROR_DTYPE, "%s.dtype is %s; it is %s",
-                   name, gnomon_dtype_name(given->dtype), gnomon_dtype_name(dtype));
+    GNOMON_FAIL_IF(given->dtype != dtype, f->ctx, GNOMON_ERROR_DTYPE,
+                   GNOMON_ARG("%s.dtype") " is %s; it is %s", name, gnomon_dtype_name(given->dtype),
+                   gnomon_dtype_name(dtype));
     GNOMON_FAIL_IF(given->rows < rows || given->cols < cols, f->ctx, GNOMON_ERROR_SHAPE,
-                   "%s is %" PRId64 " x %" PRId64 "; %" PRId64 " x %" PRId64 " may be needed", name,
-                   given->rows, given->cols, rows, cols);
+                   GNOMON_ARG("%s") " is %" PRId64 " x %" PRId64 "; %" PRId64 " x %" PRId64
+                                    " may be needed",
+                   name, given->rows, given->cols, rows, cols);
     return GNOMON_OK;
 }
 
@@ -119,11 +129,12 @@ static gnomon_status check_rank(gnomon_factor *f)
     const gnomon_row_source *s = &f->source;
     const int64_t least = s->rows >= 0 && s->rows < s->cols ? s->rows : s->cols;
     GNOMON_FAIL_IF(s->rows == 0, f->ctx, GNOMON_ERROR_SHAPE,
-                   "a is 0 x %" PRId64 "; it must have rows and columns", s->cols);
-    GNOMON_FAIL_IF(f->options.rank > least, f->ctx, GNOMON_ERROR_ARGUMENT,
-                   "rank is %" PRId64 "; a has %" PRId64
-                   " rows or columns on its smaller side, and so many singular values",
-                   f->options.rank, least);
+                   GNOMON_ARG("a") " is 0 x %" PRId64 "; it must have rows and columns", s->cols);
+    GNOMON_FAIL_IF(
+        f->options.rank > least, f->ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("rank") " is %" PRId64 "; a has %" PRId64
+                           " rows or columns on its smaller side, and so many singular values",
+        f->options.rank, least);
     if (f->options.rank == 0) f->options.rank = least;
     GNOMON_TRY(
         check_given(f, f->options.u, "options.u", s->rows < 0 ? 0 : s->rows, f->options.rank));
@@ -235,9 +246,9 @@ static gnomon_status run(gnomon_factor *f)
 {
     const bool stream = f->source.stream != NULL;
     const bool one_pass = f->options.single_pass;
-    GNOMON_FAIL_IF(stream && !one_pass && f->source.stream->rewind == NULL, f->ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   "rows.rewind is NULL: rows that can be read once need single_pass");
+    GNOMON_FAIL_IF(
+        stream && !one_pass && f->source.stream->rewind == NULL, f->ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("rows.rewind") " is NULL: rows that can be read once need single_pass");
     if (!(stream && one_pass)) GNOMON_TRY(gnomon_row_source_scan(&f->source));
     f->source.passes = 0;
     f->out->project_seconds += gnomon_lap(&f->clock);
@@ -269,8 +280,9 @@ static void release(gnomon_factor *f)
 /* What can be said before any number is looked at. */
 static gnomon_status prepare(gnomon_factor *f)
 {
-    GNOMON_FAIL_IF(f->options.measure && f->source.csr != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "measure would fill a sparse matrix out; its residual_bound tells as much");
+    GNOMON_FAIL_IF(
+        f->options.measure && f->source.csr != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
+        GNOMON_ARG("measure") " would fill a sparse matrix out; its residual_bound tells as much");
     GNOMON_TRY(make_probes(f));
     return f->source.rows >= 0 ? check_rank(f) : GNOMON_OK;
 }
@@ -281,13 +293,13 @@ static gnomon_status run_on_cpu(gnomon_factor *f)
     const gnomon_matrix *given[] = {f->options.u, f->options.vt};
     GNOMON_TRY(gnomon_blas_prepare(ctx));
     GNOMON_FAIL_IF(f->source.cols > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "a has %" PRId64 " columns; at most %" PRId64 " are taken", f->source.cols,
-                   GNOMON_BLAS_MAX);
+                   GNOMON_ARG("a") " has %" PRId64 " columns; at most %" PRId64 " are taken",
+                   f->source.cols, GNOMON_BLAS_MAX);
     for (int i = 0; i < 2; i++)
-        GNOMON_FAIL_IF(given[i] != NULL && given[i]->memory != GNOMON_HOST, ctx,
-                       GNOMON_ERROR_DEVICE,
-                       "options.%s lies in a device's memory, and the work runs on the CPU",
-                       i == 0 ? "u" : "vt");
+        GNOMON_FAIL_IF(
+            given[i] != NULL && given[i]->memory != GNOMON_HOST, ctx, GNOMON_ERROR_DEVICE,
+            GNOMON_ARG("options.%s") " lies in a device's memory, and the work runs on the CPU",
+            i == 0 ? "u" : "vt");
     if (f->options.block == 0) f->options.block = 32;
     gnomon_blas_enter();
     const gnomon_status status = run(f);
@@ -331,7 +343,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
 
 static gnomon_status check_out(gnomon_context *ctx, const gnomon_svd *out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
     return GNOMON_OK;
 }
@@ -354,7 +366,7 @@ gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_out(ctx, out));
     GNOMON_TRY(copy_options(ctx, given, &options));
-    GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, "a is NULL");
+    GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("a") " is NULL");
     return factor(ctx, NULL, a, NULL, a->dtype, &options, out);
 }
 
@@ -366,10 +378,10 @@ gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows
     GNOMON_TRY(check_out(ctx, out));
     GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "rows or rows.next is NULL");
+                   GNOMON_ARG("rows") " or rows.next is NULL");
     GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "rows is %" PRId64 " x %" PRId64 "; sizes must not be negative", rows->rows,
-                   rows->cols);
+                   GNOMON_ARG("rows") " is %" PRId64 " x %" PRId64 "; sizes must not be negative",
+                   rows->rows, rows->cols);
     return factor(ctx, NULL, NULL, rows, rows->dtype, &options, out);
 }
 

@@ -14,7 +14,8 @@ import sys
 OPTIONAL = [
     (r"gnomon_context_create|gnomon_gemm(_operator)?|gnomon_(reader|writer)_open|gnomon_lstsq_(dense|csr|stream)"
      r"|gnomon_sketch(_csr|_coo)?|gnomon_adjoint|gnomon_stream_create|gnomon_measure_distortion(_csr)?", "options"),
-    (r"gnomon_last_error", "ctx"),
+    (r"gnomon_last_error(_argument|_place)?", "ctx"),
+    (r"gnomon_last_error_place", "row|col"),
     (r".*_(destroy|free|close|abort)", r"(?!ctx).*"),
     (r"gnomon_context_destroy", "ctx"),
     (r".*", "user"),

@@ -163,8 +163,8 @@ static int check(cli_app *app, request *r, const char *const *inputs)
 static int fail(cli_app *app, gnomon_status status, const char *const *inputs)
 {
     const char *text = gnomon_last_error(app->ctx);
-    if (status == GNOMON_ERROR_NONFINITE && (text[0] == 'a' || text[0] == 'b'))
-        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", inputs[text[0] == 'b'], text);
+    if (status == GNOMON_ERROR_NONFINITE)
+        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", inputs[cli_error_about(app, "b")], text);
     /* The shapes are those of files. */
     if (status == GNOMON_ERROR_SHAPE) return cli_fail(app, CLI_EXIT_DATA, "%s", text);
     return cli_fail_status(app, status);

@@ -54,7 +54,7 @@ int cli_index_fail(cli_app *app, const char *path, gnomon_status status)
 {
     const char *text = gnomon_last_error(app->ctx);
     const int code = cli_interrupted() ? -1 : 0;
-    if (code == 0 && status == GNOMON_ERROR_UNSUPPORTED && strncmp(text, path, strlen(path)) == 0)
+    if (code == 0 && status == GNOMON_ERROR_UNSUPPORTED && cli_error_about(app, path))
         return cli_fail(app, CLI_EXIT_DATA, "%s", text);
     return cli_fail_status(app, status);
 }

@@ -361,8 +361,7 @@ static int tune(build *b, const cli_points *points, const cli_points *queries, i
     }
     if (status == GNOMON_ERROR_NONFINITE)
         return cli_fail(app, CLI_EXIT_DATA, "%s: %s",
-                        strncmp(gnomon_last_error(app->ctx), "queries", 7) == 0 ? b->queries_path
-                                                                                : b->path,
+                        cli_error_about(app, "queries") ? b->queries_path : b->path,
                         gnomon_last_error(app->ctx));
     if (status == GNOMON_OK && b->index != NULL && b->output != NULL)
         status = gnomon_lsh_save(app->ctx, b->index, b->output);

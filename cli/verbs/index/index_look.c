@@ -87,11 +87,8 @@ static int check(cli_app *app, const char *path)
     }
     /* what is wrong with the header, or with the whole, is the error's text alone */
     if (damaged && f.count == 0) {
-        const char *text = gnomon_last_error(app->ctx);
-        const size_t length = strlen(path);
-        if (strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0)
-            text += length + 2;
-        hear(&f, "layout", text);
+        const int named = cli_error_about(app, path);
+        hear(&f, "layout", named ? cli_error_rest(app) + 2 : gnomon_last_error(app->ctx));
     }
     int code;
     if (app->json) {

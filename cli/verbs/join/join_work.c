@@ -175,14 +175,13 @@ static int fail(cli_join *j, gnomon_status status)
                 (long long)r->pairs, (long long)r->rows_done);
         return j->failed;
     }
-    const char *text = gnomon_last_error(app->ctx);
-    if (strncmp(text, "there is no LSH join", 20) == 0)
-        return cli_fail(app, CLI_EXIT_USAGE, "--method lsh: %s", text);
+    if (cli_error_about(app, "options.method"))
+        return cli_fail(app, CLI_EXIT_USAGE, "--method lsh: %s", gnomon_last_error(app->ctx));
     /* what the library says of its p or q is about a file's points */
-    const int p = strncmp(text, "p ", 2) == 0, q = strncmp(text, "q ", 2) == 0;
+    const int p = cli_error_about(app, "p"), q = cli_error_about(app, "q");
     if ((p || q) && status != GNOMON_ERROR_CANCELLED)
-        return cli_fail(app, CLI_EXIT_DATA, "%s %s", q && j->q_path != NULL ? j->q_path : j->p_path,
-                        text + 2);
+        return cli_fail(app, CLI_EXIT_DATA, "%s%s", q && j->q_path != NULL ? j->q_path : j->p_path,
+                        cli_error_rest(app));
     return cli_fail_status(app, status);
 }
 

@@ -34,11 +34,10 @@ static gnomon_dtype held_dtype(const gnomon_data_info *info)
 
 int cli_neighbors_fail(cli_neighbors *n, gnomon_status status)
 {
-    const char *text = gnomon_last_error(n->app->ctx);
-    const int queries = strncmp(text, "queries ", 8) == 0, base = strncmp(text, "base ", 5) == 0;
+    const int queries = cli_error_about(n->app, "queries"), base = cli_error_about(n->app, "base");
     if (status == GNOMON_ERROR_NONFINITE && (queries || base))
         return cli_fail(n->app, CLI_EXIT_DATA, "%s: %s", queries ? n->queries_path : n->base_path,
-                        text);
+                        gnomon_last_error(n->app->ctx));
     return cli_fail_status(n->app, status);
 }
 

@@ -246,6 +246,7 @@ static gnomon_status find_fault(run *r, const side *x)
     /* of the types only F64 has numbers that are too large */
     double value = (double)NAN;
     if (x->all.dtype == GNOMON_F64) memcpy(&value, bytes, 8);
+    gcu_about(r->job->host, x->name, x->first + row, col);
     if (isfinite(value))
         return gcu_fail(r->why, GNOMON_ERROR_UNSUPPORTED,
                         "%s has a magnitude above 2^500 in row %lld, column %lld", x->name,

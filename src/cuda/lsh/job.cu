@@ -552,10 +552,12 @@ static gnomon_status verdict(run *r)
             cudaMemcpyAsync(&first, r->first_bad, sizeof first, cudaMemcpyDeviceToHost, r->stream));
     GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
     if (first == ~0ull) return GNOMON_OK;
+    gcu_about(r->job->host, "points", -1, -1);
     if (r->way == SETS)
         return gcu_fail(r->why, GNOMON_ERROR_NONFINITE, "points has NaN or infinity in entry %llu",
                         first);
     const unsigned long long cols = (unsigned long long)r->job->points->cols;
+    gcu_about(r->job->host, "points", (int64_t)(first / cols), (int64_t)(first % cols));
     return gcu_fail(r->why, GNOMON_ERROR_NONFINITE,
                     "points has NaN or infinity in row %llu, column %llu", first / cols,
                     first % cols);

@@ -243,6 +243,7 @@ static gnomon_status verdict(run *r)
     GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
     if (first == ~0ull) return GNOMON_OK;
     const unsigned long long cols = (unsigned long long)r->job->x->cols;
+    gcu_about(r->job->host, "x", (int64_t)(first / cols), (int64_t)(first % cols));
     return gcu_fail(r->why, GNOMON_ERROR_NONFINITE,
                     "x: element (%llu, %llu) is NaN or infinite; options.allow_nonfinite lets "
                     "such values pass",

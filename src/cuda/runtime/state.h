@@ -38,6 +38,12 @@ struct gcu_why {
 /* Writes the reason and returns status. */
 gnomon_status gcu_fail(gcu_why why, gnomon_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* What a failed call is about, beside its reason: an argument, a row and a column. */
+static inline void gcu_about(const gnomon_device_host *host, const char *argument, int64_t row,
+                             int64_t col)
+{
+    host->about(host->user, argument, row, col);
+}
 /* The status of a CUDA call, with what failed and CUDA's own words. */
 gnomon_status gcu_status(gcu_why why, cudaError_t error, const char *what);
 

@@ -87,6 +87,7 @@ static gnomon_status refuse(gcu_search *v, const gnomon_matrix *m, const char *n
                                    static_cast<const char *>(m->data) +
                                        (row * m->row_stride + col * m->col_stride) * (int64_t)size,
                                    size, cudaMemcpyDefault));
+    gcu_about(v->job->host, name, id, col);
     if (isfinite(value))
         return gcu_fail(v->why, GNOMON_ERROR_UNSUPPORTED,
                         "%s has a magnitude above 2^500 in row %" PRId64 ", column %" PRId64, name,

@@ -268,6 +268,7 @@ gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     v->bad_row = (int64_t)(first / (unsigned long long)v->n);
     v->bad_col = (int64_t)(first % (unsigned long long)v->n);
+    gcu_about(v->job->host, "a", v->bad_row, v->bad_col);
     return gcu_fail(v->why, GNOMON_ERROR_NONFINITE,
                     "a has NaN or infinity in row %llu, column %llu (both counted from 0)",
                     first / (unsigned long long)v->n, first % (unsigned long long)v->n);

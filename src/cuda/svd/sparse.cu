@@ -249,6 +249,7 @@ static gnomon_status name_nonfinite(gcu_svd *v)
         row++;
     v->bad_row = row;
     v->bad_col = a->indices[first];
+    gcu_about(v->job->host, "a", v->bad_row, v->bad_col);
     return gcu_fail(v->why, GNOMON_ERROR_NONFINITE,
                     "a has NaN or infinity in row %lld, column %lld (both counted from 0)",
                     (long long)row, (long long)v->bad_col);

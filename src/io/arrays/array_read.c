@@ -36,32 +36,38 @@ static gnomon_status check_size(gnomon_context *ctx, gnomon_array *array)
     if (fits && array->rows < 0 && size >= 0 && line > 0) {
         int64_t rest = (size - array->offset) % line;
         array->rows = (size - array->offset) / line;
-        GNOMON_FAIL_IF(rest != 0, ctx, GNOMON_ERROR_TRUNCATED,
-                       "%s: %lld bytes are left after %lld points of %lld bytes each: it is cut "
-                       "short, or not all points have %lld coordinates",
-                       name, (long long)rest, (long long)array->rows, (long long)line,
-                       (long long)array->cols);
+        GNOMON_FAIL_IF(
+            rest != 0, ctx, GNOMON_ERROR_TRUNCATED,
+            GNOMON_ARG(
+                "%s") ": %lld bytes are left after %lld points of %lld bytes each: it is cut "
+                      "short, or not all points have %lld coordinates",
+            name, (long long)rest, (long long)array->rows, (long long)line, (long long)array->cols);
     }
     fits = fits && gnomon_mul(array->rows > 0 ? array->rows : 0, line, &total) &&
            gnomon_add(total, array->offset, &total);
-    GNOMON_FAIL_IF(!fits, ctx, GNOMON_ERROR_DATA,
-                   "%s: the header's %lld x %lld elements of %s are more than any file holds", name,
-                   (long long)array->rows, (long long)array->cols, gnomon_dtype_name(array->dtype));
+    GNOMON_FAIL_IF(
+        !fits, ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": the header's %lld x %lld elements of %s are more than any file holds",
+        name, (long long)array->rows, (long long)array->cols, gnomon_dtype_name(array->dtype));
     if (array->rows < 0) { /* at least one line must be possible */
         int64_t end;
         GNOMON_FAIL_IF(!gnomon_add(line, array->offset, &end) || end > limit, ctx,
-                       GNOMON_ERROR_TRUNCATED, "%s: a point of %lld bytes is more than it can hold",
-                       name, (long long)line);
+                       GNOMON_ERROR_TRUNCATED,
+                       GNOMON_ARG("%s") ": a point of %lld bytes is more than it can hold", name,
+                       (long long)line);
         return GNOMON_OK;
     }
-    GNOMON_FAIL_IF(total > limit, ctx, GNOMON_ERROR_TRUNCATED,
-                   "%s: %lld x %lld elements of %s end at byte %lld, but it has at most %lld bytes",
-                   name, (long long)array->rows, (long long)array->cols,
-                   gnomon_dtype_name(array->dtype), (long long)total, (long long)limit);
-    GNOMON_FAIL_IF(array->whole && size >= 0 && total != size, ctx, GNOMON_ERROR_DATA,
-                   "%s: %lld x %lld elements of %s end at byte %lld, but it has %lld bytes", name,
-                   (long long)array->rows, (long long)array->cols, gnomon_dtype_name(array->dtype),
-                   (long long)total, (long long)size);
+    GNOMON_FAIL_IF(
+        total > limit, ctx, GNOMON_ERROR_TRUNCATED,
+        GNOMON_ARG(
+            "%s") ": %lld x %lld elements of %s end at byte %lld, but it has at most %lld bytes",
+        name, (long long)array->rows, (long long)array->cols, gnomon_dtype_name(array->dtype),
+        (long long)total, (long long)limit);
+    GNOMON_FAIL_IF(
+        array->whole && size >= 0 && total != size, ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": %lld x %lld elements of %s end at byte %lld, but it has %lld bytes",
+        name, (long long)array->rows, (long long)array->cols, gnomon_dtype_name(array->dtype),
+        (long long)total, (long long)size);
     return GNOMON_OK;
 }
 
@@ -123,12 +129,14 @@ static gnomon_status check_prefix(gnomon_reader *reader, const gnomon_array *arr
     uint32_t bits =
         (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
     int64_t dimension = (int32_t)bits;
-    GNOMON_FAIL_IF(dimension != array->cols, reader->ctx, GNOMON_ERROR_DATA,
-                   "%s: the point of row %lld (byte %lld) says it has %lld coordinates, the first "
-                   "one %lld",
-                   gnomon_source_name(array->source), (long long)row,
-                   (long long)(array->offset + row * line_bytes(array)), (long long)dimension,
-                   (long long)array->cols);
+    GNOMON_FAIL_IF(
+        dimension != array->cols, reader->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG(
+            "%s") ": the point of row %lld (byte %lld) says it has %lld coordinates, the first "
+                  "one %lld",
+        gnomon_source_name(array->source), (long long)row,
+        (long long)(array->offset + row * line_bytes(array)), (long long)dimension,
+        (long long)array->cols);
     return GNOMON_OK;
 }
 
@@ -273,7 +281,7 @@ static gnomon_status check_end(gnomon_reader *reader, gnomon_array *array)
     GNOMON_TRY(gnomon_source_seek(array->source, array->offset + lines * line_bytes(array)));
     GNOMON_TRY(gnomon_source_peek(array->source, 1, &data, &got));
     GNOMON_FAIL_IF(got > 0 && array->whole, reader->ctx, GNOMON_ERROR_DATA,
-                   "%s: more bytes follow the %lld points at byte %lld",
+                   GNOMON_ARG("%s") ": more bytes follow the %lld points at byte %lld",
                    gnomon_source_name(array->source), (long long)array->rows,
                    (long long)gnomon_source_tell(array->source));
     return GNOMON_OK;

@@ -42,12 +42,13 @@ static gnomon_status check_array(gnomon_context *ctx, const gnomon_named_array *
                    "an array has no name");
     GNOMON_TRY(gnomon_check_view(ctx, &a->matrix, a->name));
     GNOMON_FAIL_IF(a->matrix.dtype == GNOMON_BF16, ctx, GNOMON_ERROR_DTYPE,
-                   "%s: .npz can't hold bf16", a->name);
+                   GNOMON_ARG("%s") ": .npz can't hold bf16", a->name);
     GNOMON_FAIL_IF(a->matrix.col_stride != 1 && a->matrix.cols > 1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s.col_stride is %" PRId64 "; rows must be contiguous", a->name,
+                   GNOMON_ARG("%s.col_stride") " is %" PRId64 "; rows must be contiguous", a->name,
                    a->matrix.col_stride);
     GNOMON_FAIL_IF(a->vector && a->matrix.rows != 1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s has %" PRId64 " rows; a vector has 1", a->name, a->matrix.rows);
+                   GNOMON_ARG("%s") " has %" PRId64 " rows; a vector has 1", a->name,
+                   a->matrix.rows);
     return GNOMON_OK;
 }
 
@@ -76,9 +77,9 @@ static gnomon_status check_call(gnomon_context *ctx, const char *path, const voi
                                 const char *name, int count)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
+    GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("path") " is NULL");
     GNOMON_FAIL_IF(count < 0 || (count > 0 && items == NULL), ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s is NULL or count, %d, negative", name, count);
+                   GNOMON_ARG("%s") " is NULL or count, %d, negative", name, count);
     return GNOMON_OK;
 }
 
@@ -98,24 +99,28 @@ static gnomon_status check_tensor(gnomon_context *ctx, const gnomon_named_tensor
     GNOMON_FAIL_IF(t->name == NULL || t->name[0] == '\0', ctx, GNOMON_ERROR_ARGUMENT,
                    "an array has no name");
     GNOMON_FAIL_IF(x->modes < 1 || x->modes > GNOMON_TENSOR_MODES, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s has %d modes; allowed are 1 to %d", t->name, x->modes, GNOMON_TENSOR_MODES);
+                   GNOMON_ARG("%s") " has %d modes; allowed are 1 to %d", t->name, x->modes,
+                   GNOMON_TENSOR_MODES);
     GNOMON_FAIL_IF(gnomon_dtype_size(x->dtype) == 0 || x->dtype == GNOMON_BF16, ctx,
-                   GNOMON_ERROR_DTYPE, "%s: .npz can't hold %s", t->name,
+                   GNOMON_ERROR_DTYPE, GNOMON_ARG("%s") ": .npz can't hold %s", t->name,
                    gnomon_dtype_name(x->dtype));
     for (int n = x->modes - 1; n >= 0; n--) {
         GNOMON_FAIL_IF(x->size[n] < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                       "%s.size[%d] is %" PRId64 "; sizes must not be negative", t->name, n,
-                       x->size[n]);
+                       GNOMON_ARG("%s.size") "[%d] is %" PRId64 "; sizes must not be negative",
+                       t->name, n, x->size[n]);
         GNOMON_FAIL_IF(x->size[n] > 1 && x->stride[n] != step, ctx, GNOMON_ERROR_ARGUMENT,
-                       "%s.stride[%d] is %" PRId64 "; C order without gaps has %" PRId64, t->name,
-                       n, x->stride[n], step);
+                       GNOMON_ARG("%s.stride") "[%d] is %" PRId64
+                                               "; C order without gaps has %" PRId64,
+                       t->name, n, x->stride[n], step);
         GNOMON_FAIL_IF(!gnomon_mul(step, x->size[n], &step), ctx, GNOMON_ERROR_OVERFLOW,
-                       "%s: the product of its sizes does not fit 63 bits", t->name);
+                       GNOMON_ARG("%s") ": the product of its sizes does not fit 63 bits", t->name);
     }
     GNOMON_FAIL_IF(!gnomon_mul(step, (int64_t)gnomon_dtype_size(x->dtype), bytes), ctx,
-                   GNOMON_ERROR_OVERFLOW, "%s: its bytes do not fit 63 bits", t->name);
+                   GNOMON_ERROR_OVERFLOW, GNOMON_ARG("%s") ": its bytes do not fit 63 bits",
+                   t->name);
     GNOMON_FAIL_IF(*bytes > 0 && (x->data == NULL || x->memory != GNOMON_HOST), ctx,
-                   GNOMON_ERROR_ARGUMENT, "%s: its data is NULL or not in host memory", t->name);
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("%s") ": its data is NULL or not in host memory", t->name);
     return gnomon_check_aligned(ctx, x->data, gnomon_dtype_size(x->dtype), t->name, "data");
 }
 

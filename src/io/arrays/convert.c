@@ -229,12 +229,13 @@ gnomon_status gnomon_convert(gnomon_context *ctx, const gnomon_matrix *src,
                              const char *name)
 {
     GNOMON_FAIL_IF(src->rows != dst->rows || src->cols != dst->cols, ctx, GNOMON_ERROR_SHAPE,
-                   "%s: %lld x %lld elements do not fit %lld x %lld", name, (long long)src->rows,
-                   (long long)src->cols, (long long)dst->rows, (long long)dst->cols);
+                   GNOMON_ARG("%s") ": %lld x %lld elements do not fit %lld x %lld", name,
+                   (long long)src->rows, (long long)src->cols, (long long)dst->rows,
+                   (long long)dst->cols);
     size_t from = gnomon_dtype_size(src->dtype), to = gnomon_dtype_size(dst->dtype);
     GNOMON_FAIL_IF(from == 0 || to == 0 ||
                        (src->dtype != dst->dtype && !floating(src->dtype) && !floating(dst->dtype)),
-                   ctx, GNOMON_ERROR_DTYPE, "%s: can't convert %s to %s", name,
+                   ctx, GNOMON_ERROR_DTYPE, GNOMON_ARG("%s") ": can't convert %s to %s", name,
                    gnomon_dtype_name(src->dtype), gnomon_dtype_name(dst->dtype));
     /* The inner loop runs where dst is densest. */
     bool across =
@@ -257,10 +258,10 @@ gnomon_status gnomon_convert(gnomon_context *ctx, const gnomon_matrix *src,
             if (fitted == n) continue;
             int64_t row = first_row + (across ? o : i + fitted);
             int64_t col = first_col + (across ? i + fitted : o);
-            return gnomon_fail(ctx, GNOMON_ERROR_DATA,
-                               "%s: the value %.9g at row %lld, column %lld does not fit %s", name,
-                               run[fitted], (long long)row, (long long)col,
-                               gnomon_dtype_name(dst->dtype));
+            return gnomon_fail(
+                ctx, GNOMON_ERROR_DATA,
+                GNOMON_ARG("%s") ": the value %.9g at row %lld, column %lld does not fit %s", name,
+                run[fitted], (long long)row, (long long)col, gnomon_dtype_name(dst->dtype));
         }
     }
     return GNOMON_OK;

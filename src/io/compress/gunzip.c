@@ -58,10 +58,11 @@ static gnomon_status next_member(gnomon_source *source, gunzip_state *state)
     state->ended = true;
     while (got > 0) {
         for (size_t i = 0; i < got; i++)
-            GNOMON_FAIL_IF(head[i] != 0, ctx, GNOMON_ERROR_DATA,
-                           "%s: bytes that are no gzip stream follow its end at byte %lld",
-                           gnomon_source_name(source),
-                           (long long)(gnomon_source_tell(state->inner) + (int64_t)i));
+            GNOMON_FAIL_IF(
+                head[i] != 0, ctx, GNOMON_ERROR_DATA,
+                GNOMON_ARG("%s") ": bytes that are no gzip stream follow its end at byte %lld",
+                gnomon_source_name(source),
+                (long long)(gnomon_source_tell(state->inner) + (int64_t)i));
         gnomon_source_take(state->inner, got);
         GNOMON_TRY(gnomon_source_peek(state->inner, 1, &head, &got));
     }
@@ -82,7 +83,8 @@ static gnomon_status inflate_some(gnomon_source *source, gunzip_state *state, vo
         GNOMON_TRY(gnomon_source_peek(state->inner, 1, &in, &have));
         long long at = (long long)gnomon_source_tell(state->inner);
         GNOMON_FAIL_IF(have == 0, ctx, GNOMON_ERROR_TRUNCATED,
-                       "%s: the gzip stream ends at byte %lld before it is complete", name, at);
+                       GNOMON_ARG("%s") ": the gzip stream ends at byte %lld before it is complete",
+                       name, at);
         state->z.next_in = in;
         state->z.avail_in = (uInt)have;
         state->z.next_out = data;
@@ -91,10 +93,11 @@ static gnomon_status inflate_some(gnomon_source *source, gunzip_state *state, vo
         gnomon_source_take(state->inner, have - state->z.avail_in);
         *got = size - state->z.avail_out;
         state->position += (int64_t)*got;
-        GNOMON_FAIL_IF(rc == Z_MEM_ERROR, ctx, GNOMON_ERROR_MEMORY, "%s: no memory to gunzip it",
-                       name);
+        GNOMON_FAIL_IF(rc == Z_MEM_ERROR, ctx, GNOMON_ERROR_MEMORY,
+                       GNOMON_ARG("%s") ": no memory to gunzip it", name);
         GNOMON_FAIL_IF(rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR, ctx,
-                       GNOMON_ERROR_DATA, "%s: broken gzip stream near byte %lld: %s", name, at,
+                       GNOMON_ERROR_DATA,
+                       GNOMON_ARG("%s") ": broken gzip stream near byte %lld: %s", name, at,
                        state->z.msg != NULL ? state->z.msg : "bad data");
         if (rc == Z_STREAM_END) GNOMON_TRY(next_member(source, state));
     }
@@ -130,7 +133,7 @@ gnomon_status gnomon_gunzip_open(gnomon_source *inner, gnomon_source **out)
     }
     state->inner = inner;
     if (inflateInit2(&state->z, 15 + 16) != Z_OK) {
-        status = gnomon_fail(ctx, GNOMON_ERROR_MEMORY, "%s: no memory to gunzip it",
+        status = gnomon_fail(ctx, GNOMON_ERROR_MEMORY, GNOMON_ARG("%s") ": no memory to gunzip it",
                              gnomon_source_name(inner));
         gunzip_close(ctx, state);
         return status;

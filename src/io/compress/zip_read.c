@@ -91,8 +91,8 @@ gnomon_status gnomon_zip_open(gnomon_source *source, gnomon_zip **out)
     gnomon_status status = GNOMON_OK;
     if (zip->archive == NULL) {
         status = gnomon_fail(ctx, zip_status(zip_error_code_zip(&error)),
-                             "%s: can't be read as a zip archive: %s", gnomon_source_name(source),
-                             zip_error_strerror(&error));
+                             GNOMON_ARG("%s") ": can't be read as a zip archive: %s",
+                             gnomon_source_name(source), zip_error_strerror(&error));
         if (input != NULL) zip_source_free(input);
         gnomon_zip_close(zip);
         zip = NULL;
@@ -150,7 +150,8 @@ static gnomon_status member_reopen(member_state *member, const char *name)
     if (member->file != NULL) return GNOMON_OK;
     zip_error_t *error = zip_get_error(member->zip->archive);
     return gnomon_fail(member->zip->ctx, zip_status(zip_error_code_zip(error)),
-                       "%s: can't open it in the archive: %s", name, zip_error_strerror(error));
+                       GNOMON_ARG("%s") ": can't open it in the archive: %s", name,
+                       zip_error_strerror(error));
 }
 
 static gnomon_status member_read(gnomon_source *source, member_state *member, void *data,
@@ -160,7 +161,7 @@ static gnomon_status member_read(gnomon_source *source, member_state *member, vo
     if (n < 0) {
         zip_error_t *error = zip_file_get_error(member->file);
         return gnomon_fail(member->zip->ctx, zip_status(zip_error_code_zip(error)),
-                           "%s: can't read it in the archive at byte %lld: %s",
+                           GNOMON_ARG("%s") ": can't read it in the archive at byte %lld: %s",
                            gnomon_source_name(source), (long long)member->position,
                            zip_error_strerror(error));
     }
@@ -175,7 +176,7 @@ static gnomon_status member_pull(gnomon_source *source, void *state, int64_t off
     member_state *member = state;
     if (offset != member->position && member->random) {
         GNOMON_FAIL_IF(zip_fseek(member->file, offset, SEEK_SET) != 0, member->zip->ctx,
-                       GNOMON_ERROR_IO, "%s: can't go to byte %lld in the archive",
+                       GNOMON_ERROR_IO, GNOMON_ARG("%s") ": can't go to byte %lld in the archive",
                        gnomon_source_name(source), (long long)offset);
         member->position = offset;
     }
@@ -196,24 +197,26 @@ static gnomon_status check_member(gnomon_zip *zip, int64_t index, zip_stat_t *st
     const zip_uint64_t due =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     zip_stat_init(st);
-    GNOMON_FAIL_IF(zip_stat_index(zip->archive, (zip_uint64_t)index, 0, st) != 0 ||
-                       (st->valid & due) != due,
-                   ctx, GNOMON_ERROR_DATA, "%s: the archive does not tell its size", name);
+    GNOMON_FAIL_IF(
+        zip_stat_index(zip->archive, (zip_uint64_t)index, 0, st) != 0 || (st->valid & due) != due,
+        ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": the archive does not tell its size", name);
     GNOMON_FAIL_IF(st->encryption_method != ZIP_EM_NONE, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s: is encrypted", name);
-    GNOMON_FAIL_IF(st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE, ctx,
-                   GNOMON_ERROR_UNSUPPORTED,
-                   "%s: is compressed by method %d; stored (0) and deflated (8) are read", name,
-                   st->comp_method);
+                   GNOMON_ARG("%s") ": is encrypted", name);
+    GNOMON_FAIL_IF(
+        st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE, ctx,
+        GNOMON_ERROR_UNSUPPORTED,
+        GNOMON_ARG("%s") ": is compressed by method %d; stored (0) and deflated (8) are read", name,
+        st->comp_method);
     int64_t archive = gnomon_source_size(zip->source);
     GNOMON_FAIL_IF(st->comp_size > (zip_uint64_t)archive, ctx, GNOMON_ERROR_TRUNCATED,
-                   "%s: takes %llu bytes in the archive, which has %lld", name,
+                   GNOMON_ARG("%s") ": takes %llu bytes in the archive, which has %lld", name,
                    (unsigned long long)st->comp_size, (long long)archive);
     int64_t most = st->comp_method == ZIP_CM_STORE ? (int64_t)st->comp_size
                                                    : gnomon_deflate_limit((int64_t)st->comp_size);
-    GNOMON_FAIL_IF(st->size > (zip_uint64_t)most, ctx, GNOMON_ERROR_DATA,
-                   "%s: %llu bytes can't come from the %llu that it takes in the archive", name,
-                   (unsigned long long)st->size, (unsigned long long)st->comp_size);
+    GNOMON_FAIL_IF(
+        st->size > (zip_uint64_t)most, ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": %llu bytes can't come from the %llu that it takes in the archive", name,
+        (unsigned long long)st->size, (unsigned long long)st->comp_size);
     return GNOMON_OK;
 }
 
@@ -259,9 +262,10 @@ gnomon_status gnomon_zip_member(gnomon_zip *zip, int64_t index, gnomon_source **
 gnomon_status gnomon_zip_open(gnomon_source *source, gnomon_zip **out)
 {
     *out = NULL;
-    return gnomon_fail(gnomon_source_context(source), GNOMON_ERROR_UNSUPPORTED,
-                       "%s: is a zip archive; this build reads none (it was made without libzip)",
-                       gnomon_source_name(source));
+    return gnomon_fail(
+        gnomon_source_context(source), GNOMON_ERROR_UNSUPPORTED,
+        GNOMON_ARG("%s") ": is a zip archive; this build reads none (it was made without libzip)",
+        gnomon_source_name(source));
 }
 
 void gnomon_zip_close(gnomon_zip *zip)

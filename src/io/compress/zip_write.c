@@ -46,7 +46,7 @@ gnomon_status gnomon_zip_writer_open(gnomon_context *ctx, gnomon_sink *sink, boo
     if (compress && deflateInit2(&zip->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -15, 8,
                                  Z_DEFAULT_STRATEGY) != Z_OK) {
         gnomon_free(ctx, zip);
-        return gnomon_fail(ctx, GNOMON_ERROR_MEMORY, "%s: no memory to compress it",
+        return gnomon_fail(ctx, GNOMON_ERROR_MEMORY, GNOMON_ARG("%s") ": no memory to compress it",
                            gnomon_sink_name(sink));
     }
     zip->ready = compress;
@@ -89,7 +89,7 @@ gnomon_status gnomon_zip_writer_begin(gnomon_zip_writer *zip, const char *name, 
 {
     size_t name_size = strlen(name);
     GNOMON_FAIL_IF(name_size == 0 || name_size > 60000, zip->ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: a member's name has %zu bytes; allowed are 1 to 60000",
+                   GNOMON_ARG("%s") ": a member's name has %zu bytes; allowed are 1 to 60000",
                    gnomon_sink_name(zip->sink), name_size);
     unsigned char fixed[LOCAL + ZIP64], *p = fixed;
     zip->local = gnomon_sink_tell(zip->sink);

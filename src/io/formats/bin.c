@@ -14,7 +14,7 @@ static gnomon_status bin_open(gnomon_reader *reader, gnomon_dtype dtype)
     uint32_t cols =
         (uint32_t)h[4] | (uint32_t)h[5] << 8 | (uint32_t)h[6] << 16 | (uint32_t)h[7] << 24;
     GNOMON_FAIL_IF(cols == 0, reader->ctx, GNOMON_ERROR_DATA,
-                   "%s: the header says that points have no coordinates",
+                   GNOMON_ARG("%s") ": the header says that points have no coordinates",
                    gnomon_source_name(reader->source));
     const gnomon_array header = {.source = reader->source,
                                  .offset = HEADER,
@@ -54,7 +54,8 @@ static bool bin_revisits(const gnomon_writer *writer)
 static gnomon_status make_header(const gnomon_writer *writer, int64_t rows, unsigned char h[HEADER])
 {
     GNOMON_FAIL_IF(rows > UINT32_MAX || writer->cols < 1 || writer->cols > UINT32_MAX, writer->ctx,
-                   GNOMON_ERROR_ARGUMENT, "%s: %s can't hold %lld x %lld; both are 32-bit numbers",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("%s") ": %s can't hold %lld x %lld; both are 32-bit numbers",
                    writer->path, writer->format->name, (long long)rows, (long long)writer->cols);
     for (int i = 0; i < 4; i++) {
         h[i] = (unsigned char)(rows >> (8 * i));

@@ -62,7 +62,7 @@ static gnomon_status ragged(gnomon_reader *reader, int64_t fields)
 {
     const csv_reader *csv = reader->state;
     return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
-                       "%s: line %lld has %lld fields where line %lld has %lld",
+                       GNOMON_ARG("%s") ": line %lld has %lld fields where line %lld has %lld",
                        gnomon_source_name(reader->source), (long long)csv->lines.number,
                        (long long)fields, (long long)csv->width_line, (long long)reader->info.cols);
 }
@@ -79,15 +79,16 @@ static gnomon_status csv_open(gnomon_reader *reader)
 
     char given = reader->options.csv_delimiter;
     if (given == '\0' && reader->format == &gnomon_format_tsv) given = '\t';
-    GNOMON_FAIL_IF(given == '\n' || given == '\r' || given == '"' || given == '.' || given == '+' ||
-                       given == '-' || (given >= '0' && given <= '9'),
-                   reader->ctx, GNOMON_ERROR_ARGUMENT,
-                   "csv_delimiter is character %d, which is part of numbers or lines", given);
+    GNOMON_FAIL_IF(
+        given == '\n' || given == '\r' || given == '"' || given == '.' || given == '+' ||
+            given == '-' || (given >= '0' && given <= '9'),
+        reader->ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("csv_delimiter") " is character %d, which is part of numbers or lines", given);
     const char *line;
     size_t length;
     GNOMON_TRY(next_line(csv, &line, &length));
-    GNOMON_FAIL_IF(line == NULL, reader->ctx, GNOMON_ERROR_DATA, "%s: no line holds numbers",
-                   gnomon_source_name(reader->source));
+    GNOMON_FAIL_IF(line == NULL, reader->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": no line holds numbers", gnomon_source_name(reader->source));
     csv->delimiter = given != '\0' ? given : gnomon_csv_guess_delimiter(line, length);
     csv->width_line = csv->lines.number;
     summary first = look_at(line, length, csv->delimiter);
@@ -95,7 +96,7 @@ static gnomon_status csv_open(gnomon_reader *reader)
     if (reader->options.csv_header == 1 ||
         (reader->options.csv_header == -1 && first.like_header)) {
         GNOMON_FAIL_IF(first.unclosed, reader->ctx, GNOMON_ERROR_DATA,
-                       "%s: line %lld: a quote is not closed; names go on one line",
+                       GNOMON_ARG("%s") ": line %lld: a quote is not closed; names go on one line",
                        gnomon_source_name(reader->source), (long long)csv->lines.number);
         GNOMON_TRY(next_line(csv, &line, &length));
         /* blanks in a lone column's name are no delimiter when the numbers have none */
@@ -123,15 +124,16 @@ static gnomon_status bad_field(gnomon_reader *reader, int64_t column, gnomon_csv
     long long line = csv->lines.number;
     if (kind == GNOMON_CSV_EMPTY)
         return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
-                           "%s: line %lld, column %lld: the field is empty", name, line,
-                           (long long)column + 1);
+                           GNOMON_ARG("%s") ": line %lld, column %lld: the field is empty", name,
+                           line, (long long)column + 1);
     gnomon_quote(text, length, quoted);
     if (kind == GNOMON_CSV_UNCLOSED)
-        return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
-                           "%s: line %lld, column %lld: the quote is never closed: %s", name, line,
-                           (long long)column + 1, quoted);
+        return gnomon_fail(
+            reader->ctx, GNOMON_ERROR_DATA,
+            GNOMON_ARG("%s") ": line %lld, column %lld: the quote is never closed: %s", name, line,
+            (long long)column + 1, quoted);
     return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
-                       "%s: line %lld, column %lld: %s is not a number", name, line,
+                       GNOMON_ARG("%s") ": line %lld, column %lld: %s is not a number", name, line,
                        (long long)column + 1, quoted);
 }
 
@@ -240,7 +242,8 @@ static int csv_sniff(const unsigned char *head, size_t length, int64_t size)
 static gnomon_status csv_create(gnomon_writer *writer)
 {
     GNOMON_FAIL_IF(writer->cols == 0, writer->ctx, GNOMON_ERROR_ARGUMENT,
-                   "cols is 0: %s can't hold points without coordinates", writer->format->name);
+                   GNOMON_ARG("cols") " is 0: %s can't hold points without coordinates",
+                   writer->format->name);
     return GNOMON_OK;
 }
 

@@ -45,8 +45,9 @@ static gnomon_status idx_open(gnomon_reader *reader)
     GNOMON_FAIL_IF(
         lead[0] != 0 || lead[1] != 0 || dtype == (gnomon_dtype)0 || lead[3] == 0, ctx,
         GNOMON_ERROR_DATA,
-        "%s: begins with %02x %02x %02x %02x; an IDX file begins with 00 00, a type (08, "
-        "09, 0b, 0c, 0d or 0e) and the number of dimensions",
+        GNOMON_ARG(
+            "%s") ": begins with %02x %02x %02x %02x; an IDX file begins with 00 00, a type (08, "
+                  "09, 0b, 0c, 0d or 0e) and the number of dimensions",
         name, lead[0], lead[1], lead[2], lead[3]);
     int64_t rows = 0, cols = 1, shape[UINT8_MAX];
     for (int i = 0; i < lead[3]; i++) {
@@ -55,7 +56,7 @@ static gnomon_status idx_open(gnomon_reader *reader)
         shape[i] = big_endian(size);
         if (i == 0) rows = shape[0];
         GNOMON_FAIL_IF(i > 0 && !gnomon_mul(cols, shape[i], &cols), ctx, GNOMON_ERROR_DATA,
-                       "%s: the IDX sizes are more than any file holds", name);
+                       GNOMON_ARG("%s") ": the IDX sizes are more than any file holds", name);
     }
     gnomon_reader_shape(reader, lead[3], shape, false);
     const gnomon_array header = {.source = reader->source,
@@ -76,7 +77,8 @@ static bool idx_revisits(const gnomon_writer *writer)
 static gnomon_status make_header(const gnomon_writer *writer, int64_t rows, unsigned char h[HEADER])
 {
     GNOMON_FAIL_IF(rows > UINT32_MAX || writer->cols > UINT32_MAX, writer->ctx,
-                   GNOMON_ERROR_ARGUMENT, "%s: idx can't hold %lld x %lld; both are 32-bit numbers",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("%s") ": idx can't hold %lld x %lld; both are 32-bit numbers",
                    writer->path, (long long)rows, (long long)writer->cols);
     h[0] = h[1] = 0;
     for (int i = 0; i < TYPES; i++)

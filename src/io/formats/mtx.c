@@ -71,27 +71,29 @@ static gnomon_status bad_word(gnomon_reader *reader, gnomon_status status, const
     char quoted[GNOMON_QUOTED];
     const char *name = gnomon_source_name(reader->source);
     if (length == 0)
-        return gnomon_fail(reader->ctx, status, "%s: line %lld ends where %s is due", name,
-                           (long long)mtx->lines.number, expected);
-    return gnomon_fail(reader->ctx, status, "%s: line %lld: %s where %s is due", name,
-                       (long long)mtx->lines.number, gnomon_quote(text, length, quoted), expected);
+        return gnomon_fail(reader->ctx, status, GNOMON_ARG("%s") ": line %lld ends where %s is due",
+                           name, (long long)mtx->lines.number, expected);
+    return gnomon_fail(reader->ctx, status, GNOMON_ARG("%s") ": line %lld: %s where %s is due",
+                       name, (long long)mtx->lines.number, gnomon_quote(text, length, quoted),
+                       expected);
 }
 
 static gnomon_status too_few(gnomon_reader *reader, int64_t found)
 {
     const mtx_reader *mtx = reader->state;
-    return gnomon_fail(reader->ctx, GNOMON_ERROR_TRUNCATED,
-                       "%s: the file ends after %lld of the %lld values that its header tells of",
-                       gnomon_source_name(reader->source), (long long)found, (long long)mtx->count);
+    return gnomon_fail(
+        reader->ctx, GNOMON_ERROR_TRUNCATED,
+        GNOMON_ARG("%s") ": the file ends after %lld of the %lld values that its header tells of",
+        gnomon_source_name(reader->source), (long long)found, (long long)mtx->count);
 }
 
 static gnomon_status too_many(gnomon_reader *reader)
 {
     const mtx_reader *mtx = reader->state;
-    return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
-                       "%s: line %lld: more than the %lld values that the header tells of",
-                       gnomon_source_name(reader->source), (long long)mtx->lines.number,
-                       (long long)mtx->count);
+    return gnomon_fail(
+        reader->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": line %lld: more than the %lld values that the header tells of",
+        gnomon_source_name(reader->source), (long long)mtx->lines.number, (long long)mtx->count);
 }
 
 static gnomon_status read_banner(gnomon_reader *reader, bool *array)
@@ -100,8 +102,8 @@ static gnomon_status read_banner(gnomon_reader *reader, bool *array)
     const char *line;
     size_t length;
     GNOMON_TRY(gnomon_lines_next(&mtx->lines, &line, &length));
-    GNOMON_FAIL_IF(line == NULL, reader->ctx, GNOMON_ERROR_DATA, "%s: the file is empty",
-                   gnomon_source_name(reader->source));
+    GNOMON_FAIL_IF(line == NULL, reader->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": the file is empty", gnomon_source_name(reader->source));
     const char *end = line + length, *text = word(&line, end, &length);
     if (!is_word(text, length, "%%MatrixMarket"))
         return bad_word(reader, GNOMON_ERROR_DATA, text, length, "%%MatrixMarket");
@@ -154,7 +156,7 @@ static gnomon_status read_sizes(gnomon_reader *reader, bool array)
     size_t length;
     GNOMON_TRY(next_line(&mtx->lines, &line, &length));
     GNOMON_FAIL_IF(line == NULL, reader->ctx, GNOMON_ERROR_TRUNCATED,
-                   "%s: the file ends before the line of sizes", name);
+                   GNOMON_ARG("%s") ": the file ends before the line of sizes", name);
     const char *end = line + length;
     GNOMON_TRY(size_word(reader, &line, end, "the number of rows", &info->rows));
     GNOMON_TRY(size_word(reader, &line, end, "the number of columns", &info->cols));
@@ -162,22 +164,26 @@ static gnomon_status read_sizes(gnomon_reader *reader, bool array)
     const char *text = word(&line, end, &length);
     if (length > 0) return bad_word(reader, GNOMON_ERROR_DATA, text, length, "the line's end");
     GNOMON_FAIL_IF(mtx->symmetry != GENERAL && info->rows != info->cols, reader->ctx,
-                   GNOMON_ERROR_DATA, "%s: line %lld: a symmetric matrix of %lld x %lld", name,
+                   GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": line %lld: a symmetric matrix of %lld x %lld", name,
                    (long long)mtx->lines.number, (long long)info->rows, (long long)info->cols);
     int64_t least = mtx->field == PATTERN ? 4 : 6; /* bytes of an entry, "1 1 1\n" */
     if (array) {
         least = 2;
         bool fits = gnomon_mul(info->rows, info->cols, &mtx->count);
-        GNOMON_FAIL_IF(!fits, reader->ctx, GNOMON_ERROR_OVERFLOW,
-                       "%s: line %lld: %lld x %lld values are more than can be counted", name,
-                       (long long)mtx->lines.number, (long long)info->rows, (long long)info->cols);
+        GNOMON_FAIL_IF(
+            !fits, reader->ctx, GNOMON_ERROR_OVERFLOW,
+            GNOMON_ARG("%s") ": line %lld: %lld x %lld values are more than can be counted", name,
+            (long long)mtx->lines.number, (long long)info->rows, (long long)info->cols);
         if (mtx->symmetry == SYMMETRIC) mtx->count = (mtx->count - info->rows) / 2 + info->rows;
         if (mtx->symmetry == SKEW) mtx->count = (mtx->count - info->rows) / 2;
     }
     int64_t limit = gnomon_source_limit(reader->source);
-    GNOMON_FAIL_IF(mtx->count > limit / least + 1, reader->ctx, GNOMON_ERROR_TRUNCATED,
-                   "%s: line %lld tells of %lld values, more than the file's %lld bytes can hold",
-                   name, (long long)mtx->lines.number, (long long)mtx->count, (long long)limit);
+    GNOMON_FAIL_IF(
+        mtx->count > limit / least + 1, reader->ctx, GNOMON_ERROR_TRUNCATED,
+        GNOMON_ARG(
+            "%s") ": line %lld tells of %lld values, more than the file's %lld bytes can hold",
+        name, (long long)mtx->lines.number, (long long)mtx->count, (long long)limit);
     return GNOMON_OK;
 }
 
@@ -231,7 +237,7 @@ static gnomon_status index_word(gnomon_reader *reader, const char **line, const 
     if (length == 0 || gnomon_integer_prefix(text, length, index) != length)
         return bad_word(reader, GNOMON_ERROR_DATA, text, length, what);
     GNOMON_FAIL_IF(*index < 1 || *index > size, reader->ctx, GNOMON_ERROR_DATA,
-                   "%s: line %lld: %s %lld is outside 1 to %lld",
+                   GNOMON_ARG("%s") ": line %lld: %s %lld is outside 1 to %lld",
                    gnomon_source_name(reader->source), (long long)mtx->lines.number, what,
                    (long long)*index, (long long)size);
     --*index;
@@ -252,10 +258,10 @@ static gnomon_status read_entry(gnomon_reader *reader, const char *line, const c
         const char *text = word(&line, end, &length);
         if (length > 0) return bad_word(reader, GNOMON_ERROR_DATA, text, length, "the line's end");
     }
-    GNOMON_FAIL_IF(mtx->symmetry == SKEW && row == col && value != 0, reader->ctx,
-                   GNOMON_ERROR_DATA,
-                   "%s: line %lld: a skew-symmetric matrix has zeros on its diagonal",
-                   gnomon_source_name(reader->source), (long long)mtx->lines.number);
+    GNOMON_FAIL_IF(
+        mtx->symmetry == SKEW && row == col && value != 0, reader->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": line %lld: a skew-symmetric matrix has zeros on its diagonal",
+        gnomon_source_name(reader->source), (long long)mtx->lines.number);
     GNOMON_TRY(gnomon_gather_add(&mtx->gather, row, col, value));
     if (mtx->symmetry == GENERAL || row == col) return GNOMON_OK;
     return gnomon_gather_add(&mtx->gather, col, row, mtx->symmetry == SKEW ? -value : value);
@@ -424,7 +430,7 @@ static gnomon_status mtx_create(gnomon_writer *writer)
     bool sparse = writer->options.sparse != 0;
     GNOMON_FAIL_IF(sparse && writer->dtype != GNOMON_F32 && writer->dtype != GNOMON_F64,
                    writer->ctx, GNOMON_ERROR_ARGUMENT,
-                   "dtype is %s, sparse points are written as f32 or f64",
+                   GNOMON_ARG("dtype") " is %s, sparse points are written as f32 or f64",
                    gnomon_dtype_name(writer->dtype));
     GNOMON_TRY(gnomon_sink_printf(writer->sink, "%%%%MatrixMarket matrix %s %s general\n",
                                   sparse ? "coordinate" : "array",
@@ -464,7 +470,7 @@ static gnomon_status mtx_put(gnomon_writer *writer, const gnomon_matrix *src)
         int64_t wider = rows + rows / 2;
         bool fits = gnomon_mul(wider, writer->cols, &cells);
         GNOMON_FAIL_IF(!fits, writer->ctx, GNOMON_ERROR_OVERFLOW,
-                       "%s: %lld x %lld values are more than memory can count",
+                       GNOMON_ARG("%s") ": %lld x %lld values are more than memory can count",
                        gnomon_sink_name(writer->sink), (long long)wider, (long long)writer->cols);
         GNOMON_TRY(gnomon_grow(writer->ctx, &mtx->values, writer->written * writer->cols, cells,
                                size, "a matrix to be written column by column"));

@@ -11,20 +11,25 @@ gnomon_status gnomon_npy_points(gnomon_reader *reader, gnomon_source *source, gn
     gnomon_npy_header header;
     GNOMON_TRY(gnomon_npy_read_header(source, &header));
     GNOMON_FAIL_IF(header.text_bytes > 0, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s: holds texts (dtype 'S%d'), not numbers", name, header.text_bytes);
-    GNOMON_FAIL_IF(header.dimensions == 0, ctx, GNOMON_ERROR_DATA,
-                   "%s: holds a single number without dimensions; points have one or two", name);
+                   GNOMON_ARG("%s") ": holds texts (dtype 'S%d'), not numbers", name,
+                   header.text_bytes);
+    GNOMON_FAIL_IF(
+        header.dimensions == 0, ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": holds a single number without dimensions; points have one or two",
+        name);
     const bool turned = reader->options.tensor != 0 && header.fortran;
     GNOMON_FAIL_IF(
         header.fortran && header.dimensions > 2 && !turned, ctx, GNOMON_ERROR_UNSUPPORTED,
-        "%s: holds %d dimensions in Fortran order; points are read from two in that order", name,
-        header.dimensions);
+        GNOMON_ARG(
+            "%s") ": holds %d dimensions in Fortran order; points are read from two in that order",
+        name, header.dimensions);
     const int last = header.dimensions - 1, outermost = turned ? last : 0;
     int64_t cols = 1;
     for (int i = 0; i <= last; i++)
         GNOMON_FAIL_IF((i != outermost || last == 0) && !gnomon_mul(cols, header.shape[i], &cols),
                        ctx, GNOMON_ERROR_DATA,
-                       "%s: the npy header's shape is more than any file holds", name);
+                       GNOMON_ARG("%s") ": the npy header's shape is more than any file holds",
+                       name);
     gnomon_reader_shape(reader, header.dimensions, header.shape, header.fortran);
     *array = (gnomon_array){.source = source,
                             .offset = header.offset,

@@ -20,7 +20,8 @@ typedef struct parser {
 
 static gnomon_status bad(const parser *p, const char *wanted)
 {
-    return gnomon_fail(p->ctx, GNOMON_ERROR_DATA, "%s: bad npy header at byte %lld: %s", p->name,
+    return gnomon_fail(p->ctx, GNOMON_ERROR_DATA,
+                       GNOMON_ARG("%s") ": bad npy header at byte %lld: %s", p->name,
                        (long long)(p->offset + (p->at - p->begin)), wanted);
 }
 
@@ -104,17 +105,19 @@ static gnomon_status take_dtype(parser *p, gnomon_npy_header *header)
     skip_space(p);
     if (p->at < p->end && (*p->at == '[' || *p->at == '('))
         return gnomon_fail(p->ctx, GNOMON_ERROR_UNSUPPORTED,
-                           "%s: holds a structured array; points are plain numbers", p->name);
+                           GNOMON_ARG("%s") ": holds a structured array; points are plain numbers",
+                           p->name);
     char text[32];
     GNOMON_TRY(take_string(p, text));
     const char *rest = text;
     char order = '=';
     if (*rest != '\0' && strchr("<>|=", *rest) != NULL) order = *rest++;
     if (*rest == 'O')
-        return gnomon_fail(p->ctx, GNOMON_ERROR_UNSUPPORTED,
-                           "%s: holds Python objects (dtype '%s'), which are never read; save "
-                           "numbers instead",
-                           p->name, text);
+        return gnomon_fail(
+            p->ctx, GNOMON_ERROR_UNSUPPORTED,
+            GNOMON_ARG("%s") ": holds Python objects (dtype '%s'), which are never read; save "
+                             "numbers instead",
+            p->name, text);
     header->swapped =
         (order == '<' && gnomon_big_endian()) || (order == '>' && !gnomon_big_endian());
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -131,10 +134,11 @@ static gnomon_status take_dtype(parser *p, gnomon_npy_header *header)
         header->swapped = false;
         return GNOMON_OK;
     }
-    return gnomon_fail(p->ctx, GNOMON_ERROR_UNSUPPORTED,
-                       "%s: holds elements of dtype '%s'; read are f2, f4, f8, i1 to i8, u1 to u8 "
-                       "and b1",
-                       p->name, text);
+    return gnomon_fail(
+        p->ctx, GNOMON_ERROR_UNSUPPORTED,
+        GNOMON_ARG("%s") ": holds elements of dtype '%s'; read are f2, f4, f8, i1 to i8, u1 to u8 "
+                         "and b1",
+        p->name, text);
 }
 
 static gnomon_status take_dictionary(parser *p, gnomon_npy_header *header)
@@ -184,17 +188,20 @@ static gnomon_status check_elements(gnomon_source *source, gnomon_npy_header *he
     }
     GNOMON_FAIL_IF(!fits || !gnomon_mul(header->elements, size, &bytes) ||
                        !gnomon_add(bytes, header->offset, &end),
-                   ctx, GNOMON_ERROR_DATA, "%s: the npy header's shape is more than any file holds",
+                   ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": the npy header's shape is more than any file holds",
                    gnomon_source_name(source));
     if (empty) {
         header->elements = 0;
         return GNOMON_OK;
     }
-    GNOMON_FAIL_IF(end > gnomon_source_limit(source), ctx, GNOMON_ERROR_TRUNCATED,
-                   "%s: the npy header's %lld elements end at byte %lld, but it has at most %lld "
-                   "bytes",
-                   gnomon_source_name(source), (long long)header->elements, (long long)end,
-                   (long long)gnomon_source_limit(source));
+    GNOMON_FAIL_IF(
+        end > gnomon_source_limit(source), ctx, GNOMON_ERROR_TRUNCATED,
+        GNOMON_ARG(
+            "%s") ": the npy header's %lld elements end at byte %lld, but it has at most %lld "
+                  "bytes",
+        gnomon_source_name(source), (long long)header->elements, (long long)end,
+        (long long)gnomon_source_limit(source));
     return GNOMON_OK;
 }
 
@@ -209,14 +216,16 @@ gnomon_status gnomon_npy_read_header(gnomon_source *source, gnomon_npy_header *h
     GNOMON_FAIL_IF(memcmp(lead, "\x93NUMPY", 6) != 0, ctx, GNOMON_ERROR_DATA,
                    "%s: does not begin with the magic of an npy file", name);
     GNOMON_FAIL_IF(lead[6] < 1 || lead[6] > 3, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s: is npy of version %d.%d; read are 1, 2 and 3", name, lead[6], lead[7]);
+                   GNOMON_ARG("%s") ": is npy of version %d.%d; read are 1, 2 and 3", name, lead[6],
+                   lead[7]);
     size_t count = lead[6] == 1 ? 2 : 4;
     GNOMON_TRY(gnomon_source_exact(source, lead + 8, count, "the npy header's length"));
     uint32_t length = (uint32_t)lead[8] | (uint32_t)lead[9] << 8;
     if (count == 4) length |= (uint32_t)lead[10] << 16 | (uint32_t)lead[11] << 24;
-    GNOMON_FAIL_IF(length > TEXT_MOST, ctx, GNOMON_ERROR_DATA,
-                   "%s: the npy header says it is %lu bytes long; at most %d are read", name,
-                   (unsigned long)length, (int)TEXT_MOST);
+    GNOMON_FAIL_IF(
+        length > TEXT_MOST, ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": the npy header says it is %lu bytes long; at most %d are read", name,
+        (unsigned long)length, (int)TEXT_MOST);
     char *text = NULL;
     GNOMON_TRY(gnomon_alloc(ctx, (int64_t)length + 1, 1, "an npy header", &text));
     gnomon_status status = gnomon_source_exact(source, text, length, "the npy header");

@@ -59,8 +59,9 @@ static gnomon_status find_key(gnomon_reader *reader, const gnomon_zip *zip, int6
     if (*index >= 0) return GNOMON_OK;
     char keys[400];
     list_keys(zip, keys, sizeof keys);
-    return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA, "%s: has no array '%s'; it has %s",
-                       reader->path, key, keys[0] != '\0' ? keys : "none at all");
+    return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
+                       GNOMON_ARG("%s") ": has no array '%s'; it has %s", reader->path, key,
+                       keys[0] != '\0' ? keys : "none at all");
 }
 
 /* How many dimensions an array of numbers has; 0 for one that is broken or of something else. */
@@ -97,11 +98,12 @@ static gnomon_status choose_key(gnomon_reader *reader, gnomon_zip *zip, int64_t 
     if (points == 1) return GNOMON_OK;
     char keys[400];
     list_keys(zip, keys, sizeof keys);
-    GNOMON_FAIL_IF(arrays == 0, reader->ctx, GNOMON_ERROR_DATA, "%s: is an archive without arrays",
-                   reader->path);
-    return gnomon_fail(reader->ctx, GNOMON_ERROR_ARGUMENT,
-                       "%s: has several arrays; name one as %s:KEY, KEY being one of %s",
-                       reader->path, reader->path, keys);
+    GNOMON_FAIL_IF(arrays == 0, reader->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": is an archive without arrays", reader->path);
+    return gnomon_fail(
+        reader->ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("%s") ": has several arrays; name one as %s:KEY, KEY being one of %s",
+        reader->path, reader->path, keys);
 }
 
 static gnomon_status npz_open(gnomon_reader *reader)
@@ -236,8 +238,8 @@ static gnomon_status npz_place(void *to, int64_t offset, const void *data, size_
         if (n < 0 && errno == EINTR) continue;
         if (n < 0)
             return gnomon_fail(state->ctx, GNOMON_ERROR_IO,
-                               "%s: can't keep it in a temporary file: %s", state->path,
-                               strerror(errno));
+                               GNOMON_ARG("%s") ": can't keep it in a temporary file: %s",
+                               state->path, strerror(errno));
         bytes += n;
         offset += n;
         size -= (size_t)n;
@@ -299,8 +301,9 @@ static gnomon_status copy_columns(npz_out *state)
         ssize_t n = pread(state->columns, state->out.scratch, PIECE, offset);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0)
-            return gnomon_fail(state->ctx, GNOMON_ERROR_IO, "%s: can't read its temporary file: %s",
-                               state->path, strerror(errno));
+            return gnomon_fail(state->ctx, GNOMON_ERROR_IO,
+                               GNOMON_ARG("%s") ": can't read its temporary file: %s", state->path,
+                               strerror(errno));
         if (n == 0) return GNOMON_OK;
         GNOMON_TRY(gnomon_zip_writer_write(state->zip, state->out.scratch, (size_t)n));
         offset += n;

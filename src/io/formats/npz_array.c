@@ -25,13 +25,15 @@ gnomon_status gnomon_npz_array_open(gnomon_zip *zip, const char *archive, const 
     gnomon_context *ctx = gnomon_source_context(array->source);
     gnomon_npy_header header;
     GNOMON_TRY(gnomon_npy_read_header(array->source, &header));
-    GNOMON_FAIL_IF(header.dimensions != 1 || header.text_bytes != 0, ctx, GNOMON_ERROR_DATA,
-                   "%s: the array %s has %d dimensions or holds text; a sparse matrix has numbers "
-                   "in one dimension there",
-                   archive, name, header.dimensions);
+    GNOMON_FAIL_IF(
+        header.dimensions != 1 || header.text_bytes != 0, ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG(
+            "%s") ": the array %s has %d dimensions or holds text; a sparse matrix has numbers "
+                  "in one dimension there",
+        archive, name, header.dimensions);
     GNOMON_FAIL_IF(integers && !is_integer(header.dtype), ctx, GNOMON_ERROR_DATA,
-                   "%s: the array %s is of type %s, allowed are integers", archive, name,
-                   gnomon_dtype_name(header.dtype));
+                   GNOMON_ARG("%s") ": the array %s is of type %s, allowed are integers", archive,
+                   name, gnomon_dtype_name(header.dtype));
     array->count = header.elements;
     array->dtype = header.dtype;
     array->swapped = header.swapped;

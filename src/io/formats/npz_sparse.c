@@ -54,7 +54,8 @@ static gnomon_status read_format(gnomon_reader *reader, gnomon_zip *zip, char te
     gnomon_source_close(source);
     if (status != GNOMON_OK) return status;
     GNOMON_FAIL_IF(text[0] == '\0', reader->ctx, GNOMON_ERROR_DATA,
-                   "%s: its array 'format' is no short text, as of a sparse matrix", reader->path);
+                   GNOMON_ARG("%s") ": its array 'format' is no short text, as of a sparse matrix",
+                   reader->path);
     return GNOMON_OK;
 }
 
@@ -64,13 +65,14 @@ static gnomon_status read_shape(gnomon_reader *reader, gnomon_zip *zip)
     int64_t sizes[2] = {0, 0};
     gnomon_status status = gnomon_npz_array_open(zip, reader->path, "shape", true, &shape);
     if (status == GNOMON_OK && shape.count != 2)
-        status = gnomon_fail(reader->ctx, GNOMON_ERROR_DATA, "%s: its shape has %lld sizes, not 2",
-                             reader->path, (long long)shape.count);
+        status = gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
+                             GNOMON_ARG("%s") ": its shape has %lld sizes, not 2", reader->path,
+                             (long long)shape.count);
     if (status == GNOMON_OK) status = gnomon_npz_array_integers(&shape, 2, sizes);
     gnomon_npz_array_close(reader->ctx, &shape);
     if (status != GNOMON_OK) return status;
     GNOMON_FAIL_IF(sizes[0] < 0 || sizes[1] < 0, reader->ctx, GNOMON_ERROR_DATA,
-                   "%s: its shape is %lld x %lld", reader->path, (long long)sizes[0],
+                   GNOMON_ARG("%s") ": its shape is %lld x %lld", reader->path, (long long)sizes[0],
                    (long long)sizes[1]);
     reader->info.rows = sizes[0];
     reader->info.cols = sizes[1];
@@ -86,7 +88,8 @@ static gnomon_status check_members(gnomon_reader *reader, const gnomon_zip *zip,
         strcpy(name, members[i]);
         strcat(name, ".npy");
         GNOMON_FAIL_IF(gnomon_zip_find(zip, name) < 0, reader->ctx, GNOMON_ERROR_DATA,
-                       "%s: a sparse matrix without its array '%s'", reader->path, members[i]);
+                       GNOMON_ARG("%s") ": a sparse matrix without its array '%s'", reader->path,
+                       members[i]);
     }
     return GNOMON_OK;
 }
@@ -105,20 +108,22 @@ static gnomon_status check_indptr(gnomon_reader *reader)
     int64_t lines = sparse->csc ? reader->info.cols : reader->info.rows, first = 0, last = 0;
     GNOMON_FAIL_IF(sparse->major.count < 1 || sparse->major.count - 1 != lines, reader->ctx,
                    GNOMON_ERROR_DATA,
-                   "%s: indptr has %lld elements, a matrix of %lld x %lld in %s "
-                   "has %lld and 1 more",
+                   GNOMON_ARG("%s") ": indptr has %lld elements, a matrix of %lld x %lld in %s "
+                                    "has %lld and 1 more",
                    reader->path, (long long)sparse->major.count, (long long)reader->info.rows,
                    (long long)reader->info.cols, sparse->csc ? "csc" : "csr", (long long)lines);
     GNOMON_TRY(gnomon_npz_array_integers(&sparse->major, 1, &first));
     GNOMON_TRY(gnomon_npz_array_seek(&sparse->major, lines));
     GNOMON_TRY(gnomon_npz_array_integers(&sparse->major, 1, &last));
     GNOMON_TRY(gnomon_npz_array_seek(&sparse->major, 1));
-    GNOMON_FAIL_IF(first != 0, reader->ctx, GNOMON_ERROR_DATA, "%s: indptr begins with %lld, not 0",
-                   reader->path, (long long)first);
+    GNOMON_FAIL_IF(first != 0, reader->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": indptr begins with %lld, not 0", reader->path,
+                   (long long)first);
     GNOMON_FAIL_IF(last < 0 || last > sparse->minor.count || last > sparse->data.count, reader->ctx,
                    GNOMON_ERROR_DATA,
-                   "%s: indptr ends with %lld, with %lld indices and %lld values", reader->path,
-                   (long long)last, (long long)sparse->minor.count, (long long)sparse->data.count);
+                   GNOMON_ARG("%s") ": indptr ends with %lld, with %lld indices and %lld values",
+                   reader->path, (long long)last, (long long)sparse->minor.count,
+                   (long long)sparse->data.count);
     reader->info.nonzeros = last;
     return GNOMON_OK;
 }
@@ -152,8 +157,8 @@ static gnomon_status sparse_open(gnomon_reader *reader)
         GNOMON_FAIL_IF(sparse->major.count != sparse->data.count ||
                            sparse->minor.count != sparse->data.count,
                        reader->ctx, GNOMON_ERROR_DATA,
-                       "%s: row, col and data have %lld, %lld and %lld elements", reader->path,
-                       (long long)sparse->major.count, (long long)sparse->minor.count,
+                       GNOMON_ARG("%s") ": row, col and data have %lld, %lld and %lld elements",
+                       reader->path, (long long)sparse->major.count, (long long)sparse->minor.count,
                        (long long)sparse->data.count);
         reader->info.nonzeros = sparse->data.count;
     }
@@ -190,11 +195,11 @@ static gnomon_status next_end(gnomon_reader *reader, int64_t *end)
         GNOMON_TRY(gnomon_npz_array_integers(&sparse->major, sparse->ends, sparse->offsets));
     }
     *end = sparse->offsets[sparse->used];
-    GNOMON_FAIL_IF(*end < sparse->at || *end > reader->info.nonzeros, reader->ctx,
-                   GNOMON_ERROR_DATA,
-                   "%s: indptr goes from %lld to %lld at row %lld, with %lld entries in all",
-                   reader->path, (long long)sparse->at, (long long)*end, (long long)sparse->row,
-                   (long long)reader->info.nonzeros);
+    GNOMON_FAIL_IF(
+        *end < sparse->at || *end > reader->info.nonzeros, reader->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": indptr goes from %lld to %lld at row %lld, with %lld entries in all",
+        reader->path, (long long)sparse->at, (long long)*end, (long long)sparse->row,
+        (long long)reader->info.nonzeros);
     return GNOMON_OK;
 }
 
@@ -203,7 +208,7 @@ static gnomon_status check_indices(gnomon_reader *reader, const int64_t *indices
 {
     for (int64_t i = 0; i < count; i++)
         GNOMON_FAIL_IF(indices[i] < 0 || indices[i] >= below, reader->ctx, GNOMON_ERROR_DATA,
-                       "%s: %s %lld is outside 0 to %lld", reader->path, what,
+                       GNOMON_ARG("%s") ": %s %lld is outside 0 to %lld", reader->path, what,
                        (long long)indices[i], (long long)below - 1);
     return GNOMON_OK;
 }
@@ -262,10 +267,10 @@ static gnomon_status csr_seek(gnomon_reader *reader, int64_t row)
     sparse->row = row;
     GNOMON_TRY(gnomon_npz_array_seek(&sparse->major, row));
     GNOMON_TRY(gnomon_npz_array_integers(&sparse->major, 1, &sparse->at));
-    GNOMON_FAIL_IF(sparse->at < 0 || sparse->at > reader->info.nonzeros, reader->ctx,
-                   GNOMON_ERROR_DATA, "%s: indptr holds %lld at row %lld, with %lld entries in all",
-                   reader->path, (long long)sparse->at, (long long)row,
-                   (long long)reader->info.nonzeros);
+    GNOMON_FAIL_IF(
+        sparse->at < 0 || sparse->at > reader->info.nonzeros, reader->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": indptr holds %lld at row %lld, with %lld entries in all", reader->path,
+        (long long)sparse->at, (long long)row, (long long)reader->info.nonzeros);
     return GNOMON_OK;
 }
 
@@ -311,11 +316,13 @@ static gnomon_status gather_all(gnomon_reader *reader)
                     gnomon_npz_array_integers(&sparse->major, left < 256 ? left : 256, ends));
             }
             int64_t end = ends[j % 256];
-            GNOMON_FAIL_IF(end < at || end > reader->info.nonzeros, reader->ctx, GNOMON_ERROR_DATA,
-                           "%s: indptr goes from %lld to %lld at column %lld, with %lld entries in "
-                           "all",
-                           reader->path, (long long)at, (long long)end, (long long)j,
-                           (long long)reader->info.nonzeros);
+            GNOMON_FAIL_IF(
+                end < at || end > reader->info.nonzeros, reader->ctx, GNOMON_ERROR_DATA,
+                GNOMON_ARG(
+                    "%s") ": indptr goes from %lld to %lld at column %lld, with %lld entries in "
+                          "all",
+                reader->path, (long long)at, (long long)end, (long long)j,
+                (long long)reader->info.nonzeros);
             GNOMON_TRY(gather_entries(reader, end - at, j));
             at = end;
         }
@@ -364,7 +371,8 @@ static gnomon_status spool_flush(gnomon_writer *writer, spool *s)
         ssize_t n = write(s->fd, s->buffer + done, s->used - done);
         if (n < 0 && errno == EINTR) continue;
         GNOMON_FAIL_IF(n < 0, writer->ctx, GNOMON_ERROR_IO,
-                       "%s: can't keep it in a temporary file: %s", writer->path, strerror(errno));
+                       GNOMON_ARG("%s") ": can't keep it in a temporary file: %s", writer->path,
+                       strerror(errno));
         done += (size_t)n;
     }
     s->used = 0;
@@ -387,8 +395,9 @@ static gnomon_status spool_copy(gnomon_writer *writer, spool *s)
     for (off_t offset = 0;;) {
         ssize_t n = pread(s->fd, s->buffer, sizeof s->buffer, offset);
         if (n < 0 && errno == EINTR) continue;
-        GNOMON_FAIL_IF(n < 0, writer->ctx, GNOMON_ERROR_IO, "%s: can't read its temporary file: %s",
-                       writer->path, strerror(errno));
+        GNOMON_FAIL_IF(n < 0, writer->ctx, GNOMON_ERROR_IO,
+                       GNOMON_ARG("%s") ": can't read its temporary file: %s", writer->path,
+                       strerror(errno));
         if (n == 0) return GNOMON_OK;
         GNOMON_TRY(gnomon_zip_writer_write(sparse->zip, s->buffer, (size_t)n));
         offset += n;
@@ -398,11 +407,13 @@ static gnomon_status spool_copy(gnomon_writer *writer, spool *s)
 static gnomon_status sparse_create(gnomon_writer *writer)
 {
     GNOMON_FAIL_IF(writer->dtype != GNOMON_F32 && writer->dtype != GNOMON_F64, writer->ctx,
-                   GNOMON_ERROR_ARGUMENT, "dtype is %s, sparse points are written as f32 or f64",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("dtype") " is %s, sparse points are written as f32 or f64",
                    gnomon_dtype_name(writer->dtype));
-    GNOMON_FAIL_IF(writer->member[0] != '\0', writer->ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: the member '%s' is named, but a sparse matrix takes the whole archive",
-                   writer->path, writer->member);
+    GNOMON_FAIL_IF(
+        writer->member[0] != '\0', writer->ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("%s") ": the member '%s' is named, but a sparse matrix takes the whole archive",
+        writer->path, writer->member);
     sparse_writer *sparse;
     GNOMON_TRY(gnomon_alloc_zero(writer->ctx, 1, sizeof *sparse, "the writer of npz", &sparse));
     sparse->values.fd = sparse->offsets.fd = -1;

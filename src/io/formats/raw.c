@@ -7,12 +7,13 @@ static gnomon_status raw_open(gnomon_reader *reader)
     const gnomon_read_options *options = &reader->options;
     GNOMON_FAIL_IF(
         options->raw_cols < 1 || options->raw_rows < -1, ctx, GNOMON_ERROR_ARGUMENT,
-        "%s: raw data needs its shape: options.raw_rows is %lld (allowed are -1, for all "
-        "there are, and more) and options.raw_cols %lld (at least 1)",
+        GNOMON_ARG(
+            "%s") ": raw data needs its shape: options.raw_rows is %lld (allowed are -1, for all "
+                  "there are, and more) and options.raw_cols %lld (at least 1)",
         reader->path, (long long)options->raw_rows, (long long)options->raw_cols);
     GNOMON_FAIL_IF(gnomon_dtype_size(options->raw_dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: raw data needs its element type: options.raw_dtype is %d", reader->path,
-                   (int)options->raw_dtype);
+                   GNOMON_ARG("%s") ": raw data needs its element type: options.raw_dtype is %d",
+                   reader->path, (int)options->raw_dtype);
     const gnomon_array header = {.source = reader->source,
                                  .rows = options->raw_rows,
                                  .cols = options->raw_cols,

@@ -76,8 +76,9 @@ typedef struct cursor {
 
 static gnomon_status bad(const cursor *c, const char *what)
 {
-    return gnomon_fail(c->h->ctx, GNOMON_ERROR_DATA, "%s: bad safetensors header at byte %lld: %s",
-                       c->h->file, (long long)(LENGTH + (c->at - c->h->text)), what);
+    return gnomon_fail(c->h->ctx, GNOMON_ERROR_DATA,
+                       GNOMON_ARG("%s") ": bad safetensors header at byte %lld: %s", c->h->file,
+                       (long long)(LENGTH + (c->at - c->h->text)), what);
 }
 
 /* The bytes of the UTF-8 character at text, 0 when there is none. */
@@ -235,7 +236,8 @@ static gnomon_status scan(header *h, bool keep)
 
 static gnomon_status bad_entry(const header *h, const entry *e, const char *what)
 {
-    return gnomon_fail(h->ctx, GNOMON_ERROR_DATA, "%s: tensor '%s': %s", h->file, e->name, what);
+    return gnomon_fail(h->ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": tensor '%s': %s", h->file,
+                       e->name, what);
 }
 
 static bool take_number(const json_t *value, int64_t *number)
@@ -252,8 +254,8 @@ static gnomon_status take_members(const header *h, const entry *e, const json_t 
     if (!json_is_string(type) || !json_is_array(shape) || json_array_size(places) != 2)
         return bad_entry(h, e, "dtype, shape and data_offsets with two numbers are due");
     GNOMON_FAIL_IF(json_array_size(shape) > DIMENSIONS, h->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s: tensor '%s' has %zu dimensions; at most %d are read", h->file, e->name,
-                   json_array_size(shape), (int)DIMENSIONS);
+                   GNOMON_ARG("%s") ": tensor '%s' has %zu dimensions; at most %d are read",
+                   h->file, e->name, json_array_size(shape), (int)DIMENSIONS);
     t->dimensions = (int)json_array_size(shape);
     for (int i = 0; i < t->dimensions; i++)
         if (!take_number(json_array_get(shape, (size_t)i), &t->shape[i]))
@@ -279,8 +281,10 @@ static gnomon_status check_bytes(const header *h, const entry *e, const tensor *
         return bad_entry(h, e, "its shape is more than any file holds");
     GNOMON_FAIL_IF(
         bits % 8 != 0 || bits / 8 != t->end - t->begin, h->ctx, GNOMON_ERROR_DATA,
-        "%s: tensor '%s': %lld elements of %s are not the %lld bytes of its data_offsets", h->file,
-        e->name, (long long)elements, types[t->known].name, (long long)(t->end - t->begin));
+        GNOMON_ARG(
+            "%s") ": tensor '%s': %lld elements of %s are not the %lld bytes of its data_offsets",
+        h->file, e->name, (long long)elements, types[t->known].name,
+        (long long)(t->end - t->begin));
     return GNOMON_OK;
 }
 
@@ -331,19 +335,21 @@ static gnomon_status check_entries(header *h, const gnomon_source *source)
     qsort(h->entries, (size_t)h->count, sizeof *h->entries, by_place);
     for (int64_t i = 0; i < h->count; i++) {
         const entry *e = &h->entries[i];
-        GNOMON_FAIL_IF(e->begin != end, h->ctx, GNOMON_ERROR_DATA,
-                       "%s: tensor '%s': its data begins at byte %lld of the data, where byte %lld "
-                       "is due: data must not overlap or leave gaps",
-                       h->file, e->name, (long long)e->begin, (long long)end);
+        GNOMON_FAIL_IF(
+            e->begin != end, h->ctx, GNOMON_ERROR_DATA,
+            GNOMON_ARG(
+                "%s") ": tensor '%s': its data begins at byte %lld of the data, where byte %lld "
+                      "is due: data must not overlap or leave gaps",
+            h->file, e->name, (long long)e->begin, (long long)end);
         end = e->end;
     }
     if (!gnomon_add(end, LENGTH + h->length, &last)) last = INT64_MAX;
     GNOMON_FAIL_IF(last > limit || last == INT64_MAX, h->ctx, GNOMON_ERROR_TRUNCATED,
-                   "%s: the tensors end at byte %lld, but it has at most %lld bytes", h->file,
-                   (long long)last, (long long)limit);
+                   GNOMON_ARG("%s") ": the tensors end at byte %lld, but it has at most %lld bytes",
+                   h->file, (long long)last, (long long)limit);
     GNOMON_FAIL_IF(size >= 0 && last != size, h->ctx, GNOMON_ERROR_DATA,
-                   "%s: the tensors end at byte %lld, but it has %lld bytes", h->file,
-                   (long long)last, (long long)size);
+                   GNOMON_ARG("%s") ": the tensors end at byte %lld, but it has %lld bytes",
+                   h->file, (long long)last, (long long)size);
     return GNOMON_OK;
 }
 
@@ -380,19 +386,22 @@ static gnomon_status read_header(gnomon_source *source, header *h)
     GNOMON_TRY(gnomon_source_exact(source, lead, LENGTH, "the safetensors header's length"));
     for (int i = LENGTH - 1; i >= 0; i--)
         length = length << 8 | lead[i];
-    GNOMON_FAIL_IF(length > HEADER_MOST, h->ctx, GNOMON_ERROR_DATA,
-                   "%s: the safetensors header says it is %llu bytes long; at most %lld are read",
-                   h->file, (unsigned long long)length, (long long)HEADER_MOST);
+    GNOMON_FAIL_IF(
+        length > HEADER_MOST, h->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG(
+            "%s") ": the safetensors header says it is %llu bytes long; at most %lld are read",
+        h->file, (unsigned long long)length, (long long)HEADER_MOST);
     h->length = (int64_t)length;
-    GNOMON_FAIL_IF(LENGTH + h->length > gnomon_source_limit(source), h->ctx, GNOMON_ERROR_TRUNCATED,
-                   "%s: the safetensors header ends at byte %lld, but it has at most %lld bytes",
-                   h->file, (long long)(LENGTH + h->length),
-                   (long long)gnomon_source_limit(source));
+    GNOMON_FAIL_IF(
+        LENGTH + h->length > gnomon_source_limit(source), h->ctx, GNOMON_ERROR_TRUNCATED,
+        GNOMON_ARG(
+            "%s") ": the safetensors header ends at byte %lld, but it has at most %lld bytes",
+        h->file, (long long)(LENGTH + h->length), (long long)gnomon_source_limit(source));
     GNOMON_TRY(read_text(source, h));
     const char *wrong = first_bad(h->text, (size_t)h->length);
     GNOMON_FAIL_IF(wrong != NULL, h->ctx, GNOMON_ERROR_DATA,
-                   "%s: bad safetensors header at byte %lld: it is no UTF-8", h->file,
-                   (long long)(LENGTH + (wrong - h->text)));
+                   GNOMON_ARG("%s") ": bad safetensors header at byte %lld: it is no UTF-8",
+                   h->file, (long long)(LENGTH + (wrong - h->text)));
     GNOMON_TRY(scan(h, false));
     GNOMON_TRY(
         gnomon_alloc(h->ctx, h->count, sizeof *h->entries, "a list of tensors", &h->entries));
@@ -415,13 +424,17 @@ static gnomon_status as_points(gnomon_reader *reader, const header *h, const ent
     tensor t;
     int64_t cols = 1;
     GNOMON_TRY(read_entry(h, e, &t));
-    GNOMON_FAIL_IF(unread(&t) != NULL, h->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s: tensor '%s' is not read: %s; read are F16, BF16, F32, F64, I8 to I64, U8 "
-                   "to U64 and BOOL",
-                   h->file, e->name, unread(&t));
-    GNOMON_FAIL_IF(t.dimensions == 0, h->ctx, GNOMON_ERROR_DATA,
-                   "%s: tensor '%s' is a single number without dimensions; points have one or two",
-                   h->file, e->name);
+    GNOMON_FAIL_IF(
+        unread(&t) != NULL, h->ctx, GNOMON_ERROR_UNSUPPORTED,
+        GNOMON_ARG(
+            "%s") ": tensor '%s' is not read: %s; read are F16, BF16, F32, F64, I8 to I64, U8 "
+                  "to U64 and BOOL",
+        h->file, e->name, unread(&t));
+    GNOMON_FAIL_IF(
+        t.dimensions == 0, h->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG(
+            "%s") ": tensor '%s' is a single number without dimensions; points have one or two",
+        h->file, e->name);
     for (int i = t.dimensions == 1 ? 0 : 1; i < t.dimensions; i++)
         if (!gnomon_mul(cols, t.shape[i], &cols))
             return bad_entry(h, e, "its shape is more than any file holds");
@@ -457,12 +470,14 @@ static gnomon_status choose(const gnomon_reader *reader, const header *h, int64_
     const char *asked = reader->member;
     char names[400];
     list_names(h, names, sizeof names);
-    GNOMON_FAIL_IF(h->count == 0, h->ctx, GNOMON_ERROR_DATA, "%s: holds no tensors", reader->path);
+    GNOMON_FAIL_IF(h->count == 0, h->ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": holds no tensors",
+                   reader->path);
     if (asked[0] != '\0') {
         for (*index = 0; *index < h->count; (*index)++)
             if (strcmp(h->entries[*index].name, asked) == 0) return GNOMON_OK;
-        return gnomon_fail(h->ctx, GNOMON_ERROR_DATA, "%s: has no tensor '%s'; it has %s",
-                           reader->path, asked, names);
+        return gnomon_fail(h->ctx, GNOMON_ERROR_DATA,
+                           GNOMON_ARG("%s") ": has no tensor '%s'; it has %s", reader->path, asked,
+                           names);
     }
     int64_t points = 0;
     *index = 0;
@@ -473,9 +488,10 @@ static gnomon_status choose(const gnomon_reader *reader, const header *h, int64_
         points++;
         *index = i;
     }
-    GNOMON_FAIL_IF(h->count > 1 && points != 1, h->ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: has several tensors; name one as %s:TENSOR, TENSOR being one of %s",
-                   reader->path, reader->path, names);
+    GNOMON_FAIL_IF(
+        h->count > 1 && points != 1, h->ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("%s") ": has several tensors; name one as %s:TENSOR, TENSOR being one of %s",
+        reader->path, reader->path, names);
     return GNOMON_OK;
 }
 
@@ -578,15 +594,17 @@ static gnomon_status make_header(const gnomon_writer *writer, int64_t rows, char
     enum { LONGEST = 256 }; /* of everything but the name */
     int known = 0;
     GNOMON_FAIL_IF(first_bad(name, strlen(name)) != NULL || strcmp(name, METADATA) == 0, ctx,
-                   GNOMON_ERROR_ARGUMENT, "%s: a tensor's name must be UTF-8 and not " METADATA,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("%s") ": a tensor's name must be UTF-8 and not " METADATA,
                    writer->path);
     while (types[known].dtype != writer->dtype)
         known++;
     int64_t bytes;
     GNOMON_FAIL_IF(!gnomon_mul(rows, writer->cols, &bytes) ||
                        !gnomon_mul(bytes, types[known].bits / 8, &bytes),
-                   ctx, GNOMON_ERROR_OVERFLOW, "%s: %lld x %lld elements are too many bytes",
-                   writer->path, (long long)rows, (long long)writer->cols);
+                   ctx, GNOMON_ERROR_OVERFLOW,
+                   GNOMON_ARG("%s") ": %lld x %lld elements are too many bytes", writer->path,
+                   (long long)rows, (long long)writer->cols);
     json_t *value = json_string(name);
     char *quoted = value != NULL ? gnomon_json_text(value, JSON_ENCODE_ANY) : NULL;
     json_decref(value);

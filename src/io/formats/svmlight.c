@@ -108,7 +108,7 @@ static gnomon_status bad_word(gnomon_reader *reader, const walk *w)
 {
     const svm_reader *svm = reader->state;
     char quoted[GNOMON_QUOTED];
-    return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA, "%s: line %lld: %s is not %s",
+    return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": line %lld: %s is not %s",
                        gnomon_source_name(reader->source), (long long)svm->lines.number,
                        gnomon_quote(w->text, w->length, quoted),
                        w->bad_label ? "a label (a number)" : "index:value");
@@ -121,12 +121,13 @@ static gnomon_status bad_index(gnomon_reader *reader, int64_t index)
     long long line = svm->lines.number, first = svm->base;
     if (index < svm->base)
         return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
-                           "%s: line %lld: index %lld where indices count from %lld", name, line,
-                           (long long)index, first);
-    return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
-                       "%s: line %lld: index %lld is outside %lld to %lld, the %lld columns", name,
-                       line, (long long)index, first, first - 1 + (long long)reader->info.cols,
-                       (long long)reader->info.cols);
+                           GNOMON_ARG("%s") ": line %lld: index %lld where indices count from %lld",
+                           name, line, (long long)index, first);
+    return gnomon_fail(
+        reader->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": line %lld: index %lld is outside %lld to %lld, the %lld columns", name,
+        line, (long long)index, first, first - 1 + (long long)reader->info.cols,
+        (long long)reader->info.cols);
 }
 
 /* Reads the next point into the batch; *more is false at the end. */
@@ -181,10 +182,10 @@ static gnomon_status survey(gnomon_reader *reader)
     reader->info.rows = rows;
     reader->info.nonzeros = nonzeros;
     if (reader->options.svmlight_cols > 0) return GNOMON_OK; /* indices are checked on reading */
-    GNOMON_FAIL_IF(rows == 0, reader->ctx, GNOMON_ERROR_DATA, "%s: no line holds a point",
-                   gnomon_source_name(reader->source));
+    GNOMON_FAIL_IF(rows == 0, reader->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": no line holds a point", gnomon_source_name(reader->source));
     GNOMON_FAIL_IF(largest == INT64_MAX && svm->base == 0, reader->ctx, GNOMON_ERROR_OVERFLOW,
-                   "%s: index %lld makes more columns than can be counted",
+                   GNOMON_ARG("%s") ": index %lld makes more columns than can be counted",
                    gnomon_source_name(reader->source), (long long)largest);
     reader->info.cols = largest < 0 ? 0 : largest - svm->base + 1;
     return GNOMON_OK;
@@ -293,10 +294,11 @@ static int svm_sniff(const unsigned char *head, size_t length, int64_t size)
 
 static gnomon_status svm_create(gnomon_writer *writer)
 {
-    GNOMON_FAIL_IF(
-        writer->options.sparse && writer->dtype != GNOMON_F32 && writer->dtype != GNOMON_F64,
-        writer->ctx, GNOMON_ERROR_ARGUMENT, "dtype is %s, sparse points are written as f32 or f64",
-        gnomon_dtype_name(writer->dtype));
+    GNOMON_FAIL_IF(writer->options.sparse && writer->dtype != GNOMON_F32 &&
+                       writer->dtype != GNOMON_F64,
+                   writer->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("dtype") " is %s, sparse points are written as f32 or f64",
+                   gnomon_dtype_name(writer->dtype));
     return GNOMON_OK;
 }
 

@@ -10,14 +10,16 @@ static gnomon_status vecs_open(gnomon_reader *reader, gnomon_dtype dtype)
     size_t got;
     GNOMON_TRY(gnomon_source_peek(reader->source, 4, &head, &got));
     GNOMON_FAIL_IF(got == 0, ctx, GNOMON_ERROR_DATA,
-                   "%s: is empty, so not even the points' dimension is known", name);
+                   GNOMON_ARG("%s") ": is empty, so not even the points' dimension is known", name);
     GNOMON_FAIL_IF(got < 4, ctx, GNOMON_ERROR_TRUNCATED,
-                   "%s: ends at byte %zu, inside the first point's dimension", name, got);
+                   GNOMON_ARG("%s") ": ends at byte %zu, inside the first point's dimension", name,
+                   got);
     int64_t dimension = (int32_t)((uint32_t)head[0] | (uint32_t)head[1] << 8 |
                                   (uint32_t)head[2] << 16 | (uint32_t)head[3] << 24);
-    GNOMON_FAIL_IF(dimension < 1, ctx, GNOMON_ERROR_DATA,
-                   "%s: the first point says it has %lld coordinates; at least 1 is due", name,
-                   (long long)dimension);
+    GNOMON_FAIL_IF(
+        dimension < 1, ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ": the first point says it has %lld coordinates; at least 1 is due", name,
+        (long long)dimension);
     const gnomon_array header = {.source = reader->source,
                                  .rows = -1,
                                  .cols = dimension,
@@ -45,9 +47,10 @@ static gnomon_status ivecs_open(gnomon_reader *reader)
 
 static gnomon_status vecs_create(gnomon_writer *writer)
 {
-    GNOMON_FAIL_IF(writer->cols < 1 || writer->cols > INT32_MAX, writer->ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: %s can't hold points of %lld coordinates; allowed are 1 to %ld",
-                   writer->path, writer->format->name, (long long)writer->cols, (long)INT32_MAX);
+    GNOMON_FAIL_IF(
+        writer->cols < 1 || writer->cols > INT32_MAX, writer->ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("%s") ": %s can't hold points of %lld coordinates; allowed are 1 to %ld",
+        writer->path, writer->format->name, (long long)writer->cols, (long)INT32_MAX);
     return gnomon_array_create(writer, gnomon_big_endian(), true);
 }
 

@@ -29,7 +29,8 @@ static gnomon_status fill(gnomon_lines *lines)
     if (left == lines->capacity) {
         int64_t wider = FIRST_CAPACITY;
         if (left > 0 && !gnomon_mul(left, 2, &wider))
-            return gnomon_fail(ctx, GNOMON_ERROR_OVERFLOW, "%s: line %lld is too long",
+            return gnomon_fail(ctx, GNOMON_ERROR_OVERFLOW,
+                               GNOMON_ARG("%s") ": line %lld is too long",
                                gnomon_source_name(lines->source), (long long)lines->number + 1);
         GNOMON_TRY(gnomon_grow(ctx, &lines->buffer, lines->capacity, wider, 1, "a line of text"));
         lines->capacity = wider;

@@ -8,7 +8,8 @@ gnomon_status gnomon_text_dtype(gnomon_reader *reader)
 {
     gnomon_dtype asked = reader->options.text_dtype;
     GNOMON_FAIL_IF(asked != 0 && asked != GNOMON_F32 && asked != GNOMON_F64, reader->ctx,
-                   GNOMON_ERROR_ARGUMENT, "text_dtype is %s, allowed are f32 and f64",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("text_dtype") " is %s, allowed are f32 and f64",
                    gnomon_dtype_name(asked));
     reader->info.dtype = asked != 0 ? asked : GNOMON_F32;
     return GNOMON_OK;

@@ -43,26 +43,32 @@ static bool has_operator(gnomon_lsh_family family)
 
 static gnomon_status check_family(gnomon_context *ctx, const gnomon_lsh_functions *f)
 {
-    GNOMON_FAIL_IF(!f, ctx, GNOMON_ERROR_ARGUMENT, "functions is NULL");
-    GNOMON_FAIL_IF(f->struct_size < sizeof *f, ctx, GNOMON_ERROR_ARGUMENT,
-                   "functions.struct_size is %zu; it must be at least %zu: start from "
-                   "GNOMON_LSH_FUNCTIONS_INIT",
-                   f->struct_size, sizeof *f);
+    GNOMON_FAIL_IF(!f, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("functions") " is NULL");
+    GNOMON_FAIL_IF(
+        f->struct_size < sizeof *f, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("functions.struct_size") " is %zu; it must be at least %zu: start from "
+                                            "GNOMON_LSH_FUNCTIONS_INIT",
+        f->struct_size, sizeof *f);
     GNOMON_FAIL_IF((int)f->family <= 0 || (int)f->family >= FAMILIES, ctx, GNOMON_ERROR_ARGUMENT,
-                   "functions.family is %d; it must be one of gnomon_lsh_family", (int)f->family);
+                   GNOMON_ARG("functions.family") " is %d; it must be one of gnomon_lsh_family",
+                   (int)f->family);
     if (has_width(f->family))
         GNOMON_FAIL_IF(!(f->width > 0) || !isfinite(f->width), ctx, GNOMON_ERROR_ARGUMENT,
-                       "functions.width is %g; it must be above 0 and finite", f->width);
+                       GNOMON_ARG("functions.width") " is %g; it must be above 0 and finite",
+                       f->width);
     else
         GNOMON_FAIL_IF(f->width != 0, ctx, GNOMON_ERROR_ARGUMENT,
-                       "functions.width is %g; %s takes none", f->width, names[f->family]);
+                       GNOMON_ARG("functions.width") " is %g; %s takes none", f->width,
+                       names[f->family]);
     if (f->family == GNOMON_LSH_CROSS_POLYTOPE)
         GNOMON_FAIL_IF(
             f->sides != 0 && (f->sides < 2 || f->sides > 4096), ctx, GNOMON_ERROR_ARGUMENT,
-            "functions.sides is %" PRId64 "; it must be 2 to 4096, or 0 for 16", f->sides);
+            GNOMON_ARG("functions.sides") " is %" PRId64 "; it must be 2 to 4096, or 0 for 16",
+            f->sides);
     else
         GNOMON_FAIL_IF(f->sides != 0, ctx, GNOMON_ERROR_ARGUMENT,
-                       "functions.sides is %" PRId64 "; %s takes none", f->sides, names[f->family]);
+                       GNOMON_ARG("functions.sides") " is %" PRId64 "; %s takes none", f->sides,
+                       names[f->family]);
     return GNOMON_OK;
 }
 
@@ -70,19 +76,21 @@ static gnomon_status check_functions(gnomon_context *ctx, const gnomon_lsh_funct
 {
     GNOMON_TRY(check_family(ctx, f));
     GNOMON_FAIL_IF(f->dim < 1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "functions.dim is %" PRId64 "; it must be at least 1", f->dim);
+                   GNOMON_ARG("functions.dim") " is %" PRId64 "; it must be at least 1", f->dim);
     /* a member of a set is any number: texts hash their shingles to 62 bits */
     GNOMON_FAIL_IF(f->dim > most_dim && f->family != GNOMON_LSH_MINHASH, ctx, GNOMON_ERROR_ARGUMENT,
-                   "functions.dim is %" PRId64 "; of %s it must be at most 2^56", f->dim,
-                   names[f->family]);
+                   GNOMON_ARG("functions.dim") " is %" PRId64 "; of %s it must be at most 2^56",
+                   f->dim, names[f->family]);
     GNOMON_FAIL_IF(f->count < 1 || f->count > most_functions / (f->sides > 0 ? f->sides : 1), ctx,
-                   GNOMON_ERROR_ARGUMENT, "functions.count is %" PRId64 "; it must be 1 to 2^24%s",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("functions.count") " is %" PRId64 "; it must be 1 to 2^24%s",
                    f->count, f->sides > 0 ? " / sides" : "");
     GNOMON_FAIL_IF(f->descriptor && !has_operator(f->family), ctx, GNOMON_ERROR_ARGUMENT,
-                   "functions.descriptor is set; %s takes no operator", names[f->family]);
-    GNOMON_FAIL_IF(f->descriptor && f->descriptor->kind == GNOMON_KRONECKER, ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   "functions.descriptor.kind is kronecker; it must be a simple kind or block");
+                   GNOMON_ARG("functions.descriptor") " is set; %s takes no operator",
+                   names[f->family]);
+    GNOMON_FAIL_IF(
+        f->descriptor && f->descriptor->kind == GNOMON_KRONECKER, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("functions.descriptor.kind") " is kronecker; it must be a simple kind or block");
     return GNOMON_OK;
 }
 
@@ -146,7 +154,7 @@ gnomon_status gnomon_hasher_create(gnomon_context *ctx, const gnomon_lsh_functio
                                    gnomon_hasher **out)
 {
     static const int others[FAMILIES] = {0, 2, 2, 1, 3, 1, 1};
-    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check_functions(ctx, functions));
@@ -196,8 +204,8 @@ static double pstable_l1(double t)
 gnomon_status gnomon_lsh_collision(gnomon_context *ctx, const gnomon_lsh_functions *functions,
                                    double distance, double *p)
 {
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
-    GNOMON_FAIL_IF(!p, ctx, GNOMON_ERROR_ARGUMENT, "p is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
+    GNOMON_FAIL_IF(!p, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
     GNOMON_TRY(check_family(ctx, functions));
     const gnomon_lsh_family family = functions->family;
     double most = INFINITY;
@@ -205,11 +213,12 @@ gnomon_status gnomon_lsh_collision(gnomon_context *ctx, const gnomon_lsh_functio
     if (family == GNOMON_LSH_MINHASH) most = 1;
     if (family == GNOMON_LSH_BIT_SAMPLING) {
         GNOMON_FAIL_IF(functions->dim < 1, ctx, GNOMON_ERROR_ARGUMENT,
-                       "functions.dim is %" PRId64 "; it must be at least 1", functions->dim);
+                       GNOMON_ARG("functions.dim") " is %" PRId64 "; it must be at least 1",
+                       functions->dim);
         most = 8 * (double)functions->dim;
     }
     GNOMON_FAIL_IF(!(distance >= 0 && distance <= most), ctx, GNOMON_ERROR_ARGUMENT,
-                   "distance is %g; it must be 0 to %g", distance, most);
+                   GNOMON_ARG("distance") " is %g; it must be 0 to %g", distance, most);
     const double t = distance > 0 ? functions->width / distance : INFINITY;
     switch (family) {
     case GNOMON_LSH_PSTABLE:

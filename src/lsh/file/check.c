@@ -27,15 +27,14 @@ static void tell(checker *c, const char *section, const char *fault)
 /* The last error's text stands for a fault. */
 static void tell_error(checker *c)
 {
-    char text[256];
+    char text[256], section[64];
     snprintf(text, sizeof text, "%s", gnomon_last_error(c->ctx));
-    char *colon = strstr(text, ": ");
-    if (!colon) {
+    snprintf(section, sizeof section, "%s", gnomon_last_error_argument(c->ctx));
+    const size_t length = strlen(section) + 2; /* "section: " */
+    if (section[0] && strlen(text) > length)
+        tell(c, section, text + length);
+    else
         tell(c, "layout", text);
-        return;
-    }
-    *colon = '\0';
-    tell(c, text, colon + 2);
 }
 
 /* ---- bytes ---- */
@@ -261,8 +260,8 @@ gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path, gnomon_lsh
                                void *user)
 {
     checker c = {ctx, fn, user, 0, ""};
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
     GNOMON_TRY(check(&c, path));
     if (c.faults == 0) return GNOMON_OK;
-    return gnomon_fail(ctx, GNOMON_ERROR_DATA, "%s: %s", path, c.first);
+    return gnomon_fail(ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": %s", path, c.first);
 }

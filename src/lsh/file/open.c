@@ -33,18 +33,18 @@ static gnomon_status map_file(gnomon_context *ctx, int fd, gnomon_layout *l)
 
 gnomon_status gnomon_lsh_map(gnomon_context *ctx, const char *path, gnomon_layout *layout)
 {
-    GNOMON_FAIL_IF(!path, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
+    GNOMON_FAIL_IF(!path, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("path") " is NULL");
     GNOMON_FAIL_IF(__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "index files are little-endian, and this machine is not");
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) {
         const bool absent = errno == ENOENT || errno == ENOTDIR;
         return gnomon_fail(ctx, absent ? GNOMON_ERROR_NOT_FOUND : GNOMON_ERROR_IO,
-                           "%s: can't open: %s", path, strerror(errno));
+                           GNOMON_ARG("%s") ": can't open: %s", path, strerror(errno));
     }
     const gnomon_status status = map_file(ctx, fd, layout);
     close(fd); /* the mapping stays */
-    return status == GNOMON_OK ? status : gnomon_fail_prefix(ctx, status, "%s", path);
+    return status == GNOMON_OK ? status : gnomon_fail_prefix(ctx, status, GNOMON_ARG("%s"), path);
 }
 
 /* ---- sections in their order ---- */
@@ -77,7 +77,7 @@ static gnomon_status expect_length(loading *w, gnomon_section_kind kind, uint32_
     gnomon_section s;
     GNOMON_TRY(expect(w, kind, number, &s));
     GNOMON_FAIL_IF(s.length != length, w->ctx, GNOMON_ERROR_DATA,
-                   "%s: %" PRId64 " bytes long; %" PRId64 " are due",
+                   GNOMON_ARG("%s") ": %" PRId64 " bytes long; %" PRId64 " are due",
                    gnomon_section_name_of(kind, number).text, s.length, length);
     *data = w->l->map + s.offset;
     return GNOMON_OK;
@@ -92,16 +92,16 @@ static gnomon_status load_settings(loading *w)
     GNOMON_FAIL_IF(s.kind != GNOMON_SECTION_SETTINGS || s.number != 0 || s.dtype != 0, w->ctx,
                    GNOMON_ERROR_DATA, "the last section is not that of the settings");
     GNOMON_FAIL_IF(s.length > GNOMON_LSH_MOST_SETTINGS, w->ctx, GNOMON_ERROR_DATA,
-                   "settings: %" PRId64 " bytes long; at most %d may be", s.length,
+                   GNOMON_ARG("settings") ": %" PRId64 " bytes long; at most %d may be", s.length,
                    GNOMON_LSH_MOST_SETTINGS);
     GNOMON_FAIL_IF(gnomon_lsh_checksum(l->map + s.offset, (size_t)s.length) != s.checksum, w->ctx,
                    GNOMON_ERROR_DATA,
-                   "settings: the section is damaged: its checksum does not fit");
+                   GNOMON_ARG("settings") ": the section is damaged: its checksum does not fit");
     GNOMON_TRY(gnomon_lsh_settings_from_json(w->ctx, (const char *)l->map + s.offset,
                                              (size_t)s.length, &o, &descriptor));
     const gnomon_status status = gnomon_lsh_create(w->ctx, &o, &w->index);
     if (status == GNOMON_ERROR_ARGUMENT || status == GNOMON_ERROR_OVERFLOW) /* the file's fault */
-        return gnomon_fail_prefix(w->ctx, GNOMON_ERROR_DATA, "settings");
+        return gnomon_fail_prefix(w->ctx, GNOMON_ERROR_DATA, GNOMON_ARG("settings"));
     return status;
 }
 
@@ -122,15 +122,16 @@ static gnomon_status load_dense(loading *w)
         const gnomon_section_name label = gnomon_section_name_of(s.kind, s.number);
         const char *name = label.text;
         GNOMON_FAIL_IF(gnomon_dtype_size(s.dtype) == 0, ctx, GNOMON_ERROR_DATA,
-                       "%s: %d is no element type", name, (int)s.dtype);
+                       GNOMON_ARG("%s") ": %d is no element type", name, (int)s.dtype);
         GNOMON_FAIL_IF(index->options.metric == GNOMON_HAMMING && s.dtype != GNOMON_U8, ctx,
-                       GNOMON_ERROR_DATA, "%s: of type %s; hamming takes u8", name,
+                       GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": of type %s; hamming takes u8", name,
                        gnomon_dtype_name(s.dtype));
         GNOMON_FAIL_IF(!gnomon_mul(dim, (int64_t)gnomon_dtype_size(s.dtype), &row) ||
                            s.length % row != 0 || s.length == 0 ||
                            s.length / row > w->l->points - index->points,
                        ctx, GNOMON_ERROR_DATA,
-                       "%s: %" PRId64 " bytes are not so many points of %" PRId64 " coordinates",
+                       GNOMON_ARG("%s") ": %" PRId64 " bytes are not so many points of %" PRId64
+                                        " coordinates",
                        name, s.length, dim);
         index->blocks[i] =
             (gnomon_lsh_block){index->points, gnomon_matrix_rowmajor((void *)(w->l->map + s.offset),
@@ -139,8 +140,8 @@ static gnomon_status load_dense(loading *w)
         index->block_count++;
     }
     GNOMON_FAIL_IF(index->points != w->l->points, ctx, GNOMON_ERROR_DATA,
-                   "points: there are %" PRId64 "; the header tells of %" PRId64, index->points,
-                   w->l->points);
+                   GNOMON_ARG("points") ": there are %" PRId64 "; the header tells of %" PRId64,
+                   index->points, w->l->points);
     return GNOMON_OK;
 }
 
@@ -155,19 +156,22 @@ static gnomon_status load_sets(loading *w)
     GNOMON_TRY(expect_length(w, GNOMON_SECTION_OFFSETS, 0, (n + 1) * 8, &offsets));
     const int64_t members = s.length / 8, *at = offsets;
     GNOMON_FAIL_IF(s.length % 8 != 0, ctx, GNOMON_ERROR_DATA,
-                   "set members: %" PRId64 " bytes are no whole number of members", s.length);
+                   GNOMON_ARG("set members") ": %" PRId64 " bytes are no whole number of members",
+                   s.length);
     const int64_t *member = (const int64_t *)(const void *)(w->l->map + s.offset);
     GNOMON_FAIL_IF(at[0] != 0 || at[n] != members, ctx, GNOMON_ERROR_DATA,
-                   "set offsets: from %" PRId64 " to %" PRId64 " for %" PRId64 " members", at[0],
-                   at[n], members);
+                   GNOMON_ARG("set offsets") ": from %" PRId64 " to %" PRId64 " for %" PRId64
+                                             " members",
+                   at[0], at[n], members);
     for (int64_t i = 0; i < n; i++) {
         GNOMON_FAIL_IF(at[i] > at[i + 1] || at[i + 1] > members, ctx, GNOMON_ERROR_DATA,
-                       "set offsets: they fall after set %" PRId64, i);
+                       GNOMON_ARG("set offsets") ": they fall after set %" PRId64, i);
         for (int64_t e = at[i]; e < at[i + 1]; e++)
             GNOMON_FAIL_IF(member[e] < 0 || member[e] >= dim ||
                                (e > at[i] && member[e] <= member[e - 1]),
                            ctx, GNOMON_ERROR_DATA,
-                           "set members: those of set %" PRId64 " do not ascend from 0 to %" PRId64,
+                           GNOMON_ARG("set members") ": those of set %" PRId64
+                                                     " do not ascend from 0 to %" PRId64,
                            i, dim - 1);
     }
     *sets = (gnomon_sets){n, (int64_t *)offsets, (int64_t *)member};
@@ -182,7 +186,7 @@ static gnomon_status load_codes(loading *w)
     if (c->count == 0 || w->index->points == 0) return GNOMON_OK;
     int64_t bytes;
     GNOMON_FAIL_IF(!gnomon_mul(w->index->points, c->count, &bytes), w->ctx, GNOMON_ERROR_DATA,
-                   "codes: more than can be counted");
+                   GNOMON_ARG("codes") ": more than can be counted");
     GNOMON_TRY(expect_length(w, GNOMON_SECTION_SCALE, 0, (c->count + 1) * 4, &scale));
     GNOMON_TRY(expect_length(w, GNOMON_SECTION_CODES, 0, bytes, &code));
     memcpy(&c->factor, scale, 4);
@@ -204,12 +208,12 @@ static gnomon_status load_removed(loading *w)
     memcpy(index->gone, bits, (size_t)bytes);
     for (int64_t i = 0; i < bytes; i++)
         removed += __builtin_popcount(index->gone[i]);
-    GNOMON_FAIL_IF(removed != w->l->removed ||
-                       (n % 8 != 0 && index->gone[bytes - 1] >> (n % 8) != 0),
-                   w->ctx, GNOMON_ERROR_DATA,
-                   "removed: the bits of %" PRId64 " points do not tell of the %" PRId64
-                   " that the header does",
-                   n, w->l->removed);
+    GNOMON_FAIL_IF(
+        removed != w->l->removed || (n % 8 != 0 && index->gone[bytes - 1] >> (n % 8) != 0), w->ctx,
+        GNOMON_ERROR_DATA,
+        GNOMON_ARG("removed") ": the bits of %" PRId64 " points do not tell of the %" PRId64
+                              " that the header does",
+        n, w->l->removed);
     index->removed = removed;
     return GNOMON_OK;
 }
@@ -228,12 +232,13 @@ static gnomon_status load_table(loading *w, int64_t t)
                        entries < w->index->points - w->index->removed ||
                        (t > 0 && entries != w->index->tables[0].entries),
                    w->ctx, GNOMON_ERROR_DATA,
-                   "table %" PRId64 "'s ids: %" PRId64 " bytes are not right for %" PRId64
-                   " points, %" PRId64 " removed",
+                   GNOMON_ARG("table %" PRId64 "'s ids") ": %" PRId64
+                                                         " bytes are not right for %" PRId64
+                                                         " points, %" PRId64 " removed",
                    t, ids.length, w->index->points, w->index->removed);
     GNOMON_FAIL_IF(keys.length % 8 != 0 || buckets > entries, w->ctx, GNOMON_ERROR_DATA,
-                   "table %" PRId64 "'s keys: %" PRId64 " bytes are not right for %" PRId64
-                   " points",
+                   GNOMON_ARG("table %" PRId64
+                              "'s keys") ": %" PRId64 " bytes are not right for %" PRId64 " points",
                    t, keys.length, entries);
     GNOMON_TRY(expect_length(w, GNOMON_SECTION_STARTS, (uint32_t)t, (buckets + 1) * 4, &starts));
     const int bits = gnomon_table_bits(buckets);
@@ -304,7 +309,7 @@ static gnomon_status load_tables(loading *w)
     for (int64_t t = 0; t < tables && status == GNOMON_OK; t++)
         if (c.wrong[t] != 0)
             status = gnomon_fail(w->ctx, GNOMON_ERROR_DATA,
-                                 "%s: entry %" PRId64 " does not fit the others",
+                                 GNOMON_ARG("%s") ": entry %" PRId64 " does not fit the others",
                                  gnomon_section_name_of(c.wrong[t], (uint32_t)t).text, c.place[t]);
     gnomon_free(w->ctx, c.wrong);
     gnomon_free(w->ctx, c.place);
@@ -347,12 +352,12 @@ gnomon_status gnomon_lsh_load(gnomon_context *ctx, const gnomon_layout *layout, 
 gnomon_status gnomon_lsh_open(gnomon_context *ctx, const char *path, gnomon_lsh **out)
 {
     gnomon_layout layout;
-    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_lsh_map(ctx, path, &layout));
     gnomon_status status = gnomon_lsh_load(ctx, &layout, out);
-    if (status != GNOMON_OK) return gnomon_fail_prefix(ctx, status, "%s", path);
+    if (status != GNOMON_OK) return gnomon_fail_prefix(ctx, status, GNOMON_ARG("%s"), path);
     status = gnomon_origin_open(ctx, path, &layout, &(*out)->origin);
     if (status != GNOMON_OK) {
         gnomon_lsh_destroy(*out);

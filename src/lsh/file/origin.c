@@ -34,7 +34,9 @@ static gnomon_status changed(gnomon_context *ctx, const char *path)
 {
     return gnomon_fail(
         ctx, GNOMON_ERROR_BUSY,
-        "%s: was changed by another process or thread since it was opened; open it again", path);
+        GNOMON_ARG(
+            "%s") ": was changed by another process or thread since it was opened; open it again",
+        path);
 }
 
 gnomon_status gnomon_origin_still(gnomon_context *ctx, const gnomon_origin *origin)
@@ -61,8 +63,10 @@ gnomon_status gnomon_origin_lock(gnomon_context *ctx, const gnomon_origin *origi
         close(fd);
         if (why == EWOULDBLOCK)
             return gnomon_fail(ctx, GNOMON_ERROR_BUSY,
-                               "%s: is being changed by another process or thread", path);
-        return gnomon_fail(ctx, GNOMON_ERROR_IO, "%s: can't lock it: %s", path, strerror(why));
+                               GNOMON_ARG("%s") ": is being changed by another process or thread",
+                               path);
+        return gnomon_fail(ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": can't lock it: %s", path,
+                           strerror(why));
     }
     struct stat st;
     gnomon_status status = gnomon_origin_still(ctx, origin);

@@ -67,7 +67,8 @@ gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh 
 
 static gnomon_status no_such(gnomon_context *ctx, const char *member, const char *wanted)
 {
-    return gnomon_fail(ctx, GNOMON_ERROR_DATA, "settings: \"%s\" must be %s", member, wanted);
+    return gnomon_fail(ctx, GNOMON_ERROR_DATA, GNOMON_ARG("settings") ": \"%s\" must be %s", member,
+                       wanted);
 }
 
 static gnomon_status read_int(gnomon_context *ctx, const json_t *root, const char *member,
@@ -105,14 +106,14 @@ static gnomon_status check_members(gnomon_context *ctx, json_t *root)
     const char *key;
     json_t *value;
     GNOMON_FAIL_IF(!json_is_object(root), ctx, GNOMON_ERROR_DATA,
-                   "settings: the JSON is no object");
+                   GNOMON_ARG("settings") ": the JSON is no object");
     json_object_foreach(root, key, value)
     {
         bool found = false;
         for (int i = 0; i < KNOWN; i++)
             found = found || strcmp(key, known[i]) == 0;
         GNOMON_FAIL_IF(!found, ctx, GNOMON_ERROR_DATA,
-                       "settings: there is a member that is none of an index's");
+                       GNOMON_ARG("settings") ": there is a member that is none of an index's");
     }
     const char *what = json_string_value(json_object_get(root, "gnomon"));
     if (!what || strcmp(what, "lsh") != 0) return no_such(ctx, "gnomon", "\"lsh\"");
@@ -154,7 +155,7 @@ static gnomon_status read_operator(gnomon_context *ctx, const json_t *root, gnom
     const gnomon_status status = gnomon_operator_from_json(ctx, text, strlen(text), &op);
     free(text);
     if (status == GNOMON_ERROR_ARGUMENT || status == GNOMON_ERROR_OVERFLOW) /* the file's fault */
-        return gnomon_fail_prefix(ctx, GNOMON_ERROR_DATA, "settings");
+        return gnomon_fail_prefix(ctx, GNOMON_ERROR_DATA, GNOMON_ARG("settings"));
     GNOMON_TRY(status);
     gnomon_operator_describe(op, descriptor);
     gnomon_operator_destroy(op);
@@ -193,8 +194,9 @@ gnomon_status gnomon_lsh_settings_from_json(gnomon_context *ctx, const char *jso
     json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);
     GNOMON_FAIL_IF(!root && json_error_code(&error) == json_error_out_of_memory, ctx,
                    GNOMON_ERROR_MEMORY, "no memory for an index's settings");
-    GNOMON_FAIL_IF(!root, ctx, GNOMON_ERROR_DATA, "settings: not JSON: line %d, column %d",
-                   error.line, error.column);
+    GNOMON_FAIL_IF(!root, ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("settings") ": not JSON: line %d, column %d", error.line,
+                   error.column);
     const gnomon_status status = read_all(ctx, root, options, descriptor);
     json_decref(root);
     return status;

@@ -336,7 +336,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_lsh_options *optio
                             const gnomon_lsh *from, const char *path, gnomon_lsh_builder **out)
 {
     static const gnomon_sink_options safe = {.overwrite_ok = true, .revisit = true};
-    GNOMON_FAIL_IF(!path, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
+    GNOMON_FAIL_IF(!path, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("path") " is NULL");
     GNOMON_FAIL_IF(__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "index files are little-endian, and this machine is not");
     gnomon_lsh_builder *b;
@@ -352,7 +352,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_lsh_options *optio
         /* damage would get a fresh checksum */
         const gnomon_status status = gnomon_lsh_check_bytes(ctx, from);
         if (status != GNOMON_OK)
-            return gnomon_fail_prefix(ctx, status, "%s",
+            return gnomon_fail_prefix(ctx, status, GNOMON_ARG("%s"),
                                       from->origin ? from->origin->path : "the index");
     }
     GNOMON_TRY(gnomon_lsh_create(ctx, options, &b->shape));
@@ -368,7 +368,7 @@ static gnomon_status begin(gnomon_lsh_builder *b)
 gnomon_status gnomon_lsh_builder_create(gnomon_context *ctx, const gnomon_lsh_options *options,
                                         const char *path, gnomon_lsh_builder **out)
 {
-    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     gnomon_lsh_builder *b = NULL;
@@ -408,10 +408,10 @@ static gnomon_status extend(gnomon_context *ctx, const gnomon_lsh *index, const 
 gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *index,
                                         const char *path, int compact, gnomon_lsh_builder **out)
 {
-    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, "index is NULL");
+    GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
     GNOMON_FAIL_IF(!gnomon_lsh_enter(index), ctx, GNOMON_ERROR_BUSY,
                    "the index is being changed by another thread");
     gnomon_lsh_builder *b = NULL;
@@ -427,16 +427,16 @@ gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *i
 
 gnomon_status gnomon_lsh_builder_add(gnomon_lsh_builder *builder, const gnomon_matrix *points)
 {
-    GNOMON_FAIL_IF(!builder, NULL, GNOMON_ERROR_ARGUMENT, "builder is NULL");
-    GNOMON_FAIL_IF(!points, builder->ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    GNOMON_FAIL_IF(!builder, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("builder") " is NULL");
+    GNOMON_FAIL_IF(!points, builder->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("points") " is NULL");
     const gnomon_points p = {points, NULL};
     return add(builder, &p);
 }
 
 gnomon_status gnomon_lsh_builder_add_csr(gnomon_lsh_builder *builder, const gnomon_csr *points)
 {
-    GNOMON_FAIL_IF(!builder, NULL, GNOMON_ERROR_ARGUMENT, "builder is NULL");
-    GNOMON_FAIL_IF(!points, builder->ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+    GNOMON_FAIL_IF(!builder, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("builder") " is NULL");
+    GNOMON_FAIL_IF(!points, builder->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("points") " is NULL");
     const gnomon_points p = {NULL, points};
     return add(builder, &p);
 }
@@ -567,7 +567,7 @@ static gnomon_status finish(gnomon_lsh_builder *b)
 
 gnomon_status gnomon_lsh_builder_finish(gnomon_lsh_builder *builder)
 {
-    GNOMON_FAIL_IF(!builder, NULL, GNOMON_ERROR_ARGUMENT, "builder is NULL");
+    GNOMON_FAIL_IF(!builder, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("builder") " is NULL");
     const gnomon_status status = finish(builder);
     gnomon_lsh_builder_abort(builder);
     return status;

@@ -15,34 +15,40 @@ GNOMON_OPTIONS_INIT(gnomon_lsh_promise, GNOMON_LSH_PROMISE_INIT)
 static gnomon_status take_promise(gnomon_context *ctx, const gnomon_lsh_promise *given,
                                   const gnomon_points *points, gnomon_lsh_promise *p)
 {
-    GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, "promise is NULL");
+    GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("promise") " is NULL");
     GNOMON_FAIL_IF(given->struct_size != sizeof *p, ctx, GNOMON_ERROR_ARGUMENT,
-                   "promise.struct_size is %zu; start from GNOMON_LSH_PROMISE_INIT",
+                   GNOMON_ARG("promise.struct_size") " is %zu; start from GNOMON_LSH_PROMISE_INIT",
                    given->struct_size);
     *p = *given;
     GNOMON_FAIL_IF(p->metric == GNOMON_IP, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "promise.metric is ip, for which there are no hash functions");
+                   GNOMON_ARG("promise.metric") " is ip, for which there are no hash functions");
     GNOMON_FAIL_IF(p->metric < GNOMON_L2 || p->metric > GNOMON_L1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "promise.metric is %d; it must be one of gnomon_metric", (int)p->metric);
+                   GNOMON_ARG("promise.metric") " is %d; it must be one of gnomon_metric",
+                   (int)p->metric);
     GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,
-                   GNOMON_ERROR_ARGUMENT, "promise.family is %s; the metric is %s",
+                   GNOMON_ERROR_ARGUMENT, GNOMON_ARG("promise.family") " is %s; the metric is %s",
                    gnomon_lsh_family_name(p->family), gnomon_metric_name(p->metric));
     GNOMON_FAIL_IF((p->metric == GNOMON_JACCARD) != (points->sparse != NULL), ctx,
                    GNOMON_ERROR_UNSUPPORTED, "%s takes %s points", gnomon_metric_name(p->metric),
                    points->sparse ? "dense" : "sparse");
     GNOMON_FAIL_IF(!(p->recall > 0 && p->recall < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "promise.recall is %g; it must be above 0 and below 1", p->recall);
+                   GNOMON_ARG("promise.recall") " is %g; it must be above 0 and below 1",
+                   p->recall);
     GNOMON_FAIL_IF(!(p->confidence > 0.5 && p->confidence < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   "promise.confidence is %g; it must be above 0.5 and below 1", p->confidence);
-    GNOMON_FAIL_IF(p->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "promise.k is %" PRId64 "; it must be at least 1, or 0 for a radius", p->k);
-    GNOMON_FAIL_IF(p->k == 0 && !(p->radius >= 0 && isfinite(p->radius)), ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   "promise.radius is %g; it must be finite and not negative", p->radius);
+                   GNOMON_ARG("promise.confidence") " is %g; it must be above 0.5 and below 1",
+                   p->confidence);
+    GNOMON_FAIL_IF(
+        p->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("promise.k") " is %" PRId64 "; it must be at least 1, or 0 for a radius", p->k);
+    GNOMON_FAIL_IF(
+        p->k == 0 && !(p->radius >= 0 && isfinite(p->radius)), ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("promise.radius") " is %g; it must be finite and not negative", p->radius);
     GNOMON_FAIL_IF(p->memory < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "promise.memory is %" PRId64 "; it must not be negative", p->memory);
+                   GNOMON_ARG("promise.memory") " is %" PRId64 "; it must not be negative",
+                   p->memory);
     GNOMON_FAIL_IF(p->queries < 100 || p->queries > 100000, ctx, GNOMON_ERROR_ARGUMENT,
-                   "promise.queries is %" PRId64 "; it must be 100 to 100000", p->queries);
+                   GNOMON_ARG("promise.queries") " is %" PRId64 "; it must be 100 to 100000",
+                   p->queries);
     return GNOMON_OK;
 }
 
@@ -160,12 +166,13 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_promise *promise
                           const gnomon_points *points, const gnomon_points *queries,
                           gnomon_lsh **out, gnomon_lsh_tuning *result)
 {
-    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, "out is NULL");
+    GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(!result || result->struct_size != sizeof *result, ctx, GNOMON_ERROR_ARGUMENT,
-                   "tuning is NULL or its struct_size is not set");
-    GNOMON_FAIL_IF(!points->dense && !points->sparse, ctx, GNOMON_ERROR_ARGUMENT, "points is NULL");
+                   GNOMON_ARG("tuning") " is NULL or its struct_size is not set");
+    GNOMON_FAIL_IF(!points->dense && !points->sparse, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("points") " is NULL");
     *result = (gnomon_lsh_tuning){.struct_size = sizeof *result, .reason = ""};
     gnomon_tuning t = {.ctx = ctx, .points = points, .out = result};
     GNOMON_TRY(gnomon_lsh_check_device(ctx));

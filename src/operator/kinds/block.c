@@ -115,10 +115,11 @@ gnomon_status gnomon_operator_block(gnomon_context *ctx, const gnomon_operator *
                                     int64_t col, const gnomon_matrix *out)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, "op is NULL");
+    GNOMON_FAIL_IF(op == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("op") " is NULL");
     GNOMON_TRY(gnomon_check_view(ctx, out, "out"));
     GNOMON_FAIL_IF(out->dtype != GNOMON_F32 && out->dtype != GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
-                   "out.dtype is %s; it must be f32 or f64", gnomon_dtype_name(out->dtype));
+                   GNOMON_ARG("out.dtype") " is %s; it must be f32 or f64",
+                   gnomon_dtype_name(out->dtype));
     GNOMON_FAIL_IF(
         (out->rows > 1 && out->row_stride == 0) || (out->cols > 1 && out->col_stride == 0), ctx,
         GNOMON_ERROR_ARGUMENT,

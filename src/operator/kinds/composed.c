@@ -12,12 +12,14 @@ static gnomon_status check_block(gnomon_context *ctx, gnomon_descriptor *d)
 {
     if (d->blocks == 0) d->blocks = 1;
     GNOMON_FAIL_IF(d->blocks < 1 || d->blocks > d->k, ctx, GNOMON_ERROR_ARGUMENT,
-                   "blocks is %" PRId64 "; it must be at least 1 and at most k, which is "
-                   "%" PRId64,
+                   GNOMON_ARG("blocks") " is %" PRId64
+                                        "; it must be at least 1 and at most k, which is "
+                                        "%" PRId64,
                    d->blocks, d->k);
     GNOMON_FAIL_IF(gnomon_kind_row_of(d->inner)->needs_equal_blocks && d->k % d->blocks != 0, ctx,
                    GNOMON_ERROR_ARGUMENT,
-                   "blocks is %" PRId64 "; with inner %s it must divide k, which is %" PRId64,
+                   GNOMON_ARG("blocks") " is %" PRId64
+                                        "; with inner %s it must divide k, which is %" PRId64,
                    d->blocks, gnomon_kind_name(d->inner), d->k);
     return GNOMON_OK;
 }
@@ -47,10 +49,10 @@ static gnomon_status check_kronecker(gnomon_context *ctx, gnomon_descriptor *d)
     if (d->zeta == 0) d->zeta = 2;
     if (d->width == 0) d->width = d->k;
     GNOMON_FAIL_IF(d->zeta < 2, ctx, GNOMON_ERROR_ARGUMENT,
-                   "zeta is %" PRId64 "; it must be at least 2", d->zeta);
+                   GNOMON_ARG("zeta") " is %" PRId64 "; it must be at least 2", d->zeta);
     GNOMON_FAIL_IF(d->width < d->k, ctx, GNOMON_ERROR_ARGUMENT,
-                   "width is %" PRId64 "; it must be at least k, which is %" PRId64, d->width,
-                   d->k);
+                   GNOMON_ARG("width") " is %" PRId64 "; it must be at least k, which is %" PRId64,
+                   d->width, d->k);
     return GNOMON_OK;
 }
 
@@ -68,8 +70,8 @@ static gnomon_status compose_kronecker(gnomon_context *ctx, gnomon_operator *op)
         levels++;
     } while (padded < d->d);
     GNOMON_FAIL_IF(levels > 1 && d->width > ROWS_MAX / (levels - 1), ctx, GNOMON_ERROR_OVERFLOW,
-                   "width is %" PRId64 "; with %d levels it must be at most %" PRId64
-                   ", so that no factor has more than 2^32 rows",
+                   GNOMON_ARG("width") " is %" PRId64 "; with %d levels it must be at most %" PRId64
+                                       ", so that no factor has more than 2^32 rows",
                    d->width, levels, ROWS_MAX / (levels - 1));
 
     op->levels = levels;

@@ -54,7 +54,8 @@ static gnomon_status check(gnomon_context *ctx, gnomon_descriptor *d)
 {
     if (d->precision == 0) d->precision = GNOMON_FP32;
     GNOMON_FAIL_IF(d->precision != GNOMON_FP32 && d->precision != GNOMON_FP16, ctx,
-                   GNOMON_ERROR_ARGUMENT, "precision is %d; it must be %d (fp32) or %d (fp16)",
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("precision") " is %d; it must be %d (fp32) or %d (fp16)",
                    (int)d->precision, GNOMON_FP32, GNOMON_FP16);
     return GNOMON_OK;
 }

@@ -149,8 +149,9 @@ static void each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col,
 static gnomon_status check(gnomon_context *ctx, gnomon_descriptor *d)
 {
     GNOMON_FAIL_IF(d->nonzeros < 0 || d->nonzeros > d->k, ctx, GNOMON_ERROR_ARGUMENT,
-                   "nonzeros is %" PRId64 "; it must be at least 1 and at most k, which is "
-                   "%" PRId64,
+                   GNOMON_ARG("nonzeros") " is %" PRId64
+                                          "; it must be at least 1 and at most k, which is "
+                                          "%" PRId64,
                    d->nonzeros, d->k);
     return GNOMON_OK;
 }
@@ -159,13 +160,14 @@ static gnomon_status set_up(gnomon_context *ctx, gnomon_simple *a, const gnomon_
 {
     a->nonzeros = d->nonzeros != 0 ? d->nonzeros : a->rows < 4 ? a->rows : 4;
     GNOMON_FAIL_IF(a->nonzeros > a->rows, ctx, GNOMON_ERROR_ARGUMENT,
-                   "nonzeros is %" PRId64 "; it must be at most the %" PRId64
-                   " rows of every inner matrix",
+                   GNOMON_ARG("nonzeros") " is %" PRId64 "; it must be at most the %" PRId64
+                                          " rows of every inner matrix",
                    a->nonzeros, a->rows);
     const int64_t band = (a->rows - 1) / a->nonzeros + 1;
     GNOMON_FAIL_IF(band > BAND_MAX, ctx, GNOMON_ERROR_ARGUMENT,
-                   "nonzeros is %" PRId64 "; with %" PRId64 " rows it must be at least %" PRId64
-                   ", so that a band has at most 2^28 rows",
+                   GNOMON_ARG("nonzeros") " is %" PRId64 "; with %" PRId64
+                                          " rows it must be at least %" PRId64
+                                          ", so that a band has at most 2^28 rows",
                    a->nonzeros, a->rows, (a->rows - 1) / BAND_MAX + 1);
     a->bands = a->column_entries = a->nonzeros;
     a->fill = (double)a->nonzeros / (double)a->rows;

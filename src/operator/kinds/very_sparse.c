@@ -75,7 +75,8 @@ static gnomon_status check(gnomon_context *ctx, gnomon_descriptor *d)
 {
     if (d->density == 0.0) return GNOMON_OK;
     GNOMON_FAIL_IF(!(d->density >= 0x1p-30 && d->density <= 1.0), ctx, GNOMON_ERROR_ARGUMENT,
-                   "density is %.17g; it must be at least 2^-30 and at most 1", d->density);
+                   GNOMON_ARG("density") " is %.17g; it must be at least 2^-30 and at most 1",
+                   d->density);
     return GNOMON_OK;
 }
 

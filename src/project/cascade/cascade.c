@@ -56,8 +56,8 @@ static gnomon_status choose(gnomon_cascade *c, int64_t memory, int64_t points)
     if (!c->pieces) {
         const int64_t each = c->rows + slot_numbers(c, 1);
         GNOMON_FAIL_IF(each > share, c->ctx, GNOMON_ERROR_MEMORY,
-                       "memory_limit is too low for this operator: it is %" PRId64
-                       " bytes and must be at least %" PRId64,
+                       GNOMON_ARG("memory_limit") " is too low for this operator: it is %" PRId64
+                                                  " bytes and must be at least %" PRId64,
                        memory, (each * c->size + 64) * 8 / 3 + 8);
         c->points = least(points, share / 2 > each ? share / 2 / each : 1);
         if (c->points > GNOMON_LANES && c->points < points)

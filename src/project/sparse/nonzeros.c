@@ -58,8 +58,8 @@ static gnomon_status check_indices(gnomon_context *ctx, const int64_t *index, in
     gnomon_parallel(ctx, tasks_of(count), index_task, &job);
     const int64_t bad = atomic_load(&job.bad);
     GNOMON_FAIL_IF(bad < count, ctx, GNOMON_ERROR_DATA,
-                   "%s[%" PRId64 "] is %" PRId64 "; x has %" PRId64 " %s", name, bad, index[bad],
-                   limit, what);
+                   GNOMON_ARG("%s") "[%" PRId64 "] is %" PRId64 "; x has %" PRId64 " %s", name, bad,
+                   index[bad], limit, what);
     return GNOMON_OK;
 }
 
@@ -111,7 +111,7 @@ gnomon_status gnomon_sparse_check(gnomon_context *ctx, gnomon_sparse_points *p)
     const gnomon_coo *x = p->coo;
     if (x->nonzeros == 0) return GNOMON_OK;
     GNOMON_FAIL_IF(!x->row_indices || !x->col_indices || !x->values, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.%s is NULL; %" PRId64 " numbers are due",
+                   GNOMON_ARG("x.%s") " is NULL; %" PRId64 " numbers are due",
                    !x->row_indices   ? "row_indices"
                    : !x->col_indices ? "col_indices"
                                      : "values",

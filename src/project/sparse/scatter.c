@@ -209,10 +209,11 @@ static gnomon_status open_group(scatter_run *r)
     if (!r->kind->columns_f32)
         each = 8 * (4 + 3) + 8 * (expected_entries(s, COLUMNS) / COLUMNS + 1);
     r->room_columns = least(r->distinct.count, budget / each > 0 ? budget / each : 1);
-    GNOMON_FAIL_IF(each > s->memory, ctx, GNOMON_ERROR_MEMORY,
-                   "memory_limit is too low for this operator: %" PRId64
-                   " bytes of it are left for one column, which takes %" PRId64,
-                   s->memory, each);
+    GNOMON_FAIL_IF(
+        each > s->memory, ctx, GNOMON_ERROR_MEMORY,
+        GNOMON_ARG("memory_limit") " is too low for this operator: %" PRId64
+                                   " bytes of it are left for one column, which takes %" PRId64,
+        s->memory, each);
     if (r->kind->columns_f32)
         return gnomon_alloc(ctx, r->room_columns, (size_t)each, "columns of the operator",
                             &r->columns);
@@ -222,8 +223,9 @@ static gnomon_status open_group(scatter_run *r)
     if (r->scratch_bytes > 0 && s->memory / 4 / r->scratch_bytes < threads)
         r->slots = s->memory / 4 / r->scratch_bytes;
     GNOMON_FAIL_IF(r->slots < 1, ctx, GNOMON_ERROR_MEMORY,
-                   "memory_limit is too low for this operator: %" PRId64
-                   " bytes of it are left for the nonzeros of one chunk, which take %" PRId64,
+                   GNOMON_ARG("memory_limit") " is too low for this operator: %" PRId64
+                                              " bytes of it are left for the nonzeros of one "
+                                              "chunk, which take %" PRId64,
                    s->memory / 4, r->scratch_bytes);
     const int64_t n = r->room_columns;
     GNOMON_TRY(gnomon_alloc(ctx, r->slots, (size_t)r->scratch_bytes, "scratch", &r->scratch));

@@ -153,8 +153,8 @@ static gnomon_status open_run(sparse_run *r)
     const int64_t sums = op->levels > 1 ? 0 : job->rows * (job->f64 ? 8 : 4);
     const int64_t each = sums + GNOMON_POINT_BYTES + 2 * (int64_t)sizeof(int64_t);
     GNOMON_FAIL_IF(each > quarter, ctx, GNOMON_ERROR_MEMORY,
-                   "memory_limit is too low for this operator: it is %" PRId64
-                   " bytes and must be at least %" PRId64,
+                   GNOMON_ARG("memory_limit") " is too low for this operator: it is %" PRId64
+                                              " bytes and must be at least %" PRId64,
                    job->memory_limit, 4 * each);
     r->batch = least(r->batch, quarter / each);
     r->room = least(nonzeros_of(r->points),
@@ -180,8 +180,9 @@ static gnomon_status run_all(sparse_run *r)
         const int64_t points =
             gnomon_sparse_batch(r->points, i, least(r->batch, n - i), r->room, r->counts, &count);
         GNOMON_FAIL_IF(points == 0, r->ctx, GNOMON_ERROR_MEMORY,
-                       "memory_limit is too low for this point: row %" PRId64 " of x has %" PRId64
-                       " nonzeros, and there is memory for %" PRId64,
+                       GNOMON_ARG("memory_limit") " is too low for this point: row %" PRId64
+                                                  " of x has %" PRId64
+                                                  " nonzeros, and there is memory for %" PRId64,
                        i, count, r->room);
         gnomon_nonzeros_gather(r->ctx, gnomon_context_kernels(r->ctx), &r->z, r->points, i, points,
                                r->counts, count);
@@ -227,19 +228,22 @@ static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomo
 {
     gnomon_sketch_job job;
     const int64_t rows = rows_of(p), cols = cols_of(p);
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, "ctx is NULL");
+    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
     GNOMON_FAIL_IF(rows < 0 || cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x is %" PRId64 " x %" PRId64 "; sizes must not be negative", rows, cols);
+                   GNOMON_ARG("x") " is %" PRId64 " x %" PRId64 "; sizes must not be negative",
+                   rows, cols);
     GNOMON_FAIL_IF(gnomon_dtype_size(dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.dtype is %d; it must be one of gnomon_dtype", (int)dtype);
+                   GNOMON_ARG("x.dtype") " is %d; it must be one of gnomon_dtype", (int)dtype);
     GNOMON_TRY(gnomon_job_options(ctx, op, options, "x", cols, &job));
     GNOMON_TRY(gnomon_check_output(ctx, y, "y"));
     GNOMON_FAIL_IF(rows != y->rows, ctx, GNOMON_ERROR_SHAPE,
-                   "x has %" PRId64 " rows and y has %" PRId64 "; both must have one a point", rows,
-                   y->rows);
+                   GNOMON_ARG("x") " has %" PRId64 " rows and y has %" PRId64
+                                   "; both must have one a point",
+                   rows, y->rows);
     GNOMON_FAIL_IF(y->cols != job.rows, ctx, GNOMON_ERROR_SHAPE,
-                   "y has %" PRId64 " columns; the operator has %" PRId64 " rows%s", y->cols,
-                   job.rows, job.rows == op->descriptor.k ? "" : " in the range asked for");
+                   GNOMON_ARG("y") " has %" PRId64 " columns; the operator has %" PRId64 " rows%s",
+                   y->cols, job.rows,
+                   job.rows == op->descriptor.k ? "" : " in the range asked for");
     GNOMON_TRY(gnomon_device_refuse(ctx, where, "sparse points are projected on the CPU"));
     GNOMON_TRY(gnomon_sparse_check(ctx, p));
     if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
@@ -250,7 +254,7 @@ static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomo
     GNOMON_FAIL_IF(overlaps(y, values, count, dtype) || overlaps(y, indices, count, GNOMON_I64) ||
                        overlaps(y, other, p->csr ? rows + 1 : count, GNOMON_I64),
                    ctx, GNOMON_ERROR_ARGUMENT,
-                   "x and y share memory; the output must lie apart from the input");
+                   GNOMON_ARG("x") " and y share memory; the output must lie apart from the input");
     if (job.check) GNOMON_TRY(gnomon_sparse_check_finite(ctx, p));
     if (rows == 0) return GNOMON_OK;
     job.y = y;
@@ -263,7 +267,7 @@ gnomon_status gnomon_sketch_csr_at(gnomon_context *ctx, gnomon_where where,
                                    const gnomon_operator *op, const gnomon_csr *x,
                                    const gnomon_matrix *y, const gnomon_sketch_options *options)
 {
-    GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
+    GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("x") " is NULL");
     gnomon_sparse_points p = {.csr = x};
     return sketch(ctx, where, op, &p, x->dtype, y, options);
 }
@@ -277,9 +281,10 @@ gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op, 
 gnomon_status gnomon_sketch_coo(gnomon_context *ctx, const gnomon_operator *op, const gnomon_coo *x,
                                 const gnomon_matrix *y, const gnomon_sketch_options *options)
 {
-    GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, "x is NULL");
+    GNOMON_FAIL_IF(!x, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("x") " is NULL");
     GNOMON_FAIL_IF(x->nonzeros < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   "x.nonzeros is %" PRId64 "; it must not be negative", x->nonzeros);
+                   GNOMON_ARG("x.nonzeros") " is %" PRId64 "; it must not be negative",
+                   x->nonzeros);
     gnomon_sparse_points p = {.coo = x};
     return sketch(ctx, GNOMON_BY_CONTEXT, op, &p, x->dtype, y, options);
 }

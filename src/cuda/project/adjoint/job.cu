@@ -166,6 +166,7 @@ static gnomon_status scan(run *r)
     GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
     if (first == ~0ull) return GNOMON_OK;
     const unsigned long long cols = (unsigned long long)all->cols;
+    gcu_about(r->job->host, "y", (int64_t)(first / cols), (int64_t)(first % cols));
     return gcu_fail(r->why, GNOMON_ERROR_NONFINITE,
                     "y: element (%llu, %llu) is NaN or infinite; options.allow_nonfinite lets "
                     "such values pass",

@@ -9,9 +9,9 @@ gnomon_status gnomon_write_hdf5(gnomon_context *ctx, const char *path,
                                 const gnomon_named_array *arrays, int count)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, "path is NULL");
+    GNOMON_FAIL_IF(path == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("path") " is NULL");
     GNOMON_FAIL_IF(count < 1 || arrays == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   "arrays is NULL or count, %d, below 1", count);
+                   GNOMON_ARG("arrays") " is NULL or count, %d, below 1", count);
     for (int i = 0; i < count; i++) {
         GNOMON_FAIL_IF(arrays[i].name == NULL || arrays[i].name[0] == '\0', ctx,
                        GNOMON_ERROR_ARGUMENT, "an array has no name");
@@ -38,6 +38,7 @@ gnomon_status gnomon_write_hdf5(gnomon_context *ctx, const char *path,
     gnomon_sink_abort(writer.sink);
     return status;
 #else
-    return gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED, "%s: this build has no HDF5", path);
+    return gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED, GNOMON_ARG("%s") ": this build has no HDF5",
+                       path);
 #endif
 }

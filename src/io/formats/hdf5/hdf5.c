@@ -27,13 +27,14 @@ static const char absent[] = "this build is without HDF5";
 /* still recognised, so that the reason can be told */
 static gnomon_status absent_open(gnomon_reader *reader)
 {
-    return gnomon_fail(reader->ctx, GNOMON_ERROR_UNSUPPORTED, "%s: is HDF5, and %s",
+    return gnomon_fail(reader->ctx, GNOMON_ERROR_UNSUPPORTED, GNOMON_ARG("%s") ": is HDF5, and %s",
                        gnomon_source_name(reader->source), absent);
 }
 
 static gnomon_status absent_create(gnomon_writer *writer)
 {
-    return gnomon_fail(writer->ctx, GNOMON_ERROR_UNSUPPORTED, "%s: %s", writer->path, absent);
+    return gnomon_fail(writer->ctx, GNOMON_ERROR_UNSUPPORTED, GNOMON_ARG("%s") ": %s", writer->path,
+                       absent);
 }
 
 #endif

@@ -29,7 +29,7 @@ static gnomon_status failed(gnomon_reader *reader, gnomon_status status, const c
     char reason[256];
     if (state->io.status != GNOMON_OK) return state->io.status; /* the cause has its text */
     gnomon_hdf5_reason(reason, sizeof reason);
-    return gnomon_fail(reader->ctx, status, "%s: HDF5 can't %s: %s",
+    return gnomon_fail(reader->ctx, status, GNOMON_ARG("%s") ": HDF5 can't %s: %s",
                        gnomon_source_name(reader->source), doing, reason);
 }
 
@@ -111,7 +111,8 @@ static gnomon_status choose_member(gnomon_reader *reader, hdf5_state *state)
     const char *asked = reader->member;
     listing list = {.used = 0};
     GNOMON_FAIL_IF(strlen(asked) + 2 > NAME, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: a dataset's name has at most %d bytes", reader->path, NAME - 2);
+                   GNOMON_ARG("%s") ": a dataset's name has at most %d bytes", reader->path,
+                   NAME - 2);
     if (asked[0] != '\0') {
         snprintf(state->member, NAME, "%s%s", asked[0] == '/' ? "" : "/", asked);
         if (exists(state->file, state->member)) return GNOMON_OK;
@@ -121,12 +122,14 @@ static gnomon_status choose_member(gnomon_reader *reader, hdf5_state *state)
     }
     if (H5Ovisit(state->file, H5_INDEX_NAME, H5_ITER_INC, visit, &list) < 0)
         return failed(reader, GNOMON_ERROR_DATA, "list the datasets");
-    GNOMON_FAIL_IF(asked[0] != '\0', ctx, GNOMON_ERROR_DATA, "%s: has no dataset '%s'; it has %s",
-                   reader->path, state->member, list.any > 0 ? list.names : "none at all");
-    GNOMON_FAIL_IF(list.any == 0, ctx, GNOMON_ERROR_DATA, "%s: has no datasets", reader->path);
+    GNOMON_FAIL_IF(asked[0] != '\0', ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": has no dataset '%s'; it has %s", reader->path, state->member,
+                   list.any > 0 ? list.names : "none at all");
+    GNOMON_FAIL_IF(list.any == 0, ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": has no datasets",
+                   reader->path);
     GNOMON_FAIL_IF(list.with_points != 1, ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: name a dataset as %s:/DATASET; it has %s", reader->path, reader->path,
-                   list.names);
+                   GNOMON_ARG("%s") ": name a dataset as %s:/DATASET; it has %s", reader->path,
+                   reader->path, list.names);
     snprintf(state->member, NAME, "%s", list.last);
     return GNOMON_OK;
 }
@@ -141,34 +144,36 @@ static gnomon_status check_layout(gnomon_reader *reader, const hdf5_state *state
             file_size = gnomon_source_size(reader->source);
     *band = 0;
     H5D_layout_t layout = H5Pget_layout(creation);
-    GNOMON_FAIL_IF(layout == H5D_VIRTUAL || H5Pget_external_count(creation) > 0, ctx,
-                   GNOMON_ERROR_UNSUPPORTED,
-                   "%s:%s: keeps its data in other files, which are not opened", name, member);
+    GNOMON_FAIL_IF(
+        layout == H5D_VIRTUAL || H5Pget_external_count(creation) > 0, ctx, GNOMON_ERROR_UNSUPPORTED,
+        GNOMON_ARG("%s") ":%s: keeps its data in other files, which are not opened", name, member);
     for (int i = 0; i < H5Pget_nfilters(creation); i++) {
         unsigned flags, config;
         size_t values = 0;
         char filter[64] = "";
         H5Z_filter_t id = H5Pget_filter2(creation, (unsigned)i, &flags, &values, NULL,
                                          sizeof filter, filter, &config);
-        GNOMON_FAIL_IF(id < 0 || H5Zfilter_avail(id) <= 0, ctx, GNOMON_ERROR_UNSUPPORTED,
-                       "%s:%s: needs the HDF5 filter %d (%s), which is not installed", name, member,
-                       (int)id, filter);
+        GNOMON_FAIL_IF(
+            id < 0 || H5Zfilter_avail(id) <= 0, ctx, GNOMON_ERROR_UNSUPPORTED,
+            GNOMON_ARG("%s") ":%s: needs the HDF5 filter %d (%s), which is not installed", name,
+            member, (int)id, filter);
     }
     if (layout == H5D_CONTIGUOUS) {
         haddr_t offset = H5Dget_offset(state->dataset);
         hsize_t stored = H5Dget_storage_size(state->dataset);
-        GNOMON_FAIL_IF(offset != HADDR_UNDEF && file_size >= 0 &&
-                           (offset > (haddr_t)file_size || stored > (haddr_t)file_size - offset),
-                       ctx, GNOMON_ERROR_TRUNCATED,
-                       "%s:%s: %llu bytes from byte %llu on are more than the file's %lld", name,
-                       member, (unsigned long long)stored, (unsigned long long)offset,
-                       (long long)file_size);
+        GNOMON_FAIL_IF(
+            offset != HADDR_UNDEF && file_size >= 0 &&
+                (offset > (haddr_t)file_size || stored > (haddr_t)file_size - offset),
+            ctx, GNOMON_ERROR_TRUNCATED,
+            GNOMON_ARG("%s") ":%s: %llu bytes from byte %llu on are more than the file's %lld",
+            name, member, (unsigned long long)stored, (unsigned long long)offset,
+            (long long)file_size);
     }
     if (layout != H5D_CHUNKED) return GNOMON_OK;
     hsize_t chunk[H5S_MAX_RANK];
     GNOMON_FAIL_IF(H5Pget_chunk(creation, H5S_MAX_RANK, chunk) != state->rank, ctx,
-                   GNOMON_ERROR_DATA, "%s:%s: its chunks have other dimensions than it", name,
-                   member);
+                   GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ":%s: its chunks have other dimensions than it", name, member);
     int64_t bytes = size, across = 1;
     bool fits = true;
     for (int i = 0; i < state->rank; i++) {
@@ -177,10 +182,12 @@ static gnomon_status check_layout(gnomon_reader *reader, const hdf5_state *state
         if (fits && i > 0)
             fits = gnomon_mul(across, (int64_t)(state->dims[i] / chunk[i]) + 1, &across);
     }
-    GNOMON_FAIL_IF(!fits || bytes > gnomon_deflate_limit(file_size < 4096 ? 4096 : file_size), ctx,
-                   GNOMON_ERROR_DATA,
-                   "%s:%s: its chunks are larger than anything that the file's %lld bytes can hold",
-                   name, member, (long long)file_size);
+    GNOMON_FAIL_IF(
+        !fits || bytes > gnomon_deflate_limit(file_size < 4096 ? 4096 : file_size), ctx,
+        GNOMON_ERROR_DATA,
+        GNOMON_ARG(
+            "%s") ":%s: its chunks are larger than anything that the file's %lld bytes can hold",
+        name, member, (long long)file_size);
     if (!gnomon_mul(bytes, across, band)) *band = INT64_MAX;
     return GNOMON_OK;
 }
@@ -190,10 +197,11 @@ static gnomon_status take_shape(gnomon_reader *reader, hdf5_state *state)
     gnomon_context *ctx = reader->ctx;
     const char *name = gnomon_source_name(reader->source), *member = state->member;
     state->rank = H5Sget_simple_extent_ndims(state->space);
-    GNOMON_FAIL_IF(H5Sget_simple_extent_type(state->space) != H5S_SIMPLE || state->rank < 1, ctx,
-                   GNOMON_ERROR_DATA,
-                   "%s:%s: is a single value without dimensions; points have one or two", name,
-                   member);
+    GNOMON_FAIL_IF(
+        H5Sget_simple_extent_type(state->space) != H5S_SIMPLE || state->rank < 1, ctx,
+        GNOMON_ERROR_DATA,
+        GNOMON_ARG("%s") ":%s: is a single value without dimensions; points have one or two", name,
+        member);
     if (H5Sget_simple_extent_dims(state->space, state->dims, NULL) < 0)
         return failed(reader, GNOMON_ERROR_DATA, "tell the shape");
     int64_t rows = state->rank == 1 ? 1 : (int64_t)state->dims[0], cols = 1, all;
@@ -203,8 +211,8 @@ static gnomon_status take_shape(gnomon_reader *reader, hdf5_state *state)
             fits && state->dims[i] <= INT64_MAX && gnomon_mul(cols, (int64_t)state->dims[i], &cols);
     GNOMON_FAIL_IF(!fits || !gnomon_mul(rows, cols, &all) ||
                        !gnomon_mul(all, (int64_t)gnomon_dtype_size(reader->info.dtype), &all),
-                   ctx, GNOMON_ERROR_DATA, "%s:%s: its shape is more than any file holds", name,
-                   member);
+                   ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ":%s: its shape is more than any file holds", name, member);
     reader->info.rows = rows;
     reader->info.cols = cols;
     int64_t shape[H5S_MAX_RANK];
@@ -225,8 +233,8 @@ static gnomon_status take_dataset(gnomon_reader *reader, hdf5_state *state)
     if (dtype != (gnomon_dtype)0) state->memory_type = gnomon_hdf5_native(type);
     if (type >= 0) H5Tclose(type);
     GNOMON_FAIL_IF(dtype == (gnomon_dtype)0, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s:%s: its elements are no plain numbers", gnomon_source_name(reader->source),
-                   state->member);
+                   GNOMON_ARG("%s") ":%s: its elements are no plain numbers",
+                   gnomon_source_name(reader->source), state->member);
     if (state->space < 0 || state->memory_type < 0)
         return failed(reader, GNOMON_ERROR_DATA, "describe the dataset");
     reader->info.dtype = dtype;

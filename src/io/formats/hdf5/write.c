@@ -19,8 +19,8 @@ static gnomon_status failed(gnomon_writer *writer, const char *doing)
     char reason[256];
     if (out->io.status != GNOMON_OK) return out->io.status; /* the cause has its text */
     gnomon_hdf5_reason(reason, sizeof reason);
-    return gnomon_fail(writer->ctx, GNOMON_ERROR_IO, "%s: HDF5 can't %s: %s", writer->path, doing,
-                       reason);
+    return gnomon_fail(writer->ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": HDF5 can't %s: %s",
+                       writer->path, doing, reason);
 }
 
 /* About a megabyte of whole rows, or of a part of one. */
@@ -70,7 +70,7 @@ gnomon_status gnomon_hdf5_create(gnomon_writer *writer)
 {
     hdf5_out *out = NULL;
     GNOMON_FAIL_IF(writer->rows < 0 && writer->cols == 0, writer->ctx, GNOMON_ERROR_ARGUMENT,
-                   "%s: HDF5 can't count points without coordinates", writer->path);
+                   GNOMON_ARG("%s") ": HDF5 can't count points without coordinates", writer->path);
     GNOMON_TRY(gnomon_alloc_zero(writer->ctx, 1, sizeof *out, "a writer", &out));
     out->file = out->dataset = out->memory_type = -1;
     writer->state = out;
