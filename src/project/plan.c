@@ -124,7 +124,7 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
         p->whole = e->whole;
         p->smallest = true;
         p->direct = false;
-        p->split = adjoint && !e->whole && fine.per_chunk > 1;
+        p->split = false; /* one tile at a time: its slot keeps the coordinates between windows */
         p->window = smallest_window;
         p->slots = p->group = p->batch = 1;
         if (!own_sums) p->batch = 0;

@@ -53,11 +53,21 @@ static void assert_all_told(const double *seconds, int count)
     assert_true(sum == (double)(laps - 1));
 }
 
-static void one_svd(gnomon_context *ctx, const gnomon_matrix *a, const gnomon_svd_options *options)
+/* Of the rows, or of the same as sparse ones. */
+static void one_svd(gnomon_context *ctx, const gnomon_matrix *a, bool sparse,
+                    const gnomon_svd_options *options)
 {
+    static int64_t offsets[ROWS + 1], indices[ROWS * COLS];
     gnomon_svd out = {.struct_size = sizeof out};
+    for (int64_t i = 0; i <= ROWS; i++)
+        offsets[i] = i * COLS;
+    for (int64_t e = 0; e < ROWS * COLS; e++)
+        indices[e] = e % COLS;
+    const gnomon_csr rows = {ROWS, COLS, offsets, indices, a->data, GNOMON_F64};
     laps = 0;
-    assert_int_equal(gnomon_svd_dense(ctx, a, options, &out), GNOMON_OK);
+    assert_int_equal(sparse ? gnomon_svd_csr(ctx, &rows, options, &out)
+                            : gnomon_svd_dense(ctx, a, options, &out),
+                     GNOMON_OK);
     const double seconds[] = {out.project_seconds, out.power_seconds, out.orthonormalise_seconds,
                               out.small_seconds, out.certify_seconds};
     assert_all_told(seconds, 5);
@@ -87,7 +97,8 @@ static void svd_tells_all_its_seconds(void **unused)
             /* the last one is out of reach of |A|^2 less the squares of singular values */
             options.tolerance = way == 4 ? 0.3 : way == 5 ? 0.02 : 1e-10;
         }
-        one_svd(ctx, &a, &options);
+        one_svd(ctx, &a, false, &options);
+        if (!options.single_pass) one_svd(ctx, &a, true, &options);
     }
     gnomon_context_destroy(ctx);
 }
@@ -103,12 +114,14 @@ static void hosvd_tells_all_its_seconds(void **unused)
     fill(data, SIDE, SIDE * THIRD);
     const int64_t sizes[] = {SIDE, SIDE, THIRD}, ranks[] = {5, 4, 3};
     const gnomon_tensor x = gnomon_tensor_packed(data, GNOMON_F64, 3, sizes, 0);
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 16; way++) {
         gnomon_hosvd_options options = GNOMON_HOSVD_OPTIONS_INIT;
-        if (way < 3) {
+        options.sequential = way / 4 % 2;
+        options.measure = way / 8;
+        if (way % 4 < 3) {
             options.ranks = ranks;
             options.rank_count = 3;
-            options.power = way;
+            options.power = way % 4;
         } else {
             options.tolerance = 0.05;
         }
@@ -134,12 +147,13 @@ static void lstsq_tells_all_its_seconds(void **unused)
     static double data[LONG * SHORT], right[LONG];
     fill(data, LONG, SHORT);
     fill(right, LONG, 1);
-    for (int f64 = 0; f64 < 2; f64++) {
-        const int64_t n = f64 ? SHORT : LONG, d = f64 ? LONG : SHORT;
+    for (int way = 0; way < 4; way++) {
+        const int64_t n = way % 2 ? SHORT : LONG, d = way % 2 ? LONG : SHORT;
         const gnomon_matrix a = gnomon_matrix_rowmajor(data, GNOMON_F64, n, d);
         const gnomon_matrix b = gnomon_matrix_rowmajor(right, GNOMON_F64, n, 1);
         gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
         gnomon_lstsq out = {.struct_size = sizeof out};
+        options.lambda = way / 2 * 0.5;
         laps = 0;
         assert_int_equal(gnomon_lstsq_dense(ctx, &a, &b, &options, &out), GNOMON_OK);
         const double seconds[] = {out.look_seconds, out.sketch_seconds, out.factor_seconds,
