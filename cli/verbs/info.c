@@ -22,7 +22,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **f
         .about =
             "Tells what points a file holds: format, shape, element type, order, members. "
             "Without a file: the version, the instruction set, threads and devices found, whether "
-            "OpenBLAS is there for gnomon svd, hosvd and lstsq, and the formats known.",
+            "OpenBLAS is there for gnomon svd, hosvd and lstsq, the formats known, and which of "
+            "them lack a library here.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "What is in a file\n"
@@ -77,9 +78,12 @@ static int machine_words(cli_app *app)
     printf("svd              %s\n",
            gnomon_svd_missing() != NULL ? gnomon_svd_missing() : "OpenBLAS found");
     printf("operator         specification version %d\n", GNOMON_OPERATOR_VERSION);
-    for (int i = 0; cli_format_info(i, &format); ++i)
+    for (int i = 0; cli_format_info(i, &format); ++i) {
+        const char *missing = gnomon_format_missing(format.name);
         printf("%-16s %-12s %-22s %s%s\n", i == 0 ? "formats" : "", format.name, format.endings,
                format.about, format.can_write ? "" : " (read only)");
+        if (missing != NULL) printf("%-29s missing: %s\n", "", missing);
+    }
     return cli_flush_output(app->verb);
 }
 
@@ -89,14 +93,16 @@ static int machine_json(cli_app *app)
     gnomon_format_info format;
     char *reason;
     json_t *gpus = list_gpus(&reason);
-    for (int i = 0; cli_format_info(i, &format); ++i)
+    for (int i = 0; cli_format_info(i, &format); ++i) {
+        const char *missing = gnomon_format_missing(format.name);
         json_array_append_new(
-            formats, json_pack("{s:s, s:b, s:b, s:s, s:s, s:s, s:b, s:b, s:b}", "format",
+            formats, json_pack("{s:s, s:b, s:b, s:s, s:s, s:s, s:b, s:b, s:b, s:s*}", "format",
                                format.name, "reads", 1, "writes", format.can_write, "about",
                                format.about, "endings", format.endings, "member", format.member,
                                "sparse", (format.holds & GNOMON_HOLDS_SPARSE) != 0, "tensors",
                                (format.holds & GNOMON_HOLDS_TENSOR) != 0, "text",
-                               (format.holds & GNOMON_HOLDS_TEXT) != 0));
+                               (format.holds & GNOMON_HOLDS_TEXT) != 0, "missing", missing));
+    }
     json_object_set_new(out, "devices",
                         json_array_size(gpus) > 0 ? json_pack("[s,s]", "cpu", "cuda")
                                                   : json_pack("[s]", "cpu"));

@@ -249,6 +249,11 @@ typedef struct gnomon_format_info {
  * info->struct_size must be set by the caller. Errors: ARGUMENT, past the end too. Thread-safe. */
 GNOMON_API gnomon_status gnomon_format_describe(int index, gnomon_format_info *info);
 
+/* Why files of the format can't be read or written: a text that names the library that was not
+ * found, valid until the thread's next call. NULL when they can be, or the format is unknown or
+ * NULL. HDF5's library is opened at the first file of it, or by this call. Thread-safe. */
+GNOMON_API const char *gnomon_format_missing(const char *format);
+
 /* The name of the format that gnomon_writer_open takes for path: 'format' itself when it is not
  * NULL, else by path's ending; npy for a name without one. *holds (may be NULL) is set to a sum of
  * GNOMON_HOLDS_...; NULL when the format or the ending is unknown or not written. Static storage.

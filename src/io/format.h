@@ -73,6 +73,10 @@ struct gnomon_format {
     unsigned writes;     /* types that can be stored, GNOMON_DTYPE_BITs; 0: not written */
     bool headless;       /* nothing in the bytes tells it from noise: gunzip by name only */
 
+    /* Why files of it can't be read or written on this machine, NULL when they can: a library that
+     * it needs is looked for. NULL: needs none. */
+    const char *(*missing)(void);
+
     /* Looks at the first bytes (length is smaller than GNOMON_SOURCE_PEEK only when that is
      * all there is) of data of size bytes, -1 when unknown. YES beats the extension, MAYBE is
      * taken only when no extension is known. NULL: never recognised by content. */

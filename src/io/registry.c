@@ -98,6 +98,12 @@ gnomon_status gnomon_format_describe(int index, gnomon_format_info *info)
     return GNOMON_OK;
 }
 
+const char *gnomon_format_missing(const char *format)
+{
+    const gnomon_format *found = format != NULL ? gnomon_format_find(format) : NULL;
+    return found != NULL && found->missing != NULL ? found->missing() : NULL;
+}
+
 const char *gnomon_format_for(const char *path, const char *format, int *holds)
 {
     const gnomon_format *found;

@@ -35,6 +35,10 @@ if grep -rn --include='*.cmake' --include='*.pc' -e "$scratch/first" -e "$build"
     fail "the installed files name the folder they were built or first put in"
 fi
 
+if grep -rniE --include='*.cmake' --include='*.pc' 'hdf5' "$prefix"; then
+    fail "a program that links the static library is asked for HDF5, which is opened at run time"
+fi
+
 cmake -S "$here/consumer" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$scratch/consumer" >/dev/null
 runs "$scratch/consumer/with_shared"

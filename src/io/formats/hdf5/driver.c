@@ -5,9 +5,6 @@
 #include "io/formats/hdf5/driver.h"
 
 #include <string.h>
-#if H5_VERSION_GE(1, 13, 0)
-#include <H5FDdevelop.h>
-#endif
 
 typedef struct driver_file {
     H5FD_t common; /* HDF5's own part comes first */
@@ -21,7 +18,7 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     (void)name;
     (void)flags;
     (void)maxaddr;
-    gnomon_hdf5_io *const *info = H5Pget_driver_info(access);
+    gnomon_hdf5_io *const *info = gnomon_h5.H5Pget_driver_info(access);
     driver_file *file = NULL;
     if (info == NULL) return NULL;
     gnomon_hdf5_io *io = *info;
@@ -131,14 +128,15 @@ static const H5FD_class_t driver = {
 
 hid_t gnomon_hdf5_file(gnomon_hdf5_io *io)
 {
-    hid_t id = H5FDregister(&driver), access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
+    hid_t id = gnomon_h5.H5FDregister(&driver),
+          access = gnomon_h5.H5Pcreate(GNOMON_H5P(FILE_ACCESS)), file = -1;
     io->status = GNOMON_OK;
-    if (id >= 0 && access >= 0 && H5Pset_driver(access, id, &io) >= 0 &&
-        H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
-        file = io->sink != NULL ? H5Fcreate("gnomon", H5F_ACC_TRUNC, H5P_DEFAULT, access)
-                                : H5Fopen("gnomon", H5F_ACC_RDONLY, access);
-    if (access >= 0) H5Pclose(access);
-    if (id >= 0) H5FDunregister(id); /* the file keeps it as long as it needs it */
+    if (id >= 0 && access >= 0 && gnomon_h5.H5Pset_driver(access, id, &io) >= 0 &&
+        gnomon_h5.H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0)
+        file = io->sink != NULL ? gnomon_h5.H5Fcreate("gnomon", H5F_ACC_TRUNC, H5P_DEFAULT, access)
+                                : gnomon_h5.H5Fopen("gnomon", H5F_ACC_RDONLY, access);
+    if (access >= 0) gnomon_h5.H5Pclose(access);
+    if (id >= 0) gnomon_h5.H5FDunregister(id); /* the file keeps it as long as it needs it */
     return file;
 }
 

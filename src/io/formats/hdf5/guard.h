@@ -4,11 +4,14 @@
 
 #include <gnomon/matrix.h>
 
-#define H5_USE_110_API /* later versions keep these names by it */
-#include <hdf5.h>
+#include "io/formats/hdf5/api.h"
 
-/* Around every group of HDF5 calls: the library is not safe for threads unless it was
- * built so, and prints what goes wrong unless it is told not to. */
+/* Opens the library if need be. Before anything else; errors: UNSUPPORTED, which names the file and
+ * the reason. */
+gnomon_status gnomon_hdf5_ready(gnomon_context *ctx, const char *file);
+
+/* Around every group of HDF5 calls, and of none where the library is not open: the library is not
+ * safe for threads unless it was built so, and prints what goes wrong unless it is told not to. */
 typedef struct gnomon_hdf5_guard {
     H5E_auto2_t print;
     void *print_data;

@@ -37,6 +37,11 @@ static gnomon_status absent_create(gnomon_writer *writer)
                        absent);
 }
 
+static const char *absent_missing(void)
+{
+    return absent;
+}
+
 #endif
 
 const gnomon_format gnomon_format_hdf5 = {
@@ -53,6 +58,7 @@ const gnomon_format gnomon_format_hdf5 = {
         GNOMON_DTYPE_BIT(GNOMON_I64) | GNOMON_DTYPE_BIT(GNOMON_U64),
     .sniff = hdf5_sniff,
 #if GNOMON_WITH_HDF5
+    .missing = gnomon_hdf5_missing,
     .open = gnomon_hdf5_open,
     .next = gnomon_hdf5_next,
     .seek = gnomon_hdf5_seek,
@@ -65,6 +71,7 @@ const gnomon_format gnomon_format_hdf5 = {
     .complete = gnomon_hdf5_complete,
     .discard = gnomon_hdf5_discard,
 #else
+    .missing = absent_missing,
     .open = absent_open,
     .create = absent_create,
 #endif

@@ -4,6 +4,9 @@
 
 #include "io/format.h"
 
+/* Why the library can't be opened; NULL when it can. */
+const char *gnomon_hdf5_missing(void);
+
 gnomon_status gnomon_hdf5_open(gnomon_reader *reader);
 gnomon_status gnomon_hdf5_next(gnomon_reader *reader, const gnomon_matrix *dst, int64_t *got);
 gnomon_status gnomon_hdf5_seek(gnomon_reader *reader, int64_t row);

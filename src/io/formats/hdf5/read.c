@@ -49,11 +49,11 @@ static herr_t no_other_file(const char *parent_file, const char *parent_group, c
 
 static hid_t open_dataset(hid_t file, const char *name, size_t cache)
 {
-    hid_t access = H5Pcreate(H5P_DATASET_ACCESS), dataset = -1;
-    if (access >= 0 && H5Pset_elink_cb(access, no_other_file, NULL) >= 0 &&
-        (cache == 0 || H5Pset_chunk_cache(access, 12421, cache, 1.0) >= 0))
-        dataset = H5Dopen2(file, name, access);
-    if (access >= 0) H5Pclose(access);
+    hid_t access = gnomon_h5.H5Pcreate(GNOMON_H5P(DATASET_ACCESS)), dataset = -1;
+    if (access >= 0 && gnomon_h5.H5Pset_elink_cb(access, no_other_file, NULL) >= 0 &&
+        (cache == 0 || gnomon_h5.H5Pset_chunk_cache(access, 12421, cache, 1.0) >= 0))
+        dataset = gnomon_h5.H5Dopen2(file, name, access);
+    if (access >= 0) gnomon_h5.H5Pclose(access);
     return dataset;
 }
 
@@ -80,10 +80,10 @@ static herr_t visit(hid_t object, const char *name, const H5O_info_t *info, void
     else
         list->names[list->used] = '\0';
     hid_t dataset = open_dataset(object, name, 0);
-    hid_t space = dataset >= 0 ? H5Dget_space(dataset) : -1;
-    hid_t type = dataset >= 0 ? H5Dget_type(dataset) : -1;
+    hid_t space = dataset >= 0 ? gnomon_h5.H5Dget_space(dataset) : -1;
+    hid_t type = dataset >= 0 ? gnomon_h5.H5Dget_type(dataset) : -1;
     int rank = space >= 0 && type >= 0 && gnomon_hdf5_dtype_of(type) != (gnomon_dtype)0
-                   ? H5Sget_simple_extent_ndims(space)
+                   ? gnomon_h5.H5Sget_simple_extent_ndims(space)
                    : 0;
     n = snprintf(list->last_seen, NAME, "/%s", name);
     if (rank >= 1 && n < NAME && list->fn != NULL) list->fn(list->user, list->last_seen);
@@ -91,16 +91,16 @@ static herr_t visit(hid_t object, const char *name, const H5O_info_t *info, void
         list->with_points++;
         memcpy(list->last, list->last_seen, NAME);
     }
-    if (type >= 0) H5Tclose(type);
-    if (space >= 0) H5Sclose(space);
-    if (dataset >= 0) H5Dclose(dataset);
+    if (type >= 0) gnomon_h5.H5Tclose(type);
+    if (space >= 0) gnomon_h5.H5Sclose(space);
+    if (dataset >= 0) gnomon_h5.H5Dclose(dataset);
     return 0;
 }
 
 static bool exists(hid_t file, const char *name)
 {
     hid_t dataset = open_dataset(file, name, 0);
-    if (dataset >= 0) H5Dclose(dataset);
+    if (dataset >= 0) gnomon_h5.H5Dclose(dataset);
     return dataset >= 0;
 }
 
@@ -120,7 +120,7 @@ static gnomon_status choose_member(gnomon_reader *reader, hdf5_state *state)
         snprintf(state->member, NAME, "/train");
         return GNOMON_OK;
     }
-    if (H5Ovisit(state->file, H5_INDEX_NAME, H5_ITER_INC, visit, &list) < 0)
+    if (gnomon_h5.H5Ovisit(state->file, H5_INDEX_NAME, H5_ITER_INC, visit, &list) < 0)
         return failed(reader, GNOMON_ERROR_DATA, "list the datasets");
     GNOMON_FAIL_IF(asked[0] != '\0', ctx, GNOMON_ERROR_DATA,
                    GNOMON_ARG("%s") ": has no dataset '%s'; it has %s", reader->path, state->member,
@@ -143,24 +143,25 @@ static gnomon_status check_layout(gnomon_reader *reader, const hdf5_state *state
     int64_t size = (int64_t)gnomon_dtype_size(dtype),
             file_size = gnomon_source_size(reader->source);
     *band = 0;
-    H5D_layout_t layout = H5Pget_layout(creation);
-    GNOMON_FAIL_IF(
-        layout == H5D_VIRTUAL || H5Pget_external_count(creation) > 0, ctx, GNOMON_ERROR_UNSUPPORTED,
-        GNOMON_ARG("%s") ":%s: keeps its data in other files, which are not opened", name, member);
-    for (int i = 0; i < H5Pget_nfilters(creation); i++) {
+    H5D_layout_t layout = gnomon_h5.H5Pget_layout(creation);
+    GNOMON_FAIL_IF(layout == H5D_VIRTUAL || gnomon_h5.H5Pget_external_count(creation) > 0, ctx,
+                   GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("%s") ":%s: keeps its data in other files, which are not opened",
+                   name, member);
+    for (int i = 0; i < gnomon_h5.H5Pget_nfilters(creation); i++) {
         unsigned flags, config;
         size_t values = 0;
         char filter[64] = "";
-        H5Z_filter_t id = H5Pget_filter2(creation, (unsigned)i, &flags, &values, NULL,
-                                         sizeof filter, filter, &config);
+        H5Z_filter_t id = gnomon_h5.H5Pget_filter2(creation, (unsigned)i, &flags, &values, NULL,
+                                                   sizeof filter, filter, &config);
         GNOMON_FAIL_IF(
-            id < 0 || H5Zfilter_avail(id) <= 0, ctx, GNOMON_ERROR_UNSUPPORTED,
+            id < 0 || gnomon_h5.H5Zfilter_avail(id) <= 0, ctx, GNOMON_ERROR_UNSUPPORTED,
             GNOMON_ARG("%s") ":%s: needs the HDF5 filter %d (%s), which is not installed", name,
             member, (int)id, filter);
     }
     if (layout == H5D_CONTIGUOUS) {
-        haddr_t offset = H5Dget_offset(state->dataset);
-        hsize_t stored = H5Dget_storage_size(state->dataset);
+        haddr_t offset = gnomon_h5.H5Dget_offset(state->dataset);
+        hsize_t stored = gnomon_h5.H5Dget_storage_size(state->dataset);
         GNOMON_FAIL_IF(
             offset != HADDR_UNDEF && file_size >= 0 &&
                 (offset > (haddr_t)file_size || stored > (haddr_t)file_size - offset),
@@ -171,7 +172,7 @@ static gnomon_status check_layout(gnomon_reader *reader, const hdf5_state *state
     }
     if (layout != H5D_CHUNKED) return GNOMON_OK;
     hsize_t chunk[H5S_MAX_RANK];
-    GNOMON_FAIL_IF(H5Pget_chunk(creation, H5S_MAX_RANK, chunk) != state->rank, ctx,
+    GNOMON_FAIL_IF(gnomon_h5.H5Pget_chunk(creation, H5S_MAX_RANK, chunk) != state->rank, ctx,
                    GNOMON_ERROR_DATA,
                    GNOMON_ARG("%s") ":%s: its chunks have other dimensions than it", name, member);
     int64_t bytes = size, across = 1;
@@ -196,13 +197,13 @@ static gnomon_status take_shape(gnomon_reader *reader, hdf5_state *state)
 {
     gnomon_context *ctx = reader->ctx;
     const char *name = gnomon_source_name(reader->source), *member = state->member;
-    state->rank = H5Sget_simple_extent_ndims(state->space);
+    state->rank = gnomon_h5.H5Sget_simple_extent_ndims(state->space);
     GNOMON_FAIL_IF(
-        H5Sget_simple_extent_type(state->space) != H5S_SIMPLE || state->rank < 1, ctx,
+        gnomon_h5.H5Sget_simple_extent_type(state->space) != H5S_SIMPLE || state->rank < 1, ctx,
         GNOMON_ERROR_DATA,
         GNOMON_ARG("%s") ":%s: is a single value without dimensions; points have one or two", name,
         member);
-    if (H5Sget_simple_extent_dims(state->space, state->dims, NULL) < 0)
+    if (gnomon_h5.H5Sget_simple_extent_dims(state->space, state->dims, NULL) < 0)
         return failed(reader, GNOMON_ERROR_DATA, "tell the shape");
     int64_t rows = state->rank == 1 ? 1 : (int64_t)state->dims[0], cols = 1, all;
     bool fits = state->dims[0] <= INT64_MAX;
@@ -227,11 +228,11 @@ static gnomon_status take_dataset(gnomon_reader *reader, hdf5_state *state)
     gnomon_context *ctx = reader->ctx;
     state->dataset = open_dataset(state->file, state->member, 0);
     if (state->dataset < 0) return failed(reader, GNOMON_ERROR_DATA, "open the dataset");
-    state->space = H5Dget_space(state->dataset);
-    hid_t type = H5Dget_type(state->dataset);
+    state->space = gnomon_h5.H5Dget_space(state->dataset);
+    hid_t type = gnomon_h5.H5Dget_type(state->dataset);
     gnomon_dtype dtype = type >= 0 ? gnomon_hdf5_dtype_of(type) : (gnomon_dtype)0;
     if (dtype != (gnomon_dtype)0) state->memory_type = gnomon_hdf5_native(type);
-    if (type >= 0) H5Tclose(type);
+    if (type >= 0) gnomon_h5.H5Tclose(type);
     GNOMON_FAIL_IF(dtype == (gnomon_dtype)0, ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("%s") ":%s: its elements are no plain numbers",
                    gnomon_source_name(reader->source), state->member);
@@ -240,18 +241,18 @@ static gnomon_status take_dataset(gnomon_reader *reader, hdf5_state *state)
     reader->info.dtype = dtype;
     GNOMON_TRY(take_shape(reader, state));
 
-    hid_t creation = H5Dget_create_plist(state->dataset);
+    hid_t creation = gnomon_h5.H5Dget_create_plist(state->dataset);
     if (creation < 0) return failed(reader, GNOMON_ERROR_DATA, "tell the dataset's layout");
     int64_t band = 0;
     gnomon_status status = check_layout(reader, state, creation, dtype, &band);
-    H5Pclose(creation);
+    gnomon_h5.H5Pclose(creation);
     GNOMON_TRY(status);
     /* Points come row by row: the chunks across one row must stay until they are used up. */
     int64_t most =
         gnomon_memory_limit(ctx) / 4 < CACHE_MOST ? gnomon_memory_limit(ctx) / 4 : CACHE_MOST;
     if (band > most) band = most;
     if (band <= CACHE_LEAST) return GNOMON_OK;
-    H5Dclose(state->dataset);
+    gnomon_h5.H5Dclose(state->dataset);
     state->dataset = open_dataset(state->file, state->member, (size_t)band);
     return state->dataset < 0 ? failed(reader, GNOMON_ERROR_DATA, "open the dataset") : GNOMON_OK;
 }
@@ -268,13 +269,14 @@ static gnomon_status use_dataset(gnomon_reader *reader, hdf5_state *state, listi
 
 static gnomon_status use_names(gnomon_reader *reader, hdf5_state *state, listing *list)
 {
-    if (H5Ovisit(state->file, H5_INDEX_NAME, H5_ITER_INC, visit, list) < 0)
+    if (gnomon_h5.H5Ovisit(state->file, H5_INDEX_NAME, H5_ITER_INC, visit, list) < 0)
         return failed(reader, GNOMON_ERROR_DATA, "list the datasets");
     return GNOMON_OK;
 }
 
 static gnomon_status open_file(gnomon_reader *reader, hdf5_state *state, use_fn use, listing *list)
 {
+    GNOMON_TRY(gnomon_hdf5_ready(reader->ctx, gnomon_source_name(reader->source)));
     GNOMON_TRY(gnomon_source_make_random(reader->source));
     state->io.source = reader->source;
     state->io.ctx = reader->ctx;
@@ -330,10 +332,10 @@ void gnomon_hdf5_close(gnomon_reader *reader)
     if (state == NULL) return;
     gnomon_hdf5_guard guard;
     gnomon_hdf5_enter(&guard);
-    if (state->memory_type >= 0) H5Tclose(state->memory_type);
-    if (state->space >= 0) H5Sclose(state->space);
-    if (state->dataset >= 0) H5Dclose(state->dataset);
-    if (state->file >= 0) H5Fclose(state->file);
+    if (state->memory_type >= 0) gnomon_h5.H5Tclose(state->memory_type);
+    if (state->space >= 0) gnomon_h5.H5Sclose(state->space);
+    if (state->dataset >= 0) gnomon_h5.H5Dclose(state->dataset);
+    if (state->file >= 0) gnomon_h5.H5Fclose(state->file);
     gnomon_hdf5_leave(&guard);
     gnomon_free(reader->ctx, state->scratch);
     gnomon_free(reader->ctx, state);
@@ -358,16 +360,17 @@ static gnomon_status read_packed(gnomon_reader *reader, hdf5_state *state, int64
     gnomon_hdf5_guard guard;
     gnomon_status status = GNOMON_OK;
     gnomon_hdf5_enter(&guard);
-    hid_t memory = H5Screate_simple(1, &all, NULL);
+    hid_t memory = gnomon_h5.H5Screate_simple(1, &all, NULL);
     if (memory < 0 ||
-        H5Sselect_hyperslab(state->space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
-        H5Dread(state->dataset, state->memory_type, memory, state->space, H5P_DEFAULT, data) < 0) {
+        gnomon_h5.H5Sselect_hyperslab(state->space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+        gnomon_h5.H5Dread(state->dataset, state->memory_type, memory, state->space, H5P_DEFAULT,
+                          data) < 0) {
         char doing[64];
         snprintf(doing, sizeof doing, "read rows %lld to %lld", (long long)row,
                  (long long)(row + rows - 1));
         status = failed(reader, GNOMON_ERROR_DATA, doing);
     }
-    if (memory >= 0) H5Sclose(memory);
+    if (memory >= 0) gnomon_h5.H5Sclose(memory);
     gnomon_hdf5_leave(&guard);
     return status;
 }

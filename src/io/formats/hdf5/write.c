@@ -34,18 +34,20 @@ static void chunk_shape(const gnomon_writer *writer, hsize_t chunk[2])
 
 static hid_t creation_list(const gnomon_writer *writer)
 {
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
-    bool good = list >= 0 && H5Pset_obj_track_times(list, 0) >= 0; /* same data, same bytes */
+    hid_t list = gnomon_h5.H5Pcreate(GNOMON_H5P(DATASET_CREATE));
+    bool good =
+        list >= 0 && gnomon_h5.H5Pset_obj_track_times(list, 0) >= 0; /* same data, same bytes */
     bool empty = writer->rows == 0 || writer->cols == 0;
     if (good && !empty && (writer->rows < 0 || writer->options.compress)) {
         hsize_t chunk[2];
         chunk_shape(writer, chunk);
-        good = H5Pset_chunk(list, 2, chunk) >= 0;
+        good = gnomon_h5.H5Pset_chunk(list, 2, chunk) >= 0;
         if (good && writer->options.compress)
-            good = H5Pset_shuffle(list) >= 0 && H5Pset_deflate(list, LEVEL) >= 0;
+            good =
+                gnomon_h5.H5Pset_shuffle(list) >= 0 && gnomon_h5.H5Pset_deflate(list, LEVEL) >= 0;
     }
     if (good || list < 0) return list;
-    H5Pclose(list);
+    gnomon_h5.H5Pclose(list);
     return -1;
 }
 
@@ -54,15 +56,16 @@ static bool create_dataset(gnomon_writer *writer, hdf5_out *out, const char *nam
     hsize_t dims[2] = {writer->rows < 0 ? 0 : (hsize_t)writer->rows, (hsize_t)writer->cols};
     hsize_t most[2] = {writer->rows < 0 && writer->cols > 0 ? H5S_UNLIMITED : dims[0], dims[1]};
     hid_t type = gnomon_hdf5_type(writer->dtype), list = creation_list(writer);
-    hid_t links = H5Pcreate(H5P_LINK_CREATE), space = H5Screate_simple(2, dims, most);
+    hid_t links = gnomon_h5.H5Pcreate(GNOMON_H5P(LINK_CREATE)),
+          space = gnomon_h5.H5Screate_simple(2, dims, most);
     if (type >= 0) out->memory_type = gnomon_hdf5_native(type);
     if (type >= 0 && list >= 0 && links >= 0 && space >= 0 &&
-        H5Pset_create_intermediate_group(links, 1) >= 0)
-        out->dataset = H5Dcreate2(out->file, name, type, space, links, list, H5P_DEFAULT);
-    if (space >= 0) H5Sclose(space);
-    if (links >= 0) H5Pclose(links);
-    if (list >= 0) H5Pclose(list);
-    if (type >= 0) H5Tclose(type);
+        gnomon_h5.H5Pset_create_intermediate_group(links, 1) >= 0)
+        out->dataset = gnomon_h5.H5Dcreate2(out->file, name, type, space, links, list, H5P_DEFAULT);
+    if (space >= 0) gnomon_h5.H5Sclose(space);
+    if (links >= 0) gnomon_h5.H5Pclose(links);
+    if (list >= 0) gnomon_h5.H5Pclose(list);
+    if (type >= 0) gnomon_h5.H5Tclose(type);
     return out->dataset >= 0 && out->memory_type >= 0;
 }
 
@@ -71,6 +74,7 @@ gnomon_status gnomon_hdf5_create(gnomon_writer *writer)
     hdf5_out *out = NULL;
     GNOMON_FAIL_IF(writer->rows < 0 && writer->cols == 0, writer->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("%s") ": HDF5 can't count points without coordinates", writer->path);
+    GNOMON_TRY(gnomon_hdf5_ready(writer->ctx, writer->path));
     GNOMON_TRY(gnomon_alloc_zero(writer->ctx, 1, sizeof *out, "a writer", &out));
     out->file = out->dataset = out->memory_type = -1;
     writer->state = out;
@@ -95,8 +99,8 @@ gnomon_status gnomon_hdf5_another(gnomon_writer *writer)
     gnomon_hdf5_guard guard;
     gnomon_status status = GNOMON_OK;
     gnomon_hdf5_enter(&guard);
-    H5Tclose(out->memory_type);
-    const bool closed = H5Dclose(out->dataset) >= 0;
+    gnomon_h5.H5Tclose(out->memory_type);
+    const bool closed = gnomon_h5.H5Dclose(out->dataset) >= 0;
     out->memory_type = out->dataset = -1;
     if (!closed || out->io.status != GNOMON_OK || !create_dataset(writer, out, writer->member))
         status = failed(writer, "create the dataset");
@@ -112,14 +116,15 @@ static gnomon_status write_packed(gnomon_writer *writer, hdf5_out *out, int64_t 
     gnomon_hdf5_guard guard;
     gnomon_status status = GNOMON_OK;
     gnomon_hdf5_enter(&guard);
-    hid_t space = H5Dget_space(out->dataset), memory = H5Screate_simple(1, &all, NULL);
+    hid_t space = gnomon_h5.H5Dget_space(out->dataset),
+          memory = gnomon_h5.H5Screate_simple(1, &all, NULL);
     if (space < 0 || memory < 0 ||
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
-        H5Dwrite(out->dataset, out->memory_type, memory, space, H5P_DEFAULT, data) < 0 ||
+        gnomon_h5.H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL) < 0 ||
+        gnomon_h5.H5Dwrite(out->dataset, out->memory_type, memory, space, H5P_DEFAULT, data) < 0 ||
         out->io.status != GNOMON_OK)
         status = failed(writer, "write points");
-    if (memory >= 0) H5Sclose(memory);
-    if (space >= 0) H5Sclose(space);
+    if (memory >= 0) gnomon_h5.H5Sclose(memory);
+    if (space >= 0) gnomon_h5.H5Sclose(space);
     gnomon_hdf5_leave(&guard);
     return status;
 }
@@ -130,7 +135,8 @@ static gnomon_status extend(gnomon_writer *writer, hdf5_out *out, int64_t rows)
     gnomon_hdf5_guard guard;
     gnomon_status status = GNOMON_OK;
     gnomon_hdf5_enter(&guard);
-    if (H5Dset_extent(out->dataset, dims) < 0) status = failed(writer, "extend the dataset");
+    if (gnomon_h5.H5Dset_extent(out->dataset, dims) < 0)
+        status = failed(writer, "extend the dataset");
     gnomon_hdf5_leave(&guard);
     return status;
 }
@@ -166,9 +172,9 @@ gnomon_status gnomon_hdf5_put(gnomon_writer *writer, const gnomon_matrix *src)
 static bool close_all(hdf5_out *out)
 {
     bool good = true;
-    if (out->memory_type >= 0) H5Tclose(out->memory_type);
-    if (out->dataset >= 0) good = H5Dclose(out->dataset) >= 0;
-    if (out->file >= 0) good = H5Fclose(out->file) >= 0 && good;
+    if (out->memory_type >= 0) gnomon_h5.H5Tclose(out->memory_type);
+    if (out->dataset >= 0) good = gnomon_h5.H5Dclose(out->dataset) >= 0;
+    if (out->file >= 0) good = gnomon_h5.H5Fclose(out->file) >= 0 && good;
     out->memory_type = out->dataset = out->file = -1;
     return good;
 }
