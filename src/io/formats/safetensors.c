@@ -316,12 +316,9 @@ static int by_place(const void *a, const void *b)
     return by_name(a, b);
 }
 
-/* No name twice; the tensors' bytes follow one another from the first to the last of the file. The
- * entries are then in the order of their data. */
-static gnomon_status check_entries(header *h, const gnomon_source *source)
+/* No name twice; in the order of their data. */
+static gnomon_status order_entries(header *h)
 {
-    const int64_t size = gnomon_source_size(source), limit = gnomon_source_limit(source);
-    int64_t end = 0, last;
     for (int64_t i = 0; i < h->count; i++) {
         tensor t;
         GNOMON_TRY(read_entry(h, &h->entries[i], &t));
@@ -333,6 +330,15 @@ static gnomon_status check_entries(header *h, const gnomon_source *source)
         if (strcmp(h->entries[i - 1].name, h->entries[i].name) == 0)
             return bad_entry(h, &h->entries[i], "stands there twice");
     qsort(h->entries, (size_t)h->count, sizeof *h->entries, by_place);
+    return GNOMON_OK;
+}
+
+/* The tensors' bytes follow one another from the first to the last of the file. */
+static gnomon_status check_entries(header *h, const gnomon_source *source)
+{
+    const int64_t size = gnomon_source_size(source), limit = gnomon_source_limit(source);
+    int64_t end = 0, last;
+    if (h->count > 0) GNOMON_TRY(order_entries(h));
     for (int64_t i = 0; i < h->count; i++) {
         const entry *e = &h->entries[i];
         GNOMON_FAIL_IF(
