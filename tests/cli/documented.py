@@ -54,6 +54,12 @@ def formats():
     listed = {name for line in re.findall(r"^\.It Cm (.*) Ta ", page, re.M) for name in line.split(" , ")}
     wrong.extend(f"format {name} is not in the list of gnomon-convert.1" for name in names - listed)
     wrong.extend(f"format {name} of gnomon-convert.1 is not known" for name in listed - names)
+    tried = {"fuzz": "", "campaign": read(sources, "tests", "campaign", "seeds.py")}
+    for name in os.listdir(os.path.join(sources, "tests", "fuzz")):
+        if re.fullmatch(r"fuzz_\w+\.c", name):
+            tried["fuzz"] += read(sources, "tests", "fuzz", name)
+    wrong.extend(f"format {name} is not in tests/{where}" for where, text in tried.items() for name in sorted(names)
+                 if f'"{name}"' not in text)
     table = {}
     page = read(sources, "docs", "reference", "formats.md")
     for cells in re.findall(r"^\| (`\w+`[^|]*)\|([^|]*)\|.*\|([^|]*)\|$", page.split("'Kept'")[0], re.M):
