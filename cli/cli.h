@@ -168,6 +168,9 @@ const char *cli_formats(char text[CLI_FORMATS_TEXT], int holds, int takes, int w
 /* Whether the format of that name (NULL: none) holds and takes all of these. */
 int cli_format_is(const char *name, int holds, int takes);
 
+/* The element type that a format of that name stores: best, or next where it stores that alone. */
+gnomon_dtype cli_format_type(const char *name, gnomon_dtype best, gnomon_dtype next);
+
 /* The first format that takes these; NULL when none does. */
 const char *cli_format_taking(int takes);
 

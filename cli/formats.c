@@ -18,7 +18,7 @@ const char *cli_formats(char text[CLI_FORMATS_TEXT], int holds, int takes, int w
     text[0] = '\0';
     for (int i = 0; cli_format_info(i, &info); ++i) {
         if ((info.holds & holds) != holds || (info.takes & takes) != takes) continue;
-        if (written && !info.can_write) continue;
+        if (written && info.writes == 0) continue;
         if (used < CLI_FORMATS_TEXT)
             used += (size_t)snprintf(text + used, CLI_FORMATS_TEXT - used, "%s%s",
                                      used > 0 ? ", " : "", info.name);
@@ -34,6 +34,16 @@ int cli_format_is(const char *name, int holds, int takes)
             return (info.holds & holds) == holds && (info.takes & takes) == takes;
     }
     return 0;
+}
+
+gnomon_dtype cli_format_type(const char *name, gnomon_dtype best, gnomon_dtype next)
+{
+    gnomon_format_info info;
+    for (int i = 0; name != NULL && cli_format_info(i, &info); ++i) {
+        if (strcmp(info.name, name) == 0)
+            return (info.writes & 1u << best) == 0 && (info.writes & 1u << next) != 0 ? next : best;
+    }
+    return best;
 }
 
 const char *cli_format_taking(int takes)

@@ -352,7 +352,7 @@ static int set_format(const cli_verb *verb, const cli_option *o, const char *nam
     char list[CLI_FORMATS_TEXT];
     gnomon_format_info info;
     for (int i = 0; cli_format_info(i, &info); ++i) {
-        if (strcmp(info.name, text) != 0 || (o->flag && !info.can_write)) continue;
+        if (strcmp(info.name, text) != 0 || (o->flag && info.writes == 0)) continue;
         *(const char **)o->target = info.name;
         return -1;
     }

@@ -81,7 +81,7 @@ static int machine_words(cli_app *app)
     for (int i = 0; cli_format_info(i, &format); ++i) {
         const char *missing = gnomon_format_missing(format.name);
         printf("%-16s %-12s %-22s %s%s\n", i == 0 ? "formats" : "", format.name, format.endings,
-               format.about, format.can_write ? "" : " (read only)");
+               format.about, format.writes != 0 ? "" : " (read only)");
         if (missing != NULL) printf("%-29s missing: %s\n", "", missing);
     }
     return cli_flush_output(app->verb);
@@ -97,7 +97,7 @@ static int machine_json(cli_app *app)
         const char *missing = gnomon_format_missing(format.name);
         json_array_append_new(
             formats, json_pack("{s:s, s:b, s:b, s:s, s:s, s:s, s:b, s:b, s:b, s:s*}", "format",
-                               format.name, "reads", 1, "writes", format.can_write, "about",
+                               format.name, "reads", 1, "writes", format.writes != 0, "about",
                                format.about, "endings", format.endings, "member", format.member,
                                "sparse", (format.holds & GNOMON_HOLDS_SPARSE) != 0, "tensors",
                                (format.holds & GNOMON_HOLDS_TENSOR) != 0, "text",

@@ -240,9 +240,9 @@ typedef struct gnomon_format_info {
     const char *about;   /* a phrase, as "NumPy array" */
     const char *endings; /* of file names, the usual one first, as ".h5 .hdf5 .hdf" */
     const char *member; /* what a path may name after a colon, as "KEY" in file.npz:KEY; "": none */
-    int can_write;
-    int holds; /* sum of GNOMON_HOLDS_... */
-    int takes; /* sum of GNOMON_TAKES_... */
+    unsigned writes;    /* the element types that are stored, 1u << type of each; 0: only read */
+    int holds;          /* sum of GNOMON_HOLDS_... */
+    int takes;          /* sum of GNOMON_TAKES_... */
 } gnomon_format_info;
 
 /* Tells of the format of that number, from 0 on, in the order of gnomon_format_name.

@@ -91,7 +91,7 @@ gnomon_status gnomon_format_describe(int index, gnomon_format_info *info)
                                       .about = format->about,
                                       .endings = format->endings,
                                       .member = format->member != NULL ? format->member : "",
-                                      .can_write = format->writes != 0,
+                                      .writes = format->writes,
                                       .holds = format->holds,
                                       .takes = format->takes};
     memcpy(info, &known, info->struct_size < sizeof known ? info->struct_size : sizeof known);

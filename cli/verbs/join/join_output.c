@@ -29,7 +29,7 @@ static int check_dense(cli_join *j, const char *option, const char *path, const 
 
 static int is_text(const char *format)
 {
-    return is_one_of(format, "csv", "tsv");
+    return cli_format_is(format, 0, GNOMON_TAKES_DELIMITER);
 }
 
 const cli_names *cli_join_p_names(const cli_join *j)
@@ -112,12 +112,10 @@ int cli_join_check_output(cli_join *j)
 
 /* ---- pairs ---- */
 
-/* The type of ids as stored: .ivecs has 32 bits. */
+/* The type of ids as stored: whole numbers, of 32 bits where a format has no more. */
 static gnomon_dtype id_type(const char *format)
 {
-    return strcmp(format, "ivecs") == 0         ? GNOMON_I32
-           : is_one_of(format, "fvecs", "fbin") ? GNOMON_F32
-                                                : GNOMON_I64;
+    return cli_format_type(format, GNOMON_I64, GNOMON_I32);
 }
 
 gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, int64_t cols)
@@ -148,9 +146,9 @@ gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, in
         gnomon_writer_open(ctx, out->path, -1, 2, id_type(out->format), &options, &out->writer);
     if (status != GNOMON_OK || j->distances == NULL) return status;
     gnomon_write_options plain = GNOMON_WRITE_OPTIONS_INIT;
-    const int i32 = is_one_of(format_of(j->distances, NULL), "fvecs", "fbin");
-    return gnomon_writer_open(ctx, j->distances, -1, 1, i32 ? GNOMON_F32 : GNOMON_F64, &plain,
-                              &out->distances);
+    const gnomon_dtype type =
+        cli_format_type(format_of(j->distances, NULL), GNOMON_F64, GNOMON_F32);
+    return gnomon_writer_open(ctx, j->distances, -1, 1, type, &plain, &out->distances);
 }
 
 static double value_of(const cli_pairs *out, const gnomon_pair *pair)

@@ -23,7 +23,7 @@ static int is_format(const cli_neighbors *n, const char *name)
 
 static int is_text(const cli_neighbors *n)
 {
-    return is_format(n, "csv") || is_format(n, "tsv");
+    return cli_format_is(format_of(n), 0, GNOMON_TAKES_DELIMITER);
 }
 
 /* Whether the format takes ids and distances together. */
@@ -95,7 +95,7 @@ int cli_neighbors_check_output(cli_neighbors *n)
     const char *format, *other;
     int code = cli_output_is(app, "-o", n->output, n->format, GNOMON_HOLDS_DENSE, &format);
     if (code >= 0) return code;
-    if (n->options.k == 0 && !is_format(n, "npz") && !is_format(n, "csv") && !is_format(n, "tsv"))
+    if (n->options.k == 0 && !is_format(n, "npz") && !is_text(n))
         return cli_usage(app,
                          "-o %s: answers within a radius differ in number: take .npz, .csv or "
                          ".tsv",
@@ -152,7 +152,7 @@ static gnomon_status write_matrix(cli_app *app, const char *path, const char *fo
     return status;
 }
 
-/* .ivecs has 32 bits an id. */
+/* For formats that have 32 bits an id, as .ivecs. */
 static int write_narrow(cli_neighbors *n)
 {
     const cli_answers *a = &n->answers;
@@ -223,7 +223,7 @@ int cli_neighbors_write(cli_neighbors *n)
         const int code = cli_neighbors_check_names(n, a->base, a->queries);
         if (code >= 0) return code;
         status = write_lines(n);
-    } else if (is_format(n, "ivecs")) {
+    } else if (cli_format_type(format_of(n), GNOMON_I64, GNOMON_I32) == GNOMON_I32) {
         const int code = write_narrow(n);
         if (code >= 0) return code;
         status = GNOMON_OK;
@@ -235,9 +235,8 @@ int cli_neighbors_write(cli_neighbors *n)
         const gnomon_matrix distances =
             gnomon_matrix_rowmajor(a->distances, GNOMON_F64, a->queries, a->k);
         const char *format = gnomon_format_for(n->distances, NULL, NULL);
-        const int narrow = strcmp(format, "fvecs") == 0 || strcmp(format, "fbin") == 0;
-        status =
-            write_matrix(n->app, n->distances, NULL, narrow ? GNOMON_F32 : GNOMON_F64, &distances);
+        status = write_matrix(n->app, n->distances, NULL,
+                              cli_format_type(format, GNOMON_F64, GNOMON_F32), &distances);
     }
     return status == GNOMON_OK ? -1 : cli_fail_status(n->app, status);
 }
