@@ -82,9 +82,9 @@ static gnomon_status put_quoted(gnomon_table *table, const char *text)
 gnomon_status gnomon_table_open(gnomon_context *ctx, const char *path, const char *format,
                                 const char *const *columns, int count, gnomon_table **out)
 {
+    if (out != NULL) *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_NEED(ctx, out, "out");
-    *out = NULL;
     GNOMON_FAIL_IF(path == NULL || columns == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "path or columns is NULL");
     GNOMON_FAIL_IF(count < 1, ctx, GNOMON_ERROR_ARGUMENT, "count is %d; it must be 1 or more",

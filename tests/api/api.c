@@ -17,6 +17,8 @@ enum { N = 8 }; /* points, coordinates, rows of the operator */
 
 /* An argument of every type, named as calls.py looks for it: options by their type's name, objects
  * too. */
+static const char *const column_names[] = {"id"};
+
 typedef struct fixture {
     gnomon_context *ctx;
     void *out;
@@ -60,6 +62,7 @@ typedef struct fixture {
     gnomon_operator *operator;
     gnomon_reader *reader, *sparse_reader;
     gnomon_writer *writer, *sparse_writer, *full_writer;
+    gnomon_table *table;
     gnomon_clusters *clusters;
     gnomon_hasher *hasher, *set_hasher;
     gnomon_lsh *lsh, *set_index, *full_index;
@@ -323,6 +326,7 @@ static void make_objects(fixture *f)
     MUST(gnomon_writer_open(ctx, "sparse.mtx", N, N, GNOMON_F32, &sparse, &f->sparse_writer));
     MUST(gnomon_writer_open(ctx, "full.npy", N, N, GNOMON_F32, NULL, &f->full_writer));
     MUST(gnomon_writer_rows(f->full_writer, &m[0]));
+    MUST(gnomon_table_open(ctx, "table.csv", NULL, column_names, 1, &f->table));
 
     MUST(gnomon_operator_create(ctx, &f->descriptor, &f->operator));
     MUST(gnomon_operator_to_json(ctx, f->operator, & f->operator_json));

@@ -29,6 +29,7 @@ OPTIONAL = [
     (r"gnomon_measure_distortion(_csr)?", "norms|pairs|all_pairs"),
     (r"gnomon_format_name", "can_write"),
     (r"gnomon_format_for", "format|holds"),
+    (r"gnomon_table_open", "format"),
 ]
 
 # Valid arguments, the first that fits: (function, type, name, C expression).
@@ -42,6 +43,9 @@ VALID = [
     ("gnomon_writer_csr", r"gnomon_writer \*", ".*", "f->sparse_writer"),
     ("gnomon_reader_next_csr", r"gnomon_reader \*", ".*", "f->sparse_reader"),
     ("gnomon_writer_finish", r"gnomon_writer \*", ".*", "f->full_writer"),
+    ("gnomon_table_open", r"const char \*", "path", "\"out.csv\""),
+    ("gnomon_table_open", r"const char \*", "format", "\"csv\""),
+    ("gnomon_table_open", r"const char \*const \*", "columns", "column_names"),
     ("gnomon_stream_finish", r"gnomon_stream \*", ".*", "f->full_stream"),
     ("gnomon_search_finish", r"gnomon_search \*", ".*", "f->full_search"),
     ("gnomon_lsh_save", r"const gnomon_lsh \*", ".*", "f->full_index"),
