@@ -1,8 +1,8 @@
 /* search_kernels.h: the kernels that src/search/ drives. All levels give the same bits.
  *
  * A search looks at scores, larger for nearer points: the product of two centred points plus a
- * number of the base point's own (its bias). Scores in fp32 are a sieve: each comes with a bound on
- * its error, and candidates are verified by sums in fp64.
+ * number of the base point's own (its bias). Scores in fp32 are a filter: each comes with a bound
+ * on its error, and candidates are verified by sums in fp64.
  *
  * Base points come in tiles of GNOMON_LANES, coordinate-major as in kernels.h; queries row-major.
  */
@@ -23,7 +23,7 @@ typedef struct gnomon_survivor {
 /* What a query lets pass. The error of its scores with a tile's points is at most slack * reach +
  * norm * fuzz + blur + floor, and nothing at all where the tile's 'whole' is not below the query's.
  */
-typedef struct gnomon_sieve {
+typedef struct gnomon_filter {
     float least; /* scores that may reach it pass */
     float slack, norm, floor;
     float scale;   /* of integer coordinates */
@@ -32,7 +32,7 @@ typedef struct gnomon_sieve {
     uint32_t self; /* a row that never passes; UINT32_MAX: none */
     int32_t count, room;
     gnomon_survivor *kept; /* room of them */
-} gnomon_sieve;
+} gnomon_filter;
 
 /* A tile's part of the error; 'whole': up to which norm of an integer query its scores are exact;
  * negative when its coordinates are not all integers. */
@@ -47,8 +47,8 @@ typedef struct gnomon_blur {
 typedef struct gnomon_sift {
     const void *queries; /* query q's steps at queries + q * ld */
     int64_t ld, count;
-    gnomon_sieve *sieves; /* count */
-    const void *tiles;    /* tile t's steps at tiles + t * steps * GNOMON_LANES */
+    gnomon_filter *filters; /* count */
+    const void *tiles;      /* tile t's steps at tiles + t * steps * GNOMON_LANES */
     int64_t tile_count, steps;
     const float *bias;        /* tile_count x GNOMON_LANES; read with 'last' */
     const gnomon_blur *blurs; /* tile_count; read with 'last' */
@@ -66,7 +66,7 @@ typedef struct gnomon_sift {
 typedef struct gnomon_sift_bits {
     const uint64_t *queries, *points; /* words each */
     int64_t words, count;
-    gnomon_sieve *sieves;
+    gnomon_filter *filters;
     uint32_t row, rows;
     void (*full)(void *arg, int64_t q);
     void *arg;
@@ -92,8 +92,8 @@ typedef struct gnomon_search_kernels {
      * finite. */
     float (*halve)(const float *tile, int64_t w, int most, bool whole, uint32_t *out, float *lost);
     /* The same in 8 bits, four coordinates a word and a multiple of four words: a point's are
-     * shifted by 'most' to 0 ... 2 most, which 'start' of a sieve undoes; 'most' of the point times
-     * that of the query is at most 2047. */
+     * shifted by 'most' to 0 ... 2 most, which 'start' of a filter undoes; 'most' of the point
+     * times that of the query is at most 2047. */
     float (*quarter)(const float *tile, int64_t w, int most, bool whole, uint32_t *out,
                      float *lost);
     void (*sift)(const gnomon_sift *s);

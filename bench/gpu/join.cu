@@ -1,6 +1,6 @@
 /* bench/gpu/join.cu: exact self-joins in L2 on the GPU: all pairs of n points within a radius that
  * gives each point about 64 neighbours. The library's call, from points to pairs in the host's
- * memory; then its parts: the sieve's rate, what packing and verification take beside it, and
+ * memory; then its parts: the filter's rate, what packing and verification take beside it, and
  * cuBLAS's rate for a product of fp16 matrices of the same inner size, in the same run. Rates count
  * 2 n^2 d operations, as is the custom; half of them are needed, since pairs are symmetric.
  */
@@ -184,17 +184,17 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
     uint8_t *pack_memory = device_array<uint8_t>(gcu_filter_pack_bytes(GNOMON_L2, n, d));
     unsigned long long *numbers = device_array<unsigned long long>(4), count = 0, kept = 0;
     /* the radius, from the true distances of a few points */
-    gcu_verify settle = {GNOMON_L2, &points, &points, nullptr, nullptr, nullptr, 0, INT64_MIN};
+    gcu_verify verify = {GNOMON_L2, &points, &points, nullptr, nullptr, nullptr, 0, INT64_MIN};
     uint64_t *some = device_array<uint64_t>((size_t)(SAMPLE * n));
     double *some_distances = device_array<double>((size_t)(SAMPLE * n));
     all_pairs<<<1024, 256>>>(some, SAMPLE, n);
-    BENCH_CHECK(gcu_verify_distances(&settle, some, SAMPLE * n, some_distances, gpu, 0));
+    BENCH_CHECK(gcu_verify_distances(&verify, some, SAMPLE * n, some_distances, gpu, 0));
     std::vector<double> all((size_t)(SAMPLE * n));
     BENCH_CHECK(cudaMemcpy(all.data(), some_distances, all.size() * 8, cudaMemcpyDeviceToHost));
     std::vector<double> sorted = all;
     const size_t rank = (size_t)(SAMPLE * (neighbours + 1));
     std::nth_element(sorted.begin(), sorted.begin() + (int64_t)rank, sorted.end());
-    settle.radius = sorted[rank];
+    verify.radius = sorted[rank];
     cudaFree(some);
     cudaFree(some_distances);
 
@@ -211,7 +211,7 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
     float *left = device_array<float>((size_t)packed.padded),
           *right = device_array<float>((size_t)packed.padded);
     uint8_t *limits_work = device_array<uint8_t>(gcu_filter_limits_work());
-    BENCH_CHECK(gcu_filter_limits(&centre, &packed, &packed, nullptr, settle.radius, left, right,
+    BENCH_CHECK(gcu_filter_limits(&centre, &packed, &packed, nullptr, verify.radius, left, right,
                                   limits_work, 0));
     const int64_t room = (int64_t)(2 * neighbours * (double)n);
     uint64_t *pairs = device_array<uint64_t>((size_t)room),
@@ -235,7 +235,7 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
     const bench_time last = bench_run(
         [&](int) {
             BENCH_CHECK(cudaMemcpyAsync(again, pairs, count * 8, cudaMemcpyDeviceToDevice, 0));
-            BENCH_CHECK(gcu_verify_pairs(&settle, again, (int64_t)count, distances, numbers + 1,
+            BENCH_CHECK(gcu_verify_pairs(&verify, again, (int64_t)count, distances, numbers + 1,
                                          work, work_bytes, gpu, 0));
         },
         25, seconds);
@@ -250,7 +250,7 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
     for (int64_t i = 0; i < SAMPLE; i++) {
         for (int64_t j = i + 1; j < n; j++) {
             const double distance = all[(size_t)(i * n + j)];
-            if (!(distance <= settle.radius)) continue;
+            if (!(distance <= verify.radius)) continue;
             if (at >= kept || found[at] != ((uint64_t)i << 32 | (uint64_t)j) ||
                 found_distances[at] != distance)
                 wrong++;
@@ -271,10 +271,10 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
                  "\"sieve_ms\": %.5f, "
                  "\"least_ms\": %.5f, \"pack_ms\": %.5f, \"settle_ms\": %.5f, "
                  "\"sieve_tflops\": %.2f, \"tflops\": %.2f, \"cublas_tflops\": %.2f",
-                 (long long)n, (long long)d, settle.radius, count, kept, (long long)wrong, whole,
+                 (long long)n, (long long)d, verify.radius, count, kept, (long long)wrong, whole,
                  filter_seconds.median_ms, filter_seconds.least_ms, pack.median_ms, last.median_ms,
                  flops / filter_seconds.median_ms * 1e-9, flops / whole * 1e-9, rate);
-    if (ctx) time_calls(json, ctx, x, n, d, settle.radius, (int64_t)kept, seconds);
+    if (ctx) time_calls(json, ctx, x, n, d, verify.radius, (int64_t)kept, seconds);
     void *const memory[] = {x,     centre_memory, pack_memory, numbers,     left, right,
                             pairs, again,         distances,   limits_work, work};
     for (void *data : memory)

@@ -180,7 +180,7 @@ static int file_json(cli_app *app, const char *path, const gnomon_data_info *inf
     return cli_print_report(app, figures);
 }
 
-static void take_member(void *user, const char *name)
+static void read_member(void *user, const char *name)
 {
     json_array_append_new(user, cli_json_name(name));
 }
@@ -246,7 +246,7 @@ static int tell_file(cli_app *app, const request *r, const char *path)
     json_t *members = json_array();
     gnomon_status status = GNOMON_OK;
     if (strcmp(path, "-") != 0 && r->input.format == NULL && !r->input.shape_given)
-        status = gnomon_file_members(app->ctx, path, take_member, members);
+        status = gnomon_file_members(app->ctx, path, read_member, members);
     int code = status == GNOMON_OK ? -1 : cli_fail_status(app, status);
     if (code < 0 && json_array_size(members) > 1) {
         /* Several members and none named can still be one thing: a sparse matrix in an npz. */

@@ -98,7 +98,7 @@ static gnomon_status open_direct(gnomon_sink *sink, int fd)
 
 /* The old file's group and mode; not ours to fail on when the system refuses. A group that it can't
  * have gets no more than everybody. */
-static void take_mode(int fd, const struct stat *old)
+static void parse_mode(int fd, const struct stat *old)
 {
     struct stat st;
     mode_t mode = old->st_mode & 0777;
@@ -135,7 +135,7 @@ static gnomon_status open_temporary(gnomon_sink *sink, const char *target, const
     errno = error;
     if (error != 0) return io_error(sink, "make a temporary file beside it");
     sink->created = true;
-    if (old != NULL) take_mode(sink->fd, old);
+    if (old != NULL) parse_mode(sink->fd, old);
     return GNOMON_OK;
 }
 

@@ -264,7 +264,7 @@ gnomon_status gnomon_source_peek(gnomon_source *source, size_t want, const unsig
     return GNOMON_OK;
 }
 
-void gnomon_source_take(gnomon_source *source, size_t size)
+void gnomon_source_consume(gnomon_source *source, size_t size)
 {
     size_t have = available(source);
     source->offset += (int64_t)(size < have ? size : have);
@@ -381,7 +381,7 @@ static gnomon_status copy_to(gnomon_source *source, int fd, int64_t *total)
                                    source->name, strerror(errno));
             done += (size_t)n;
         }
-        gnomon_source_take(source, got);
+        gnomon_source_consume(source, got);
         *total += (int64_t)got;
         GNOMON_TRY(gnomon_progress(source->ctx, "keeping the input", *total, -1));
     }

@@ -69,7 +69,7 @@ enum { GNOMON_SOURCE_PEEK = 64 * 1024 };
 gnomon_status gnomon_source_peek(gnomon_source *source, size_t want, const unsigned char **data,
                                  size_t *got);
 /* Takes size bytes that a peek has shown. */
-void gnomon_source_take(gnomon_source *source, size_t size);
+void gnomon_source_consume(gnomon_source *source, size_t size);
 
 /* Reads up to size bytes; *got < size only at the end. */
 gnomon_status gnomon_source_read(gnomon_source *source, void *data, size_t size, size_t *got);

@@ -16,7 +16,7 @@
 
 /* A fixed table: a signal handler may look at it at any moment, so nothing in it is ever
  * freed and a slot is complete before it is marked live. */
-enum { SLOTS = 64, FREE = 0, TAKEN = 1, LIVE = 2 };
+enum { SLOTS = 64, FREE = 0, CLAIMED = 1, LIVE = 2 };
 
 typedef struct slot {
     atomic_int use;
@@ -32,7 +32,7 @@ int gnomon_temporary_note(int folder_fd, const char *name)
     if (length >= sizeof slots[0].name) return -1;
     for (int i = 0; i < SLOTS; i++) {
         int expected = FREE;
-        if (!atomic_compare_exchange_strong(&slots[i].use, &expected, TAKEN)) continue;
+        if (!atomic_compare_exchange_strong(&slots[i].use, &expected, CLAIMED)) continue;
         slots[i].folder_fd = folder_fd;
         memcpy(slots[i].name, name, length + 1);
         atomic_store(&slots[i].use, LIVE);

@@ -34,7 +34,7 @@ typedef struct bands {
     int64_t rows;  /* a band's, at most */
     int64_t piece; /* rows of Q at a time */
     gnomon_join_sketch sketch;
-    bool settled; /* whether to sketch */
+    bool sketch_chosen; /* whether to sketch */
     gnomon_sketch_block p_block, q_block;
 } bands;
 
@@ -116,8 +116,8 @@ static gnomon_status rows_of(gnomon_join_state *join, const gnomon_side *side, w
 /* ---- a band ---- */
 
 /* Takes over what a search has found so far. */
-static gnomon_status take_hits(gnomon_join_state *join, gnomon_search *search, int64_t row,
-                               int64_t column)
+static gnomon_status collect_hits(gnomon_join_state *join, gnomon_search *search, int64_t row,
+                                  int64_t column)
 {
     const bool ip = join->options.metric == GNOMON_IP;
     GNOMON_TRY(gnomon_join_reserve(join, search->hit_count));
@@ -133,8 +133,8 @@ static gnomon_status take_hits(gnomon_join_state *join, gnomon_search *search, i
 
 /* Adds the pairs of a band and a piece, through a search, as long as they may wait. Parts of the
  * piece are so small that what a part adds is bounded too. */
-static gnomon_status meet(gnomon_join_state *join, const gnomon_matrix *band, int64_t row,
-                          const gnomon_matrix *piece, int64_t column, bool *fits)
+static gnomon_status filter_pairs(gnomon_join_state *join, const gnomon_matrix *band, int64_t row,
+                                  const gnomon_matrix *piece, int64_t column, bool *fits)
 {
     gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
     gnomon_search *search;
@@ -148,7 +148,7 @@ static gnomon_status meet(gnomon_join_state *join, const gnomon_matrix *band, in
         const int64_t here = piece->rows - at < each ? piece->rows - at : each;
         const gnomon_matrix part = gnomon_rows(piece, at, here);
         status = gnomon_search_add(search, &part);
-        if (status == GNOMON_OK) status = take_hits(join, search, row, column);
+        if (status == GNOMON_OK) status = collect_hits(join, search, row, column);
         *fits = join->count <= join->pair_room || band->rows == 1;
     }
     join->result->compared += search->compared;
@@ -175,15 +175,15 @@ static bool is_whole(const bands *b)
 }
 
 /* The same in the sketch's coordinates. */
-static gnomon_status meet_sketched(bands *b, gnomon_matrix *band, int64_t row, gnomon_matrix *piece,
-                                   int64_t column, bool *fits)
+static gnomon_status filter_sketched(bands *b, gnomon_matrix *band, int64_t row,
+                                     gnomon_matrix *piece, int64_t column, bool *fits)
 {
     gnomon_join_state *join = b->join;
     const int64_t count = band->rows;
     if (is_whole(b) && join->self) {
         GNOMON_TRY(block_of(b, &b->q_block, piece, 0, true, true));
-        return gnomon_sketch_meet(&b->sketch, join, piece, &b->q_block, row, count, piece,
-                                  &b->q_block, fits);
+        return gnomon_sketch_pairs(&b->sketch, join, piece, &b->q_block, row, count, piece,
+                                   &b->q_block, fits);
     }
     int64_t first = row;
     if (is_whole(b) && join->p.dense != NULL) {
@@ -192,8 +192,8 @@ static gnomon_status meet_sketched(bands *b, gnomon_matrix *band, int64_t row, g
     }
     GNOMON_TRY(block_of(b, &b->p_block, band, first, true, false));
     GNOMON_TRY(block_of(b, &b->q_block, piece, column, false, true));
-    return gnomon_sketch_meet(&b->sketch, join, band, &b->p_block, row, count, piece, &b->q_block,
-                              fits);
+    return gnomon_sketch_pairs(&b->sketch, join, band, &b->p_block, row, count, piece, &b->q_block,
+                               fits);
 }
 
 enum { TOP_SAMPLE = 1024, WORTH_SAMPLING = 2048 };
@@ -227,12 +227,12 @@ static gnomon_status bound_top(gnomon_join_state *join)
 }
 
 /* Whether to sketch, once there is a threshold. */
-static gnomon_status settle_sketch(bands *b)
+static gnomon_status choose_sketch(bands *b)
 {
     gnomon_join_state *join = b->join;
     gnomon_matrix some;
-    if (b->settled || !isfinite(gnomon_join_threshold(join))) return GNOMON_OK;
-    b->settled = true;
+    if (b->sketch_chosen || !isfinite(gnomon_join_threshold(join))) return GNOMON_OK;
+    b->sketch_chosen = true;
     const int64_t count =
         join->q.dense != NULL || join->q.rows < b->piece ? join->q.rows : b->piece;
     GNOMON_TRY(rows_of(join, &join->q, &b->q, 0, count, &some));
@@ -273,9 +273,9 @@ static gnomon_status do_band(bands *b, int64_t row, int64_t count, bool *fits)
         GNOMON_TRY(rows_of(join, &join->q, &b->q, at, some, &piece));
         *fits = true;
         if (b->sketch.directions > 0)
-            GNOMON_TRY(meet_sketched(b, &band, row, &piece, at, fits));
+            GNOMON_TRY(filter_sketched(b, &band, row, &piece, at, fits));
         else
-            GNOMON_TRY(meet(join, &band, row, &piece, at, fits));
+            GNOMON_TRY(filter_pairs(join, &band, row, &piece, at, fits));
         *fits = (*fits && join->count <= join->pair_room) || count == 1;
         if (!*fits) return GNOMON_OK;
     }
@@ -298,7 +298,7 @@ static gnomon_status all_bands(bands *b)
     if (join->q.rows == 0 && join->next_row < total) return gnomon_join_hand_out(join, total);
     while (join->next_row < total && !join->full) {
         const int64_t row = join->next_row;
-        GNOMON_TRY(settle_sketch(b));
+        GNOMON_TRY(choose_sketch(b));
         if (rows > b->rows) rows = b->rows;
         const int64_t count = total - row < rows ? total - row : rows;
         bool fits;
@@ -346,7 +346,7 @@ gnomon_status gnomon_join_dense(gnomon_join_state *join)
     if (status == GNOMON_OK) status = all_bands(&b);
     gnomon_free(join->ctx, b.p.data);
     gnomon_free(join->ctx, b.q.data);
-    if (b.settled) {
+    if (b.sketch_chosen) {
         gnomon_sketch_drop(&b.sketch, &b.p_block);
         gnomon_sketch_drop(&b.sketch, &b.q_block);
         gnomon_sketch_close(&b.sketch);

@@ -56,11 +56,11 @@ static gnomon_status compress(const collector *c, bool both, gnomon_pairs *out)
     }
     for (int64_t row = 0; row < out->rows; row++)
         offsets[row + 1] += offsets[row];
-    for (int turn = both ? 0 : 1; turn < 2; turn++) {
+    for (int round = both ? 0 : 1; round < 2; round++) {
         for (int64_t at = 0; at < c->count; at++) {
             const gnomon_pair *pair = &c->pairs[at];
-            const int64_t place = offsets[turn == 0 ? pair->j : pair->i]++;
-            out->columns[place] = turn == 0 ? pair->i : pair->j;
+            const int64_t place = offsets[round == 0 ? pair->j : pair->i]++;
+            out->columns[place] = round == 0 ? pair->i : pair->j;
             out->distances[place] = pair->distance;
         }
     }

@@ -8,24 +8,24 @@
 #include "lsh/table.h"
 
 /* What a device hands over, on its way to the sink. */
-typedef struct taker {
+typedef struct receiver {
     gnomon_join_state *join;
     gnomon_join_job job;
     /* of a join by hashing */
     gnomon_join_plan plan;
     gnomon_hasher *hasher;
     uint64_t multipliers[GNOMON_JOIN_DEPTHS + 1];
-} taker;
+} receiver;
 
 static gnomon_status check(void *user)
 {
-    const taker *t = user;
-    return t->join->p.csr != NULL ? gnomon_join_take_sets(t->join) : gnomon_join_check(t->join);
+    const receiver *t = user;
+    return t->join->p.csr != NULL ? gnomon_join_make_sets(t->join) : gnomon_join_check(t->join);
 }
 
-static gnomon_status take(void *user, int64_t end, const gnomon_pair *pairs, int64_t count)
+static gnomon_status emit(void *user, int64_t end, const gnomon_pair *pairs, int64_t count)
 {
-    gnomon_join_state *join = ((taker *)user)->join;
+    gnomon_join_state *join = ((receiver *)user)->join;
     if (join->full) return GNOMON_ERROR_CANCELLED;
     GNOMON_FAIL_IF(end < join->next_row || end > join->p.rows, join->ctx, GNOMON_ERROR_INTERNAL,
                    "the device hands over rows that are not due");
@@ -38,7 +38,7 @@ static gnomon_status take(void *user, int64_t end, const gnomon_pair *pairs, int
 static gnomon_status make_plan(void *user, const gnomon_join_sample *sample,
                                gnomon_join_tables *out)
 {
-    taker *t = user;
+    receiver *t = user;
     gnomon_context *ctx = t->join->ctx;
     gnomon_join_plan *plan = &t->plan;
     *out = (gnomon_join_tables){.hasher = NULL};
@@ -74,13 +74,13 @@ static bool is_worth_it(const gnomon_join_state *join)
 
 static bool takes(gnomon_device_call *call, void *user)
 {
-    taker *t = user;
+    receiver *t = user;
     if (call->table->join == NULL) return gnomon_device_unable(call, "it has no joins");
     return call->table->join_supports(call->state, &t->job, call->why, sizeof call->why);
 }
 
 /* What the device did besides handing over pairs. */
-static void take_over(taker *t)
+static void copy_results(receiver *t)
 {
     gnomon_join_state *join = t->join;
     const gnomon_join_job *job = &t->job;
@@ -96,15 +96,15 @@ static void take_over(taker *t)
 
 static gnomon_status run(gnomon_device_call *call, void *user)
 {
-    taker *t = user;
+    receiver *t = user;
     gnomon_join_state *join = t->join;
-    const gnomon_join_host calls = {t, make_plan, check, take};
+    const gnomon_join_host calls = {t, make_plan, check, emit};
     t->job.host = &call->host;
     t->job.calls = &calls;
     const gnomon_status status =
         call->table->join(call->state, &t->job, call->why, sizeof call->why);
     gnomon_hasher_destroy(t->hasher);
-    take_over(t);
+    copy_results(t);
     if (join->full && status == GNOMON_ERROR_CANCELLED) return GNOMON_OK;
     if (status != GNOMON_OK) return status;
     join->result->pairs += t->job.pairs;
@@ -128,20 +128,20 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     const gnomon_join_options *o = &join->options;
     *done = false;
     GNOMON_TRY(gnomon_join_hashing(join, &hashing));
-    taker t = {.join = join,
-               .job = {.p = join->p.dense,
-                       .q = join->self ? NULL : join->q.dense,
-                       .p_sets = join->p.csr,
-                       .q_sets = join->self ? NULL : join->q.csr,
-                       .metric = o->metric,
-                       .threshold = o->threshold,
-                       .first_row = o->first_row,
-                       .want_pairs = o->sink != NULL || o->top > 0 || o->max_pairs > 0 ||
-                                     o->p_counts != NULL || o->q_counts != NULL,
-                       .pair_room = join->pair_room,
-                       .hashing = hashing,
-                       .band_rows = o->band_rows,
-                       .memory_limit = gnomon_memory_limit(join->ctx)}};
+    receiver t = {.join = join,
+                  .job = {.p = join->p.dense,
+                          .q = join->self ? NULL : join->q.dense,
+                          .p_sets = join->p.csr,
+                          .q_sets = join->self ? NULL : join->q.csr,
+                          .metric = o->metric,
+                          .threshold = o->threshold,
+                          .first_row = o->first_row,
+                          .want_pairs = o->sink != NULL || o->top > 0 || o->max_pairs > 0 ||
+                                        o->p_counts != NULL || o->q_counts != NULL,
+                          .pair_room = join->pair_room,
+                          .hashing = hashing,
+                          .band_rows = o->band_rows,
+                          .memory_limit = gnomon_memory_limit(join->ctx)}};
     if (hashing != GNOMON_JOIN_NO_HASHING && join->p.csr == NULL) {
         t.job.p_some = p_some;
         t.job.q_some = q_some;

@@ -19,12 +19,12 @@ typedef struct gnomon_join_costs {
     double product_term, bit, member, function; /* of a point in a hash function: a term of a dense
                                                    product, a bit, a set's member, and all else */
     double start, table;                        /* an LSH join; each of its tables */
-    double placing, placing_coordinate;   /* a point's place in a table, and that a coordinate */
-    double key_look;                      /* a candidate's, at a table's key */
-    double settling, settling_coordinate; /* a candidate, and that a coordinate */
-    double sieving, sieving_coordinate;   /* a pair of an exact join, and that a coordinate */
-    double sieve_coordinates;             /* of so many at most */
-    double shared_member;                 /* of two sets */
+    double placing, placing_coordinate;     /* a point's place in a table, and that a coordinate */
+    double key_lookup;                      /* a candidate's, at a table's key */
+    double verifying, verifying_coordinate; /* a candidate, and that a coordinate */
+    double filtering, filtering_coordinate; /* a pair of an exact join, and that a coordinate */
+    double filter_coordinates;              /* of so many at most */
+    double shared_member;                   /* of two sets */
 } gnomon_join_costs;
 
 /* What a plan of hashing is made from. */
@@ -55,7 +55,7 @@ typedef struct gnomon_join_host {
      * with their fp64 distances, bit for bit as src/search/exact.c makes them. With those of a call
      * all pairs of P's rows below 'end' are there, which is the last one's row or more: pairs of
      * one row may be cut anywhere. Returns what the join ends with, unless OK. */
-    gnomon_status (*take)(void *user, int64_t end, const gnomon_pair *pairs, int64_t count);
+    gnomon_status (*emit)(void *user, int64_t end, const gnomon_pair *pairs, int64_t count);
 } gnomon_join_host;
 
 /* Rows of P from first_row on with Q (q NULL: with P's own later rows). metric is L2, COSINE, IP or

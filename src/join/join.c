@@ -129,7 +129,7 @@ static gnomon_status try_device(gnomon_join_state *join, bool *done)
 {
     GNOMON_TRY(gnomon_join_on_device(join, done));
     if (*done) return GNOMON_OK;
-    return join->p.csr != NULL ? gnomon_join_take_sets(join) : gnomon_join_check(join);
+    return join->p.csr != NULL ? gnomon_join_make_sets(join) : gnomon_join_check(join);
 }
 
 /* By the device, else by hashes, else exactly. */

@@ -67,7 +67,7 @@ gnomon_status gnomon_join_dense(gnomon_join_state *join);
 
 /* ---- sets.c ---- */
 /* Refuses sets that no join takes; makes those of both sides. Errors: DATA, NONFINITE, MEMORY. */
-gnomon_status gnomon_join_take_sets(gnomon_join_state *join);
+gnomon_status gnomon_join_make_sets(gnomon_join_state *join);
 gnomon_status gnomon_join_sets(gnomon_join_state *join);
 
 #endif

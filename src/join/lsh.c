@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "join/settle.h"
+#include "join/verify.h"
 #include "lsh/table.h"
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ typedef struct hashed {
     const gnomon_join_plan *plan;
     int64_t tables;
     uint32_t *p_keys, *q_keys;
-    gnomon_settler settler;
+    gnomon_verifier verifier;
     int64_t room; /* tables sorted at a time */
     buckets *buckets;
     cut *cuts;
@@ -75,7 +75,7 @@ static void sort_side(const uint32_t *keys, int64_t first, int64_t n, int64_t ta
 }
 
 /* Of a self-join: the places after one's own in its bucket. */
-static void meet_itself(buckets *b, int64_t n)
+static void verify_itself(buckets *b, int64_t n)
 {
     const uint64_t *keys = b->p.scratch.keys[0];
     int64_t end = n;
@@ -86,7 +86,7 @@ static void meet_itself(buckets *b, int64_t n)
     }
 }
 
-static void meet_other(buckets *b, int64_t n, int64_t m)
+static void verify_other(buckets *b, int64_t n, int64_t m)
 {
     const uint64_t *keys = b->p.scratch.keys[0], *others = b->q.scratch.keys[0];
     int64_t begin = 0, end = 0;
@@ -117,17 +117,17 @@ static void sort_table(void *arg, int64_t task, int worker)
     buckets *b = &h->buckets[task];
     sort_side(h->p_keys, join->next_row, h->places, h->tables, s->first + task, &b->p);
     if (join->self) {
-        meet_itself(b, h->places);
+        verify_itself(b, h->places);
     } else {
         sort_side(h->q_keys, 0, join->q.rows, h->tables, s->first + task, &b->q);
-        meet_other(b, h->places, join->q.rows);
+        verify_other(b, h->places, join->q.rows);
     }
 }
 
 /* ---- candidates ---- */
 
 /* Whether two points have met in one of the first tables. */
-static bool met_before(const uint32_t *x, const uint32_t *y, int64_t tables)
+static bool shared_before(const uint32_t *x, const uint32_t *y, int64_t tables)
 {
     int64_t t = 0;
     for (; t + 8 <= tables; t += 8) {
@@ -147,7 +147,7 @@ static bool in_band(const hashed *h, uint32_t row)
 }
 
 /* Row i's candidates at places [from, to) of the other side's order. */
-static void meet(hashed *h, int64_t i, uint32_t from, uint32_t to, int worker)
+static void verify_bucket(hashed *h, int64_t i, uint32_t from, uint32_t to, int worker)
 {
     const gnomon_join_state *join = h->join;
     const uint32_t *others = join->self ? h->at->p.scratch.ids[0] : h->at->q.scratch.ids[0];
@@ -157,11 +157,11 @@ static void meet(hashed *h, int64_t i, uint32_t from, uint32_t to, int worker)
     bool ready = false;
     for (uint32_t at = from; at < to; at++) {
         const int64_t j = others[at];
-        if (met_before(keys, other_keys + j * h->tables, h->table)) continue;
-        if (!ready) query = gnomon_settler_row(&h->settler, i, worker);
+        if (shared_before(keys, other_keys + j * h->tables, h->table)) continue;
+        if (!ready) query = gnomon_verifier_row(&h->verifier, i, worker);
         ready = true;
         h->counters[worker * COUNTERS + 1]++;
-        const double distance = gnomon_settle(&h->settler, query, i, j);
+        const double distance = gnomon_verifier_distance(&h->verifier, query, i, j);
         if (!(distance <= h->threshold)) continue;
         join->pairs[atomic_fetch_add_explicit(&h->count, 1, memory_order_relaxed)] =
             (gnomon_pair){i, j, distance};
@@ -169,7 +169,7 @@ static void meet(hashed *h, int64_t i, uint32_t from, uint32_t to, int worker)
     h->counters[worker * COUNTERS] += to - from;
 }
 
-static void meet_cut(void *arg, int64_t task, int worker)
+static void verify_cut(void *arg, int64_t task, int worker)
 {
     hashed *h = arg;
     const cut *c = &h->cuts[task];
@@ -181,7 +181,7 @@ static void meet_cut(void *arg, int64_t task, int worker)
         if (!in_band(h, rows[place])) continue;
         uint32_t to = h->at->end[place];
         if (to - from > left) to = from + (uint32_t)left;
-        meet(h, rows[place], from, to, worker);
+        verify_bucket(h, rows[place], from, to, worker);
         left -= to - from;
     }
 }
@@ -227,7 +227,7 @@ static gnomon_status join_table(hashed *h, bool *fits)
         GNOMON_TRY(gnomon_join_reserve(join, some));
         h->threshold = gnomon_join_threshold(join);
         atomic_store(&h->count, join->count);
-        gnomon_parallel(join->ctx, h->cut_count, meet_cut, h);
+        gnomon_parallel(join->ctx, h->cut_count, verify_cut, h);
         join->count = atomic_load(&h->count);
         *fits = join->count <= join->pair_room || h->band_end == join->next_row + 1;
         if (!*fits) return GNOMON_OK;
@@ -345,13 +345,13 @@ static gnomon_status hashed_open(hashed *h)
     GNOMON_TRY(gnomon_alloc(ctx, SLICE / TASK + 2, sizeof *h->cuts, "tasks", &h->cuts));
     GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(threads, COUNTERS), sizeof *h->counters,
                                  "counts", &h->counters));
-    return gnomon_settler_open(join, &h->settler);
+    return gnomon_verifier_open(join, &h->verifier);
 }
 
 static void hashed_close(hashed *h)
 {
     gnomon_context *ctx = h->join->ctx;
-    if (h->settler.join != NULL) gnomon_settler_close(&h->settler);
+    if (h->verifier.join != NULL) gnomon_verifier_close(&h->verifier);
     for (int64_t t = 0; t < h->room && h->buckets != NULL; t++) {
         sorted_close(ctx, &h->buckets[t].p);
         sorted_close(ctx, &h->buckets[t].q);

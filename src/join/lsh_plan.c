@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "join/lsh.h"
-#include "join/settle.h"
+#include "join/verify.h"
 #include "lsh/table.h"
 
 #include <float.h>
@@ -35,22 +35,22 @@ static const gnomon_join_costs cpu_costs = {.product_term = 0.05,
                                             .member = 1.0,
                                             .function = 2.0,
                                             .placing = 60.0,
-                                            .key_look = 0.3,
-                                            .settling = 15.0,
-                                            .settling_coordinate = 0.12,
-                                            .sieving = 0.6,
-                                            .sieving_coordinate = 0.003,
-                                            .sieve_coordinates = 128,
+                                            .key_lookup = 0.3,
+                                            .verifying = 15.0,
+                                            .verifying_coordinate = 0.12,
+                                            .filtering = 0.6,
+                                            .filtering_coordinate = 0.003,
+                                            .filter_coordinates = 128,
                                             .shared_member = 3.0};
 
 /* Distances of some pairs, as bins of equally many. */
-typedef struct look {
+typedef struct distances_seen {
     double distance[BINS];          /* a bin's least */
     double members;                 /* of a set, on average */
     double shared;                  /* members that two sets share */
     double length;                  /* of the longest point */
     const gnomon_join_costs *costs; /* by which tables are chosen */
-} look;
+} distances_seen;
 
 /* The sample's s-th row of so many: scattered, always the same. */
 static int64_t scattered(int64_t s, int64_t rows)
@@ -110,24 +110,25 @@ static double mean_members(const gnomon_sets *sets)
 
 /* Distances between the rows of a sample, a task a row; those of a point and itself are farther
  * than all. */
-typedef struct looking {
+typedef struct sampling {
     const gnomon_join_state *join;
-    const gnomon_settler *settler;
+    const gnomon_verifier *verifier;
     bool sampled; /* the sides hold the sample alone */
     int64_t m;
     uint32_t p_some[SAMPLE], q_some[SAMPLE];
     uint64_t *bits; /* of distances, in the order of these numbers: none is negative */
-} looking;
+} sampling;
 
-static void look_from(void *arg, int64_t s, int worker)
+static void sample_row(void *arg, int64_t s, int worker)
 {
-    const looking *l = arg;
+    const sampling *l = arg;
     const int64_t i = l->sampled ? s : l->p_some[s];
-    const gnomon_query query = gnomon_settler_row(l->settler, i, worker);
+    const gnomon_query query = gnomon_verifier_row(l->verifier, i, worker);
     for (int64_t u = 0; u < l->m; u++) {
         const bool same = l->join->self && l->p_some[s] == l->q_some[u];
         const int64_t j = l->sampled ? u : l->q_some[u];
-        const double distance = same ? (double)INFINITY : gnomon_settle(l->settler, query, i, j);
+        const double distance =
+            same ? (double)INFINITY : gnomon_verifier_distance(l->verifier, query, i, j);
         memcpy(&l->bits[s * l->m + u], &distance, sizeof distance);
     }
 }
@@ -142,20 +143,20 @@ static gnomon_status scratch_open(gnomon_context *ctx, int64_t n, gnomon_table_s
 }
 
 /* Fills bins with the distances of the sample, which the sides of 'some' may be. */
-static gnomon_status look_at_some(gnomon_join_state *some, bool sampled, look *out)
+static gnomon_status sample_distances(gnomon_join_state *some, bool sampled, distances_seen *out)
 {
     gnomon_context *ctx = some->ctx;
     gnomon_table_scratch scratch = {{NULL, NULL}, {NULL, NULL}};
-    gnomon_settler settler;
-    looking l = {.join = some, .settler = &settler, .sampled = sampled};
+    gnomon_verifier verifier;
+    sampling l = {.join = some, .verifier = &verifier, .sampled = sampled};
     const int64_t n = gnomon_join_some(some->p.rows, false, l.p_some);
     l.m = gnomon_join_some(some->q.rows, true, l.q_some);
     gnomon_status status = scratch_open(ctx, n * l.m, &scratch);
-    if (status == GNOMON_OK) status = gnomon_settler_open(some, &settler);
+    if (status == GNOMON_OK) status = gnomon_verifier_open(some, &verifier);
     if (status == GNOMON_OK) {
         l.bits = scratch.keys[0];
-        gnomon_parallel(ctx, n, look_from, &l);
-        gnomon_settler_close(&settler);
+        gnomon_parallel(ctx, n, sample_row, &l);
+        gnomon_verifier_close(&verifier);
         gnomon_table_sort(l.bits, n * l.m, 0, &scratch);
         int64_t count = n * l.m;
         for (double last = INFINITY; count > 0 && !isfinite(last); count -= !isfinite(last))
@@ -173,14 +174,15 @@ static gnomon_status look_at_some(gnomon_join_state *some, bool sampled, look *o
     return status;
 }
 
-static gnomon_status look_at(gnomon_join_state *join, const gnomon_join_sample *sample, look *out)
+static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample *sample,
+                               distances_seen *out)
 {
     gnomon_join_state some = *join;
     if (sample != NULL) {
         some.p.dense = &sample->p;
         some.q.dense = &sample->q;
     }
-    GNOMON_TRY(look_at_some(&some, sample != NULL, out));
+    GNOMON_TRY(sample_distances(&some, sample != NULL, out));
     if (join->options.metric == GNOMON_JACCARD) {
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
         double sum = 0;
@@ -210,7 +212,7 @@ static gnomon_status collision(gnomon_join_state *join, const gnomon_lsh_functio
     return gnomon_lsh_collision(join->ctx, f, distance, p);
 }
 
-static double rounding_loss(const gnomon_lsh_functions *f, const look *l)
+static double rounding_loss(const gnomon_lsh_functions *f, const distances_seen *l)
 {
     if (f->family == GNOMON_LSH_PSTABLE) return 2 * product_error(f->dim) * l->length / f->width;
     if (f->family == GNOMON_LSH_SIMHASH) return 2 * 0.8 * product_error(f->dim);
@@ -220,7 +222,7 @@ static double rounding_loss(const gnomon_lsh_functions *f, const look *l)
 /* ---- costs ---- */
 
 static double function_cost(const gnomon_join_costs *c, const gnomon_lsh_functions *f,
-                            const look *l)
+                            const distances_seen *l)
 {
     if (f->family == GNOMON_LSH_MINHASH) return c->member * l->members + c->function;
     if (f->family == GNOMON_LSH_BIT_SAMPLING) return c->bit + c->function;
@@ -233,14 +235,14 @@ static double all_pairs(const gnomon_join_state *join)
     return join->self ? pairs / 2 : pairs;
 }
 
-static double coordinates_of(const gnomon_join_state *join, const look *l)
+static double coordinates_of(const gnomon_join_state *join, const distances_seen *l)
 {
     return join->options.metric == GNOMON_JACCARD ? l->members : (double)join->p.cols;
 }
 
 /* What a plan costs by these figures. */
-static double plan_cost(const gnomon_join_state *join, const look *l, const gnomon_join_costs *c,
-                        const gnomon_join_plan *plan)
+static double plan_cost(const gnomon_join_state *join, const distances_seen *l,
+                        const gnomon_join_costs *c, const gnomon_join_plan *plan)
 {
     const double tables = (double)gnomon_plan_tables(plan), d = coordinates_of(join, l);
     const double points = (double)join->p.rows + (join->self ? 0 : (double)join->q.rows);
@@ -248,17 +250,19 @@ static double plan_cost(const gnomon_join_state *join, const look *l, const gnom
     return c->start + tables * c->table +
            points * (functions * function_cost(c, &plan->functions, l) +
                      tables * (c->placing + c->placing_coordinate * d)) +
-           plan->candidates * (c->key_look * tables / 2 + c->settling + c->settling_coordinate * d);
+           plan->candidates *
+               (c->key_lookup * tables / 2 + c->verifying + c->verifying_coordinate * d);
 }
 
-static double exact_cost(const gnomon_join_state *join, const look *l, const gnomon_join_costs *c)
+static double exact_cost(const gnomon_join_state *join, const distances_seen *l,
+                         const gnomon_join_costs *c)
 {
     if (join->options.metric == GNOMON_JACCARD)
         return all_pairs(join) * c->shared_member * l->shared *
                    fmin(1, 2 * join->options.threshold) +
                (double)(join->p.rows + join->q.rows) * l->members * 20;
-    const double coordinates = fmin((double)join->p.cols, c->sieve_coordinates);
-    return all_pairs(join) * (c->sieving + c->sieving_coordinate * coordinates);
+    const double coordinates = fmin((double)join->p.cols, c->filter_coordinates);
+    return all_pairs(join) * (c->filtering + c->filtering_coordinate * coordinates);
 }
 
 /* ---- tables ---- */
@@ -275,9 +279,9 @@ static int64_t tables_for(double near, int64_t depth, double missed, double miss
 
 /* Takes low tables of 'depth' functions and as many of one more as it needs, where that costs less
  * than the plan so far. met[k]: share of the pairs that a table of k functions compares. */
-static void consider(const gnomon_join_state *join, const look *l, const gnomon_lsh_functions *f,
-                     double near, int64_t depth, int64_t low, const double *met, double miss,
-                     gnomon_join_plan *plan)
+static void consider(const gnomon_join_state *join, const distances_seen *l,
+                     const gnomon_lsh_functions *f, double near, int64_t depth, int64_t low,
+                     const double *same_bucket, double miss, gnomon_join_plan *plan)
 {
     gnomon_join_plan next = *plan;
     const double hit = pow(near, (double)depth);
@@ -295,17 +299,18 @@ static void consider(const gnomon_join_state *join, const look *l, const gnomon_
     next.miss = high == 0       ? missed
                 : deep_hit >= 1 ? 0
                                 : missed * exp((double)high * log1p(-deep_hit));
-    next.candidates = all_pairs(join) * ((double)low * met[depth] + (double)high * met[depth + 1]);
+    next.candidates = all_pairs(join) *
+                      ((double)low * same_bucket[depth] + (double)high * same_bucket[depth + 1]);
     next.cost = plan_cost(join, l, l->costs, &next);
     if (gnomon_plan_tables(plan) == 0 || next.cost < plan->cost) *plan = next;
 }
 
 /* All depths and tables of functions of one kind. */
-static gnomon_status try_functions(gnomon_join_state *join, const look *l,
+static gnomon_status try_functions(gnomon_join_state *join, const distances_seen *l,
                                    const gnomon_lsh_functions *f, double miss,
                                    gnomon_join_plan *plan)
 {
-    double near, p[BINS], met[GNOMON_JOIN_DEPTHS + 2] = {0};
+    double near, p[BINS], same_bucket[GNOMON_JOIN_DEPTHS + 2] = {0};
     GNOMON_TRY(collision(join, f, join->options.threshold, &near));
     near -= rounding_loss(f, l);
     if (!(near > 0.05)) return GNOMON_OK;
@@ -313,7 +318,7 @@ static gnomon_status try_functions(gnomon_join_state *join, const look *l,
         GNOMON_TRY(collision(join, f, l->distance[b], &p[b]));
         double power = 1;
         for (int64_t k = 0; k < GNOMON_JOIN_DEPTHS + 2; k++, power *= p[b])
-            met[k] += power / BINS;
+            same_bucket[k] += power / BINS;
     }
     for (int64_t depth = 1; depth <= GNOMON_JOIN_DEPTHS; depth++) {
         const int64_t most = tables_for(near, depth, 1, miss);
@@ -321,14 +326,14 @@ static gnomon_status try_functions(gnomon_join_state *join, const look *l,
         /* what a mixture costs bends little between its ends */
         const int64_t step = most / MIXTURES + 1;
         for (int64_t low = 0; low < most; low += step)
-            consider(join, l, f, near, depth, low, met, miss, plan);
-        consider(join, l, f, near, depth, most, met, miss, plan);
+            consider(join, l, f, near, depth, low, same_bucket, miss, plan);
+        consider(join, l, f, near, depth, most, same_bucket, miss, plan);
     }
     return GNOMON_OK;
 }
 
 /* The functions of the metric, of all widths where they have one. */
-static gnomon_status try_all(gnomon_join_state *join, look *l, gnomon_join_plan *plan)
+static gnomon_status try_all(gnomon_join_state *join, distances_seen *l, gnomon_join_plan *plan)
 {
     static const double widths[] = {0.5, 0.7, 1, 1.4, 2, 2.8, 4, 5.6, 8, 16, 32, 64};
     enum { WIDTHS = sizeof widths / sizeof widths[0] };
@@ -367,9 +372,9 @@ gnomon_status gnomon_join_plan_make(gnomon_join_state *join, const gnomon_join_s
                                     gnomon_join_plan *plan)
 {
     const gnomon_join_costs *costs = sample != NULL ? &sample->costs : &cpu_costs;
-    look l = {.costs = join->options.method == GNOMON_JOIN_LSH ? &cpu_costs : costs};
+    distances_seen l = {.costs = join->options.method == GNOMON_JOIN_LSH ? &cpu_costs : costs};
     *plan = (gnomon_join_plan){.by_device = l.costs != &cpu_costs};
-    GNOMON_TRY(look_at(join, sample, &l));
+    GNOMON_TRY(read_pair(join, sample, &l));
     GNOMON_TRY(try_all(join, &l, plan));
     plan->exact_cost = exact_cost(join, &l, costs);
     if (gnomon_plan_tables(plan) > 0) plan->cost = plan_cost(join, &l, costs, plan);

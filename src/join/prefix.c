@@ -33,7 +33,7 @@ struct gnomon_prefix {
     int64_t *empty; /* Q's sets without members */
     int64_t empty_count;
     /* a worker's: how many members a set shares so far, and which sets those are */
-    uint32_t **shared, **met;
+    uint32_t **shared, **candidates;
 };
 
 /* ---- how much must be shared ---- */
@@ -305,10 +305,11 @@ static gnomon_status open_workers(gnomon_prefix *x)
     gnomon_context *ctx = x->join->ctx;
     const int64_t threads = gnomon_context_threads(ctx);
     GNOMON_TRY(gnomon_alloc_zero(ctx, threads, sizeof *x->shared, "counts", &x->shared));
-    GNOMON_TRY(gnomon_alloc_zero(ctx, threads, sizeof *x->met, "counts", &x->met));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, threads, sizeof *x->candidates, "counts", &x->candidates));
     for (int64_t t = 0; t < threads; t++) {
         GNOMON_TRY(gnomon_alloc_zero(ctx, x->q.count, sizeof **x->shared, "counts", &x->shared[t]));
-        GNOMON_TRY(gnomon_alloc(ctx, x->q.count, sizeof **x->met, "counts", &x->met[t]));
+        GNOMON_TRY(
+            gnomon_alloc(ctx, x->q.count, sizeof **x->candidates, "counts", &x->candidates[t]));
     }
     return GNOMON_OK;
 }
@@ -366,10 +367,10 @@ void gnomon_prefix_close(gnomon_prefix *x)
     gnomon_context *ctx = x->join->ctx;
     for (int64_t t = 0; t < gnomon_context_threads(ctx); t++) {
         if (x->shared != NULL) gnomon_free(ctx, x->shared[t]);
-        if (x->met != NULL) gnomon_free(ctx, x->met[t]);
+        if (x->candidates != NULL) gnomon_free(ctx, x->candidates[t]);
     }
     gnomon_free(ctx, x->shared);
-    gnomon_free(ctx, x->met);
+    gnomon_free(ctx, x->candidates);
     gnomon_free(ctx, x->lists);
     gnomon_free(ctx, x->postings);
     gnomon_free(ctx, x->empty);
@@ -380,12 +381,12 @@ void gnomon_prefix_close(gnomon_prefix *x)
 
 /* ---- meeting ---- */
 
-typedef struct meeting {
+typedef struct pairing {
     gnomon_prefix *x;
     gnomon_pair_slabs slabs;
     int64_t row, count;
     _Atomic int64_t compared;
-} meeting;
+} pairing;
 
 /* How many members two sets share, given that it is 'least' or more; less than it otherwise. */
 static int64_t count_shared(const uint32_t *a, int64_t a_size, const uint32_t *b, int64_t b_size,
@@ -418,13 +419,13 @@ static int64_t first_of_size(const gnomon_prefix *x, int64_t begin, int64_t end,
 
 static const uint32_t NO_MORE = UINT32_MAX; /* of a set that is too far already */
 
-static void meet_row(meeting *m, int64_t i, uint32_t *shared, uint32_t *met, int64_t *slab,
-                     int64_t *compared)
+static void pairs_of_row(pairing *m, int64_t i, uint32_t *shared, uint32_t *candidates,
+                         int64_t *slab, int64_t *compared)
 {
     gnomon_prefix *x = m->x;
     const bool self = x->join->self;
     const int64_t size = size_of(&x->p, i);
-    int64_t met_count = 0;
+    int64_t candidate_count = 0;
     if (size == 0) {
         for (int64_t e = 0; e < x->empty_count; e++) {
             if (self && x->empty[e] <= i) continue;
@@ -452,7 +453,7 @@ static void meet_row(meeting *m, int64_t i, uint32_t *shared, uint32_t *met, int
             }
             uint32_t *count = &shared[p->set];
             if (*count == NO_MORE) continue;
-            if (*count == 0) met[met_count++] = p->set;
+            if (*count == 0) candidates[candidate_count++] = p->set;
             const int64_t left = (size - at < other - p->place ? size - at : other - p->place);
             if ((int64_t)*count + left < least)
                 *count = NO_MORE;
@@ -460,9 +461,9 @@ static void meet_row(meeting *m, int64_t i, uint32_t *shared, uint32_t *met, int
                 ++*count;
         }
     }
-    *compared += met_count;
-    for (int64_t n = 0; n < met_count; n++) {
-        const int64_t j = met[n], other = size_of(&x->q, j);
+    *compared += candidate_count;
+    for (int64_t n = 0; n < candidate_count; n++) {
+        const int64_t j = candidates[n], other = size_of(&x->q, j);
         const bool may = shared[j] != NO_MORE;
         shared[j] = 0;
         if (!may) continue;
@@ -475,22 +476,22 @@ static void meet_row(meeting *m, int64_t i, uint32_t *shared, uint32_t *met, int
     }
 }
 
-static void meet_rows(void *arg, int64_t task, int worker)
+static void pairs_of_rows(void *arg, int64_t task, int worker)
 {
-    meeting *m = arg;
+    pairing *m = arg;
     int64_t slab = -1, compared = 0;
     const int64_t first = m->row + task * ROWS, last = m->row + m->count;
     for (int64_t i = first; i < first + ROWS && i < last; i++) {
         if (atomic_load_explicit(&m->slabs.full, memory_order_relaxed)) break;
-        meet_row(m, i, m->x->shared[worker], m->x->met[worker], &slab, &compared);
+        pairs_of_row(m, i, m->x->shared[worker], m->x->candidates[worker], &slab, &compared);
     }
     atomic_fetch_add(&m->compared, compared);
 }
 
-gnomon_status gnomon_prefix_meet(gnomon_prefix *x, int64_t row, int64_t count, bool *fits)
+gnomon_status gnomon_prefix_pairs(gnomon_prefix *x, int64_t row, int64_t count, bool *fits)
 {
     gnomon_join_state *join = x->join;
-    meeting m = {.x = x, .row = row, .count = count};
+    pairing m = {.x = x, .row = row, .count = count};
     const int64_t tasks = (count + ROWS - 1) / ROWS;
     int64_t room = join->pair_room - join->count;
     if (room < x->q.count) room = x->q.count;
@@ -498,7 +499,7 @@ gnomon_status gnomon_prefix_meet(gnomon_prefix *x, int64_t row, int64_t count, b
     if (all >= 0 && all < room) room = all;
     x->limit = fmin(x->limit, gnomon_join_threshold(join));
     GNOMON_TRY(gnomon_pair_slabs_open(&m.slabs, join, room, tasks));
-    gnomon_parallel(join->ctx, tasks, meet_rows, &m);
+    gnomon_parallel(join->ctx, tasks, pairs_of_rows, &m);
     gnomon_pair_slabs_close(&m.slabs, join);
     join->result->compared += m.compared;
     *fits = !m.slabs.full;

@@ -19,6 +19,6 @@ bool gnomon_prefix_fits(const gnomon_join_state *join);
 gnomon_status gnomon_prefix_open(gnomon_join_state *join, gnomon_prefix **out);
 void gnomon_prefix_close(gnomon_prefix *prefix);
 /* Adds the pairs of rows [row, row + count); *fits is cleared when they are more than may wait. */
-gnomon_status gnomon_prefix_meet(gnomon_prefix *prefix, int64_t row, int64_t count, bool *fits);
+gnomon_status gnomon_prefix_pairs(gnomon_prefix *prefix, int64_t row, int64_t count, bool *fits);
 
 #endif

@@ -53,7 +53,7 @@ static gnomon_status all_bands(gnomon_join_state *join, gnomon_prefix *prefix)
         const int64_t count = join->p.rows - row < rows ? join->p.rows - row : rows;
         bool fits = true;
         join->count = 0;
-        GNOMON_TRY(prefix != NULL ? gnomon_prefix_meet(prefix, row, count, &fits)
+        GNOMON_TRY(prefix != NULL ? gnomon_prefix_pairs(prefix, row, count, &fits)
                                   : count_all(join, row, count, &fits));
         if (!fits && count > 1) {
             rows = (count + 1) / 2;
@@ -66,7 +66,7 @@ static gnomon_status all_bands(gnomon_join_state *join, gnomon_prefix *prefix)
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_join_take_sets(gnomon_join_state *join)
+gnomon_status gnomon_join_make_sets(gnomon_join_state *join)
 {
     gnomon_side *p = &join->p, *q = &join->q;
     GNOMON_TRY(gnomon_sets_make(join->ctx, p->csr, "p", 0, &p->sets));

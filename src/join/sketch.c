@@ -1,7 +1,7 @@
 /* The sketch of a join: its directions, whether they pay, and points in its coordinates.
  *
- * X is a point's centred coordinates as sieve.c prepares them, rounded to fp32; what that rounding
- * does is part of the sieve's own bound. V's rows are not quite orthonormal: |V V^T - I| <= e, in
+ * X is a point's centred coordinates as filter.c prepares them, rounded to fp32; what that rounding
+ * does is part of the filter's own bound. V's rows are not quite orthonormal: |V V^T - I| <= e, in
  * the Frobenius norm, measured. Let U be an orthonormal basis of V's row space, V = R U: then
  * |(V P).(V B) - (U P).(U B)| = |(U P)^T (R^T R - I) (U B)| <= e |P||B|, and the part of X outside
  * the space, of length r with r^2 = |X|^2 - |U X|^2, is within e |X|^2 of |X|^2 - |V X|^2. Sums in
@@ -9,7 +9,7 @@
  *   R(X) = sqrt(max(0, |X|^2 - |V X|^2) + 2 (e + f) |X|^2) is at least r,
  * the length of (V X, R(X)) is at most |X| sqrt(1 + 4 (e + f)), and
  *   P.B <= (V P).(V B) + R(P) R(B) + (e + f) |P||B|.
- * The products of the sketched points are those of the sieve, with its error for so many steps; 8
+ * The products of the sketched points are those of the filter, with its error for so many steps; 8
  * (e + f) and 4 u, for the rounding of these coordinates, join it. */
 #include "join/sketch.h"
 
@@ -24,7 +24,7 @@ enum {
     LANES = GNOMON_LANES,
     SAMPLE = 640,   /* points looked at */
     WHOLE = 8,      /* of which every eighth's pairs are looked at in all coordinates too */
-    TURNS = 4,      /* of orthogonal iteration */
+    ITERATIONS = 4, /* of orthogonal iteration */
     LEAST_COLS = 48 /* of points that are worth it */
 };
 
@@ -45,7 +45,7 @@ static double product(const gnomon_join_sketch *s, const double *a, const double
     return s->search.kernels->products(a, b, GNOMON_F64, 1, d, 1);
 }
 
-static void take_point(void *arg, int64_t task, int worker)
+static void prepare_point(void *arg, int64_t task, int worker)
 {
     const finding *f = arg;
     gnomon_search search = f->sketch->search;
@@ -54,8 +54,8 @@ static void take_point(void *arg, int64_t task, int worker)
     double *f64 = f->f64 + worker * (2 * f->cols + steps);
     float *out = (float *)(f64 + 2 * f->cols);
     gnomon_sketched *facts = &f->facts[task];
-    gnomon_sieve_prepare(&search, task * f->step, steps, 256, f64, out, &facts->facts,
-                         &facts->sieve);
+    gnomon_filter_prepare(&search, task * f->step, steps, 256, f64, out, &facts->facts,
+                          &facts->filter);
     memcpy(f->x + task * f->cols, out, (size_t)f->cols * sizeof *out);
     for (int64_t j = 0; j < f->cols; j++)
         f->xt[j * f->points + task] = out[j];
@@ -89,7 +89,7 @@ static void orthonormalise(gnomon_join_sketch *s, int64_t directions, int64_t co
     for (int64_t k = 0; k < directions; k++) {
         double *v = s->v + k * cols;
         double before = sqrt(product(s, v, v, cols));
-        for (int turn = 0; turn < 2; turn++) {
+        for (int round = 0; round < 2; round++) {
             for (int64_t other = 0; other < k; other++) {
                 const double *u = s->v + other * cols;
                 const double share = product(s, u, v, cols);
@@ -131,7 +131,7 @@ static void find_directions(finding *f)
         s->v[i] = (double)(int64_t)(state >> 11) * 0x1p-52 - 1;
     }
     gnomon_context *ctx = s->search.ctx;
-    for (int turn = 0; turn < TURNS; turn++) {
+    for (int round = 0; round < ITERATIONS; round++) {
         gnomon_parallel(ctx, f->points, forward, f);
         gnomon_parallel(ctx, f->cols, backward, f);
         orthonormalise(s, f->directions, f->cols);
@@ -176,7 +176,7 @@ static void try_point(void *arg, int64_t task, int worker)
     const finding *f = t->f;
     const int64_t n = f->points;
     const gnomon_sketched *facts = &f->facts[task];
-    const float least = gnomon_sieve_least(&f->sketch->search, &facts->facts, t->key, false);
+    const float least = gnomon_filter_least(&f->sketch->search, &facts->facts, t->key, false);
     int64_t *passed = t->passed + task * CHOICES;
     for (int64_t b = 0; b < n; b++) {
         if (b == task) continue;
@@ -203,25 +203,25 @@ static void try_point(void *arg, int64_t task, int worker)
 static double bias_of(const gnomon_join_sketch *s, const float *x, double squares)
 {
     if (s->search.options.metric != GNOMON_IP) return -squares / 2;
-    return s->search.kernels->products(s->search.ground.mean64, x, GNOMON_F32, 1, s->search.cols,
+    return s->search.kernels->products(s->search.centre.mean64, x, GNOMON_F32, 1, s->search.cols,
                                        1);
 }
 
-/* The numbers of directions that make a pair cheapest, in cycles or so: a step of the sieve is a
+/* The numbers of directions that make a pair cheapest, in cycles or so: a step of the filter is a
  * fraction of one, a second look and a distance in fp64 cost by their coordinates and their way to
- * memory. None where the sieve on all coordinates is cheaper, which lets 'whole' pass. */
+ * memory. None where the filter on all coordinates is cheaper, which lets 'whole' pass. */
 static void cheapest(finding *f, const double *share, double whole)
 {
     gnomon_join_sketch *s = f->sketch;
     const double step = 0.09, each = 3;
-    const bool narrow = f->some->dtype != GNOMON_F32 && f->some->dtype != GNOMON_F64;
-    const double exact = narrow ? 300 + 1.9 * (double)f->cols : 200 + 0.4 * (double)f->cols;
+    const bool small_type = f->some->dtype != GNOMON_F32 && f->some->dtype != GNOMON_F64;
+    const double exact = small_type ? 300 + 1.9 * (double)f->cols : 200 + 0.4 * (double)f->cols;
     double best = 0.9 * (step * (double)f->cols + each + exact * whole);
     for (int a = 0; a < CHOICES && choices[a] <= f->directions; a++) {
         for (int b = a; b < CHOICES && choices[b] <= f->directions; b++) {
-            const double look = b == a ? 0 : 250 + 0.8 * (double)choices[b];
+            const double sample = b == a ? 0 : 250 + 0.8 * (double)choices[b];
             const double cost =
-                step * (double)(choices[a] + 2) + each + share[a] * look + share[b] * exact;
+                step * (double)(choices[a] + 2) + each + share[a] * sample + share[b] * exact;
             if (cost >= best) continue;
             best = cost;
             s->directions = choices[a];
@@ -299,7 +299,7 @@ static void choose_most(finding *f, double threshold)
     const double lost = peak / most * sqrt(k / 12), error = 4 * lost * typical;
     double matters = typical * typical / 50;
     if (s->search.options.metric == GNOMON_L2) {
-        const double t = threshold * s->search.ground.scale;
+        const double t = threshold * s->search.centre.scale;
         matters = t * t / 8;
     } else if (s->search.options.metric == GNOMON_COSINE) {
         matters = 2 * threshold / 8;
@@ -320,8 +320,8 @@ gnomon_status gnomon_sketch_open(gnomon_join_sketch *s, const gnomon_join_state 
     if (metric == GNOMON_HAMMING || cols < LEAST_COLS || some->rows < SAMPLE) return GNOMON_OK;
     const double threshold = gnomon_join_threshold(join);
     if (!isfinite(threshold)) return GNOMON_OK;
-    GNOMON_TRY(gnomon_ground_settle(&s->search, some));
-    s->search.ground.whole = false;
+    GNOMON_TRY(gnomon_centre_estimate(&s->search, some));
+    s->search.centre.whole = false;
     finding f = {.sketch = s, .some = some, .points = SAMPLE, .cols = cols};
     f.step = some->rows / SAMPLE;
     f.directions = GNOMON_SKETCH_MOST;
@@ -343,7 +343,7 @@ gnomon_status gnomon_sketch_open(gnomon_join_sketch *s, const gnomon_join_state 
     if (status == GNOMON_OK)
         status = gnomon_alloc_zero(ctx, SAMPLE, sizeof *f.facts, "a sample", &f.facts);
     if (status == GNOMON_OK) {
-        gnomon_parallel(ctx, SAMPLE, take_point, &f);
+        gnomon_parallel(ctx, SAMPLE, prepare_point, &f);
         find_directions(&f);
         status = choose(&f, threshold);
     }
@@ -366,8 +366,8 @@ void gnomon_sketch_close(gnomon_join_sketch *s)
     gnomon_context *ctx = s->search.ctx;
     if (ctx == NULL) return;
     gnomon_free(ctx, s->v);
-    gnomon_free(ctx, s->search.ground.mean);
-    gnomon_free(ctx, s->search.ground.mean64);
+    gnomon_free(ctx, s->search.centre.mean);
+    gnomon_free(ctx, s->search.centre.mean64);
     *s = (gnomon_join_sketch){0};
 }
 
@@ -405,10 +405,10 @@ static void fill_point(void *arg, int64_t task, int worker)
     float *x = (float *)(f64 + 2 * cols), *coordinates = (float *)(f64 + 3 * cols + 2);
     float *out = w->block->rows + task * (s->second + 1);
     gnomon_sketched *point = &w->block->points[task];
-    *point = (gnomon_sketched){.sieve = {.self = UINT32_MAX}};
-    gnomon_sieve_prepare(&w->search, task, all, 256, f64, x, &point->facts, &point->sieve);
+    *point = (gnomon_sketched){.filter = {.self = UINT32_MAX}};
+    gnomon_filter_prepare(&w->search, task, all, 256, f64, x, &point->facts, &point->filter);
     point->facts.whole = false;
-    point->sieve.whole = INFINITY;
+    point->filter.whole = INFINITY;
     const double squares = s->search.kernels->squares(x, GNOMON_F32, 1, cols, 1);
     double left = squares;
     for (int64_t k = 0; k < s->second; k++) {
@@ -426,9 +426,9 @@ static void fill_point(void *arg, int64_t task, int worker)
     /* the errors of so many steps, and of the sketch */
     const double norm = point->facts.norm;
     if (norm < 0x1p60) {
-        const double gamma = gnomon_sieve_gamma(s->steps, s->most > 0 ? 0 : 256);
+        const double gamma = gnomon_filter_gamma(s->steps, s->most > 0 ? 0 : 256);
         const double slack = (gamma + 0x1p-22 + 8 * s->defect) * norm * (1 + 8 * s->defect);
-        point->sieve.slack = (float)slack * (1 + 0x1p-20f) + 0x1p-126f;
+        point->filter.slack = (float)slack * (1 + 0x1p-20f) + 0x1p-126f;
     }
     if (!w->as_queries) return;
     memcpy(coordinates, out, (size_t)directions * sizeof *out);
@@ -439,9 +439,10 @@ static void fill_point(void *arg, int64_t task, int worker)
     }
     uint32_t *query = w->block->queries + task * s->ld;
     if (s->most > 0) {
-        gnomon_sieve_round(coordinates, s->steps, 16, s->most, &point->facts, &point->sieve, query);
+        gnomon_filter_round(coordinates, s->steps, 16, s->most, &point->facts, &point->filter,
+                            query);
         /* the length in these coordinates may be a little more */
-        point->sieve.norm *= 1 + 0x1p-20f;
+        point->filter.norm *= 1 + 0x1p-20f;
     } else {
         memcpy(query, coordinates, (size_t)s->steps * sizeof *coordinates);
     }
@@ -454,8 +455,8 @@ bool gnomon_sketch_may(const gnomon_join_sketch *s, const double *f64, const gno
     const double score = b->bias + s->search.kernels->products(f64, q->rows + at * (s->second + 1),
                                                                GNOMON_F32, 1, s->second + 1, 1);
     double error = (0x1p-21 + 8 * s->defect) * (p->facts.norm + b->norm) * b->norm;
-    if (s->search.options.metric == GNOMON_IP) error += 0x1p-19 * s->search.ground.norm * b->norm;
-    return !(score + error + (double)p->sieve.floor < (double)least);
+    if (s->search.options.metric == GNOMON_IP) error += 0x1p-19 * s->search.centre.norm * b->norm;
+    return !(score + error + (double)p->filter.floor < (double)least);
 }
 
 static void fill_tile(void *arg, int64_t task, int worker)
@@ -482,7 +483,7 @@ static void fill_tile(void *arg, int64_t task, int worker)
         b->bias[first + l] = (float)b->points[i].bias;
     }
     gnomon_blur blur =
-        gnomon_sieve_blur(&s->search, s->steps, s->most > 0 ? 0 : 256, squares, lanes, false);
+        gnomon_filter_blur(&s->search, s->steps, s->most > 0 ? 0 : 256, squares, lanes, false);
     if (s->most > 0) {
         float lost[LANES] = {0};
         const float scale = s->search.kernels->halve(

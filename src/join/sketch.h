@@ -14,11 +14,11 @@
 enum { GNOMON_SKETCH_MOST = 128 }; /* directions */
 
 typedef struct gnomon_join_sketch {
-    gnomon_search search; /* metric, kernels, ground: what keys and errors read of one */
+    gnomon_search search; /* metric, kernels, centre: what keys and errors read of one */
     double *v;            /* directions x cols, row-major */
-    int64_t directions;   /* of the sieve; 0: not worth it */
+    int64_t directions;   /* of the filter; 0: not worth it */
     int64_t second;       /* of a second look, at least as many */
-    int64_t steps;        /* of the sieve: directions, the rest, and two under COSINE */
+    int64_t steps;        /* of the filter: directions, the rest, and two under COSINE */
     int64_t ld;           /* words of a packed query */
     int most;             /* the largest 16-bit coordinate; 0: coordinates stay fp32 */
     double defect; /* how far from the truth products in these coordinates may be, as a share of
@@ -28,10 +28,10 @@ typedef struct gnomon_join_sketch {
 
 /* A point's place in it. */
 typedef struct gnomon_sketched {
-    gnomon_sieve_query facts;
-    gnomon_sieve sieve; /* slack, norm, floor, scale */
+    gnomon_filter_query facts;
+    gnomon_filter filter; /* slack, norm, floor, scale */
     double bias, squares, norm;
-    float rest; /* outside the sieve's directions */
+    float rest; /* outside the filter's directions */
     bool zero;  /* a zero vector under COSINE */
 } gnomon_sketched;
 
@@ -65,13 +65,13 @@ bool gnomon_sketch_may(const gnomon_join_sketch *sketch, const double *f64,
                        const gnomon_sketched *p, float least, const gnomon_sketch_block *q,
                        int64_t at);
 
-/* ---- meet.c ---- */
+/* ---- sketch_pairs.c ---- */
 /* Adds the pairs of rows [row, row + count) of 'band' (whose points are in 'p') with all points of
  * 'piece' (in 'q'), within the threshold; *fits is cleared when they are more than
  * join->pair_room. */
-gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *join,
-                                 const gnomon_matrix *band, const gnomon_sketch_block *p,
-                                 int64_t row, int64_t count, const gnomon_matrix *piece,
-                                 const gnomon_sketch_block *q, bool *fits);
+gnomon_status gnomon_sketch_pairs(gnomon_join_sketch *sketch, gnomon_join_state *join,
+                                  const gnomon_matrix *band, const gnomon_sketch_block *p,
+                                  int64_t row, int64_t count, const gnomon_matrix *piece,
+                                  const gnomon_sketch_block *q, bool *fits);
 
 #endif

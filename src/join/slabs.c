@@ -18,9 +18,9 @@ gnomon_status gnomon_pair_slabs_open(gnomon_pair_slabs *slabs, gnomon_join_state
 
 void gnomon_pair_slabs_close(gnomon_pair_slabs *slabs, gnomon_join_state *join)
 {
-    const int64_t taken = slabs->taken < slabs->count ? slabs->taken : slabs->count;
+    const int64_t next_slab = slabs->next_slab < slabs->count ? slabs->next_slab : slabs->count;
     int64_t count = 0;
-    for (int64_t s = 0; s < taken; s++) {
+    for (int64_t s = 0; s < next_slab; s++) {
         memmove(slabs->pairs + count, slabs->pairs + s * GNOMON_SLAB,
                 (size_t)slabs->filled[s] * sizeof *slabs->pairs);
         count += slabs->filled[s];

@@ -12,7 +12,7 @@ typedef struct gnomon_pair_slabs {
     gnomon_pair *pairs;
     int32_t *filled; /* of each slab */
     int64_t count;
-    _Atomic int64_t taken;
+    _Atomic int64_t next_slab;
     _Atomic bool full; /* more were found than there is room for */
 } gnomon_pair_slabs;
 
@@ -27,7 +27,7 @@ void gnomon_pair_slabs_close(gnomon_pair_slabs *slabs, gnomon_join_state *join);
 static inline gnomon_pair *gnomon_pair_slabs_place(gnomon_pair_slabs *slabs, int64_t *slab)
 {
     if (*slab < 0 || slabs->filled[*slab] == GNOMON_SLAB) {
-        const int64_t next = atomic_fetch_add(&slabs->taken, 1);
+        const int64_t next = atomic_fetch_add(&slabs->next_slab, 1);
         if (next >= slabs->count) {
             atomic_store(&slabs->full, true);
             return NULL;

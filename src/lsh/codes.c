@@ -72,11 +72,11 @@ static gnomon_status project(gnomon_context *ctx, const gnomon_codes *c, const g
     return gnomon_sketch_at(ctx, GNOMON_ON_CPU, c->op, x, &y, &o);
 }
 
-gnomon_status gnomon_codes_settle(gnomon_context *ctx, gnomon_codes *c, gnomon_metric metric,
-                                  const gnomon_matrix *points)
+gnomon_status gnomon_codes_train(gnomon_context *ctx, gnomon_codes *c, gnomon_metric metric,
+                                 const gnomon_matrix *points)
 {
     enum { SAMPLE = 4096 };
-    if (c->count == 0 || c->settled || points->rows == 0) return GNOMON_OK;
+    if (c->count == 0 || c->trained || points->rows == 0) return GNOMON_OK;
     const int64_t step = (points->rows + SAMPLE - 1) / SAMPLE;
     gnomon_matrix some = *points;
     some.rows = (points->rows + step - 1) / step;
@@ -105,7 +105,7 @@ gnomon_status gnomon_codes_settle(gnomon_context *ctx, gnomon_codes *c, gnomon_m
         const double spread = sqrt(squares / (double)(some.rows * c->count));
         c->factor = spread > 0 && isfinite(spread) ? (float)(127 / (4 * spread)) : 1;
         if (!isfinite(c->factor)) c->factor = 1;
-        c->settled = true;
+        c->trained = true;
     }
     gnomon_free(ctx, products);
     return status;

@@ -241,7 +241,7 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
 }
 
 gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
-                                const gnomon_points *points, gnomon_take_values *take, void *arg)
+                                const gnomon_points *points, gnomon_values_sink *sink, void *arg)
 {
     const int64_t n = gnomon_points_rows(points), count = h->f.count;
     const int64_t size =
@@ -254,7 +254,7 @@ gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
         const int64_t here = n - first < size ? n - first : size;
         status = gnomon_hasher_batch(ctx, h, points, first, here, &out);
         if (status != GNOMON_OK) break;
-        take(arg, out.values, first, here);
+        sink(arg, out.values, first, here);
         status = gnomon_progress(ctx, "hashing", first + here, n);
     }
     gnomon_free(ctx, out.values);

@@ -77,11 +77,11 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
                                   const gnomon_hashes *out);
 
 /* What becomes of the values, n x count, of points [first, first + n). */
-typedef void gnomon_take_values(void *arg, const int32_t *values, int64_t first, int64_t n);
+typedef void gnomon_values_sink(void *arg, const int32_t *values, int64_t first, int64_t n);
 
 /* Hashes all points, batch by batch, and tells its progress. Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
-                                const gnomon_points *points, gnomon_take_values *take, void *arg);
+                                const gnomon_points *points, gnomon_values_sink *sink, void *arg);
 
 /* p(r) for cross-polytope hashes in 'sides' dimensions of two points whose cosine is rho. */
 double gnomon_cross_polytope_collision(int64_t sides, double rho);

@@ -202,7 +202,7 @@ static gnomon_status append_dense(gnomon_lsh *index, const gnomon_matrix *points
         memcpy(a->blocks, index->blocks, (size_t)index->block_count * sizeof *a->blocks);
     a->blocks[index->block_count] = (gnomon_lsh_block){index->points, *points};
     if (count == 0) return GNOMON_OK;
-    GNOMON_TRY(gnomon_codes_settle(ctx, &index->codes, index->options.metric, points));
+    GNOMON_TRY(gnomon_codes_train(ctx, &index->codes, index->options.metric, points));
     GNOMON_TRY(gnomon_alloc(ctx, all, (size_t)count, "codes", &a->code));
     if (index->points > 0) memcpy(a->code, index->codes.code, (size_t)(index->points * count));
     return gnomon_codes_make(ctx, &index->codes, index->options.metric, points, 0, points->rows,
@@ -309,13 +309,13 @@ static gnomon_status add(gnomon_lsh *index, const gnomon_points *points)
     GNOMON_TRY(gnomon_lsh_check_points(index, points));
     const int64_t n = gnomon_points_rows(points);
     if (n == 0) return GNOMON_OK;
-    const bool settled = index->codes.settled;
+    const bool trained = index->codes.trained;
     const gnomon_status status = prepare(index, points, &a);
     if (status == GNOMON_OK) {
         exchange(index, &a);
         index->points += n;
     } else {
-        index->codes.settled = settled;
+        index->codes.trained = trained;
     }
     gnomon_lsh_free_tables(index, a.tables);
     gnomon_free(ctx, a.tables);

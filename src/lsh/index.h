@@ -23,7 +23,7 @@ typedef struct gnomon_lsh_block {
 typedef struct gnomon_codes {
     int64_t count; /* 0: none */
     gnomon_operator *op;
-    bool settled;
+    bool trained;
     float *centre; /* count */
     float factor;  /* of differences from it */
     int8_t *code;  /* count a point */
@@ -107,9 +107,9 @@ gnomon_status gnomon_lsh_check_effort(gnomon_context *ctx, const gnomon_lsh_opti
 /* ---- codes.c ---- */
 gnomon_status gnomon_codes_open(gnomon_context *ctx, const gnomon_lsh_options *o, gnomon_codes *c);
 void gnomon_codes_close(gnomon_context *ctx, gnomon_codes *c);
-/* Settles centre and factor by some of the points. */
-gnomon_status gnomon_codes_settle(gnomon_context *ctx, gnomon_codes *c, gnomon_metric metric,
-                                  const gnomon_matrix *points);
+/* Trains centre and factor on some of the points. */
+gnomon_status gnomon_codes_train(gnomon_context *ctx, gnomon_codes *c, gnomon_metric metric,
+                                 const gnomon_matrix *points);
 /* Codes of points [first, first + n) to out, n * count. */
 gnomon_status gnomon_codes_make(gnomon_context *ctx, const gnomon_codes *c, gnomon_metric metric,
                                 const gnomon_matrix *points, int64_t first, int64_t n, int8_t *out);

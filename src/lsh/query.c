@@ -125,8 +125,8 @@ static bool full(const finding *f, const finder *w)
     return w->count == f->most || (f->trace && w->step == f->trace->steps);
 }
 
-static void take_entries(const finding *f, finder *w, int64_t query, const gnomon_table *t,
-                         uint32_t begin, uint32_t end)
+static void collect_entries(const finding *f, finder *w, int64_t query, const gnomon_table *t,
+                            uint32_t begin, uint32_t end)
 {
     const gnomon_search_options *o = &f->search->options;
     if (f->plain && w->count + (end - begin) <= f->most) {
@@ -167,7 +167,7 @@ static void come(const finding *f, int64_t table, const uint64_t sums[2], coming
     __builtin_prefetch(gnomon_table_cell(c->table, c->key));
 }
 
-static void take_buckets(const finding *f, finder *w, int64_t query, coming *buckets, int count)
+static void collect_buckets(const finding *f, finder *w, int64_t query, coming *buckets, int count)
 {
     for (int i = 0; i < count; i++) {
         const gnomon_table *t = buckets[i].table;
@@ -184,21 +184,21 @@ static void take_buckets(const finding *f, finder *w, int64_t query, coming *buc
         const gnomon_table *t = buckets[i].table;
         const int64_t b = buckets[i].bucket;
         w->buckets++;
-        if (b >= 0) take_entries(f, w, query, t, t->first[b], t->first[b + 1]);
+        if (b >= 0) collect_entries(f, w, query, t, t->first[b], t->first[b + 1]);
         w->traced++;
         if (f->trace) note(f, w, query, false);
     }
 }
 
-static void take_broad(const finding *f, finder *w, int64_t query, int64_t table,
-                       const uint64_t sums[2])
+static void collect_coarse(const finding *f, finder *w, int64_t query, int64_t table,
+                           const uint64_t sums[2])
 {
     const gnomon_table *t = &f->index->tables[table];
     int64_t begin, end;
     gnomon_table_find_broad(t, gnomon_key_half(sums[0]), &begin, &end);
     w->buckets++;
     w->traced++;
-    if (begin < end) take_entries(f, w, query, t, t->first[begin], t->first[end]);
+    if (begin < end) collect_entries(f, w, query, t, t->first[begin], t->first[end]);
     if (f->trace) note(f, w, query, false);
 }
 
@@ -252,17 +252,17 @@ static void collect(const finding *f, finder *w, int64_t q)
             come(f, table, sums, &buckets[count]);
         }
         if (count == 0) break;
-        take_buckets(f, w, query, buckets, count);
+        collect_buckets(f, w, query, buckets, count);
     }
     if (f->effort.broad == 0 || full(f, w)) return;
     open_probes(f, w, q, f->effort.broad > tables ? f->index->options.broad : 0);
     int64_t left = f->effort.broad;
     for (int64_t t = 0; t < tables && left > 0 && !full(f, w); t++, left--)
-        take_broad(f, w, query, t, w->prober.sums[t]);
+        collect_coarse(f, w, query, t, w->prober.sums[t]);
     gnomon_prober_begin(&w->prober);
     for (; left > 0 && !full(f, w); left--) {
         if (!gnomon_prober_next(&w->prober, &table, sums)) break;
-        take_broad(f, w, query, table, sums);
+        collect_coarse(f, w, query, table, sums);
     }
 }
 

@@ -21,7 +21,7 @@ static gnomon_status hits(void *user, int64_t count, gnomon_hit **at)
 }
 
 /* The queries' sets as a device is given them. */
-static gnomon_status give_sets(gnomon_search *s)
+static gnomon_status make_sets(gnomon_search *s)
 {
     gnomon_device_part *d = &s->device;
     const int64_t members = s->sets.offsets[s->count];
@@ -71,7 +71,7 @@ gnomon_status gnomon_search_to_device(gnomon_search *s, const char *name, bool m
                                  .host = &d->call.host,
                                  .calls = &d->calls};
     gnomon_status status = GNOMON_OK;
-    if (s->options.metric == GNOMON_JACCARD) status = give_sets(s);
+    if (s->options.metric == GNOMON_JACCARD) status = make_sets(s);
     if (status == GNOMON_OK)
         status = gnomon_device_run(&d->call, s->ctx, GNOMON_BY_CONTEXT, &step, s, &done);
     return must ? status : GNOMON_OK; /* the CPU has room, perhaps */

@@ -1,4 +1,4 @@
-/* Keys in fp64: what every answer is settled by. */
+/* Keys in fp64: by which every answer is verified. */
 #include "search/search.h"
 
 #include <math.h>

@@ -179,7 +179,7 @@ static void chunk_fill(void *arg, int64_t task, int worker)
 }
 
 /* Query q of the chunk and base set 'row', which share so many members. */
-static void meet(const count_job *job, group *c, int32_t q, int64_t row, int64_t shared)
+static void consider(const count_job *job, group *c, int32_t q, int64_t row, int64_t shared)
 {
     gnomon_search *s = job->s;
     const int64_t query = c->query + q, id = s->base + row;
@@ -208,14 +208,14 @@ static void count_row(const count_job *job, group *c, int64_t row)
     const bool all = job->s->options.k == 0 && job->s->limit >= 1;
     if (all) {
         for (int32_t q = 0; q < c->count; q++)
-            meet(job, c, q, row, c->shared[q]);
+            consider(job, c, q, row, c->shared[q]);
     } else if (base->offsets[row] == base->offsets[row + 1]) {
         for (int64_t i = 0; i < c->empty_count; i++)
-            meet(job, c, c->empty[i], row, 0);
+            consider(job, c, c->empty[i], row, 0);
     }
     for (int64_t i = 0; i < touched; i++) {
         const int32_t q = c->touched[i];
-        if (!all) meet(job, c, q, row, c->shared[q]);
+        if (!all) consider(job, c, q, row, c->shared[q]);
         c->shared[q] = 0;
     }
 }
@@ -302,11 +302,11 @@ static void complete(void *arg, int64_t query, int worker)
     gnomon_search *s = arg;
     gnomon_nearest *n = &s->nearest[query];
     if (n->count == n->k) return;
-    const int64_t met = n->count;
-    qsort(n->heap, (size_t)met, sizeof *n->heap, by_id);
+    const int64_t found_sets = n->count;
+    qsort(n->heap, (size_t)found_sets, sizeof *n->heap, by_id);
     int64_t next = 0;
     for (int64_t id = 0; id < s->base && n->count < n->k; id++) {
-        if (next < met && n->heap[next].id == id) {
+        if (next < found_sets && n->heap[next].id == id) {
             next++;
             continue;
         }
@@ -324,15 +324,15 @@ gnomon_status gnomon_sets_complete(gnomon_search *s)
 gnomon_status gnomon_sets_fill(gnomon_search *s, int64_t *counts, int64_t *ids, double *distances)
 {
     const int64_t k = s->options.k;
-    int64_t *met; /* a query's, by id */
-    GNOMON_TRY(gnomon_alloc(s->ctx, k, sizeof *met, "ids", &met));
+    int64_t *found_sets; /* a query's, by id */
+    GNOMON_TRY(gnomon_alloc(s->ctx, k, sizeof *found_sets, "ids", &found_sets));
     for (int64_t q = 0; q < s->count; q++) {
         int64_t count = counts[q], next = 0;
         if (count == k) continue;
-        memcpy(met, ids + q * k, (size_t)count * sizeof *met);
-        qsort(met, (size_t)count, sizeof *met, by_value);
+        memcpy(found_sets, ids + q * k, (size_t)count * sizeof *found_sets);
+        qsort(found_sets, (size_t)count, sizeof *found_sets, by_value);
         for (int64_t id = 0; id < s->base && count < k; id++) {
-            if (next < counts[q] && met[next] == id) {
+            if (next < counts[q] && found_sets[next] == id) {
                 next++;
                 continue;
             }
@@ -343,6 +343,6 @@ gnomon_status gnomon_sets_fill(gnomon_search *s, int64_t *counts, int64_t *ids, 
         }
         counts[q] = count;
     }
-    gnomon_free(s->ctx, met);
+    gnomon_free(s->ctx, found_sets);
     return GNOMON_OK;
 }

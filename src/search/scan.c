@@ -2,8 +2,8 @@
  *
  * A task takes a chunk of queries and a range of base rows, and goes through the range by blocks
  * small enough for the second cache: packed once, held against all queries of the chunk. What
- * passes a query's sieve waits in a small buffer; a full buffer loses what k others surely come
- * before, and what is left in the end is settled in fp64. How the work is cut hangs on the number
+ * passes a query's filter waits in a small buffer; a full buffer loses what k others surely come
+ * before, and what is left in the end is verified in fp64. How the work is cut hangs on the number
  * of threads, but the answers, being exact, do not. */
 #include "base/dtype.h"
 #include "base/error.h"
@@ -26,7 +26,7 @@ enum {
     FEW = 1,              /* up to so many queries fp64 alone is faster */
     ROOM = 64,            /* survivors kept beyond 2 k */
     LEAST_ROWS = 2048,    /* of a range */
-    DIRECT_ROWS = 256,    /* base rows between looks at the buffers, without a sieve */
+    DIRECT_ROWS = 256,    /* base rows between looks at the buffers, without a filter */
 };
 
 static const double piece_work = 1e10; /* multiply-adds between two reports of progress */
@@ -39,7 +39,7 @@ typedef struct scan {
     int64_t count;        /* points of the piece */
     int64_t first_id;
     int64_t query, queries; /* the group */
-    bool narrow;            /* base points become fp32 without fp64 between */
+    bool from_f32;          /* base points become fp32 without fp64 between */
     bool bits, direct;
     int width; /* bits of a coordinate: 32 (fp32), 16 or 8 */
     /* the cut */
@@ -53,8 +53,8 @@ typedef struct scan {
     uint32_t *packed; /* the same, in integer coordinates */
     int64_t ld;       /* words of a query */
     uint64_t *words;  /* queries x steps, for bits */
-    gnomon_sieve_query *facts;
-    gnomon_sieve *sieves;       /* ranges x queries */
+    gnomon_filter_query *facts;
+    gnomon_filter *filters;     /* ranges x queries */
     gnomon_survivor *survivors; /* room each */
     gnomon_nearest *nearest;    /* of ranges after the first, which has the search's own */
     gnomon_ranked *heaps;
@@ -90,7 +90,7 @@ typedef struct scratch {
 typedef struct worker {
     scan *c;
     scratch *own;
-    gnomon_sieve *sieves;    /* the chunk's */
+    gnomon_filter *filters;  /* the chunk's */
     gnomon_nearest *nearest; /* the chunk's, k nearest */
     gnomon_hit *hits;        /* the task's */
     progress *at;
@@ -116,7 +116,7 @@ static int64_t row_of(const scan *c, int64_t place)
 
 /* ---- what passed ---- */
 
-static void take(worker *w, int64_t q, gnomon_ranked point)
+static void collect(worker *w, int64_t q, gnomon_ranked point)
 {
     const gnomon_search *s = w->c->s;
     if (s->options.k > 0)
@@ -132,45 +132,45 @@ static void raise_least(worker *w, int64_t q)
     const gnomon_nearest *n = &w->nearest[q];
     if (c->s->options.k == 0 || n->count < n->k) return;
     const double key = n->heap[0].key;
-    gnomon_sieve *sieve = &w->sieves[q];
+    gnomon_filter *filter = &w->filters[q];
     const float least = c->bits ? nextafterf((float)-key, INFINITY)
-                                : gnomon_sieve_least(c->s, &c->facts[w->query + q], key, w->whole);
-    if (least > sieve->least) sieve->least = least;
+                                : gnomon_filter_least(c->s, &c->facts[w->query + q], key, w->whole);
+    if (least > filter->least) filter->least = least;
 }
 
-/* Settles a query's survivors. */
-static void settle(worker *w, int64_t q)
+/* Verifies a query's candidates. */
+static void verify(worker *w, int64_t q)
 {
     const scan *c = w->c;
-    gnomon_sieve *sieve = &w->sieves[q];
-    if (sieve->count == 0) return;
+    gnomon_filter *filter = &w->filters[q];
+    if (filter->count == 0) return;
     gnomon_query query = {NULL, 0};
     if (!c->bits) query = gnomon_query_widen(c->s, c->query + w->query + q, w->own->f64);
-    for (int32_t i = 0; i < sieve->count; i++) {
-        const int64_t row = row_of(c, sieve->kept[i].row);
-        double key = -(double)sieve->kept[i].low;
+    for (int32_t i = 0; i < filter->count; i++) {
+        const int64_t row = row_of(c, filter->kept[i].row);
+        double key = -(double)filter->kept[i].low;
         if (!c->bits) {
             /* rows lie apart: a later one is fetched meanwhile */
-            if (i + 4 < sieve->count) {
-                const char *ahead = gnomon_row_at(c->base, row_of(c, sieve->kept[i + 4].row));
+            if (i + 4 < filter->count) {
+                const char *ahead = gnomon_row_at(c->base, row_of(c, filter->kept[i + 4].row));
                 for (int line = 0; line < 8; line++)
                     __builtin_prefetch(ahead + line * 64);
             }
             key = gnomon_exact_key(c->s, query, c->base, row);
         }
-        take(w, q, (gnomon_ranked){key, c->first_id + row});
+        collect(w, q, (gnomon_ranked){key, c->first_id + row});
     }
-    if (!c->bits) w->verified += sieve->count;
-    sieve->count = 0;
+    if (!c->bits) w->verified += filter->count;
+    filter->count = 0;
     raise_least(w, q);
 }
 
 static void full(void *arg, int64_t q)
 {
     worker *w = arg;
-    gnomon_sieve *sieve = &w->sieves[q];
-    if (w->c->s->options.k > 0) gnomon_sieve_shrink(sieve, w->c->s->options.k, w->own->values);
-    if (sieve->count > sieve->room - sieve->room / 4) settle(w, q);
+    gnomon_filter *filter = &w->filters[q];
+    if (w->c->s->options.k > 0) gnomon_filter_shrink(filter, w->c->s->options.k, w->own->values);
+    if (filter->count > filter->room - filter->room / 4) verify(w, q);
 }
 
 /* ---- blocks ---- */
@@ -207,11 +207,11 @@ static bool pack(const scan *c, int64_t place, int64_t end, int64_t from, int64_
         for (int l = 0; l < LANES; l++)
             tile[j * LANES + l] = from + j == s->cols && factor[l] == 0 ? 1 : 0;
     }
-    if (c->narrow)
+    if (c->from_f32)
         return s->kernels->centre_f32(lane, base->dtype, base->col_stride, cols,
-                                      (float)s->ground.scale, s->ground.mean + from, tile);
+                                      (float)s->centre.scale, s->centre.mean + from, tile);
     return s->kernels->centre_f64(lane, base->dtype, base->col_stride, cols, factor,
-                                  s->ground.mean64 + from, tile);
+                                  s->centre.mean64 + from, tile);
 }
 
 /* What 'last' of a sift needs of a tile, once all its squares and dots are there. */
@@ -227,12 +227,12 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, boo
         w->own->bias[tile * LANES + l] =
             (float)(s->options.metric == GNOMON_IP ? dots[l] : -squares[l] / 2);
     gnomon_blur blur =
-        gnomon_sieve_blur(s, c->steps, c->width < 32 ? 0 : MOST_STEPS, squares, lanes, whole);
+        gnomon_filter_blur(s, c->steps, c->width < 32 ? 0 : MOST_STEPS, squares, lanes, whole);
     if (c->width < 32) {
         float lost[LANES] = {0};
         const float scale = (c->width == 16 ? s->kernels->halve : s->kernels->quarter)(
-            w->own->tiles, c->steps, s->ground.most, blur.whole >= 0,
-            w->own->packed + tile * gnomon_sieve_words(c->steps, c->width) * LANES, lost);
+            w->own->tiles, c->steps, s->centre.most, blur.whole >= 0,
+            w->own->packed + tile * gnomon_filter_words(c->steps, c->width) * LANES, lost);
         gnomon_blur_halve(c->steps, scale, lost, lanes, &blur);
     }
     if (blur.whole < 0) w->whole = false;
@@ -261,7 +261,7 @@ static void scan_block(worker *w, int64_t place, int64_t end)
                         .rows = (uint32_t)(end - place),
                         .sums_ld = w->count,
                         .full = full};
-    const int64_t words = gnomon_sieve_words(c->part, c->width);
+    const int64_t words = gnomon_filter_words(c->part, c->width);
     const int64_t queries = least_of(w->count, QUERY_FLOATS / words / 48 * 48 + 48);
     worker part = *w; /* of the chunk's queries, those that meet the block at a time */
     sift.arg = &part;
@@ -273,15 +273,15 @@ static void scan_block(worker *w, int64_t place, int64_t end)
         for (int64_t t = 0; t < tiles; t++) {
             const int64_t first = place + t * LANES;
             float *tile = c->width < 32 ? own->tiles : own->tiles + t * steps * LANES;
-            for (int l = 0; l < LANES && !c->narrow; l++) {
-                factor[l] = s->ground.scale;
+            for (int l = 0; l < LANES && !c->from_f32; l++) {
+                factor[l] = s->centre.scale;
                 if (s->options.metric == GNOMON_COSINE)
                     factor[l] = gnomon_inverse_norm(
                         s->kernels, c->base, row_of(c, first + l < end ? first + l : end - 1));
             }
             whole[t] &= pack(c, first, end, from, steps, factor, tile);
             s->kernels->tile_sums(tile, steps,
-                                  s->options.metric == GNOMON_IP ? s->ground.mean + from : NULL,
+                                  s->options.metric == GNOMON_IP ? s->centre.mean + from : NULL,
                                   own->squares + t * LANES, own->dots + t * LANES);
             if (sift.last) finish_tile(w, first, end, t, whole[t]);
         }
@@ -289,11 +289,11 @@ static void scan_block(worker *w, int64_t place, int64_t end)
             sift.queries = c->width < 32 ? (const void *)(c->packed + (w->query + q) * c->ld)
                                          : c->centred + (w->query + q) * c->ld + from;
             sift.count = least_of(queries, w->count - q);
-            sift.sieves = w->sieves + q;
+            sift.filters = w->filters + q;
             sift.sums = c->parts > 1 ? own->sums + q * LANES : NULL;
             /* 'full' counts from the chunk's first query */
             part = *w;
-            part.sieves += q;
+            part.filters += q;
             part.nearest += w->nearest != NULL ? q : 0;
             part.query += q;
             (c->width == 32   ? s->kernels->sift
@@ -324,7 +324,7 @@ static void scan_bits(worker *w, int64_t place, int64_t end)
                                    .points = w->own->words,
                                    .words = c->steps,
                                    .count = w->count,
-                                   .sieves = w->sieves,
+                                   .filters = w->filters,
                                    .row = (uint32_t)place,
                                    .rows = (uint32_t)(end - place),
                                    .full = full,
@@ -355,27 +355,28 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
     const scan *c = w->c;
     const gnomon_search *s = c->s;
     const gnomon_matrix *asked = &s->queries, *base = c->base;
-    const bool look = s->options.metric == GNOMON_L2 && asked->dtype == GNOMON_F32 &&
-                      asked->col_stride == 1 && base->dtype == GNOMON_F32 && base->col_stride == 1;
+    const bool scan_base = s->options.metric == GNOMON_L2 && asked->dtype == GNOMON_F32 &&
+                           asked->col_stride == 1 && base->dtype == GNOMON_F32 &&
+                           base->col_stride == 1;
     for (int64_t q = 0; q < w->count; q++) {
         const gnomon_query query = gnomon_query_widen(s, c->query + w->query + q, w->own->f64);
-        const float *narrow = gnomon_row_at(asked, c->query + w->query + q);
-        const uint32_t self = w->sieves[q].self;
-        double least = look ? least_f32(s, farthest(w, q)) : INFINITY;
+        const float *from_f32 = gnomon_row_at(asked, c->query + w->query + q);
+        const uint32_t self = w->filters[q].self;
+        double least = scan_base ? least_f32(s, farthest(w, q)) : INFINITY;
         for (int64_t p = place; p < end; p++) {
             const int64_t row = row_of(c, p);
-            if (look) {
+            if (scan_base) {
                 /* infinite where fp32 is too small: then nothing is known */
                 const float sum =
-                    s->kernels->differences_f32(narrow, gnomon_row_at(base, row), s->cols);
+                    s->kernels->differences_f32(from_f32, gnomon_row_at(base, row), s->cols);
                 if ((double)sum > least && sum < INFINITY) continue;
             }
             const double key = gnomon_exact_key(s, query, base, row);
             w->verified++;
             if (!(fabs(key) < 0x1p490)) refuse(w->c, row);
             if ((uint32_t)p == self) continue;
-            take(w, q, (gnomon_ranked){key, c->first_id + row});
-            if (look) least = least_f32(s, farthest(w, q));
+            collect(w, q, (gnomon_ranked){key, c->first_id + row});
+            if (scan_base) least = least_f32(s, farthest(w, q));
         }
     }
 }
@@ -388,7 +389,7 @@ static void scan_task(void *arg, int64_t task, int number)
     worker w = {.c = c, .own = &c->scratch[number], .at = &c->places[task], .whole = c->was_whole};
     w.query = chunk * c->chunk;
     w.count = least_of(c->chunk, c->queries - w.query);
-    w.sieves = c->sieves + range * c->queries + w.query;
+    w.filters = c->filters + range * c->queries + w.query;
     if (s->options.k > 0)
         w.nearest = range == 0 ? s->nearest + c->query + w.query
                                : c->nearest + (range - 1) * c->queries + w.query;
@@ -406,11 +407,11 @@ static void scan_task(void *arg, int64_t task, int number)
             scan_block(&w, w.at->row, to);
         w.at->row = to;
         for (int64_t q = 0; q < w.count && s->options.k == 0; q++)
-            settle(&w, q);
+            verify(&w, q);
     }
     for (int64_t q = 0; q < w.count && s->options.k > 0; q++) {
-        gnomon_sieve_shrink(&w.sieves[q], s->options.k, w.own->values);
-        settle(&w, q);
+        gnomon_filter_shrink(&w.filters[q], s->options.k, w.own->values);
+        verify(&w, q);
     }
     pthread_mutex_lock(&c->lock);
     c->verified += w.verified;
@@ -446,7 +447,7 @@ static void cut(scan *c)
     } else {
         c->parts = c->width < 32 ? 1 : (c->steps + MOST_STEPS - 1) / MOST_STEPS;
         c->part = least_of(c->steps, round_up((c->steps + c->parts - 1) / c->parts, 4));
-        const int64_t words = gnomon_sieve_words(c->part, c->width);
+        const int64_t words = gnomon_filter_words(c->part, c->width);
         c->block = BLOCK_FLOATS / (words < 16 ? 16 : words) / LANES * LANES;
     }
     if (c->block < LANES) c->block = LANES;
@@ -476,7 +477,7 @@ static gnomon_status reserve_workers(scan *c)
                                 sizeof *own->tiles, "base tiles", &own->tiles));
         if (c->width < 32)
             GNOMON_TRY(gnomon_alloc(ctx,
-                                    gnomon_times(c->block, gnomon_sieve_words(c->part, c->width)),
+                                    gnomon_times(c->block, gnomon_filter_words(c->part, c->width)),
                                     sizeof *own->packed, "base tiles", &own->packed));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->bias, "biases", &own->bias));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->squares, "norms", &own->squares));
@@ -492,15 +493,15 @@ static gnomon_status reserve_workers(scan *c)
 static gnomon_status reserve(scan *c)
 {
     gnomon_context *ctx = c->s->ctx;
-    const int64_t sieves = c->ranges * c->queries, tasks = c->ranges * c->chunks;
+    const int64_t filters = c->ranges * c->queries, tasks = c->ranges * c->chunks;
     const int64_t k = c->s->options.k;
     int64_t places;
-    GNOMON_FAIL_IF(!gnomon_mul(sieves, c->room, &places), ctx, GNOMON_ERROR_OVERFLOW,
+    GNOMON_FAIL_IF(!gnomon_mul(filters, c->room, &places), ctx, GNOMON_ERROR_OVERFLOW,
                    "%" PRId64 " queries with k %" PRId64 " are more than can be counted",
                    c->queries, k);
     GNOMON_TRY(reserve_workers(c));
     GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->facts, "facts of queries", &c->facts));
-    GNOMON_TRY(gnomon_alloc_zero(ctx, sieves, sizeof *c->sieves, "sieves", &c->sieves));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, filters, sizeof *c->filters, "sieves", &c->filters));
     GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
     GNOMON_TRY(gnomon_alloc_zero(ctx, tasks, sizeof *c->places, "tasks", &c->places));
     if (c->bits)
@@ -547,7 +548,7 @@ static void release(scan *c)
     }
     gnomon_free(ctx, c->scratch);
     gnomon_free(ctx, c->facts);
-    gnomon_free(ctx, c->sieves);
+    gnomon_free(ctx, c->filters);
     gnomon_free(ctx, c->survivors);
     gnomon_free(ctx, c->places);
     gnomon_free(ctx, c->words);
@@ -582,7 +583,7 @@ static void prepare(void *arg, int64_t task, int number)
     scan *c = arg;
     const gnomon_search *s = c->s;
     const int64_t query = c->query + task;
-    gnomon_sieve first = {.least = -INFINITY, .self = place_of_self(c, query)};
+    gnomon_filter first = {.least = -INFINITY, .self = place_of_self(c, query)};
     if (c->bits) {
         const gnomon_matrix *m = &s->queries;
         const uint8_t *x = gnomon_row_at(m, query);
@@ -591,27 +592,27 @@ static void prepare(void *arg, int64_t task, int number)
             to[j] = x[j * m->col_stride];
     } else if (c->width < 32) {
         scratch *own = &c->scratch[number];
-        gnomon_sieve_prepare(s, query, c->steps, 0, own->f64, own->tiles, &c->facts[task], &first);
-        gnomon_sieve_round(own->tiles, c->steps, c->width, s->ground.most, &c->facts[task], &first,
-                           c->packed + task * c->ld);
+        gnomon_filter_prepare(s, query, c->steps, 0, own->f64, own->tiles, &c->facts[task], &first);
+        gnomon_filter_round(own->tiles, c->steps, c->width, s->centre.most, &c->facts[task], &first,
+                            c->packed + task * c->ld);
     } else if (!c->direct) {
-        gnomon_sieve_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].f64,
-                             c->centred + task * c->ld, &c->facts[task], &first);
+        gnomon_filter_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].f64,
+                              c->centred + task * c->ld, &c->facts[task], &first);
     }
     first.room = (int32_t)c->room;
     if (s->options.k == 0)
         first.least = c->bits     ? (float)-s->limit
                       : c->direct ? 0
-                                  : gnomon_sieve_least(s, &c->facts[task], s->limit, false);
+                                  : gnomon_filter_least(s, &c->facts[task], s->limit, false);
     for (int64_t r = 0; r < c->ranges; r++) {
-        gnomon_sieve *sieve = &c->sieves[r * c->queries + task];
-        *sieve = first;
-        sieve->kept = c->survivors + (r * c->queries + task) * c->room;
+        gnomon_filter *filter = &c->filters[r * c->queries + task];
+        *filter = first;
+        filter->kept = c->survivors + (r * c->queries + task) * c->room;
     }
     if (s->options.k == 0 || c->direct) return;
     worker w = {.c = c, .query = task, .nearest = s->nearest + query, .whole = c->was_whole};
     for (int64_t r = 0; r < c->ranges; r++) {
-        w.sieves = &c->sieves[r * c->queries + task];
+        w.filters = &c->filters[r * c->queries + task];
         raise_least(&w, 0);
     }
 }
@@ -689,8 +690,8 @@ static int64_t group_of(const gnomon_search *s, const scan *like, int64_t rows)
 {
     const int64_t k = s->options.k < rows ? s->options.k : rows;
     const double ranges = s->count < CHUNK ? 2.0 * gnomon_context_threads(s->ctx) : 1;
-    double each = (double)like->ld * 4 + sizeof(gnomon_sieve_query);
-    each += ranges * (sizeof(gnomon_sieve) + (double)(2 * k + ROOM) * sizeof(gnomon_survivor));
+    double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
+    each += ranges * (sizeof(gnomon_filter) + (double)(2 * k + ROOM) * sizeof(gnomon_survivor));
     if (ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
     const double fit = (double)gnomon_memory_limit(s->ctx) / 2 / each;
     if (fit >= (double)s->count) return s->count;
@@ -704,14 +705,14 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     scan like = {.s = s, .base = base, .bad = INT64_MAX};
     like.bits = s->options.metric == GNOMON_HAMMING;
     like.direct = !like.bits && (s->count <= FEW || s->cols == 0 || s->options.metric == GNOMON_L1);
-    if (!like.bits && !like.direct) GNOMON_TRY(gnomon_ground_settle(s, base));
+    if (!like.bits && !like.direct) GNOMON_TRY(gnomon_centre_estimate(s, base));
     like.steps = like.bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
                            : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
-    like.width = like.bits || like.direct ? 32 : s->ground.bits;
+    like.width = like.bits || like.direct ? 32 : s->centre.bits;
     /* Rows a power of two apart would share few places of the caches. */
-    like.ld = round_up(gnomon_sieve_words(like.steps, like.width), 16) + 16;
-    like.narrow = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
-                  s->ground.scale > 0x1p-100 && s->ground.scale < 0x1p100;
+    like.ld = round_up(gnomon_filter_words(like.steps, like.width), 16) + 16;
+    like.from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
+                    s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
     const int64_t group = group_of(s, &like, count);
     const double some = piece_work / ((double)group * (double)(like.steps + 8));
     int64_t piece = some < 8192 ? 8192 : some > 0x1p30 ? (int64_t)1 << 30 : (int64_t)some;

@@ -191,8 +191,8 @@ void gnomon_search_destroy(gnomon_search *s)
     gnomon_free(ctx, s->nearest);
     gnomon_free(ctx, s->heaps);
     gnomon_free(ctx, s->hits);
-    gnomon_free(ctx, s->ground.mean);
-    gnomon_free(ctx, s->ground.mean64);
+    gnomon_free(ctx, s->centre.mean);
+    gnomon_free(ctx, s->centre.mean64);
     gnomon_free(ctx, s);
 }
 

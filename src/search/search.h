@@ -11,18 +11,18 @@
 #include <gnomon/search.h>
 
 /* How dense coordinates become fp32: x * scale - mean for L2 and IP, x / |x| - mean for COSINE.
- * Settled by a look at some of the first base points. Whatever it is the answers are exact: it only
- * decides how well the sieve sees. */
-typedef struct gnomon_ground {
-    bool settled;
+ * Estimated from some of the first base points. Whatever it is the answers are exact: it only
+ * decides how well the filter sees. */
+typedef struct gnomon_centre {
+    bool estimated;
     double scale;   /* a power of two */
     float *mean;    /* of the scaled points */
     double *mean64; /* the same numbers */
     double norm;    /* of mean */
     bool whole;     /* scale is 1 and the mean's coordinates are integers */
-    int bits;       /* of the sieve's coordinates: 32 (fp32), or integers of 16 or 8 */
+    int bits;       /* of the filter's coordinates: 32 (fp32), or integers of 16 or 8 */
     int most;       /* the largest of those integers */
-} gnomon_ground;
+} gnomon_centre;
 
 /* Sets: rows of ascending, distinct members. */
 typedef struct gnomon_sets {
@@ -57,7 +57,7 @@ struct gnomon_search {
     gnomon_hit *hits;        /* by radius, in any order */
     int64_t hit_count, hit_room;
 
-    gnomon_ground ground;
+    gnomon_centre centre;
     bool whole;   /* all base points so far had integer coordinates, centred */
     int64_t base; /* points so far */
     int64_t rows; /* of the base that a scan takes at once; 0: by the work. Tests set it */
@@ -65,9 +65,9 @@ struct gnomon_search {
     gnomon_device_part device;
 };
 
-/* ---- ground.c ---- */
-/* Settles the ground by some of base's points. Errors: MEMORY. */
-gnomon_status gnomon_ground_settle(gnomon_search *search, const gnomon_matrix *base);
+/* ---- centre.c ---- */
+/* Estimates the centre from some of base's points. Errors: MEMORY. */
+gnomon_status gnomon_centre_estimate(gnomon_search *search, const gnomon_matrix *base);
 
 /* ---- exact.c: keys in fp64 ---- */
 /* A query made ready: for L2 and IP its coordinates, for COSINE divided by its norm. wide has room
@@ -102,40 +102,40 @@ static inline double gnomon_jaccard(int64_t size, int64_t shared)
 /* The distance of a's set i and b's set j. */
 double gnomon_sets_apart(const gnomon_sets *a, int64_t i, const gnomon_sets *b, int64_t j);
 
-/* ---- sieve.c: what fp32 can tell ---- */
+/* ---- filter.c: what fp32 can tell ---- */
 /* The error of scores at so many steps, as a share of the product of norms; most_steps 0: of 16-bit
  * coordinates, beside what their rounding takes. */
-double gnomon_sieve_gamma(int64_t steps, int64_t most_steps);
-/* What a query is to the sieve. */
-typedef struct gnomon_sieve_query {
+double gnomon_filter_gamma(int64_t steps, int64_t most_steps);
+/* What a query is to the filter. */
+typedef struct gnomon_filter_query {
     double norm, squares; /* of the centred query */
     double constant;      /* IP: what a score lacks to be the (scaled) product */
     bool whole;           /* all coordinates are integers */
-} gnomon_sieve_query;
-/* Centres a query into out, steps numbers, and sets up its sieve's errors. wide: 2 * cols. */
-void gnomon_sieve_prepare(const gnomon_search *search, int64_t query, int64_t steps,
-                          int64_t most_steps, double *f64, float *out, gnomon_sieve_query *facts,
-                          gnomon_sieve *sieve);
+} gnomon_filter_query;
+/* Centres a query into out, steps numbers, and sets up its filter's errors. wide: 2 * cols. */
+void gnomon_filter_prepare(const gnomon_search *search, int64_t query, int64_t steps,
+                           int64_t most_steps, double *f64, float *out, gnomon_filter_query *facts,
+                           gnomon_filter *filter);
 /* Words of a point in coordinates of so many bits: 32 (fp32), 16 or 8. */
-static inline int64_t gnomon_sieve_words(int64_t steps, int bits)
+static inline int64_t gnomon_filter_words(int64_t steps, int bits)
 {
     return bits == 32 ? steps : bits == 16 ? (steps + 1) / 2 : (steps + 15) / 16 * 4;
 }
 /* Turns a centred query of so many steps into integers of 16 or 8 bits, at most 'most' large, with
- * what that means for its sieve. */
-void gnomon_sieve_round(const float *centred, int64_t steps, int bits, int most,
-                        const gnomon_sieve_query *facts, gnomon_sieve *sieve, uint32_t *out);
+ * what that means for its filter. */
+void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
+                         const gnomon_filter_query *facts, gnomon_filter *filter, uint32_t *out);
 /* The least score of any point whose key is at most 'key'. With 'whole': key is that of a point
  * with integer coordinates and a smaller id, so that an equal one no longer matters. */
-float gnomon_sieve_least(const gnomon_search *search, const gnomon_sieve_query *facts, double key,
-                         bool whole);
+float gnomon_filter_least(const gnomon_search *search, const gnomon_filter_query *facts, double key,
+                          bool whole);
 /* A tile's share of the error. squares: of its points' norms; whole: their coordinates are. */
-gnomon_blur gnomon_sieve_blur(const gnomon_search *search, int64_t steps, int64_t most_steps,
-                              const double *squares, int lanes, bool whole);
+gnomon_blur gnomon_filter_blur(const gnomon_search *search, int64_t steps, int64_t most_steps,
+                               const double *squares, int lanes, bool whole);
 /* The same of a tile in integer coordinates, of this scale and with squares lost to rounding. */
 void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur);
 /* Drops survivors that k others surely come before; raises 'least'. values: room for 'room'. */
-void gnomon_sieve_shrink(gnomon_sieve *sieve, int64_t k, float *values);
+void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float *values);
 
 /* ---- scan.c ---- */
 /* All queries against base's rows, the first of which is point search->base. rows: which,

@@ -23,7 +23,7 @@ static void print_values(cli_app *app, const gnomon_svd *svd)
     cli_say(app, "\n");
 }
 
-static void print_settled(cli_app *app, const gnomon_svd *svd)
+static void print_converged(cli_app *app, const gnomon_svd *svd)
 {
     if (svd->settled < 0) return;
     cli_say(app, "Settled, within %g %%: ", 100 * GNOMON_SVD_SETTLED);
@@ -48,7 +48,7 @@ void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
         cli_say(app, "%d power iteration%s, %lld passes\n", svd->power, svd->power == 1 ? "" : "s",
                 (long long)svd->passes);
     print_values(app, svd);
-    print_settled(app, svd);
+    print_converged(app, svd);
     if (svd->numerical_rank < svd->rank)
         cli_say(app, "Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
     cli_say(app, "%-36s %.6g\n", "|A|", svd->norm);

@@ -149,9 +149,9 @@ static int too_little(cli_app *app, const char *path, double bytes)
                     bytes);
 }
 
-int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
-                   const gnomon_data_info *info, int sparse, int coded, gnomon_lsh_builder *builder,
-                   int64_t *points)
+int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
+                         const gnomon_data_info *info, int sparse, int coded,
+                         gnomon_lsh_builder *builder, int64_t *points)
 {
     gnomon_dtype dtype = info->dtype;
     int64_t row = 0, rows = 0;

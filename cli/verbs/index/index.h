@@ -27,8 +27,8 @@ json_t *cli_index_json(const gnomon_lsh_info *info);
 int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget);
 /* Hands the reader's points, piece by piece, to the builder; coded: the first ones settle codes. -1
  * or an exit code. */
-int cli_index_feed(cli_app *app, const char *path, gnomon_reader *reader,
-                   const gnomon_data_info *info, int sparse, int coded, gnomon_lsh_builder *builder,
-                   int64_t *points);
+int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
+                         const gnomon_data_info *info, int sparse, int coded,
+                         gnomon_lsh_builder *builder, int64_t *points);
 
 #endif

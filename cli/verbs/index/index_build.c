@@ -11,7 +11,7 @@ typedef struct build {
     const char *path, *queries_path, *output;
     cli_input_options input;
     int metric, family, slower;
-    gnomon_lsh_promise promise;
+    gnomon_lsh_promise guarantee;
     gnomon_lsh_options options;
     uint64_t seed;
     int k_given, radius_given, recall_given, family_given, tables_given, functions_given,
@@ -25,11 +25,11 @@ typedef struct build {
 
 /* ---- options ---- */
 
-enum { PROMISE = 7, GIVEN = 9 };
+enum { GUARANTEE = 7, GIVEN = 9 };
 
-static void promise_table(build *b, cli_option table[PROMISE])
+static void guarantee_table(build *b, cli_option table[GUARANTEE])
 {
-    const cli_option options[PROMISE] = {
+    const cli_option options[GUARANTEE] = {
         {.name = "metric",
          .type = CLI_CHOICE,
          .target = &b->metric,
@@ -39,7 +39,7 @@ static void promise_table(build *b, cli_option table[PROMISE])
                  "manhattan"},
         {.name = "recall",
          .type = CLI_REAL,
-         .target = &b->promise.recall,
+         .target = &b->guarantee.recall,
          .given = &b->recall_given,
          .reals = CLI_OPEN_UNIT,
          .value = "SHARE",
@@ -47,14 +47,14 @@ static void promise_table(build *b, cli_option table[PROMISE])
                  "and test them"},
         {.letter = 'k',
          .type = CLI_INT,
-         .target = &b->promise.k,
+         .target = &b->guarantee.k,
          .given = &b->k_given,
          .low = 1,
          .value = "K",
          .help = "with --recall: the answers are the K nearest points"},
         {.name = "radius",
          .type = CLI_REAL,
-         .target = &b->promise.radius,
+         .target = &b->guarantee.radius,
          .given = &b->radius_given,
          .reals = CLI_POSITIVE,
          .value = "R",
@@ -172,12 +172,13 @@ static int parse_build(build *b, int argc, char **argv)
          .value = "OUT",
          .help = "the index's file; - is standard output"},
     };
-    cli_option promise[PROMISE], given[GIVEN], input[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
-    promise_table(b, promise);
+    cli_option guarantee[GUARANTEE], given[GIVEN], input[CLI_INPUT_OPTIONS],
+        common[CLI_COMMON_OPTIONS];
+    guarantee_table(b, guarantee);
     given_table(b, given);
     cli_input_table(&b->input, input);
     cli_common_options(app, common);
-    const cli_group groups[] = {CLI_GROUP("Output", output), CLI_GROUP("What", promise),
+    const cli_group groups[] = {CLI_GROUP("Output", output), CLI_GROUP("What", guarantee),
                                 CLI_GROUP("Settings, without --recall", given),
                                 CLI_GROUP("Input (how to read POINTS)", input),
                                 CLI_GROUP("Common", common)};
@@ -223,11 +224,11 @@ static int parse_tune(build *b, int argc, char **argv)
          .value = "OUT",
          .help = "write the index that keeps the promise"},
     };
-    cli_option promise[PROMISE], input[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
-    promise_table(b, promise);
+    cli_option guarantee[GUARANTEE], input[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    guarantee_table(b, guarantee);
     cli_input_table(&b->input, input);
     cli_common_options(app, common);
-    const cli_group groups[] = {CLI_GROUP("What", promise), CLI_GROUP("Output", output),
+    const cli_group groups[] = {CLI_GROUP("What", guarantee), CLI_GROUP("Output", output),
                                 CLI_GROUP("Input (how to read POINTS)", input),
                                 CLI_GROUP("Common", common)};
     const cli_verb verb = {
@@ -275,9 +276,9 @@ static int check(build *b, int tune)
             return cli_usage(app, "-o %s: is also an input", b->output);
     if (b->output != NULL && strcmp(b->output, "-") == 0 && app->json)
         return cli_usage(app, "--json and -o - would mix on standard output");
-    b->promise.metric = b->options.metric = (gnomon_metric)b->metric;
-    b->promise.seed = b->options.functions.seed = b->seed;
-    b->promise.slower = b->slower;
+    b->guarantee.metric = b->options.metric = (gnomon_metric)b->metric;
+    b->guarantee.seed = b->options.functions.seed = b->seed;
+    b->guarantee.slower = b->slower;
     if (b->family == 0)
         b->family = b->metric == GNOMON_L2        ? GNOMON_LSH_PSTABLE
                     : b->metric == GNOMON_COSINE  ? GNOMON_LSH_SIMHASH
@@ -310,8 +311,9 @@ static int build_told(build *b)
     }
     const double begin = cli_seconds();
     if (code < 0)
-        code = cli_index_feed(app, b->path, reader, &b->info, b->options.metric == GNOMON_JACCARD,
-                              b->options.codes > 0, builder, &b->points);
+        code = cli_index_add_points(app, b->path, reader, &b->info,
+                                    b->options.metric == GNOMON_JACCARD, b->options.codes > 0,
+                                    builder, &b->points);
     if (code < 0) {
         const gnomon_status status = gnomon_lsh_builder_finish(builder);
         if (status != GNOMON_OK) code = cli_fail_status(app, status);
@@ -350,13 +352,13 @@ static int tune(build *b, const cli_points *points, const cli_points *queries, i
     b->tuning.struct_size = sizeof b->tuning;
     gnomon_status status;
     if (points->is_sparse) {
-        status = gnomon_lsh_tune_csr(app->ctx, &b->promise, &points->sparse,
+        status = gnomon_lsh_tune_csr(app->ctx, &b->guarantee, &points->sparse,
                                      asked ? &queries->sparse : NULL, &b->index, &b->tuning);
     } else {
         const int64_t bytes = points->dense.rows * points->dense.cols *
                               (int64_t)gnomon_dtype_size(points->dense.dtype);
-        if (budget / 2 < bytes) b->promise.memory = budget > 2 ? budget / 2 : 1;
-        status = gnomon_lsh_tune(app->ctx, &b->promise, &points->dense,
+        if (budget / 2 < bytes) b->guarantee.memory = budget > 2 ? budget / 2 : 1;
+        status = gnomon_lsh_tune(app->ctx, &b->guarantee, &points->dense,
                                  asked ? &queries->dense : NULL, &b->index, &b->tuning);
     }
     if (status == GNOMON_ERROR_NONFINITE)
@@ -426,7 +428,7 @@ static json_t *report_json(build *b, int promised, const gnomon_lsh_info *info)
     if (promised) {
         json_object_set_new(
             out, "promise",
-            json_pack("{s:f, s:b, s:s, s:f, s:f, s:I, s:f}", "recall", b->promise.recall, "kept",
+            json_pack("{s:f, s:b, s:s, s:f, s:f, s:I, s:f}", "recall", b->guarantee.recall, "kept",
                       b->index != NULL, "reason", t->reason, "tested_recall", t->recall, "bound",
                       t->bound, "tested", (json_int_t)t->tested, "exact_us", t->exact_cost / 1e3));
         json_object_set_new(out, "considered", trials_json(b));
@@ -494,12 +496,12 @@ static int build_tuned(build *b, int table)
 
 static void init(build *b, cli_app *app)
 {
-    static const gnomon_lsh_promise promise = GNOMON_LSH_PROMISE_INIT;
+    static const gnomon_lsh_promise guarantee = GNOMON_LSH_PROMISE_INIT;
     static const gnomon_lsh_options options = GNOMON_LSH_OPTIONS_INIT;
     memset(b, 0, sizeof *b);
     b->app = app;
     b->metric = GNOMON_L2;
-    b->promise = promise;
+    b->guarantee = guarantee;
     b->options = options;
     cli_input_init(&b->input);
 }

@@ -7,7 +7,7 @@
 /* The index's own effort, but for what is told. */
 static gnomon_lsh_effort effort_of(const cli_neighbors *n)
 {
-    const cli_effort *told = &n->effort;
+    const cli_search_params *told = &n->effort;
     gnomon_lsh_effort e = n->index_info.options.effort;
     if (told->tables) e.tables = told->value.tables;
     if (told->probes) e.probes = told->value.probes;
@@ -37,7 +37,7 @@ static int search(cli_neighbors *n, const gnomon_lsh *index, const cli_points *p
                      : gnomon_lsh_query(ctx, index, &p->dense, &o, &effort, &found, &n->work);
     n->search_seconds = cli_seconds() - begin;
     const int code =
-        status == GNOMON_OK ? cli_neighbors_take(n, &found) : cli_neighbors_fail(n, status);
+        status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
     gnomon_neighbors_free(ctx, &found);
     return code;
 }

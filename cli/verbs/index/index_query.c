@@ -9,7 +9,7 @@ typedef struct given {
 
 static int parse(cli_neighbors *n, given *g, int argc, char **argv)
 {
-    cli_effort *e = &n->effort;
+    cli_search_params *e = &n->effort;
     const char *operands[2] = {NULL, NULL};
     int count = 0;
     const cli_option what[] = {

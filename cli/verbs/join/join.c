@@ -55,7 +55,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
                                          {"exact", GNOMON_JOIN_EXACT},
                                          {"lsh", GNOMON_JOIN_LSH},
                                          {NULL, 0}};
-    const cli_option promise[] = {
+    const cli_option guarantee[] = {
         {.name = "recall",
          .type = CLI_REAL,
          .target = &j->options.recall,
@@ -169,7 +169,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
     cli_input_table(&j->p_input, input_table);
     cli_common_options(j->app, common);
     const cli_group groups[] = {
-        CLI_GROUP("What", what),        CLI_GROUP("Promise", promise),
+        CLI_GROUP("What", what),        CLI_GROUP("Promise", guarantee),
         CLI_GROUP("Text", text),        CLI_GROUP("Output", output),
         CLI_GROUP("Going on", further), CLI_GROUP("Input (how to read P and Q)", input_table),
         CLI_GROUP("Common", common)};

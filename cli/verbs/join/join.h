@@ -53,7 +53,7 @@ int cli_join_work(cli_join *j);
 /* join_output.c: what may be written where, and the writing. -1 or an exit code. */
 int cli_join_check_output(cli_join *j);
 gnomon_status cli_pairs_open(cli_pairs *out, const cli_join *j, int64_t rows, int64_t cols);
-gnomon_status cli_pairs_take(cli_pairs *out, const gnomon_join_batch *batch);
+gnomon_status cli_pairs_add(cli_pairs *out, const gnomon_join_batch *batch);
 gnomon_status cli_pairs_finish(cli_pairs *out);
 int cli_pairs_are_open(const cli_pairs *out);
 void cli_pairs_drop(cli_pairs *out);

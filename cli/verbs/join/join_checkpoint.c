@@ -439,7 +439,7 @@ static int stop_writing(cli_checkpoint *c, int number)
     return 1;
 }
 
-int cli_checkpoint_take(cli_checkpoint *c, const gnomon_join_batch *batch)
+int cli_checkpoint_add(cli_checkpoint *c, const gnomon_join_batch *batch)
 {
     int64_t complete = batch->count;
     while (complete > 0 && batch->pairs[complete - 1].i >= batch->rows_done)

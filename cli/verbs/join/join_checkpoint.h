@@ -36,7 +36,7 @@ typedef struct cli_checkpoint {
 int cli_checkpoint_open(cli_checkpoint *c, cli_app *app, const char *path, json_t *identity,
                         const cli_pair_limits *limits, int64_t *rows_done);
 /* Keeps a batch; nonzero when it could not. */
-int cli_checkpoint_take(cli_checkpoint *c, const gnomon_join_batch *batch);
+int cli_checkpoint_add(cli_checkpoint *c, const gnomon_join_batch *batch);
 /* Puts on disk how far it came. -1 or an exit code. */
 int cli_checkpoint_save(cli_checkpoint *c);
 /* Hands all pairs to the sink, in batches. -1 or an exit code. */

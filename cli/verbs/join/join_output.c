@@ -224,7 +224,7 @@ static gnomon_status write_rows(cli_pairs *out, const gnomon_pair *pairs, int64_
     return status;
 }
 
-static gnomon_status take_rows(cli_pairs *out, const gnomon_join_batch *batch)
+static gnomon_status add_rows(cli_pairs *out, const gnomon_join_batch *batch)
 {
     if (batch->count > out->pending_room - out->pending_count) {
         const int64_t room = (out->pending_count + batch->count) * 3 / 2 + LINES;
@@ -247,10 +247,10 @@ static gnomon_status take_rows(cli_pairs *out, const gnomon_join_batch *batch)
     return status;
 }
 
-gnomon_status cli_pairs_take(cli_pairs *out, const gnomon_join_batch *batch)
+gnomon_status cli_pairs_add(cli_pairs *out, const gnomon_join_batch *batch)
 {
     gnomon_status status = GNOMON_OK;
-    if (out->sparse) return take_rows(out, batch);
+    if (out->sparse) return add_rows(out, batch);
     for (int64_t at = 0; out->table != NULL && at < batch->count && status == GNOMON_OK; at++)
         status = write_line(out, &batch->pairs[at]);
     for (int64_t from = 0; out->table == NULL && from < batch->count && status == GNOMON_OK;

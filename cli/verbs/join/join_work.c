@@ -9,7 +9,7 @@
 
 /* ---- pairs as they come ---- */
 
-static int take(void *user, const gnomon_join_batch *batch)
+static int add_batch(void *user, const gnomon_join_batch *batch)
 {
     cli_join *j = user;
     const double begin = cli_seconds();
@@ -21,7 +21,7 @@ static int take(void *user, const gnomon_join_batch *batch)
     for (int64_t at = 0; at < batch->count && j->groups != NULL; at++)
         gnomon_clusters_add(j->groups, batch->pairs[at].i, batch->pairs[at].j);
     if (cli_pairs_are_open(&j->pairs)) {
-        const gnomon_status status = cli_pairs_take(&j->pairs, batch);
+        const gnomon_status status = cli_pairs_add(&j->pairs, batch);
         if (status != GNOMON_OK) j->failed = cli_fail_status(j->app, status);
     }
     j->write_seconds += cli_seconds() - begin;
@@ -237,7 +237,7 @@ static int keep(void *user, const gnomon_join_batch *batch)
 {
     cli_join *j = user;
     const double begin = cli_seconds();
-    const int stop = cli_checkpoint_take(&j->kept, batch);
+    const int stop = cli_checkpoint_add(&j->kept, batch);
     j->write_seconds += cli_seconds() - begin;
     snprintf(j->bar, sizeof j->bar, "joining, %lld pairs", (long long)j->kept.written);
     return stop;
@@ -331,7 +331,7 @@ static int join_kept(cli_join *j, int files, json_t *identity)
         return code;
     }
     code = begin(j);
-    if (code < 0) code = cli_checkpoint_replay(&j->kept, take, j);
+    if (code < 0) code = cli_checkpoint_replay(&j->kept, add_batch, j);
     if (j->failed > 0) code = j->failed;
     j->result.pairs = j->kept.complete;
     j->result.rows_done = j->p_info.rows;
@@ -369,7 +369,7 @@ int cli_join_work(cli_join *j)
     if (code >= 0) return code;
     code = begin(j);
     if (code >= 0) return code;
-    j->options.sink = take;
+    j->options.sink = add_batch;
     j->options.p_counts = j->point_counts;
     const gnomon_status status = run(j, files);
     return status == GNOMON_OK ? -1 : fail(j, status);

@@ -43,7 +43,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .help = "the answer of double precision for every pair (default)"},
         {.name = "recall",
          .type = CLI_REAL,
-         .target = &n->promise,
+         .target = &n->guarantee,
          .given = &g->recall,
          .reals = CLI_OPEN_UNIT,
          .value = "SHARE",
@@ -170,9 +170,9 @@ static void print_words(const cli_neighbors *n)
         cli_say(n->app, "%lld answers %s %g by %s", (long long)a->offsets[a->queries],
                 n->options.metric == GNOMON_IP ? "from" : "within", n->options.radius,
                 gnomon_metric_name(n->options.metric));
-    if (n->promise > 0) {
+    if (n->guarantee > 0) {
         cli_say(n->app, ".\n");
-        cli_neighbors_print_promise(n);
+        cli_neighbors_print_guarantee(n);
     } else {
         cli_say(n->app, ", exactly.\n");
     }
@@ -192,8 +192,8 @@ static json_t *neighbors_json(const cli_neighbors *n)
         (json_int_t)n->groups, "read_seconds", cli_json_seconds(n->read_seconds), "search_seconds",
         cli_json_seconds(n->search_seconds), "write_seconds", cli_json_seconds(n->write_seconds),
         "queries_per_second", n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
-    if (figures != NULL && n->promise > 0)
-        json_object_set_new(figures, "promise", cli_neighbors_promise_json(n));
+    if (figures != NULL && n->guarantee > 0)
+        json_object_set_new(figures, "promise", cli_neighbors_guarantee_json(n));
     return figures;
 }
 
@@ -240,7 +240,7 @@ static int work(cli_neighbors *n)
     if (code < 0) code = cli_check_bits(app, metric, n->queries_path, &n->queries_info);
     if (code < 0) code = cli_neighbors_read_names(n, n->base_info.rows, n->queries_info.rows);
     if (code >= 0) return code;
-    return n->promise > 0 ? cli_neighbors_promise(n) : cli_neighbors_search(n);
+    return n->guarantee > 0 ? cli_neighbors_guarantee(n) : cli_neighbors_search(n);
 }
 
 int cli_neighbors_run(int argc, char **argv)

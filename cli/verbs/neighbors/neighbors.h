@@ -14,10 +14,10 @@ typedef struct cli_answers {
 } cli_answers;
 
 /* How much work a query by an index's file does; what is not told is the index's own. */
-typedef struct cli_effort {
+typedef struct cli_search_params {
     gnomon_lsh_effort value;
     int tables, probes, broad, candidates, verified; /* are told */
-} cli_effort;
+} cli_search_params;
 
 typedef struct cli_neighbors {
     cli_app *app;
@@ -37,7 +37,7 @@ typedef struct cli_neighbors {
     double read_seconds, search_seconds, write_seconds;
     double recall; /* negative: not measured */
     /* by hashing */
-    double promise; /* the recall to keep; 0: exactly */
+    double guarantee; /* the recall to keep; 0: exactly */
     uint64_t seed;
     gnomon_lsh *index; /* gone after the search, but not NULL when there was one */
     gnomon_lsh_info index_info;
@@ -45,7 +45,7 @@ typedef struct cli_neighbors {
     double tune_seconds;
     /* by an index's file, which base_path names */
     int by_index;
-    cli_effort effort;
+    cli_search_params effort;
     gnomon_lsh_work work;
 } cli_neighbors;
 
@@ -58,16 +58,17 @@ int cli_neighbors_search(cli_neighbors *n);
 /* A failure of the library's, told with the file that it is about. */
 int cli_neighbors_fail(cli_neighbors *n, gnomon_status status);
 /* Takes a group's answers over. */
-int cli_neighbors_take(cli_neighbors *n, gnomon_neighbors *found);
+int cli_neighbors_keep(cli_neighbors *n, gnomon_neighbors *found);
 /* Sets the options' bitmap, for free(), of the ids in n->allowed, where that is given; 'points' are
  * the base's, -1 where nobody knows. */
 int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap);
 void cli_neighbors_drop(cli_neighbors *n);
 
-/* neighbors_promise.c: everything in memory, an index tuned to the promise. -1 or an exit code. */
-int cli_neighbors_promise(cli_neighbors *n);
-void cli_neighbors_print_promise(const cli_neighbors *n);
-json_t *cli_neighbors_promise_json(const cli_neighbors *n);
+/* neighbors_guarantee.c: everything in memory, an index tuned to the promise. -1 or an exit code.
+ */
+int cli_neighbors_guarantee(cli_neighbors *n);
+void cli_neighbors_print_guarantee(const cli_neighbors *n);
+json_t *cli_neighbors_guarantee_json(const cli_neighbors *n);
 
 /* ../index/index_neighbors.c: by an index's file. -1 or an exit code. */
 int cli_neighbors_by_index(cli_neighbors *n);

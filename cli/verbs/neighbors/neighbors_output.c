@@ -153,20 +153,20 @@ static gnomon_status write_matrix(cli_app *app, const char *path, const char *fo
 }
 
 /* For formats that have 32 bits an id, as .ivecs. */
-static int write_narrow(cli_neighbors *n)
+static int write_i32(cli_neighbors *n)
 {
     const cli_answers *a = &n->answers;
     const int64_t count = a->offsets[a->queries];
     if (a->base > INT32_MAX)
         return cli_fail(n->app, CLI_EXIT_USAGE, "-o %s: ids up to %lld do not fit 32 bits",
                         n->output, (long long)a->base);
-    int32_t *narrow = malloc(cli_bytes(count, sizeof *narrow));
-    if (narrow == NULL) return cli_fail(n->app, CLI_EXIT_MEMORY, "out of memory for ids");
+    int32_t *i32 = malloc(cli_bytes(count, sizeof *i32));
+    if (i32 == NULL) return cli_fail(n->app, CLI_EXIT_MEMORY, "out of memory for ids");
     for (int64_t i = 0; i < count; i++)
-        narrow[i] = (int32_t)a->ids[i];
-    const gnomon_matrix ids = gnomon_matrix_rowmajor(narrow, GNOMON_I32, a->queries, a->k);
+        i32[i] = (int32_t)a->ids[i];
+    const gnomon_matrix ids = gnomon_matrix_rowmajor(i32, GNOMON_I32, a->queries, a->k);
     const gnomon_status status = write_matrix(n->app, n->output, n->format, GNOMON_I32, &ids);
-    free(narrow);
+    free(i32);
     return status == GNOMON_OK ? -1 : cli_fail_status(n->app, status);
 }
 
@@ -224,7 +224,7 @@ int cli_neighbors_write(cli_neighbors *n)
         if (code >= 0) return code;
         status = write_lines(n);
     } else if (cli_format_type(format_of(n), GNOMON_I64, GNOMON_I32) == GNOMON_I32) {
-        const int code = write_narrow(n);
+        const int code = write_i32(n);
         if (code >= 0) return code;
         status = GNOMON_OK;
     } else {

@@ -41,7 +41,7 @@ int cli_neighbors_fail(cli_neighbors *n, gnomon_status status)
     return cli_fail_status(n->app, status);
 }
 
-int cli_neighbors_take(cli_neighbors *n, gnomon_neighbors *found)
+int cli_neighbors_keep(cli_neighbors *n, gnomon_neighbors *found)
 {
     cli_answers *a = &n->answers;
     const int64_t queries = a->queries + found->queries;
@@ -148,7 +148,7 @@ static int search_group(cli_neighbors *n, plan *p, const gnomon_matrix *dense,
     if (code < 0) {
         status = gnomon_search_finish(search, &found);
         account(&n->search_seconds, &mark);
-        code = status == GNOMON_OK ? cli_neighbors_take(n, &found) : cli_neighbors_fail(n, status);
+        code = status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
     }
     gnomon_neighbors_free(n->app->ctx, &found);
     gnomon_search_destroy(search);

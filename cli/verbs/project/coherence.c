@@ -9,14 +9,14 @@
 enum { FIRST_POINTS = 512, POINTS = 128, NUMBERS = 1 << 24, NONZEROS = 1 << 18 };
 
 /* What a very sparse operator's variance is to that of dense kinds, at a coherence. */
-static double variance(const cli_look *l, double coherence)
+static double variance(const cli_scan *l, double coherence)
 {
     return 1 + fmax(0, 1 / l->density - 3) * coherence / 2;
 }
 
 /* The coherence that no difference of spread points has: that of normal coordinates, with room for
  * how theirs vary. */
-static double most_spread(const cli_look *l)
+static double most_spread(const cli_scan *l)
 {
     return (2 + 10 / sqrt(l->carriers)) * 3 / l->carriers;
 }
@@ -44,7 +44,7 @@ static void add(gnomon_coherence *sum, const gnomon_coherence *c, int64_t row)
 /* Refuses the assumption where the sample refutes it. */
 static int judge_spread(cli_job *job)
 {
-    const cli_look *l = &job->look;
+    const cli_scan *l = &job->scan;
     const gnomon_coherence *c = &l->seen;
     const double mean = 1.5 * 3 / l->carriers, most = most_spread(l);
     if (c->pairs == 0 || (c->pair_most <= most && c->pair_mean <= mean)) return -1;
@@ -65,7 +65,7 @@ static const char *times_words(double times, char buffer[32])
 /* Says once that very-sparse does badly here. */
 static void judge_density(cli_job *job)
 {
-    cli_look *l = &job->look;
+    cli_scan *l = &job->scan;
     const gnomon_coherence *c = &l->seen;
     const int pairs =
         c->pairs > 0 && (variance(l, c->pair_mean) >= 1.25 || variance(l, c->pair_most) >= 2);
@@ -88,23 +88,23 @@ static void judge_density(cli_job *job)
 static int judge(cli_job *job, gnomon_status status, const gnomon_coherence *c, int64_t row)
 {
     if (status != GNOMON_OK) return cli_fail_status(job->app, status);
-    add(&job->look.seen, c, row);
-    const int code = job->look.carriers > 0 ? judge_spread(job) : -1;
-    if (code < 0 && job->look.density > 0) judge_density(job);
+    add(&job->scan.seen, c, row);
+    const int code = job->scan.carriers > 0 ? judge_spread(job) : -1;
+    if (code < 0 && job->scan.density > 0) judge_density(job);
     return code;
 }
 
-static int64_t points_to_look_at(int64_t row)
+static int64_t points_to_scan(int64_t row)
 {
     return row == 0 ? FIRST_POINTS : POINTS;
 }
 
-int cli_look_dense(cli_job *job, const gnomon_matrix *x, int64_t row)
+int cli_scan_dense(cli_job *job, const gnomon_matrix *x, int64_t row)
 {
-    if (job->look.density <= 0 && job->look.carriers <= 0) return -1;
+    if (job->scan.density <= 0 && job->scan.carriers <= 0) return -1;
     gnomon_matrix m = *x;
     gnomon_coherence c = {.struct_size = sizeof c};
-    int64_t most = points_to_look_at(row);
+    int64_t most = points_to_scan(row);
     if (most > NUMBERS / m.cols) most = NUMBERS / m.cols;
     if (m.rows > most) m.rows = most;
     if (m.rows < 1) return -1;
@@ -112,12 +112,12 @@ int cli_look_dense(cli_job *job, const gnomon_matrix *x, int64_t row)
                  row);
 }
 
-int cli_look_csr(cli_job *job, const gnomon_csr *x, int64_t row)
+int cli_scan_csr(cli_job *job, const gnomon_csr *x, int64_t row)
 {
-    if (job->look.density <= 0 && job->look.carriers <= 0) return -1;
+    if (job->scan.density <= 0 && job->scan.carriers <= 0) return -1;
     gnomon_csr m = *x;
     gnomon_coherence c = {.struct_size = sizeof c};
-    int64_t most = points_to_look_at(row);
+    int64_t most = points_to_scan(row);
     if (m.rows > most) m.rows = most;
     while (m.rows > 0 && m.offsets[m.rows] - m.offsets[0] > NONZEROS)
         m.rows--;
@@ -126,7 +126,7 @@ int cli_look_csr(cli_job *job, const gnomon_csr *x, int64_t row)
                  &c, row);
 }
 
-json_t *cli_look_json(const cli_look *l)
+json_t *cli_scan_json(const cli_scan *l)
 {
     if (l->density <= 0 && l->carriers <= 0) return NULL;
     const gnomon_coherence *c = &l->seen;

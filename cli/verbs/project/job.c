@@ -148,16 +148,16 @@ static void account(double *sum, double *mark)
 static int fail_nonfinite(cli_job *job, int64_t row, int64_t col)
 {
     const int text = cli_format_is(job->info.format, GNOMON_HOLDS_TEXT, 0),
-              narrow = job->info.dtype == GNOMON_F32;
+              is_f32 = job->info.dtype == GNOMON_F32;
     return cli_fail(job->app, CLI_EXIT_DATA,
                     "NaN or infinity%s%s%s in row %lld, column %lld (both counted from 0); %s"
                     "--allow-nonfinite passes it through",
                     text ? ", or a number beyond what " : "",
                     !text    ? ""
-                    : narrow ? "f4"
+                    : is_f32 ? "f4"
                              : "f8",
                     text ? " holds," : "", (long long)row, (long long)col,
-                    text && narrow ? "--output-dtype f8 reads numbers as f8, " : "");
+                    text && is_f32 ? "--output-dtype f8 reads numbers as f8, " : "");
 }
 
 /* Tells of a point whose sketch is beyond what the type holds: row 'row' of the points at work. */
@@ -252,7 +252,7 @@ static int run_rows(cli_job *job, gnomon_matrix x, gnomon_matrix y)
         if (got == 0) return -1;
         x.rows = y.rows = got;
         cli_bar_at(job->app, job->points, got);
-        int code = cli_look_dense(job, &x, job->points);
+        int code = cli_scan_dense(job, &x, job->points);
         if (code >= 0) return code;
         status = gnomon_sketch(ctx, job->op, &x, &y, &job->options);
         account(&job->sketch_seconds, &mark);
@@ -275,7 +275,7 @@ static int run_sparse(cli_job *job, gnomon_matrix y)
         if (x.rows == 0) return -1;
         y.rows = x.rows;
         cli_bar_at(job->app, job->points, x.rows);
-        int code = cli_look_csr(job, &x, job->points);
+        int code = cli_scan_csr(job, &x, job->points);
         if (code >= 0) return code;
         status = gnomon_sketch_csr(ctx, job->op, &x, &y, &job->options);
         account(&job->sketch_seconds, &mark);
@@ -312,20 +312,20 @@ static int run_pieces(cli_job *job, gnomon_stream *stream, void *buffer, int64_t
 /* Points that come column by column are looked at beforehand, as many whole ones as the buffer
  * holds.
  */
-static int look_at_first(cli_job *job, void *buffer)
+static int scan_first(cli_job *job, void *buffer)
 {
     int64_t points = job->chunk_points * job->chunk_cols / job->info.cols;
     points = least(least(points, job->chunk_points), 512);
-    if (points < 2 || (job->look.density <= 0 && job->look.carriers <= 0)) return -1;
+    if (points < 2 || (job->scan.density <= 0 && job->scan.carriers <= 0)) return -1;
     gnomon_matrix x = gnomon_matrix_rowmajor(buffer, job->element, points, job->info.cols);
     const gnomon_status status = gnomon_reader_block(job->reader, 0, 0, &x);
-    return status == GNOMON_OK ? cli_look_dense(job, &x, 0) : cli_fail_status(job->app, status);
+    return status == GNOMON_OK ? cli_scan_dense(job, &x, 0) : cli_fail_status(job->app, status);
 }
 
 static int run_columns(cli_job *job, void *buffer, gnomon_matrix y)
 {
     gnomon_context *ctx = job->app->ctx;
-    int code = look_at_first(job, buffer);
+    int code = scan_first(job, buffer);
     if (code >= 0) return code;
     gnomon_dtype sums =
         is_double(job->element) || job->computed == GNOMON_F64 ? GNOMON_F64 : GNOMON_F32;

@@ -296,7 +296,7 @@ static int report(const request *r, const cli_job *job, const char *input)
         cli_json_seconds(job->write_seconds));
     if (figures != NULL && r->automatic)
         json_object_set_new(figures, "choice", cli_choice_json(&r->choose, &r->choice));
-    json_t *seen = cli_look_json(&job->look);
+    json_t *seen = cli_scan_json(&job->scan);
     if (figures != NULL && seen != NULL)
         json_object_set_new(figures, "coherence", seen);
     else
@@ -311,20 +311,20 @@ static int report(const request *r, const cli_job *job, const char *input)
 }
 
 /* What the operator, and --assume spread where the choice rests on it, take the points for. */
-static void look_for(const request *r, cli_job *job)
+static void scan_for(const request *r, cli_job *job)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator_describe(job->op, &d);
     const int any_points = (cli_kind_flags(d.kind) & GNOMON_KIND_ANY_POINTS) != 0;
-    if (d.kind == GNOMON_VERY_SPARSE && d.density < 1.0 / 3) job->look.density = d.density;
+    if (d.kind == GNOMON_VERY_SPARSE && d.density < 1.0 / 3) job->scan.density = d.density;
     if (!r->automatic || r->choose.assume != GNOMON_ASSUME_SPREAD) return;
     if (any_points &&
         (r->operator.k_given ||(d.kind == GNOMON_GAUSSIAN && d.precision == GNOMON_FP32)))
         return;
-    job->look.carriers = (double)job->info.cols;
+    job->scan.carriers = (double)job->info.cols;
     if (r->choose.nonzeros >= 0 && r->bound.points > 0)
-        job->look.carriers =
-            fmin(job->look.carriers, fmax(1, (double)r->choose.nonzeros / (double)r->bound.points));
+        job->scan.carriers =
+            fmin(job->scan.carriers, fmax(1, (double)r->choose.nonzeros / (double)r->bound.points));
 }
 
 /* Everything between the open reader and the closed writer. */
@@ -334,7 +334,7 @@ static int work(cli_app *app, request *r, const char *input, cli_job *job)
     if (job->info.cols < 1) return cli_fail(app, CLI_EXIT_DATA, "the points have no coordinates");
     int code = make_operator(app, r, &job->info, &job->op);
     if (code >= 0) return code;
-    look_for(r, job);
+    scan_for(r, job);
     cli_job_types(job, (gnomon_dtype)r->output_dtype);
     job->options.allow_nonfinite = r->allow_nonfinite;
     code = cli_job_plan(job);

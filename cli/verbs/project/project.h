@@ -8,12 +8,12 @@
 #include "cli.h"
 
 /* What the points are looked at for, and what was seen of a sample. */
-typedef struct cli_look {
+typedef struct cli_scan {
     double density;  /* of a very sparse operator; 0: another */
     double carriers; /* --assume spread: how many coordinates hold a point's weight; 0: not said */
     int told;
     gnomon_coherence seen;
-} cli_look;
+} cli_scan;
 
 typedef struct cli_job {
     cli_app *app;
@@ -31,7 +31,7 @@ typedef struct cli_job {
     /* what came of it */
     int64_t points;
     double read_seconds, sketch_seconds, write_seconds;
-    cli_look look;
+    cli_scan scan;
 } cli_job;
 
 /* Says how much of --memory the library's own work may take; before cli_start. */
@@ -45,9 +45,9 @@ int cli_job_run(cli_job *job);
 
 /* coherence.c: look at the first of x's points, which are those from 'row' on. -1 or an exit code.
  */
-int cli_look_dense(cli_job *job, const gnomon_matrix *x, int64_t row);
-int cli_look_csr(cli_job *job, const gnomon_csr *x, int64_t row);
+int cli_scan_dense(cli_job *job, const gnomon_matrix *x, int64_t row);
+int cli_scan_csr(cli_job *job, const gnomon_csr *x, int64_t row);
 /* What was seen; NULL when nothing was looked at. */
-json_t *cli_look_json(const cli_look *l);
+json_t *cli_scan_json(const cli_scan *l);
 
 #endif

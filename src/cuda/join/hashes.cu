@@ -23,9 +23,9 @@ gnomon_join_costs costs_of(gnomon_metric metric, int64_t cols)
     c.table = 50e3;
     c.placing = 0.5;
     c.placing_coordinate = each * 0.8e-3;
-    c.settling_coordinate = each / 60e3;
-    c.sieving_coordinate = each / 240e3;
-    c.sieve_coordinates = (double)cols;
+    c.verifying_coordinate = each / 60e3;
+    c.filtering_coordinate = each / 240e3;
+    c.filter_coordinates = (double)cols;
     return c;
 }
 

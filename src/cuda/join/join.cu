@@ -361,7 +361,7 @@ static gnomon_status hand_ordered(void *user, const void *data, int64_t count, b
     const handing *h = static_cast<handing *>(user);
     const gnomon_join_host *calls = h->r->job->calls;
     const gnomon_pair *pairs = static_cast<const gnomon_pair *>(data);
-    return calls->take(calls->user, last ? h->end : pairs[count - 1].i, pairs, count);
+    return calls->emit(calls->user, last ? h->end : pairs[count - 1].i, pairs, count);
 }
 
 /* Appends pairs of rows below r->end to those that wait. */
@@ -392,7 +392,7 @@ static gnomon_status hand_band(run *r, int64_t kept, int64_t end, bool wait)
         return GNOMON_OK;
     }
     if (kept == 0)
-        return wait ? GNOMON_OK : r->job->calls->take(r->job->calls->user, end, nullptr, 0);
+        return wait ? GNOMON_OK : r->job->calls->emit(r->job->calls->user, end, nullptr, 0);
     GCU_TRY(r->why, gcu_join_pairs(r->pairs, r->distances, kept, r->p.first, r->q.first, r->out,
                                    r->stream));
     return gcu_download_each(r->s, r->transfer, r->out, kept, sizeof(gnomon_pair), r->stream,
@@ -535,14 +535,14 @@ static gnomon_status hand_waiting(run *r, int64_t first)
             for (int64_t &at = next[piece]; at < end && r->waiting[at].i == row; at++) {
                 if (batch.size() == BATCH) {
                     const gnomon_status status =
-                        calls->take(calls->user, batch.back().i, batch.data(), BATCH);
+                        calls->emit(calls->user, batch.back().i, batch.data(), BATCH);
                     if (status != GNOMON_OK) return status;
                     batch.clear();
                 }
                 batch.push_back(r->waiting[at]);
             }
         }
-    return calls->take(calls->user, r->end, batch.data(), (int64_t)batch.size());
+    return calls->emit(calls->user, r->end, batch.data(), (int64_t)batch.size());
 }
 
 /* P's rows [first, r->end) with a piece of Q. */

@@ -211,7 +211,7 @@ static gnomon_status hand_some(void *user, const void *data, int64_t count, bool
 {
     const handing *h = static_cast<handing *>(user);
     const gnomon_pair *pairs = static_cast<const gnomon_pair *>(data);
-    return h->calls->take(h->calls->user, last ? h->end : pairs[count - 1].i, pairs, count);
+    return h->calls->emit(h->calls->user, last ? h->end : pairs[count - 1].i, pairs, count);
 }
 
 /* What was found goes out; rows below 'end' are complete with it. */
@@ -222,7 +222,7 @@ static gnomon_status hand_over(run *r, int64_t end)
     if (!r->job->want_pairs) {
         r->job->pairs += r->found;
     } else if (r->found == 0) {
-        status = h.calls->take(h.calls->user, end, nullptr, 0);
+        status = h.calls->emit(h.calls->user, end, nullptr, 0);
     } else {
         status = gcu_set_sort_pairs(&r->memory, r->keys, r->shared, r->found, 0,
                                     32 + gcu_set_bits(r->p_rows));

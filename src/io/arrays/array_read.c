@@ -3,7 +3,7 @@
 
 enum { SCRATCH = 512 * 1024, PREFIX = 4 };
 /* so many lines are turned over together: as many cache lines as stay in the first level */
-enum { TURNED = 256 };
+enum { TRANSPOSED = 256 };
 
 static int64_t element_size(const gnomon_array *array)
 {
@@ -250,7 +250,7 @@ static gnomon_status read_part(gnomon_reader *reader, gnomon_array *array, int64
     int64_t together = SCRATCH / step;
     bool over_gaps = together > 1 && lines > 1 && (step - wanted <= 4096 || step <= 4 * wanted);
     if (!over_gaps) together = wanted > 0 ? SCRATCH / wanted : 0;
-    if (!over_gaps && together > TURNED) together = TURNED;
+    if (!over_gaps && together > TRANSPOSED) together = TRANSPOSED;
     for (int64_t done = 0; done < lines;) {
         int64_t n = lines - done < together ? lines - done : together;
         gnomon_matrix part = part_of(array, dst, done, n > 0 ? n : 1, 0, elements);

@@ -41,7 +41,7 @@ void gnomon_swap_bytes(void *data, int64_t count, size_t size)
 
 /* The bits of |value| rounded to nearest even at a precision of 'digits' stored mantissa bits
  * and a smallest normal exponent of 'lowest', as a 16-bit pattern with the sign. */
-static uint16_t narrow(double value, int digits, int lowest, int highest)
+static uint16_t to_16_bits(double value, int digits, int lowest, int highest)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -67,12 +67,12 @@ static uint16_t narrow(double value, int digits, int lowest, int highest)
 
 uint16_t gnomon_f16_from_f64(double value)
 {
-    return narrow(value, 10, -14, 15);
+    return to_16_bits(value, 10, -14, 15);
 }
 
 uint16_t gnomon_bf16_from_f64(double value)
 {
-    return narrow(value, 7, -126, 127);
+    return to_16_bits(value, 7, -126, 127);
 }
 
 double gnomon_f64_from_f16(uint16_t bits)

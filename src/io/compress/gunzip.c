@@ -63,7 +63,7 @@ static gnomon_status next_member(gnomon_source *source, gunzip_state *state)
                 GNOMON_ARG("%s") ": bytes that are no gzip stream follow its end at byte %lld",
                 gnomon_source_name(source),
                 (long long)(gnomon_source_tell(state->inner) + (int64_t)i));
-        gnomon_source_take(state->inner, got);
+        gnomon_source_consume(state->inner, got);
         GNOMON_TRY(gnomon_source_peek(state->inner, 1, &head, &got));
     }
     return GNOMON_OK;
@@ -90,7 +90,7 @@ static gnomon_status inflate_some(gnomon_source *source, gunzip_state *state, vo
         state->z.next_out = data;
         state->z.avail_out = (uInt)size;
         int rc = inflate(&state->z, Z_NO_FLUSH);
-        gnomon_source_take(state->inner, have - state->z.avail_in);
+        gnomon_source_consume(state->inner, have - state->z.avail_in);
         *got = size - state->z.avail_out;
         state->position += (int64_t)*got;
         GNOMON_FAIL_IF(rc == Z_MEM_ERROR, ctx, GNOMON_ERROR_MEMORY,

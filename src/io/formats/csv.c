@@ -35,7 +35,7 @@ typedef struct summary {
     bool unclosed;    /* a quote is */
 } summary;
 
-static summary look_at(const char *line, size_t length, char delimiter)
+static summary guess_fields(const char *line, size_t length, char delimiter)
 {
     gnomon_csv_fields fields;
     gnomon_csv_start(&fields, line, length, delimiter);
@@ -91,7 +91,7 @@ static gnomon_status csv_open(gnomon_reader *reader)
                    GNOMON_ARG("%s") ": no line holds numbers", gnomon_source_name(reader->source));
     csv->delimiter = given != '\0' ? given : gnomon_csv_guess_delimiter(line, length);
     csv->width_line = csv->lines.number;
-    summary first = look_at(line, length, csv->delimiter);
+    summary first = guess_fields(line, length, csv->delimiter);
     reader->info.cols = first.fields;
     if (reader->options.csv_header == 1 ||
         (reader->options.csv_header == -1 && first.like_header)) {
@@ -105,7 +105,7 @@ static gnomon_status csv_open(gnomon_reader *reader)
             if (csv->delimiter != ' ') reader->info.cols = 1;
         }
         if (line != NULL) {
-            int64_t fields = look_at(line, length, csv->delimiter).fields;
+            int64_t fields = guess_fields(line, length, csv->delimiter).fields;
             if (fields != reader->info.cols) return ragged(reader, fields);
         }
     }
@@ -228,7 +228,7 @@ static int csv_sniff(const unsigned char *head, size_t length, int64_t size)
         for (size_t i = 0; i < line; i++)
             if ((unsigned char)p[i] < 0x20 && p[i] != '\t') return GNOMON_SNIFF_NO;
         if (!gnomon_csv_skipped(p, line)) {
-            if (look_at(p, line, gnomon_csv_guess_delimiter(p, line)).numbers)
+            if (guess_fields(p, line, gnomon_csv_guess_delimiter(p, line)).numbers)
                 return GNOMON_SNIFF_MAYBE;
             seen++;
         }
@@ -254,7 +254,7 @@ static gnomon_status csv_put(gnomon_writer *writer, const gnomon_matrix *src)
     GNOMON_TRY(gnomon_text_rows_start(&rows, writer, src));
     gnomon_status status = GNOMON_OK;
     for (int64_t i = 0; i < src->rows && status == GNOMON_OK; i++) {
-        status = gnomon_text_rows_take(&rows, i);
+        status = gnomon_text_rows_convert(&rows, i);
         for (int64_t j = 0; j < src->cols && status == GNOMON_OK; j++) {
             char text[GNOMON_NUMBER_TEXT + 1];
             size_t length = gnomon_text_number(&rows, j, writer->options.csv_digits, text);

@@ -96,8 +96,8 @@ gnomon_csv_kind gnomon_csv_next(gnomon_csv_fields *f, double *value, const char 
     const char *p = f->p;
     while (p < f->end && is_blank(*p) && *p != f->delimiter)
         p++;
-    size_t taken = gnomon_number_prefix(p, (size_t)(f->end - p), value);
-    if (taken > 0 && pass_delimiter(f, p + taken)) return GNOMON_CSV_NUMBER;
+    size_t consumed = gnomon_number_prefix(p, (size_t)(f->end - p), value);
+    if (consumed > 0 && pass_delimiter(f, p + consumed)) return GNOMON_CSV_NUMBER;
     if (p < f->end && *p == '"') return quoted_field(f, p, value, text, length);
 
     const char *q = p;

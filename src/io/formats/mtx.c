@@ -480,7 +480,7 @@ static gnomon_status mtx_put(gnomon_writer *writer, const gnomon_matrix *src)
     GNOMON_TRY(gnomon_text_rows_start(&rows_of, writer, src));
     gnomon_status status = GNOMON_OK;
     for (int64_t i = 0; i < src->rows && status == GNOMON_OK; i++) {
-        status = gnomon_text_rows_take(&rows_of, i);
+        status = gnomon_text_rows_convert(&rows_of, i);
         if (status == GNOMON_OK && src->cols > 0)
             memcpy((unsigned char *)mtx->values +
                        (size_t)((writer->written + i) * src->cols) * size,

@@ -17,13 +17,13 @@ gnomon_status gnomon_npy_points(gnomon_reader *reader, gnomon_source *source, gn
         header.dimensions == 0, ctx, GNOMON_ERROR_DATA,
         GNOMON_ARG("%s") ": holds a single number without dimensions; points have one or two",
         name);
-    const bool turned = reader->options.tensor != 0 && header.fortran;
+    const bool transposed = reader->options.tensor != 0 && header.fortran;
     GNOMON_FAIL_IF(
-        header.fortran && header.dimensions > 2 && !turned, ctx, GNOMON_ERROR_UNSUPPORTED,
+        header.fortran && header.dimensions > 2 && !transposed, ctx, GNOMON_ERROR_UNSUPPORTED,
         GNOMON_ARG(
             "%s") ": holds %d dimensions in Fortran order; points are read from two in that order",
         name, header.dimensions);
-    const int last = header.dimensions - 1, outermost = turned ? last : 0;
+    const int last = header.dimensions - 1, outermost = transposed ? last : 0;
     int64_t cols = 1;
     for (int i = 0; i <= last; i++)
         GNOMON_FAIL_IF((i != outermost || last == 0) && !gnomon_mul(cols, header.shape[i], &cols),
@@ -38,7 +38,7 @@ gnomon_status gnomon_npy_points(gnomon_reader *reader, gnomon_source *source, gn
                             .dtype = header.dtype,
                             .boolean = header.boolean,
                             .swapped = header.swapped,
-                            .fortran = header.fortran && !turned};
+                            .fortran = header.fortran && !transposed};
     return GNOMON_OK;
 }
 

@@ -31,7 +31,7 @@ static void skip_space(parser *p)
         p->at++;
 }
 
-static bool take(parser *p, char c)
+static bool accept(parser *p, char c)
 {
     skip_space(p);
     if (p->at >= p->end || *p->at != c) return false;
@@ -39,7 +39,7 @@ static bool take(parser *p, char c)
     return true;
 }
 
-static bool take_word(parser *p, const char *word)
+static bool accept_word(parser *p, const char *word)
 {
     skip_space(p);
     size_t length = strlen(word);
@@ -48,7 +48,7 @@ static bool take_word(parser *p, const char *word)
     return true;
 }
 
-static gnomon_status take_string(parser *p, char text[32])
+static gnomon_status parse_string(parser *p, char text[32])
 {
     skip_space(p);
     if (p->at >= p->end || (*p->at != '\'' && *p->at != '"')) return bad(p, "a string is due");
@@ -63,7 +63,7 @@ static gnomon_status take_string(parser *p, char text[32])
     return GNOMON_OK;
 }
 
-static gnomon_status take_size(parser *p, int64_t *size)
+static gnomon_status parse_size(parser *p, int64_t *size)
 {
     skip_space(p);
     if (p->at < p->end && *p->at == '-') return bad(p, "a size is negative");
@@ -76,23 +76,23 @@ static gnomon_status take_size(parser *p, int64_t *size)
     return GNOMON_OK;
 }
 
-static gnomon_status take_shape(parser *p, gnomon_npy_header *header)
+static gnomon_status parse_shape(parser *p, gnomon_npy_header *header)
 {
-    if (!take(p, '(')) return bad(p, "the shape must be a tuple");
+    if (!accept(p, '(')) return bad(p, "the shape must be a tuple");
     header->dimensions = 0;
-    while (!take(p, ')')) {
+    while (!accept(p, ')')) {
         if (header->dimensions == GNOMON_NPY_DIMENSIONS) return bad(p, "more than 32 dimensions");
-        GNOMON_TRY(take_size(p, &header->shape[header->dimensions]));
+        GNOMON_TRY(parse_size(p, &header->shape[header->dimensions]));
         header->dimensions++;
-        if (take(p, ',')) continue;
-        if (!take(p, ')')) return bad(p, "a comma or the end of the shape is due");
+        if (accept(p, ',')) continue;
+        if (!accept(p, ')')) return bad(p, "a comma or the end of the shape is due");
         if (header->dimensions == 1) return bad(p, "the shape must be a tuple");
         break;
     }
     return GNOMON_OK;
 }
 
-static gnomon_status take_dtype(parser *p, gnomon_npy_header *header)
+static gnomon_status parse_dtype(parser *p, gnomon_npy_header *header)
 {
     static const struct {
         char kind;
@@ -108,7 +108,7 @@ static gnomon_status take_dtype(parser *p, gnomon_npy_header *header)
                            GNOMON_ARG("%s") ": holds a structured array; points are plain numbers",
                            p->name);
     char text[32];
-    GNOMON_TRY(take_string(p, text));
+    GNOMON_TRY(parse_string(p, text));
     const char *rest = text;
     char order = '=';
     if (*rest != '\0' && strchr("<>|=", *rest) != NULL) order = *rest++;
@@ -141,14 +141,14 @@ static gnomon_status take_dtype(parser *p, gnomon_npy_header *header)
         p->name, text);
 }
 
-static gnomon_status take_dictionary(parser *p, gnomon_npy_header *header)
+static gnomon_status parse_dictionary(parser *p, gnomon_npy_header *header)
 {
     bool descr = false, order = false, shape = false;
-    if (!take(p, '{')) return bad(p, "it must begin with '{'");
-    while (!take(p, '}')) {
+    if (!accept(p, '{')) return bad(p, "it must begin with '{'");
+    while (!accept(p, '}')) {
         char key[32];
-        GNOMON_TRY(take_string(p, key));
-        if (!take(p, ':')) return bad(p, "a ':' is due");
+        GNOMON_TRY(parse_string(p, key));
+        if (!accept(p, ':')) return bad(p, "a ':' is due");
         bool *seen = strcmp(key, "descr") == 0           ? &descr
                      : strcmp(key, "fortran_order") == 0 ? &order
                      : strcmp(key, "shape") == 0         ? &shape
@@ -156,15 +156,15 @@ static gnomon_status take_dictionary(parser *p, gnomon_npy_header *header)
         if (seen == NULL || *seen) return bad(p, "an unknown or repeated key");
         *seen = true;
         if (seen == &descr) {
-            GNOMON_TRY(take_dtype(p, header));
+            GNOMON_TRY(parse_dtype(p, header));
         } else if (seen == &order) {
-            header->fortran = take_word(p, "True");
-            if (!header->fortran && !take_word(p, "False")) return bad(p, "True or False is due");
+            header->fortran = accept_word(p, "True");
+            if (!header->fortran && !accept_word(p, "False")) return bad(p, "True or False is due");
         } else {
-            GNOMON_TRY(take_shape(p, header));
+            GNOMON_TRY(parse_shape(p, header));
         }
-        if (take(p, ',')) continue;
-        if (!take(p, '}')) return bad(p, "a ',' or '}' is due");
+        if (accept(p, ',')) continue;
+        if (!accept(p, '}')) return bad(p, "a ',' or '}' is due");
         break;
     }
     skip_space(p);
@@ -231,7 +231,7 @@ gnomon_status gnomon_npy_read_header(gnomon_source *source, gnomon_npy_header *h
     gnomon_status status = gnomon_source_exact(source, text, length, "the npy header");
     if (status == GNOMON_OK) {
         parser p = {ctx, name, text, text + length, text, start + 8 + (int64_t)count};
-        status = take_dictionary(&p, header);
+        status = parse_dictionary(&p, header);
     }
     gnomon_free(ctx, text);
     GNOMON_TRY(status);

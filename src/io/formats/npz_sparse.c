@@ -360,7 +360,7 @@ typedef struct spool {
 
 typedef struct sparse_writer {
     gnomon_zip_writer *zip;
-    bool narrow; /* indices are I32 */
+    bool i32; /* indices are I32 */
     int64_t nonzeros;
     spool values, offsets;
 } sparse_writer;
@@ -422,9 +422,9 @@ static gnomon_status sparse_create(gnomon_writer *writer)
     GNOMON_TRY(gnomon_temporary_nameless(writer->ctx, &sparse->offsets.fd));
     GNOMON_TRY(gnomon_zip_writer_open(writer->ctx, writer->sink, writer->options.compress != 0,
                                       &sparse->zip));
-    sparse->narrow = writer->cols <= INT32_MAX;
+    sparse->i32 = writer->cols <= INT32_MAX;
     unsigned char header[GNOMON_NPY_HEADER];
-    gnomon_npy_make_header(header, sparse->narrow ? GNOMON_I32 : GNOMON_I64, 1, 0, 0, false);
+    gnomon_npy_make_header(header, sparse->i32 ? GNOMON_I32 : GNOMON_I64, 1, 0, 0, false);
     const int64_t zero = 0;
     GNOMON_TRY(spool_add(writer, &sparse->offsets, &zero, sizeof zero));
     return gnomon_zip_writer_begin(sparse->zip, "indices.npy", header, sizeof header);
@@ -433,10 +433,10 @@ static gnomon_status sparse_create(gnomon_writer *writer)
 static gnomon_status put_entry(gnomon_writer *writer, const gnomon_csr *src, int64_t at)
 {
     sparse_writer *sparse = writer->state;
-    int32_t narrow = (int32_t)(sparse->narrow ? src->indices[at] : 0);
+    int32_t i32 = (int32_t)(sparse->i32 ? src->indices[at] : 0);
     GNOMON_TRY(gnomon_zip_writer_write(sparse->zip,
-                                       sparse->narrow ? (const void *)&narrow : &src->indices[at],
-                                       sparse->narrow ? sizeof narrow : sizeof(int64_t)));
+                                       sparse->i32 ? (const void *)&i32 : &src->indices[at],
+                                       sparse->i32 ? sizeof i32 : sizeof(int64_t)));
     double f64 = src->dtype == GNOMON_F64 ? ((const double *)src->values)[at]
                                           : (double)((const float *)src->values)[at];
     float f32 = (float)f64;
@@ -493,7 +493,7 @@ static gnomon_status sparse_complete(gnomon_writer *writer)
 {
     sparse_writer *sparse = writer->state;
     unsigned char header[GNOMON_NPY_HEADER];
-    gnomon_npy_make_header(header, sparse->narrow ? GNOMON_I32 : GNOMON_I64, 1, sparse->nonzeros, 0,
+    gnomon_npy_make_header(header, sparse->i32 ? GNOMON_I32 : GNOMON_I64, 1, sparse->nonzeros, 0,
                            false);
     GNOMON_TRY(gnomon_zip_writer_end(sparse->zip, header));
     GNOMON_TRY(

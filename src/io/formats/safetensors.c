@@ -116,7 +116,7 @@ static void skip_space(cursor *c)
         c->at++;
 }
 
-static bool take(cursor *c, char what)
+static bool accept(cursor *c, char what)
 {
     skip_space(c);
     if (c->at >= c->end || *c->at != what) return false;
@@ -136,7 +136,7 @@ static int escape(const char *text, const char *end)
 }
 
 /* A string with its quotes; escapes are left as they are. */
-static gnomon_status take_string(cursor *c, char **from)
+static gnomon_status parse_string(cursor *c, char **from)
 {
     skip_space(c);
     *from = c->at;
@@ -165,7 +165,7 @@ static gnomon_status decode(cursor *c, char *from)
 }
 
 /* A tensor's entry as text: an object, however its members are ordered. */
-static gnomon_status take_entry(cursor *c, entry *e)
+static gnomon_status parse_entry(cursor *c, entry *e)
 {
     char *unused;
     int depth = 0;
@@ -177,7 +177,7 @@ static gnomon_status take_entry(cursor *c, entry *e)
         if (c->at >= c->end) return bad(c, "a tensor's entry does not end");
         if (c->at - e->text >= ENTRY_MOST) return bad(c, "a tensor's entry is too long");
         if (*c->at == '"') {
-            GNOMON_TRY(take_string(c, &unused));
+            GNOMON_TRY(parse_string(c, &unused));
             continue;
         }
         if (*c->at == '{' || *c->at == '[') depth++;
@@ -194,14 +194,14 @@ static gnomon_status take_entry(cursor *c, entry *e)
 static gnomon_status pass_metadata(cursor *c)
 {
     char *unused;
-    if (!take(c, '{')) return bad(c, METADATA " must be an object of texts");
-    if (take(c, '}')) return GNOMON_OK;
+    if (!accept(c, '{')) return bad(c, METADATA " must be an object of texts");
+    if (accept(c, '}')) return GNOMON_OK;
     do {
-        GNOMON_TRY(take_string(c, &unused));
-        if (!take(c, ':')) return bad(c, "a ':' is due");
-        GNOMON_TRY(take_string(c, &unused));
-    } while (take(c, ','));
-    return take(c, '}') ? GNOMON_OK : bad(c, "a ',' or '}' is due");
+        GNOMON_TRY(parse_string(c, &unused));
+        if (!accept(c, ':')) return bad(c, "a ':' is due");
+        GNOMON_TRY(parse_string(c, &unused));
+    } while (accept(c, ','));
+    return accept(c, '}') ? GNOMON_OK : bad(c, "a ',' or '}' is due");
 }
 
 /* Goes through the header; keep: fills in h->entries, else only counts them. */
@@ -213,22 +213,22 @@ static gnomon_status scan(header *h, bool keep)
     if (h->length == 0 || *c.at != '{') return bad(&c, "it must begin with '{'");
     c.at++;
     h->count = 0;
-    for (bool more = !take(&c, '}'); more;) {
+    for (bool more = !accept(&c, '}'); more;) {
         entry e = {0};
         char *name;
-        GNOMON_TRY(take_string(&c, &name));
+        GNOMON_TRY(parse_string(&c, &name));
         const bool is_metadata = (size_t)(c.at - name) == sizeof metadata - 1 &&
                                  memcmp(name, metadata, sizeof metadata - 1) == 0;
         if (is_metadata && had_metadata) return bad(&c, METADATA " stands there twice");
         had_metadata = had_metadata || is_metadata;
         if (keep && !is_metadata) GNOMON_TRY(decode(&c, name));
         e.name = name;
-        if (!take(&c, ':')) return bad(&c, "a ':' is due");
-        GNOMON_TRY(is_metadata ? pass_metadata(&c) : take_entry(&c, &e));
+        if (!accept(&c, ':')) return bad(&c, "a ':' is due");
+        GNOMON_TRY(is_metadata ? pass_metadata(&c) : parse_entry(&c, &e));
         if (keep && !is_metadata) h->entries[h->count] = e;
         if (!is_metadata) h->count++;
-        more = take(&c, ',');
-        if (!more && !take(&c, '}')) return bad(&c, "a ',' or '}' is due");
+        more = accept(&c, ',');
+        if (!more && !accept(&c, '}')) return bad(&c, "a ',' or '}' is due");
     }
     skip_space(&c);
     return c.at == c.end ? GNOMON_OK : bad(&c, "something follows the '}'");
@@ -240,14 +240,14 @@ static gnomon_status bad_entry(const header *h, const entry *e, const char *what
                        e->name, what);
 }
 
-static bool take_number(const json_t *value, int64_t *number)
+static bool parse_number(const json_t *value, int64_t *number)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0) return false;
     *number = (int64_t)json_integer_value(value);
     return true;
 }
 
-static gnomon_status take_members(const header *h, const entry *e, const json_t *root, tensor *t)
+static gnomon_status parse_members(const header *h, const entry *e, const json_t *root, tensor *t)
 {
     const json_t *type = json_object_get(root, "dtype"), *shape = json_object_get(root, "shape"),
                  *places = json_object_get(root, "data_offsets");
@@ -258,10 +258,10 @@ static gnomon_status take_members(const header *h, const entry *e, const json_t 
                    h->file, e->name, json_array_size(shape), (int)DIMENSIONS);
     t->dimensions = (int)json_array_size(shape);
     for (int i = 0; i < t->dimensions; i++)
-        if (!take_number(json_array_get(shape, (size_t)i), &t->shape[i]))
+        if (!parse_number(json_array_get(shape, (size_t)i), &t->shape[i]))
             return bad_entry(h, e, "a size is no whole number that is not negative");
-    if (!take_number(json_array_get(places, 0), &t->begin) ||
-        !take_number(json_array_get(places, 1), &t->end) || t->end < t->begin)
+    if (!parse_number(json_array_get(places, 0), &t->begin) ||
+        !parse_number(json_array_get(places, 1), &t->end) || t->end < t->begin)
         return bad_entry(h, e, "data_offsets are no ascending whole numbers");
     while (t->known < TYPES && strcmp(json_string_value(type), types[t->known].name) != 0)
         t->known++;
@@ -298,7 +298,7 @@ static gnomon_status read_entry(const header *h, const entry *e, tensor *t)
         GNOMON_FAIL_IF(memory, h->ctx, GNOMON_ERROR_MEMORY, "no memory for a tensor's entry");
         return bad_entry(h, e, error.text);
     }
-    gnomon_status status = take_members(h, e, root, t);
+    gnomon_status status = parse_members(h, e, root, t);
     json_decref(root);
     return status == GNOMON_OK ? check_bytes(h, e, t) : status;
 }

@@ -53,21 +53,21 @@ static bool is_label(const char *text, size_t length)
 {
     for (;;) {
         double value;
-        size_t taken = gnomon_number_prefix(text, length, &value);
-        if (taken == 0) return false;
-        if (taken == length) return true;
-        if (text[taken] != ',') return false;
-        text += taken + 1;
-        length -= taken + 1;
+        size_t consumed = gnomon_number_prefix(text, length, &value);
+        if (consumed == 0) return false;
+        if (consumed == length) return true;
+        if (text[consumed] != ',') return false;
+        text += consumed + 1;
+        length -= consumed + 1;
     }
 }
 
 /* Splits "index:value". */
 static bool is_pair(const char *text, size_t length, int64_t *index, double *value)
 {
-    size_t taken = gnomon_integer_prefix(text, length, index);
-    return taken > 0 && taken < length && text[taken] == ':' &&
-           gnomon_number_parse(text + taken + 1, length - taken - 1, value);
+    size_t consumed = gnomon_integer_prefix(text, length, index);
+    return consumed > 0 && consumed < length && text[consumed] == ':' &&
+           gnomon_number_parse(text + consumed + 1, length - consumed - 1, value);
 }
 
 typedef enum step { END, PAIR, BAD } step;
@@ -346,7 +346,7 @@ static gnomon_status svm_put(gnomon_writer *writer, const gnomon_matrix *src)
     GNOMON_TRY(gnomon_text_rows_start(&rows, writer, src));
     gnomon_status status = GNOMON_OK;
     for (int64_t i = 0; i < src->rows && status == GNOMON_OK; i++) {
-        status = gnomon_text_rows_take(&rows, i);
+        status = gnomon_text_rows_convert(&rows, i);
         if (status == GNOMON_OK) status = put_row(writer, &rows);
     }
     gnomon_text_rows_free(&rows);

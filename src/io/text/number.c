@@ -158,13 +158,13 @@ size_t gnomon_number_prefix(const char *text, size_t length, double *value)
     while (p < end && *p == '0')
         p++;
     bool any = p > digits;
-    int taken = 0;
+    int consumed = 0;
     int64_t beyond = 0; /* integer digits after the 19th */
     d.first = p;
     for (; p < end && is_digit(*p); p++) {
-        if (taken < 19) {
+        if (consumed < 19) {
             d.mantissa = d.mantissa * 10 + (uint64_t)(*p - '0');
-            taken++;
+            consumed++;
         } else {
             beyond++;
             d.cut |= *p != '0';
@@ -174,16 +174,16 @@ size_t gnomon_number_prefix(const char *text, size_t length, double *value)
     int64_t behind = 0; /* digits of mantissa that stand behind the point */
     if (p < end && *p == '.') {
         const char *fraction = ++p;
-        if (taken == 0) {
+        if (consumed == 0) {
             while (p < end && *p == '0')
                 p++;
             behind = p - fraction;
             d.first = p;
         }
         for (; p < end && is_digit(*p); p++) {
-            if (taken < 19) {
+            if (consumed < 19) {
                 d.mantissa = d.mantissa * 10 + (uint64_t)(*p - '0');
-                taken++;
+                consumed++;
                 behind++;
             } else {
                 d.cut |= *p != '0';

@@ -23,7 +23,7 @@ gnomon_status gnomon_text_rows_start(gnomon_text_rows *rows, gnomon_writer *writ
                         &rows->row);
 }
 
-gnomon_status gnomon_text_rows_take(gnomon_text_rows *rows, int64_t i)
+gnomon_status gnomon_text_rows_convert(gnomon_text_rows *rows, int64_t i)
 {
     const gnomon_matrix one = gnomon_rows(rows->src, i, 1);
     gnomon_matrix row = gnomon_matrix_rowmajor(rows->row, rows->writer->dtype, 1, one.cols);

@@ -26,7 +26,7 @@ typedef struct gnomon_text_rows {
 gnomon_status gnomon_text_rows_start(gnomon_text_rows *rows, gnomon_writer *writer,
                                      const gnomon_matrix *src);
 /* Makes src's point i the current one. DATA when a value is out of an integer's range. */
-gnomon_status gnomon_text_rows_take(gnomon_text_rows *rows, int64_t i);
+gnomon_status gnomon_text_rows_convert(gnomon_text_rows *rows, int64_t i);
 /* Prints the current point's coordinate j to out (GNOMON_NUMBER_TEXT bytes), with at most
  * digits significant digits, 0 for the shortest; returns the length. */
 size_t gnomon_text_number(const gnomon_text_rows *rows, int64_t j, int digits, char *out);

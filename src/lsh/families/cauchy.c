@@ -50,7 +50,7 @@ typedef struct widening {
     float *out;
 } widening;
 
-static void take_point(void *arg, int64_t task, int worker)
+static void convert_point(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const widening *w = arg;
@@ -101,10 +101,9 @@ gnomon_status gnomon_cauchy_products(gnomon_context *ctx, const gnomon_hasher *h
                                      float *products)
 {
     const int64_t most = h->f.dim < PIECE_COLS ? h->f.dim : PIECE_COLS;
-    float *narrow = NULL, *directions = NULL;
+    float *f32 = NULL, *directions = NULL;
     double *sums = NULL;
-    gnomon_status status =
-        gnomon_alloc(ctx, gnomon_times(n, most), sizeof *narrow, "points", &narrow);
+    gnomon_status status = gnomon_alloc(ctx, gnomon_times(n, most), sizeof *f32, "points", &f32);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, gnomon_times(PIECE_ROWS, most), sizeof *directions, "directions",
                               &directions);
@@ -112,14 +111,14 @@ gnomon_status gnomon_cauchy_products(gnomon_context *ctx, const gnomon_hasher *h
         status = gnomon_alloc_zero(ctx, gnomon_times(n, h->f.count), sizeof *sums, "sums", &sums);
     for (int64_t col = 0; col < h->f.dim && status == GNOMON_OK; col += most) {
         const int64_t cols = h->f.dim - col < most ? h->f.dim - col : most;
-        widening w = {points, first, col, cols, narrow};
-        gnomon_parallel(ctx, n, take_point, &w);
-        status = add_piece(ctx, h, n, col, cols, narrow, directions, sums);
+        widening w = {points, first, col, cols, f32};
+        gnomon_parallel(ctx, n, convert_point, &w);
+        status = add_piece(ctx, h, n, col, cols, f32, directions, sums);
     }
     for (int64_t i = 0; i < n * h->f.count && status == GNOMON_OK; i++)
         products[i] = (float)sums[i];
     gnomon_free(ctx, sums);
     gnomon_free(ctx, directions);
-    gnomon_free(ctx, narrow);
+    gnomon_free(ctx, f32);
     return status;
 }

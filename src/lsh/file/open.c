@@ -192,7 +192,7 @@ static gnomon_status load_codes(loading *w)
     memcpy(&c->factor, scale, 4);
     memcpy(c->centre, (const char *)scale + 4, (size_t)c->count * 4);
     c->code = (int8_t *)code;
-    c->settled = true;
+    c->trained = true;
     return GNOMON_OK;
 }
 
@@ -261,7 +261,7 @@ typedef struct checking {
     int64_t *place;
 } checking;
 
-static gnomon_section_kind look_at_table(const gnomon_table *t, int64_t points, int64_t *place)
+static gnomon_section_kind table_fault(const gnomon_table *t, int64_t points, int64_t *place)
 {
     int64_t b = 0;
     for (*place = 0; *place < t->buckets; ++*place) {
@@ -290,7 +290,7 @@ static void check_table(void *arg, int64_t t, int worker)
 {
     (void)worker;
     const checking *c = arg;
-    c->wrong[t] = look_at_table(&c->index->tables[t], c->index->points, &c->place[t]);
+    c->wrong[t] = table_fault(&c->index->tables[t], c->index->points, &c->place[t]);
 }
 
 static gnomon_status load_tables(loading *w)

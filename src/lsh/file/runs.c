@@ -99,7 +99,7 @@ static gnomon_status spool_starts(merge *g)
     return status;
 }
 
-static gnomon_status take(merge *g, uint64_t key, uint32_t id)
+static gnomon_status append(merge *g, uint64_t key, uint32_t id)
 {
     if (g->entries == 0 || key != g->last) {
         GNOMON_TRY(gnomon_stream_out_put(g->keys, &key, 8));
@@ -147,7 +147,7 @@ static gnomon_status merge_runs(merge *g)
     while (g->count > 0) {
         run_reader *r = &g->readers[g->heap[0]];
         bool more;
-        GNOMON_TRY(take(g, r->key, r->id));
+        GNOMON_TRY(append(g, r->key, r->id));
         GNOMON_TRY(advance(g, r, &more));
         if (!more) g->heap[0] = g->heap[--g->count];
         if (g->count > 0) sift_down(g, 0);

@@ -16,7 +16,7 @@ enum { RUN_BYTES = 64 << 20 }; /* of keys that wait, at most */
 
 struct gnomon_lsh_builder {
     gnomon_context *ctx;
-    gnomon_lsh *shape;      /* hashes; counts points; its codes are settled by the first ones */
+    gnomon_lsh *shape;      /* hashes; counts points; its codes are trained on the first ones */
     const gnomon_lsh *from; /* NULL: none; entered */
     bool drop, erase;       /* removed points leave the tables; their coordinates the file */
     gnomon_sink *sink;
@@ -325,7 +325,7 @@ static gnomon_status add(gnomon_lsh_builder *b, const gnomon_points *points)
     gnomon_status status = b->keys ? GNOMON_OK : open_keys(b);
     if (status == GNOMON_OK && points->dense)
         status =
-            gnomon_codes_settle(b->ctx, &b->shape->codes, b->shape->options.metric, points->dense);
+            gnomon_codes_train(b->ctx, &b->shape->codes, b->shape->options.metric, points->dense);
     if (status == GNOMON_OK) status = add_pieces(b, points);
     return b->failed = status;
 }
@@ -395,8 +395,8 @@ static gnomon_status extend(gnomon_context *ctx, const gnomon_lsh *index, const 
     /* all that are removed have left, or leave, the tables: nothing looks at them any more */
     b->erase = b->drop ||
                (index->removed > 0 && index->tables[0].entries == index->points - index->removed);
-    if (index->codes.settled) {
-        shape->codes.settled = true;
+    if (index->codes.trained) {
+        shape->codes.trained = true;
         shape->codes.factor = index->codes.factor;
         memcpy(shape->codes.centre, index->codes.centre,
                (size_t)index->codes.count * sizeof *index->codes.centre);

@@ -37,7 +37,7 @@ double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s)
         return n * (0.1 + 0.06 * s->point);
     case GNOMON_COSINE:
         return n * (1 + 0.02 * (double)s->dim);
-    case GNOMON_L1: /* no sieve */
+    case GNOMON_L1: /* no filter */
         return n * (50 + 0.5 * (double)s->dim);
     default:
         return n * (0.8 + 0.0145 * (double)s->dim);

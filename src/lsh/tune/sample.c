@@ -69,7 +69,7 @@ static gnomon_status copy_sparse(gnomon_context *ctx, const gnomon_csr *m, gnomo
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_some_points_take(gnomon_context *ctx, const gnomon_points *all, uint64_t seed,
+gnomon_status gnomon_some_points_draw(gnomon_context *ctx, const gnomon_points *all, uint64_t seed,
                                       int64_t skip, int64_t count, gnomon_some_points *out)
 {
     return gnomon_some_points_with(ctx, all, NULL, 0, seed, skip, count, out);

@@ -45,7 +45,7 @@ gnomon_status gnomon_tuning_ask(gnomon_tuning *t, int64_t skip, int64_t count, g
 {
     gnomon_neighbors found;
     const int64_t k = t->p.k > 0 ? t->p.k + t->self : 0;
-    GNOMON_TRY(gnomon_some_points_take(t->ctx, t->queries, t->p.seed, skip, count, &out->some));
+    GNOMON_TRY(gnomon_some_points_draw(t->ctx, t->queries, t->p.seed, skip, count, &out->some));
     GNOMON_TRY(exact(t, t->points, &out->some.points, k, t->p.radius, &found));
     const gnomon_status status = keep_others(t, &found, out);
     if (typical) {
@@ -76,7 +76,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-gnomon_status gnomon_tuning_look_far(gnomon_tuning *t)
+gnomon_status gnomon_tuning_sample_far(gnomon_tuning *t)
 {
     enum { POINTS = 256, QUERIES = 32 };
     gnomon_some_points base = {0}, queries = {0};
@@ -84,9 +84,9 @@ gnomon_status gnomon_tuning_look_far(gnomon_tuning *t)
     const int64_t n = t->sizes.points, m = t->asked.some.count;
     const int64_t count = n < POINTS ? n : POINTS;
     gnomon_status status =
-        gnomon_some_points_take(t->ctx, t->points, t->p.seed + 1, 0, count, &base);
+        gnomon_some_points_draw(t->ctx, t->points, t->p.seed + 1, 0, count, &base);
     if (status == GNOMON_OK)
-        status = gnomon_some_points_take(t->ctx, &t->asked.some.points, t->p.seed, 0,
+        status = gnomon_some_points_draw(t->ctx, &t->asked.some.points, t->p.seed, 0,
                                          m < QUERIES ? m : QUERIES, &queries);
     if (status == GNOMON_OK) status = exact(t, &base.points, &queries.points, count, 0, &found);
     if (status == GNOMON_OK) {
@@ -168,7 +168,7 @@ gnomon_status gnomon_tuning_encode(gnomon_tuning *t)
     for (int v = 1; v < GNOMON_TUNING_CHOICES; v++)
         t->verified[v] = v % 2 == 1 ? k << (v + 1) / 2 : 3 * (k << v / 2) / 2;
     GNOMON_TRY(gnomon_codes_open(ctx, &o, &t->codes));
-    GNOMON_TRY(gnomon_codes_settle(ctx, &t->codes, t->p.metric, t->points->dense));
+    GNOMON_TRY(gnomon_codes_train(ctx, &t->codes, t->p.metric, t->points->dense));
     GNOMON_TRY(gnomon_alloc(ctx, n, GNOMON_TUNING_CODES, "codes", &t->codes.code));
     GNOMON_TRY(
         gnomon_codes_make(ctx, &t->codes, t->p.metric, t->points->dense, 0, n, t->codes.code));

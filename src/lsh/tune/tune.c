@@ -12,8 +12,8 @@
 
 GNOMON_OPTIONS_INIT(gnomon_lsh_promise, GNOMON_LSH_PROMISE_INIT)
 
-static gnomon_status take_promise(gnomon_context *ctx, const gnomon_lsh_promise *given,
-                                  const gnomon_points *points, gnomon_lsh_promise *p)
+static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_promise *given,
+                                    const gnomon_points *points, gnomon_lsh_promise *p)
 {
     GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("promise") " is NULL");
     GNOMON_FAIL_IF(given->struct_size != sizeof *p, ctx, GNOMON_ERROR_ARGUMENT,
@@ -97,27 +97,29 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     measure_points(t);
     t->out->exact_cost = gnomon_lsh_exact_cost(&t->sizes);
     if (t->sizes.points < 64 || given < 64 || t->p.k + self > t->sizes.points / 2)
-        return gnomon_tuning_give_up(t, "there are too few points or queries to test an index by");
+        return gnomon_tuning_use_exact(t,
+                                       "there are too few points or queries to test an index by");
     t->tested = t->p.queries < given / 2 ? t->p.queries : given / 2;
     const int64_t asked = given - t->tested < ASKED ? given - t->tested : ASKED;
     /* how many queries have neighbours within a radius is not known */
     t->population = t->p.k > 0 ? given - asked : 0;
     t->out->asked = asked;
     if (!can_tell(t))
-        return gnomon_tuning_give_up(t, "there are too few points or queries to test an index by");
+        return gnomon_tuning_use_exact(t,
+                                       "there are too few points or queries to test an index by");
     GNOMON_TRY(gnomon_tuning_ask(t, 0, asked, &t->asked, &t->near));
     if (t->asked.offsets[asked] == 0)
-        return gnomon_tuning_give_up(t, "no query tried has a point within the radius");
+        return gnomon_tuning_use_exact(t, "no query tried has a point within the radius");
     if (t->p.k == 0) t->near = t->p.radius;
-    GNOMON_TRY(gnomon_tuning_look_far(t));
+    GNOMON_TRY(gnomon_tuning_sample_far(t));
     /* neighbours at distance 0: a width by the others */
     if (t->near == 0) t->near = t->far[t->far_count / 2] / 8;
     if ((t->p.metric == GNOMON_L2 || t->p.metric == GNOMON_L1) && !(t->near > 0))
-        return gnomon_tuning_give_up(t, "all points tried are in one place");
+        return gnomon_tuning_use_exact(t, "all points tried are in one place");
     t->captured[0] = 1;
     if (t->has_codes) GNOMON_TRY(gnomon_tuning_encode(t));
     GNOMON_TRY(gnomon_tuning_try(t));
-    return gnomon_tuning_settle(t, out);
+    return gnomon_tuning_build(t, out);
 }
 
 /* The trials that are shown: of each shape and number of tables the cheapest that would do, else
@@ -176,7 +178,7 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_promise *promise
     *result = (gnomon_lsh_tuning){.struct_size = sizeof *result, .reason = ""};
     gnomon_tuning t = {.ctx = ctx, .points = points, .out = result};
     GNOMON_TRY(gnomon_lsh_check_device(ctx));
-    GNOMON_TRY(take_promise(ctx, promise, points, &t.p));
+    GNOMON_TRY(read_guarantee(ctx, promise, points, &t.p));
     t.self = !queries->dense && !queries->sparse;
     t.queries = t.self ? points : queries;
     GNOMON_TRY(check_points(ctx, points, "base"));

@@ -14,8 +14,8 @@ typedef struct gnomon_some_points {
     void *memory[3];
 } gnomon_some_points;
 
-/* 'skip' and on of a random order of [0, n), which the seed settles: 'count' distinct ones. */
-gnomon_status gnomon_some_points_take(gnomon_context *ctx, const gnomon_points *all, uint64_t seed,
+/* 'skip' and on of a random order of [0, n), which the seed determines: 'count' distinct ones. */
+gnomon_status gnomon_some_points_draw(gnomon_context *ctx, const gnomon_points *all, uint64_t seed,
                                       int64_t skip, int64_t count, gnomon_some_points *out);
 /* The same after 'named' rows. */
 gnomon_status gnomon_some_points_with(gnomon_context *ctx, const gnomon_points *all,
@@ -23,10 +23,10 @@ gnomon_status gnomon_some_points_with(gnomon_context *ctx, const gnomon_points *
                                       int64_t skip, int64_t count, gnomon_some_points *out);
 void gnomon_some_points_free(gnomon_context *ctx, gnomon_some_points *some);
 
-/* ---- promise.c: a lower bound on the mean of shares in [0, 1], by betting ----
+/* ---- bet.c: a lower bound on the mean of shares in [0, 1], by betting ----
  *
  * Whoever bets that the mean is above m, at odds that are fair when it is m, multiplies his capital
- * by 1 + c (share / m - 1) a query, with any c in [0, 1) settled beforehand. If the mean is m or
+ * by 1 + c (share / m - 1) a query, with any c in [0, 1) chosen beforehand. If the mean is m or
  * less, the capital ever reaches 1 / doubt with a probability of at most 'doubt' (Ville's
  * inequality); so when it does, the mean is above m with confidence 1 - doubt, whatever the law of
  * the shares and however many queries were asked until then (Waudby-Smith & Ramdas 2024). */
@@ -48,7 +48,7 @@ bool gnomon_bet_on(gnomon_bet *bet, double share);
 /* The largest mean that the same bets would have won against. */
 double gnomon_bet_bound(const gnomon_bet *bet, const float *shares, int64_t count);
 
-/* ---- settle.c ---- */
+/* ---- build.c ---- */
 /* The probability with which the test of this attempt (0, 1, ...) may pass an index that does not
  * keep the promise. Over all attempts they add up to 1 - confidence. */
 double gnomon_tuning_doubt(double confidence, int attempt);

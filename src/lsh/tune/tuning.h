@@ -59,7 +59,7 @@ typedef struct gnomon_tuning {
     gnomon_lsh_tuning *out;
 } gnomon_tuning;
 
-static inline gnomon_status gnomon_tuning_give_up(gnomon_tuning *t, const char *reason)
+static inline gnomon_status gnomon_tuning_use_exact(gnomon_tuning *t, const char *reason)
 {
     t->out->exact = 1;
     t->out->reason = reason;
@@ -73,7 +73,7 @@ gnomon_status gnomon_tuning_ask(gnomon_tuning *t, int64_t skip, int64_t count, g
                                 double *typical);
 void gnomon_asked_free(gnomon_context *ctx, gnomon_asked *asked);
 /* Fills far. */
-gnomon_status gnomon_tuning_look_far(gnomon_tuning *t);
+gnomon_status gnomon_tuning_sample_far(gnomon_tuning *t);
 /* Makes the codes of all points and fills captured. */
 gnomon_status gnomon_tuning_encode(gnomon_tuning *t);
 
@@ -87,8 +87,8 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
                                      int64_t bytes, int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways);
 
-/* ---- settle.c ---- */
+/* ---- build.c ---- */
 /* Builds and tests. *out is NULL when it gives up. */
-gnomon_status gnomon_tuning_settle(gnomon_tuning *t, gnomon_lsh **out);
+gnomon_status gnomon_tuning_build(gnomon_tuning *t, gnomon_lsh **out);
 
 #endif

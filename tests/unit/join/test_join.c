@@ -272,7 +272,7 @@ static void through_sketches(void **state)
     assert_true(sketched > joins);
 }
 
-/* Many dimensions and no structure: no sketch keeps pairs apart there, and the sieve on all
+/* Many dimensions and no structure: no sketch keeps pairs apart there, and the filter on all
  * coordinates must be what is taken, for it lets few pairs through to fp64. */
 static void without_structure(void **state)
 {

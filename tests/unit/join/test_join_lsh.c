@@ -445,7 +445,7 @@ static void by_device(void **unused)
         *(second ? &sample.q : &sample.p) =
             gnomon_matrix_rowmajor(some[second], GNOMON_F32, count, COLS);
     }
-    sample.costs = (gnomon_join_costs){.product_term = 1e-5, .placing = 1e4, .sieving = 1e-3};
+    sample.costs = (gnomon_join_costs){.product_term = 1e-5, .placing = 1e4, .filtering = 1e-3};
     for (int which = 0; which < 4; which++) {
         const bool there = which % 2;
         join.options.method = which < 2 ? GNOMON_JOIN_AUTO : GNOMON_JOIN_LSH;

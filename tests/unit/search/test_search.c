@@ -492,8 +492,8 @@ static void equal_giants_are_near(void **state)
     gnomon_context_destroy(ctx);
 }
 
-/* Many points and few answers: the sieve sees them in 8 bits. */
-static void coarse_sieves_lose_nothing(void **state)
+/* Many points and few answers: the filter sees them in 8 bits. */
+static void coarse_filters_lose_nothing(void **state)
 {
     (void)state;
     gnomon_context *ctx = context_of(2, 0);
@@ -508,7 +508,7 @@ static void coarse_sieves_lose_nothing(void **state)
         gnomon_neighbors found = {.struct_size = sizeof found};
         expect(ctx, gnomon_search_create(ctx, &queries.m, &w.o, &s), GNOMON_OK);
         expect(ctx, gnomon_search_add(s, &base.m), GNOMON_OK);
-        assert_int_equal(s->ground.bits, 8);
+        assert_int_equal(s->centre.bits, 8);
         expect(ctx, gnomon_search_finish(s, &found), GNOMON_OK);
         gnomon_search_destroy(s);
         answer *all = all_answers(w.o.metric, &base, &queries);
@@ -527,7 +527,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_points),    cmocka_unit_test(every_type_of_elements),
         cmocka_unit_test(the_cut_leaves_no_trace), cmocka_unit_test(the_nearest_are_a_prefix),
         cmocka_unit_test(filters_and_self),        cmocka_unit_test(distances_are_true),
-        cmocka_unit_test(equal_giants_are_near),   cmocka_unit_test(coarse_sieves_lose_nothing),
+        cmocka_unit_test(equal_giants_are_near),   cmocka_unit_test(coarse_filters_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,7 +193,7 @@ static gnomon_status check_layout(gnomon_reader *reader, const hdf5_state *state
     return GNOMON_OK;
 }
 
-static gnomon_status take_shape(gnomon_reader *reader, hdf5_state *state)
+static gnomon_status read_shape(gnomon_reader *reader, hdf5_state *state)
 {
     gnomon_context *ctx = reader->ctx;
     const char *name = gnomon_source_name(reader->source), *member = state->member;
@@ -223,7 +223,7 @@ static gnomon_status take_shape(gnomon_reader *reader, hdf5_state *state)
     return GNOMON_OK;
 }
 
-static gnomon_status take_dataset(gnomon_reader *reader, hdf5_state *state)
+static gnomon_status read_dataset(gnomon_reader *reader, hdf5_state *state)
 {
     gnomon_context *ctx = reader->ctx;
     state->dataset = open_dataset(state->file, state->member, 0);
@@ -239,7 +239,7 @@ static gnomon_status take_dataset(gnomon_reader *reader, hdf5_state *state)
     if (state->space < 0 || state->memory_type < 0)
         return failed(reader, GNOMON_ERROR_DATA, "describe the dataset");
     reader->info.dtype = dtype;
-    GNOMON_TRY(take_shape(reader, state));
+    GNOMON_TRY(read_shape(reader, state));
 
     hid_t creation = gnomon_h5.H5Dget_create_plist(state->dataset);
     if (creation < 0) return failed(reader, GNOMON_ERROR_DATA, "tell the dataset's layout");
@@ -264,7 +264,7 @@ static gnomon_status use_dataset(gnomon_reader *reader, hdf5_state *state, listi
 {
     (void)list;
     GNOMON_TRY(choose_member(reader, state));
-    return take_dataset(reader, state);
+    return read_dataset(reader, state);
 }
 
 static gnomon_status use_names(gnomon_reader *reader, hdf5_state *state, listing *list)

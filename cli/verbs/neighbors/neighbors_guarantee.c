@@ -28,7 +28,7 @@ static gnomon_status tune(cli_neighbors *n, const cli_points *base, const cli_po
 {
     gnomon_lsh_promise p = GNOMON_LSH_PROMISE_INIT;
     p.metric = n->options.metric;
-    p.recall = n->promise;
+    p.recall = n->guarantee;
     p.k = n->options.k;
     p.radius = n->options.radius;
     p.seed = n->seed;
@@ -78,12 +78,12 @@ static int run(cli_neighbors *n, cli_points *base, cli_points *queries)
     if (status == GNOMON_OK) status = search(n, base, queries, &found);
     n->search_seconds = cli_seconds() - tuned;
     n->groups = 1;
-    code = status == GNOMON_OK ? cli_neighbors_take(n, &found) : cli_neighbors_fail(n, status);
+    code = status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
     gnomon_neighbors_free(n->app->ctx, &found);
     return code;
 }
 
-int cli_neighbors_promise(cli_neighbors *n)
+int cli_neighbors_guarantee(cli_neighbors *n)
 {
     cli_points base, queries;
     memset(&base, 0, sizeof base);
@@ -105,7 +105,7 @@ static int64_t index_bytes(const gnomon_lsh_info *i)
     return i->table_bytes + i->code_bytes + i->other_bytes;
 }
 
-void cli_neighbors_print_promise(const cli_neighbors *n)
+void cli_neighbors_print_guarantee(const cli_neighbors *n)
 {
     const gnomon_lsh_tuning *t = &n->tuning;
     const gnomon_lsh_options *o = &n->index_info.options;
@@ -128,15 +128,15 @@ void cli_neighbors_print_promise(const cli_neighbors *n)
             t->recall, (long long)t->tested, t->bound);
 }
 
-json_t *cli_neighbors_promise_json(const cli_neighbors *n)
+json_t *cli_neighbors_guarantee_json(const cli_neighbors *n)
 {
     const gnomon_lsh_tuning *t = &n->tuning;
     const gnomon_lsh_options *o = &n->index_info.options;
     if (n->index == NULL)
-        return json_pack("{s:f, s:s, s:f}", "recall", n->promise, "reason", t->reason,
+        return json_pack("{s:f, s:s, s:f}", "recall", n->guarantee, "reason", t->reason,
                          "tune_seconds", cli_json_seconds(n->tune_seconds));
     return json_pack(
-        "{s:f, s:f, s:f, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:f}", "recall", n->promise,
+        "{s:f, s:f, s:f, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:f}", "recall", n->guarantee,
         "tested_recall", t->recall, "bound", t->bound, "tested", (json_int_t)t->tested, "family",
         gnomon_lsh_family_name(o->functions.family), "tables", (json_int_t)o->tables, "functions",
         (json_int_t)o->broad, "fine", (json_int_t)o->fine, "probes", (json_int_t)o->effort.probes,

@@ -1,5 +1,5 @@
-/* The index itself: the cheapest shape is built, its effort settled on it, and the promise tested
- * with queries that nothing was chosen by. */
+/* The index itself: the cheapest shape is built, its search parameters chosen on it, and the
+ * guarantee tested with queries that nothing was chosen by. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "lsh/tune/tuning.h"
@@ -18,12 +18,12 @@ double gnomon_tuning_doubt(double confidence, int attempt)
     return (1 - confidence) * doubts[attempt];
 }
 
-typedef struct settling {
+typedef struct building {
     gnomon_tuning *t;
     gnomon_lsh *index;
     gnomon_ways ways; /* with this index */
     int attempt;
-} settling;
+} building;
 
 /* ---- choosing ---- */
 
@@ -80,7 +80,7 @@ static void lend_codes(gnomon_tuning *t, gnomon_lsh *index)
 }
 
 /* Efforts around one that was chosen on some points, on all of them with all of the asked. */
-static gnomon_status measure(settling *s, const gnomon_way *w)
+static gnomon_status measure(building *s, const gnomon_way *w)
 {
     static const int64_t eighths[STEPS] = {2, 3, 4, 6, 8, 12, 16, 24, 32};
     gnomon_tuning *t = s->t;
@@ -172,7 +172,7 @@ static gnomon_status test_batch(gnomon_tuning *t, const gnomon_lsh *index,
     return GNOMON_OK;
 }
 
-static gnomon_status test(settling *s, const gnomon_lsh_effort *effort, double spread, bool *kept)
+static gnomon_status test(building *s, const gnomon_lsh_effort *effort, double spread, bool *kept)
 {
     gnomon_tuning *t = s->t;
     gnomon_bet bet;
@@ -194,7 +194,7 @@ static gnomon_status test(settling *s, const gnomon_lsh_effort *effort, double s
 }
 
 /* Ways of this index, until one keeps the promise, or none is left that is expected to. */
-static gnomon_status attempt(settling *s, bool *kept)
+static gnomon_status attempt(building *s, bool *kept)
 {
     gnomon_tuning *t = s->t;
     while (s->attempt < GNOMON_TUNING_ATTEMPTS && !*kept && !t->out->exact) {
@@ -202,7 +202,7 @@ static gnomon_status attempt(settling *s, bool *kept)
         if (best < 0) return GNOMON_OK;
         gnomon_way *w = &s->ways.way[best];
         if (w->trial.cost >= t->out->exact_cost && !t->p.slower)
-            return gnomon_tuning_give_up(t, "exact search is expected to be quicker");
+            return gnomon_tuning_use_exact(t, "exact search is expected to be quicker");
         gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
         effort.probes = w->trial.probes;
         effort.broad = w->trial.broad;
@@ -221,7 +221,7 @@ static gnomon_status attempt(settling *s, bool *kept)
 }
 
 /* The ways tested join those tried. */
-static gnomon_status tell(settling *s)
+static gnomon_status tell(building *s)
 {
     gnomon_ways *all = &s->t->ways;
     for (int64_t i = 0; i < s->ways.count; i++) {
@@ -237,7 +237,7 @@ static gnomon_status tell(settling *s)
 }
 
 /* Builds a shape in the place of another, and measures its ways. */
-static gnomon_status look(settling *s, const gnomon_way *w)
+static gnomon_status measure_way(building *s, const gnomon_way *w)
 {
     gnomon_lsh_destroy(s->index);
     s->index = NULL;
@@ -247,29 +247,29 @@ static gnomon_status look(settling *s, const gnomon_way *w)
 }
 
 /* Two levels are taken only where they measure better than the best of one on all points. */
-static gnomon_status look_at_both(settling *s, gnomon_way *w)
+static gnomon_status measure_both(building *s, gnomon_way *w)
 {
     const gnomon_tuning *t = s->t;
     const int64_t other = w->from.fine > 0 ? cheapest(t, &t->ways, s->attempt, true) : -1;
-    GNOMON_TRY(look(s, w));
+    GNOMON_TRY(measure_way(s, w));
     if (other < 0) return GNOMON_OK;
     const gnomon_way two = *w, one = t->ways.way[other];
     int64_t best = cheapest(t, &s->ways, s->attempt, false);
     const double cost = best < 0 ? INFINITY : s->ways.way[best].trial.cost;
     *w = one;
-    GNOMON_TRY(look(s, w));
+    GNOMON_TRY(measure_way(s, w));
     best = cheapest(t, &s->ways, s->attempt, false);
     if (cost == INFINITY || (best >= 0 && s->ways.way[best].trial.cost <= cost)) return GNOMON_OK;
     *w = two;
-    return look(s, w);
+    return measure_way(s, w);
 }
 
 /* Builds one shape; its ways need no second look. */
-static gnomon_status settle_shape(settling *s, int64_t way, bool *kept)
+static gnomon_status build_shape(building *s, int64_t way, bool *kept)
 {
     gnomon_tuning *t = s->t;
     gnomon_way w = t->ways.way[way];
-    gnomon_status status = look_at_both(s, &w);
+    gnomon_status status = measure_both(s, &w);
     if (status == GNOMON_OK) status = attempt(s, kept);
     for (int64_t i = 0; i < t->ways.count; i++)
         if (same_shape(&t->ways.way[i].trial, &w.trial)) t->ways.way[i].trial.chosen = -1;
@@ -277,9 +277,9 @@ static gnomon_status settle_shape(settling *s, int64_t way, bool *kept)
     return status;
 }
 
-gnomon_status gnomon_tuning_settle(gnomon_tuning *t, gnomon_lsh **out)
+gnomon_status gnomon_tuning_build(gnomon_tuning *t, gnomon_lsh **out)
 {
-    settling s = {.t = t};
+    building s = {.t = t};
     bool kept = false;
     gnomon_status status = gnomon_alloc(t->ctx, t->tested, sizeof *t->shares, "shares", &t->shares);
     for (int shape = 0; shape < SHAPES && status == GNOMON_OK && !kept && !t->out->exact; shape++) {
@@ -287,10 +287,10 @@ gnomon_status gnomon_tuning_settle(gnomon_tuning *t, gnomon_lsh **out)
             s.attempt < GNOMON_TUNING_ATTEMPTS ? cheapest(t, &t->ways, s.attempt, false) : -1;
         if (best < 0) break;
         if (t->ways.way[best].trial.cost >= t->out->exact_cost && !t->p.slower) {
-            status = gnomon_tuning_give_up(t, "exact search is expected to be quicker");
+            status = gnomon_tuning_use_exact(t, "exact search is expected to be quicker");
             break;
         }
-        status = settle_shape(&s, best, &kept);
+        status = build_shape(&s, best, &kept);
         if (kept && status == GNOMON_OK) break;
         gnomon_lsh_destroy(s.index);
         s.index = NULL;
@@ -298,8 +298,8 @@ gnomon_status gnomon_tuning_settle(gnomon_tuning *t, gnomon_lsh **out)
     gnomon_free(t->ctx, s.ways.way);
     *out = s.index;
     if (status == GNOMON_OK && !kept && !t->out->exact)
-        return gnomon_tuning_give_up(t, s.attempt > 0
-                                            ? "the indexes tested did not keep the promise"
-                                            : "no index tried is expected to keep the promise");
+        return gnomon_tuning_use_exact(t, s.attempt > 0
+                                              ? "the indexes tested did not keep the promise"
+                                              : "no index tried is expected to keep the promise");
     return status;
 }

@@ -1,4 +1,4 @@
-/* A band against a piece, in the sketch's coordinates: what passes is settled in fp64.
+/* A band against a piece, in the sketch's coordinates: candidates are verified in fp64.
  *
  * A task takes a chunk of the band's points and a range of the piece's, by blocks small enough for
  * the second cache. Pairs go to slabs of one array, which tasks take as they need them, so that
@@ -19,11 +19,11 @@ enum {
 
 /* A worker's. */
 typedef struct scratch {
-    gnomon_sieve sieves[CHUNK];
+    gnomon_filter filters[CHUNK];
     gnomon_survivor survivors[CHUNK * ROOM];
 } scratch;
 
-typedef struct meeting {
+typedef struct pairing {
     gnomon_join_sketch *sketch;
     gnomon_join_state *join;
     gnomon_search search; /* with the band as its queries */
@@ -37,10 +37,10 @@ typedef struct meeting {
     int64_t f64_size;
     gnomon_pair_slabs slabs;
     _Atomic int64_t verified, compared;
-} meeting;
+} pairing;
 
 typedef struct worker {
-    meeting *m;
+    pairing *m;
     scratch *own;
     double *f64, *row;    /* a point's coordinates in fp64, and in the sketch */
     int64_t first, count; /* the chunk's points, in numbers of the band's block */
@@ -48,14 +48,14 @@ typedef struct worker {
     int64_t verified;
 } worker;
 
-static void settle(worker *w, int64_t q)
+static void verify(worker *w, int64_t q)
 {
-    meeting *m = w->m;
-    gnomon_sieve *sieve = &w->own->sieves[q];
-    if (sieve->count == 0) return;
-    const int32_t count = sieve->count;
+    pairing *m = w->m;
+    gnomon_filter *filter = &w->own->filters[q];
+    if (filter->count == 0) return;
+    const int32_t count = filter->count;
     const int64_t at = w->first + q, row = m->p->first + at;
-    sieve->count = 0;
+    filter->count = 0;
     if (atomic_load_explicit(&m->slabs.full, memory_order_relaxed)) return;
     const gnomon_join_sketch *s = m->sketch;
     const gnomon_sketched *point = &m->p->points[at];
@@ -64,15 +64,15 @@ static void settle(worker *w, int64_t q)
     for (int64_t k = 0; k <= s->second && twice; k++)
         w->row[k] = (double)m->p->rows[at * (s->second + 1) + k];
     for (int32_t i = 0; i < count; i++) {
-        const int64_t other = sieve->kept[i].row, column = m->q->first + other;
+        const int64_t other = filter->kept[i].row, column = m->q->first + other;
         if (m->join->self && column <= row) continue;
         if (twice && i + 4 < count) {
-            const float *ahead = m->q->rows + (s->second + 1) * sieve->kept[i + 4].row;
+            const float *ahead = m->q->rows + (s->second + 1) * filter->kept[i + 4].row;
             for (int64_t k = 0; k <= s->second; k += 16)
                 __builtin_prefetch(ahead + k);
-            __builtin_prefetch(&m->q->points[sieve->kept[i + 4].row].bias);
+            __builtin_prefetch(&m->q->points[filter->kept[i + 4].row].bias);
         }
-        if (twice && !gnomon_sketch_may(s, w->row, point, sieve->least, m->q, other)) continue;
+        if (twice && !gnomon_sketch_may(s, w->row, point, filter->least, m->q, other)) continue;
         if (query.f64 == NULL) query = gnomon_query_widen(&m->search, at, w->f64);
         const double key = gnomon_exact_key(&m->search, query, m->piece, other);
         w->verified++;
@@ -85,27 +85,27 @@ static void settle(worker *w, int64_t q)
 
 static void full(void *arg, int64_t q)
 {
-    settle(arg, q);
+    verify(arg, q);
 }
 
 static void prepare(worker *w)
 {
-    const meeting *m = w->m;
+    const pairing *m = w->m;
     for (int64_t q = 0; q < w->count; q++) {
         const gnomon_sketched *point = &m->p->points[w->first + q];
-        gnomon_sieve *sieve = &w->own->sieves[q];
-        *sieve = point->sieve;
-        sieve->least = gnomon_sieve_least(&m->search, &point->facts, m->key, false);
-        sieve->self = UINT32_MAX;
-        sieve->count = 0;
-        sieve->room = ROOM;
-        sieve->kept = w->own->survivors + q * ROOM;
+        gnomon_filter *filter = &w->own->filters[q];
+        *filter = point->filter;
+        filter->least = gnomon_filter_least(&m->search, &point->facts, m->key, false);
+        filter->self = UINT32_MAX;
+        filter->count = 0;
+        filter->room = ROOM;
+        filter->kept = w->own->survivors + q * ROOM;
     }
 }
 
-static void meet_task(void *arg, int64_t task, int number)
+static void pairs_task(void *arg, int64_t task, int number)
 {
-    meeting *m = arg;
+    pairing *m = arg;
     const gnomon_join_sketch *s = m->sketch;
     const int64_t words = s->most > 0 ? (s->steps + 1) / 2 : s->steps;
     const int64_t chunk = task % m->chunks, range = task / m->chunks;
@@ -132,7 +132,7 @@ static void meet_task(void *arg, int64_t task, int number)
             .queries = m->p->queries + w.first * s->ld,
             .ld = s->ld,
             .count = w.count,
-            .sieves = w.own->sieves,
+            .filters = w.own->filters,
             .tiles = (const uint32_t *)m->q->tiles + from * words,
             .tile_count = (to - from + LANES - 1) / LANES,
             .steps = words,
@@ -150,21 +150,21 @@ static void meet_task(void *arg, int64_t task, int number)
         else
             s->search.kernels->sift(&sift);
         for (int64_t q = 0; q < w.count; q++)
-            settle(&w, q);
+            verify(&w, q);
     }
     atomic_fetch_add(&m->verified, w.verified);
     atomic_fetch_add(&m->compared, w.count * (end - begin));
 }
 
-gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *join,
-                                 const gnomon_matrix *band, const gnomon_sketch_block *p,
-                                 int64_t row, int64_t count, const gnomon_matrix *piece,
-                                 const gnomon_sketch_block *q, bool *fits)
+gnomon_status gnomon_sketch_pairs(gnomon_join_sketch *sketch, gnomon_join_state *join,
+                                  const gnomon_matrix *band, const gnomon_sketch_block *p,
+                                  int64_t row, int64_t count, const gnomon_matrix *piece,
+                                  const gnomon_sketch_block *q, bool *fits)
 {
     gnomon_context *ctx = join->ctx;
     const int64_t threads = gnomon_context_threads(ctx);
     const double threshold = gnomon_join_threshold(join);
-    meeting m = {.sketch = sketch,
+    pairing m = {.sketch = sketch,
                  .join = join,
                  .search = sketch->search,
                  .piece = piece,
@@ -190,7 +190,7 @@ gnomon_status gnomon_sketch_meet(gnomon_join_sketch *sketch, gnomon_join_state *
         status =
             gnomon_alloc(ctx, gnomon_times(threads, m.f64_size), sizeof *m.f64, "points", &m.f64);
     if (status == GNOMON_OK) {
-        gnomon_parallel(ctx, m.chunks * ranges, meet_task, &m);
+        gnomon_parallel(ctx, m.chunks * ranges, pairs_task, &m);
         join->result->verified += m.verified;
         join->result->compared += m.compared;
         if (m.slabs.full) *fits = false;

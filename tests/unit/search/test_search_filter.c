@@ -42,9 +42,9 @@ static void the_bound_holds_where_every_rounding_goes_one_way(void **state)
             const float bias = (float)(-squares / 2);
             const long double off =
                 fabsl((long double)score_of(p, p, steps, most, bias) - squares / 2);
-            const double gamma = gnomon_sieve_gamma(steps, most);
-            /* half of the bound of src/search/sieve.c, gamma |P||B| + gamma |B|^2, whose other half
-             * is the bias' */
+            const double gamma = gnomon_filter_gamma(steps, most);
+            /* half of the bound of src/search/filter.c, gamma |P||B| + gamma |B|^2, whose other
+             * half is the bias' */
             assert_true((double)off <= gamma * (double)squares);
             /* and it is no more than a few times what such chains lose */
             const int64_t chain = steps < most ? steps : most;
@@ -52,12 +52,12 @@ static void the_bound_holds_where_every_rounding_goes_one_way(void **state)
                 assert_true((double)off >= 0.3 * (double)(chain - 1) * u * (double)squares);
             /* the formula: gamma = 1.01 (n + 16) u, n = chain + parts + 1 roundings */
             const int64_t roundings = chain + (steps + most - 1) / most + 1;
-            assert_true(fabs(gnomon_sieve_gamma(steps, most) -
+            assert_true(fabs(gnomon_filter_gamma(steps, most) -
                              1.01 * (double)(roundings + 16) * u) < 1e-12);
             free(p);
         }
     }
-    assert_true(gnomon_sieve_gamma(1000, 0) >=
+    assert_true(gnomon_filter_gamma(1000, 0) >=
                 40 * u); /* integers: what is exact has fewer roundings */
 }
 
@@ -83,14 +83,14 @@ static void a_nearest_point_that_rounding_hides_is_found(void **state)
         o.metric = way ? GNOMON_IP : GNOMON_L2;
         o.k = 1;
         expect(ctx, gnomon_search_create(ctx, &a, &o, &search), GNOMON_OK);
-        /* single precision about the origin: whatever the ground is, the answers are exact */
-        expect(ctx, gnomon_ground_settle(search, &b), GNOMON_OK);
-        search->ground.bits = 32;
-        search->ground.scale = 1;
-        search->ground.norm = 0;
-        search->ground.whole = false;
-        memset(search->ground.mean, 0, D * sizeof *search->ground.mean);
-        memset(search->ground.mean64, 0, D * sizeof *search->ground.mean64);
+        /* single precision about the origin: whatever the centre is, the answers are exact */
+        expect(ctx, gnomon_centre_estimate(search, &b), GNOMON_OK);
+        search->centre.bits = 32;
+        search->centre.scale = 1;
+        search->centre.norm = 0;
+        search->centre.whole = false;
+        memset(search->centre.mean, 0, D * sizeof *search->centre.mean);
+        memset(search->centre.mean64, 0, D * sizeof *search->centre.mean64);
         expect(ctx, gnomon_search_add(search, &b), GNOMON_OK);
         expect(ctx, gnomon_search_finish(search, &found), GNOMON_OK);
         for (int64_t q = 0; q < Q; q++)

@@ -1,4 +1,4 @@
-/* The ground of a search: which numbers the sieve's fp32 coordinates are. */
+/* The centre of a search: which numbers the filter's fp32 coordinates are. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "search/search.h"
@@ -8,8 +8,8 @@
 enum { SAMPLE = 512 }; /* points looked at */
 
 /* Adds row i's coordinates to sums; its largest magnitude, and whether all are integers. */
-static double look_at(gnomon_search *s, const gnomon_matrix *base, int64_t i, double *f64,
-                      double *sums, bool *whole)
+static double read_row(gnomon_search *s, const gnomon_matrix *base, int64_t i, double *f64,
+                       double *sums, bool *whole)
 {
     double factor = 1, most = 0;
     s->kernels->widen(gnomon_row_at(base, i), base->dtype, base->col_stride, base->cols, f64);
@@ -26,10 +26,10 @@ static double look_at(gnomon_search *s, const gnomon_matrix *base, int64_t i, do
 }
 
 /* Row i of points, centred; its largest magnitude. */
-static double centre(const gnomon_search *s, const gnomon_matrix *points, int64_t i, double *out,
-                     double *squares)
+static double centred_row(const gnomon_search *s, const gnomon_matrix *points, int64_t i,
+                          double *out, double *squares)
 {
-    const gnomon_ground *g = &s->ground;
+    const gnomon_centre *g = &s->centred_row;
     double factor = g->scale, peak = 0;
     s->kernels->widen(gnomon_row_at(points, i), points->dtype, points->col_stride, points->cols,
                       out);
@@ -62,14 +62,14 @@ static double passing_8(const gnomon_search *s, const gnomon_matrix *base, int64
     double scores[SAMPLE], errors[SAMPLE], passing = 0;
     for (int64_t q = 0; q < asked; q++) {
         double squares, nearest = -INFINITY;
-        const double top = centre(s, &s->queries, q * (s->count / asked), f64, &squares);
+        const double top = centred_row(s, &s->queries, q * (s->count / asked), f64, &squares);
         const double lost = rounding(s, top, MOST_8), norm = sqrt(squares);
         for (int64_t i = 0; i < count; i++) {
             double of_point, product = 0, mean = 0;
-            centre(s, base, i * (base->rows / count), other, &of_point);
+            centred_row(s, base, i * (base->rows / count), other, &of_point);
             for (int64_t j = 0; j < s->cols; j++) {
                 product += f64[j] * other[j];
-                mean += s->ground.mean64[j] * other[j];
+                mean += s->centred_row.mean64[j] * other[j];
             }
             scores[i] = product + (s->options.metric == GNOMON_IP ? mean : -of_point / 2);
             errors[i] = norm * rounding(s, peak, MOST_8) + lost * sqrt(of_point);
@@ -90,25 +90,25 @@ static bool worth_8(const gnomon_search *s, const gnomon_matrix *base, int64_t c
     enum { FEW = 16 };
     const double d = (double)s->cols, k = (double)s->options.k;
     if (s->options.k == 0 || s->count < FEW || count < SAMPLE) return false;
-    const double saved = 0.005 * d * (double)base->rows, settled = 60 + 0.6 * d;
-    if (2 * k * settled > saved) return false;
-    return 2 * k * settled * passing_8(s, base, count, peak, f64, other) < saved;
+    const double saved = 0.005 * d * (double)base->rows, estimated = 60 + 0.6 * d;
+    if (2 * k * estimated > saved) return false;
+    return 2 * k * estimated * passing_8(s, base, count, peak, f64, other) < saved;
 }
 
-/* In which coordinates the sieve sees: integers of 16 bits whose products 32 bits hold, unless
+/* In which coordinates the filter sees: integers of 16 bits whose products 32 bits hold, unless
  * rounding to them would take more than a thousandth of a typical point, or the products are short
  * or long; or of 8 bits, which see less but take half the time. */
 static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t count, double *f64,
                         double *other)
 {
-    gnomon_ground *g = &s->ground;
+    gnomon_centre *g = &s->centred_row;
     g->bits = 32;
     if (s->cols < 16 || s->cols > 4096) return;
     const int most = (int)floor(sqrt(0x1p31 / ((double)s->cols + 2))) - 1;
     double peak = 0, squares = 0;
     for (int64_t i = 0; i < count; i++) {
         double of_point;
-        peak = fmax(peak, centre(s, base, i * (base->rows / count), f64, &of_point));
+        peak = fmax(peak, centred_row(s, base, i * (base->rows / count), f64, &of_point));
         squares += of_point;
     }
     const double typical = sqrt(squares / (double)count);
@@ -118,10 +118,10 @@ static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t cou
     g->most = few ? MOST_8 : most;
 }
 
-gnomon_status gnomon_ground_settle(gnomon_search *s, const gnomon_matrix *base)
+gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base)
 {
-    gnomon_ground *g = &s->ground;
-    if (g->settled || base->rows == 0) return GNOMON_OK;
+    gnomon_centre *g = &s->centred_row;
+    if (g->estimated || base->rows == 0) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean, "the mean", &g->mean));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean64, "the mean", &g->mean64));
     double *f64;
@@ -130,7 +130,7 @@ gnomon_status gnomon_ground_settle(gnomon_search *s, const gnomon_matrix *base)
     double most = 0;
     bool whole = s->options.metric != GNOMON_COSINE;
     for (int64_t i = 0; i < count; i++)
-        most = fmax(most, look_at(s, base, i * (base->rows / count), f64, g->mean64, &whole));
+        most = fmax(most, read_row(s, base, i * (base->rows / count), f64, g->mean64, &whole));
     whole = whole && most < 0x1p22;
     int exponent = 0;
     if (!whole && most > 0) frexp(most, &exponent);
@@ -147,7 +147,7 @@ gnomon_status gnomon_ground_settle(gnomon_search *s, const gnomon_matrix *base)
     }
     g->norm = sqrt(squares);
     g->whole = whole;
-    g->settled = true;
+    g->estimated = true;
     choose_bits(s, base, count, f64, f64 + s->cols);
     gnomon_free(s->ctx, f64);
     return GNOMON_OK;

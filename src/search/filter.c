@@ -1,6 +1,6 @@
 /* What fp32 can tell of a pair, and how surely.
  *
- * P and B are a query and a base point in the coordinates of the ground (scaled, or normalised,
+ * P and B are a query and a base point in the coordinates of the centre (scaled, or normalised,
  * less the mean M). The score that stands for the distance is T = P.B - |B|^2 / 2 for L2 and
  * COSINE, whose squared distance is |P|^2 - 2 T, and T = P.B + M.B for IP, the product being T +
  * P.M + M.M.
@@ -31,7 +31,7 @@ static double fine(int64_t d)
     return (double)(d + 64) * 0x1p-52;
 }
 
-double gnomon_sieve_gamma(int64_t steps, int64_t most_steps)
+double gnomon_filter_gamma(int64_t steps, int64_t most_steps)
 {
     if (most_steps == 0) return 1.01 * 40 * u32;
     const int64_t parts = (steps + most_steps - 1) / most_steps;
@@ -60,10 +60,11 @@ static bool is_ip(const gnomon_search *s)
     return s->options.metric == GNOMON_IP;
 }
 
-void gnomon_sieve_prepare(const gnomon_search *s, int64_t query, int64_t steps, int64_t most_steps,
-                          double *f64, float *out, gnomon_sieve_query *facts, gnomon_sieve *sieve)
+void gnomon_filter_prepare(const gnomon_search *s, int64_t query, int64_t steps, int64_t most_steps,
+                           double *f64, float *out, gnomon_filter_query *facts,
+                           gnomon_filter *filter)
 {
-    const gnomon_ground *g = &s->ground;
+    const gnomon_centre *g = &s->centre;
     const gnomon_query q = gnomon_query_widen(s, query, f64);
     double squares = 0, products = 0;
     bool whole = g->whole;
@@ -79,7 +80,7 @@ void gnomon_sieve_prepare(const gnomon_search *s, int64_t query, int64_t steps, 
         out[j] = j > s->cols && q.factor == 0 ? 1 : 0;
     if (q.factor == 0) squares += 1;
     const double m = sqrt(squares), d = (double)steps;
-    *facts = (gnomon_sieve_query){m, squares, products + g->norm * g->norm, whole};
+    *facts = (gnomon_filter_query){m, squares, products + g->norm * g->norm, whole};
     if (is_ip(s)) {
         double mean_squares = 0;
         for (int64_t j = 0; j < s->cols; j++)
@@ -89,15 +90,15 @@ void gnomon_sieve_prepare(const gnomon_search *s, int64_t query, int64_t steps, 
     double floor = d * tiny * (1 + m);
     floor += is_ip(s) ? fine(steps) * (m + g->norm) * g->norm : 4 * fine(steps) * squares;
     const bool sane = m < 0x1p60;
-    sieve->slack = sane ? above(gnomon_sieve_gamma(steps, most_steps) * m) : 0;
-    sieve->floor = sane ? above(floor) : INFINITY;
-    sieve->whole = whole && sane ? above(m) : INFINITY;
+    filter->slack = sane ? above(gnomon_filter_gamma(steps, most_steps) * m) : 0;
+    filter->floor = sane ? above(floor) : INFINITY;
+    filter->whole = whole && sane ? above(m) : INFINITY;
 }
 
-void gnomon_sieve_round(const float *centred, int64_t steps, int bits, int most,
-                        const gnomon_sieve_query *facts, gnomon_sieve *sieve, uint32_t *out)
+void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
+                         const gnomon_filter_query *facts, gnomon_filter *filter, uint32_t *out)
 {
-    const int64_t each = 32 / bits, words = gnomon_sieve_words(steps, bits);
+    const int64_t each = 32 / bits, words = gnomon_filter_words(steps, bits);
     memset(out, 0, (size_t)words * sizeof *out);
     int32_t sum = 0;
     float peak = 0;
@@ -116,17 +117,17 @@ void gnomon_sieve_round(const float *centred, int64_t steps, int bits, int most,
         sum += whole;
         out[j / each] |= ((uint32_t)whole & ((1u << bits) - 1)) << (j % each * bits);
     }
-    if (bits == 8) sieve->start = -most * sum;
+    if (bits == 8) filter->start = -most * sum;
     lost = sqrt(lost) * (1 + 0x1p-20);
-    sieve->scale = (float)scale;
-    if (!fits) sieve->whole = INFINITY;
+    filter->scale = (float)scale;
+    if (!fits) filter->whole = INFINITY;
     if (!(facts->norm < 0x1p60)) return;
-    sieve->slack = above((double)sieve->slack + lost);
-    sieve->norm = above(facts->norm + lost);
+    filter->slack = above((double)filter->slack + lost);
+    filter->norm = above(facts->norm + lost);
 }
 
-gnomon_blur gnomon_sieve_blur(const gnomon_search *s, int64_t steps, int64_t most_steps,
-                              const double *squares, int lanes, bool whole)
+gnomon_blur gnomon_filter_blur(const gnomon_search *s, int64_t steps, int64_t most_steps,
+                               const double *squares, int lanes, bool whole)
 {
     double most = 0;
     for (int l = 0; l < lanes; l++) {
@@ -134,11 +135,11 @@ gnomon_blur gnomon_sieve_blur(const gnomon_search *s, int64_t steps, int64_t mos
             return (gnomon_blur){.blur = INFINITY, .whole = -1}; /* or NaN */
         most = fmax(most, squares[l]);
     }
-    const double n = sqrt(most), norm = s->ground.norm;
-    double blur = gnomon_sieve_gamma(steps, most_steps) * most + (double)steps * tiny * n;
+    const double n = sqrt(most), norm = s->centre.norm;
+    double blur = gnomon_filter_gamma(steps, most_steps) * most + (double)steps * tiny * n;
     if (is_ip(s)) blur += (16 * u32 + fine(steps)) * norm * n;
     gnomon_blur b = {.reach = above(n), .blur = above(blur), .whole = -1};
-    if (whole && s->ground.whole) {
+    if (whole && s->centre.whole) {
         const double rest = 0x1p23 - (is_ip(s) ? norm * n : most / 2);
         if (rest > 0) b.whole = n == 0 ? FLT_MAX : below(fmin(rest / n, 0x1p100)) * (1 - 0x1p-20f);
     }
@@ -158,16 +159,16 @@ void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes,
     if (!(scale >= 0)) *blur = (gnomon_blur){.blur = INFINITY, .whole = -1, .scale = 0};
 }
 
-float gnomon_sieve_least(const gnomon_search *s, const gnomon_sieve_query *facts, double key,
-                         bool whole)
+float gnomon_filter_least(const gnomon_search *s, const gnomon_filter_query *facts, double key,
+                          bool whole)
 {
-    const double scale = s->ground.scale, e = fine(s->cols);
+    const double scale = s->centre.scale, e = fine(s->cols);
     const bool exact = whole && facts->whole;
     double t, size;
     if (!(facts->norm < 0x1p60)) return -INFINITY;
     if (is_ip(s)) {
         const double product = -key * scale * scale;
-        const double norm = s->ground.norm;
+        const double norm = s->centre.norm;
         t = product - facts->constant;
         size = fabs(product) + fabs(facts->constant) + norm * (facts->norm + norm);
     } else {
@@ -181,28 +182,28 @@ float gnomon_sieve_least(const gnomon_search *s, const gnomon_sieve_query *facts
     return below(t - e * size);
 }
 
-void gnomon_sieve_shrink(gnomon_sieve *sieve, int64_t k, float *values)
+void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float *values)
 {
-    if (sieve->count <= k) return;
-    gnomon_survivor *kept = sieve->kept;
-    for (int32_t i = 0; i < sieve->count; i++)
+    if (filter->count <= k) return;
+    gnomon_survivor *kept = filter->kept;
+    for (int32_t i = 0; i < filter->count; i++)
         values[i] = kept[i].low;
-    const float rank = gnomon_rank_about(values, sieve->count, k);
+    const float rank = gnomon_rank_about(values, filter->count, k);
     if (!(rank > -INFINITY)) return;
     /* How many of those that are exactly at the rank are still wanted: the first ones, whose ids
      * are smaller. */
     int64_t ties = k;
-    for (int32_t i = 0; i < sieve->count; i++)
+    for (int32_t i = 0; i < filter->count; i++)
         ties -= kept[i].low > rank;
     int32_t count = 0;
-    for (int32_t i = 0; i < sieve->count; i++) {
+    for (int32_t i = 0; i < filter->count; i++) {
         const gnomon_survivor x = kept[i];
         const bool tie = x.high == rank && x.low == rank;
         kept[count] = x;
         count += !(x.high < rank) && !(tie && ties <= 0);
         ties -= tie;
     }
-    sieve->count = count;
+    filter->count = count;
     const float least = nextafterf(rank, INFINITY);
-    if (least > sieve->least) sieve->least = least;
+    if (least > filter->least) filter->least = least;
 }

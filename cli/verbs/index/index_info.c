@@ -22,7 +22,7 @@ static int parse(cli_app *app, const char *about, const char *examples, int argc
     return cli_parse(&verb, argc, argv, path, &count);
 }
 
-static int look(cli_app *app, const char *path)
+static int scan(cli_app *app, const char *path)
 {
     gnomon_lsh *index;
     gnomon_lsh_info info = {.struct_size = sizeof info};
@@ -53,7 +53,7 @@ int cli_index_info(int argc, char **argv)
                      argc, argv, &path);
     if (code >= 0) return code;
     code = cli_start(&app);
-    if (code < 0) code = look(&app, path);
+    if (code < 0) code = scan(&app, path);
     return cli_end(&app, code);
 }
 

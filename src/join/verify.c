@@ -1,0 +1,44 @@
+#include "join/verify.h"
+
+#include "base/memory.h"
+
+gnomon_status gnomon_verifier_open(gnomon_join_state *join, gnomon_verifier *verifier)
+{
+    gnomon_context *ctx = join->ctx;
+    const gnomon_metric metric = join->options.metric;
+    *verifier = (gnomon_verifier){.join = join};
+    verifier->search.ctx = ctx;
+    verifier->search.kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
+    verifier->search.options.metric = metric;
+    verifier->search.cols = join->p.cols;
+    if (metric == GNOMON_HAMMING || metric == GNOMON_JACCARD) return GNOMON_OK;
+    verifier->search.queries = *join->p.dense;
+    return gnomon_alloc(
+        ctx,
+        gnomon_times(gnomon_context_threads(ctx), gnomon_times(2, gnomon_plus(join->p.cols, 1))),
+        sizeof *verifier->f64, "points", &verifier->f64);
+}
+
+void gnomon_verifier_close(gnomon_verifier *verifier)
+{
+    gnomon_free(verifier->search.ctx, verifier->f64);
+}
+
+gnomon_query gnomon_verifier_row(const gnomon_verifier *verifier, int64_t i, int worker)
+{
+    if (verifier->f64 == NULL) return (gnomon_query){NULL, 0};
+    return gnomon_query_widen(&verifier->search, i,
+                              verifier->f64 + worker * 2 * (verifier->search.cols + 1));
+}
+
+double gnomon_verifier_distance(const gnomon_verifier *verifier, gnomon_query query, int64_t i,
+                                int64_t j)
+{
+    const gnomon_join_state *join = verifier->join;
+    if (join->options.metric == GNOMON_HAMMING)
+        return gnomon_bits_apart(join->p.dense, i, join->q.dense, j);
+    if (join->options.metric == GNOMON_JACCARD)
+        return gnomon_sets_apart(&join->p.sets, i, &join->q.sets, j);
+    const double key = gnomon_exact_key(&verifier->search, query, join->q.dense, j);
+    return join->options.metric == GNOMON_IP ? -key : key;
+}
