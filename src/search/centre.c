@@ -29,7 +29,7 @@ static double read_row(gnomon_search *s, const gnomon_matrix *base, int64_t i, d
 static double centred_row(const gnomon_search *s, const gnomon_matrix *points, int64_t i,
                           double *out, double *squares)
 {
-    const gnomon_centre *g = &s->centred_row;
+    const gnomon_centre *g = &s->centre;
     double factor = g->scale, peak = 0;
     s->kernels->widen(gnomon_row_at(points, i), points->dtype, points->col_stride, points->cols,
                       out);
@@ -69,7 +69,7 @@ static double passing_8(const gnomon_search *s, const gnomon_matrix *base, int64
             centred_row(s, base, i * (base->rows / count), other, &of_point);
             for (int64_t j = 0; j < s->cols; j++) {
                 product += f64[j] * other[j];
-                mean += s->centred_row.mean64[j] * other[j];
+                mean += s->centre.mean64[j] * other[j];
             }
             scores[i] = product + (s->options.metric == GNOMON_IP ? mean : -of_point / 2);
             errors[i] = norm * rounding(s, peak, MOST_8) + lost * sqrt(of_point);
@@ -101,7 +101,7 @@ static bool worth_8(const gnomon_search *s, const gnomon_matrix *base, int64_t c
 static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t count, double *f64,
                         double *other)
 {
-    gnomon_centre *g = &s->centred_row;
+    gnomon_centre *g = &s->centre;
     g->bits = 32;
     if (s->cols < 16 || s->cols > 4096) return;
     const int most = (int)floor(sqrt(0x1p31 / ((double)s->cols + 2))) - 1;
@@ -120,7 +120,7 @@ static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t cou
 
 gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base)
 {
-    gnomon_centre *g = &s->centred_row;
+    gnomon_centre *g = &s->centre;
     if (g->estimated || base->rows == 0) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean, "the mean", &g->mean));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean64, "the mean", &g->mean64));
