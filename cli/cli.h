@@ -195,6 +195,11 @@ int cli_check_apart(cli_app *app, const cli_file *files, int count);
  * For verbs with --large, without it. -1 or an exit code. */
 int cli_check_room(cli_app *app, const char *input, const char *output, const char *format,
                    int64_t rows, int64_t cols, gnomon_dtype dtype);
+/* --large itself, for a verb's table. */
+cli_option cli_large_option(int *large);
+/* Refuses --quiet where neither a file ('told': there is one) nor --json holds the result. -1 or an
+ * exit code. */
+int cli_check_told(cli_app *app, int told);
 /* Refuses binary data on a terminal, --json beside data on standard output, and an output
  * that is one of the inputs. -1 or an exit code. */
 /* Sets *format to what path and a format's name (NULL: none) stand for; refuses what is not written
@@ -324,11 +329,22 @@ int cli_points_read(cli_app *app, const char *path, int may_be_sparse, cli_point
                     int64_t *budget);
 /* Whether the reader has no more sparse points than it has given. */
 int cli_points_at_end(cli_points *p);
+/* The least magnitude that becomes infinite as an element of this type; infinity where none does.
+ */
+double cli_beyond(gnomon_dtype dtype);
+/* How much memory would do: "--memory 67M or more", or that this machine has not as much. */
+typedef struct cli_room {
+    char text[64];
+} cli_room;
+cli_room cli_memory_words(double bytes);
 /* Says how much memory would do; an exit code. */
 int cli_points_too_large(cli_app *app, const char *path, double bytes);
 void cli_points_drop(cli_points *p);
 
 /* factor.c: what svd, hosvd and lstsq share */
+/* Tells a failure with the file whose numbers or shape it is about, if that is what it is. -1 for
+ * OK, or an exit code. */
+int cli_fail_of_file(cli_app *app, gnomon_status status, const char *path);
 /* f4 and f8, by both their names. */
 extern const cli_choice cli_float_types[];
 /* The type to work in: as asked (not 0), else F64 for data that F32 would not hold, else F32. */

@@ -80,6 +80,22 @@ static double room_beside(const char *path)
     return known ? (double)room.f_bavail * (double)room.f_frsize : -1;
 }
 
+cli_option cli_large_option(int *large)
+{
+    return (cli_option){.name = "large",
+                        .type = CLI_FLAG,
+                        .target = large,
+                        .flag = 1,
+                        .help = "an output of more than 1 GiB and 1,000 times the input's size, or "
+                                "of more than is free, is meant"};
+}
+
+int cli_check_told(cli_app *app, int told)
+{
+    if (told || app->json || !app->quiet) return -1;
+    return cli_usage(app, "--quiet without -o and --json: nothing would tell the result");
+}
+
 int cli_check_room(cli_app *app, const char *input, const char *output, const char *format,
                    int64_t rows, int64_t cols, gnomon_dtype dtype)
 {

@@ -2,13 +2,35 @@
 #include "cli.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+double cli_beyond(gnomon_dtype dtype)
+{
+    /* the middle between the largest number and what would be the next one rounds up */
+    return dtype == GNOMON_F16    ? 65520
+           : dtype == GNOMON_BF16 ? 0x1.ffp127
+           : dtype == GNOMON_F32  ? 0x1.ffffffp127
+                                  : HUGE_VAL;
+}
+
+cli_room cli_memory_words(double bytes)
+{
+    const double has = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double tib = 1024.0 * 1024 * 1024 * 1024;
+    cli_room room;
+    if (bytes < tib || bytes <= has)
+        snprintf(room.text, sizeof room.text, "--memory %.0fM or more", ceil(bytes / (1 << 20)));
+    else
+        snprintf(room.text, sizeof room.text, "%.3g TiB, more than this machine has", bytes / tib);
+    return room;
+}
 
 int cli_points_too_large(cli_app *app, const char *path, double bytes)
 {
-    return cli_fail(app, CLI_EXIT_MEMORY,
-                    "%s: all points must fit in memory: give --memory %.0fM or more", path,
-                    ceil((bytes + (double)CLI_OVERHEAD_BYTES) / (1 << 20)));
+    return cli_fail(app, CLI_EXIT_MEMORY, "%s: all points must fit in memory: they need %s", path,
+                    cli_memory_words(bytes + (double)CLI_OVERHEAD_BYTES).text);
 }
 
 /* Reads everything into p->data, taking 'budget' bytes at most; *used tells how many. */

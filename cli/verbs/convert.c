@@ -1,6 +1,7 @@
 /* gnomon convert: points from one format to another. */
 #include "cli.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,12 +64,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .flag = 1,
          .takes = GNOMON_TAKES_COMPRESS,
          .help = "store instead of compressing"},
-        {.name = "large",
-         .type = CLI_FLAG,
-         .target = &r->large,
-         .flag = 1,
-         .help = "an output of more than 1 GiB and 1,000 times the input's size, or of more than "
-                 "is free, is meant"},
+        cli_large_option(&r->large),
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_table(&r->input, input_table);
@@ -144,8 +140,31 @@ static gnomon_dtype passing_type(const gnomon_data_info *info, gnomon_dtype to, 
     return GNOMON_F64;
 }
 
+/* The first of so many numbers that is finite and would be infinite as the output's type; count
+ * when there is none. */
+static int64_t first_beyond(const void *values, gnomon_dtype dtype, int64_t count, gnomon_dtype to)
+{
+    const double beyond = cli_beyond(to);
+    if (dtype == to || !(beyond < HUGE_VAL)) return count;
+    for (int64_t i = 0; i < count; ++i) {
+        const double value =
+            dtype == GNOMON_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
+        if (fabs(value) >= beyond && isfinite(value)) return i;
+    }
+    return count;
+}
+
+static int fail_beyond(cli_app *app, const char *output, gnomon_dtype to, int64_t row, int64_t col)
+{
+    return cli_fail(app, CLI_EXIT_DATA,
+                    "%s: the number in row %lld, column %lld (both counted from 0) is beyond what "
+                    "%s holds",
+                    output, (long long)row, (long long)col, gnomon_dtype_name(to));
+}
+
 static int copy_dense(cli_app *app, gnomon_reader *reader, const gnomon_data_info *info,
-                      gnomon_dtype to, int sparse, gnomon_writer *writer, int64_t *points)
+                      gnomon_dtype to, int sparse, const char *output, gnomon_writer *writer,
+                      int64_t *points)
 {
     gnomon_dtype passing = passing_type(info, to, sparse);
     int64_t element = (int64_t)gnomon_dtype_size(passing), row_bytes;
@@ -171,6 +190,12 @@ static int copy_dense(cli_app *app, gnomon_reader *reader, const gnomon_data_inf
         gnomon_status status = gnomon_reader_next(reader, &x, &got);
         if (status == GNOMON_OK && got == 0) break;
         x.rows = got;
+        const int64_t count = got * info->cols;
+        const int64_t at = status == GNOMON_OK ? first_beyond(data, passing, count, to) : count;
+        if (at < count) {
+            code = fail_beyond(app, output, to, *points + at / info->cols, at % info->cols);
+            break;
+        }
         if (status == GNOMON_OK && sparse) {
             drop_zeros(&x, offsets, indices, values, &csr);
             status = gnomon_writer_csr(writer, &csr);
@@ -189,7 +214,8 @@ static int copy_dense(cli_app *app, gnomon_reader *reader, const gnomon_data_inf
     return code;
 }
 
-static int copy_sparse(cli_app *app, gnomon_reader *reader, gnomon_writer *writer, int64_t *points)
+static int copy_sparse(cli_app *app, gnomon_reader *reader, gnomon_dtype to, const char *output,
+                       gnomon_writer *writer, int64_t *points)
 {
     int64_t entries = (app->memory - CLI_OVERHEAD_BYTES) / 32, cap = (int64_t)4 << 20;
     for (;;) {
@@ -197,6 +223,14 @@ static int copy_sparse(cli_app *app, gnomon_reader *reader, gnomon_writer *write
         gnomon_status status =
             gnomon_reader_next_csr(reader, cap, entries < cap ? entries : cap, &csr);
         if (status == GNOMON_OK && csr.rows == 0) return -1;
+        if (status == GNOMON_OK) {
+            const int64_t count = csr.offsets[csr.rows] - csr.offsets[0];
+            const int64_t at = first_beyond(csr.values, csr.dtype, count, to);
+            int64_t row = 0;
+            while (at < count && csr.offsets[row + 1] - csr.offsets[0] <= at)
+                row++;
+            if (at < count) return fail_beyond(app, output, to, *points + row, csr.indices[at]);
+        }
         if (status == GNOMON_OK) status = gnomon_writer_csr(writer, &csr);
         if (status == GNOMON_OK) *points += csr.rows;
         cli_bar_at(app, *points, 0);
@@ -216,6 +250,21 @@ static int choose_sparse(const request *r, const gnomon_data_info *info, const c
     return (info->access & GNOMON_ACCESS_SPARSE) != 0 && (holds & GNOMON_HOLDS_SPARSE) != 0;
 }
 
+/* Nonzeros are as many as the input has; beside them there may be an offset or a line of each row.
+ */
+static int check_room(cli_app *app, const char *input, const char *output,
+                      const gnomon_write_options *options, const gnomon_data_info *info,
+                      gnomon_dtype to)
+{
+    const char *format = gnomon_format_for(output, options->format, NULL);
+    if (!options->sparse)
+        return cli_check_room(app, input, output, format, info->rows, info->cols, to);
+    if (!cli_format_is(format, 0, GNOMON_TAKES_COMPRESS) &&
+        !cli_format_is(format, 0, GNOMON_TAKES_COLUMNS))
+        return -1;
+    return cli_check_room(app, input, output, format, info->rows, 1, GNOMON_I64);
+}
+
 static int work(cli_app *app, const request *r, const char *input, const char *output)
 {
     gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
@@ -232,8 +281,7 @@ static int work(cli_app *app, const request *r, const char *input, const char *o
     options.csv_digits = (int)r->digits;
     options.compress = !r->no_compress;
     options.sparse = choose_sparse(r, &info, output);
-    if (!options.sparse && !r->large)
-        code = cli_check_room(app, input, output, options.format, info.rows, info.cols, to);
+    if (!r->large) code = check_room(app, input, output, &options, &info, to);
     if (code >= 0) {
         gnomon_reader_close(reader);
         return code;
@@ -247,8 +295,8 @@ static int work(cli_app *app, const request *r, const char *input, const char *o
     }
     cli_bar_begin(app, "converting", info.rows);
     code = options.sparse && sparse_input
-               ? copy_sparse(app, reader, writer, &points)
-               : copy_dense(app, reader, &info, to, options.sparse, writer, &points);
+               ? copy_sparse(app, reader, to, output, writer, &points)
+               : copy_dense(app, reader, &info, to, options.sparse, output, writer, &points);
     if (code >= 0) {
         gnomon_writer_abort(writer);
     } else {

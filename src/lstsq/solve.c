@@ -62,9 +62,9 @@ static gnomon_status check_shape(const gnomon_solver *s)
                    GNOMON_ARG("a") " has %" PRId64 " %s; at most %" PRId64 " are taken", s->d,
                    underdetermined ? "rows" : "columns", GNOMON_BLAS_MAX);
     GNOMON_FAIL_IF(s->options.k > 0 && s->options.k < s->d, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("k") " is %" PRId64 "; a has %" PRId64
-                                   " %s, so it must be 0 or at least that",
-                   s->options.k, s->d, underdetermined ? "rows" : "columns");
+                   GNOMON_ARG("k") " is %" PRId64 "; it must be 0 or at least %" PRId64
+                                   ", the smaller side of the matrix",
+                   s->options.k, s->d);
     return GNOMON_OK;
 }
 

@@ -130,11 +130,10 @@ static gnomon_status check_rank(gnomon_factor *f)
     const int64_t least = s->rows >= 0 && s->rows < s->cols ? s->rows : s->cols;
     GNOMON_FAIL_IF(s->rows == 0, f->ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("a") " is 0 x %" PRId64 "; it must have rows and columns", s->cols);
-    GNOMON_FAIL_IF(
-        f->options.rank > least, f->ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("rank") " is %" PRId64 "; a has %" PRId64
-                           " rows or columns on its smaller side, and so many singular values",
-        f->options.rank, least);
+    GNOMON_FAIL_IF(f->options.rank > least, f->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("rank") " is %" PRId64 "; it must be at most %" PRId64
+                                      ", the smaller side of the matrix",
+                   f->options.rank, least);
     if (f->options.rank == 0) f->options.rank = least;
     GNOMON_TRY(
         check_given(f, f->options.u, "options.u", s->rows < 0 ? 0 : s->rows, f->options.rank));

@@ -15,3 +15,7 @@ try gnomon convert big.mtx x.mtx
 try gnomon project big.mtx -k 2 -o x.npy --quiet
 # with the word it is begun: a limit on files ends it
 (ulimit -f 1000; gnomon convert big.mtx x.npy --large 2>&1; echo "exit $?")
+# an offset or a line of each row beside the nonzeros
+try gnomon convert huge.mtx z.npz
+try gnomon convert huge.mtx z.svm
+ls z.* 2> /dev/null || echo "nothing was written"

@@ -24,6 +24,18 @@ gnomon_dtype cli_work_dtype(int asked, const gnomon_data_info *info)
     }
 }
 
+int cli_fail_of_file(cli_app *app, gnomon_status status, const char *path)
+{
+    const char *argument = gnomon_last_error_argument(app->ctx);
+    if (status == GNOMON_OK) return -1;
+    const int of_file = strcmp(argument, "a") == 0 || strcmp(argument, "b") == 0;
+    if (status != GNOMON_ERROR_CANCELLED && of_file && cli_error_rest(app)[0] == ' ')
+        return cli_fail(app, CLI_EXIT_DATA, "%s%s", path, cli_error_rest(app));
+    if (status == GNOMON_ERROR_NONFINITE || status == GNOMON_ERROR_SHAPE)
+        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", path, gnomon_last_error(app->ctx));
+    return cli_fail_status(app, status);
+}
+
 static gnomon_status next(void *user, const gnomon_matrix *dst, int64_t *got)
 {
     cli_stream *s = user;

@@ -127,6 +127,7 @@ static int check(cli_app *app, request *r, const char *input)
     if (!r->ranks_given && !r->tolerance_given)
         return cli_usage(app, "one of --ranks and --tolerance is needed");
     int code = cli_sketch_check(app, &r->sketch);
+    if (code < 0) code = cli_check_told(app, r->output != NULL);
     if (code >= 0) return code;
     /* A GPU needs other libraries; the call tells what is missing when there is none. */
     const char *missing = gnomon_svd_missing();

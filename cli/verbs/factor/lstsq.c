@@ -147,6 +147,7 @@ static int check_output(cli_app *app, const request *r, const char *path, const 
 static int check(cli_app *app, request *r, const char *const *inputs)
 {
     int code = cli_sketch_check(app, &r->sketch);
+    if (code < 0) code = cli_check_told(app, r->output != NULL || r->residual != NULL);
     if (code >= 0) return code;
     if (strcmp(inputs[0], "-") == 0 && strcmp(inputs[1], "-") == 0)
         return cli_usage(app, "A and B can't both be standard input");
@@ -162,12 +163,7 @@ static int check(cli_app *app, request *r, const char *const *inputs)
 /* A failure of the library's, told with the file whose numbers it is about. */
 static int fail(cli_app *app, gnomon_status status, const char *const *inputs)
 {
-    const char *text = gnomon_last_error(app->ctx);
-    if (status == GNOMON_ERROR_NONFINITE)
-        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", inputs[cli_error_about(app, "b")], text);
-    /* The shapes are those of files. */
-    if (status == GNOMON_ERROR_SHAPE) return cli_fail(app, CLI_EXIT_DATA, "%s", text);
-    return cli_fail_status(app, status);
+    return cli_fail_of_file(app, status, inputs[cli_error_about(app, "b")]);
 }
 
 /* B, or its transpose when it is one row of as many numbers as A has rows: how a vector is read. */
@@ -189,6 +185,14 @@ static int solve_stream(cli_app *app, const request *r, const char *const *input
     return status == GNOMON_OK ? -1 : fail(app, status, inputs);
 }
 
+static int same_rows(cli_app *app, const char *const *inputs, int64_t rows,
+                     const gnomon_matrix *right)
+{
+    if (rows < 0 || right->rows == rows) return -1;
+    return cli_fail(app, CLI_EXIT_DATA, "%s has %lld rows and %s %lld: they must be the same",
+                    inputs[1], (long long)right->rows, inputs[0], (long long)rows);
+}
+
 /* Reads and solves. -1 or an exit code. */
 static int solve(cli_app *app, const request *r, const char *const *inputs, cli_points *a,
                  cli_points *b, gnomon_lstsq *out, cli_lstsq_facts *facts)
@@ -205,7 +209,8 @@ static int solve(cli_app *app, const request *r, const char *const *inputs, cli_
     facts->read_seconds = cli_seconds() - begin;
     if (!sparse && can_seek && bytes > 0.5 * (double)budget && a->info.rows >= a->info.cols) {
         const gnomon_matrix right = as_columns(&b->dense, a->info.rows);
-        return solve_stream(app, r, inputs, a, &right, out, facts);
+        code = same_rows(app, inputs, a->info.rows, &right);
+        return code >= 0 ? code : solve_stream(app, r, inputs, a, &right, out, facts);
     }
     code = cli_points_read(app, inputs[0], 1, a, &budget);
     if (code < 0 && !cli_points_at_end(a))
@@ -213,7 +218,10 @@ static int solve(cli_app *app, const request *r, const char *const *inputs, cli_
     if (code >= 0) return code;
     facts->held = sparse ? "sparse" : "memory";
     facts->read_seconds = cli_seconds() - begin;
-    const gnomon_matrix right = as_columns(&b->dense, sparse ? a->sparse.rows : a->dense.rows);
+    const int64_t rows = sparse ? a->sparse.rows : a->dense.rows;
+    const gnomon_matrix right = as_columns(&b->dense, rows);
+    code = same_rows(app, inputs, rows, &right);
+    if (code >= 0) return code;
     gnomon_status status = sparse
                                ? gnomon_lstsq_csr(app->ctx, &a->sparse, &right, &r->options, out)
                                : gnomon_lstsq_dense(app->ctx, &a->dense, &right, &r->options, out);

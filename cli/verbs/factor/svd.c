@@ -156,6 +156,7 @@ static int check(cli_app *app, request *r, const char *input)
     if (r->block_given && !r->tolerance_given)
         return cli_usage(app, "--block goes with --tolerance");
     int code = cli_sketch_check(app, &r->sketch);
+    if (code < 0) code = cli_check_told(app, r->output != NULL || r->plot != NULL);
     if (code >= 0) return code;
     if (r->plot != NULL && !cli_is_picture(r->plot))
         return cli_usage(app, "--plot %s: the name must end in .svg or .png", r->plot);
@@ -197,7 +198,7 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
         status = gnomon_svd_stream(app->ctx, &rows, &r->options, svd);
         facts->read_seconds = s.seconds;
         facts->svd_seconds = cli_seconds() - begin - s.seconds;
-        return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+        return cli_fail_of_file(app, status, path);
     }
     p->wanted = dtype;
     int code = cli_points_read(app, path, 1, p, &budget);
@@ -209,9 +210,7 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     status = sparse ? gnomon_svd_csr(app->ctx, &p->sparse, &r->options, svd)
                     : gnomon_svd_dense(app->ctx, &p->dense, &r->options, svd);
     facts->svd_seconds = cli_seconds() - begin - facts->read_seconds;
-    if (status == GNOMON_ERROR_NONFINITE)
-        return cli_fail(app, CLI_EXIT_DATA, "%s: %s", path, gnomon_last_error(app->ctx));
-    return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+    return cli_fail_of_file(app, status, path);
 }
 
 static int write_factors(cli_app *app, const char *path, const gnomon_svd *svd)

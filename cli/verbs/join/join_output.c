@@ -81,6 +81,9 @@ int cli_join_check_output(cli_join *j)
         return cli_usage(app, "--values similarity goes with --metric cosine or jaccard, not %s",
                          gnomon_metric_name(j->options.metric));
     int code = check_apart(j);
+    if (code < 0)
+        code = cli_check_told(app, j->output != NULL || j->counts != NULL || j->clusters != NULL ||
+                                       j->checkpoint != NULL);
     if (code >= 0) return code;
     const char *format = j->output != NULL ? format_of(j->output, j->format) : "";
     const int sparse = is_one_of(format, "npz", "mtx");

@@ -157,8 +157,9 @@ static int check_row(cli_join *j, const char *path, const gnomon_data_info *info
     const double row = (double)info->cols * (double)gnomon_dtype_size(held_dtype(info));
     if (LEAST * row <= (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2) return -1;
     return cli_fail(
-        j->app, CLI_EXIT_MEMORY, "%s: points of %lld dimensions need --memory %.0fM or more", path,
-        (long long)info->cols, (2 * LEAST * row + (double)CLI_OVERHEAD_BYTES) / (1 << 20) + 1);
+        j->app, CLI_EXIT_MEMORY, "%s: points of %lld dimensions need %s", path,
+        (long long)info->cols,
+        cli_memory_words(2 * LEAST * row + (double)CLI_OVERHEAD_BYTES + (1 << 20)).text);
 }
 
 /* ---- what went wrong ---- */

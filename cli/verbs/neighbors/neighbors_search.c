@@ -194,9 +194,10 @@ static int make_plan(cli_neighbors *n, plan *p)
     const double kept = n->queries_info.rows > 0 ? answer * (double)n->queries_info.rows : 0;
     const double rest = (double)budget - kept;
     if (rest < 4 * (base + query + 2 * answer + 1))
-        return cli_fail(
-            n->app, CLI_EXIT_MEMORY, "these points and answers need --memory %.0fM or more",
-            (kept + 4 * (base + query + 2 * answer) + (double)CLI_OVERHEAD_BYTES) / (1 << 20) + 1);
+        return cli_fail(n->app, CLI_EXIT_MEMORY, "these points and answers need %s",
+                        cli_memory_words(kept + 4 * (base + query + 2 * answer) +
+                                         (double)CLI_OVERHEAD_BYTES + (1 << 20))
+                            .text);
     double queries = rest / 2 / (query + 2 * answer + 1), rows = rest / 2 / (base + 1);
     if (rows * (base + 1) > (double)enough_bytes) rows = (double)enough_bytes / (base + 1);
     if (queries > 0x1p40) queries = 0x1p40;

@@ -54,11 +54,10 @@ static int too_little(cli_job *job, int64_t needed)
     const double overhead = (double)CLI_OVERHEAD_BYTES;
     double beyond = (double)needed; /* the overhead; where the library's share leaves so much */
     if (beyond > 2 * overhead) beyond = (beyond - overhead / 2) * 4 / 3;
-    double mib = (beyond + overhead) / (1 << 20);
     return cli_fail(job->app, CLI_EXIT_MEMORY,
-                    "one point of %lld coordinates needs --memory %.0fM at least, --memory is "
-                    "%.0fM",
-                    (long long)job->info.cols, ceil(mib), (double)job->app->memory / (1 << 20));
+                    "one point of %lld coordinates needs %s; --memory is %.0fM",
+                    (long long)job->info.cols, cli_memory_words(beyond + overhead).text,
+                    (double)job->app->memory / (1 << 20));
 }
 
 /* Whether there is a GPU that may take the job. */
@@ -225,9 +224,7 @@ static int write_points(cli_job *job, gnomon_matrix y, int64_t points, double *m
 {
     y.rows = points;
     if (job->stored == GNOMON_F16 && !job->options.allow_nonfinite) {
-        /* from the middle between its largest number and the next one on they would become infinite
-         */
-        const int64_t row = first_above(&y, nextafter(65520, 0));
+        const int64_t row = first_above(&y, nextafter(cli_beyond(GNOMON_F16), 0));
         if (row >= 0) return fail_overflow(job, row, GNOMON_F16);
     }
     gnomon_status status = gnomon_writer_rows(job->writer, &y);

@@ -95,12 +95,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                  "before its end"},
     };
     const cli_option checks[] = {
-        {.name = "large",
-         .type = CLI_FLAG,
-         .target = &r->large,
-         .flag = 1,
-         .help = "an output of more than 1 GiB and 1,000 times the input's size, or of more than "
-                 "is free, is meant"},
+        cli_large_option(&r->large),
         {.name = "allow-nonfinite",
          .type = CLI_FLAG,
          .target = &r->allow_nonfinite,
