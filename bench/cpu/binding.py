@@ -81,7 +81,8 @@ class Promise(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("recall", c.c_double),
                 ("confidence", c.c_double), ("k", c.c_int64), ("radius", c.c_double),
                 ("memory", c.c_int64), ("queries", c.c_int64), ("seed", c.c_uint64),
-                ("descriptor", c.c_void_p), ("slower", c.c_int), ("family", c.c_int)]
+                ("descriptor", c.c_void_p), ("slower", c.c_int), ("family", c.c_int),
+                ("uses", c.c_int64)]
 
 
 class Trial(c.Structure):
@@ -204,10 +205,10 @@ class Library:
         facts.update(buckets=work.buckets, candidates=work.candidates, exact=work.exact)
         return ids, distances, facts
 
-    def tune(self, metric, base, queries, k, recall, seed=0, slower=0, tested=1000, family=None):
+    def tune(self, metric, base, queries, k, recall, seed=0, slower=0, tested=1000, family=None, uses=0):
         """An index, None when it is to be exact, and the facts; queries None: the base itself."""
         promise = Promise(struct_size=c.sizeof(Promise), metric=METRICS[metric], recall=recall,
-                          confidence=0.95, k=k, queries=tested, seed=seed, slower=slower)
+                          confidence=0.95, k=k, queries=tested, seed=seed, slower=slower, uses=uses)
         if family:
             promise.family = self.lib.gnomon_lsh_family_from_name(family.encode())
         tuning, index = Tuning(struct_size=c.sizeof(Tuning)), c.c_void_p()
@@ -216,7 +217,8 @@ class Library:
             c.byref(index), c.byref(tuning)))
         facts = {"exact": bool(tuning.exact), "reason": tuning.reason.decode(),
                  "promised": recall, "tested_recall": tuning.recall, "bound": tuning.bound,
-                 "tested": tuning.tested, "trials": tuning.trial_count}
+                 "tested": tuning.tested, "asked": tuning.asked, "exact_cost": tuning.exact_cost,
+                 "trials": tuning.trial_count}
         for way in tuning.trials[:tuning.trial_count]:
             if way.chosen == 2:
                 facts.update({name: getattr(way, name) for name, _ in Trial._fields_

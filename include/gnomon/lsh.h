@@ -330,12 +330,14 @@ typedef struct gnomon_lsh_promise {
     const gnomon_descriptor *descriptor; /* of gnomon_lsh_functions; NULL: gaussian */
     int slower; /* 1: an index also where exact search is expected to be quicker; default 0 */
     gnomon_lsh_family family; /* of hash functions, one of the metric's; 0 (default): any */
+    int64_t uses; /* queries that the index will answer: tuning and building are then part of its
+                     cost; 0 (default): not known, an index that stays */
 } gnomon_lsh_promise;
 
 #define GNOMON_LSH_PROMISE_INIT                                                        \
     {                                                                                  \
         sizeof(gnomon_lsh_promise), GNOMON_L2, 0.9, 0.95, 0, 0.0, 0, 1000, 0, NULL, 0, \
-            (gnomon_lsh_family)0                                                       \
+            (gnomon_lsh_family)0, 0                                                    \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_lsh_promise_init(gnomon_lsh_promise *options, size_t size);
@@ -382,7 +384,10 @@ GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *t
  * ends as soon as it can tell. The promise is kept when that bound reaches promise.recall; up to
  * four ways are tested with the same queries, at a half, a quarter, an eighth and an eighth of the
  * doubt, so that the confidence holds for the whole. When none passes, none is expected to, or
- * exact search is cheaper by the model, *out is NULL and tuning->exact is 1: search exactly. With k
+ * exact search is cheaper by the model, *out is NULL and tuning->exact is 1: search exactly. With
+ * promise.uses the model compares what is left to do with exact search of so many queries: before
+ * anything (asked is then 0), before an index is built, and before each test. Otherwise it compares
+ * one query. With k
  * it holds too when the queries given are all that will be asked; those of a radius count where
  * they have neighbours.
  *

@@ -33,6 +33,7 @@ static gnomon_status tune(cli_neighbors *n, const cli_points *base, const cli_po
     p.radius = n->options.radius;
     p.seed = n->seed;
     n->tuning.struct_size = sizeof n->tuning;
+    p.uses = base->is_sparse ? queries->sparse.rows : queries->dense.rows;
     const int own = n->exclude_self;
     if (base->is_sparse) {
         const int enough = !own && queries->sparse.rows >= ENOUGH_QUERIES;

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 9, SHAPES = 3 };
+/* A pass that measures efforts goes up to four times as far as a query, and ranks what it meets. */
+enum { STEPS = 9, SHAPES = 3, MEASURING = 6 };
 
 /* Each attempt has its part of the doubt, and is expected to win by so many standard errors. */
 static const double doubts[GNOMON_TUNING_ATTEMPTS] = {0.5, 0.25, 0.125, 0.125},
@@ -28,9 +29,11 @@ typedef struct building {
 /* ---- choosing ---- */
 
 /* The cheapest way that is expected to pass the test, of one level alone or of any; -1 when there
- * is none. */
+ * is none. What building takes counts, unless these ways are an index's that is there. */
 static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int attempt, bool one)
 {
+    const bool built = ways != &t->ways;
+    double least = INFINITY;
     const double doubt = gnomon_tuning_doubt(t->p.confidence, attempt);
     const double errors = sqrt(2 * log(1 / doubt)) + ahead[attempt];
     int64_t best = -1;
@@ -40,9 +43,35 @@ static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int att
         if (wanted > 1) wanted = 1;
         if (w->trial.recall < wanted - 1e-6 || w->trial.chosen) continue;
         if (one && w->trial.fine > 0) continue;
-        if (best < 0 || w->trial.cost < ways->way[best].trial.cost) best = i;
+        const double cost = gnomon_lsh_share(&t->charge, w->trial.cost, built ? 0 : w->build);
+        if (cost >= least) continue;
+        least = cost;
+        best = i;
     }
     return best;
+}
+
+/* What the test takes with true neighbours that are not known yet. */
+static double test_cost(const gnomon_tuning *t, const gnomon_way *w)
+{
+    int64_t known = 0;
+    for (int b = 0; b < GNOMON_TUNING_BATCHES; b++)
+        known += t->tests[b].offsets ? t->tests[b].some.count : 0;
+    return (double)(t->tested - known) * t->charge.exact + (double)t->tested * w->trial.cost;
+}
+
+/* What it takes until a shape that was tried on some points answers. A second one is built beside
+ * one of two levels, and one of them again. */
+static double index_cost(const gnomon_tuning *t, const gnomon_way *w)
+{
+    const double builds = w->from.fine > 0 ? 3 : 1;
+    const double measured = MEASURING * (double)t->asked.some.count * w->trial.cost;
+    return builds * (w->build + measured) + test_cost(t, w);
+}
+
+static gnomon_status use_quicker(gnomon_tuning *t)
+{
+    return gnomon_tuning_use_exact(t, "exact search is expected to be quicker");
 }
 
 static bool same_shape(const gnomon_lsh_trial *a, const gnomon_lsh_trial *b)
@@ -178,7 +207,7 @@ static gnomon_status test(building *s, const gnomon_lsh_effort *effort, double s
     gnomon_bet bet;
     gnomon_bet_open(&bet, t->p.recall, spread, gnomon_tuning_doubt(t->p.confidence, s->attempt),
                     t->tested, t->population);
-    const int64_t batch = (t->tested + GNOMON_TUNING_BATCHES - 1) / GNOMON_TUNING_BATCHES;
+    const int64_t batch = gnomon_tuning_batch(t);
     for (int b = 0; b < GNOMON_TUNING_BATCHES && !bet.won; b++) {
         const int64_t first = b * batch, left = t->tested - first;
         if (left <= 0) break;
@@ -201,8 +230,8 @@ static gnomon_status attempt(building *s, bool *kept)
         const int64_t best = cheapest(t, &s->ways, s->attempt, false);
         if (best < 0) return GNOMON_OK;
         gnomon_way *w = &s->ways.way[best];
-        if (w->trial.cost >= t->out->exact_cost && !t->p.slower)
-            return gnomon_tuning_use_exact(t, "exact search is expected to be quicker");
+        if (!t->p.slower && !gnomon_lsh_pays(&t->charge, w->trial.cost, test_cost(t, w)))
+            return use_quicker(t);
         gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
         effort.probes = w->trial.probes;
         effort.broad = w->trial.broad;
@@ -286,8 +315,9 @@ gnomon_status gnomon_tuning_build(gnomon_tuning *t, gnomon_lsh **out)
         const int64_t best =
             s.attempt < GNOMON_TUNING_ATTEMPTS ? cheapest(t, &t->ways, s.attempt, false) : -1;
         if (best < 0) break;
-        if (t->ways.way[best].trial.cost >= t->out->exact_cost && !t->p.slower) {
-            status = gnomon_tuning_use_exact(t, "exact search is expected to be quicker");
+        const gnomon_way *w = &t->ways.way[best];
+        if (!t->p.slower && !gnomon_lsh_pays(&t->charge, w->trial.cost, index_cost(t, w))) {
+            status = use_quicker(t);
             break;
         }
         status = build_shape(&s, best, &kept);

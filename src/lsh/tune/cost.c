@@ -11,6 +11,13 @@ static const double per_bucket = 220; /* with choosing it */
 static const double per_candidate = 3;
 static const double per_code = 6, per_code_byte = 0.1; /* with choosing the nearest */
 
+/* What comes before queries, from processor times of the steps of tuning on clusters and images. */
+static const double per_built_product = 0.035, per_built_value = 8;
+static const double per_place = 80; /* a point's in a table, with sorting */
+static const double per_made_code = 100, per_coded_coordinate = 1.5;
+static const double per_ranked_code = 5, per_code_before = 0.2;    /* a true neighbour of a query */
+static const double per_trials = 4e8, per_trials_coordinate = 8e5; /* all shapes, some points */
+
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s)
 {
     switch (s->metric) {
@@ -44,16 +51,45 @@ double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s)
     }
 }
 
+static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double product)
+{
+    if (h->f.family == GNOMON_LSH_PSTABLE_L1)
+        return per_cauchy_product * (double)s->dim * (double)h->products;
+    if (h->f.family == GNOMON_LSH_MINHASH) return per_member_hash * s->point * (double)h->f.count;
+    return h->op ? product * (double)s->dim * (double)h->products : 0;
+}
+
+double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, int64_t tables)
+{
+    return (double)s->points * (hash_cost(s, h, per_built_product) +
+                                per_built_value * (double)h->f.count + per_place * (double)tables);
+}
+
+double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t k)
+{
+    const double make = per_made_code + per_coded_coordinate * (double)s->dim;
+    const double rank = per_ranked_code + per_code_before * (double)k;
+    return (double)s->points * (make + (double)queries * rank);
+}
+
+double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s)
+{
+    switch (s->metric) {
+    case GNOMON_HAMMING:
+        return per_trials / 40;
+    case GNOMON_JACCARD:
+        return per_trials / 8;
+    default:
+        return per_trials + per_trials_coordinate * (double)s->dim;
+    }
+}
+
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,
                              double candidates, int64_t codes, double verified)
 {
-    double hash = 0;
-    if (h->op) hash = per_product * (double)s->dim * (double)h->products;
-    if (h->f.family == GNOMON_LSH_PSTABLE_L1)
-        hash = per_cauchy_product * (double)s->dim * (double)h->products;
-    if (h->f.family == GNOMON_LSH_MINHASH) hash = per_member_hash * s->point * (double)h->f.count;
-    double cost = hash + per_value * (double)h->f.count + per_bucket * buckets +
-                  per_candidate * candidates + gnomon_lsh_verify_cost(s) * verified;
+    double cost = hash_cost(s, h, per_product) + per_value * (double)h->f.count +
+                  per_bucket * buckets + per_candidate * candidates +
+                  gnomon_lsh_verify_cost(s) * verified;
     if (codes > 0) cost += (per_code + per_code_byte * (double)codes) * candidates;
     return cost;
 }

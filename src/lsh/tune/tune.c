@@ -49,6 +49,10 @@ static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_promis
     GNOMON_FAIL_IF(p->queries < 100 || p->queries > 100000, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("promise.queries") " is %" PRId64 "; it must be 100 to 100000",
                    p->queries);
+    GNOMON_FAIL_IF(p->uses < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("promise.uses") " is %" PRId64
+                                              "; it must be at least 1, or 0 when it is not known",
+                   p->uses);
     return GNOMON_OK;
 }
 
@@ -80,14 +84,28 @@ static void measure_points(gnomon_tuning *t)
                    GNOMON_TUNING_CODES * t->sizes.points <= t->p.memory;
 }
 
-/* Whether so many queries could tell at all: when all their neighbours are found. */
-static bool can_tell(const gnomon_tuning *t)
+/* How many queries it takes at least to tell: when all their neighbours are found. 0 when so many
+ * can't tell at all. */
+static int64_t least_to_tell(const gnomon_tuning *t)
 {
     gnomon_bet bet;
-    gnomon_bet_open(&bet, t->p.recall, 0, (1 - t->p.confidence) / 2, t->tested, t->population);
+    gnomon_bet_open(&bet, t->p.recall, 0, gnomon_tuning_doubt(t->p.confidence, 0), t->tested,
+                    t->population);
     for (int64_t q = 0; q < t->tested && !bet.won; q++)
         gnomon_bet_on(&bet, 1);
-    return bet.won;
+    return bet.won ? bet.count : 0;
+}
+
+/* Whether a search for an index is to begin, by what it costs at least: true neighbours of the
+ * asked, codes, trials, and the first parts of the test. */
+static bool worth_looking(const gnomon_tuning *t, int64_t asked, int64_t told)
+{
+    const int64_t batch = gnomon_tuning_batch(t);
+    const int64_t tested = (told + batch - 1) / batch * batch;
+    double look = (double)asked * t->charge.exact + gnomon_lsh_trials_cost(&t->sizes);
+    if (t->has_codes) look += gnomon_lsh_codes_cost(&t->sizes, asked, t->p.k + t->self);
+    return t->p.slower ||
+           gnomon_lsh_worth_looking(&t->charge, look, (double)tested * t->charge.exact);
 }
 
 static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
@@ -96,6 +114,7 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     const int64_t given = gnomon_points_rows(t->queries), self = t->self;
     measure_points(t);
     t->out->exact_cost = gnomon_lsh_exact_cost(&t->sizes);
+    t->charge = (gnomon_lsh_charge){t->p.uses, t->out->exact_cost};
     if (t->sizes.points < 64 || given < 64 || t->p.k + self > t->sizes.points / 2)
         return gnomon_tuning_use_exact(t,
                                        "there are too few points or queries to test an index by");
@@ -103,10 +122,14 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     const int64_t asked = given - t->tested < ASKED ? given - t->tested : ASKED;
     /* how many queries have neighbours within a radius is not known */
     t->population = t->p.k > 0 ? given - asked : 0;
-    t->out->asked = asked;
-    if (!can_tell(t))
+    const int64_t told = least_to_tell(t);
+    if (told == 0)
         return gnomon_tuning_use_exact(t,
                                        "there are too few points or queries to test an index by");
+    if (!worth_looking(t, asked, told))
+        return gnomon_tuning_use_exact(
+            t, "exact search of so few queries is expected to end before tuning does");
+    t->out->asked = asked;
     GNOMON_TRY(gnomon_tuning_ask(t, 0, asked, &t->asked, &t->near));
     if (t->asked.offsets[asked] == 0)
         return gnomon_tuning_use_exact(t, "no query tried has a point within the radius");

@@ -64,7 +64,29 @@ typedef struct gnomon_lsh_sizes {
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s);
 /* Of looking into so many buckets with so many candidates, 'verified' of them. */
+/* Of building these tables, which a hasher's values are of. */
+double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, int64_t tables);
+/* Of making codes of all points, and of finding where the k true neighbours of each of so many
+ * queries stand in their order. */
+double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t k);
+/* Of trying all shapes on some points. */
+double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s);
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,
                              double candidates, int64_t codes, double verified);
+
+/* ---- charge.c: whether hashing is expected to end before exact search does ---- */
+typedef struct gnomon_lsh_charge {
+    int64_t uses; /* queries to answer; 0: not known, only queries are compared */
+    double exact; /* of a query */
+} gnomon_lsh_charge;
+
+/* Whether to look for an index: 'look' is what that costs before the model knows of any, 'test' the
+ * least that testing one costs. It is not begun when it is more than half of exact search: then at
+ * most half of that is lost when no index pays, and an index could have halved it at best. */
+bool gnomon_lsh_worth_looking(const gnomon_lsh_charge *c, double look, double test);
+/* Whether an index of so much a query pays that takes so much more until it answers. */
+bool gnomon_lsh_pays(const gnomon_lsh_charge *c, double way, double more);
+/* What a query costs with its share of building. */
+double gnomon_lsh_share(const gnomon_lsh_charge *c, double way, double build);
 
 #endif

@@ -23,11 +23,13 @@ typedef struct gnomon_shape {
     int64_t depth, fine; /* functions a table; fine 0: one level */
 } gnomon_shape;
 
-/* A trial, what it takes to build it, and the standard deviation of a query's share. */
+/* A trial, what it is built of and what that costs, and the standard deviation of a query's share.
+ */
 typedef struct gnomon_way {
     gnomon_lsh_trial trial;
     gnomon_shape from;
     double spread;
+    double build; /* nanoseconds on one thread */
 } gnomon_way;
 
 typedef struct gnomon_ways {
@@ -39,6 +41,7 @@ typedef struct gnomon_tuning {
     gnomon_context *ctx;
     gnomon_lsh_promise p;
     gnomon_lsh_sizes sizes;
+    gnomon_lsh_charge charge;
     const gnomon_points *points, *queries;
     bool self; /* the queries are points, each without itself */
     gnomon_asked asked, tests[GNOMON_TUNING_BATCHES];
@@ -86,6 +89,12 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
                                      const gnomon_lsh *index, const gnomon_lsh_effort *effort,
                                      int64_t bytes, int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways);
+
+/* Queries of a part of the test. */
+static inline int64_t gnomon_tuning_batch(const gnomon_tuning *t)
+{
+    return (t->tested + GNOMON_TUNING_BATCHES - 1) / GNOMON_TUNING_BATCHES;
+}
 
 /* ---- build.c ---- */
 /* Builds and tests. *out is NULL when it gives up. */

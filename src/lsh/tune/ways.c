@@ -128,12 +128,13 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
     gnomon_hasher part = *h; /* that makes these tables' values alone */
     part.f.count = tables * index->depth;
     part.products = h->products / h->f.count * part.f.count;
+    const double build = gnomon_lsh_build_cost(&t->sizes, &part, tables);
     for (int64_t s = 0; s < trace->steps; s++) {
         double candidates, few;
         mean_candidates(trace, queries, s, &candidates, &few);
         for (int v = 0; v < (t->has_codes ? GNOMON_TUNING_CHOICES : 1); v++) {
             const bool ranked = v < trace->choices;
-            gnomon_way w = {.from = *from};
+            gnomon_way w = {.from = *from, .build = build};
             mean_share(trace, queries, s, ranked ? v : 0, &w.trial.recall, &w.spread);
             if (!ranked) w.trial.recall *= t->captured[v];
             const int64_t code_bytes = v > 0 ? GNOMON_TUNING_CODES : 0;

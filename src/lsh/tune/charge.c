@@ -1,0 +1,18 @@
+/* Tuning, building and testing, charged to the queries that an index is for. */
+#include "lsh/tune/tune.h"
+
+bool gnomon_lsh_worth_looking(const gnomon_lsh_charge *c, double look, double test)
+{
+    return c->uses == 0 || 2 * (look + test) <= (double)c->uses * c->exact;
+}
+
+bool gnomon_lsh_pays(const gnomon_lsh_charge *c, double way, double more)
+{
+    if (c->uses == 0) return way < c->exact;
+    return (double)c->uses * way + more < (double)c->uses * c->exact;
+}
+
+double gnomon_lsh_share(const gnomon_lsh_charge *c, double way, double build)
+{
+    return c->uses > 0 ? way + build / (double)c->uses : way;
+}
