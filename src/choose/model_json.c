@@ -1,5 +1,6 @@
 /* Cost models from JSON (docs/reference/choosing.md, "The file"). */
 #include "base/error.h"
+#include "base/text_json.h"
 #include "choose/choose.h"
 #include "operator/kinds/kinds.h"
 
@@ -111,7 +112,9 @@ gnomon_status gnomon_model_from_json(gnomon_context *ctx, const char *json, size
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("json") " is NULL");
     json_error_t error;
-    json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);
+    bool memory;
+    json_t *root = gnomon_json_read(json, length, JSON_REJECT_DUPLICATES, &error, &memory);
+    GNOMON_FAIL_IF(memory, ctx, GNOMON_ERROR_MEMORY, "no memory for a cost model");
     GNOMON_FAIL_IF(root == NULL, ctx, GNOMON_ERROR_DATA, "model: line %d: %s", error.line,
                    error.text);
     gnomon_model *m = calloc(1, sizeof *m);

@@ -304,9 +304,9 @@ gnomon_status gnomon_operator_from_json(gnomon_context *ctx, const char *json, s
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(json == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("json") " is NULL");
     json_error_t error;
-    json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);
-    if (root == NULL && json_error_code(&error) == json_error_out_of_memory)
-        return gnomon_fail(ctx, GNOMON_ERROR_MEMORY, "no memory to read a descriptor");
+    bool memory;
+    json_t *root = gnomon_json_read(json, length, JSON_REJECT_DUPLICATES, &error, &memory);
+    GNOMON_FAIL_IF(memory, ctx, GNOMON_ERROR_MEMORY, "no memory to read a descriptor");
     GNOMON_FAIL_IF(root == NULL, ctx, GNOMON_ERROR_DATA,
                    "descriptor: not JSON: line %d, column %d: %s", error.line, error.column,
                    quote(error.text).text);

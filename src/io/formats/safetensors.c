@@ -155,8 +155,9 @@ static gnomon_status parse_string(cursor *c, char **from)
 static gnomon_status decode(cursor *c, char *from)
 {
     json_error_t error;
-    json_t *value = json_loadb(from, (size_t)(c->at - from), JSON_DECODE_ANY, &error);
-    const bool memory = value == NULL && json_error_code(&error) == json_error_out_of_memory;
+    bool memory;
+    json_t *value =
+        gnomon_json_read(from, (size_t)(c->at - from), JSON_DECODE_ANY, &error, &memory);
     GNOMON_FAIL_IF(memory, c->h->ctx, GNOMON_ERROR_MEMORY, "no memory for a tensor's name");
     if (value == NULL) return bad(c, error.text);
     memcpy(from, json_string_value(value), json_string_length(value) + 1);
@@ -292,9 +293,10 @@ static gnomon_status read_entry(const header *h, const entry *e, tensor *t)
 {
     json_error_t error;
     *t = (tensor){0};
-    json_t *root = json_loadb(e->text, (size_t)e->length, JSON_REJECT_DUPLICATES, &error);
+    bool memory;
+    json_t *root =
+        gnomon_json_read(e->text, (size_t)e->length, JSON_REJECT_DUPLICATES, &error, &memory);
     if (root == NULL) {
-        const bool memory = json_error_code(&error) == json_error_out_of_memory;
         GNOMON_FAIL_IF(memory, h->ctx, GNOMON_ERROR_MEMORY, "no memory for a tensor's entry");
         return bad_entry(h, e, error.text);
     }

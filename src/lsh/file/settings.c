@@ -191,9 +191,9 @@ gnomon_status gnomon_lsh_settings_from_json(gnomon_context *ctx, const char *jso
     json_error_t error;
     *options = (gnomon_lsh_options)GNOMON_LSH_OPTIONS_INIT;
     *descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
-    json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);
-    GNOMON_FAIL_IF(!root && json_error_code(&error) == json_error_out_of_memory, ctx,
-                   GNOMON_ERROR_MEMORY, "no memory for an index's settings");
+    bool memory;
+    json_t *root = gnomon_json_read(json, length, JSON_REJECT_DUPLICATES, &error, &memory);
+    GNOMON_FAIL_IF(memory, ctx, GNOMON_ERROR_MEMORY, "no memory for an index's settings");
     GNOMON_FAIL_IF(!root, ctx, GNOMON_ERROR_DATA,
                    GNOMON_ARG("settings") ": not JSON: line %d, column %d", error.line,
                    error.column);
