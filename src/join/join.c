@@ -154,6 +154,7 @@ static gnomon_status run(gnomon_join_state *join)
     if (status == GNOMON_OK) status = gnomon_join_out_open(join);
     if (status == GNOMON_OK) status = work(join);
     if (status == GNOMON_OK) status = gnomon_join_finish(join);
+    gnomon_join_drop_prefix(join);
     gnomon_join_out_close(join);
     if (join->p.rows == join->options.first_row) r->rows_done = join->p.rows;
     r->complete = status == GNOMON_OK && r->rows_done == join->p.rows;

@@ -34,7 +34,8 @@ typedef struct gnomon_join_state {
     int64_t pair_room; /* how many should wait at most */
     int64_t *starts;   /* places of a band's rows in the sorted pairs */
     int64_t starts_room;
-    gnomon_pair *heap; /* options.top places, the farthest on top */
+    struct gnomon_prefix *prefix; /* of an exact join of sets, when it was made to tell its cost */
+    gnomon_pair *heap;            /* options.top places, the farthest on top */
     int64_t heap_count;
     bool full; /* max_pairs have been handed out */
 } gnomon_join_state;
@@ -69,5 +70,6 @@ gnomon_status gnomon_join_dense(gnomon_join_state *join);
 /* Refuses sets that no join takes; makes those of both sides. Errors: DATA, NONFINITE, MEMORY. */
 gnomon_status gnomon_join_make_sets(gnomon_join_state *join);
 gnomon_status gnomon_join_sets(gnomon_join_state *join);
+void gnomon_join_drop_prefix(gnomon_join_state *join);
 
 #endif

@@ -7,6 +7,7 @@
  * buckets begin and end, so that a bucket with many of the points occupies all threads and takes no
  * memory. */
 #include "join/lsh.h"
+#include "join/prefix.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -422,7 +423,12 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
     const int64_t tables = gnomon_plan_tables(plan);
     if (tables == 0) return gnomon_join_no_hashing(join, GNOMON_JOIN_NO_TABLES);
     const bool must = join->options.method == GNOMON_JOIN_LSH;
+    if (!must && join->options.metric == GNOMON_JACCARD && gnomon_prefix_fits(join)) {
+        GNOMON_TRY(gnomon_prefix_open(join, &join->prefix));
+        plan->exact_cost = gnomon_prefix_cost(join->prefix);
+    }
     if (!gnomon_join_plan_pays(join, plan)) return GNOMON_OK;
+    gnomon_join_drop_prefix(join);
     const int64_t bytes = gnomon_plus(key_bytes(join, tables), table_bytes(join));
     const int64_t limit = gnomon_memory_limit(join->ctx);
     GNOMON_FAIL_IF(must && bytes > limit, join->ctx, GNOMON_ERROR_MEMORY,

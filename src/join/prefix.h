@@ -18,6 +18,9 @@ bool gnomon_prefix_fits(const gnomon_join_state *join);
 /* Errors: MEMORY. On failure *out is NULL. */
 gnomon_status gnomon_prefix_open(gnomon_join_state *join, gnomon_prefix **out);
 void gnomon_prefix_close(gnomon_prefix *prefix);
+/* What a join by it costs, in nanoseconds of one thread: places in the lists are counted for rows
+ * of a sample. The index itself is made, and not counted. */
+double gnomon_prefix_cost(const gnomon_prefix *prefix);
 /* Adds the pairs of rows [row, row + count); *fits is cleared when they are more than may wait. */
 gnomon_status gnomon_prefix_pairs(gnomon_prefix *prefix, int64_t row, int64_t count, bool *fits);
 

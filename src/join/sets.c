@@ -75,14 +75,19 @@ gnomon_status gnomon_join_make_sets(gnomon_join_state *join)
     return GNOMON_OK;
 }
 
+void gnomon_join_drop_prefix(gnomon_join_state *join)
+{
+    gnomon_prefix_close(join->prefix);
+    join->prefix = NULL;
+}
+
 gnomon_status gnomon_join_sets(gnomon_join_state *join)
 {
-    gnomon_prefix *prefix = NULL;
     if (gnomon_prefix_fits(join)) {
-        GNOMON_TRY(gnomon_prefix_open(join, &prefix));
+        if (join->prefix == NULL) GNOMON_TRY(gnomon_prefix_open(join, &join->prefix));
         gnomon_join_say(join, "sets meet in the lists of their rarest members");
     }
-    const gnomon_status status = all_bands(join, prefix);
-    gnomon_prefix_close(prefix);
+    const gnomon_status status = all_bands(join, join->prefix);
+    gnomon_join_drop_prefix(join);
     return status;
 }
