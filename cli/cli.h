@@ -114,9 +114,22 @@ double cli_json_seconds(double seconds);
 /* The operator's descriptor, every default filled in; NULL when memory is out. */
 json_t *cli_descriptor_json(cli_app *app, const gnomon_operator *op);
 
-/* The metrics by name, aliases after them: those of neighbors, of join (no l1) and of an index (no
- * inner product). */
-extern const cli_choice cli_metrics[], cli_join_metrics[], cli_index_metrics[];
+/* metrics.c: what the library tells of its metrics. */
+/* The metrics that have all of these flags (GNOMON_METRIC_...) by name, aliases after them. Static
+ * storage. */
+const cli_choice *cli_metrics(unsigned flags);
+/* The same as a help text: "l2 or euclidean (default), cosine (1 - cos), ...". Static storage. */
+const char *cli_metrics_help(unsigned flags);
+/* NULL for a number that is no metric. */
+const gnomon_metric_info *cli_metric(gnomon_metric metric);
+int cli_metric_is(gnomon_metric metric, unsigned flag);
+/* Whether it takes such points (GNOMON_POINTS_...). */
+int cli_metric_takes(gnomon_metric metric, unsigned points);
+/* "cosine or jaccard": the metrics that have all of these flags. */
+typedef struct cli_metrics_text {
+    char text[256];
+} cli_metrics_text;
+cli_metrics_text cli_metrics_that(unsigned flags);
 
 /* input.c */
 typedef struct cli_input_options {

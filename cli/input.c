@@ -174,10 +174,11 @@ int cli_same_width(cli_app *app, const char *path, int64_t cols, const char *oth
 
 int cli_check_bits(cli_app *app, int metric, const char *path, const gnomon_data_info *info)
 {
-    if (metric != GNOMON_HAMMING || info->dtype == GNOMON_U8) return -1;
-    return cli_fail(app, CLI_EXIT_USAGE,
-                    "--metric hamming takes bits, eight in an element of type u8; %s holds %s",
-                    path, gnomon_dtype_name(info->dtype));
+    if (!cli_metric_takes((gnomon_metric)metric, GNOMON_POINTS_BITS) || info->dtype == GNOMON_U8)
+        return -1;
+    return cli_fail(
+        app, CLI_EXIT_USAGE, "--metric %s takes bits, eight in an element of type u8; %s holds %s",
+        gnomon_metric_name((gnomon_metric)metric), path, gnomon_dtype_name(info->dtype));
 }
 
 char *cli_input_file(const char *path, const char *member)

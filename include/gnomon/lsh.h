@@ -31,6 +31,11 @@ GNOMON_API const char *gnomon_lsh_family_name(gnomon_lsh_family family);
 /* The family of that name, 0 when there is none. */
 GNOMON_API gnomon_lsh_family gnomon_lsh_family_from_name(const char *name);
 
+enum { GNOMON_METRIC_FAMILIES = 3 }; /* of one metric, at most */
+/* The families whose functions are for a metric, from index 0 on, the usual one first; 0 past the
+ * last. */
+GNOMON_API gnomon_lsh_family gnomon_metric_family(gnomon_metric metric, int index);
+
 /* What defines 'count' hash functions. Members that a family does not use must be 0. Functions do
  * not depend on count (but for an operator whose rows do): more of them begin with the fewer. */
 typedef struct gnomon_lsh_functions {

@@ -49,6 +49,38 @@ typedef enum gnomon_metric {
 
 /* "l2", "cosine", "ip", "hamming", "jaccard", "l1"; "?" for a number that is no metric. */
 GNOMON_API const char *gnomon_metric_name(gnomon_metric metric);
+/* The metric of that name (not of an alias), 0 when there is none. */
+GNOMON_API gnomon_metric gnomon_metric_from_name(const char *name);
+
+/* The points that a metric takes. */
+enum {
+    GNOMON_POINTS_DENSE = 1,
+    GNOMON_POINTS_BITS = 2,  /* dense and of type U8, eight bits an element */
+    GNOMON_POINTS_SPARSE = 4 /* sets, or weights that are not negative */
+};
+
+enum {
+    GNOMON_METRIC_LARGER = 1,     /* the larger, the nearer */
+    GNOMON_METRIC_SIMILARITY = 2, /* 1 less the distance is a similarity */
+    GNOMON_METRIC_JOINS = 4,      /* gnomon_join takes it */
+    GNOMON_METRIC_HASHED = 8,     /* there are hash functions for it: an index can be made */
+    GNOMON_METRIC_CODES = 16,     /* points of an index can have codes */
+    GNOMON_METRIC_DEVICE = 32     /* a GPU can search and join by it */
+};
+
+/* What is to know of a metric, for tables of all metrics. */
+typedef struct gnomon_metric_info {
+    gnomon_metric metric;
+    const char *name;    /* on the command line and in JSON */
+    const char *aliases; /* what other libraries call it, "" or names with spaces between */
+    const char *about;   /* a remark of a few words, "" for none */
+    const char *unit;    /* what a point's columns are */
+    unsigned points;     /* GNOMON_POINTS_... */
+    unsigned flags;      /* GNOMON_METRIC_... */
+} gnomon_metric_info;
+
+/* The metrics, from index 0 on; NULL past the last. Static storage. */
+GNOMON_API const gnomon_metric_info *gnomon_metric_at(int index);
 
 typedef struct gnomon_search_options {
     size_t struct_size;

@@ -80,7 +80,8 @@ static void check_rows(void *arg, int64_t task, int worker)
 static gnomon_status check_points(gnomon_join_state *join, const gnomon_side *side,
                                   const gnomon_matrix *m, int64_t first)
 {
-    if (join->options.metric == GNOMON_HAMMING || m->rows == 0) return GNOMON_OK;
+    if (gnomon_metric_takes(join->options.metric, GNOMON_POINTS_BITS) || m->rows == 0)
+        return GNOMON_OK;
     const int64_t tasks = (m->rows + CHECK_ROWS - 1) / CHECK_ROWS;
     check c = {m, NULL};
     GNOMON_TRY(gnomon_alloc(join->ctx, tasks, sizeof *c.faults, "a check", &c.faults));
@@ -119,7 +120,7 @@ static gnomon_status rows_of(gnomon_join_state *join, const gnomon_side *side, w
 static gnomon_status collect_hits(gnomon_join_state *join, gnomon_search *search, int64_t row,
                                   int64_t column)
 {
-    const bool ip = join->options.metric == GNOMON_IP;
+    const bool ip = gnomon_metric_is(join->options.metric, GNOMON_METRIC_LARGER);
     GNOMON_TRY(gnomon_join_reserve(join, search->hit_count));
     for (int64_t at = 0; at < search->hit_count; at++) {
         const gnomon_hit *hit = &search->hits[at];

@@ -49,7 +49,7 @@ void gnomon_join_say(gnomon_join_state *join, const char *format, ...)
 
 static gnomon_status check_threshold(gnomon_context *ctx, const gnomon_join_options *o)
 {
-    const bool ip = o->metric == GNOMON_IP;
+    const bool ip = gnomon_metric_is(o->metric, GNOMON_METRIC_LARGER);
     if (o->top > 0 && o->threshold == (ip ? -INFINITY : INFINITY)) return GNOMON_OK;
     GNOMON_FAIL_IF(!isfinite(o->threshold), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("threshold") " is %g; it must be finite", o->threshold);
@@ -65,10 +65,11 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_join_options
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options") " is NULL; options.threshold must be set");
     GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
-    GNOMON_FAIL_IF(o->metric == GNOMON_L1, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("metric") " is l1, for which there is no join");
-    GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_JACCARD, ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(gnomon_metric_row_of(o->metric) == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("metric") " is %d; it must be one of gnomon_metric", (int)o->metric);
+    GNOMON_FAIL_IF(!gnomon_metric_is(o->metric, GNOMON_METRIC_JOINS), ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("metric") " is %s, for which there is no join",
+                   gnomon_metric_name(o->metric));
     GNOMON_FAIL_IF(o->top < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("top") " is %" PRId64 "; it must be at least 1, or 0 for all pairs",
                    o->top);
@@ -97,14 +98,14 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_join_options
 
 static gnomon_status check_bits(const gnomon_join_state *join, const gnomon_side *side)
 {
-    if (join->options.metric != GNOMON_HAMMING) return GNOMON_OK;
-    GNOMON_FAIL_IF(
-        side->dtype != GNOMON_U8, join->ctx, GNOMON_ERROR_DTYPE,
-        GNOMON_ARG("%s") " is of type %s; hamming takes bits, eight in an element of type u8",
-        side->name, gnomon_dtype_name(side->dtype));
+    if (!gnomon_metric_takes(join->options.metric, GNOMON_POINTS_BITS)) return GNOMON_OK;
+    GNOMON_FAIL_IF(side->dtype != GNOMON_U8, join->ctx, GNOMON_ERROR_DTYPE,
+                   GNOMON_ARG("%s") " is of type %s; %s takes bits, eight in an element of type u8",
+                   side->name, gnomon_dtype_name(side->dtype),
+                   gnomon_metric_name(join->options.metric));
     GNOMON_FAIL_IF(side->cols > 1 << 21, join->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("%s") " has %" PRId64 " x 8 bits; hamming takes at most 2^24",
-                   side->name, side->cols);
+                   GNOMON_ARG("%s") " has %" PRId64 " x 8 bits; %s takes at most 2^24", side->name,
+                   side->cols, gnomon_metric_name(join->options.metric));
     return GNOMON_OK;
 }
 
@@ -139,8 +140,9 @@ static gnomon_status work(gnomon_join_state *join)
     if (join->p.to == NULL) GNOMON_TRY(try_device(join, &done));
     if (!done) GNOMON_TRY(gnomon_join_by_hashes(join, &done));
     if (done) return GNOMON_OK;
-    return join->options.metric == GNOMON_JACCARD ? gnomon_join_sets(join)
-                                                  : gnomon_join_dense(join);
+    return gnomon_metric_takes(join->options.metric, GNOMON_POINTS_SPARSE)
+               ? gnomon_join_sets(join)
+               : gnomon_join_dense(join);
 }
 
 /* With sides set, does everything. */
@@ -189,8 +191,9 @@ gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gno
     gnomon_join_result own;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    GNOMON_FAIL_IF(join.options.metric == GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "jaccard takes sparse points");
+    GNOMON_FAIL_IF(gnomon_metric_takes(join.options.metric, GNOMON_POINTS_SPARSE), ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points",
+                   gnomon_metric_name(join.options.metric));
     GNOMON_TRY(gnomon_check_anywhere(ctx, p, "p", false));
     if (q != NULL) GNOMON_TRY(gnomon_check_anywhere(ctx, q, "q", false));
     join.self = q == NULL;
@@ -206,8 +209,9 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
     gnomon_join_result own;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    GNOMON_FAIL_IF(join.options.metric != GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s takes dense points", gnomon_metric_name(join.options.metric));
+    GNOMON_FAIL_IF(!gnomon_metric_takes(join.options.metric, GNOMON_POINTS_SPARSE), ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes dense points",
+                   gnomon_metric_name(join.options.metric));
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
     GNOMON_TRY(gnomon_check_csr(ctx, p, "p"));
     if (q != NULL) GNOMON_TRY(gnomon_check_csr(ctx, q, "q"));
@@ -251,8 +255,9 @@ gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *
     gnomon_join_result own;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    GNOMON_FAIL_IF(join.options.metric == GNOMON_JACCARD, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "jaccard takes sparse points");
+    GNOMON_FAIL_IF(gnomon_metric_takes(join.options.metric, GNOMON_POINTS_SPARSE), ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points",
+                   gnomon_metric_name(join.options.metric));
     GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
                                     "points that are read in pieces are joined on the CPU"));
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");

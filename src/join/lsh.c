@@ -154,7 +154,7 @@ static void verify_bucket(hashed *h, int64_t i, uint32_t from, uint32_t to, int 
     const uint32_t *others = join->self ? h->at->p.scratch.ids[0] : h->at->q.scratch.ids[0];
     const uint32_t *keys = h->p_keys + i * h->tables;
     const uint32_t *other_keys = join->self ? h->p_keys : h->q_keys;
-    gnomon_query query = {NULL, 0};
+    gnomon_query query = {.factor = 0};
     bool ready = false;
     for (uint32_t at = from; at < to; at++) {
         const int64_t j = others[at];
@@ -388,7 +388,8 @@ static gnomon_status join_hashed(gnomon_join_state *join, const gnomon_join_plan
 static const char *unfit(const gnomon_join_state *join)
 {
     const gnomon_join_options *o = &join->options;
-    if (o->metric == GNOMON_IP) return "inner products have no locality-sensitive hashes";
+    if (gnomon_metric_is(o->metric, GNOMON_METRIC_LARGER))
+        return "inner products have no locality-sensitive hashes";
     if (!isfinite(o->threshold)) return "it needs a threshold";
     if (!(o->recall < 1)) return "a recall of 1 is asked for";
     if (join->p.cols == 0) return "the points have no coordinates";

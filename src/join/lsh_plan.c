@@ -183,7 +183,7 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
         some.q.dense = &sample->q;
     }
     GNOMON_TRY(sample_distances(&some, sample != NULL, out));
-    if (join->options.metric == GNOMON_JACCARD) {
+    if (gnomon_metric_takes(join->options.metric, GNOMON_POINTS_SPARSE)) {
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
         double sum = 0;
         for (int64_t b = 0; b < BINS; b++) /* |A n B| = (1 - d) (|A| + |B|) / (2 - d) */
@@ -237,7 +237,8 @@ static double all_pairs(const gnomon_join_state *join)
 
 static double coordinates_of(const gnomon_join_state *join, const distances_seen *l)
 {
-    return join->options.metric == GNOMON_JACCARD ? l->members : (double)join->p.cols;
+    return gnomon_metric_takes(join->options.metric, GNOMON_POINTS_SPARSE) ? l->members
+                                                                           : (double)join->p.cols;
 }
 
 /* What a plan costs by these figures. */
@@ -257,7 +258,7 @@ static double plan_cost(const gnomon_join_state *join, const distances_seen *l,
 static double exact_cost(const gnomon_join_state *join, const distances_seen *l,
                          const gnomon_join_costs *c)
 {
-    if (join->options.metric == GNOMON_JACCARD)
+    if (gnomon_metric_takes(join->options.metric, GNOMON_POINTS_SPARSE))
         return all_pairs(join) * c->shared_member * l->shared *
                    fmin(1, 2 * join->options.threshold) +
                (double)(join->p.rows + join->q.rows) * l->members * 20;
@@ -341,11 +342,10 @@ static gnomon_status try_all(gnomon_join_state *join, distances_seen *l, gnomon_
     gnomon_lsh_functions f = GNOMON_LSH_FUNCTIONS_INIT;
     f.dim = join->p.cols;
     f.seed = join->options.seed;
-    switch (join->options.metric) {
-    case GNOMON_L2: {
+    f.family = gnomon_metric_family(join->options.metric, 0);
+    if (f.family == GNOMON_LSH_PSTABLE) {
         /* duplicates have the same values whatever the width */
         const double unit = r > 0 ? r : fmax(l->distance[0], FLT_MIN);
-        f.family = GNOMON_LSH_PSTABLE;
         if (r == 0) l->length = 0;
         for (int i = 0; i < WIDTHS; i++) {
             f.width = unit * widths[i];
@@ -353,18 +353,8 @@ static gnomon_status try_all(gnomon_join_state *join, distances_seen *l, gnomon_
         }
         return GNOMON_OK;
     }
-    case GNOMON_COSINE:
-        f.family = GNOMON_LSH_SIMHASH;
-        break;
-    case GNOMON_HAMMING:
-        f.family = GNOMON_LSH_BIT_SAMPLING;
-        if (r > 8 * (double)f.dim) return GNOMON_OK;
-        break;
-    default:
-        f.family = GNOMON_LSH_MINHASH;
-        if (r > 1) return GNOMON_OK;
-        break;
-    }
+    if (f.family == GNOMON_LSH_BIT_SAMPLING && r > 8 * (double)f.dim) return GNOMON_OK;
+    if (f.family == GNOMON_LSH_MINHASH && r > 1) return GNOMON_OK;
     return try_functions(join, l, &f, miss, plan);
 }
 

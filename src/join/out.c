@@ -51,7 +51,8 @@ void gnomon_join_out_close(gnomon_join_state *join)
 static bool closer(const gnomon_join_state *join, const gnomon_pair *x, const gnomon_pair *y)
 {
     if (x->distance != y->distance)
-        return (x->distance < y->distance) == (join->options.metric != GNOMON_IP);
+        return (x->distance < y->distance) ==
+               (!gnomon_metric_is(join->options.metric, GNOMON_METRIC_LARGER));
     return x->i < y->i || (x->i == y->i && x->j < y->j);
 }
 
@@ -92,7 +93,8 @@ double gnomon_join_threshold(const gnomon_join_state *join)
     const double given = join->options.threshold;
     if (join->heap == NULL || join->heap_count < join->options.top) return given;
     const double farthest = join->heap[0].distance;
-    return join->options.metric == GNOMON_IP ? fmax(given, farthest) : fmin(given, farthest);
+    return gnomon_metric_is(join->options.metric, GNOMON_METRIC_LARGER) ? fmax(given, farthest)
+                                                                        : fmin(given, farthest);
 }
 
 /* ---- a band ---- */

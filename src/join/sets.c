@@ -27,7 +27,7 @@ static gnomon_status count_all(gnomon_join_state *join, int64_t row, int64_t cou
         const gnomon_sets q = part_of(&join->q.sets, from, some);
         gnomon_search s = {.ctx = join->ctx, .count = count, .cols = join->p.cols};
         s.options = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
-        s.options.metric = GNOMON_JACCARD;
+        s.options.metric = join->options.metric;
         s.limit = gnomon_join_threshold(join);
         s.sets = part_of(&join->p.sets, row, count);
         status = gnomon_scan_sets(&s, &q);

@@ -238,7 +238,7 @@ static gnomon_status choose(finding *f, double threshold)
     const int64_t n = f->points;
     trial t = {.f = f};
     double *biases = NULL;
-    t.key = s->search.options.metric == GNOMON_IP ? -threshold : threshold;
+    t.key = gnomon_metric_turn(s->search.options.metric, threshold);
     gnomon_status status =
         gnomon_alloc(ctx, gnomon_times(n, f->directions), sizeof *t.y, "a sample", &t.y);
     if (status == GNOMON_OK)
@@ -317,7 +317,8 @@ gnomon_status gnomon_sketch_open(gnomon_join_sketch *s, const gnomon_join_state 
     s->search.options = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
     s->search.options.metric = metric;
     s->search.kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
-    if (metric == GNOMON_HAMMING || cols < LEAST_COLS || some->rows < SAMPLE) return GNOMON_OK;
+    if (gnomon_metric_takes(metric, GNOMON_POINTS_BITS) || cols < LEAST_COLS || some->rows < SAMPLE)
+        return GNOMON_OK;
     const double threshold = gnomon_join_threshold(join);
     if (!isfinite(threshold)) return GNOMON_OK;
     GNOMON_TRY(gnomon_centre_estimate(&s->search, some));

@@ -60,7 +60,7 @@ static void verify(worker *w, int64_t q)
     const gnomon_join_sketch *s = m->sketch;
     const gnomon_sketched *point = &m->p->points[at];
     const bool twice = s->second > s->directions;
-    gnomon_query query = {NULL, 0};
+    gnomon_query query = {.factor = 0};
     for (int64_t k = 0; k <= s->second && twice; k++)
         w->row[k] = (double)m->p->rows[at * (s->second + 1) + k];
     for (int32_t i = 0; i < count; i++) {
@@ -79,7 +79,7 @@ static void verify(worker *w, int64_t q)
         if (!(key <= m->key)) continue;
         gnomon_pair *pair = gnomon_pair_slabs_place(&m->slabs, &w->slab);
         if (pair == NULL) return;
-        *pair = (gnomon_pair){row, column, m->search.options.metric == GNOMON_IP ? -key : key};
+        *pair = (gnomon_pair){row, column, gnomon_metric_turn(m->search.options.metric, key)};
     }
 }
 
@@ -174,7 +174,7 @@ gnomon_status gnomon_sketch_pairs(gnomon_join_sketch *sketch, gnomon_join_state 
                  .count = count};
     m.search.queries = *band;
     m.f64_size = gnomon_plus(gnomon_times(2, sketch->search.cols), sketch->second + 1);
-    m.key = join->options.metric == GNOMON_IP ? -threshold : threshold;
+    m.key = gnomon_metric_turn(join->options.metric, threshold);
     m.chunks = (count + CHUNK - 1) / CHUNK;
     m.range = m.chunks >= 4 * threads ? (q->count + LANES - 1) / LANES * LANES : RANGE;
     const int64_t ranges = (q->count + m.range - 1) / m.range;

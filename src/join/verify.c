@@ -11,7 +11,7 @@ gnomon_status gnomon_verifier_open(gnomon_join_state *join, gnomon_verifier *ver
     verifier->search.kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
     verifier->search.options.metric = metric;
     verifier->search.cols = join->p.cols;
-    if (metric == GNOMON_HAMMING || metric == GNOMON_JACCARD) return GNOMON_OK;
+    if (gnomon_metric_row_of(metric)->key == NULL) return GNOMON_OK;
     verifier->search.queries = *join->p.dense;
     return gnomon_alloc(
         ctx,
@@ -26,7 +26,7 @@ void gnomon_verifier_close(gnomon_verifier *verifier)
 
 gnomon_query gnomon_verifier_row(const gnomon_verifier *verifier, int64_t i, int worker)
 {
-    if (verifier->f64 == NULL) return (gnomon_query){NULL, 0};
+    if (verifier->f64 == NULL) return (gnomon_query){.factor = 0};
     return gnomon_query_widen(&verifier->search, i,
                               verifier->f64 + worker * 2 * (verifier->search.cols + 1));
 }
@@ -35,10 +35,9 @@ double gnomon_verifier_distance(const gnomon_verifier *verifier, gnomon_query qu
                                 int64_t j)
 {
     const gnomon_join_state *join = verifier->join;
-    if (join->options.metric == GNOMON_HAMMING)
-        return gnomon_bits_apart(join->p.dense, i, join->q.dense, j);
-    if (join->options.metric == GNOMON_JACCARD)
-        return gnomon_sets_apart(&join->p.sets, i, &join->q.sets, j);
+    const gnomon_metric_row *row = gnomon_metric_row_of(join->options.metric);
+    if (row->bits != NULL) return row->bits(join->p.dense, i, join->q.dense, j);
+    if (row->sets != NULL) return row->sets(&join->p.sets, i, &join->q.sets, j);
     const double key = gnomon_exact_key(&verifier->search, query, join->q.dense, j);
-    return join->options.metric == GNOMON_IP ? -key : key;
+    return gnomon_metric_turn(join->options.metric, key);
 }

@@ -7,20 +7,8 @@
 
 bool gnomon_lsh_of_metric(gnomon_metric metric, gnomon_lsh_family family)
 {
-    switch (metric) {
-    case GNOMON_L2:
-        return family == GNOMON_LSH_PSTABLE;
-    case GNOMON_COSINE:
-        return family == GNOMON_LSH_SIMHASH || family == GNOMON_LSH_CROSS_POLYTOPE;
-    case GNOMON_HAMMING:
-        return family == GNOMON_LSH_BIT_SAMPLING;
-    case GNOMON_JACCARD:
-        return family == GNOMON_LSH_MINHASH;
-    case GNOMON_L1:
-        return family == GNOMON_LSH_PSTABLE_L1;
-    case GNOMON_IP:
-        break;
-    }
+    for (int i = 0; gnomon_metric_family(metric, i) != 0; i++)
+        if (gnomon_metric_family(metric, i) == family) return true;
     return false;
 }
 
@@ -75,8 +63,11 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
                    GNOMON_ARG("options.struct_size") " is %zu; start from GNOMON_LSH_OPTIONS_INIT",
                    given->struct_size);
     *o = *given;
-    GNOMON_FAIL_IF(o->metric == GNOMON_IP, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("options.metric") " is ip, for which there are no hash functions");
+    GNOMON_FAIL_IF(gnomon_metric_row_of(o->metric) != NULL &&
+                       gnomon_metric_family(o->metric, 0) == 0,
+                   ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("options.metric") " is %s, for which there are no hash functions",
+                   gnomon_metric_name(o->metric));
     GNOMON_FAIL_IF(!gnomon_lsh_of_metric(o->metric, o->functions.family), ctx,
                    GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.functions.family") " is %s; the metric is %s",
@@ -84,7 +75,7 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
     GNOMON_TRY(check_range(ctx, "tables", o->tables, 1, 4096));
     GNOMON_TRY(check_range(ctx, "broad", o->broad, 1, GNOMON_LSH_MOST_DEPTH));
     GNOMON_TRY(check_range(ctx, "fine", o->fine, 0, GNOMON_LSH_MOST_DEPTH - o->broad));
-    const bool may = o->metric == GNOMON_L2 || o->metric == GNOMON_COSINE;
+    const bool may = gnomon_metric_is(o->metric, GNOMON_METRIC_CODES);
     GNOMON_FAIL_IF(o->codes != 0 && !may, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.codes") " is %" PRId64 "; %s takes none", o->codes,
                    gnomon_metric_name(o->metric));

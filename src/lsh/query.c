@@ -337,19 +337,18 @@ static void keep_nearest(const finding *f, finder *w, int64_t q, int64_t keep)
 static double key_of(const finding *f, int64_t query, gnomon_query ready, int64_t id)
 {
     const gnomon_search *s = f->search;
-    if (s->options.metric == GNOMON_JACCARD)
-        return gnomon_sets_apart(&s->sets, query, &f->index->sets, id);
+    const gnomon_metric_row *row = gnomon_metric_row_of(s->options.metric);
+    if (row->sets != NULL) return row->sets(&s->sets, query, &f->index->sets, id);
     const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
-    if (s->options.metric == GNOMON_HAMMING)
-        return gnomon_bits_apart(&s->queries, query, &b->points, id - b->first);
-    return gnomon_exact_key(s, ready, &b->points, id - b->first);
+    if (row->bits != NULL) return row->bits(&s->queries, query, &b->points, id - b->first);
+    return row->key(s->kernels, ready, &b->points, id - b->first);
 }
 
 /* Asks for a point that will be needed. */
 static void ask_for(const finding *f, int64_t id)
 {
     enum { MOST_BYTES = 4096, LINE = 64 };
-    if (f->search->options.metric == GNOMON_JACCARD) return;
+    if (gnomon_metric_takes(f->search->options.metric, GNOMON_POINTS_SPARSE)) return;
     const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
     const char *row = gnomon_row_at(&b->points, id - b->first);
     const int64_t bytes = b->points.cols * (int64_t)gnomon_dtype_size(b->points.dtype);
@@ -398,7 +397,7 @@ static void find_one(finding *f, finder *w, int64_t q)
 {
     gnomon_search *s = f->search;
     const int64_t query = f->first + q, k = s->options.k;
-    gnomon_query ready = {NULL, 1};
+    gnomon_query ready = {.factor = 1};
     collect(f, w, q);
     w->seen += w->count;
     if (f->trace) {
@@ -450,7 +449,7 @@ static gnomon_status open_finder(finding *f, finder *w)
         gnomon_alloc(ctx, gnomon_prober_bytes(tables, probes), 1, "probes", &w->prober_memory));
     gnomon_prober_place(&w->prober, tables, probes, w->prober_memory);
     const gnomon_metric metric = index->options.metric;
-    if (metric == GNOMON_L2 || metric == GNOMON_COSINE || metric == GNOMON_L1)
+    if (gnomon_metric_row_of(metric)->key != NULL)
         GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, f->search->cols), sizeof *w->f64, "a query",
                                 &w->f64));
     return GNOMON_OK;

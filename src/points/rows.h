@@ -8,6 +8,12 @@
  * 64-bit integers beyond 2^53 are rounded. */
 void gnomon_row_as_f64(const gnomon_matrix *m, int64_t i, int64_t col, int64_t count, double *out);
 
+/* Where row i begins. */
+static inline const void *gnomon_row_at(const gnomon_matrix *m, int64_t i)
+{
+    return (const char *)m->data + i * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
+}
+
 /* The value at an index of a typed array, as fp64. */
 double gnomon_value_as_f64(const void *values, gnomon_dtype dtype, int64_t index);
 

@@ -144,7 +144,7 @@ static void verify(worker *w, int64_t q)
     const scan *c = w->c;
     gnomon_filter *filter = &w->filters[q];
     if (filter->count == 0) return;
-    gnomon_query query = {NULL, 0};
+    gnomon_query query = {.factor = 0};
     if (!c->bits) query = gnomon_query_widen(c->s, c->query + w->query + q, w->own->f64);
     for (int32_t i = 0; i < filter->count; i++) {
         const int64_t row = row_of(c, filter->kept[i].row);
@@ -703,8 +703,9 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
 {
     if (count == 0 || s->count == 0) return GNOMON_OK;
     scan like = {.s = s, .base = base, .bad = INT64_MAX};
-    like.bits = s->options.metric == GNOMON_HAMMING;
-    like.direct = !like.bits && (s->count <= FEW || s->cols == 0 || s->options.metric == GNOMON_L1);
+    like.bits = gnomon_metric_takes(s->options.metric, GNOMON_POINTS_BITS);
+    like.direct = !like.bits && (s->count <= FEW || s->cols == 0 ||
+                                 !gnomon_metric_row_of(s->options.metric)->filtered);
     if (!like.bits && !like.direct) GNOMON_TRY(gnomon_centre_estimate(s, base));
     like.steps = like.bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
                            : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);

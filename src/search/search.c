@@ -14,25 +14,6 @@
 
 GNOMON_OPTIONS_INIT(gnomon_search_options, GNOMON_SEARCH_OPTIONS_INIT)
 
-const char *gnomon_metric_name(gnomon_metric metric)
-{
-    switch (metric) {
-    case GNOMON_L2:
-        return "l2";
-    case GNOMON_COSINE:
-        return "cosine";
-    case GNOMON_IP:
-        return "ip";
-    case GNOMON_HAMMING:
-        return "hamming";
-    case GNOMON_JACCARD:
-        return "jaccard";
-    case GNOMON_L1:
-        return "l1";
-    }
-    return "?";
-}
-
 static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_options *given,
                                   gnomon_search_options *o)
 {
@@ -40,14 +21,15 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_optio
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options") " is NULL; options.k or options.radius must be set");
     GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_SEARCH_OPTIONS_INIT", o, sizeof *o));
-    GNOMON_FAIL_IF(o->metric < GNOMON_L2 || o->metric > GNOMON_L1, ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(gnomon_metric_row_of(o->metric) == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("metric") " is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("k") " is %" PRId64 "; it must be at least 1, or 0 for a radius",
                    o->k);
     GNOMON_FAIL_IF(o->k == 0 && !isfinite(o->radius), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("radius") " is %g; it must be finite", o->radius);
-    GNOMON_FAIL_IF(o->k == 0 && o->radius < 0 && o->metric != GNOMON_IP, ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(o->k == 0 && o->radius < 0 && !gnomon_metric_is(o->metric, GNOMON_METRIC_LARGER),
+                   ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("radius") " is %g; it must not be negative", o->radius);
     GNOMON_FAIL_IF(o->allowed_bits < 0 || (o->allowed == NULL && o->allowed_bits > 0), ctx,
                    GNOMON_ERROR_ARGUMENT,
@@ -56,9 +38,11 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_optio
     GNOMON_FAIL_IF(o->exclude < -1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("exclude") " is %" PRId64 "; it must be an id, or -1 for none",
                    o->exclude);
-    GNOMON_FAIL_IF(o->metric == GNOMON_L1 && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA, ctx,
-                   GNOMON_ERROR_DEVICE,
-                   "exact search by l1 runs on the CPU; take the device cpu or auto");
+    GNOMON_FAIL_IF(!gnomon_metric_is(o->metric, GNOMON_METRIC_DEVICE) &&
+                       gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA,
+                   ctx, GNOMON_ERROR_DEVICE,
+                   "exact search by %s runs on the CPU; take the device cpu or auto",
+                   gnomon_metric_name(o->metric));
     return GNOMON_OK;
 }
 
@@ -86,21 +70,20 @@ static gnomon_status check_queries(gnomon_search *s)
 
 static gnomon_status check_bits(gnomon_search *s, const gnomon_matrix *m, const char *name)
 {
-    if (s->options.metric != GNOMON_HAMMING) return GNOMON_OK;
-    GNOMON_FAIL_IF(
-        m->dtype != GNOMON_U8, s->ctx, GNOMON_ERROR_DTYPE,
-        GNOMON_ARG("%s") " is of type %s; hamming takes bits, eight in an element of type u8", name,
-        gnomon_dtype_name(m->dtype));
+    if (!gnomon_metric_takes(s->options.metric, GNOMON_POINTS_BITS)) return GNOMON_OK;
+    GNOMON_FAIL_IF(m->dtype != GNOMON_U8, s->ctx, GNOMON_ERROR_DTYPE,
+                   GNOMON_ARG("%s") " is of type %s; %s takes bits, eight in an element of type u8",
+                   name, gnomon_dtype_name(m->dtype), gnomon_metric_name(s->options.metric));
     GNOMON_FAIL_IF(m->cols > 1 << 21, s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("%s") " has %" PRId64 " x 8 bits; hamming takes at most 2^24", name,
-                   m->cols);
+                   GNOMON_ARG("%s") " has %" PRId64 " x 8 bits; %s takes at most 2^24", name,
+                   m->cols, gnomon_metric_name(s->options.metric));
     return GNOMON_OK;
 }
 
 /* The largest key within the radius. */
 static double limit_of(const gnomon_search_options *o)
 {
-    return o->metric == GNOMON_IP ? -o->radius : o->radius;
+    return gnomon_metric_turn(o->metric, o->radius);
 }
 
 static gnomon_status begin(gnomon_search *s)
@@ -126,7 +109,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
     gnomon_search_options options;
     *out = NULL;
     GNOMON_TRY(copy_options(ctx, given, &options));
-    GNOMON_FAIL_IF((options.metric == GNOMON_JACCARD) != (csr != NULL), ctx,
+    GNOMON_FAIL_IF(gnomon_metric_takes(options.metric, GNOMON_POINTS_SPARSE) != (csr != NULL), ctx,
                    GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
                    gnomon_metric_name(options.metric), csr != NULL ? "dense" : "sparse");
     gnomon_search *s;
@@ -143,16 +126,17 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
         s->count = dense->rows;
         s->cols = dense->cols;
         status = check_bits(s, dense, "queries");
-        if (status == GNOMON_OK && dense->memory == GNOMON_HOST && options.metric != GNOMON_HAMMING)
+        if (status == GNOMON_OK && dense->memory == GNOMON_HOST &&
+            gnomon_metric_takes(options.metric, GNOMON_POINTS_DENSE))
             status = check_queries(s);
     }
     if (status == GNOMON_OK) status = begin(s);
     const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
     if (status == GNOMON_OK && dense != NULL && dense->memory != GNOMON_HOST &&
-        options.metric == GNOMON_L1)
-        status =
-            gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
-                        GNOMON_ARG("queries") " lies in a device's memory; l1 runs on the CPU");
+        !gnomon_metric_is(options.metric, GNOMON_METRIC_DEVICE))
+        status = gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
+                             GNOMON_ARG("queries") " lies in a device's memory; %s runs on the CPU",
+                             gnomon_metric_name(options.metric));
     if (status == GNOMON_OK && (must || (dense != NULL && dense->memory != GNOMON_HOST)))
         status = gnomon_search_to_device(s, "queries", true);
     if (status != GNOMON_OK)
@@ -248,13 +232,15 @@ static gnomon_status scan_allowed(gnomon_search *s, const gnomon_matrix *base)
 gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 {
     GNOMON_NEED(NULL, s, "search");
-    GNOMON_FAIL_IF(s->options.metric == GNOMON_JACCARD, s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "jaccard takes sparse points");
+    GNOMON_FAIL_IF(gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE), s->ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points",
+                   gnomon_metric_name(s->options.metric));
     GNOMON_TRY(gnomon_check_anywhere(s->ctx, base, "base", false));
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(check_bits(s, base, "base"));
     const bool there = base->memory != GNOMON_HOST;
-    if (s->device.part == NULL && s->base == 0 && s->options.metric != GNOMON_L1 &&
+    if (s->device.part == NULL && s->base == 0 &&
+        gnomon_metric_is(s->options.metric, GNOMON_METRIC_DEVICE) &&
         (there || gnomon_search_worth_device(s, base)))
         GNOMON_TRY(gnomon_search_to_device(s, "base", there));
     GNOMON_FAIL_IF(s->device.part == NULL && there, s->ctx, GNOMON_ERROR_DEVICE,
@@ -273,12 +259,15 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
 {
     GNOMON_NEED(NULL, s, "search");
-    GNOMON_FAIL_IF(s->options.metric != GNOMON_JACCARD, s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s takes dense points", gnomon_metric_name(s->options.metric));
+    GNOMON_FAIL_IF(!gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE), s->ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes dense points",
+                   gnomon_metric_name(s->options.metric));
     GNOMON_FAIL_IF(base == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("base") " is NULL");
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(gnomon_check_csr(s->ctx, base, "base"));
-    if (s->device.part == NULL && s->base == 0 && gnomon_sets_worth_device(s, base))
+    if (s->device.part == NULL && s->base == 0 &&
+        gnomon_metric_is(s->options.metric, GNOMON_METRIC_DEVICE) &&
+        gnomon_sets_worth_device(s, base))
         GNOMON_TRY(gnomon_search_to_device(s, "base", false));
     if (s->device.part != NULL) {
         GNOMON_TRY(gnomon_search_add_on_device(s, NULL, base));
@@ -298,7 +287,7 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
 
 static double distance_of(const gnomon_search *s, double key)
 {
-    return s->options.metric == GNOMON_IP ? -key : key;
+    return gnomon_metric_turn(s->options.metric, key);
 }
 
 typedef struct answer {
@@ -342,7 +331,7 @@ static gnomon_status bring(gnomon_search *s, gnomon_neighbors *out)
     GNOMON_TRY(make_room(s, out, s->count * s->options.k));
     int64_t *counts = out->offsets;
     GNOMON_TRY(gnomon_search_finish_on_device(s, counts, out->ids, out->distances));
-    if (s->options.metric == GNOMON_JACCARD)
+    if (gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE))
         GNOMON_TRY(gnomon_sets_fill(s, counts, out->ids, out->distances));
     for (int64_t q = 0; q < s->count; q++)
         GNOMON_TRY(check_count(s, q, counts[q]));
@@ -389,7 +378,8 @@ gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
                    "the search has handed out its answers");
     *out = (gnomon_neighbors){.struct_size = sizeof *out};
     const bool there = s->device.part != NULL && s->options.k > 0;
-    if (s->options.metric == GNOMON_JACCARD && !there) GNOMON_TRY(gnomon_sets_complete(s));
+    if (gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE) && !there)
+        GNOMON_TRY(gnomon_sets_complete(s));
     for (int64_t q = 0; q < s->count && s->options.k > 0 && !there; q++)
         GNOMON_TRY(check_count(s, q, s->nearest[q].count));
     s->finished = true;

@@ -5,6 +5,7 @@
 #include "base/context.h"
 #include "base/device.h"
 #include "kernels.h"
+#include "metric/metric.h"
 #include "search/job.h"
 #include "search/ranked.h"
 
@@ -23,13 +24,6 @@ typedef struct gnomon_centre {
     int bits;       /* of the filter's coordinates: 32 (fp32), or integers of 16 or 8 */
     int most;       /* the largest of those integers */
 } gnomon_centre;
-
-/* Sets: rows of ascending, distinct members. */
-typedef struct gnomon_sets {
-    int64_t count;
-    int64_t *offsets; /* count + 1, the first 0 */
-    int64_t *members;
-} gnomon_sets;
 
 /* A search that a device does. */
 typedef struct gnomon_device_part {
@@ -70,37 +64,11 @@ struct gnomon_search {
 gnomon_status gnomon_centre_estimate(gnomon_search *search, const gnomon_matrix *base);
 
 /* ---- exact.c: keys in fp64 ---- */
-/* A query made ready: for L2 and IP its coordinates, for COSINE divided by its norm. wide has room
- * for 2 * cols numbers; factor is 0 for a zero vector under COSINE, else 1. */
-typedef struct gnomon_query {
-    const double *f64;
-    double factor;
-} gnomon_query;
+/* The query made ready for the metric; f64 has room for 2 * cols numbers. */
 gnomon_query gnomon_query_widen(const gnomon_search *search, int64_t query, double *f64);
 /* The key of a query and row i of base. */
 double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
                         int64_t i);
-/* 1 / |x| of row i, 0 for a zero vector. */
-double gnomon_inverse_norm(const gnomon_search_kernels *kernels, const gnomon_matrix *m, int64_t i);
-/* Whether row i holds NaN or infinity (NONFINITE) or a magnitude above 2^500 (UNSUPPORTED); where.
- */
-gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col);
-static inline const void *gnomon_row_at(const gnomon_matrix *m, int64_t i)
-{
-    return (const char *)m->data + i * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
-}
-
-/* ---- apart.c: distances of bits and sets ---- */
-/* How many bits differ between row i of a and row j of b, both u8 and equally wide. */
-double gnomon_bits_apart(const gnomon_matrix *a, int64_t i, const gnomon_matrix *b, int64_t j);
-/* The distance of two sets that have so many members together, a shared one counted twice; 0 of
- * two empty ones. */
-static inline double gnomon_jaccard(int64_t size, int64_t shared)
-{
-    return size == shared ? 0 : (double)(size - 2 * shared) / (double)(size - shared);
-}
-/* The distance of a's set i and b's set j. */
-double gnomon_sets_apart(const gnomon_sets *a, int64_t i, const gnomon_sets *b, int64_t j);
 
 /* ---- filter.c: what fp32 can tell ---- */
 /* The error of scores at so many steps, as a share of the product of norms; most_steps 0: of 16-bit

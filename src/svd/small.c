@@ -86,7 +86,8 @@ static void gather(int64_t n, int64_t rank, bool transposed, const double *x, co
 }
 
 /* v = P (vt's first rows)^T, u = Q (u's first columns), or the other way round when the
- * transpose is factored, with the signs fixed. r: P = B^T r^-1 with B^T in bt's place; NULL: P is there itself.
+ * transpose is factored, with the signs fixed. r: P = B^T r^-1 with B^T in bt's place; NULL: P is
+ * there itself.
  */
 static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, const double *r,
                                    workspace *w)

@@ -75,11 +75,8 @@ void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
     const gnomon_lsh_options *o = &i->options;
     const gnomon_lsh_functions *f = &o->functions;
     fprintf(stream, "%lld points of %lld %s, %lld removed, by %s\n", (long long)i->points,
-            (long long)f->dim,
-            o->metric == GNOMON_HAMMING   ? "bytes"
-            : o->metric == GNOMON_JACCARD ? "possible members"
-                                          : "coordinates",
-            (long long)i->removed, gnomon_metric_name(o->metric));
+            (long long)f->dim, cli_metric(o->metric)->unit, (long long)i->removed,
+            gnomon_metric_name(o->metric));
     fprintf(stream, "%s", gnomon_lsh_family_name(f->family));
     if (f->width > 0) fprintf(stream, ", width %g", f->width);
     if (f->sides > 0) fprintf(stream, ", %lld directions a function", (long long)f->sides);

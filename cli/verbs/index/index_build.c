@@ -34,9 +34,8 @@ static void guarantee_table(build *b, cli_option table[GUARANTEE])
          .type = CLI_CHOICE,
          .target = &b->metric,
          .value = "METRIC",
-         .choices = cli_index_metrics,
-         .help = "l2 or euclidean (default), cosine, hamming, jaccard (sets: sparse points), l1 or "
-                 "manhattan"},
+         .choices = cli_metrics(GNOMON_METRIC_HASHED),
+         .help = cli_metrics_help(GNOMON_METRIC_HASHED)},
         {.name = "recall",
          .type = CLI_REAL,
          .target = &b->guarantee.recall,
@@ -279,12 +278,7 @@ static int check(build *b, int tune)
     b->guarantee.metric = b->options.metric = (gnomon_metric)b->metric;
     b->guarantee.seed = b->options.functions.seed = b->seed;
     b->guarantee.slower = b->slower;
-    if (b->family == 0)
-        b->family = b->metric == GNOMON_L2        ? GNOMON_LSH_PSTABLE
-                    : b->metric == GNOMON_COSINE  ? GNOMON_LSH_SIMHASH
-                    : b->metric == GNOMON_HAMMING ? GNOMON_LSH_BIT_SAMPLING
-                    : b->metric == GNOMON_L1      ? GNOMON_LSH_PSTABLE_L1
-                                                  : GNOMON_LSH_MINHASH;
+    if (b->family == 0) b->family = (int)gnomon_metric_family(b->options.metric, 0);
     b->options.functions.family = (gnomon_lsh_family)b->family;
     if (!promised && !b->width_given &&
         (b->family == GNOMON_LSH_PSTABLE || b->family == GNOMON_LSH_PSTABLE_L1))
@@ -312,8 +306,8 @@ static int build_told(build *b)
     const double begin = cli_seconds();
     if (code < 0)
         code = cli_index_add_points(app, b->path, reader, &b->info,
-                                    b->options.metric == GNOMON_JACCARD, b->options.codes > 0,
-                                    builder, &b->points);
+                                    cli_metric_takes(b->options.metric, GNOMON_POINTS_SPARSE),
+                                    b->options.codes > 0, builder, &b->points);
     if (code < 0) {
         const gnomon_status status = gnomon_lsh_builder_finish(builder);
         if (status != GNOMON_OK) code = cli_fail_status(app, status);
@@ -330,7 +324,7 @@ static int build_told(build *b)
 static int load(build *b, const char *path, const cli_input_options *input, cli_points *p,
                 int64_t *budget)
 {
-    const int sparse = b->options.metric == GNOMON_JACCARD;
+    const int sparse = cli_metric_takes(b->options.metric, GNOMON_POINTS_SPARSE);
     int code = path == b->queries_path ? cli_open_queries(b->app, path, input, &p->reader, &p->info)
                                        : cli_open_input(b->app, path, input, &p->reader, &p->info);
     if (code < 0) code = cli_check_bits(b->app, b->metric, path, &p->info);

@@ -26,10 +26,8 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .type = CLI_CHOICE,
          .target = &g->metric,
          .value = "METRIC",
-         .choices = cli_join_metrics,
-         .help =
-             "l2 or euclidean (default), cosine (1 - cos), ip, dot or inner_product, hamming (bits "
-             "packed in bytes) or jaccard (sets: sparse points)"},
+         .choices = cli_metrics(GNOMON_METRIC_JOINS),
+         .help = cli_metrics_help(GNOMON_METRIC_JOINS)},
         {.name = "top",
          .type = CLI_INT,
          .target = &j->options.top,
@@ -213,8 +211,10 @@ static int check(cli_join *j, const given *g)
     if (!j->threshold_given && !g->top)
         return cli_usage(app, "one of --threshold and --top is needed");
     if (!j->threshold_given)
-        j->options.threshold = j->options.metric == GNOMON_IP ? -INFINITY : INFINITY;
-    if (j->threshold_given && j->options.threshold < 0 && j->options.metric != GNOMON_IP)
+        j->options.threshold =
+            cli_metric_is(j->options.metric, GNOMON_METRIC_LARGER) ? -INFINITY : INFINITY;
+    if (j->threshold_given && j->options.threshold < 0 &&
+        !cli_metric_is(j->options.metric, GNOMON_METRIC_LARGER))
         return cli_usage(app, "--threshold %g: a distance is not negative", j->options.threshold);
     if (g->top && (g->max_pairs || j->counts != NULL || j->clusters != NULL || j->count_only))
         return cli_usage(app, "--top excludes --max-pairs, --count, --counts and --clusters");
@@ -273,8 +273,8 @@ static void print_words(const cli_join *j)
                 gnomon_metric_name(j->options.metric), how);
     else
         cli_say(j->app, "%lld pairs %s %g by %s, %s.\n", (long long)r->pairs,
-                j->options.metric == GNOMON_IP ? "from" : "within", j->options.threshold,
-                gnomon_metric_name(j->options.metric), how);
+                cli_metric_is(j->options.metric, GNOMON_METRIC_LARGER) ? "from" : "within",
+                j->options.threshold, gnomon_metric_name(j->options.metric), how);
     if (j->groups != NULL)
         cli_say(j->app, "%lld clusters of two points or more, with %lld points in them.\n",
                 (long long)j->cluster_count, (long long)j->clustered);

@@ -76,9 +76,9 @@ int cli_join_check_output(cli_join *j)
         return cli_usage(app, "--distances goes with -o");
     if (j->format != NULL && j->output == NULL)
         return cli_usage(app, "--output-format goes with -o");
-    if (j->values == CLI_SIMILARITY && j->options.metric != GNOMON_COSINE &&
-        j->options.metric != GNOMON_JACCARD)
-        return cli_usage(app, "--values similarity goes with --metric cosine or jaccard, not %s",
+    if (j->values == CLI_SIMILARITY && !cli_metric_is(j->options.metric, GNOMON_METRIC_SIMILARITY))
+        return cli_usage(app, "--values similarity goes with --metric %s, not %s",
+                         cli_metrics_that(GNOMON_METRIC_JOINS | GNOMON_METRIC_SIMILARITY).text,
                          gnomon_metric_name(j->options.metric));
     int code = check_apart(j);
     if (code < 0)

@@ -94,7 +94,7 @@ static gnomon_status join_files(cli_join *j)
 
 static int load(cli_join *j)
 {
-    const int sparse = j->options.metric == GNOMON_JACCARD;
+    const int sparse = cli_metric_takes(j->options.metric, GNOMON_POINTS_SPARSE);
     int64_t budget = (j->app->memory - CLI_OVERHEAD_BYTES) / 2;
     const double begin = cli_seconds();
     j->p.info = j->p_info;
@@ -131,7 +131,7 @@ static int load_texts(cli_join *j)
 static gnomon_status join_memory(cli_join *j)
 {
     gnomon_context *ctx = j->app->ctx;
-    if (j->options.metric == GNOMON_JACCARD)
+    if (cli_metric_takes(j->options.metric, GNOMON_POINTS_SPARSE))
         return gnomon_join_csr(ctx, &j->p.sparse, j->q_path != NULL ? &j->q.sparse : NULL,
                                &j->options, &j->result);
     return gnomon_join(ctx, &j->p.dense, j->q_path != NULL ? &j->q.dense : NULL, &j->options,
@@ -147,7 +147,7 @@ static int too_large(const cli_join *j)
                      ((j->q_info.access & GNOMON_ACCESS_SEEK) != 0 && j->q_info.rows >= 0));
     double bytes = bytes_of(&j->p_info);
     if (j->q_path != NULL) bytes += bytes_of(&j->q_info);
-    return can && j->options.metric != GNOMON_JACCARD && bytes > budget;
+    return can && !cli_metric_takes(j->options.metric, GNOMON_POINTS_SPARSE) && bytes > budget;
 }
 
 /* Points that are read have a piece of each side in memory. */
@@ -311,7 +311,8 @@ static int join_kept(cli_join *j, int files, json_t *identity)
                                     .cols = j->q_path != NULL ? j->q_info.rows : j->p_info.rows,
                                     .threshold = j->options.threshold,
                                     .self = j->q_path == NULL,
-                                    .at_least = j->options.metric == GNOMON_IP};
+                                    .at_least =
+                                        cli_metric_is(j->options.metric, GNOMON_METRIC_LARGER)};
     int code = cli_checkpoint_open(&j->kept, app, j->checkpoint, identity, &limits, &first);
     if (code >= 0) return code;
     j->options.sink = keep;
@@ -356,7 +357,7 @@ int cli_join_work(cli_join *j)
         j->text != CLI_TEXT_NONE ||
         (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
          GNOMON_ACCESS_SPARSE) != 0;
-    if (j->options.metric == GNOMON_JACCARD && !sparse)
+    if (cli_metric_takes(j->options.metric, GNOMON_POINTS_SPARSE) && !sparse)
         return cli_needs_sparse(app, NULL, "jaccard");
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
     code = files ? check_row(j, j->p_path, &j->p_info) : -1;

@@ -32,10 +32,8 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .target = &g->metric,
          .given = &g->metric_given,
          .value = "METRIC",
-         .choices = cli_metrics,
-         .help = "l2 or euclidean (default), cosine (1 - cos), ip, dot or inner_product (largest "
-                 "first), "
-                 "hamming (bits packed in bytes), jaccard (sets: sparse points), l1 or manhattan"},
+         .choices = cli_metrics(0),
+         .help = cli_metrics_help(0)},
         {.name = "exact",
          .type = CLI_FLAG,
          .target = &g->exact,
@@ -143,12 +141,14 @@ static int check(cli_neighbors *n, const given *g, int operands)
         return cli_usage(app, "BASE and QUERIES are needed, or QUERIES and --index");
     }
     if (g->k == g->radius) return cli_usage(app, "one of -k and --radius is needed");
-    if (g->radius && n->options.radius < 0 && n->options.metric != GNOMON_IP)
+    if (g->radius && n->options.radius < 0 &&
+        !cli_metric_is(n->options.metric, GNOMON_METRIC_LARGER))
         return cli_usage(app, "--radius %g: a distance is not negative", n->options.radius);
     if (g->exact && g->recall) return cli_usage(app, "--exact and --recall exclude each other");
     if (g->seed && !g->recall) return cli_usage(app, "--seed goes with --recall");
-    if (g->recall && n->options.metric == GNOMON_IP)
-        return cli_usage(app, "--recall: there are no hash functions for ip");
+    if (g->recall && !cli_metric_is(n->options.metric, GNOMON_METRIC_HASHED))
+        return cli_usage(app, "--recall: there are no hash functions for %s",
+                         gnomon_metric_name(n->options.metric));
     if (g->recall && n->allowed != NULL)
         return cli_usage(app, "--recall can't be promised of some points alone: --allowed goes "
                               "with --exact");
@@ -168,8 +168,8 @@ static void print_words(const cli_neighbors *n)
                 gnomon_metric_name(n->options.metric));
     else
         cli_say(n->app, "%lld answers %s %g by %s", (long long)a->offsets[a->queries],
-                n->options.metric == GNOMON_IP ? "from" : "within", n->options.radius,
-                gnomon_metric_name(n->options.metric));
+                cli_metric_is(n->options.metric, GNOMON_METRIC_LARGER) ? "from" : "within",
+                n->options.radius, gnomon_metric_name(n->options.metric));
     if (n->guarantee > 0) {
         cli_say(n->app, ".\n");
         cli_neighbors_print_guarantee(n);

@@ -98,7 +98,7 @@ typedef struct plan {
 /* The whole base against a search. */
 static int search_base(cli_neighbors *n, plan *p, gnomon_search *search, int64_t group)
 {
-    const int sparse = n->options.metric == GNOMON_JACCARD;
+    const int sparse = cli_metric_takes(n->options.metric, GNOMON_POINTS_SPARSE);
     double mark = cli_seconds();
     for (int64_t done = 0;;) {
         gnomon_csr csr = {0};
@@ -311,7 +311,9 @@ int cli_neighbors_search(cli_neighbors *n)
                         (long long)n->options.k, n->base_path, (long long)n->base_info.rows);
     n->answers.dimensions = n->base_info.cols;
     int code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
-    if (code < 0) code = n->options.metric == GNOMON_JACCARD ? search_sets(n) : search_dense(n, &p);
+    if (code < 0)
+        code = cli_metric_takes(n->options.metric, GNOMON_POINTS_SPARSE) ? search_sets(n)
+                                                                         : search_dense(n, &p);
     if (code < 0 && n->mask > 0) code = check_mask(n, n->mask, n->answers.base);
     free(p.query_data);
     free(p.base_data);

@@ -123,9 +123,10 @@ static gnomon_status load_dense(loading *w)
         const char *name = label.text;
         GNOMON_FAIL_IF(gnomon_dtype_size(s.dtype) == 0, ctx, GNOMON_ERROR_DATA,
                        GNOMON_ARG("%s") ": %d is no element type", name, (int)s.dtype);
-        GNOMON_FAIL_IF(index->options.metric == GNOMON_HAMMING && s.dtype != GNOMON_U8, ctx,
-                       GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": of type %s; hamming takes u8", name,
-                       gnomon_dtype_name(s.dtype));
+        GNOMON_FAIL_IF(gnomon_metric_takes(index->options.metric, GNOMON_POINTS_BITS) &&
+                           s.dtype != GNOMON_U8,
+                       ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": of type %s; %s takes u8", name,
+                       gnomon_dtype_name(s.dtype), gnomon_metric_name(index->options.metric));
         GNOMON_FAIL_IF(!gnomon_mul(dim, (int64_t)gnomon_dtype_size(s.dtype), &row) ||
                            s.length % row != 0 || s.length == 0 ||
                            s.length / row > w->l->points - index->points,
@@ -322,7 +323,7 @@ static gnomon_status load(loading *w)
     GNOMON_TRY(load_settings(w));
     w->index->map = (const char *)l->map;
     w->index->map_bytes = (size_t)l->bytes;
-    const bool sets = w->index->options.metric == GNOMON_JACCARD;
+    const bool sets = gnomon_metric_takes(w->index->options.metric, GNOMON_POINTS_SPARSE);
     const uint64_t due = (sets ? GNOMON_LSH_SETS : 0u) |
                          (w->index->options.codes > 0 ? GNOMON_LSH_CODED : 0u) |
                          (l->removed > 0 ? GNOMON_LSH_REMOVED : 0u);

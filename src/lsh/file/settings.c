@@ -124,9 +124,7 @@ static gnomon_status read_names(gnomon_context *ctx, const json_t *root, gnomon_
 {
     const char *metric = json_string_value(json_object_get(root, "metric"));
     const char *family = json_string_value(json_object_get(root, "family"));
-    o->metric = (gnomon_metric)0;
-    for (int m = GNOMON_L2; metric && strcmp(gnomon_metric_name((gnomon_metric)m), "?") != 0; m++)
-        if (strcmp(metric, gnomon_metric_name((gnomon_metric)m)) == 0) o->metric = (gnomon_metric)m;
+    o->metric = gnomon_metric_from_name(metric);
     if (o->metric == 0) return no_such(ctx, "metric", "the name of a metric");
     o->functions.family = gnomon_lsh_family_from_name(family);
     if (o->functions.family == 0) return no_such(ctx, "family", "the name of a family");

@@ -38,7 +38,7 @@ struct gnomon_lsh_builder {
 
 static bool of_sets(const gnomon_lsh_builder *b)
 {
-    return b->shape->options.metric == GNOMON_JACCARD;
+    return gnomon_metric_takes(b->shape->options.metric, GNOMON_POINTS_SPARSE);
 }
 
 /* ---- sections ---- */

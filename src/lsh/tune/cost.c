@@ -2,6 +2,7 @@
  * as bench/cpu/lsh_cost.py fits them. Choices follow from it and never from a clock, so that they
  * are the same every time. */
 #include "lsh/tune/tune.h"
+#include "metric/metric.h"
 
 static const double per_product = 0.013;       /* a coordinate and function, among many queries */
 static const double per_cauchy_product = 0.12; /* with making the entries */
@@ -18,37 +19,19 @@ static const double per_made_code = 100, per_coded_coordinate = 1.5;
 static const double per_ranked_code = 5, per_code_before = 0.2;    /* a true neighbour of a query */
 static const double per_trials = 4e8, per_trials_coordinate = 8e5; /* all shapes, some points */
 
+static double cost_of(const gnomon_metric_cost *c, const gnomon_lsh_sizes *s)
+{
+    return c->start + c->point * s->point + c->dim * (double)s->dim;
+}
+
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s)
 {
-    switch (s->metric) {
-    case GNOMON_HAMMING:
-        return 15 + 0.5 * s->point;
-    case GNOMON_JACCARD:
-        return 40 + 6 * s->point;
-    case GNOMON_COSINE: /* the norm, then the difference */
-        return 80 + 0.1 * s->point + 0.4 * (double)s->dim;
-    case GNOMON_L1:
-        return 60 + 0.1 * s->point + 0.67 * (double)s->dim;
-    default:
-        return 60 + 0.1 * s->point + 0.3 * (double)s->dim;
-    }
+    return cost_of(&gnomon_metric_row_of(s->metric)->verify_cost, s);
 }
 
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s)
 {
-    const double n = (double)s->points;
-    switch (s->metric) {
-    case GNOMON_HAMMING:
-        return n * (0.5 + 0.08 * s->point);
-    case GNOMON_JACCARD:
-        return n * (0.1 + 0.06 * s->point);
-    case GNOMON_COSINE:
-        return n * (1 + 0.02 * (double)s->dim);
-    case GNOMON_L1: /* no filter */
-        return n * (50 + 0.5 * (double)s->dim);
-    default:
-        return n * (0.8 + 0.0145 * (double)s->dim);
-    }
+    return (double)s->points * cost_of(&gnomon_metric_row_of(s->metric)->exact_cost, s);
 }
 
 static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double product)
@@ -74,14 +57,9 @@ double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t
 
 double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s)
 {
-    switch (s->metric) {
-    case GNOMON_HAMMING:
-        return per_trials / 40;
-    case GNOMON_JACCARD:
-        return per_trials / 8;
-    default:
-        return per_trials + per_trials_coordinate * (double)s->dim;
-    }
+    if (gnomon_metric_takes(s->metric, GNOMON_POINTS_BITS)) return per_trials / 40;
+    if (gnomon_metric_takes(s->metric, GNOMON_POINTS_SPARSE)) return per_trials / 8;
+    return per_trials + per_trials_coordinate * (double)s->dim;
 }
 
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,

@@ -20,17 +20,20 @@ static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_promis
                    GNOMON_ARG("promise.struct_size") " is %zu; start from GNOMON_LSH_PROMISE_INIT",
                    given->struct_size);
     *p = *given;
-    GNOMON_FAIL_IF(p->metric == GNOMON_IP, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("promise.metric") " is ip, for which there are no hash functions");
-    GNOMON_FAIL_IF(p->metric < GNOMON_L2 || p->metric > GNOMON_L1, ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(gnomon_metric_row_of(p->metric) != NULL &&
+                       gnomon_metric_family(p->metric, 0) == 0,
+                   ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("promise.metric") " is %s, for which there are no hash functions",
+                   gnomon_metric_name(p->metric));
+    GNOMON_FAIL_IF(gnomon_metric_row_of(p->metric) == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("promise.metric") " is %d; it must be one of gnomon_metric",
                    (int)p->metric);
     GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,
                    GNOMON_ERROR_ARGUMENT, GNOMON_ARG("promise.family") " is %s; the metric is %s",
                    gnomon_lsh_family_name(p->family), gnomon_metric_name(p->metric));
-    GNOMON_FAIL_IF((p->metric == GNOMON_JACCARD) != (points->sparse != NULL), ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes %s points", gnomon_metric_name(p->metric),
-                   points->sparse ? "dense" : "sparse");
+    GNOMON_FAIL_IF(gnomon_metric_takes(p->metric, GNOMON_POINTS_SPARSE) != (points->sparse != NULL),
+                   ctx, GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
+                   gnomon_metric_name(p->metric), points->sparse ? "dense" : "sparse");
     GNOMON_FAIL_IF(!(p->recall > 0 && p->recall < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("promise.recall") " is %g; it must be above 0 and below 1",
                    p->recall);
@@ -79,7 +82,7 @@ static void measure_points(gnomon_tuning *t)
         bytes = 2 * 8 * (entries + p->sparse->rows);
     }
     if (t->p.memory == 0) t->p.memory = bytes;
-    const bool may = t->p.metric == GNOMON_L2 || t->p.metric == GNOMON_COSINE;
+    const bool may = gnomon_metric_is(t->p.metric, GNOMON_METRIC_CODES);
     t->has_codes = t->p.k > 0 && may && t->sizes.point > 2 * GNOMON_TUNING_CODES &&
                    GNOMON_TUNING_CODES * t->sizes.points <= t->p.memory;
 }

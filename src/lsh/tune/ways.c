@@ -170,7 +170,9 @@ static int64_t memory_of(const gnomon_tuning *t, const gnomon_lsh *index, int64_
 {
     const int64_t n = t->sizes.points;
     /* sets are copied: their members, as many as point says, and offsets */
-    int64_t bytes = t->p.metric == GNOMON_JACCARD ? (int64_t)((t->sizes.point + 1) * 8) * n : 0;
+    int64_t bytes = gnomon_metric_takes(t->p.metric, GNOMON_POINTS_SPARSE)
+                        ? (int64_t)((t->sizes.point + 1) * 8) * n
+                        : 0;
     for (int64_t i = 0; i < tables; i++) {
         gnomon_table table = index->tables[i];
         const double buckets = (double)table.buckets * t->scale;
@@ -267,7 +269,7 @@ static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomo
 static int64_t most_tables(gnomon_metric metric)
 {
     /* functions that tell little, and cost little */
-    return metric == GNOMON_JACCARD || metric == GNOMON_HAMMING ? 64 : 16;
+    return gnomon_metric_takes(metric, GNOMON_POINTS_SPARSE | GNOMON_POINTS_BITS) ? 64 : 16;
 }
 
 static gnomon_status try_shape(trying *y, const gnomon_shape *from)
@@ -282,8 +284,8 @@ static gnomon_status try_shape(trying *y, const gnomon_shape *from)
     /* what tables take at least, of the memory promised */
     const int64_t fit = t->p.memory / (4 * t->sizes.points + 1);
     o.tables = most_tables(t->p.metric);
-    while (o.tables > fit || (t->p.metric == GNOMON_JACCARD && o.tables > 4 &&
-                              o.tables * (o.broad + o.fine) > MOST_HASHES))
+    while (o.tables > fit || (gnomon_metric_takes(t->p.metric, GNOMON_POINTS_SPARSE) &&
+                              o.tables > 4 && o.tables * (o.broad + o.fine) > MOST_HASHES))
         o.tables /= 2;
     if (o.tables < 1) return GNOMON_OK;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, &index));
@@ -355,9 +357,8 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
 static gnomon_status try_families(trying *y)
 {
     const gnomon_lsh_promise *p = &y->t->p;
-    for (int f = GNOMON_LSH_PSTABLE; f <= GNOMON_LSH_MINHASH; f++) {
-        const gnomon_lsh_family family = (gnomon_lsh_family)f;
-        if (!gnomon_lsh_of_metric(p->metric, family)) continue;
+    for (int i = 0; gnomon_metric_family(p->metric, i) != 0; i++) {
+        const gnomon_lsh_family family = gnomon_metric_family(p->metric, i);
         if (p->family == 0 || p->family == family) GNOMON_TRY(try_family(y, family));
     }
     return GNOMON_OK;

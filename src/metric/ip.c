@@ -1,0 +1,23 @@
+/* The inner product, largest first. */
+#include "metric/metric.h"
+
+static double key(const gnomon_search_kernels *k, gnomon_query query, const gnomon_matrix *base,
+                  int64_t i)
+{
+    return -k->products(query.f64, gnomon_row_at(base, i), base->dtype, base->col_stride,
+                        base->cols, 1);
+}
+
+const gnomon_metric_row gnomon_metric_row_ip = {
+    .info = {.metric = GNOMON_IP,
+             .name = "ip",
+             .aliases = "dot inner_product",
+             .about = "largest first",
+             .unit = "coordinates",
+             .points = GNOMON_POINTS_DENSE,
+             .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_DEVICE | GNOMON_METRIC_LARGER},
+    .verify_cost = {60, 0.1, 0.3},
+    .exact_cost = {0.8, 0, 0.0145},
+    .key = key,
+    .filtered = true,
+};

@@ -1,0 +1,51 @@
+/* Euclidean distance. */
+#include "metric/metric.h"
+
+#include <math.h>
+
+/* Sums of squares below it may have lost digits to underflow, in fp64 data; such are taken again
+ * with coordinates multiplied by 2^600, which are then at most 2^150. */
+static const double small_sum = 0x1p-900, boost = 0x1p600;
+
+static void prepare(const gnomon_search_kernels *kernels, const gnomon_matrix *m, int64_t i,
+                    double *f64, gnomon_query *query)
+{
+    (void)kernels;
+    (void)i;
+    (void)query;
+    for (int64_t j = 0; j < m->cols; j++)
+        f64[m->cols + j] = f64[j] * boost;
+}
+
+static double key(const gnomon_search_kernels *k, gnomon_query query, const gnomon_matrix *base,
+                  int64_t i)
+{
+    const void *x = gnomon_row_at(base, i);
+    const int64_t d = base->cols;
+    const double sum = k->differences(query.f64, x, base->dtype, base->col_stride, d, 1);
+    /* fp32's smallest numbers have squares far above */
+    if (sum >= small_sum || (base->dtype != GNOMON_F64 && query.dtype != GNOMON_F64))
+        return sqrt(sum);
+    /* not a number where coordinates above 2^424 meet their like: differences that small only
+     * stand beside zeros there */
+    const double boosted =
+        sqrt(k->differences(query.f64 + d, x, base->dtype, base->col_stride, d, boost)) / boost;
+    return boosted == boosted ? boosted : sqrt(sum);
+}
+
+const gnomon_metric_row gnomon_metric_row_l2 = {
+    .info = {.metric = GNOMON_L2,
+             .name = "l2",
+             .aliases = "euclidean",
+             .about = "",
+             .unit = "coordinates",
+             .points = GNOMON_POINTS_DENSE,
+             .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_HASHED | GNOMON_METRIC_CODES |
+                      GNOMON_METRIC_DEVICE},
+    .families = {GNOMON_LSH_PSTABLE},
+    .verify_cost = {60, 0.1, 0.3},
+    .exact_cost = {0.8, 0, 0.0145},
+    .prepare = prepare,
+    .key = key,
+    .filtered = true,
+};

@@ -1,0 +1,41 @@
+/* Rows of points as metrics see them: norms, and what no metric takes. */
+#include "kernels.h"
+#include "metric/metric.h"
+
+#include <math.h>
+
+/* Of the coordinates of points whose norms have small squares: they are then at most 2^150. */
+static const double boost = 0x1p600;
+
+/* |x| of norms below it counts as zero for COSINE. */
+static const double least_norm = 0x1p-1000;
+
+double gnomon_inverse_norm(const gnomon_search_kernels *kernels, const gnomon_matrix *m, int64_t i)
+{
+    const void *x = gnomon_row_at(m, i);
+    double norm = sqrt(kernels->squares(x, m->dtype, m->col_stride, m->cols, 1));
+    if (m->dtype == GNOMON_F64 && norm < 0x1p-450)
+        norm = sqrt(kernels->squares(x, m->dtype, m->col_stride, m->cols, boost)) / boost;
+    int64_t col;
+    if (!(norm <= 0x1p500) && gnomon_row_fault(m, i, &col) != GNOMON_OK) return (double)NAN;
+    return norm < least_norm ? 0 : 1 / norm;
+}
+
+gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col)
+{
+    enum { PIECE = 256 };
+    const gnomon_search_kernels *k = gnomon_cpu_kernels("portable")->search;
+    const int64_t step = m->col_stride * (int64_t)gnomon_dtype_size(m->dtype);
+    const char *x = gnomon_row_at(m, i);
+    double f64[PIECE];
+    for (int64_t j = 0; j < m->cols; j += PIECE) {
+        const int64_t count = m->cols - j < PIECE ? m->cols - j : PIECE;
+        k->widen(x + j * step, m->dtype, m->col_stride, count, f64);
+        for (int64_t c = 0; c < count; c++) {
+            *col = j + c;
+            if (!isfinite(f64[c])) return GNOMON_ERROR_NONFINITE;
+            if (fabs(f64[c]) > 0x1p500) return GNOMON_ERROR_UNSUPPORTED;
+        }
+    }
+    return GNOMON_OK;
+}
