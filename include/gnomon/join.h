@@ -182,7 +182,8 @@ GNOMON_API gnomon_status gnomon_clusters_create(gnomon_context *ctx, int64_t poi
 GNOMON_API gnomon_status gnomon_clusters_add(gnomon_clusters *clusters, int64_t i, int64_t j);
 /* Writes each point's cluster (numbered from 0, in the order of their first points) and, unless
  * NULL, each cluster's representative, room for 'points' of each: the point with the most pairs in
- * it, the first of those. Returns the number of clusters, -1 when clusters or labels is NULL. */
+ * it, the first of those. Returns the number of clusters, -1 when clusters or labels is NULL or an
+ * array is not aligned. */
 GNOMON_API int64_t gnomon_clusters_label(gnomon_clusters *clusters, int64_t *labels,
                                          int64_t *representatives);
 /* NULL is allowed. */

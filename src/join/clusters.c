@@ -81,6 +81,7 @@ gnomon_status gnomon_clusters_add(gnomon_clusters *c, int64_t i, int64_t j)
 int64_t gnomon_clusters_label(gnomon_clusters *c, int64_t *labels, int64_t *representatives)
 {
     if (c == NULL || labels == NULL) return -1;
+    if (((uintptr_t)labels | (uintptr_t)representatives) % sizeof *labels != 0) return -1;
     int64_t count = 0;
     for (int64_t i = 0; i < c->points; i++)
         labels[i] = -1;

@@ -86,6 +86,8 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_join_options
                                            "; it must be at least 1, or 0 for any number",
                    o->band_rows);
     const bool counts = o->p_counts != NULL || o->q_counts != NULL;
+    GNOMON_TRY(gnomon_check_aligned(ctx, o->p_counts, sizeof *o->p_counts, "options", "p_counts"));
+    GNOMON_TRY(gnomon_check_aligned(ctx, o->q_counts, sizeof *o->q_counts, "options", "q_counts"));
     GNOMON_FAIL_IF(o->top > 0 && (o->max_pairs > 0 || counts), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("top") " is %" PRId64 "; it excludes max_pairs and counts", o->top);
     GNOMON_FAIL_IF(!(o->recall > 0 && o->recall <= 1), ctx, GNOMON_ERROR_ARGUMENT,

@@ -354,6 +354,9 @@ static gnomon_status remove_points(gnomon_lsh *index, const int64_t *ids, int64_
     GNOMON_FAIL_IF(count < 0 || (count > 0 && !ids), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("count") " is %" PRId64 " and ids %s", count,
                    ids ? "not NULL" : "NULL");
+    GNOMON_FAIL_IF((uintptr_t)ids % sizeof *ids != 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("ids") " is %p; elements of 8 bytes must lie at a multiple of 8",
+                   (const void *)ids);
     for (int64_t i = 0; i < count; i++)
         GNOMON_FAIL_IF(ids[i] < 0 || ids[i] >= index->points, ctx, GNOMON_ERROR_ARGUMENT,
                        GNOMON_ARG("ids") "[%" PRId64 "] is %" PRId64 "; the index has %" PRId64
