@@ -195,7 +195,7 @@ def joins(content):
         name = f"join of {n:,} points with themselves, D = {d}, l2, {r['pairs']:,} pairs"
         if r["what"] == "kernel":
             floor = flops / 2 / best if best else None
-            yield Job(f"{name}, on the GPU: {flops / r['ms']:.0f} TFLOP/s of 2 n² D; the sieve alone {r['sieve_tflops']:.0f}", r["ms"], floor,
+            yield Job(f"{name}, on the GPU: {flops / r['ms']:.0f} TFLOP/s of 2 n² D; the filter alone {r['sieve_tflops']:.0f}", r["ms"], floor,
                       "n² D flops at cuBLAS's best FP16", aim_ms=float(f"{flops / rate / 2:.3g}") if rate else None,
                       peers=[("FaSTED, taken apart:", flops / rate if rate else None)], first=d in (128, 512, 4096))
         else:

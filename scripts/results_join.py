@@ -69,7 +69,7 @@ def exact_part(record):
                      ms(e["gnomon"]), f"{predicted / e['gnomon']:.2f}", f"{e['verified'] / max(1, e['gnomon_pairs']):.3g}"])
     text = (f"### Exact joins, ms\n\nPoints with independent normal coordinates, in which no sketch helps. Predicted is n² d m^(-3/2) τ / 2 "
             f"with √m = {side}, the one that is off least; *tiles* is a join by SGEMM of 256 × 256 pairs in fp32, the upper half, whose steps are the products, the look "
-            "at them and the writing of pairs; *gnomon* is the exact join of fp64's pairs, whose sieve must be proven right and whose pairs are "
+            "at them and the writing of pairs; *gnomon* is the exact join of fp64's pairs, whose filter must be proven right and whose pairs are "
             "computed again: *verified* says how many it looked at in fp64 for each pair found.\n\n")
     text += table(["n", "d", "neighbours a point", "predicted", "products", "predicted / products", "look", "pairs", "tiles", "predicted / tiles",
                    "gnomon", "predicted / gnomon", "verified a pair"], rows)
@@ -212,18 +212,18 @@ def on_gpu(gpu, programs):
     text = f"""## {gpu}: exact joins of {next(iter(kernels.values()))['n']:,} points, ms
 
 Predicted is n² d m^(-3/2) τ / 2 with the τ of one fp16 product among many, √m = {side} ([model.md](model.md)); *fp32* the same with SGEMM's best, the machine
-without tensor cores: {plain / tau['fp16'][side]:.3g} times as much, which is what the units gain here. *Sieve* is the tiles of products with the look at them fused
+without tensor cores: {plain / tau['fp16'][side]:.3g} times as much, which is what the units gain here. *Filter* is the tiles of products with the look at them fused
 behind, *all* with packing and settling in fp64; *counted* is a call that hands no pairs out, *call* one from points to pairs on the host.
 
 """
-    text += table(["d", "neighbours a point", "fp32", "predicted", "sieve", "predicted / sieve", "packing", "settling", "all", "counted", "call", "predicted / call"], rows)
-    names = ("predicted", "without tensor cores", "sieve", "all on the GPU", "host to host")
+    text += table(["d", "neighbours a point", "fp32", "predicted", "filter", "predicted / filter", "packing", "settling", "all", "counted", "call", "predicted / call"], rows)
+    names = ("predicted", "without tensor cores", "filter", "all on the GPU", "host to host")
     curves = [(name, "with lines lc black" if i == 0 else "with linespoints", [(x[0], x[i + 1]) for x in data if x[i + 1] == x[i + 1]])
               for i, name in enumerate(names)]
     text += "\n" + plot(f"join-exact-{slug(gpu)}", f"Exact joins of 100,000 points ({gpu})", "d", "ms", curves)
     few, wide = data[0], data[-1]
     text += f"""
-The sieve comes within {100 * max(abs(x[1] / x[3] - 1) for x in data if x[0] >= 512):.0f} % of the prediction from d = 512 on. At d = {few[0]} the model's products would take {few[1]:.2g} ms; the look at as many sums
+The filter comes within {100 * max(abs(x[1] / x[3] - 1) for x in data if x[0] >= 512):.0f} % of the prediction from d = 512 on. At d = {few[0]} the model's products would take {few[1]:.2g} ms; the look at as many sums
 as at any other d makes it {few[3]:.2g}, settling and the pairs' order {few[4]:.2g}, and the way of the pairs to the host {few[5]:.3g}: output hides a gain that shows at
 d = {wide[0]} ({wide[1]:.3g} of {wide[5]:.3g} ms).
 """

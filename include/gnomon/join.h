@@ -3,7 +3,7 @@
  * The join of P and Q holds each pair (i, j), i of P and j of Q; that of P with itself each pair i
  * < j once, and no point with itself. Distances are those of gnomon/search.h, with the same bits,
  * and an exact join has exactly the pairs whose fp64 distance is within the threshold: products in
- * low precision are only a sieve, with a bound on their error. Pairs come in the order of (i, j),
+ * low precision are only a filter, with a bound on their error. Pairs come in the order of (i, j),
  * with the same bits for every number of threads, instruction set, memory limit and cut of the data
  * into pieces, and are never all in memory unless the caller collects them: rows of P are worked on
  * in bands whose pairs fit, however many there are. docs/reference/join.md tells how. */

@@ -124,7 +124,7 @@ GNOMON_API gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnom
 /* ---- tables ---- */
 
 /* How far a query looks; part of an index as what its queries do unless told otherwise. */
-typedef struct gnomon_lsh_effort {
+typedef struct gnomon_lsh_search_params {
     size_t struct_size;
     int64_t tables; /* only the first so many; 0 (default): all */
     int64_t probes; /* buckets beside each table's own, over all tables, the likeliest first (Lv et
@@ -135,14 +135,15 @@ typedef struct gnomon_lsh_effort {
                            (default): as many as there are */
     int64_t verified;   /* with codes: of those so many whose codes are nearest are verified; 0
                            (default): all. Radius queries verify all */
-} gnomon_lsh_effort;
+} gnomon_lsh_search_params;
 
-#define GNOMON_LSH_EFFORT_INIT                   \
-    {                                            \
-        sizeof(gnomon_lsh_effort), 0, 0, 0, 0, 0 \
+#define GNOMON_LSH_SEARCH_PARAMS_INIT                   \
+    {                                                   \
+        sizeof(gnomon_lsh_search_params), 0, 0, 0, 0, 0 \
     }
 /* The same for bindings: see gnomon_context_options_init. */
-GNOMON_API gnomon_status gnomon_lsh_effort_init(gnomon_lsh_effort *options, size_t size);
+GNOMON_API gnomon_status gnomon_lsh_search_params_init(gnomon_lsh_search_params *options,
+                                                       size_t size);
 
 typedef struct gnomon_lsh_options {
     size_t struct_size;
@@ -155,14 +156,14 @@ typedef struct gnomon_lsh_options {
     int64_t codes; /* L2, COSINE: bytes of a point's code, its projection to so many dimensions in 8
                       bits each, by which candidates are ordered before they are verified; 0
                       (default): none; at most 1024 */
-    int64_t memory;           /* bytes the index may take beside the points; 0 (default): any */
-    gnomon_lsh_effort effort; /* of queries that say nothing */
+    int64_t memory; /* bytes the index may take beside the points; 0 (default): any */
+    gnomon_lsh_search_params effort; /* of queries that say nothing */
 } gnomon_lsh_options;
 
 #define GNOMON_LSH_OPTIONS_INIT                                                          \
     {                                                                                    \
         sizeof(gnomon_lsh_options), GNOMON_L2, GNOMON_LSH_FUNCTIONS_INIT, 0, 0, 0, 0, 0, \
-            GNOMON_LSH_EFFORT_INIT                                                       \
+            GNOMON_LSH_SEARCH_PARAMS_INIT                                                \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_lsh_options_init(gnomon_lsh_options *options, size_t size);
@@ -242,12 +243,12 @@ typedef struct gnomon_lsh_work {
 GNOMON_API gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                           const gnomon_matrix *queries,
                                           const gnomon_search_options *options,
-                                          const gnomon_lsh_effort *effort, gnomon_neighbors *out,
-                                          gnomon_lsh_work *work);
+                                          const gnomon_lsh_search_params *effort,
+                                          gnomon_neighbors *out, gnomon_lsh_work *work);
 GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_lsh *index,
                                               const gnomon_csr *queries,
                                               const gnomon_search_options *options,
-                                              const gnomon_lsh_effort *effort,
+                                              const gnomon_lsh_search_params *effort,
                                               gnomon_neighbors *out, gnomon_lsh_work *work);
 
 /* ---- files ---- */
@@ -321,7 +322,7 @@ GNOMON_API void gnomon_lsh_builder_abort(gnomon_lsh_builder *builder);
 
 /* What is promised of an index: that the share of true neighbours that queries find, averaged over
  * queries, is at least 'recall'. */
-typedef struct gnomon_lsh_promise {
+typedef struct gnomon_lsh_guarantee {
     size_t struct_size;
     gnomon_metric metric; /* default L2 */
     double recall;        /* above 0, below 1; default 0.9 */
@@ -337,15 +338,15 @@ typedef struct gnomon_lsh_promise {
     gnomon_lsh_family family; /* of hash functions, one of the metric's; 0 (default): any */
     int64_t uses; /* queries that the index will answer: tuning and building are then part of its
                      cost; 0 (default): not known, an index that stays */
-} gnomon_lsh_promise;
+} gnomon_lsh_guarantee;
 
-#define GNOMON_LSH_PROMISE_INIT                                                        \
-    {                                                                                  \
-        sizeof(gnomon_lsh_promise), GNOMON_L2, 0.9, 0.95, 0, 0.0, 0, 1000, 0, NULL, 0, \
-            (gnomon_lsh_family)0, 0                                                    \
+#define GNOMON_LSH_GUARANTEE_INIT                                                        \
+    {                                                                                    \
+        sizeof(gnomon_lsh_guarantee), GNOMON_L2, 0.9, 0.95, 0, 0.0, 0, 1000, 0, NULL, 0, \
+            (gnomon_lsh_family)0, 0                                                      \
     }
 /* The same for bindings: see gnomon_context_options_init. */
-GNOMON_API gnomon_status gnomon_lsh_promise_init(gnomon_lsh_promise *options, size_t size);
+GNOMON_API gnomon_status gnomon_lsh_guarantee_init(gnomon_lsh_guarantee *options, size_t size);
 
 /* A way that was considered. Recall and candidates were measured by other queries than the test's;
  * of ways that were not tested, on a sample of the points where there are many. cost is by the
@@ -401,10 +402,11 @@ GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *t
  * then points to is for gnomon_lsh_tuning_free. On the CPU. Threads: see gnomon_context. Errors:
  * ARGUMENT, UNSUPPORTED (IP), DEVICE under GNOMON_DEVICE_CUDA, and those of
  * gnomon_neighbors_exact and gnomon_lsh_add; on failure *out is NULL. */
-GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
                                          const gnomon_matrix *points, const gnomon_matrix *queries,
                                          gnomon_lsh **out, gnomon_lsh_tuning *tuning);
-GNOMON_API gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+GNOMON_API gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx,
+                                             const gnomon_lsh_guarantee *promise,
                                              const gnomon_csr *points, const gnomon_csr *queries,
                                              gnomon_lsh **out, gnomon_lsh_tuning *tuning);
 

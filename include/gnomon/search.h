@@ -2,7 +2,7 @@
  *
  * For each query the k nearest base points, or all within a radius, in the order of (distance, id).
  * Exact means: the set and the order are those of the distances below computed in fp64 for every
- * pair. Products in fp32 are only a sieve, with a bound on their error for the points at hand; what
+ * pair. Products in fp32 are only a filter, with a bound on their error for the points at hand; what
  * passes is computed again in fp64. Results have the same bits for every number of threads,
  * instruction set, memory limit and cut of the base into pieces; the k nearest are the first k of
  * the k + 1 nearest. docs/reference/search.md tells how.
@@ -17,7 +17,7 @@
  *   HAMMING  how many bits differ; points are U8, eight bits an element.
  *   JACCARD  1 - |A n B| / |A u B| of sets: sparse rows, a member for each entry that is not zero.
  *            Two empty sets are at distance 0, an empty one and another at 1.
- *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a sieve.
+ *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a filter.
  *
  * Their relative error is a few units in 2^-53 for L2 and COSINE (that of a product: of |q||b|; of
  * L1: below (D / 16 + 8) 2^-53), none for HAMMING and JACCARD but for the division.
@@ -112,7 +112,7 @@ typedef struct gnomon_neighbors {
     int64_t *offsets;   /* queries + 1 */
     int64_t *ids;
     double *distances;
-    int64_t compared; /* pairs that went through the sieve, or were computed at once */
+    int64_t compared; /* pairs that went through the filter, or were computed at once */
     int64_t verified; /* pairs computed in fp64 (sets and bits: none need it) */
 } gnomon_neighbors;
 

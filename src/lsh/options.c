@@ -21,13 +21,14 @@ static gnomon_status check_range(gnomon_context *ctx, const char *name, int64_t 
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_lsh_check_effort(gnomon_context *ctx, const gnomon_lsh_options *o,
-                                      const gnomon_lsh_effort *e)
+gnomon_status gnomon_lsh_check_search_params(gnomon_context *ctx, const gnomon_lsh_options *o,
+                                             const gnomon_lsh_search_params *e)
 {
     const int64_t most = (int64_t)1 << 24;
-    GNOMON_FAIL_IF(e->struct_size != sizeof *e, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("effort.struct_size") " is %zu; start from GNOMON_LSH_EFFORT_INIT",
-                   e->struct_size);
+    GNOMON_FAIL_IF(
+        e->struct_size != sizeof *e, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("effort.struct_size") " is %zu; start from GNOMON_LSH_SEARCH_PARAMS_INIT",
+        e->struct_size);
     GNOMON_FAIL_IF(e->tables < 0 || e->tables > o->tables, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("effort.tables") " is %" PRId64 "; it must be 0 to %" PRId64
                                                ", the index's tables",
@@ -84,5 +85,5 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
                    GNOMON_ARG("options.memory") " is %" PRId64 "; it must not be negative",
                    o->memory);
     o->functions.count = o->tables * (o->broad + o->fine);
-    return gnomon_lsh_check_effort(ctx, o, &o->effort);
+    return gnomon_lsh_check_search_params(ctx, o, &o->effort);
 }

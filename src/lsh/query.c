@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-GNOMON_OPTIONS_INIT(gnomon_lsh_effort, GNOMON_LSH_EFFORT_INIT)
+GNOMON_OPTIONS_INIT(gnomon_lsh_search_params, GNOMON_LSH_SEARCH_PARAMS_INIT)
 
 /* One thread's memory. */
 typedef struct finder {
@@ -34,7 +34,7 @@ typedef struct finding {
     const gnomon_kernels *kernels;
     const gnomon_lsh *index;
     gnomon_search *search;
-    gnomon_lsh_effort effort;
+    gnomon_lsh_search_params effort;
     int64_t tables; /* that are looked into */
     int64_t most;   /* candidates of a query */
     bool plain;     /* every point may be one */
@@ -563,7 +563,7 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
 
 gnomon_status gnomon_lsh_trace_queries(gnomon_context *ctx, const gnomon_lsh *index,
                                        const gnomon_points *queries,
-                                       const gnomon_lsh_effort *effort,
+                                       const gnomon_lsh_search_params *effort,
                                        const gnomon_lsh_trace *trace)
 {
     const gnomon_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx));
@@ -604,7 +604,7 @@ static gnomon_status begin(gnomon_context *ctx, const gnomon_lsh *index,
 
 static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
                            const gnomon_points *queries, const gnomon_search_options *options,
-                           const gnomon_lsh_effort *effort, gnomon_neighbors *out,
+                           const gnomon_lsh_search_params *effort, gnomon_neighbors *out,
                            gnomon_lsh_work *work)
 {
     gnomon_lsh_work done = {.struct_size = sizeof done};
@@ -612,7 +612,7 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
                  .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx)),
                  .index = index,
                  .effort = effort ? *effort : index->options.effort};
-    GNOMON_TRY(gnomon_lsh_check_effort(ctx, &index->options, &f.effort));
+    GNOMON_TRY(gnomon_lsh_check_search_params(ctx, &index->options, &f.effort));
     GNOMON_FAIL_IF(!gnomon_lsh_enter(index), ctx, GNOMON_ERROR_BUSY,
                    "the index is being changed by another thread");
     gnomon_status status = begin(ctx, index, queries, options, &f.search);
@@ -637,7 +637,7 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
 
 gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                const gnomon_matrix *queries, const gnomon_search_options *options,
-                               const gnomon_lsh_effort *effort, gnomon_neighbors *out,
+                               const gnomon_lsh_search_params *effort, gnomon_neighbors *out,
                                gnomon_lsh_work *work)
 {
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
@@ -649,7 +649,7 @@ gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
 
 gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_lsh *index,
                                    const gnomon_csr *queries, const gnomon_search_options *options,
-                                   const gnomon_lsh_effort *effort, gnomon_neighbors *out,
+                                   const gnomon_lsh_search_params *effort, gnomon_neighbors *out,
                                    gnomon_lsh_work *work)
 {
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");

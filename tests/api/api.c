@@ -45,9 +45,9 @@ typedef struct fixture {
     gnomon_write_options write_options;
     gnomon_join_options join_options, set_join_options;
     gnomon_lsh_functions lsh_functions;
-    gnomon_lsh_effort lsh_effort;
+    gnomon_lsh_search_params lsh_search_params;
     gnomon_lsh_options lsh_options;
-    gnomon_lsh_promise lsh_promise, set_lsh_promise;
+    gnomon_lsh_guarantee lsh_guarantee, set_lsh_guarantee;
     gnomon_lstsq_options lstsq_options;
     gnomon_descriptor descriptor;
     gnomon_sketch_options sketch_options;
@@ -267,7 +267,7 @@ static void make_options(fixture *f)
     f->lsh_functions = (gnomon_lsh_functions)GNOMON_LSH_FUNCTIONS_INIT;
     f->lsh_functions.family = GNOMON_LSH_SIMHASH;
     f->lsh_functions.dim = f->lsh_functions.count = N;
-    f->lsh_effort = (gnomon_lsh_effort)GNOMON_LSH_EFFORT_INIT;
+    f->lsh_search_params = (gnomon_lsh_search_params)GNOMON_LSH_SEARCH_PARAMS_INIT;
     f->lsh_options = (gnomon_lsh_options)GNOMON_LSH_OPTIONS_INIT;
     f->lsh_options.metric = GNOMON_L2;
     f->lsh_options.functions.family = GNOMON_LSH_PSTABLE;
@@ -275,10 +275,10 @@ static void make_options(fixture *f)
     f->lsh_options.functions.width = 100;
     f->lsh_options.tables = 2;
     f->lsh_options.broad = 2;
-    f->lsh_promise = (gnomon_lsh_promise)GNOMON_LSH_PROMISE_INIT;
-    f->lsh_promise.k = 1;
-    f->set_lsh_promise = f->lsh_promise;
-    f->set_lsh_promise.metric = GNOMON_JACCARD;
+    f->lsh_guarantee = (gnomon_lsh_guarantee)GNOMON_LSH_GUARANTEE_INIT;
+    f->lsh_guarantee.k = 1;
+    f->set_lsh_guarantee = f->lsh_guarantee;
+    f->set_lsh_guarantee.metric = GNOMON_JACCARD;
     f->lstsq_options = (gnomon_lstsq_options)GNOMON_LSTSQ_OPTIONS_INIT;
     f->descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
     f->descriptor.kind = GNOMON_GAUSSIAN;

@@ -52,7 +52,7 @@ VALID = [
     ("gnomon_lsh_(query|builder_extend)", r"const gnomon_lsh \*", ".*", "f->full_index"),
     ("gnomon_lsh_(remove|compact)", r"gnomon_lsh \*", ".*", "f->full_index"),
     ("gnomon_hasher_apply(_csr)?", r"const gnomon_matrix \*", "values", "&f->values"),
-    (".*_csr", r"const gnomon_(search_options|join_options|lsh_promise) \*", ".*", "&f->set_{1}"),
+    (".*_csr", r"const gnomon_(search_options|join_options|lsh_guarantee) \*", ".*", "&f->set_{1}"),
     (".*_init", r"size_t", "size", "sizeof *a0"),
     ("gnomon_hosvd_stream", r"const gnomon_svd_rows \*", ".*", "&f->tensor_rows"),
     ("gnomon_operator_block_csr", r"gnomon_csr \*", ".*", "&f->csr_out"),

@@ -11,7 +11,7 @@ typedef struct build {
     const char *path, *queries_path, *output;
     cli_input_options input;
     int metric, family, slower;
-    gnomon_lsh_promise guarantee;
+    gnomon_lsh_guarantee guarantee;
     gnomon_lsh_options options;
     uint64_t seed;
     int k_given, radius_given, recall_given, family_given, tables_given, functions_given,
@@ -490,7 +490,7 @@ static int build_tuned(build *b, int table)
 
 static void init(build *b, cli_app *app)
 {
-    static const gnomon_lsh_promise guarantee = GNOMON_LSH_PROMISE_INIT;
+    static const gnomon_lsh_guarantee guarantee = GNOMON_LSH_GUARANTEE_INIT;
     static const gnomon_lsh_options options = GNOMON_LSH_OPTIONS_INIT;
     memset(b, 0, sizeof *b);
     b->app = app;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 /* The index's own effort, but for what is told. */
-static gnomon_lsh_effort effort_of(const cli_neighbors *n)
+static gnomon_lsh_search_params effort_of(const cli_neighbors *n)
 {
     const cli_search_params *told = &n->effort;
-    gnomon_lsh_effort e = n->index_info.options.effort;
+    gnomon_lsh_search_params e = n->index_info.options.effort;
     if (told->tables) e.tables = told->value.tables;
     if (told->probes) e.probes = told->value.probes;
     if (told->broad) e.broad = told->value.broad;
@@ -27,7 +27,7 @@ static int search(cli_neighbors *n, const gnomon_lsh *index, const cli_points *p
     gnomon_context *ctx = n->app->ctx;
     gnomon_neighbors found = {.struct_size = sizeof found};
     gnomon_search_options o = n->options;
-    const gnomon_lsh_effort effort = effort_of(n);
+    const gnomon_lsh_search_params effort = effort_of(n);
     if (n->exclude_self) o.exclude = 0;
     n->work.struct_size = sizeof n->work;
     cli_bar_begin(n->app, "searching", -1);

@@ -116,7 +116,7 @@ static int check(cli_neighbors *n, const given *g)
 int cli_index_query(int argc, char **argv)
 {
     static const gnomon_search_options defaults = GNOMON_SEARCH_OPTIONS_INIT;
-    static const gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
+    static const gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
     cli_app app;
     cli_neighbors n;
     given g = {0};

@@ -15,7 +15,7 @@ typedef struct cli_answers {
 
 /* How much work a query by an index's file does; what is not told is the index's own. */
 typedef struct cli_search_params {
-    gnomon_lsh_effort value;
+    gnomon_lsh_search_params value;
     int tables, probes, broad, candidates, verified; /* are told */
 } cli_search_params;
 

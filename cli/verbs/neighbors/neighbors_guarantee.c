@@ -26,7 +26,7 @@ static int load(cli_neighbors *n, const char *path, gnomon_reader **reader,
 static gnomon_status tune(cli_neighbors *n, const cli_points *base, const cli_points *queries,
                           int64_t budget)
 {
-    gnomon_lsh_promise p = GNOMON_LSH_PROMISE_INIT;
+    gnomon_lsh_guarantee p = GNOMON_LSH_GUARANTEE_INIT;
     p.metric = n->options.metric;
     p.recall = n->guarantee;
     p.k = n->options.k;

@@ -131,7 +131,8 @@ static gnomon_status read_names(gnomon_context *ctx, const json_t *root, gnomon_
     return GNOMON_OK;
 }
 
-static gnomon_status read_effort(gnomon_context *ctx, const json_t *root, gnomon_lsh_effort *e)
+static gnomon_status read_effort(gnomon_context *ctx, const json_t *root,
+                                 gnomon_lsh_search_params *e)
 {
     json_t *effort = json_object_get(root, "effort");
     if (!json_is_object(effort) || json_object_size(effort) != EFFORTS)

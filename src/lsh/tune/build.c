@@ -116,7 +116,7 @@ static gnomon_status measure(building *s, const gnomon_way *w)
     const int64_t tables = w->trial.tables, buckets = tables + w->trial.probes;
     const int64_t queries = t->asked.some.count;
     const bool codes = t->has_codes;
-    gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
+    gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
     gnomon_lsh_info info = {.struct_size = sizeof info};
     int64_t step[STEPS];
     gnomon_lsh_trace trace = {.offsets = t->asked.offsets,
@@ -181,7 +181,7 @@ static double share_of(const gnomon_asked *asked, const gnomon_neighbors *found,
 }
 
 static gnomon_status test_batch(gnomon_tuning *t, const gnomon_lsh *index,
-                                const gnomon_lsh_effort *effort, const gnomon_asked *asked,
+                                const gnomon_lsh_search_params *effort, const gnomon_asked *asked,
                                 gnomon_bet *bet)
 {
     gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
@@ -201,7 +201,8 @@ static gnomon_status test_batch(gnomon_tuning *t, const gnomon_lsh *index,
     return GNOMON_OK;
 }
 
-static gnomon_status test(building *s, const gnomon_lsh_effort *effort, double spread, bool *kept)
+static gnomon_status test(building *s, const gnomon_lsh_search_params *effort, double spread,
+                          bool *kept)
 {
     gnomon_tuning *t = s->t;
     gnomon_bet bet;
@@ -232,7 +233,7 @@ static gnomon_status attempt(building *s, bool *kept)
         gnomon_way *w = &s->ways.way[best];
         if (!t->p.slower && !gnomon_lsh_pays(&t->charge, w->trial.cost, test_cost(t, w)))
             return use_quicker(t);
-        gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
+        gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
         effort.probes = w->trial.probes;
         effort.broad = w->trial.broad;
         effort.candidates = w->trial.limit;

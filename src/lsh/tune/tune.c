@@ -10,15 +10,16 @@
 #include <math.h>
 #include <string.h>
 
-GNOMON_OPTIONS_INIT(gnomon_lsh_promise, GNOMON_LSH_PROMISE_INIT)
+GNOMON_OPTIONS_INIT(gnomon_lsh_guarantee, GNOMON_LSH_GUARANTEE_INIT)
 
-static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_promise *given,
-                                    const gnomon_points *points, gnomon_lsh_promise *p)
+static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_guarantee *given,
+                                    const gnomon_points *points, gnomon_lsh_guarantee *p)
 {
     GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("promise") " is NULL");
-    GNOMON_FAIL_IF(given->struct_size != sizeof *p, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("promise.struct_size") " is %zu; start from GNOMON_LSH_PROMISE_INIT",
-                   given->struct_size);
+    GNOMON_FAIL_IF(
+        given->struct_size != sizeof *p, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("promise.struct_size") " is %zu; start from GNOMON_LSH_GUARANTEE_INIT",
+        given->struct_size);
     *p = *given;
     GNOMON_FAIL_IF(gnomon_metric_row_of(p->metric) != NULL &&
                        gnomon_metric_family(p->metric, 0) == 0,
@@ -190,7 +191,7 @@ static void close_tuning(gnomon_tuning *t)
     gnomon_free(ctx, t->ways.way);
 }
 
-static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
                           const gnomon_points *points, const gnomon_points *queries,
                           gnomon_lsh **out, gnomon_lsh_tuning *result)
 {
@@ -227,7 +228,7 @@ void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *result)
     *result = (gnomon_lsh_tuning){.struct_size = result->struct_size, .reason = ""};
 }
 
-gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
                               const gnomon_matrix *points, const gnomon_matrix *queries,
                               gnomon_lsh **out, gnomon_lsh_tuning *result)
 {
@@ -235,7 +236,7 @@ gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_promise *pro
     return tune(ctx, promise, &p, &q, out, result);
 }
 
-gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx, const gnomon_lsh_promise *promise,
+gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
                                   const gnomon_csr *points, const gnomon_csr *queries,
                                   gnomon_lsh **out, gnomon_lsh_tuning *result)
 {

@@ -39,7 +39,7 @@ typedef struct gnomon_ways {
 
 typedef struct gnomon_tuning {
     gnomon_context *ctx;
-    gnomon_lsh_promise p;
+    gnomon_lsh_guarantee p;
     gnomon_lsh_sizes sizes;
     gnomon_lsh_charge charge;
     const gnomon_points *points, *queries;
@@ -86,8 +86,9 @@ gnomon_status gnomon_tuning_try(gnomon_tuning *t);
 /* Adds a way for each step and choice of a trace by an index of this shape, with this effort but
  * for what the steps count. */
 gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
-                                     const gnomon_lsh *index, const gnomon_lsh_effort *effort,
-                                     int64_t bytes, int64_t queries, const gnomon_lsh_trace *trace,
+                                     const gnomon_lsh *index,
+                                     const gnomon_lsh_search_params *effort, int64_t bytes,
+                                     int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways);
 
 /* Queries of a part of the test. */

@@ -119,8 +119,9 @@ static double mean_buckets(const gnomon_lsh_trace *trace, int64_t queries, int64
 }
 
 gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
-                                     const gnomon_lsh *index, const gnomon_lsh_effort *effort,
-                                     int64_t bytes, int64_t queries, const gnomon_lsh_trace *trace,
+                                     const gnomon_lsh *index,
+                                     const gnomon_lsh_search_params *effort, int64_t bytes,
+                                     int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways)
 {
     const gnomon_hasher *h = index->hasher;
@@ -212,7 +213,8 @@ static gnomon_lsh_trace trace_of(const trying *y, const int64_t *step)
 }
 
 static gnomon_status try_trace(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
-                               const gnomon_lsh_effort *effort, const gnomon_lsh_trace *trace)
+                               const gnomon_lsh_search_params *effort,
+                               const gnomon_lsh_trace *trace)
 {
     gnomon_tuning *t = y->t;
     GNOMON_TRY(gnomon_lsh_trace_queries(t->ctx, index, &y->queries, effort, trace));
@@ -230,7 +232,7 @@ static gnomon_status try_levels(trying *y, const gnomon_shape *from, const gnomo
     const int64_t n = y->t->sizes.points;
     int64_t step[STEPS];
     gnomon_lsh_trace trace = trace_of(y, step);
-    gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
+    gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
     trace.limits = true;
     for (int i = 0; i < STEPS; i++) {
         const int64_t least = 2 * trace.least, at = n >> (STEPS + 1 - i);
@@ -253,7 +255,7 @@ static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomo
     const gnomon_tuning *t = y->t;
     int64_t step[STEPS];
     gnomon_lsh_trace trace = trace_of(y, step);
-    gnomon_lsh_effort effort = GNOMON_LSH_EFFORT_INIT;
+    gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
     if (from->fine > 0) return try_levels(y, from, index, tables);
     /* more buckets than half the points are no search */
     const int64_t half = t->sizes.points / 2;
@@ -356,7 +358,7 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
 
 static gnomon_status try_families(trying *y)
 {
-    const gnomon_lsh_promise *p = &y->t->p;
+    const gnomon_lsh_guarantee *p = &y->t->p;
     for (int i = 0; gnomon_metric_family(p->metric, i) != 0; i++) {
         const gnomon_lsh_family family = gnomon_metric_family(p->metric, i);
         if (p->family == 0 || p->family == family) GNOMON_TRY(try_family(y, family));

@@ -61,7 +61,7 @@ static float *make_points(void)
 static gnomon_lsh *tuned(gnomon_context *ctx, const gnomon_matrix *m, int64_t uses, int slower,
                          gnomon_lsh_tuning *t)
 {
-    gnomon_lsh_promise p = GNOMON_LSH_PROMISE_INIT;
+    gnomon_lsh_guarantee p = GNOMON_LSH_GUARANTEE_INIT;
     gnomon_lsh *index;
     p.k = K;
     p.uses = uses;
@@ -110,7 +110,7 @@ static void tuning(void **state)
         gnomon_lsh_destroy(index);
         gnomon_lsh_tuning_free(ctx, &t);
     }
-    gnomon_lsh_promise p = GNOMON_LSH_PROMISE_INIT;
+    gnomon_lsh_guarantee p = GNOMON_LSH_GUARANTEE_INIT;
     t = (gnomon_lsh_tuning){.struct_size = sizeof t};
     p.k = K;
     p.uses = -1;

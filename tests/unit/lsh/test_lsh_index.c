@@ -136,7 +136,7 @@ static gnomon_search_options by_k(const gnomon_lsh_options *o, int64_t k)
 }
 
 static gnomon_status ask(gnomon_context *with, const data *d, const gnomon_lsh *index,
-                         const gnomon_search_options *s, const gnomon_lsh_effort *e,
+                         const gnomon_search_options *s, const gnomon_lsh_search_params *e,
                          gnomon_neighbors *out, gnomon_lsh_work *work)
 {
     *out = (gnomon_neighbors){.struct_size = sizeof *out};
@@ -199,8 +199,8 @@ static int32_t *values_of(const gnomon_lsh_options *o, const data *d, bool asked
 
 /* A radius query must find exactly the points that agree with the query on the first 'agree'
  * functions of some table and are within the radius. */
-static void check_buckets(const data *d, const gnomon_lsh_options *o, const gnomon_lsh_effort *e,
-                          int64_t agree, double radius)
+static void check_buckets(const data *d, const gnomon_lsh_options *o,
+                          const gnomon_lsh_search_params *e, int64_t agree, double radius)
 {
     int32_t *base = values_of(o, d, false), *asked = values_of(o, d, true);
     const int64_t depth = o->broad + o->fine, count = o->tables * depth;
@@ -263,7 +263,7 @@ static void fine_buckets_widen_to_broad_ones(void **state)
         gnomon_lsh_options o = options_of(families[f]);
         o.fine =
             families[f] == GNOMON_LSH_BIT_SAMPLING || families[f] == GNOMON_LSH_SIMHASH ? 3 : 1;
-        gnomon_lsh_effort e = GNOMON_LSH_EFFORT_INIT;
+        gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
         check_buckets(d, &o, &e, o.broad + o.fine, radii[f]);
         e.broad = o.tables;
         check_buckets(d, &o, &e, o.broad, radii[f]);
@@ -286,7 +286,7 @@ static void effort_raises_recall(void **state)
             gnomon_neighbors truth = exactly(d, &s), found;
             double before = 0, first = 0;
             for (int probes = 0; probes <= 4000; probes = probes ? 8 * probes : 8) {
-                gnomon_lsh_effort e = GNOMON_LSH_EFFORT_INIT;
+                gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
                 gnomon_lsh_work work = {.struct_size = sizeof work};
                 e.probes = probes;
                 e.broad = fine ? probes : 0;
@@ -319,7 +319,7 @@ static void all_buckets_are_all_points(void **state)
         o.broad = families[f] == GNOMON_LSH_CROSS_POLYTOPE ? 1 : 5;
         if (families[f] == GNOMON_LSH_CROSS_POLYTOPE) o.functions.sides = 2;
         gnomon_lsh *index = index_of(ctx, d, &o);
-        gnomon_lsh_effort e = GNOMON_LSH_EFFORT_INIT;
+        gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
         e.probes = 31;
         const gnomon_search_options s = by_k(&o, 7);
         gnomon_neighbors truth = exactly(d, &s), found;
@@ -365,7 +365,7 @@ static void codes_choose_what_is_verified(void **state)
         o.broad = 2;
         o.codes = 40; /* more than there are coordinates */
         gnomon_lsh *index = index_of(ctx, d, &o);
-        gnomon_lsh_effort e = GNOMON_LSH_EFFORT_INIT;
+        gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
         const gnomon_search_options s = by_k(&o, 5);
         gnomon_neighbors all, some, truth = exactly(d, &s);
         gnomon_lsh_work work = {.struct_size = sizeof work}, less = work;
@@ -391,9 +391,9 @@ static void codes_choose_what_is_verified(void **state)
     free(d);
 }
 
-static gnomon_lsh_effort some_effort(const gnomon_lsh_options *o)
+static gnomon_lsh_search_params some_effort(const gnomon_lsh_options *o)
 {
-    gnomon_lsh_effort e = GNOMON_LSH_EFFORT_INIT;
+    gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
     e.probes = 25;
     e.broad = o->fine > 0 ? 9 : 0;
     e.verified = o->codes > 0 ? 15 : 0;
@@ -409,7 +409,7 @@ static void the_same_bits(void **state)
         gnomon_lsh_options o = options_of(families[f]);
         o.fine = 1;
         o.codes = f < 3 ? 24 : 0;
-        const gnomon_lsh_effort e = some_effort(&o);
+        const gnomon_lsh_search_params e = some_effort(&o);
         gnomon_search_options s = by_k(&o, 4);
         gnomon_lsh *index = index_of(ctx, d, &o);
         gnomon_neighbors first, second;
@@ -451,7 +451,7 @@ static void points_in_pieces(void **state)
     for (int f = 0; f < FAMILIES; f++) {
         gnomon_lsh_options o = options_of(families[f]);
         o.fine = 1;
-        const gnomon_lsh_effort e = some_effort(&o);
+        const gnomon_lsh_search_params e = some_effort(&o);
         gnomon_lsh *whole = index_of(ctx, d, &o), *parts = create(ctx, &o);
         for (int c = 0; c < 6; c++) {
             const int64_t first = cuts[c], count = cuts[c + 1] - first;
@@ -493,7 +493,7 @@ static void removed_points_are_not_found(void **state)
     for (int f = 0; f < FAMILIES; f++) {
         gnomon_lsh_options o = options_of(families[f]);
         o.codes = f < 3 ? 16 : 0;
-        const gnomon_lsh_effort e = some_effort(&o);
+        const gnomon_lsh_search_params e = some_effort(&o);
         gnomon_lsh *index = index_of(ctx, d, &o);
         gnomon_search_options s = by_k(&o, 4);
         int64_t ids[N / 3 + 1], bad[2] = {1, N};
@@ -602,7 +602,7 @@ static gnomon_status whole_life(gnomon_context *with, const data *d, const gnomo
                                 gnomon_neighbors *found)
 {
     gnomon_lsh *index = NULL;
-    const gnomon_lsh_effort e = some_effort(o);
+    const gnomon_lsh_search_params e = some_effort(o);
     const gnomon_search_options s = by_k(o, 3);
     const int64_t ids[2] = {4, 7};
     gnomon_status status = gnomon_lsh_create(with, o, &index);
@@ -744,7 +744,7 @@ static void bad_arguments(void **state)
     asked.cols = D - 1;
     ASSERT_FAILS(ctx, gnomon_lsh_query(ctx, index, &asked, &s, NULL, &found, NULL),
                  GNOMON_ERROR_SHAPE, "queries");
-    gnomon_lsh_effort e = GNOMON_LSH_EFFORT_INIT;
+    gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
     e.broad = 1;
     ASSERT_FAILS(ctx, ask(ctx, d, index, &s, &e, &found, NULL), GNOMON_ERROR_ARGUMENT, "broad");
     gnomon_lsh_destroy(index);

@@ -193,9 +193,9 @@ static both views_of(data *d, gnomon_metric metric)
     return v;
 }
 
-static gnomon_lsh_promise promise_of(gnomon_metric metric, uint64_t seed)
+static gnomon_lsh_guarantee promise_of(gnomon_metric metric, uint64_t seed)
 {
-    gnomon_lsh_promise p = GNOMON_LSH_PROMISE_INIT;
+    gnomon_lsh_guarantee p = GNOMON_LSH_GUARANTEE_INIT;
     p.metric = metric;
     p.k = K;
     p.seed = seed;
@@ -237,7 +237,7 @@ static void keep_promise(gnomon_metric metric, int seeds)
         for (int s = 0; s < seeds; s++) {
             data *d = make_data((shape)of, (uint64_t)s);
             const both v = views_of(d, metric);
-            const gnomon_lsh_promise p = promise_of(metric, (uint64_t)s);
+            const gnomon_lsh_guarantee p = promise_of(metric, (uint64_t)s);
             gnomon_lsh *index;
             gnomon_lsh_tuning t = {.struct_size = sizeof t};
             /* planted queries are unlike the base: tuning is given some of their kind */
@@ -363,7 +363,7 @@ static void limits(void **state)
     ASSERT_OK(ctx, gnomon_lsh_trace_queries(ctx, index, &asked, &o.effort, &trace));
     for (int s = 0; s < STEPS; s++) {
         for (int c = 0; c < CHOICES; c++) {
-            gnomon_lsh_effort e = o.effort;
+            gnomon_lsh_search_params e = o.effort;
             gnomon_lsh_work work = {.struct_size = sizeof work};
             double sums[3] = {0};
             int64_t hits = 0;
@@ -394,7 +394,7 @@ static void radius_and_memory(void **state)
     (void)state;
     data *d = make_data(CLUSTERS, 99);
     const both v = views_of(d, GNOMON_L2);
-    gnomon_lsh_promise p = promise_of(GNOMON_L2, 1);
+    gnomon_lsh_guarantee p = promise_of(GNOMON_L2, 1);
     gnomon_lsh *index;
     gnomon_lsh_tuning t = {.struct_size = sizeof t};
     gnomon_lsh_info info = {.struct_size = sizeof info};
@@ -444,7 +444,7 @@ static void bad_promises(void **state)
     gnomon_lsh_tuning t = {.struct_size = sizeof t};
 #define REFUSED(change, status, part)                                                         \
     do {                                                                                      \
-        gnomon_lsh_promise p = promise_of(GNOMON_L2, 1);                                      \
+        gnomon_lsh_guarantee p = promise_of(GNOMON_L2, 1);                                    \
         change;                                                                               \
         ASSERT_FAILS(ctx, gnomon_lsh_tune(ctx, &p, &v.base, NULL, &index, &t), status, part); \
         assert_null(index);                                                                   \

@@ -36,7 +36,7 @@ static void bytes_of_sets(void **state)
         }
     }
     const gnomon_csr points = {N, COLS, offsets, members, ones, GNOMON_F32};
-    gnomon_lsh_promise promise = GNOMON_LSH_PROMISE_INIT;
+    gnomon_lsh_guarantee promise = GNOMON_LSH_GUARANTEE_INIT;
     gnomon_lsh_tuning tuning = {.struct_size = sizeof tuning};
     gnomon_lsh_info info = {.struct_size = sizeof info};
     gnomon_lsh *index = NULL;

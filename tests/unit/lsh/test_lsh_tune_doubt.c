@@ -66,7 +66,7 @@ static void tune(double confidence)
         }
     }
     const gnomon_csr points = {N, COLS, offsets, members, ones, GNOMON_F32};
-    gnomon_lsh_promise promise = GNOMON_LSH_PROMISE_INIT;
+    gnomon_lsh_guarantee promise = GNOMON_LSH_GUARANTEE_INIT;
     gnomon_lsh_tuning tuning = {.struct_size = sizeof tuning};
     gnomon_lsh *index = NULL;
     promise.metric = GNOMON_JACCARD;
