@@ -28,23 +28,18 @@ void cli_init(cli_app *app, const char *verb)
     app->verb = verb;
     app->started = cli_seconds();
     app->memory = (int64_t)1 << 30;
-    app->device.index = -1;
+    app->device = "auto";
 }
 
 void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
 {
-    static const cli_choice devices[] = {{"auto", GNOMON_DEVICE_AUTO},
-                                         {"cpu", GNOMON_DEVICE_CPU},
-                                         {"cuda", GNOMON_DEVICE_CUDA},
-                                         {NULL, 0}};
     static const cli_choice modes[] = {
         {"auto", CLI_BAR_AUTO}, {"always", CLI_BAR_ALWAYS}, {"never", CLI_BAR_NEVER}, {NULL, 0}};
     const cli_option options[CLI_COMMON_OPTIONS] = {
         {.name = "device",
-         .type = CLI_DEVICE,
+         .type = CLI_TEXT,
          .target = &app->device,
          .value = "DEVICE",
-         .choices = devices,
          .help =
              "auto (default), cpu, or cuda, which must work or fail with the reason; cuda:N is the "
              "GPU with index N"},
@@ -85,8 +80,7 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
 int cli_start(cli_app *app)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = (gnomon_device)app->device.kind;
-    options.cuda_device = app->device.index;
+    options.device = app->device;
     options.threads = (int)app->threads;
     /* Chunks are cut so that this and the process itself fit in CLI_OVERHEAD_BYTES. */
     options.memory_limit = CLI_OVERHEAD_BYTES / 2;
@@ -96,7 +90,10 @@ int cli_start(cli_app *app)
     gnomon_status status = gnomon_context_create(&options, &app->ctx);
     if (status == GNOMON_OK) return -1;
     if (status == GNOMON_ERROR_DEVICE)
-        return cli_fail(app, CLI_EXIT_DEVICE, "--device cuda: %s", gnomon_last_error(NULL));
+        return cli_fail(app, CLI_EXIT_DEVICE, "--device %s: %s", app->device,
+                        gnomon_last_error(NULL));
+    if (cli_error_about(app, "options.device"))
+        return cli_usage(app, "--device%s", cli_error_rest(app));
     return cli_fail_status(app, status);
 }
 

@@ -46,7 +46,7 @@ typedef struct cli_app {
     double started;      /* seconds on the monotonic clock */
     cli_bar bar;
     /* the options every verb has */
-    cli_device device;
+    const char *device; /* what --device says, as the library takes it */
     int64_t threads, memory;
     int64_t working; /* bytes for the library's own work; 0: half of CLI_OVERHEAD_BYTES */
     int json, quiet;
@@ -321,7 +321,8 @@ int cli_choose(cli_app *app, cli_choose_options *options, const cli_bound_option
                const gnomon_data_info *info, int64_t points, gnomon_dtype dtype,
                cli_operator_options *chosen, gnomon_choice *choice);
 /* The choice and all candidates; NULL when memory is out. */
-json_t *cli_choice_json(const cli_choose_options *options, const gnomon_choice *choice);
+json_t *cli_choice_json(const cli_app *app, const cli_choose_options *options,
+                        const gnomon_choice *choice);
 
 /* points.c: all points of a file in memory: dense, or sparse as the reader's own. Zeroed before
  * use; to be dropped whatever came of it. */

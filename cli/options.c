@@ -253,25 +253,6 @@ static int set_choice(const cli_verb *verb, const cli_option *o, const char *nam
     return usage(verb, "%s %s: must be one of %s", name, text, list);
 }
 
-static int set_device(const cli_verb *verb, const cli_option *o, const char *name, const char *text)
-{
-    static const char with_index[] = "cuda:";
-    const size_t length = sizeof with_index - 1;
-    cli_device *device = o->target;
-    const char *end;
-    int64_t index;
-    if (strncmp(text, with_index, length) != 0) {
-        device->index = -1;
-        return set_choice(verb, o, name, text); /* kind is the struct's first member */
-    }
-    if (!read_integer(text + length, &end, &index) || *end != '\0' || index < 0 || index > INT_MAX)
-        return usage(verb, "%s %s: after cuda: comes a GPU's index, 0 or more", name, text);
-    for (const cli_choice *c = o->choices; c->name != NULL; ++c)
-        if (strcmp(c->name, "cuda") == 0) device->kind = c->value;
-    device->index = (int)index;
-    return -1;
-}
-
 static int set_range(const cli_verb *verb, const cli_option *o, const char *name, const char *text)
 {
     cli_range range = {-1, -1};
@@ -388,8 +369,6 @@ static int set(const cli_verb *verb, const cli_option *o, const char *text)
         return -1;
     case CLI_CHOICE:
         return set_choice(verb, o, name, text);
-    case CLI_DEVICE:
-        return set_device(verb, o, name, text);
     case CLI_RANGE:
         return set_range(verb, o, name, text);
     case CLI_SHAPE:

@@ -21,7 +21,6 @@ typedef enum cli_type {
     CLI_SHAPE,  /* cli_shape: N,D with N -1 for '?' */
     CLI_LIST,   /* cli_list: integers of at least low, with commas between them */
     CLI_FORMAT, /* const char *: a format's name; flag 1: one that is written */
-    CLI_DEVICE, /* cli_device: one of 'choices', or cuda:N */
     CLI_CHAR    /* char: one character, or 'tab', 'comma', 'semicolon', 'space' */
 } cli_type;
 
@@ -38,11 +37,6 @@ typedef struct cli_list {
     int count;
     int64_t value[CLI_LIST_MOST];
 } cli_list;
-
-/* Where work may run: a gnomon_device, and a GPU's index, -1 when none is given. */
-typedef struct cli_device {
-    int kind, index;
-} cli_device;
 
 /* A choice's name and number; a list ends with a NULL name. */
 typedef struct cli_choice {

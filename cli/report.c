@@ -28,10 +28,10 @@ json_t *cli_json_join(json_t *first, json_t *second)
 static json_t *run_facts(const cli_app *app)
 {
     /* What is no projection runs on the CPU. */
-    const int cuda = gnomon_context_worked_on(app->ctx) == GNOMON_DEVICE_CUDA;
+    const int device = gnomon_context_worked_on(app->ctx) == GNOMON_DEVICE_PLUGIN;
     return json_pack("{s:s, s:s, s:s, s:s*, s:s, s:i, s:f}", "gnomon", gnomon_version(), "verb",
-                     app->verb, "device", cuda ? "cuda" : "cpu", "gpu",
-                     cuda ? gnomon_context_gpu(app->ctx) : NULL, "isa",
+                     app->verb, "device", device ? gnomon_context_device_kind(app->ctx) : "cpu",
+                     "gpu", device ? gnomon_context_device_name(app->ctx) : NULL, "isa",
                      gnomon_context_isa(app->ctx), "threads", gnomon_context_threads(app->ctx),
                      "seconds", cli_json_seconds(cli_seconds() - app->started));
 }

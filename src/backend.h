@@ -44,7 +44,7 @@ struct gnomon_lsh_job;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
-    const char *name;      /* of the device kind, "cuda" */
+    const char *name;      /* NAME of libgnomon_NAME.so, "cuda" */
 
     /* Takes the device of that index, -1 for the calling thread's current one, into use. On
      * failure nothing is held, *state is untouched and why says what is missing; on success why

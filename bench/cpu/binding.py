@@ -59,9 +59,9 @@ class Csr(c.Structure):
 
 
 class ContextOptions(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("device", c.c_int), ("threads", c.c_int),
+    _fields_ = [("struct_size", c.c_size_t), ("device", c.c_char_p), ("threads", c.c_int),
                 ("allocator", c.c_void_p), ("progress", c.c_void_p), ("progress_user", c.c_void_p),
-                ("memory_limit", c.c_int64), ("seed", c.c_uint64), ("cuda_device", c.c_int)]
+                ("memory_limit", c.c_int64), ("seed", c.c_uint64)]
 
 
 class Options(c.Structure):
@@ -137,8 +137,7 @@ class Library:
         self.lib.gnomon_last_error.restype = self.lib.gnomon_version.restype = c.c_char_p
         self.lib.gnomon_lsh_family_name.restype = c.c_char_p
         self.ctx = c.c_void_p()
-        options = ContextOptions(struct_size=c.sizeof(ContextOptions), device=1, threads=threads,
-                                 cuda_device=-1)
+        options = ContextOptions(struct_size=c.sizeof(ContextOptions), device=b"cpu", threads=threads)
         assert self.lib.gnomon_context_create(c.byref(options), c.byref(self.ctx)) == 0
         self.version = self.lib.gnomon_version().decode()
 

@@ -91,7 +91,7 @@ static void *on_device(size_t bytes, const void *content)
 {
     void *memory = NULL;
 #ifdef BENCH_CUDA
-    if (bench.device == GNOMON_DEVICE_CUDA) {
+    if (bench.device == GNOMON_DEVICE_PLUGIN) {
         if (cudaMalloc(&memory, bytes) != cudaSuccess) stop("memory", "the GPU has too little");
         if (content && cudaMemcpy(memory, content, bytes, cudaMemcpyHostToDevice) != cudaSuccess)
             stop("memory", "could not be copied to the GPU");
@@ -107,7 +107,7 @@ static void *on_device(size_t bytes, const void *content)
 static void wait_for_device(void)
 {
 #ifdef BENCH_CUDA
-    if (bench.device == GNOMON_DEVICE_CUDA && cudaDeviceSynchronize() != cudaSuccess)
+    if (bench.device == GNOMON_DEVICE_PLUGIN && cudaDeviceSynchronize() != cudaSuccess)
         stop("cuda", cudaGetErrorString(cudaGetLastError()));
 #endif
 }
@@ -165,7 +165,8 @@ static gnomon_status sketch(const gnomon_descriptor *d, const shape *s)
         s->form == GNOMON_FORM_COORDINATES
             ? gnomon_matrix_colmajor(bench.y, f64 ? GNOMON_F64 : GNOMON_F32, s->n, d->k)
             : gnomon_matrix_rowmajor(bench.y, f64 ? GNOMON_F64 : GNOMON_F32, s->n, d->k);
-    if (bench.device == GNOMON_DEVICE_CUDA && !bench.on_host) x.memory = y.memory = GNOMON_CUDA;
+    if (bench.device == GNOMON_DEVICE_PLUGIN && !bench.on_host)
+        x.memory = y.memory = GNOMON_DEVICE_MEMORY;
     if (s->form == GNOMON_FORM_SPARSE) {
         const gnomon_csr csr = {s->n, s->d, bench.offsets, bench.indices, bench.values, GNOMON_F32};
         status = gnomon_sketch_csr(bench.ctx, op, &csr, &y, NULL);
@@ -338,7 +339,7 @@ static void keep(const gnomon_descriptor *d, const shape *s, double seconds)
 /* Whether a sketch fits in memory and is likely to end in time. */
 static bool fits(const gnomon_descriptor *d, const shape *s)
 {
-    const double work = bench.longest * (bench.device == GNOMON_DEVICE_CUDA ? 1e14 : 2e10);
+    const double work = bench.longest * (bench.device == GNOMON_DEVICE_PLUGIN ? 1e14 : 2e10);
     const double columns = s->nonzeros < 0 ? (double)s->d : fmin((double)s->d, (double)s->nonzeros);
     if (s->nonzeros < 0 && s->n * s->d > bench.room) return false;
     if (s->k > s->d || s->n * s->k * 2 > bench.room) return false;
@@ -470,7 +471,7 @@ static void write_model(const char *path)
     fprintf(out,
             "{\"gnomon\": \"model\", \"version\": 1, \"name\": \"%s\", \"device\": \"%s\", "
             "\"threads\": %d,\n \"upload\": %.3g, \"download\": %.3g, \"costs\": [",
-            bench.model.name, bench.model.device == GNOMON_DEVICE_CUDA ? "cuda" : "cpu",
+            bench.model.name, bench.model.device == GNOMON_DEVICE_PLUGIN ? "cuda" : "cpu",
             bench.model.threads, bench.model.upload, bench.model.download);
     for (int i = 0; i < bench.model.count; i++) {
         const gnomon_cost *c = &bench.model.cost[i];
@@ -578,7 +579,7 @@ static bool ask(FILE *out, const question *q, bool first)
     o.dtype = q->of.dtype;
     o.coordinates_contiguous = q->of.form == GNOMON_FORM_COORDINATES;
     o.nonzeros = q->of.nonzeros;
-    o.memory = bench.device == GNOMON_DEVICE_CUDA ? GNOMON_CUDA : GNOMON_HOST;
+    o.memory = bench.device == GNOMON_DEVICE_PLUGIN ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
     o.model = &bench.model;
     if (q->of.n * q->of.d > bench.room && q->of.nonzeros < 0) return first;
     /* An eps that no k can keep is no question. */
@@ -634,7 +635,7 @@ static const char *device_name(void)
 {
 #ifdef BENCH_CUDA
     static struct cudaDeviceProp gpu;
-    if (bench.device == GNOMON_DEVICE_CUDA) {
+    if (bench.device == GNOMON_DEVICE_PLUGIN) {
         if (cudaGetDeviceProperties(&gpu, 0) != cudaSuccess) stop("cuda", "there is no GPU");
         return gpu.name;
     }
@@ -680,13 +681,15 @@ int main(int argc, char **argv)
 {
     const char *model = NULL, *records = NULL, *name = NULL;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
+    bench.device = GNOMON_DEVICE_CPU;
     for (int i = 1; i < argc; i += 2) {
         const char *value = argv[i + 1];
         if (value == NULL) stop(argv[i], "needs a value");
-        if (strcmp(argv[i], "--device") == 0)
-            options.device = strcmp(value, "cuda") == 0 ? GNOMON_DEVICE_CUDA : GNOMON_DEVICE_CPU;
-        else if (strcmp(argv[i], "--threads") == 0)
+        if (strcmp(argv[i], "--device") == 0) {
+            options.device = value;
+            bench.device = strcmp(value, "cpu") == 0 ? GNOMON_DEVICE_CPU : GNOMON_DEVICE_PLUGIN;
+        } else if (strcmp(argv[i], "--threads") == 0)
             options.threads = atoi(value);
         else if (strcmp(argv[i], "--name") == 0)
             name = value;
@@ -700,21 +703,20 @@ int main(int argc, char **argv)
     }
     if (model == NULL) stop("--model", "is needed");
 #ifndef BENCH_CUDA
-    if (options.device == GNOMON_DEVICE_CUDA)
+    if (bench.device == GNOMON_DEVICE_PLUGIN)
         stop("--device cuda", "this program measures the CPU; build-gpu/gpu/cost measures a GPU");
 #endif
-    bench.device = options.device;
     if (name == NULL) name = device_name();
-    bench.room = options.device == GNOMON_DEVICE_CUDA ? INT64_C(1) << 28 : INT64_C(1) << 25;
-    bench.longest = options.device == GNOMON_DEVICE_CUDA ? 0.02 : 0.2;
-    bench.enough = options.device == GNOMON_DEVICE_CUDA ? 0.005 : 0.03;
+    bench.room = bench.device == GNOMON_DEVICE_PLUGIN ? INT64_C(1) << 28 : INT64_C(1) << 25;
+    bench.longest = bench.device == GNOMON_DEVICE_PLUGIN ? 0.02 : 0.2;
+    bench.enough = bench.device == GNOMON_DEVICE_PLUGIN ? 0.005 : 0.03;
     if (gnomon_context_create(&options, &bench.ctx) != GNOMON_OK)
         stop("context", gnomon_last_error(NULL));
     snprintf(bench.model.name, sizeof bench.model.name, "%s", name);
     bench.model.device = bench.device;
     bench.model.threads = gnomon_context_threads(bench.ctx);
     make_points();
-    if (bench.device == GNOMON_DEVICE_CUDA) measure_transfers();
+    if (bench.device == GNOMON_DEVICE_PLUGIN) measure_transfers();
     measure_model();
     write_model(model);
     if (records != NULL) {
@@ -723,7 +725,7 @@ int main(int argc, char **argv)
         fprintf(out,
                 "{\"version\": \"%s\", \"model\": \"%s\", \"device\": \"%s\", \"isa\": \"%s\", "
                 "\"threads\": %d,\n",
-                gnomon_version(), name, bench.device == GNOMON_DEVICE_CUDA ? "cuda" : "cpu",
+                gnomon_version(), name, bench.device == GNOMON_DEVICE_PLUGIN ? "cuda" : "cpu",
                 gnomon_context_isa(bench.ctx), bench.model.threads);
         write_fitted(out);
         test_choices(out);

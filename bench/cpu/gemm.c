@@ -357,7 +357,7 @@ int main(int argc, char **argv)
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     const char *file = NULL, *only = "";
     int rounds = 7;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     for (int i = 1; i < argc; i += 2) {
         const char *option = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(option, "--threads") == 0)

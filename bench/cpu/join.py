@@ -56,8 +56,8 @@ class Result(c.Structure):
 def ours(lib, threads, metric, threshold, points, csr, recall=1.0, method=0, seed=0, first=None):
     """Pairs of points with themselves, or of 'first' with points, as an array, and wall and processor time."""
     ctx, found = c.c_void_p(), []
-    options = ContextOptions(struct_size=c.sizeof(ContextOptions), device=1, threads=threads,
-                             cuda_device=-1, memory_limit=4 << 30)
+    options = ContextOptions(struct_size=c.sizeof(ContextOptions), device=b"cpu", threads=threads,
+                             memory_limit=4 << 30)
     assert lib.gnomon_context_create(c.byref(options), c.byref(ctx)) == 0
 
     def take(_, batch):

@@ -269,7 +269,7 @@ int main(int argc, char **argv)
 {
     settings s = parse(argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = s.threads;
     gnomon_context *ctx;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK)

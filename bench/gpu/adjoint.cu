@@ -16,7 +16,7 @@ int main(int argc, char **argv)
     bench_json json = bench_open("adjoint", argc, argv);
     gnomon_context *ctx = nullptr;
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     if (gnomon_context_create(&o, &ctx) != GNOMON_OK) return 1;
     const int64_t n = 256, d = 1 << 18;
     float *y, *x;
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
                     t.y.row_stride = t.x.row_stride = 1;
                     t.y.col_stride = t.x.col_stride = n;
                 }
-                t.y.memory = t.x.memory = GNOMON_CUDA;
+                t.y.memory = t.x.memory = GNOMON_DEVICE_MEMORY;
                 t.alpha = 1.0;
                 t.rows = k;
                 t.gpu = &gpu;

@@ -274,7 +274,7 @@ static double ours(float *x, const sizes &size, const sizes &rank, int64_t over,
     gnomon_hosvd_options o = GNOMON_HOSVD_OPTIONS_INIT;
     gnomon_hosvd h = {};
     h.struct_size = sizeof h;
-    t.memory = GNOMON_CUDA;
+    t.memory = GNOMON_DEVICE_MEMORY;
     d.kind = GNOMON_GAUSSIAN;
     d.precision = precision;
     d.seed = seed;
@@ -522,7 +522,7 @@ int main(int argc, char **argv)
 {
     bench_json json = bench_open("hosvd", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     int runs = 21;
     double seconds = 1e9, most = 1e18;
     for (int i = 1; i + 1 < argc; i++) {

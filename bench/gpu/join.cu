@@ -179,7 +179,7 @@ static void time_join(bench_json *json, gnomon_context *ctx, const gcu_gpu *gpu,
 {
     float *x = device_array<float>((size_t)(n * d));
     bench_fill(x, (size_t)(n * d), (uint64_t)d);
-    const gnomon_matrix points = {x, GNOMON_F32, GNOMON_CUDA, n, d, d, 1};
+    const gnomon_matrix points = {x, GNOMON_F32, GNOMON_DEVICE_MEMORY, n, d, d, 1};
     uint8_t *centre_memory = device_array<uint8_t>(gcu_filter_centre_bytes(d));
     uint8_t *pack_memory = device_array<uint8_t>(gcu_filter_pack_bytes(GNOMON_L2, n, d));
     unsigned long long *numbers = device_array<unsigned long long>(4), count = 0, kept = 0;
@@ -293,7 +293,7 @@ int main(int argc, char **argv)
     }
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx = nullptr;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK)
         printf("no calls: %s\n", gnomon_last_error(nullptr));
     const blas b = getenv("BENCH_NO_PEER") ? blas{} : open_blas();

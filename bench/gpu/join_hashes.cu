@@ -108,7 +108,7 @@ static void time_join(bench_json *json, gnomon_context *ctx, gnomon_context *lit
     clusters_kernel<<<4096, 256>>>(x, n, spread);
     BENCH_CHECK(cudaMemcpy(pinned, x, bytes, cudaMemcpyDeviceToHost));
     const double read_ms = bench_read_ms(x, bytes);
-    const gnomon_matrix there = {x, GNOMON_F32, GNOMON_CUDA, n, D, D, 1};
+    const gnomon_matrix there = {x, GNOMON_F32, GNOMON_DEVICE_MEMORY, n, D, D, 1};
     const gnomon_matrix host = {pinned, GNOMON_F32, GNOMON_HOST, n, D, D, 1};
     gnomon_join_options options = GNOMON_JOIN_OPTIONS_INIT;
     options.threshold = threshold;
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     bench_json json = bench_open("join_hashes", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx = nullptr, *little = nullptr;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     setenv("BENCH_LITTLE", "512", 0);
     gnomon_status status = gnomon_context_create(&options, &ctx);
     setenv("GNOMON_CUDA_MEMORY", getenv("BENCH_LITTLE"), 1);

@@ -136,7 +136,7 @@ static void time_join(bench_json *json, gnomon_context *gpu, gnomon_context *cpu
                  count.time.median_ms, floor.median_ms, cpu_ms, gnomon_context_threads(cpu));
 }
 
-static gnomon_context *open_context(gnomon_device device)
+static gnomon_context *open_context(const char *device)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx = nullptr;
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
     setvbuf(stdout, nullptr, _IOLBF, 0);
     bench_json json = bench_open("join_sets", argc, argv);
     seed = 5;
-    gnomon_context *gpu = open_context(GNOMON_DEVICE_CUDA), *cpu = open_context(GNOMON_DEVICE_CPU);
+    gnomon_context *gpu = open_context("cuda"), *cpu = open_context("cpu");
     const int64_t n = getenv("BENCH_N") ? atoll(getenv("BENCH_N")) : 1000000;
     const rows r = make(n);
     time_join(&json, gpu, cpu, &r, 0.2, true);

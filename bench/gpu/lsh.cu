@@ -133,7 +133,7 @@ static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
     const int64_t some = std::min(s.n, (int64_t)1 << 18);
     const double sketch = sketch_ms(h, x, some, y) * (double)s.n / (double)some;
 
-    const gnomon_matrix points = {x, GNOMON_F32, GNOMON_CUDA, s.n, s.dim, s.dim, 1};
+    const gnomon_matrix points = {x, GNOMON_F32, GNOMON_DEVICE_MEMORY, s.n, s.dim, s.dim, 1};
     gcu_lsh_fused c = {};
     c.gpu = &gpu;
     c.f = {h->f.family, count, h->f.sides, h->products, h->f.width, h->offset ? offset : nullptr,
@@ -157,7 +157,7 @@ static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
         c.work = nullptr;
         return t.median_ms;
     };
-    c.values = gnomon_matrix{y, GNOMON_I32, GNOMON_CUDA, s.n, count, count, 1};
+    c.values = gnomon_matrix{y, GNOMON_I32, GNOMON_DEVICE_MEMORY, s.n, count, count, 1};
     const double values = run();
     c.keys = {keys, s.n, 0, 0, s.tables, depth, s.broad, multipliers};
     const double hashed = run();
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
     }
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx = nullptr;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     must(gnomon_context_create(&o, &ctx), nullptr);
     bench_json json = bench_open("lsh", argc, argv);
     printf("milliseconds; look: of NaN, infinity and lengths, which values and keys are with\n"

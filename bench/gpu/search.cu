@@ -54,7 +54,7 @@ static __global__ void to_half(const float *from, size_t count, __half *to)
 static gnomon_matrix matrix(void *data, int64_t rows, int64_t cols, bool device)
 {
     gnomon_matrix m = gnomon_matrix_rowmajor(data, GNOMON_F32, rows, cols);
-    if (device) m.memory = GNOMON_CUDA;
+    if (device) m.memory = GNOMON_DEVICE_MEMORY;
     return m;
 }
 
@@ -208,9 +208,9 @@ int main(int argc, char **argv)
     }
     bench_json json = bench_open("search", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     MUST(gnomon_context_create(&options, &cpu));
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     MUST(gnomon_context_create(&options, &gpu));
     const double rate = half_rate();
     printf("cuBLAS FP16: %.0f TFLOP/s\n", rate * 1e-12);

@@ -130,9 +130,9 @@ int main(int argc, char **argv)
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     bench_json json = bench_open("search_sets", argc, argv);
     seed = 11;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     if (gnomon_context_create(&options, &cpu) != GNOMON_OK) return 1;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
         printf("no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;

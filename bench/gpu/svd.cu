@@ -141,7 +141,7 @@ static void ours(const float *a, factors *f, int64_t over, int power, gnomon_pre
     gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
     gnomon_svd svd = {};
     svd.struct_size = sizeof svd;
-    m.memory = u.memory = vt.memory = GNOMON_CUDA;
+    m.memory = u.memory = vt.memory = GNOMON_DEVICE_MEMORY;
     d.kind = GNOMON_GAUSSIAN;
     d.precision = precision;
     d.seed = seed;
@@ -552,7 +552,7 @@ int main(int argc, char **argv)
         if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) seeds = atoi(argv[i + 1]);
     }
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) {
         fprintf(stderr, "svd: %s\n", gnomon_last_error(nullptr));
         return 1;

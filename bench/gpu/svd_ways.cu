@@ -234,7 +234,7 @@ static outcome ours(gnomon_context *ctx, gnomon_svd_options o, int runs, Factor 
     out.certify = 1e3 * svd.certify_seconds;
     out.norm = svd.norm;
     out.residual = svd.residual_estimate / svd.norm;
-    if (gnomon_context_worked_on(ctx) != GNOMON_DEVICE_CUDA) {
+    if (gnomon_context_worked_on(ctx) != GNOMON_DEVICE_PLUGIN) {
         fprintf(stderr, "svd_ways: the GPU did not do it\n");
         exit(1);
     }
@@ -246,7 +246,7 @@ static gnomon_context *open_context(void)
 {
     gnomon_context *ctx;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &ctx) == GNOMON_OK) return ctx;
     fprintf(stderr, "svd_ways: %s\n", gnomon_last_error(nullptr));
     exit(1);
@@ -552,14 +552,14 @@ static void time_wide(bool small)
     fill_rows(n, n, 0, n, a);
     gnomon_context *ctx = open_context();
     gnomon_matrix matrix = gnomon_matrix_rowmajor(a, GNOMON_F64, n, n);
-    matrix.memory = GNOMON_CUDA;
+    matrix.memory = GNOMON_DEVICE_MEMORY;
     for (int power = 0; power <= 2; power += 2) {
         job j = {"wide", "fp64", "on the GPU", n, n, n * n, small ? 64 : 256, 10, power};
         const int64_t s = j.rank + j.over;
         gnomon_matrix u = gnomon_matrix_rowmajor(device<double>(n * j.rank), GNOMON_F64, n, j.rank);
         gnomon_matrix vt =
             gnomon_matrix_rowmajor(device<double>(n * j.rank), GNOMON_F64, j.rank, n);
-        u.memory = vt.memory = GNOMON_CUDA;
+        u.memory = vt.memory = GNOMON_DEVICE_MEMORY;
         gnomon_svd_options o = options_of(j);
         o.u = &u;
         o.vt = &vt;
@@ -682,7 +682,7 @@ template <typename T> static void time_single(bool small)
     fill_rows(m, n, 0, m, a);
     gnomon_context *ctx = open_context();
     gnomon_matrix matrix = gnomon_matrix_rowmajor(a, dtype_of<T>(), m, n);
-    matrix.memory = GNOMON_CUDA;
+    matrix.memory = GNOMON_DEVICE_MEMORY;
     job j = {"single", name_of<T>(), "on the GPU", m, n, m * n, 100, 10, 0};
     const int64_t s = j.rank + j.over;
     const double two = gemm_ms(a, m, n, s) * 2;

@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 {
     bench_json json = bench_open("transfer", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     gnomon_context *ctx = nullptr;
     GNOMON_CHECK(nullptr, gnomon_context_create(&options, &ctx));
     const int64_t most = (int64_t)65536 * 4096;

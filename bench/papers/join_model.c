@@ -257,7 +257,7 @@ int main(int argc, char **argv)
                  {"hashed", measure_hashed}};
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     if (argc < 2 || argc > 3) stop("usage", "bench_join_model FILE.json [PART]");
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 1;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK)
         stop("context", gnomon_last_error(NULL));

@@ -334,7 +334,7 @@ int main(int argc, char **argv)
         else
             stop("usage", "bench_low_precision [--seeds N] [--threads N] [--json FILE]");
     }
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = threads;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK)
         stop("context", gnomon_last_error(NULL));

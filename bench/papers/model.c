@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     if (argc < 2 || argc > 3) stop("usage", "bench_model FILE.json [THREADS]");
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = argc > 2 ? atoi(argv[2]) : 0;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK)
         stop("context", gnomon_last_error(NULL));

@@ -80,7 +80,7 @@ static double sketch_ms(gnomon_kind kind, int64_t n, int64_t k, int64_t d, int64
     gnomon_operator *op = nullptr;
     gnomon_matrix x = gnomon_matrix_rowmajor(points, GNOMON_F32, n, d);
     gnomon_matrix y = gnomon_matrix_rowmajor(sums, GNOMON_F32, n, k);
-    x.memory = y.memory = GNOMON_CUDA;
+    x.memory = y.memory = GNOMON_DEVICE_MEMORY;
     gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
     options.allow_nonfinite = 1; /* the others do not look either */
     gnomon_status status = gnomon_operator_create(ctx, &what, &op);
@@ -115,7 +115,7 @@ static double check(gnomon_kind kind, int64_t k, int64_t d, int64_t zeta)
         gnomon_operator *op = nullptr;
         gnomon_matrix x = gnomon_matrix_rowmajor(gpu ? points : in.data(), GNOMON_F32, n, d);
         gnomon_matrix y = gnomon_matrix_rowmajor(gpu ? sums : on_cpu.data(), GNOMON_F32, n, k);
-        if (gpu) x.memory = y.memory = GNOMON_CUDA;
+        if (gpu) x.memory = y.memory = GNOMON_DEVICE_MEMORY;
         gnomon_status status = gnomon_operator_create(c, &what, &op);
         if (status == GNOMON_OK) status = gnomon_sketch(c, op, &x, &y, nullptr);
         gnomon_operator_destroy(op);
@@ -288,9 +288,9 @@ int main(int argc, char **argv)
 {
     json = bench_open("model", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     if (gnomon_context_create(&options, &host_ctx) != GNOMON_OK) return 1;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) {
         fprintf(stderr, "model: %s\n", gnomon_last_error(nullptr));
         return 1;

@@ -299,7 +299,7 @@ static void on_real(const char *path, int64_t rows)
 int main(int argc, char **argv)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     if (argc < 2 || argc > 4) stop("usage", "bench_quality FILE.json [IMAGES [ROWS]]");
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK)
         stop("context", gnomon_last_error(NULL));

@@ -223,7 +223,7 @@ static told run_ours(gnomon_context *gpu, gnomon_context *cpu, const size &s,
     BENCH_CHECK(cudaMalloc(&there.data, points.size() * 4));
     BENCH_CHECK(cudaMalloc(&values_there.data, values.size() * 4));
     BENCH_CHECK(cudaMemcpy(there.data, points.data(), points.size() * 4, cudaMemcpyHostToDevice));
-    there.memory = values_there.memory = GNOMON_CUDA;
+    there.memory = values_there.memory = GNOMON_DEVICE_MEMORY;
     must(gnomon_hasher_apply(gpu, hasher, &there, &values_there), gpu);
     from = now();
     must(gnomon_hasher_apply(gpu, hasher, &there, &values_there), gpu);
@@ -270,9 +270,9 @@ int main(int argc, char **argv)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *gpu = nullptr, *cpu = nullptr;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     must(gnomon_context_create(&o, &gpu), nullptr);
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     must(gnomon_context_create(&o, &cpu), nullptr);
     setvbuf(stdout, nullptr, _IOLBF, 0);
     bench_json json = bench_open("report", argc, argv);

@@ -135,11 +135,11 @@ static void ours(const char *name, gnomon_kind kind, int64_t m, int64_t n, int64
     for (int transfers = 0; transfers < 2; transfers++) {
         gnomon_matrix points = gnomon_matrix_rowmajor(transfers ? host_x : x, GNOMON_F32, batch, n);
         gnomon_matrix sketch = gnomon_matrix_rowmajor(transfers ? host_y : y, GNOMON_F32, batch, m);
-        points.memory = sketch.memory = transfers ? GNOMON_HOST : GNOMON_CUDA;
+        points.memory = sketch.memory = transfers ? GNOMON_HOST : GNOMON_DEVICE_MEMORY;
         gnomon_status status = GNOMON_OK;
         gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
         options.allow_nonfinite = 1; /* the others do not look either */
-        options.cuda_stream = stream;
+        options.device_stream = stream;
         const bench_time t = bench_run(
             [&](int) {
                 if (status == GNOMON_OK)
@@ -218,7 +218,7 @@ int main(int argc, char **argv)
     }
     json = bench_open("thesis", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) {
         fprintf(stderr, "%s\n", gnomon_last_error(nullptr));
         return 1;

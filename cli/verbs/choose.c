@@ -155,7 +155,8 @@ int cli_choose(cli_app *app, cli_choose_options *options, const cli_bound_option
     return -1;
 }
 
-json_t *cli_choice_json(const cli_choose_options *options, const gnomon_choice *choice)
+json_t *cli_choice_json(const cli_app *app, const cli_choose_options *options,
+                        const gnomon_choice *choice)
 {
     json_t *list = json_array();
     for (int i = 0; i < choice->count; i++) {
@@ -173,8 +174,9 @@ json_t *cli_choice_json(const cli_choose_options *options, const gnomon_choice *
         }
     }
     return json_pack("{s:s, s:s, s:s, s:s, s:i, s:o}", "device",
-                     choice->device == GNOMON_DEVICE_CUDA ? "cuda" : "cpu", "model", choice->model,
-                     "note", choice->note, "assume",
+                     choice->device == GNOMON_DEVICE_PLUGIN ? gnomon_context_device_kind(app->ctx)
+                                                            : "cpu",
+                     "model", choice->model, "note", choice->note, "assume",
                      options->assume == GNOMON_ASSUME_SPREAD ? "spread" : "nothing", "chosen",
                      choice->chosen, "candidates", list);
 }

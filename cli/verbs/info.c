@@ -37,44 +37,55 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **f
     return cli_parse(&verb, argc, argv, file, count);
 }
 
-/* The names of the visible GPUs that the plugin can use; *reason, for free(), tells whether it was
- * found and what it says of the first. */
-static json_t *list_gpus(char **reason)
+/* The devices of the first plugin that has one, by index; what was found, and the plugin's NAME.
+ * Each context takes one device into use. */
+typedef struct devices {
+    json_t *names;
+    char *reason, *kind;
+} devices;
+
+static devices list_devices(void)
 {
     enum { MOST = 64 };
-    json_t *gpus = json_array();
-    *reason = NULL;
-    for (int i = 0; i < MOST; ++i) {
-        gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-        gnomon_context *ctx = NULL;
-        options.threads = 1;
-        options.cuda_device = i;
+    devices d = {json_array(), NULL, NULL};
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx = NULL;
+    options.threads = 1;
+    if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return d;
+    d.reason = strdup(gnomon_context_device_reason(ctx)); /* looks for them */
+    d.kind = strdup(gnomon_context_device_kind(ctx));
+    gnomon_context_destroy(ctx);
+    for (int i = 0; i < MOST && d.kind != NULL && d.kind[0] != '\0'; ++i) {
+        char name[64];
+        snprintf(name, sizeof name, "%s:%d", d.kind, i);
+        options.device = name;
         if (gnomon_context_create(&options, &ctx) != GNOMON_OK) break;
-        const char *words = gnomon_context_cuda_reason(ctx); /* looks for it */
-        const char *name = gnomon_context_gpu(ctx);
-        const int found = name[0] != '\0';
-        if (i == 0) *reason = strdup(words);
-        if (found) json_array_append_new(gpus, json_string(name));
+        json_array_append_new(d.names, json_string(gnomon_context_device_name(ctx)));
         gnomon_context_destroy(ctx);
-        if (!found) break;
     }
-    return gpus;
+    return d;
+}
+
+static void free_devices(devices *d)
+{
+    json_decref(d->names);
+    free(d->reason);
+    free(d->kind);
 }
 
 static int machine_words(cli_app *app)
 {
     gnomon_format_info format;
-    char *reason;
-    json_t *gpus = list_gpus(&reason);
+    devices d = list_devices();
+    const int found = json_array_size(d.names) > 0;
     printf("gnomon %s\n", gnomon_version());
     printf("instruction set  %s\n", gnomon_context_isa(app->ctx));
     printf("threads          %d\n", gnomon_context_threads(app->ctx));
-    printf("devices          cpu%s\n", json_array_size(gpus) > 0 ? ", cuda" : "");
-    printf("cuda             %s\n", reason != NULL ? reason : "");
-    for (size_t i = 0; i < json_array_size(gpus); ++i)
-        printf("gpu %-2zu           %s\n", i, json_string_value(json_array_get(gpus, i)));
-    json_decref(gpus);
-    free(reason);
+    printf("devices          cpu%s%s\n", found ? ", " : "", found ? d.kind : "");
+    printf("plugins          %s\n", d.reason != NULL ? d.reason : "");
+    for (size_t i = 0; i < json_array_size(d.names); ++i)
+        printf("gpu %-2zu           %s\n", i, json_string_value(json_array_get(d.names, i)));
+    free_devices(&d);
     printf("svd              %s\n",
            gnomon_svd_missing() != NULL ? gnomon_svd_missing() : "OpenBLAS found");
     printf("operator         specification version %d\n", GNOMON_OPERATOR_VERSION);
@@ -91,8 +102,8 @@ static int machine_json(cli_app *app)
 {
     json_t *formats = json_array(), *out = json_object();
     gnomon_format_info format;
-    char *reason;
-    json_t *gpus = list_gpus(&reason);
+    devices d = list_devices();
+    const int found = json_array_size(d.names) > 0;
     for (int i = 0; cli_format_info(i, &format); ++i) {
         const char *missing = gnomon_format_missing(format.name);
         json_array_append_new(
@@ -104,11 +115,10 @@ static int machine_json(cli_app *app)
                                (format.holds & GNOMON_HOLDS_TEXT) != 0, "missing", missing));
     }
     json_object_set_new(out, "devices",
-                        json_array_size(gpus) > 0 ? json_pack("[s,s]", "cpu", "cuda")
-                                                  : json_pack("[s]", "cpu"));
-    json_object_set_new(out, "cuda_reason", json_string(reason != NULL ? reason : ""));
-    json_object_set_new(out, "gpus", gpus);
-    free(reason);
+                        found ? json_pack("[s,s]", "cpu", d.kind) : json_pack("[s]", "cpu"));
+    json_object_set_new(out, "device_reason", json_string(d.reason != NULL ? d.reason : ""));
+    json_object_set(out, "gpus", d.names);
+    free_devices(&d);
     json_object_set_new(out, "svd", json_boolean(gnomon_svd_missing() == NULL));
     if (gnomon_svd_missing() != NULL)
         json_object_set_new(out, "svd_reason", json_string(gnomon_svd_missing()));

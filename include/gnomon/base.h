@@ -78,12 +78,11 @@ typedef enum gnomon_status {
  * NULL ("GNOMON_UNKNOWN_STATUS" for a number that is none). */
 GNOMON_API const char *gnomon_status_name(gnomon_status status);
 
-/* Where work may run. AUTO takes the fastest device found that supports the job
- * and may fall back to the CPU; CPU and CUDA must work or fail with the reason. */
+/* Where work runs or ran. */
 typedef enum gnomon_device {
-    GNOMON_DEVICE_AUTO = 0,
+    GNOMON_DEVICE_AUTO = 0, /* not known yet */
     GNOMON_DEVICE_CPU = 1,
-    GNOMON_DEVICE_CUDA = 2
+    GNOMON_DEVICE_PLUGIN = 2 /* on a device, a GPU, by its plugin */
 } gnomon_device;
 
 /* Called from the thread that made the call, a few times a second at most.
@@ -102,7 +101,7 @@ typedef struct gnomon_allocator {
 
 typedef struct gnomon_context_options {
     size_t struct_size;
-    gnomon_device device;
+    const char *device;                /* NULL: "auto" (default); see below */
     int threads;                       /* 0: one a core the process may use (default) */
     const gnomon_allocator *allocator; /* NULL: the C library's; copied */
     gnomon_progress_fn progress;       /* NULL: none */
@@ -110,16 +109,21 @@ typedef struct gnomon_context_options {
     int64_t memory_limit; /* bytes of working memory a call may take
                              beside its input and output; 0: 1 GiB */
     uint64_t seed;        /* default seed of samples (not of operators) */
-    int cuda_device;      /* index among the GPUs that CUDA_VISIBLE_DEVICES leaves
-                             visible; -1 (default): the calling thread's current
-                             one when the GPU is first needed, which is the first
-                             unless the program chose another */
 } gnomon_context_options;
 
-#define GNOMON_CONTEXT_OPTIONS_INIT                                                       \
-    {                                                                                     \
-        sizeof(gnomon_context_options), GNOMON_DEVICE_AUTO, 0, NULL, NULL, NULL, 0, 0, -1 \
+#define GNOMON_CONTEXT_OPTIONS_INIT                                     \
+    {                                                                   \
+        sizeof(gnomon_context_options), NULL, 0, NULL, NULL, NULL, 0, 0 \
     }
+
+/* What options.device says, copied:
+ *   "auto"        each job runs on the first device found that takes it and that it pays for, else
+ * on the CPU. Devices are asked in the order of their plugins' names. "cpu"         the CPU; no
+ * plugin is looked for "NAME"        the device of the plugin libgnomon_NAME.so, as "cuda": all
+ * work runs there or fails with the reason. The calling thread's current one when the context is
+ * made, which is the first unless the program chose another "NAME:INDEX"  the device with that
+ * index, as "cuda:1"; for cuda among the GPUs that CUDA_VISIBLE_DEVICES leaves visible "NAME:0,1"
+ * and "NAME:all" are read and refused: several devices are not supported yet. */
 
 /* For bindings, which have no macros: fills *options, 'size' bytes, with what the library that is
  * loaded takes for defaults, the same as the macro. 'size' is that of the struct as the binding
@@ -136,8 +140,8 @@ typedef struct gnomon_context gnomon_context;
 
 /* Makes a context. options may be NULL (defaults). On success *out is owned by the
  * caller, to be given to gnomon_context_destroy. Errors: ARGUMENT (threads < 0 or
- * > 4096, memory_limit < 0, unknown device, cuda_device < -1), MEMORY, DEVICE (device is CUDA and
- * it can't be had). On failure *out is NULL. */
+ * > 4096, memory_limit < 0, what device can't be), UNSUPPORTED (several devices), MEMORY,
+ * DEVICE (a named device can't be had). On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_context_create(const gnomon_context_options *options,
                                                gnomon_context **out);
 
@@ -167,16 +171,18 @@ GNOMON_API int gnomon_context_threads(const gnomon_context *ctx);
  * unknown or not available makes gnomon_context_create fail with ARGUMENT. */
 GNOMON_API const char *gnomon_context_isa(const gnomon_context *ctx);
 
-/* One line that says whether the CUDA plugin was found and used, and if not why;
+/* One line that says which device plugins were found and used, and of others why not;
  * static for the life of ctx; never NULL. */
-GNOMON_API const char *gnomon_context_cuda_reason(const gnomon_context *ctx);
+GNOMON_API const char *gnomon_context_device_reason(const gnomon_context *ctx);
 
-/* The GPU in use, its name, compute capability and memory; "" while there is none (it is looked
- * for when a job first asks for it); static for the life of ctx; never NULL. */
-GNOMON_API const char *gnomon_context_gpu(const gnomon_context *ctx);
+/* The device in use: what its plugin tells of it (a GPU's name, compute capability and memory), and
+ * the NAME of its plugin, "cuda". It is the one that the last job ran on which did not run on the
+ * CPU, or else the first that was found; "" while there is none (it is looked for when a job first
+ * asks for it); static for the life of ctx; never NULL. */
+GNOMON_API const char *gnomon_context_device_name(const gnomon_context *ctx);
+GNOMON_API const char *gnomon_context_device_kind(const gnomon_context *ctx);
 
-/* Where the context's last projection, product or factorisation ran: CPU or CUDA; AUTO before the
- * first. */
+/* Where the context's last job ran: CPU or PLUGIN; AUTO before the first. */
 GNOMON_API gnomon_device gnomon_context_worked_on(const gnomon_context *ctx);
 
 #ifdef __cplusplus

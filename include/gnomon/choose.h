@@ -77,7 +77,7 @@ typedef struct gnomon_choice {
     int chosen; /* index of the admitted candidate with the fewest seconds, the first such */
     int count;  /* candidates, in a fixed order; at most GNOMON_CANDIDATES */
     gnomon_candidate candidate[GNOMON_CANDIDATES];
-    gnomon_device device; /* where a sketch would run: CPU or CUDA */
+    gnomon_device device; /* where a sketch would run: CPU or PLUGIN */
     char model[64];       /* the model's name */
     char note[192];       /* why a model of another device was taken; "" when it is this one's */
 } gnomon_choice;

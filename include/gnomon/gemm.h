@@ -56,7 +56,7 @@ typedef struct gnomon_gemm_options {
     size_t struct_size;
     double alpha, beta; /* finite; defaults 1 and 0 */
     gnomon_gemm_form form;
-    void *cuda_stream; /* a cudaStream_t of the context's GPU for the work there; NULL (default):
+    void *device_stream; /* a cudaStream_t of the context's GPU for the work there; NULL (default):
                           the context's own, which runs in turn with the legacy default stream. With
                           a stream given and all views in the GPU's memory, the call returns once
                           the work is enqueued, and the views must stay until the stream gets

@@ -10,7 +10,7 @@
  * docs/reference/hosvd.md tells the steps.
  *
  * Needs OpenBLAS at run time (gnomon_svd_missing). Tensors can go to a GPU, which needs cuBLAS and
- * cuSOLVER at run time instead: with the device CUDA always, with AUTO where the tensor lies there
+ * cuSOLVER at run time instead: with a named device always, with "auto" where the tensor lies there
  * already or, in single precision, the projections are worth the way (5e10 multiplications and
  * additions). Determinism is that of gnomon/svd.h: on the CPU on one machine
  * the bits depend neither on threads, nor on memory, nor on whether the tensor is in memory or
@@ -103,10 +103,10 @@ GNOMON_API void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd);
  * its first mode, in the work's type, and twice the next ones. A tolerance that is not met is no
  * failure: the best that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (a mode
  * of size 0), DTYPE, OVERFLOW, NONFINITE (naming the element), MEMORY, UNSUPPORTED
- * (gnomon_svd_missing; a mode longer than 2^31 - 1), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't
- * be had or declines: one mode, strides that no matrix has, unfoldings of more than 2^31 - 4096
- * columns, small problems of more than 8192, a tensor that does not fit its memory), CANCELLED,
- * INTERNAL; *out is then cleared. */
+ * (gnomon_svd_missing; a mode longer than 2^31 - 1), DEVICE (a named device, and the GPU
+ * can't be had or declines: one mode, strides that no matrix has, unfoldings of more than 2^31 -
+ * 4096 columns, small problems of more than 8192, a tensor that does not fit its memory),
+ * CANCELLED, INTERNAL; *out is then cleared. */
 GNOMON_API gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_tensor *x,
                                             const gnomon_hosvd_options *options, gnomon_hosvd *out);
 /* The same for a tensor that comes piece by piece: x's data is not looked at, its strides tell the

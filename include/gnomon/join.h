@@ -107,7 +107,7 @@ typedef struct gnomon_join_result {
  * may differ between a CPU and a GPU. Threads: see gnomon_context. Errors: ARGUMENT (options; a
  * view), SHAPE (different dimensions), DTYPE, NONFINITE (naming side, row and column), UNSUPPORTED
  * (a magnitude above 2^500; JACCARD with dense points; LSH with IP, recall 1 or no finite
- * threshold), DEVICE (GNOMON_DEVICE_CUDA or a view in a device's memory, and the device can't be
+ * threshold), DEVICE (a named device or a view in a device's memory, and the device can't be
  * had or declines), MEMORY, CANCELLED (the sink or the progress callback). */
 GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p,
                                      const gnomon_matrix *q, const gnomon_join_options *options,
@@ -116,7 +116,7 @@ GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p
 /* The same of sets, by JACCARD: sparse rows, a member for each entry that is not zero. On a GPU
  * they are joined exactly whatever the recall, when they fit in its memory: about 45 bytes a
  * member, below 2^31 members. Errors: also DATA (a broken view); UNSUPPORTED for other metrics;
- * DEVICE under GNOMON_DEVICE_CUDA also for LSH. */
+ * DEVICE with a named device also for LSH. */
 GNOMON_API gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p,
                                          const gnomon_csr *q, const gnomon_join_options *options,
                                          gnomon_join_result *result);
@@ -133,7 +133,7 @@ typedef struct gnomon_join_points {
 
 /* The same of points that need not fit in memory: bands of P against pieces of Q, on the CPU and
  * exactly whatever the recall. Errors: also what 'read' returns; UNSUPPORTED for LSH; DEVICE
- * under GNOMON_DEVICE_CUDA. */
+ * with a named device. */
 GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
                                             const gnomon_join_points *q,
                                             const gnomon_join_options *options,

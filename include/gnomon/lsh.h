@@ -108,7 +108,7 @@ GNOMON_API void gnomon_hasher_destroy(gnomon_hasher *hasher);
  * additions. Of other kinds of directions the products are those of gnomon_sketch on the GPU, which
  * may differ in their last bits, and a value with them where a product lies that close to where
  * the value changes: about one in 10^6. GNOMON_DEVICE_AUTO takes the GPU only where the bits are
- * the same, GNOMON_DEVICE_CUDA for all it can do. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE,
+ * the same, a named device for all it can do. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE,
  * UNSUPPORTED (dense points for minhash), DEVICE, MEMORY, CANCELLED; values is undefined
  * after a failure. */
 GNOMON_API gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,
@@ -239,7 +239,7 @@ typedef struct gnomon_lsh_work {
  * queries are cut into calls. Working memory beside the context's limit: a thread's 4 bytes a point
  * and 12 a candidate. On the CPU. out and its ownership are as for gnomon_neighbors_exact; work may
  * be NULL. Errors: as there, and ARGUMENT for effort, BUSY (see gnomon_lsh), DEVICE under
- * GNOMON_DEVICE_CUDA. */
+ * a named device. */
 GNOMON_API gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                           const gnomon_matrix *queries,
                                           const gnomon_search_options *options,
@@ -400,7 +400,7 @@ GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *t
  * The choice depends on the points, queries and promise alone, not on measured times. points must
  * stay as they are until *out, the caller's, is destroyed. tuning->struct_size must be set; what it
  * then points to is for gnomon_lsh_tuning_free. On the CPU. Threads: see gnomon_context. Errors:
- * ARGUMENT, UNSUPPORTED (IP), DEVICE under GNOMON_DEVICE_CUDA, and those of
+ * ARGUMENT, UNSUPPORTED (IP), DEVICE with a named device, and those of
  * gnomon_neighbors_exact and gnomon_lsh_add; on failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
                                          const gnomon_matrix *points, const gnomon_matrix *queries,

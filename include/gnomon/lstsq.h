@@ -127,7 +127,7 @@ GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
  * failure: the best that was found is returned, with converged 0. A is scaled by a power of two,
  * and so is each b, so that any magnitudes do. Errors: ARGUMENT, SHAPE (n, d or m is 0, b has
  * not n rows), DTYPE, OVERFLOW, NONFINITE (naming row and column; or x overflows its type), MEMORY,
- * UNSUPPORTED (gnomon_svd_missing), DEVICE (GNOMON_DEVICE_CUDA), CANCELLED, INTERNAL (a small
+ * UNSUPPORTED (gnomon_svd_missing), DEVICE (a named device), CANCELLED, INTERNAL (a small
  * factorisation did not converge); *out is then cleared. */
 GNOMON_API gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                             const gnomon_matrix *b,

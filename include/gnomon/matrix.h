@@ -34,7 +34,7 @@ GNOMON_API size_t gnomon_dtype_size(gnomon_dtype dtype);
 GNOMON_API const char *gnomon_dtype_name(gnomon_dtype dtype);
 
 /* Where a view's memory lies. */
-typedef enum gnomon_memory { GNOMON_HOST = 0, GNOMON_CUDA = 1 } gnomon_memory;
+typedef enum gnomon_memory { GNOMON_HOST = 0, GNOMON_DEVICE_MEMORY = 1 } gnomon_memory;
 
 /* A dense view: element (i, j) is data[i * row_stride + j * col_stride], strides
  * counted in elements, any sign, 0 allowed for inputs. data is aligned to the element's

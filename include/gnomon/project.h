@@ -45,12 +45,12 @@ typedef struct gnomon_sketch_options {
                             or results are beyond what their type holds: then the first such row is
                             named, and the output is undefined. (On a GPU that is seen where the
                             output is on the host and beta 0.) */
-    void *cuda_stream;   /* a cudaStream_t of the context's GPU for the work there; NULL (default):
-                            the context's own, which runs in turn with the legacy default stream.
-                            With a stream given, both views in the GPU's memory and
-                            allow_nonfinite set, the call returns once the work is enqueued, and
-                            the views must stay until the stream gets there; else the output is
-                            complete when it returns */
+    void *device_stream; /* a cudaStream_t of the context's GPU for the work there; NULL (default):
+                          the context's own, which runs in turn with the legacy default stream.
+                          With a stream given, both views in the GPU's memory and
+                          allow_nonfinite set, the call returns once the work is enqueued, and
+                          the views must stay until the stream gets there; else the output is
+                          complete when it returns */
 } gnomon_sketch_options;
 
 #define GNOMON_SKETCH_OPTIONS_INIT                                 \
@@ -74,7 +74,7 @@ GNOMON_API gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operato
  * stand; so the bits depend neither on the batch nor on how a point's columns are sorted, and
  * csr and coo give the same. Always on the CPU. Errors: also DATA for offsets or indices that break
  * the view's rules, MEMORY when one point has more nonzeros than memory_limit holds (about 50 to
- * 130 bytes each in a quarter of it), DEVICE under GNOMON_DEVICE_CUDA. */
+ * 130 bytes each in a quarter of it), DEVICE with a named device. */
 GNOMON_API gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op,
                                            const gnomon_csr *x, const gnomon_matrix *y,
                                            const gnomon_sketch_options *options);

@@ -25,9 +25,9 @@
  * L2, COSINE, IP and L1 take dense points of any element type, BASE and queries each of their own;
  * 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused.
  *
- * On a GPU (GNOMON_DEVICE_CUDA; under AUTO when views lie there, or the first base points are worth
- * the way) the answers are the same, bit for bit. Dense views may then lie in its memory, queries
- * and base each for itself; sparse ones are the host's. L1 runs on the CPU only. */
+ * On a GPU (a named device; under AUTO when views lie there, or the first base points are
+ * worth the way) the answers are the same, bit for bit. Dense views may then lie in its memory,
+ * queries and base each for itself; sparse ones are the host's. L1 runs on the CPU only. */
 #ifndef GNOMON_SEARCH_H
 #define GNOMON_SEARCH_H
 
@@ -128,9 +128,9 @@ typedef struct gnomon_search gnomon_search;
  * they stay there, beside 32 bytes a query and neighbour. Errors: ARGUMENT (options; a view), DTYPE
  * (HAMMING takes U8), NONFINITE (a query, named by row and column; where queries lie in a GPU's
  * memory it may be the first gnomon_search_add that says so), UNSUPPORTED (a magnitude above
- * 2^500; JACCARD with dense, others with sparse points), DEVICE (GNOMON_DEVICE_CUDA or a view in a
- * device's memory, and the device can't be had or declines; L1), MEMORY. On failure *out is
- * NULL. */
+ * 2^500; JACCARD with dense, others with sparse points), DEVICE (a named device or a view in
+ * a device's memory, and the device can't be had or declines; L1), MEMORY. On failure *out is NULL.
+ */
 GNOMON_API gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
                                               const gnomon_search_options *options,
                                               gnomon_search **out);

@@ -8,8 +8,8 @@
  *
  * Needs OpenBLAS at run time: gnomon_svd_missing tells whether it is there. All of it but rows
  * whose number is not known before can go to a GPU, which needs cuBLAS and cuSOLVER at run time
- * instead: with the device CUDA always, with AUTO where the matrix lies there already or, in single
- * precision, the work is worth the way (5e10 multiplications and additions).
+ * instead: with a named device always, with "auto" where the matrix lies there already or, in
+ * single precision, the work is worth the way (5e10 multiplications and additions).
  *
  * Determinism: on one machine, with one build of OpenBLAS, the bits depend neither on the number of
  * threads nor on whether rows come from memory or piece by piece: work is cut by the shape alone
@@ -158,10 +158,10 @@ typedef struct gnomon_svd_rows {
  * at least) where it can't be used in place. A tolerance that is not met is no failure: the best
  * that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE,
  * OVERFLOW, NONFINITE (naming row and column), MEMORY, UNSUPPORTED (gnomon_svd_missing; more than
- * 2^31 - 1 columns), DEVICE (GNOMON_DEVICE_CUDA, and the GPU can't be had or declines: factors that
- * do not fit its memory), CANCELLED, INTERNAL (the small problem did not converge); *out is then
- * cleared. On a GPU that a matrix of the host's does not fit, its rows go there block by block, as
- * often as it takes, with single_pass once. */
+ * 2^31 - 1 columns), DEVICE (a named device, and the GPU can't be had or declines: factors
+ * that do not fit its memory), CANCELLED, INTERNAL (the small problem did not converge); *out is
+ * then cleared. On a GPU that a matrix of the host's does not fit, its rows go there block by
+ * block, as often as it takes, with single_pass once. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to

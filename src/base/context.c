@@ -42,11 +42,6 @@ static gnomon_status read_options(const gnomon_context_options *given, gnomon_co
                        given->struct_size, sizeof defaults);
         *o = *given;
     }
-    GNOMON_FAIL_IF(o->device != GNOMON_DEVICE_AUTO && o->device != GNOMON_DEVICE_CPU &&
-                       o->device != GNOMON_DEVICE_CUDA,
-                   NULL, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("options.device") " is %d; it must be 0 (auto), 1 (cpu) or 2 (cuda)",
-                   (int)o->device);
     GNOMON_FAIL_IF(o->threads < 0 || o->threads > MAX_THREADS, NULL, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.threads") " is %d; it must be from 0 (one a core) to %d",
                    o->threads, (int)MAX_THREADS);
@@ -55,10 +50,6 @@ static gnomon_status read_options(const gnomon_context_options *given, gnomon_co
                                                       "; it must be 0 (1 GiB) or a positive "
                                                       "number of bytes",
                    o->memory_limit);
-    GNOMON_FAIL_IF(
-        o->cuda_device < -1, NULL, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("options.cuda_device") " is %d; it must be -1 (the current GPU) or an index",
-        o->cuda_device);
     GNOMON_FAIL_IF(o->allocator && (!o->allocator->allocate || !o->allocator->release), NULL,
                    GNOMON_ERROR_ARGUMENT,
                    "options.allocator: allocate and release must both be given");
@@ -71,6 +62,8 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
     *out = NULL;
     gnomon_context_options o;
     GNOMON_TRY(read_options(options, &o));
+    gnomon_device_spec spec;
+    GNOMON_TRY(gnomon_device_read(o.device, &spec));
     gnomon_isa isa;
     GNOMON_TRY(gnomon_isa_choose(NULL, &isa));
 
@@ -80,7 +73,6 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_MEMORY, "no memory for a context of %zu bytes",
                    sizeof *ctx);
     memset(ctx, 0, sizeof *ctx);
-    ctx->device = o.device;
     ctx->threads = o.threads ? o.threads : usable_cores();
     ctx->isa = isa;
     ctx->error.row = ctx->error.col = -1;
@@ -92,14 +84,15 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
     ctx->progress_user = o.progress_user;
     ctx->memory_limit = o.memory_limit ? o.memory_limit : DEFAULT_MEMORY_LIMIT;
     ctx->seed = o.seed;
-    ctx->plugin.device = o.cuda_device;
+    ctx->plugins.spec = spec;
 
     gnomon_status status = gnomon_pool_open(ctx, &ctx->pool, ctx->threads);
-    if (status == GNOMON_OK && o.device == GNOMON_DEVICE_CUDA) {
-        gnomon_plugin_find(&ctx->plugin);
-        if (!ctx->plugin.table)
-            status = gnomon_fail(ctx, GNOMON_ERROR_DEVICE, "no CUDA device can be had: %s",
-                                 ctx->plugin.reason);
+    if (status == GNOMON_OK && spec.kind == GNOMON_DEVICE_PLUGIN) {
+        gnomon_plugins_find(&ctx->plugins);
+        if (ctx->plugins.count == 0)
+            status = gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
+                                 GNOMON_ABOUT("options.device") "no %s device can be had: %s",
+                                 spec.name, ctx->plugins.reason);
     }
     if (status != GNOMON_OK) {
         gnomon_fail_without(ctx);
@@ -114,7 +107,7 @@ void gnomon_context_destroy(gnomon_context *ctx)
 {
     if (!ctx) return;
     gnomon_pool_close(ctx, &ctx->pool);
-    gnomon_plugin_close(&ctx->plugin);
+    gnomon_plugins_close(&ctx->plugins);
     if (ctx->custom_allocator) {
         const gnomon_allocator allocator = ctx->allocator;
         allocator.release(allocator.user, ctx, sizeof *ctx);
@@ -137,12 +130,13 @@ const char *gnomon_context_isa(const gnomon_context *ctx)
 
 gnomon_device gnomon_context_device(const gnomon_context *ctx)
 {
-    return ctx->device;
+    return ctx->plugins.spec.kind;
 }
 
-void gnomon_context_set_worked(gnomon_context *ctx, gnomon_device device)
+void gnomon_context_set_worked(gnomon_context *ctx, const gnomon_plugin *plugin)
 {
-    ctx->worked = device;
+    ctx->worked = plugin ? GNOMON_DEVICE_PLUGIN : GNOMON_DEVICE_CPU;
+    if (plugin) ctx->worked_plugin = plugin;
 }
 
 gnomon_device gnomon_context_worked_on(const gnomon_context *ctx)

@@ -20,7 +20,6 @@ typedef struct gnomon_error {
 } gnomon_error;
 
 struct gnomon_context {
-    gnomon_device device;
     int threads;
     gnomon_isa isa;
     bool custom_allocator;
@@ -31,15 +30,17 @@ struct gnomon_context {
     int64_t memory_limit;
     uint64_t seed;
     gnomon_pool pool;
-    gnomon_plugin plugin;
-    gnomon_device worked; /* where the last job ran: AUTO when there was none */
+    gnomon_plugins plugins;
+    gnomon_device worked;               /* where the last job ran: AUTO when there was none */
+    const gnomon_plugin *worked_plugin; /* of the last one that ran on a device; NULL: none did */
     gnomon_error error;
 };
 
-/* The device the caller asked for. */
+/* What the caller asked for: AUTO, CPU, or PLUGIN where a device was named, which must then do all
+ * work or fail. */
 gnomon_device gnomon_context_device(const gnomon_context *ctx);
-/* Notes where a job runs. */
-void gnomon_context_set_worked(gnomon_context *ctx, gnomon_device device);
+/* Notes that a job runs there; NULL: on the CPU. */
+void gnomon_context_set_worked(gnomon_context *ctx, const gnomon_plugin *plugin);
 /* The seed of samples. */
 uint64_t gnomon_context_seed(const gnomon_context *ctx);
 

@@ -58,7 +58,7 @@ static gnomon_status decline(const gnomon_device_call *call, gnomon_where where,
                              const gnomon_device_step *step)
 {
     const char *reason = where == GNOMON_ON_CPU ? "this step runs on the CPU"
-                         : call->table == NULL  ? gnomon_context_cuda_reason(call->ctx)
+                         : call->table == NULL  ? gnomon_context_device_reason(call->ctx)
                          : call->why[0]         ? call->why
                                                 : "it gave no reason";
     GNOMON_FAIL_IF(call->must && call->table, call->ctx, GNOMON_ERROR_DEVICE, "%s declined: %s",
@@ -68,7 +68,7 @@ static gnomon_status decline(const gnomon_device_call *call, gnomon_where where,
         step->there, call->ctx, GNOMON_ERROR_DEVICE,
         GNOMON_ARG("%s") " lies in a device's memory, and the device did not take the job: %s",
         step->there, reason);
-    if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(call->ctx, GNOMON_DEVICE_CPU);
+    if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(call->ctx, NULL);
     return GNOMON_OK;
 }
 
@@ -79,19 +79,26 @@ gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, g
     *call = (gnomon_device_call){
         .ctx = ctx, .calls_back = step->calls_back, .phase = step->phase, .why = ""};
     call->host = (gnomon_device_host){call, progress, parallel, about};
-    call->must = where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
+    call->must = where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN;
     const bool ask = where == GNOMON_BY_CONTEXT && (call->must || !step->not_worth);
-    if (ask) call->table = gnomon_context_plugin(ctx, &call->state);
-    if (call->table == NULL || !step->takes(call, job)) return decline(call, where, step);
-    *done = true;
-    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CUDA);
+    for (int i = 0; ask && !*done; i++) {
+        const gnomon_plugin *plugin = gnomon_context_plugin(ctx, i);
+        if (plugin == NULL) break;
+        call->plugin = plugin;
+        call->table = plugin->table;
+        call->state = plugin->state;
+        gnomon_device_again(call);
+        *done = step->takes(call, job);
+    }
+    if (!*done) return decline(call, where, step);
+    gnomon_context_set_worked(ctx, call->plugin);
     gnomon_device_again(call);
     return gnomon_device_result(call, step->run(call, job));
 }
 
 gnomon_status gnomon_device_refuse(gnomon_context *ctx, gnomon_where where, const char *what)
 {
-    GNOMON_FAIL_IF(where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA,
+    GNOMON_FAIL_IF(where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN,
                    ctx, GNOMON_ERROR_DEVICE, "%s; take the device cpu or auto", what);
     return GNOMON_OK;
 }

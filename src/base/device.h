@@ -18,14 +18,15 @@ typedef enum gnomon_where { GNOMON_BY_CONTEXT, GNOMON_ON_CPU } gnomon_where;
  * the device has let go of the job. */
 typedef struct gnomon_device_call {
     gnomon_context *ctx;
-    const gnomon_device_table *table; /* NULL: there is no device */
-    void *state;                      /* of the table's functions */
-    bool must;                        /* the caller named the device: the CPU is no way out */
-    bool calls_back;                  /* as in the step */
-    const char *phase;                /* of progress */
-    gnomon_device_host host;          /* for the job */
-    char why[256];                    /* for the table's functions */
-    char argument[64];                /* what host.about has told; "": nothing */
+    const struct gnomon_plugin *plugin; /* NULL: there is no device */
+    const gnomon_device_table *table;   /* the plugin's */
+    void *state;                        /* of the table's functions */
+    bool must;                          /* the caller named the device: the CPU is no way out */
+    bool calls_back;                    /* as in the step */
+    const char *phase;                  /* of progress */
+    gnomon_device_host host;            /* for the job */
+    char why[256];                      /* for the table's functions */
+    char argument[64];                  /* what host.about has told; "": nothing */
     int64_t row, col;
 } gnomon_device_call;
 

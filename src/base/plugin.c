@@ -1,7 +1,9 @@
 #include "base/plugin.h"
 
 #include "base/context.h"
+#include "base/error.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
@@ -11,15 +13,87 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PLUGIN_FILE "libgnomon_cuda.so"
+static const char prefix[] = "libgnomon_", suffix[] = ".so";
 
-__attribute__((format(printf, 2, 3))) static void say(gnomon_plugin *plugin, const char *format,
+/* ---- what a caller says ---- */
+
+/* How long a NAME text begins with: a letter, then letters, digits and underscores, all lower case.
+ */
+static size_t name_length(const char *text)
+{
+    size_t length = 0;
+    while ((text[length] >= 'a' && text[length] <= 'z') ||
+           (length > 0 && ((text[length] >= '0' && text[length] <= '9') || text[length] == '_')))
+        length++;
+    return length;
+}
+
+/* An index at *at, which is put behind it; -1 when there is none. */
+static int read_index(const char **at)
+{
+    int index = 0, digits = 0;
+    for (; **at >= '0' && **at <= '9' && digits < 7; ++*at, digits++)
+        index = 10 * index + (**at - '0');
+    return digits > 0 && digits < 7 ? index : -1;
+}
+
+gnomon_status gnomon_device_read(const char *text, gnomon_device_spec *spec)
+{
+    static const char allowed[] = "it must be auto, cpu, or a device's name, as cuda, with an "
+                                  "index behind a colon or without";
+    *spec = (gnomon_device_spec){.kind = GNOMON_DEVICE_AUTO, .index = -1};
+    if (text == NULL || strcmp(text, "auto") == 0) return GNOMON_OK;
+    spec->kind = GNOMON_DEVICE_CPU;
+    if (strcmp(text, "cpu") == 0) return GNOMON_OK;
+    spec->kind = GNOMON_DEVICE_PLUGIN;
+    const size_t length = name_length(text);
+    GNOMON_FAIL_IF(length == 0 || length >= sizeof spec->name ||
+                       (text[length] != 0 && text[length] != ':'),
+                   NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("options.device") " is \"%.64s\"; %s",
+                   text, allowed);
+    memcpy(spec->name, text, length);
+    GNOMON_FAIL_IF(strcmp(spec->name, "cpu") == 0 || strcmp(spec->name, "auto") == 0, NULL,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.device") " is \"%.64s\"; %s has no index", text, spec->name);
+    if (text[length] == 0) return GNOMON_OK;
+    const char *at = text + length + 1;
+    int count = 0;
+    bool sound = true;
+    if (strcmp(at, "all") == 0) {
+        count = 2;
+        at += 3;
+    }
+    for (; *at != 0 && sound; count++) {
+        if (count > 0) sound = *at++ == ',';
+        const int index = read_index(&at);
+        if (count == 0) spec->index = index;
+        sound = sound && index >= 0;
+    }
+    GNOMON_FAIL_IF(!sound || count == 0, NULL, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.device") " is \"%.64s\"; behind the colon comes an index, 0 "
+                                                "or more",
+                   text);
+    GNOMON_FAIL_IF(count > 1, NULL, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("options.device") " is \"%.64s\"; several devices in one context are "
+                                                "not supported yet: name one, as %s:0",
+                   text, spec->name);
+    return GNOMON_OK;
+}
+
+/* ---- finding ---- */
+
+/* Adds to the reason. */
+__attribute__((format(printf, 2, 3))) static void say(gnomon_plugins *plugins, const char *format,
                                                       ...)
 {
+    const size_t used = strlen(plugins->reason);
+    const char *between = used > 0 ? "; " : "";
+    char text[640];
     va_list args;
     va_start(args, format);
-    vsnprintf(plugin->reason, sizeof plugin->reason, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    snprintf(plugins->reason + used, sizeof plugins->reason - used, "%s%s", between, text);
 }
 
 /* The folder of the file that holds this code, without the final slash; false when it
@@ -44,117 +118,170 @@ static bool own_folder(char folder[PATH_MAX])
     return true;
 }
 
-/* Checks and opens what the library offers; reason says what is wrong with it. */
-static bool acquire(gnomon_plugin *plugin, void *library, const char *path)
+/* Checks and opens what the library offers; the reason says what is wrong with it. */
+static bool take(gnomon_plugins *plugins, const char *kind, void *library, const char *path)
 {
     gnomon_plugin_entry_fn entry;
     void *symbol = dlsym(library, GNOMON_PLUGIN_ENTRY);
     if (!symbol) {
-        say(plugin, "%s does not export %s", path, GNOMON_PLUGIN_ENTRY);
+        say(plugins, "%s does not export %s", path, GNOMON_PLUGIN_ENTRY);
         return false;
     }
     memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from object to function */
     const gnomon_device_table *table = entry();
     if (!table) {
-        say(plugin, "%s offers no device", path);
+        say(plugins, "%s offers no device", path);
         return false;
     }
     if (table->interface_version != GNOMON_DEVICE_INTERFACE) {
-        say(plugin, "%s has interface version %d, this library needs %d", path,
+        say(plugins, "%s has interface version %d, this library needs %d", path,
             table->interface_version, (int)GNOMON_DEVICE_INTERFACE);
         return false;
     }
     char why[384] = "";
     void *state = NULL;
-    if (table->open(plugin->device, &state, why, sizeof why) != GNOMON_OK) {
-        say(plugin, "%s declined: %s", path, why[0] ? why : "it gave no reason");
+    if (table->open(plugins->spec.index, &state, why, sizeof why) != GNOMON_OK) {
+        say(plugins, "%s declined: %s", path, why[0] ? why : "it gave no reason");
         return false;
     }
-    plugin->library = library;
-    plugin->table = table;
-    plugin->state = state;
+    gnomon_plugin *plugin = &plugins->open[plugins->count++];
+    *plugin = (gnomon_plugin){.library = library, .table = table, .state = state};
+    snprintf(plugin->kind, sizeof plugin->kind, "%s", kind);
     snprintf(plugin->name, sizeof plugin->name, "%s", why);
-    say(plugin, "%s: %s", path, why[0] ? why : "in use");
+    say(plugins, "%s: %s", path, why[0] ? why : "in use");
     return true;
 }
 
-/* True when the search is over: the file is there, whether it could be used or not. */
-static bool try_file(gnomon_plugin *plugin, const char *path)
+/* True when the file is there, whether it could be used or not. */
+static bool try_file(gnomon_plugins *plugins, const char *folder, const char *kind)
 {
+    char path[PATH_MAX + GNOMON_DEVICE_NAME + sizeof prefix + sizeof suffix];
+    snprintf(path, sizeof path, "%s/%s%s%s", folder, prefix, kind, suffix);
     if (access(path, F_OK) != 0) return false;
+    if (plugins->count == GNOMON_DEVICES) return true;
     /* A GPU runtime's exit handlers must still be mapped when the process ends. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
         const char *error = dlerror();
-        say(plugin, "%s can't be loaded: %s", path, error ? error : "no reason given");
+        say(plugins, "%s can't be loaded: %s", path, error ? error : "no reason given");
         return true;
     }
-    if (!acquire(plugin, library, path)) dlclose(library);
+    if (!take(plugins, kind, library, path)) dlclose(library);
     return true;
 }
 
-void gnomon_plugin_find(gnomon_plugin *plugin)
+/* Whether a file is a plugin's by its name; the part between prefix and suffix. */
+static bool kind_of(const char *file, char kind[GNOMON_DEVICE_NAME])
 {
-    if (plugin->searched) return;
-    plugin->searched = true;
-    char path[PATH_MAX + sizeof "/gnomon/" PLUGIN_FILE];
+    if (strncmp(file, prefix, sizeof prefix - 1) != 0) return false;
+    file += sizeof prefix - 1;
+    const size_t length = name_length(file);
+    if (length == 0 || length >= GNOMON_DEVICE_NAME || strcmp(file + length, suffix) != 0)
+        return false;
+    memcpy(kind, file, length);
+    kind[length] = 0;
+    return true;
+}
+
+static int is_plugin(const struct dirent *entry)
+{
+    char kind[GNOMON_DEVICE_NAME];
+    return kind_of(entry->d_name, kind);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* The plugins in a folder; true when there is a file. */
+static bool try_folder(gnomon_plugins *plugins, const char *folder)
+{
+    struct dirent **entries = NULL;
+    if (plugins->spec.kind == GNOMON_DEVICE_PLUGIN)
+        return try_file(plugins, folder, plugins->spec.name);
+    const int count = scandir(folder, &entries, is_plugin, by_name);
+    for (int i = 0; i < count; i++) {
+        char kind[GNOMON_DEVICE_NAME];
+        if (kind_of(entries[i]->d_name, kind)) try_file(plugins, folder, kind);
+        free(entries[i]);
+    }
+    free(entries);
+    return count > 0;
+}
+
+void gnomon_plugins_find(gnomon_plugins *plugins)
+{
+    if (plugins->looked_for) return;
+    plugins->looked_for = true;
+    const char *kind = plugins->spec.kind == GNOMON_DEVICE_PLUGIN ? plugins->spec.name : "NAME";
 
     const char *named = secure_getenv("GNOMON_PLUGIN_DIR");
     if (named && *named) {
-        if (named[0] != '/') {
-            say(plugin, "GNOMON_PLUGIN_DIR is \"%.256s\", which is not an absolute path", named);
-            return;
-        }
-        if (strlen(named) >= PATH_MAX) {
-            say(plugin, "GNOMON_PLUGIN_DIR is longer than a path may be");
-            return;
-        }
-        snprintf(path, sizeof path, "%s/" PLUGIN_FILE, named);
-        if (!try_file(plugin, path))
-            say(plugin, "no " PLUGIN_FILE " in %.512s (GNOMON_PLUGIN_DIR)", named);
+        if (named[0] != '/')
+            say(plugins, "GNOMON_PLUGIN_DIR is \"%.256s\", which is not an absolute path", named);
+        else if (strlen(named) >= PATH_MAX)
+            say(plugins, "GNOMON_PLUGIN_DIR is longer than a path may be");
+        else if (!try_folder(plugins, named))
+            say(plugins, "no %s%s%s in %.512s (GNOMON_PLUGIN_DIR)", prefix, kind, suffix, named);
         return;
     }
 
-    char folder[PATH_MAX];
+    char folder[PATH_MAX + sizeof "/gnomon"];
     if (!own_folder(folder)) {
-        say(plugin, "the library's own folder is unknown, and GNOMON_PLUGIN_DIR is not set");
+        say(plugins, "the library's own folder is unknown, and GNOMON_PLUGIN_DIR is not set");
         return;
     }
-    snprintf(path, sizeof path, "%s/" PLUGIN_FILE, folder);
-    if (try_file(plugin, path)) return;
-    snprintf(path, sizeof path, "%s/gnomon/" PLUGIN_FILE, folder);
-    if (try_file(plugin, path)) return;
-    say(plugin, "no " PLUGIN_FILE " in %.256s or %.256s/gnomon", folder, folder);
+    if (try_folder(plugins, folder)) return;
+    const size_t length = strlen(folder);
+    strcpy(folder + length, "/gnomon");
+    if (try_folder(plugins, folder)) return;
+    folder[length] = 0;
+    say(plugins, "no %s%s%s in %.256s or %.256s/gnomon", prefix, kind, suffix, folder, folder);
 }
 
-void gnomon_plugin_close(gnomon_plugin *plugin)
+void gnomon_plugins_close(gnomon_plugins *plugins)
 {
-    if (plugin->table) plugin->table->close(plugin->state);
-    if (plugin->library) dlclose(plugin->library);
-    plugin->table = NULL;
-    plugin->library = NULL;
+    for (int i = 0; i < plugins->count; i++) {
+        plugins->open[i].table->close(plugins->open[i].state);
+        dlclose(plugins->open[i].library);
+    }
+    plugins->count = 0;
 }
 
-const gnomon_device_table *gnomon_context_plugin(gnomon_context *ctx, void **state)
+const gnomon_plugin *gnomon_context_plugin(gnomon_context *ctx, int i)
 {
-    if (ctx->device == GNOMON_DEVICE_CPU) return NULL;
-    gnomon_plugin_find(&ctx->plugin);
-    *state = ctx->plugin.state;
-    return ctx->plugin.table;
+    if (ctx->plugins.spec.kind == GNOMON_DEVICE_CPU) return NULL;
+    gnomon_plugins_find(&ctx->plugins);
+    return i < ctx->plugins.count ? &ctx->plugins.open[i] : NULL;
 }
 
-const char *gnomon_context_cuda_reason(const gnomon_context *ctx)
+const char *gnomon_context_device_reason(const gnomon_context *ctx)
 {
     if (ctx == NULL) return "";
-    if (ctx->device == GNOMON_DEVICE_CPU) return "not looked for: the context's device is the CPU";
+    if (ctx->plugins.spec.kind == GNOMON_DEVICE_CPU)
+        return "not looked for: the context's device is the CPU";
     /* Looking is put off until somebody asks; a context is one thread's at a time. */
-    gnomon_plugin *plugin = (gnomon_plugin *)&ctx->plugin;
-    gnomon_plugin_find(plugin);
-    return plugin->reason;
+    gnomon_plugins *plugins = (gnomon_plugins *)&ctx->plugins;
+    gnomon_plugins_find(plugins);
+    return plugins->reason;
 }
 
-const char *gnomon_context_gpu(const gnomon_context *ctx)
+/* The device that the last job ran on, or would be offered the next one first. */
+static const gnomon_plugin *in_use(const gnomon_context *ctx)
 {
-    if (ctx == NULL) return "";
-    return ctx->plugin.name;
+    if (ctx->worked_plugin) return ctx->worked_plugin;
+    return ctx->plugins.count > 0 ? &ctx->plugins.open[0] : NULL;
+}
+
+const char *gnomon_context_device_name(const gnomon_context *ctx)
+{
+    const gnomon_plugin *plugin = ctx ? in_use(ctx) : NULL;
+    return plugin ? plugin->name : "";
+}
+
+const char *gnomon_context_device_kind(const gnomon_context *ctx)
+{
+    const gnomon_plugin *plugin = ctx ? in_use(ctx) : NULL;
+    return plugin ? plugin->kind : "";
 }

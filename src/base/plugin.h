@@ -1,4 +1,4 @@
-/* base/plugin.h: finding and opening the CUDA plugin. */
+/* base/plugin.h: what a caller says of devices, and finding and opening their plugins. */
 #ifndef GNOMON_BASE_PLUGIN_H
 #define GNOMON_BASE_PLUGIN_H
 
@@ -6,26 +6,48 @@
 
 #include <stdbool.h>
 
+enum { GNOMON_DEVICE_NAME = 32, GNOMON_DEVICES = 4 };
+
+/* "auto", "cpu", "NAME", "NAME:INDEX". */
+typedef struct gnomon_device_spec {
+    gnomon_device kind; /* AUTO, CPU, or PLUGIN: of that name */
+    char name[GNOMON_DEVICE_NAME];
+    int index; /* -1: the current one */
+} gnomon_device_spec;
+
+/* Reads what a caller gave; NULL is auto. Errors: ARGUMENT, UNSUPPORTED (several devices), texts in
+ * the thread's slot. */
+gnomon_status gnomon_device_read(const char *text, gnomon_device_spec *spec);
+
+/* One device in use. */
 typedef struct gnomon_plugin {
-    bool searched;
-    int device;                       /* its index, -1: the current one; set before looking */
-    void *library;                    /* of dlopen */
-    const gnomon_device_table *table; /* NULL when there is no usable device */
-    void *state;                      /* of table->open */
-    char name[128];                   /* of the device, as open gave it; "" when there is none */
-    char reason[768];
+    char kind[GNOMON_DEVICE_NAME]; /* NAME of libgnomon_NAME.so */
+    void *library;                 /* of dlopen */
+    const gnomon_device_table *table;
+    void *state;    /* of table->open */
+    char name[128]; /* of the device, as open gave it */
 } gnomon_plugin;
 
-/* Looks for libgnomon_cuda.so: in $GNOMON_PLUGIN_DIR (an absolute path) when that is set,
- * else beside the library this code is in, then in the folder gnomon/ beside it. Never in
- * the current folder. Fills plugin->reason either way. The second call does nothing. */
-void gnomon_plugin_find(gnomon_plugin *plugin);
+/* Those of a context. */
+typedef struct gnomon_plugins {
+    bool looked_for;
+    gnomon_device_spec spec; /* set before looking */
+    int count;
+    gnomon_plugin open[GNOMON_DEVICES];
+    char reason[768]; /* what was found, and what is wrong with it */
+} gnomon_plugins;
 
-void gnomon_plugin_close(gnomon_plugin *plugin);
+/* Looks for libgnomon_NAME.so, NAME being the spec's, or under auto for all such files in the order
+ * of their names: in $GNOMON_PLUGIN_DIR (an absolute path) when that is set, else beside the
+ * library this code is in, else in the folder gnomon/ beside it. Never in the current folder. Fills
+ * reason either way. The second call does nothing. */
+void gnomon_plugins_find(gnomon_plugins *plugins);
 
-/* The device a job on ctx may run on: its table and state, or NULL when the caller asked
- * for the CPU or no device can be had (gnomon_context_cuda_reason tells why). The first
- * call looks for the plugin, so that work on the CPU never pays for it. */
-const gnomon_device_table *gnomon_context_plugin(gnomon_context *ctx, void **state);
+void gnomon_plugins_close(gnomon_plugins *plugins);
+
+/* The i-th device that a job on ctx may run on, or NULL when there are no more, when the caller
+ * asked for the CPU or no device can be had (gnomon_context_device_reason tells why). The first
+ * call looks for plugins, so that work on the CPU never pays for it. */
+const gnomon_plugin *gnomon_context_plugin(gnomon_context *ctx, int i);
 
 #endif

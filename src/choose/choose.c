@@ -90,11 +90,9 @@ static gnomon_load load_of(gnomon_context *ctx, const gnomon_choose_options *o)
 /* Where a sketch would run: sparse points always stay on the CPU. */
 static gnomon_device device_of(gnomon_context *ctx, const gnomon_choose_options *o)
 {
-    void *state = NULL;
     if (o->nonzeros >= 0 || gnomon_context_device(ctx) == GNOMON_DEVICE_CPU)
         return GNOMON_DEVICE_CPU;
-    if (gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA) return GNOMON_DEVICE_CUDA;
-    return gnomon_context_plugin(ctx, &state) != NULL ? GNOMON_DEVICE_CUDA : GNOMON_DEVICE_CPU;
+    return gnomon_context_plugin(ctx, 0) != NULL ? GNOMON_DEVICE_PLUGIN : GNOMON_DEVICE_CPU;
 }
 
 static void rule_out(gnomon_candidate *c, const char *reason)
@@ -188,14 +186,14 @@ gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_op
     char note[sizeof choice->note] = "";
     const gnomon_model *model = options->model;
     if (model == NULL)
-        model = gnomon_model_for(gnomon_shipped_models, device, gnomon_context_gpu(ctx), note,
-                                 sizeof note);
+        model = gnomon_model_for(gnomon_shipped_models, device, gnomon_context_device_name(ctx),
+                                 note, sizeof note);
     GNOMON_FAIL_IF(model == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "there is no cost model for this device; measure one and give it");
     GNOMON_FAIL_IF(options->model && model->device != device, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "model '%s' is for %s, but the sketch would run on %s", model->name,
-                   model->device == GNOMON_DEVICE_CUDA ? "cuda" : "the cpu",
-                   device == GNOMON_DEVICE_CUDA ? "cuda" : "the cpu");
+                   model->device == GNOMON_DEVICE_PLUGIN ? "cuda" : "the cpu",
+                   device == GNOMON_DEVICE_PLUGIN ? "cuda" : "the cpu");
     const gnomon_load load = load_of(ctx, options);
     memset(choice, 0, sizeof *choice);
     choice->struct_size = sizeof *choice;

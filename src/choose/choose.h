@@ -36,7 +36,7 @@ enum { GNOMON_MODEL_COSTS = 24, GNOMON_MODEL_NAME = 64 };
 
 struct gnomon_model {
     char name[GNOMON_MODEL_NAME];
-    gnomon_device device;    /* CPU or CUDA */
+    gnomon_device device;    /* CPU or PLUGIN */
     int threads;             /* CPU: how many it was measured with */
     double upload, download; /* CUDA: seconds a byte of points and sketch in host memory */
     int count;

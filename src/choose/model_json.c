@@ -91,7 +91,7 @@ static gnomon_status read_model(gnomon_context *ctx, json_t *root, gnomon_model 
                    ctx, GNOMON_ERROR_DATA, "model: \"costs\" must be an array of 1 to %d objects",
                    (int)GNOMON_MODEL_COSTS);
     strcpy(m->name, name);
-    m->device = place == 0 ? GNOMON_DEVICE_CPU : GNOMON_DEVICE_CUDA;
+    m->device = place == 0 ? GNOMON_DEVICE_CPU : GNOMON_DEVICE_PLUGIN;
     m->count = (int)json_array_size(costs);
     for (int i = 0; i < m->count; i++)
         GNOMON_TRY(read_cost(ctx, json_array_get(costs, (size_t)i), i, &m->cost[i]));

@@ -28,7 +28,7 @@ const gnomon_model gnomon_shipped_models[] = {
 {GNOMON_SRHT, 0, GNOMON_FORM_COORDINATES, 16, 1, 8.81e-06, 2.51e-09, 5.42e-11, 0, 2.12e-09, 5.86e-10, 4.88, 3.35},
 {GNOMON_SRHT, 0, GNOMON_FORM_SPARSE, 16, 1, 3.53e-06, 5.85e-10, 9.8e-11, 1.52e-08, 1.49e-09, 0, 1, 1}}},
 /* gpu/cost-h100.json */
-{.name = "NVIDIA H100 80GB HBM3", .device = GNOMON_DEVICE_CUDA, .threads = 16, .upload = 2.34e-11, .download = 4.51e-11, .count = 14, .cost = {
+{.name = "NVIDIA H100 80GB HBM3", .device = GNOMON_DEVICE_PLUGIN, .threads = 16, .upload = 2.34e-11, .download = 4.51e-11, .count = 14, .cost = {
 {GNOMON_RADEMACHER, 0, GNOMON_FORM_POINTS, 8, 256, 9.94e-05, 8.79e-14, 9.22e-15, 1.66e-12, 8.18e-12, 0, 0.708, 5.83},
 {GNOMON_RADEMACHER, 0, GNOMON_FORM_COORDINATES, 8, 256, 0.0001, 8.04e-14, 9.61e-15, 1.9e-12, 0, 0, 0.69, 5.85},
 {GNOMON_GAUSSIAN, GNOMON_FP32, GNOMON_FORM_POINTS, 32, 256, 0.000124, 0, 8.15e-14, 1.22e-11, 0, 0, 0.897, 1.79},
@@ -44,7 +44,7 @@ const gnomon_model gnomon_shipped_models[] = {
 {GNOMON_SRHT, 0, GNOMON_FORM_POINTS, 8, 1, 8.41e-05, 4.16e-11, 0, 2.61e-12, 7.46e-12, 6.49e-13, 0.837, 10.8},
 {GNOMON_SRHT, 0, GNOMON_FORM_COORDINATES, 16, 1, 9.61e-05, 1.8e-10, 1.39e-13, 5.06e-13, 2.42e-11, 1.23e-12, 0.79, 10.7}}},
 /* gpu/cost.json */
-{.name = "NVIDIA H200", .device = GNOMON_DEVICE_CUDA, .threads = 16, .upload = 2.05e-11, .download = 3.46e-11, .count = 14, .cost = {
+{.name = "NVIDIA H200", .device = GNOMON_DEVICE_PLUGIN, .threads = 16, .upload = 2.05e-11, .download = 3.46e-11, .count = 14, .cost = {
 {GNOMON_RADEMACHER, 0, GNOMON_FORM_POINTS, 32, 256, 7.09e-05, 0, 6.69e-15, 1.58e-12, 2.27e-11, 0, 0.67, 6.11},
 {GNOMON_RADEMACHER, 0, GNOMON_FORM_COORDINATES, 8, 256, 7.96e-05, 8.44e-14, 9.56e-15, 1.07e-12, 4.03e-12, 0, 0.673, 6.08},
 {GNOMON_GAUSSIAN, GNOMON_FP32, GNOMON_FORM_POINTS, 32, 256, 0.000105, 0, 8.42e-14, 1.24e-11, 0, 0, 0.914, 1.74},

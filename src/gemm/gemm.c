@@ -56,7 +56,7 @@ gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s
     work.alpha = o.alpha;
     work.beta = o.beta;
     work.allow_nonfinite = 1;
-    work.cuda_stream = o.cuda_stream;
+    work.device_stream = o.device_stream;
     return sketch ? gnomon_sketch(ctx, s, &in, &out, &work)
                   : gnomon_adjoint(ctx, s, &in, &out, &work);
 }

@@ -74,6 +74,6 @@ gnomon_status gnomon_gemm_check(gnomon_context *ctx, const gnomon_matrix *a, con
                              .beta = o.beta,
                              .form = o.form,
                              .memory_limit = gnomon_memory_limit(ctx),
-                             .stream = o.cuda_stream};
+                             .stream = o.device_stream};
     return GNOMON_OK;
 }

@@ -32,9 +32,10 @@ gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, b
     GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("x") " is NULL");
     GNOMON_FAIL_IF(gnomon_dtype_size(x->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("x.dtype") " is %d; it must be one of gnomon_dtype", (int)x->dtype);
-    GNOMON_FAIL_IF(x->memory != GNOMON_HOST && x->memory != GNOMON_CUDA, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("x.memory") " is %d; it must be GNOMON_HOST (0) or GNOMON_CUDA (1)",
-                   (int)x->memory);
+    GNOMON_FAIL_IF(
+        x->memory != GNOMON_HOST && x->memory != GNOMON_DEVICE_MEMORY, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("x.memory") " is %d; it must be GNOMON_HOST (0) or GNOMON_DEVICE_MEMORY (1)",
+        (int)x->memory);
     GNOMON_FAIL_IF(x->memory != GNOMON_HOST && streamed, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("x.memory") " is %d; a stream's pieces come to host memory (0)",
                    (int)x->memory);

@@ -72,7 +72,7 @@ static gnomon_status apply(gnomon_context *ctx, const gnomon_hasher *h, const gn
     gnomon_matrix dense;
     if (points->dense) { /* a device's memory is for the device to judge */
         dense = *points->dense;
-        if (dense.memory == GNOMON_CUDA) dense.memory = GNOMON_HOST;
+        if (dense.memory == GNOMON_DEVICE_MEMORY) dense.memory = GNOMON_HOST;
         seen.dense = &dense;
     }
     GNOMON_TRY(gnomon_hasher_check(ctx, h, &seen, "points"));

@@ -17,7 +17,7 @@ gnomon_status gnomon_lsh_check_device(gnomon_context *ctx)
 {
     GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
                                     "queries of an index and tuning run on the CPU"));
-    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
+    gnomon_context_set_worked(ctx, NULL);
     return GNOMON_OK;
 }
 

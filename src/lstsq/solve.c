@@ -202,7 +202,7 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     (void)gnomon_lap(&s.clock);
     GNOMON_TRY(gnomon_blas_prepare(ctx));
     GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT, "least squares run on the CPU"));
-    gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
+    gnomon_context_set_worked(ctx, NULL);
     GNOMON_FAIL_IF(s.m > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("b") " has %" PRId64 " columns; at most %" PRId64 " are taken", s.m,
                    GNOMON_BLAS_MAX);

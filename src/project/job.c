@@ -62,7 +62,7 @@ gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
                                .col = o.col,
                                .check = !o.allow_nonfinite,
                                .memory_limit = gnomon_memory_limit(ctx),
-                               .stream = o.cuda_stream};
+                               .stream = o.device_stream};
     return GNOMON_OK;
 }
 
@@ -147,7 +147,7 @@ gnomon_status gnomon_check_anywhere(gnomon_context *ctx, const gnomon_matrix *m,
 {
     GNOMON_FAIL_IF(!m, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("%s") " is NULL", name);
     gnomon_matrix host = *m;
-    if (host.memory == GNOMON_CUDA) host.memory = GNOMON_HOST;
+    if (host.memory == GNOMON_DEVICE_MEMORY) host.memory = GNOMON_HOST;
     if (output) return gnomon_check_output(ctx, &host, name);
     return gnomon_check_view(ctx, &host, name);
 }

@@ -177,8 +177,7 @@ gnomon_status gnomon_stream_at(gnomon_context *ctx, gnomon_where where, const gn
     s->pitch = gnomon_tiles_of(n) * GNOMON_LANES;
     /* points of which there are none are the CPU's */
     gnomon_status status = n > 0 ? open_device(s, where) : GNOMON_OK;
-    if (where == GNOMON_BY_CONTEXT && !s->device_stream)
-        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
+    if (where == GNOMON_BY_CONTEXT && !s->device_stream) gnomon_context_set_worked(ctx, NULL);
     if (status == GNOMON_OK && !s->device_stream) status = open_cpu(s);
     if (status != GNOMON_OK) {
         gnomon_stream_destroy(s);
@@ -376,7 +375,7 @@ gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
         }
         /* Nothing has been taken yet: under AUTO the CPU can do it all. */
         close_device(s);
-        gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
+        gnomon_context_set_worked(ctx, NULL);
         status = open_cpu(s);
         if (status != GNOMON_OK) {
             s->failed = true;

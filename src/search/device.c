@@ -105,7 +105,7 @@ gnomon_status gnomon_search_add_on_device(gnomon_search *s, const gnomon_matrix 
     gnomon_device_part *d = &s->device;
     gnomon_device_call *call = &d->call;
     gnomon_search_piece piece = {.base = base, .sets = sets, .first = s->base};
-    gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CUDA);
+    gnomon_context_set_worked(s->ctx, d->call.plugin);
     gnomon_device_again(call);
     GNOMON_TRY(gnomon_device_result(
         call, call->table->search_add(call->state, d->part, &piece, call->why, sizeof call->why)));

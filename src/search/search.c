@@ -39,7 +39,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_optio
                    GNOMON_ARG("exclude") " is %" PRId64 "; it must be an id, or -1 for none",
                    o->exclude);
     GNOMON_FAIL_IF(!gnomon_metric_is(o->metric, GNOMON_METRIC_DEVICE) &&
-                       gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA,
+                       gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN,
                    ctx, GNOMON_ERROR_DEVICE,
                    "exact search by %s runs on the CPU; take the device cpu or auto",
                    gnomon_metric_name(o->metric));
@@ -131,7 +131,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
             status = check_queries(s);
     }
     if (status == GNOMON_OK) status = begin(s);
-    const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_CUDA;
+    const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN;
     if (status == GNOMON_OK && dense != NULL && dense->memory != GNOMON_HOST &&
         !gnomon_metric_is(options.metric, GNOMON_METRIC_DEVICE))
         status = gnomon_fail(ctx, GNOMON_ERROR_DEVICE,
@@ -248,7 +248,7 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
     if (s->device.part != NULL) {
         GNOMON_TRY(gnomon_search_add_on_device(s, base, NULL));
     } else {
-        gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CPU);
+        gnomon_context_set_worked(s->ctx, NULL);
         GNOMON_TRY(s->options.allowed != NULL ? scan_allowed(s, base)
                                               : gnomon_scan(s, base, NULL, base->rows));
     }
@@ -273,7 +273,7 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
         GNOMON_TRY(gnomon_search_add_on_device(s, NULL, base));
     } else {
         gnomon_sets sets = {0};
-        gnomon_context_set_worked(s->ctx, GNOMON_DEVICE_CPU);
+        gnomon_context_set_worked(s->ctx, NULL);
         gnomon_status status = gnomon_sets_make(s->ctx, base, "base", s->base, &sets);
         if (status == GNOMON_OK) status = gnomon_scan_sets(s, &sets);
         gnomon_sets_free(s->ctx, &sets);

@@ -249,7 +249,7 @@ static void make_views(fixture *f)
 static void make_options(fixture *f)
 {
     f->context_options = (gnomon_context_options)GNOMON_CONTEXT_OPTIONS_INIT;
-    f->context_options.device = GNOMON_DEVICE_CPU;
+    f->context_options.device = "cpu";
     f->context_options.threads = 1;
     f->choose_options = (gnomon_choose_options)GNOMON_CHOOSE_OPTIONS_INIT;
     f->choose_options.n = f->choose_options.d = N;

@@ -25,7 +25,7 @@ try gnomon convert points.raw y.npy --shape 100,784 --dtype f3
 try gnomon convert points.raw y.npy --delimiter ab
 try gnomon convert points.raw y.npy --format xyz
 try gnomon info --threads 5000
-try gnomon info --device gpu
+GNOMON_PLUGIN_DIR=/nonexistent try gnomon info --device gpu
 try gnomon dim --points 1 --eps 0.1
 # -- ends the options
 cp small.npy ./-odd.npy
@@ -33,4 +33,4 @@ try gnomon convert --quiet -- -odd.npy out.npy
 cmp small.npy out.npy
 # the last of two wins
 try gnomon operator -k 9 -k 1 -D 2 --output-format csv
-for device in cuda: cuda:x cuda:-1 cuda:99999999999; do try gnomon info --device "$device"; done
+for device in cuda: cuda:x cuda:-1 cuda:99999999999 cuda:0,1 cuda:all Cuda cpu:0; do try gnomon info --device "$device"; done

@@ -95,7 +95,7 @@ def options_of(kind, k):
 code, out, err = run("info", "--json")
 info = json.loads(out)
 if "cuda" not in info["devices"]:
-    print("skipped:", info["cuda_reason"])
+    print("skipped:", info["device_reason"])
     sys.exit(77)
 print(*info["gpus"], sep="\n")
 expect(info["gpus"][0] in run("info")[1], "info names no GPU")

@@ -409,7 +409,7 @@ static int check_all(const gcu_family &family, const std::vector<check_job> &job
     }
     gnomon_context *ctx;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return 1;
     check_seed = (uint64_t)time(NULL);
     printf("%s, family %s, seed %llu\n", why, family.name, (unsigned long long)check_seed);

@@ -159,7 +159,7 @@ template <typename T> static void emit(const gcu_task &t, int64_t a, int64_t b, 
     if (first + a >= last || to < 0 || to >= out.rows) return;
     const double factor =
         last - first == (out.k + out.r - 1) / out.r ? out.factor_most : out.factor_least;
-    gnomon_matrix y = {out.y,    out.dtype,      GNOMON_CUDA,   t.x.n,
+    gnomon_matrix y = {out.y,    out.dtype,      GNOMON_DEVICE_MEMORY,   t.x.n,
                        out.rows, out.row_stride, out.col_stride};
     const double sum = factor * ((double)total + 0.0);
     set(&y, i, to, out.beta == 0 ? sum : sum + out.beta * value(&y, i, to));
@@ -287,21 +287,21 @@ cudaError_t gcu_gemm_run(const gcu_gemm *call, void *work, size_t work_bytes, cu
     return enqueue(stream, [=] {
         const gnomon_matrix a = {const_cast<void *>(g.a.data),
                                  g.a.dtype,
-                                 GNOMON_CUDA,
+                                 GNOMON_DEVICE_MEMORY,
                                  g.m,
                                  g.k,
                                  g.a.row_stride,
                                  g.a.col_stride};
         const gnomon_matrix b = {const_cast<void *>(g.b.data),
                                  g.b.dtype,
-                                 GNOMON_CUDA,
+                                 GNOMON_DEVICE_MEMORY,
                                  g.k,
                                  g.n,
                                  g.b.row_stride,
                                  g.b.col_stride};
         const gnomon_matrix c = {g.c64 ? static_cast<void *>(g.c64) : g.c,
                                  g.c64 ? GNOMON_F64 : GNOMON_F32,
-                                 GNOMON_CUDA,
+                                 GNOMON_DEVICE_MEMORY,
                                  g.m,
                                  g.n,
                                  g.c_row_stride,

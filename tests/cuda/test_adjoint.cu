@@ -116,7 +116,7 @@ static std::vector<double> run(const gcu_gpu &gpu, const gnomon_operator *op, co
         const int64_t x_row = j.x_columns ? 1 : cols, x_col = j.x_columns ? j.n : 1;
         t.y.data = static_cast<char *>(const_cast<void *>(y)) + (size_t)(w.point * y_row) * y_size;
         t.y.dtype = j.y_type;
-        t.y.memory = t.x.memory = GNOMON_CUDA;
+        t.y.memory = t.x.memory = GNOMON_DEVICE_MEMORY;
         t.y.rows = t.x.rows = w.points;
         t.y.cols = rows;
         t.y.row_stride = y_row;
@@ -264,7 +264,7 @@ int main(void)
     printf("%s\n", why);
     gnomon_context *ctx = nullptr;
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     if (gnomon_context_create(&o, &ctx) != GNOMON_OK) {
         printf("%s\n", gnomon_last_error(nullptr));
         return 1;

@@ -23,7 +23,7 @@ static double worst[OPERATORS + 1]; /* error over bound */
 static gnomon_context *open_gpu(void)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     gnomon_context *ctx = NULL;
     return gnomon_context_create(&o, &ctx) == GNOMON_OK ? ctx : NULL;
 }
@@ -45,7 +45,7 @@ static owned move(const owned *m, int place)
     assert_non_null(copy.block);
     CUDA_OK(cudaMemcpy(copy.block, m->block, bytes, cudaMemcpyDefault));
     copy.m.data = (char *)copy.block + ((char *)m->m.data - (char *)m->block);
-    copy.m.memory = place == DEVICE ? GNOMON_CUDA : GNOMON_HOST;
+    copy.m.memory = place == DEVICE ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
     return copy;
 }
 
@@ -421,7 +421,7 @@ static void streams(void **state)
                 ASSERT_OK(ctx, gnomon_stream_push(stream, &piece));
             }
             ASSERT_OK(ctx, gnomon_stream_finish(stream, &y.m));
-            assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+            assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
             gnomon_stream_destroy(stream);
             assert_same_bits(&y.m, &whole.m, all_operators[kind].name);
             check_sentinels(&y);
@@ -592,7 +592,7 @@ static void callers_stream(void **state)
     CUDA_OK(cudaMemset(from.block, 0, bytes));
     CUDA_OK(cudaDeviceSynchronize());
     CUDA_OK(cudaMemcpyAsync(from.block, pinned.block, bytes, cudaMemcpyHostToDevice, stream));
-    o.cuda_stream = stream;
+    o.device_stream = stream;
     o.allow_nonfinite = 1;
     ASSERT_OK(gpu, gnomon_sketch(gpu, op, &from.m, &to.m, &o));
     CUDA_OK(cudaStreamSynchronize(stream));
@@ -695,7 +695,7 @@ int main(void)
         printf("skipped: %s\n", gnomon_last_error(NULL));
         return 77;
     }
-    printf("%s; GNOMON_TEST_SEED=%llu\n", gnomon_context_cuda_reason(gpu),
+    printf("%s; GNOMON_TEST_SEED=%llu\n", gnomon_context_device_reason(gpu),
            (unsigned long long)seed);
     setenv("GNOMON_CUDA_MEMORY", "4", 1);
     small = open_gpu();

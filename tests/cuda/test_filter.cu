@@ -155,7 +155,7 @@ static points make(int64_t n, int64_t d, gnomon_dtype dtype, law how, layout lie
     MUST(cudaMemcpy(p.data, p.bytes.data(), p.bytes.size(), cudaMemcpyHostToDevice));
     p.there = p.host;
     p.there.data = static_cast<uint8_t *>(p.data) + origin * size;
-    p.there.memory = GNOMON_CUDA;
+    p.there.memory = GNOMON_DEVICE_MEMORY;
     return p;
 }
 

@@ -243,7 +243,7 @@ static placed place(const hosvd_case *c, cube *x)
     int64_t step = 1;
     p.t.dtype = c->dtype;
     p.t.modes = modes;
-    p.t.memory = c->device ? GNOMON_CUDA : GNOMON_HOST;
+    p.t.memory = c->device ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
     for (int i = 0; i < modes; i++) {
         const int n = c->lie == FORTRAN      ? i
                       : c->lie == TRANSPOSED ? (modes - i) % modes
@@ -418,7 +418,7 @@ static void run(const hosvd_case *c)
         o.oversample = way / 2 == 0 ? 0 : 8;
         o.measure = way > 2;
         if (!factor(c, &p.t, &o, &h)) continue;
-        if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_CUDA) at_most(c, "the CPU", 1, 0);
+        if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_PLUGIN) at_most(c, "the CPU", 1, 0);
         check(c, x, &o, &h, most, least);
         if (factor(c, &p.t, &o, &again)) {
             if (!same(&h, &again)) at_most(c, "bits of a second run that differ", 1, 0);
@@ -444,7 +444,7 @@ static void check_tolerance(const hosvd_case *c, double tolerance, bool sequenti
     o.seed = state;
     o.dtype = working;
     if (!factor(c, &p.t, &o, &h)) return drop(&p);
-    if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_CUDA) at_most(c, "the CPU", 1, 0);
+    if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_PLUGIN) at_most(c, "the CPU", 1, 0);
     hosvd_case found = *c;
     std::string ranks;
     for (int n = 0; n < modes; n++) {
@@ -525,7 +525,7 @@ static void check_refusals(void)
 int main(void)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
         printf("no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;

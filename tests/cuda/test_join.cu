@@ -97,7 +97,7 @@ static points make(int64_t n, int64_t d, gnomon_dtype dtype, law how, bool by_co
     MUST(cudaMemcpy(p.block, p.bytes.data(), p.bytes.size(), cudaMemcpyDefault));
     p.placed = p.host;
     p.placed.data = p.block;
-    p.placed.memory = where == DEVICE ? GNOMON_CUDA : GNOMON_HOST;
+    p.placed.memory = where == DEVICE ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
     return p;
 }
 
@@ -552,7 +552,7 @@ static std::vector<set_job> set_jobs()
     return jobs;
 }
 
-static gnomon_context *open_context(gnomon_device device, int64_t memory)
+static gnomon_context *open_context(const char *device, int64_t memory)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx = nullptr;
@@ -563,21 +563,21 @@ static gnomon_context *open_context(gnomon_device device, int64_t memory)
 
 int main(int argc, char **argv)
 {
-    gpu = open_context(GNOMON_DEVICE_CUDA, 0);
+    gpu = open_context("cuda", 0);
     if (!gpu) {
         printf("skipped: %s\n", gnomon_last_error(nullptr));
         return 77;
     }
     seed();
     setenv("GNOMON_CUDA_MEMORY", "4", 1);
-    small = open_context(GNOMON_DEVICE_CUDA, 0);
+    small = open_context("cuda", 0);
     setenv("GNOMON_CUDA_MEMORY", "24", 1);
-    medium = open_context(GNOMON_DEVICE_CUDA, 0);
+    medium = open_context("cuda", 0);
     setenv("GNOMON_CUDA_MEMORY", "96", 1);
-    large = open_context(GNOMON_DEVICE_CUDA, 0);
+    large = open_context("cuda", 0);
     unsetenv("GNOMON_CUDA_MEMORY");
-    tight = open_context(GNOMON_DEVICE_CUDA, 1 << 20);
-    cpu = open_context(GNOMON_DEVICE_CPU, 0);
+    tight = open_context("cuda", 1 << 20);
+    cpu = open_context("cpu", 0);
     if (!small || !medium || !large || !tight || !cpu) {
         printf("%s\n", gnomon_last_error(nullptr));
         return 1;

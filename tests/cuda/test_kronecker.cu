@@ -189,7 +189,7 @@ int main(void)
     }
     printf("%s, path %d\n", why, gpu.major);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     gnomon_context *ctx;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return 1;
     const gnomon_kind S = GNOMON_RADEMACHER, T = GNOMON_ACHLIOPTAS, G = GNOMON_GAUSSIAN;

@@ -110,7 +110,7 @@ static gnomon_matrix on_gpu(points *p)
     MUST(cudaMalloc(&p->device, p->memory.size() + 16));
     MUST(cudaMemcpy(p->device, p->memory.data(), p->memory.size(), cudaMemcpyHostToDevice));
     m.data = static_cast<char *>(p->device) + (static_cast<char *>(p->m.data) - p->memory.data());
-    m.memory = GNOMON_CUDA;
+    m.memory = GNOMON_DEVICE_MEMORY;
     return m;
 }
 
@@ -235,7 +235,7 @@ static void check_values(const value_case &c)
         MUST(cudaMalloc(&there, all * 4));
         MUST(cudaMemset(there, 0x55, all * 4));
         values.data = there;
-        values.memory = GNOMON_CUDA;
+        values.memory = GNOMON_DEVICE_MEMORY;
     }
     status = gnomon_hasher_apply(gpu, h, &x, &values);
     check(status == GNOMON_OK, gnomon_last_error(gpu), c.name);
@@ -421,12 +421,12 @@ static void check_calls(void)
 int main(void)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     if (gnomon_context_create(&o, &gpu) != GNOMON_OK) {
         printf("no GPU, nothing tested\n");
         return 77;
     }
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     if (gnomon_context_create(&o, &cpu) != GNOMON_OK) return 1;
     seed();
     for (const value_case &c : values_of)

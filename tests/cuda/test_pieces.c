@@ -23,7 +23,7 @@ static void find(void *library, const char *name, void *pointer)
 static gnomon_context *make_gpu(int64_t memory_limit)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     o.threads = 2;
     o.memory_limit = memory_limit;
     gnomon_context *ctx = NULL;
@@ -65,7 +65,7 @@ static owned move(const owned *m, int place)
     assert_non_null(copy.block);
     memcpy(copy.block, m->block, bytes);
     copy.m.data = (char *)copy.block + ((char *)m->m.data - (char *)m->block);
-    copy.m.memory = place == DEVICE ? GNOMON_CUDA : GNOMON_HOST;
+    copy.m.memory = place == DEVICE ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
     return copy;
 }
 
@@ -527,7 +527,7 @@ static void streams_under_auto(void **state)
         ASSERT_OK(ctx, gnomon_stream_finish(stream, &y.m));
         gnomon_stream_destroy(stream);
         assert_int_equal(gnomon_context_worked_on(ctx),
-                         little ? GNOMON_DEVICE_CPU : GNOMON_DEVICE_CUDA);
+                         little ? GNOMON_DEVICE_CPU : GNOMON_DEVICE_PLUGIN);
         set((size_t)1 << 30, 1);
         gnomon_context *same = little ? cpu : gpu;
         ASSERT_OK(same, gnomon_sketch(same, op, &x.m, &z.m, NULL));
@@ -563,7 +563,7 @@ static void memory_that_is_not_what_it_says(void **state)
     owned x = make_matrix(3, 32, GNOMON_F32, ROW_MAJOR), y = make_matrix(3, 4, GNOMON_F32, 0);
     fill_random(&x.m, 1);
     owned there = move(&x, DEVICE);
-    x.m.memory = GNOMON_CUDA;
+    x.m.memory = GNOMON_DEVICE_MEMORY;
     ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &x.m, &y.m, NULL), GNOMON_ERROR_ARGUMENT,
                  "x.memory is 1 (cuda); its data is host memory");
     there.m.memory = GNOMON_HOST;
@@ -610,7 +610,7 @@ static void cancelled(void **state)
 {
     (void)state;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     options.progress = stop_soon;
     gnomon_context *ctx;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
@@ -635,17 +635,16 @@ static void which_gpu(void **state)
     (void)state;
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    o.device = GNOMON_DEVICE_CUDA;
-    o.cuda_device = 3;
+    o.device = "cuda:3";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_DEVICE);
     if (!strstr(gnomon_last_error(NULL), "the device index is 3; the visible GPUs are 0 to 0"))
         fail_msg("%s", gnomon_last_error(NULL));
-    o.cuda_device = -2;
+    o.device = "cuda:-2";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_ARGUMENT);
-    if (!strstr(gnomon_last_error(NULL), "options.cuda_device is -2"))
+    if (!strstr(gnomon_last_error(NULL), "options.device is \"cuda:-2\""))
         fail_msg("%s", gnomon_last_error(NULL));
     setenv("GNOMON_CUDA_MEMORY", "1x", 1);
-    o.cuda_device = 0;
+    o.device = "cuda:0";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_DEVICE);
     if (!strstr(gnomon_last_error(NULL),
                 "GNOMON_CUDA_MEMORY is \"1x\"; it must be a number of MiB"))

@@ -134,7 +134,7 @@ static gnomon_matrix on_gpu(points &p)
     cudaMemcpy(p.device, p.bytes.data(), p.bytes.size(), cudaMemcpyHostToDevice);
     gnomon_matrix m = p.view;
     m.data = (char *)p.device + ((char *)p.view.data - p.bytes.data());
-    m.memory = GNOMON_CUDA;
+    m.memory = GNOMON_DEVICE_MEMORY;
     return m;
 }
 
@@ -640,7 +640,7 @@ static void little_memory(void)
     setenv("GNOMON_CUDA_MEMORY", "8", 1);
     gnomon_context *before = gpu;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     options.memory_limit = 64 << 20;
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) exit(1);
     points base = gaussian(60000, 64), queries = gaussian(30, 64);
@@ -674,9 +674,9 @@ int main(int argc, char **argv)
     }
     seed();
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     if (gnomon_context_create(&options, &cpu) != GNOMON_OK) return 1;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
         printf("no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;

@@ -302,7 +302,7 @@ int main(void)
     printf("%s\n", why);
     gnomon_context *ctx = nullptr;
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     if (gnomon_context_create(&o, &ctx) != GNOMON_OK) {
         printf("%s\n", gnomon_last_error(nullptr));
         return 1;

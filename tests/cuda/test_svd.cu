@@ -330,7 +330,7 @@ static placed place(const svd_case *c, numbers &a)
     placed p = {nullptr, {}, c->device};
     p.m = by_rows ? gnomon_matrix_rowmajor(nullptr, c->dtype, c->m, c->n)
                   : gnomon_matrix_colmajor(nullptr, c->dtype, c->m, c->n);
-    p.m.memory = c->device ? GNOMON_CUDA : GNOMON_HOST;
+    p.m.memory = c->device ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
     p.m.row_stride = by_rows ? pitch : 1;
     p.m.col_stride = by_rows ? 1 : pitch;
     size_t origin = 0;
@@ -610,7 +610,7 @@ static void run(const svd_case *c)
     o.single_pass = one_pass;
     if (c->tolerance > 0) o.block = 16;
     if (c->given) {
-        u.memory = vt.memory = GNOMON_CUDA;
+        u.memory = vt.memory = GNOMON_DEVICE_MEMORY;
         MUST(cudaMalloc(&u.data, (size_t)(u.rows * u.cols) * each));
         MUST(cudaMalloc(&vt.data, (size_t)(vt.rows * vt.cols) * each));
         MUST(cudaMemset(u.data, 0xff, (size_t)(u.rows * u.cols) * each));
@@ -619,7 +619,7 @@ static void run(const svd_case *c)
         o.vt = &vt;
     }
     if (factor(c, &p.m, &o, &svd)) {
-        if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_CUDA) wrong(c, "the device", 0, 1);
+        if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_PLUGIN) wrong(c, "the device", 0, 1);
         if (c->what != ZERO) {
             check_vectors(c, a, &svd);
         } else {
@@ -745,7 +745,7 @@ static void check_streams(void)
 int main(void)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CUDA;
+    options.device = "cuda";
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
         printf("no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;

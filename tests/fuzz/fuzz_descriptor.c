@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     options.threads = 1;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     gnomon_context *ctx;
     CHECK(gnomon_context_create(&options, &ctx) == GNOMON_OK);
     gnomon_operator *op;

@@ -129,7 +129,7 @@ static inline void fuzz_read(const uint8_t *data, size_t size, const gnomon_read
     gnomon_context_options context = GNOMON_CONTEXT_OPTIONS_INIT;
     context.allocator = &allocator;
     context.threads = 1;
-    context.device = GNOMON_DEVICE_CPU; /* no search for a plugin each time */
+    context.device = "cpu"; /* no search for a plugin each time */
     gnomon_context *ctx;
     CHECK(gnomon_context_create(&context, &ctx) == GNOMON_OK);
     char path[64];

@@ -9,6 +9,12 @@
 
 #include <stdio.h>
 
+#ifdef PLUGIN_SECOND
+#define PLUGIN_NAME "second"
+#else
+#define PLUGIN_NAME "test"
+#endif
+
 const gnomon_device_table *gnomon_plugin_entry(void);
 
 static gnomon_status open_device(int device, void **state, char *why, size_t why_size)
@@ -32,13 +38,18 @@ static void close_device(void *state)
     (void)state;
 }
 
-/* It takes operators of two rows only. */
+/* It takes operators of two rows only; the second, of three. */
 static int supports(void *state, const struct gnomon_sketch_job *job, int adjoint, char *why,
                     size_t why_size)
 {
     (void)state;
+#ifdef PLUGIN_SECOND
+    snprintf(why, why_size, "the test device takes three rows");
+    return job->rows == 3 && !adjoint;
+#else
     snprintf(why, why_size, "the test device takes two rows, no more%s", adjoint ? "!" : "");
     return job->rows == 2;
+#endif
 }
 
 /* Tells what it was given through the first numbers of the output, and fails with the status that
@@ -395,7 +406,7 @@ const gnomon_device_table *gnomon_plugin_entry(void)
 {
     static const gnomon_device_table table = {
         .interface_version = PLUGIN_VERSION,
-        .name = "test",
+        .name = PLUGIN_NAME,
         .open = open_device,
         .close = close_device,
         .supports = supports,

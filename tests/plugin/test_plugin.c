@@ -28,44 +28,49 @@ static void says(const char *text, const char *part)
     if (!strstr(text, part)) fail_msg("\"%s\" does not say \"%s\"", text, part);
 }
 
-/* auto falls back to the CPU with that reason, cuda fails with it, cpu never looks. */
-static void can_not_be_had(const char *part)
+/* auto falls back to the CPU with its reason, cuda fails with its own, cpu never looks. */
+static void neither_can_be_had(const char *automatic, const char *part)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    void *state = NULL;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
-    says(gnomon_context_cuda_reason(ctx), part);
-    assert_null(gnomon_context_plugin(ctx, &state));
-    assert_null(state);
+    says(gnomon_context_device_reason(ctx), automatic);
+    assert_null(gnomon_context_plugin(ctx, 0));
+    assert_string_equal(gnomon_context_device_kind(ctx), "");
     gnomon_context_destroy(ctx);
 
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_DEVICE);
     assert_null(ctx);
     says(gnomon_last_error(NULL), part);
 
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
-    says(gnomon_context_cuda_reason(ctx), "not looked for");
-    assert_null(gnomon_context_plugin(ctx, &state));
+    says(gnomon_context_device_reason(ctx), "not looked for");
+    assert_null(gnomon_context_plugin(ctx, 0));
     gnomon_context_destroy(ctx);
+}
+
+static void can_not_be_had(const char *part)
+{
+    neither_can_be_had(part, part);
 }
 
 static void is_used(const char *part)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    for (int device = GNOMON_DEVICE_AUTO; device <= GNOMON_DEVICE_CUDA; device += 2) {
-        o.device = (gnomon_device)device;
+    for (int named = 0; named < 2; named++) {
+        o.device = named ? "cuda" : "auto";
         gnomon_context *ctx;
-        void *state = NULL;
         assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
-        const gnomon_device_table *table = gnomon_context_plugin(ctx, &state);
-        assert_non_null(table);
-        assert_non_null(state);
-        assert_string_equal(table->name, "test");
-        says(gnomon_context_cuda_reason(ctx), part);
-        says(gnomon_context_gpu(ctx), "test device");
+        const gnomon_plugin *plugin = gnomon_context_plugin(ctx, 0);
+        assert_non_null(plugin);
+        assert_non_null(plugin->state);
+        assert_string_equal(plugin->table->name, "test");
+        assert_null(gnomon_context_plugin(ctx, 1));
+        assert_string_equal(gnomon_context_device_kind(ctx), "cuda");
+        says(gnomon_context_device_reason(ctx), part);
+        says(gnomon_context_device_name(ctx), "test device");
         gnomon_context_destroy(ctx);
     }
 }
@@ -85,7 +90,8 @@ static void named_folder(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/declines", 1);
     can_not_be_had("declined: the test device is out of order");
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/none", 1);
-    can_not_be_had("no libgnomon_cuda.so in " PLUGINS "/none (GNOMON_PLUGIN_DIR)");
+    neither_can_be_had("no libgnomon_NAME.so in " PLUGINS "/none (GNOMON_PLUGIN_DIR)",
+                       "no libgnomon_cuda.so in " PLUGINS "/none (GNOMON_PLUGIN_DIR)");
 }
 
 static void never_the_current_folder(void **state)
@@ -94,7 +100,7 @@ static void never_the_current_folder(void **state)
     char before[PATH_MAX];
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(PLUGINS "/good"), 0);
-    can_not_be_had("no libgnomon_cuda.so in /");
+    neither_can_be_had("no libgnomon_NAME.so in /", "no libgnomon_cuda.so in /");
     setenv("GNOMON_PLUGIN_DIR", ".", 1);
     can_not_be_had("GNOMON_PLUGIN_DIR is \".\", which is not an absolute path");
     assert_int_equal(chdir(before), 0);
@@ -130,7 +136,7 @@ static void beside_the_library(void **state)
     gnomon_context *ctx;
     assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
     char reason[PATH_MAX];
-    snprintf(reason, sizeof reason, "%s", gnomon_context_cuda_reason(ctx));
+    snprintf(reason, sizeof reason, "%s", gnomon_context_device_reason(ctx));
     gnomon_context_destroy(ctx);
     assert_int_equal(unlink(place), 0);
     says(reason, place);
@@ -142,11 +148,107 @@ static void beside_the_library(void **state)
     unlink(place); /* of an earlier run that was cut off */
     assert_int_equal(symlink(PLUGINS "/version/libgnomon_cuda.so", place), 0);
     assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
-    snprintf(reason, sizeof reason, "%s", gnomon_context_cuda_reason(ctx));
+    snprintf(reason, sizeof reason, "%s", gnomon_context_device_reason(ctx));
     gnomon_context_destroy(ctx);
     assert_int_equal(unlink(place), 0);
     says(reason, place);
     says(reason, "interface version 99");
+}
+
+/* What options.device may say. */
+static void specs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        gnomon_status status;
+        const char *said;
+    } cases[] = {
+        {"cuda:", GNOMON_ERROR_ARGUMENT, "options.device is \"cuda:\"; behind the colon"},
+        {"cuda:x", GNOMON_ERROR_ARGUMENT, "behind the colon comes an index, 0 or more"},
+        {"cuda:-1", GNOMON_ERROR_ARGUMENT, "behind the colon"},
+        {"cuda:99999999999", GNOMON_ERROR_ARGUMENT, "behind the colon"},
+        {"cuda:1,", GNOMON_ERROR_ARGUMENT, "behind the colon"},
+        {"cuda:1;2", GNOMON_ERROR_ARGUMENT, "behind the colon"},
+        {"cuda:all,1", GNOMON_ERROR_ARGUMENT, "behind the colon"},
+        {"cuda:0,1", GNOMON_ERROR_UNSUPPORTED, "several devices in one context are not supported"},
+        {"cuda:all", GNOMON_ERROR_UNSUPPORTED, "name one, as cuda:0"},
+        {"", GNOMON_ERROR_ARGUMENT, "it must be auto, cpu, or a device's name"},
+        {"../cuda", GNOMON_ERROR_ARGUMENT, "it must be auto, cpu, or a device's name"},
+        {"Cuda", GNOMON_ERROR_ARGUMENT, "it must be auto, cpu, or a device's name"},
+        {"cuda.so", GNOMON_ERROR_ARGUMENT, "it must be auto, cpu, or a device's name"},
+        {"cpu:0", GNOMON_ERROR_ARGUMENT, "cpu has no index"},
+        {"a_name_that_is_longer_than_there_is_room_for", GNOMON_ERROR_ARGUMENT, "it must be auto"},
+        {"metal", GNOMON_ERROR_DEVICE, "no metal device can be had: no libgnomon_metal.so in"}};
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+        gnomon_context *ctx;
+        o.device = cases[i].text;
+        assert_int_equal(gnomon_context_create(&o, &ctx), cases[i].status);
+        says(gnomon_last_error(NULL), cases[i].said);
+        assert_string_equal(gnomon_last_error_argument(NULL), "options.device");
+    }
+}
+
+/* A context whose device is said, and which device it is. */
+static gnomon_context *open_device(const char *spec, const char *kind, const char *name)
+{
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    o.device = spec;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    gnomon_context_device_reason(ctx); /* looks */
+    assert_string_equal(gnomon_context_device_kind(ctx), kind);
+    assert_string_equal(gnomon_context_device_name(ctx), name);
+    return ctx;
+}
+
+/* Two plugins in one folder: each by its name, and under auto one after the other. */
+static void two_plugins(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/two", 1);
+    gnomon_context *one = open_device("cuda:1", "cuda", "test device 1");
+    gnomon_context *two = open_device("cuda:2", "cuda", "test device 2"); /* beside the first */
+    gnomon_context *other = open_device("second:7", "second", "test device 7");
+    gnomon_context *all = open_device("auto", "cuda", "test device -1");
+    assert_non_null(gnomon_context_plugin(all, 1));
+    assert_string_equal(gnomon_context_plugin(all, 1)->kind, "second");
+    assert_null(gnomon_context_plugin(all, 2));
+    assert_null(gnomon_context_plugin(two, 1));
+    says(gnomon_context_device_reason(all), "two/libgnomon_cuda.so: test device -1; ");
+    says(gnomon_context_device_reason(all), "two/libgnomon_second.so: test device -1");
+
+    /* the first takes two rows, the second three */
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    d.kind = GNOMON_RADEMACHER;
+    d.k = 4;
+    d.d = 8;
+    gnomon_operator *op;
+    assert_int_equal(gnomon_operator_create(all, &d, &op), GNOMON_OK);
+    float x[8] = {0}, y[4] = {0};
+    const gnomon_matrix xs = gnomon_matrix_rowmajor(x, GNOMON_F32, 1, 8);
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    options.alpha = 0;
+    for (int rows = 3; rows >= 2; rows--) {
+        const gnomon_matrix ys = gnomon_matrix_rowmajor(y, GNOMON_F32, 1, rows);
+        options.rows = rows;
+        assert_int_equal(gnomon_sketch(all, op, &xs, &ys, &options), GNOMON_OK);
+        assert_int_equal(gnomon_context_worked_on(all), GNOMON_DEVICE_PLUGIN);
+        assert_string_equal(gnomon_context_device_kind(all), rows == 3 ? "second" : "cuda");
+    }
+    gnomon_matrix ys = gnomon_matrix_rowmajor(y, GNOMON_F32, 1, 4);
+    options.rows = 4;
+    assert_int_equal(gnomon_sketch(all, op, &xs, &ys, &options), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(all), GNOMON_DEVICE_CPU);
+    assert_int_equal(gnomon_sketch(other, op, &xs, &ys, &options), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(other), "second declined: the test device takes three rows");
+    gnomon_operator_destroy(op);
+    gnomon_context_destroy(one);
+    gnomon_context_destroy(two);
+    gnomon_context_destroy(other);
+    gnomon_context_destroy(all);
 }
 
 static int stop(void *user, const char *phase, int64_t done, int64_t total)
@@ -163,13 +265,12 @@ static void jobs_go_there(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     int64_t reported = 0;
-    o.device = GNOMON_DEVICE_CUDA;
-    o.cuda_device = 5;
+    o.device = "cuda:5";
     o.progress = stop;
     o.progress_user = &reported;
     gnomon_context *ctx;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
-    assert_string_equal(gnomon_context_gpu(ctx), "test device 5");
+    assert_string_equal(gnomon_context_device_name(ctx), "test device 5");
     assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_AUTO);
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     d.kind = GNOMON_RADEMACHER;
@@ -185,11 +286,11 @@ static void jobs_go_there(void **state)
     options.row = 1;
     options.rows = 2;
     options.alpha = GNOMON_OK;
-    options.cuda_stream = op;
+    options.device_stream = op;
     assert_int_equal(gnomon_sketch(ctx, op, &xs, &ys, &options), GNOMON_OK);
     assert_true(y[0] == 1.0f && y[1] == 1.0f && y[2] == 7.0f);
-    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
-    options.cuda_stream = NULL;
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
+    options.device_stream = NULL;
     assert_int_equal(gnomon_adjoint(ctx, op, &ys, &xs, &options), GNOMON_OK);
     assert_true(x[0] == 1.0f && x[1] == 0.0f);
 
@@ -214,7 +315,7 @@ static void jobs_go_there(void **state)
     gnomon_context_destroy(ctx);
 
     /* Under auto what the device declines goes to the CPU, unless only the device has the data. */
-    o.device = GNOMON_DEVICE_AUTO;
+    o.device = "auto";
     o.progress = NULL;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
     assert_int_equal(gnomon_sketch(ctx, op, &xs, &alls, NULL), GNOMON_OK);
@@ -229,7 +330,7 @@ static void jobs_go_there(void **state)
     assert_int_equal(gnomon_stream_create(ctx, op, 3, GNOMON_F32, &options, &stream), GNOMON_OK);
     assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
     gnomon_stream_destroy(stream);
-    xs.memory = GNOMON_CUDA;
+    xs.memory = GNOMON_DEVICE_MEMORY;
     assert_int_equal(gnomon_sketch(ctx, op, &xs, &alls, NULL), GNOMON_ERROR_DEVICE);
     says(gnomon_last_error(ctx), "lies in a device's memory");
     gnomon_operator_destroy(op);
@@ -243,7 +344,7 @@ static void products_go_there(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     int64_t reported = 0;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     o.progress = stop;
     o.progress_user = &reported;
     gnomon_context *ctx;
@@ -256,10 +357,10 @@ static void products_go_there(void **state)
     options.alpha = GNOMON_OK;
     options.beta = 5;
     options.form = GNOMON_GEMM_TF32;
-    options.cuda_stream = a;
+    options.device_stream = a;
     assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, &options), GNOMON_OK);
     assert_true(c[0] == 2.0f && c[1] == 5.0f && c[2] == 1.0f && c[3] == 7.0f);
-    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
     options.alpha = GNOMON_ERROR_DEVICE;
     assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, &options), GNOMON_ERROR_DEVICE);
     says(gnomon_last_error(ctx), "test: the test device gives status 90");
@@ -272,13 +373,13 @@ static void products_go_there(void **state)
                         "test declined: the test device takes two columns, no more");
     gnomon_context_destroy(ctx);
 
-    o.device = GNOMON_DEVICE_AUTO;
+    o.device = "auto";
     o.progress = NULL;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
     assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, NULL), GNOMON_OK);
     assert_true(c[0] == 0.0f);
     assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
-    bs.memory = GNOMON_CUDA;
+    bs.memory = GNOMON_DEVICE_MEMORY;
     assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, NULL), GNOMON_ERROR_DEVICE);
     assert_string_equal(gnomon_last_error(ctx),
                         "b lies in a device's memory, and the device did not take the job: the "
@@ -287,7 +388,7 @@ static void products_go_there(void **state)
 
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_gemm", 1);
     bs.memory = GNOMON_HOST;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
     assert_int_equal(gnomon_gemm(ctx, &as, &bs, &cs, NULL), GNOMON_ERROR_DEVICE);
     assert_string_equal(gnomon_last_error(ctx), "test declined: it has no products of matrices");
@@ -309,7 +410,7 @@ static void sets_go_there(gnomon_context *ctx)
     options.metric = GNOMON_JACCARD;
     options.k = 2;
     assert_int_equal(gnomon_neighbors_exact_csr(ctx, &base, &queries, &options, &found), GNOMON_OK);
-    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
     assert_true(found.ids[0] == 2 && found.ids[1] == 0 && found.ids[2] == 1 && found.ids[3] == 0);
     assert_true(found.distances[0] == 0.5 && found.distances[1] == 1 && found.distances[3] == 1);
     gnomon_neighbors_free(ctx, &found);
@@ -344,7 +445,7 @@ static void searches_go_there(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     int64_t reported = 0;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     o.progress = stop;
     o.progress_user = &reported;
     gnomon_context *ctx;
@@ -355,9 +456,9 @@ static void searches_go_there(void **state)
     gnomon_search_options options = GNOMON_SEARCH_OPTIONS_INIT;
     gnomon_neighbors found = {.struct_size = sizeof found};
     options.k = 2;
-    qs.memory = GNOMON_CUDA;
+    qs.memory = GNOMON_DEVICE_MEMORY;
     assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_OK);
-    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
     assert_true(found.ids[1] == 1 && found.ids[3] == 11 && found.distances[3] == 1);
     assert_true(found.compared == 10 && found.verified == 1 && found.base == 8);
     gnomon_neighbors_free(ctx, &found);
@@ -371,7 +472,7 @@ static void searches_go_there(void **state)
     gnomon_search *search;
     assert_int_equal(gnomon_search_create(ctx, &qs, &options, &search), GNOMON_OK);
     assert_int_equal(gnomon_search_add(search, &bs), GNOMON_OK);
-    bs.memory = GNOMON_CUDA;
+    bs.memory = GNOMON_DEVICE_MEMORY;
     assert_int_equal(gnomon_search_add(search, &bs), GNOMON_OK);
     assert_int_equal(gnomon_search_finish(search, &found), GNOMON_OK);
     assert_true(found.offsets[1] == 0 && found.offsets[2] == 6 && found.compared == 28);
@@ -398,7 +499,7 @@ static void searches_go_there(void **state)
     gnomon_context_destroy(ctx);
 
     base[0] = 0;
-    o.device = GNOMON_DEVICE_AUTO;
+    o.device = "auto";
     o.progress = NULL;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
     assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_ERROR_DEVICE);
@@ -411,14 +512,14 @@ static void searches_go_there(void **state)
     assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
     gnomon_neighbors_free(ctx, &found);
     qs.rows = 2;
-    bs.memory = GNOMON_CUDA;
+    bs.memory = GNOMON_DEVICE_MEMORY;
     assert_int_equal(gnomon_neighbors_exact(ctx, &bs, &qs, &options, &found), GNOMON_OK);
-    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
     gnomon_neighbors_free(ctx, &found);
     assert_int_equal(gnomon_search_create(ctx, &qs, &options, &search), GNOMON_OK);
     bs.memory = GNOMON_HOST;
     assert_int_equal(gnomon_search_add(search, &bs), GNOMON_OK);
-    bs.memory = GNOMON_CUDA;
+    bs.memory = GNOMON_DEVICE_MEMORY;
     assert_int_equal(gnomon_search_add(search, &bs), GNOMON_ERROR_DEVICE);
     gnomon_search_destroy(search);
     gnomon_context_destroy(ctx);
@@ -431,9 +532,9 @@ static void sparse_rows_go_there(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx, *cpu;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     assert_int_equal(gnomon_context_create(&o, &cpu), GNOMON_OK);
     const int64_t offsets[] = {0, 2, 2, 3, 5}, indices[] = {0, 4, 2, 1, 3};
     const float values[] = {1, -2, 3, 4, 5};
@@ -453,7 +554,7 @@ static void sparse_rows_go_there(void **state)
         options.single_pass = kind % 2 == 1;
         options.probes = 4;
         assert_int_equal(gnomon_svd_csr(ctx, &a, &options, &svd), GNOMON_OK);
-        assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+        assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
         assert_int_equal(svd.passes, options.single_pass ? 1 : 2);
         assert_int_equal(gnomon_operator_create(cpu, &svd.descriptor, &op), GNOMON_OK);
         assert_int_equal(gnomon_sketch_csr(cpu, op, &a, &y, NULL), GNOMON_OK);
@@ -475,7 +576,7 @@ static void factorisations_go_there(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     int64_t reported = 0;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     o.progress = stop;
     o.progress_user = &reported;
     gnomon_context *ctx;
@@ -490,7 +591,7 @@ static void factorisations_go_there(void **state)
     options.oversample = 2;
     options.measure = 1;
     assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_OK);
-    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
     assert_true(svd.rank == 3 && svd.columns == 5 && svd.passes == 11);
     assert_true(svd.s[0] == 10 && svd.s[2] == 6 && svd.norm == 20 && svd.residual == 14);
     assert_true(svd.cholesky == 4 && svd.householder == 5 && svd.project_seconds == 6);
@@ -535,7 +636,7 @@ static void factorisations_go_there(void **state)
     gnomon_context_destroy(ctx);
 
     /* Under auto only what is large goes there, or lies there. */
-    o.device = GNOMON_DEVICE_AUTO;
+    o.device = "auto";
     o.progress = NULL;
     options.rank = 3;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
@@ -545,9 +646,9 @@ static void factorisations_go_there(void **state)
         assert_true(svd.norm == 0);
         gnomon_svd_free(ctx, &svd);
     }
-    as.memory = GNOMON_CUDA;
+    as.memory = GNOMON_DEVICE_MEMORY;
     assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_OK);
-    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
     gnomon_svd_free(ctx, &svd);
     options.rank = 2;
     assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_DEVICE);
@@ -565,7 +666,7 @@ static void tensors_go_there(void **state)
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     int64_t reported = 0;
-    o.device = GNOMON_DEVICE_CUDA;
+    o.device = "cuda";
     o.progress = stop;
     o.progress_user = &reported;
     gnomon_context *ctx;
@@ -579,7 +680,7 @@ static void tensors_go_there(void **state)
     options.rank_count = 3;
     options.oversample = 2;
     assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_OK);
-    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
     assert_true(h.modes == 3 && h.passes == 11 && h.cholesky == 4 && h.shrink_seconds == 6);
     assert_true(h.norm == 20 && h.residual == 6 && h.residual_by == GNOMON_RESIDUAL_MEASURED);
     /* inside, mode 2 is the outermost, and all of it is kept; the last one's gain is greater */
@@ -619,11 +720,11 @@ static void tensors_go_there(void **state)
     assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_ERROR_DEVICE);
     says(gnomon_last_error(ctx), "test declined: the test device takes three modes only");
     assert_null(h.core.data);
-    x.memory = GNOMON_CUDA;
+    x.memory = GNOMON_DEVICE_MEMORY;
     gnomon_context_destroy(ctx);
 
     /* Under auto only what is large goes there, or lies there. */
-    o.device = GNOMON_DEVICE_AUTO;
+    o.device = "auto";
     o.progress = NULL;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
     assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &h), GNOMON_ERROR_DEVICE);
@@ -645,10 +746,10 @@ static void hashing_goes_there(void **state)
     float x[4 * 2] = {0, 1, 2, 3, 4, 5, 6, 7};
     int32_t v[4 * 4] = {0};
     gnomon_matrix points = gnomon_matrix_rowmajor(x, GNOMON_F32, 4, 2);
-    for (int device = GNOMON_DEVICE_AUTO; device <= GNOMON_DEVICE_CUDA; device += 2) {
+    for (int named = 0; named < 2; named++) {
         gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-        const bool must = device == GNOMON_DEVICE_CUDA;
-        o.device = (gnomon_device)device;
+        const bool must = named;
+        o.device = named ? "cuda" : "auto";
         gnomon_context *ctx;
         assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
         gnomon_lsh_functions f = GNOMON_LSH_FUNCTIONS_INIT;
@@ -663,7 +764,7 @@ static void hashing_goes_there(void **state)
         gnomon_matrix values = gnomon_matrix_rowmajor(v, GNOMON_I32, 4, 3);
         assert_int_equal(gnomon_hasher_apply(ctx, three, &points, &values), GNOMON_OK);
         assert_true(v[0] == 77 && v[1] == !must);
-        assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CUDA);
+        assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
         x[0] = GNOMON_ERROR_NONFINITE;
         assert_int_equal(gnomon_hasher_apply(ctx, three, &points, &values), GNOMON_ERROR_NONFINITE);
         says(gnomon_last_error(ctx), "the test device gives status");
@@ -672,7 +773,7 @@ static void hashing_goes_there(void **state)
         assert_int_equal(gnomon_hasher_apply(ctx, four, &points, &values),
                          must ? GNOMON_ERROR_DEVICE : GNOMON_OK);
         if (must) says(gnomon_last_error(ctx), "test declined: the test device takes three");
-        values.memory = GNOMON_CUDA;
+        values.memory = GNOMON_DEVICE_MEMORY;
         assert_int_equal(gnomon_hasher_apply(ctx, four, &points, &values), GNOMON_ERROR_DEVICE);
         gnomon_hasher_destroy(four);
         gnomon_hasher_destroy(three);
@@ -711,6 +812,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(hashing_goes_there, clear, clear),
         cmocka_unit_test_setup_teardown(never_the_current_folder, clear, clear),
         cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
+        cmocka_unit_test_setup_teardown(specs, clear, clear),
+        cmocka_unit_test_setup_teardown(two_plugins, clear, clear),
         cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

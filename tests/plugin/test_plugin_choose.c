@@ -12,7 +12,7 @@
 
 #include <gnomon.h>
 
-static gnomon_choice choose(gnomon_device device, int64_t nonzeros)
+static gnomon_choice choose(const char *device, int64_t nonzeros)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_choose_options o = GNOMON_CHOOSE_OPTIONS_INIT;
@@ -34,10 +34,10 @@ static gnomon_choice choose(gnomon_device device, int64_t nonzeros)
 static void test_unknown_gpu(void **state)
 {
     (void)state;
-    for (int device = GNOMON_DEVICE_AUTO; device <= GNOMON_DEVICE_CUDA; device += 2) {
-        const gnomon_choice c = choose((gnomon_device)device, -1);
+    for (int named = 0; named < 2; named++) {
+        const gnomon_choice c = choose(named ? "cuda" : "auto", -1);
         char expected[sizeof c.note];
-        assert_int_equal(c.device, GNOMON_DEVICE_CUDA);
+        assert_int_equal(c.device, GNOMON_DEVICE_PLUGIN);
         assert_true(c.chosen >= 0 && c.candidate[c.chosen].seconds > 0);
         snprintf(expected, sizeof expected,
                  "no costs were measured on test device -1: those of %s are taken", c.model);
@@ -49,8 +49,8 @@ static void test_unknown_gpu(void **state)
 static void test_cpu(void **state)
 {
     (void)state;
-    const gnomon_choice dense = choose(GNOMON_DEVICE_CPU, -1);
-    const gnomon_choice sparse = choose(GNOMON_DEVICE_AUTO, 5000);
+    const gnomon_choice dense = choose("cpu", -1);
+    const gnomon_choice sparse = choose("auto", 5000);
     assert_int_equal(dense.device, GNOMON_DEVICE_CPU);
     assert_int_equal(sparse.device, GNOMON_DEVICE_CPU);
     assert_string_equal(dense.note, "");

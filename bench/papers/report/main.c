@@ -315,7 +315,7 @@ int main(int argc, char **argv)
     size s = {.l1 = 4, .l2 = 8, .width = 2};
     int rounds = 5;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 1;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK)
         stop("context", gnomon_last_error(NULL));

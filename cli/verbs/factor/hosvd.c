@@ -131,7 +131,7 @@ static int check(cli_app *app, request *r, const char *input)
     if (code >= 0) return code;
     /* A GPU needs other libraries; the call tells what is missing when there is none. */
     const char *missing = gnomon_svd_missing();
-    if (missing != NULL && app->device.kind == GNOMON_DEVICE_CPU)
+    if (missing != NULL && strcmp(app->device, "cpu") == 0)
         return cli_fail(app, CLI_EXIT_USAGE, "%s", missing);
     return cli_check_arrays_output(app, r->output, input);
 }

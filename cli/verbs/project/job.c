@@ -63,9 +63,9 @@ static int too_little(cli_job *job, int64_t needed)
 /* Whether there is a GPU that may take the job. */
 static int may_use_gpu(const cli_job *job)
 {
-    if (job->app->device.kind == GNOMON_DEVICE_CPU) return 0;
-    gnomon_context_cuda_reason(job->app->ctx); /* looks for it */
-    return gnomon_context_gpu(job->app->ctx)[0] != '\0';
+    if (strcmp(job->app->device, "cpu") == 0) return 0;
+    gnomon_context_device_reason(job->app->ctx); /* looks for it */
+    return gnomon_context_device_name(job->app->ctx)[0] != '\0';
 }
 
 /* How many points of so many bytes each are enough for a chunk. */

@@ -290,7 +290,7 @@ static int report(const request *r, const cli_job *job, const char *input)
         "sketch_seconds", cli_json_seconds(job->sketch_seconds), "write_seconds",
         cli_json_seconds(job->write_seconds));
     if (figures != NULL && r->automatic)
-        json_object_set_new(figures, "choice", cli_choice_json(&r->choose, &r->choice));
+        json_object_set_new(figures, "choice", cli_choice_json(app, &r->choose, &r->choice));
     json_t *seen = cli_scan_json(&job->scan);
     if (figures != NULL && seen != NULL)
         json_object_set_new(figures, "coherence", seen);
@@ -381,12 +381,12 @@ int cli_project(int argc, char **argv)
     if (code < 0) {
         char words[256];
         cli_operator_words(job.op, words, sizeof words);
-        const int cuda = gnomon_context_worked_on(app.ctx) == GNOMON_DEVICE_CUDA;
+        const int device = gnomon_context_worked_on(app.ctx) == GNOMON_DEVICE_PLUGIN;
         cli_say(&app,
                 "gnomon project: %lld points from %lld to %lld dimensions (%s) in %.2f s%s%s\n",
                 (long long)job.points, (long long)job.info.cols, (long long)job.k, words,
-                cli_seconds() - app.started, cuda ? " on " : "",
-                cuda ? gnomon_context_gpu(app.ctx) : "");
+                cli_seconds() - app.started, device ? " on " : "",
+                device ? gnomon_context_device_name(app.ctx) : "");
         code = app.json ? report(&r, &job, input) : CLI_EXIT_DONE;
     }
     gnomon_writer_abort(job.writer);

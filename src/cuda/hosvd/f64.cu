@@ -501,7 +501,7 @@ double gcu_hosvd_f64_bytes(const gnomon_hosvd_job *job)
         shrunk = rest * width > shrunk ? rest * width : shrunk;
     }
     double own = 0;
-    if (job->x.memory != GNOMON_CUDA || job->x.dtype != GNOMON_F64) own = 8 * count;
+    if (job->x.memory != GNOMON_DEVICE_MEMORY || job->x.dtype != GNOMON_F64) own = 8 * count;
     if (job->x.dtype != GNOMON_F64) own += (double)gnomon_dtype_size(job->x.dtype) * count;
     /* the shrunk tensor and the one that it is made of, and where one is cut its copies */
     const double later = 16 * shrunk + (whole ? 24 * count : 24 * shrunk) + 0x1p28;

@@ -505,7 +505,7 @@ static double memory_of(const gnomon_hosvd_job *job)
         shrunk = rest * width > shrunk ? rest * width : shrunk;
     }
     double own = 0;
-    if (job->x.memory != GNOMON_CUDA || job->x.dtype != GNOMON_F32) own = 4.0 * count;
+    if (job->x.memory != GNOMON_DEVICE_MEMORY || job->x.dtype != GNOMON_F32) own = 4.0 * count;
     if (job->x.dtype != GNOMON_F32) own += (double)gnomon_dtype_size(job->x.dtype) * count;
     /* the shrunk tensor and the one that it is made of; where a residual is measured, its tile */
     const double later = 8.0 * shrunk + 4.0 * (count < tile ? count : tile);

@@ -137,7 +137,7 @@ gnomon_status gcu_join_hashes_keys(gcu_state *s, const gnomon_join_job *join,
     const gnomon_join_tables &t = h->tables;
     const int64_t counts[2] = {t.shallow, t.deep};
     int64_t table = 0, function = 0;
-    there.memory = GNOMON_CUDA;
+    there.memory = GNOMON_DEVICE_MEMORY;
     for (int deeper = 0; deeper < 2; deeper++) {
         gnomon_lsh_job job = {};
         job.hasher = t.hasher;

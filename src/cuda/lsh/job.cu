@@ -371,7 +371,7 @@ static gnomon_status sketch(run *r, const gnomon_matrix *x)
 {
     gnomon_matrix y = gnomon_matrix_rowmajor(r->products, GNOMON_F32, x->rows, r->h->products);
     gnomon_matrix points = *x;
-    y.memory = points.memory = GNOMON_CUDA;
+    y.memory = points.memory = GNOMON_DEVICE_MEMORY;
     gnomon_sketch_job job = sketch_job(r->h, &points, &y);
     job.memory_limit = r->job->memory_limit;
     job.stream = r->stream;

@@ -142,7 +142,7 @@ gnomon_status gcu_sketch_stream_open(gcu_state *s, const gnomon_sketch_job *job,
     t->job = *job;
     t->x = *job->x;
     t->sums = gnomon_matrix_rowmajor(nullptr, job->y->dtype, job->y->rows, job->y->cols);
-    t->sums.memory = GNOMON_CUDA;
+    t->sums.memory = GNOMON_DEVICE_MEMORY;
     t->job.x = &t->x;
     t->job.y = &t->sums;
     t->job.f64 = job->y->dtype == GNOMON_F64;

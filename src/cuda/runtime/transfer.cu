@@ -12,7 +12,7 @@ static const int64_t short_line = 2 << 10; /* the copy engine is slow with short
 gnomon_status gcu_place_of(gcu_state *s, const gnomon_matrix *m, const char *name, gcu_place *place,
                            gcu_why why)
 {
-    *place = m->memory == GNOMON_CUDA ? GCU_DEVICE : GCU_PAGEABLE;
+    *place = m->memory == GNOMON_DEVICE_MEMORY ? GCU_DEVICE : GCU_PAGEABLE;
     if (m->rows == 0 || m->cols == 0) return GNOMON_OK;
     cudaPointerAttributes at[2];
     const int64_t size = (int64_t)gnomon_dtype_size(m->dtype);
@@ -28,7 +28,7 @@ gnomon_status gcu_place_of(gcu_state *s, const gnomon_matrix *m, const char *nam
                   (at[i].type == cudaMemoryTypeHost && at[i].devicePointer == at[i].hostPointer));
         pinned = pinned && (managed || at[i].type == cudaMemoryTypeHost);
     }
-    if (m->memory == GNOMON_CUDA) {
+    if (m->memory == GNOMON_DEVICE_MEMORY) {
         if (!device)
             return gcu_fail(why, GNOMON_ERROR_ARGUMENT,
                             "%s.memory is 1 (cuda); its data is host memory that no GPU can use",
@@ -69,7 +69,7 @@ gnomon_matrix gcu_packed(const gnomon_matrix *host, int64_t rows, int64_t cols)
         pitch = (pitch + unit - 1) / unit * unit;
     }
     m.data = nullptr;
-    m.memory = GNOMON_CUDA;
+    m.memory = GNOMON_DEVICE_MEMORY;
     m.rows = rows;
     m.cols = cols;
     m.row_stride = rowwise ? pitch : 1;

@@ -44,7 +44,7 @@ gnomon_status gcu_search_bring(gcu_search *v, void *from, void *to, int64_t byte
     m.col_stride = 1;
     there = m;
     there.data = from;
-    there.memory = GNOMON_CUDA;
+    there.memory = GNOMON_DEVICE_MEMORY;
     const gcu_transfer transfer = gcu_transfer_of(v->job);
     return gcu_download(v->s, transfer, &there, &m, GCU_PAGEABLE, v->stream, v->why);
 }

@@ -676,7 +676,7 @@ static int64_t sample_of(int64_t rows, int64_t k)
 
 bool gcu_small_batch_base_supported(const gnomon_search_job *job, const gnomon_matrix *base)
 {
-    if (base->memory != GNOMON_CUDA || base->col_stride != 1 || base->rows > INT32_MAX ||
+    if (base->memory != GNOMON_DEVICE_MEMORY || base->col_stride != 1 || base->rows > INT32_MAX ||
         (base->dtype != GNOMON_F32 && base->dtype != GNOMON_F16))
         return false;
     const int64_t k = job->options->k;

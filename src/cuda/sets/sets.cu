@@ -225,7 +225,7 @@ static gnomon_status upload(bringing *b, const void *from, gnomon_dtype dtype, i
     gnomon_matrix there = gnomon_matrix_rowmajor(to, dtype, 1, count);
     gcu_place place;
     if (count == 0) return GNOMON_OK;
-    there.memory = GNOMON_CUDA;
+    there.memory = GNOMON_DEVICE_MEMORY;
     const gnomon_status status = gcu_place_of(m->s, &host, name, &place, m->why);
     if (status != GNOMON_OK) return status;
     return gcu_upload(m->s, b->transfer, &host, place, &there, m->stream, m->why);

@@ -446,7 +446,7 @@ gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *from, void *to, gn
 {
     gnomon_matrix x = *from;
     gnomon_matrix y = gnomon_matrix_rowmajor(to, dtype, from->rows, columns);
-    x.memory = y.memory = GNOMON_CUDA;
+    x.memory = y.memory = GNOMON_DEVICE_MEMORY;
     gnomon_sketch_job job = {};
     job.op = v->job->op;
     job.x = &x;
@@ -470,7 +470,7 @@ gnomon_status gcu_svd_operator_rows(gcu_svd *v, int64_t columns, void *to)
     GCU_TRY(v->why, gcu_svd_shift(v->gram, columns, 1.0, v->gram, v->stream));
     gnomon_matrix identity = gnomon_matrix_rowmajor(v->gram, GNOMON_F64, columns, columns);
     gnomon_matrix rows = gnomon_matrix_colmajor(to, gcu_svd_type(v), columns, v->n);
-    identity.memory = rows.memory = GNOMON_CUDA;
+    identity.memory = rows.memory = GNOMON_DEVICE_MEMORY;
     gnomon_device_host host = *v->job->host;
     host.progress = say_nothing;
     gnomon_sketch_job job = {};

@@ -125,7 +125,7 @@ static gnomon_status bring_array(gcu_svd *v, const void *from, gnomon_dtype dtyp
     gnomon_matrix there = gnomon_matrix_rowmajor(to, dtype, 1, host.cols);
     gcu_place place;
     if (count == 0) return GNOMON_OK;
-    there.memory = GNOMON_CUDA;
+    there.memory = GNOMON_DEVICE_MEMORY;
     const gnomon_status status = gcu_place_of(v->s, &host, name, &place, v->why);
     if (status != GNOMON_OK) return status;
     const gcu_transfer transfer = gcu_transfer_of(v->job);

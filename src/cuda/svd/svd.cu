@@ -270,7 +270,7 @@ static gnomon_status find_range_by_tolerance(gcu_svd *v, try_fn with)
 gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data)
 {
     gnomon_matrix from = gnomon_matrix_rowmajor(data, to->dtype, to->rows, to->cols);
-    from.memory = GNOMON_CUDA;
+    from.memory = GNOMON_DEVICE_MEMORY;
     gcu_place place;
     gnomon_status status = gcu_place_of(v->s, to, "the result", &place, v->why);
     if (status != GNOMON_OK) return status;
@@ -294,7 +294,7 @@ static double matrix_bytes(const gcu_svd *v)
     const double count = (double)a->rows * (double)a->cols;
     if (v->job->csr) return gcu_svd_sparse_bytes(v->job);
     const bool usable = a->dtype == gcu_svd_type(v);
-    return a->memory == GNOMON_CUDA && usable
+    return a->memory == GNOMON_DEVICE_MEMORY && usable
                ? 0.0
                : count * (double)(gcu_svd_size(v) + (usable ? 0 : gnomon_dtype_size(a->dtype)));
 }
@@ -349,7 +349,7 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
     *free = INFINITY;
     if (!job->rows && is_kept(s, whole)) return false;
     *free = (double)gcu_free_memory(s);
-    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_CUDA))) return false;
+    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_DEVICE_MEMORY))) return false;
     const int64_t rows = gcu_svd_block_rows(v.m, v.n);
     *needed = block_bytes(&v) + work_bytes(&v, first, rows < v.m ? rows : v.m);
     return true;

@@ -246,7 +246,7 @@ static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomo
                    job.rows == op->descriptor.k ? "" : " in the range asked for");
     GNOMON_TRY(gnomon_device_refuse(ctx, where, "sparse points are projected on the CPU"));
     GNOMON_TRY(gnomon_sparse_check(ctx, p));
-    if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(ctx, GNOMON_DEVICE_CPU);
+    if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(ctx, NULL);
     const int64_t count = nonzeros_of(p);
     const void *const values = p->csr ? p->csr->values : p->coo->values;
     const int64_t *const indices = p->csr ? p->csr->indices : p->coo->col_indices;

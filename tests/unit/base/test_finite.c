@@ -188,7 +188,7 @@ static void bad_views(void **state)
     m = gnomon_matrix_rowmajor(NULL, GNOMON_F32, 2, 2);
     refuses(&m, "m.data is NULL");
     m = gnomon_matrix_rowmajor(x, GNOMON_F32, 2, 2);
-    m.memory = GNOMON_CUDA;
+    m.memory = GNOMON_DEVICE_MEMORY;
     refuses(&m, "m.memory is 1");
     m = gnomon_matrix_rowmajor(x, GNOMON_F32, INT64_MAX / 2, 3);
     refuses(&m, "strides");

@@ -20,7 +20,7 @@ static gnomon_context *context(int threads)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     o.threads = threads;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     gnomon_context *ctx;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
     return ctx;

@@ -22,7 +22,7 @@ static int make(void **state)
 {
     (void)state;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 2;
     return gnomon_context_create(&options, &ctx) == GNOMON_OK ? 0 : -1;
 }
@@ -407,32 +407,32 @@ static void test_model_for(void **state)
     const gnomon_model list[] = {
         {.name = "a cpu", .device = GNOMON_DEVICE_CPU, .count = 1},
         {.name = "another cpu", .device = GNOMON_DEVICE_CPU, .count = 1},
-        {.name = "NVIDIA H200", .device = GNOMON_DEVICE_CUDA, .count = 1},
-        {.name = "NVIDIA H100 80GB HBM3", .device = GNOMON_DEVICE_CUDA, .count = 1},
+        {.name = "NVIDIA H200", .device = GNOMON_DEVICE_PLUGIN, .count = 1},
+        {.name = "NVIDIA H100 80GB HBM3", .device = GNOMON_DEVICE_PLUGIN, .count = 1},
         {.count = 0},
     };
     model_is(list, GNOMON_DEVICE_CPU, "", "a cpu", "");
-    model_is(list, GNOMON_DEVICE_CUDA, "NVIDIA H200, compute capability 9.0, 139.8 GiB",
+    model_is(list, GNOMON_DEVICE_PLUGIN, "NVIDIA H200, compute capability 9.0, 139.8 GiB",
              "NVIDIA H200", "");
-    model_is(list, GNOMON_DEVICE_CUDA, "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.2 GiB",
+    model_is(list, GNOMON_DEVICE_PLUGIN, "NVIDIA H100 80GB HBM3, compute capability 9.0, 79.2 GiB",
              "NVIDIA H100 80GB HBM3", "");
     /* neither longer nor shorter names are the same GPU */
-    model_is(list, GNOMON_DEVICE_CUDA, "NVIDIA H200 NVL, compute capability 9.0", "NVIDIA H200",
+    model_is(list, GNOMON_DEVICE_PLUGIN, "NVIDIA H200 NVL, compute capability 9.0", "NVIDIA H200",
              "no costs were measured on NVIDIA H200 NVL: those of NVIDIA H200 are taken");
-    model_is(list, GNOMON_DEVICE_CUDA, "NVIDIA H20, compute capability 9.0", "NVIDIA H200",
+    model_is(list, GNOMON_DEVICE_PLUGIN, "NVIDIA H20, compute capability 9.0", "NVIDIA H200",
              "no costs were measured on NVIDIA H20: those of NVIDIA H200 are taken");
-    model_is(list, GNOMON_DEVICE_CUDA, "", "NVIDIA H200",
+    model_is(list, GNOMON_DEVICE_PLUGIN, "", "NVIDIA H200",
              "no costs were measured on this GPU: those of NVIDIA H200 are taken");
     char endless[200];
     memset(endless, 'x', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
-    model_is(list, GNOMON_DEVICE_CUDA, endless, "NVIDIA H200",
+    model_is(list, GNOMON_DEVICE_PLUGIN, endless, "NVIDIA H200",
              "no costs were measured on this GPU: those of NVIDIA H200 are taken");
     /* no GPU was measured at all */
     const gnomon_model few[] = {list[0], list[1], list[4]};
-    model_is(few, GNOMON_DEVICE_CUDA, "NVIDIA A100-SXM4-80GB, compute capability 8.0, 79 GiB",
+    model_is(few, GNOMON_DEVICE_PLUGIN, "NVIDIA A100-SXM4-80GB, compute capability 8.0, 79 GiB",
              "a cpu", "no costs were measured on NVIDIA A100-SXM4-80GB: those of a cpu are taken");
-    model_is(&list[4], GNOMON_DEVICE_CUDA, "", NULL, "");
+    model_is(&list[4], GNOMON_DEVICE_PLUGIN, "", NULL, "");
     model_is(&list[4], GNOMON_DEVICE_CPU, "", NULL, "");
     model_is(&list[2], GNOMON_DEVICE_CPU, "", NULL, "");
 }
@@ -446,7 +446,7 @@ static void test_shipped(void **state)
         assert_true(m->name[0] != '\0' && m->threads >= 1);
         /* What a GPU was not measured with is never chosen there; dense kinds it has. */
         assert_in_range(m->count, m->device == GNOMON_DEVICE_CPU ? 21 : 8, GNOMON_MODEL_COSTS);
-        if (m->device == GNOMON_DEVICE_CUDA) assert_true(m->upload > 0 && m->download > 0);
+        if (m->device == GNOMON_DEVICE_PLUGIN) assert_true(m->upload > 0 && m->download > 0);
         for (int i = 0; i < m->count; i++) {
             const gnomon_cost *c = &m->cost[i];
             assert_true(c->start >= 0 && c->make >= 0 && c->multiply >= 0 && c->read >= 0);
@@ -495,7 +495,7 @@ static void test_refusals(void **state)
     gnomon_model m = priced(offsetof(gnomon_cost, multiply));
     o = ask(10, 10, 5, 0);
     o.model = &m;
-    m.device = GNOMON_DEVICE_CUDA;
+    m.device = GNOMON_DEVICE_PLUGIN;
     refused(&o, GNOMON_ERROR_UNSUPPORTED, "model 'priced' is for cuda");
     m.device = GNOMON_DEVICE_CPU;
     m.count = 0;

@@ -35,7 +35,7 @@ static void test_read(void **state)
                            &m),
                      GNOMON_OK);
     assert_string_equal(m->name, "m");
-    assert_int_equal(m->device, GNOMON_DEVICE_CUDA);
+    assert_int_equal(m->device, GNOMON_DEVICE_PLUGIN);
     assert_int_equal(m->count, 2);
     assert_true(m->upload == 1e-10 && m->download == 2e-10);
     const gnomon_cost *c = &m->cost[0];

@@ -507,7 +507,7 @@ static void bad_arguments(void **state)
     ASSERT_FAILS(ctx, gnomon_gemm(ctx, &as, &bs, &m, NULL), GNOMON_ERROR_ARGUMENT,
                  "c shares memory with b");
     m = as;
-    m.memory = GNOMON_CUDA;
+    m.memory = GNOMON_DEVICE_MEMORY;
     ASSERT_FAILS(ctx, gnomon_gemm(ctx, &m, &bs, &cs, NULL), GNOMON_ERROR_DEVICE,
                  "a lies in a device's memory");
     gnomon_context *tight = make_context(1, 7000);
@@ -557,7 +557,7 @@ static void memory_is_refused_and_limited(void **state)
         meter m = {0};
         const gnomon_allocator allocator = {&m, meter_allocate, meter_release};
         gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-        o.device = GNOMON_DEVICE_CPU;
+        o.device = "cpu";
         o.threads = 2;
         o.memory_limit = limits[l];
         o.allocator = &allocator;
@@ -595,7 +595,7 @@ static void can_be_cancelled(void **state)
     (void)state;
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     int calls = 0;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     o.progress = stop;
     o.progress_user = &calls;
     gnomon_context *other;

@@ -12,7 +12,7 @@ static int make(void **state)
 {
     gnomon_context *ctx;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 2;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return -1;
     *state = ctx;
@@ -456,7 +456,7 @@ static void test_refusals(void **state)
     REFUSED(GNOMON_ERROR_ARGUMENT, "data is NULL");
     t.dtype = (gnomon_dtype)99;
     REFUSED(GNOMON_ERROR_ARGUMENT, "dtype is 99");
-    t.memory = GNOMON_CUDA;
+    t.memory = GNOMON_DEVICE_MEMORY;
     REFUSED(GNOMON_ERROR_DEVICE, "x lies in a device's memory");
     t.memory = (gnomon_memory)2;
     REFUSED(GNOMON_ERROR_ARGUMENT, "memory is 2");

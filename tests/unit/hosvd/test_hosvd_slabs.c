@@ -32,7 +32,7 @@ static void core_of_all_slabs(void **state)
     (void)state;
     gnomon_context_options settings = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    settings.device = GNOMON_DEVICE_CPU;
+    settings.device = "cpu";
     settings.threads = 2;
     assert_int_equal(gnomon_context_create(&settings, &ctx), GNOMON_OK);
     float *x = malloc(sizeof *x * A * B * C);

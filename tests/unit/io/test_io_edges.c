@@ -23,7 +23,7 @@ static void one_point_alone(void **state)
     const float written[COLS] = {1, -2, 3.5f, 0, 1e30f};
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     for (size_t bytes = sizeof written - 1; bytes <= sizeof written; bytes++) {
         char path[] = "/tmp/gnomon-edges-XXXXXX";

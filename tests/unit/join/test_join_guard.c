@@ -36,7 +36,7 @@ static void no_byte_behind_the_offsets(void **state)
     const gnomon_allocator allocator = {&touched, guarded, check_guard};
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 1;
     options.allocator = &allocator;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);

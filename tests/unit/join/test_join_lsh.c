@@ -38,7 +38,7 @@ static gnomon_context *context(int threads, int64_t memory)
     gnomon_context *ctx;
     options.threads = threads;
     options.memory_limit = memory;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     return ctx;
 }

@@ -30,7 +30,7 @@ static void refused_by_what_it_takes(void **state)
         gnomon_join_result r = {.struct_size = sizeof r};
         gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
         gnomon_context *ctx;
-        options.device = GNOMON_DEVICE_CPU;
+        options.device = "cpu";
         options.threads = 1;
         assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
         assert_int_equal(gnomon_join(ctx, &p, self ? NULL : &q, &o, &r), GNOMON_OK);

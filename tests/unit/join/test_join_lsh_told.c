@@ -30,7 +30,7 @@ static void counts_of_the_work(void **state)
         gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
         gnomon_join_result r = {.struct_size = sizeof r};
         gnomon_context *ctx;
-        options.device = GNOMON_DEVICE_CPU;
+        options.device = "cpu";
         options.threads = threads;
         assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
         o.method = GNOMON_JOIN_LSH;

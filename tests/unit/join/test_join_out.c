@@ -327,7 +327,7 @@ static void every_allocation_may_fail(void **state)
             const gnomon_allocator allocator = {&count, refusing, releasing};
             gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
             gnomon_context *ctx;
-            options.device = GNOMON_DEVICE_CPU;
+            options.device = "cpu";
             options.threads = 1;
             options.allocator = &allocator;
             assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);

@@ -88,7 +88,7 @@ static void join_sets(int64_t filler)
     gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
     gnomon_join_result result = {.struct_size = sizeof result};
     gnomon_context *ctx;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 1;
     options.allocator = &allocator;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);

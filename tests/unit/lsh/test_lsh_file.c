@@ -428,7 +428,7 @@ static void every_allocation_may_fail(void **state)
             gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
             c.allocator = &a;
             c.threads = 1;
-            c.device = GNOMON_DEVICE_CPU;
+            c.device = "cpu";
             c.memory_limit = 1 << 20;
             gnomon_context *poor;
             if (gnomon_context_create(&c, &poor) != GNOMON_OK) continue;

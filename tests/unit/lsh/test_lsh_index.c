@@ -417,7 +417,7 @@ static void the_same_bits(void **state)
         for (int round = 0; round < 5; round++) {
             gnomon_context *other;
             gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
-            c.device = GNOMON_DEVICE_CPU;
+            c.device = "cpu";
             c.threads = round == 0 ? 1 : 4;
             c.memory_limit = round == 1 ? 100000 : 0;
             if (round >= 2) setenv("GNOMON_ISA", levels[round - 2], 1);
@@ -630,7 +630,7 @@ static void every_allocation_may_fail(void **state)
             gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
             c.allocator = &a;
             c.threads = 2;
-            c.device = GNOMON_DEVICE_CPU;
+            c.device = "cpu";
             gnomon_context *poor;
             if (gnomon_context_create(&c, &poor) != GNOMON_OK) continue;
             gnomon_neighbors found = {.struct_size = sizeof found};

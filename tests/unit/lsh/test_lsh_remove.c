@@ -17,7 +17,7 @@ static void removed_points(void **state)
         x[i] = (float)(i % 7);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 1;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;

@@ -48,7 +48,7 @@ static void tune(double confidence)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 2;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     int64_t *offsets = malloc(sizeof *offsets * (N + 1));

@@ -28,7 +28,7 @@ static inline gnomon_context *context_of(int threads)
 {
     gnomon_context *ctx = NULL;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = threads;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     return ctx;

@@ -364,7 +364,7 @@ static void test_cancelled(void **state)
     for (int64_t passes = 1; passes < 9; passes += 3) {
         gnomon_context *ctx = NULL;
         gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-        options.device = GNOMON_DEVICE_CPU;
+        options.device = "cpu";
         options.progress = stop_at;
         options.progress_user = &passes;
         assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
@@ -406,7 +406,7 @@ static void test_cancelled_within_a_pass(void **state)
     int64_t given = 0;
     gnomon_context *ctx = NULL;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.progress = stop_at;
     options.progress_user = (void *)(uintptr_t)&at_once;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
@@ -437,7 +437,7 @@ static void test_every_allocation(void **state)
             const gnomon_allocator allocator = {&r, refusing, releasing};
             gnomon_context_options context = GNOMON_CONTEXT_OPTIONS_INIT;
             gnomon_context *ctx = NULL;
-            context.device = GNOMON_DEVICE_CPU;
+            context.device = "cpu";
             context.threads = 1;
             context.allocator = &allocator;
             assert_int_equal(gnomon_context_create(&context, &ctx), GNOMON_OK);

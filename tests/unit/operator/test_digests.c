@@ -180,7 +180,7 @@ static void every_kind_on_every_level(void **state)
         for (int threads = 1; threads <= 3; threads += 2) {
             gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
             o.threads = threads;
-            o.device = GNOMON_DEVICE_CPU;
+            o.device = "cpu";
             gnomon_context *ctx;
             assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
             for (int i = 0; i < COUNT; i++) {

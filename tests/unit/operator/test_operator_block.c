@@ -292,7 +292,7 @@ static void bad_blocks_are_refused(void **state)
     m.row_stride = 0;
     assert_int_equal(gnomon_operator_block(ctx, op, 0, 0, &m), GNOMON_ERROR_ARGUMENT);
     m.row_stride = 4;
-    m.memory = GNOMON_CUDA;
+    m.memory = GNOMON_DEVICE_MEMORY;
     assert_int_equal(gnomon_operator_block(ctx, op, 0, 0, &m), GNOMON_ERROR_ARGUMENT);
     m.memory = GNOMON_HOST;
 
@@ -336,7 +336,7 @@ static void every_failing_allocation_is_survived(void **state)
     const gnomon_allocator allocator = {&r, rationed_allocate, rationed_release};
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     o.threads = 2;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     o.allocator = &allocator;
     gnomon_context *ctx;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);

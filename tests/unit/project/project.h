@@ -51,7 +51,7 @@ enum { OPERATORS = sizeof all_operators / sizeof all_operators[0] };
 static MAYBE_UNUSED gnomon_context *make_context(int threads, int64_t memory_limit)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     o.threads = threads;
     o.memory_limit = memory_limit;
     gnomon_context *ctx = NULL;

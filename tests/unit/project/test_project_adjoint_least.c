@@ -40,7 +40,7 @@ static void refused_or_within(void **state)
             const gnomon_allocator allocator = {&m, meter_allocate, meter_release};
             gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
             gnomon_context *ctx;
-            options.device = GNOMON_DEVICE_CPU;
+            options.device = "cpu";
             options.threads = 2;
             options.memory_limit = limit;
             options.allocator = &allocator;

@@ -99,7 +99,7 @@ static void test_arguments(void **state)
     x.data = NULL;
     SKETCH(GNOMON_ERROR_ARGUMENT, "x.data is NULL");
     x.data = f.x.m.data;
-    x.memory = GNOMON_CUDA;
+    x.memory = GNOMON_DEVICE_MEMORY;
     SKETCH(GNOMON_ERROR_DEVICE, "lies in a device's memory");
     x.memory = (gnomon_memory)9;
     SKETCH(GNOMON_ERROR_ARGUMENT, "x.memory is 9");
@@ -287,7 +287,7 @@ static gnomon_context *metered_context(meter *m, gnomon_allocator *allocator, in
 {
     *allocator = (gnomon_allocator){m, meter_allocate, meter_release};
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     o.threads = threads;
     o.memory_limit = limit;
     o.allocator = allocator;
@@ -469,7 +469,7 @@ static void test_cancel(void **state)
             meter m = {0};
             gnomon_allocator allocator = {&m, meter_allocate, meter_release};
             gnomon_context_options opt = GNOMON_CONTEXT_OPTIONS_INIT;
-            opt.device = GNOMON_DEVICE_CPU;
+            opt.device = "cpu";
             opt.threads = 2;
             opt.progress = count_progress;
             opt.progress_user = &c;

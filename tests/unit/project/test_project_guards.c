@@ -55,7 +55,7 @@ static gnomon_context *guarded_context(guards *all, gnomon_allocator *allocator,
 {
     *allocator = (gnomon_allocator){all, guarded_allocate, guarded_release};
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = GNOMON_DEVICE_CPU;
+    o.device = "cpu";
     o.threads = threads;
     o.allocator = allocator;
     gnomon_context *ctx = NULL;

@@ -116,7 +116,7 @@ static inline gnomon_context *context_of(int threads, int64_t memory)
 {
     gnomon_context *ctx;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = threads;
     options.memory_limit = memory;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);

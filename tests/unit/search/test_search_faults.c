@@ -223,7 +223,7 @@ static void every_allocation_may_fail(void **state)
             refusal count = {.at = -1};
             const gnomon_allocator allocator = {&count, refusing, releasing};
             gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-            options.device = GNOMON_DEVICE_CPU;
+            options.device = "cpu";
             options.threads = 2;
             options.allocator = &allocator;
             assert_int_equal(gnomon_context_create(&options, &x.ctx), GNOMON_OK);
@@ -269,7 +269,7 @@ static void a_search_can_be_cancelled(void **state)
     fill(&x);
     int calls = 0;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.progress = cancel;
     options.progress_user = &calls;
     assert_int_equal(gnomon_context_create(&options, &x.ctx), GNOMON_OK);

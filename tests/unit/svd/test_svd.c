@@ -14,7 +14,7 @@ static int make(void **state)
 {
     gnomon_context *ctx;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 2;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return -1;
     *state = ctx;
@@ -388,7 +388,7 @@ static void test_given(void **state)
     options.dtype = GNOMON_F32;
     expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_ERROR_DTYPE);
     options.dtype = GNOMON_F64;
-    u.memory = GNOMON_CUDA;
+    u.memory = GNOMON_DEVICE_MEMORY;
     expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_ERROR_DEVICE);
     gnomon_svd_free(ctx, &own);
 }

@@ -17,7 +17,7 @@ static void the_last_column(void **state)
     static const int64_t sizes[] = {1, 15, 16, 17, 63, 65, 511, 512, 513, 1023, 1025, 1537};
     gnomon_context_options settings = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    settings.device = GNOMON_DEVICE_CPU;
+    settings.device = "cpu";
     settings.threads = 2;
     assert_int_equal(gnomon_context_create(&settings, &ctx), GNOMON_OK);
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {

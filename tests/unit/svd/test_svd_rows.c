@@ -13,7 +13,7 @@ static gnomon_context *make_context(int threads)
 {
     gnomon_context *ctx = NULL;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = threads;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     return ctx;
@@ -376,7 +376,7 @@ static void test_every_allocation(void **state)
             const gnomon_allocator allocator = {&r, refusing, releasing};
             gnomon_context_options context = GNOMON_CONTEXT_OPTIONS_INIT;
             gnomon_context *ctx = NULL;
-            context.device = GNOMON_DEVICE_CPU;
+            context.device = "cpu";
             context.threads = 1;
             context.allocator = &allocator;
             assert_int_equal(gnomon_context_create(&context, &ctx), GNOMON_OK);
