@@ -28,11 +28,12 @@ typedef struct gnomon_simple {
     int64_t rows, cols;
     double density;   /* very-sparse */
     float jump_scale; /* very-sparse: c */
-    int64_t chunk;    /* very-sparse: L; sjlt: C = 2^chunk_log2 */
-    int chunk_log2;   /* sjlt: g */
+    int64_t chunk;    /* very-sparse: L; sjlt: C; columns of a chunk */
+    int chunk_log2;   /* kinds with bands: g; a chunk has 2^g slots, at least its columns */
     int64_t nonzeros; /* sjlt: s */
     int64_t bands;    /* sjlt: s; band b begins at row floor(b rows / bands) */
-    int order_log2;   /* srht: b */
+    uint32_t key_tag, sign_tag; /* kinds with bands: of their permutations' keys, of signs */
+    int order_log2;             /* srht: b */
     uint32_t srht_key[6];
     double fill;            /* expected share of nonzeros */
     int64_t column_entries; /* nonzeros of every column, 0 where they are random or all */
@@ -80,7 +81,7 @@ void gnomon_simple_values(const gnomon_simple *a, int64_t row, int64_t rows, int
 int64_t gnomon_very_sparse_walk(const gnomon_simple *a, int64_t row, int64_t chunk,
                                 uint32_t *positions, uint8_t *negative);
 
-/* sjlt: keys of (chunk, band); row of column j in band b; sign. */
+/* Kinds with bands: keys of (chunk, band); row of column j in band b. */
 void gnomon_sjlt_keys(const gnomon_simple *a, int64_t chunk, int64_t band, uint32_t key[6]);
 int64_t gnomon_sjlt_row(const gnomon_simple *a, int64_t col, int64_t band);
 static inline int64_t gnomon_sjlt_band_first(const gnomon_simple *a, int64_t band)

@@ -93,6 +93,13 @@ bool gnomon_simple_is_sparse(const gnomon_simple *a);
 void gnomon_simple_each(const gnomon_simple *a, int64_t row, int64_t rows, int64_t col,
                         int64_t cols, gnomon_entry_fn fn, void *arg);
 
+/* Kinds with bands (bands.c): the nonzeros as each() gives them; wired says which bands meet which
+ * chunks of columns, NULL: all do. */
+#define GNOMON_BAND_MAX (INT64_C(1) << 28) /* rows of a band */
+typedef bool (*gnomon_wired_fn)(const gnomon_simple *a, int64_t chunk, int64_t band);
+void gnomon_bands_each(const gnomon_simple *a, gnomon_wired_fn wired, int64_t row, int64_t rows,
+                       int64_t col, int64_t cols, gnomon_entry_fn fn, void *arg);
+
 /* gaussian, precision fp16 */
 void gnomon_gaussian16_tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols,
                             gnomon_tile out);
