@@ -23,14 +23,15 @@ _gnomon() {
     fi
     case $verb in
     project)
-        options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points --assume --model -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --large --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
+        options="--operator -k --seed --density --nonzeros --blocks --wiring --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points --assume --model -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --large --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --operator) words="auto gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        --operator) words="auto gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         -k) words="NONE" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
         --nonzeros) words="NONE" ;;
         --blocks) words="NONE" ;;
+        --wiring) words="NONE" ;;
         --zeta) words="NONE" ;;
         --width) words="NONE" ;;
         --inner) words="gaussian rademacher achlioptas very-sparse sjlt" ;;
@@ -73,14 +74,15 @@ _gnomon() {
         esac
         ;;
     operator)
-        options="--operator -k --seed --density --nonzeros --blocks --zeta --width --inner --precision --scaling --save-operator --load-operator -D --rows --cols --sparse --describe -o --output --output-format --output-dtype --device --threads --memory --json --progress --quiet -h --help"
+        options="--operator -k --seed --density --nonzeros --blocks --wiring --zeta --width --inner --precision --scaling --save-operator --load-operator -D --rows --cols --sparse --describe -o --output --output-format --output-dtype --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         -k) words="NONE" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
         --nonzeros) words="NONE" ;;
         --blocks) words="NONE" ;;
+        --wiring) words="NONE" ;;
         --zeta) words="NONE" ;;
         --width) words="NONE" ;;
         --inner) words="gaussian rademacher achlioptas very-sparse sjlt" ;;
@@ -325,7 +327,7 @@ _gnomon() {
         --block) words="NONE" ;;
         --probes) words="NONE" ;;
         --probe-power) words="NONE" ;;
-        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
         --nonzeros) words="NONE" ;;
@@ -351,7 +353,7 @@ _gnomon() {
         --tolerance) words="NONE" ;;
         --iterations) words="NONE" ;;
         --probes) words="NONE" ;;
-        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
         --nonzeros) words="NONE" ;;
@@ -378,7 +380,7 @@ _gnomon() {
         --tolerance) words="NONE" ;;
         --power) words="NONE" ;;
         --oversample) words="NONE" ;;
-        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht block kronecker" ;;
+        --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
         --nonzeros) words="NONE" ;;

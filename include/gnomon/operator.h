@@ -20,7 +20,8 @@ typedef enum gnomon_kind {
     GNOMON_SJLT = 5,
     GNOMON_SRHT = 6,
     GNOMON_BLOCK = 7,
-    GNOMON_KRONECKER = 8
+    GNOMON_KRONECKER = 8,
+    GNOMON_BLOCKPERM_SJLT = 9
 } gnomon_kind;
 
 typedef enum gnomon_precision { GNOMON_FP32 = 1, GNOMON_FP16 = 2 } gnomon_precision;
@@ -41,16 +42,19 @@ typedef struct gnomon_descriptor {
     uint64_t seed;
     int64_t k, d;     /* 1 <= k <= d; k <= 2^32, d <= 2^56 */
     double density;   /* very-sparse, in [2^-30, 1]; 0: 1/sqrt(d), composed: of each factor's */
-    int64_t nonzeros; /* sjlt: s in [1, k]; 0: min(4, k) */
-    int64_t blocks;   /* block: r in [1, k]; 0: 1 */
+    int64_t nonzeros; /* sjlt: s in [1, k]; 0: min(4, k).
+                       * blockperm-sjlt: s in [1, k / blocks]; 0: min(2, k / blocks) */
+    int64_t blocks;   /* block: r in [1, k]; 0: 1. blockperm-sjlt: a power of two in [1, k]; 0: the
+                       * largest up to k / 16, at least 1 */
     int64_t zeta;     /* kronecker: >= 2; 0: 2 */
     int64_t width;    /* kronecker: K >= k; 0: k */
+    int64_t wiring;   /* blockperm-sjlt: in [1, blocks]; 0: min(4, blocks) */
 } gnomon_descriptor;
 
 #define GNOMON_DESCRIPTOR_INIT                                                             \
     {                                                                                      \
         sizeof(gnomon_descriptor), 0, (gnomon_kind)0, (gnomon_kind)0, (gnomon_precision)0, \
-            (gnomon_scaling)0, 0, 0, 0, 0.0, 0, 0, 0, 0                                    \
+            (gnomon_scaling)0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0                                 \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_descriptor_init(gnomon_descriptor *options, size_t size);
@@ -68,7 +72,8 @@ enum {
     GNOMON_USES_NONZEROS = 8,
     GNOMON_USES_BLOCKS = 16,
     GNOMON_USES_ZETA = 32,
-    GNOMON_USES_WIDTH = 64
+    GNOMON_USES_WIDTH = 64,
+    GNOMON_USES_WIRING = 128
 };
 
 enum {
@@ -104,7 +109,7 @@ typedef struct gnomon_parameter_info {
     const char *help;
 } gnomon_parameter_info;
 
-enum { GNOMON_PARAMETERS = 5 };
+enum { GNOMON_PARAMETERS = 6 };
 /* Parameter index, from 0 to GNOMON_PARAMETERS - 1; else NULL. Static storage. */
 GNOMON_API const gnomon_parameter_info *gnomon_parameter_at(int index);
 

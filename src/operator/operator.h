@@ -4,6 +4,8 @@
 
 #include <gnomon/operator.h>
 
+#include <stdbool.h>
+
 enum {
     GNOMON_TAG_GAUSSIAN = 1,
     GNOMON_TAG_GAUSSIAN16 = 2,
@@ -15,6 +17,9 @@ enum {
     GNOMON_TAG_SRHT_KEYS = 8,
     GNOMON_TAG_SRHT_SIGNS = 9,
     GNOMON_TAG_GAUSSIAN16_TAIL = 10,
+    GNOMON_TAG_BLOCKPERM_KEYS = 11,
+    GNOMON_TAG_BLOCKPERM_SIGNS = 12,
+    GNOMON_TAG_BLOCKPERM_WIRING = 13,
     GNOMON_TAG_SAMPLE = 128
 };
 
@@ -31,8 +36,12 @@ typedef struct gnomon_simple {
     int64_t chunk;    /* very-sparse: L; sjlt: C; columns of a chunk */
     int chunk_log2;   /* kinds with bands: g; a chunk has 2^g slots, at least its columns */
     int64_t nonzeros; /* sjlt: s */
-    int64_t bands;    /* sjlt: s; band b begins at row floor(b rows / bands) */
+    int64_t bands;    /* sjlt: s, blockperm-sjlt: M s; band b begins at row floor(b rows / bands) */
     uint32_t key_tag, sign_tag; /* kinds with bands: of their permutations' keys, of signs */
+    int64_t wiring;             /* blockperm-sjlt: kappa */
+    int64_t chunks_a_block;     /* blockperm-sjlt: Q */
+    int blocks_log2;            /* blockperm-sjlt: b */
+    uint32_t wiring_key[2][6];  /* blockperm-sjlt: K and K' */
     int order_log2;             /* srht: b */
     uint32_t srht_key[6];
     double fill;            /* expected share of nonzeros */
@@ -89,6 +98,11 @@ static inline int64_t gnomon_sjlt_band_first(const gnomon_simple *a, int64_t ban
     return (int64_t)(((unsigned __int128)band * (unsigned __int128)a->rows) /
                      (unsigned __int128)a->bands);
 }
+
+/* blockperm-sjlt: the row block that the column block of a chunk meets by permutation l, and
+ * whether the row block of a band is one of those. */
+int64_t gnomon_blockperm_row_block(const gnomon_simple *a, int64_t chunk, int64_t l);
+bool gnomon_blockperm_wired(const gnomon_simple *a, int64_t chunk, int64_t band);
 
 /* section 3.2 and its inverse; 0 <= bits <= 56 */
 uint64_t gnomon_perm(uint64_t x, int bits, const uint32_t key[6]);

@@ -26,14 +26,25 @@ static const gnomon_parameter_info parameters[] = {
      .least = 1,
      .value = "S",
      .unit = "nonzeros a column",
-     .help = "nonzeros a column (default 4, or k if less; 1 is CountSketch)"},
+     .help =
+         "nonzeros a column, or of each block's column (default 4 and 2, or what the rows allow; "
+         "sjlt with 1 is CountSketch)"},
     {.name = "blocks",
      .uses = GNOMON_USES_BLOCKS,
      .offset = offsetof(gnomon_descriptor, blocks),
      .least = 1,
      .value = "R",
      .unit = "blocks",
-     .help = "the number of diagonal blocks (default 1)"},
+     .help =
+         "the number of diagonal blocks (default 1), or of blocks along each side, a power of two "
+         "(default about k/16)"},
+    {.name = "wiring",
+     .uses = GNOMON_USES_WIRING,
+     .offset = offsetof(gnomon_descriptor, wiring),
+     .least = 1,
+     .value = "N",
+     .unit = "",
+     .help = "blocks of rows that each block of columns meets (default 4, or all if fewer)"},
     {.name = "zeta",
      .uses = GNOMON_USES_ZETA,
      .offset = offsetof(gnomon_descriptor, zeta),

@@ -71,6 +71,19 @@ def formats():
                  for name in sorted(table.keys() | known.keys()) if table.get(name) != known.get(name))
 
 
+def kinds():
+    """Every kind that --operator takes is in the manual pages and in the specification."""
+    told = subprocess.run([gnomon, "project", "--operator", "?"], capture_output=True, text=True).stderr
+    names = set(re.search(r"must be one of (.*)", told)[1].split(", "))
+    assert {"auto", "gaussian", "kronecker"} < names and len(names) > 8, names
+    for verb in ("project", "operator", "svd", "hosvd", "lstsq"):
+        page = read(sources, "docs", "man", f"gnomon-{verb}.1")
+        wrong.extend(f"kind {name} is not in gnomon-{verb}.1"
+                     for name in names - {"auto"} if not re.search(rf"(?<![\w-]){name}(?![\w-])", page))
+    text = read(sources, "docs", "reference", "operators.md")
+    wrong.extend(f"kind {name} is not in operators.md" for name in names - {"auto"} if f"`{name}`" not in text)
+
+
 def completions():
     folder = os.path.join(sources, "cli", "completions")
     subprocess.run([sys.executable, os.path.join(folder, "generate.py"), gnomon, work], check=True)
@@ -80,6 +93,7 @@ def completions():
 
 
 pages()
+kinds()
 formats()
 completions()
 print(*wrong, sep="\n")

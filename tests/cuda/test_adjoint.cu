@@ -1,6 +1,7 @@
 /* Adjoints on the GPU against Y S in fp64 with S by the CPU library, every kind of operator; and
  * their bits against themselves: fewer points, columns cut, little work memory. Exits with 77 where
  * there is no GPU. GNOMON_TEST_REDUCED=1 runs a part. */
+#include "../unit/project/operator_cases.h"
 #include "cuda/project/family.h"
 #include "must.cuh"
 
@@ -14,35 +15,7 @@
 #include <string.h>
 #include <vector>
 
-struct kind {
-    const char *name;
-    gnomon_kind kind, inner;
-    gnomon_precision precision;
-    double density;
-    int64_t nonzeros, blocks, zeta, width;
-};
-
-#define NO_KIND      ((gnomon_kind)0)
-#define NO_PRECISION ((gnomon_precision)0)
-
-static const kind kinds[] = {
-    {"gaussian", GNOMON_GAUSSIAN, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
-    {"gaussian fp16", GNOMON_GAUSSIAN, NO_KIND, GNOMON_FP16, 0, 0, 0, 0, 0},
-    {"rademacher", GNOMON_RADEMACHER, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
-    {"achlioptas", GNOMON_ACHLIOPTAS, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
-    {"very-sparse", GNOMON_VERY_SPARSE, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
-    {"very-sparse 0.4", GNOMON_VERY_SPARSE, NO_KIND, NO_PRECISION, 0.4, 0, 0, 0, 0},
-    {"sjlt", GNOMON_SJLT, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
-    {"countsketch", GNOMON_SJLT, NO_KIND, NO_PRECISION, 0, 1, 0, 0, 0},
-    {"srht", GNOMON_SRHT, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0},
-    {"block rademacher", GNOMON_BLOCK, GNOMON_RADEMACHER, NO_PRECISION, 0, 0, 3, 0, 0},
-    {"block gaussian", GNOMON_BLOCK, GNOMON_GAUSSIAN, NO_PRECISION, 0, 0, 4, 0, 0},
-    {"block very-sparse", GNOMON_BLOCK, GNOMON_VERY_SPARSE, NO_PRECISION, 0.1, 0, 2, 0, 0},
-    {"kronecker rademacher", GNOMON_KRONECKER, GNOMON_RADEMACHER, NO_PRECISION, 0, 0, 0, 0, 0},
-    {"kronecker achlioptas", GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, NO_PRECISION, 0, 0, 0, 3, 0},
-    {"kronecker gaussian", GNOMON_KRONECKER, GNOMON_GAUSSIAN, NO_PRECISION, 0, 0, 0, 2, 90},
-    {"kronecker sjlt", GNOMON_KRONECKER, GNOMON_SJLT, NO_PRECISION, 0, 2, 0, 0, 0},
-};
+using kind = any_operator; /* the list of every kind */
 
 struct job {
     int64_t k, d, n;
@@ -283,7 +256,7 @@ int main(void)
         {7, 8, 1, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
     };
     int failed = 0, count = 0;
-    for (const kind &which : kinds)
+    for (const kind &which : all_operators)
         for (const job &j : jobs) {
             if (reduced && count++ % 3 != 0) continue;
             job one = j;

@@ -1,7 +1,7 @@
 /* The GPU beside the CPU: every kind of operator, layout and element type, sizes that fit nothing,
  * ranges, pieces and batches, on fresh random points. What is exact is the CPU's sketch in fp64.
  * Exits with 77 where there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
-#include "project.h"
+#include "conformance.h"
 
 #include <gnomon/gemm.h>
 
@@ -266,6 +266,17 @@ static const int64_t sizes[][3] = {
     {1, 5, 97},      {32, 64, 4096},  {33, 130, 5001}, {3, 129, 257},    {257, 24, 700},
     {8, 130, 20011}, {64, 256, 1024}, {5, 31, 33000},  {130, 200, 1030}, {16, 1024, 2048},
 };
+
+/* The list that the CPU's levels go through (tests/unit/project/test_conformance.c). */
+static void conforms(void **state)
+{
+    (void)state;
+    for (int o = 0; o < OPERATORS; o++) {
+        if (reduced && o % 3 != 0) continue;
+        conformance c = {.ctx = gpu, .cpu = cpu};
+        conformance_run(&c, &all_operators[o]);
+    }
+}
 
 static void every_kind(void **state)
 {
@@ -680,11 +691,17 @@ static void products(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),   cmocka_unit_test(streams),
-        cmocka_unit_test(every_kind), cmocka_unit_test(every_layout_and_type),
-        cmocka_unit_test(ranges),     cmocka_unit_test(huge_range),
-        cmocka_unit_test(same_bits),  cmocka_unit_test(nonfinite),
-        cmocka_unit_test(empty),      cmocka_unit_test(callers_stream),
+        cmocka_unit_test(products),
+        cmocka_unit_test(streams),
+        cmocka_unit_test(conforms),
+        cmocka_unit_test(every_kind),
+        cmocka_unit_test(every_layout_and_type),
+        cmocka_unit_test(ranges),
+        cmocka_unit_test(huge_range),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(nonfinite),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(callers_stream),
         cmocka_unit_test(adjoints),
     };
     const char *word = getenv("GNOMON_TEST_REDUCED"), *given = getenv("GNOMON_TEST_SEED");

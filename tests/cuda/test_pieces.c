@@ -148,16 +148,16 @@ static void one_job(const any_operator *kind, const shape *s, gnomon_dtype dtype
     gnomon_operator_destroy(op);
 }
 
-static const any_operator simple = {"rademacher", GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0};
-static const any_operator hadamard = {"srht", GNOMON_SRHT, 0, 0, 0, 0, 0, 0, 0};
-static const any_operator blocks = {"block", GNOMON_BLOCK, GNOMON_ACHLIOPTAS, 0, 0, 0, 4, 0, 0};
+static const any_operator simple = {"rademacher", GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0, 0};
+static const any_operator hadamard = {"srht", GNOMON_SRHT, 0, 0, 0, 0, 0, 0, 0, 0};
+static const any_operator blocks = {"block", GNOMON_BLOCK, GNOMON_ACHLIOPTAS, 0, 0, 0, 4, 0, 0, 0};
 static const any_operator narrow = {
-    "block of 19", GNOMON_BLOCK, GNOMON_RADEMACHER, 0, 0, 0, 19, 0, 0};
+    "block of 19", GNOMON_BLOCK, GNOMON_RADEMACHER, 0, 0, 0, 19, 0, 0, 0};
 
 static const any_operator cascade = {
-    "kronecker", GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 3, 0};
+    "kronecker", GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 3, 0, 0};
 static const any_operator normal = {
-    "kronecker gaussian", GNOMON_KRONECKER, GNOMON_GAUSSIAN, 0, 0, 0, 0, 0, 0};
+    "kronecker gaussian", GNOMON_KRONECKER, GNOMON_GAUSSIAN, 0, 0, 0, 0, 0, 0, 0};
 
 static void every_shape(void **state)
 {

@@ -12,9 +12,12 @@
 struct gcu_matrix {
     gnomon_kind kind;
     gnomon_precision precision;
-    gcu_stream stream, other; /* gaussian fp16: of the tail; sjlt: of the signs */
+    gcu_stream stream, other; /* gaussian fp16: of the tail; kinds with bands: of the signs */
     gcu_gaussian16 gaussian16;
     int64_t rows, cols, chunk, bands;
+    int64_t nonzeros, wiring, chunks_a_block; /* blockperm-sjlt */
+    int blocks_log2;
+    uint32_t wiring_key[2][6];
     int chunk_log2, order_log2;
     uint32_t srht_key[6];
     float jump_scale;
@@ -50,6 +53,8 @@ static inline const gcu_kind *gcu_kind_of(const gnomon_simple *a)
         {GNOMON_SJLT, (gnomon_precision)0, GNOMON_TAG_SJLT_KEYS, GNOMON_TAG_SJLT_SIGNS, true,
          GCU_ADJOINT_BANDS},
         {GNOMON_SRHT, (gnomon_precision)0, GNOMON_TAG_SRHT_SIGNS, 0, false, GCU_ADJOINT_DENSE},
+        {GNOMON_BLOCKPERM_SJLT, (gnomon_precision)0, GNOMON_TAG_BLOCKPERM_KEYS,
+         GNOMON_TAG_BLOCKPERM_SIGNS, true, GCU_ADJOINT_LISTS},
     };
     for (const gcu_kind &k : kinds)
         if (k.kind == a->kind && (k.precision == 0 || k.precision == a->precision)) return &k;
@@ -71,8 +76,15 @@ static inline gcu_matrix gcu_matrix_of(const gnomon_simple *a, const gcu_gpu *gp
     m.bands = a->bands;
     m.chunk_log2 = a->chunk_log2;
     m.order_log2 = a->order_log2;
-    for (int i = 0; i < 6; i++)
+    m.nonzeros = a->nonzeros;
+    m.wiring = a->wiring;
+    m.chunks_a_block = a->chunks_a_block;
+    m.blocks_log2 = a->blocks_log2;
+    for (int i = 0; i < 6; i++) {
         m.srht_key[i] = a->srht_key[i];
+        m.wiring_key[0][i] = a->wiring_key[0][i];
+        m.wiring_key[1][i] = a->wiring_key[1][i];
+    }
     m.jump_scale = a->jump_scale;
     return m;
 }
@@ -140,12 +152,23 @@ static __device__ __forceinline__ void gcu_sjlt_keys(const gcu_matrix &m, int64_
     key[0] = a.x, key[1] = a.y, key[2] = a.z, key[3] = a.w, key[4] = b.x, key[5] = b.y;
 }
 
+/* blockperm-sjlt: whether the band's row block meets the chunk's column block. */
+static __device__ __forceinline__ bool gcu_blockperm_wired(const gcu_matrix &m, int64_t chunk,
+                                                           int64_t band)
+{
+    const uint64_t column_block = (uint64_t)(chunk / m.chunks_a_block);
+    const uint64_t from = gcu_perm(column_block, m.blocks_log2, m.wiring_key[0]);
+    const uint64_t by =
+        ((uint64_t)(band / m.nonzeros) - from) & (((uint64_t)1 << m.blocks_log2) - 1);
+    return gcu_perm_inverse(by, m.blocks_log2, m.wiring_key[1]) < (uint64_t)m.wiring;
+}
+
 /* A warp's walk along one row of one chunk of a sparse kind, 32 nonzeros at a time, an entry a
  * lane. */
 struct gcu_walk {
     int64_t row, chunk;
-    uint32_t key[6];  /* sjlt */
-    uint32_t at, end; /* sjlt: slots; very-sparse: draws so far, unused */
+    uint32_t key[6];  /* kinds with bands */
+    uint32_t at, end; /* kinds with bands: slots; very-sparse: draws so far, unused */
     uint64_t x;       /* very-sparse: one more than the last column */
     bool over;
     uint32_t col, minus; /* this lane's entry; lanes below 'count' have one, unless col is at or
@@ -159,11 +182,16 @@ static __device__ __forceinline__ gcu_walk gcu_walk_row(const gcu_matrix &m, int
     gcu_walk w = {};
     w.row = row;
     w.chunk = chunk;
-    if (m.kind != GNOMON_SJLT) return w;
+    if (m.bands == 0) return w;
     const int64_t band = gcu_band_of(m, row), first = gcu_band_first(m, band);
     const int64_t rows = gcu_band_first(m, band + 1) - first;
-    w.at = (uint32_t)(((row - first) * m.chunk + rows - 1) / rows);
-    w.end = (uint32_t)(((row - first + 1) * m.chunk + rows - 1) / rows);
+    if (m.kind == GNOMON_BLOCKPERM_SJLT && !gcu_blockperm_wired(m, chunk, band)) {
+        w.over = true;
+        return w;
+    }
+    const int64_t slots = (int64_t)1 << m.chunk_log2;
+    w.at = (uint32_t)(((row - first) * slots + rows - 1) / rows);
+    w.end = (uint32_t)(((row - first + 1) * slots + rows - 1) / rows);
     gcu_sjlt_keys(m, chunk, band, w.key);
     return w;
 }
@@ -172,12 +200,12 @@ static __device__ __forceinline__ gcu_walk gcu_walk_row(const gcu_matrix &m, int
 static __device__ __forceinline__ bool gcu_walk_on(const gcu_matrix &m, gcu_walk *w, int lane)
 {
     if (w->over) return false;
-    if (m.kind == GNOMON_SJLT) {
+    if (m.bands != 0) {
         w->count = (int)min(w->end - w->at, 32u);
         w->over = w->end - w->at <= 32u;
         if (lane < w->count) {
             w->col = (uint32_t)gcu_perm_inverse(w->at + lane, m.chunk_log2, w->key);
-            const uint64_t j = ((uint64_t)w->chunk << m.chunk_log2) + w->col;
+            const uint64_t j = (uint64_t)w->chunk * (uint64_t)m.chunk + w->col;
             const int64_t band = gcu_band_of(m, w->row);
             w->minus = gcu_word(gcu_call(m.other, (uint32_t)(band / 4), j >> 5), (int)(band & 3)) >>
                            (j & 31) &

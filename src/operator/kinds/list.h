@@ -10,7 +10,8 @@
     X(achlioptas)              \
     X(very_sparse)             \
     X(sjlt)                    \
-    X(srht)
+    X(srht)                    \
+    X(blockperm_sjlt)
 
 #define GNOMON_COMPOSED_KINDS(X) \
     X(block)                     \

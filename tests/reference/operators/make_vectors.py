@@ -40,6 +40,12 @@ def descriptors():
     yield dict(kind="srht", k=64, d=784, seed=11), 30, 779
     yield dict(kind="srht", k=1, d=1, seed=11), 0, 0
     yield dict(kind="srht", k=10, d=2**56, seed=11), 2, 2**56 - 7
+    yield dict(kind="blockperm-sjlt", k=64, d=784, seed=12), 30, 190
+    yield dict(kind="blockperm-sjlt", k=61, d=2 * BIG, seed=12, blocks=8, nonzeros=3, wiring=5), 3, BIG
+    yield dict(kind="blockperm-sjlt", k=900, d=99000, seed=12, blocks=4, nonzeros=7, wiring=4), 0, 24745
+    yield dict(kind="blockperm-sjlt", k=16, d=19, seed=12, blocks=16, nonzeros=1, wiring=16), 0, 11
+    yield dict(kind="blockperm-sjlt", k=1, d=1, seed=12), 0, 0
+    yield dict(kind="blockperm-sjlt", k=2**32, d=2**56, seed=12, blocks=2**28, nonzeros=16, wiring=3), 0, 2**56 - 6
     for inner in "gaussian rademacher achlioptas very-sparse sjlt".split():
         more = dict(density=0.4) if inner == "very-sparse" else {}
         yield dict(kind="block", k=6, d=11, seed=2, blocks=3, inner=inner, **more), 0, 0

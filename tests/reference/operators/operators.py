@@ -260,6 +260,50 @@ def srht(s, rows, cols, d):
     return np.where(parity == 1, -sigma, sigma).astype(F32)
 
 
+def blockperm_sjlt(s, rows, cols, k, d, blocks, nonzeros, wiring):
+    """Section 4.8, column by column."""
+    m, b = blocks, blocks.bit_length() - 1
+
+    def keys(words, more):
+        return [int(v) for v in words] + [int(more[0]), int(more[1])]
+
+    across = keys(s.call(13, 0, 0), s.call(13, 0, 1))
+    along = keys(s.call(13, 0, 2), s.call(13, 0, 3))
+    q_of_block = -(-(-(-d // m)) // 4096)
+    w = -(-d // (m * q_of_block))
+    g = 0
+    while 2**g < max(w, 4 * -(-k // (m * nonzeros))):
+        g += 1
+    out = np.zeros((len(rows), len(cols)), dtype=F32)
+    at = {int(r): n for n, r in enumerate(rows)}
+    for n, j in enumerate(int(v) for v in cols):
+        q, y = divmod(j, w)
+        h = q // q_of_block
+        for l in range(wiring):
+            row_block = (int(perm(h, b, across)) + int(perm(l, b, along))) % m
+            for band in range(row_block * nonzeros, (row_block + 1) * nonzeros):
+                first = band * k // (m * nonzeros)
+                height = (band + 1) * k // (m * nonzeros) - first
+                key = keys(s.chunkcall(11, band, q, 0), s.chunkcall(11, band, q, 1))
+                row = first + ((int(perm(y, g, key)) * height) >> g)
+                if row in at:
+                    out[at[row], n] = s.signs(12, band, j)
+    return out
+
+
+def blockperm_defaults(k, blocks, nonzeros, wiring):
+    """The table of section 4.8."""
+    if blocks is None:
+        blocks = 1
+        while 2 * blocks <= k // 16:
+            blocks *= 2
+    return (
+        blocks,
+        min(2, k // blocks) if nonzeros is None else nonzeros,
+        min(4, blocks) if wiring is None else wiring,
+    )
+
+
 def default_density(d):
     return 1 / math.sqrt(d)
 
@@ -267,11 +311,16 @@ def default_density(d):
 class Simple:
     """A simple kind of k rows and d columns at a level."""
 
-    def __init__(self, kind, seed, level, k, d, precision="fp32", density=None, nonzeros=None):
+    def __init__(
+        self, kind, seed, level, k, d, precision="fp32", density=None, nonzeros=None, blocks=None, wiring=None
+    ):
         self.kind, self.k, self.d, self.precision = kind, k, d, precision
         self.s = Stream(seed, level)
         self.density = default_density(d) if density is None else density
-        self.nonzeros = min(4, k) if nonzeros is None else nonzeros
+        if kind == "blockperm-sjlt":
+            self.blocks, self.nonzeros, self.wiring = blockperm_defaults(k, blocks, nonzeros, wiring)
+        else:
+            self.nonzeros = min(4, k) if nonzeros is None else nonzeros
 
     def values(self, rows, cols):
         """Raw values of the given rows and columns."""
@@ -287,6 +336,10 @@ class Simple:
             return very_sparse(self.s, rows, cols, self.density)
         if self.kind == "sjlt":
             return sjlt(self.s, rows, cols, self.k, self.nonzeros)
+        if self.kind == "blockperm-sjlt":
+            return blockperm_sjlt(
+                self.s, rows, cols, self.k, self.d, self.blocks, self.nonzeros, self.wiring
+            )
         return srht(self.s, rows, cols, self.d)
 
     def scale(self, isometric, k=None):
@@ -301,6 +354,8 @@ class Simple:
             q = k * self.density
         elif self.kind == "sjlt":
             q = float(self.nonzeros)
+        elif self.kind == "blockperm-sjlt":
+            q = float(self.wiring * self.nonzeros)
         return 1 / math.sqrt(q)
 
 
@@ -318,6 +373,8 @@ def block(descriptor, row, rows, col, cols):
         return block_entries(x, i, j, isometric, extra)
     if kind == "kronecker":
         return kronecker_entries(x, i, j, isometric, extra)
+    if kind == "blockperm-sjlt":
+        extra.update({n: x[n] for n in ("blocks", "wiring") if n in x})
     a = Simple(kind, seed, 0, k, d, **extra)
     return a.values(i, j).astype(F64) * a.scale(isometric)
 

@@ -33,6 +33,12 @@ FIXED = [
     (dict(kind="sjlt", k=5000, d=9000, seed=4, nonzeros=1), 0, 5000, 8100, 60),
     (dict(kind="sjlt", k=8, d=100, seed=4, nonzeros=8), 0, 8, 0, 100),
     (dict(kind="srht", k=64, d=784, seed=11), 0, 64, 0, 784),
+    (dict(kind="blockperm-sjlt", k=64, d=784, seed=12), 0, 64, 0, 784),
+    (dict(kind="blockperm-sjlt", k=61, d=2 * BIG, seed=12, blocks=8, nonzeros=3, wiring=5), 3, 50, BIG, 200),
+    (dict(kind="blockperm-sjlt", k=5000, d=99000, seed=12, blocks=4, nonzeros=1), 0, 5000, 24700, 60),
+    (dict(kind="blockperm-sjlt", k=16, d=19, seed=12, blocks=16, nonzeros=1, wiring=16), 0, 16, 0, 19),
+    (dict(kind="blockperm-sjlt", k=1, d=1, seed=12), 0, 1, 0, 1),
+    (dict(kind="blockperm-sjlt", k=2**32, d=2**56, seed=12, blocks=2**28, nonzeros=16, wiring=3), 2**31, 40, 2**56 - 9, 9),
     (dict(kind="srht", k=1, d=1, seed=11), 0, 1, 0, 1),
     (dict(kind="srht", k=1024, d=1024, seed=11), 500, 100, 0, 200),
     (dict(kind="srht", k=10, d=2**56, seed=11), 0, 10, BIG, 100),
@@ -53,7 +59,7 @@ FIXED = [
 
 def random_case(rng):
     kind = rng.choice(
-        "gaussian rademacher achlioptas very-sparse sjlt srht block kronecker".split()
+        "gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker".split()
     )
     k = rng.randint(1, 90)
     d = rng.randint(k, 10 ** rng.randint(2, 5))
@@ -78,6 +84,10 @@ def random_case(rng):
         x["precision"] = rng.choice(["fp32", "fp16"])
     if simple == "very-sparse" and rng.random() < 0.7:
         x["density"] = rng.choice([1.0, rng.random(), 10 ** -rng.uniform(0, 5)])
+    if kind == "blockperm-sjlt" and rng.random() < 0.7:
+        x["blocks"] = 2 ** rng.randint(0, k.bit_length() - 1)
+        x["nonzeros"] = rng.randint(1, k // x["blocks"])
+        x["wiring"] = rng.randint(1, x["blocks"])
     rows = rng.randint(1, k)
     cols = rng.randint(1, min(d, 12 if kind == "kronecker" else 300))
     return x, rng.randint(0, k - rows), rows, rng.randint(0, d - cols), cols

@@ -179,6 +179,45 @@ def sjlt(c):
     c.binomial("sjlt collisions of neighbours", same, trials, wanted)
 
 
+def blockperm_sjlt(c):
+    k, d, m, s, kappa = 64, 8000, 8, 2, 3
+    shape = dict(kind="blockperm-sjlt", k=k, d=d, blocks=m, nonzeros=s, wiring=kappa)
+    edges = np.zeros((m, m), dtype=int)
+    sign_sum = signs = 0
+    place, trials = np.zeros(k // m // s, dtype=int), 120
+    for _ in range(trials):
+        x = c.block(0, k, 0, d, **shape)
+        here = np.abs(x).reshape(m, k // m, m, d // m).sum(axis=(1, 3)) > 0  # row block, column block
+        if (here.sum(0) != kappa).any() or (here.sum(1) != kappa).any():
+            c.exact("blockperm-sjlt wires each block of rows and of columns to kappa", False)
+        bands = np.abs(x).reshape(m * s, k // m // s, d)
+        if (np.abs(x).sum(0) != kappa * s).any() or bands.sum(1).max() > 1:
+            c.exact("blockperm-sjlt one nonzero a wired band", False)
+        edges += here
+        sign_sum, signs = sign_sum + (x > 0).sum(), signs + np.count_nonzero(x)
+        place += bands[:, :, 11].sum(0).astype(int)
+    c.exact("blockperm-sjlt wiring and bands", True)
+    for g in range(m):
+        c.cells(f"blockperm-sjlt edges of row block {g}", edges[g], np.full(m, 1 / m))
+    c.binomial("blockperm-sjlt signs", sign_sum, signs, 0.5)
+    c.cells("blockperm-sjlt rows of a column", place, np.full(len(place), 1 / len(place)))
+    # |Sx|^2: the mean is |x|^2, and with coordinates of one column block the variance is that of an sjlt of
+    # kappa s bands of k / (m s) rows: two columns meet in a band with chance (C / rows - 1) / (C - 1)
+    one = np.zeros(d)
+    one[:2] = np.sqrt(0.5)
+    v = np.array([((c.block(0, k, 0, 2, scaling="isometric", **shape) @ one[:2]) ** 2).sum() for _ in range(2000)])
+    rows = k // (m * s)
+    meet = (1024 / rows - 1) / 1023
+    variance = meet / (kappa * s)
+    c.z("blockperm-sjlt two coordinates, mean", v.mean(), 1, np.sqrt(variance / len(v)))
+    fourth = ((v - 1) ** 2).std() / np.sqrt(len(v))
+    c.z("blockperm-sjlt two coordinates, variance", ((v - 1) ** 2).mean(), variance, fourth)
+    dense = np.random.default_rng(self_seed(c)).normal(size=d)
+    dense /= np.linalg.norm(dense)
+    v = np.array([((c.block(0, k, 0, d, scaling="isometric", **shape) @ dense) ** 2).sum() for _ in range(200)])
+    c.p(f"blockperm-sjlt random point, mean {v.mean():.4f}", stats.ttest_1samp(v, 1).pvalue)
+
+
 def srht(c):
     x = c.block(0, 256, 0, 1024, kind="srht", k=256, d=1024)
     c.exact("srht values", np.array_equal(np.unique(x), [-1, 1]))
@@ -280,7 +319,7 @@ def main():
     library = Library(sys.argv[1])
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().getrandbits(32)
     c = Checks(library, seed)
-    for group in (gaussian, rademacher, achlioptas, very_sparse, sjlt, srht, law_of_gaussian, coherent, composed):
+    for group in (gaussian, rademacher, achlioptas, very_sparse, sjlt, blockperm_sjlt, srht, law_of_gaussian, coherent, composed):
         group(c)
     library.close()
     print(f"{c.count} checks, {c.failed} failed (seed {seed})")

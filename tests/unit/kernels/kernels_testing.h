@@ -74,6 +74,7 @@ typedef struct shape {
     double density;             /* very-sparse */
     int64_t nonzeros;           /* sjlt */
     gnomon_precision precision; /* gaussian */
+    int64_t blocks, wiring;     /* blockperm-sjlt */
 } shape;
 
 static gnomon_context *operators_context;
@@ -93,6 +94,8 @@ static gnomon_operator *create(shape s)
     d.density = s.density;
     d.nonzeros = s.nonzeros;
     d.precision = s.precision;
+    d.blocks = s.blocks;
+    d.wiring = s.wiring;
     gnomon_operator *op;
     if (operators_context == NULL) {
         assert_int_equal(gnomon_context_create(NULL, &operators_context), GNOMON_OK);

@@ -37,28 +37,30 @@ typedef struct variant {
     gnomon_kind kind, inner;
     gnomon_precision precision;
     double density;
-    int64_t nonzeros, blocks, zeta, width;
+    int64_t nonzeros, blocks, zeta, width, wiring;
 } variant;
 
 static const variant variants[] = {
-    {GNOMON_GAUSSIAN, 0, GNOMON_FP32, 0, 0, 0, 0, 0},
-    {GNOMON_GAUSSIAN, 0, GNOMON_FP16, 0, 0, 0, 0, 0},
-    {GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0},
-    {GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 0, 0, 0},
-    {GNOMON_VERY_SPARSE, 0, 0, 0, 0, 0, 0, 0},
-    {GNOMON_VERY_SPARSE, 0, 0, 1.0, 0, 0, 0, 0},
-    {GNOMON_VERY_SPARSE, 0, 0, 0.1, 0, 0, 0, 0},
-    {GNOMON_SJLT, 0, 0, 0, 0, 0, 0, 0},
-    {GNOMON_SJLT, 0, 0, 0, 1, 0, 0, 0},
-    {GNOMON_SJLT, 0, 0, 0, 7, 0, 0, 0},
-    {GNOMON_SRHT, 0, 0, 0, 0, 0, 0, 0},
-    {GNOMON_BLOCK, GNOMON_GAUSSIAN, 0, 0, 0, 5, 0, 0},
-    {GNOMON_BLOCK, GNOMON_VERY_SPARSE, 0, 0.05, 0, 7, 0, 0},
-    {GNOMON_BLOCK, GNOMON_SJLT, 0, 0, 2, 2, 0, 0},
-    {GNOMON_KRONECKER, 0, 0, 0, 0, 0, 0, 0},
-    {GNOMON_KRONECKER, GNOMON_GAUSSIAN, GNOMON_FP16, 0, 0, 0, 5, 23},
-    {GNOMON_KRONECKER, GNOMON_SJLT, 0, 0, 3, 0, 3, 0},
-    {GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0, 0, 0, 2, 0},
+    {GNOMON_GAUSSIAN, 0, GNOMON_FP32, 0, 0, 0, 0, 0, 0},
+    {GNOMON_GAUSSIAN, 0, GNOMON_FP16, 0, 0, 0, 0, 0, 0},
+    {GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0, 0},
+    {GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 0, 0, 0, 0},
+    {GNOMON_VERY_SPARSE, 0, 0, 0, 0, 0, 0, 0, 0},
+    {GNOMON_VERY_SPARSE, 0, 0, 1.0, 0, 0, 0, 0, 0},
+    {GNOMON_VERY_SPARSE, 0, 0, 0.1, 0, 0, 0, 0, 0},
+    {GNOMON_SJLT, 0, 0, 0, 0, 0, 0, 0, 0},
+    {GNOMON_SJLT, 0, 0, 0, 1, 0, 0, 0, 0},
+    {GNOMON_SJLT, 0, 0, 0, 7, 0, 0, 0, 0},
+    {GNOMON_SRHT, 0, 0, 0, 0, 0, 0, 0, 0},
+    {GNOMON_BLOCKPERM_SJLT, 0, 0, 0, 0, 0, 0, 0, 0},
+    {GNOMON_BLOCKPERM_SJLT, 0, 0, 0, 1, 4, 0, 0, 3},
+    {GNOMON_BLOCK, GNOMON_GAUSSIAN, 0, 0, 0, 5, 0, 0, 0},
+    {GNOMON_BLOCK, GNOMON_VERY_SPARSE, 0, 0.05, 0, 7, 0, 0, 0},
+    {GNOMON_BLOCK, GNOMON_SJLT, 0, 0, 2, 2, 0, 0, 0},
+    {GNOMON_KRONECKER, 0, 0, 0, 0, 0, 0, 0, 0},
+    {GNOMON_KRONECKER, GNOMON_GAUSSIAN, GNOMON_FP16, 0, 0, 0, 5, 23, 0},
+    {GNOMON_KRONECKER, GNOMON_SJLT, 0, 0, 3, 0, 3, 0, 0},
+    {GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0, 0, 0, 2, 0, 0},
 };
 
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
@@ -75,6 +77,7 @@ __attribute__((unused)) static gnomon_descriptor describe_variant(int number, in
     x.blocks = v->blocks;
     x.zeta = v->zeta;
     x.width = v->width;
+    x.wiring = v->wiring;
     x.seed = UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)number;
     x.k = k;
     x.d = d;

@@ -41,7 +41,7 @@ static void every_member_is_checked(void **state)
     REFUSED(GNOMON_GAUSSIAN, struct_size, sizeof(gnomon_descriptor) - 1, bad, "at least");
     REFUSED(GNOMON_GAUSSIAN, version, 2, bad, "2");
     REFUSED(GNOMON_GAUSSIAN, kind, (gnomon_kind)0, bad, "0");
-    REFUSED(GNOMON_GAUSSIAN, kind, (gnomon_kind)9, bad, "9");
+    REFUSED(GNOMON_GAUSSIAN, kind, (gnomon_kind)1000, bad, "1000");
     REFUSED(GNOMON_GAUSSIAN, kind, (gnomon_kind)-1, bad, "-1");
     REFUSED(GNOMON_BLOCK, inner, GNOMON_SRHT, bad, "srht");
     REFUSED(GNOMON_BLOCK, inner, GNOMON_BLOCK, bad, "block");
@@ -81,19 +81,107 @@ static void every_member_is_checked(void **state)
 static void members_of_other_kinds_are_refused(void **state)
 {
     (void)state;
-    for (int kind = GNOMON_GAUSSIAN; kind <= GNOMON_KRONECKER; kind++) {
-        const gnomon_kind k = (gnomon_kind)kind;
+    const gnomon_kind_info *info;
+    for (int at = 0; (info = gnomon_kind_at(at)) != NULL; at++) {
+        const gnomon_kind k = info->kind;
         const gnomon_status bad = GNOMON_ERROR_ARGUMENT;
-        const char *name = gnomon_kind_name(k);
-        if (kind < GNOMON_BLOCK) REFUSED(k, inner, GNOMON_GAUSSIAN, bad, name);
-        if (kind != GNOMON_GAUSSIAN) REFUSED(k, precision, GNOMON_FP16, bad, name);
-        if (kind != GNOMON_VERY_SPARSE) REFUSED(k, density, 0.5, bad, name);
-        if (kind != GNOMON_VERY_SPARSE) REFUSED(k, density, (double)NAN, bad, name);
-        if (kind != GNOMON_SJLT) REFUSED(k, nonzeros, 2, bad, name);
-        if (kind != GNOMON_BLOCK) REFUSED(k, blocks, 2, bad, name);
-        if (kind != GNOMON_KRONECKER) REFUSED(k, zeta, 2, bad, name);
-        if (kind != GNOMON_KRONECKER) REFUSED(k, width, 10, bad, name);
+        const bool nonzeros = k == GNOMON_SJLT || k == GNOMON_BLOCKPERM_SJLT;
+        const bool blocks = k == GNOMON_BLOCK || k == GNOMON_BLOCKPERM_SJLT;
+        if (k != GNOMON_BLOCK && k != GNOMON_KRONECKER)
+            REFUSED(k, inner, GNOMON_GAUSSIAN, bad, info->name);
+        if (k != GNOMON_GAUSSIAN) REFUSED(k, precision, GNOMON_FP16, bad, info->name);
+        if (k != GNOMON_VERY_SPARSE) REFUSED(k, density, 0.5, bad, info->name);
+        if (k != GNOMON_VERY_SPARSE) REFUSED(k, density, (double)NAN, bad, info->name);
+        if (!nonzeros) REFUSED(k, nonzeros, 2, bad, info->name);
+        if (!blocks) REFUSED(k, blocks, 2, bad, info->name);
+        if (k != GNOMON_BLOCKPERM_SJLT) REFUSED(k, wiring, 2, bad, info->name);
+        if (k != GNOMON_KRONECKER) REFUSED(k, zeta, 2, bad, info->name);
+        if (k != GNOMON_KRONECKER) REFUSED(k, width, 10, bad, info->name);
     }
+}
+
+static void rows_of_kinds_are_whole(void **state)
+{
+    (void)state;
+    const gnomon_kind_info *info;
+    int count = 0;
+    for (; (info = gnomon_kind_at(count)) != NULL; count++) {
+        assert_true(info->kind > 0 && info->name != NULL && info->about != NULL);
+        assert_int_equal(gnomon_kind_from_name(info->name), info->kind);
+        assert_string_equal(gnomon_kind_name(info->kind), info->name);
+        for (int other = 0; other < count; other++)
+            assert_int_not_equal(gnomon_kind_at(other)->kind, info->kind);
+        assert_int_equal((info->flags & GNOMON_KIND_COMPOSED) != 0,
+                         (info->uses & GNOMON_USES_INNER) != 0);
+    }
+    assert_true(count >= 9);
+    assert_null(gnomon_kind_at(-1));
+    /* each kind can be made with nothing but sizes, and no number beside them can */
+    gnomon_context *ctx = new_context(1);
+    for (int number = -1; number <= 300; number++) {
+        gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+        gnomon_operator *op = NULL;
+        d.kind = (gnomon_kind)number;
+        d.k = 40;
+        d.d = 900;
+        const bool known = strcmp(gnomon_kind_name(d.kind), "?") != 0;
+        assert_int_equal(gnomon_operator_create(ctx, &d, &op),
+                         known ? GNOMON_OK : GNOMON_ERROR_ARGUMENT);
+        if (!known) assert_non_null(strstr(gnomon_last_error(ctx), "srht"));
+        gnomon_operator_destroy(op);
+    }
+    gnomon_context_destroy(ctx);
+    for (int i = 0; i < GNOMON_PARAMETERS; i++) {
+        const gnomon_parameter_info *p = gnomon_parameter_at(i);
+        assert_non_null(p);
+        assert_true(p->offset < sizeof(gnomon_descriptor) && p->help != NULL && p->unit != NULL);
+        for (int other = 0; other < i; other++)
+            assert_int_equal(gnomon_parameter_at(other)->uses & p->uses, 0);
+    }
+    assert_null(gnomon_parameter_at(GNOMON_PARAMETERS));
+}
+
+static void blockperm_sjlt_checks_its_members(void **state)
+{
+    (void)state;
+    const gnomon_status bad = GNOMON_ERROR_ARGUMENT;
+    REFUSED(GNOMON_BLOCKPERM_SJLT, blocks, -1, bad, "-1");
+    REFUSED(GNOMON_BLOCKPERM_SJLT, blocks, 3, bad, "power of two");
+    REFUSED(GNOMON_BLOCKPERM_SJLT, blocks, 16, bad, "16");
+    REFUSED(GNOMON_BLOCKPERM_SJLT, nonzeros, 11, bad, "11");
+    REFUSED(GNOMON_BLOCKPERM_SJLT, nonzeros, -1, bad, "-1");
+    REFUSED(GNOMON_BLOCKPERM_SJLT, wiring, 2, bad, "2"); /* one block by default */
+    REFUSED(GNOMON_BLOCKPERM_SJLT, wiring, -2, bad, "-2");
+    gnomon_descriptor d = plain(GNOMON_BLOCKPERM_SJLT);
+    d.blocks = 8; /* one row a block */
+    d.nonzeros = 2;
+    check_refused(&d, bad, "nonzeros", "blocks");
+    d = plain(GNOMON_BLOCKPERM_SJLT); /* a band of 2^30 rows */
+    d.k = INT64_C(1) << 32;
+    d.d = INT64_C(1) << 40;
+    d.blocks = 2;
+    d.nonzeros = 2;
+    check_refused(&d, bad, "nonzeros", "2^28");
+    d = plain(GNOMON_BLOCK); /* not made of it */
+    d.inner = GNOMON_BLOCKPERM_SJLT;
+    check_refused(&d, bad, "inner", "blockperm-sjlt");
+
+    gnomon_context *ctx = new_context(1);
+    static const int64_t wanted[][4] = {
+        {1, 1, 1, 1}, {31, 1, 2, 1}, {64, 4, 2, 4}, {100, 4, 2, 4}, {128, 8, 2, 4}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        d = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
+        d.kind = GNOMON_BLOCKPERM_SJLT;
+        d.k = wanted[i][0];
+        d.d = 1000;
+        gnomon_operator *op = new_operator(ctx, &d);
+        gnomon_operator_describe(op, &d);
+        assert_int_equal(d.blocks, wanted[i][1]);
+        assert_int_equal(d.nonzeros, wanted[i][2]);
+        assert_int_equal(d.wiring, wanted[i][3]);
+        gnomon_operator_destroy(op);
+    }
+    gnomon_context_destroy(ctx);
 }
 
 static void composed_kinds_check_their_factors(void **state)
@@ -268,12 +356,10 @@ static void blocks_own_all_rows(void **state)
 static void names_and_kinds_agree(void **state)
 {
     (void)state;
-    for (int kind = GNOMON_GAUSSIAN; kind <= GNOMON_KRONECKER; kind++)
-        assert_int_equal(gnomon_kind_from_name(gnomon_kind_name((gnomon_kind)kind)), kind);
     assert_string_equal(gnomon_kind_name(GNOMON_VERY_SPARSE), "very-sparse");
     assert_string_equal(gnomon_kind_name((gnomon_kind)0), "?");
     assert_string_equal(gnomon_kind_name((gnomon_kind)-5), "?");
-    assert_string_equal(gnomon_kind_name((gnomon_kind)9), "?");
+    assert_string_equal(gnomon_kind_name((gnomon_kind)10), "?");
     assert_int_equal(gnomon_kind_from_name("Gaussian"), 0);
     assert_int_equal(gnomon_kind_from_name(""), 0);
     assert_int_equal(gnomon_kind_from_name(NULL), 0);
@@ -291,6 +377,8 @@ int main(void)
         cmocka_unit_test(cascade_has_the_shapes_of_the_page),
         cmocka_unit_test(blocks_own_all_rows),
         cmocka_unit_test(names_and_kinds_agree),
+        cmocka_unit_test(rows_of_kinds_are_whole),
+        cmocka_unit_test(blockperm_sjlt_checks_its_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

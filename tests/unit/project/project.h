@@ -17,36 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAYBE_UNUSED __attribute__((unused))
-
-/* Every kind, composed ones with several inner kinds. */
-typedef struct any_operator {
-    const char *name;
-    gnomon_kind kind, inner;
-    gnomon_precision precision;
-    double density;
-    int64_t nonzeros, blocks, zeta, width;
-} any_operator;
-
-static MAYBE_UNUSED const any_operator all_operators[] = {
-    {"gaussian", GNOMON_GAUSSIAN, 0, 0, 0, 0, 0, 0, 0},
-    {"gaussian fp16", GNOMON_GAUSSIAN, 0, GNOMON_FP16, 0, 0, 0, 0, 0},
-    {"rademacher", GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0},
-    {"achlioptas", GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 0, 0, 0},
-    {"very-sparse", GNOMON_VERY_SPARSE, 0, 0, 0, 0, 0, 0, 0},
-    {"very-sparse 0.4", GNOMON_VERY_SPARSE, 0, 0, 0.4, 0, 0, 0, 0},
-    {"sjlt", GNOMON_SJLT, 0, 0, 0, 0, 0, 0, 0},
-    {"countsketch", GNOMON_SJLT, 0, 0, 0, 1, 0, 0, 0},
-    {"srht", GNOMON_SRHT, 0, 0, 0, 0, 0, 0, 0},
-    {"block rademacher", GNOMON_BLOCK, GNOMON_RADEMACHER, 0, 0, 0, 3, 0, 0},
-    {"block gaussian", GNOMON_BLOCK, GNOMON_GAUSSIAN, 0, 0, 0, 4, 0, 0},
-    {"block very-sparse", GNOMON_BLOCK, GNOMON_VERY_SPARSE, 0, 0.1, 0, 2, 0, 0},
-    {"kronecker rademacher", GNOMON_KRONECKER, GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0},
-    {"kronecker achlioptas", GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 3, 0},
-    {"kronecker gaussian", GNOMON_KRONECKER, GNOMON_GAUSSIAN, 0, 0, 0, 0, 2, 23},
-    {"kronecker sjlt", GNOMON_KRONECKER, GNOMON_SJLT, 0, 0, 2, 0, 0, 0},
-};
-enum { OPERATORS = sizeof all_operators / sizeof all_operators[0] };
+#include "operator_cases.h"
 
 static MAYBE_UNUSED gnomon_context *make_context(int threads, int64_t memory_limit)
 {
@@ -85,6 +56,7 @@ static MAYBE_UNUSED gnomon_operator *make_operator(gnomon_context *ctx, const an
     s.nonzeros = a->nonzeros;
     s.blocks = a->blocks;
     s.zeta = a->zeta;
+    s.wiring = a->wiring;
     s.width = a->width > k ? a->width : 0;
     s.k = k;
     s.d = d;

@@ -6,7 +6,7 @@ enum { N = 5, D = 90, K = 12, BLOCKS = 6 }; /* blocks of 15 columns and 2 rows *
 
 static gnomon_operator *six_blocks(gnomon_context *ctx)
 {
-    const any_operator a = {"block", GNOMON_BLOCK, GNOMON_RADEMACHER, 0, 0, 0, BLOCKS, 0, 0};
+    const any_operator a = {"block", GNOMON_BLOCK, GNOMON_RADEMACHER, 0, 0, 0, BLOCKS, 0, 0, 0};
     return make_operator(ctx, &a, K, D);
 }
 
@@ -89,7 +89,7 @@ static void a_view_names_its_own_rows(void **state)
 {
     (void)state;
     gnomon_context *ctx = make_context(1, 0);
-    const any_operator a = {"rademacher", GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0};
+    const any_operator a = {"rademacher", GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0, 0};
     gnomon_operator *op = make_operator(ctx, &a, 3, 20);
     static const int64_t offsets[] = {0, 4, 5, 7, 7, 10}; /* of five rows */
     static const int64_t indices[] = {0, 5, 9, 19, 3, 1, 2, 4, 8, 16};
@@ -130,22 +130,22 @@ static void fill_is_that_of_the_entries(void **state)
         double
             slack; /* relative; entries of one level share factors, so they are not independent */
     } cases[] = {
-        {{"sparse, width above k", GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0.04, 0, 0, 2, 90},
+        {{"sparse, width above k", GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0.04, 0, 0, 2, 90, 0},
          9,
          350,
          0.15},
-        {{"sparse, three levels", GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0.05, 0, 0, 2, 60},
+        {{"sparse, three levels", GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0.05, 0, 0, 2, 60, 0},
          20,
          470,
          0.3},
-        {{"sparse, width is k", GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0.02, 0, 0, 3, 64},
+        {{"sparse, width is k", GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0.02, 0, 0, 3, 64, 0},
          64,
          570,
          0.15},
-        {{"countsketch", GNOMON_KRONECKER, GNOMON_SJLT, 0, 0, 1, 0, 2, 64}, 16, 256, 0.05},
-        {{"block", GNOMON_BLOCK, GNOMON_VERY_SPARSE, 0, 0.1, 0, 7, 0, 0}, 30, 1000, 0.05},
-        {{"sjlt", GNOMON_SJLT, 0, 0, 0, 3, 0, 0, 0}, 40, 300, 1e-12},
-        {{"very-sparse", GNOMON_VERY_SPARSE, 0, 0, 0.03, 0, 0, 0, 0}, 60, 2000, 0.05},
+        {{"countsketch", GNOMON_KRONECKER, GNOMON_SJLT, 0, 0, 1, 0, 2, 64, 0}, 16, 256, 0.05},
+        {{"block", GNOMON_BLOCK, GNOMON_VERY_SPARSE, 0, 0.1, 0, 7, 0, 0, 0}, 30, 1000, 0.05},
+        {{"sjlt", GNOMON_SJLT, 0, 0, 0, 3, 0, 0, 0, 0}, 40, 300, 1e-12},
+        {{"very-sparse", GNOMON_VERY_SPARSE, 0, 0, 0.03, 0, 0, 0, 0, 0}, 60, 2000, 0.05},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         gnomon_operator *op = make_operator(ctx, &cases[c].a, cases[c].k, cases[c].d);

@@ -130,6 +130,7 @@ static void blocks_whose_last_is_short(void **state)
                                     inner == GNOMON_SJLT ? 1 : 0,
                                     r,
                                     0,
+                                    0,
                                     0};
             static const int64_t widths[] = {5000, 1000, 40, 17};
             for (int w = 0; w < 4; w++) {

@@ -1,0 +1,53 @@
+/* The conformance list of operators on the CPU: near what is exact, and the same bits at every
+ * level. */
+#include "conformance.h"
+
+#include "base/isa.h"
+
+static void every_kind_has_a_case(void **state)
+{
+    (void)state;
+    const gnomon_kind_info *info;
+    for (int i = 0; (info = gnomon_kind_at(i)) != NULL; i++) {
+        bool found = false, inside = (info->flags & GNOMON_KIND_COMPOSED) != 0;
+        for (int o = 0; o < OPERATORS; o++)
+            found = found || all_operators[o].kind == info->kind;
+        for (int o = 0; o < OPERATORS; o++)
+            inside = inside || all_operators[o].inner == info->kind ||
+                     (info->flags & GNOMON_KIND_INNER) == 0;
+        if (!found || !inside)
+            fail_msg("%s has no row in operator_cases.h%s", info->name,
+                     found ? " as an inner kind" : "");
+    }
+}
+
+static void every_level_conforms(void **state)
+{
+    (void)state;
+    gnomon_context *cpu = make_context(1, 0);
+    for (int o = 0; o < OPERATORS; o++) {
+        uint64_t first = 0;
+        for (int level = 0; level < GNOMON_ISA_COUNT; level++) {
+            if (!gnomon_isa_available((gnomon_isa)level)) continue;
+            const char *name = gnomon_isa_name((gnomon_isa)level);
+            assert_int_equal(setenv("GNOMON_ISA", name, 1), 0);
+            conformance c = {.ctx = make_context(2, 0), .cpu = cpu, .sparse = true};
+            assert_int_equal(unsetenv("GNOMON_ISA"), 0);
+            conformance_run(&c, &all_operators[o]);
+            gnomon_context_destroy(c.ctx);
+            if (first == 0) first = c.digest;
+            if (c.digest != first)
+                fail_msg("%s: other bits at level %s", all_operators[o].name, name);
+        }
+    }
+    gnomon_context_destroy(cpu);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_has_a_case),
+        cmocka_unit_test(every_level_conforms),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
