@@ -65,7 +65,8 @@ enum {
     GNOMON_METRIC_JOINS = 4,      /* gnomon_join takes it */
     GNOMON_METRIC_HASHED = 8,     /* there are hash functions for it: an index can be made */
     GNOMON_METRIC_CODES = 16,     /* points of an index can have codes */
-    GNOMON_METRIC_DEVICE = 32     /* a GPU can search and join by it */
+    GNOMON_METRIC_DEVICE = 32,    /* a GPU can search and join by it */
+    GNOMON_METRIC_WEIGHTS = 64    /* sparse values are weights, not members of sets */
 };
 
 /* What is to know of a metric, for tables of all metrics. */

@@ -127,6 +127,9 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     int hashing;
     const gnomon_join_options *o = &join->options;
     *done = false;
+    if (!gnomon_metric_is(o->metric, GNOMON_METRIC_DEVICE))
+        return gnomon_device_refuse(join->ctx, GNOMON_BY_CONTEXT,
+                                    "joins by this metric run on the CPU");
     GNOMON_TRY(gnomon_join_hashing(join, &hashing));
     receiver t = {.join = join,
                   .job = {.p = join->p.dense,

@@ -390,6 +390,8 @@ static const char *unfit(const gnomon_join_state *join)
     const gnomon_join_options *o = &join->options;
     if (gnomon_metric_is(o->metric, GNOMON_METRIC_LARGER))
         return "inner products have no locality-sensitive hashes";
+    if (gnomon_metric_family(o->metric, 0) == 0)
+        return "the metric has no locality-sensitive hashes";
     if (!isfinite(o->threshold)) return "it needs a threshold";
     if (!(o->recall < 1)) return "a recall of 1 is asked for";
     if (join->p.cols == 0) return "the points have no coordinates";

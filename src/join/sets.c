@@ -11,7 +11,7 @@ enum { ROWS = 8192, PREFIX_ROWS = 65536 };
 /* Rows [first, first + count) of sets; owns nothing. */
 static gnomon_sets part_of(const gnomon_sets *sets, int64_t first, int64_t count)
 {
-    return (gnomon_sets){count, sets->offsets + first, sets->members};
+    return (gnomon_sets){count, sets->offsets + first, sets->members, sets->weights};
 }
 
 /* Adds the pairs of rows [row, row + count), all of whose members meet. */
@@ -69,8 +69,9 @@ static gnomon_status all_bands(gnomon_join_state *join, gnomon_prefix *prefix)
 gnomon_status gnomon_join_make_sets(gnomon_join_state *join)
 {
     gnomon_side *p = &join->p, *q = &join->q;
-    GNOMON_TRY(gnomon_sets_make(join->ctx, p->csr, "p", 0, &p->sets));
-    if (!join->self) return gnomon_sets_make(join->ctx, q->csr, "q", 0, &q->sets);
+    GNOMON_TRY(gnomon_sets_make(join->ctx, p->csr, "p", 0, join->options.metric, &p->sets));
+    if (!join->self)
+        return gnomon_sets_make(join->ctx, q->csr, "q", 0, join->options.metric, &q->sets);
     q->sets = p->sets;
     return GNOMON_OK;
 }
@@ -83,7 +84,8 @@ void gnomon_join_drop_prefix(gnomon_join_state *join)
 
 gnomon_status gnomon_join_sets(gnomon_join_state *join)
 {
-    if (gnomon_prefix_fits(join)) {
+    /* which members are shared must tell the distance */
+    if (gnomon_metric_row_of(join->options.metric)->counts != NULL && gnomon_prefix_fits(join)) {
         if (join->prefix == NULL) GNOMON_TRY(gnomon_prefix_open(join, &join->prefix));
         gnomon_join_say(join, "sets meet in the lists of their rarest members");
     }

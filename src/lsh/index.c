@@ -171,7 +171,7 @@ static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gn
 {
     gnomon_context *ctx = index->ctx;
     gnomon_sets added;
-    GNOMON_TRY(gnomon_sets_make(ctx, points, "points", 0, &added));
+    GNOMON_TRY(gnomon_sets_make(ctx, points, "points", 0, index->options.metric, &added));
     const gnomon_sets *old = &index->sets;
     const int64_t before = old->offsets ? old->offsets[old->count] : 0;
     const int64_t more = added.offsets[added.count];

@@ -12,11 +12,12 @@
 
 #include <stdbool.h>
 
-/* Sets: rows of ascending, distinct members. */
+/* Sets: rows of ascending, distinct members; with weights above 0 where the metric has them. */
 typedef struct gnomon_sets {
     int64_t count;
     int64_t *offsets; /* count + 1, the first 0 */
     int64_t *members;
+    double *weights; /* as many; NULL: there are none */
 } gnomon_sets;
 
 /* A dense query made ready: its coordinates in fp64, and what 'prepare' made of them. */

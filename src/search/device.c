@@ -94,7 +94,7 @@ bool gnomon_sets_worth_device(const gnomon_search *s, const gnomon_csr *base)
 static gnomon_status refuse_sets(gnomon_search *s, const gnomon_csr *base)
 {
     gnomon_sets sets = {0};
-    GNOMON_TRY(gnomon_sets_make(s->ctx, base, "base", s->base, &sets));
+    GNOMON_TRY(gnomon_sets_make(s->ctx, base, "base", s->base, s->options.metric, &sets));
     gnomon_sets_free(s->ctx, &sets);
     return gnomon_fail(s->ctx, GNOMON_ERROR_INTERNAL, "%s", "a fault that is not found again");
 }

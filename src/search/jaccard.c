@@ -20,6 +20,57 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+typedef struct weighted {
+    int64_t member;
+    double weight;
+} weighted;
+
+static int by_weighted_member(const void *x, const void *y)
+{
+    const weighted *a = x, *b = y;
+    if (a->member != b->member) return a->member < b->member ? -1 : 1;
+    return (a->weight > b->weight) - (a->weight < b->weight);
+}
+
+/* Into ascending order; the weights of a member that stands several times are added, the smallest
+ * first. */
+static gnomon_status sort_weighted(gnomon_context *ctx, int64_t *members, double *weights,
+                                   int64_t *count)
+{
+    weighted *all;
+    int64_t distinct = 0;
+    GNOMON_TRY(gnomon_alloc(ctx, *count, sizeof *all, "members", &all));
+    for (int64_t j = 0; j < *count; j++)
+        all[j] = (weighted){members[j], weights[j]};
+    qsort(all, (size_t)*count, sizeof *all, by_weighted_member);
+    for (int64_t j = 0; j < *count; j++) {
+        if (j > 0 && all[j].member == all[j - 1].member) {
+            weights[distinct - 1] += all[j].weight;
+        } else {
+            members[distinct] = all[j].member;
+            weights[distinct++] = all[j].weight;
+        }
+    }
+    gnomon_free(ctx, all);
+    *count = distinct;
+    return GNOMON_OK;
+}
+
+static gnomon_status check_weight(gnomon_context *ctx, const char *name, double value, int64_t row,
+                                  int64_t member)
+{
+    GNOMON_FAIL_IF(value < 0, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("%s") " has the weight %g in row " GNOMON_AT_ROW "%" PRId64
+                                    ", column " GNOMON_AT_COL "%" PRId64
+                                    "; a weight must not be negative",
+                   name, value, row, member);
+    GNOMON_FAIL_IF(value > 0x1p500, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("%s") " has a magnitude above 2^500 in row " GNOMON_AT_ROW "%" PRId64
+                                    ", column " GNOMON_AT_COL "%" PRId64,
+                   name, row, member);
+    return GNOMON_OK;
+}
+
 /* Appends row i's members to sets, ascending and each once. */
 static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
                              int64_t first, int64_t i, gnomon_sets *sets)
@@ -27,6 +78,7 @@ static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const c
     const int64_t begin = csr->offsets[i] - csr->offsets[0];
     const int64_t end = csr->offsets[i + 1] - csr->offsets[0];
     int64_t *to = sets->members + sets->offsets[i], count = 0;
+    double *weights = sets->weights ? sets->weights + sets->offsets[i] : NULL;
     bool ascending = true;
     for (int64_t e = begin; e < end; e++) {
         const int64_t member = csr->indices[e];
@@ -39,11 +91,15 @@ static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const c
                        GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
                                         ", column " GNOMON_AT_COL "%" PRId64,
                        name, first + i, member);
+        if (weights) GNOMON_TRY(check_weight(ctx, name, value, first + i, member));
         if (value == 0) continue;
         if (count > 0 && to[count - 1] >= member) ascending = false;
+        if (weights) weights[count] = value;
         to[count++] = member;
     }
-    if (!ascending) {
+    if (!ascending && weights) {
+        GNOMON_TRY(sort_weighted(ctx, to, weights, &count));
+    } else if (!ascending) {
         qsort(to, (size_t)count, sizeof *to, by_value);
         int64_t distinct = 0;
         for (int64_t j = 0; j < count; j++)
@@ -55,7 +111,7 @@ static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const c
 }
 
 gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
-                               int64_t first, gnomon_sets *sets)
+                               int64_t first, gnomon_metric metric, gnomon_sets *sets)
 {
     *sets = (gnomon_sets){0};
     GNOMON_TRY(gnomon_check_csr(ctx, csr, name));
@@ -63,6 +119,8 @@ gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const
     GNOMON_TRY(
         gnomon_alloc_zero(ctx, csr->rows + 1, sizeof *sets->offsets, "offsets", &sets->offsets));
     gnomon_status status = gnomon_alloc(ctx, all, sizeof *sets->members, "members", &sets->members);
+    if (status == GNOMON_OK && gnomon_metric_is(metric, GNOMON_METRIC_WEIGHTS))
+        status = gnomon_alloc(ctx, all, sizeof *sets->weights, "weights", &sets->weights);
     sets->count = csr->rows;
     for (int64_t i = 0; i < csr->rows && status == GNOMON_OK; i++)
         status = add_set(ctx, csr, name, first, i, sets);
@@ -74,6 +132,7 @@ void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets)
 {
     gnomon_free(ctx, sets->offsets);
     gnomon_free(ctx, sets->members);
+    gnomon_free(ctx, sets->weights);
     *sets = (gnomon_sets){0};
 }
 
@@ -100,6 +159,7 @@ typedef struct group {
 
 typedef struct count_job {
     gnomon_search *s;
+    const gnomon_metric_row *metric;
     const gnomon_sets *base;
     group *chunks;
     int64_t chunk_count, hit_room, end;
@@ -186,10 +246,14 @@ static void consider(const count_job *job, group *c, int32_t q, int64_t row, int
     if (s->options.exclude >= 0 && id == s->options.exclude + query) return;
     const int64_t size = s->sets.offsets[query + 1] - s->sets.offsets[query] +
                          job->base->offsets[row + 1] - job->base->offsets[row];
-    const gnomon_ranked point = {gnomon_jaccard(size, shared), id};
-    if (s->options.k > 0)
+    const gnomon_ranked point = {job->metric->counts != NULL
+                                     ? job->metric->counts(size, shared)
+                                     : job->metric->sets(&s->sets, query, job->base, row),
+                                 id};
+    /* at distance 1 are those that share nothing, too: they come by id, at the end */
+    if (s->options.k > 0 && point.key < 1)
         gnomon_nearest_offer(&s->nearest[query], point);
-    else if (point.key <= s->limit)
+    else if (s->options.k == 0 && point.key <= s->limit)
         c->hits[c->hit_count++] = (gnomon_hit){query, point};
 }
 
@@ -271,7 +335,10 @@ gnomon_status gnomon_scan_sets(gnomon_search *s, const gnomon_sets *base)
     const int64_t threads = gnomon_context_threads(s->ctx);
     int64_t each = (s->count + threads - 1) / threads;
     if (each > CHUNK) each = CHUNK;
-    count_job job = {.s = s, .base = base, .chunk_count = (s->count + each - 1) / each};
+    count_job job = {.s = s,
+                     .metric = gnomon_metric_row_of(s->options.metric),
+                     .base = base,
+                     .chunk_count = (s->count + each - 1) / each};
     if (s->options.k == 0) job.hit_room = 65536 + each;
     GNOMON_TRY(
         gnomon_alloc_zero(s->ctx, job.chunk_count, sizeof *job.chunks, "chunks", &job.chunks));

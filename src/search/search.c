@@ -120,7 +120,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
     if (csr != NULL) {
         s->count = csr->rows;
         s->cols = csr->cols;
-        status = gnomon_sets_make(ctx, csr, "queries", 0, &s->sets);
+        status = gnomon_sets_make(ctx, csr, "queries", 0, options.metric, &s->sets);
     } else {
         s->queries = *dense;
         s->count = dense->rows;
@@ -274,7 +274,8 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
     } else {
         gnomon_sets sets = {0};
         gnomon_context_set_worked(s->ctx, NULL);
-        gnomon_status status = gnomon_sets_make(s->ctx, base, "base", s->base, &sets);
+        gnomon_status status =
+            gnomon_sets_make(s->ctx, base, "base", s->base, s->options.metric, &sets);
         if (status == GNOMON_OK) status = gnomon_scan_sets(s, &sets);
         gnomon_sets_free(s->ctx, &sets);
         GNOMON_TRY(status);

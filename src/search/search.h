@@ -115,7 +115,7 @@ gnomon_status gnomon_scan(gnomon_search *search, const gnomon_matrix *base, cons
 /* Refuses a broken view; what its entries are is not looked at. Errors: ARGUMENT, DATA. */
 gnomon_status gnomon_csr_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name);
 gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
-                               int64_t first, gnomon_sets *sets);
+                               int64_t first, gnomon_metric metric, gnomon_sets *sets);
 void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets);
 gnomon_status gnomon_scan_sets(gnomon_search *search, const gnomon_sets *base);
 /* Answers of sets that share nothing with a query. */

@@ -175,7 +175,7 @@ static gnomon_status load_sets(loading *w)
                                                      " do not ascend from 0 to %" PRId64,
                            i, dim - 1);
     }
-    *sets = (gnomon_sets){n, (int64_t *)offsets, (int64_t *)member};
+    *sets = (gnomon_sets){n, (int64_t *)offsets, (int64_t *)member, NULL};
     w->index->points = n;
     return GNOMON_OK;
 }

@@ -282,7 +282,7 @@ static gnomon_status add_dense(gnomon_lsh_builder *b, const gnomon_matrix *point
 static gnomon_status add_sparse(gnomon_lsh_builder *b, const gnomon_csr *points)
 {
     gnomon_sets sets;
-    GNOMON_TRY(gnomon_sets_make(b->ctx, points, "points", 0, &sets));
+    GNOMON_TRY(gnomon_sets_make(b->ctx, points, "points", 0, b->shape->options.metric, &sets));
     gnomon_status status = GNOMON_OK;
     for (int64_t i = 0; i < sets.count && status == GNOMON_OK; i++)
         status = write_set(b, &sets, i, false);
