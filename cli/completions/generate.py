@@ -9,14 +9,13 @@ import subprocess
 import sys
 
 # Options whose words the command itself tells, when given another.
-ASKED = {"operator", "inner"}
+ASKED = {"operator", "inner", "metric"}
 # What may stand after other options, by their name or what the help calls their value; else nothing is known.
 VALUES = {
     "assume": "nothing spread",
     "values": "distance similarity",
     "precision": "fp32 fp16",
     "scaling": "isometric none",
-    "metric": "l2 cosine ip hamming jaccard l1",
     "family": "p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash",
     "bound": "achlioptas gaussian-exact dasgupta-gupta",
     "device": "auto cpu cuda",
@@ -37,8 +36,6 @@ class Option:
         if len(self.short) < 12:
             self.short = text
         self.words = asked or VALUES.get(name) or VALUES.get(value, "")
-        if name == "metric":  # not all verbs take all
-            self.words = " ".join(word for word in self.words.split() if re.search(rf"\b{word}\b", text))
         if value == "FORMAT":
             self.words = " ".join(one["format"] for one in FORMATS if name == "format" or one["writes"])
         self.is_file = value in FILES
