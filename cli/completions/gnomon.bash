@@ -126,7 +126,7 @@ _gnomon() {
         case $before in
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
-        --metric) words="l2 cosine ip hamming jaccard l1" ;;
+        --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
         --recall) words="NONE" ;;
         --index) words=FILES ;;
         --seed) words="NONE" ;;
@@ -152,7 +152,7 @@ _gnomon() {
         options="-o --output --metric --recall -k --radius --queries --slower --seed --family --tables --functions --fine --width --sides --codes --probes --verified --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
-        --metric) words="l2 cosine hamming jaccard l1" ;;
+        --metric) words="l2 cosine hamming jaccard l1 euclidean manhattan" ;;
         --recall) words="NONE" ;;
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
@@ -181,7 +181,7 @@ _gnomon() {
     'index tune')
         options="--metric --recall -k --radius --queries --slower --seed -o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --metric) words="l2 cosine hamming jaccard l1" ;;
+        --metric) words="l2 cosine hamming jaccard l1 euclidean manhattan" ;;
         --recall) words="NONE" ;;
         -k) words="NONE" ;;
         --radius) words="NONE" ;;
@@ -288,7 +288,7 @@ _gnomon() {
         options="-t --threshold --metric --top --max-pairs --from-row --recall --method --seed --text --shingle -o --output --output-format --distances --values --names --q-names --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -t | --threshold) words="NONE" ;;
-        --metric) words="l2 cosine ip hamming jaccard" ;;
+        --metric) words="l2 cosine ip hamming jaccard weighted-jaccard euclidean dot inner_product ruzicka" ;;
         --top) words="NONE" ;;
         --max-pairs) words="NONE" ;;
         --from-row) words="NONE" ;;

@@ -17,10 +17,20 @@
  *   HAMMING  how many bits differ; points are U8, eight bits an element.
  *   JACCARD  1 - |A n B| / |A u B| of sets: sparse rows, a member for each entry that is not zero.
  *            Two empty sets are at distance 0, an empty one and another at 1.
+<<<<<<< HEAD
  *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a filter.
+=======
+ *   WEIGHTED_JACCARD
+ *            1 - sum min(q_j, b_j) / sum max(q_j, b_j) of weights that are not negative, as sum
+ *            |q_j - b_j| / sum max(q_j, b_j): sparse rows, where a column that stands several
+ *            times has the sum of its weights. Two empty rows are at distance 0, an empty one and
+ *            another at 1. On the CPU only.
+ *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a sieve.
+>>>>>>> 6f3f41d (The metric weighted-jaccard: exact search and join of weighted rows)
  *
  * Their relative error is a few units in 2^-53 for L2 and COSINE (that of a product: of |q||b|; of
- * L1: below (D / 16 + 8) 2^-53), none for HAMMING and JACCARD but for the division.
+ * L1: below (D / 16 + 8) 2^-53; of WEIGHTED_JACCARD: below (m + 2) 2^-52 with m columns in use),
+ * none for HAMMING and JACCARD but for the division.
  *
  * L2, COSINE, IP and L1 take dense points of any element type, BASE and queries each of their own;
  * 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused.
@@ -44,10 +54,12 @@ typedef enum gnomon_metric {
     GNOMON_IP = 3,
     GNOMON_HAMMING = 4,
     GNOMON_JACCARD = 5,
-    GNOMON_L1 = 6
+    GNOMON_L1 = 6,
+    GNOMON_WEIGHTED_JACCARD = 7
 } gnomon_metric;
 
-/* "l2", "cosine", "ip", "hamming", "jaccard", "l1"; "?" for a number that is no metric. */
+/* "l2", "cosine", "ip", "hamming", "jaccard", "l1", "weighted-jaccard"; "?" for a number that is no
+ * metric. */
 GNOMON_API const char *gnomon_metric_name(gnomon_metric metric);
 /* The metric of that name (not of an alias), 0 when there is none. */
 GNOMON_API gnomon_metric gnomon_metric_from_name(const char *name);

@@ -5,4 +5,5 @@
     ROW(IP, ip)             \
     ROW(HAMMING, hamming)   \
     ROW(JACCARD, jaccard)   \
-    ROW(L1, l1)
+    ROW(L1, l1)             \
+    ROW(WEIGHTED_JACCARD, weighted_jaccard)
