@@ -2,8 +2,8 @@
  *
  * For each query the k nearest base points, or all within a radius, in the order of (distance, id).
  * Exact means: the set and the order are those of the distances below computed in fp64 for every
- * pair. Products in fp32 are only a filter, with a bound on their error for the points at hand; what
- * passes is computed again in fp64. Results have the same bits for every number of threads,
+ * pair. Products in fp32 are only a filter, with a bound on their error for the points at hand;
+ * what passes is computed again in fp64. Results have the same bits for every number of threads,
  * instruction set, memory limit and cut of the base into pieces; the k nearest are the first k of
  * the k + 1 nearest. docs/reference/search.md tells how.
  *
@@ -17,16 +17,12 @@
  *   HAMMING  how many bits differ; points are U8, eight bits an element.
  *   JACCARD  1 - |A n B| / |A u B| of sets: sparse rows, a member for each entry that is not zero.
  *            Two empty sets are at distance 0, an empty one and another at 1.
-<<<<<<< HEAD
- *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a filter.
-=======
  *   WEIGHTED_JACCARD
  *            1 - sum min(q_j, b_j) / sum max(q_j, b_j) of weights that are not negative, as sum
  *            |q_j - b_j| / sum max(q_j, b_j): sparse rows, where a column that stands several
  *            times has the sum of its weights. Two empty rows are at distance 0, an empty one and
  *            another at 1. On the CPU only.
- *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a sieve.
->>>>>>> 6f3f41d (The metric weighted-jaccard: exact search and join of weighted rows)
+ *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a filter.
  *
  * Their relative error is a few units in 2^-53 for L2 and COSINE (that of a product: of |q||b|; of
  * L1: below (D / 16 + 8) 2^-53; of WEIGHTED_JACCARD: below (m + 2) 2^-52 with m columns in use),
@@ -37,7 +33,8 @@
  *
  * On a GPU (a named device; under AUTO when views lie there, or the first base points are
  * worth the way) the answers are the same, bit for bit. Dense views may then lie in its memory,
- * queries and base each for itself; sparse ones are the host's. L1 runs on the CPU only. */
+ * queries and base each for itself; sparse ones are the host's. L1 and
+ * WEIGHTED_JACCARD run on the CPU only. */
 #ifndef GNOMON_SEARCH_H
 #define GNOMON_SEARCH_H
 
