@@ -16,7 +16,7 @@ static gnomon_context *open_context(void)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
-    options.device = GNOMON_DEVICE_CPU;
+    options.device = "cpu";
     options.threads = 1;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     return ctx;
