@@ -26,7 +26,7 @@ def cost(entry):
 def model(path, m):
     costs = ",\n".join(cost(entry) for entry in m["costs"])
     return (f"/* {path.relative_to(RECORDS)} */\n"
-            f"{{.name = {json.dumps(m['name'])}, .device = GNOMON_DEVICE_{m['device'].upper()}, "
+            f"{{.name = {json.dumps(m['name'])}, .device = GNOMON_DEVICE_{'CPU' if m['device'] == 'cpu' else 'PLUGIN'}, "
             f".threads = {m['threads']}, .upload = {m['upload']!r}, .download = {m['download']!r}, "
             f".count = {len(m['costs'])}, .cost = {{\n{costs}}}}},\n")
 

@@ -102,7 +102,8 @@ static void close_device(void *state)
 static bool sketch_supported(const gcu_state *s, const gnomon_sketch_job *job, gcu_why why)
 {
     const gnomon_matrix *x = job->x, *y = job->y;
-    const gnomon_matrix there = x->memory == GNOMON_DEVICE_MEMORY ? *x : gcu_packed(x, x->rows, x->cols);
+    const gnomon_matrix there =
+        x->memory == GNOMON_DEVICE_MEMORY ? *x : gcu_packed(x, x->rows, x->cols);
     gcu_pieces pieces;
     return gcu_pieces_open(&pieces, s, job, &there, y, why);
 }

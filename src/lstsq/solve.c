@@ -174,7 +174,7 @@ static void release(gnomon_solver *s, gnomon_state *state)
 }
 
 static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
-                           const gnomon_svd_rows *stream, gnomon_dtype dtype, bool is_f64,
+                           const gnomon_svd_rows *stream, gnomon_dtype dtype, bool few_rows,
                            const gnomon_matrix *b, const gnomon_lstsq_options *options,
                            gnomon_lstsq *out)
 {
@@ -193,7 +193,7 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     s.options = *options;
     s.b = b;
     s.m = b->cols;
-    s.underdetermined = is_f64 ? &underdetermined : NULL;
+    s.underdetermined = few_rows ? &underdetermined : NULL;
     s.wanted = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
     s.wanted.kind = GNOMON_SJLT;
     s.wanted.nonzeros = 8;

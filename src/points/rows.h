@@ -1,6 +1,6 @@
 /* points/rows.h: reading points as fp64, whatever they are stored as. */
-#ifndef GNOMON_QUALITY_ROWS_H
-#define GNOMON_QUALITY_ROWS_H
+#ifndef GNOMON_POINTS_ROWS_H
+#define GNOMON_POINTS_ROWS_H
 
 #include <gnomon/matrix.h>
 

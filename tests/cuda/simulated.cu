@@ -159,7 +159,7 @@ template <typename T> static void emit(const gcu_task &t, int64_t a, int64_t b, 
     if (first + a >= last || to < 0 || to >= out.rows) return;
     const double factor =
         last - first == (out.k + out.r - 1) / out.r ? out.factor_most : out.factor_least;
-    gnomon_matrix y = {out.y,    out.dtype,      GNOMON_DEVICE_MEMORY,   t.x.n,
+    gnomon_matrix y = {out.y,    out.dtype,      GNOMON_DEVICE_MEMORY, t.x.n,
                        out.rows, out.row_stride, out.col_stride};
     const double sum = factor * ((double)total + 0.0);
     set(&y, i, to, out.beta == 0 ? sum : sum + out.beta * value(&y, i, to));

@@ -349,7 +349,8 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
     *free = INFINITY;
     if (!job->rows && is_kept(s, whole)) return false;
     *free = (double)gcu_free_memory(s);
-    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_DEVICE_MEMORY))) return false;
+    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_DEVICE_MEMORY)))
+        return false;
     const int64_t rows = gcu_svd_block_rows(v.m, v.n);
     *needed = block_bytes(&v) + work_bytes(&v, first, rows < v.m ? rows : v.m);
     return true;
