@@ -48,6 +48,9 @@ VALUES = {
     "names": ["names.txt"], "q-names": ["names.txt"], "query-names": ["four.txt"], "values": ["similarity"], "large": [None], "force": [None],
 }
 
+if shutil.which("gnuplot") is None:
+    VALUES["plot"] = []
+
 # what each verb is asked to do, in several ways
 VERBS = {
     "project": [["points.npy", "-k", "3", "-o", "out.npy"], ["sets.svm", "--eps", "0.9", "-o", "out.csv"],

@@ -208,7 +208,11 @@ def check_npz(folder):
             itertools.product(("csr", "csc", "coo"), kinds), itertools.cycle((True, False, False))
         ):
             scaled = matrix * (100 if np.dtype(kind).kind in "iu" else 1)
-            sp.save_npz(path, scaled.asformat(layout).astype(kind), compressed=compressed)
+            try:
+                stored = scaled.asformat(layout).astype(kind)
+            except ValueError:  # newer SciPy has matrices of the machine's byte order alone
+                continue
+            sp.save_npz(path, stored, compressed=compressed)
             expected = sp.load_npz(path).toarray()
             if rows < 100:
                 found, _ = dense(path)
