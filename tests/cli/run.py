@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 SKIPPED = 77
 
@@ -74,6 +75,7 @@ def main(arguments):
                        PYTHON=sys.executable, TESTS=os.path.dirname(base), HOME=folder,
                        GNOMON_PLUGIN_DIR="/nonexistent",  # the CPU, also where there is a GPU
                        PYTHONDONTWRITEBYTECODE="1")
+    begin = time.time_ns()
     done = subprocess.run(["bash", os.path.abspath(script)], cwd=folder, env=environment,
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
     if done.returncode == SKIPPED:
@@ -85,6 +87,10 @@ def main(arguments):
         print(f"exit code {done.returncode}, wanted {wanted}")
     good &= check(base, "stdout", done.stdout, update)
     good &= check(base, "stderr", done.stderr, update)
+    written = [name for name in os.listdir(fixtures) if os.stat(os.path.join(fixtures, name)).st_mtime_ns > begin]
+    if written:
+        print("files that all tests share were written to, by this test or one beside it:", *written)
+        good = False
     left = [name for name in os.listdir(folder) if name.startswith(".") and name.endswith(".tmp")]
     if left:
         print("temporary files are left:", *left)
