@@ -87,14 +87,15 @@ gnomon_status gnomon_table_open(gnomon_context *ctx, const char *path, const cha
     GNOMON_NEED(ctx, out, "out");
     GNOMON_FAIL_IF(path == NULL || columns == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    "path or columns is NULL");
-    GNOMON_FAIL_IF(count < 1, ctx, GNOMON_ERROR_ARGUMENT, "count is %d; it must be 1 or more",
-                   count);
+    GNOMON_FAIL_IF(count < 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("count") " is %d; it must be 1 or more", count);
     const char *name = gnomon_format_for(path, format, NULL);
     GNOMON_FAIL_IF(name == NULL || (strcmp(name, "csv") != 0 && strcmp(name, "tsv") != 0), ctx,
                    GNOMON_ERROR_ARGUMENT, "%s: a table is csv or tsv, not %s", path,
                    name != NULL ? name : "of an unknown format");
     for (int i = 0; i < count; i++)
-        GNOMON_FAIL_IF(columns[i] == NULL, ctx, GNOMON_ERROR_ARGUMENT, "columns[%d] is NULL", i);
+        GNOMON_FAIL_IF(columns[i] == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                       GNOMON_ARG("columns[%d]") " is NULL", i);
     gnomon_table *table = NULL;
     GNOMON_TRY(gnomon_alloc(ctx, 1, sizeof *table, "a table", &table));
     *table = (gnomon_table){.ctx = ctx, .tabs = name[0] == 't', .columns = count};

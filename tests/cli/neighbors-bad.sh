@@ -19,4 +19,7 @@ try gnomon neighbors base.npy queries.npy -k 3 -o base.npy
 try gnomon neighbors base.npy queries.npy -k 3 --ground-truth small.npy
 try gnomon neighbors - - -k 3
 try gnomon neighbors base.npy missing.npy -k 3
+# what is wrong with a row is told of its file, whichever fault it is
+printf '1 2:3\n1 1:-2\n' > negative.svm
+try gnomon neighbors sparse.mtx negative.svm -k 1 --metric weighted-jaccard --features 300
 ls x.* y.* 2>/dev/null || echo "nothing was written"

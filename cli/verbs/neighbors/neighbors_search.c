@@ -35,7 +35,9 @@ static gnomon_dtype held_dtype(const gnomon_data_info *info)
 int cli_neighbors_fail(cli_neighbors *n, gnomon_status status)
 {
     const int queries = cli_error_about(n->app, "queries"), base = cli_error_about(n->app, "base");
-    if (status == GNOMON_ERROR_NONFINITE && (queries || base))
+    int64_t row; /* only what is told of a row is the file's fault */
+    gnomon_last_error_place(n->app->ctx, &row, NULL);
+    if (row >= 0 && (queries || base))
         return cli_fail(n->app, CLI_EXIT_DATA, "%s: %s", queries ? n->queries_path : n->base_path,
                         gnomon_last_error(n->app->ctx));
     return cli_fail_status(n->app, status);
