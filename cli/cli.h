@@ -52,7 +52,7 @@ typedef struct cli_app {
     int json, quiet;
 } cli_app;
 
-/* cli_app.c */
+/* app.c */
 enum { CLI_COMMON_OPTIONS = 6 };
 void cli_init(cli_app *app, const char *verb);
 /* The table of the common options, which set app's members. */
@@ -61,20 +61,26 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS]);
 int cli_start(cli_app *app);
 /* Frees the context and takes the bar away; returns code. */
 int cli_end(cli_app *app, int code);
+
+/* clock.c: seconds of a clock that only goes on. */
 double cli_seconds(void);
+
+/* messages.c */
 /* Words on standard error, unless --quiet. */
 void cli_say(cli_app *app, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "gnomon VERB: text" on standard error; returns code. */
 int cli_fail(cli_app *app, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* A usage error, with the hint at --help; returns CLI_EXIT_USAGE. */
 int cli_usage(cli_app *app, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Tells the context's last error; returns the exit code that belongs to status. */
 /* Whether the library's last error is about that argument or file. */
 int cli_error_about(const cli_app *app, const char *argument);
 /* The last error's text behind the argument that it begins with; all of it where it begins with
  * none. */
 const char *cli_error_rest(const cli_app *app);
+/* Tells the context's last error; returns the exit code that belongs to status. */
 int cli_fail_status(cli_app *app, gnomon_status status);
+
+/* pipe.c */
 /* Flushes standard output; CLI_EXIT_DONE, or CLI_EXIT_FILE after saying why it failed. */
 int cli_flush_output(const char *verb);
 
@@ -295,6 +301,8 @@ size_t cli_bytes(int64_t count, int64_t size);
 
 /* text.c: reads a file (or -) of at most 64 KiB; free(*text). -1 or an exit code. */
 int cli_read_text(cli_app *app, const char *path, char **text, size_t *length);
+
+/* escape.c */
 /* How a name (a file's, a text's) is shown on a terminal and in records: tab, newline and backslash
  * are \t, \n and \\, other control characters and bytes that are no UTF-8 are \xHH. free() it; NULL
  * when memory is out. */

@@ -68,11 +68,3 @@ const char *cli_format_members(char text[CLI_FORMATS_TEXT])
     }
     return text;
 }
-
-int cli_needs_sparse(cli_app *app, const char *path, const char *metric)
-{
-    char names[CLI_FORMATS_TEXT];
-    return cli_fail(app, CLI_EXIT_USAGE, "%s%s--metric %s takes sparse points (%s)",
-                    path != NULL ? path : "", path != NULL ? ": " : "", metric,
-                    cli_formats(names, GNOMON_HOLDS_SPARSE, 0, 0));
-}

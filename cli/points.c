@@ -118,3 +118,11 @@ void cli_points_drop(cli_points *p)
     gnomon_reader_close(p->reader);
     free(p->data);
 }
+
+int cli_needs_sparse(cli_app *app, const char *path, const char *metric)
+{
+    char names[CLI_FORMATS_TEXT];
+    return cli_fail(app, CLI_EXIT_USAGE, "%s%s--metric %s takes sparse points (%s)",
+                    path != NULL ? path : "", path != NULL ? ": " : "", metric,
+                    cli_formats(names, GNOMON_HOLDS_SPARSE, 0, 0));
+}

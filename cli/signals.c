@@ -1,7 +1,6 @@
 /* Interruption: orderly at first, at once when asked twice. */
 #include "cli.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,20 +42,6 @@ void cli_signals_install(void)
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
-}
-
-int cli_pipe_closed(void)
-{
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
-}
-
-int cli_leave(int code)
-{
-    if (code != CLI_EXIT_PIPE) return code;
-    signal(SIGPIPE, SIG_DFL);
-    raise(SIGPIPE);
-    return code;
 }
 
 int cli_interrupted(void)

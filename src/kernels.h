@@ -20,6 +20,12 @@
 
 enum { GNOMON_LANES = 16 };
 
+/* Tiles that so many points take. */
+static inline int64_t gnomon_tiles_of(int64_t points)
+{
+    return (points + GNOMON_LANES - 1) / GNOMON_LANES;
+}
+
 typedef struct gnomon_panel {
     const gnomon_simple *a;
     int64_t row, rows;

@@ -15,11 +15,6 @@ enum { MAX_THREADS = 4096 };
 
 #define DEFAULT_MEMORY_LIMIT ((int64_t)1 << 30)
 
-const char *gnomon_version(void)
-{
-    return GNOMON_VERSION_STRING;
-}
-
 /* One thread for each core the process may run on. */
 static int usable_cores(void)
 {

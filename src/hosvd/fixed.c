@@ -93,14 +93,6 @@ static gnomon_status all_at_once(gnomon_hosvd_work *w)
     return GNOMON_OK;
 }
 
-void gnomon_hosvd_columns(gnomon_hosvd_work *w)
-{
-    for (int n = 0; n < w->modes; n++) {
-        const int64_t over = w->options.oversample, room = w->size[n] - w->rank[n];
-        w->columns[n] = over < room ? w->rank[n] + over : 0;
-    }
-}
-
 gnomon_status gnomon_hosvd_fixed(gnomon_hosvd_work *w)
 {
     gnomon_hosvd_columns(w);

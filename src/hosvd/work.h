@@ -31,12 +31,18 @@ typedef struct gnomon_hosvd_work {
     double clock;
 } gnomon_hosvd_work;
 
-/* The tensor as far as it has shrunk. */
+/* work.c: the tensor as far as it has shrunk. */
 gnomon_slabs *gnomon_hosvd_current(gnomon_hosvd_work *w);
 /* Puts cube in the place of what there was. */
 gnomon_status gnomon_hosvd_replace(gnomon_hosvd_work *w, const gnomon_cube *cube);
 /* Has the tensor as a cube in memory. */
 gnomon_status gnomon_hosvd_materialise(gnomon_hosvd_work *w);
+/* Fills in columns, for fixed ranks. */
+void gnomon_hosvd_columns(gnomon_hosvd_work *w);
+/* Fails with NONFINITE, naming an element: rows of the first modes, and columns of the others,
+ * whose indices together count so many. */
+gnomon_status gnomon_hosvd_name_element(gnomon_hosvd_work *w, int64_t row, int64_t col,
+                                        int64_t cols);
 
 /* sketch.c: y[i] (size of modes[i] x count) = the unfolding of modes[i] times the transposed rows
  * [row, row + count) of op[i], for all of the list in one pass. */
@@ -77,8 +83,6 @@ int64_t gnomon_range_columns(const gnomon_slabs *x, int mode);
 /* fixed.c, tolerance.c: fill factor and shrink the tensor to the core. */
 gnomon_status gnomon_hosvd_fixed(gnomon_hosvd_work *w);
 gnomon_status gnomon_hosvd_tolerance(gnomon_hosvd_work *w);
-/* Fills in columns, for fixed ranks. */
-void gnomon_hosvd_columns(gnomon_hosvd_work *w);
 /* order.c: in which order modes are shrunk so that it costs least, by columns. */
 void gnomon_hosvd_order(gnomon_hosvd_work *w);
 /* The same where a mode must lie outermost or innermost when its turn comes, and is innermost then:
@@ -89,10 +93,6 @@ void gnomon_hosvd_order_at_ends(gnomon_hosvd_work *w);
  * did, and has filled in the result. Under CUDA a device that declines is an error. */
 gnomon_status gnomon_hosvd_on_device(gnomon_hosvd_work *w, const gnomon_tensor *x, bool streamed,
                                      bool *done);
-/* Fails with NONFINITE, naming an element: rows of the first modes, and columns of the others,
- * whose indices together count so many. */
-gnomon_status gnomon_hosvd_name_element(gnomon_hosvd_work *w, int64_t row, int64_t col,
-                                        int64_t cols);
 
 /* spectrum.c: eigenvalues (falling, squares of the mode's singular values) and vectors (columns of
  * u, length x length) of the mode's unfolding of c or, c NULL, of x slab by slab, for which the

@@ -1,5 +1,6 @@
 #include "base/options.h"
 #include "io/format.h"
+#include "io/open.h"
 #include "points/view.h"
 
 #include <stdio.h>

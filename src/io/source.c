@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
-#include "io/compress/gunzip.h"
 #include "io/temporaries.h"
 
 #include <errno.h>
@@ -20,7 +19,6 @@ struct gnomon_source {
     const gnomon_source_backend *backend;
     void *state;
     gnomon_source_kind kind;
-    bool gzipped;
     int64_t size, limit;
     int64_t offset; /* of the next byte to take; in [buffer_offset, buffer_offset + filled] */
     int64_t buffer_offset;
@@ -68,7 +66,7 @@ static void file_close(gnomon_context *ctx, void *state)
     gnomon_free(ctx, file);
 }
 
-static const gnomon_source_backend file_backend = {file_pull, file_close};
+static const gnomon_source_backend file_backend = {.pull = file_pull, .close = file_close};
 
 gnomon_status gnomon_source_open_backend(gnomon_context *ctx, const char *name,
                                          const gnomon_source_backend *backend, void *state,
@@ -138,29 +136,7 @@ static gnomon_status file_open(gnomon_context *ctx, const char *path, const char
     return GNOMON_OK;
 }
 
-static bool named_gz(const char *path)
-{
-    size_t length = strlen(path);
-    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
-}
-
-/* Puts a gunzip between the file and the reader when the bytes ask for it. */
-static gnomon_status unfold(gnomon_source **source, const char *path, gnomon_gunzip gunzip)
-{
-    const unsigned char *head;
-    size_t got;
-    if (gunzip == GNOMON_GUNZIP_NAMED && !named_gz(path)) return GNOMON_OK;
-    GNOMON_TRY(gnomon_source_peek(*source, GNOMON_GZIP_HEADER, &head, &got));
-    if (!gnomon_gzip_header(head, got)) return GNOMON_OK;
-    gnomon_source *inner = *source;
-    *source = NULL; /* gunzip owns it from here on */
-    GNOMON_TRY(gnomon_gunzip_open(inner, source));
-    (*source)->gzipped = true;
-    return GNOMON_OK;
-}
-
-gnomon_status gnomon_source_open(gnomon_context *ctx, const char *path, gnomon_gunzip gunzip,
-                                 gnomon_source **out)
+gnomon_status gnomon_source_open_file(gnomon_context *ctx, const char *path, gnomon_source **out)
 {
     *out = NULL;
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
@@ -173,17 +149,9 @@ gnomon_status gnomon_source_open(gnomon_context *ctx, const char *path, gnomon_g
         file_close(ctx, file);
         return status;
     }
-    gnomon_source *source = NULL;
-    GNOMON_TRY(gnomon_source_open_backend(
-        ctx, name, &file_backend, file, file->regular ? GNOMON_SOURCE_RANDOM : GNOMON_SOURCE_STREAM,
-        size, size >= 0 ? size : INT64_MAX, &source));
-    status = unfold(&source, path, gunzip);
-    if (status != GNOMON_OK) {
-        gnomon_source_close(source);
-        return status;
-    }
-    *out = source;
-    return GNOMON_OK;
+    return gnomon_source_open_backend(ctx, name, &file_backend, file,
+                                      file->regular ? GNOMON_SOURCE_RANDOM : GNOMON_SOURCE_STREAM,
+                                      size, size >= 0 ? size : INT64_MAX, out);
 }
 
 gnomon_context *gnomon_source_context(const gnomon_source *source)
@@ -203,7 +171,7 @@ gnomon_source_kind gnomon_source_get_kind(const gnomon_source *source)
 
 bool gnomon_source_gzipped(const gnomon_source *source)
 {
-    return source->gzipped;
+    return source->backend->gunzips;
 }
 
 int64_t gnomon_source_size(const gnomon_source *source)

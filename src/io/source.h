@@ -18,15 +18,9 @@ typedef enum gnomon_source_kind {
     GNOMON_SOURCE_RANDOM = 2      /* any offset at its own cost only */
 } gnomon_source_kind;
 
-typedef enum gnomon_gunzip {
-    GNOMON_GUNZIP_AUTO = 0, /* when the first bytes are a gzip header */
-    GNOMON_GUNZIP_NAMED = 1 /* when they are and the name ends in .gz: headerless formats */
-} gnomon_gunzip;
-
-/* Opens a file ("-" is standard input); a gzip stream is read through. Errors: NOT_FOUND,
- * IO, DATA (bad gzip header), MEMORY. On failure *out is NULL. */
-gnomon_status gnomon_source_open(gnomon_context *ctx, const char *path, gnomon_gunzip gunzip,
-                                 gnomon_source **out);
+/* Opens a file ("-" is standard input) as it lies. Errors: NOT_FOUND, IO, MEMORY. On failure *out
+ * is NULL. */
+gnomon_status gnomon_source_open_file(gnomon_context *ctx, const char *path, gnomon_source **out);
 
 /* A source over other code's bytes. pull reads up to size (> 0) bytes at offset and sets
  * *got, 0 at the end; for a STREAM the offsets always follow on. It reports its own
@@ -35,6 +29,7 @@ typedef struct gnomon_source_backend {
     gnomon_status (*pull)(gnomon_source *source, void *state, int64_t offset, void *data,
                           size_t size, size_t *got);
     void (*close)(gnomon_context *ctx, void *state);
+    bool gunzips; /* what it pulls was compressed by gzip */
 } gnomon_source_backend;
 
 /* name is what error texts call it; size is -1 when unknown; limit is the most bytes that

@@ -4,10 +4,14 @@
  * A band is as many rows as keep all threads at work. Should its pairs become more than may wait,
  * it is done again with fewer rows; how many pairs a row had so far tells how many rows the next
  * one takes. Pairs being in order, how rows are cut shows nowhere. */
+#include "join/bands.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "join/out.h"
 #include "join/sketch.h"
+#include "join/state.h"
 #include "points/view.h"
 
 #include <float.h>

@@ -3,8 +3,13 @@
 #include "base/context.h"
 #include "base/device.h"
 #include "base/error.h"
+#include "join/bands.h"
 #include "join/job.h"
-#include "join/lsh.h"
+#include "join/lsh/lsh.h"
+#include "join/lsh/plan.h"
+#include "join/out.h"
+#include "join/sets.h"
+#include "join/state.h"
 #include "lsh/table.h"
 
 /* What a device hands over, on its way to the sink. */

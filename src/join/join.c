@@ -1,14 +1,18 @@
 /* The calls: checking what is asked for, and who does it. */
-#include "join/join.h"
+#include "join/state.h"
 
 #include "base/device.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "join/bands.h"
 #include "join/device.h"
-#include "join/lsh.h"
+#include "join/lsh/lsh.h"
+#include "join/out.h"
+#include "join/sets.h"
 #include "points/view.h"
 #include "project/job.h"
+#include "search/jaccard.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -29,20 +33,6 @@ const char *gnomon_join_method_name(gnomon_join_method method)
         return "lsh";
     }
     return "?";
-}
-
-void gnomon_join_say(gnomon_join_state *join, const char *format, ...)
-{
-    char *why = join->result->why;
-    size_t said = strlen(why);
-    va_list arguments;
-    if (said > 0 && said + 2 < sizeof join->result->why) {
-        memcpy(why + said, "; ", 3);
-        said += 2;
-    }
-    va_start(arguments, format);
-    vsnprintf(why + said, sizeof join->result->why - said, format, arguments);
-    va_end(arguments);
 }
 
 /* ---- what is asked for ---- */

@@ -1,8 +1,10 @@
 /* Pairs on their way out: a band's rows are put in order, counted and handed out. */
+#include "join/out.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "join/join.h"
+#include "join/state.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "join/out.h"
 #include "join/slabs.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #ifndef GNOMON_JOIN_PREFIX_H
 #define GNOMON_JOIN_PREFIX_H
 
-#include "join/join.h"
+#include "join/state.h"
 
 typedef struct gnomon_prefix gnomon_prefix;
 

@@ -1,8 +1,13 @@
 /* Sets: bands of P's rows through lists of the rarest members, or of all. */
+#include "join/sets.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "join/out.h"
 #include "join/prefix.h"
+#include "join/state.h"
+#include "search/jaccard.h"
 
 #include <math.h>
 

@@ -16,6 +16,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "join/out.h"
+#include "search/centre.h"
+#include "search/filter.h"
 
 #include <math.h>
 #include <string.h>

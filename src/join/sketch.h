@@ -9,7 +9,8 @@
 #ifndef GNOMON_JOIN_SKETCH_H
 #define GNOMON_JOIN_SKETCH_H
 
-#include "join/join.h"
+#include "join/state.h"
+#include "search/filter.h"
 
 enum { GNOMON_SKETCH_MOST = 128 }; /* directions */
 

@@ -6,8 +6,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "join/out.h"
 #include "join/sketch.h"
 #include "join/slabs.h"
+#include "search/exact.h"
+#include "search/filter.h"
 
 enum {
     LANES = GNOMON_LANES,

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "join/out.h"
 
 #include <string.h>
 

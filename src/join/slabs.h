@@ -2,7 +2,7 @@
 #ifndef GNOMON_JOIN_SLABS_H
 #define GNOMON_JOIN_SLABS_H
 
-#include "join/join.h"
+#include "join/state.h"
 
 #include <stdatomic.h>
 

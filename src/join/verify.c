@@ -1,6 +1,7 @@
 #include "join/verify.h"
 
 #include "base/memory.h"
+#include "search/exact.h"
 
 gnomon_status gnomon_verifier_open(gnomon_join_state *join, gnomon_verifier *verifier)
 {

@@ -2,7 +2,7 @@
 #ifndef GNOMON_JOIN_VERIFY_H
 #define GNOMON_JOIN_VERIFY_H
 
-#include "join/join.h"
+#include "join/state.h"
 
 typedef struct gnomon_verifier {
     const gnomon_join_state *join;

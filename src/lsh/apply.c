@@ -47,14 +47,6 @@ gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_point
                        col);
 }
 
-int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int64_t n)
-{
-    /* products take their own memory, up to the limit; a quarter of it is for what comes out */
-    const int64_t room = gnomon_memory_limit(ctx) / 4 / (point_bytes > 0 ? point_bytes : 1);
-    const int64_t batch = room < 1 ? 1 : room > 65536 ? 65536 : room;
-    return batch < n ? batch : n;
-}
-
 static void write_values(void *arg, const int32_t *from, int64_t first, int64_t n)
 {
     const gnomon_matrix *values = arg;

@@ -240,6 +240,14 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
     return status;
 }
 
+int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int64_t n)
+{
+    /* products take their own memory, up to the limit; a quarter of it is for what comes out */
+    const int64_t room = gnomon_memory_limit(ctx) / 4 / (point_bytes > 0 ? point_bytes : 1);
+    const int64_t points = room < 1 ? 1 : room > 65536 ? 65536 : room;
+    return points < n ? points : n;
+}
+
 gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
                                 const gnomon_points *points, gnomon_values_sink *sink, void *arg)
 {

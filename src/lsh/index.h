@@ -4,7 +4,7 @@
 
 #include "lsh/hasher.h"
 #include "lsh/table.h"
-#include "search/search.h"
+#include "search/state.h"
 
 #include <gnomon/lsh.h>
 

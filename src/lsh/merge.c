@@ -4,17 +4,6 @@
 #include "base/threads.h"
 #include "lsh/index.h"
 
-void gnomon_lsh_free_tables(const gnomon_lsh *index, gnomon_table *tables)
-{
-    for (int64_t t = 0; tables && t < index->options.tables; t++) {
-        gnomon_lsh_drop(index, tables[t].keys);
-        gnomon_lsh_drop(index, tables[t].first);
-        gnomon_lsh_drop(index, tables[t].ids);
-        gnomon_lsh_drop(index, tables[t].directory);
-        tables[t] = (gnomon_table){0};
-    }
-}
-
 /* One worker's lists: what is sorted, and what it is merged into. */
 typedef struct lists {
     gnomon_table_scratch sorted;

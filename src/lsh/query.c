@@ -7,6 +7,9 @@
 #include "base/threads.h"
 #include "lsh/index.h"
 #include "lsh/probe.h"
+#include "search/exact.h"
+#include "search/hits.h"
+#include "search/state.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -18,45 +18,6 @@
  * error. */
 #define SAFETY 0.02
 
-/* out (d x cols) = P y. scaled: rank x cols. */
-static void multiply_p(const gnomon_solver *s, const double *y, int64_t cols, double *scaled,
-                       double *out)
-{
-    for (int64_t i = 0; i < s->rank; i++) {
-        for (int64_t j = 0; j < cols; j++)
-            scaled[i * cols + j] = y[i * cols + j] / s->sigma[i];
-    }
-    gnomon_blas_gemm(true, false, false, s->d, cols, s->rank, 1.0, s->v, s->d, scaled, cols, 0.0,
-                     out, cols);
-}
-
-static gnomon_status apply(gnomon_solver *s, const double *y, int64_t cols, double *scratch,
-                           double *h)
-{
-    double *in = scratch, *z = in + s->d * cols;
-    const gnomon_sweep sweep = {.in = in, .cols = cols, .z = z};
-    multiply_p(s, y, cols, h, in);
-    GNOMON_TRY(gnomon_sweep_rows(s, &sweep));
-    gnomon_blas_gemm(true, true, false, s->rank, cols, s->d, 1.0, s->v, s->d, z, cols, 0.0, h,
-                     cols);
-    for (int64_t i = 0; i < s->rank; i++) {
-        const double part = s->lambda / s->sigma[i];
-        for (int64_t j = 0; j < cols; j++)
-            h[i * cols + j] = h[i * cols + j] / s->sigma[i] + part * part * y[i * cols + j];
-    }
-    return GNOMON_OK;
-}
-
-gnomon_status gnomon_solver_apply(gnomon_solver *s, const double *y, int64_t cols, double *h)
-{
-    double *scratch = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(gnomon_times(2, s->d), cols), sizeof *scratch,
-                            "a product", &scratch));
-    gnomon_status status = apply(s, y, cols, scratch, h);
-    gnomon_free(s->ctx, scratch);
-    return status;
-}
-
 /* What the backward error hangs on beside the gradient. */
 typedef struct weights {
     double omega, rest; /* rest: omega |r| */
@@ -291,7 +252,7 @@ static gnomon_status step(gradients *r, const gnomon_state *state)
             memcpy(r->in + i * r->cols + m, s->probes.now + i * probes,
                    (size_t)probes * sizeof *r->in);
     }
-    GNOMON_TRY(apply(s, r->in, r->cols, r->scratch, r->h));
+    GNOMON_TRY(gnomon_solver_apply_in(s, r->in, r->cols, r->scratch, r->h));
     for (int64_t j = 0; j < m; j++)
         if (r->active[j]) advance(r, state, j);
     if (probes > 0) gnomon_probes_step(s, r->h, r->cols, m);
@@ -303,7 +264,7 @@ static gnomon_status step(gradients *r, const gnomon_state *state)
 static void update(gradients *r)
 {
     gnomon_solver *s = r->s;
-    multiply_p(s, r->y, s->m, r->h, r->scratch);
+    gnomon_solver_multiply_p(s, r->y, s->m, r->h, r->scratch);
     for (int64_t i = 0; i < s->d * s->m; i++)
         s->x[i] += r->scratch[i];
     if (s->underdetermined != NULL) gnomon_underdetermined_change(s, r->scratch);

@@ -10,7 +10,7 @@
 #include "linalg/orth.h"
 #include "svd/row_source.h"
 
-/* Gaussian vectors by which |I - omega H| is bounded, H the preconditioned A^T A; certify.c. */
+/* Gaussian vectors by which |I - omega H| is bounded, H the preconditioned A^T A; probes.c. */
 typedef struct gnomon_probes_of_h {
     double *now,
         *before; /* rank x count: Chebyshev polynomials of I - omega H, times the vectors */
@@ -74,8 +74,14 @@ gnomon_status gnomon_solver_sketch(gnomon_solver *s);
 /* From these to sigma, v, rank, p, and to the x of the sketched problem; drops them. */
 gnomon_status gnomon_solver_precondition(gnomon_solver *s);
 
+/* out (d x cols) = P y. scaled: rank x cols. */
+void gnomon_solver_multiply_p(const gnomon_solver *s, const double *y, int64_t cols, double *scaled,
+                              double *out);
 /* h (rank x cols) = H y, H = P^T (A^T A + lambda^2 I) P: one pass. */
 gnomon_status gnomon_solver_apply(gnomon_solver *s, const double *y, int64_t cols, double *h);
+/* The same in memory of the caller's: scratch is 2 d x cols. */
+gnomon_status gnomon_solver_apply_in(gnomon_solver *s, const double *y, int64_t cols,
+                                     double *scratch, double *h);
 
 /* Draws the probes (rank x options.probes), when there are any. */
 gnomon_status gnomon_probes_draw(gnomon_solver *s);

@@ -65,9 +65,4 @@ gnomon_status gnomon_engine_report(const gnomon_engine *e, int64_t done, int64_t
 /* Writes sums that lived on, of the tiles that 'out' reaches. */
 void gnomon_engine_store(gnomon_engine *e);
 
-static inline int64_t gnomon_tiles_of(int64_t points)
-{
-    return (points + GNOMON_LANES - 1) / GNOMON_LANES;
-}
-
 #endif

@@ -1,7 +1,7 @@
 /* The centre of a search: which numbers the filter's fp32 coordinates are. */
+#include "search/centre.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "search/search.h"
 
 #include <math.h>
 

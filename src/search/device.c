@@ -1,7 +1,9 @@
 /* Handing a search to a device. */
+#include "search/device.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "search/search.h"
+#include "search/hits.h"
+#include "search/jaccard.h"
 
 #include <math.h>
 #include <string.h>

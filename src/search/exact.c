@@ -1,5 +1,5 @@
 /* Keys in fp64: what every answer is verified by. */
-#include "search/search.h"
+#include "search/exact.h"
 
 gnomon_query gnomon_query_widen(const gnomon_search *search, int64_t query, double *f64)
 {

@@ -17,7 +17,8 @@
  *
  * The keys that scores stand for are themselves rounded, in fp64: what that may change is part of
  * the error, so that the order of keys is what is decided. */
-#include "search/search.h"
+#include "search/filter.h"
+#include "search/exact.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,11 +1,13 @@
 /* Sets: how many members a base set shares with each query is counted through an index of the
  * queries' members, so that the work is that of the members they share. */
+#include "search/jaccard.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "points/rows.h"
 #include "points/view.h"
-#include "search/search.h"
+#include "search/hits.h"
+#include "search/state.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,12 +5,16 @@
  * passes a query's filter waits in a small buffer; a full buffer loses what k others surely come
  * before, and what is left in the end is verified in fp64. How the work is cut hangs on the number
  * of threads, but the answers, being exact, do not. */
+#include "search/scan.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "points/view.h"
-#include "search/search.h"
+#include "search/centre.h"
+#include "search/exact.h"
+#include "search/filter.h"
+#include "search/hits.h"
 
 #include <inttypes.h>
 #include <math.h>

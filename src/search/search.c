@@ -1,5 +1,8 @@
 /* The calls: checking what is asked for, the order of the steps, the answers. */
-#include "search/search.h"
+#include "search/device.h"
+#include "search/jaccard.h"
+#include "search/scan.h"
+#include "search/state.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -178,18 +181,6 @@ void gnomon_search_destroy(gnomon_search *s)
     gnomon_free(ctx, s->centre.mean);
     gnomon_free(ctx, s->centre.mean64);
     gnomon_free(ctx, s);
-}
-
-gnomon_status gnomon_hits_reserve(gnomon_search *s, int64_t more)
-{
-    int64_t room = s->hit_room;
-    if (more <= room - s->hit_count) return GNOMON_OK;
-    GNOMON_FAIL_IF(!gnomon_add(s->hit_count, more, &room) || !gnomon_mul(room, 3, &room), s->ctx,
-                   GNOMON_ERROR_OVERFLOW, "more hits than can be counted");
-    room /= 2;
-    GNOMON_TRY(gnomon_grow(s->ctx, &s->hits, s->hit_room, room, sizeof *s->hits, "hits"));
-    s->hit_room = room;
-    return GNOMON_OK;
 }
 
 static gnomon_status check_add(gnomon_search *s, int64_t rows, int64_t cols)

@@ -119,7 +119,7 @@ static gnomon_status gunzip_pull(gnomon_source *source, void *data_state, int64_
     return inflate_some(source, state, data, size, got);
 }
 
-static const gnomon_source_backend gunzip_backend = {gunzip_pull, gunzip_close};
+static const gnomon_source_backend gunzip_backend = {gunzip_pull, gunzip_close, true};
 
 gnomon_status gnomon_gunzip_open(gnomon_source *inner, gnomon_source **out)
 {

@@ -223,7 +223,7 @@ static gnomon_status check_member(gnomon_zip *zip, int64_t index, zip_stat_t *st
 static gnomon_status open_member(gnomon_zip *zip, int64_t index, const char *name,
                                  gnomon_source **out)
 {
-    static const gnomon_source_backend backend = {member_pull, member_close};
+    static const gnomon_source_backend backend = {.pull = member_pull, .close = member_close};
     zip_stat_t st;
     GNOMON_TRY(check_member(zip, index, &st, name));
     member_state *member = NULL;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "points/view.h"
+#include "search/jaccard.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

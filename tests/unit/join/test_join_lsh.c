@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "join/lsh.h"
+#include "join/lsh/lsh.h"
 
 static uint64_t state;
 

@@ -2,7 +2,7 @@
 #include "search_testing.h"
 
 #include "base/isa.h"
-#include "search/search.h"
+#include "search/state.h"
 
 /* What points are like. */
 typedef enum kind {

@@ -3,7 +3,8 @@
  * others. */
 #include "search_testing.h"
 
-#include "search/search.h"
+#include "search/centre.h"
+#include "search/filter.h"
 
 static const double u = 0x1p-24;
 

@@ -3,7 +3,7 @@
  * itself. */
 #include "search_testing.h"
 
-#include "search/search.h"
+#include "search/state.h"
 
 enum { N = 700, D = 24, Q = 23, BYTES = 5, FIRST = 40 /* the queries' own points */ };
 

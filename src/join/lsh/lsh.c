@@ -6,12 +6,17 @@
  * with those after them; candidates of a table are cut into tasks of about equally many, wherever
  * buckets begin and end, so that a bucket with many of the points occupies all threads and takes no
  * memory. */
-#include "join/lsh.h"
+#include "join/lsh/lsh.h"
 #include "join/prefix.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "join/lsh/keys.h"
+#include "join/lsh/plan.h"
+#include "join/out.h"
+#include "join/sets.h"
+#include "join/state.h"
 #include "join/verify.h"
 #include "lsh/table.h"
 

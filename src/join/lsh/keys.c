@@ -1,8 +1,10 @@
 /* Points' keys in every table of an LSH join. */
+#include "join/lsh/keys.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "join/lsh.h"
+#include "join/lsh/plan.h"
 #include "lsh/hasher.h"
 #include "lsh/table.h"
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
+#include "search/jaccard.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,13 +40,6 @@ gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *o
     }
     *out = index;
     return GNOMON_OK;
-}
-
-void gnomon_lsh_drop(const gnomon_lsh *index, const void *array)
-{
-    const uintptr_t at = (uintptr_t)array, map = (uintptr_t)index->map;
-    if (index->map && at >= map && at - map < index->map_bytes) return;
-    gnomon_free(index->ctx, (void *)array);
 }
 
 static void drop_sets(const gnomon_lsh *index, gnomon_sets *sets)

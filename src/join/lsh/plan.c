@@ -12,10 +12,11 @@
  * What rounding may do to a hash value counts as part of the miss: a p-stable value differs between
  * points whose sums are off by e with probability e / w more (the offset is uniform), a sign of a
  * product that is off by e |x| with 0.8 e more a point (the density of a normal at 0). */
+#include "join/lsh/plan.h"
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "join/lsh.h"
 #include "join/verify.h"
 #include "lsh/table.h"
 

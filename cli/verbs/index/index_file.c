@@ -1,0 +1,166 @@
+/* An index's file: opened, told of, filled from points. */
+#include "verbs/index/index.h"
+
+#include <stdlib.h>
+
+int cli_index_fail(cli_app *app, const char *path, gnomon_status status)
+{
+    const char *text = gnomon_last_error(app->ctx);
+    const int code = cli_interrupted() ? -1 : 0;
+    if (code == 0 && status == GNOMON_ERROR_UNSUPPORTED && cli_error_about(app, path))
+        return cli_fail(app, CLI_EXIT_DATA, "%s", text);
+    return cli_fail_status(app, status);
+}
+
+int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index)
+{
+    const gnomon_status status = gnomon_lsh_open(app->ctx, path, index);
+    return status == GNOMON_OK ? -1 : cli_index_fail(app, path, status);
+}
+
+static int64_t bytes_of(const gnomon_lsh_info *i)
+{
+    return i->table_bytes + i->code_bytes + i->other_bytes;
+}
+
+void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
+{
+    const gnomon_lsh_options *o = &i->options;
+    const gnomon_lsh_functions *f = &o->functions;
+    fprintf(stream, "%lld points of %lld %s, %lld removed, by %s\n", (long long)i->points,
+            (long long)f->dim, cli_metric(o->metric)->unit, (long long)i->removed,
+            gnomon_metric_name(o->metric));
+    fprintf(stream, "%s", gnomon_lsh_family_name(f->family));
+    if (f->width > 0) fprintf(stream, ", width %g", f->width);
+    if (f->sides > 0) fprintf(stream, ", %lld directions a function", (long long)f->sides);
+    if (f->descriptor != NULL) fprintf(stream, ", %s", gnomon_kind_name(f->descriptor->kind));
+    fprintf(stream, ", seed %llu: %lld tables of %lld", (unsigned long long)f->seed,
+            (long long)o->tables, (long long)o->broad);
+    if (o->fine > 0) fprintf(stream, " + %lld", (long long)o->fine);
+    fprintf(stream, " functions, %lld buckets, at most %lld points in one\n", (long long)i->buckets,
+            (long long)i->largest);
+    fprintf(stream, "a query looks into %lld more buckets", (long long)o->effort.probes);
+    if (o->effort.broad > 0) fprintf(stream, ", %lld broad ones", (long long)o->effort.broad);
+    if (o->effort.candidates > 0)
+        fprintf(stream, ", until it has %lld candidates", (long long)o->effort.candidates);
+    if (o->effort.verified > 0)
+        fprintf(stream, ", verifies the nearest %lld by code", (long long)o->effort.verified);
+    fprintf(stream, "; beside the points the index takes %.1f MiB\n",
+            (double)bytes_of(i) / (1 << 20));
+}
+
+json_t *cli_index_json(const gnomon_lsh_info *i)
+{
+    const gnomon_lsh_options *o = &i->options;
+    const gnomon_lsh_functions *f = &o->functions;
+    json_t *out = json_pack(
+        "{s:s, s:I, s:I, s:I, s:s, s:f, s:I, s:s*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:I}",
+        "metric", gnomon_metric_name(o->metric), "points", (json_int_t)i->points, "removed",
+        (json_int_t)i->removed, "dimensions", (json_int_t)f->dim, "family",
+        gnomon_lsh_family_name(f->family), "width", f->width, "sides", (json_int_t)f->sides,
+        "directions", f->descriptor != NULL ? gnomon_kind_name(f->descriptor->kind) : NULL,
+        "tables", (json_int_t)o->tables, "functions", (json_int_t)o->broad, "fine",
+        (json_int_t)o->fine, "codes", (json_int_t)o->codes, "probes", (json_int_t)o->effort.probes,
+        "broad_probes", (json_int_t)o->effort.broad, "limit", (json_int_t)o->effort.candidates,
+        "verified", (json_int_t)o->effort.verified, "buckets", (json_int_t)i->buckets,
+        "largest_bucket", (json_int_t)i->largest, "index_bytes", (json_int_t)bytes_of(i));
+    char seed[24];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
+    if (out != NULL) json_object_set_new(out, "seed", json_string(seed));
+    return out;
+}
+
+/* Refuses points that are no sets where sets are wanted. -1 or an exit code. */
+static int check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse)
+{
+    if (!sparse || (info->access & GNOMON_ACCESS_SPARSE) != 0) return -1;
+    return cli_needs_sparse(app, path, "jaccard");
+}
+
+int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget)
+{
+    int code = check_form(app, path, &p->info, sparse);
+    if (code < 0) code = cli_points_read(app, path, sparse, p, budget);
+    if (code < 0 && !cli_points_at_end(p))
+        code = cli_points_too_large(app, path, 2.0 * (double)app->memory);
+    return code;
+}
+
+/* Pieces larger than this gain nothing. */
+static const int64_t enough_bytes = (int64_t)64 << 20;
+static const int64_t first_bytes = (int64_t)4 << 20;
+enum { MOST_NONZEROS = 1 << 21, LEAST_FIRST = 64, MOST_FIRST = 4096 };
+
+static int too_little(cli_app *app, const char *path, double bytes)
+{
+    return cli_fail(app, CLI_EXIT_MEMORY,
+                    "%s: points of %.0f bytes must be in memory at once: give more --memory", path,
+                    bytes);
+}
+
+int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
+                         const gnomon_data_info *info, int sparse, int coded,
+                         gnomon_lsh_builder *builder, int64_t *points)
+{
+    gnomon_dtype dtype = info->dtype;
+    int64_t row = 0, rows = 0;
+    void *data = NULL;
+    *points = 0;
+    int code = check_form(app, path, info, sparse);
+    if (code >= 0) return code;
+    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32) dtype = GNOMON_F64;
+    if (!sparse) {
+        const int64_t budget = (app->memory - CLI_OVERHEAD_BYTES) / 2;
+        if (__builtin_mul_overflow(info->cols, (int64_t)gnomon_dtype_size(dtype), &row) ||
+            row > budget)
+            return too_little(app, path, (double)info->cols * (double)gnomon_dtype_size(dtype));
+        rows = (budget < enough_bytes ? budget : enough_bytes) / (row > 0 ? row : 1);
+        if (rows < 1) rows = 1;
+        data = malloc(cli_bytes(rows, row));
+        if (data == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for points");
+    }
+    cli_bar_begin(app, "indexing", info->rows >= 0 ? info->rows : -1);
+    /* the first piece settles the codes' scale, so it must not hang on --memory */
+    int64_t wanted = rows;
+    if (coded && !sparse) {
+        wanted = first_bytes / (row > 0 ? row : 1);
+        wanted = wanted < LEAST_FIRST ? LEAST_FIRST : wanted > MOST_FIRST ? MOST_FIRST : wanted;
+        if (wanted > rows) {
+            code = too_little(app, path, (double)wanted * (double)row);
+            wanted = rows;
+        }
+    }
+    while (code < 0) {
+        gnomon_csr csr = {0};
+        int64_t got = 0;
+        gnomon_status status = GNOMON_OK;
+        if (sparse) {
+            status = gnomon_reader_next_csr(reader, INT64_MAX / 16, MOST_NONZEROS, &csr);
+            got = csr.rows;
+        }
+        for (int64_t some = 1; !sparse && got < wanted && some > 0 && status == GNOMON_OK;) {
+            const gnomon_matrix part =
+                gnomon_matrix_rowmajor((char *)data + got * row, dtype, wanted - got, info->cols);
+            status = gnomon_reader_next(reader, &part, &some);
+            got += status == GNOMON_OK ? some : 0;
+        }
+        wanted = rows;
+        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
+        if (status == GNOMON_OK && got == 0) break;
+        cli_bar_at(app, *points, got);
+        const gnomon_matrix some = gnomon_matrix_rowmajor(data, dtype, got, info->cols);
+        const int read = status == GNOMON_OK;
+        if (read)
+            status = sparse ? gnomon_lsh_builder_add_csr(builder, &csr)
+                            : gnomon_lsh_builder_add(builder, &some);
+        if (read && (status == GNOMON_ERROR_NONFINITE || status == GNOMON_ERROR_SHAPE))
+            code = cli_fail(app, CLI_EXIT_DATA, "%s, points from %lld on: %s", path,
+                            (long long)*points, gnomon_last_error(app->ctx));
+        else if (status != GNOMON_OK)
+            code = cli_fail_status(app, status);
+        *points += got;
+    }
+    free(data);
+    return code;
+}

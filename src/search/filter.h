@@ -1,0 +1,41 @@
+/* search/filter.h: what fp32 can tell. */
+#ifndef GNOMON_SEARCH_FILTER_H
+#define GNOMON_SEARCH_FILTER_H
+
+#include "search/state.h"
+
+/* The error of scores at so many steps, as a share of the product of norms; most_steps 0: of 16-bit
+ * coordinates, beside what their rounding takes. */
+double gnomon_filter_gamma(int64_t steps, int64_t most_steps);
+/* What a query is to the filter. */
+typedef struct gnomon_filter_query {
+    double norm, squares; /* of the centred query */
+    double constant;      /* IP: what a score lacks to be the (scaled) product */
+    bool whole;           /* all coordinates are integers */
+} gnomon_filter_query;
+/* Centres a query into out, steps numbers, and sets up its filter's errors. wide: 2 * cols. */
+void gnomon_filter_prepare(const gnomon_search *search, int64_t query, int64_t steps,
+                           int64_t most_steps, double *f64, float *out, gnomon_filter_query *facts,
+                           gnomon_filter *filter);
+/* Words of a point in coordinates of so many bits: 32 (fp32), 16 or 8. */
+static inline int64_t gnomon_filter_words(int64_t steps, int bits)
+{
+    return bits == 32 ? steps : bits == 16 ? (steps + 1) / 2 : (steps + 15) / 16 * 4;
+}
+/* Turns a centred query of so many steps into integers of 16 or 8 bits, at most 'most' large, with
+ * what that means for its filter. */
+void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
+                         const gnomon_filter_query *facts, gnomon_filter *filter, uint32_t *out);
+/* The least score of any point whose key is at most 'key'. With 'whole': key is that of a point
+ * with integer coordinates and a smaller id, so that an equal one no longer matters. */
+float gnomon_filter_least(const gnomon_search *search, const gnomon_filter_query *facts, double key,
+                          bool whole);
+/* A tile's share of the error. squares: of its points' norms; whole: their coordinates are. */
+gnomon_blur gnomon_filter_blur(const gnomon_search *search, int64_t steps, int64_t most_steps,
+                               const double *squares, int lanes, bool whole);
+/* The same of a tile in integer coordinates, of this scale and with squares lost to rounding. */
+void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur);
+/* Drops survivors that k others surely come before; raises 'least'. values: room for 'room'. */
+void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float *values);
+
+#endif

@@ -1,0 +1,20 @@
+/* search/jaccard.h: searches of sets. */
+#ifndef GNOMON_SEARCH_JACCARD_H
+#define GNOMON_SEARCH_JACCARD_H
+
+#include "search/state.h"
+
+/* Refuses a broken view; what its entries are is not looked at. Errors: ARGUMENT, DATA. */
+gnomon_status gnomon_csr_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name);
+gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
+                               int64_t first, gnomon_metric metric, gnomon_sets *sets);
+void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets);
+gnomon_status gnomon_scan_sets(gnomon_search *search, const gnomon_sets *base);
+/* Answers of sets that share nothing with a query. */
+gnomon_status gnomon_sets_complete(gnomon_search *search);
+/* The same where a device has found counts[q] of a query's k, which lie in their order, k places a
+ * query. Errors: MEMORY. */
+gnomon_status gnomon_sets_fill(gnomon_search *search, int64_t *counts, int64_t *ids,
+                               double *distances);
+
+#endif

@@ -1,0 +1,69 @@
+/* search/state.h: a search under way, as the files of this room share it. */
+#ifndef GNOMON_SEARCH_STATE_H
+#define GNOMON_SEARCH_STATE_H
+
+#include "base/context.h"
+#include "base/device.h"
+#include "kernels.h"
+#include "metric/metric.h"
+#include "search/job.h"
+#include "search/ranked.h"
+
+#include <gnomon/search.h>
+
+/* How dense coordinates become fp32: x * scale - mean for L2 and IP, x / |x| - mean for COSINE.
+ * Estimated from some of the first base points. Whatever it is the answers are exact: it only
+ * decides how well the filter sees. */
+typedef struct gnomon_centre {
+    bool estimated;
+    double scale;   /* a power of two */
+    float *mean;    /* of the scaled points */
+    double *mean64; /* the same numbers */
+    double norm;    /* of mean */
+    bool whole;     /* scale is 1 and the mean's coordinates are integers */
+    int bits;       /* of the filter's coordinates: 32 (fp32), or integers of 16 or 8 */
+    int most;       /* the largest of those integers */
+} gnomon_centre;
+
+/* A search that a device does. */
+typedef struct gnomon_device_part {
+    gnomon_device_call call;
+    void *part; /* NULL: the CPU does it */
+    gnomon_search_job job;
+    gnomon_search_host calls;
+    gnomon_csr sets; /* JACCARD: the search's */
+    uint8_t *ones;   /* its values */
+} gnomon_device_part;
+
+struct gnomon_search {
+    gnomon_context *ctx;
+    const gnomon_search_kernels *kernels;
+    gnomon_search_options options;
+    bool finished;
+
+    gnomon_matrix queries; /* dense */
+    gnomon_sets sets;      /* JACCARD */
+    int64_t count, cols;
+    double limit; /* by radius: the largest key */
+
+    gnomon_nearest *nearest; /* count; k nearest */
+    gnomon_ranked *heaps;    /* k a query */
+    gnomon_hit *hits;        /* by radius, in any order */
+    int64_t hit_count, hit_room;
+
+    gnomon_centre centre;
+    bool whole;   /* all base points so far had integer coordinates, centred */
+    int64_t base; /* points so far */
+    int64_t rows; /* of the base that a scan takes at once; 0: by the work. Tests set it */
+    int64_t compared, verified;
+    gnomon_device_part device;
+};
+
+/* Whether base point id may be an answer. */
+static inline bool gnomon_search_allows(const gnomon_search_options *o, int64_t id)
+{
+    if (o->allowed == NULL) return true;
+    return id < o->allowed_bits && (o->allowed[id / 8] >> (id % 8) & 1) != 0;
+}
+
+#endif
