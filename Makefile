@@ -42,8 +42,8 @@ measure:
 	@scripts/measure.sh $(BUILD)
 
 results:
-	@python3 scripts/ship_models.py
-	@python3 scripts/results.py
+	@python3 scripts/results/ship_models.py
+	@python3 scripts/results/make.py
 
 install: all
 	@cmake --install $(BUILD)

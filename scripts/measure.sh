@@ -21,5 +21,5 @@ points=2000
 "$build/bench/bench_low_precision" --json "$results/low-precision.json"
 "$build/bench/bench_report" --json "$results/report-cpu.json"
 "$build/bench/bench_gemm" --threads "$threads" --json "$results/gemm-cpu.json"
-python3 scripts/ship_models.py
-python3 scripts/results.py
+python3 scripts/results/ship_models.py
+python3 scripts/results/make.py

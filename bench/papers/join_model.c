@@ -10,7 +10,7 @@
  * hashed   the paper's join by hashes over K, the functions a table, for several c, buckets joined
  *          by products and pair by pair; and gnomon's
  * Seconds are the processor's, of one thread: what else runs on the machine counts little.
- * scripts/results_join.py predicts from the first what the others cost. A part's figures replace
+ * scripts/results/join.py predicts from the first what the others cost. A part's figures replace
  * those of the same part in FILE.
  *
  * usage: bench_join_model FILE.json [tau|exact|buckets|hashed]      without a part: all, 4 minutes

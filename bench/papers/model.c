@@ -5,7 +5,7 @@
  *    (a sketch of sqrt(m) points from sqrt(m) to sqrt(m) dimensions, its making included).
  * 2. Cascades over a range of d, k and zeta: the paper's algorithm with stored factors, every level
  *    one SGEMM on reshaped points; and gnomon's own. For each the shapes of its products, from
- * which scripts/results.py predicts the cost.
+ * which scripts/results/make.py predicts the cost.
  * 3. For the same points: the dense product with the matrix stored, and gnomon's rademacher, srht
  * and very-sparse, for the crossovers.
  *

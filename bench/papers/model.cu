@@ -9,7 +9,7 @@
  * 3. For the same points: dense products with the matrix stored, and gnomon's rademacher, srht,
  *    very-sparse and sjlt, for the crossovers.
  *
- * All points and sketches lie in the GPU's memory. scripts/results.py predicts and compares.
+ * All points and sketches lie in the GPU's memory. scripts/results/make.py predicts and compares.
  *
  *   model [--json FILE] */
 #include "bench.cuh"

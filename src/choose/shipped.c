@@ -1,4 +1,4 @@
-/* The cost models that come with the library; made by scripts/ship_models.py from measured ones in
+/* The cost models that come with the library; made by scripts/results/ship_models.py from measured ones in
  * bench/records/. */
 /* clang-format off */
 #include "choose/choose.h"

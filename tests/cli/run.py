@@ -72,7 +72,7 @@ def main(arguments):
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith(("GNOMON_", "LC_", "LANG")) or key == "GNOMON_ISA"}
     environment.update(PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"],
-                       PYTHON=sys.executable, TESTS=os.path.dirname(base), HOME=folder,
+                       PYTHON=sys.executable, TESTS=os.path.dirname(os.path.abspath(__file__)), HOME=folder,
                        GNOMON_PLUGIN_DIR="/nonexistent",  # the CPU, also where there is a GPU
                        PYTHONDONTWRITEBYTECODE="1")
     begin = time.time_ns()

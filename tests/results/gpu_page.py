@@ -9,9 +9,9 @@ import tempfile
 
 sys.path.insert(0, sys.argv[1])
 import pages
-import results_gpu
-import results_peers
-import results_model
+import gpu
+import peers
+import model
 
 HEAD = {"gpu": "NVIDIA Test 80GB", "multiprocessors": 100, "cuda_runtime": 13000, "cuda_driver": 13000, "commit": "abcdef0123456789"}
 RESULTS = {
@@ -62,11 +62,11 @@ with tempfile.TemporaryDirectory() as work:
     for program, results in RESULTS.items():
         (records / "gpu" / f"{program}.json").write_text(json.dumps({"program": program, **HEAD, "results": results}))
     (records / "not_a_gpu.json").write_text("[1, 2]")
-    pages.RECORDS = results_model.RECORDS = records
-    readme = results_gpu.make("before\n<!-- gpu: made by make results -->\nold\n<!-- gpu: end -->\nafter\n")
-    results_model.make()
-    times = results_gpu.thesis_times({1024: (1, 2, 3, 4)})
-    page, model = pages.pages["gpu.md"], pages.pages["model.md"]
+    pages.RECORDS = model.RECORDS = records
+    readme = gpu.make("before\n<!-- gpu: made by make results -->\nold\n<!-- gpu: end -->\nafter\n")
+    model.make()
+    times = gpu.thesis_times({1024: (1, 2, 3, 4)})
+    page, model_page = pages.pages["gpu.md"], pages.pages["model.md"]
 
     expect(page, "## NVIDIA Test 80GB", "FP16 700 TFLOP/s, SGEMM 50.0", "55.0 GB/s pinned", "commit abcdef012345", "hue green")
     assert "without time" not in page
@@ -89,11 +89,11 @@ with tempfile.TemporaryDirectory() as work:
     expect(readme, "before\n<!-- gpu: made by make results -->\nOn one NVIDIA Test 80GB", "`rademacher` of 32", "<!-- gpu: end -->\nafter\n")
     assert "old" not in readme and "SGEMM, stored" not in readme
 
-    expect(model, "## NVIDIA Test 80GB, 256 points", "SGEMMs, one unit", "`kronecker`, with a start",
+    expect(model_page, "## NVIDIA Test 80GB, 256 points", "SGEMMs, one unit", "`kronecker`, with a start",
            "| SGEMMs | the dense product by SGEMM, matrix stored | always |")
     # level t: t k x 4 (t - 1) k; at 64 = sqrt(m): 4096 = 64 * 4^3 needs 1*4*64 + 2*4*16 + 1*8*4 blocks
-    assert results_model.levels(64, 4096, 4, 256) == [(64, 256, 4096), (128, 256, 1024), (64, 512, 256)]
-    assert results_model.blocks_of(results_model.levels(64, 4096, 4, 256), 64) == 4 * 64 + 2 * 4 * 16 + 8 * 4
+    assert model.levels(64, 4096, 4, 256) == [(64, 256, 4096), (128, 256, 1024), (64, 512, 256)]
+    assert model.blocks_of(model.levels(64, 4096, 4, 256), 64) == 4 * 64 + 2 * 4 * 16 + 8 * 4
     expect(times, "### NVIDIA Test 80GB, M = 2^10, without transfers", "| batch-block | 32 | 256 | 0.00102 (1e-05) | 1.05 (1e-05) |",
            "### In the thesis, on a V100")
     names = {name for name, *_ in pages.plots}
@@ -101,8 +101,8 @@ with tempfile.TemporaryDirectory() as work:
 
 # No GPU: no page, and the README stays as it is.
 with tempfile.TemporaryDirectory() as work:
-    pages.RECORDS = results_model.RECORDS = pathlib.Path(work)
+    pages.RECORDS = model.RECORDS = pathlib.Path(work)
     pages.pages.clear()
-    assert results_gpu.make("as it is") == "as it is" and not pages.pages
-    assert results_peers.readme("as it is") == "as it is"
+    assert gpu.make("as it is") == "as it is" and not pages.pages
+    assert peers.readme("as it is") == "as it is"
 print("good")

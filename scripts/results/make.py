@@ -1,23 +1,23 @@
 """Makes the pages and plots of docs/results/ from the records in bench/records/.
 
-usage: results.py [--check]      --check: writes nothing, fails when a page is not up to date
+usage: make.py [--check]      --check: writes nothing, fails when a page is not up to date
 
 Needs Python alone, and gnuplot for the plots (not for --check).
 """
 import math
 import sys
 
-import results_gemm
-import results_gpu
-import results_hosvd
-import results_low_precision
-import results_join
-import results_lsh
-import results_lstsq
-import results_model
-import results_peers
-import results_promise
-import results_svd
+import gemm
+import gpu
+import hosvd
+import low_precision
+import join
+import lsh
+import lstsq
+import model
+import peers
+import promise
+import svd
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table
 
 
@@ -181,7 +181,7 @@ All simple kinds follow the law of k rows on these images, the sparse ones too. 
 blocks of an image resemble each other, and of positive pixels the more; its distances suffer as well,
 unlike those of independent points. `kronecker` pays for every level.
 """
-    text += results_gpu.thesis_times(THESIS_MS)
+    text += gpu.thesis_times(THESIS_MS)
     pages["thesis.md"] = text
 
 
@@ -235,7 +235,7 @@ def index():
              "hosvd.md": "tensors beside Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "promise.md": "search by hashing: promises of recall with 30 seeds, speed beside FAISS",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
-    pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results.py`) from the records in `bench/records/`; "
+    pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results/make.py`) from the records in `bench/records/`; "
                           "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/records/gpu/` "
                           "(or into any other folder there: what is read of a file is its content).\n\n" +
                           "".join(f"- [{name}]({name}): {words}\n" for name, words in about.items() if name in pages) +
@@ -243,26 +243,26 @@ def index():
 
 
 thesis()
-results_model.make()
+model.make()
 choice_page()
-results_low_precision.make()
-results_svd.make()
-results_gemm.make()
-results_lstsq.make()
-results_hosvd.make()
-results_join.make()
-results_lsh.make()
-results_promise.make()
-readme = results_peers.readme(results_gpu.make((ROOT / "README.md").read_text()))
+low_precision.make()
+svd.make()
+gemm.make()
+lstsq.make()
+hosvd.make()
+join.make()
+lsh.make()
+promise.make()
+readme = peers.readme(gpu.make((ROOT / "README.md").read_text()))
 index()
 if "--check" in sys.argv[1:]:
     stale = [name for name, text in pages.items()
              if not (PAGES / name).exists() or (PAGES / name).read_text() != text]
-    stale += [f"{name}.svg" for name, *_ in plots if not (PAGES / f"{name}.svg").exists()]
+    stale += [f"{name}.svg" for name, *_ in plots if not (PAGES / "figures" / f"{name}.svg").exists()]
     if readme != (ROOT / "README.md").read_text():
         stale.append("README.md")
     sys.exit("not up to date, run make results: " + ", ".join(stale) if stale else 0)
-PAGES.mkdir(parents=True, exist_ok=True)
+(PAGES / "figures").mkdir(parents=True, exist_ok=True)
 for name, text in pages.items():
     (PAGES / name).write_text(text)
 (ROOT / "README.md").write_text(readme)

@@ -6,7 +6,7 @@ import re
 import subprocess
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 RECORDS, PAGES = ROOT / "bench" / "records", ROOT / "docs" / "results"
 GNUPLOT = """set terminal svg size 720,440 dynamic font 'sans,12' background '#ffffff'
 set output '{svg}'
@@ -83,7 +83,7 @@ def quantile(values, share):
 def plot(name, title, x, y, curves, more="set logscale xy", key="outside right"):
     """curves: (title, style, [(x, y)...])"""
     plots.append((name, title, x, y, [c for c in curves if c[2]], more, key))
-    return f"![{title}]({name}.svg)\n"
+    return f"![{title}](figures/{name}.svg)\n"
 
 
 def draw():
@@ -95,4 +95,4 @@ def draw():
                 pathlib.Path(path).write_text("".join(" ".join(f"{v:.6g}" for v in row) + "\n" for row in data))
                 words.append(f"'{path}' {style} title '{what}'")
             subprocess.run(["gnuplot"], check=True, text=True, input=GNUPLOT.format(
-                svg=PAGES / f"{name}.svg", title=title, x=x, y=y, key=key, more=more, curves=", ".join(words)))
+                svg=PAGES / "figures" / f"{name}.svg", title=title, x=x, y=y, key=key, more=more, curves=", ".join(words)))

@@ -36,7 +36,7 @@ found = sorted(((path, m) for path, m in records("gnomon", "costs") if m["gnomon
 names = [m["name"] for _, m in found]
 if len(set(names)) < len(names):
     sys.exit("two models in bench/records/ have one name: " + ", ".join(names))
-text = ("/* The cost models that come with the library; made by scripts/ship_models.py from measured ones in\n"
+text = ("/* The cost models that come with the library; made by scripts/results/ship_models.py from measured ones in\n"
         " * bench/records/. */\n"
         "/* clang-format off */\n"
         '#include "choose/choose.h"\n\n'

@@ -7,7 +7,7 @@ rate; the link), an aim as the most times the floor (or milliseconds), and what 
 import math
 
 from pages import between, gpu_records, pages, plot, power, slug, table
-from results_model import levels
+from model import levels
 
 MEASURES = {"ms", "least_ms", "most_ms", "mean_ms", "median_ms", "variance_ms2", "runs", "read_ms", "floor_ms", "reads",
             "worst_error", "error", "sgemm_error", "sgemm_ms", "fp16_gemm_ms", "ratio", "work_bytes", "pinned_ms", "pageable_ms"}
@@ -158,7 +158,7 @@ def cascades(content):
 
 def products(content):
     """Forms of gnomon_gemm's products beside cuBLAS; two or three products of halves, two of TF32 numbers, or one read of the
-    long matrix. Their errors: results_gemm.py."""
+    long matrix. Their errors: gemm.py."""
     by = {}
     for r in content["results"]:
         if r["what"] == "speed":
