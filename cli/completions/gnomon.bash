@@ -318,7 +318,7 @@ _gnomon() {
         esac
         ;;
     svd)
-        options="-k --rank --tolerance --single-pass --measure --power --oversample --block --probes --probe-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --rank --tolerance --center --single-pass --measure --power --oversample --block --probes --probe-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k | --rank) words="NONE" ;;
         --tolerance) words="NONE" ;;

@@ -341,6 +341,7 @@ complete -c gnomon -n '__fish_seen_subcommand_from join' -l quiet -d 'say nothin
 complete -c gnomon -n '__fish_seen_subcommand_from join' -s h -l help -d 'this text'
 complete -c gnomon -n '__fish_seen_subcommand_from svd' -s k -l rank -x -d 'how many singular values'
 complete -c gnomon -n '__fish_seen_subcommand_from svd' -l tolerance -x -d 'as many singular values as leave at most T of the matrix'
+complete -c gnomon -n '__fish_seen_subcommand_from svd' -l center -d 'factor the points less their mean'
 complete -c gnomon -n '__fish_seen_subcommand_from svd' -l single-pass -d 'read every row once, for a pipe or data that is slow to read'
 complete -c gnomon -n '__fish_seen_subcommand_from svd' -l measure -d 'also compute what is left exactly, by one more pass'
 complete -c gnomon -n '__fish_seen_subcommand_from svd' -l power -x -d 'power iterations'

@@ -63,17 +63,19 @@ typedef struct gnomon_svd_options {
     const gnomon_matrix *u, *vt; /* NULL, or where U and Vt go: views of the work's type with at
                           least rank columns (u) and rows (vt), in host memory, or the GPU's when
                           the work runs there; what is beyond the rank found is left as it is */
+    int center; /* 0 (default), or 1: A - 1 mean^T is factored in A's place, the rows less the mean
+                   of each column: principal component analysis (see gnomon_svd) */
 } gnomon_svd_options;
 
 #define GNOMON_SVD_OPTIONS_INIT                                                               \
     {                                                                                         \
         sizeof(gnomon_svd_options), 0, 0.0, 10, -1, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0, \
-            NULL, NULL                                                                        \
+            NULL, NULL, 0                                                                     \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, size_t size);
 
-/* A factorisation A = U diag(S) Vt and what is known of it. u.data, s and vt.data are of the
+/* A factorisation A = U diag(S) Vt and what is known of it. u.data, s, vt.data and mean are of the
  * context's allocator, freed by gnomon_svd_free; but u and vt lie in the caller's memory where
  * options.u and options.vt named it.
  *
@@ -100,6 +102,20 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * of the unit roundoff. It is exact but for rounding, whose part is at most about sqrt(n) * u *
  * |A|, u = 2^-24 or 2^-53.
  *
+ * Centred, with options.center, every A here is A - 1 mean^T: norm, residuals, bounds, tolerance.
+ * Rows of Vt are the principal components, U diag(S) the scores, s_i^2 / (rows - 1) the variance
+ * along component i, and norm^2 / (rows - 1) the sum of all variances. No centred copy is made.
+ * From dense rows the mean is subtracted in fp64, piece by piece, before they are rounded to the
+ * work's type, so that a mean of 10^6 beside a spread of 1 costs no digits. Sparse rows stay
+ * sparse: the mean's part is subtracted from each product, in fp64 sums; the bounds, and a
+ * tolerance, allow for the rounding of these, (c + 4) 2^-53 (|A|_F + |1 mean^T|_F) per unit of the
+ * other factor, with c nonzeros in a row or column. The mean is that of the numbers as they are
+ * stored, summed in pairs of fp64 numbers (Ogita, Rump & Oishi 2005): within one unit in the last
+ * place unless |mean| is below 2^-50 of the mean magnitude. It takes one more pass; with
+ * single_pass none: the mean of the first rows is subtracted, and at the end the difference to the
+ * mean of all rows is subtracted from the sketches (squares by Chan, Golub & LeVeque 1983);
+ * residual_bound allows for the rounding of that.
+ *
  * Settled: the s_i never exceed A's singular values but for rounding. The leading j have settled
  * when sum over i <= j of (|A v_i - s_i u_i|^2 + |A^T u_i - s_i v_i|^2) / 2 is at most the square
  * of GNOMON_SVD_SETTLED * s_j: then A has j singular values, each counted as often as it occurs,
@@ -123,7 +139,8 @@ typedef struct gnomon_svd {
     int converged;   /* with a tolerance: whether it was met; else 1 */
     int64_t columns; /* of the projection in all */
     int64_t numerical_rank; /* singular values above max(m, n) * u * S[0] */
-    int64_t passes;         /* how often all rows were gone through, the certificate's among them */
+    int64_t passes; /* how often all rows were gone through, the certificate's among them; not
+                       those that check the data and find the mean */
     int64_t cholesky, householder; /* orthonormalisations done by Cholesky QR, by reflections */
     int power; /* iterations that were done; where a tolerance went by blocks, each */
     int single_pass;
@@ -134,6 +151,9 @@ typedef struct gnomon_svd {
     int given_u, given_vt; /* 1: in the caller's memory */
     int64_t settled; /* how many leading singular values have settled; -1: not looked at (a GPU,
                         single_pass, no probes, probe_power 0) */
+    int centered;    /* options.center */
+    double *mean;    /* centered: n numbers, one a column, in A's units; else NULL. Freed by
+                        gnomon_svd_free */
 } gnomon_svd;
 
 /* Frees what a call allocated into svd, by the same context, and clears it; NULL is allowed. */
@@ -155,13 +175,13 @@ typedef struct gnomon_svd_rows {
  * integers as F32, 32- and 64-bit integers as F64) and any strides; options must not be NULL, since
  * they hold the rank. The caller owns what *out then points to, for gnomon_svd_free. Memory: about
  * 2 (m + n) * columns numbers beside the result, and a piece of the matrix of 2^24 numbers (64 rows
- * at least) where it can't be used in place. A tolerance that is not met is no failure: the best
- * that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (m or n is 0), DTYPE,
- * OVERFLOW, NONFINITE (naming row and column), MEMORY, UNSUPPORTED (gnomon_svd_missing; more than
- * 2^31 - 1 columns), DEVICE (a named device, and the GPU can't be had or declines: factors
- * that do not fit its memory), CANCELLED, INTERNAL (the small problem did not converge); *out is
- * then cleared. On a GPU that a matrix of the host's does not fit, its rows go there block by
- * block, as often as it takes, with single_pass once. */
+ * at least) where it can't be used in place, or is centred. A tolerance that is not met is no
+ * failure: the best that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (m or n
+ * is 0), DTYPE, OVERFLOW, NONFINITE (naming row and column), MEMORY, UNSUPPORTED
+ * (gnomon_svd_missing; more than 2^31 - 1 columns), DEVICE (a named device, and the GPU can't be
+ * had or declines: factors that do not fit its memory), CANCELLED, INTERNAL (the small problem did
+ * not converge); *out is then cleared. On a GPU that a matrix of the host's does not fit, its rows
+ * go there block by block, as often as it takes, with single_pass once. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to

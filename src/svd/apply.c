@@ -5,6 +5,7 @@
 #include "gemm/job.h"
 #include "linalg/blas.h"
 #include "project/job.h"
+#include "svd/center.h"
 #include "svd/row_source.h"
 
 #include <math.h>
@@ -22,6 +23,10 @@ typedef struct product {
     bool f64;
     const gnomon_tall *in, *out;
     int64_t row_blocks;
+    /* Of sparse rows less their mean: what is taken off each row, or mean^T times scale off each
+     * column; sums of the result. */
+    double *correction, *sums, scale;
+    const double *mean;
 } product;
 
 static const void *entry(const gnomon_matrix *m, bool f64, int64_t row, int64_t col)
@@ -96,6 +101,18 @@ static double value_at(const gnomon_csr *a, int64_t i)
                                   : (double)((const float *)a->values)[i];
 }
 
+/* sums[j] += value * in[j]. */
+static void add_to_f64(bool f64, int64_t count, double value, const void *in, double *sums)
+{
+    if (f64) {
+        for (int64_t j = 0; j < count; j++)
+            sums[j] += value * ((const double *)in)[j];
+    } else {
+        for (int64_t j = 0; j < count; j++)
+            sums[j] += value * (double)((const float *)in)[j];
+    }
+}
+
 static void apply_sparse(void *arg, int64_t task, int worker)
 {
     (void)worker;
@@ -111,7 +128,7 @@ static void apply_sparse(void *arg, int64_t task, int worker)
     }
 }
 
-/* The same with sums in double precision, some columns at a time. */
+/* The same with sums in double precision, some columns at a time, less the correction. */
 static void apply_sparse_closely(void *arg, int64_t task, int worker)
 {
     (void)worker;
@@ -124,13 +141,44 @@ static void apply_sparse_closely(void *arg, int64_t task, int worker)
         for (int64_t col = 0; col < s; col += SPARSE_COLS) {
             const int64_t width = least(SPARSE_COLS, s - col);
             double sums[SPARSE_COLS] = {0};
-            for (int64_t i = first; i < first + count; i++) {
-                const float *in = offset(p->in, a->indices[i], col);
-                const double value = (double)((const float *)a->values)[i];
-                for (int64_t j = 0; j < width; j++)
-                    sums[j] += value * (double)in[j];
-            }
-            gnomon_f64_to_type(false, width, sums, offset(p->out, row, col));
+            for (int64_t i = first; i < first + count; i++)
+                add_to_f64(p->f64, width, value_at(a, i), offset(p->in, a->indices[i], col), sums);
+            for (int64_t j = 0; p->correction != NULL && j < width; j++)
+                sums[j] -= p->correction[col + j];
+            gnomon_f64_to_type(p->f64, width, sums, offset(p->out, row, col));
+        }
+    }
+}
+
+/* Each task has some columns of the result to itself and goes through all entries: z += A^T q -
+ * mean correction, by sums in fp64. */
+static void adjoint_centered(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const product *p = arg;
+    const gnomon_csr *a = &p->piece->csr;
+    const int64_t col = task * SPARSE_COLS, count = least(SPARSE_COLS, p->in->cols - col);
+    const int64_t s = p->in->cols;
+    for (int64_t j = 0; j < p->out->rows; j++) {
+        double *sums = p->sums + j * s + col;
+        for (int64_t l = 0; l < count; l++)
+            sums[l] = 0;
+    }
+    for (int64_t row = 0; row < a->rows; row++) {
+        const void *in = offset(p->in, row, col);
+        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
+             i++)
+            add_to_f64(p->f64, count, value_at(a, i), in, p->sums + a->indices[i] * s + col);
+    }
+    for (int64_t j = 0; j < p->out->rows; j++) {
+        const double *sums = p->sums + j * s + col;
+        void *out = offset(p->out, j, col);
+        for (int64_t l = 0; l < count; l++) {
+            const double x = sums[l] - p->scale * p->mean[j] * p->correction[col + l];
+            if (p->f64)
+                ((double *)out)[l] += x;
+            else
+                ((float *)out)[l] = (float)((double)((float *)out)[l] + x);
         }
     }
 }
@@ -150,26 +198,126 @@ static void adjoint_sparse(void *arg, int64_t task, int worker)
     }
 }
 
-void gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *piece, const gnomon_tall *w,
-                        const gnomon_tall *out)
+static void zero(const gnomon_tall *t)
 {
-    product p = {piece, source->f64, w, out, (piece->rows + ROWS - 1) / ROWS};
+    memset(t->data, 0, (size_t)(t->rows * t->cols) * gnomon_tall_size(t->f64));
+}
+
+/* out = (piece - 1 mean^T) w for sparse rows. Of a matrix whose rows are all equal nothing is left,
+ * rounding included. */
+static gnomon_status apply_centered(gnomon_row_source *source, const gnomon_piece *piece,
+                                    const gnomon_tall *w, const gnomon_tall *out)
+{
+    product p = {.piece = piece, .f64 = source->f64, .in = w, .out = out};
+    if (source->norm == 0) {
+        zero(out);
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(gnomon_alloc(source->ctx, w->cols, sizeof *p.correction, "a product with the mean",
+                            &p.correction));
+    gnomon_center_sums(source->ctx, w, source->center.mean, p.correction);
+    for (int64_t j = 0; j < w->cols; j++)
+        p.correction[j] = ldexp(p.correction[j], -source->exponent);
+    gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS,
+                    apply_sparse_closely, &p);
+    gnomon_free(source->ctx, p.correction);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *piece,
+                                 const gnomon_tall *w, const gnomon_tall *out)
+{
+    product p = {.piece = piece,
+                 .f64 = source->f64,
+                 .in = w,
+                 .out = out,
+                 .row_blocks = (piece->rows + ROWS - 1) / ROWS};
+    if (piece->sparse && source->centered) return apply_centered(source, piece, w, out);
     if (piece->sparse)
         gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
                         &p);
     else
         gnomon_parallel(source->ctx, p.row_blocks * ((w->cols + COLS - 1) / COLS), apply_block, &p);
+    return GNOMON_OK;
 }
 
-void gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece *piece,
-                          const gnomon_tall *q, const gnomon_tall *z)
+/* z += (piece - 1 mean^T)^T q for sparse rows. */
+static gnomon_status adjoin_centered(gnomon_row_source *source, const gnomon_piece *piece,
+                                     const gnomon_tall *q, const gnomon_tall *z)
 {
-    product p = {piece, source->f64, q, z, (source->cols + ROWS - 1) / ROWS};
+    product p = {.piece = piece,
+                 .f64 = source->f64,
+                 .in = q,
+                 .out = z,
+                 .mean = source->center.mean,
+                 .scale = ldexp(1.0, -source->exponent)};
+    if (source->norm == 0) return GNOMON_OK;
+    GNOMON_TRY(
+        gnomon_alloc(source->ctx, q->cols, sizeof *p.correction, "sums of columns", &p.correction));
+    gnomon_status status = gnomon_alloc(source->ctx, gnomon_times(z->rows, z->cols), sizeof *p.sums,
+                                        "a product in fp64", &p.sums);
+    if (status == GNOMON_OK) {
+        gnomon_center_sums(source->ctx, q, NULL, p.correction);
+        gnomon_parallel(source->ctx, (q->cols + SPARSE_COLS - 1) / SPARSE_COLS, adjoint_centered,
+                        &p);
+    }
+    gnomon_free(source->ctx, p.correction);
+    gnomon_free(source->ctx, p.sums);
+    return status;
+}
+
+gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece *piece,
+                                   const gnomon_tall *q, const gnomon_tall *z)
+{
+    product p = {.piece = piece,
+                 .f64 = source->f64,
+                 .in = q,
+                 .out = z,
+                 .row_blocks = (source->cols + ROWS - 1) / ROWS};
+    if (piece->sparse && source->centered) return adjoin_centered(source, piece, q, z);
     if (piece->sparse)
         gnomon_parallel(source->ctx, (q->cols + SPARSE_COLS - 1) / SPARSE_COLS, adjoint_sparse, &p);
     else
         gnomon_parallel(source->ctx, p.row_blocks * ((q->cols + COLS - 1) / COLS), adjoint_block,
                         &p);
+    return GNOMON_OK;
+}
+
+/* out = (piece - 1 mean^T) S^T for sparse rows: both terms in fp64. */
+static gnomon_status sketch_centered(gnomon_row_source *source, const gnomon_piece *piece,
+                                     const gnomon_operator *op, int64_t row, const gnomon_tall *out)
+{
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    options.row = row;
+    options.rows = out->cols;
+    options.allow_nonfinite = 1;
+    if (source->norm == 0) {
+        zero(out);
+        return GNOMON_OK;
+    }
+    gnomon_tall y = *out;
+    double *correction = NULL;
+    if (!out->f64)
+        GNOMON_TRY(
+            gnomon_tall_make(source->ctx, true, out->rows, out->cols, false, "a projection", &y));
+    const gnomon_matrix to = gnomon_matrix_rowmajor(y.data, GNOMON_F64, piece->rows, y.cols);
+    gnomon_status status =
+        gnomon_sketch_csr_at(source->ctx, GNOMON_ON_CPU, op, &piece->csr, &to, &options);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(source->ctx, y.cols, sizeof *correction, "the mean's projection",
+                              &correction);
+    if (status == GNOMON_OK)
+        status =
+            gnomon_center_sketch(source->ctx, op, row, source->center.mean, y.cols, correction);
+    if (status == GNOMON_OK) {
+        for (int64_t j = 0; j < y.cols; j++)
+            correction[j] = ldexp(correction[j], -source->exponent);
+        gnomon_center_subtract(source->ctx, &y, correction);
+        if (!out->f64) gnomon_tall_convert(source->ctx, &y, out);
+    }
+    gnomon_free(source->ctx, correction);
+    if (!out->f64) gnomon_tall_drop(source->ctx, &y);
+    return status;
 }
 
 gnomon_status gnomon_piece_sketch(gnomon_row_source *source, const gnomon_piece *piece,
@@ -179,6 +327,7 @@ gnomon_status gnomon_piece_sketch(gnomon_row_source *source, const gnomon_piece 
     options.row = row;
     options.rows = out->cols;
     options.allow_nonfinite = 1; /* it was looked at already */
+    if (piece->sparse && source->centered) return sketch_centered(source, piece, op, row, out);
     const gnomon_matrix y = gnomon_matrix_rowmajor(out->data, out->f64 ? GNOMON_F64 : GNOMON_F32,
                                                    piece->rows, out->cols);
     return piece->sparse
@@ -214,7 +363,7 @@ gnomon_status gnomon_row_source_apply(gnomon_row_source *source, const gnomon_ta
         GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall out = part(y, &piece);
-        gnomon_piece_apply(source, &piece, w, &out);
+        GNOMON_TRY(gnomon_piece_apply(source, &piece, w, &out));
     }
 }
 
@@ -234,7 +383,7 @@ gnomon_status gnomon_row_source_add_adjoint(gnomon_row_source *source, const gno
         GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall in = part(q, &piece);
-        gnomon_piece_adjoint(source, &piece, &in, z);
+        GNOMON_TRY(gnomon_piece_adjoint(source, &piece, &in, z));
     }
 }
 
@@ -259,8 +408,10 @@ gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomo
         GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall out = part(y, &piece);
-        if (piece.sparse) {
-            product p = {&piece, false, w, &out, 0};
+        if (piece.sparse && source->centered) {
+            GNOMON_TRY(apply_centered(source, &piece, w, &out));
+        } else if (piece.sparse) {
+            product p = {.piece = &piece, .in = w, .out = &out};
             gnomon_parallel(source->ctx, (piece.rows + SPARSE_ROWS - 1) / SPARSE_ROWS,
                             apply_sparse_closely, &p);
         } else {

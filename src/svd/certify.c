@@ -11,7 +11,14 @@ gnomon_status gnomon_probes(gnomon_factor *f, int64_t first, int64_t count, gnom
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, count, false, "probes", g));
     gnomon_matrix transposed = {
         g->data, f->f64 ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, count, g->rows, 1, count};
-    return gnomon_operator_block(f->ctx, f->probes, first, 0, &transposed);
+    GNOMON_TRY(gnomon_operator_block(f->ctx, f->probes, first, 0, &transposed));
+    double *norms = NULL;
+    GNOMON_TRY(gnomon_alloc(f->ctx, count, sizeof *norms, "norms", &norms));
+    gnomon_tall_norms(f->ctx, g, norms);
+    for (int64_t j = 0; j < count; j++)
+        f->longest_probe = fmax(f->longest_probe, norms[j]);
+    gnomon_free(f->ctx, norms);
+    return GNOMON_OK;
 }
 
 static void scale_rows(bool f64, int64_t rows, int64_t cols, const double *s, void *h)
@@ -63,13 +70,19 @@ static double lower_share(int64_t r, double failure)
     return low;
 }
 
+/* What the estimate is multiplied by for the bound. */
+static double frobenius_factor(int64_t count)
+{
+    return 1 / sqrt(lower_share(count, GNOMON_FAILURE));
+}
+
 void gnomon_frobenius_of(const double *norms, int64_t count, double *estimate, double *bound)
 {
     double sum = 0;
     for (int64_t j = 0; j < count; j++)
         sum += norms[j] * norms[j];
     *estimate = sqrt(sum / (double)count);
-    *bound = *estimate / sqrt(lower_share(count, GNOMON_FAILURE));
+    *bound = *estimate * frobenius_factor(count);
 }
 
 /* The probes count as often as the squares of singular values that spectral allows make up the sum
@@ -96,6 +109,7 @@ gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, dou
     GNOMON_TRY(gnomon_alloc(f->ctx, e->cols, sizeof *norms, "norms", &norms));
     gnomon_tall_norms(f->ctx, e, norms);
     gnomon_frobenius_of(norms, e->cols, estimate, bound);
+    *bound += frobenius_factor(e->cols) * f->source.center.rounding * f->longest_probe;
     gnomon_free(f->ctx, norms);
     return GNOMON_OK;
 }
@@ -106,32 +120,47 @@ static double spectral_bound(double estimate, double root, int64_t count, double
     return estimate * exp((0.5 * log(2 / acos(-1.0)) - log(failure) / (double)count) / root);
 }
 
+/* How much longer what is multiplied is than the matrix: of sparse rows less their mean both of
+ * them, of others 1. */
+static double magnified(const gnomon_factor *f)
+{
+    const double both = f->source.center.magnitude;
+    return both > f->source.norm ? both / f->source.norm : 1;
+}
+
 double gnomon_certain_bound(const gnomon_factor *f)
 {
     const double all = f->source.norm;
     if (f->options.single_pass) return INFINITY;
-    if (!f->of_transpose) return all;
+    if (!f->of_transpose || all == 0) return all;
     const double root = sqrt((double)f->out->columns);
-    const double lost =
-        8 * ((double)f->source.cols + 64) * root * 0x1p-53 + (f->f64 ? 0 : 8 * 64 * root * 0x1p-24);
+    const double lost = 8 * ((double)f->source.cols + 64) * root * 0x1p-53 * magnified(f) +
+                        (f->f64 ? 0 : 8 * 64 * root * 0x1p-24);
     double left = (1 + lost) * all * all;
     for (int64_t i = 0; i < f->out->rank; i++)
         left -= f->s[i] * f->s[i];
     return fmin(all, sqrt(fmax(left, 0)));
 }
 
-void gnomon_bounds_of(gnomon_svd *out, const gnomon_lengths *l, int64_t count, double certain)
+void gnomon_bounds_of(gnomon_svd *out, const gnomon_lengths *l, int64_t count, double rounding,
+                      double certain)
 {
     const double root = 2.0 * l->power + 1;
     const double value = isinf(l->logarithms) ? 0 : exp(l->logarithms / root);
+    /* Each of the 2 power + 1 products is off by 'rounding' times what it multiplies: with E's norm
+     * b and the root y of the value b^(2 power + 1) <= y^(2 power + 1) + factor (2 power + 1)
+     * rounding b^(2 power) to first order, so b <= y + factor (2 power + 1) rounding. */
+    const double lost = 2 * root * rounding;
     /* of the sum's failure half is that of the norm it rests on */
     const double half = 0.5 * GNOMON_FAILURE;
     out->spectral_estimate = l->power > 0 ? sqrt(l->ratio) : value;
-    out->spectral_bound = fmin(spectral_bound(value, root, count, GNOMON_FAILURE), certain);
-    out->residual_bound =
-        fmin(gnomon_frobenius_bound(out->residual_estimate,
-                                    spectral_bound(value, root, count, half), count, half),
-             certain);
+    out->spectral_bound = fmin(spectral_bound(value, root, count, GNOMON_FAILURE) +
+                                   spectral_bound(lost, 1, count, GNOMON_FAILURE),
+                               certain);
+    const double spectral =
+        spectral_bound(value, root, count, half) + spectral_bound(lost, 1, count, half);
+    out->residual_bound = fmin(
+        gnomon_frobenius_bound(out->residual_estimate + rounding, spectral, count, half), certain);
     out->residual_estimate = fmin(out->residual_estimate, certain);
 }
 
@@ -253,7 +282,9 @@ static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, dou
     if (f->out->settled < 0 && l.power > 0)
         for (f->out->settled = 0; f->out->settled < f->out->rank && f->s[f->out->settled] > 0;)
             f->out->settled++;
-    gnomon_bounds_of(f->out, &l, count, gnomon_certain_bound(f));
+    const gnomon_centering *c = &f->source.center;
+    const double rounding = l.power > 0 ? fmax(c->rounding, c->rounding_adjoint) : c->rounding;
+    gnomon_bounds_of(f->out, &l, count, rounding * f->longest_probe, gnomon_certain_bound(f));
     return GNOMON_OK;
 }
 

@@ -82,7 +82,7 @@ static void copy_results(gnomon_factor *f, const gnomon_svd_job *job)
         if (l.longest == 0) break;
     }
     gnomon_frobenius_of(job->lengths, probes, &out->residual_estimate, &out->residual_bound);
-    gnomon_bounds_of(out, &l, probes, gnomon_certain_bound(f));
+    gnomon_bounds_of(out, &l, probes, 0, gnomon_certain_bound(f));
 }
 
 static bool takes(gnomon_device_call *device, void *user)
@@ -141,6 +141,9 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
             ctx, GNOMON_BY_CONTEXT,
             "rows whose number is not known before, or that can be read only once without "
             "single_pass, are factored on the CPU"));
+    if (f->options.center)
+        GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
+                                        "rows less their mean are factored on the CPU"));
     gnomon_svd_options options = f->options;
     options.dtype = f->f64 ? GNOMON_F64 : GNOMON_F32;
     if (options.block == 0) options.block = 128;
@@ -156,7 +159,7 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
                                      .takes = takes,
                                      .run = run,
                                      .calls_back = true,
-                                     .not_worth = !known || !is_worth_it(f),
+                                     .not_worth = !known || f->options.center || !is_worth_it(f),
                                      .there = a->memory != GNOMON_HOST ? "a" : NULL};
     gnomon_device_call device;
     const gnomon_status status =

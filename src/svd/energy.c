@@ -61,8 +61,13 @@ static double allowance(const energy *e, double off, int64_t columns)
         terms = count > terms ? count : terms;
     }
     const double s = (double)columns;
-    const double product = unit(f) + ((double)terms + 1) * sqrt(s) * 0x1p-53;
-    const double sums = ((double)(a->offsets[a->rows] - a->offsets[0]) / 8 + 8 * s + 64) * 0x1p-53;
+    /* Less their mean the rows are shorter than what the products are sums of. */
+    const double each = f->source.centered ? f->source.center.rounding / f->source.norm
+                                           : ((double)terms + 1) * 0x1p-53;
+    const double product = unit(f) + sqrt(s) * each;
+    const double columns_more = f->source.centered ? (double)f->source.cols : 0;
+    const double sums =
+        ((double)(a->offsets[a->rows] - a->offsets[0]) / 8 + columns_more + 8 * s + 64) * 0x1p-53;
     return 2 * off + 2 * product + sums;
 }
 

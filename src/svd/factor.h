@@ -27,7 +27,8 @@ typedef struct gnomon_factor {
     gnomon_tall u, v; /* m x rank, n x rank */
     double *s;        /* of all columns */
 
-    gnomon_tall seen; /* A times the probes, when rows are read once; else no data */
+    double longest_probe; /* the length of the longest that was drawn */
+    gnomon_tall seen;     /* A times the probes, when rows are read once; else no data */
     double clock;
 } gnomon_factor;
 
@@ -94,8 +95,10 @@ void gnomon_lengths_add(gnomon_lengths *l, const double *now, const double *befo
 /* What |E|_F does not exceed whatever the probes say, but for a factor that is no projection:
  * |A - U S V^T|_F^2 is |A|_F^2 less the squares of S, with an allowance for rounding. */
 double gnomon_certain_bound(const gnomon_factor *f);
-/* Estimate of |E|_2 and both bounds, that of |E|_F from its estimate, none above 'certain'. */
-void gnomon_bounds_of(gnomon_svd *out, const gnomon_lengths *l, int64_t count, double certain);
+/* Estimate of |E|_2 and both bounds, that of |E|_F from its estimate, none above 'certain'. The
+ * products were off by at most 'rounding', for probes as long as they are. */
+void gnomon_bounds_of(gnomon_svd *out, const gnomon_lengths *l, int64_t count, double rounding,
+                      double certain);
 /* The certificate of u, s and v, and the measured residual. */
 gnomon_status gnomon_certify(gnomon_factor *f);
 

@@ -1,11 +1,13 @@
 #include "svd/row_source.h"
 
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "linalg/blas.h"
 #include "points/rows.h"
 #include "points/view.h"
+#include "svd/center.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -113,6 +115,7 @@ void gnomon_row_source_close(gnomon_row_source *source)
 {
     gnomon_free(source->ctx, source->buffer);
     source->buffer = NULL;
+    gnomon_center_close(source);
 }
 
 gnomon_status gnomon_row_source_rewind(gnomon_row_source *source)
@@ -189,43 +192,55 @@ void gnomon_row_source_rescale(gnomon_row_source *s, int64_t rows)
     gnomon_parallel(s->ctx, rows, scale_row, s);
 }
 
-static gnomon_status next_of_stream(gnomon_row_source *s, gnomon_piece *piece)
+gnomon_status gnomon_row_source_read(gnomon_row_source *s, int64_t row, int64_t rows,
+                                     gnomon_dtype dtype, void *data, int64_t *got)
 {
     const gnomon_svd_rows *stream = s->stream;
-    const gnomon_dtype dtype = s->f64 ? GNOMON_F64 : GNOMON_F32;
-    piece->rows = 0;
-    while (piece->rows < s->piece_rows) {
-        gnomon_matrix dst = gnomon_matrix_rowmajor(
-            (char *)s->buffer + (size_t)(piece->rows * s->cols) * gnomon_tall_size(s->f64), dtype,
-            s->piece_rows - piece->rows, s->cols);
-        int64_t got = 0;
-        GNOMON_TRY(stream->next(stream->user, &dst, &got));
-        GNOMON_FAIL_IF(got < 0 || got > dst.rows, s->ctx, GNOMON_ERROR_ARGUMENT,
+    *got = 0;
+    while (*got < rows) {
+        gnomon_matrix dst = gnomon_matrix_rowmajor((char *)data + (size_t)(*got * s->cols) *
+                                                                      gnomon_dtype_size(dtype),
+                                                   dtype, rows - *got, s->cols);
+        int64_t some = 0;
+        GNOMON_TRY(stream->next(stream->user, &dst, &some));
+        GNOMON_FAIL_IF(some < 0 || some > dst.rows, s->ctx, GNOMON_ERROR_ARGUMENT,
                        GNOMON_ARG("rows.next") " gave %" PRId64 " rows; at most %" PRId64
                                                " were asked for",
-                       got, dst.rows);
-        if (got == 0) break;
-        piece->rows += got;
+                       some, dst.rows);
+        if (some == 0) break;
+        *got += some;
     }
-    if (piece->rows < s->piece_rows) {
-        const int64_t have = s->row + piece->rows;
-        GNOMON_FAIL_IF(s->rows >= 0 && have != s->rows, s->ctx, GNOMON_ERROR_SHAPE,
-                       GNOMON_ARG("rows.next") " gave %" PRId64 " rows in all; %" PRId64
-                                               " were due",
-                       have, s->rows);
-        s->rows = have;
-    }
+    if (*got == rows) return GNOMON_OK;
+    const int64_t have = row + *got;
+    GNOMON_FAIL_IF(s->rows >= 0 && have != s->rows, s->ctx, GNOMON_ERROR_SHAPE,
+                   GNOMON_ARG("rows.next") " gave %" PRId64 " rows in all; %" PRId64 " were due",
+                   have, s->rows);
+    s->rows = have;
+    return GNOMON_OK;
+}
+
+static gnomon_status next_of_stream(gnomon_row_source *s, gnomon_piece *piece)
+{
+    GNOMON_TRY(gnomon_row_source_read(s, s->row, s->piece_rows, s->f64 ? GNOMON_F64 : GNOMON_F32,
+                                      s->buffer, &piece->rows));
     if (s->exponent != 0) gnomon_row_source_rescale(s, piece->rows);
     return GNOMON_OK;
 }
 
-static gnomon_status convert_values(gnomon_row_source *s, int64_t count)
+/* The type of a CSR's values in the work: what the means are to be taken from keeps its digits. */
+static gnomon_dtype value_type(const gnomon_row_source *s)
+{
+    const bool f64 = s->f64 || (s->centered && gnomon_dtype_needs_f64(s->csr->dtype));
+    return f64 ? GNOMON_F64 : GNOMON_F32;
+}
+
+static gnomon_status convert_values(gnomon_row_source *s, gnomon_dtype dtype, int64_t count)
 {
     const double factor = ldexp(1.0, -s->exponent);
-    GNOMON_TRY(gnomon_alloc(s->ctx, count, gnomon_tall_size(s->f64), "sparse values", &s->buffer));
+    GNOMON_TRY(gnomon_alloc(s->ctx, count, gnomon_dtype_size(dtype), "sparse values", &s->buffer));
     for (int64_t i = 0; i < count; i++) {
         const double value = gnomon_value_as_f64(s->csr->values, s->csr->dtype, i) * factor;
-        if (s->f64)
+        if (dtype == GNOMON_F64)
             ((double *)s->buffer)[i] = value;
         else
             ((float *)s->buffer)[i] = (float)value;
@@ -236,11 +251,11 @@ static gnomon_status convert_values(gnomon_row_source *s, int64_t count)
 /* The rows from piece->row on; values of another type or scale are made once for all. */
 static gnomon_status next_of_csr(gnomon_row_source *s, gnomon_piece *piece)
 {
-    const gnomon_dtype dtype = s->f64 ? GNOMON_F64 : GNOMON_F32;
+    const gnomon_dtype dtype = value_type(s);
     gnomon_csr all = *s->csr;
     if (all.dtype != dtype || s->exponent != 0) {
         const int64_t count = all.offsets[all.rows] - all.offsets[0];
-        if (s->buffer == NULL) GNOMON_TRY(convert_values(s, count));
+        if (s->buffer == NULL) GNOMON_TRY(convert_values(s, dtype, count));
         all.values = s->buffer;
         all.dtype = dtype;
     }
@@ -259,11 +274,13 @@ gnomon_status gnomon_row_source_next(gnomon_row_source *s, gnomon_piece *piece)
         const int64_t rest = s->rows - s->row;
         piece->rows = rest < s->piece_rows ? rest : s->piece_rows;
     }
-    const bool buffered = s->csr == NULL && !(s->direct && s->exponent == 0);
+    const bool buffered = s->csr == NULL && (s->centered || !s->direct || s->exponent != 0);
     if (buffered && s->buffer == NULL)
         GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->piece_rows, s->cols),
                                 gnomon_tall_size(s->f64), "a piece of rows", &s->buffer));
-    if (s->stream != NULL)
+    if (s->csr == NULL && s->centered)
+        GNOMON_TRY(gnomon_center_next(s, piece));
+    else if (s->stream != NULL)
         GNOMON_TRY(next_of_stream(s, piece));
     else if (piece->rows > 0 && s->csr != NULL)
         GNOMON_TRY(next_of_csr(s, piece));

@@ -15,8 +15,26 @@ typedef struct gnomon_piece {
     int64_t row, rows; /* rows 0: there are no more */
     bool sparse;
     gnomon_matrix dense; /* of the work's type; one of the strides is 1, the other fits BLAS */
-    gnomon_csr csr;      /* of the work's type */
+    gnomon_csr csr;      /* of the work's type; less means F32 or F64, whatever the work's */
 } gnomon_piece;
+
+/* What centring needs. */
+typedef struct gnomon_centering {
+    double *mean;  /* cols, of the unscaled matrix; NULL while it is not known */
+    double *rows;  /* 'capacity' rows as they are stored, in fp64 */
+    double *sums;  /* of the columns, each the sum of two numbers: 2 cols of them */
+    double *parts; /* the same of some rows each */
+    int64_t capacity;
+    int shift;      /* once: the sums are of the numbers times 2^-shift */
+    bool once;      /* rows are read once: 'mean' is that of the first ones */
+    double squares; /* once: |A|_F^2 of the rows so far less their own mean, scaled */
+    double *so_far; /* once: their mean */
+    /* Of sparse rows, and of those that are read once: products with A and with A^T differ from
+     * exact ones by at most so much times the other factor's norm, beside the rounding that other
+     * data has. Of the scaled matrix. */
+    double rounding, rounding_adjoint;
+    double magnitude; /* of sparse rows: |A|_F + |1 mean^T|_F, scaled; else 0 */
+} gnomon_centering;
 
 typedef struct gnomon_row_source {
     gnomon_context *ctx;
@@ -36,6 +54,11 @@ typedef struct gnomon_row_source {
     const gnomon_svd_rows *stream;
     bool direct;  /* the caller's memory is handed out as it is */
     void *buffer; /* of one piece, or the CSR's values */
+
+    /* Of the matrix less its columns' means (svd/center.h). Pieces of dense rows hold that; of
+     * sparse rows the products do. */
+    bool centered;
+    gnomon_centering center;
 } gnomon_row_source;
 
 /* Opens; matrix, csr and stream: one is not NULL. Checks the argument. */
@@ -53,6 +76,15 @@ gnomon_status gnomon_row_source_note(gnomon_row_source *source, const gnomon_pie
 /* Scales the rows of a stream that are in the buffer. */
 void gnomon_row_source_rescale(gnomon_row_source *source, int64_t rows);
 
+/* Fails with NONFINITE. */
+gnomon_status gnomon_row_source_refuse(gnomon_row_source *source, int64_t row, int64_t col);
+/* The power of two that the work takes the matrix times for this largest magnitude; 0: none. */
+int gnomon_row_source_exponent(bool f64, double largest);
+
+/* The next rows of a stream, as many as there are up to 'rows', row-major at 'data'. */
+gnomon_status gnomon_row_source_read(gnomon_row_source *source, int64_t row, int64_t rows,
+                                     gnomon_dtype dtype, void *data, int64_t *got);
+
 gnomon_status gnomon_row_source_rewind(gnomon_row_source *source);
 gnomon_status gnomon_row_source_next(gnomon_row_source *source, gnomon_piece *piece);
 
@@ -61,11 +93,11 @@ gnomon_status gnomon_row_source_next(gnomon_row_source *source, gnomon_piece *pi
 gnomon_status gnomon_piece_sketch(gnomon_row_source *source, const gnomon_piece *piece,
                                   const gnomon_operator *op, int64_t row, const gnomon_tall *out);
 /* out (piece rows x w.cols) = the piece times w (cols x w.cols). */
-void gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *piece, const gnomon_tall *w,
-                        const gnomon_tall *out);
+gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *piece,
+                                 const gnomon_tall *w, const gnomon_tall *out);
 /* z (cols x q.cols) += the piece transposed times q (piece rows x q.cols). */
-void gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece *piece,
-                          const gnomon_tall *q, const gnomon_tall *z);
+gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece *piece,
+                                   const gnomon_tall *q, const gnomon_tall *z);
 
 /* The same over all rows: Y = A S^T, Y = A W, Z = A^T Q. */
 gnomon_status gnomon_row_source_sketch(gnomon_row_source *source, const gnomon_operator *op,

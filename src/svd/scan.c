@@ -2,8 +2,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "svd/center.h"
 #include "svd/row_source.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -70,6 +72,17 @@ static void scan_part(void *arg, int64_t task, int worker)
     l->out[task] = f;
 }
 
+gnomon_status gnomon_row_source_refuse(gnomon_row_source *s, int64_t row, int64_t col)
+{
+    s->bad_row = row;
+    s->bad_col = col;
+    return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
+                       GNOMON_ARG("a") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                       ", column " GNOMON_AT_COL "%" PRId64
+                                       " (both counted from 0)",
+                       row, col);
+}
+
 /* Names the first entry that is not finite. */
 static gnomon_status fail_nonfinite(gnomon_row_source *s, const gnomon_piece *piece)
 {
@@ -79,8 +92,8 @@ static gnomon_status fail_nonfinite(gnomon_row_source *s, const gnomon_piece *pi
         for (; row < a->rows; row++) {
             for (int64_t i = a->offsets[row] - a->offsets[0];
                  i < a->offsets[row + 1] - a->offsets[0]; i++) {
-                const double value =
-                    s->f64 ? ((const double *)a->values)[i] : (double)((const float *)a->values)[i];
+                const double value = a->dtype == GNOMON_F64 ? ((const double *)a->values)[i]
+                                                            : (double)((const float *)a->values)[i];
                 col = a->indices[i];
                 if (!isfinite(value)) goto found;
             }
@@ -89,13 +102,7 @@ static gnomon_status fail_nonfinite(gnomon_row_source *s, const gnomon_piece *pi
         (void)gnomon_matrix_check_finite(s->ctx, &piece->dense, &row, &col);
     }
 found:
-    s->bad_row = piece->row + row;
-    s->bad_col = col;
-    return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
-                       GNOMON_ARG("a") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
-                                       ", column " GNOMON_AT_COL "%" PRId64
-                                       " (both counted from 0)",
-                       s->bad_row, col);
+    return gnomon_row_source_refuse(s, piece->row + row, col);
 }
 
 static gnomon_status note(gnomon_row_source *s, const gnomon_piece *piece)
@@ -122,7 +129,7 @@ static gnomon_status note(gnomon_row_source *s, const gnomon_piece *piece)
         gnomon_free(s->ctx, l.out);
     }
     if (isnan(all.squares) || !isfinite(all.most)) return fail_nonfinite(s, piece);
-    const double most = ldexp(all.most, s->exponent);
+    const double most = fmin(ldexp(all.most, s->exponent), DBL_MAX);
     if (most > s->largest) s->largest = most;
     s->squares += all.squares;
     return GNOMON_OK;
@@ -157,19 +164,30 @@ static gnomon_status scan_all(gnomon_row_source *s)
     return GNOMON_OK;
 }
 
+int gnomon_row_source_exponent(bool f64, double largest)
+{
+    return largest == 0 || is_tame(f64, largest) ? 0 : exponent_of(largest);
+}
+
 gnomon_status gnomon_row_source_scan(gnomon_row_source *s)
 {
+    if (s->centered) {
+        GNOMON_TRY(gnomon_center_find(s));
+        if (s->csr != NULL) return GNOMON_OK; /* norm and scaling are known by that */
+    }
+    const int before = s->exponent;
     GNOMON_TRY(scan_all(s));
-    if (s->largest == 0 || is_tame(s->f64, s->largest)) return GNOMON_OK;
+    s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
+    if (s->exponent == before) return GNOMON_OK;
     /* The buffer may hold the numbers of a CSR without the scaling. */
     if (s->csr != NULL) gnomon_row_source_close(s);
-    s->exponent = exponent_of(s->largest);
     return scan_all(s);
 }
 
 gnomon_status gnomon_row_source_note(gnomon_row_source *s, const gnomon_piece *piece)
 {
     const bool first = piece->row == 0;
+    if (s->centered) return GNOMON_OK; /* gnomon_center_next does it */
     GNOMON_TRY(note(s, piece));
     if (first && s->largest > 0 && !is_tame(s->f64, s->largest)) {
         s->exponent = exponent_of(s->largest);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "linalg/blas.h"
+#include "svd/center.h"
 #include "svd/factor.h"
 
 #include <inttypes.h>
@@ -17,6 +18,8 @@ typedef struct sketches {
     gnomon_operator *psi;
     gnomon_tall w;      /* W^T: n x l */
     gnomon_tall probes; /* n x r */
+    double *row_sums;   /* of Psi, where the rows are less another vector than their mean; and room
+                           for as many */
 } sketches;
 
 static gnomon_status grow(sketches *k, int64_t rows)
@@ -63,10 +66,15 @@ static gnomon_status add_piece(sketches *k, const gnomon_piece *piece)
     if (f->options.probes > 0) {
         out = (gnomon_tall){gnomon_tall_row(&f->seen, piece->row), piece->rows, f->options.probes,
                             f->f64};
-        gnomon_piece_apply(&f->source, piece, &k->probes, &out);
+        GNOMON_TRY(gnomon_piece_apply(&f->source, piece, &k->probes, &out));
     }
     gnomon_status status = draw(k, piece->row, piece->rows, &block);
-    if (status == GNOMON_OK) gnomon_piece_adjoint(&f->source, piece, &block, &k->w);
+    if (status == GNOMON_OK) status = gnomon_piece_adjoint(&f->source, piece, &block, &k->w);
+    if (status == GNOMON_OK && k->row_sums != NULL) {
+        gnomon_center_sums(f->ctx, &block, NULL, k->row_sums + k->l_columns);
+        for (int64_t j = 0; j < k->l_columns; j++)
+            k->row_sums[j] += k->row_sums[k->l_columns + j];
+    }
     gnomon_tall_drop(f->ctx, &block);
     return status;
 }
@@ -75,7 +83,8 @@ static gnomon_status read_all(sketches *k)
 {
     gnomon_factor *f = k->f;
     gnomon_piece piece;
-    const bool in_memory = f->source.stream == NULL; /* then it was looked through before */
+    /* Rows in memory were looked through before. */
+    const bool in_memory = f->source.stream == NULL && !f->source.center.once;
     GNOMON_TRY(gnomon_row_source_rewind(&f->source));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(&f->source, &piece));
@@ -137,6 +146,40 @@ static gnomon_status solve(sketches *k, const gnomon_tall *c, double *t, gnomon_
     return GNOMON_OK;
 }
 
+/* What the sketches have of rows less their mean: A - 1 c^T was read, and with o = mean - c A S^T
+ * is less 1 (S o)^T, W is less (Psi 1) o^T. */
+static gnomon_status center(sketches *k)
+{
+    gnomon_factor *f = k->f;
+    const int64_t probes = f->seen.cols, most = k->columns > probes ? k->columns : probes;
+    double *offset = NULL, *correction = NULL;
+    gnomon_status status = gnomon_center_end(&f->source, &offset);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(f->ctx, most, sizeof *correction, "a correction", &correction);
+    if (status == GNOMON_OK)
+        status = gnomon_center_sketch(f->ctx, f->op, 0, offset, k->columns, correction);
+    if (status == GNOMON_OK) {
+        gnomon_center_subtract(f->ctx, &f->q, correction);
+        if (probes > 0) {
+            gnomon_center_sums(f->ctx, &k->probes, offset, correction);
+            gnomon_center_subtract(f->ctx, &f->seen, correction);
+        }
+        for (int64_t i = 0; i < k->w.rows; i++) {
+            void *row = gnomon_tall_row(&k->w, i);
+            for (int64_t j = 0; j < k->l_columns; j++) {
+                const double x = offset[i] * k->row_sums[j];
+                if (f->f64)
+                    ((double *)row)[j] -= x;
+                else
+                    ((float *)row)[j] = (float)((double)((float *)row)[j] - x);
+            }
+        }
+    }
+    gnomon_free(f->ctx, offset);
+    gnomon_free(f->ctx, correction);
+    return status;
+}
+
 static gnomon_status finish(sketches *k)
 {
     gnomon_factor *f = k->f;
@@ -150,6 +193,7 @@ static gnomon_status finish(sketches *k)
     GNOMON_FAIL_IF(f->q.rows < s, f->ctx, GNOMON_ERROR_ARGUMENT,
                    "rank + oversample is %" PRId64 " and only %" PRId64 " rows came; lower them", s,
                    f->q.rows);
+    if (k->row_sums != NULL) GNOMON_TRY(center(k));
     f->out->project_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, &f->q, NULL, &f->orth));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
@@ -185,6 +229,9 @@ static gnomon_status run(sketches *k)
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, k->l_columns, true,
                                 "the sketch of the rows", &k->w));
     if (f->options.probes > 0) GNOMON_TRY(gnomon_probes(f, 0, f->options.probes, &k->probes));
+    if (f->source.center.once)
+        GNOMON_TRY(gnomon_alloc_zero(f->ctx, gnomon_times(2, k->l_columns), sizeof *k->row_sums,
+                                     "sums of rows", &k->row_sums));
     f->q = (gnomon_tall){NULL, 0, k->columns, f->f64};
     f->seen = (gnomon_tall){NULL, 0, f->options.probes, f->f64};
     GNOMON_TRY(read_all(k));
@@ -202,6 +249,7 @@ gnomon_status gnomon_range_single(gnomon_factor *f)
     gnomon_status status = run(&k);
     gnomon_tall_drop(f->ctx, &k.w);
     gnomon_tall_drop(f->ctx, &k.probes);
+    gnomon_free(f->ctx, k.row_sums);
     gnomon_operator_destroy(k.psi);
     return status;
 }

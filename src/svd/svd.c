@@ -64,6 +64,8 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_svd_options 
                    GNOMON_ARG("probes") " is %" PRId64 "; allowed are 0 to 1000", o->probes);
     GNOMON_FAIL_IF(o->probe_power < 0 || o->probe_power > 100, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("probe_power") " is %d; allowed are 0 to 100", o->probe_power);
+    GNOMON_FAIL_IF(o->center != 0 && o->center != 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("center") " is %d; allowed are 0 and 1", o->center);
     GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
                    GNOMON_ERROR_DTYPE, GNOMON_ARG("dtype") " is %d; allowed are F32, F64 and 0",
                    (int)o->dtype);
@@ -167,28 +169,33 @@ static gnomon_status hand_out(gnomon_factor *f)
 static void fill_in(gnomon_factor *f)
 {
     gnomon_svd *out = f->out;
-    const double factor = ldexp(1.0, f->source.exponent);
+    const int exponent = f->source.exponent; /* 2^exponent may be beyond the range */
     out->rows = f->source.rows;
     out->cols = f->source.cols;
     out->s = f->s;
     f->s = NULL;
     const double u = f->f64 ? 0x1p-53 : 0x1p-24;
-    const double least = u * (double)(out->rows > out->cols ? out->rows : out->cols) * out->s[0];
+    const double least =
+        fmax(u * (double)(out->rows > out->cols ? out->rows : out->cols) * out->s[0],
+             f->source.center.rounding);
     for (int64_t i = 0; i < out->rank; i++) {
         if (out->s[i] > least) out->numerical_rank++;
-        out->s[i] *= factor;
+        out->s[i] = ldexp(out->s[i], exponent);
     }
-    out->norm = f->source.norm * factor;
-    out->residual *= factor;
-    out->residual_estimate *= factor;
-    out->residual_bound *= factor;
-    out->spectral_estimate *= factor;
-    out->spectral_bound *= factor;
+    out->norm = ldexp(f->source.norm, exponent);
+    out->residual = ldexp(out->residual, exponent);
+    out->residual_estimate = ldexp(out->residual_estimate, exponent);
+    out->residual_bound = ldexp(out->residual_bound, exponent);
+    out->spectral_estimate = ldexp(out->spectral_estimate, exponent);
+    out->spectral_bound = ldexp(out->spectral_bound, exponent);
     out->passes = f->source.passes;
     out->cholesky = f->orth.cholesky;
     out->householder = f->orth.householder;
     out->power = f->options.single_pass ? 0 : f->options.power;
     out->single_pass = f->options.single_pass;
+    out->centered = f->source.centered;
+    out->mean = f->source.center.mean;
+    f->source.center.mean = NULL;
 }
 
 static gnomon_status run(gnomon_factor *f)
@@ -198,7 +205,9 @@ static gnomon_status run(gnomon_factor *f)
     GNOMON_FAIL_IF(
         stream && !one_pass && f->source.stream->rewind == NULL, f->ctx, GNOMON_ERROR_ARGUMENT,
         GNOMON_ARG("rows.rewind") " is NULL: rows that can be read once need single_pass");
-    if (!(stream && one_pass)) GNOMON_TRY(gnomon_row_source_scan(&f->source));
+    f->source.center.once = f->source.centered && one_pass && f->source.csr == NULL;
+    if (!((stream || f->source.center.once) && one_pass))
+        GNOMON_TRY(gnomon_row_source_scan(&f->source));
     f->source.passes = 0;
     f->out->project_seconds += gnomon_lap(&f->clock);
     if (stream) GNOMON_TRY(check_rank(f)); /* the rows are known by now */
@@ -280,6 +289,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     f.rest = (double)NAN;
     (void)gnomon_lap(&f.clock);
     gnomon_status status = gnomon_row_source_open(ctx, matrix, csr, stream, f.f64, &f.source);
+    f.source.centered = options->center;
     if (status == GNOMON_OK) status = prepare(&f);
     bool done = false;
     if (status == GNOMON_OK) status = gnomon_factor_on_device(&f, &done);
@@ -340,6 +350,7 @@ void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd)
     const size_t size = svd->struct_size;
     if (!svd->given_u) gnomon_free(ctx, svd->u.data);
     gnomon_free(ctx, svd->s);
+    gnomon_free(ctx, svd->mean);
     if (!svd->given_vt) gnomon_free(ctx, svd->vt.data);
     memset(svd, 0, sizeof *svd);
     svd->struct_size = size;

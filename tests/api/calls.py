@@ -169,6 +169,7 @@ SPOILS = {
         ("u is one byte off", "static gnomon_matrix u; u = f->matrix[2]; u.data = (char *)u.data + 1; v.u = &u;", ARGUMENT),
         ("vt is one byte off", "static gnomon_matrix u; u = f->matrix[2]; u.data = (char *)u.data + 1; v.vt = &u;", ARGUMENT),
         ("u's data is NULL", "static gnomon_matrix u; u = f->matrix[2]; u.data = NULL; v.u = &u;", ARGUMENT),
+        ("center is 2", "v.center = 2;", ARGUMENT),
     ],
 }
 NOT_HERE = {  # no fault there: the data of a stream is not looked at

@@ -39,7 +39,7 @@ VALUES = {
     "exclude-self": [None], "allowed": ["ids.csv"], "distances": ["distances.npy"], "ground-truth": ["truth.npy"],
     "threshold": ["0.8"], "top": ["3"], "max-pairs": ["4"], "from-row": ["2"], "method": ["lsh", "exact"],
     "text": ["lines", "files"], "shingle": ["2"], "count": [None], "counts": ["counts.csv"],
-    "clusters": ["clusters.csv"], "checkpoint": ["state"], "tolerance": ["0.5"], "single-pass": [None],
+    "clusters": ["clusters.csv"], "checkpoint": ["state"], "tolerance": ["0.5"], "single-pass": [None], "center": [None],
     "measure": [None], "power": ["1"], "oversample": ["1"], "block": ["2"], "probes": ["3"], "probe-power": ["1"],
     "lambda": ["0.5"], "rank-tolerance": ["0.001"], "iterations": ["2"], "residual": ["residual.npy"],
     "ranks": ["2,2"], "sequential": [None], "order": ["F"], "dense": [None], "digits": ["5"], "no-compress": [None],

@@ -33,6 +33,13 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .value = "T",
          .help = "as many singular values as leave at most T of the matrix: |A - U S Vt| <= T |A| "
                  "(Frobenius). Exit with 1 when that can't be reached"},
+        {.name = "center",
+         .type = CLI_FLAG,
+         .target = &r->options.center,
+         .flag = 1,
+         .help =
+             "factor the points less their mean: the rows of Vt are principal components; sparse "
+             "rows stay sparse"},
         {.name = "single-pass",
          .type = CLI_FLAG,
          .target = &r->options.single_pass,
@@ -98,14 +105,16 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_TEXT,
          .target = &r->output,
          .value = "OUT",
-         .help = "an .npz for the arrays U (n x K), S (K) and Vt (K x D); - is standard output"},
+         .help =
+             "an .npz for the arrays U (n x K), S (K), Vt (K x D) and, with --center, mean (D); - "
+             "is standard output"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
          .choices = cli_float_types,
          .value = "TYPE",
          .help = "of the work, U and Vt: f4 or f8; otherwise f8 for f8 and 32- and 64-bit integer "
-                 "data, else f4"},
+                 "data and, with --center, text, else f4"},
         {.name = "plot",
          .type = CLI_TEXT,
          .target = &r->plot,
@@ -126,14 +135,16 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
         .about = "Leading singular values and vectors of the points (n x D) by random projection, "
                  "A = U S Vt nearly, and what they leave: an estimate, and bounds that fail once "
                  "in a million runs. Rows may be sparse; dense data that does not fit in --memory "
-                 "is read piece by piece, as often as it takes. Nothing is centred: for principal "
-                 "components subtract the means first.",
+                 "is read piece by piece, as often as it takes. With --center A is the points less "
+                 "their mean: principal component analysis.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "Twenty singular values, their vectors, and the spectrum as a picture\n"
                     "gnomon svd points.npy -k 20 -o factors.npz --plot spectrum.svg\n"
                     "As many as leave 20 % of the matrix\n"
                     "gnomon svd points.npy --tolerance 0.2 -o factors.npz\n"
+                    "Ten principal components, and the share of the variance that each explains\n"
+                    "gnomon svd points.npy -k 10 --center -o factors.npz\n"
                     "From a pipe, each row read once\n"
                     "gnomon svd - -k 20 --single-pass -o factors.npz < points.npy\n"
                     "All figures, for a program\n"
@@ -184,8 +195,11 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
     const gnomon_dtype dtype = cli_work_dtype(r->output_dtype, &p->info);
     const int sparse = (p->info.access & GNOMON_ACCESS_SPARSE) != 0;
+    /* Means are taken of the numbers as they are stored, whatever the work's type. */
+    const gnomon_dtype stored = cli_work_dtype(0, &p->info);
+    const gnomon_dtype held = r->options.center && stored == GNOMON_F64 ? GNOMON_F64 : dtype;
     const int can_seek = (p->info.access & GNOMON_ACCESS_SEEK) != 0;
-    const double bytes = dense_bytes(&p->info, dtype);
+    const double bytes = dense_bytes(&p->info, held);
     const int streams = !sparse && (r->options.single_pass ||
                                     (can_seek && bytes >= 0 && bytes > 0.5 * (double)budget));
     const double begin = cli_seconds();
@@ -193,14 +207,14 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     r->options.dtype = dtype;
     if (streams) {
         cli_stream s = {p->reader, 0};
-        const gnomon_svd_rows rows = cli_stream_rows(&s, &p->info, dtype);
+        const gnomon_svd_rows rows = cli_stream_rows(&s, &p->info, held);
         facts->held = "pieces";
         status = gnomon_svd_stream(app->ctx, &rows, &r->options, svd);
         facts->read_seconds = s.seconds;
         facts->svd_seconds = cli_seconds() - begin - s.seconds;
         return cli_fail_of_file(app, status, path);
     }
-    p->wanted = dtype;
+    p->wanted = held;
     int code = cli_points_read(app, path, 1, p, &budget);
     if (code < 0 && !cli_points_at_end(p))
         code = cli_points_too_large(app, path, 2.0 * (double)app->memory);
@@ -219,8 +233,9 @@ static int write_factors(cli_app *app, const char *path, const gnomon_svd *svd)
         {"U", svd->u, 0},
         {"S", gnomon_matrix_rowmajor(svd->s, GNOMON_F64, 1, svd->rank), 1},
         {"Vt", svd->vt, 0},
+        {"mean", gnomon_matrix_rowmajor(svd->mean, GNOMON_F64, 1, svd->cols), 1},
     };
-    gnomon_status status = gnomon_write_npz(app->ctx, path, arrays, 3);
+    gnomon_status status = gnomon_write_npz(app->ctx, path, arrays, svd->centered ? 4 : 3);
     return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
 }
 
@@ -278,6 +293,8 @@ int cli_svd(int argc, char **argv)
     if (code >= 0) return code;
     /* What no power iteration sharpens wants more columns (Tropp et al. 2017). */
     if (r.options.single_pass && !r.oversample_given) r.options.oversample = r.options.rank + 1;
+    if (r.options.center)
+        r.input.text_dtype = GNOMON_F64; /* few digits may be left beside a mean */
     r.options.power = (int)r.power;
     r.options.probe_power = (int)r.probe_power;
     r.options.seed = r.sketch.descriptor.seed;

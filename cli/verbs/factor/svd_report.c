@@ -9,6 +9,37 @@ static double relative(const gnomon_svd *svd, double value)
     return svd->norm > 0 ? value / svd->norm : 0;
 }
 
+/* Of the points less their mean: the sum of the coordinates' variances, with n - 1 degrees of
+ * freedom; NaN for one point. */
+static double total_variance(const gnomon_svd *svd)
+{
+    const double rows = (double)svd->rows;
+    return rows > 1 ? svd->norm * (svd->norm / (rows - 1)) : (double)NAN;
+}
+
+/* What share of it lies along component i; NaN where there is none. */
+static double explained_share(const gnomon_svd *svd, int64_t i)
+{
+    const double share = svd->s[i] / svd->norm;
+    return svd->norm > 0 ? fmin(share * share, 1) : (double)NAN;
+}
+
+static void print_variance(cli_app *app, const gnomon_svd *svd)
+{
+    enum { SHOWN = 5 };
+    double sum = 0;
+    if (!svd->centered) return;
+    cli_say(app, "%-36s %.6g\n", "Total variance", total_variance(svd));
+    if (!(svd->norm > 0)) return;
+    cli_say(app, "Explained, each:");
+    for (int64_t i = 0; i < svd->rank; ++i) {
+        sum += explained_share(svd, i);
+        if (i < SHOWN || i == svd->rank - 1)
+            cli_say(app, "%s %.4g %%", i > SHOWN ? " ..." : "", 100 * explained_share(svd, i));
+    }
+    cli_say(app, "; together %.4g %%\n", 100 * fmin(sum, 1));
+}
+
 static void print_values(cli_app *app, const gnomon_svd *svd)
 {
     enum { SHOWN = 5 };
@@ -39,9 +70,10 @@ static void print_converged(cli_app *app, const gnomon_svd *svd)
 void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
 {
     const gnomon_svd *svd = facts->svd;
-    cli_say(app, "%lld points, %lld dimensions: rank %lld, from %lld columns of a %s projection, ",
-            (long long)svd->rows, (long long)svd->cols, (long long)svd->rank,
-            (long long)svd->columns, gnomon_kind_name(svd->descriptor.kind));
+    cli_say(app,
+            "%lld points, %lld dimensions%s: rank %lld, from %lld columns of a %s projection, ",
+            (long long)svd->rows, (long long)svd->cols, svd->centered ? ", centred" : "",
+            (long long)svd->rank, (long long)svd->columns, gnomon_kind_name(svd->descriptor.kind));
     if (svd->single_pass)
         cli_say(app, "every row read once\n");
     else
@@ -51,7 +83,8 @@ void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
     print_converged(app, svd);
     if (svd->numerical_rank < svd->rank)
         cli_say(app, "Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
-    cli_say(app, "%-36s %.6g\n", "|A|", svd->norm);
+    print_variance(app, svd);
+    cli_say(app, "%-36s %.6g\n", svd->centered ? "|A|, A less its mean" : "|A|", svd->norm);
     if (!isnan(svd->residual))
         cli_say(app, "%-36s %.6g\n", "|A - U S Vt| / |A|, measured", relative(svd, svd->residual));
     if (isnan(svd->residual_estimate)) return;
@@ -62,26 +95,42 @@ void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
     cli_say(app, "Each bound fails in one of %.0f runs.\n", 1 / svd->failure);
 }
 
+static void add_variance(json_t *figures, const gnomon_svd *svd)
+{
+    json_object_set_new(figures, "centered", json_boolean(svd->centered));
+    if (!svd->centered) return;
+    json_t *variances = json_array(), *shares = json_array();
+    const double rows = (double)svd->rows;
+    for (int64_t i = 0; i < svd->rank; ++i) {
+        const double variance = rows > 1 ? svd->s[i] * (svd->s[i] / (rows - 1)) : (double)NAN;
+        json_array_append_new(variances, cli_json_real(variance));
+        json_array_append_new(shares, cli_json_real(explained_share(svd, i)));
+    }
+    json_object_set_new(figures, "total_variance", cli_json_real(total_variance(svd)));
+    json_object_set_new(figures, "explained_variance", variances);
+    json_object_set_new(figures, "explained_variance_ratio", shares);
+}
+
 json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
 {
     const gnomon_svd *svd = facts->svd;
     gnomon_operator *op = NULL;
     json_t *values = json_array();
     for (int64_t i = 0; i < svd->rank; ++i)
-        json_array_append_new(values, json_real(svd->s[i]));
+        json_array_append_new(values, cli_json_real(svd->s[i]));
     json_t *descriptor = NULL;
     if (gnomon_operator_create(app->ctx, &svd->descriptor, &op) == GNOMON_OK)
         descriptor = cli_descriptor_json(app, op);
     gnomon_operator_destroy(op);
     json_t *figures = json_pack(
-        "{s:o, s:o*, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:I, s:o, s:I, s:f, s:o, s:o, "
+        "{s:o, s:o*, s:s, s:I, s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:I, s:o, s:I, s:o, s:o, s:o, "
         "s:o, s:o, s:o, s:f, s:b, s:I, s:I, s:o, s:f, s:o*}",
         "input", cli_json_name(facts->input), "output", cli_json_name(facts->output), "format",
         facts->info->format, "points", (json_int_t)svd->rows, "dimensions", (json_int_t)svd->cols,
         "dtype", cli_dtype_name(svd->u.dtype), "held", facts->held, "rank", (json_int_t)svd->rank,
         "columns", (json_int_t)svd->columns, "power", svd->power, "single_pass", svd->single_pass,
         "passes", (json_int_t)svd->passes, "singular_values", values, "numerical_rank",
-        (json_int_t)svd->numerical_rank, "norm", svd->norm, "residual",
+        (json_int_t)svd->numerical_rank, "norm", cli_json_real(svd->norm), "residual",
         cli_json_real(svd->residual), "residual_estimate", cli_json_real(svd->residual_estimate),
         "residual_bound", cli_json_real(svd->residual_bound), "spectral_estimate",
         cli_json_real(svd->spectral_estimate), "spectral_bound", cli_json_real(svd->spectral_bound),
@@ -98,6 +147,7 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
                               cli_json_seconds(svd->orthonormalise_seconds), "small_seconds",
                               cli_json_seconds(svd->small_seconds), "certify_seconds",
                               cli_json_seconds(svd->certify_seconds));
+    if (figures != NULL) add_variance(figures, svd);
     if (facts->tolerance > 0 && figures != NULL)
         json_object_set_new(figures, "tolerance", json_real(facts->tolerance));
     return cli_json_join(figures, times);
@@ -113,9 +163,10 @@ static char *make_script(const char *path, const cli_svd_facts *facts, size_t *l
     if (script == NULL) return NULL;
     cli_plot_terminal(script, path);
     fprintf(script,
-            "set title 'Singular values of %lld points in %lld dimensions'\n"
+            "set title 'Singular values of %lld points in %lld dimensions%s'\n"
             "set xlabel 'index'\nset ylabel 'singular value'\nset grid\nset xrange [0:%lld]\n",
-            (long long)svd->rows, (long long)svd->cols, (long long)svd->rank + 1);
+            (long long)svd->rows, (long long)svd->cols, svd->centered ? ", centred" : "",
+            (long long)svd->rank + 1);
     /* Zeros have no place on a logarithmic axis. */
     if (svd->s[0] > 0)
         fprintf(script, "set logscale y\nset format y '%%g'\n");

@@ -4,10 +4,13 @@ that can't meet it, how many values have settled, bounds and estimates beside wh
 flat spectrum, on the words of text, on digits, on heavy tails, on equal rows and on one column that is full.
 
 usage: check_svd.py GNOMON DIGITS TEXT..."""
-import json, os, re, subprocess, sys, tempfile
+import json, os, subprocess, sys, tempfile
 
 import numpy as np
 import scipy.sparse as sp
+
+sys.dont_write_bytecode = True
+import cases
 
 command, digits, *texts = [os.path.abspath(path) for path in sys.argv[1:]]
 if not json.loads(subprocess.run([command, "info", "--json"], capture_output=True, text=True).stdout)["svd"]:
@@ -21,31 +24,7 @@ def gnomon(name, *options):
     assert run.returncode in (0, 1), run.stderr
     return json.loads(run.stdout)
 
-def words(paths):
-    lines = [re.findall("[a-z]{3,}", line.lower()) for path in paths for line in open(path)]
-    lines = [line for line in lines if len(line) > 2][:350]
-    known = {w: i for i, w in enumerate(sorted({w for line in lines for w in line}))}
-    a = sp.lil_matrix((len(lines), len(known)))
-    for i, line in enumerate(lines):
-        for w in line:
-            a[i, known[w]] += 1
-    a = a.tocsr()
-    weights = np.log((1 + a.shape[0]) / (1 + np.bincount(a.indices, minlength=a.shape[1]))) + 1
-    a = a @ sp.diags(weights)
-    return sp.diags(1 / np.sqrt(a.multiply(a).sum(1).A1)) @ a
-
-rng = np.random.default_rng(0)
-column = sp.random(200, 150, 0.02, format="lil", random_state=2)
-column[:, 7] = rng.standard_normal((200, 1))
-cases = {
-    "random": sp.random(300, 900, 0.02, format="csr", random_state=0),
-    "words": words(texts),
-    "digits": sp.csr_matrix(np.load(digits)[:400].astype(float)),
-    "heavy tails": sp.csr_matrix(rng.standard_t(1.2, (300, 200))),
-    "equal rows": sp.csr_matrix(np.tile(rng.standard_normal(120), (200, 1))),
-    "one column": column,
-}
-for name, a in cases.items():
+for name, a in cases.of(digits, texts).items():
     a = sp.csr_matrix(a)
     dense = a.toarray()
     s = np.linalg.svd(dense, compute_uv=False)

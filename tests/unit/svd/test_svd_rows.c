@@ -370,7 +370,9 @@ static void test_every_allocation(void **state)
         indices[i] = i % D;
         offsets[i / D + 1] = i + 1;
     }
-    for (int way = 0; way < 5; way++) { /* rank, tolerance, once, sparse, in pieces and once */
+    /* rank, tolerance, once, sparse, in pieces and once; the same less the mean */
+    for (int all = 0; all < 10; all++) {
+        const int way = all % 5;
         for (long at = -1, done = 0; !done; at++) {
             refusal r = {.at = -1};
             const gnomon_allocator allocator = {&r, refusing, releasing};
@@ -394,6 +396,7 @@ static void test_every_allocation(void **state)
             options.tolerance = way == 1 ? 0.5 : 0;
             options.single_pass = way == 2 || way == 4;
             options.block = 3;
+            options.center = all >= 5;
             gnomon_status status = way == 3   ? gnomon_svd_csr(ctx, &csr, &options, &svd)
                                    : way == 4 ? gnomon_svd_stream(ctx, &rows, &options, &svd)
                                               : gnomon_svd_dense(ctx, &view, &options, &svd);
@@ -403,6 +406,7 @@ static void test_every_allocation(void **state)
                 assert_int_equal(status, GNOMON_ERROR_MEMORY);
                 assert_null(svd.u.data);
                 assert_null(svd.s);
+                assert_null(svd.mean);
             }
             gnomon_svd_free(ctx, &svd);
             assert_true(r.out == before);

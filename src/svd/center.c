@@ -1,0 +1,542 @@
+/* The columns' means, and rows less them. */
+#include "svd/center.h"
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "points/rows.h"
+#include "project/job.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    READ_NUMBERS = 1 << 17, /* that are read at a time, but at least so many rows: */
+    READ_ROWS = 16,
+    SUM_ROWS = 256, /* in a part of a sum */
+    SUM_COLS = 512,
+    PART_COLS = 65536, /* columns of a row that a task subtracts */
+    COLS = 8,          /* of a tall matrix that a task sums */
+    OVERFLOWING = 64,  /* bits that sums beyond the range are correction down by */
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t blocks(int64_t count, int64_t each)
+{
+    return (count + each - 1) / each;
+}
+
+static int64_t read_rows(const gnomon_row_source *s)
+{
+    int64_t rows = s->piece_rows;
+    while (rows > READ_ROWS && rows > READ_NUMBERS / s->cols)
+        rows /= 2;
+    return rows;
+}
+
+void gnomon_center_close(gnomon_row_source *s)
+{
+    gnomon_centering *c = &s->center;
+    gnomon_free(s->ctx, c->mean);
+    gnomon_free(s->ctx, c->rows);
+    gnomon_free(s->ctx, c->sums);
+    gnomon_free(s->ctx, c->parts);
+    gnomon_free(s->ctx, c->so_far);
+    c->mean = c->rows = c->sums = c->parts = c->so_far = NULL;
+}
+
+static gnomon_status open(gnomon_row_source *s)
+{
+    gnomon_centering *c = &s->center;
+    const int64_t cols = s->cols, capacity = read_rows(s);
+    if (c->sums != NULL) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc(s->ctx, cols, sizeof *c->mean, "the mean", &c->mean));
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(2, cols), sizeof *c->sums,
+                                 "sums of the columns", &c->sums));
+    if (s->csr != NULL) return GNOMON_OK;
+    c->capacity = capacity;
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(capacity, cols), sizeof *c->rows,
+                            "rows to be centred", &c->rows));
+    return gnomon_alloc(s->ctx, gnomon_times(2 * blocks(capacity, SUM_ROWS), cols),
+                        sizeof *c->parts, "sums of the columns", &c->parts);
+}
+
+/* ---- sums as pairs of numbers ---- */
+
+/* (*high, *low) += x */
+static inline void add(double x, double *high, double *low)
+{
+    const double sum = *high + x, rest = sum - *high;
+    *low += (*high - (sum - rest)) + (x - rest);
+    *high = sum;
+}
+
+/* (high + low) / count, rounded once but for ties. */
+static double quotient(double high, double low, double count)
+{
+    const double sum = high + low, rest = low - (sum - high), q = sum / count;
+    return q + (fma(-q, count, sum) + rest) / count;
+}
+
+typedef struct rows_task {
+    gnomon_row_source *s;
+    int64_t row, rows, at; /* of the matrix; how many; where in the buffer */
+    int64_t cuts;          /* of a row's, or the columns' */
+    bool reads;
+    int shift; /* sums are of the numbers times 2^-shift */
+    const double *about;
+    double *squares; /* one a task */
+} rows_task;
+
+static void sum_part(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const rows_task *t = arg;
+    const gnomon_centering *c = &t->s->center;
+    const int64_t cols = t->s->cols, group = task / t->cuts, col = task % t->cuts * SUM_COLS;
+    const int64_t end = least((group + 1) * SUM_ROWS, t->rows), count = least(SUM_COLS, cols - col);
+    const double factor = ldexp(1.0, -t->shift);
+    double *high = c->parts + 2 * group * cols + col, *low = high + cols;
+    memset(high, 0, (size_t)count * sizeof *high);
+    memset(low, 0, (size_t)count * sizeof *low);
+    for (int64_t i = group * SUM_ROWS; i < end; i++) {
+        const double *x = c->rows + i * cols + col;
+        for (int64_t j = 0; j < count; j++)
+            add(factor * x[j], &high[j], &low[j]);
+    }
+}
+
+/* c->parts: the sums of every SUM_ROWS of the rows at hand. */
+static void sum_rows(gnomon_row_source *s, int64_t rows, int shift)
+{
+    rows_task t = {.s = s, .rows = rows, .cuts = blocks(s->cols, SUM_COLS), .shift = shift};
+    gnomon_parallel(s->ctx, blocks(rows, SUM_ROWS) * t.cuts, sum_part, &t);
+}
+
+/* sums (two times cols) += the parts of so many rows. */
+static void add_parts(const gnomon_row_source *s, int64_t rows, double *sums)
+{
+    const int64_t cols = s->cols;
+    for (int64_t group = 0; group < blocks(rows, SUM_ROWS); group++) {
+        const double *high = s->center.parts + 2 * group * cols, *low = high + cols;
+        for (int64_t j = 0; j < cols; j++) {
+            add(high[j], &sums[j], &sums[cols + j]);
+            sums[cols + j] += low[j];
+        }
+    }
+}
+
+/* ---- dense rows ---- */
+
+static void read_row(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const rows_task *t = arg;
+    const int64_t cols = t->s->cols;
+    gnomon_row_as_f64(t->s->matrix, t->row + task, 0, cols, t->s->center.rows + task * cols);
+}
+
+/* center.rows = the rows from 'row' on, as many as there are up to 'rows'. */
+static gnomon_status read_some(gnomon_row_source *s, int64_t row, int64_t rows, int64_t *got)
+{
+    GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->passes, -1));
+    if (s->stream != NULL)
+        return gnomon_row_source_read(s, row, rows, GNOMON_F64, s->center.rows, got);
+    rows_task t = {.s = s, .row = row};
+    *got = least(rows, s->rows - row);
+    gnomon_parallel(s->ctx, *got, read_row, &t);
+    return GNOMON_OK;
+}
+
+static void check_row(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const rows_task *t = arg;
+    const int64_t cols = t->s->cols;
+    const double *x = t->s->center.rows + task * cols;
+    double most = 0;
+    for (int64_t j = 0; j < cols; j++)
+        most = fmax(most, isfinite(x[j]) ? fabs(x[j]) : INFINITY);
+    t->squares[task] = most;
+}
+
+/* The largest magnitude of the rows at hand. */
+static gnomon_status check_rows(gnomon_row_source *s, int64_t row, int64_t rows, double *largest)
+{
+    rows_task t = {.s = s};
+    GNOMON_TRY(gnomon_alloc(s->ctx, rows, sizeof *t.squares, "magnitudes", &t.squares));
+    gnomon_parallel(s->ctx, rows, check_row, &t);
+    int64_t bad = -1, col = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        if (isinf(t.squares[i]) && bad < 0) bad = i;
+        *largest = fmax(*largest, t.squares[i]);
+    }
+    gnomon_free(s->ctx, t.squares);
+    if (bad < 0) return GNOMON_OK;
+    while (isfinite(s->center.rows[bad * s->cols + col]))
+        col++;
+    return gnomon_row_source_refuse(s, row + bad, col);
+}
+
+/* The pass, with sums of the numbers times 2^-shift. */
+static gnomon_status sum_dense(gnomon_row_source *s, int shift, double *largest)
+{
+    gnomon_centering *c = &s->center;
+    memset(c->sums, 0, 2 * (size_t)s->cols * sizeof *c->sums);
+    *largest = 0;
+    GNOMON_TRY(gnomon_row_source_rewind(s));
+    for (;;) {
+        int64_t got = 0;
+        GNOMON_TRY(read_some(s, s->row, c->capacity, &got));
+        if (got == 0) return GNOMON_OK;
+        GNOMON_TRY(check_rows(s, s->row, got, largest));
+        sum_rows(s, got, shift);
+        add_parts(s, got, c->sums);
+        s->row += got;
+    }
+}
+
+typedef gnomon_status (*sum_fn)(gnomon_row_source *s, int shift, double *largest);
+
+/* center.mean. */
+static gnomon_status find(gnomon_row_source *s, sum_fn sum, double *largest)
+{
+    gnomon_centering *c = &s->center;
+    bool finite = true;
+    int shift = 0;
+    GNOMON_TRY(sum(s, 0, largest));
+    for (int64_t j = 0; j < s->cols; j++)
+        finite = finite && isfinite(c->sums[j]) && isfinite(c->sums[s->cols + j]);
+    if (!finite) {
+        shift = OVERFLOWING;
+        GNOMON_TRY(sum(s, shift, largest));
+    }
+    for (int64_t j = 0; j < s->cols; j++)
+        c->mean[j] =
+            s->rows == 0
+                ? 0
+                : ldexp(quotient(c->sums[j], c->sums[s->cols + j], (double)s->rows), shift);
+    return GNOMON_OK;
+}
+
+static void subtract_part(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const rows_task *t = arg;
+    const gnomon_row_source *s = t->s;
+    const gnomon_centering *c = &s->center;
+    const int64_t row = task / t->cuts, col = task % t->cuts * PART_COLS;
+    const int64_t count = least(PART_COLS, s->cols - col);
+    const double factor = ldexp(1.0, -s->exponent), *mean = c->mean + col;
+    double *x = c->rows + row * s->cols + col;
+    if (t->reads) gnomon_row_as_f64(s->matrix, t->row + row, col, count, x);
+    if (s->f64) {
+        double *out = (double *)s->buffer + (t->at + row) * s->cols + col;
+        for (int64_t j = 0; j < count; j++)
+            out[j] = factor * x[j] - factor * mean[j];
+    } else {
+        float *out = (float *)s->buffer + (t->at + row) * s->cols + col;
+        for (int64_t j = 0; j < count; j++)
+            out[j] = (float)(factor * x[j] - factor * mean[j]);
+    }
+}
+
+static void subtract(gnomon_row_source *s, bool reads, int64_t row, int64_t rows, int64_t at)
+{
+    rows_task t = {
+        .s = s, .row = row, .at = at, .reads = reads, .cuts = blocks(s->cols, PART_COLS)};
+    gnomon_parallel(s->ctx, rows * t.cuts, subtract_part, &t);
+}
+
+/* ---- rows that are read once ---- */
+
+static void square_part(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const rows_task *t = arg;
+    const int64_t cols = t->s->cols, group = task / t->cuts, col = task % t->cuts * SUM_COLS;
+    const int64_t end = least((group + 1) * SUM_ROWS, t->rows), count = least(SUM_COLS, cols - col);
+    const double factor = ldexp(1.0, -t->s->exponent), *about = t->about + col;
+    double sum = 0;
+    for (int64_t i = group * SUM_ROWS; i < end; i++) {
+        const double *x = t->s->center.rows + i * cols + col;
+        for (int64_t j = 0; j < count; j++) {
+            const double e = factor * x[j] - factor * about[j];
+            sum += e * e;
+        }
+    }
+    t->squares[task] = sum;
+}
+
+/* *sum = the squares of the rows at hand less 'about', scaled. */
+static gnomon_status squares_about(gnomon_row_source *s, int64_t rows, const double *about,
+                                   double *sum)
+{
+    rows_task t = {.s = s, .rows = rows, .cuts = blocks(s->cols, SUM_COLS), .about = about};
+    const int64_t tasks = blocks(rows, SUM_ROWS) * t.cuts;
+    GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *t.squares, "sums of squares", &t.squares));
+    gnomon_parallel(s->ctx, tasks, square_part, &t);
+    *sum = 0;
+    for (int64_t i = 0; i < tasks; i++)
+        *sum += t.squares[i];
+    gnomon_free(s->ctx, t.squares);
+    return GNOMON_OK;
+}
+
+/* The exponent, from the first rows: by what is left of them or, when nothing is, by them. */
+static void choose_exponent(gnomon_row_source *s, int64_t rows, double largest)
+{
+    const gnomon_centering *c = &s->center;
+    double left = 0;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < s->cols; j++)
+            left = fmax(left, fabs(0.5 * c->rows[i * s->cols + j] - 0.5 * c->mean[j]));
+    s->largest = fmin(2 * left, DBL_MAX);
+    s->exponent = gnomon_row_source_exponent(s->f64, left > 0 ? s->largest : largest);
+}
+
+/* Rows at hand, the first of which is s->row + before: their sums and squares join those of the
+ * rows before them (Chan, Golub & LeVeque 1983). */
+static gnomon_status note(gnomon_row_source *s, int64_t row, int64_t rows)
+{
+    gnomon_centering *c = &s->center;
+    const int64_t cols = s->cols;
+    double largest = 0, own = 0, between = 0, *mean = NULL;
+    GNOMON_TRY(check_rows(s, row, rows, &largest));
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(2, cols), sizeof *mean, "a mean", &mean));
+    if (row == 0) c->shift = gnomon_row_source_exponent(true, largest);
+    sum_rows(s, rows, c->shift);
+    add_parts(s, rows, mean);
+    add_parts(s, rows, c->sums);
+    for (int64_t j = 0; j < cols; j++)
+        mean[j] = ldexp(quotient(mean[j], mean[cols + j], (double)rows), c->shift);
+    if (row == 0) {
+        memcpy(c->mean, mean, (size_t)cols * sizeof *mean);
+        memcpy(c->so_far, mean, (size_t)cols * sizeof *mean);
+        choose_exponent(s, rows, largest);
+    }
+    const double factor = ldexp(1.0, -s->exponent), before = (double)row, now = (double)rows;
+    for (int64_t j = 0; j < cols; j++) {
+        const double off = factor * mean[j] - factor * c->so_far[j];
+        between += off * off;
+        c->so_far[j] = ldexp(quotient(c->sums[j], c->sums[cols + j], before + now), c->shift);
+    }
+    const gnomon_status status = squares_about(s, rows, mean, &own);
+    c->squares += own + between * (before / (before + now)) * now;
+    gnomon_free(s->ctx, mean);
+    return status;
+}
+
+gnomon_status gnomon_center_end(gnomon_row_source *s, double **offset)
+{
+    gnomon_centering *c = &s->center;
+    const double rows = (double)s->rows;
+    double squares = 0;
+    GNOMON_FAIL_IF(!isfinite(c->squares), s->ctx, GNOMON_ERROR_OVERFLOW,
+                   GNOMON_ARG("a") " has numbers far beyond those of its first rows, which the "
+                                   "scale of rows that are read once is taken from");
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof **offset, "the mean", offset));
+    for (int64_t j = 0; j < s->cols; j++) {
+        const double first = ldexp(c->mean[j], -c->shift);
+        const double rest = fma(-rows, first, c->sums[j]) + c->sums[s->cols + j];
+        const double off = ldexp(rest / rows, c->shift - s->exponent);
+        (*offset)[j] = off;
+        squares += off * off;
+        c->mean[j] = c->so_far[j];
+    }
+    s->norm = sqrt(c->squares);
+    /* What the pieces had beside the centred matrix was rounded with it. */
+    c->rounding = 4 * sqrt((double)s->cols) * (s->f64 ? 0x1p-53 : 0x1p-24) * sqrt(rows * squares);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_center_next(gnomon_row_source *s, gnomon_piece *piece)
+{
+    gnomon_centering *c = &s->center;
+    const bool reads = s->stream == NULL && !c->once;
+    GNOMON_TRY(open(s));
+    if (c->once && c->so_far == NULL)
+        GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->so_far, "the mean", &c->so_far));
+    piece->rows = 0;
+    while (piece->rows < s->piece_rows) {
+        const int64_t row = s->row + piece->rows;
+        const int64_t rows = least(c->capacity, s->piece_rows - piece->rows);
+        int64_t got = reads ? least(rows, s->rows - row) : 0;
+        if (!reads) GNOMON_TRY(read_some(s, row, rows, &got));
+        if (got == 0) break;
+        if (c->once) GNOMON_TRY(note(s, row, got));
+        subtract(s, reads, row, got, piece->rows);
+        piece->rows += got;
+        if (got < rows) break;
+    }
+    return GNOMON_OK;
+}
+
+/* ---- sparse rows ---- */
+
+static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *largest)
+{
+    const gnomon_csr *a = s->csr;
+    gnomon_centering *c = &s->center;
+    const double factor = ldexp(1.0, -shift);
+    memset(c->sums, 0, 2 * (size_t)s->cols * sizeof *c->sums);
+    *largest = 0;
+    for (int64_t row = 0; row < a->rows; row++) {
+        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
+             i++) {
+            const double x = gnomon_value_as_f64(a->values, a->dtype, i);
+            const int64_t j = a->indices[i];
+            if (!isfinite(x)) return gnomon_row_source_refuse(s, row, j);
+            *largest = fmax(*largest, fabs(x));
+            add(factor * x, &c->sums[j], &c->sums[s->cols + j]);
+        }
+    }
+    return GNOMON_OK;
+}
+
+/* What a row has in a column, several entries that add up as one: row is where it was last seen. */
+typedef struct cell {
+    int64_t row, rows; /* last seen; how many had an entry */
+    double sum;
+} cell;
+
+/* The squares of A - 1 mean^T, of which no difference is correction: those of the entries less the
+ * mean, and the mean's for each that is not there. */
+static double sparse_squares(const gnomon_row_source *s, cell *cells, int64_t *row_terms)
+{
+    const gnomon_csr *a = s->csr;
+    const double factor = ldexp(1.0, -s->exponent), *mean = s->center.mean;
+    double squares = 0;
+    for (int64_t j = 0; j < s->cols; j++)
+        cells[j] = (cell){-1, 0, 0};
+    for (int64_t row = 0; row < a->rows; row++) {
+        const int64_t first = a->offsets[row] - a->offsets[0];
+        const int64_t end = a->offsets[row + 1] - a->offsets[0];
+        double sum = 0;
+        if (end - first > *row_terms) *row_terms = end - first;
+        for (int64_t i = first; i < end; i++) {
+            cell *const at = &cells[a->indices[i]];
+            if (at->row != row) *at = (cell){row, at->rows + 1, 0};
+            at->sum += factor * gnomon_value_as_f64(a->values, a->dtype, i);
+        }
+        for (int64_t i = first; i < end; i++) {
+            cell *const at = &cells[a->indices[i]];
+            if (at->row != row) continue;
+            const double x = at->sum - factor * mean[a->indices[i]];
+            sum += x * x;
+            at->row = -1; /* once */
+        }
+        squares += sum;
+    }
+    for (int64_t j = 0; j < s->cols; j++)
+        squares += (double)(a->rows - cells[j].rows) * (factor * mean[j]) * (factor * mean[j]);
+    return squares;
+}
+
+static gnomon_status measure_sparse(gnomon_row_source *s)
+{
+    gnomon_centering *c = &s->center;
+    const double factor = ldexp(1.0, -s->exponent);
+    int64_t row_terms = 0, col_terms = 0;
+    double means = 0;
+    cell *cells = NULL;
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *cells, "columns", &cells));
+    s->squares = sparse_squares(s, cells, &row_terms);
+    for (int64_t j = 0; j < s->cols; j++) {
+        col_terms = cells[j].rows > col_terms ? cells[j].rows : col_terms;
+        means += (factor * c->mean[j]) * (factor * c->mean[j]);
+    }
+    gnomon_free(s->ctx, cells);
+    s->norm = sqrt(s->squares);
+    /* Both terms of a product are sums in fp64 of terms no larger than | |A| |W| |. */
+    const double all_means = sqrt((double)s->rows * means);
+    const double both = sqrt(s->squares + all_means * all_means) + all_means;
+    c->magnitude = both;
+    c->rounding = s->norm > 0 ? ((double)row_terms + 4) * 0x1p-53 * both : 0;
+    c->rounding_adjoint = s->norm > 0 ? ((double)col_terms + 4) * 0x1p-53 * both : 0;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_center_find(gnomon_row_source *s)
+{
+    if (s->center.sums != NULL) return GNOMON_OK;
+    GNOMON_TRY(open(s));
+    GNOMON_TRY(find(s, s->csr != NULL ? sum_sparse : sum_dense, &s->largest));
+    s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
+    return s->csr != NULL ? measure_sparse(s) : GNOMON_OK;
+}
+
+/* ---- what is correction off products ---- */
+
+typedef struct tall_task {
+    const gnomon_tall *t;
+    const double *x;
+    double *correction;
+} tall_task;
+
+static void sum_columns(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const tall_task *t = arg;
+    const int64_t col = task * COLS, count = least(COLS, t->t->cols - col);
+    double high[COLS] = {0}, low[COLS] = {0};
+    for (int64_t i = 0; i < t->t->rows; i++) {
+        const void *row = gnomon_tall_row(t->t, i);
+        const double x = t->x != NULL ? t->x[i] : 1;
+        for (int64_t j = 0; j < count; j++) {
+            const double w =
+                t->t->f64 ? ((const double *)row)[col + j] : (double)((const float *)row)[col + j];
+            const double product = x * w;
+            add(product, &high[j], &low[j]);
+            low[j] += fma(x, w, -product);
+        }
+    }
+    for (int64_t j = 0; j < count; j++)
+        t->correction[col + j] = high[j] + low[j];
+}
+
+void gnomon_center_sums(gnomon_context *ctx, const gnomon_tall *w, const double *x,
+                        double *correction)
+{
+    tall_task t = {w, x, correction};
+    gnomon_parallel(ctx, blocks(w->cols, COLS), sum_columns, &t);
+}
+
+static void subtract_row(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const tall_task *t = arg;
+    void *row = gnomon_tall_row(t->t, task);
+    for (int64_t j = 0; j < t->t->cols; j++) {
+        if (t->t->f64)
+            ((double *)row)[j] -= t->correction[j];
+        else
+            ((float *)row)[j] = (float)((double)((float *)row)[j] - t->correction[j]);
+    }
+}
+
+void gnomon_center_subtract(gnomon_context *ctx, const gnomon_tall *tall, const double *correction)
+{
+    tall_task t = {.t = tall, .correction = (double *)(uintptr_t)correction};
+    gnomon_parallel(ctx, tall->rows, subtract_row, &t);
+}
+
+gnomon_status gnomon_center_sketch(gnomon_context *ctx, const gnomon_operator *op, int64_t row,
+                                   const double *x, int64_t count, double *correction)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_operator_describe(op, &d);
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    options.row = row;
+    options.rows = count;
+    options.allow_nonfinite = 1;
+    const gnomon_matrix from = gnomon_matrix_rowmajor((void *)(uintptr_t)x, GNOMON_F64, 1, d.d);
+    const gnomon_matrix to = gnomon_matrix_rowmajor(correction, GNOMON_F64, 1, count);
+    return gnomon_sketch_at(ctx, GNOMON_ON_CPU, op, &from, &to, &options);
+}

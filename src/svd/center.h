@@ -1,0 +1,38 @@
+/* svd/center.h: A - 1 mean^T without a copy of it.
+ *
+ * Rows of dense data are handed out less the mean, piece by piece, by a subtraction in fp64 that
+ * is rounded once to the work's type: A W - 1 (mean^T W) would lose the digits in which a row and
+ * the mean agree. Sparse rows stay as they are, and their products have the second term taken off,
+ * in fp64 sums whose rounding center.rounding bounds.
+ *
+ * A column's sum is that of pairs of numbers (Dekker 1971; Ogita, Rump & Oishi 2005): to about
+ * 2^-100 of the sum of magnitudes it is exact. Rows are cut by the shape alone. */
+#ifndef GNOMON_SVD_CENTER_H
+#define GNOMON_SVD_CENTER_H
+
+#include "svd/row_source.h"
+
+/* One pass that refuses NaN and infinity and finds center.mean; of sparse rows also norm and
+ * rounding. Sets the exponent that the magnitudes ask for before anything is taken off. Once the
+ * mean is known it does nothing. */
+gnomon_status gnomon_center_find(gnomon_row_source *source);
+/* Fills the buffer with the next rows less the mean. Of rows that are read once it is less the mean
+ * of the first ones, which also settle the exponent, and looks for NaN and infinity. */
+gnomon_status gnomon_center_next(gnomon_row_source *source, gnomon_piece *piece);
+/* When all rows were read once: center.mean and norm of all of them; *offset: cols numbers, the
+ * mean less what was taken off, scaled, to be freed. */
+gnomon_status gnomon_center_end(gnomon_row_source *source, double **offset);
+void gnomon_center_close(gnomon_row_source *source);
+
+/* correction[j] = sum over i of x[i] w_ij (x NULL: of w_ij), for w's columns j, in pairs of
+ * numbers.
+ */
+void gnomon_center_sums(gnomon_context *ctx, const gnomon_tall *w, const double *x,
+                        double *correction);
+/* t (rows x cols) less the correction in each row. */
+void gnomon_center_subtract(gnomon_context *ctx, const gnomon_tall *t, const double *correction);
+/* correction (count of them) = rows [row, row + count) of the operator times x (its d numbers). */
+gnomon_status gnomon_center_sketch(gnomon_context *ctx, const gnomon_operator *op, int64_t row,
+                                   const double *x, int64_t count, double *correction);
+
+#endif
