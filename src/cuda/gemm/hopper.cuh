@@ -30,7 +30,7 @@
 
 #include <cuda.h>
 
-/* A as a tensor to copy from; false when it can't be one (gemm/hopper.cu). */
+/* A as a tensor to copy from; false when it can't be one (gemm/encode.cu). */
 bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map, int depth = GCU_GEMM_CHUNK);
 
 #ifdef __CUDACC__

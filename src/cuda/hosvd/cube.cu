@@ -323,3 +323,24 @@ gnomon_status gcu_hosvd_orthogonalise_core(gcu_hosvd *h)
     }
     return status;
 }
+
+int64_t gcu_hosvd_width_of(const gnomon_hosvd_job *job, int n)
+{
+    const int64_t over = job->tolerance > 0 ? job->oversample : 0;
+    const int64_t most = over < job->size[n] - job->rank[n] ? job->rank[n] + over : job->size[n];
+    return job->columns[n] > most ? job->columns[n] : most;
+}
+
+int64_t gcu_hosvd_small_most(const gnomon_hosvd_job *job)
+{
+    int64_t most = 1;
+    for (int n = 0; n < job->modes; n++) {
+        const bool whole =
+            job->tolerance > 0 ? job->size[n] <= GCU_HOSVD_SMALL_MOST : job->rank[n] < job->size[n];
+        const int64_t side = job->columns[n] > 0 ? job->columns[n]
+                             : whole             ? job->size[n]
+                                                 : gcu_hosvd_width_of(job, n);
+        most = side > most ? side : most;
+    }
+    return most;
+}

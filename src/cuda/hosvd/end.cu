@@ -228,3 +228,17 @@ gnomon_status gcu_hosvd_hand_out(gcu_hosvd *h)
             h->job->values[n][j] = sqrt(fmax(h->seen->values[n][h->length[n] - 1 - j], 0.0));
     return status;
 }
+
+void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
+                      const double seconds[GCU_PHASES])
+{
+    job->cholesky = range->cholesky;
+    job->householder = range->householder;
+    job->look_seconds = seconds[GCU_SCAN];
+    job->project_seconds = seconds[GCU_PROJECT];
+    job->power_seconds = seconds[GCU_POWER];
+    job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];
+    job->shrink_seconds = seconds[GCU_SHRINK];
+    job->small_seconds = seconds[GCU_SMALL];
+    job->measure_seconds = seconds[GCU_CERTIFY];
+}

@@ -133,8 +133,25 @@ gnomon_status gcu_hosvd_cut_to_budget(gcu_hosvd *h, int mode, int64_t most, doub
                                       double *spent);
 /* Takes what each mode's problem needs where it is small, of at most n x n. */
 gnomon_status gcu_hosvd_alloc(gcu_hosvd *h, int64_t n);
-/* The most columns that any small problem has. */
+/* The most columns that a factor has on the way, and any small problem. */
+int64_t gcu_hosvd_width_of(const gnomon_hosvd_job *job, int n);
+enum { GCU_HOSVD_SMALL_MOST = 8192 };
 int64_t gcu_hosvd_small_most(const gnomon_hosvd_job *job);
+
+/* ---- hosvd/range.cu: a mode's range ---- */
+
+/* Norm, scaling, NaN and infinity, by a pass of its own. */
+gnomon_status gcu_hosvd_scan(gcu_hosvd *h);
+/* h->q of the mode, by projection of the tensor as it is now; waits, and so takes what it finds. */
+gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode);
+/* Whether the modes' ranges can be found without a look at what comes out on the way. */
+bool gcu_hosvd_can_defer(const gcu_hosvd *h);
+/* Memory for all modes' ranges, in one piece. */
+gnomon_status gcu_hosvd_alloc_tall(gcu_hosvd *h);
+/* h->q and what multiplies of all these modes, by projection of the tensor as it is now. */
+gnomon_status gcu_hosvd_find_ranges(gcu_hosvd *h, const int *modes, int count);
+/* Whether what came out is what it should be, h->seen being there. */
+bool gcu_hosvd_is_proved(gcu_hosvd *h);
 
 /* ---- hosvd/tolerance.cu ---- */
 
@@ -146,6 +163,9 @@ gnomon_status gcu_hosvd_tolerance(gcu_hosvd *h);
 gnomon_status gcu_hosvd_measure(gcu_hosvd *h);
 /* Hands out core and factors, and waits; h->seen has the notes then. */
 gnomon_status gcu_hosvd_hand_out(gcu_hosvd *h);
+/* What the job tells of the work. */
+void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
+                      const double seconds[GCU_PHASES]);
 
 /* ---- hosvd/kernels.cu: enqueue on stream ---- */
 
@@ -179,15 +199,6 @@ double gcu_hosvd_f64_bytes(const gnomon_hosvd_job *job);
 
 /* ---- hosvd/hosvd.cu ---- */
 
-/* The most columns that a factor has on the way. */
-int64_t gcu_hosvd_width_of(const gnomon_hosvd_job *job, int n);
-/* What the job tells of the work. */
-void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
-                      const double seconds[GCU_PHASES]);
-
-enum { GCU_HOSVD_SMALL_MOST = 8192 };
-/* h->q of the mode, by projection of the tensor as it is now; waits, and so takes what it finds. */
-gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode);
 bool gcu_hosvd_supported(gcu_state *s, const gnomon_hosvd_job *job, gcu_why why);
 gnomon_status gcu_hosvd_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why);
 

@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-static bool is_across(const gnomon_matrix *a)
-{
-    return a->row_stride == 1 && a->col_stride != 1;
-}
-
 /* ---- products ---- */
 
 /* Enqueues the product in work space that grows as needed. */
@@ -100,7 +95,7 @@ gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double 
 static gnomon_status multiply_f64(gcu_svd *v, bool transposed, const gnomon_matrix *a,
                                   const void *w, int64_t columns, double beta, void *out)
 {
-    const bool across = is_across(a);
+    const bool across = gcu_svd_is_across(a);
     const int64_t stride = across ? a->col_stride : a->row_stride;
     const int64_t length = across ? a->rows : a->cols, lines = across ? a->cols : a->rows;
     return gcu_gemm64(v->blas, false, across != transposed, columns, transposed ? a->cols : a->rows,
@@ -219,20 +214,6 @@ static gnomon_status own(gcu_svd *v, const gnomon_matrix *like, gnomon_matrix *t
     return gcu_svd_alloc(v, gcu_packed_bytes(to), &to->data);
 }
 
-gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exponent,
-                                  const gnomon_matrix *to)
-{
-    const bool across = is_across(to);
-    const int64_t pitch = across ? to->col_stride : to->row_stride;
-    if (v->f64)
-        GCU_TRY(v->why, gcu_svd_f64_convert(from, exponent, across, pitch,
-                                            static_cast<double *>(to->data), v->stream));
-    else
-        GCU_TRY(v->why, gcu_svd_convert(from, exponent, across, pitch,
-                                        static_cast<float *>(to->data), v->stream));
-    return GNOMON_OK;
-}
-
 static gnomon_status fetch(gcu_svd *v)
 {
     const gnomon_matrix *a = v->job->a;
@@ -274,92 +255,18 @@ gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int
                     first / (unsigned long long)v->n, first % (unsigned long long)v->n);
 }
 
-/* Room for the figures of so many units (of fp32 numbers), and for their total. */
-static gnomon_status alloc_figures(gcu_svd *v, int64_t units, void **figures)
-{
-    return gcu_svd_alloc(v,
-                         v->f64 ? (GCU_SVD_F64_PARTS + 1) * sizeof(gcu_svd_f64_figures)
-                                : (size_t)(units + 1) * sizeof(gcu_svd_figures),
-                         figures);
-}
-
 /* Of any view of so many rows and columns. */
 static int64_t units_of(int64_t rows, int64_t cols)
 {
     return gcu_svd_units(rows, cols) + gcu_svd_units(cols, rows) + gcu_svd_units(1, rows * cols);
 }
 
-/* What was seen of fp32 numbers: NaN is the largest of them, then infinity. */
-static double largest_of(const gcu_svd_figures *f)
-{
-    float most;
-    memcpy(&most, &f->most, sizeof most);
-    return (double)most;
-}
-
-/* Adds a view's figures up in those of *l; NaN passes. */
-static gnomon_status figures_of(gcu_svd *v, const gnomon_matrix *a, gcu_svd_scan_state *l)
-{
-    const bool across = is_across(a);
-    int64_t lines = across ? a->cols : a->rows, length = across ? a->rows : a->cols;
-    const int64_t pitch = across ? a->col_stride : a->row_stride;
-    if (pitch == length) { /* no gaps: one line */
-        length *= lines;
-        lines = 1;
-    }
-    gcu_svd_figures f32 = {};
-    gcu_svd_f64_figures f64 = {};
-    if (v->f64)
-        GCU_TRY(v->why,
-                gcu_svd_f64_scan(static_cast<const double *>(a->data), lines, length, pitch,
-                                 static_cast<gcu_svd_f64_figures *>(l->figures), v->stream));
-    else
-        GCU_TRY(v->why, gcu_svd_scan(static_cast<const float *>(a->data), lines, length, pitch,
-                                     static_cast<gcu_svd_figures *>(l->figures) + 1,
-                                     static_cast<gcu_svd_figures *>(l->figures), v->stream));
-    GCU_TRY(v->why,
-            cudaMemcpyAsync(v->f64 ? (void *)&f64 : (void *)&f32, l->figures,
-                            v->f64 ? sizeof f64 : sizeof f32, cudaMemcpyDeviceToHost, v->stream));
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
-    const double most = v->f64 ? f64.most : largest_of(&f32);
-    l->largest = most <= l->largest ? l->largest : most;
-    l->squares += v->f64 ? f64.squares : f32.squares;
-    return GNOMON_OK;
-}
-
-gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count, gcu_svd_scan_state *l)
-{
-    const gnomon_matrix line =
-        gnomon_matrix_rowmajor(const_cast<void *>(data), gcu_svd_type(v), 1, count);
-    const int held = v->bag.count;
-    *l = {};
-    gnomon_status status = alloc_figures(v, gcu_svd_units(1, count), &l->figures);
-    if (status == GNOMON_OK) status = figures_of(v, &line, l);
-    gcu_svd_free(v, held);
-    return status;
-}
-
 static gnomon_status scan_block(gcu_svd *v, const gnomon_matrix *block, int64_t row, void *arg)
 {
     gcu_svd_scan_state *l = static_cast<gcu_svd_scan_state *>(arg);
-    const gnomon_status status = figures_of(v, block, l);
+    const gnomon_status status = gcu_svd_add_figures(v, block, l);
     if (status != GNOMON_OK) return status;
     return l->largest < (double)INFINITY ? GNOMON_OK : gcu_svd_name_nonfinite(v, block, row);
-}
-
-/* Within these no product of the work overflows or loses more than rounding does. */
-static bool is_tame(const gcu_svd *v, double largest)
-{
-    return v->f64 ? largest < 0x1p300 && largest > 0x1p-300 : largest < 0x1p60 && largest > 0x1p-60;
-}
-
-void gcu_svd_set_scale(gcu_svd *v, double norm, double largest)
-{
-    v->job->norm = norm;
-    if (largest == 0 || is_tame(v, largest)) return;
-    frexp(largest, &v->job->exponent);
-    if (v->job->exponent < -1020) v->job->exponent = -1020;
-    v->job->norm = ldexp(norm, -v->job->exponent);
 }
 
 gnomon_status gcu_svd_bring(gcu_svd *v, bool apart)
@@ -383,8 +290,8 @@ gnomon_status gcu_svd_check(gcu_svd *v)
 {
     gcu_svd_scan_state l = {};
     if (v->job->csr) return gcu_svd_sparse_check(v);
-    gnomon_status status =
-        alloc_figures(v, units_of(v->blocks.rows ? v->blocks.rows : v->m, v->n), &l.figures);
+    gnomon_status status = gcu_svd_alloc_figures(
+        v, units_of(v->blocks.rows ? v->blocks.rows : v->m, v->n), &l.figures);
     if (status == GNOMON_OK) status = gcu_svd_each(v, scan_block, &l);
     if (status != GNOMON_OK) return status;
     gcu_svd_set_scale(v, sqrt(l.squares), l.largest);
@@ -401,7 +308,7 @@ gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_sv
 {
     const bool first = l->largest == 0;
     gnomon_status status = GNOMON_OK;
-    if (!l->figures) status = alloc_figures(v, units_of(v->blocks.rows, v->n), &l->figures);
+    if (!l->figures) status = gcu_svd_alloc_figures(v, units_of(v->blocks.rows, v->n), &l->figures);
     if (status == GNOMON_OK) status = scan_block(v, block, row, l);
     if (status != GNOMON_OK) return status;
     if (first) gcu_svd_set_scale(v, 0.0, l->largest);
@@ -570,7 +477,7 @@ static gnomon_status measure_block(gcu_svd *v, const gnomon_matrix *block, int64
         GCU_TRY(v->why, gcu_copy(&from, &to, v->stream));
         gnomon_status status = gcu_svd_times(v, count, v->n, r->k, -1.0, b, false, r->c,
                                              r->c_transposed, 1.0, r->tile);
-        if (status == GNOMON_OK) status = figures_of(v, &to, &r->scanning);
+        if (status == GNOMON_OK) status = gcu_svd_add_figures(v, &to, &r->scanning);
         if (status != GNOMON_OK) return status;
     }
     return GNOMON_OK;
@@ -590,7 +497,8 @@ gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool c_
     r.rows = gcu_svd_tile_rows(v, v->blocks.rows && v->blocks.rows < v->m ? v->blocks.rows : v->m);
     const int held = v->bag.count;
     gnomon_status status = gcu_svd_alloc(v, (size_t)(r.rows * v->n) * gcu_svd_size(v), &r.tile);
-    if (status == GNOMON_OK) status = alloc_figures(v, units_of(r.rows, v->n), &r.scanning.figures);
+    if (status == GNOMON_OK)
+        status = gcu_svd_alloc_figures(v, units_of(r.rows, v->n), &r.scanning.figures);
     if (status == GNOMON_OK) status = gcu_svd_each(v, measure_block, &r);
     gcu_svd_free(v, held);
     v->job->passes++;

@@ -219,3 +219,15 @@ gnomon_status gcu_svd_orthonormalise(gcu_svd *v, double **tall, int64_t rows, in
     }
     return reflect(v, tall, rows, cols);
 }
+
+gnomon_status gcu_svd_orthonormal_range(gcu_svd *v)
+{
+    double *tall = v->tall[0];
+    GCU_TRY(v->why, gcu_svd_to_f64(v->y, v->m * v->columns, tall, v->stream));
+    const gnomon_status status = gcu_svd_orthonormalise(v, &tall, v->m, v->columns, false);
+    if (status != GNOMON_OK) return status;
+    double *&place = v->tall[tall == v->tall[1]];
+    place = v->q;
+    v->q = tall;
+    return gcu_svd_lap(v, GCU_ORTHONORMALISE);
+}

@@ -179,10 +179,34 @@ gnomon_status gcu_svd_alloc_columns(gcu_svd *v, int64_t columns, bool both);
 gnomon_status gcu_svd_begin_span(gcu_svd *v);
 gnomon_status gcu_svd_iterate(gcu_svd *v);
 gnomon_status gcu_svd_end_span(gcu_svd *v);
-/* The last of these steps: v->q = the columns of v->y made orthonormal. */
-gnomon_status gcu_svd_orthonormal_range(gcu_svd *v);
 /* Copies a packed matrix on the GPU, of the same type, to where the caller wants it. */
 gnomon_status gcu_svd_hand_out(gcu_svd *v, const gnomon_matrix *to, void *data);
+
+/* ---- svd/figures.cu: numbers of the work's type ---- */
+
+/* Whether a matrix lies by columns. */
+static inline bool gcu_svd_is_across(const gnomon_matrix *a)
+{
+    return a->row_stride == 1 && a->col_stride != 1;
+}
+/* to = from * 2^-exponent in the work's type; 'to' lies as v->a does. */
+gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exponent,
+                                  const gnomon_matrix *to);
+/* What was seen so far: largest is infinite or NaN when a number is. */
+struct gcu_svd_scan_state {
+    void *figures; /* on the GPU */
+    double squares, largest;
+};
+/* Room for the figures of so many units (of fp32 numbers), and for their total. */
+gnomon_status gcu_svd_alloc_figures(gcu_svd *v, int64_t units, void **figures);
+/* Adds a view's figures up in those of *l; NaN passes. */
+gnomon_status gcu_svd_add_figures(gcu_svd *v, const gnomon_matrix *a, gcu_svd_scan_state *l);
+/* *l = that of so many numbers on the GPU, of the work's type. */
+gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count,
+                                 gcu_svd_scan_state *l);
+/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it: of f64
+ * work only where there is none, since squares of what is not scaled may overflow. */
+void gcu_svd_set_scale(gcu_svd *v, double norm, double largest);
 
 /* ---- svd/matrix.cu: the matrix and what is multiplied with it ---- */
 
@@ -219,30 +243,16 @@ static inline gcu_gemm_view gcu_svd_transposed(const float *data, int64_t cols)
 gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double alpha,
                             const void *a, bool a_transposed, const void *b, bool b_transposed,
                             double beta, void *c);
-/* to = from * 2^-exponent in the work's type; 'to' lies as v->a does. */
-gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exponent,
-                                  const gnomon_matrix *to);
 
 /* Brings A to the GPU in the work's type or, with 'apart', readies its blocks. */
 gnomon_status gcu_svd_bring(gcu_svd *v, bool apart);
 /* Refuses NaN and infinity, finds norm and scaling. */
 gnomon_status gcu_svd_check(gcu_svd *v);
-/* What was seen so far: largest is infinite or NaN when a number is. */
-struct gcu_svd_scan_state {
-    void *figures; /* on the GPU */
-    double squares, largest;
-};
-/* *l = that of so many numbers on the GPU, of the work's type. */
-gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count,
-                                 gcu_svd_scan_state *l);
 /* gcu_svd_check for a block of rows that are read once, in their order, whose first numbers
  * determine the scaling: *block is scaled then. *l begins as zeros. */
 gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_scan_state *l);
 /* Fails with NONFINITE, naming the first such element of a block of A's rows from 'row' on. */
 gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row);
-/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it: of f64
- * work only where there is none, since squares of what is not scaled may overflow. */
-void gcu_svd_set_scale(gcu_svd *v, double norm, double largest);
 /* How the operator's entries are multiplied: F16, F32, or 0 where they are never made. */
 gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op);
 /* The same of a projection that power iterations follow: rounded to F16, since it is no more than
@@ -313,6 +323,8 @@ gnomon_status gcu_svd_polish(gcu_svd *v, double **tall, int64_t rows, int64_t co
 /* v->kept = the inverse of v->gram; INTERNAL when that is not safely positive definite. */
 gnomon_status gcu_svd_invert_gram(gcu_svd *v, int64_t cols);
 double *gcu_svd_other(const gcu_svd *v, const double *tall);
+/* v->q = the columns of v->y made orthonormal. */
+gnomon_status gcu_svd_orthonormal_range(gcu_svd *v);
 
 /* ---- svd/eigen.cu ---- */
 
