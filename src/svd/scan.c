@@ -72,17 +72,6 @@ static void scan_part(void *arg, int64_t task, int worker)
     l->out[task] = f;
 }
 
-gnomon_status gnomon_row_source_refuse(gnomon_row_source *s, int64_t row, int64_t col)
-{
-    s->bad_row = row;
-    s->bad_col = col;
-    return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
-                       GNOMON_ARG("a") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
-                                       ", column " GNOMON_AT_COL "%" PRId64
-                                       " (both counted from 0)",
-                       row, col);
-}
-
 /* Names the first entry that is not finite. */
 static gnomon_status fail_nonfinite(gnomon_row_source *s, const gnomon_piece *piece)
 {
@@ -135,20 +124,6 @@ static gnomon_status note(gnomon_row_source *s, const gnomon_piece *piece)
     return GNOMON_OK;
 }
 
-/* The power of two that brings x near 1, short of overflowing itself where x is subnormal. */
-static int exponent_of(double x)
-{
-    int exponent;
-    frexp(x, &exponent);
-    return exponent < -1020 ? -1020 : exponent;
-}
-
-/* Within these no product of the work overflows or loses more than rounding does. */
-static bool is_tame(bool f64, double largest)
-{
-    return f64 ? largest < 0x1p300 && largest > 0x1p-300 : largest < 0x1p60 && largest > 0x1p-60;
-}
-
 static gnomon_status scan_all(gnomon_row_source *s)
 {
     gnomon_piece piece;
@@ -162,11 +137,6 @@ static gnomon_status scan_all(gnomon_row_source *s)
     }
     s->norm = sqrt(s->squares);
     return GNOMON_OK;
-}
-
-int gnomon_row_source_exponent(bool f64, double largest)
-{
-    return largest == 0 || is_tame(f64, largest) ? 0 : exponent_of(largest);
 }
 
 gnomon_status gnomon_row_source_scan(gnomon_row_source *s)
@@ -189,8 +159,9 @@ gnomon_status gnomon_row_source_note(gnomon_row_source *s, const gnomon_piece *p
     const bool first = piece->row == 0;
     if (s->centered) return GNOMON_OK; /* gnomon_center_next does it */
     GNOMON_TRY(note(s, piece));
-    if (first && s->largest > 0 && !is_tame(s->f64, s->largest)) {
-        s->exponent = exponent_of(s->largest);
+    const int exponent = first ? gnomon_row_source_exponent(s->f64, s->largest) : 0;
+    if (exponent != 0) {
+        s->exponent = exponent;
         gnomon_row_source_rescale(s, piece->rows);
         s->squares = 0;
         GNOMON_TRY(note(s, piece));
