@@ -299,6 +299,16 @@ const char *cli_bound_source(gnomon_bound bound);
  * had where that is no number. */
 size_t cli_bytes(int64_t count, int64_t size);
 
+static inline int64_t cli_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t cli_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* text.c: reads a file (or -) of at most 64 KiB; free(*text). -1 or an exit code. */
 int cli_read_text(cli_app *app, const char *path, char **text, size_t *length);
 

@@ -4,6 +4,7 @@
  * Longer inner dimensions come in pieces, sums of their own that are added in order; tasks share
  * out the pieces too, so that small outputs occupy all threads. How the sums of an entry run hangs
  * on the inner dimension alone. */
+#include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -60,40 +61,25 @@ typedef struct area {
     int64_t row, rows, col, tiles; /* col: a tile */
 } area;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* How many parts of so many hold 'count'. */
-static int64_t parts_of(int64_t count, int64_t part)
-{
-    return count / part + (count % part != 0);
-}
-
 static int64_t tiles_of(int64_t lanes)
 {
-    return parts_of(lanes, GNOMON_LANES);
+    return gnomon_ceil_div(lanes, GNOMON_LANES);
 }
 
 /* Where share 'number' of 'shares' begins, as equal as can be. */
 static int64_t share(int64_t count, int64_t number, int64_t shares)
 {
-    return count / shares * number + least(number, count % shares);
+    return count / shares * number + gnomon_min(number, count % shares);
 }
 
 static area area_of(const run *r, int64_t task)
 {
     const int64_t col_tasks = r->tasks / r->row_tasks;
     const int64_t row = task % r->row_tasks, col = task / r->row_tasks;
-    const int64_t bands = parts_of(r->rows.points, r->band), tiles = tiles_of(r->cols.points);
+    const int64_t bands = gnomon_ceil_div(r->rows.points, r->band),
+                  tiles = tiles_of(r->cols.points);
     const int64_t begin = share(bands, row, r->row_tasks) * r->band;
-    const int64_t end = least(share(bands, row + 1, r->row_tasks) * r->band, r->rows.points);
+    const int64_t end = gnomon_min(share(bands, row + 1, r->row_tasks) * r->band, r->rows.points);
     const int64_t left = share(tiles, col, col_tasks), right = share(tiles, col + 1, col_tasks);
     return (area){begin, end - begin, left, right - left};
 }
@@ -130,7 +116,7 @@ static void spread_lines(const run *r, const area *t, int64_t step, int64_t step
     float line[TASK_TILES * GNOMON_LANES];
     const gnomon_fold *f = &r->cols;
     const int64_t col = t->col * GNOMON_LANES, lanes = t->tiles * GNOMON_LANES;
-    const int64_t cols = least(lanes, f->points - col);
+    const int64_t cols = gnomon_min(lanes, f->points - col);
     memset(line, 0, sizeof line);
     for (int64_t s = 0; s < steps; s++, right += GNOMON_LANES) {
         const char *from = f->data + (col + (step + s) * f->col_stride) * f->size;
@@ -187,8 +173,9 @@ static void multiply_band(const run *r, const area *t, int64_t row, int64_t rows
     }
     for (int64_t i = 0; i < rows; i += GNOMON_LANES) {
         gnomon_fold_pack(&r->rows, r->kernels, false, (row + i) / GNOMON_LANES, step, steps, left);
-        r->kernels->product(steps, r->chain, left, 1, GNOMON_LANES, least(GNOMON_LANES, rows - i),
-                            right, stride, t->tiles, sums + i * GNOMON_LANES, apart, onto);
+        r->kernels->product(steps, r->chain, left, 1, GNOMON_LANES,
+                            gnomon_min(GNOMON_LANES, rows - i), right, stride, t->tiles,
+                            sums + i * GNOMON_LANES, apart, onto);
     }
 }
 
@@ -230,11 +217,12 @@ static void store_band(const run *r, const area *t, int64_t row, int64_t rows, c
 {
     const gnomon_matrix *c = &r->c;
     const int64_t apart = r->band * GNOMON_LANES;
-    const int64_t col = t->col * GNOMON_LANES, end = least(c->cols, col + t->tiles * GNOMON_LANES);
+    const int64_t col = t->col * GNOMON_LANES,
+                  end = gnomon_min(c->cols, col + t->tiles * GNOMON_LANES);
     if (llabs(c->col_stride) <= llabs(c->row_stride)) {
         for (int64_t l = 0; l < rows; l++, sums += GNOMON_LANES)
             for (int64_t j = col, i = 0; j < end; j += GNOMON_LANES, i += apart)
-                store(r, row + l, j, c->col_stride, sums + i, 1, least(GNOMON_LANES, end - j));
+                store(r, row + l, j, c->col_stride, sums + i, 1, gnomon_min(GNOMON_LANES, end - j));
     } else {
         for (int64_t j = 0; j < end - col; j++)
             store(r, row, col + j, c->row_stride,
@@ -250,11 +238,11 @@ static void walk(const run *r, int64_t slot, const area *t, int64_t from, int64_
     float *left = r->left + slot * r->band * left_stride(r);
     const int64_t next = task_sums(r) > band_sums(r) ? band_sums(r) : 0;
     for (int64_t step = from; step < end; step += r->depth) {
-        const int64_t steps = least(r->depth, end - step);
+        const int64_t steps = gnomon_min(r->depth, end - step);
         double *at = sums;
         pack_columns(r, t, step, steps, right);
         for (int64_t i = 0; i < t->rows; i += r->band, at += next) {
-            const int64_t row = t->row + i, rows = least(r->band, t->rows - i);
+            const int64_t row = t->row + i, rows = gnomon_min(r->band, t->rows - i);
             multiply_band(r, t, row, rows, step, steps, left, right, at, step > from);
             if (finished && step + steps == end) store_band(r, t, row, rows, at);
         }
@@ -273,7 +261,7 @@ static void piece_task(void *arg, int64_t number, int64_t slot)
     const run *r = arg;
     const area t = area_of(r, r->first + number / r->together);
     const int64_t from = (r->first_piece + number % r->together) * PIECE;
-    walk(r, slot, &t, from, least(from + PIECE, r->k), r->sums + number * task_sums(r), false);
+    walk(r, slot, &t, from, gnomon_min(from + PIECE, r->k), r->sums + number * task_sums(r), false);
 }
 
 /* The pieces at hand of a task's band, in order; the last ones' total goes to C. */
@@ -295,7 +283,7 @@ static void add_task(void *arg, int64_t number, int worker)
                 total[j] += from[j];
     }
     if (r->first_piece + r->together == r->pieces)
-        store_band(r, &t, t.row + i, least(r->band, t.rows - i), total);
+        store_band(r, &t, t.row + i, gnomon_min(r->band, t.rows - i), total);
 }
 
 /* ---- the whole ---- */
@@ -313,19 +301,19 @@ static bool bytes_of(const run *r, int64_t *bytes)
 /* Tasks as large as is useful. */
 static void widest_tasks(run *r)
 {
-    r->band = least(BAND, tiles_of(r->rows.points) * GNOMON_LANES);
-    if (r->lines) r->band = least(r->band, r->rows.points);
-    r->bands = least(TASK_BANDS, parts_of(r->rows.points, r->band));
-    r->tiles = least(TASK_TILES, tiles_of(r->cols.points));
-    r->depth = least(DEEPEST, DEPTH * TASK_TILES / r->tiles / CHAIN * CHAIN);
-    r->depth = least(r->depth, r->k);
+    r->band = gnomon_min(BAND, tiles_of(r->rows.points) * GNOMON_LANES);
+    if (r->lines) r->band = gnomon_min(r->band, r->rows.points);
+    r->bands = gnomon_min(TASK_BANDS, gnomon_ceil_div(r->rows.points, r->band));
+    r->tiles = gnomon_min(TASK_TILES, tiles_of(r->cols.points));
+    r->depth = gnomon_min(DEEPEST, DEPTH * TASK_TILES / r->tiles / CHAIN * CHAIN);
+    r->depth = gnomon_min(r->depth, r->k);
 }
 
 /* False when tasks are more than can be counted. */
 static bool count_tasks(run *r)
 {
-    r->row_tasks = parts_of(parts_of(r->rows.points, r->band), r->bands);
-    return gnomon_mul(r->row_tasks, parts_of(tiles_of(r->cols.points), r->tiles), &r->tasks);
+    r->row_tasks = gnomon_ceil_div(gnomon_ceil_div(r->rows.points, r->band), r->bands);
+    return gnomon_mul(r->row_tasks, gnomon_ceil_div(tiles_of(r->cols.points), r->tiles), &r->tasks);
 }
 
 /* As large as the memory limit allows, too. */
@@ -333,7 +321,7 @@ static gnomon_status choose_sizes(gnomon_context *ctx, const gnomon_gemm_job *jo
 {
     r->slots = gnomon_context_threads(ctx);
     widest_tasks(r);
-    r->places = most(2 * r->slots, HELD / task_sums(r));
+    r->places = gnomon_max(2 * r->slots, HELD / task_sums(r));
     int64_t bytes;
     while (!bytes_of(r, &bytes) || bytes > job->memory_limit) {
         if (r->pieces > 1 && r->places > r->slots)
@@ -369,7 +357,7 @@ static gnomon_status choose_tasks(gnomon_context *ctx, run *r)
         GNOMON_FAIL_IF(!count_tasks(r), ctx, GNOMON_ERROR_OVERFLOW,
                        "a product of %" PRId64 " x %" PRId64 " has more tasks than can be counted",
                        r->c.rows, r->c.cols);
-        const int64_t steps = least(r->k, PIECE), lanes = r->tiles * GNOMON_LANES;
+        const int64_t steps = gnomon_min(r->k, PIECE), lanes = r->tiles * GNOMON_LANES;
         if (threads == 1 || r->tasks >= 4 * threads || r->pieces >= 4 * threads) return GNOMON_OK;
         if (r->bands * r->band * lanes * steps < 2 * GRAIN) return GNOMON_OK;
         if (r->bands > LEAST_BANDS)
@@ -392,14 +380,15 @@ static int64_t wave_of(gnomon_context *ctx, const run *r)
     if (!ctx->progress) return r->tasks;
     const double task = (double)(r->bands * r->band) * (double)(r->tiles * GNOMON_LANES);
     const double tasks = 2e9 * (double)r->slots / (task * (double)r->k);
-    return least(r->tasks, most(4 * r->slots, tasks > 1e9 ? 1000000000 : (int64_t)tasks));
+    return gnomon_min(r->tasks,
+                      gnomon_max(4 * r->slots, tasks > 1e9 ? 1000000000 : (int64_t)tasks));
 }
 
 static gnomon_status run_whole(gnomon_context *ctx, run *r)
 {
     const int64_t wave = wave_of(ctx, r);
     for (r->first = 0; r->first < r->tasks; r->first += r->group) {
-        r->group = least(wave, r->tasks - r->first);
+        r->group = gnomon_min(wave, r->tasks - r->first);
         GNOMON_TRY(gnomon_progress(ctx, "multiply", r->first, r->tasks));
         gnomon_in_slots(ctx, r->slots, r->group, whole_task, r);
     }
@@ -408,11 +397,11 @@ static gnomon_status run_whole(gnomon_context *ctx, run *r)
 
 static gnomon_status run_pieces(gnomon_context *ctx, run *r)
 {
-    const int64_t together = least(r->places, r->pieces), group = r->places / together;
+    const int64_t together = gnomon_min(r->places, r->pieces), group = r->places / together;
     for (r->first = 0; r->first < r->tasks; r->first += r->group) {
-        r->group = least(group, r->tasks - r->first);
+        r->group = gnomon_min(group, r->tasks - r->first);
         for (r->first_piece = 0; r->first_piece < r->pieces; r->first_piece += r->together) {
-            r->together = least(together, r->pieces - r->first_piece);
+            r->together = gnomon_min(together, r->pieces - r->first_piece);
             GNOMON_TRY(gnomon_progress(ctx, "multiply", r->first, r->tasks));
             gnomon_in_slots(ctx, r->slots, r->group * r->together, piece_task, r);
             gnomon_parallel(ctx, r->group * r->bands, add_task, r);
@@ -441,8 +430,8 @@ static double cost_of(const gnomon_matrix *a, const gnomon_matrix *b)
     const double rows = (double)a->rows, tiles = (double)tiles_of(b->rows);
     const double left = a->col_stride == 1 ? 0.15 : a->row_stride == 1 ? 0.25 : 1;
     const double right = b->row_stride == 1 ? 0.25 : 1;
-    return rows * tiles + left * rows * (double)parts_of((int64_t)tiles, TASK_TILES) +
-           right * tiles * GNOMON_LANES * (double)parts_of(a->rows, TASK_BANDS * BAND);
+    return rows * tiles + left * rows * (double)gnomon_ceil_div((int64_t)tiles, TASK_TILES) +
+           right * tiles * GNOMON_LANES * (double)gnomon_ceil_div(a->rows, TASK_BANDS * BAND);
 }
 
 /* The product of a and b's transpose, neither of them empty. */
@@ -465,7 +454,7 @@ static run start(const gnomon_kernels *kernels, const gnomon_gemm_job *job, gnom
                  .beta = job->beta,
                  .k = a.cols,
                  .chain = a.cols <= SHORT ? SHORT_CHAIN : CHAIN,
-                 .pieces = parts_of(a.cols, PIECE),
+                 .pieces = gnomon_ceil_div(a.cols, PIECE),
                  .lines = a.col_stride == 1};
 }
 
@@ -479,7 +468,7 @@ gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job
     run r = start(gnomon_context_kernels(ctx), job, *job->a, gnomon_matrix_transposed(job->b));
     GNOMON_TRY(choose_sizes(ctx, job, &r));
     gnomon_status status = choose_tasks(ctx, &r);
-    if (r.pieces == 1) r.slots = least(r.slots, r.tasks);
+    if (r.pieces == 1) r.slots = gnomon_min(r.slots, r.tasks);
     if (status == GNOMON_OK) status = run_all(ctx, &r);
     gnomon_free(ctx, r.left);
     gnomon_free(ctx, r.right);
@@ -504,7 +493,7 @@ void gnomon_gemm_alone(const gnomon_kernels *kernels, const gnomon_gemm_job *job
     const int64_t k = job->a->cols;
     gnomon_gemm_job piece = *job;
     for (int64_t from = 0; from < k; from += PIECE, piece.beta = 1) {
-        const int64_t steps = least(PIECE, k - from);
+        const int64_t steps = gnomon_min(PIECE, k - from);
         run r = start(kernels, &piece, gnomon_columns(job->a, from, steps),
                       gnomon_columns(&b, from, steps));
         widest_tasks(&r);

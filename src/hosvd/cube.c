@@ -1,5 +1,6 @@
 #include "hosvd/cube.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "linalg/blas.h"
@@ -8,11 +9,6 @@
 
 /* Lines shorter than SHORT are copied together; a copied strip has about ROOM numbers. */
 enum { SHORT = 256, LEAST = 16, ROOM = 1 << 20 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 int64_t gnomon_cube_count(const gnomon_cube *c)
 {
@@ -79,7 +75,7 @@ int64_t gnomon_strip_first(const gnomon_strips *s, int64_t number, int64_t *cols
         first = l * s->right + number % s->per_left * s->width;
         end = (l + 1) * s->right;
     }
-    *cols = least(s->width, end - first);
+    *cols = gnomon_min(s->width, end - first);
     return first;
 }
 
@@ -97,7 +93,7 @@ static void copy(const gnomon_strips *s, const gnomon_cube *c, int mode, int64_t
     const size_t size = gnomon_tall_size(c->f64);
     const size_t line = (size_t)s->right * size, row = (size_t)cols * size;
     for (int64_t at = 0; at < cols;) {
-        const int64_t run = least(s->right - (col + at) % s->right, cols - at);
+        const int64_t run = gnomon_min(s->right - (col + at) % s->right, cols - at);
         char *inside = place_of(s, c, mode, col + at), *outside = packed + (size_t)at * size;
         for (int64_t i = 0; i < c->size[mode]; i++) {
             if (to_cube)
@@ -141,7 +137,7 @@ void gnomon_strip_widen(const gnomon_strips *s, const gnomon_cube *c, int mode, 
 {
     const int64_t length = c->size[mode];
     for (int64_t at = 0; at < cols;) {
-        const int64_t run = least(s->right - (col + at) % s->right, cols - at);
+        const int64_t run = gnomon_min(s->right - (col + at) % s->right, cols - at);
         const char *from = place_of(s, c, mode, col + at);
         double *to = out + at * length;
         for (int64_t i = 0; i < length; i++) {

@@ -1,5 +1,6 @@
 #include "hosvd/product.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -11,11 +12,6 @@
 
 /* A task takes strips of about GROUP columns in all. */
 enum { WIDTH = 512, GROUP = 1024 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 typedef struct product {
     gnomon_strips strips;
@@ -33,7 +29,7 @@ typedef struct product {
 
 static int64_t strips_a_task(const gnomon_strips *s)
 {
-    const int64_t width = s->per_left > 0 ? least(s->width, s->right) : s->width;
+    const int64_t width = s->per_left > 0 ? gnomon_min(s->width, s->right) : s->width;
     return GROUP / width > 0 ? GROUP / width : 1;
 }
 
@@ -62,7 +58,7 @@ static void multiply_strips(void *arg, int64_t task, int worker)
 {
     const product *p = arg;
     char *scratch = p->scratch + (size_t)worker * p->scratch_bytes;
-    const int64_t end = least((task + 1) * p->group, p->strips.count);
+    const int64_t end = gnomon_min((task + 1) * p->group, p->strips.count);
     for (int64_t i = task * p->group; i < end; i++) {
         const gnomon_sheet in = gnomon_strip_open(&p->strips, i, p->in, p->mode, scratch, true);
         const gnomon_sheet out =
@@ -104,7 +100,7 @@ static void subtract_strips(void *arg, int64_t task, int worker)
 {
     const product *p = arg;
     char *scratch = p->scratch + (size_t)worker * p->scratch_bytes, *tile = scratch + p->out_at;
-    const int64_t end = least((task + 1) * p->group, p->strips.count);
+    const int64_t end = gnomon_min((task + 1) * p->group, p->strips.count);
     double sum = 0;
     for (int64_t i = task * p->group; i < end; i++) {
         const gnomon_sheet in = gnomon_strip_open(&p->strips, i, p->in, p->mode, scratch, true);

@@ -1,5 +1,6 @@
 #include "hosvd/slabs.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -12,17 +13,12 @@
 
 enum { SLAB_NUMBERS = 1 << 23, LINE = 1024, LINES = 64 };
 
-static int64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? -stride : stride;
-}
-
 /* Whether mode a lies outside b. */
 static bool outside(const gnomon_tensor *x, int a, int b)
 {
     if ((x->size[a] == 1) != (x->size[b] == 1)) return x->size[b] == 1;
     if (x->size[a] == 1) return a < b;
-    const int64_t p = magnitude(x->stride[a]), q = magnitude(x->stride[b]);
+    const int64_t p = gnomon_abs(x->stride[a]), q = gnomon_abs(x->stride[b]);
     return p != q ? p > q : a < b;
 }
 
@@ -56,7 +52,7 @@ gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, b
     }
     for (int n = 0; n < x->modes; n++)
         GNOMON_FAIL_IF(x->stride[n] == INT64_MIN ||
-                           !gnomon_mul(x->size[n] - 1, magnitude(x->stride[n]), &reach) ||
+                           !gnomon_mul(x->size[n] - 1, gnomon_abs(x->stride[n]), &reach) ||
                            !gnomon_add(extent, reach, &extent) ||
                            !gnomon_mul(extent, (int64_t)gnomon_dtype_size(x->dtype), &reach),
                        ctx, GNOMON_ERROR_ARGUMENT,

@@ -2,6 +2,7 @@
  * place of its own, and the places are added in their order. */
 #include "hosvd/product.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -12,11 +13,6 @@
 #include <string.h>
 
 enum { WIDTH = 1024, SLICE = 256, RANGES = 32, PLACES = 1 << 22 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 typedef struct sums sums;
 /* Adds units [from, end) to the place. */
@@ -97,7 +93,7 @@ static void gram_range(const sums *s, int64_t from, int64_t end, char *scratch, 
 {
     const int64_t length = s->a->size[s->mode];
     for (int64_t i = from; i < end; i++) {
-        const int64_t cols = least(SLICE, s->strips.columns - i * SLICE);
+        const int64_t cols = gnomon_min(SLICE, s->strips.columns - i * SLICE);
         gnomon_strip_widen(&s->strips, s->a, s->mode, i * SLICE, cols, (double *)(void *)scratch);
         gnomon_blas_gram(length, cols, (const double *)(const void *)scratch, place);
     }

@@ -1,5 +1,6 @@
 #include "linalg/tall.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -9,11 +10,6 @@
 #include <string.h>
 
 enum { BLOCK = 1024, GRAM_SLICE = 512, SLICE = 256, RANGES = 32 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 gnomon_status gnomon_tall_make(gnomon_context *ctx, bool f64, int64_t rows, int64_t cols, bool zero,
                                const char *what, gnomon_tall *t)
@@ -83,11 +79,11 @@ static void sum_range(void *arg, int64_t task, int worker)
     const gnomon_tall *a = s->a, *b = s->b;
     double *place = s->places + task * s->numbers;
     char *scratch = (char *)s->scratch + (size_t)worker * s->scratch_bytes;
-    const int64_t end = least((task + 1) * s->blocks / s->ranges * BLOCK, a->rows);
+    const int64_t end = gnomon_min((task + 1) * s->blocks / s->ranges * BLOCK, a->rows);
     memset(place, 0, (size_t)s->numbers * sizeof *place);
     for (int64_t row = task * s->blocks / s->ranges * BLOCK; row < end;) {
         if (b == NULL) {
-            const int64_t rows = least(GRAM_SLICE, end - row);
+            const int64_t rows = gnomon_min(GRAM_SLICE, end - row);
             const double *slice = (const double *)gnomon_tall_row(a, row);
             if (!a->f64) {
                 widen(false, rows * a->cols, gnomon_tall_row(a, row), (double *)scratch);
@@ -96,7 +92,7 @@ static void sum_range(void *arg, int64_t task, int worker)
             gnomon_blas_gram(a->cols, rows, slice, place);
             row += rows;
         } else {
-            const int64_t rows = least(BLOCK, end - row);
+            const int64_t rows = gnomon_min(BLOCK, end - row);
             gnomon_blas_gemm(a->f64, true, false, a->cols, b->cols, rows, 1.0,
                              gnomon_tall_row(a, row), a->cols, gnomon_tall_row(b, row), b->cols,
                              0.0, scratch, b->cols);
@@ -185,7 +181,7 @@ static void divide_block(void *arg, int64_t task, int worker)
     (void)worker;
     const blocks *b = arg;
     const int64_t row = task * SLICE;
-    gnomon_blas_divide(b->a->f64, least(SLICE, b->a->rows - row), b->a->cols, b->m,
+    gnomon_blas_divide(b->a->f64, gnomon_min(SLICE, b->a->rows - row), b->a->cols, b->m,
                        gnomon_tall_row(b->a, row), b->a->cols);
 }
 
@@ -207,7 +203,7 @@ static void multiply_block(void *arg, int64_t task, int worker)
     (void)worker;
     const blocks *b = arg;
     const int64_t row = task * SLICE;
-    gnomon_blas_gemm(b->a->f64, false, false, least(SLICE, b->a->rows - row), b->out->cols,
+    gnomon_blas_gemm(b->a->f64, false, false, gnomon_min(SLICE, b->a->rows - row), b->out->cols,
                      b->a->cols, b->alpha, gnomon_tall_row(b->a, row), b->a->cols, b->m,
                      b->out->cols, b->beta, gnomon_tall_row(b->out, row), b->out->cols);
 }
@@ -222,7 +218,7 @@ void gnomon_tall_multiply(gnomon_context *ctx, double alpha, const gnomon_tall *
 static void multiply_block_f64(void *arg, int64_t task, int worker)
 {
     const blocks *b = arg;
-    const int64_t row = task * SLICE, rows = least(SLICE, b->a->rows - row);
+    const int64_t row = task * SLICE, rows = gnomon_min(SLICE, b->a->rows - row);
     const int64_t n = b->a->cols, k = b->out->cols;
     double *in = b->scratch + worker * SLICE * (n + k), *out = in + SLICE * n;
     widen(b->a->f64, rows * n, gnomon_tall_row(b->a, row), in);
@@ -258,7 +254,7 @@ static void place_block(void *arg, int64_t task, int worker)
     (void)worker;
     const blocks *b = arg;
     const size_t size = gnomon_tall_size(b->a->f64);
-    const int64_t end = least((task + 1) * SLICE, b->a->rows);
+    const int64_t end = gnomon_min((task + 1) * SLICE, b->a->rows);
     for (int64_t i = task * SLICE; i < end; i++)
         memcpy((char *)gnomon_tall_row(b->out, i) + (size_t)b->col * size, gnomon_tall_row(b->a, i),
                (size_t)b->a->cols * size);
@@ -276,7 +272,7 @@ static void copy_block(void *arg, int64_t task, int worker)
     (void)worker;
     const blocks *b = arg;
     const size_t size = gnomon_tall_size(b->a->f64);
-    const int64_t end = least((task + 1) * SLICE, b->a->rows);
+    const int64_t end = gnomon_min((task + 1) * SLICE, b->a->rows);
     for (int64_t i = task * SLICE; i < end; i++)
         memcpy(gnomon_tall_row(b->out, i), (char *)gnomon_tall_row(b->a, i) + (size_t)b->col * size,
                (size_t)b->out->cols * size);
@@ -293,7 +289,7 @@ static void convert_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const blocks *b = arg;
-    const int64_t row = task * SLICE, count = least(SLICE, b->a->rows - row) * b->a->cols;
+    const int64_t row = task * SLICE, count = gnomon_min(SLICE, b->a->rows - row) * b->a->cols;
     const void *from = gnomon_tall_row(b->a, row);
     void *to = gnomon_tall_row(b->out, row);
     if (b->a->f64)
@@ -368,7 +364,7 @@ static void flip_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const flip *u = arg;
-    const int64_t cols = u->t->cols, end = least((task + 1) * SLICE, u->t->rows);
+    const int64_t cols = u->t->cols, end = gnomon_min((task + 1) * SLICE, u->t->rows);
     for (int64_t i = task * SLICE; i < end; i++) {
         void *row = gnomon_tall_row(u->t, i);
         for (int64_t j = 0; j < cols; j++) {

@@ -1,5 +1,6 @@
 #include "lsh/probe.h"
 
+#include "base/arithmetic.h"
 #include "base/memory.h"
 
 /* A heap of so many places a probe: each set taken leaves one more behind, and sets that are no
@@ -9,17 +10,14 @@ int64_t gnomon_prober_room(int64_t tables, int64_t probes)
     return tables + 4 * probes + 64;
 }
 
-static int64_t aligned(int64_t bytes)
-{
-    return (bytes + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
-}
-
 int64_t gnomon_prober_bytes(int64_t tables, int64_t probes)
 {
-    return aligned(tables * (int64_t)sizeof(uint64_t[2])) +
-           aligned(tables * (int64_t)sizeof(int32_t)) +
-           aligned(tables * GNOMON_PROBE_ITEMS * (int64_t)sizeof(gnomon_probe_item)) +
-           aligned(gnomon_prober_room(tables, probes) * (int64_t)sizeof(gnomon_probe_set));
+    return gnomon_round_up(tables * (int64_t)sizeof(uint64_t[2]), GNOMON_ALIGN) +
+           gnomon_round_up(tables * (int64_t)sizeof(int32_t), GNOMON_ALIGN) +
+           gnomon_round_up(tables * GNOMON_PROBE_ITEMS * (int64_t)sizeof(gnomon_probe_item),
+                           GNOMON_ALIGN) +
+           gnomon_round_up(gnomon_prober_room(tables, probes) * (int64_t)sizeof(gnomon_probe_set),
+                           GNOMON_ALIGN);
 }
 
 void gnomon_prober_place(gnomon_prober *p, int64_t tables, int64_t probes, void *memory)
@@ -27,11 +25,11 @@ void gnomon_prober_place(gnomon_prober *p, int64_t tables, int64_t probes, void 
     char *at = memory;
     *p = (gnomon_prober){.tables = tables, .room = gnomon_prober_room(tables, probes)};
     p->sums = (uint64_t(*)[2])(void *)at;
-    at += aligned(tables * (int64_t)sizeof *p->sums);
+    at += gnomon_round_up(tables * (int64_t)sizeof *p->sums, GNOMON_ALIGN);
     p->counts = (int32_t *)(void *)at;
-    at += aligned(tables * (int64_t)sizeof *p->counts);
+    at += gnomon_round_up(tables * (int64_t)sizeof *p->counts, GNOMON_ALIGN);
     p->items = (gnomon_probe_item *)(void *)at;
-    at += aligned(tables * GNOMON_PROBE_ITEMS * (int64_t)sizeof *p->items);
+    at += gnomon_round_up(tables * GNOMON_PROBE_ITEMS * (int64_t)sizeof *p->items, GNOMON_ALIGN);
     p->heap = (gnomon_probe_set *)(void *)at;
 }
 

@@ -17,11 +17,6 @@ static void round_to_float(gnomon_solver *s)
     }
 }
 
-static double ratio(double a, double b)
-{
-    return a == 0 ? 0 : a / b;
-}
-
 /* What rounding may have done: to r, and beside that to A^T r - lambda^2 x; lengths. */
 typedef struct loss {
     double r, gradient, length; /* length: of the gradient as it was computed */
@@ -89,7 +84,7 @@ static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t 
     const double r = sqrt(state->squares[j]), x = state->norm_x[j];
     const loss lost = lost_of(s, state, j);
     t->backward_error = state->error[j];
-    t->gradient = ratio(ratio(lost.length, r), s->norm);
+    t->gradient = gnomon_ratio(gnomon_ratio(lost.length, r), s->norm);
     t->backward_bound = 1; /* 0 for A */
     if (s->norm > 0 && r > lost.r)
         t->backward_bound =

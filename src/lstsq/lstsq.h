@@ -100,6 +100,11 @@ typedef struct gnomon_state {
     double *transposed; /* d x m: V^T x */
     double *error;      /* m: the backward error, relative */
 } gnomon_state;
+/* a / b, where 0 / 0 is 0. */
+static inline double gnomon_ratio(double a, double b)
+{
+    return a == 0 ? 0 : a / b;
+}
 /* What a figure that is a sum of so many terms may have lost by rounding, relative to what it is
  * the sum of: 4 units of roundoff times the root of their number, as independent errors add up. */
 double gnomon_solver_loss(double terms);

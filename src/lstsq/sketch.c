@@ -1,4 +1,5 @@
 /* How large a sketch is worth while, and S A and S b by one pass. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -7,11 +8,6 @@
 
 #include <math.h>
 #include <string.h>
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Seconds, roughly and up to a factor, as they were measured on two cores: of a flop of a
  * factorisation, of a number of A that a pass takes from memory, and of a multiplication with it.
@@ -153,7 +149,7 @@ static void multiply_rows(void *arg, int64_t task, int worker)
     (void)worker;
     const product *p = arg;
     const gnomon_csr *s = p->block, *a = p->a;
-    const int64_t m = p->s->m, end = least((task + 1) * SKETCH_ROWS, s->rows);
+    const int64_t m = p->s->m, end = gnomon_min((task + 1) * SKETCH_ROWS, s->rows);
     for (int64_t i = task * SKETCH_ROWS; i < end; i++) {
         double *out = gnomon_tall_row(&p->s->sa, i), *right = gnomon_tall_row(&p->s->sb, i);
         for (int64_t e = s->offsets[i]; e < s->offsets[i + 1]; e++) {
@@ -201,7 +197,7 @@ static gnomon_status sparse(gnomon_solver *s)
         GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         for (int64_t row = 0; row < piece.rows; row += step) {
-            GNOMON_TRY(multiply(s, &piece, row, least(step, piece.rows - row)));
+            GNOMON_TRY(multiply(s, &piece, row, gnomon_min(step, piece.rows - row)));
             GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
         }
     }

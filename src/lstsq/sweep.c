@@ -1,5 +1,6 @@
 /* One pass over A that multiplies by A and by its transpose: each block of rows is used twice while
  * it lies in the cache. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -37,11 +38,6 @@ typedef struct sweep {
     gnomon_skinny_fn skinny;
     int64_t scratch_numbers;
 } sweep;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t block_rows(int64_t d, int64_t cols)
 {
@@ -173,7 +169,7 @@ static void sweep_range(void *arg, int64_t task, int worker)
     const int64_t first = task * w->blocks / w->ranges, end = (task + 1) * w->blocks / w->ranges;
     memset(z, 0, (size_t)w->numbers * sizeof *z);
     for (int64_t b = first; b < end; b++) {
-        const int64_t row = b * w->block, rows = least(w->block, w->piece.rows - row);
+        const int64_t row = b * w->block, rows = gnomon_min(w->block, w->piece.rows - row);
         if (w->what->against_b) gnomon_solver_read_b(w->s, w->piece.row + row, rows, t);
         if (w->piece.sparse)
             sparse_block(w, row, rows, t, z);

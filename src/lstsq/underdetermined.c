@@ -136,11 +136,6 @@ static gnomon_status measure(gnomon_solver *s, double *squares, double *gradient
     return status;
 }
 
-static double ratio(double a, double b)
-{
-    return a == 0 ? 0 : a / b;
-}
-
 /* With |I - omega H| <= p: |x - x*| <= |x - T y| + |T (y - y*)|, and the square of the latter is at
  * most c^T H^-1 c, c = P^T (b - A x - lambda^2 y) + P^T A (x - T y). */
 static void bound(const gnomon_solver *s, const gnomon_state *state, int64_t j, double gap,
@@ -180,13 +175,14 @@ static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t 
     const double lost = gnomon_solver_loss_of_rows(s) * s->norm * x +
                         gnomon_solver_loss(1) * (s->norm_b[j] + s->lambda * s->lambda * y);
     const double of_gap = gnomon_solver_loss((double)s->d) * (s->norm * y + x);
-    const double of_rows = ratio(ratio(gap, y), s->norm);
-    const double rows_bound = ratio(ratio(gap + of_gap, y), s->norm);
+    const double of_rows = gnomon_ratio(gnomon_ratio(gap, y), s->norm);
+    const double rows_bound = gnomon_ratio(gnomon_ratio(gap + of_gap, y), s->norm);
     t->gradient = (double)NAN;
     t->backward_error = hypot(state->error[j], of_rows);
-    t->backward_bound = hypot(ratio(ratio(sqrt(state->squares[j]) + lost, x), s->norm), rows_bound);
+    t->backward_bound =
+        hypot(gnomon_ratio(gnomon_ratio(sqrt(state->squares[j]) + lost, x), s->norm), rows_bound);
     if (s->rank < s->d) {
-        t->gradient = ratio(ratio(gradient, sqrt(state->plain[j])), s->norm);
+        t->gradient = gnomon_ratio(gnomon_ratio(gradient, sqrt(state->plain[j])), s->norm);
         const double r = sqrt(state->plain[j]), of_gradient = gnomon_solver_loss((double)s->d);
         if (r > lost)
             t->backward_bound = fmin(t->backward_bound, hypot(t->gradient * (r / (r - lost)) +

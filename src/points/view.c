@@ -1,14 +1,10 @@
 #include "points/view.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
-
-static int64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? -stride : stride;
-}
 
 gnomon_status gnomon_check_aligned(gnomon_context *ctx, const void *data, size_t size,
                                    const char *name, const char *member)
@@ -39,8 +35,8 @@ gnomon_status gnomon_check_view(gnomon_context *ctx, const gnomon_matrix *m, con
     GNOMON_TRY(gnomon_check_aligned(ctx, m->data, gnomon_dtype_size(m->dtype), name, "data"));
     int64_t rows, cols, extent;
     GNOMON_FAIL_IF(m->row_stride == INT64_MIN || m->col_stride == INT64_MIN ||
-                       !gnomon_mul(m->rows - 1, magnitude(m->row_stride), &rows) ||
-                       !gnomon_mul(m->cols - 1, magnitude(m->col_stride), &cols) ||
+                       !gnomon_mul(m->rows - 1, gnomon_abs(m->row_stride), &rows) ||
+                       !gnomon_mul(m->cols - 1, gnomon_abs(m->col_stride), &cols) ||
                        !gnomon_add(rows, cols, &extent) || !gnomon_add(extent, 1, &extent) ||
                        !gnomon_mul(extent, (int64_t)gnomon_dtype_size(m->dtype), &extent),
                    ctx, GNOMON_ERROR_ARGUMENT,

@@ -1,5 +1,6 @@
 #include "project/blocks.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "operator/kinds/kinds.h"
@@ -10,16 +11,6 @@ const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx)
     return kernels ? kernels : gnomon_cpu_kernels("portable");
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 gnomon_reach gnomon_reach_of(const gnomon_operator *op, int64_t row, int64_t rows, int64_t col,
                              int64_t cols)
 {
@@ -27,17 +18,18 @@ gnomon_reach gnomon_reach_of(const gnomon_operator *op, int64_t row, int64_t row
     if (rows == 0 || cols == 0) return (gnomon_reach){.first = 0, .last = -1};
     if (op->blocks == 1) return (gnomon_reach){0, 0, row, rows, col, cols};
     const int64_t c = op->block_cols;
-    gnomon_reach r = {.first = most(col / c, gnomon_block_of_row(op, row)),
-                      .last = least((col + cols - 1) / c, gnomon_block_of_row(op, row + rows - 1)),
+    gnomon_reach r = {.first = gnomon_max(col / c, gnomon_block_of_row(op, row)),
+                      .last =
+                          gnomon_min((col + cols - 1) / c, gnomon_block_of_row(op, row + rows - 1)),
                       .rows = a->rows,
                       .cols = c};
     if (r.first != r.last) return r;
     const int64_t top = gnomon_block_first_row(op, r.first);
-    const int64_t bottom = least(gnomon_block_first_row(op, r.first + 1), row + rows);
-    const int64_t left = r.first * c, right = least(left + c, col + cols);
-    r.row = most(row - top, 0);
+    const int64_t bottom = gnomon_min(gnomon_block_first_row(op, r.first + 1), row + rows);
+    const int64_t left = r.first * c, right = gnomon_min(left + c, col + cols);
+    r.row = gnomon_max(row - top, 0);
     r.rows = bottom - top - r.row;
-    r.col = most(col - left, 0);
+    r.col = gnomon_max(col - left, 0);
     r.cols = right - left - r.col;
     return r;
 }
@@ -79,7 +71,7 @@ void gnomon_blocks_engine(gnomon_context *ctx, const gnomon_sketch_job *job, boo
 static void scale_rest(gnomon_context *ctx, const gnomon_matrix *out, int64_t base, int64_t begin,
                        int64_t end, double beta, gnomon_overflow *overflow)
 {
-    const int64_t from = most(begin - base, 0), to = least(end - base, out->cols);
+    const int64_t from = gnomon_max(begin - base, 0), to = gnomon_min(end - base, out->cols);
     if (from >= to) {
         gnomon_scale_view(ctx, out, beta, overflow);
         return;

@@ -3,6 +3,7 @@
  * once a window. With few tiles the points are packed first, for tasks that cut the rows. */
 #include "project/engine.h"
 
+#include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -34,11 +35,6 @@ typedef struct run {
     int64_t cuts;              /* shared: row cuts of a group */
 } run;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void in_slots(run *r, int64_t tasks, gnomon_slot_fn fn)
 {
     gnomon_in_slots(r->e->ctx, r->plan.slots, tasks, fn, r);
@@ -68,7 +64,7 @@ static void pack_group(run *r, int64_t tile, int64_t count, int64_t col, int64_t
     const int64_t strip = count > 1 ? STRIP : cols;
     for (int64_t j = 0; j < cols; j += strip)
         for (int64_t t = 0; t < count; t++)
-            pack(r, tile + t, col + j, least(strip, cols - j),
+            pack(r, tile + t, col + j, gnomon_min(strip, cols - j),
                  out + (t * r->chunk + j) * GNOMON_LANES * r->size);
 }
 
@@ -93,7 +89,7 @@ static void group_task(void *arg, int64_t task, int64_t number)
     run *r = arg;
     char *slot = slot_at(r, number);
     const int64_t tile = r->tile + task * r->group;
-    const int64_t count = least(r->group, r->tile + r->tiles - tile);
+    const int64_t count = gnomon_min(r->group, r->tile + r->tiles - tile);
     const int64_t stride = r->chunk * GNOMON_LANES;
     char *sums = slot + r->plan.group * r->plan.tile_bytes;
     char *scratch = slot + r->slot_bytes - r->plan.scratch;
@@ -141,7 +137,7 @@ static void pack_task(void *arg, int64_t task, int64_t slot)
     const int64_t chunk = task / pieces / r->tiles;
     const gnomon_panel *panel = &r->panels->panel[r->panel + chunk * r->panels->per_chunk];
     if (from >= panel->cols) return;
-    pack(r, r->tile + tile, panel->col + from, least(PACK_COLS, panel->cols - from),
+    pack(r, r->tile + tile, panel->col + from, gnomon_min(PACK_COLS, panel->cols - from),
          packed_at(r, chunk, tile) + from * GNOMON_LANES * r->size);
 }
 
@@ -153,13 +149,13 @@ static void cut_task(void *arg, int64_t task, int64_t number)
     const int64_t unit = r->kind->rows_multiple ? r->kind->rows_multiple : e->rows;
     const int64_t units = (e->rows - 1) / unit + 1, cut = task % r->cuts;
     const int64_t begin = units * cut / r->cuts * unit;
-    const int64_t end = least(units * (cut + 1) / r->cuts * unit, e->rows);
-    const int64_t tile = task / r->cuts * r->group, count = least(r->group, r->tiles - tile);
+    const int64_t end = gnomon_min(units * (cut + 1) / r->cuts * unit, e->rows);
+    const int64_t tile = task / r->cuts * r->group, count = gnomon_min(r->group, r->tiles - tile);
     for (int64_t i = r->panel; i < r->panels_end; i++) {
         const gnomon_panel *panel = &r->panels->panel[i];
         const int64_t row = panel->row - e->row;
         const int64_t first = begin > row ? begin - row : 0;
-        const int64_t last = least(panel->rows, end - row);
+        const int64_t last = gnomon_min(panel->rows, end - row);
         if (first >= last) continue;
         const gnomon_tiles tiles = {count,
                                     packed_at(r, packed_chunk(r, panel), tile),
@@ -179,12 +175,12 @@ static void shared_phases(run *r)
     const int64_t unit = r->kind->rows_multiple ? r->kind->rows_multiple : r->e->rows;
     const int64_t units = (r->e->rows - 1) / unit + 1;
     r->group = 1;
-    r->cuts = least(units, (4 * threads - 1) / r->tiles + 1);
+    r->cuts = gnomon_min(units, (4 * threads - 1) / r->tiles + 1);
     /* A window that cuts a chunk holds panels of that one only. */
     const int64_t step = r->plan.shared_chunks * p->per_chunk;
     for (int64_t i = 0; i < p->count; i += step) {
         r->panel = i;
-        r->panels_end = least(p->count, i + step);
+        r->panels_end = gnomon_min(p->count, i + step);
         const int64_t chunks = (r->panels_end - i - 1) / p->per_chunk + 1;
         in_slots(r, chunks * r->tiles * ((r->chunk + PACK_COLS - 1) / PACK_COLS), pack_task);
         in_slots(r, r->tiles * r->cuts, cut_task);
@@ -212,7 +208,7 @@ static int64_t wave_tiles(const run *r)
     const gnomon_engine *e = r->e;
     if (!e->ctx->progress) return INT64_MAX;
     const double rows = (double)e->rows / (e->a->kind == GNOMON_GAUSSIAN ? 1 : 8);
-    const double cols = (double)least(e->cols, r->panels->room * r->chunk);
+    const double cols = (double)gnomon_min(e->cols, r->panels->room * r->chunk);
     const double tiles = 1e9 / (GNOMON_LANES * cols * (rows + 16));
     return tiles < (double)(4 * r->plan.slots) ? 4 * r->plan.slots : (int64_t)tiles;
 }
@@ -233,7 +229,7 @@ static gnomon_status run_batch(run *r, int64_t begin, int64_t end, int64_t *done
         gnomon_panels_load(e->ctx, r->panels, first);
         for (int64_t tile = begin; tile < end; tile += r->tiles) {
             r->tile = tile;
-            r->tiles = least(wave, end - tile);
+            r->tiles = gnomon_min(wave, end - tile);
             r->group = r->plan.group;
             GNOMON_TRY(gnomon_engine_report(e, *done, total));
             if (r->plan.shared)
@@ -261,7 +257,7 @@ static gnomon_status run_all(run *r)
     }
     const int64_t begin = e->in.begin / GNOMON_LANES, end = gnomon_tiles_of(e->in.end);
     const int64_t batch = plan->batch ? plan->batch : end - begin;
-    r->chunk = least(r->panels->chunk, e->cols);
+    r->chunk = gnomon_min(r->panels->chunk, e->cols);
     r->slot_bytes = plan->scratch;
     if (!plan->shared)
         r->slot_bytes += plan->group * (plan->tile_bytes + (plan->direct ? plan->acc_bytes : 0));
@@ -279,7 +275,7 @@ static gnomon_status run_all(run *r)
     int64_t done = 0;
     const int64_t total = (end - begin) * r->panels->total;
     for (int64_t tile = begin; tile < end; tile += batch)
-        GNOMON_TRY(run_batch(r, tile, least(end, tile + batch), &done, total));
+        GNOMON_TRY(run_batch(r, tile, gnomon_min(end, tile + batch), &done, total));
     return GNOMON_OK;
 }
 

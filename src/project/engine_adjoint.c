@@ -3,6 +3,7 @@
  * tiles' coordinates and writes it out. */
 #include "project/engine.h"
 
+#include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -25,11 +26,6 @@ typedef struct run {
     int64_t tile, tiles; /* the phase's */
     int64_t groups;
 } run;
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static void in_slots(run *r, int64_t tasks, gnomon_slot_fn fn)
 {
@@ -64,9 +60,9 @@ static void group_task(void *arg, int64_t task, int64_t number)
     const gnomon_engine *e = r->e;
     const gnomon_panels *p = r->panels;
     const int64_t tile = r->tile + task % r->groups * r->plan.group;
-    const int64_t count = least(r->plan.group, r->tile + r->tiles - tile);
+    const int64_t count = gnomon_min(r->plan.group, r->tile + r->tiles - tile);
     const int64_t begin = task / r->groups * p->per_chunk;
-    const int64_t end = least(begin + p->per_chunk, p->count);
+    const int64_t end = gnomon_min(begin + p->per_chunk, p->count);
     const gnomon_panel *panel = &p->panel[begin];
     char *out = r->plan.split ? r->split + (tile - r->sums_first) * r->plan.tile_bytes : slot;
     const bool starts = panel->row == e->row;
@@ -97,7 +93,7 @@ static int64_t wave_tiles(const run *r)
     const gnomon_engine *e = r->e;
     if (!e->ctx->progress) return INT64_MAX;
     const double rows = (double)e->rows / (e->a->kind == GNOMON_GAUSSIAN ? 1 : 2);
-    const double cols = (double)least(e->cols, r->panels->room * r->chunk);
+    const double cols = (double)gnomon_min(e->cols, r->panels->room * r->chunk);
     const double tiles = 1e9 / (GNOMON_LANES * cols * (rows + 16));
     return tiles < (double)(4 * r->plan.slots) ? 4 * r->plan.slots : (int64_t)tiles;
 }
@@ -115,7 +111,7 @@ static gnomon_status run_batch(run *r, int64_t begin, int64_t end, int64_t *done
         const int64_t chunks = (r->panels->count - 1) / r->panels->per_chunk + 1;
         for (int64_t tile = begin; tile < end; tile += r->tiles) {
             r->tile = tile;
-            r->tiles = least(wave, end - tile);
+            r->tiles = gnomon_min(wave, end - tile);
             r->groups = (r->tiles - 1) / r->plan.group + 1;
             GNOMON_TRY(gnomon_engine_report(e, *done, total));
             in_slots(r, r->groups * chunks, group_task);
@@ -135,7 +131,7 @@ static gnomon_status run_all(run *r)
         r->panels = &r->own;
         GNOMON_TRY(gnomon_panels_open(e->ctx, &r->own, plan->window));
     }
-    r->chunk = least(r->panels->chunk, e->cols);
+    r->chunk = gnomon_min(r->panels->chunk, e->cols);
     r->slot_bytes = plan->group * plan->tile_bytes + plan->scratch;
     GNOMON_TRY(gnomon_alloc(e->ctx, plan->slots, (size_t)r->slot_bytes, "tiles of coordinates",
                             &r->slots));
@@ -148,7 +144,7 @@ static gnomon_status run_all(run *r)
     int64_t done = 0;
     const int64_t total = (end - begin) * r->panels->total;
     for (int64_t tile = begin; tile < end; tile += plan->batch)
-        GNOMON_TRY(run_batch(r, tile, least(end, tile + plan->batch), &done, total));
+        GNOMON_TRY(run_batch(r, tile, gnomon_min(end, tile + plan->batch), &done, total));
     return GNOMON_OK;
 }
 

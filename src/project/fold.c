@@ -1,5 +1,6 @@
 #include "project/fold.h"
 
+#include "base/arithmetic.h"
 #include "base/threads.h"
 
 #include <math.h>
@@ -33,18 +34,13 @@ int64_t gnomon_fold_block(const gnomon_fold *f, int64_t a)
     return (int64_t)((unsigned __int128)a * (unsigned __int128)f->k / (unsigned __int128)f->r);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The 16 lanes of a tile, their blocks found by one division. */
 static void find_spans(const gnomon_fold *f, int64_t tile, int64_t q, int64_t w,
                        span s[GNOMON_LANES])
 {
     int64_t v = tile * GNOMON_LANES;
     if (f->offset) {
-        const int64_t lo = q < f->col ? f->col - q : 0, hi = least(w, f->col + f->cols - q);
+        const int64_t lo = q < f->col ? f->col - q : 0, hi = gnomon_min(w, f->col + f->cols - q);
         for (int l = 0; l < GNOMON_LANES; l++, v++) {
             s[l] = (span){NULL, 0, 0, 0};
             if (v < f->begin || v >= f->end || lo >= hi) continue;
@@ -61,7 +57,7 @@ static void find_spans(const gnomon_fold *f, int64_t tile, int64_t q, int64_t w,
         if (v >= f->begin && v < f->end) {
             const int64_t from = start + q;
             const int64_t lo = from < f->col ? f->col - from : 0;
-            const int64_t hi = least(w, least(stop, f->col + f->cols) - from);
+            const int64_t hi = gnomon_min(w, gnomon_min(stop, f->col + f->cols) - from);
             if (lo < hi) {
                 s[l].lo = lo;
                 s[l].hi = hi;
@@ -90,7 +86,7 @@ static bool pack_part(const gnomon_fold *f, const gnomon_kernels *kernels, bool 
         valid[l] = 0;
         if (s[l].lo <= from && s[l].hi > from) {
             lane[l] = s[l].at + (from - s[l].lo) * f->col_stride * f->size;
-            valid[l] = least(to, s[l].hi) - from;
+            valid[l] = gnomon_min(to, s[l].hi) - from;
         }
         if (l > 0 && lane[l] &&
             (!lane[l - 1] || valid[l] != valid[0] ||
@@ -176,7 +172,7 @@ void gnomon_fold_store(const gnomon_fold *f, bool f64, int64_t tile, int64_t q, 
     unsigned spoilt = 0;
     const int64_t strip = f->col_stride == 1 || f->col_stride == -1 ? STRIP : 1;
     for (int64_t from = 0; from < w; from += strip) {
-        const int64_t to = least(w, from + strip);
+        const int64_t to = gnomon_min(w, from + strip);
         if (!f64)
             store_f32_f32(s, f, sums, factor, finish->beta, from, to, &spoilt);
         else if (f->dtype == GNOMON_F32)

@@ -1,5 +1,6 @@
 #include "project/job.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -66,18 +67,13 @@ gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
     return GNOMON_OK;
 }
 
-static int64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? -stride : stride;
-}
-
 gnomon_status gnomon_check_output(gnomon_context *ctx, const gnomon_matrix *m, const char *name)
 {
     GNOMON_TRY(gnomon_check_view(ctx, m, name));
     GNOMON_FAIL_IF(m->dtype != GNOMON_F32 && m->dtype != GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
                    GNOMON_ARG("%s.dtype") " is %s; it must be f32 or f64", name,
                    gnomon_dtype_name(m->dtype));
-    const int64_t rs = magnitude(m->row_stride), cs = magnitude(m->col_stride);
+    const int64_t rs = gnomon_abs(m->row_stride), cs = gnomon_abs(m->col_stride);
     bool apart = true;
     if (m->rows == 0 || m->cols == 0)
         apart = true;
@@ -123,7 +119,7 @@ static bool interleaved(const gnomon_matrix *a, const gnomon_matrix *b, bool by_
         uintptr_t end;
         extent(&line, &begin[i], &end);
         length[i] = end - begin[i];
-        pitch[i] = magnitude(by_rows ? m[i]->row_stride : m[i]->col_stride) * size;
+        pitch[i] = gnomon_abs(by_rows ? m[i]->row_stride : m[i]->col_stride) * size;
     }
     if (pitch[0] != pitch[1] || pitch[0] == 0) return false;
     const uintptr_t p = (uintptr_t)pitch[0];

@@ -1,19 +1,10 @@
 #include "project/panels.h"
 
+#include "base/arithmetic.h"
 #include "base/memory.h"
 #include "base/threads.h"
 
 enum { NOTE = sizeof(gnomon_panel) + sizeof(int64_t) }; /* bytes beside a panel's data */
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t round_up(int64_t bytes)
-{
-    return (bytes + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
-}
 
 void gnomon_panels_cut(gnomon_panels *p, const gnomon_kind_kernels *kind, const gnomon_simple *a,
                        int64_t row, int64_t rows, int64_t col, int64_t cols, bool smallest)
@@ -23,7 +14,7 @@ void gnomon_panels_cut(gnomon_panels *p, const gnomon_kind_kernels *kind, const 
     p->panel_rows = rows;
     if (kind->rows_multiple > 0) {
         const int64_t most = smallest ? kind->rows_multiple : kind->panel_rows(a);
-        p->panel_rows = least(rows, most);
+        p->panel_rows = gnomon_min(rows, most);
     }
     p->per_chunk = (rows - 1) / p->panel_rows + 1;
     p->chunks = (col + cols - 1) / p->chunk - col / p->chunk + 1;
@@ -35,22 +26,22 @@ static gnomon_panel panel_at(const gnomon_panels *p, int64_t number)
     const int64_t c = p->col / p->chunk + number / p->per_chunk;
     const int64_t r = number % p->per_chunk * p->panel_rows;
     const int64_t begin = c * p->chunk > p->col ? c * p->chunk : p->col;
-    const int64_t end = least((c + 1) * p->chunk, p->col + p->cols);
+    const int64_t end = gnomon_min((c + 1) * p->chunk, p->col + p->cols);
     return (gnomon_panel){.a = p->a,
                           .row = p->row + r,
-                          .rows = least(p->panel_rows, p->rows - r),
+                          .rows = gnomon_min(p->panel_rows, p->rows - r),
                           .col = begin,
                           .cols = end - begin};
 }
 
 static int64_t bytes_of(const gnomon_panels *p, int64_t rows, int64_t cols)
 {
-    return round_up(p->kind->panel_bytes(p->a, rows, cols));
+    return gnomon_round_up(p->kind->panel_bytes(p->a, rows, cols), GNOMON_ALIGN);
 }
 
 int64_t gnomon_panels_largest(const gnomon_panels *p)
 {
-    return bytes_of(p, p->panel_rows, least(p->chunk, p->cols)) + 2 * NOTE;
+    return bytes_of(p, p->panel_rows, gnomon_min(p->chunk, p->cols)) + 2 * NOTE;
 }
 
 int64_t gnomon_panels_chunk_bytes(const gnomon_panels *p)
@@ -70,7 +61,7 @@ int64_t gnomon_panels_bytes(const gnomon_panels *p, int64_t limit)
 gnomon_status gnomon_panels_open(gnomon_context *ctx, gnomon_panels *p, int64_t bytes)
 {
     const int64_t each = gnomon_panels_largest(p);
-    p->room = least(p->total, bytes / each);
+    p->room = gnomon_min(p->total, bytes / each);
     if (p->room < 1) p->room = 1;
     p->data_room = p->room * (each - 2 * NOTE);
     p->first = -1;
@@ -122,12 +113,12 @@ static void seal_panel(void *arg, int64_t task, int worker)
 void gnomon_panels_load(gnomon_context *ctx, gnomon_panels *p, int64_t first)
 {
     if (p->first == first) return;
-    int64_t count = least(p->room, p->total - first);
+    int64_t count = gnomon_min(p->room, p->total - first);
     const int64_t past = (first + count) % p->per_chunk; /* panels of a chunk that would be cut */
     if (count > past)
         count -= past;
     else
-        count = least(count, p->per_chunk - first % p->per_chunk);
+        count = gnomon_min(count, p->per_chunk - first % p->per_chunk);
     p->first = first;
     p->count = count;
     int64_t pieces = 0, used = 0;

@@ -1,4 +1,5 @@
 /* How a run of the engine shares out its memory. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "project/engine.h"
@@ -14,16 +15,6 @@ enum {
     SHARED = 8 << 20, /* packed tiles that several tasks read */
     SLACK = 4096      /* heads of allocations */
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 void gnomon_engine_align(const gnomon_kernels *kernels, const gnomon_simple *a, int64_t *row,
                          int64_t *rows)
@@ -43,12 +34,12 @@ static int64_t slot_bytes(const gnomon_plan *p, int64_t group)
 /* Chooses slots and tiles a task so that they take no more than 'bytes' if that can be. */
 static void choose_slots(gnomon_plan *p, int64_t threads, int64_t tiles, bool across, int64_t bytes)
 {
-    p->group = least(MOST_GROUP, GROUP / p->tile_bytes);
-    if (across) p->group = most(p->group, ACROSS);
-    p->group = most(1, least(p->group, tiles / (6 * threads)));
+    p->group = gnomon_min(MOST_GROUP, GROUP / p->tile_bytes);
+    if (across) p->group = gnomon_max(p->group, ACROSS);
+    p->group = gnomon_max(1, gnomon_min(p->group, tiles / (6 * threads)));
     p->slots = threads;
     if (p->slots * slot_bytes(p, p->group) > bytes) p->group = 1;
-    if (p->slots * slot_bytes(p, 1) > bytes) p->slots = most(1, bytes / slot_bytes(p, 1));
+    if (p->slots * slot_bytes(p, 1) > bytes) p->slots = gnomon_max(1, bytes / slot_bytes(p, 1));
 }
 
 gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_plan *p)
@@ -64,7 +55,7 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
     gnomon_panels_cut(&fine, kind, e->a, e->row, e->rows, e->col, e->cols, true);
 
     *p = (gnomon_plan){.slots = 1, .group = 1, .batch = 1, .shared_chunks = 1};
-    p->tile_bytes = least(cut.chunk, e->cols) * GNOMON_LANES * size;
+    p->tile_bytes = gnomon_min(cut.chunk, e->cols) * GNOMON_LANES * size;
     p->acc_bytes = e->rows * GNOMON_LANES * size;
     p->scratch = (kind->scratch_bytes(e->a) + GNOMON_ALIGN - 1) / GNOMON_ALIGN * GNOMON_ALIGN;
 
@@ -81,15 +72,15 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
     const int64_t quarter = e->memory / 4;
     if (e->whole) {
         p->whole = true;
-    } else if (gnomon_panels_bytes(&cut, least(WHOLE, quarter)) < INT64_MAX) {
+    } else if (gnomon_panels_bytes(&cut, gnomon_min(WHOLE, quarter)) < INT64_MAX) {
         p->whole = true;
         p->window = gnomon_panels_bytes(&cut, WHOLE);
     } else {
         p->smallest = gnomon_panels_largest(&cut) > quarter;
         const gnomon_panels *chosen = p->smallest ? &fine : &cut;
         const int64_t chunk_bytes = gnomon_panels_chunk_bytes(chosen);
-        p->window = most(least(most(WINDOW, adjoint ? chunk_bytes : 0), quarter),
-                         gnomon_panels_largest(chosen));
+        p->window = gnomon_max(gnomon_min(gnomon_max(WINDOW, adjoint ? chunk_bytes : 0), quarter),
+                               gnomon_panels_largest(chosen));
         p->split = adjoint && chunk_bytes > p->window;
     }
     int64_t rest = e->memory - SLACK - p->window;
@@ -102,8 +93,8 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
         p->shared = true;
         p->slots = threads;
         p->batch = own_sums ? tiles : 0;
-        p->shared_chunks =
-            least(cut.chunks, most(1, least(SHARED, rest / 4) / (tiles * p->tile_bytes)));
+        p->shared_chunks = gnomon_min(
+            cut.chunks, gnomon_max(1, gnomon_min(SHARED, rest / 4) / (tiles * p->tile_bytes)));
         p->bytes = SLACK + p->window + threads * p->scratch + (own_sums ? all_sums : 0) +
                    p->shared_chunks * tiles * p->tile_bytes;
         return GNOMON_OK;
@@ -118,7 +109,7 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
     if (p->direct || !own_sums)
         p->batch = 0;
     else
-        p->batch = least(tiles, rest / each);
+        p->batch = gnomon_min(tiles, rest / each);
     if (rest < 0 || (p->batch == 0 && !p->direct && own_sums)) {
         /* The least that works. */
         p->whole = e->whole;

@@ -2,6 +2,7 @@
  * whole units, at whose borders every order of summation may pause: chunks of the kernels,
  * blocks, level-1 blocks of a cascade. What is left of a piece waits in a buffer. */
 #include "backend.h"
+#include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -33,11 +34,6 @@ struct gnomon_stream {
     gnomon_cascade cascade;
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t chunk_of(const gnomon_operator *op)
 {
     const gnomon_simple *a = &op->factor[0];
@@ -49,13 +45,13 @@ int64_t gnomon_operator_granule(const gnomon_operator *op)
     if (!op) return 0;
     if (op->levels > 1) return op->factor[0].cols;
     if (op->blocks > 1) return op->block_cols;
-    return least(chunk_of(op), op->descriptor.d);
+    return gnomon_min(chunk_of(op), op->descriptor.d);
 }
 
 /* Columns of the widest unit. */
 static int64_t widest_unit(const gnomon_operator *op)
 {
-    return op->levels > 1 ? op->factor[0].cols : least(chunk_of(op), op->block_cols);
+    return op->levels > 1 ? op->factor[0].cols : gnomon_min(chunk_of(op), op->block_cols);
 }
 
 /* The unit that column col lies in: [*begin, *end). */
@@ -66,7 +62,7 @@ static void unit_of(const gnomon_operator *op, int64_t col, int64_t *begin, int6
     const int64_t unit = op->levels > 1 ? block : chunk_of(op);
     const int64_t base = col / block * block;
     *begin = base + (col - base) / unit * unit;
-    *end = least(d, least(base + block, *begin + unit));
+    *end = gnomon_min(d, gnomon_min(base + block, *begin + unit));
 }
 
 static gnomon_status open_blocks(gnomon_stream *s)
@@ -219,7 +215,7 @@ static gnomon_status add_blocks(gnomon_stream *s, const gnomon_matrix *x, int64_
     for (int64_t from = col, to; from < end; from = to) {
         const int64_t first = from / c;
         int64_t last = first;
-        to = least(end, (first + 1) * c);
+        to = gnomon_min(end, (first + 1) * c);
         if (from == first * c && to == (first + 1) * c && end > to) {
             last = end / c - 1;
             if (last < first) last = first;
@@ -238,7 +234,7 @@ static gnomon_status add_blocks(gnomon_stream *s, const gnomon_matrix *x, int64_
         e.in.first = s->reach.first;
         const int64_t least_block = first > s->reach.first ? first : s->reach.first;
         e.in.begin = (least_block - s->reach.first) * s->points;
-        e.in.end = (least(last, s->reach.last) + 1 - s->reach.first) * s->points;
+        e.in.end = (gnomon_min(last, s->reach.last) + 1 - s->reach.first) * s->points;
         if (s->keeps_panels && e.col == 0 && e.cols == c) e.whole = &s->panels;
         GNOMON_TRY(gnomon_engine_sketch(&e));
     }
@@ -270,7 +266,7 @@ static void copy_task(void *arg, int64_t tile, int worker)
     const int64_t size = f64 ? 8 : 4, line = GNOMON_LANES * size;
     double strip[STRIP * GNOMON_LANES];
     for (int64_t j = 0; j < job->cols; j += STRIP) {
-        const int64_t w = least(STRIP, job->cols - j);
+        const int64_t w = gnomon_min(STRIP, job->cols - j);
         gnomon_fold_pack(&job->in, job->kernels, f64, tile, job->col + j, w, strip);
         for (int64_t i = 0; i < w; i++)
             memcpy(job->out + ((j + i) * job->s->pitch + tile * GNOMON_LANES) * size,
@@ -319,7 +315,7 @@ static gnomon_status add_piece(gnomon_stream *s, const gnomon_matrix *piece)
     int64_t at = s->next, unit, unit_end;
     if (s->held < s->next) { /* the rest of what waits */
         unit_of(s->job.op, s->held, &unit, &unit_end);
-        at = least(unit_end, end);
+        at = gnomon_min(unit_end, end);
         GNOMON_TRY(hold(s, piece, 0, at - s->next));
         if (at == unit_end) {
             const gnomon_matrix m = held_columns(s, unit_end);

@@ -6,6 +6,7 @@
  * before, and what is left in the end is verified in fp64. How the work is cut hangs on the number
  * of threads, but the answers, being exact, do not. */
 #include "search/scan.h"
+#include "base/arithmetic.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -103,16 +104,6 @@ typedef struct worker {
     int64_t verified;
 } worker;
 
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t round_up(int64_t a, int64_t multiple)
-{
-    return (a + multiple - 1) / multiple * multiple;
-}
-
 static int64_t row_of(const scan *c, int64_t place)
 {
     return c->rows != NULL ? (int64_t)c->rows[place] : place;
@@ -201,7 +192,7 @@ static bool pack(const scan *c, int64_t place, int64_t end, int64_t from, int64_
     const gnomon_search *s = c->s;
     const gnomon_matrix *base = c->base;
     const void *lane[LANES];
-    const int64_t cols = from > s->cols ? 0 : least_of(s->cols - from, w);
+    const int64_t cols = from > s->cols ? 0 : gnomon_min(s->cols - from, w);
     for (int l = 0; l < LANES; l++) {
         const int64_t row = row_of(c, place + l < end ? place + l : end - 1);
         lane[l] = (const char *)gnomon_row_at(base, row) +
@@ -224,7 +215,7 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, boo
     const scan *c = w->c;
     const gnomon_search *s = c->s;
     const double *squares = w->own->squares + tile * LANES, *dots = w->own->dots + tile * LANES;
-    const int lanes = (int)least_of(LANES, end - place);
+    const int lanes = (int)gnomon_min(LANES, end - place);
     for (int l = 0; l < lanes; l++)
         if (!(squares[l] < 0x1p120)) refuse(w->c, row_of(c, place + l));
     for (int l = 0; l < LANES; l++)
@@ -266,11 +257,11 @@ static void scan_block(worker *w, int64_t place, int64_t end)
                         .sums_ld = w->count,
                         .full = full};
     const int64_t words = gnomon_filter_words(c->part, c->width);
-    const int64_t queries = least_of(w->count, QUERY_FLOATS / words / 48 * 48 + 48);
+    const int64_t queries = gnomon_min(w->count, QUERY_FLOATS / words / 48 * 48 + 48);
     worker part = *w; /* of the chunk's queries, those that meet the block at a time */
     sift.arg = &part;
     for (int64_t from = 0; from < c->steps; from += c->part) {
-        const int64_t steps = least_of(c->part, c->steps - from);
+        const int64_t steps = gnomon_min(c->part, c->steps - from);
         sift.first = from == 0;
         sift.last = from + steps == c->steps;
         sift.steps = c->width < 32 ? words : steps;
@@ -292,7 +283,7 @@ static void scan_block(worker *w, int64_t place, int64_t end)
         for (int64_t q = 0; q < w->count; q += queries) {
             sift.queries = c->width < 32 ? (const void *)(c->packed + (w->query + q) * c->ld)
                                          : c->centred + (w->query + q) * c->ld + from;
-            sift.count = least_of(queries, w->count - q);
+            sift.count = gnomon_min(queries, w->count - q);
             sift.filters = w->filters + q;
             sift.sums = c->parts > 1 ? own->sums + q * LANES : NULL;
             /* 'full' counts from the chunk's first query */
@@ -392,16 +383,16 @@ static void scan_task(void *arg, int64_t task, int number)
     const int64_t chunk = task % c->chunks, range = task / c->chunks;
     worker w = {.c = c, .own = &c->scratch[number], .at = &c->places[task], .whole = c->was_whole};
     w.query = chunk * c->chunk;
-    w.count = least_of(c->chunk, c->queries - w.query);
+    w.count = gnomon_min(c->chunk, c->queries - w.query);
     w.filters = c->filters + range * c->queries + w.query;
     if (s->options.k > 0)
         w.nearest = range == 0 ? s->nearest + c->query + w.query
                                : c->nearest + (range - 1) * c->queries + w.query;
     else
         w.hits = c->hits + task * c->hit_room;
-    const int64_t end = least_of((range + 1) * c->range, c->count);
+    const int64_t end = gnomon_min((range + 1) * c->range, c->count);
     while (w.at->row < end) {
-        const int64_t to = least_of(w.at->row + c->block, end);
+        const int64_t to = gnomon_min(w.at->row + c->block, end);
         if (s->options.k == 0 && w.at->hits + w.count * c->block > c->hit_room) break;
         if (c->direct)
             scan_direct(&w, w.at->row, to);
@@ -432,17 +423,17 @@ static void cut(scan *c)
     const int64_t enough = 192;
     int64_t chunks = (c->queries + CHUNK - 1) / CHUNK;
     if (c->queries >= enough * threads)
-        chunks = round_up(chunks, threads);
+        chunks = gnomon_round_up(chunks, threads);
     else
         chunks = (c->queries + enough - 1) / enough;
     c->chunk = (c->queries + chunks - 1) / chunks;
-    if (c->chunk > 48) c->chunk = round_up(c->chunk, 24);
+    if (c->chunk > 48) c->chunk = gnomon_round_up(c->chunk, 24);
     c->chunks = (c->queries + c->chunk - 1) / c->chunk;
     int64_t ranges = threads == 1 ? 1 : (2 * threads + c->chunks - 1) / c->chunks;
     if (c->chunks >= threads) ranges = 1;
     const int64_t most = c->count / LEAST_ROWS > 0 ? c->count / LEAST_ROWS : 1;
     if (ranges > most) ranges = most;
-    c->range = round_up((c->count + ranges - 1) / ranges, LANES);
+    c->range = gnomon_round_up((c->count + ranges - 1) / ranges, LANES);
     c->ranges = (c->count + c->range - 1) / c->range;
     if (c->bits) {
         c->block = BLOCK_FLOATS / 2 / c->steps;
@@ -450,13 +441,13 @@ static void cut(scan *c)
         c->block = DIRECT_ROWS;
     } else {
         c->parts = c->width < 32 ? 1 : (c->steps + MOST_STEPS - 1) / MOST_STEPS;
-        c->part = least_of(c->steps, round_up((c->steps + c->parts - 1) / c->parts, 4));
+        c->part = gnomon_min(c->steps, gnomon_round_up((c->steps + c->parts - 1) / c->parts, 4));
         const int64_t words = gnomon_filter_words(c->part, c->width);
         c->block = BLOCK_FLOATS / (words < 16 ? 16 : words) / LANES * LANES;
     }
     if (c->block < LANES) c->block = LANES;
     c->room = ROOM;
-    if (c->s->options.k > 0) c->room += 2 * least_of(c->s->options.k, c->count);
+    if (c->s->options.k > 0) c->room += 2 * gnomon_min(c->s->options.k, c->count);
     if (c->direct) c->room = 0;
 }
 
@@ -648,7 +639,7 @@ static gnomon_status drain(scan *c, bool *more)
                    (size_t)at->hits * sizeof *c->hits);
         c->s->hit_count += at->hits;
         at->hits = 0;
-        if (at->row < least_of((t / c->chunks + 1) * c->range, c->count)) *more = true;
+        if (at->row < gnomon_min((t / c->chunks + 1) * c->range, c->count)) *more = true;
     }
     return GNOMON_OK;
 }
@@ -699,7 +690,7 @@ static int64_t group_of(const gnomon_search *s, const scan *like, int64_t rows)
     if (ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
     const double fit = (double)gnomon_memory_limit(s->ctx) / 2 / each;
     if (fit >= (double)s->count) return s->count;
-    return fit < 6 ? least_of(6, s->count) : (int64_t)fit;
+    return fit < 6 ? gnomon_min(6, s->count) : (int64_t)fit;
 }
 
 gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uint32_t *rows,
@@ -715,7 +706,7 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
                            : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
     like.width = like.bits || like.direct ? 32 : s->centre.bits;
     /* Rows a power of two apart would share few places of the caches. */
-    like.ld = round_up(gnomon_filter_words(like.steps, like.width), 16) + 16;
+    like.ld = gnomon_round_up(gnomon_filter_words(like.steps, like.width), 16) + 16;
     like.from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
                     s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
     const int64_t group = group_of(s, &like, count);
@@ -729,7 +720,7 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
             gnomon_matrix part = *base;
             scan c = like;
             c.base = &part;
-            c.count = least_of(piece, count - from);
+            c.count = gnomon_min(piece, count - from);
             c.first_id = s->base;
             if (rows != NULL) {
                 c.rows = rows + from;
@@ -738,7 +729,7 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
                 c.first_id += from;
             }
             c.query = query;
-            c.queries = least_of(group, s->count - query);
+            c.queries = gnomon_min(group, s->count - query);
             c.whole = c.was_whole = s->whole;
             cut(&c);
             pthread_mutex_init(&c.lock, NULL);

@@ -1,4 +1,5 @@
 /* Products with a piece of rows, and with all of them. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -12,11 +13,6 @@
 #include <string.h>
 
 enum { ROWS = 512, COLS = 512, SPARSE_ROWS = 64, SPARSE_COLS = 16 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 typedef struct product {
     const gnomon_piece *piece;
@@ -61,8 +57,8 @@ static void apply_block(void *arg, int64_t task, int worker)
     const gnomon_matrix *m = &p->piece->dense;
     const int64_t row = task % p->row_blocks * ROWS, col = task / p->row_blocks * COLS;
     const int64_t s = p->in->cols;
-    gnomon_blas_gemm(p->f64, is_transposed(m), false, least(ROWS, m->rows - row),
-                     least(COLS, s - col), m->cols, 1.0, entry(m, p->f64, row, 0), leading(m),
+    gnomon_blas_gemm(p->f64, is_transposed(m), false, gnomon_min(ROWS, m->rows - row),
+                     gnomon_min(COLS, s - col), m->cols, 1.0, entry(m, p->f64, row, 0), leading(m),
                      offset(p->in, 0, col), s, 0.0, offset(p->out, row, col), s);
 }
 
@@ -73,8 +69,8 @@ static void adjoint_block(void *arg, int64_t task, int worker)
     const gnomon_matrix *m = &p->piece->dense;
     const int64_t row = task % p->row_blocks * ROWS, col = task / p->row_blocks * COLS;
     const int64_t s = p->in->cols;
-    gnomon_blas_gemm(p->f64, !is_transposed(m), false, least(ROWS, m->cols - row),
-                     least(COLS, s - col), m->rows, 1.0, entry(m, p->f64, 0, row), leading(m),
+    gnomon_blas_gemm(p->f64, !is_transposed(m), false, gnomon_min(ROWS, m->cols - row),
+                     gnomon_min(COLS, s - col), m->rows, 1.0, entry(m, p->f64, 0, row), leading(m),
                      offset(p->in, 0, col), s, 1.0, offset(p->out, row, col), s);
 }
 
@@ -118,7 +114,7 @@ static void apply_sparse(void *arg, int64_t task, int worker)
     (void)worker;
     const product *p = arg;
     const gnomon_csr *a = &p->piece->csr;
-    const int64_t end = least((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
+    const int64_t end = gnomon_min((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
     for (int64_t row = task * SPARSE_ROWS; row < end; row++) {
         void *out = gnomon_tall_row(p->out, row);
         memset(out, 0, (size_t)s * gnomon_tall_size(p->f64));
@@ -134,12 +130,12 @@ static void apply_sparse_closely(void *arg, int64_t task, int worker)
     (void)worker;
     const product *p = arg;
     const gnomon_csr *a = &p->piece->csr;
-    const int64_t end = least((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
+    const int64_t end = gnomon_min((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
     for (int64_t row = task * SPARSE_ROWS; row < end; row++) {
         const int64_t first = a->offsets[row] - a->offsets[0];
         const int64_t count = a->offsets[row + 1] - a->offsets[row];
         for (int64_t col = 0; col < s; col += SPARSE_COLS) {
-            const int64_t width = least(SPARSE_COLS, s - col);
+            const int64_t width = gnomon_min(SPARSE_COLS, s - col);
             double sums[SPARSE_COLS] = {0};
             for (int64_t i = first; i < first + count; i++)
                 add_to_f64(p->f64, width, value_at(a, i), offset(p->in, a->indices[i], col), sums);
@@ -157,7 +153,7 @@ static void adjoint_centered(void *arg, int64_t task, int worker)
     (void)worker;
     const product *p = arg;
     const gnomon_csr *a = &p->piece->csr;
-    const int64_t col = task * SPARSE_COLS, count = least(SPARSE_COLS, p->in->cols - col);
+    const int64_t col = task * SPARSE_COLS, count = gnomon_min(SPARSE_COLS, p->in->cols - col);
     const int64_t s = p->in->cols;
     for (int64_t j = 0; j < p->out->rows; j++) {
         double *sums = p->sums + j * s + col;
@@ -189,7 +185,7 @@ static void adjoint_sparse(void *arg, int64_t task, int worker)
     (void)worker;
     const product *p = arg;
     const gnomon_csr *a = &p->piece->csr;
-    const int64_t col = task * SPARSE_COLS, count = least(SPARSE_COLS, p->in->cols - col);
+    const int64_t col = task * SPARSE_COLS, count = gnomon_min(SPARSE_COLS, p->in->cols - col);
     for (int64_t row = 0; row < a->rows; row++) {
         const void *in = offset(p->in, row, col);
         for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
@@ -450,7 +446,7 @@ static void subtract_tile(void *arg, int64_t task, int worker)
     const gnomon_matrix *m = &d->piece->dense;
     const bool f64 = d->b->f64;
     const int64_t row = task % d->row_blocks * ROWS, col = task / d->row_blocks * COLS;
-    const int64_t rows = least(ROWS, m->rows - row), cols = least(COLS, m->cols - col);
+    const int64_t rows = gnomon_min(ROWS, m->rows - row), cols = gnomon_min(COLS, m->cols - col);
     char *tile = (char *)d->tiles + (size_t)worker * ROWS * COLS * gnomon_tall_size(f64);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++) {

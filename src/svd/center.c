@@ -1,6 +1,7 @@
 /* The columns' means, and rows less them. */
 #include "svd/center.h"
 
+#include "base/arithmetic.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -21,16 +22,6 @@ enum {
     COLS = 8,          /* of a tall matrix that a task sums */
     OVERFLOWING = 64,  /* bits that sums beyond the range are correction down by */
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t blocks(int64_t count, int64_t each)
-{
-    return (count + each - 1) / each;
-}
 
 static int64_t read_rows(const gnomon_row_source *s)
 {
@@ -63,7 +54,7 @@ static gnomon_status open(gnomon_row_source *s)
     c->capacity = capacity;
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(capacity, cols), sizeof *c->rows,
                             "rows to be centred", &c->rows));
-    return gnomon_alloc(s->ctx, gnomon_times(2 * blocks(capacity, SUM_ROWS), cols),
+    return gnomon_alloc(s->ctx, gnomon_times(2 * gnomon_ceil_div(capacity, SUM_ROWS), cols),
                         sizeof *c->parts, "sums of the columns", &c->parts);
 }
 
@@ -100,7 +91,8 @@ static void sum_part(void *arg, int64_t task, int worker)
     const rows_task *t = arg;
     const gnomon_centering *c = &t->s->center;
     const int64_t cols = t->s->cols, group = task / t->cuts, col = task % t->cuts * SUM_COLS;
-    const int64_t end = least((group + 1) * SUM_ROWS, t->rows), count = least(SUM_COLS, cols - col);
+    const int64_t end = gnomon_min((group + 1) * SUM_ROWS, t->rows),
+                  count = gnomon_min(SUM_COLS, cols - col);
     const double factor = ldexp(1.0, -t->shift);
     double *high = c->parts + 2 * group * cols + col, *low = high + cols;
     memset(high, 0, (size_t)count * sizeof *high);
@@ -115,15 +107,16 @@ static void sum_part(void *arg, int64_t task, int worker)
 /* c->parts: the sums of every SUM_ROWS of the rows at hand. */
 static void sum_rows(gnomon_row_source *s, int64_t rows, int shift)
 {
-    rows_task t = {.s = s, .rows = rows, .cuts = blocks(s->cols, SUM_COLS), .shift = shift};
-    gnomon_parallel(s->ctx, blocks(rows, SUM_ROWS) * t.cuts, sum_part, &t);
+    rows_task t = {
+        .s = s, .rows = rows, .cuts = gnomon_ceil_div(s->cols, SUM_COLS), .shift = shift};
+    gnomon_parallel(s->ctx, gnomon_ceil_div(rows, SUM_ROWS) * t.cuts, sum_part, &t);
 }
 
 /* sums (two times cols) += the parts of so many rows. */
 static void add_parts(const gnomon_row_source *s, int64_t rows, double *sums)
 {
     const int64_t cols = s->cols;
-    for (int64_t group = 0; group < blocks(rows, SUM_ROWS); group++) {
+    for (int64_t group = 0; group < gnomon_ceil_div(rows, SUM_ROWS); group++) {
         const double *high = s->center.parts + 2 * group * cols, *low = high + cols;
         for (int64_t j = 0; j < cols; j++) {
             add(high[j], &sums[j], &sums[cols + j]);
@@ -149,7 +142,7 @@ static gnomon_status read_some(gnomon_row_source *s, int64_t row, int64_t rows, 
     if (s->stream != NULL)
         return gnomon_row_source_read(s, row, rows, GNOMON_F64, s->center.rows, got);
     rows_task t = {.s = s, .row = row};
-    *got = least(rows, s->rows - row);
+    *got = gnomon_min(rows, s->rows - row);
     gnomon_parallel(s->ctx, *got, read_row, &t);
     return GNOMON_OK;
 }
@@ -232,7 +225,7 @@ static void subtract_part(void *arg, int64_t task, int worker)
     const gnomon_row_source *s = t->s;
     const gnomon_centering *c = &s->center;
     const int64_t row = task / t->cuts, col = task % t->cuts * PART_COLS;
-    const int64_t count = least(PART_COLS, s->cols - col);
+    const int64_t count = gnomon_min(PART_COLS, s->cols - col);
     const double factor = ldexp(1.0, -s->exponent), *mean = c->mean + col;
     double *x = c->rows + row * s->cols + col;
     if (t->reads) gnomon_row_as_f64(s->matrix, t->row + row, col, count, x);
@@ -250,7 +243,7 @@ static void subtract_part(void *arg, int64_t task, int worker)
 static void subtract(gnomon_row_source *s, bool reads, int64_t row, int64_t rows, int64_t at)
 {
     rows_task t = {
-        .s = s, .row = row, .at = at, .reads = reads, .cuts = blocks(s->cols, PART_COLS)};
+        .s = s, .row = row, .at = at, .reads = reads, .cuts = gnomon_ceil_div(s->cols, PART_COLS)};
     gnomon_parallel(s->ctx, rows * t.cuts, subtract_part, &t);
 }
 
@@ -261,7 +254,8 @@ static void square_part(void *arg, int64_t task, int worker)
     (void)worker;
     const rows_task *t = arg;
     const int64_t cols = t->s->cols, group = task / t->cuts, col = task % t->cuts * SUM_COLS;
-    const int64_t end = least((group + 1) * SUM_ROWS, t->rows), count = least(SUM_COLS, cols - col);
+    const int64_t end = gnomon_min((group + 1) * SUM_ROWS, t->rows),
+                  count = gnomon_min(SUM_COLS, cols - col);
     const double factor = ldexp(1.0, -t->s->exponent), *about = t->about + col;
     double sum = 0;
     for (int64_t i = group * SUM_ROWS; i < end; i++) {
@@ -278,8 +272,9 @@ static void square_part(void *arg, int64_t task, int worker)
 static gnomon_status squares_about(gnomon_row_source *s, int64_t rows, const double *about,
                                    double *sum)
 {
-    rows_task t = {.s = s, .rows = rows, .cuts = blocks(s->cols, SUM_COLS), .about = about};
-    const int64_t tasks = blocks(rows, SUM_ROWS) * t.cuts;
+    rows_task t = {
+        .s = s, .rows = rows, .cuts = gnomon_ceil_div(s->cols, SUM_COLS), .about = about};
+    const int64_t tasks = gnomon_ceil_div(rows, SUM_ROWS) * t.cuts;
     GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *t.squares, "sums of squares", &t.squares));
     gnomon_parallel(s->ctx, tasks, square_part, &t);
     *sum = 0;
@@ -366,8 +361,8 @@ gnomon_status gnomon_center_next(gnomon_row_source *s, gnomon_piece *piece)
     piece->rows = 0;
     while (piece->rows < s->piece_rows) {
         const int64_t row = s->row + piece->rows;
-        const int64_t rows = least(c->capacity, s->piece_rows - piece->rows);
-        int64_t got = reads ? least(rows, s->rows - row) : 0;
+        const int64_t rows = gnomon_min(c->capacity, s->piece_rows - piece->rows);
+        int64_t got = reads ? gnomon_min(rows, s->rows - row) : 0;
         if (!reads) GNOMON_TRY(read_some(s, row, rows, &got));
         if (got == 0) break;
         if (c->once) GNOMON_TRY(note(s, row, got));
@@ -484,7 +479,7 @@ static void sum_columns(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const tall_task *t = arg;
-    const int64_t col = task * COLS, count = least(COLS, t->t->cols - col);
+    const int64_t col = task * COLS, count = gnomon_min(COLS, t->t->cols - col);
     double high[COLS] = {0}, low[COLS] = {0};
     for (int64_t i = 0; i < t->t->rows; i++) {
         const void *row = gnomon_tall_row(t->t, i);
@@ -505,7 +500,7 @@ void gnomon_center_sums(gnomon_context *ctx, const gnomon_tall *w, const double 
                         double *correction)
 {
     tall_task t = {w, x, correction};
-    gnomon_parallel(ctx, blocks(w->cols, COLS), sum_columns, &t);
+    gnomon_parallel(ctx, gnomon_ceil_div(w->cols, COLS), sum_columns, &t);
 }
 
 static void subtract_row(void *arg, int64_t task, int worker)

@@ -8,16 +8,6 @@
 static const int64_t enough_bytes = (int64_t)128 << 20;
 enum { MOST_NONZEROS = 1 << 22 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void account(double *sum, double *mark)
 {
     const double now = cli_seconds();
@@ -116,7 +106,7 @@ static int search_base(cli_neighbors *n, plan *p, gnomon_search *search, int64_t
         account(&n->read_seconds, &mark);
         if (status != GNOMON_OK) return cli_fail_status(n->app, status);
         if (got == 0) return -1;
-        cli_bar_at(n->app, group * most(n->base_info.rows, 0) + done, got);
+        cli_bar_at(n->app, group * cli_max(n->base_info.rows, 0) + done, got);
         const gnomon_matrix base =
             gnomon_matrix_rowmajor(p->base_data, p->base_dtype, got, n->base_info.cols);
         status = sparse ? gnomon_search_add_csr(search, &csr) : gnomon_search_add(search, &base);
@@ -170,7 +160,7 @@ static int search_sets(cli_neighbors *n)
     /* The view lasts until the reader's next call, so what more there is shows in the count. */
     if (n->queries_info.rows >= 0 && queries.rows < n->queries_info.rows)
         return cli_points_too_large(n->app, n->queries_path,
-                                    64.0 * (double)most(n->queries_info.nonzeros, 1));
+                                    64.0 * (double)cli_max(n->queries_info.nonzeros, 1));
     gnomon_search_options options = n->options;
     if (n->exclude_self) options.exclude = 0;
     n->options = options;
@@ -203,13 +193,13 @@ static int make_plan(cli_neighbors *n, plan *p)
     double queries = rest / 2 / (query + 2 * answer + 1), rows = rest / 2 / (base + 1);
     if (rows * (base + 1) > (double)enough_bytes) rows = (double)enough_bytes / (base + 1);
     if (queries > 0x1p40) queries = 0x1p40;
-    p->rows = most((int64_t)rows, 1);
-    p->queries = most((int64_t)queries, 1);
-    if (n->base_info.rows >= 0) p->rows = least(p->rows, most(n->base_info.rows, 1));
+    p->rows = cli_max((int64_t)rows, 1);
+    p->queries = cli_max((int64_t)queries, 1);
+    if (n->base_info.rows >= 0) p->rows = cli_min(p->rows, cli_max(n->base_info.rows, 1));
     if (n->queries_info.rows >= 0)
-        p->queries = least(p->queries, most(n->queries_info.rows, 1));
+        p->queries = cli_min(p->queries, cli_max(n->queries_info.rows, 1));
     else
-        p->queries = least(p->queries, 65536);
+        p->queries = cli_min(p->queries, 65536);
     p->query_data = malloc(cli_bytes(p->queries, (int64_t)query));
     p->base_data = malloc(cli_bytes(p->rows, (int64_t)base));
     if (p->query_data != NULL && p->base_data != NULL) return -1;
@@ -286,7 +276,7 @@ int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
         if (!(ids[i] >= 0 && ids[i] < 0x1p40) || ids[i] != (double)(int64_t)ids[i])
             code = cli_fail(app, CLI_EXIT_DATA, "%s: %g is no id", n->allowed, ids[i]);
         else
-            largest = most(largest, (int64_t)ids[i]);
+            largest = cli_max(largest, (int64_t)ids[i]);
     }
     if (code < 0 && points >= 0 && largest >= points && !mask)
         code = cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",

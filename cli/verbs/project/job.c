@@ -14,21 +14,11 @@ static const int64_t enough_bytes = (int64_t)64 << 20, enough_bytes_fast = (int6
 /* A GPU makes the operator anew for every chunk and cuts it into pieces by itself. */
 static const int64_t enough_bytes_gpu = (int64_t)512 << 20;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Saturates instead of overflowing: such sizes never fit a limit. */
 static int64_t product(int64_t a, int64_t b)
 {
     int64_t c;
-    return __builtin_mul_overflow(a, b, &c) ? INT64_MAX / 4 : least(c, INT64_MAX / 4);
+    return __builtin_mul_overflow(a, b, &c) ? INT64_MAX / 4 : cli_min(c, INT64_MAX / 4);
 }
 
 static int is_double(gnomon_dtype dtype)
@@ -71,21 +61,21 @@ static int may_use_gpu(const cli_job *job)
 /* How many points of so many bytes each are enough for a chunk. */
 static int64_t enough(const cli_job *job, int64_t bytes)
 {
-    if (may_use_gpu(job)) return most(enough_points, enough_bytes_gpu / bytes);
+    if (may_use_gpu(job)) return cli_max(enough_points, enough_bytes_gpu / bytes);
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator_describe(job->op, &d);
     int fast = (cli_kind_flags(d.kind) & GNOMON_KIND_FAST) != 0;
-    return fast ? most(enough_points_fast, enough_bytes_fast / bytes)
-                : most(enough_points, enough_bytes / bytes);
+    return fast ? cli_max(enough_points_fast, enough_bytes_fast / bytes)
+                : cli_max(enough_points, enough_bytes / bytes);
 }
 
 static int plan_sparse(cli_job *job, int64_t budget)
 {
     int64_t row = product(job->k, (int64_t)gnomon_dtype_size(job->computed)) + 8;
     if (row > budget / 2) return too_little(job, 2 * row);
-    job->chunk_points = least(budget / 2 / row, enough(job, row));
+    job->chunk_points = cli_min(budget / 2 / row, enough(job, row));
     /* An index, a value, and room for the reader's own growth. */
-    job->chunk_nonzeros = least(budget / 2 / 32, enough_bytes / 16);
+    job->chunk_nonzeros = cli_min(budget / 2 / 32, enough_bytes / 16);
     job->chunk_cols = job->info.cols;
     return -1;
 }
@@ -94,18 +84,18 @@ static int plan_columns(cli_job *job, int64_t budget)
 {
     int64_t element = (int64_t)gnomon_dtype_size(job->element);
     int64_t sum = is_double(job->element) || job->computed == GNOMON_F64 ? 8 : 4;
-    int64_t granule = least(gnomon_operator_granule(job->op), job->info.cols);
+    int64_t granule = cli_min(gnomon_operator_granule(job->op), job->info.cols);
     int64_t output = (int64_t)gnomon_dtype_size(job->computed);
     /* Accumulators, the result, the granule that a stream may hold, and a granule read. */
     int64_t point = product(job->k, sum + output) + product(granule, sum + element);
-    int64_t points = most(job->info.rows, 1);
+    int64_t points = cli_max(job->info.rows, 1);
     if (point > budget) return too_little(job, point);
     job->by_columns = 1;
-    job->chunk_points = least(points, budget / point);
+    job->chunk_points = cli_min(points, budget / point);
     int64_t column = product(job->chunk_points, element);
     int64_t columns = granule + (budget - product(job->chunk_points, point)) / column;
-    columns = least(columns, most(granule, enough_bytes / column));
-    job->chunk_cols = least(columns - columns % granule, job->info.cols);
+    columns = cli_min(columns, cli_max(granule, enough_bytes / column));
+    job->chunk_cols = cli_min(columns - columns % granule, job->info.cols);
     return -1;
 }
 
@@ -113,7 +103,7 @@ static int plan_columns(cli_job *job, int64_t budget)
  * that need more than the overhead has room for. */
 void cli_job_share(cli_app *app)
 {
-    app->working = most(CLI_OVERHEAD_BYTES / 2, (app->memory - CLI_OVERHEAD_BYTES) / 4);
+    app->working = cli_max(CLI_OVERHEAD_BYTES / 2, (app->memory - CLI_OVERHEAD_BYTES) / 4);
 }
 
 int cli_job_plan(cli_job *job)
@@ -128,8 +118,8 @@ int cli_job_plan(cli_job *job)
     if (can_cut && (job->info.coordinates_contiguous || row > budget))
         return plan_columns(job, budget);
     if (row > budget) return too_little(job, row);
-    int64_t points = least(budget / row, enough(job, row));
-    if (job->info.rows >= 0) points = least(points, most(job->info.rows, 1));
+    int64_t points = cli_min(budget / row, enough(job, row));
+    if (job->info.rows >= 0) points = cli_min(points, cli_max(job->info.rows, 1));
     job->chunk_points = points;
     job->chunk_cols = cols;
     return -1;
@@ -287,7 +277,7 @@ static int run_pieces(cli_job *job, gnomon_stream *stream, void *buffer, int64_t
                       double *mark)
 {
     for (int64_t col = 0; col < job->info.cols;) {
-        int64_t width = least(job->chunk_cols, job->info.cols - col);
+        int64_t width = cli_min(job->chunk_cols, job->info.cols - col);
         gnomon_matrix x = job->info.coordinates_contiguous
                               ? gnomon_matrix_colmajor(buffer, job->element, points, width)
                               : gnomon_matrix_rowmajor(buffer, job->element, points, width);
@@ -312,7 +302,7 @@ static int run_pieces(cli_job *job, gnomon_stream *stream, void *buffer, int64_t
 static int scan_first(cli_job *job, void *buffer)
 {
     int64_t points = job->chunk_points * job->chunk_cols / job->info.cols;
-    points = least(least(points, job->chunk_points), 512);
+    points = cli_min(cli_min(points, job->chunk_points), 512);
     if (points < 2 || (job->scan.density <= 0 && job->scan.carriers <= 0)) return -1;
     gnomon_matrix x = gnomon_matrix_rowmajor(buffer, job->element, points, job->info.cols);
     const gnomon_status status = gnomon_reader_block(job->reader, 0, 0, &x);
@@ -328,7 +318,7 @@ static int run_columns(cli_job *job, void *buffer, gnomon_matrix y)
         is_double(job->element) || job->computed == GNOMON_F64 ? GNOMON_F64 : GNOMON_F32;
     double mark = cli_seconds();
     while (job->points < job->info.rows) {
-        int64_t points = least(job->chunk_points, job->info.rows - job->points);
+        int64_t points = cli_min(job->chunk_points, job->info.rows - job->points);
         gnomon_stream *stream = NULL;
         gnomon_status status =
             gnomon_stream_create(ctx, job->op, points, sums, &job->options, &stream);

@@ -1,19 +1,10 @@
 /* Points packed for the filter, what that loses of each, and the limits that follow: see
  * filter/filter.h. */
+#include "base/arithmetic.h"
 #include "cuda/filter/exact.cuh"
 #include "cuda/filter/walk.cuh"
 
 enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 256, GROUPS = 8 };
-
-static size_t aligned(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static bool is_floats(const gnomon_matrix *m)
 {
@@ -158,8 +149,8 @@ static int64_t coordinates(gnomon_metric metric, int64_t cols)
 
 size_t gcu_filter_centre_bytes(int64_t cols)
 {
-    return aligned((size_t)cols * 8) + aligned(sizeof(gcu_filter_facts)) + 2 * aligned(SAMPLE * 8) +
-           256;
+    return gcu_aligned((size_t)cols * 8) + gcu_aligned(sizeof(gcu_filter_facts)) +
+           2 * gcu_aligned(SAMPLE * 8) + 256;
 }
 
 cudaError_t gcu_filter_estimate_centre(gnomon_metric metric, const gnomon_matrix *points,
@@ -174,24 +165,24 @@ cudaError_t gcu_filter_estimate_centre(gnomon_metric metric, const gnomon_matrix
     l.apart = l.rows > 0 ? points->rows / l.rows : 1;
     l.cosine = metric == GNOMON_COSINE;
     l.mean = reinterpret_cast<double *>(at);
-    at += aligned((size_t)l.cols * 8);
+    at += gcu_aligned((size_t)l.cols * 8);
     l.facts = reinterpret_cast<gcu_filter_facts *>(at);
-    at += aligned(sizeof(gcu_filter_facts));
+    at += gcu_aligned(sizeof(gcu_filter_facts));
     l.inverse = reinterpret_cast<double *>(at);
-    at += aligned(SAMPLE * 8);
+    at += gcu_aligned(SAMPLE * 8);
     l.largest = reinterpret_cast<double *>(at);
-    at += aligned(SAMPLE * 8);
+    at += gcu_aligned(SAMPLE * 8);
     l.broken = reinterpret_cast<unsigned *>(at);
     *out = {metric, l.cols, l.mean, l.facts};
     const cudaError_t error = cudaMemsetAsync(memory, 0, gcu_filter_centre_bytes(l.cols), stream);
     if (error != cudaSuccess) return error;
     if (metric == GNOMON_HAMMING) {
-        bits_facts<<<(unsigned)ceil_div(l.cols + 1, THREADS), THREADS, 0, stream>>>(l);
+        bits_facts<<<(unsigned)gnomon_ceil_div(l.cols + 1, THREADS), THREADS, 0, stream>>>(l);
         return cudaGetLastError();
     }
     if (l.rows > 0 && l.cols > 0) {
         if (l.cosine) estimate_inverse<<<SAMPLE * 16 / THREADS, THREADS, 0, stream>>>(l);
-        estimate_mean<<<(unsigned)ceil_div(l.cols, 32), THREADS, 0, stream>>>(l);
+        estimate_mean<<<(unsigned)gnomon_ceil_div(l.cols, 32), THREADS, 0, stream>>>(l);
         estimate_largest<<<SAMPLE / WARPS, THREADS, 0, stream>>>(l);
     }
     estimate_facts<<<1, THREADS, 0, stream>>>(l);
@@ -280,9 +271,9 @@ template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_k
 
 size_t gcu_filter_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols)
 {
-    const int64_t padded = ceil_div(rows, GCU_FILTER_PAD) * GCU_FILTER_PAD;
+    const int64_t padded = gnomon_ceil_div(rows, GCU_FILTER_PAD) * GCU_FILTER_PAD;
     const int64_t all = coordinates(metric, cols);
-    const int64_t chunks = all > 0 ? ceil_div(all, GCU_FILTER_CHUNK) : 1;
+    const int64_t chunks = all > 0 ? gnomon_ceil_div(all, GCU_FILTER_CHUNK) : 1;
     return (size_t)(padded * chunks) * 128 + (size_t)padded * 8 * (metric == GNOMON_COSINE ? 4 : 3);
 }
 
@@ -293,9 +284,9 @@ cudaError_t gcu_filter_pack(const gcu_filter_centre *centre, const gnomon_matrix
     packing k = {exact_view_of(points), {}, centre->mean, centre->facts, centre->metric, fault};
     gcu_filter_points *o = &k.out;
     o->rows = points->rows;
-    o->padded = ceil_div(points->rows, GCU_FILTER_PAD) * GCU_FILTER_PAD;
+    o->padded = gnomon_ceil_div(points->rows, GCU_FILTER_PAD) * GCU_FILTER_PAD;
     o->cols = centre->cols;
-    o->chunks = o->cols > 0 ? ceil_div(o->cols, GCU_FILTER_CHUNK) : 1;
+    o->chunks = o->cols > 0 ? gnomon_ceil_div(o->cols, GCU_FILTER_CHUNK) : 1;
     uint8_t *at = static_cast<uint8_t *>(memory);
     o->halves = at;
     at += (size_t)(o->padded * o->chunks) * 128;
@@ -308,13 +299,13 @@ cudaError_t gcu_filter_pack(const gcu_filter_centre *centre, const gnomon_matrix
     if (o->rows == 0) return cudaSuccess;
     const bool floats = is_floats(points);
     if (centre->metric == GNOMON_COSINE) {
-        const unsigned blocks = (unsigned)ceil_div(o->rows * 16, THREADS);
+        const unsigned blocks = (unsigned)gnomon_ceil_div(o->rows * 16, THREADS);
         if (floats)
             inverse_kernel<true><<<blocks, THREADS, 0, stream>>>(k);
         else
             inverse_kernel<false><<<blocks, THREADS, 0, stream>>>(k);
     }
-    const unsigned blocks = (unsigned)ceil_div(o->padded, WARPS);
+    const unsigned blocks = (unsigned)gnomon_ceil_div(o->padded, WARPS);
     if (centre->metric == GNOMON_HAMMING)
         pack_kernel<BITS><<<blocks, THREADS, 0, stream>>>(k);
     else if (floats)
@@ -455,6 +446,7 @@ cudaError_t gcu_filter_limits(const gcu_filter_centre *centre, const gcu_filter_
                       radii,    radius,  gamma,         static_cast<shares *>(work),
                       p_limits, q_limits};
     shares_kernel<<<1, THREADS, 0, stream>>>(k);
-    limits_kernel<<<(unsigned)ceil_div(p->padded + q->padded, THREADS), THREADS, 0, stream>>>(k);
+    limits_kernel<<<(unsigned)gnomon_ceil_div(p->padded + q->padded, THREADS), THREADS, 0,
+                    stream>>>(k);
     return cudaGetLastError();
 }

@@ -1,20 +1,11 @@
 /* Candidates verified in fp64: sorted by (i, j), computed, those beyond the radius dropped. */
+#include "base/arithmetic.h"
 #include "cuda/filter/exact.cuh"
 #include "cuda/filter/filter.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
 enum { THREADS = 256, PART = 1024 /* pairs that a block compacts */ };
-
-static size_t aligned(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* Bits that hold 0 ... rows - 1. */
 static int bits_of(int64_t rows)
@@ -102,7 +93,7 @@ static cudaError_t compute(const gcu_verify *c, const uint64_t *pairs, int64_t c
     s.count = count;
     s.distances = distances;
     s.judge = judge;
-    const int64_t blocks = ceil_div(count * 16, THREADS);
+    const int64_t blocks = gnomon_ceil_div(count * 16, THREADS);
     if (blocks > INT32_MAX) return cudaErrorInvalidValue;
     const bool floats = c->p->dtype == GNOMON_F32 && c->q->dtype == GNOMON_F32 &&
                         c->p->col_stride == 1 && c->q->col_stride == 1;
@@ -214,12 +205,13 @@ static layout layout_of(int64_t count, void *work)
     uint8_t *base = static_cast<uint8_t *>(work);
     const auto carve = [&](size_t bytes) {
         uint8_t *part = base + l.all;
-        l.all += aligned(bytes);
+        l.all += gcu_aligned(bytes);
         return part;
     };
     l.other = reinterpret_cast<uint64_t *>(carve((size_t)count * 8));
     l.judged = reinterpret_cast<double *>(carve((size_t)count * 8));
-    l.starts = reinterpret_cast<unsigned long long *>(carve((size_t)ceil_div(count, PART) * 8));
+    l.starts =
+        reinterpret_cast<unsigned long long *>(carve((size_t)gnomon_ceil_div(count, PART) * 8));
     cub::DeviceRadixSort::SortKeys(nullptr, l.sorting_bytes, l.other, l.other, count);
     l.sorting = carve(l.sorting_bytes);
     return l;
@@ -241,7 +233,7 @@ cudaError_t gcu_verify_pairs(const gcu_verify *c, uint64_t *pairs, int64_t count
                                                        count, 0, 32 + bits_of(c->p->rows), stream);
     if (error == cudaSuccess) error = compute(c, l.other, count, l.judged, true, stream);
     if (error != cudaSuccess) return error;
-    const int64_t parts = ceil_div(count, PART);
+    const int64_t parts = gnomon_ceil_div(count, PART);
     const staying s = {l.other, l.judged, count, parts, l.starts, pairs, distances, kept};
     count_kernel<<<(unsigned)parts, THREADS, 0, stream>>>(s);
     starts_kernel<<<1, THREADS, 0, stream>>>(s);

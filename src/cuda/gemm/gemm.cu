@@ -1,15 +1,11 @@
 /* Products of fp32 and fp16 matrices: what a call becomes. */
+#include "base/arithmetic.h"
 #include "cuda/gemm/launch.h"
 #include "cuda/gemm/skinny.h"
 
 #include "cuda/runtime/state.h"
 
 #include <string.h>
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static bool supported(const gcu_gemm *g)
 {
@@ -71,7 +67,7 @@ static product product_of(const gcu_gemm *g)
     if (p.widen) {
         p.half = {a.data, a.dtype, l->a_row, l->a_col};
         l->a = nullptr; /* aligned, as it will be */
-        l->a_row = ceil_div(l->k, 4) * 4;
+        l->a_row = gnomon_ceil_div(l->k, 4) * 4;
         l->a_col = 1;
     }
     l->b = g->b_made || g->b_packed ? nullptr : b.data;
@@ -84,9 +80,9 @@ static product product_of(const gcu_gemm *g)
     l->c_col = swapped ? g->c_row_stride : g->c_col_stride;
     l->alpha = g->alpha;
     l->beta = g->beta;
-    l->chunks = ceil_div(l->k, GCU_GEMM_CHUNK);
-    l->mark_rows = ceil_div(l->m, GCU_GEMM_MARK_ROWS);
-    l->mark_cols = ceil_div(l->n, GCU_GEMM_MARK_COLS);
+    l->chunks = gnomon_ceil_div(l->k, GCU_GEMM_CHUNK);
+    l->mark_rows = gnomon_ceil_div(l->m, GCU_GEMM_MARK_ROWS);
+    l->mark_cols = gnomon_ceil_div(l->n, GCU_GEMM_MARK_COLS);
     return p;
 }
 
@@ -96,8 +92,8 @@ static void split(gcu_gemm_launch *l, int64_t tiles)
 {
     const int64_t wanted = 128 / tiles, most = l->chunks / 8;
     const int64_t splits = wanted < most ? wanted : most;
-    l->split_chunks = splits > 1 ? ceil_div(l->chunks, splits) : l->chunks;
-    l->splits = ceil_div(l->chunks, l->split_chunks);
+    l->split_chunks = splits > 1 ? gnomon_ceil_div(l->chunks, splits) : l->chunks;
+    l->splits = gnomon_ceil_div(l->chunks, l->split_chunks);
 }
 
 /* Chooses the way and lays out the work; returns its bytes. */
@@ -126,7 +122,7 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
         l->parts = reinterpret_cast<float *>(
             carve((size_t)l->splits * (size_t)l->m * (size_t)l->n * sizeof *l->parts));
         l->squares_count =
-            g->a_squares ? ceil_div(l->m, 128) * l->splits * GCU_GEMM_SKINNY_SQUARES : 0;
+            g->a_squares ? gnomon_ceil_div(l->m, 128) * l->splits * GCU_GEMM_SKINNY_SQUARES : 0;
         double *squares = reinterpret_cast<double *>(carve((size_t)l->squares_count * 8));
         l->squares = l->squares_count ? squares : nullptr;
         return at;
@@ -140,8 +136,8 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
     const int64_t width = p->columns ? p->columns : 64;
     l->quads = p->columns && l->a_col == 1;
     l->tf32 = p->columns && p->form == GCU_GEMM_TF32;
-    l->cols = ceil_div(l->n, width) * width;
-    split(l, ceil_div(p->whole_m, 128) * ceil_div(p->whole_n, width));
+    l->cols = gnomon_ceil_div(l->n, width) * width;
+    split(l, gnomon_ceil_div(p->whole_m, 128) * gnomon_ceil_div(p->whole_n, width));
     const size_t packed = (size_t)l->chunks * (size_t)l->cols;
     l->packed = g->b_packed ? static_cast<uint8_t *>(const_cast<void *>(g->b_packed))
                             : carve(packed * (l->tf32 ? 4 : 2) * GCU_GEMM_CHUNK);
@@ -152,9 +148,10 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
         carve(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
     const bool sums_squares = p->columns && p->columns <= 128 && l->a_col == 1 && !p->swapped &&
                               !p->widen && p->form != GCU_GEMM_FP16 && p->form != GCU_GEMM_TF32;
-    l->squares_count = g->a_squares && sums_squares ? ceil_div(l->m, 256) * (l->cols / width) *
-                                                          l->splits * GCU_GEMM_SQUARES_EACH
-                                                    : 0;
+    l->squares_count =
+        g->a_squares && sums_squares
+            ? gnomon_ceil_div(l->m, 256) * (l->cols / width) * l->splits * GCU_GEMM_SQUARES_EACH
+            : 0;
     double *squares = reinterpret_cast<double *>(carve((size_t)l->squares_count * 8));
     l->squares = l->squares_count ? squares : nullptr;
     return at;

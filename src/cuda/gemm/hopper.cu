@@ -1,10 +1,7 @@
 /* Launches of gemm/hopper.cuh. */
 #include "cuda/gemm/hopper.cuh"
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
+#include "base/arithmetic.h"
 
 /* Narrow blocks keep the tensor cores less busy; wide ones may compute columns that are not there.
  */
@@ -14,11 +11,12 @@ int gcu_gemm_hopper_columns(const gcu_gemm_launch &l, int64_t whole, gcu_gemm_fo
     CUtensorMap map;
     if (gpu->major != 9 || !gemm_encode(l, &map)) return 0;
     if (form == GCU_GEMM_TF32 && l.b_dtype != GNOMON_F16) return 0;
-    const int64_t cols_256 = ceil_div(whole, 256) * 256, cols_128 = ceil_div(whole, 128) * 128;
+    const int64_t cols_256 = gnomon_ceil_div(whole, 256) * 256,
+                  cols_128 = gnomon_ceil_div(whole, 128) * 128;
     const int columns = whole <= 64                                             ? 64
                         : form == GCU_GEMM_THREE || cols_128 * 5 < cols_256 * 4 ? 128
                                                                                 : 256;
-    const int64_t items = ceil_div(l.m, GEMM_M) * ceil_div(l.n, columns);
+    const int64_t items = gnomon_ceil_div(l.m, GEMM_M) * gnomon_ceil_div(l.n, columns);
     return items > INT32_MAX / 128 ? 0 : columns;
 }
 

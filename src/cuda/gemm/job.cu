@@ -1,5 +1,6 @@
 /* A product of matrices, wherever they lie: batches of A's rows and ranges of B's columns. Copies
  * in, kernels and copies out overlap, a piece apart. */
+#include "base/arithmetic.h"
 #include "cuda/gemm/gemm.h"
 #include "cuda/gemm/job.h"
 #include "cuda/runtime/alloc.h"
@@ -36,11 +37,6 @@ struct piece {
     int64_t row, rows, col, cols;
     int which;
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static gnomon_matrix part_of(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col,
                              int64_t cols)
@@ -125,7 +121,7 @@ static bool make_plan(run *r, size_t bytes)
     if (r->a_place != GCU_DEVICE || r->c_place != GCU_DEVICE) {
         const int64_t line = (r->a.cols + r->c.cols) * 4;
         const int64_t rows = piece_bytes / line / 128 * 128;
-        p->rows = least(p->rows, rows > 0 ? rows : 128);
+        p->rows = gnomon_min(p->rows, rows > 0 ? rows : 128);
     }
     for (size_up(r, p); p->needed > bytes; size_up(r, p)) {
         if (p->rows > 1024)
@@ -234,10 +230,10 @@ static gnomon_status all_pieces(run *r)
     int which = 0;
     for (int64_t col = 0; col < cols; col += plan->cols) {
         gnomon_matrix a, b;
-        gnomon_status status = bring_b(r, col, least(plan->cols, cols - col), &b);
+        gnomon_status status = bring_b(r, col, gnomon_min(plan->cols, cols - col), &b);
         for (int64_t row = 0; row < rows && status == GNOMON_OK; row += plan->rows) {
-            const piece p = {row, least(plan->rows, rows - row), col, least(plan->cols, cols - col),
-                             which};
+            const piece p = {row, gnomon_min(plan->rows, rows - row), col,
+                             gnomon_min(plan->cols, cols - col), which};
             if (plan->as == 1 && col > 0) /* all there since the first time */
                 a = held(&r->a, r->a_place, row, p.rows, 0, r->a.cols, r->a_data[0]);
             else

@@ -10,6 +10,7 @@
  * eight warps issue 350 instructions each to scale A and cut it into halves, 700 for each of the
  * four schedulers with two of them, and the makers 120 for each Philox call of eight entries, one
  * or two a chunk. */
+#include "base/arithmetic.h"
 #include "cuda/gemm/made.cuh"
 #include "cuda/gemm/skinny.cuh"
 
@@ -279,11 +280,6 @@ cudaError_t launch_kind(const gemm_skinny_made &a, const CUtensorMap &map, const
                : launch_along<N, GCU_GEMM_HALF_NORMAL>(a, map, gpu, stream);
 }
 
-int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 } // namespace
 
 bool gcu_gemm_is_skinny(const gcu_gemm_launch &l, const gnomon_simple *of, int64_t whole,
@@ -294,15 +290,16 @@ bool gcu_gemm_is_skinny(const gcu_gemm_launch &l, const gnomon_simple *of, int64
     const bool quick = of->kind == GNOMON_RADEMACHER ||
                        (of->kind == GNOMON_GAUSSIAN && of->precision == GNOMON_FP16);
     return gpu->major == 9 && quick && whole <= MOST_COLUMNS && gemm_encode(l, &map) &&
-           ceil_div(l.m, GEMM_M) <= INT32_MAX / (4 * ITEMS);
+           gnomon_ceil_div(l.m, GEMM_M) <= INT32_MAX / (4 * ITEMS);
 }
 
 void gcu_gemm_skinny_split(gcu_gemm_launch *l, int64_t whole_m)
 {
-    const int64_t wanted = ITEMS / ceil_div(whole_m, GEMM_M), most = l->chunks / LEAST_CHUNKS;
+    const int64_t wanted = ITEMS / gnomon_ceil_div(whole_m, GEMM_M),
+                  most = l->chunks / LEAST_CHUNKS;
     const int64_t splits = wanted < most ? wanted : most;
-    l->split_chunks = splits > 1 ? ceil_div(l->chunks, splits) : l->chunks;
-    l->splits = ceil_div(l->chunks, l->split_chunks);
+    l->split_chunks = splits > 1 ? gnomon_ceil_div(l->chunks, splits) : l->chunks;
+    l->splits = gnomon_ceil_div(l->chunks, l->split_chunks);
 }
 
 cudaError_t gcu_gemm_skinny(const gcu_gemm_launch &l, const gnomon_simple *of, double *squares,
@@ -310,12 +307,13 @@ cudaError_t gcu_gemm_skinny(const gcu_gemm_launch &l, const gnomon_simple *of, d
 {
     CUtensorMap map;
     if (!gemm_encode(l, &map)) return cudaErrorInvalidValue;
-    gemm_skinny_made a = {gcu_matrix_of(of, gpu), l, (int)ceil_div(l.m, GEMM_M), 0};
+    gemm_skinny_made a = {gcu_matrix_of(of, gpu), l, (int)gnomon_ceil_div(l.m, GEMM_M), 0};
     a.items = a.rows * (int)l.splits;
     const cudaError_t error =
         l.n <= 16 ? launch_kind<16>(a, map, gpu, stream) : launch_kind<32>(a, map, gpu, stream);
     if (error != cudaSuccess) return error;
-    const int64_t blocks = ceil_div(l.m * l.n, ADD_THREADS / ADD_WAYS) + (squares != nullptr);
+    const int64_t blocks =
+        gnomon_ceil_div(l.m * l.n, ADD_THREADS / ADD_WAYS) + (squares != nullptr);
     add_kernel<<<(unsigned)blocks, ADD_THREADS, 0, stream>>>(l, squares);
     return cudaGetLastError();
 }

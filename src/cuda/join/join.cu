@@ -12,6 +12,7 @@
  * and bring them; and as a pair of points meets in one pair of pieces only, it is their own keys
  * that tell in which table for the first time. To gather the points of buckets from the host
  * instead would move each point once a table, and tables are more than pieces ever are. */
+#include "base/arithmetic.h"
 #include "cuda/join/hashes.h"
 #include "cuda/runtime/alloc.h"
 #include "cuda/runtime/transfer.h"
@@ -79,16 +80,6 @@ struct run {
 
 enum { SURVIVORS, KEPT, FAULT, SHARED, NUMBERS };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t padded(int64_t rows)
-{
-    return (rows + GCU_FILTER_PAD - 1) / GCU_FILTER_PAD * GCU_FILTER_PAD;
-}
-
 /* ---- memory ---- */
 
 static int64_t coordinates(const run *r)
@@ -105,7 +96,8 @@ static size_t raw_bytes(const side *x, int64_t rows)
 
 static size_t packed_bytes(const run *r, const side *x, int64_t rows)
 {
-    return gcu_filter_pack_bytes(r->job->metric, rows, x->all.cols) + (size_t)padded(rows) * 4;
+    return gcu_filter_pack_bytes(r->job->metric, rows, x->all.cols) +
+           (size_t)gnomon_round_up(rows, GCU_FILTER_PAD) * 4;
 }
 
 static void size_up(run *r, plan *p)
@@ -115,7 +107,8 @@ static void size_up(run *r, plan *p)
     p->p_packed = packed_bytes(r, &r->p, p->p_rows);
     p->q_raw = p->one ? 0 : raw_bytes(&r->q, p->q_rows);
     /* a self-join in one piece has Q's limits beside */
-    p->q_packed = p->one ? (size_t)padded(p->q_rows) * 4 : packed_bytes(r, &r->q, p->q_rows);
+    p->q_packed = p->one ? (size_t)gnomon_round_up(p->q_rows, GCU_FILTER_PAD) * 4
+                         : packed_bytes(r, &r->q, p->q_rows);
     p->work = gcu_verify_work(p->room);
     p->p_keys = p->q_keys = p->bucket_work = 0;
     if (r->hashes.count > 0) {
@@ -134,8 +127,8 @@ static bool fits(run *r, size_t bytes, bool whole_q)
 {
     plan *p = &r->plan;
     *p = plan{};
-    p->p_rows = least(r->p.all.rows, GCU_FILTER_ROWS);
-    p->q_rows = least(r->q.all.rows, GCU_FILTER_ROWS);
+    p->p_rows = gnomon_min(r->p.all.rows, GCU_FILTER_ROWS);
+    p->q_rows = gnomon_min(r->q.all.rows, GCU_FILTER_ROWS);
     /* as many as there can be, or the usual, or a row's */
     const double all = (double)p->p_rows * (double)p->q_rows;
     const int64_t start = r->job->hashing ? MOST_ROOM : START_ROOM;
@@ -150,7 +143,7 @@ static bool fits(run *r, size_t bytes, bool whole_q)
         if (p->room > enough && p->room / 2 >= p->q_rows)
             p->room /= 2;
         else if (*rows > few)
-            *rows = padded(*rows / 2);
+            *rows = gnomon_round_up(*rows / 2, GCU_FILTER_PAD);
         else if (!whole_q && p->room > p->q_rows)
             p->room = p->room / 2 > p->q_rows ? p->room / 2 : p->q_rows;
         else
@@ -302,8 +295,9 @@ static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, in
     uint32_t *const q_keys = r->plan.one ? r->p.keys : r->q.keys;
     unsigned long long count = 0;
     for (;;) {
-        *rows = least(end - row, r->next_rows);
-        if (r->hashes.count > 0 && r->job->band_rows > 0) *rows = least(*rows, r->job->band_rows);
+        *rows = gnomon_min(end - row, r->next_rows);
+        if (r->hashes.count > 0 && r->job->band_rows > 0)
+            *rows = gnomon_min(*rows, r->job->band_rows);
         GCU_TRY(r->why, cudaMemsetAsync(r->numbers, 0, 8, r->stream));
         const gcu_filter_call call = {&r->p.points, &r->q.points, r->p.limits, r->q.limits,
                                       row,          *rows,        r->plan.one};
@@ -318,7 +312,7 @@ static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, in
         GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
         if ((int64_t)count <= room) break;
         const double fit = (double)*rows * (double)room / (double)count * 0.875;
-        r->next_rows = fit < 1 ? 1 : least((int64_t)fit, *rows - 1);
+        r->next_rows = fit < 1 ? 1 : gnomon_min((int64_t)fit, *rows - 1);
     }
     const gcu_verify verify = {
         r->job->metric,      &r->p.view, &r->q.view,        r->p.points.inverse,
@@ -471,7 +465,7 @@ static gnomon_status with_all_of_q(run *r)
         if (status != GNOMON_OK) return status;
     }
     for (; first < rows; first += each) {
-        const int64_t some = least(each, rows - first);
+        const int64_t some = gnomon_min(each, rows - first);
         gnomon_status status = bring(r, &r->p, first, some);
         if (r->plan.one) { /* the same points, with limits of their own */
             float *limits = static_cast<float *>(r->q.memory);
@@ -548,7 +542,8 @@ static gnomon_status hand_waiting(run *r, int64_t first)
 /* P's rows [first, r->end) with a piece of Q. */
 static gnomon_status with_piece(run *r, int64_t first, int64_t q_first)
 {
-    gnomon_status status = bring(r, &r->q, q_first, least(r->plan.q_rows, r->q.all.rows - q_first));
+    gnomon_status status =
+        bring(r, &r->q, q_first, gnomon_min(r->plan.q_rows, r->q.all.rows - q_first));
     r->starts.push_back(r->count);
     if (status == GNOMON_OK) status = make_limits(r);
     for (int64_t row = 0; status == GNOMON_OK && row < r->end - first;) {
@@ -567,10 +562,10 @@ static gnomon_status with_pieces_of_q(run *r)
     const int64_t rows = r->p.all.rows, each = r->plan.q_rows;
     const int64_t band = r->hashes.count > 0 ? r->job->band_rows : 0;
     gnomon_status status = check(r);
-    r->fit = band > 0 ? least(r->plan.p_rows, band) : r->plan.p_rows;
+    r->fit = band > 0 ? gnomon_min(r->plan.p_rows, band) : r->plan.p_rows;
     const int64_t most = r->fit;
     for (int64_t first = r->job->first_row; status == GNOMON_OK && first < rows; first = r->end) {
-        r->end = least(first + r->fit, rows);
+        r->end = gnomon_min(first + r->fit, rows);
         r->count = 0;
         r->starts.clear();
         status = bring(r, &r->p, first, r->end - first);
@@ -579,7 +574,7 @@ static gnomon_status with_pieces_of_q(run *r)
             status = with_piece(r, first, at);
         if (status != GNOMON_OK) break;
         if (r->job->want_pairs) status = hand_waiting(r, first);
-        if (r->count < r->job->pair_room / 4) r->fit = least(2 * r->fit, most);
+        if (r->count < r->job->pair_room / 4) r->fit = gnomon_min(2 * r->fit, most);
         if (status == GNOMON_OK) status = tell(r, r->end);
     }
     return status;

@@ -5,6 +5,8 @@
  * side, P's rows meet Q in bands: a band whose pairs don't fit is done again with fewer rows. */
 #include "cuda/join/sets.h"
 
+#include "base/arithmetic.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -40,11 +42,6 @@ struct run {
 };
 
 enum { LEFT, FOUND, CUT, NUMBERS = 4 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t between(int64_t low, int64_t x, int64_t high)
 {
@@ -108,7 +105,7 @@ static gnomon_status make_room(run *r)
     /* a single set's always fit */
     const int64_t many = r->sets.most > least_room ? r->sets.most : least_room;
     const int64_t most = many > most_askers ? many : most_askers;
-    r->asking_room = least(askers, between(many, (int64_t)(bytes / 4 / each_asker), most));
+    r->asking_room = gnomon_min(askers, between(many, (int64_t)(bytes / 4 / each_asker), most));
     r->left_room = between(least_room, (int64_t)(bytes / 4 / each_left), most_left);
     r->found_room = between(least_room, (int64_t)(bytes / 2.5 / each_found), most_found);
     if (r->found_room < r->q_rows) r->found_room = r->q_rows;
@@ -140,7 +137,7 @@ static gnomon_status scan_runs(run *r, bool *fits)
     GCU_TRY(r->why, cudaMemcpyAsync(&all, a->starts + a->count, 8, cudaMemcpyDeviceToHost, stream));
     GCU_TRY(r->why, cudaStreamSynchronize(stream));
     for (int64_t from = 0; from < all && *fits;) {
-        const int64_t some = least(all - from, r->step);
+        const int64_t some = gnomon_min(all - from, r->step);
         unsigned long long numbers[NUMBERS];
         GCU_TRY(r->why, cudaMemsetAsync(r->numbers + LEFT, 0, 8, stream));
         GCU_TRY(r->why, gcu_set_candidates(&r->sides, a, from, some, r->left, r->left_room,
@@ -241,7 +238,7 @@ static gnomon_status hand_over(run *r, int64_t end)
 static gnomon_status in_bands(run *r, int64_t band)
 {
     for (int64_t row = r->job->first_row; row < r->p_rows;) {
-        const int64_t rows = least(band, r->p_rows - row);
+        const int64_t rows = gnomon_min(band, r->p_rows - row);
         int64_t done;
         bool fits;
         gnomon_status status = candidates(r, row, row + rows, &done, &fits);

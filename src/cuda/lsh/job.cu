@@ -2,6 +2,7 @@
  * at and hashed there, while the next ones come; then tables are made of their keys, one after the
  * other, each handed over while the next one is sorted. Where keys of all tables are too many, they
  * come in groups of tables, the points once for each. */
+#include "base/arithmetic.h"
 #include "cuda/lsh/lsh.h"
 #include "cuda/project/job.h"
 #include "cuda/project/pieces.h"
@@ -53,11 +54,6 @@ struct run {
     uint64_t *multipliers;
     cudaEvent_t full[SLOTS], empty[SLOTS], done[SLOTS], gone[SLOTS], ready;
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static gnomon_matrix rows_of(const gnomon_matrix *m, int64_t row, int64_t rows)
 {
@@ -188,7 +184,7 @@ static void size_up(run *r, plan *p)
     }
     if (r->way == CHAIN) {
         const int64_t panel = directions_bytes / 4 / products / 256 * 256;
-        p->panel = least(dim, panel > 0 ? panel : 256);
+        p->panel = gnomon_min(dim, panel > 0 ? panel : 256);
         if (r->f64) p->f64_bytes = (size_t)(p->batch * products) * 8;
     }
     p->direction_bytes = (size_t)(p->panel * products) * 4;
@@ -218,19 +214,19 @@ static bool make_plan(run *r, size_t bytes)
     if (r->x_host && r->job->points) {
         const int64_t size = (int64_t)gnomon_dtype_size(r->job->points->dtype);
         const int64_t points = batch_bytes / size / r->job->points->cols;
-        p->batch = least(p->batch, points > 1024 ? points : 1024);
+        p->batch = gnomon_min(p->batch, points > 1024 ? points : 1024);
     }
     if (r->way == FUSED) {
-        p->batch = least(p->batch, (int64_t)1 << 24);
+        p->batch = gnomon_min(p->batch, (int64_t)1 << 24);
     } else {
         const int64_t points = products_bytes / 4 / r->h->products;
-        p->batch = least(p->batch, points > 1024 ? points : 1024);
+        p->batch = gnomon_min(p->batch, points > 1024 ? points : 1024);
     }
     if (r->v_host && r->job->values) {
         const int64_t points = batch_bytes / 4 / r->f.count;
-        p->batch = least(p->batch, points > 1024 ? points : 1024);
+        p->batch = gnomon_min(p->batch, points > 1024 ? points : 1024);
     }
-    if (r->way == SETS) p->batch = least(p->batch, 1 << 16);
+    if (r->way == SETS) p->batch = gnomon_min(p->batch, 1 << 16);
     for (size_up(r, p); p->needed > bytes; size_up(r, p)) {
         if (p->batch > 4096)
             p->batch = (p->batch + 1) / 2;
@@ -350,7 +346,7 @@ static gnomon_status chain(run *r, const gnomon_matrix *x)
     float *directions = reinterpret_cast<float *>(r->directions);
     const int64_t dim = r->h->f.dim, panel = r->plan.panel, products = r->h->products;
     for (int64_t col = 0; col < dim; col += panel) {
-        const int64_t cols = least(panel, dim - col);
+        const int64_t cols = gnomon_min(panel, dim - col);
         gnomon_matrix part = *x;
         part.cols = cols;
         part.data = static_cast<char *>(x->data) +
@@ -511,7 +507,7 @@ static gnomon_status hash_all(run *r, int64_t table, int64_t tables)
     int64_t pending = -1, pending_rows = 0;
     int which = 0, pending_which = 0;
     for (int64_t row = 0; row < r->n; row += r->plan.batch) {
-        const int64_t rows = least(r->plan.batch, r->n - row);
+        const int64_t rows = gnomon_min(r->plan.batch, r->n - row);
         gnomon_matrix x, values = {};
         if (r->job->values) {
             values = rows_of(r->job->values, row, rows);
@@ -631,7 +627,7 @@ static gnomon_status groups(run *r)
     const gnomon_lsh_job *job = r->job;
     const int64_t all = job->values ? 1 : job->tables, each = job->values ? 1 : r->plan.tables;
     for (int64_t table = 0; table < all; table += each) {
-        const int64_t tables = job->values ? 0 : least(each, all - table);
+        const int64_t tables = job->values ? 0 : gnomon_min(each, all - table);
         if (r->way == FUSED) {
             const gcu_lsh_fused c = fused_of(r, table, tables);
             GCU_TRY(r->why, gcu_lsh_fused_prepare(&c, r->stream));

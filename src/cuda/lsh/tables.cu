@@ -66,11 +66,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-size_t aligned(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
 /* Pairs from the first buffers to the second ones, or with ids the other way. */
 cudaError_t sort(void *work, size_t *bytes, const gcu_lsh_sorter *s, int from, cudaStream_t stream)
 {
@@ -106,8 +101,8 @@ size_t directory_bytes(int64_t n)
 size_t gcu_lsh_sorter_bytes(int64_t n)
 {
     const size_t count = (size_t)n;
-    return 2 * aligned(count * 8) + 4 * aligned(count * 4) + aligned((count + 1) * 4) +
-           aligned(directory_bytes(n)) + 256 + aligned(work_bytes(n));
+    return 2 * gcu_aligned(count * 8) + 4 * gcu_aligned(count * 4) + gcu_aligned((count + 1) * 4) +
+           gcu_aligned(directory_bytes(n)) + 256 + gcu_aligned(work_bytes(n));
 }
 
 void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool broad_only, void *memory)
@@ -115,7 +110,7 @@ void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool broad_only, void *m
     char *at = static_cast<char *>(memory);
     const auto carve = [&](size_t bytes) {
         void *part = at;
-        at += aligned(bytes);
+        at += gcu_aligned(bytes);
         return part;
     };
     const size_t count = (size_t)n;

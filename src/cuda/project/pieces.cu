@@ -1,17 +1,8 @@
 #include "cuda/project/pieces.h"
 
 extern "C" {
+#include "base/arithmetic.h"
 #include "operator/kinds/kinds.h"
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 static gcu_reach reach_of(const gnomon_sketch_job *job)
@@ -70,8 +61,8 @@ static gcu_points points_of(const gcu_pieces *p, const gcu_piece *piece, const g
     points.n = x->rows;
     points.blocks = piece->blocks;
     points.block_cols = piece->cols;
-    points.first = most(-ahead, 0);
-    points.end = least(piece->blocks * piece->cols, x->cols - ahead);
+    points.first = gnomon_max(-ahead, 0);
+    points.end = gnomon_min(piece->blocks * piece->cols, x->cols - ahead);
     if (points.end < points.first) points.end = points.first;
     return points;
 }
@@ -135,7 +126,7 @@ bool gcu_pieces_open(gcu_pieces *p, const gcu_state *s, const gnomon_sketch_job 
     const gcu_task t = task_of(p, &all, &call);
     p->family = gcu_choose(&t, why.text, why.size);
     if (!p->family) return false;
-    p->granule = least(p->family->granule(t.a), all.cols);
+    p->granule = gnomon_min(p->family->granule(t.a), all.cols);
     return true;
 }
 
@@ -150,8 +141,8 @@ bool gcu_next_piece(const gcu_pieces *p, int64_t width, int64_t *at, gcu_piece *
 {
     const gnomon_sketch_job *job = p->job;
     const int64_t c = block_cols(job);
-    const int64_t begin = most(job->col, p->reach.first * c);
-    const int64_t end = least(job->col + job->x->cols, (p->reach.last + 1) * c);
+    const int64_t begin = gnomon_max(job->col, p->reach.first * c);
+    const int64_t end = gnomon_min(job->col + job->x->cols, (p->reach.last + 1) * c);
     if (begin >= end) return false;
     const bool inside = job->op->blocks == 1 || width < c;
     if (*at < 0) *at = begin / c * c + (inside ? begin % c / p->granule * p->granule : 0);
@@ -161,17 +152,17 @@ bool gcu_next_piece(const gcu_pieces *p, int64_t width, int64_t *at, gcu_piece *
     piece->block = *at / c;
     piece->in_block = *at % c;
     if (!inside) {
-        piece->blocks = least(width / c, (end - *at + c - 1) / c);
+        piece->blocks = gnomon_min(width / c, (end - *at + c - 1) / c);
         piece->cols = c;
         piece->begins = piece->finishes = true;
         *at += piece->blocks * c;
         return true;
     }
-    const int64_t block_begin = most(begin, piece->block * c);
-    const int64_t block_end = least(end, (piece->block + 1) * c);
+    const int64_t block_begin = gnomon_max(begin, piece->block * c);
+    const int64_t block_end = gnomon_min(end, (piece->block + 1) * c);
     piece->blocks = 1;
     const int64_t granules = (block_end - *at + p->granule - 1) / p->granule;
-    piece->cols = least(least(width, c - piece->in_block), granules * p->granule);
+    piece->cols = gnomon_min(gnomon_min(width, c - piece->in_block), granules * p->granule);
     piece->begins = *at <= block_begin;
     piece->finishes = *at + piece->cols >= block_end;
     *at = piece->finishes ? (piece->block + 1) * c : *at + piece->cols;
@@ -204,15 +195,15 @@ cudaError_t gcu_scale_unreached(const gcu_pieces *p, const gnomon_matrix *y, cud
     const gnomon_sketch_job *job = p->job;
     const gnomon_operator *op = job->op;
     const int64_t c = block_cols(job);
-    const int64_t begin = most(job->col, p->reach.first * c);
-    const int64_t end = least(job->col + job->x->cols, (p->reach.last + 1) * c);
+    const int64_t begin = gnomon_max(job->col, p->reach.first * c);
+    const int64_t end = gnomon_min(job->col + job->x->cols, (p->reach.last + 1) * c);
     if (begin >= end) return gcu_scale(y, job->beta, stream);
     if (op->blocks == 1) return cudaSuccess;
     const int64_t size = (int64_t)gnomon_dtype_size(y->dtype);
     const int64_t from = gnomon_block_first_row(op, begin / c) - job->row;
     const int64_t to = gnomon_block_first_row(op, (end + c - 1) / c) - job->row;
     gnomon_matrix part = *y;
-    part.cols = most(from, 0);
+    part.cols = gnomon_max(from, 0);
     const cudaError_t error = gcu_scale(&part, job->beta, stream);
     if (error != cudaSuccess || to >= y->cols) return error;
     part.cols = y->cols - to;

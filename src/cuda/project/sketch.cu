@@ -4,6 +4,7 @@
  * family can carry sums on from one range to the next. Copies in, kernels and copies out run on
  * streams of their own, three pieces deep. What is written to y waits on the GPU until all points
  * have been looked at for NaN and infinity, or they are looked at beforehand. */
+#include "base/arithmetic.h"
 #include "cuda/project/job.h"
 #include "cuda/project/pieces.h"
 #include "cuda/runtime/alloc.h"
@@ -41,16 +42,6 @@ struct run {
     cudaEvent_t full[SLOTS], empty[SLOTS], done[OUTPUTS], gone[OUTPUTS], ready;
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static gnomon_matrix part_of(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col,
                              int64_t cols)
 {
@@ -75,9 +66,9 @@ static bool rowwise(const gnomon_matrix *m)
 /* Columns [from, from + cols) of the job's points that a piece needs. */
 static void columns_of(const run *r, const gcu_piece *piece, int64_t *from, int64_t *cols)
 {
-    const int64_t begin = most(piece->col, r->job->col);
+    const int64_t begin = gnomon_max(piece->col, r->job->col);
     const int64_t end =
-        least(piece->col + piece->blocks * piece->cols, r->job->col + r->job->x->cols);
+        gnomon_min(piece->col + piece->blocks * piece->cols, r->job->col + r->job->x->cols);
     *from = begin - r->job->col;
     *cols = end > begin ? end - begin : 0;
 }
@@ -111,7 +102,7 @@ static void size_up(run *r, plan *p)
     }
     if (p->work_bytes < least_work) p->work_bytes = least_work;
     if (r->x_host) {
-        const gnomon_matrix x = gcu_packed(job->x, p->batch, least(p->width, job->x->cols));
+        const gnomon_matrix x = gcu_packed(job->x, p->batch, gnomon_min(p->width, job->x->cols));
         p->slots = pieces <= 1 && batches == 1 ? 1 : SLOTS;
         p->slot_bytes = gcu_packed_bytes(&x);
     }
@@ -134,18 +125,18 @@ static void wish(run *r, plan *p, size_t bytes)
     p->batch = n;
     p->width = gcu_piece_width(&r->pieces, INT64_MAX / 2);
     if (!r->x_host) return;
-    const int64_t piece = least(piece_bytes, (int64_t)(bytes / 8));
-    const int64_t points = piece / size / most(x->cols, 1);
+    const int64_t piece = gnomon_min(piece_bytes, (int64_t)(bytes / 8));
+    const int64_t points = piece / size / gnomon_max(x->cols, 1);
     if (n <= points) return;
     const bool cuts = r->pieces.granule < x->cols && gcu_piece_width(&r->pieces, 1) < d;
     if (!cuts || (rowwise(x) && points >= enough_points)) {
-        p->batch = least(n, most(points, rowwise(x) ? 1 : 256));
+        p->batch = gnomon_min(n, gnomon_max(points, rowwise(x) ? 1 : 256));
     } else {
-        p->batch = least(n, rowwise(x) ? rowwise_points : colwise_points);
-        p->width = gcu_piece_width(&r->pieces, most(1, piece / size / p->batch));
+        p->batch = gnomon_min(n, rowwise(x) ? rowwise_points : colwise_points);
+        p->width = gcu_piece_width(&r->pieces, gnomon_max(1, piece / size / p->batch));
     }
     const int64_t batches = (n + p->batch - 1) / p->batch; /* of nearly one size */
-    p->batch = least(n, ((n + batches - 1) / batches + 31) / 32 * 32);
+    p->batch = gnomon_min(n, ((n + batches - 1) / batches + 31) / 32 * 32);
 }
 
 /* Lowers the plan until it needs at most so many bytes. False when it can't be lower. */
@@ -153,7 +144,7 @@ static bool shrink(run *r, plan *p, size_t bytes)
 {
     const int64_t narrowest = gcu_piece_width(&r->pieces, 1);
     for (size_up(r, p); p->needed > bytes; size_up(r, p)) {
-        const int64_t columns = least(p->width, r->job->x->cols);
+        const int64_t columns = gnomon_min(p->width, r->job->x->cols);
         const bool narrower = r->x_host && narrowest < columns;
         if (narrower && (p->batch == 1 || p->slots * p->slot_bytes > p->needed / 2))
             p->width = gcu_piece_width(&r->pieces, columns / 2);
@@ -297,13 +288,13 @@ static gnomon_status scan_first(run *r)
         return status == GNOMON_OK ? verdict(r) : status;
     }
     const int64_t batch = r->plan.batch;
-    const int64_t width = least(r->plan.width, x->cols);
+    const int64_t width = gnomon_min(r->plan.width, x->cols);
     int slot = 0;
     for (int64_t row = 0; row < x->rows; row += batch)
         for (int64_t col = 0; col < x->cols; col += width) {
             gnomon_matrix part;
-            gnomon_status status = bring(r, slot, row, least(batch, x->rows - row), col,
-                                         least(width, x->cols - col), &part);
+            gnomon_status status = bring(r, slot, row, gnomon_min(batch, x->rows - row), col,
+                                         gnomon_min(width, x->cols - col), &part);
             if (status == GNOMON_OK) status = scan(r, &part, row, col);
             if (status != GNOMON_OK) return status;
             GCU_TRY(r->why, cudaEventRecord(r->empty[slot], r->stream));
@@ -353,7 +344,7 @@ static gnomon_status sketch_batches(run *r, bool check)
     int slot = 0, which = 0, pending_which = 0;
     gnomon_status status = GNOMON_OK;
     for (int64_t row = 0; row < n && status == GNOMON_OK; row += r->plan.batch) {
-        const int64_t rows = least(r->plan.batch, n - row);
+        const int64_t rows = gnomon_min(r->plan.batch, n - row);
         if (r->plan.outputs == OUTPUTS)
             GCU_TRY(r->why, cudaStreamWaitEvent(r->stream, r->gone[which], 0));
         status = sketch_batch(r, row, rows, which, &slot, check);

@@ -1,5 +1,6 @@
 /* A sketch whose columns come in pieces of any width. They gather in one of two buffers until they
  * make a piece for the kernels, which runs while the other buffer fills. */
+#include "base/arithmetic.h"
 #include "cuda/project/job.h"
 #include "cuda/project/pieces.h"
 #include "cuda/runtime/transfer.h"
@@ -24,25 +25,15 @@ struct gcu_sketch_stream {
     cudaEvent_t full, empty[BUFFERS];
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The job's columns that the piece is made of: [begin, end) of the operator's. */
 static int64_t begin_of(const gcu_sketch_stream *t)
 {
-    return most(t->piece.col, t->job.col);
+    return gnomon_max(t->piece.col, t->job.col);
 }
 
 static int64_t end_of(const gcu_sketch_stream *t)
 {
-    return least(t->piece.col + t->piece.blocks * t->piece.cols, t->job.col + t->x.cols);
+    return gnomon_min(t->piece.col + t->piece.blocks * t->piece.cols, t->job.col + t->x.cols);
 }
 
 static void next_piece(gcu_sketch_stream *t)
@@ -53,7 +44,7 @@ static void next_piece(gcu_sketch_stream *t)
 /* The gathered columns of the piece, [from, to) of the operator's. */
 static gnomon_matrix gathered(const gcu_sketch_stream *t, int64_t from, int64_t to)
 {
-    gnomon_matrix m = gcu_packed(&t->x, t->x.rows, least(t->width, t->x.cols));
+    gnomon_matrix m = gcu_packed(&t->x, t->x.rows, gnomon_min(t->width, t->x.cols));
     m.data = static_cast<char *>(t->buffer[t->which]) +
              (from - begin_of(t)) * m.col_stride * (int64_t)gnomon_dtype_size(m.dtype);
     m.cols = to - from;
@@ -65,7 +56,7 @@ static size_t size_up(const gcu_state *s, gcu_sketch_stream *t, size_t *buffer, 
                       size_t *spare)
 {
     enum { SCANNED = 4 };
-    const gnomon_matrix held = gcu_packed(&t->x, t->x.rows, least(t->width, t->x.cols));
+    const gnomon_matrix held = gcu_packed(&t->x, t->x.rows, gnomon_min(t->width, t->x.cols));
     gcu_piece_call call = {};
     call.y = t->sums;
     call.gpu = &s->gpu;
@@ -102,10 +93,10 @@ static gnomon_status alloc_memory(gcu_state *s, gcu_sketch_stream *t, gcu_why wh
     const int64_t size = (int64_t)gnomon_dtype_size(t->x.dtype);
     const size_t free = gcu_free_memory(s);
     size_t buffer, carry, spare;
-    t->width = gcu_piece_width(&t->pieces, most(1, piece_bytes / size / t->x.rows));
+    t->width = gcu_piece_width(&t->pieces, gnomon_max(1, piece_bytes / size / t->x.rows));
     for (size_t needed; (needed = size_up(s, t, &buffer, &carry, &spare)) > free;) {
         const int64_t narrower =
-            gcu_piece_width(&t->pieces, most(1, least(t->width, t->x.cols) / 2));
+            gcu_piece_width(&t->pieces, gnomon_max(1, gnomon_min(t->width, t->x.cols) / 2));
         if (narrower < t->width) {
             t->width = narrower;
             continue;
@@ -232,10 +223,10 @@ gnomon_status gcu_sketch_stream_push(gcu_state *s, gcu_sketch_stream *t, const g
     for (int64_t col = t->next; col < end && status == GNOMON_OK;) {
         const int64_t wanted = t->more ? begin_of(t) : end; /* columns that no row needs */
         if (col < wanted) {
-            col = least(end, wanted);
+            col = gnomon_min(end, wanted);
             continue;
         }
-        const int64_t to = least(end, end_of(t));
+        const int64_t to = gnomon_min(end, end_of(t));
         status = gather(s, t, piece, col, to, place, why);
         col = to;
         if (status == GNOMON_OK && to == end_of(t)) status = run_gathered(s, t, why);

@@ -23,4 +23,10 @@ struct gcu_gpu {
 gnomon_status gcu_gpu_open(int device, gcu_gpu *gpu, char *why, size_t why_size);
 void gcu_gpu_close(gcu_gpu *gpu);
 
+/* Where the next part of a piece of device memory may begin. */
+static inline size_t gcu_aligned(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
 #endif

@@ -1,5 +1,7 @@
 #include "cuda/runtime/transfer.h"
 
+#include "base/arithmetic.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -47,15 +49,10 @@ gnomon_status gcu_place_of(gcu_state *s, const gnomon_matrix *m, const char *nam
     return GNOMON_OK;
 }
 
-static int64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? -stride : stride;
-}
-
 /* Whether a view's lines are its rows. */
 static bool by_rows(const gnomon_matrix *m)
 {
-    return magnitude(m->col_stride) <= magnitude(m->row_stride);
+    return gnomon_abs(m->col_stride) <= gnomon_abs(m->row_stride);
 }
 
 gnomon_matrix gcu_packed(const gnomon_matrix *host, int64_t rows, int64_t cols)

@@ -7,6 +7,7 @@
  *
  * A few queries of a base that lies on the GPU go another way (search/small_batch.h), and come back
  * to this one where that can't tell enough points apart. */
+#include "base/arithmetic.h"
 #include "cuda/search/found.h"
 #include "cuda/search/sets.h"
 #include "cuda/search/small_batch.h"
@@ -36,16 +37,6 @@ struct piece {
     const uint32_t *map; /* in the GPU's memory */
     const uint32_t *host_map;
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 static gcu_search_view view_of(const gnomon_matrix *m, const double *inverse)
 {
@@ -147,11 +138,11 @@ static gnomon_status scan_all(gcu_search *v, part t)
     const int held = v->held;
     TRY(norms(v, &t));
     const gcu_search_pairs *pairs = &t.pairs;
-    const int64_t each = most(least(v->f64_queries, v->found.room / t.base.rows), 1);
+    const int64_t each = gnomon_max(gnomon_min(v->f64_queries, v->found.room / t.base.rows), 1);
     for (int64_t query = 0; query < v->count; query += each) {
         gcu_search_news news = {};
         news.query = query;
-        news.queries = least(each, v->count - query);
+        news.queries = gnomon_min(each, v->count - query);
         news.keys = v->sorted_keys;
         news.each = news.typical = t.base.rows;
         if (v->bits) {
@@ -263,10 +254,10 @@ static gnomon_status scan_filtered(gcu_search *v, part t)
     if (v->k > 0) {
         const double expected = 1.5 * (double)v->k * ((double)t.base.rows / (double)t.before + 1);
         if (expected * (double)queries > (double)v->found.room)
-            queries = most((int64_t)((double)v->found.room / expected), 1);
+            queries = gnomon_max((int64_t)((double)v->found.room / expected), 1);
     }
     for (int64_t query = 0; query < v->count;) {
-        const int64_t some = least(queries, v->count - query);
+        const int64_t some = gnomon_min(queries, v->count - query);
         bool too_many = false;
         TRY(sift(v, &t, &q, q_limits, query, some, &too_many));
         if (v->seen->fault != ~0ull) break;
@@ -275,7 +266,7 @@ static gnomon_status scan_filtered(gcu_search *v, part t)
             continue;
         }
         const double fit = (double)v->found.room / (double)v->seen->pairs;
-        queries = most((int64_t)((double)some * fit * 0.7), 1);
+        queries = gnomon_max((int64_t)((double)some * fit * 0.7), 1);
     }
     if (!t.sample) v->now = 1 - v->now;
     gcu_search_free(v, held);
@@ -294,8 +285,9 @@ static gnomon_status scan_part(gcu_search *v, const part *t, bool all)
 /* Rows of a first look, at all pairs: enough for limits, and not much work. */
 static int64_t first_rows(const gcu_search *v)
 {
-    const int64_t cheap = least((int64_t)(dense_pairs / (double)v->count), 1 << 16);
-    return least(most(2 * v->k + 2, v->few ? 2 * FIRST : most(FIRST, cheap)), v->found.room);
+    const int64_t cheap = gnomon_min((int64_t)(dense_pairs / (double)v->count), 1 << 16);
+    return gnomon_min(gnomon_max(2 * v->k + 2, v->few ? 2 * FIRST : gnomon_max(FIRST, cheap)),
+                      v->found.room);
 }
 
 /* Looks at samples of a piece, each larger by the same factor, until the next would be the piece
@@ -310,9 +302,9 @@ static gnomon_status scan_samples(gcu_search *v, const piece *c, int64_t *before
     const int steps = (int)ceil(log(factor) / log(v->few ? growth_few : growth));
     for (int i = all ? 0 : 1; i < steps; i++) {
         const double wanted = (double)first * pow(factor, (double)i / steps);
-        const int64_t step = most((int64_t)((double)rows / wanted), 1);
+        const int64_t step = gnomon_max((int64_t)((double)rows / wanted), 1);
         part t = part_of(v, c, 0, rows / step, step, true);
-        t.before = most(*before, 1);
+        t.before = gnomon_max(*before, 1);
         if (all)
             TRY(scan_all(v, t));
         else
@@ -330,13 +322,14 @@ static int64_t rows_at_once(const gcu_search *v, const piece *c)
     int64_t rows = v->found.room / (v->few ? v->count : 1);
     if (!v->direct) {
         const size_t bytes = gcu_free_memory(v->s) / 8 * 7;
-        while (rows > 1024 && gcu_filter_pack_bytes(v->job->options->metric,
-                                                    least(rows, c->base.rows), v->cols) > bytes)
+        while (rows > 1024 &&
+               gcu_filter_pack_bytes(v->job->options->metric, gnomon_min(rows, c->base.rows),
+                                     v->cols) > bytes)
             rows /= 2;
     } else if (!v->few) {
-        rows = v->found.room / most(least(v->count, v->f64_queries), 1);
+        rows = v->found.room / gnomon_max(gnomon_min(v->count, v->f64_queries), 1);
     }
-    return most(rows, 1);
+    return gnomon_max(rows, 1);
 }
 
 /* Rows from, from + step, ... of a piece. */
@@ -346,10 +339,10 @@ static gnomon_status scan_rows(gcu_search *v, const piece *c, int64_t from, int6
     const int64_t rows = from < c->base.rows ? (c->base.rows - from + step - 1) / step : 0;
     for (int64_t at = 0; at < rows;) {
         const bool all = v->k > 0 && *before < v->k + 1;
-        int64_t some = least(at_once, rows - at);
-        if (all) some = least(some, first_rows(v));
+        int64_t some = gnomon_min(at_once, rows - at);
+        if (all) some = gnomon_min(some, first_rows(v));
         part t = part_of(v, c, from + at * step, some, step, false);
-        t.before = most(*before, 1);
+        t.before = gnomon_max(*before, 1);
         if (all && !v->direct) /* others are looked through when they are packed */
             GCU_TRY(v->why, gcu_search_faults(&t.pairs.base, some, &v->words->fault, v->stream));
         TRY(scan_part(v, &t, all));
@@ -361,7 +354,7 @@ static gnomon_status scan_rows(gcu_search *v, const piece *c, int64_t from, int6
         }
         at += some;
         v->behind += some;
-        *before = most(*before, v->behind);
+        *before = gnomon_max(*before, v->behind);
         v->compared += v->count * some;
         TRY(gcu_search_tell(v, v->count * some));
     }
@@ -383,7 +376,7 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
     if (v->k > 0 && wanted < much) {
         TRY(scan_samples(v, c, &before));
     } else if (v->k > 0) {
-        const int64_t first = most(before, first_rows(v));
+        const int64_t first = gnomon_max(before, first_rows(v));
         while (rows / step >= 2 * first)
             step *= 2;
     }
@@ -410,7 +403,9 @@ static gnomon_status make_all(gcu_search *v)
     TRY(gcu_search_room(v, v->count, &v->cursors));
     TRY(gcu_search_room(v, v->count + 1, &v->offsets));
     if (v->k > 0) TRY(gcu_search_room(v, v->count, &v->sample_counts));
-    v->f64_queries = v->bits ? v->count : least(v->count, most(most_f64 / most(v->cols, 1), 16));
+    v->f64_queries = v->bits
+                         ? v->count
+                         : gnomon_min(v->count, gnomon_max(most_f64 / gnomon_max(v->cols, 1), 16));
     if (!v->bits) TRY(gcu_search_room(v, v->f64_queries * v->cols, &v->f64));
     if (!v->direct) {
         TRY(gcu_search_alloc(v, gcu_filter_centre_bytes(v->cols), &v->centre_memory));
@@ -524,9 +519,9 @@ static gnomon_status from_host(gcu_search *v, const gnomon_matrix *base, gcu_pla
                                int64_t first)
 {
     const gcu_transfer transfer = gcu_transfer_of(v->job);
-    const int64_t line = most(base->cols * (int64_t)gnomon_dtype_size(base->dtype), 1);
-    int64_t bytes = least(piece_bytes, (int64_t)(gcu_free_memory(v->s) / 16));
-    const int64_t rows = least(base->rows, least(most(bytes / line, 1), most_rows));
+    const int64_t line = gnomon_max(base->cols * (int64_t)gnomon_dtype_size(base->dtype), 1);
+    int64_t bytes = gnomon_min(piece_bytes, (int64_t)(gcu_free_memory(v->s) / 16));
+    const int64_t rows = gnomon_min(base->rows, gnomon_min(gnomon_max(bytes / line, 1), most_rows));
     const int64_t pieces = (base->rows + rows - 1) / rows;
     const int buffers = pieces > 1 ? BUFFERS : 1;
     gnomon_matrix there[BUFFERS];
@@ -544,7 +539,7 @@ static gnomon_status from_host(gcu_search *v, const gnomon_matrix *base, gcu_pla
         if (n < pieces) { /* the kernels that read this buffer last have ended: see search_piece */
             gnomon_matrix *to = &there[n % buffers];
             const gnomon_matrix from =
-                rows_of(base, n * rows, least(rows, base->rows - n * rows), 1);
+                rows_of(base, n * rows, gnomon_min(rows, base->rows - n * rows), 1);
             void *data = to->data;
             *to = gcu_packed(base, from.rows, base->cols);
             to->data = data;
@@ -586,10 +581,10 @@ static gnomon_status add(gcu_search *v, gnomon_search_piece *p)
     TRY(make_all(v));
     if (place != GCU_DEVICE) return from_host(v, base, place, p->first);
     const int64_t line = gcu_filter_pack_bytes(v->job->options->metric, 256, v->cols) / 256 + 8;
-    const int64_t fit = (int64_t)(gcu_free_memory(v->s) / 4) / most(line, 1);
-    const int64_t rows = most(least(most_rows, fit), 1024);
+    const int64_t fit = (int64_t)(gcu_free_memory(v->s) / 4) / gnomon_max(line, 1);
+    const int64_t rows = gnomon_max(gnomon_min(most_rows, fit), 1024);
     for (int64_t from = 0; from < base->rows; from += rows) {
-        const gnomon_matrix some = rows_of(base, from, least(rows, base->rows - from), 1);
+        const gnomon_matrix some = rows_of(base, from, gnomon_min(rows, base->rows - from), 1);
         TRY(one_piece(v, &some, p->first + from));
     }
     return GNOMON_OK;

@@ -1,6 +1,8 @@
 /* Sets of the base, piece by piece, against all queries: see search/sets.h. */
 #include "cuda/search/sets.h"
 
+#include "base/arithmetic.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,11 +18,6 @@ struct batch {
     int64_t shift, most;
     int64_t at_once; /* rows, so that what is found has room */
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static gnomon_csr rows_of(const gnomon_csr *m, int64_t from, int64_t count)
 {
@@ -41,7 +38,7 @@ static gnomon_status intersect(gcu_search *v, batch *b, const gcu_sets_call *c, 
                                int64_t step, int64_t places)
 {
     for (int64_t at = 0; at < places;) {
-        const int64_t some = least(b->at_once, places - at), row = from + at * step;
+        const int64_t some = gnomon_min(b->at_once, places - at), row = from + at * step;
         gcu_search_pairs pairs = {};
         pairs.metric = GNOMON_JACCARD;
         pairs.first = b->first + row;
@@ -84,7 +81,7 @@ static gnomon_status intersect(gcu_search *v, batch *b, const gcu_sets_call *c, 
 static int64_t distinct_of(const gcu_search *v, const batch *b, int64_t query, int64_t queries)
 {
     const int64_t *offsets = v->job->sets->offsets;
-    return least(b->sets.numbers, offsets[query + queries] - offsets[query]);
+    return gnomon_min(b->sets.numbers, offsets[query + queries] - offsets[query]);
 }
 
 /* All rows of a batch against some queries. */
@@ -135,7 +132,7 @@ static gnomon_status bring_allowed(gcu_search *v, batch *b)
     const gnomon_search_options *o = v->job->options;
     if (!o->allowed) return GNOMON_OK;
     b->shift = b->first % 8;
-    b->most = least(o->allowed_bits - b->first, b->rows);
+    b->most = gnomon_min(o->allowed_bits - b->first, b->rows);
     const int64_t bytes = b->most > 0 ? (b->shift + b->most + 7) / 8 : 0;
     TRY(gcu_search_room(v, bytes + 1, &b->allowed));
     if (bytes > 0) {
@@ -149,7 +146,7 @@ static gnomon_status bring_allowed(gcu_search *v, batch *b)
 /* Queries from 'query' on at a time: their tables take a quarter of what is free. */
 static int64_t queries_at_once(gcu_search *v, const batch *b, int64_t query)
 {
-    int64_t queries = least(least(v->count - query, most_queries), v->found.room);
+    int64_t queries = gnomon_min(gnomon_min(v->count - query, most_queries), v->found.room);
     while (queries > 32 && gcu_sets_table_bytes(queries, distinct_of(v, b, query, queries)) >
                                gcu_free_memory(v->s) / 4)
         queries /= 2;

@@ -1,4 +1,5 @@
 /* A few queries in one read of the base: see search/small_batch.h. */
+#include "base/arithmetic.h"
 #include "cuda/search/small_batch.h"
 
 #include <cuda_fp16.h>
@@ -650,11 +651,6 @@ static bool exact_in_floats(gnomon_dtype dtype)
     }
 }
 
-static int64_t padded_of(int64_t cols)
-{
-    return (cols + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 bool gcu_small_batch_supported(const gnomon_search_job *job)
 {
     const gnomon_search_options *o = job->options;
@@ -662,7 +658,7 @@ bool gcu_small_batch_supported(const gnomon_search_job *job)
     return (o->metric == GNOMON_L2 || o->metric == GNOMON_COSINE || o->metric == GNOMON_IP) &&
            o->k > 0 && o->k <= GCU_SMALL_BATCH_NEAREST && !o->allowed && q->rows > 0 &&
            q->rows <= GCU_SMALL_BATCH_QUERIES && q->cols > 0 && exact_in_floats(q->dtype) &&
-           padded_of(q->cols) * (int64_t)sizeof(float) <= most_shared;
+           gnomon_round_up(q->cols, ALIGN) * (int64_t)sizeof(float) <= most_shared;
 }
 
 /* Rows that are looked at first. */
@@ -694,7 +690,7 @@ static size_t lay_out(int64_t queries, int64_t cols, void *memory, batch_call *c
         return part;
     };
     const size_t n = (size_t)queries;
-    c->padded = padded_of(cols);
+    c->padded = gnomon_round_up(cols, ALIGN);
     c->f32 = static_cast<float *>(carve(n * (size_t)c->padded * sizeof(float)));
     c->inverse = static_cast<double *>(carve(n * sizeof(double)));
     c->norms = static_cast<float *>(carve(n * sizeof(float)));

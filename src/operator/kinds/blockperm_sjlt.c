@@ -1,5 +1,6 @@
 /* blockperm-sjlt (Dwaraknath, Kim and Pilanci 2026): M x M blocks, of which permutations choose a
  * few in each row and column of blocks; each of those is an sjlt of its own (bands.c). */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "operator/kinds/kinds.h"
 #include "operator/philox.h"
@@ -7,11 +8,6 @@
 #include <inttypes.h>
 
 enum { ROWS_A_BLOCK = 16, CHUNK_MOST = 4096 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a - 1) / b + 1;
-}
 
 int64_t gnomon_blockperm_row_block(const gnomon_simple *a, int64_t chunk, int64_t l)
 {
@@ -62,12 +58,13 @@ static gnomon_status check(gnomon_context *ctx, gnomon_descriptor *d)
                                         "; it must be at least 1 and at most blocks, which is "
                                         "%" PRId64,
                    d->wiring, d->blocks);
-    GNOMON_FAIL_IF(
-        ceil_div(d->k, d->blocks * d->nonzeros) > GNOMON_BAND_MAX, ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("nonzeros") " is %" PRId64 "; with %" PRId64 " rows and %" PRId64
-                               " blocks it must be at least %" PRId64
-                               ", so that a band has at most 2^28 rows",
-        d->nonzeros, d->k, d->blocks, ceil_div(ceil_div(d->k, GNOMON_BAND_MAX), d->blocks));
+    GNOMON_FAIL_IF(gnomon_ceil_div(d->k, d->blocks * d->nonzeros) > GNOMON_BAND_MAX, ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("nonzeros") " is %" PRId64 "; with %" PRId64 " rows and %" PRId64
+                                          " blocks it must be at least %" PRId64
+                                          ", so that a band has at most 2^28 rows",
+                   d->nonzeros, d->k, d->blocks,
+                   gnomon_ceil_div(gnomon_ceil_div(d->k, GNOMON_BAND_MAX), d->blocks));
     return GNOMON_OK;
 }
 
@@ -90,9 +87,9 @@ static gnomon_status set_up(gnomon_context *ctx, gnomon_simple *a, const gnomon_
     a->wiring = d->wiring;
     a->bands = d->blocks * d->nonzeros;
     a->blocks_log2 = gnomon_log2_at_least(d->blocks);
-    a->chunks_a_block = ceil_div(ceil_div(a->cols, d->blocks), CHUNK_MOST);
-    a->chunk = ceil_div(a->cols, d->blocks * a->chunks_a_block);
-    const int64_t band = ceil_div(a->rows, a->bands);
+    a->chunks_a_block = gnomon_ceil_div(gnomon_ceil_div(a->cols, d->blocks), CHUNK_MOST);
+    a->chunk = gnomon_ceil_div(a->cols, d->blocks * a->chunks_a_block);
+    const int64_t band = gnomon_ceil_div(a->rows, a->bands);
     a->chunk_log2 = gnomon_log2_at_least(4 * band > a->chunk ? 4 * band : a->chunk);
     a->column_entries = d->wiring * d->nonzeros;
     a->fill = (double)a->column_entries / (double)a->rows;

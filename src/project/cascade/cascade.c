@@ -1,5 +1,6 @@
 #include "project/cascade/cascade.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -35,11 +36,6 @@ static int64_t slot_numbers(const gnomon_cascade *c, int u)
     return numbers;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Sets points and depth; three eighths of the memory are for buffers, one for panels that are
  * kept, half for the engine. */
 static gnomon_status choose(gnomon_cascade *c, int64_t memory, int64_t points)
@@ -59,7 +55,7 @@ static gnomon_status choose(gnomon_cascade *c, int64_t memory, int64_t points)
                        GNOMON_ARG("memory_limit") " is too low for this operator: it is %" PRId64
                                                   " bytes and must be at least %" PRId64,
                        memory, (each * c->size + 64) * 8 / 3 + 8);
-        c->points = least(points, share / 2 > each ? share / 2 / each : 1);
+        c->points = gnomon_min(points, share / 2 > each ? share / 2 / each : 1);
         if (c->points > GNOMON_LANES && c->points < points)
             c->points = c->points / GNOMON_LANES * GNOMON_LANES;
         room = share - c->points * each;

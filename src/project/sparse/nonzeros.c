@@ -1,5 +1,6 @@
 #include "project/sparse/nonzeros.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -14,11 +15,6 @@ enum {
     STRIP = 64,        /* values a lane, when they are converted */
     SHORT = 16         /* a run that is sorted by insertion */
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static int64_t tasks_of(int64_t count)
 {
@@ -42,7 +38,7 @@ static void index_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
     index_job *job = arg;
-    const int64_t end = least(job->count, (task + 1) * STRETCH);
+    const int64_t end = gnomon_min(job->count, (task + 1) * STRETCH);
     for (int64_t e = task * STRETCH; e < end; e++) {
         if (job->index[e] >= 0 && job->index[e] < job->limit) continue;
         lower(&job->bad, e);
@@ -75,7 +71,7 @@ static void sorted_task(void *arg, int64_t task, int worker)
     (void)worker;
     sorted_job *job = arg;
     const gnomon_csr *x = job->x;
-    const int64_t end = least(x->rows, (task + 1) * FEW_POINTS);
+    const int64_t end = gnomon_min(x->rows, (task + 1) * FEW_POINTS);
     for (int64_t i = task * FEW_POINTS; i < end && !atomic_load(&job->unsorted); i++) {
         const int64_t stop = x->offsets[i + 1] - x->offsets[0];
         for (int64_t e = x->offsets[i] - x->offsets[0] + 1; e < stop; e++) {
@@ -227,7 +223,7 @@ static void convert(const gnomon_kernels *kernels, gnomon_dtype dtype, const voi
         for (int l = 0; l < GNOMON_LANES; l++) {
             const int64_t at = done + l * STRIP;
             lane[l] = at < count ? (const char *)values + (first + at) * size : NULL;
-            valid[l] = at < count ? least(STRIP, count - at) : 0;
+            valid[l] = at < count ? gnomon_min(STRIP, count - at) : 0;
         }
         if (f64)
             kernels->pack_f64(lane, valid, dtype, 1, false, STRIP, tile);
@@ -258,7 +254,7 @@ static void convert_task(void *arg, int64_t task, int worker)
     const gather_job *job = arg;
     const gnomon_csr *x = job->p->csr;
     gnomon_nonzeros *z = job->z;
-    const int64_t begin = task * STRETCH, count = least(STRETCH, z->count - begin);
+    const int64_t begin = task * STRETCH, count = gnomon_min(STRETCH, z->count - begin);
     convert(job->kernels, x->dtype, x->values, job->first + begin, count, z->f64,
             z->value + begin * (z->f64 ? 8 : 4));
     for (int64_t e = begin; e < begin + count; e++)
@@ -274,7 +270,7 @@ static void gather_coo(const gather_job *job, int64_t point, int64_t points)
     double value[PIECE];
     /* start[i] is where point i's next nonzero goes; it ends as the next point's start */
     for (int64_t done = 0; done < x->nonzeros; done += PIECE) {
-        const int64_t count = least(PIECE, x->nonzeros - done);
+        const int64_t count = gnomon_min(PIECE, x->nonzeros - done);
         convert(job->kernels, x->dtype, x->values, done, count, z->f64, (char *)value);
         for (int64_t e = 0; e < count; e++) {
             const int64_t i = x->row_indices[done + e] - point;
@@ -293,46 +289,47 @@ static void gather_coo(const gather_job *job, int64_t point, int64_t points)
 }
 
 /* A stable merge sort by column of entries [begin, end), with the spare arrays. */
-#define DEFINE_SORT(name, type)                                                                  \
-    static void name(gnomon_nonzeros *z, int64_t begin, int64_t end)                             \
-    {                                                                                            \
-        int64_t *col = z->col, *col_to = z->spare_col;                                           \
-        type *value = (type *)(void *)z->value, *value_to = (type *)(void *)z->spare_value;      \
-        for (int64_t run = begin; run < end; run += SHORT) {                                     \
-            for (int64_t i = run + 1; i < least(run + SHORT, end); i++) {                        \
-                const int64_t c = col[i];                                                        \
-                const type v = value[i];                                                         \
-                int64_t j = i;                                                                   \
-                for (; j > run && col[j - 1] > c; j--) {                                         \
-                    col[j] = col[j - 1];                                                         \
-                    value[j] = value[j - 1];                                                     \
-                }                                                                                \
-                col[j] = c;                                                                      \
-                value[j] = v;                                                                    \
-            }                                                                                    \
-        }                                                                                        \
-        for (int64_t width = SHORT; width < end - begin; width *= 2) {                           \
-            for (int64_t a = begin; a < end; a += 2 * width) {                                   \
-                const int64_t middle = least(a + width, end), stop = least(middle + width, end); \
-                int64_t i = a, j = middle;                                                       \
-                for (int64_t to = a; to < stop; to++) {                                          \
-                    const int64_t from =                                                         \
-                        i < middle && (j >= stop || col[i] <= col[j]) ? i++ : j++;               \
-                    col_to[to] = col[from];                                                      \
-                    value_to[to] = value[from];                                                  \
-                }                                                                                \
-            }                                                                                    \
-            int64_t *const c = col;                                                              \
-            col = col_to;                                                                        \
-            col_to = c;                                                                          \
-            type *const v = value;                                                               \
-            value = value_to;                                                                    \
-            value_to = v;                                                                        \
-        }                                                                                        \
-        if (col == z->col) return;                                                               \
-        memcpy(z->col + begin, col + begin, (size_t)(end - begin) * sizeof *col);                \
-        memcpy((type *)(void *)z->value + begin, value + begin,                                  \
-               (size_t)(end - begin) * sizeof *value);                                           \
+#define DEFINE_SORT(name, type)                                                             \
+    static void name(gnomon_nonzeros *z, int64_t begin, int64_t end)                        \
+    {                                                                                       \
+        int64_t *col = z->col, *col_to = z->spare_col;                                      \
+        type *value = (type *)(void *)z->value, *value_to = (type *)(void *)z->spare_value; \
+        for (int64_t run = begin; run < end; run += SHORT) {                                \
+            for (int64_t i = run + 1; i < gnomon_min(run + SHORT, end); i++) {              \
+                const int64_t c = col[i];                                                   \
+                const type v = value[i];                                                    \
+                int64_t j = i;                                                              \
+                for (; j > run && col[j - 1] > c; j--) {                                    \
+                    col[j] = col[j - 1];                                                    \
+                    value[j] = value[j - 1];                                                \
+                }                                                                           \
+                col[j] = c;                                                                 \
+                value[j] = v;                                                               \
+            }                                                                               \
+        }                                                                                   \
+        for (int64_t width = SHORT; width < end - begin; width *= 2) {                      \
+            for (int64_t a = begin; a < end; a += 2 * width) {                              \
+                const int64_t middle = gnomon_min(a + width, end),                          \
+                              stop = gnomon_min(middle + width, end);                       \
+                int64_t i = a, j = middle;                                                  \
+                for (int64_t to = a; to < stop; to++) {                                     \
+                    const int64_t from =                                                    \
+                        i < middle && (j >= stop || col[i] <= col[j]) ? i++ : j++;          \
+                    col_to[to] = col[from];                                                 \
+                    value_to[to] = value[from];                                             \
+                }                                                                           \
+            }                                                                               \
+            int64_t *const c = col;                                                         \
+            col = col_to;                                                                   \
+            col_to = c;                                                                     \
+            type *const v = value;                                                          \
+            value = value_to;                                                               \
+            value_to = v;                                                                   \
+        }                                                                                   \
+        if (col == z->col) return;                                                          \
+        memcpy(z->col + begin, col + begin, (size_t)(end - begin) * sizeof *col);           \
+        memcpy((type *)(void *)z->value + begin, value + begin,                             \
+               (size_t)(end - begin) * sizeof *value);                                      \
     }
 
 DEFINE_SORT(sort_f32, float)
@@ -342,7 +339,7 @@ static void sort_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
     gnomon_nonzeros *z = arg;
-    const int64_t end = least(z->points, (task + 1) * SHORT);
+    const int64_t end = gnomon_min(z->points, (task + 1) * SHORT);
     for (int64_t i = task * SHORT; i < end; i++) {
         bool sorted = true;
         for (int64_t e = z->start[i] + 1; e < z->start[i + 1] && sorted; e++)

@@ -1,5 +1,6 @@
 #include "project/sparse/scatter.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -38,17 +39,12 @@ typedef struct scatter_run {
     int64_t scratch_bytes, slots;
 } scatter_run;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void column_task(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const scatter_run *r = arg;
     const gnomon_scatter *s = r->s;
-    const int64_t at = r->begin + task * COLUMNS, count = least(COLUMNS, r->end - at);
+    const int64_t at = r->begin + task * COLUMNS, count = gnomon_min(COLUMNS, r->end - at);
     r->kind->columns_f32(s->a, s->row, s->rows, r->distinct.list + at, count,
                          r->columns + task * COLUMNS * s->rows);
 }
@@ -73,7 +69,7 @@ static void list_task(void *arg, int64_t task, int64_t slot)
 /* Entries that so many columns will hardly exceed. */
 static int64_t expected_entries(const gnomon_scatter *s, int64_t columns)
 {
-    if (s->a->column_entries > 0) return columns * least(s->a->column_entries, s->rows);
+    if (s->a->column_entries > 0) return columns * gnomon_min(s->a->column_entries, s->rows);
     const double mean = (double)columns * (double)s->rows * s->a->fill;
     const double most = (double)columns * (double)s->rows;
     const double guess = mean + 8 * sqrt(mean) + 16;
@@ -176,14 +172,14 @@ static void point_task(void *arg, int64_t task, int worker)
     const gnomon_scatter *s = r->s;
     const int64_t first_col = r->distinct.list[r->begin], cut = task % r->cuts;
     const int64_t last_col = r->distinct.list[r->end - 1];
-    const int64_t end = least(s->points, (task / r->cuts + 1) * POINTS);
+    const int64_t end = gnomon_min(s->points, (task / r->cuts + 1) * POINTS);
     for (int64_t v = task / r->cuts * POINTS; v < end; v++) {
         int64_t row = s->uneven ? s->uneven[2 * v] : 0, to = s->to[v];
         int64_t rows = s->uneven ? s->uneven[2 * v + 1] : s->rows;
         if (r->cuts > 1) {
             const int64_t units = (rows + ROWS - 1) / ROWS;
             const int64_t from = units * cut / r->cuts * ROWS;
-            rows = least(units * (cut + 1) / r->cuts * ROWS, rows) - from;
+            rows = gnomon_min(units * (cut + 1) / r->cuts * ROWS, rows) - from;
             row += from;
             to += from;
         }
@@ -204,11 +200,11 @@ static gnomon_status open_group(scatter_run *r)
 {
     const gnomon_scatter *s = r->s;
     gnomon_context *ctx = s->ctx;
-    const int64_t budget = least(GROUP, s->memory / 2), threads = gnomon_context_threads(ctx);
+    const int64_t budget = gnomon_min(GROUP, s->memory / 2), threads = gnomon_context_threads(ctx);
     int64_t each = s->rows * (int64_t)sizeof *r->columns;
     if (!r->kind->columns_f32)
         each = 8 * (4 + 3) + 8 * (expected_entries(s, COLUMNS) / COLUMNS + 1);
-    r->room_columns = least(r->distinct.count, budget / each > 0 ? budget / each : 1);
+    r->room_columns = gnomon_min(r->distinct.count, budget / each > 0 ? budget / each : 1);
     GNOMON_FAIL_IF(
         each > s->memory, ctx, GNOMON_ERROR_MEMORY,
         GNOMON_ARG("memory_limit") " is too low for this operator: %" PRId64
@@ -248,10 +244,10 @@ static gnomon_status run_groups(scatter_run *r)
     const int64_t threads = gnomon_context_threads(s->ctx);
     r->cuts = 1;
     if (r->columns && tasks < 4 * threads)
-        r->cuts = least((s->rows + ROWS - 1) / ROWS, (4 * threads + tasks - 1) / tasks);
+        r->cuts = gnomon_min((s->rows + ROWS - 1) / ROWS, (4 * threads + tasks - 1) / tasks);
     for (; r->begin < r->distinct.count; r->begin = r->end) {
         GNOMON_TRY(gnomon_progress(s->ctx, "project", s->report_at, s->report_of));
-        r->end = least(r->distinct.count, r->begin + r->room_columns);
+        r->end = gnomon_min(r->distinct.count, r->begin + r->room_columns);
         if (r->columns)
             gnomon_parallel(s->ctx, (r->end - r->begin + COLUMNS - 1) / COLUMNS, column_task, r);
         else

@@ -1,4 +1,5 @@
 /* The public calls for sparse points. */
+#include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -29,11 +30,6 @@ typedef struct sparse_run {
     gnomon_cascade cascade;
 } sparse_run;
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t rows_of(const gnomon_sparse_points *p)
 {
     return p->csr ? p->csr->rows : p->coo->rows;
@@ -63,7 +59,8 @@ static int64_t find_blocks(sparse_run *r)
         for (int64_t e = z->start[i]; e < z->start[i + 1];) {
             const int64_t a = z->col[e] / c;
             const int64_t top = gnomon_block_first_row(op, a);
-            const int64_t bottom = least(gnomon_block_first_row(op, a + 1), job->row + job->rows);
+            const int64_t bottom =
+                gnomon_min(gnomon_block_first_row(op, a + 1), job->row + job->rows);
             const int64_t first = top > job->row ? top : job->row;
             r->start[n] = e;
             for (; e < z->start[i + 1] && z->col[e] < (a + 1) * c; e++)
@@ -156,9 +153,9 @@ static gnomon_status open_run(sparse_run *r)
                    GNOMON_ARG("memory_limit") " is too low for this operator: it is %" PRId64
                                               " bytes and must be at least %" PRId64,
                    job->memory_limit, 4 * each);
-    r->batch = least(r->batch, quarter / each);
-    r->room = least(nonzeros_of(r->points),
-                    quarter / (GNOMON_NONZERO_BYTES + LIST_BYTES + (composed ? BLOCK_BYTES : 0)));
+    r->batch = gnomon_min(r->batch, quarter / each);
+    r->room = gnomon_min(nonzeros_of(r->points), quarter / (GNOMON_NONZERO_BYTES + LIST_BYTES +
+                                                            (composed ? BLOCK_BYTES : 0)));
     GNOMON_TRY(gnomon_nonzeros_open(ctx, &r->z, r->batch, r->room, job->f64));
     GNOMON_TRY(gnomon_alloc(ctx, r->batch, sizeof *r->counts, "the points' counts", &r->counts));
     if (op->levels > 1) return GNOMON_OK;
@@ -177,8 +174,8 @@ static gnomon_status run_all(sparse_run *r)
     const int64_t n = rows_of(r->points);
     for (int64_t i = 0; i < n;) {
         int64_t count;
-        const int64_t points =
-            gnomon_sparse_batch(r->points, i, least(r->batch, n - i), r->room, r->counts, &count);
+        const int64_t points = gnomon_sparse_batch(r->points, i, gnomon_min(r->batch, n - i),
+                                                   r->room, r->counts, &count);
         GNOMON_FAIL_IF(points == 0, r->ctx, GNOMON_ERROR_MEMORY,
                        GNOMON_ARG("memory_limit") " is too low for this point: row %" PRId64
                                                   " of x has %" PRId64

@@ -1,5 +1,6 @@
 /* An adjoint, wherever its vectors and its output lie: batches of points and, where one point does
  * not fit, ranges of columns. Kernels and copies out overlap, a piece apart. */
+#include "base/arithmetic.h"
 #include "cuda/project/family.h"
 #include "cuda/project/job.h"
 #include "cuda/runtime/alloc.h"
@@ -32,11 +33,6 @@ struct piece {
     int64_t row, rows, col, cols;
     int which;
 };
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static gnomon_matrix part_of(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col,
                              int64_t cols)
@@ -98,9 +94,9 @@ static bool make_plan(run *r, size_t bytes)
     p->width = x->cols;
     if (r->x_place != GCU_DEVICE) {
         const int64_t size = (int64_t)gnomon_dtype_size(x->dtype);
-        const int64_t room = least(piece_bytes, (int64_t)(bytes / 8)) / size;
+        const int64_t room = gnomon_min(piece_bytes, (int64_t)(bytes / 8)) / size;
         const int64_t points = room / (p->width > 0 ? p->width : 1);
-        p->batch = least(x->rows, points > 0 ? points : 1);
+        p->batch = gnomon_min(x->rows, points > 0 ? points : 1);
     }
     for (size_up(r, p); p->needed > bytes; size_up(r, p)) {
         if (p->batch > 1)
@@ -156,7 +152,7 @@ static gnomon_status scan(run *r)
     GCU_TRY(r->why, cudaMemsetAsync(r->first_bad, 0xff, sizeof *r->first_bad, r->stream));
     for (int64_t row = 0; row < all->rows; row += r->plan.batch) {
         gnomon_matrix y;
-        const gnomon_status status = bring(r, row, least(r->plan.batch, all->rows - row), &y);
+        const gnomon_status status = bring(r, row, gnomon_min(r->plan.batch, all->rows - row), &y);
         if (status != GNOMON_OK) return status;
         GCU_TRY(r->why, gcu_find_nonfinite(&y, row, 0, all->cols, r->first_bad, r->stream));
     }
@@ -220,11 +216,11 @@ static gnomon_status all_pieces(run *r)
     piece before = {};
     int which = 0;
     for (int64_t row = 0; row < x->rows; row += r->plan.batch) {
-        const int64_t rows = least(r->plan.batch, x->rows - row);
+        const int64_t rows = gnomon_min(r->plan.batch, x->rows - row);
         gnomon_matrix y;
         gnomon_status status = bring(r, row, rows, &y);
         for (int64_t col = 0; col < x->cols && status == GNOMON_OK; col += r->plan.width) {
-            const piece p = {row, rows, col, least(r->plan.width, x->cols - col), which};
+            const piece p = {row, rows, col, gnomon_min(r->plan.width, x->cols - col), which};
             status = start(r, &p, &y);
             if (status == GNOMON_OK) status = hand_over(r, &before);
             before = p;

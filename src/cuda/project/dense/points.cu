@@ -1,15 +1,12 @@
 /* The family of dense operators with many points and few rows: project/dense/points.cuh. */
 #include "cuda/project/dense/points_launch.cuh"
 
+#include "base/arithmetic.h"
+
 #include <stdio.h>
 
 namespace
 {
-
-int64_t divide_up(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
 
 /* The type's way to fp16, or -1. */
 int type_of(gnomon_dtype dtype)
@@ -95,11 +92,11 @@ cut cut_of(const gcu_task *task)
     c.across = task->x.col_stride != 1 && task->x.row_stride == 1;
     c.row_base = task->row & ~(int64_t)3;
     const int64_t rows = task->row + task->rows - c.row_base;
-    c.segments = divide_up(task->x.block_cols, POINTS_SEGMENT);
+    c.segments = gnomon_ceil_div(task->x.block_cols, POINTS_SEGMENT);
     c.rows = points_pass_rows(rows, c.type, c.hopper);
     if (kind_of(task->a) == POINTS_KIND_GAUSSIAN16 && c.rows > POINTS_GAUSSIAN_ROWS)
         c.rows = POINTS_GAUSSIAN_ROWS;
-    c.passes = divide_up(rows, c.rows);
+    c.passes = gnomon_ceil_div(rows, c.rows);
     c.total = task->x.n * task->x.blocks;
     c.block_points = POINTS_GROUP * (c.rows >= POINTS_MANY_ROWS ? 2 : 3);
     return c;
@@ -115,12 +112,12 @@ size_t parts_bytes(const cut &c)
  * them when there are points enough. Sums of segments do not depend on it. */
 int64_t split_segments(const cut &c, int64_t points, int sms)
 {
-    const int64_t groups = divide_up(points, c.block_points) * c.passes;
+    const int64_t groups = gnomon_ceil_div(points, c.block_points) * c.passes;
     int64_t best = c.segments;
     double least = 1e300;
     for (int64_t each = c.segments;; each = each / 2) {
-        const double units = (double)groups * (double)divide_up(c.segments, each);
-        const double waves = (double)divide_up((int64_t)units, sms);
+        const double units = (double)groups * (double)gnomon_ceil_div(c.segments, each);
+        const double waves = (double)gnomon_ceil_div((int64_t)units, sms);
         /* leaving the sums of segments for a second kernel costs a little */
         const double time = waves * (double)each * (each == c.segments ? 1.0 : 1.04);
         if (time < least) {
@@ -198,14 +195,14 @@ cudaError_t run(const gcu_task *task)
     p.parts_rows = c.passes * c.rows;
     int64_t each = split_segments(c, c.total, task->gpu->sms);
     if (task->work_bytes < (size_t)c.total * parts_bytes(c)) each = c.segments;
-    p.splits = divide_up(c.segments, each);
+    p.splits = gnomon_ceil_div(c.segments, each);
     p.unit_cols = each * POINTS_SEGMENT;
     p.parts = p.splits > 1 ? static_cast<float *>(task->work) : nullptr;
     if (c.total == 0 || task->rows == 0) return cudaSuccess;
     cudaError_t error = (c.hopper ? points_launch_90 : points_launch_80)(
         task->gpu, &p, c.rows, c.type, c.across, task->stream);
     if (error != cudaSuccess || p.splits == 1) return error;
-    const int64_t blocks = divide_up(p.points * p.task_rows, 256);
+    const int64_t blocks = gnomon_ceil_div(p.points * p.task_rows, 256);
     points_add<<<(int)(blocks < 4096 ? blocks : 4096), 256, 0, task->stream>>>(p, c.segments);
     return cudaGetLastError();
 }

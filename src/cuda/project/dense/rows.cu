@@ -3,19 +3,10 @@
  * segments added in order (project/dense/reduce.cu). */
 #include "cuda/project/dense/rows.cuh"
 
+#include "base/arithmetic.h"
 #include "cuda/project/dense/reduce.h"
 
 #include <stdio.h>
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static bool kind_of(const gnomon_simple *a, gcu_dense_kind *kind, uint32_t *tag)
 {
@@ -52,7 +43,8 @@ static bool supports(const gcu_task *task, char *why, size_t why_size)
 static int64_t granule(const gnomon_simple *a)
 {
     int64_t length = 1 << 17;
-    while (length > 1 << 12 && ceil_div(a->rows, 512) * ceil_div(a->cols, length) < 3072)
+    while (length > 1 << 12 &&
+           gnomon_ceil_div(a->rows, 512) * gnomon_ceil_div(a->cols, length) < 3072)
         length /= 2;
     return length;
 }
@@ -73,36 +65,32 @@ static int64_t folded(const gcu_task *task)
     return task->x.n * task->x.blocks;
 }
 
-static int64_t round_up(int64_t a, int64_t b)
-{
-    return ceil_div(a, b) * b;
-}
-
 static int64_t tiles_bytes(const gcu_task *task, const plan *p)
 {
-    const int64_t blocks = ceil_div(smaller(p->pass * p->segment, task->x.block_cols), GCU_KBLOCK);
-    return round_up(ceil_div(p->points, p->shape.points) * blocks *
-                        gcu_tile_stride(p->shape.points, p->shape.split),
-                    256);
+    const int64_t blocks =
+        gnomon_ceil_div(gnomon_min(p->pass * p->segment, task->x.block_cols), GCU_KBLOCK);
+    return gnomon_round_up(gnomon_ceil_div(p->points, p->shape.points) * blocks *
+                               gcu_tile_stride(p->shape.points, p->shape.split),
+                           256);
 }
 
 static int64_t sums_bytes(const plan *p)
 {
-    return round_up(p->pass * p->rows * p->points * 4, 256);
+    return gnomon_round_up(p->pass * p->rows * p->points * 4, 256);
 }
 
 static int64_t work_of(const gcu_task *task, const plan *p)
 {
     return tiles_bytes(task, p) + sums_bytes(p) +
-           (p->segments > p->pass ? round_up(p->rows * p->points * 4, 256) : 0);
+           (p->segments > p->pass ? gnomon_round_up(p->rows * p->points * 4, 256) : 0);
 }
 
 static bool fits(const gcu_task *task, const plan *p, int64_t work)
 {
-    const int64_t groups = ceil_div(p->points, p->shape.points);
+    const int64_t groups = gnomon_ceil_div(p->points, p->shape.points);
     const int64_t most = INT32_MAX / 2;
     return work_of(task, p) <= work &&
-           ceil_div(p->rows, p->tile_rows) <= most / (groups * p->pass) &&
+           gnomon_ceil_div(p->rows, p->tile_rows) <= most / (groups * p->pass) &&
            groups <= most / (p->pass * (p->segment / GCU_KBLOCK)) &&
            p->rows <= (int64_t)most * 256 / p->points;
 }
@@ -120,18 +108,18 @@ static plan plan_of(const gcu_task *task, int64_t work)
                       ? 128 * gcu_rows_groups(p.kind, p.shape.points, p.shape.split)
                       : (int)GCU_ROWS_MMA_TILE;
     p.segment = granule(task->a);
-    p.segments = ceil_div(task->x.block_cols, p.segment);
+    p.segments = gnomon_ceil_div(task->x.block_cols, p.segment);
     p.row = task->row - task->row % 4;
     p.rows = task->row + task->rows - p.row;
     p.points = points;
     p.pass = p.segments;
     while (!fits(task, &p, work)) {
         if (p.pass > 1)
-            p.pass = ceil_div(p.pass, 2);
+            p.pass = gnomon_ceil_div(p.pass, 2);
         else if (p.points > p.shape.points)
-            p.points = round_up(ceil_div(p.points, 2), p.shape.points);
+            p.points = gnomon_round_up(gnomon_ceil_div(p.points, 2), p.shape.points);
         else if (p.rows > p.tile_rows)
-            p.rows = round_up(ceil_div(p.rows, 2), p.tile_rows);
+            p.rows = gnomon_round_up(gnomon_ceil_div(p.rows, 2), p.tile_rows);
         else
             break;
     }
@@ -177,8 +165,8 @@ static cudaError_t run_part(const gcu_task *task, const plan *p, int64_t row, in
     l.entries.gaussian16 = task->gpu->gaussian16;
     l.tiles = tiles;
     l.segment_blocks = p->segment / GCU_KBLOCK;
-    l.groups = ceil_div(points, p->shape.points);
-    l.row_tiles = ceil_div(rows, p->tile_rows);
+    l.groups = gnomon_ceil_div(points, p->shape.points);
+    l.row_tiles = gnomon_ceil_div(rows, p->tile_rows);
     l.row = row;
     l.rows = rows;
     l.points = points;
@@ -195,9 +183,10 @@ static cudaError_t run_part(const gcu_task *task, const plan *p, int64_t row, in
     r.n = task->x.n;
     r.all_points = folded(task);
     for (int64_t at = 0; at < p->segments; at += p->pass) {
-        const int64_t segments = smaller(p->pass, p->segments - at), col = at * p->segment;
+        const int64_t segments = gnomon_min(p->pass, p->segments - at), col = at * p->segment;
         l.segments = segments;
-        l.blocks = ceil_div(smaller(segments * p->segment, task->x.block_cols - col), GCU_KBLOCK);
+        l.blocks = gnomon_ceil_div(gnomon_min(segments * p->segment, task->x.block_cols - col),
+                                   GCU_KBLOCK);
         l.block128 = (uint64_t)(task->col + col) / GCU_KBLOCK;
         cudaError_t error =
             gcu_tile_pack(&task->x, p->shape, point, points, col, l.blocks, tiles, task->stream);
@@ -221,8 +210,8 @@ static cudaError_t run(const gcu_task *task)
     const plan p = plan_of(task, (int64_t)task->work_bytes);
     for (int64_t v = 0; v < points; v += p.points)
         for (int64_t row = p.row; row < end; row += p.rows) {
-            const cudaError_t error = run_part(task, &p, row, smaller(p.rows, end - row), v,
-                                               smaller(p.points, points - v));
+            const cudaError_t error = run_part(task, &p, row, gnomon_min(p.rows, end - row), v,
+                                               gnomon_min(p.points, points - v));
             if (error != cudaSuccess) return error;
         }
     return cudaSuccess;

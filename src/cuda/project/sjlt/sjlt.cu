@@ -2,6 +2,8 @@
  * (project/sjlt/sjlt.h). */
 #include "cuda/project/sjlt/sjlt.h"
 
+#include "base/arithmetic.h"
+
 #include <stdio.h>
 
 enum { CHUNK_16 = 16384 /* longest whose columns, with a sign, fit in 16 bits */, SEGMENTS = 33 };
@@ -9,21 +11,6 @@ enum { CHUNK_16 = 16384 /* longest whose columns, with a sign, fit in 16 bits */
 #define LIST_BYTES ((int64_t)64 << 20) /* of a segment's lists, about, at most */
 #define WINDOW_BYTES \
     ((int64_t)1 << 29) /* of a window's lists, of its partial sums, of its points */
-
-static int64_t up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b * b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 sjlt_shape sjlt_shape_of(const gnomon_simple *a)
 {
@@ -46,9 +33,10 @@ sjlt_shape sjlt_shape_of(const gnomon_simple *a)
     const int64_t virtual_rows = s.k * s.split;
     const int64_t list = virtual_rows * s.steps * (s.bits32 ? 16 : 8);
     /* enough segments to fill a GPU with few points, long enough that partial sums cost little */
+    s.segment_chunks = gnomon_max((s.chunks + SEGMENTS - 1) / SEGMENTS,
+                                  (8 * virtual_rows + s.chunk - 1) / s.chunk);
     s.segment_chunks =
-        most((s.chunks + SEGMENTS - 1) / SEGMENTS, (8 * virtual_rows + s.chunk - 1) / s.chunk);
-    s.segment_chunks = most(1, least(s.segment_chunks, most(LIST_BYTES / list, 1)));
+        gnomon_max(1, gnomon_min(s.segment_chunks, gnomon_max(LIST_BYTES / list, 1)));
     return s;
 }
 
@@ -104,7 +92,7 @@ struct course {
 static size_t place(size_t *at, int64_t bytes)
 {
     const size_t here = *at;
-    *at += (size_t)up(bytes, 256);
+    *at += (size_t)gnomon_round_up(bytes, 256);
     return here;
 }
 
@@ -117,7 +105,7 @@ static void lay_out(course *c)
 {
     size_t at = 0;
     const int64_t segments = (c->window + c->s.segment_chunks - 1) / c->s.segment_chunks;
-    c->width = up(c->points, c->way == PACKED ? SJLT_POINTS : 4);
+    c->width = gnomon_round_up(c->points, c->way == PACKED ? SJLT_POINTS : 4);
     c->lists_at = place(&at, c->window * c->rows * c->s.steps * 4 * entry_bytes(c->s));
     c->tickets_at = place(&at, (1 + segments) * 4);
     c->partial_at = place(&at, segments * c->rows * c->width * 4);
@@ -141,8 +129,8 @@ static course start_course(const gcu_task *t, enum way way)
     c.count = (t->x.block_cols + c.s.chunk - 1) / c.s.chunk;
     c.row = t->row * c.s.split;
     c.rows = t->rows * c.s.split;
-    c.window = least(c.count, c.s.segment_chunks);
-    c.points = least(t->x.n * t->x.blocks, SJLT_POINTS);
+    c.window = gnomon_min(c.count, c.s.segment_chunks);
+    c.points = gnomon_min(t->x.n * t->x.blocks, SJLT_POINTS);
     lay_out(&c);
     return c;
 }
@@ -153,8 +141,8 @@ static course plan(const gcu_task *t, enum way way, size_t room)
     course c = start_course(t, way);
     const int64_t all = t->x.n * t->x.blocks;
     const int64_t point_bytes = c.rows * 4 + (c.way == PACKED ? c.window * c.s.chunk * 4 : 0);
-    int64_t points =
-        least(all, most(c.points, WINDOW_BYTES / point_bytes / SJLT_POINTS * SJLT_POINTS));
+    int64_t points = gnomon_min(
+        all, gnomon_max(c.points, WINDOW_BYTES / point_bytes / SJLT_POINTS * SJLT_POINTS));
     for (course d = c; points > c.points; points = points / 2 / SJLT_POINTS * SJLT_POINTS) {
         d.points = points;
         lay_out(&d);
@@ -167,10 +155,10 @@ static course plan(const gcu_task *t, enum way way, size_t room)
     const int64_t segment =
         c.rows * c.width * 4 + (c.way == PACKED ? c.s.segment_chunks * c.s.chunk * c.width * 4 : 0);
     int64_t segments = (c.count + c.s.segment_chunks - 1) / c.s.segment_chunks;
-    segments = least(segments, most(1, WINDOW_BYTES / (list * c.s.segment_chunks)));
-    segments = least(segments, most(1, WINDOW_BYTES / segment));
+    segments = gnomon_min(segments, gnomon_max(1, WINDOW_BYTES / (list * c.s.segment_chunks)));
+    segments = gnomon_min(segments, gnomon_max(1, WINDOW_BYTES / segment));
     for (course d = c; segments > 1; segments = (segments + 1) / 2) {
-        d.window = least(c.count, segments * c.s.segment_chunks);
+        d.window = gnomon_min(c.count, segments * c.s.segment_chunks);
         lay_out(&d);
         if (d.bytes <= room) return d;
     }
@@ -196,8 +184,8 @@ static int64_t granule(const gnomon_simple *a)
  * are enough for any. */
 static size_t best_work(const gcu_task *t)
 {
-    return (size_t)most((int64_t)plan(t, GATHERED, SIZE_MAX).bytes,
-                        (int64_t)plan(t, PACKED, SIZE_MAX).bytes);
+    return (size_t)gnomon_max((int64_t)plan(t, GATHERED, SIZE_MAX).bytes,
+                              (int64_t)plan(t, PACKED, SIZE_MAX).bytes);
 }
 
 static size_t least_work(const gcu_task *t)
@@ -230,7 +218,7 @@ static cudaError_t run_window(const gcu_task *t, const course &c, int64_t begin,
         if (c.way == PACKED) {
             float *to = reinterpret_cast<float *>(work + c.pack_at);
             const int64_t q0 = begin * c.s.chunk;
-            const int64_t cols = least(t->x.block_cols - q0, (end - begin) * c.s.chunk);
+            const int64_t cols = gnomon_min(t->x.block_cols - q0, (end - begin) * c.s.chunk);
             error = sjlt_pack(t->x, point, points, q0, cols, to, c.width, t->stream);
             sum.origin = lists.first * c.s.chunk;
             sum.point = 0;
@@ -255,8 +243,8 @@ static cudaError_t run(const gcu_task *t)
     for (int64_t point = 0; point < all; point += c.points)
         for (int64_t begin = 0; begin < c.count; begin += c.window) {
             const cudaError_t error =
-                run_window(t, c, begin, least(c.count, begin + c.window), point,
-                           least(c.points, all - point), point > 0 && c.window >= c.count);
+                run_window(t, c, begin, gnomon_min(c.count, begin + c.window), point,
+                           gnomon_min(c.points, all - point), point > 0 && c.window >= c.count);
             if (error != cudaSuccess) return error;
         }
     return cudaSuccess;

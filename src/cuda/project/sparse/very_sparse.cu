@@ -1,4 +1,5 @@
 /* Very sparse operators (Li, Hastie and Church 2006): the family, and which kernel does what. */
+#include "base/arithmetic.h"
 #include "cuda/project/sparse/transpose.cuh"
 #include "cuda/project/sparse/walk.cuh"
 
@@ -18,18 +19,13 @@ static const int64_t LAUNCH_BYTES = (int64_t)4 << 30;
 /* Of lines that are transposed at a time. */
 static const size_t TRANSPOSED_BYTES = (size_t)1 << 30;
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 /* Chunks of a segment; 0 when A is one segment. */
 static int64_t segment_chunks(const gnomon_simple *a)
 {
-    const int64_t quads = ceil_div(a->rows, 4), chunks = ceil_div(a->cols, a->chunk);
+    const int64_t quads = gnomon_ceil_div(a->rows, 4), chunks = gnomon_ceil_div(a->cols, a->chunk);
     const int64_t segments = FULL_QUADS / quads;
     if (segments <= 1 || chunks == 1) return 0;
-    return ceil_div(chunks, segments < chunks ? segments : chunks);
+    return gnomon_ceil_div(chunks, segments < chunks ? segments : chunks);
 }
 
 static bool supports(const gcu_task *task, char *why, size_t why_size)
@@ -98,14 +94,15 @@ static plan plan_of(const gcu_task *task)
     t->row = task->row;
     t->rows = task->rows;
     t->first_chunk = task->col / a->chunk;
-    t->chunks = (int)ceil_div(x->block_cols, a->chunk);
+    t->chunks = (int)gnomon_ceil_div(x->block_cols, a->chunk);
     t->segment_chunks = (int)segment_chunks(a);
-    t->segments = t->segment_chunks ? ceil_div(t->chunks, t->segment_chunks) : 1;
+    t->segments = t->segment_chunks ? gnomon_ceil_div(t->chunks, t->segment_chunks) : 1;
     t->quad = task->row / 4;
     t->quads = (task->row + task->rows - 1) / 4 - t->quad + 1;
     t->stride_bytes = (uint32_t)(x->col_stride * (int64_t)sizeof(float));
-    t->tiles_a_block = p.how == SCATTERED ? 0 : ceil_div(x->n, 4 * p.lanes);
-    t->tiles = p.how == SCATTERED ? ceil_div(x->n * x->blocks, 32) : t->tiles_a_block * x->blocks;
+    t->tiles_a_block = p.how == SCATTERED ? 0 : gnomon_ceil_div(x->n, 4 * p.lanes);
+    t->tiles =
+        p.how == SCATTERED ? gnomon_ceil_div(x->n * x->blocks, 32) : t->tiles_a_block * x->blocks;
     t->end = t->chunks;
     return p;
 }
@@ -116,7 +113,7 @@ static void scatter(plan *p)
     p->how = SCATTERED;
     p->lanes = 8;
     p->t.tiles_a_block = 0;
-    p->t.tiles = ceil_div(p->t.x.n * p->t.x.blocks, 32);
+    p->t.tiles = gnomon_ceil_div(p->t.x.n * p->t.x.blocks, 32);
 }
 
 /* Chunks that one launch goes through: all, or so few that warps cannot drift far apart. */
@@ -188,7 +185,7 @@ static size_t best_work(const gcu_task *task)
     if (p.how == TRANSPOSED) {
         const int64_t together = tiles_a_launch(&p, task);
         const size_t tiles = (size_t)(p.t.tiles < together ? p.t.tiles : together);
-        const size_t units = (size_t)ceil_div(p.t.chunks, transposed_unit(&p));
+        const size_t units = (size_t)gnomon_ceil_div(p.t.chunks, transposed_unit(&p));
         const size_t all = units * unit_bytes(&p) * tiles, unit = unit_bytes(&p);
         const size_t lines = all < TRANSPOSED_BYTES    ? all
                              : unit > TRANSPOSED_BYTES ? unit
@@ -218,10 +215,12 @@ template <int P> static __global__ void add_segments(const __grid_constant__ vs_
 template <typename Gather> static void launch(const vs_task *t, cudaStream_t stream)
 {
     const int64_t items = t->quads * t->walked * t->tiles;
-    vs_walk_kernel<Gather><<<(unsigned)ceil_div(items, VS_WARPS), 32 * VS_WARPS, 0, stream>>>(*t);
+    vs_walk_kernel<Gather>
+        <<<(unsigned)gnomon_ceil_div(items, VS_WARPS), 32 * VS_WARPS, 0, stream>>>(*t);
     if (t->segment_chunks && t->end == t->chunks)
         add_segments<Gather::P>
-            <<<(unsigned)ceil_div(t->rows * t->tiles * Gather::P, 256), 256, 0, stream>>>(*t);
+            <<<(unsigned)gnomon_ceil_div(t->rows * t->tiles * Gather::P, 256), 256, 0, stream>>>(
+                *t);
 }
 
 static void launch_scattered(const vs_task *t, cudaStream_t stream)
@@ -249,7 +248,7 @@ template <int P> static void transpose(const vs_task *t, float *lines, cudaStrea
     const gcu_points *x = &t->x;
     const int64_t chunks = t->end - t->begin, all = chunks * t->chunk;
     const int64_t left = x->block_cols - (int64_t)t->begin * t->chunk;
-    const dim3 grid((unsigned)ceil_div(all < left ? all : left, VS_TRANSPOSE_COLS),
+    const dim3 grid((unsigned)gnomon_ceil_div(all < left ? all : left, VS_TRANSPOSE_COLS),
                     (unsigned)t->tiles);
     switch (x->dtype) {
     case GNOMON_F16:
@@ -345,7 +344,8 @@ static cudaError_t run(const gcu_task *task)
         t->tiles = tiles - t->tile < s.tiles ? tiles - t->tile : s.tiles;
         for (t->begin = 0; t->begin < t->chunks; t->begin = t->end) {
             t->end = t->chunks - t->begin < s.chunks ? t->chunks : t->begin + s.chunks;
-            t->walked = t->segment_chunks ? ceil_div(t->end - t->begin, t->segment_chunks) : 1;
+            t->walked =
+                t->segment_chunks ? gnomon_ceil_div(t->end - t->begin, t->segment_chunks) : 1;
             if (p.how == TRANSPOSED) {
                 t->transposed = lines;
                 t->stride_bytes = (uint32_t)t->tiles * (uint32_t)p.lanes * 16;
