@@ -407,6 +407,11 @@ void cli_sketch_table(cli_sketch_options *s, const cli_sketch_words *words,
 int cli_sketch_check(cli_app *app, cli_sketch_options *s);
 /* Refuses an output (NULL: none) of several arrays that is no .npz. -1 or an exit code. */
 int cli_check_arrays_output(cli_app *app, const char *output, const char *input);
+/* Bytes of a whole matrix in a type; -1 when its rows are not known yet. */
+double cli_dense_bytes(const gnomon_data_info *info, gnomon_dtype dtype);
+/* Prints the report where --json asks for it (its words have been said otherwise), and says where
+ * the tolerance was not reached. An exit code. */
+int cli_factor_end(cli_app *app, json_t *report, int converged, double tolerance);
 
 /* gnuplot.c: what a name's ending stands for; 0: neither. */
 enum { CLI_SVG = 1, CLI_PNG = 2 };

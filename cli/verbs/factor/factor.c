@@ -121,3 +121,18 @@ int cli_check_arrays_output(cli_app *app, const char *output, const char *input)
         return cli_usage(app, "-o %s: several arrays need a name that ends in .npz", output);
     return cli_check_output(app, output, "npz", inputs, 1);
 }
+
+double cli_dense_bytes(const gnomon_data_info *info, gnomon_dtype dtype)
+{
+    if (info->rows < 0) return -1;
+    return (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(dtype);
+}
+
+int cli_factor_end(cli_app *app, json_t *report, int converged, double tolerance)
+{
+    const int code = app->json ? cli_print_report(app, report) : CLI_EXIT_DONE;
+    if (code != CLI_EXIT_DONE || converged) return code;
+    cli_say(app, "gnomon %s: the tolerance %g was not reached; this is the best found\n", app->verb,
+            tolerance);
+    return CLI_EXIT_NEGATIVE;
+}

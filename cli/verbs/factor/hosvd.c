@@ -224,17 +224,9 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
     if (r->output != NULL) code = write_parts(app, r->output, hosvd);
     facts.write_seconds = cli_seconds() - begin;
     if (code >= 0) return code;
-    code = CLI_EXIT_DONE;
-    if (app->json)
-        code = cli_print_report(app, cli_hosvd_json(&facts));
-    else
-        cli_hosvd_words(app, &facts);
-    if (code == CLI_EXIT_DONE && !hosvd->converged) {
-        cli_say(app, "gnomon hosvd: the tolerance %g was not reached; this is the best found\n",
-                facts.tolerance);
-        code = CLI_EXIT_NEGATIVE;
-    }
-    return code;
+    if (!app->json) cli_hosvd_words(app, &facts);
+    return cli_factor_end(app, app->json ? cli_hosvd_json(&facts) : NULL, hosvd->converged,
+                          facts.tolerance);
 }
 
 int cli_hosvd(int argc, char **argv)

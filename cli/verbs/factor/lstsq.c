@@ -203,9 +203,7 @@ static int solve(cli_app *app, const request *r, const char *const *inputs, cli_
     if (code >= 0) return code;
     const int sparse = (a->info.access & GNOMON_ACCESS_SPARSE) != 0;
     const int can_seek = (a->info.access & GNOMON_ACCESS_SEEK) != 0;
-    const double bytes = a->info.rows < 0 ? -1
-                                          : (double)a->info.rows * (double)a->info.cols *
-                                                (double)gnomon_dtype_size(a->info.dtype);
+    const double bytes = cli_dense_bytes(&a->info, a->info.dtype);
     facts->read_seconds = cli_seconds() - begin;
     if (!sparse && can_seek && bytes > 0.5 * (double)budget && a->info.rows >= a->info.cols) {
         const gnomon_matrix right = as_columns(&b->dense, a->info.rows);
@@ -250,17 +248,9 @@ static int write_matrix(cli_app *app, const char *path, const char *format,
 static int report(cli_app *app, const request *r, const cli_lstsq_facts *facts)
 {
     const gnomon_lstsq *out = facts->lstsq;
-    int code = CLI_EXIT_DONE;
-    if (app->json)
-        code = cli_print_report(app, cli_lstsq_json(app, facts));
-    else
-        cli_lstsq_words(app, facts);
-    if (code == CLI_EXIT_DONE && !out->converged) {
-        cli_say(app, "gnomon lstsq: the tolerance %g was not reached; this is the best found\n",
-                r->options.tolerance);
-        code = CLI_EXIT_NEGATIVE;
-    }
-    return code;
+    if (!app->json) cli_lstsq_words(app, facts);
+    return cli_factor_end(app, app->json ? cli_lstsq_json(app, facts) : NULL, out->converged,
+                          r->options.tolerance);
 }
 
 static int work(cli_app *app, const request *r, const char *const *inputs, cli_points *a,

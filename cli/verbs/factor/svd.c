@@ -181,13 +181,6 @@ static int check(cli_app *app, request *r, const char *input)
     return cli_check_arrays_output(app, r->output, input);
 }
 
-/* Bytes of the whole matrix in the work's type; -1 when the rows are not known yet. */
-static double dense_bytes(const gnomon_data_info *info, gnomon_dtype dtype)
-{
-    if (info->rows < 0) return -1;
-    return (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(dtype);
-}
-
 /* Reads and factors. -1 or an exit code. */
 static int factor(cli_app *app, request *r, const char *path, cli_points *p, gnomon_svd *svd,
                   cli_svd_facts *facts)
@@ -199,7 +192,7 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     const gnomon_dtype stored = cli_work_dtype(0, &p->info);
     const gnomon_dtype held = r->options.center && stored == GNOMON_F64 ? GNOMON_F64 : dtype;
     const int can_seek = (p->info.access & GNOMON_ACCESS_SEEK) != 0;
-    const double bytes = dense_bytes(&p->info, held);
+    const double bytes = cli_dense_bytes(&p->info, held);
     const int streams = !sparse && (r->options.single_pass ||
                                     (can_seek && bytes >= 0 && bytes > 0.5 * (double)budget));
     const double begin = cli_seconds();
@@ -259,17 +252,9 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
     facts.write_seconds = cli_seconds() - begin;
     if (code < 0 && r->plot != NULL) code = cli_plot_spectrum(app, r->plot, &facts);
     if (code >= 0) return code;
-    code = CLI_EXIT_DONE;
-    if (app->json)
-        code = cli_print_report(app, cli_svd_json(app, &facts));
-    else
-        cli_svd_words(app, &facts);
-    if (code == CLI_EXIT_DONE && !svd->converged) {
-        cli_say(app, "gnomon svd: the tolerance %g was not reached; this is the best found\n",
-                facts.tolerance);
-        code = CLI_EXIT_NEGATIVE;
-    }
-    return code;
+    if (!app->json) cli_svd_words(app, &facts);
+    return cli_factor_end(app, app->json ? cli_svd_json(app, &facts) : NULL, svd->converged,
+                          facts.tolerance);
 }
 
 int cli_svd(int argc, char **argv)

@@ -25,11 +25,33 @@ typedef struct build {
 
 /* ---- options ---- */
 
-enum { GUARANTEE = 7, GIVEN = 9 };
+enum { GUARANTEE = 7, SETTINGS = 9 };
 
-static void guarantee_table(build *b, cli_option table[GUARANTEE])
+/* high 0: no limit */
+static cli_option number(const char *name, int64_t *target, int *given, int64_t low, int64_t high,
+                         const char *value, const char *help)
 {
-    const cli_option options[GUARANTEE] = {
+    return (cli_option){.name = name,
+                        .type = CLI_INT,
+                        .target = target,
+                        .given = given,
+                        .low = low,
+                        .high = high,
+                        .value = value,
+                        .help = help};
+}
+
+/* Those of a guarantee come first. */
+static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
+{
+    static const cli_choice families[] = {{"p-stable", GNOMON_LSH_PSTABLE},
+                                          {"p-stable-l1", GNOMON_LSH_PSTABLE_L1},
+                                          {"simhash", GNOMON_LSH_SIMHASH},
+                                          {"cross-polytope", GNOMON_LSH_CROSS_POLYTOPE},
+                                          {"bit-sampling", GNOMON_LSH_BIT_SAMPLING},
+                                          {"minhash", GNOMON_LSH_MINHASH},
+                                          {NULL, 0}};
+    const cli_option options[GUARANTEE + SETTINGS] = {
         {.name = "metric",
          .type = CLI_CHOICE,
          .target = &b->metric,
@@ -74,20 +96,6 @@ static void guarantee_table(build *b, cli_option table[GUARANTEE])
          .target = &b->seed,
          .value = "N",
          .help = "the seed of hash functions and samples (default 0)"},
-    };
-    memcpy(table, options, sizeof options);
-}
-
-static void given_table(build *b, cli_option table[GIVEN])
-{
-    static const cli_choice families[] = {{"p-stable", GNOMON_LSH_PSTABLE},
-                                          {"p-stable-l1", GNOMON_LSH_PSTABLE_L1},
-                                          {"simhash", GNOMON_LSH_SIMHASH},
-                                          {"cross-polytope", GNOMON_LSH_CROSS_POLYTOPE},
-                                          {"bit-sampling", GNOMON_LSH_BIT_SAMPLING},
-                                          {"minhash", GNOMON_LSH_MINHASH},
-                                          {NULL, 0}};
-    const cli_option options[GIVEN] = {
         {.name = "family",
          .type = CLI_CHOICE,
          .target = &b->family,
@@ -97,29 +105,11 @@ static void given_table(build *b, cli_option table[GIVEN])
          .help = "hash functions: p-stable (l2), p-stable-l1 (l1), simhash (cosine), "
                  "cross-polytope (cosine), "
                  "bit-sampling (hamming), minhash (jaccard); default the metric's first"},
-        {.name = "tables",
-         .type = CLI_INT,
-         .target = &b->options.tables,
-         .given = &b->tables_given,
-         .low = 1,
-         .high = 4096,
-         .value = "L",
-         .help = "hash tables"},
-        {.name = "functions",
-         .type = CLI_INT,
-         .target = &b->options.broad,
-         .given = &b->functions_given,
-         .low = 1,
-         .high = 256,
-         .value = "M",
-         .help = "hash functions of a table"},
-        {.name = "fine",
-         .type = CLI_INT,
-         .target = &b->options.fine,
-         .given = &b->fine_given,
-         .high = 255,
-         .value = "M",
-         .help = "functions by which buckets are cut further (default 0)"},
+        number("tables", &b->options.tables, &b->tables_given, 1, 4096, "L", "hash tables"),
+        number("functions", &b->options.broad, &b->functions_given, 1, 256, "M",
+               "hash functions of a table"),
+        number("fine", &b->options.fine, &b->fine_given, 0, 255, "M",
+               "functions by which buckets are cut further (default 0)"),
         {.name = "width",
          .type = CLI_REAL,
          .target = &b->options.functions.width,
@@ -127,93 +117,58 @@ static void given_table(build *b, cli_option table[GIVEN])
          .reals = CLI_POSITIVE,
          .value = "W",
          .help = "p-stable, p-stable-l1: how wide a bucket is, in units of the points"},
-        {.name = "sides",
-         .type = CLI_INT,
-         .target = &b->options.functions.sides,
-         .given = &b->sides_given,
-         .low = 2,
-         .high = 4096,
-         .value = "S",
-         .help = "cross-polytope: directions of a function (default 16)"},
-        {.name = "codes",
-         .type = CLI_INT,
-         .target = &b->options.codes,
-         .given = &b->codes_given,
-         .high = 1024,
-         .value = "BYTES",
-         .help = "l2, cosine: bytes of a point's code (default 0: none)"},
-        {.name = "probes",
-         .type = CLI_INT,
-         .target = &b->options.effort.probes,
-         .given = &b->probes_given,
-         .high = 1 << 24,
-         .value = "N",
-         .help = "buckets that a query looks into beside each table's own (default 0)"},
-        {.name = "verified",
-         .type = CLI_INT,
-         .target = &b->options.effort.verified,
-         .given = &b->verified_given,
-         .value = "N",
-         .help = "with --codes: candidates whose distances are computed (default 0: all)"},
+        number("sides", &b->options.functions.sides, &b->sides_given, 2, 4096, "S",
+               "cross-polytope: directions of a function (default 16)"),
+        number("codes", &b->options.codes, &b->codes_given, 0, 1024, "BYTES",
+               "l2, cosine: bytes of a point's code (default 0: none)"),
+        number("probes", &b->options.effort.probes, &b->probes_given, 0, 1 << 24, "N",
+               "buckets that a query looks into beside each table's own (default 0)"),
+        number("verified", &b->options.effort.verified, &b->verified_given, 0, 0, "N",
+               "with --codes: candidates whose distances are computed (default 0: all)"),
     };
     memcpy(table, options, sizeof options);
 }
 
-static int parse_build(build *b, int argc, char **argv)
-{
-    cli_app *app = b->app;
-    int count = 0;
-    const cli_option output[] = {
-        {.name = "output",
-         .letter = 'o',
-         .type = CLI_TEXT,
-         .target = &b->output,
-         .value = "OUT",
-         .help = "the index's file; - is standard output"},
-    };
-    cli_option guarantee[GUARANTEE], given[GIVEN], input[CLI_INPUT_OPTIONS],
-        common[CLI_COMMON_OPTIONS];
-    guarantee_table(b, guarantee);
-    given_table(b, given);
-    cli_input_table(&b->input, input);
-    cli_common_options(app, common);
-    const cli_group groups[] = {CLI_GROUP("Output", output), CLI_GROUP("What", guarantee),
-                                CLI_GROUP("Settings, without --recall", given),
-                                CLI_GROUP("Input (how to read POINTS)", input),
-                                CLI_GROUP("Common", common)};
-    const cli_verb verb = {
-        .name = app->verb,
-        .synopsis = "POINTS -o OUT --recall SHARE (-k K | --radius R) [options]\n"
-                    "POINTS -o OUT --tables L --functions M [--width W] [options]",
-        .about =
-            "Writes an index of points to one file, which holds the points too. With --recall the "
-            "settings are chosen for the points, which must fit in --memory, and the index is "
-            "tested on queries of its own; where none keeps the promise, or exact search is "
-            "quicker, "
-            "it says so, writes nothing and ends with exit code 1. With settings of yours the "
-            "points "
-            "are read piece by piece and neither they nor the tables need to fit in memory; sorted "
-            "runs wait in TMPDIR, 12 bytes a point and table.",
-        .groups = groups,
-        .group_count = sizeof groups / sizeof groups[0],
-        .examples =
-            "Nine in ten of the five nearest, by settings that are chosen and tested\n"
-            "gnomon index build base.npy -k 5 --recall 0.9 --slower -o tuned.lsh\n"
-            "Settings of one's own\n"
-            "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
-            "given.lsh\n"
-            "Sets\n"
-            "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o "
-            "sets.lsh\n",
-        .min_operands = 1,
-        .max_operands = 1,
-    };
-    return cli_parse(&verb, argc, argv, &b->path, &count);
-}
+/* Of build and of tune. */
+static const cli_verb texts[] = {
+    {.synopsis = "POINTS -o OUT --recall SHARE (-k K | --radius R) [options]\n"
+                 "POINTS -o OUT --tables L --functions M [--width W] [options]",
+     .about =
+         "Writes an index of points to one file, which holds the points too. With --recall the "
+         "settings are chosen for the points, which must fit in --memory, and the index is "
+         "tested on queries of its own; where none keeps the promise, or exact search is "
+         "quicker, "
+         "it says so, writes nothing and ends with exit code 1. With settings of yours the "
+         "points "
+         "are read piece by piece and neither they nor the tables need to fit in memory; sorted "
+         "runs wait in TMPDIR, 12 bytes a point and table.",
+     .examples = "Nine in ten of the five nearest, by settings that are chosen and tested\n"
+                 "gnomon index build base.npy -k 5 --recall 0.9 --slower -o tuned.lsh\n"
+                 "Settings of one's own\n"
+                 "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
+                 "given.lsh\n"
+                 "Sets\n"
+                 "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o "
+                 "sets.lsh\n",
+     .min_operands = 1,
+     .max_operands = 1},
+    {.synopsis = "POINTS (-k K | --radius R) [--recall SHARE] [-o OUT] [options]",
+     .about =
+         "Shows the settings that are considered for points and a recall (default 0.9): of each "
+         "shape and number of tables the cheapest that would do, else the one that finds most, "
+         "with recall and candidates as measured and the cost of a query by the model, in "
+         "microseconds on one thread. The ways that were built and tested are marked: '+' keeps "
+         "the promise, '-' does not. Exit code 1 when exact search is the answer.",
+     .examples = "What there is to choose from\n"
+                 "gnomon index tune base.npy -k 5 --slower\n"
+                 "The same for a program\n"
+                 "gnomon index tune base.npy -k 5 --recall 0.8 --slower --json\n",
+     .min_operands = 1,
+     .max_operands = 1},
+};
 
-static int parse_tune(build *b, int argc, char **argv)
+static int parse(build *b, int tune, int argc, char **argv)
 {
-    cli_app *app = b->app;
     int count = 0;
     const cli_option output[] = {
         {.name = "output",
@@ -221,33 +176,22 @@ static int parse_tune(build *b, int argc, char **argv)
          .type = CLI_TEXT,
          .target = &b->output,
          .value = "OUT",
-         .help = "write the index that keeps the promise"},
+         .help = tune ? "write the index that keeps the promise"
+                      : "the index's file; - is standard output"},
     };
-    cli_option guarantee[GUARANTEE], input[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
-    guarantee_table(b, guarantee);
+    cli_option table[GUARANTEE + SETTINGS], input[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
+    make_table(b, table);
     cli_input_table(&b->input, input);
-    cli_common_options(app, common);
-    const cli_group groups[] = {CLI_GROUP("What", guarantee), CLI_GROUP("Output", output),
-                                CLI_GROUP("Input (how to read POINTS)", input),
-                                CLI_GROUP("Common", common)};
-    const cli_verb verb = {
-        .name = app->verb,
-        .synopsis = "POINTS (-k K | --radius R) [--recall SHARE] [-o OUT] [options]",
-        .about =
-            "Shows the settings that are considered for points and a recall (default 0.9): of each "
-            "shape and number of tables the cheapest that would do, else the one that finds most, "
-            "with recall and candidates as measured and the cost of a query by the model, in "
-            "microseconds on one thread. The ways that were built and tested are marked: '+' keeps "
-            "the promise, '-' does not. Exit code 1 when exact search is the answer.",
-        .groups = groups,
-        .group_count = sizeof groups / sizeof groups[0],
-        .examples = "What there is to choose from\n"
-                    "gnomon index tune base.npy -k 5 --slower\n"
-                    "The same for a program\n"
-                    "gnomon index tune base.npy -k 5 --recall 0.8 --slower --json\n",
-        .min_operands = 1,
-        .max_operands = 1,
-    };
+    cli_common_options(b->app, common);
+    const cli_group what = {"What", table, GUARANTEE}, out = CLI_GROUP("Output", output),
+                    settings = {"Settings, without --recall", table + GUARANTEE, SETTINGS},
+                    in = CLI_GROUP("Input (how to read POINTS)", input),
+                    any = CLI_GROUP("Common", common);
+    const cli_group of_build[] = {out, what, settings, in, any}, of_tune[] = {what, out, in, any};
+    cli_verb verb = texts[tune];
+    verb.name = b->app->verb;
+    verb.groups = tune ? of_tune : of_build;
+    verb.group_count = tune ? 4 : 5;
     return cli_parse(&verb, argc, argv, &b->path, &count);
 }
 
@@ -506,7 +450,7 @@ int cli_index_build(int argc, char **argv)
     build b;
     cli_init(&app, "index build");
     init(&b, &app);
-    int code = parse_build(&b, argc, argv);
+    int code = parse(&b, 0, argc, argv);
     if (code < 0) code = check(&b, 0);
     if (code >= 0) return code;
     code = cli_start(&app);
@@ -526,7 +470,7 @@ int cli_index_tune(int argc, char **argv)
     build b;
     cli_init(&app, "index tune");
     init(&b, &app);
-    int code = parse_tune(&b, argc, argv);
+    int code = parse(&b, 1, argc, argv);
     if (code < 0) code = check(&b, 1);
     if (code >= 0) return code;
     code = cli_start(&app);
