@@ -1,26 +1,11 @@
 /* Names and messages as they can be shown. */
 #include "cli.h"
 
+#include "base/utf8.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The bytes of the UTF-8 character at text, 0 when there is none, or a control character. */
-static size_t shown_bytes(const unsigned char *text)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char first = text[0];
-    const size_t bytes = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    uint32_t code = bytes == 1 ? first : first & (0x7fu >> bytes);
-    if (bytes > 1 && (first < 0xc2 || first > 0xf4)) return 0;
-    for (size_t at = 1; at < bytes; ++at) {
-        if ((text[at] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (text[at] & 0x3f);
-    }
-    const int control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-    const int surrogate = code >= 0xd800 && code < 0xe000;
-    return control || surrogate || code < least[bytes] || code > 0x10ffff ? 0 : bytes;
-}
 
 /* line_end: stands for one that is to stay, and backslashes stay then; 0: none. */
 static char *escape(const char *text, char line_end)
@@ -30,7 +15,7 @@ static char *escape(const char *text, char line_end)
     char *to = escaped;
     if (escaped == NULL) return NULL;
     while (*at != '\0') {
-        const size_t bytes = shown_bytes(at);
+        const size_t bytes = gnomon_utf8_bytes((const char *)at);
         const char *letter = *at == '\t' ? "\\t" : *at == '\n' ? "\\n" : NULL;
         if (*at == '\\' && line_end == '\0') letter = "\\\\";
         if (line_end != 0 && *at == (unsigned char)line_end) {

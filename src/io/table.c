@@ -1,5 +1,6 @@
 /* Tables of text: what a join or a search found, with names where there are some. */
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "io/format.h"
 #include "io/text/number.h"
 
@@ -32,29 +33,13 @@ static char letter_of(unsigned char c)
     return c == '\t' ? 't' : c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\\' ? '\\' : '\0';
 }
 
-/* Bytes of the UTF-8 character that begins here, 0 where it is a control character or none. */
-static size_t plain_bytes(const unsigned char *text)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const size_t bytes = text[0] < 0x80 ? 1 : text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    uint32_t code = bytes == 1 ? text[0] : text[0] & (0x7fu >> bytes);
-    if (bytes > 1 && (text[0] < 0xc2 || text[0] > 0xf4)) return 0;
-    for (size_t i = 1; i < bytes; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0; /* the end is no such byte either */
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-    const bool surrogate = code >= 0xd800 && code < 0xe000;
-    return control || surrogate || code < least[bytes] || code > 0x10ffff ? 0 : bytes;
-}
-
 static gnomon_status put_escaped(gnomon_table *table, const char *text)
 {
     static const char digits[] = "0123456789abcdef";
     const unsigned char *at = (const unsigned char *)text;
     while (*at != '\0') {
         const char letter = letter_of(*at);
-        const size_t bytes = letter != '\0' ? 0 : plain_bytes(at);
+        const size_t bytes = letter != '\0' ? 0 : gnomon_utf8_bytes((const char *)at);
         if (bytes > 0)
             GNOMON_TRY(put(table, (const char *)at, bytes));
         else if (letter != '\0')
