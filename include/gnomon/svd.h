@@ -114,7 +114,9 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * place unless |mean| is below 2^-50 of the mean magnitude. It takes one more pass; with
  * single_pass none: the mean of the first rows is subtracted, and at the end the difference to the
  * mean of all rows is subtracted from the sketches (squares by Chan, Golub & LeVeque 1983);
- * residual_bound allows for the rounding of that.
+ * residual_bound allows for the rounding of that. A GPU subtracts the same mean; it leaves to the
+ * CPU streams that are read once, and sparse rows in single precision where |A|_F + |1 mean^T|_F is
+ * above 8 |A - 1 mean^T|_F.
  *
  * Settled: the s_i never exceed A's singular values but for rounding. The leading j have settled
  * when sum over i <= j of (|A v_i - s_i u_i|^2 + |A^T u_i - s_i v_i|^2) / 2 is at most the square

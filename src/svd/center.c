@@ -42,16 +42,18 @@ void gnomon_center_close(gnomon_row_source *s)
     c->mean = c->rows = c->sums = c->parts = c->so_far = NULL;
 }
 
-static gnomon_status open(gnomon_row_source *s)
+gnomon_status gnomon_center_open(gnomon_row_source *s)
 {
     gnomon_centering *c = &s->center;
     const int64_t cols = s->cols, capacity = read_rows(s);
     if (c->sums != NULL) return GNOMON_OK;
+    c->capacity = capacity;
+    c->group = least(SUM_ROWS, capacity);
     GNOMON_TRY(gnomon_alloc(s->ctx, cols, sizeof *c->mean, "the mean", &c->mean));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(2, cols), sizeof *c->sums,
                                  "sums of the columns", &c->sums));
-    if (s->csr != NULL) return GNOMON_OK;
-    c->capacity = capacity;
+    const bool elsewhere = s->matrix != NULL && s->matrix->memory != GNOMON_HOST;
+    if (s->csr != NULL || elsewhere) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(capacity, cols), sizeof *c->rows,
                             "rows to be centred", &c->rows));
     return gnomon_alloc(s->ctx, gnomon_times(2 * gnomon_ceil_div(capacity, SUM_ROWS), cols),
@@ -355,7 +357,7 @@ gnomon_status gnomon_center_next(gnomon_row_source *s, gnomon_piece *piece)
 {
     gnomon_centering *c = &s->center;
     const bool reads = s->stream == NULL && !c->once;
-    GNOMON_TRY(open(s));
+    GNOMON_TRY(gnomon_center_open(s));
     if (c->once && c->so_far == NULL)
         GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->so_far, "the mean", &c->so_far));
     piece->rows = 0;
@@ -461,7 +463,7 @@ static gnomon_status measure_sparse(gnomon_row_source *s)
 gnomon_status gnomon_center_find(gnomon_row_source *s)
 {
     if (s->center.sums != NULL) return GNOMON_OK;
-    GNOMON_TRY(open(s));
+    GNOMON_TRY(gnomon_center_open(s));
     GNOMON_TRY(find(s, s->csr != NULL ? sum_sparse : sum_dense, &s->largest));
     s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
     return s->csr != NULL ? measure_sparse(s) : GNOMON_OK;

@@ -16,6 +16,8 @@
  * rounding. Sets the exponent that the magnitudes ask for before anything is taken off. Once the
  * mean is known it does nothing. */
 gnomon_status gnomon_center_find(gnomon_row_source *source);
+/* Room for the mean, and how rows are summed, which is all that a device needs that finds it. */
+gnomon_status gnomon_center_open(gnomon_row_source *source);
 /* Fills the buffer with the next rows less the mean. Of rows that are read once it is less the mean
  * of the first ones, which also settle the exponent, and looks for NaN and infinity. */
 gnomon_status gnomon_center_next(gnomon_row_source *source, gnomon_piece *piece);

@@ -76,13 +76,14 @@ static double frobenius_factor(int64_t count)
     return 1 / sqrt(lower_share(count, GNOMON_FAILURE));
 }
 
-void gnomon_frobenius_of(const double *norms, int64_t count, double *estimate, double *bound)
+void gnomon_frobenius_of(const double *norms, int64_t count, double rounding, double *estimate,
+                         double *bound)
 {
     double sum = 0;
     for (int64_t j = 0; j < count; j++)
         sum += norms[j] * norms[j];
     *estimate = sqrt(sum / (double)count);
-    *bound = *estimate * frobenius_factor(count);
+    *bound = (*estimate + rounding) * frobenius_factor(count);
 }
 
 /* The probes count as often as the squares of singular values that spectral allows make up the sum
@@ -108,8 +109,8 @@ gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, dou
     double *norms = NULL;
     GNOMON_TRY(gnomon_alloc(f->ctx, e->cols, sizeof *norms, "norms", &norms));
     gnomon_tall_norms(f->ctx, e, norms);
-    gnomon_frobenius_of(norms, e->cols, estimate, bound);
-    *bound += frobenius_factor(e->cols) * f->source.center.rounding * f->longest_probe;
+    gnomon_frobenius_of(norms, e->cols, f->source.center.rounding * f->longest_probe, estimate,
+                        bound);
     gnomon_free(f->ctx, norms);
     return GNOMON_OK;
 }

@@ -1,9 +1,11 @@
 /* Handing a factorisation to a device. */
 #include "base/device.h"
 #include "base/context.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "project/job.h"
+#include "svd/center.h"
 #include "svd/factor.h"
 #include "svd/job.h"
 
@@ -41,11 +43,29 @@ static gnomon_status make_room(void *user, int64_t rank, gnomon_matrix *u, gnomo
     return GNOMON_OK;
 }
 
+/* Terms that a device adds up in fp32 before they join a sum in fp64, and parts of the products
+ * with the mean there. */
+enum { CHAIN = 64, PART = 1024 };
+/* A row may be so many times as long as less its mean, in single precision, that a sum of fp32
+ * terms is still as good as other data's. */
+static const double longest_rows = 8;
+
+/* What the device's products of sparse rows less their mean are off by, for a probe's length. All
+ * 1000 probes of n normal numbers are shorter than sqrt(n) + 7 but once in 10^7 runs. */
+static double rounding_of(const gnomon_factor *f)
+{
+    const gnomon_centering *c = &f->source.center;
+    const int64_t rows = f->source.rows, cols = f->source.cols, most = rows > cols ? rows : cols;
+    const double parts = (double)(PART + most / PART) * 0x1p-53 * c->magnitude;
+    const double terms = f->f64 ? 0 : (CHAIN + 4) * 0x1p-24 * c->magnitude;
+    const double all = fmax(c->rounding, c->rounding_adjoint) + parts + terms;
+    return f->source.csr != NULL && f->source.centered ? all * (sqrt((double)cols) + 7) : 0;
+}
+
 static double bound_of(void *user, const double *lengths, int64_t count)
 {
     double estimate, bound;
-    (void)user;
-    gnomon_frobenius_of(lengths, count, &estimate, &bound);
+    gnomon_frobenius_of(lengths, count, rounding_of(((call *)user)->f), &estimate, &bound);
     return bound;
 }
 
@@ -81,15 +101,40 @@ static void copy_results(gnomon_factor *f, const gnomon_svd_job *job)
         gnomon_lengths_add(&l, now, i > 0 ? now - probes : NULL, probes);
         if (l.longest == 0) break;
     }
-    gnomon_frobenius_of(job->lengths, probes, &out->residual_estimate, &out->residual_bound);
-    gnomon_bounds_of(out, &l, probes, 0, gnomon_certain_bound(f));
+    const double rounding = rounding_of(f);
+    gnomon_frobenius_of(job->lengths, probes, rounding, &out->residual_estimate,
+                        &out->residual_bound);
+    gnomon_bounds_of(out, &l, probes, rounding, gnomon_certain_bound(f));
 }
 
 static bool takes(gnomon_device_call *device, void *user)
 {
     call *c = user;
+    const gnomon_row_source *s = &c->f->source;
     if (device->table->svd == NULL) return gnomon_device_unable(device, "it has no factorisations");
+    if (s->centered && s->csr != NULL &&
+        (s->norm == 0 || (!c->f->f64 && s->center.magnitude > longest_rows * s->norm)))
+        return gnomon_device_unable(device,
+                                    "beside their mean little is left of these sparse rows, "
+                                    "which takes sums in fp64");
     return device->table->svd_supports(device->state, &c->job, device->why, sizeof device->why);
+}
+
+/* Of what lies in host memory, or comes from there, the CPU finds it: the mean has the same bits
+ * wherever the work is done. */
+static gnomon_status find_mean(call *c)
+{
+    gnomon_row_source *s = &c->f->source;
+    const bool there = s->matrix != NULL && s->matrix->memory != GNOMON_HOST;
+    GNOMON_TRY(there ? gnomon_center_open(s) : gnomon_center_find(s));
+    GNOMON_TRY(gnomon_row_source_rewind(s));
+    c->job.mean = s->center.mean;
+    c->job.has_mean = !there;
+    c->job.sum_rows = s->center.group;
+    c->job.exponent = there || s->csr != NULL ? 0 : s->exponent;
+    c->job.centered_norm = s->norm;
+    c->job.centered_exponent = s->exponent;
+    return GNOMON_OK;
 }
 
 static gnomon_status run(gnomon_device_call *device, void *user)
@@ -98,6 +143,7 @@ static gnomon_status run(gnomon_device_call *device, void *user)
     gnomon_factor *f = c->f;
     const gnomon_svd_host calls = {c, choose_rank, make_room, bound_of, sketch};
     const int64_t lengths = f->options.probes * (f->options.probe_power + 1);
+    if (f->options.center) GNOMON_TRY(find_mean(c));
     GNOMON_TRY(gnomon_factor_operator(f, c->job.columns, false));
     if (f->options.single_pass) GNOMON_TRY(gnomon_factor_psi(f, &c->psi));
     GNOMON_TRY(gnomon_alloc(f->ctx, c->job.columns, sizeof *f->s, "singular values", &f->s));
@@ -130,8 +176,12 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
 {
     gnomon_context *ctx = f->ctx;
     const gnomon_svd_rows *rows = f->source.stream;
-    const gnomon_matrix there = gnomon_matrix_rowmajor(
-        NULL, f->f64 ? GNOMON_F64 : GNOMON_F32, f->source.rows, f->source.cols); /* the shape */
+    /* Of a stream the shape, and the type that it comes in: that of the work, unless a mean would
+     * take digits along. */
+    const bool f64 =
+        f->f64 || (f->options.center && rows != NULL && gnomon_dtype_needs_f64(rows->dtype));
+    const gnomon_matrix there =
+        gnomon_matrix_rowmajor(NULL, f64 ? GNOMON_F64 : GNOMON_F32, f->source.rows, f->source.cols);
     const gnomon_csr *csr = f->source.csr;
     const gnomon_matrix *a = rows != NULL || csr != NULL ? &there : f->source.matrix;
     const bool known =
@@ -141,9 +191,12 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
             ctx, GNOMON_BY_CONTEXT,
             "rows whose number is not known before, or that can be read only once without "
             "single_pass, are factored on the CPU"));
-    if (f->options.center)
-        GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
-                                        "rows less their mean are factored on the CPU"));
+    const bool once = f->options.center && f->options.single_pass && rows != NULL;
+    if (once)
+        GNOMON_TRY(gnomon_device_refuse(
+            ctx, GNOMON_BY_CONTEXT,
+            "rows less their mean that are read once are factored on the CPU"));
+    if (f->options.center && csr != NULL) GNOMON_TRY(gnomon_center_find(&f->source));
     gnomon_svd_options options = f->options;
     options.dtype = f->f64 ? GNOMON_F64 : GNOMON_F32;
     if (options.block == 0) options.block = 128;
@@ -159,7 +212,7 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
                                      .takes = takes,
                                      .run = run,
                                      .calls_back = true,
-                                     .not_worth = !known || f->options.center || !is_worth_it(f),
+                                     .not_worth = !known || once || !is_worth_it(f),
                                      .there = a->memory != GNOMON_HOST ? "a" : NULL};
     gnomon_device_call device;
     const gnomon_status status =

@@ -76,8 +76,9 @@ gnomon_status gnomon_probe_residual(gnomon_factor *f, const gnomon_tall *g, cons
 /* Estimate and bound of |E|_F from the columns of e = E g. */
 gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
                                      double *bound);
-/* The same from their lengths. */
-void gnomon_frobenius_of(const double *norms, int64_t count, double *estimate, double *bound);
+/* The same from their lengths, each off by 'rounding' at most. */
+void gnomon_frobenius_of(const double *norms, int64_t count, double rounding, double *estimate,
+                         double *bound);
 /* The same bound, but with probability 'failure', of an E with |E|_2 <= spectral. */
 double gnomon_frobenius_bound(double estimate, double spectral, int64_t count, double failure);
 /* The columns of E g, and of 'power' pairs of products beyond, each begun with what the one before

@@ -36,11 +36,18 @@ typedef struct gnomon_svd_job {
     const gnomon_operator *psi; /* the same for rows that are read once: of their second sketch */
     int64_t columns;            /* of the projection, at most */
     int64_t memory_limit;       /* bytes of working memory on the host */
+    /* With options->center, what is factored is A less the mean of its columns: */
+    double *mean;     /* theirs, of the unscaled matrix, in host memory */
+    int has_mean;     /* 0: a lies in the device's memory, which is read there; mean has room */
+    int64_t sum_rows; /* then it is summed in pairs of numbers by groups of so many rows, which are
+                         added in order (svd/center.h) */
+    double centered_norm; /* of sparse rows less the mean, times 2^-centered_exponent */
+    int centered_exponent;
     const gnomon_device_host *host;
     const gnomon_svd_host *calls;
 
     /* ---- results. Numbers are those of A times 2^-exponent. ---- */
-    int exponent;
+    int exponent; /* with has_mean, dense rows: begins as what their magnitudes ask for */
     double norm;
     int64_t used_columns;
     double *s;       /* room for 'columns' of them */

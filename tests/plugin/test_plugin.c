@@ -569,6 +569,72 @@ static void sparse_rows_go_there(void **state)
     gnomon_context_destroy(cpu);
 }
 
+/* A device is handed the means of what lies on the host, and room for those of what lies there; it
+ * is not asked for sparse rows of which little is left in single precision, nor for rows that are
+ * read once. */
+static void means_go_there(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx, *cpu;
+    o.device = "cpu";
+    assert_int_equal(gnomon_context_create(&o, &cpu), GNOMON_OK);
+    o.device = "cuda";
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    float a[8 * 6] = {0};
+    for (int i = 6; i < 8 * 6; i++)
+        a[i] = (float)(i / 6);
+    gnomon_matrix as = gnomon_matrix_rowmajor(a, GNOMON_F32, 8, 6);
+    gnomon_svd svd = {.struct_size = sizeof svd};
+    gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+    options.rank = 3;
+    options.center = 1;
+    for (int there = 0; there < 2; there++) {
+        as.memory = there ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
+        assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_OK);
+        assert_true(svd.centered && svd.mean[0] == (there ? 2 : 3.5) && svd.mean[5] == svd.mean[0]);
+        assert_true(svd.norm == 2 * svd.mean[5]);
+        gnomon_svd_free(ctx, &svd);
+    }
+    as.memory = GNOMON_HOST;
+    a[17] = (float)NAN;
+    assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_ERROR_NONFINITE);
+    says(gnomon_last_error(ctx), "row 2, column 5");
+
+    const int64_t offsets[] = {0, 3, 6, 9, 12}, indices[] = {0, 1, 4, 0, 1, 4, 0, 1, 4, 0, 1, 4};
+    float values[] = {1, -2, 3, 4, 5, -6, 7, -8, 9, 10, 11, -12}, sketch[4 * 3];
+    const gnomon_csr rows = {4, 5, offsets, indices, values, GNOMON_F32};
+    options.oversample = 0;
+    options.probes = 4;
+    assert_int_equal(gnomon_svd_csr(ctx, &rows, &options, &svd), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
+    assert_true(svd.mean[0] == 5.5 && svd.mean[1] == 1.5 && svd.mean[2] == 0);
+    float dense[4 * 5] = {0};
+    for (int e = 0; e < 12; e++)
+        dense[e / 3 * 5 + indices[e]] = values[e];
+    for (int i = 0; i < 4 * 5; i++)
+        dense[i] -= (float)svd.mean[i % 5];
+    const gnomon_matrix centred = gnomon_matrix_rowmajor(dense, GNOMON_F32, 4, 5);
+    const gnomon_matrix y = gnomon_matrix_rowmajor(sketch, GNOMON_F32, 4, 3);
+    gnomon_operator *op;
+    assert_int_equal(gnomon_operator_create(cpu, &svd.descriptor, &op), GNOMON_OK);
+    assert_int_equal(gnomon_sketch(cpu, op, &centred, &y, NULL), GNOMON_OK);
+    for (int i = 0; i < 4 * 3; i++) /* of the rows times 2^-1 */
+        assert_true(fabsf(2 * ((float *)svd.u.data)[i] - sketch[i]) < 1e-4F);
+    gnomon_operator_destroy(op);
+    gnomon_svd_free(ctx, &svd);
+    for (int e = 0; e < 12; e++)
+        values[e] += 1000;
+    assert_int_equal(gnomon_svd_csr(ctx, &rows, &options, &svd), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "takes sums in fp64");
+    options.dtype = GNOMON_F64;
+    assert_int_equal(gnomon_svd_csr(ctx, &rows, &options, &svd), GNOMON_OK);
+    gnomon_svd_free(ctx, &svd);
+    gnomon_context_destroy(ctx);
+    gnomon_context_destroy(cpu);
+}
+
 /* And a factorisation: what the device leaves becomes the result, scaled back. */
 static void factorisations_go_there(void **state)
 {
@@ -805,6 +871,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(named_folder, clear, clear),
         cmocka_unit_test_setup_teardown(jobs_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(products_go_there, clear, clear),
+        cmocka_unit_test_setup_teardown(means_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(factorisations_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(sparse_rows_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(tensors_go_there, clear, clear),

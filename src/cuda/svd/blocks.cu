@@ -1,6 +1,7 @@
 /* A matrix that stays on the host, or comes row by row: blocks of rows, two of them on the GPU.
  * While one is at work the next is on its way, and of a stream is read. How rows are cut into
- * blocks hangs on the shape alone. */
+ * blocks hangs on the shape alone. A matrix of the caller's in the GPU's memory that is to be less
+ * its mean comes from there in the same way, so that it is not copied. */
 #include "cuda/svd/svd.h"
 
 static const int64_t block_numbers = 1 << 25; /* of a block, at most */
@@ -30,10 +31,10 @@ gnomon_status gcu_svd_blocks_open(gcu_svd *v)
     b->rows = gcu_svd_block_rows(v->m, v->n);
     const gnomon_matrix there = gcu_packed(a, b->rows, v->n);
     gnomon_status status = GNOMON_OK;
-    for (int i = 0; i < 2 && status == GNOMON_OK; i++)
+    if (!v->job->rows) status = gcu_place_of(v->s, a, "a", &b->place, v->why);
+    const bool comes = v->job->rows || b->place != GCU_DEVICE;
+    for (int i = 0; i < 2 && status == GNOMON_OK && comes; i++)
         status = gcu_svd_alloc(v, gcu_packed_bytes(&there), &b->raw[i]);
-    if (status == GNOMON_OK && !v->job->rows)
-        status = gcu_place_of(v->s, a, "a", &b->place, v->why);
     if (status != GNOMON_OK) return status;
     for (int i = 0; i < 2; i++) {
         GCU_TRY(v->why, cudaEventCreateWithFlags(&b->arrived[i], cudaEventDisableTiming));
@@ -42,9 +43,11 @@ gnomon_status gcu_svd_blocks_open(gcu_svd *v)
                 cudaEventRecord(b->idle[i], v->stream)); /* the memory is there from then on */
         if (v->job->rows)
             GCU_TRY(v->why,
-                    cudaHostAlloc(&b->page[i], (size_t)(b->rows * v->n) * gcu_svd_size(v), 0));
+                    cudaHostAlloc(&b->page[i],
+                                  (size_t)(b->rows * v->n) * gnomon_dtype_size(a->dtype), 0));
     }
-    return a->dtype == gcu_svd_type(v) ? GNOMON_OK : gcu_svd_blocks_converted(v);
+    const bool as_they_come = a->dtype == gcu_svd_type(v) && !v->job->options->center;
+    return as_they_come ? GNOMON_OK : gcu_svd_blocks_converted(v);
 }
 
 gnomon_matrix gcu_svd_converted_block(const gcu_svd *v, const gnomon_matrix *block)
@@ -105,18 +108,19 @@ static gnomon_status fetch(gcu_svd *v, int64_t row, int64_t rows, int i, gnomon_
     gcu_svd_blocks *b = &v->blocks;
     const gnomon_matrix from = gcu_svd_part(v->job->a, row, rows);
     gnomon_status status = GNOMON_OK;
+    *to = from;
+    if (!v->job->rows && b->place == GCU_DEVICE) return GNOMON_OK; /* it is there */
     *to = gcu_packed(&from, rows, v->n);
     to->data = b->raw[i];
     if (v->job->rows) {
-        const gnomon_matrix page = gnomon_matrix_rowmajor(b->page[i], gcu_svd_type(v), rows, v->n);
-        const size_t line = (size_t)v->n * gcu_svd_size(v);
+        const size_t size = gnomon_dtype_size(from.dtype), line = (size_t)v->n * size;
+        const gnomon_matrix page = gnomon_matrix_rowmajor(b->page[i], from.dtype, rows, v->n);
         GCU_TRY(v->why, cudaEventSynchronize(b->arrived[i])); /* what it held has gone */
         status = read_rows(v, &page, row);
         if (status != GNOMON_OK) return status;
         GCU_TRY(v->why, cudaStreamWaitEvent(v->s->in, b->idle[i], 0));
-        GCU_TRY(v->why,
-                cudaMemcpy2DAsync(to->data, (size_t)to->row_stride * gcu_svd_size(v), page.data,
-                                  line, line, (size_t)rows, cudaMemcpyHostToDevice, v->s->in));
+        GCU_TRY(v->why, cudaMemcpy2DAsync(to->data, (size_t)to->row_stride * size, page.data, line,
+                                          line, (size_t)rows, cudaMemcpyHostToDevice, v->s->in));
     } else {
         const gcu_transfer transfer = gcu_transfer_of(v->job);
         GCU_TRY(v->why, cudaStreamWaitEvent(v->s->in, b->idle[i], 0));
@@ -127,13 +131,13 @@ static gnomon_status fetch(gcu_svd *v, int64_t row, int64_t rows, int i, gnomon_
     return GNOMON_OK;
 }
 
-/* The block of the scaled matrix in the work's type. */
+/* The block of the scaled matrix, less its mean, in the work's type. */
 static gnomon_status convert(gcu_svd *v, const gnomon_matrix *raw, gnomon_matrix *block)
 {
     *block = *raw;
-    if (raw->dtype == gcu_svd_type(v) && v->job->exponent == 0) return GNOMON_OK;
+    if (raw->dtype == gcu_svd_type(v) && v->job->exponent == 0 && !v->mean) return GNOMON_OK;
     *block = gcu_svd_converted_block(v, raw);
-    return gcu_svd_scaled_copy(v, raw, v->job->exponent, block);
+    return gcu_svd_centered_copy(v, raw, block);
 }
 
 gnomon_status gcu_svd_each(gcu_svd *v, gcu_svd_block_fn fn, void *arg)

@@ -12,8 +12,8 @@ struct gcu_svd_f64_figures {
 /* ---- svd/f64_kernels.cu: enqueue on stream ---- */
 
 /* As gcu_svd_convert. */
-cudaError_t gcu_svd_f64_convert(const gnomon_matrix *from, int exponent, bool across, int64_t pitch,
-                                double *to, cudaStream_t stream);
+cudaError_t gcu_svd_f64_convert(const gnomon_matrix *from, const double *mean, int exponent,
+                                bool across, int64_t pitch, double *to, cudaStream_t stream);
 /* figures[0] = those of all lines; GCU_SVD_F64_PARTS places behind it are worked in. */
 cudaError_t gcu_svd_f64_scan(const double *data, int64_t lines, int64_t length, int64_t pitch,
                              gcu_svd_f64_figures *figures, cudaStream_t stream);

@@ -8,24 +8,26 @@ enum { THREADS = 256 };
 
 static __global__ void convert_kernel(const void *data, gnomon_dtype dtype, int64_t lines,
                                       int64_t length, int64_t line_stride, int64_t step,
-                                      int exponent, int64_t pitch, double *to)
+                                      const double *mean, bool of_line, int exponent, int64_t pitch,
+                                      double *to)
 {
     GCU_FOR_EACH(e, lines * length)
     {
         const int64_t line = e / length, at = e % length;
-        to[line * pitch + at] =
+        const double x =
             scalbn(gcu_element<double>(data, dtype, line * line_stride + at * step), -exponent);
+        to[line * pitch + at] = mean ? x - scalbn(mean[of_line ? line : at], -exponent) : x;
     }
 }
 
-cudaError_t gcu_svd_f64_convert(const gnomon_matrix *from, int exponent, bool across, int64_t pitch,
-                                double *to, cudaStream_t stream)
+cudaError_t gcu_svd_f64_convert(const gnomon_matrix *from, const double *mean, int exponent,
+                                bool across, int64_t pitch, double *to, cudaStream_t stream)
 {
     const int64_t lines = across ? from->cols : from->rows;
     const int64_t length = across ? from->rows : from->cols;
     convert_kernel<<<gcu_grid(lines * length, THREADS), THREADS, 0, stream>>>(
         from->data, from->dtype, lines, length, across ? from->col_stride : from->row_stride,
-        across ? from->row_stride : from->col_stride, exponent, pitch, to);
+        across ? from->row_stride : from->col_stride, mean, across, exponent, pitch, to);
     return cudaGetLastError();
 }
 

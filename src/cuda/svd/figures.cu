@@ -4,18 +4,30 @@
 
 #include <math.h>
 
-gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exponent,
-                                  const gnomon_matrix *to)
+/* to = (from - mean) * 2^-exponent, in place where both are the same; mean NULL: none. */
+static gnomon_status copy_less(gcu_svd *v, const gnomon_matrix *from, const double *mean,
+                               int exponent, const gnomon_matrix *to)
 {
     const bool across = gcu_svd_is_across(to);
     const int64_t pitch = across ? to->col_stride : to->row_stride;
     if (v->f64)
-        GCU_TRY(v->why, gcu_svd_f64_convert(from, exponent, across, pitch,
+        GCU_TRY(v->why, gcu_svd_f64_convert(from, mean, exponent, across, pitch,
                                             static_cast<double *>(to->data), v->stream));
     else
-        GCU_TRY(v->why, gcu_svd_convert(from, exponent, across, pitch,
+        GCU_TRY(v->why, gcu_svd_convert(from, mean, exponent, across, pitch,
                                         static_cast<float *>(to->data), v->stream));
     return GNOMON_OK;
+}
+
+gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exponent,
+                                  const gnomon_matrix *to)
+{
+    return copy_less(v, from, nullptr, exponent, to);
+}
+
+gnomon_status gcu_svd_centered_copy(gcu_svd *v, const gnomon_matrix *from, const gnomon_matrix *to)
+{
+    return copy_less(v, from, v->mean, v->job->exponent, to);
 }
 
 gnomon_status gcu_svd_alloc_figures(gcu_svd *v, int64_t units, void **figures)
@@ -83,9 +95,11 @@ static bool is_tame(const gcu_svd *v, double largest)
 
 void gcu_svd_set_scale(gcu_svd *v, double norm, double largest)
 {
+    int more;
     v->job->norm = norm;
     if (largest == 0 || is_tame(v, largest)) return;
-    frexp(largest, &v->job->exponent);
-    if (v->job->exponent < -1020) v->job->exponent = -1020;
-    v->job->norm = ldexp(norm, -v->job->exponent);
+    frexp(largest, &more);
+    if (more < -1020) more = -1020;
+    v->job->exponent += more;
+    v->job->norm = ldexp(norm, -more);
 }

@@ -382,24 +382,27 @@ cudaError_t gcu_svd_scale(const float *from, int64_t rows, int64_t cols, const d
 
 static __global__ void bring_kernel(const void *data, gnomon_dtype dtype, int64_t lines,
                                     int64_t length, int64_t line_stride, int64_t step,
-                                    double factor, int64_t pitch, float *to)
+                                    const double *mean, bool of_line, double factor, int64_t pitch,
+                                    float *to)
 {
     GCU_FOR_EACH(e, lines * length)
     {
         const int64_t line = e / length, at = e % length;
-        to[line * pitch + at] =
-            (float)(gcu_element<double>(data, dtype, line * line_stride + at * step) * factor);
+        const double x = gcu_element<double>(data, dtype, line * line_stride + at * step) * factor;
+        const double less = mean ? mean[of_line ? line : at] * factor : 0.0;
+        to[line * pitch + at] = (float)(x - less);
     }
 }
 
-cudaError_t gcu_svd_convert(const gnomon_matrix *from, int exponent, bool across, int64_t pitch,
-                            float *to, cudaStream_t stream)
+cudaError_t gcu_svd_convert(const gnomon_matrix *from, const double *mean, int exponent,
+                            bool across, int64_t pitch, float *to, cudaStream_t stream)
 {
     const int64_t lines = across ? from->cols : from->rows;
     const int64_t length = across ? from->rows : from->cols;
     bring_kernel<<<gcu_grid(lines * length, THREADS), THREADS, 0, stream>>>(
         from->data, from->dtype, lines, length, across ? from->col_stride : from->row_stride,
-        across ? from->row_stride : from->col_stride, ldexp(1.0, -exponent), pitch, to);
+        across ? from->row_stride : from->col_stride, mean, across, ldexp(1.0, -exponent), pitch,
+        to);
     return cudaGetLastError();
 }
 

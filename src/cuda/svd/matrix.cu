@@ -232,9 +232,9 @@ static gnomon_status fetch(gcu_svd *v)
     const gcu_transfer transfer = gcu_transfer_of(v->job);
     status = gcu_upload(v->s, transfer, a, place, &there, v->stream, v->why);
     v->a = there;
-    if (status != GNOMON_OK || a->dtype == gcu_svd_type(v)) return status;
-    status = own(v, &there, &v->a);
-    return status == GNOMON_OK ? gcu_svd_scaled_copy(v, &there, 0, &v->a) : status;
+    if (status != GNOMON_OK || (a->dtype == gcu_svd_type(v) && !v->mean)) return status;
+    if (a->dtype != gcu_svd_type(v)) status = own(v, &there, &v->a);
+    return status == GNOMON_OK ? gcu_svd_centered_copy(v, &there, &v->a) : status;
 }
 
 gnomon_status gcu_svd_name_nonfinite(gcu_svd *v, const gnomon_matrix *block, int64_t row)
@@ -269,55 +269,74 @@ static gnomon_status scan_block(gcu_svd *v, const gnomon_matrix *block, int64_t 
     return l->largest < (double)INFINITY ? GNOMON_OK : gcu_svd_name_nonfinite(v, block, row);
 }
 
-gnomon_status gcu_svd_bring(gcu_svd *v, bool apart)
+/* Refuses NaN and infinity; norm and largest magnitude of the matrix as it is now handed out. */
+static gnomon_status scan(gcu_svd *v, double *norm, double *largest)
 {
-    if (v->job->csr) return gcu_svd_sparse_bring(v);
-    return apart ? gcu_svd_blocks_open(v) : fetch(v);
+    gcu_svd_scan_state l = {};
+    const int held = v->bag.count;
+    gnomon_status status = gcu_svd_alloc_figures(
+        v, units_of(v->blocks.rows ? v->blocks.rows : v->m, v->n), &l.figures);
+    if (status == GNOMON_OK) status = gcu_svd_each(v, scan_block, &l);
+    if (status == GNOMON_OK) gcu_svd_free(v, held);
+    *norm = sqrt(l.squares);
+    *largest = l.largest;
+    return status;
 }
 
-/* The matrix, or the room for its blocks, scaled. */
-static gnomon_status scale(gcu_svd *v)
+gnomon_status gcu_svd_bring(gcu_svd *v, bool apart)
+{
+    const bool centered = v->job->options->center;
+    const bool found = centered && v->job->has_mean; /* it is subtracted as rows come */
+    double norm, largest;
+    gnomon_status status = found ? gcu_svd_bring_mean(v) : GNOMON_OK;
+    if (status != GNOMON_OK) return status;
+    if (v->job->csr) return gcu_svd_sparse_bring(v);
+    status = apart ? gcu_svd_blocks_open(v) : fetch(v);
+    if (status != GNOMON_OK || !centered || found) return status;
+    status = scan(v, &norm, &largest);
+    if (status != GNOMON_OK) return status;
+    gcu_svd_set_scale(v, norm, largest);
+    return gcu_svd_find_mean(v);
+}
+
+/* The matrix, or the room for its blocks, scaled by so much more. */
+static gnomon_status scale(gcu_svd *v, int more)
 {
     if (v->blocks.rows) return gcu_svd_blocks_converted(v);
     const gnomon_matrix as_it_is = v->a;
     gnomon_status status = GNOMON_OK;
     if (v->a.data == v->job->a->data) status = own(v, &as_it_is, &v->a); /* the caller's */
-    return status == GNOMON_OK ? gcu_svd_scaled_copy(v, &as_it_is, v->job->exponent, &v->a)
-                               : status;
+    return status == GNOMON_OK ? gcu_svd_scaled_copy(v, &as_it_is, more, &v->a) : status;
 }
 
 gnomon_status gcu_svd_check(gcu_svd *v)
 {
-    gcu_svd_scan_state l = {};
+    double norm, largest;
+    const int before = v->job->exponent;
     if (v->job->csr) return gcu_svd_sparse_check(v);
-    gnomon_status status = gcu_svd_alloc_figures(
-        v, units_of(v->blocks.rows ? v->blocks.rows : v->m, v->n), &l.figures);
-    if (status == GNOMON_OK) status = gcu_svd_each(v, scan_block, &l);
+    gnomon_status status = scan(v, &norm, &largest);
     if (status != GNOMON_OK) return status;
-    gcu_svd_set_scale(v, sqrt(l.squares), l.largest);
-    if (v->job->exponent == 0) return GNOMON_OK;
-    status = scale(v);
-    if (status != GNOMON_OK || !v->f64) return status;
-    l.squares = 0;
-    status = gcu_svd_each(v, scan_block, &l);
-    v->job->norm = sqrt(l.squares);
-    return status;
+    gcu_svd_set_scale(v, norm, largest);
+    if (v->job->exponent == before) return GNOMON_OK;
+    status = scale(v, v->job->exponent - before);
+    return status == GNOMON_OK && v->f64 ? scan(v, &v->job->norm, &largest) : status;
 }
 
 gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_scan_state *l)
 {
     const bool first = l->largest == 0;
+    const int before = v->job->exponent;
     gnomon_status status = GNOMON_OK;
     if (!l->figures) status = gcu_svd_alloc_figures(v, units_of(v->blocks.rows, v->n), &l->figures);
     if (status == GNOMON_OK) status = scan_block(v, block, row, l);
     if (status != GNOMON_OK) return status;
     if (first) gcu_svd_set_scale(v, 0.0, l->largest);
-    if (first && v->job->exponent != 0) {
+    if (first && v->job->exponent != before) {
         const gnomon_matrix as_it_is = *block;
         status = gcu_svd_blocks_converted(v);
         *block = gcu_svd_converted_block(v, block);
         if (status == GNOMON_OK)
-            status = gcu_svd_scaled_copy(v, &as_it_is, v->job->exponent, block);
+            status = gcu_svd_scaled_copy(v, &as_it_is, v->job->exponent - before, block);
         l->squares = 0;
         if (status == GNOMON_OK) status = scan_block(v, block, row, l);
     }

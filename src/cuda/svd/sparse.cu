@@ -270,6 +270,10 @@ gnomon_status gcu_svd_sparse_check(gcu_svd *v)
         if (status == GNOMON_OK && v->f64) status = gcu_svd_figures_of(v, values.data, count, &l);
         if (v->f64) v->job->norm = sqrt(l.squares);
     }
+    if (status == GNOMON_OK && v->mean) {
+        v->job->norm = ldexp(v->job->centered_norm, v->job->centered_exponent - v->job->exponent);
+        status = gcu_svd_scale_mean(v);
+    }
     if (status == GNOMON_OK) status = transpose(v);
     if (status == GNOMON_OK) status = find_long(v, &v->sparse.by_row, count);
     return status == GNOMON_OK ? find_long(v, &v->sparse.by_column, count) : status;
@@ -282,7 +286,8 @@ double gcu_svd_sparse_bytes(const gnomon_svd_job *job)
     const double parts = count / PART + 2 * (count / LONG + 1);
     const bool f64 = job->options->dtype == GNOMON_F64;
     return count * (f64 ? 56 : 48) + 16.0 * ((double)a->rows + (double)a->cols) +
-           parts * (8.0 * (double)job->columns + 16);
+           (parts + ((double)a->rows + (double)a->cols) / 1024 + 2) *
+               (8.0 * (double)job->columns + 16);
 }
 
 const char *gcu_svd_sparse_reason(const gnomon_svd_job *job)
@@ -394,9 +399,23 @@ static __device__ __forceinline__ void sum_list(const gcu_svd_lists &l, int64_t 
     }
 }
 
+/* What a product of rows less their mean has to be less in a line and column: the product of both,
+ * of_line NULL standing for ones; of_column NULL: nothing. */
+struct correction {
+    const double *of_line, *of_column;
+};
+
+static __device__ __forceinline__ double corrected(const correction &c, int64_t line,
+                                                   int64_t column, double sum)
+{
+    if (!c.of_column) return sum;
+    return sum - (c.of_line ? c.of_line[line] * c.of_column[column] : c.of_column[column]);
+}
+
 template <int WIDTH, typename T>
 static __global__ void __launch_bounds__(THREADS)
-    lines_kernel(gcu_svd_lists l, const T *w, int64_t columns, typename number<T>::type *out)
+    lines_kernel(gcu_svd_lists l, const T *w, int64_t columns, correction less,
+                 typename number<T>::type *out)
 {
     const int64_t each = columns / WIDTH;
     GCU_FOR_EACH(t, l.lines * each)
@@ -408,7 +427,8 @@ static __global__ void __launch_bounds__(THREADS)
         sum_list<WIDTH>(l, begin, end, w + column, columns, sum);
 #pragma unroll
         for (int i = 0; i < WIDTH; i++)
-            out[line * columns + column + i] = (typename number<T>::type)sum[i];
+            out[line * columns + column + i] =
+                (typename number<T>::type)corrected(less, line, column + i, sum[i]);
     }
 }
 
@@ -433,7 +453,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <typename V>
 static __global__ void __launch_bounds__(THREADS)
-    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, V *out)
+    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, correction less, V *out)
 {
     GCU_FOR_EACH(t, l.many.lines * columns)
     {
@@ -442,25 +462,25 @@ static __global__ void __launch_bounds__(THREADS)
         double sum = 0;
         for (int64_t p = 0; p < parts; p++)
             sum += part[(l.many.first[place] + p) * columns + column];
-        out[line * columns + column] = (V)sum;
+        out[line * columns + column] = (V)corrected(less, line, column, sum);
     }
 }
 
 template <int WIDTH, typename T>
 static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, int64_t columns,
-                              typename number<T>::type *out)
+                              const correction &less, typename number<T>::type *out)
 {
     const int held = v->bag.count;
     lines_kernel<WIDTH>
-        <<<grid_of(l.lines * (columns / WIDTH)), THREADS, 0, v->stream>>>(l, w, columns, out);
+        <<<grid_of(l.lines * (columns / WIDTH)), THREADS, 0, v->stream>>>(l, w, columns, less, out);
     if (l.many.lines > 0) {
         double *part = nullptr;
         const gnomon_status status = gcu_svd_room(v, l.many.parts * columns, &part);
         if (status != GNOMON_OK) return status;
         parts_kernel<WIDTH><<<grid_of(l.many.parts * (columns / WIDTH)), THREADS, 0, v->stream>>>(
             l, w, columns, part);
-        add_parts_kernel<<<grid_of(l.many.lines * columns), THREADS, 0, v->stream>>>(l, part,
-                                                                                     columns, out);
+        add_parts_kernel<<<grid_of(l.many.lines * columns), THREADS, 0, v->stream>>>(
+            l, part, columns, less, out);
     }
     GCU_TRY(v->why, cudaGetLastError());
     gcu_svd_free(v, held);
@@ -469,20 +489,36 @@ static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, in
 
 template <typename T>
 static gnomon_status multiply_any(gcu_svd *v, const gcu_svd_lists &l, const void *w,
-                                  int64_t columns, void *out)
+                                  int64_t columns, const correction &less, void *out)
 {
     const T *from = static_cast<const T *>(w);
     auto *to = static_cast<typename number<T>::type *>(out);
-    if (columns % 4 == 0) return multiply<4>(v, l, from, columns, to);
-    return columns % 2 == 0 ? multiply<2>(v, l, from, columns, to)
-                            : multiply<1>(v, l, from, columns, to);
+    if (columns % 4 == 0) return multiply<4>(v, l, from, columns, less, to);
+    return columns % 2 == 0 ? multiply<2>(v, l, from, columns, less, to)
+                            : multiply<1>(v, l, from, columns, less, to);
 }
 
 gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
                                       gnomon_dtype dtype, int64_t columns, void *out)
 {
     const gcu_svd_lists &l = transposed ? v->sparse.by_column : v->sparse.by_row;
-    if (dtype == GNOMON_F64) return multiply_any<double>(v, l, w, columns, out);
-    return dtype == GNOMON_F16 ? multiply_any<__half>(v, l, w, columns, out)
-                               : multiply_any<float>(v, l, w, columns, out);
+    const int held = v->bag.count;
+    correction less = {};
+    gnomon_status status = GNOMON_OK;
+    if (v->mean) { /* A w - 1 (mean^T w), A^T w - mean (1^T w) */
+        double *sums = nullptr;
+        status = gcu_svd_room(v, columns, &sums);
+        if (status == GNOMON_OK)
+            status = gcu_svd_column_sums(v, transposed ? nullptr : v->mean, w, dtype,
+                                         transposed ? v->m : v->n, columns, sums);
+        less = {transposed ? v->mean : nullptr, sums};
+    }
+    if (status != GNOMON_OK) return status;
+    if (dtype == GNOMON_F64)
+        status = multiply_any<double>(v, l, w, columns, less, out);
+    else
+        status = dtype == GNOMON_F16 ? multiply_any<__half>(v, l, w, columns, less, out)
+                                     : multiply_any<float>(v, l, w, columns, less, out);
+    if (status == GNOMON_OK) gcu_svd_free(v, held);
+    return status;
 }

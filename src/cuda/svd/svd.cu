@@ -196,9 +196,10 @@ static double block_bytes(const gcu_svd *v)
 {
     const gnomon_matrix *a = v->job->a;
     const double each = (double)gcu_svd_block_rows(a->rows, a->cols) * ((double)a->cols + 16);
-    const bool usable = a->dtype != gcu_svd_type(v);
-    return each *
-           (2.0 * (double)gnomon_dtype_size(a->dtype) + (usable ? (double)gcu_svd_size(v) : 0.0));
+    const bool converted = a->dtype != gcu_svd_type(v) || v->job->options->center;
+    const double raw = a->memory == GNOMON_DEVICE_MEMORY ? 0.0 : 2.0;
+    return each * (raw * (double)gnomon_dtype_size(a->dtype) +
+                   (converted ? (double)gcu_svd_size(v) : 0.0));
 }
 
 /* What the steps take, nearly, beside the matrix; 'rows' of it, at most, are worked with at once.
@@ -225,12 +226,15 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
     const int64_t first = job->options->tolerance > 0 && job->options->block < job->columns
                               ? job->options->block
                               : job->columns;
+    /* The caller's on the GPU is not copied to be less its mean. */
+    const bool as_it_lies = a->memory == GNOMON_DEVICE_MEMORY && job->options->center;
+    const bool can_come = !job->rows && !as_it_lies;
     const double whole = matrix_bytes(&v) + work_bytes(&v, first, v.m);
     *needed = whole;
     *free = INFINITY;
-    if (!job->rows && is_kept(s, whole)) return false;
+    if (can_come && is_kept(s, whole)) return false;
     *free = (double)gcu_free_memory(s);
-    if (job->csr || (!job->rows && (whole <= *free || a->memory == GNOMON_DEVICE_MEMORY)))
+    if (job->csr || (can_come && (whole <= *free || a->memory == GNOMON_DEVICE_MEMORY)))
         return false;
     const int64_t rows = gcu_svd_block_rows(v.m, v.n);
     *needed = block_bytes(&v) + work_bytes(&v, first, rows < v.m ? rows : v.m);

@@ -100,6 +100,8 @@ struct gcu_svd {
     gcu_svd_blocks blocks;
     bool f64;
 
+    double *mean; /* on the GPU: what a's rows are to be less, of the unscaled matrix or, of sparse
+                     rows, the scaled one; NULL: nothing */
     gcu_svd_sparse sparse; /* of a job with a csr, instead of a */
     gnomon_matrix a; /* where it is there as a whole: on the GPU, of the work's type, one stride 1
                         and the other no shorter than a line */
@@ -192,6 +194,8 @@ static inline bool gcu_svd_is_across(const gnomon_matrix *a)
 /* to = from * 2^-exponent in the work's type; 'to' lies as v->a does. */
 gnomon_status gcu_svd_scaled_copy(gcu_svd *v, const gnomon_matrix *from, int exponent,
                                   const gnomon_matrix *to);
+/* The same by the job's exponent, and less v->mean, where there is one. */
+gnomon_status gcu_svd_centered_copy(gcu_svd *v, const gnomon_matrix *from, const gnomon_matrix *to);
 /* What was seen so far: largest is infinite or NaN when a number is. */
 struct gcu_svd_scan_state {
     void *figures; /* on the GPU */
@@ -204,8 +208,9 @@ gnomon_status gcu_svd_add_figures(gcu_svd *v, const gnomon_matrix *a, gcu_svd_sc
 /* *l = that of so many numbers on the GPU, of the work's type. */
 gnomon_status gcu_svd_figures_of(gcu_svd *v, const void *data, int64_t count,
                                  gcu_svd_scan_state *l);
-/* The norm of A as it came; the scaling by its largest magnitude, and the norm after it: of f64
- * work only where there is none, since squares of what is not scaled may overflow. */
+/* The norm of A as it came, or as job->exponent made it; the further scaling by its largest
+ * magnitude, and the norm after it: of f64 work only where there is none, since squares of what is
+ * not scaled may overflow. */
 void gcu_svd_set_scale(gcu_svd *v, double norm, double largest);
 
 /* ---- svd/matrix.cu: the matrix and what is multiplied with it ---- */
@@ -299,6 +304,17 @@ gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool c_
 gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first, int64_t count,
                            int64_t col, int64_t cols, void *to);
 
+/* ---- svd/center.cu: the mean of the columns ---- */
+
+/* v->mean = the job's. */
+gnomon_status gcu_svd_bring_mean(gcu_svd *v);
+/* v->mean, and the job's, = that of a matrix in the GPU's memory, of finite numbers. */
+gnomon_status gcu_svd_find_mean(gcu_svd *v);
+/* v->mean times 2^-job->exponent. */
+gnomon_status gcu_svd_scale_mean(gcu_svd *v);
+/* sums (columns, on the GPU) = x^T w, x (lines numbers) or, NULL, ones; w: lines x columns. */
+gnomon_status gcu_svd_column_sums(gcu_svd *v, const double *x, const void *w, gnomon_dtype dtype,
+                                  int64_t lines, int64_t columns, double *sums);
 /* ---- svd/sparse.cu: the same of sparse rows ---- */
 
 gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
@@ -404,9 +420,10 @@ struct gcu_svd_figures {
 };
 cudaError_t gcu_svd_scan(const float *data, int64_t lines, int64_t length, int64_t pitch,
                          gcu_svd_figures *partial, gcu_svd_figures *total, cudaStream_t stream);
-/* to (row-major or, with across, column-major, pitch elements a line) = from * 2^-exponent. */
-cudaError_t gcu_svd_convert(const gnomon_matrix *from, int exponent, bool across, int64_t pitch,
-                            float *to, cudaStream_t stream);
+/* to (row-major or, with across, column-major, pitch elements a line) = (from - mean) * 2^-exponent
+ * with a mean for each column; NULL: none. */
+cudaError_t gcu_svd_convert(const gnomon_matrix *from, const double *mean, int exponent,
+                            bool across, int64_t pitch, float *to, cudaStream_t stream);
 /* to (cols x count, row-major; halves or floats) = rows [first, first + count) and columns [col,
  * col
  * + cols) of a dense simple operator, transposed, raw. */

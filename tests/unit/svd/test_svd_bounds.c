@@ -85,7 +85,7 @@ static void knows_many_values_from_one(void **unused)
     const double norms[] = {3, 4, 5, 3, 4, 5, 3, 4, 5, 4};
     double estimate, bound;
     (void)unused;
-    gnomon_frobenius_of(norms, 10, &estimate, &bound);
+    gnomon_frobenius_of(norms, 10, 0, &estimate, &bound);
     const double blind = gnomon_frobenius_bound(estimate, 2 * bound, 10, GNOMON_FAILURE);
     assert_true(fabs(blind - bound) <= 1e-12 * bound);
     assert_true(bound > 6 * estimate);
