@@ -48,7 +48,7 @@ gnomon_status gnomon_center_open(gnomon_row_source *s)
     const int64_t cols = s->cols, capacity = read_rows(s);
     if (c->sums != NULL) return GNOMON_OK;
     c->capacity = capacity;
-    c->group = least(SUM_ROWS, capacity);
+    c->group = gnomon_min(SUM_ROWS, capacity);
     GNOMON_TRY(gnomon_alloc(s->ctx, cols, sizeof *c->mean, "the mean", &c->mean));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(2, cols), sizeof *c->sums,
                                  "sums of the columns", &c->sums));
