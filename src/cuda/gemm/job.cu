@@ -38,17 +38,6 @@ struct piece {
     int which;
 };
 
-static gnomon_matrix part_of(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col,
-                             int64_t cols)
-{
-    gnomon_matrix part = *m;
-    part.rows = rows;
-    part.cols = cols;
-    part.data = static_cast<char *>(m->data) +
-                (row * m->row_stride + col * m->col_stride) * (int64_t)gnomon_dtype_size(m->dtype);
-    return part;
-}
-
 /* The product of a piece, on views in the GPU's memory. */
 static gcu_gemm product_of(const run *r, const gnomon_matrix *a, const gnomon_matrix *b,
                            const gnomon_matrix *c)
@@ -81,7 +70,7 @@ static gcu_gemm product_of(const run *r, const gnomon_matrix *a, const gnomon_ma
 static gnomon_matrix held(const gnomon_matrix *m, gcu_place place, int64_t row, int64_t rows,
                           int64_t col, int64_t cols, void *data)
 {
-    if (place == GCU_DEVICE) return part_of(m, row, rows, col, cols);
+    if (place == GCU_DEVICE) return gcu_part(m, row, rows, col, cols);
     gnomon_matrix packed = gcu_packed(m, rows, cols);
     packed.data = data;
     return packed;
@@ -169,7 +158,7 @@ static gnomon_status bring_a(run *r, int64_t row, int64_t rows, int which, gnomo
 {
     *a = held(&r->a, r->a_place, row, rows, 0, r->a.cols, r->a_data[which]);
     if (r->plan.as == 0) return GNOMON_OK;
-    const gnomon_matrix from = part_of(&r->a, row, rows, 0, r->a.cols);
+    const gnomon_matrix from = gcu_part(&r->a, row, rows, 0, r->a.cols);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->in, r->used[which], 0));
     const gnomon_status status =
         gcu_upload(r->s, r->transfer, &from, r->a_place, a, r->s->in, r->why);
@@ -184,7 +173,7 @@ static gnomon_status bring_b(run *r, int64_t col, int64_t cols, gnomon_matrix *b
 {
     *b = held(&r->b, r->b_place, 0, r->b.rows, col, cols, r->b_data);
     if (r->plan.b_bytes == 0) return GNOMON_OK;
-    const gnomon_matrix from = part_of(&r->b, 0, r->b.rows, col, cols);
+    const gnomon_matrix from = gcu_part(&r->b, 0, r->b.rows, col, cols);
     return gcu_upload(r->s, r->transfer, &from, r->b_place, b, r->stream, r->why);
 }
 
@@ -194,7 +183,7 @@ static gnomon_status start(run *r, const piece *p, const gnomon_matrix *a, const
         held(&r->c, r->c_place, p->row, p->rows, p->col, p->cols, r->c_data[p->which]);
     if (r->plan.cs) GCU_TRY(r->why, cudaStreamWaitEvent(r->stream, r->gone[p->which], 0));
     if (r->plan.cs && r->job->beta != 0.0) {
-        const gnomon_matrix old = part_of(&r->c, p->row, p->rows, p->col, p->cols);
+        const gnomon_matrix old = gcu_part(&r->c, p->row, p->rows, p->col, p->cols);
         const gnomon_status status =
             gcu_upload(r->s, r->transfer, &old, r->c_place, &c, r->stream, r->why);
         if (status != GNOMON_OK) return status;
@@ -211,7 +200,7 @@ static gnomon_status hand_over(run *r, const piece *p)
     if (p->rows == 0 || !r->plan.cs) return GNOMON_OK;
     const gnomon_matrix from =
         held(&r->c, r->c_place, p->row, p->rows, p->col, p->cols, r->c_data[p->which]);
-    const gnomon_matrix to = part_of(&r->c, p->row, p->rows, p->col, p->cols);
+    const gnomon_matrix to = gcu_part(&r->c, p->row, p->rows, p->col, p->cols);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->done[p->which], 0));
     const gnomon_status status =
         gcu_download(r->s, r->transfer, &from, &to, r->c_place, r->s->out, r->why);

@@ -42,18 +42,6 @@ struct run {
     cudaEvent_t full[SLOTS], empty[SLOTS], done[OUTPUTS], gone[OUTPUTS], ready;
 };
 
-static gnomon_matrix part_of(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col,
-                             int64_t cols)
-{
-    gnomon_matrix part = *m;
-    part.rows = rows;
-    part.cols = cols;
-    if (m->data)
-        part.data = static_cast<char *>(m->data) + (row * m->row_stride + col * m->col_stride) *
-                                                       (int64_t)gnomon_dtype_size(m->dtype);
-    return part;
-}
-
 static bool rowwise(const gnomon_matrix *m)
 {
     const int64_t rs = m->row_stride < 0 ? -m->row_stride : m->row_stride;
@@ -79,7 +67,7 @@ static void size_up(run *r, plan *p)
     const gnomon_sketch_job *job = r->job;
     const int64_t batches = (job->x->rows + p->batch - 1) / p->batch;
     gcu_piece_call call = {};
-    call.y = r->y_direct ? part_of(job->y, 0, p->batch, 0, job->y->cols)
+    call.y = r->y_direct ? gcu_part(job->y, 0, p->batch, 0, job->y->cols)
                          : gcu_packed(job->y, p->batch, job->y->cols);
     call.gpu = &r->s->gpu;
     gcu_piece piece;
@@ -91,7 +79,7 @@ static void size_up(run *r, plan *p)
         int64_t from, cols;
         columns_of(r, &piece, &from, &cols);
         call.x = r->x_host ? gcu_packed(job->x, p->batch, cols)
-                           : part_of(job->x, 0, p->batch, from, cols);
+                           : gcu_part(job->x, 0, p->batch, from, cols);
         call.x_col = job->col + from;
         const size_t best = gcu_piece_work(&r->pieces, &piece, &call, false);
         const size_t fewest = gcu_piece_work(&r->pieces, &piece, &call, true);
@@ -204,7 +192,7 @@ static gnomon_status tell(run *r, int64_t done)
 static gnomon_status bring(run *r, int slot, int64_t row, int64_t rows, int64_t col, int64_t cols,
                            gnomon_matrix *x)
 {
-    const gnomon_matrix part = part_of(r->job->x, row, rows, col, cols);
+    const gnomon_matrix part = gcu_part(r->job->x, row, rows, col, cols);
     *x = part;
     if (!r->x_host) return GNOMON_OK;
     *x = gcu_packed(r->job->x, rows, cols);
@@ -245,16 +233,16 @@ static gnomon_status verdict(run *r)
 static gnomon_matrix target(const run *r, int64_t row, int64_t rows, int which)
 {
     const gnomon_matrix *y = r->job->y;
-    if (r->y_direct) return part_of(y, row, rows, 0, y->cols);
+    if (r->y_direct) return gcu_part(y, row, rows, 0, y->cols);
     gnomon_matrix held = gcu_packed(y, r->keep ? y->rows : r->plan.batch, y->cols);
     held.data = r->output[which];
-    return part_of(&held, r->keep ? row : 0, rows, 0, y->cols);
+    return gcu_part(&held, r->keep ? row : 0, rows, 0, y->cols);
 }
 
 /* y's old values, which kernels add to. */
 static gnomon_status fetch_old(run *r, int64_t row, const gnomon_matrix *to)
 {
-    const gnomon_matrix from = part_of(r->job->y, row, to->rows, 0, to->cols);
+    const gnomon_matrix from = gcu_part(r->job->y, row, to->rows, 0, to->cols);
     if (r->job->beta == 0.0 || r->y_direct) return GNOMON_OK;
     if (r->y_place != GCU_DEVICE)
         return gcu_upload(r->s, gcu_transfer_of(r->job), &from, r->y_place, to, r->stream, r->why);
@@ -266,7 +254,7 @@ static gnomon_status fetch_old(run *r, int64_t row, const gnomon_matrix *to)
 static gnomon_status hand_over(run *r, int64_t row, int64_t rows, int which)
 {
     const gnomon_matrix from = target(r, row, rows, which);
-    const gnomon_matrix to = part_of(r->job->y, row, rows, 0, r->job->y->cols);
+    const gnomon_matrix to = gcu_part(r->job->y, row, rows, 0, r->job->y->cols);
     if (r->y_place == GCU_DEVICE) {
         GCU_TRY(r->why, gcu_copy(&from, &to, r->stream));
         return GNOMON_OK;

@@ -75,6 +75,9 @@ size_t gcu_free_memory(gcu_state *s);
 cudaError_t gcu_scale(const gnomon_matrix *view, double beta, cudaStream_t stream);
 /* to = from; the same shape, and the same type or F64 to F32. */
 cudaError_t gcu_copy(const gnomon_matrix *from, const gnomon_matrix *to, cudaStream_t stream);
+/* Some rows and columns of a view, on either side; without data they have none. */
+gnomon_matrix gcu_part(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col,
+                       int64_t cols);
 
 /* Lowers *first (device memory) to (row + i) * cols + col + j for every element (i, j) of the view
  * that is NaN or infinite. */

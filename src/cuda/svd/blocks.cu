@@ -16,12 +16,7 @@ int64_t gcu_svd_block_rows(int64_t rows, int64_t cols)
 
 gnomon_matrix gcu_svd_part(const gnomon_matrix *a, int64_t row, int64_t rows)
 {
-    gnomon_matrix part = *a;
-    part.rows = rows;
-    if (a->data)
-        part.data = static_cast<char *>(a->data) +
-                    row * a->row_stride * (int64_t)gnomon_dtype_size(a->dtype);
-    return part;
+    return gcu_part(a, row, rows, 0, a->cols);
 }
 
 gnomon_status gcu_svd_blocks_open(gcu_svd *v)

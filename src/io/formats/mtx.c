@@ -28,23 +28,6 @@ typedef struct mtx_reader {
 
 static const gnomon_format mtx_array;
 
-static bool blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
-}
-
-/* The next word of a line; its length is 0 when there is none. */
-static const char *word(const char **p, const char *end, size_t *length)
-{
-    while (*p < end && blank(**p))
-        ++*p;
-    const char *start = *p;
-    while (*p < end && !blank(**p))
-        ++*p;
-    *length = (size_t)(*p - start);
-    return start;
-}
-
 static bool is_word(const char *text, size_t length, const char *expected)
 {
     return length == strlen(expected) && strncasecmp(text, expected, length) == 0;
@@ -57,7 +40,7 @@ static gnomon_status next_line(gnomon_lines *lines, const char **line, size_t *l
         GNOMON_TRY(gnomon_lines_next(lines, line, length));
         if (*line == NULL) return GNOMON_OK;
         size_t first = 0;
-        while (first < *length && blank((*line)[first]))
+        while (first < *length && gnomon_is_blank((*line)[first]))
             first++;
         if (first < *length && (*line)[first] != '%') return GNOMON_OK;
     }
@@ -104,17 +87,17 @@ static gnomon_status read_banner(gnomon_reader *reader, bool *array)
     GNOMON_TRY(gnomon_lines_next(&mtx->lines, &line, &length));
     GNOMON_FAIL_IF(line == NULL, reader->ctx, GNOMON_ERROR_DATA,
                    GNOMON_ARG("%s") ": the file is empty", gnomon_source_name(reader->source));
-    const char *end = line + length, *text = word(&line, end, &length);
+    const char *end = line + length, *text = gnomon_word(&line, end, &length, GNOMON_NO_COMMENT);
     if (!is_word(text, length, "%%MatrixMarket"))
         return bad_word(reader, GNOMON_ERROR_DATA, text, length, "%%MatrixMarket");
-    text = word(&line, end, &length);
+    text = gnomon_word(&line, end, &length, GNOMON_NO_COMMENT);
     if (!is_word(text, length, "matrix"))
         return bad_word(reader, GNOMON_ERROR_DATA, text, length, "the word matrix");
-    text = word(&line, end, &length);
+    text = gnomon_word(&line, end, &length, GNOMON_NO_COMMENT);
     *array = is_word(text, length, "array");
     if (!*array && !is_word(text, length, "coordinate"))
         return bad_word(reader, GNOMON_ERROR_DATA, text, length, "coordinate or array");
-    text = word(&line, end, &length);
+    text = gnomon_word(&line, end, &length, GNOMON_NO_COMMENT);
     if (is_word(text, length, "integer") || is_word(text, length, "unsigned-integer"))
         mtx->field = INTEGER;
     else if (is_word(text, length, "pattern") && !*array)
@@ -125,7 +108,7 @@ static gnomon_status read_banner(gnomon_reader *reader, bool *array)
     else if (!is_word(text, length, "real") && !is_word(text, length, "double"))
         return bad_word(reader, GNOMON_ERROR_DATA, text, length,
                         *array ? "real or integer" : "real, integer or pattern");
-    text = word(&line, end, &length);
+    text = gnomon_word(&line, end, &length, GNOMON_NO_COMMENT);
     if (is_word(text, length, "symmetric"))
         mtx->symmetry = SYMMETRIC;
     else if (is_word(text, length, "skew-symmetric"))
@@ -142,7 +125,7 @@ static gnomon_status size_word(gnomon_reader *reader, const char **line, const c
                                const char *expected, int64_t *size)
 {
     size_t length;
-    const char *text = word(line, end, &length);
+    const char *text = gnomon_word(line, end, &length, GNOMON_NO_COMMENT);
     if (length == 0 || gnomon_integer_prefix(text, length, size) != length || *size < 0)
         return bad_word(reader, GNOMON_ERROR_DATA, text, length, expected);
     return GNOMON_OK;
@@ -161,7 +144,7 @@ static gnomon_status read_sizes(gnomon_reader *reader, bool array)
     GNOMON_TRY(size_word(reader, &line, end, "the number of rows", &info->rows));
     GNOMON_TRY(size_word(reader, &line, end, "the number of columns", &info->cols));
     if (!array) GNOMON_TRY(size_word(reader, &line, end, "the number of entries", &mtx->count));
-    const char *text = word(&line, end, &length);
+    const char *text = gnomon_word(&line, end, &length, GNOMON_NO_COMMENT);
     if (length > 0) return bad_word(reader, GNOMON_ERROR_DATA, text, length, "the line's end");
     GNOMON_FAIL_IF(mtx->symmetry != GENERAL && info->rows != info->cols, reader->ctx,
                    GNOMON_ERROR_DATA,
@@ -215,7 +198,7 @@ static gnomon_status value_word(gnomon_reader *reader, const char **line, const 
 {
     const mtx_reader *mtx = reader->state;
     size_t length;
-    const char *text = word(line, end, &length);
+    const char *text = gnomon_word(line, end, &length, GNOMON_NO_COMMENT);
     bool good = gnomon_number_parse(text, length, value);
     if (mtx->field == INTEGER)
         for (size_t i = 0; i < length; i++)
@@ -223,7 +206,7 @@ static gnomon_status value_word(gnomon_reader *reader, const char **line, const 
     if (!good)
         return bad_word(reader, GNOMON_ERROR_DATA, text, length,
                         mtx->field == INTEGER ? "an integer" : "a number");
-    text = word(line, end, &length);
+    text = gnomon_word(line, end, &length, GNOMON_NO_COMMENT);
     if (length > 0) return bad_word(reader, GNOMON_ERROR_DATA, text, length, "the line's end");
     return GNOMON_OK;
 }
@@ -233,7 +216,7 @@ static gnomon_status index_word(gnomon_reader *reader, const char **line, const 
 {
     const mtx_reader *mtx = reader->state;
     size_t length;
-    const char *text = word(line, end, &length);
+    const char *text = gnomon_word(line, end, &length, GNOMON_NO_COMMENT);
     if (length == 0 || gnomon_integer_prefix(text, length, index) != length)
         return bad_word(reader, GNOMON_ERROR_DATA, text, length, what);
     GNOMON_FAIL_IF(*index < 1 || *index > size, reader->ctx, GNOMON_ERROR_DATA,
@@ -255,7 +238,7 @@ static gnomon_status read_entry(gnomon_reader *reader, const char *line, const c
         GNOMON_TRY(value_word(reader, &line, end, &value));
     } else {
         size_t length;
-        const char *text = word(&line, end, &length);
+        const char *text = gnomon_word(&line, end, &length, GNOMON_NO_COMMENT);
         if (length > 0) return bad_word(reader, GNOMON_ERROR_DATA, text, length, "the line's end");
     }
     GNOMON_FAIL_IF(

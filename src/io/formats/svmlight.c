@@ -16,27 +16,10 @@ typedef struct svm_reader {
     int64_t row; /* the next point */
 } svm_reader;
 
-static bool blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
-}
-
-/* The line's next word up to a comment; its length is 0 when there is none. */
-static const char *word(const char **p, const char *end, size_t *length)
-{
-    while (*p < end && blank(**p))
-        ++*p;
-    const char *start = *p;
-    while (*p < end && !blank(**p) && **p != '#')
-        ++*p;
-    *length = (size_t)(*p - start);
-    return start;
-}
-
 static bool skipped(const char *line, size_t length)
 {
     for (size_t i = 0; i < length; i++)
-        if (!blank(line[i])) return line[i] == '#';
+        if (!gnomon_is_blank(line[i])) return line[i] == '#';
     return true;
 }
 
@@ -83,7 +66,7 @@ typedef struct walk {
 static step walk_start(walk *w, const char *line, size_t size)
 {
     *w = (walk){.p = line, .end = line + size};
-    w->text = word(&w->p, w->end, &w->length);
+    w->text = gnomon_word(&w->p, w->end, &w->length, '#');
     /* a point of no label at all begins with its first pair */
     if (memchr(w->text, ':', w->length) != NULL) {
         w->p = line;
@@ -92,14 +75,14 @@ static step walk_start(walk *w, const char *line, size_t size)
         return BAD;
     }
     const char *back = w->p;
-    w->text = word(&w->p, w->end, &w->length);
+    w->text = gnomon_word(&w->p, w->end, &w->length, '#');
     if (w->length < 4 || memcmp(w->text, "qid:", 4) != 0) w->p = back;
     return PAIR;
 }
 
 static step walk_next(walk *w, int64_t *index, double *value)
 {
-    w->text = word(&w->p, w->end, &w->length);
+    w->text = gnomon_word(&w->p, w->end, &w->length, '#');
     if (w->length == 0) return END;
     return is_pair(w->text, w->length, index, value) ? PAIR : BAD;
 }
@@ -271,7 +254,7 @@ static int svm_sniff(const unsigned char *head, size_t length, int64_t size)
         bool cut = stop == NULL && length >= GNOMON_SOURCE_PEEK;
         if (stop == NULL) stop = end;
         if (cut) { /* the last word may lack its end */
-            while (stop > p && !blank(stop[-1]))
+            while (stop > p && !gnomon_is_blank(stop[-1]))
                 stop--;
             end = stop;
         }

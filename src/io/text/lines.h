@@ -32,6 +32,26 @@ int64_t gnomon_lines_offset(const gnomon_lines *lines);
  * the line before it. Not for a stream. */
 gnomon_status gnomon_lines_seek(gnomon_lines *lines, int64_t offset, int64_t number);
 
+/* Where words of a line end. */
+static inline bool gnomon_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
+
+/* The next word from *p on, up to a blank or a character that begins a comment (an unsigned char,
+ * or GNOMON_NO_COMMENT), and *p behind it; its length is 0 when there is none. */
+enum { GNOMON_NO_COMMENT = -1 };
+static inline const char *gnomon_word(const char **p, const char *end, size_t *length, int comment)
+{
+    while (*p < end && gnomon_is_blank(**p))
+        ++*p;
+    const char *start = *p;
+    while (*p < end && !gnomon_is_blank(**p) && (unsigned char)**p != comment)
+        ++*p;
+    *length = (size_t)(*p - start);
+    return start;
+}
+
 /* text as it can stand in an error text: quoted, cut when long, what can't be printed as
  * \xNN. Returns out. */
 enum { GNOMON_QUOTED = 64 };

@@ -34,17 +34,6 @@ struct piece {
     int which;
 };
 
-static gnomon_matrix part_of(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col,
-                             int64_t cols)
-{
-    gnomon_matrix part = *m;
-    part.rows = rows;
-    part.cols = cols;
-    part.data = static_cast<char *>(m->data) +
-                (row * m->row_stride + col * m->col_stride) * (int64_t)gnomon_dtype_size(m->dtype);
-    return part;
-}
-
 static gcu_adjoint_task task_of(const gcu_state *s, const gnomon_sketch_job *job,
                                 const gnomon_matrix *y, const gnomon_matrix *x, int64_t col)
 {
@@ -137,7 +126,7 @@ static cudaError_t alloc_all(run *r)
 /* The vectors of points [row, row + rows), on the GPU. */
 static gnomon_status bring(run *r, int64_t row, int64_t rows, gnomon_matrix *y)
 {
-    const gnomon_matrix part = part_of(r->job->y, row, rows, 0, r->job->y->cols);
+    const gnomon_matrix part = gcu_part(r->job->y, row, rows, 0, r->job->y->cols);
     *y = part;
     if (r->y_place == GCU_DEVICE) return GNOMON_OK;
     *y = gcu_packed(r->job->y, rows, part.cols);
@@ -171,7 +160,7 @@ static gnomon_status scan(run *r)
 
 static gnomon_matrix target(const run *r, const piece *p)
 {
-    if (r->x_place == GCU_DEVICE) return part_of(r->job->x, p->row, p->rows, p->col, p->cols);
+    if (r->x_place == GCU_DEVICE) return gcu_part(r->job->x, p->row, p->rows, p->col, p->cols);
     gnomon_matrix x = gcu_packed(r->job->x, p->rows, p->cols);
     x.data = r->out[p->which];
     return x;
@@ -182,7 +171,7 @@ static gnomon_status start(run *r, const piece *p, const gnomon_matrix *y)
     const gnomon_matrix x = target(r, p);
     if (r->plan.outputs) GCU_TRY(r->why, cudaStreamWaitEvent(r->stream, r->gone[p->which], 0));
     if (r->plan.outputs && r->job->beta != 0.0) {
-        const gnomon_matrix old = part_of(r->job->x, p->row, p->rows, p->col, p->cols);
+        const gnomon_matrix old = gcu_part(r->job->x, p->row, p->rows, p->col, p->cols);
         const gnomon_status status =
             gcu_upload(r->s, gcu_transfer_of(r->job), &old, r->x_place, &x, r->stream, r->why);
         if (status != GNOMON_OK) return status;
@@ -200,7 +189,7 @@ static gnomon_status hand_over(run *r, const piece *p)
 {
     if (p->rows == 0 || !r->plan.outputs) return GNOMON_OK;
     const gnomon_matrix from = target(r, p);
-    const gnomon_matrix to = part_of(r->job->x, p->row, p->rows, p->col, p->cols);
+    const gnomon_matrix to = gcu_part(r->job->x, p->row, p->rows, p->col, p->cols);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->done[p->which], 0));
     const gnomon_status status =
         gcu_download(r->s, gcu_transfer_of(r->job), &from, &to, r->x_place, r->s->out, r->why);
