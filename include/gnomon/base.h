@@ -14,9 +14,18 @@
  *    NULL. An object that a call makes is NULL after a failure.
  *  - Memory of elements (data of a view, offsets, indices, values, ids, counts) is
  *    aligned to the element's size: other addresses are GNOMON_ERROR_ARGUMENT.
- *  - Options structs begin with their own size (struct_size); fill them with the
- *    matching GNOMON_..._INIT, or from another language with gnomon_..._init, so that a
- *    later, longer version stays compatible.
+ *  - struct_size: structs that may grow begin with their own size. Options are filled with the
+ *    matching GNOMON_..._INIT, from another language with gnomon_..._init; of a result the caller
+ *    sets struct_size to its sizeof before the call. So a program and a library of different
+ *    versions work together:
+ *      options shorter than the library's: members that are not there have their defaults;
+ *      options longer: what the library does not know must be 0, else ARGUMENT, naming the struct;
+ *      a result shorter: what fits is written, nothing behind it, and memory of members that do
+ *        not fit is freed; gnomon_..._free of it frees the rest;
+ *      a result longer: what the library does not know is set to 0.
+ *    A struct_size that no struct has (below that of struct_size itself, no multiple of its
+ *    alignment, above 65536) is ARGUMENT; calls that return nothing then do nothing. Structs
+ *    without a struct_size never grow, nor do structs inside other structs or in arrays.
  */
 #ifndef GNOMON_BASE_H
 #define GNOMON_BASE_H

@@ -125,7 +125,8 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * probe_power. */
 #define GNOMON_SVD_SETTLED 0.01
 typedef struct gnomon_svd {
-    size_t struct_size; /* set by the caller */
+    size_t struct_size;    /* set by the caller */
+    int given_u, given_vt; /* 1: u, vt lie in the caller's memory */
     int64_t rank;
     gnomon_matrix u;  /* m x rank, F32 or F64, row-major */
     double *s;        /* rank, falling */
@@ -150,12 +151,11 @@ typedef struct gnomon_svd {
     double project_seconds, power_seconds, orthonormalise_seconds, small_seconds,
         certify_seconds; /* where the time went; project: the pass that checks the data too, and on
                             a GPU the way there */
-    int given_u, given_vt; /* 1: in the caller's memory */
-    int64_t settled; /* how many leading singular values have settled; -1: not looked at (a GPU,
-                        single_pass, no probes, probe_power 0) */
-    int centered;    /* options.center */
-    double *mean;    /* centered: n numbers, one a column, in A's units; else NULL. Freed by
-                        gnomon_svd_free */
+    int64_t settled;     /* how many leading singular values have settled; -1: not looked at (a GPU,
+                            single_pass, no probes, probe_power 0) */
+    int centered;        /* options.center */
+    double *mean;        /* centered: n numbers, one a column, in A's units; else NULL. Freed by
+                            gnomon_svd_free */
 } gnomon_svd;
 
 /* Frees what a call allocated into svd, by the same context, and clears it; NULL is allowed. */

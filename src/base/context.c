@@ -27,16 +27,8 @@ static int usable_cores(void)
 /* The options with defaults for what the caller's version of the struct does not have. */
 static gnomon_status read_options(const gnomon_context_options *given, gnomon_context_options *o)
 {
-    const gnomon_context_options defaults = GNOMON_CONTEXT_OPTIONS_INIT;
-    *o = defaults;
-    if (given) {
-        /* The shortest version that was ever published is this one. */
-        GNOMON_FAIL_IF(given->struct_size < sizeof defaults, NULL, GNOMON_ERROR_ARGUMENT,
-                       GNOMON_ARG("options.struct_size") " is %zu; it must be at least %zu (use "
-                                                         "GNOMON_CONTEXT_OPTIONS_INIT)",
-                       given->struct_size, sizeof defaults);
-        *o = *given;
-    }
+    *o = (gnomon_context_options)GNOMON_CONTEXT_OPTIONS_INIT;
+    if (given) GNOMON_TRY(GNOMON_COPY_OPTIONS(NULL, "options", gnomon_context_options, given, o));
     GNOMON_FAIL_IF(o->threads < 0 || o->threads > MAX_THREADS, NULL, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.threads") " is %d; it must be from 0 (one a core) to %d",
                    o->threads, (int)MAX_THREADS);

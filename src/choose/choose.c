@@ -36,17 +36,8 @@ static const struct {
 enum { CANDIDATES = sizeof candidates / sizeof *candidates, MOST_TIMES_LEAST = 2 };
 _Static_assert((int)CANDIDATES <= (int)GNOMON_CANDIDATES, "a choice has room for all candidates");
 
-static gnomon_status check(gnomon_context *ctx, const gnomon_choose_options *o,
-                           const gnomon_choice *choice)
+static gnomon_status check(gnomon_context *ctx, const gnomon_choose_options *o)
 {
-    GNOMON_FAIL_IF(!o || !choice, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("options") " or choice is NULL");
-    GNOMON_FAIL_IF(o->struct_size != sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("options.struct_size") " is %zu; it must be %zu", o->struct_size,
-                   sizeof *o);
-    GNOMON_FAIL_IF(choice->struct_size != sizeof *choice, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("choice.struct_size") " is %zu; it must be %zu", choice->struct_size,
-                   sizeof *choice);
     GNOMON_FAIL_IF(o->n < 1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("n") " is %" PRId64 "; it must be at least 1", o->n);
     GNOMON_FAIL_IF(o->d < 1 || o->d > INT64_C(1) << 56, ctx, GNOMON_ERROR_ARGUMENT,
@@ -177,11 +168,9 @@ static gnomon_status none(gnomon_context *ctx, const gnomon_choose_options *o,
                        least->descriptor.k);
 }
 
-gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_options *options,
-                                     gnomon_choice *choice)
+static gnomon_status choose(gnomon_context *ctx, const gnomon_choose_options *options,
+                            gnomon_choice *choice)
 {
-    GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(check(ctx, options, choice));
     const gnomon_device device = device_of(ctx, options);
     char note[sizeof choice->note] = "";
     const gnomon_model *model = options->model;
@@ -195,8 +184,6 @@ gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_op
                    model->device == GNOMON_DEVICE_PLUGIN ? "cuda" : "the cpu",
                    device == GNOMON_DEVICE_PLUGIN ? "cuda" : "the cpu");
     const gnomon_load load = load_of(ctx, options);
-    memset(choice, 0, sizeof *choice);
-    choice->struct_size = sizeof *choice;
     choice->chosen = -1;
     choice->device = device;
     snprintf(choice->model, sizeof choice->model, "%s", model->name);
@@ -221,4 +208,18 @@ gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_op
             choice->chosen = i;
     }
     return choice->chosen >= 0 ? GNOMON_OK : none(ctx, options, choice);
+}
+
+gnomon_status gnomon_operator_choose(gnomon_context *ctx, const gnomon_choose_options *given,
+                                     gnomon_choice *out)
+{
+    gnomon_choose_options options = GNOMON_CHOOSE_OPTIONS_INIT;
+    gnomon_choice choice = {.struct_size = sizeof choice};
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_choose_options, given, &options));
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "choice", gnomon_choice, out));
+    GNOMON_TRY(check(ctx, &options));
+    GNOMON_TRY(choose(ctx, &options, &choice));
+    gnomon_write_result(out, &choice, sizeof choice);
+    return GNOMON_OK;
 }

@@ -14,16 +14,8 @@ GNOMON_OPTIONS_INIT(gnomon_gemm_options, GNOMON_GEMM_OPTIONS_INIT)
 gnomon_status gnomon_gemm_read_options(gnomon_context *ctx, const gnomon_gemm_options *options,
                                        gnomon_gemm_options *out)
 {
-    const gnomon_gemm_options defaults = GNOMON_GEMM_OPTIONS_INIT;
-    *out = defaults;
-    if (options) {
-        GNOMON_FAIL_IF(
-            options->struct_size < sizeof defaults, ctx, GNOMON_ERROR_ARGUMENT,
-            GNOMON_ARG("options.struct_size") " is %zu; it must be at least %zu: start from "
-                                              "GNOMON_GEMM_OPTIONS_INIT",
-            options->struct_size, sizeof defaults);
-        memcpy(out, options, sizeof defaults);
-    }
+    *out = (gnomon_gemm_options)GNOMON_GEMM_OPTIONS_INIT;
+    if (options) GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_gemm_options, options, out));
     GNOMON_FAIL_IF(!isfinite(out->alpha), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.alpha") " is %g; it must be finite", out->alpha);
     GNOMON_FAIL_IF(!isfinite(out->beta), ctx, GNOMON_ERROR_ARGUMENT,

@@ -22,7 +22,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_hosvd_option
     GNOMON_FAIL_IF(
         given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
         GNOMON_ARG("options") " is NULL; options.ranks or options.tolerance must be set");
-    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_HOSVD_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_hosvd_options, given, o));
     GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("tolerance") " is %g; it must be 0 (fixed ranks) or in (0, 1)",
                    o->tolerance);
@@ -218,31 +218,31 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
 {
     gnomon_hosvd_work w;
     memset(&w, 0, sizeof w);
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
-    GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
-    memset(out, 0, sizeof *out);
-    out->struct_size = sizeof *out;
-    out->converged = 1;
+    gnomon_hosvd full = {.struct_size = sizeof full, .converged = 1};
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_hosvd, out));
     w.ctx = ctx;
-    w.out = out;
+    w.out = &full;
     GNOMON_TRY(copy_options(ctx, given, &w.options));
     GNOMON_FAIL_IF(x == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("x") " is NULL");
     w.f64 = gnomon_dtype_needs_f64(w.options.dtype != 0 ? w.options.dtype : x->dtype);
     w.descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
     w.descriptor.kind = GNOMON_GAUSSIAN;
     w.descriptor.seed = w.options.seed;
-    if (w.options.descriptor != NULL) w.descriptor = *w.options.descriptor;
+    if (w.options.descriptor != NULL)
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options.descriptor", gnomon_descriptor,
+                                       w.options.descriptor, &w.descriptor));
     (void)gnomon_lap(&w.clock);
     bool done = false;
     gnomon_status status = start(&w, x, rows);
     if (status == GNOMON_OK) status = gnomon_hosvd_on_device(&w, x, rows != NULL, &done);
     if (status == GNOMON_OK && !done) status = run_on_cpu(&w);
-    out->modes = w.modes;
-    out->power = w.options.power;
-    out->sequential = w.options.sequential != 0;
-    out->descriptor = w.descriptor;
+    full.modes = w.modes;
+    full.power = w.options.power;
+    full.sequential = w.options.sequential != 0;
+    full.descriptor = w.descriptor;
     release(&w);
-    if (status != GNOMON_OK) gnomon_hosvd_free(ctx, out);
+    if (status == GNOMON_OK) gnomon_return_result(out, &full, sizeof full);
+    gnomon_hosvd_free(ctx, &full);
     return status;
 }
 
@@ -264,13 +264,12 @@ gnomon_status gnomon_hosvd_stream(gnomon_context *ctx, const gnomon_tensor *x,
 
 void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd)
 {
-    if (ctx == NULL || hosvd == NULL) return;
-    const size_t size = hosvd->struct_size;
-    gnomon_free(ctx, hosvd->core.data);
+    gnomon_hosvd full;
+    if (ctx == NULL || !gnomon_load_result(hosvd, &full, sizeof full)) return;
+    gnomon_free(ctx, full.core.data);
     for (int n = 0; n < GNOMON_TENSOR_MODES; n++) {
-        gnomon_free(ctx, hosvd->factor[n].data);
-        gnomon_free(ctx, hosvd->values[n]);
+        gnomon_free(ctx, full.factor[n].data);
+        gnomon_free(ctx, full.values[n]);
     }
-    memset(hosvd, 0, sizeof *hosvd);
-    hosvd->struct_size = size;
+    gnomon_clear_result(hosvd);
 }

@@ -13,8 +13,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_read_options
 {
     *options = (gnomon_read_options)GNOMON_READ_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
-    GNOMON_TRY(
-        gnomon_copy_options(ctx, given, "GNOMON_READ_OPTIONS_INIT", options, sizeof *options));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_read_options, given, options));
     GNOMON_FAIL_IF(options->csv_header < -1 || options->csv_header > 1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.csv_header") " is %d; allowed are -1, 0 and 1",
                    options->csv_header);
@@ -248,13 +247,9 @@ gnomon_status gnomon_file_describe(gnomon_context *ctx, const char *path, gnomon
 
 gnomon_status gnomon_reader_info(gnomon_reader *reader, gnomon_data_info *info)
 {
-    if (reader == NULL || info == NULL || info->struct_size < sizeof(size_t))
-        return gnomon_fail(reader != NULL ? reader->ctx : NULL, GNOMON_ERROR_ARGUMENT,
-                           GNOMON_ARG("reader") " or info is NULL, or info.struct_size is not set");
-    size_t size = info->struct_size < sizeof *info ? info->struct_size : sizeof *info;
-    gnomon_data_info known = reader->info;
-    known.struct_size = info->struct_size;
-    memcpy(info, &known, size);
+    GNOMON_NEED(NULL, reader, "reader");
+    GNOMON_TRY(GNOMON_OPEN_RESULT(reader->ctx, "info", gnomon_data_info, info));
+    gnomon_write_result(info, &reader->info, sizeof reader->info);
     return GNOMON_OK;
 }
 

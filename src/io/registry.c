@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "io/format.h"
 
 #include <pthread.h>
@@ -82,11 +83,10 @@ const char *gnomon_format_name(int index, int *can_write)
 gnomon_status gnomon_format_describe(int index, gnomon_format_info *info)
 {
     const gnomon_format *format = gnomon_format_at(index);
-    GNOMON_FAIL_IF(info == NULL || info->struct_size < sizeof(size_t), NULL, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("info") " is NULL, or info.struct_size is not set");
+    GNOMON_TRY(GNOMON_OPEN_RESULT(NULL, "info", gnomon_format_info, info));
     GNOMON_FAIL_IF(format == NULL, NULL, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("index") " is %d; allowed are 0 to %d", index, COUNT - 1);
-    const gnomon_format_info known = {.struct_size = info->struct_size,
+    const gnomon_format_info known = {.struct_size = sizeof known,
                                       .name = format->name,
                                       .about = format->about,
                                       .endings = format->endings,
@@ -94,7 +94,7 @@ gnomon_status gnomon_format_describe(int index, gnomon_format_info *info)
                                       .writes = format->writes,
                                       .holds = format->holds,
                                       .takes = format->takes};
-    memcpy(info, &known, info->struct_size < sizeof known ? info->struct_size : sizeof known);
+    gnomon_write_result(info, &known, sizeof known);
     return GNOMON_OK;
 }
 

@@ -12,8 +12,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_write_option
 {
     *options = (gnomon_write_options)GNOMON_WRITE_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
-    GNOMON_TRY(
-        gnomon_copy_options(ctx, given, "GNOMON_WRITE_OPTIONS_INIT", options, sizeof *options));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_write_options, given, options));
     GNOMON_FAIL_IF(options->csv_digits < 0 || options->csv_digits > 17, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.csv_digits") " is %d; allowed are 0 (shortest) to 17",
                    options->csv_digits);

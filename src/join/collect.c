@@ -33,11 +33,12 @@ static int keep(void *user, const gnomon_join_batch *batch)
 
 void gnomon_pairs_free(gnomon_context *ctx, gnomon_pairs *pairs)
 {
-    if (ctx == NULL || pairs == NULL) return;
-    gnomon_free(ctx, pairs->offsets);
-    gnomon_free(ctx, pairs->columns);
-    gnomon_free(ctx, pairs->distances);
-    *pairs = (gnomon_pairs){.struct_size = pairs->struct_size};
+    gnomon_pairs kept;
+    if (ctx == NULL || !gnomon_load_result(pairs, &kept, sizeof kept)) return;
+    gnomon_free(ctx, kept.offsets);
+    gnomon_free(ctx, kept.columns);
+    gnomon_free(ctx, kept.distances);
+    gnomon_clear_result(pairs);
 }
 
 /* Pairs come by (i, j). The mirrored ones of a row, columns below it, come before its own: they are
@@ -73,27 +74,28 @@ static gnomon_status compress(const collector *c, bool both, gnomon_pairs *out)
 static gnomon_status prepare(gnomon_context *ctx, const gnomon_join_options *options, int both,
                              bool self, gnomon_pairs *out, gnomon_join_options *o)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
-    GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
-    *out = (gnomon_pairs){.struct_size = sizeof *out};
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_pairs, out));
     GNOMON_FAIL_IF(
         both && !self, ctx, GNOMON_ERROR_ARGUMENT,
         GNOMON_ARG("both") " is %d and q not NULL; only a self-join's pairs can be there twice",
         both);
     *o = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
     if (options == NULL) return GNOMON_OK;
-    GNOMON_TRY(gnomon_copy_options(ctx, options, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_join_options, options, o));
     GNOMON_FAIL_IF(o->sink != NULL || o->top != 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.sink") " or top is set; collecting takes neither");
     return GNOMON_OK;
 }
 
-static gnomon_status finish(collector *c, gnomon_status status, bool both, gnomon_pairs *out)
+static gnomon_status finish(collector *c, gnomon_status status, bool both, int64_t rows,
+                            int64_t cols, gnomon_pairs *out)
 {
+    gnomon_pairs kept = {.struct_size = sizeof kept, .rows = rows, .cols = cols};
     if (c->status != GNOMON_OK) status = c->status;
-    if (status == GNOMON_OK) status = compress(c, both, out);
+    if (status == GNOMON_OK) status = compress(c, both, &kept);
     gnomon_free(c->ctx, c->pairs);
-    if (status != GNOMON_OK) gnomon_pairs_free(c->ctx, out);
+    if (status == GNOMON_OK) gnomon_return_result(out, &kept, sizeof kept);
+    gnomon_pairs_free(c->ctx, &kept);
     return status;
 }
 
@@ -108,11 +110,8 @@ gnomon_status gnomon_join_collect(gnomon_context *ctx, const gnomon_matrix *p,
     o.sink = keep;
     o.user = &c;
     const gnomon_status status = gnomon_join(ctx, p, q, options == NULL ? NULL : &o, result);
-    if (status == GNOMON_OK) {
-        out->rows = p->rows;
-        out->cols = q == NULL ? p->rows : q->rows;
-    }
-    return finish(&c, status, both != 0, out);
+    if (status != GNOMON_OK) return finish(&c, status, both != 0, 0, 0, out);
+    return finish(&c, status, both != 0, p->rows, q == NULL ? p->rows : q->rows, out);
 }
 
 gnomon_status gnomon_join_collect_csr(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
@@ -126,9 +125,6 @@ gnomon_status gnomon_join_collect_csr(gnomon_context *ctx, const gnomon_csr *p, 
     o.sink = keep;
     o.user = &c;
     const gnomon_status status = gnomon_join_csr(ctx, p, q, options == NULL ? NULL : &o, result);
-    if (status == GNOMON_OK) {
-        out->rows = p->rows;
-        out->cols = q == NULL ? p->rows : q->rows;
-    }
-    return finish(&c, status, both != 0, out);
+    if (status != GNOMON_OK) return finish(&c, status, both != 0, 0, 0, out);
+    return finish(&c, status, both != 0, p->rows, q == NULL ? p->rows : q->rows, out);
 }

@@ -54,7 +54,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_join_options
     *o = (gnomon_join_options)GNOMON_JOIN_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options") " is NULL; options.threshold must be set");
-    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_JOIN_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_join_options, given, o));
     GNOMON_FAIL_IF(gnomon_metric_row_of(o->metric) == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("metric") " is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(!gnomon_metric_is(o->metric, GNOMON_METRIC_JOINS), ctx, GNOMON_ERROR_UNSUPPORTED,
@@ -152,6 +152,7 @@ static gnomon_status run(gnomon_join_state *join)
     gnomon_join_out_close(join);
     if (join->p.rows == join->options.first_row) r->rows_done = join->p.rows;
     r->complete = status == GNOMON_OK && r->rows_done == join->p.rows;
+    gnomon_join_tell_result(join);
     return status;
 }
 
@@ -159,14 +160,9 @@ static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
                                 const gnomon_join_options *options, gnomon_join_result *result,
                                 gnomon_join_result *own)
 {
-    *join = (gnomon_join_state){.ctx = ctx, .result = own};
-    if (result != NULL) {
-        GNOMON_FAIL_IF(result->struct_size != sizeof *result, ctx, GNOMON_ERROR_ARGUMENT,
-                       GNOMON_ARG("result.struct_size") " is %zu; this library's is %zu",
-                       result->struct_size, sizeof *result);
-        join->result = result;
-    }
-    *join->result = (gnomon_join_result){.struct_size = sizeof *result};
+    *own = (gnomon_join_result){.struct_size = sizeof *own};
+    *join = (gnomon_join_state){.ctx = ctx, .result = own, .given = result};
+    if (result != NULL) GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "result", gnomon_join_result, result));
     return copy_options(ctx, options, &join->options);
 }
 

@@ -174,6 +174,7 @@ static gnomon_status hand_batches(gnomon_join_state *join, const gnomon_pair *pa
         if (!last) batch.rows_done = pairs[from + some].i;
         join->result->pairs += some;
         join->result->rows_done = batch.rows_done;
+        gnomon_join_tell_result(join);
         GNOMON_FAIL_IF(o->sink != NULL && o->sink(o->user, &batch) != 0, join->ctx,
                        GNOMON_ERROR_CANCELLED, "the taker of pairs ended the join");
     }
@@ -224,6 +225,7 @@ gnomon_status gnomon_join_finish(gnomon_join_state *join)
     const gnomon_join_options *o = &join->options;
     join->result->pairs = join->heap_count;
     join->result->rows_done = join->next_row;
+    gnomon_join_tell_result(join);
     GNOMON_FAIL_IF(o->sink != NULL && o->sink(o->user, &batch) != 0, join->ctx,
                    GNOMON_ERROR_CANCELLED, "the taker of pairs ended the join");
     return GNOMON_OK;

@@ -1,6 +1,8 @@
 /* What is said of a join. */
 #include "join/state.h"
 
+#include "base/options.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,4 +19,9 @@ void gnomon_join_say(gnomon_join_state *join, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(why + said, sizeof join->result->why - said, format, arguments);
     va_end(arguments);
+}
+
+void gnomon_join_tell_result(const gnomon_join_state *join)
+{
+    gnomon_write_result(join->given, join->result, sizeof *join->result);
 }

@@ -24,7 +24,8 @@ typedef struct gnomon_join_state {
     gnomon_context *ctx;
     gnomon_join_options options;
     gnomon_join_result *result;
-    gnomon_side p, q; /* of a self-join q is p */
+    gnomon_join_result *given; /* the caller's, NULL: none; it is told before each callback */
+    gnomon_side p, q;          /* of a self-join q is p */
     bool self;
     bool sample; /* of some points, within another join: no progress is told */
     /* out: pairs of the rows from next_row on, which wait until their rows are done */
@@ -39,6 +40,9 @@ typedef struct gnomon_join_state {
     int64_t heap_count;
     bool full; /* max_pairs have been handed out */
 } gnomon_join_state;
+
+/* Tells the caller's result what has been done so far. */
+void gnomon_join_tell_result(const gnomon_join_state *join);
 
 /* Adds to result->why: what is said of a join comes from several places. */
 void gnomon_join_say(gnomon_join_state *join, const char *format, ...)

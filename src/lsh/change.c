@@ -77,23 +77,23 @@ static int64_t other_bytes(const gnomon_lsh *index)
 
 void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
 {
-    if (index == NULL || info == NULL) return;
-    *info =
-        (gnomon_lsh_info){.struct_size = info->struct_size,
-                          .options = index->options,
-                          .points = index->points,
-                          .removed = index->removed,
-                          .code_bytes = index->codes.code ? index->points * index->codes.count : 0,
-                          .other_bytes = other_bytes(index)};
+    if (index == NULL) return;
+    gnomon_lsh_info all = {.struct_size = sizeof all,
+                           .options = index->options,
+                           .points = index->points,
+                           .removed = index->removed,
+                           .code_bytes = index->codes.code ? index->points * index->codes.count : 0,
+                           .other_bytes = other_bytes(index)};
     for (int64_t t = 0; t < index->options.tables && index->tables[t].first; t++) {
         const gnomon_table *table = &index->tables[t];
-        info->buckets += table->buckets;
-        info->table_bytes += gnomon_table_bytes(table);
+        all.buckets += table->buckets;
+        all.table_bytes += gnomon_table_bytes(table);
         for (int64_t b = 0; b < table->buckets; b++) {
             const int64_t size = table->first[b + 1] - table->first[b];
-            if (size > info->largest) info->largest = size;
+            if (size > all.largest) all.largest = size;
         }
     }
+    gnomon_write_result(info, &all, sizeof all);
 }
 
 /* ---- changes: one at a time, and none beside queries ---- */

@@ -1,4 +1,5 @@
 /* What an index may be made of. */
+#include "base/options.h"
 #include "base/error.h"
 #include "lsh/index.h"
 
@@ -25,10 +26,6 @@ gnomon_status gnomon_lsh_check_search_params(gnomon_context *ctx, const gnomon_l
                                              const gnomon_lsh_search_params *e)
 {
     const int64_t most = (int64_t)1 << 24;
-    GNOMON_FAIL_IF(
-        e->struct_size != sizeof *e, ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("effort.struct_size") " is %zu; start from GNOMON_LSH_SEARCH_PARAMS_INIT",
-        e->struct_size);
     GNOMON_FAIL_IF(e->tables < 0 || e->tables > o->tables, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("effort.tables") " is %" PRId64 "; it must be 0 to %" PRId64
                                                ", the index's tables",
@@ -59,11 +56,13 @@ gnomon_status gnomon_lsh_check_search_params(gnomon_context *ctx, const gnomon_l
 gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_options *given,
                                        gnomon_lsh_options *o)
 {
-    GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("options") " is NULL");
-    GNOMON_FAIL_IF(given->struct_size != sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("options.struct_size") " is %zu; start from GNOMON_LSH_OPTIONS_INIT",
-                   given->struct_size);
-    *o = *given;
+    const gnomon_lsh_options defaults = GNOMON_LSH_OPTIONS_INIT;
+    *o = defaults;
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_lsh_options, given, o));
+    GNOMON_TRY(GNOMON_COMPLETE_OPTIONS(ctx, "options.functions", gnomon_lsh_functions,
+                                       &o->functions, &defaults.functions));
+    GNOMON_TRY(GNOMON_COMPLETE_OPTIONS(ctx, "options.effort", gnomon_lsh_search_params, &o->effort,
+                                       &defaults.effort));
     GNOMON_FAIL_IF(gnomon_metric_row_of(o->metric) != NULL &&
                        gnomon_metric_family(o->metric, 0) == 0,
                    ctx, GNOMON_ERROR_UNSUPPORTED,

@@ -614,7 +614,13 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
     finding f = {.ctx = ctx,
                  .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx)),
                  .index = index,
-                 .effort = effort ? *effort : index->options.effort};
+                 .effort = index->options.effort};
+    if (effort) {
+        f.effort = (gnomon_lsh_search_params)GNOMON_LSH_SEARCH_PARAMS_INIT;
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "effort", gnomon_lsh_search_params, effort, &f.effort));
+    }
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_neighbors, out));
+    if (work) GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "work", gnomon_lsh_work, work));
     GNOMON_TRY(gnomon_lsh_check_search_params(ctx, &index->options, &f.effort));
     GNOMON_FAIL_IF(!gnomon_lsh_enter(index), ctx, GNOMON_ERROR_BUSY,
                    "the index is being changed by another thread");
@@ -634,7 +640,7 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
     }
     gnomon_search_destroy(f.search);
     gnomon_lsh_leave(index);
-    if (status == GNOMON_OK && work) *work = done;
+    if (status == GNOMON_OK) gnomon_write_result(work, &done, sizeof done);
     return status;
 }
 

@@ -22,7 +22,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_lstsq_option
 {
     *o = (gnomon_lstsq_options)GNOMON_LSTSQ_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
-    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_LSTSQ_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_lstsq_options, given, o));
     GNOMON_FAIL_IF(!(o->lambda >= 0 && isfinite(o->lambda)), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("lambda") " is %g; it must be finite and not negative", o->lambda);
     GNOMON_FAIL_IF(!(o->tolerance > 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
@@ -183,13 +183,11 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     gnomon_state state;
     memset(&s, 0, sizeof s);
     memset(&state, 0, sizeof state);
-    const size_t size = out->struct_size;
-    memset(out, 0, sizeof *out);
-    out->struct_size = size;
-    out->descriptor.struct_size = sizeof out->descriptor;
-    out->failure = GNOMON_LSTSQ_FAILURE;
+    gnomon_lstsq full = {.struct_size = sizeof full,
+                         .descriptor = {.struct_size = sizeof full.descriptor},
+                         .failure = GNOMON_LSTSQ_FAILURE};
     s.ctx = ctx;
-    s.out = out;
+    s.out = &full;
     s.options = *options;
     s.b = b;
     s.m = b->cols;
@@ -198,7 +196,9 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     s.wanted.kind = GNOMON_SJLT;
     s.wanted.nonzeros = 8;
     s.wanted.seed = options->seed;
-    if (options->descriptor != NULL) s.wanted = *options->descriptor;
+    if (options->descriptor != NULL)
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options.descriptor", gnomon_descriptor,
+                                       options->descriptor, &s.wanted));
     (void)gnomon_lap(&s.clock);
     GNOMON_TRY(gnomon_blas_prepare(ctx));
     GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT, "least squares run on the CPU"));
@@ -215,16 +215,16 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
         gnomon_blas_leave();
     }
     release(&s, &state);
-    if (status != GNOMON_OK) gnomon_lstsq_free(ctx, out);
+    if (status == GNOMON_OK) gnomon_return_result(out, &full, sizeof full);
+    gnomon_lstsq_free(ctx, &full);
     return status;
 }
 
 static gnomon_status check(gnomon_context *ctx, const gnomon_matrix *b,
                            const gnomon_lstsq_options *given, gnomon_lstsq_options *options,
-                           const gnomon_lstsq *out)
+                           gnomon_lstsq *out)
 {
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
-    GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_lstsq, out));
     GNOMON_TRY(copy_options(ctx, given, options));
     GNOMON_TRY(gnomon_check_view(ctx, b, "b"));
     GNOMON_FAIL_IF(b->cols == 0, ctx, GNOMON_ERROR_SHAPE,
@@ -283,11 +283,10 @@ gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *ro
 
 void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result)
 {
-    if (ctx == NULL || result == NULL) return;
-    const size_t size = result->struct_size;
-    gnomon_free(ctx, result->x.data);
-    gnomon_free(ctx, result->residual.data);
-    gnomon_free(ctx, result->target);
-    memset(result, 0, sizeof *result);
-    result->struct_size = size;
+    gnomon_lstsq full;
+    if (ctx == NULL || !gnomon_load_result(result, &full, sizeof full)) return;
+    gnomon_free(ctx, full.x.data);
+    gnomon_free(ctx, full.residual.data);
+    gnomon_free(ctx, full.target);
+    gnomon_clear_result(result);
 }

@@ -145,31 +145,12 @@ static gnomon_status set_up(gnomon_context *ctx, gnomon_operator *op)
     return GNOMON_OK;
 }
 
-/* A caller built against a later header has a longer descriptor; that is fine as long as
- * nothing of what this library does not know is set. */
-static gnomon_status copy_descriptor(gnomon_context *ctx, const gnomon_descriptor *in,
-                                     gnomon_descriptor *out)
-{
-    GNOMON_FAIL_IF(in == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("descriptor") " is NULL");
-    GNOMON_FAIL_IF(
-        in->struct_size < sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("descriptor.struct_size") " is %zu; it must be at least %zu: start from "
-                                             "GNOMON_DESCRIPTOR_INIT",
-        in->struct_size, sizeof *out);
-    for (size_t i = sizeof *out; i < in->struct_size; i++)
-        GNOMON_FAIL_IF(((const unsigned char *)in)[i] != 0, ctx, GNOMON_ERROR_ARGUMENT,
-                       "the descriptor sets a member that this version of the library does not "
-                       "know (byte %zu)",
-                       i);
-    *out = *in;
-    out->struct_size = sizeof *out;
-    return GNOMON_OK;
-}
-
 static gnomon_status complete(gnomon_context *ctx, const gnomon_descriptor *descriptor,
                               gnomon_operator *op)
 {
-    GNOMON_TRY(copy_descriptor(ctx, descriptor, &op->descriptor));
+    op->descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
+    GNOMON_TRY(
+        GNOMON_COPY_OPTIONS(ctx, "descriptor", gnomon_descriptor, descriptor, &op->descriptor));
     GNOMON_TRY(check_kinds(ctx, &op->descriptor));
     GNOMON_TRY(check_unused(ctx, &op->descriptor));
     GNOMON_TRY(check_sizes(ctx, &op->descriptor));
@@ -203,10 +184,5 @@ void gnomon_operator_destroy(gnomon_operator *op)
 
 void gnomon_operator_describe(const gnomon_operator *op, gnomon_descriptor *out)
 {
-    if (op == NULL || out == NULL) return;
-    const size_t size = out->struct_size;
-    const size_t known = size < sizeof *out ? size : sizeof *out;
-    memset(out, 0, size);
-    memcpy(out, &op->descriptor, known);
-    out->struct_size = size;
+    if (op != NULL) gnomon_write_result(out, &op->descriptor, sizeof op->descriptor);
 }

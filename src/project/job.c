@@ -20,14 +20,8 @@ gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
     GNOMON_FAIL_IF(!op, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("op") " is NULL");
     gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
-    if (options) {
-        GNOMON_FAIL_IF(
-            options->struct_size < sizeof o, ctx, GNOMON_ERROR_ARGUMENT,
-            GNOMON_ARG("options.struct_size") " is %zu; it must be at least %zu: start from "
-                                              "GNOMON_SKETCH_OPTIONS_INIT",
-            options->struct_size, sizeof o);
-        memcpy(&o, options, sizeof o);
-    }
+    if (options)
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_sketch_options, options, &o));
     GNOMON_FAIL_IF(!isfinite(o.alpha), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.alpha") " is %g; it must be finite", o.alpha);
     GNOMON_FAIL_IF(!isfinite(o.beta), ctx, GNOMON_ERROR_ARGUMENT,

@@ -1,6 +1,7 @@
 /* How coherent points and their differences are. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/threads.h"
 #include "points/view.h"
 #include "quality/lengths.h"
@@ -82,17 +83,15 @@ static gnomon_status run_scan(gnomon_context *ctx, scan *l, int64_t points, int6
 static gnomon_status run(gnomon_context *ctx, scan *l, int64_t points, int64_t max_pairs,
                          uint64_t seed, gnomon_coherence *out)
 {
-    GNOMON_FAIL_IF(!out || out->struct_size != sizeof *out, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("out") " is NULL, or out->struct_size is not %zu", sizeof *out);
+    gnomon_coherence found = {.struct_size = sizeof found, .pair_most_i = -1, .pair_most_j = -1};
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_coherence, out));
     GNOMON_FAIL_IF(max_pairs < 1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("max_pairs") " is %" PRId64 "; it must be at least 1", max_pairs);
-    memset(out, 0, sizeof *out);
-    out->struct_size = sizeof *out;
-    out->pair_most_i = out->pair_most_j = -1;
-    if (points == 0) return GNOMON_OK;
-    const gnomon_status status = run_scan(ctx, l, points, max_pairs, seed, out);
+    gnomon_status status = GNOMON_OK;
+    if (points > 0) status = run_scan(ctx, l, points, max_pairs, seed, &found);
     gnomon_free(ctx, l->values);
     gnomon_free(ctx, l->scratch);
+    if (status == GNOMON_OK) gnomon_write_result(out, &found, sizeof found);
     return status;
 }
 

@@ -87,17 +87,14 @@ static gnomon_status run(gnomon_context *ctx, const gnomon_matrix *dense, const 
                          const gnomon_matrix *sketch, const gnomon_distortion_options *options,
                          gnomon_distortion *norms, gnomon_distortion *pairs, int *all_pairs)
 {
-    const gnomon_distortion_options defaults = GNOMON_DISTORTION_OPTIONS_INIT;
-    const gnomon_distortion_options *o = options ? options : &defaults;
-    GNOMON_FAIL_IF(
-        o->struct_size < sizeof *o, ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("options.struct_size") " is %zu; set it with GNOMON_DISTORTION_OPTIONS_INIT",
-        o->struct_size);
-    GNOMON_FAIL_IF(!(o->eps > 0) || isinf(o->eps), ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("options.eps") " is %g; it must be a positive number", o->eps);
-    GNOMON_FAIL_IF(o->max_pairs < 1, ctx, GNOMON_ERROR_ARGUMENT,
+    gnomon_distortion_options o = GNOMON_DISTORTION_OPTIONS_INIT;
+    if (options)
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_distortion_options, options, &o));
+    GNOMON_FAIL_IF(!(o.eps > 0) || isinf(o.eps), ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.eps") " is %g; it must be a positive number", o.eps);
+    GNOMON_FAIL_IF(o.max_pairs < 1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.max_pairs") " is %" PRId64 "; it must be at least 1",
-                   o->max_pairs);
+                   o.max_pairs);
     GNOMON_TRY(gnomon_check_view(ctx, sketch, "sketch"));
     const int64_t points = dense ? dense->rows : sparse->rows;
     GNOMON_FAIL_IF(points != sketch->rows, ctx, GNOMON_ERROR_SHAPE,
@@ -111,11 +108,11 @@ static gnomon_status run(gnomon_context *ctx, const gnomon_matrix *dense, const 
     if (sparse) GNOMON_TRY(gnomon_sorted_rows_make(ctx, sparse, &rows));
     measure m = {.dense = dense, .sparse = sparse ? &rows : NULL, .sketch = sketch};
     gnomon_status status = GNOMON_OK;
-    if (norms) status = measure_all(ctx, &m, points, o->eps, "norms", norms);
-    const gnomon_pairs choice = gnomon_pairs_choose(points, o->max_pairs, o->seed);
+    if (norms) status = measure_all(ctx, &m, points, o.eps, "norms", norms);
+    const gnomon_pairs choice = gnomon_pairs_choose(points, o.max_pairs, o.seed);
     m.pairs = &choice;
     if (pairs && status == GNOMON_OK)
-        status = measure_all(ctx, &m, choice.count, o->eps, "pairs", pairs);
+        status = measure_all(ctx, &m, choice.count, o.eps, "pairs", pairs);
     if (all_pairs) *all_pairs = choice.all;
     gnomon_sorted_rows_free(ctx, &rows);
     return status;

@@ -13,7 +13,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 
 GNOMON_OPTIONS_INIT(gnomon_search_options, GNOMON_SEARCH_OPTIONS_INIT)
 
@@ -23,7 +22,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_optio
     *o = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options") " is NULL; options.k or options.radius must be set");
-    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_SEARCH_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_search_options, given, o));
     GNOMON_FAIL_IF(gnomon_metric_row_of(o->metric) == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("metric") " is %d; it must be one of gnomon_metric", (int)o->metric);
     GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
@@ -364,46 +363,48 @@ static gnomon_status collect(answer *a)
 gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
 {
     GNOMON_NEED(NULL, s, "search");
-    GNOMON_FAIL_IF(out == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
-    GNOMON_TRY(gnomon_check_out(s->ctx, out->struct_size, sizeof *out));
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    GNOMON_TRY(GNOMON_OPEN_RESULT(s->ctx, "out", gnomon_neighbors, out));
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "the search has handed out its answers");
-    *out = (gnomon_neighbors){.struct_size = sizeof *out};
     const bool there = s->device.part != NULL && s->options.k > 0;
     if (gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE) && !there)
         GNOMON_TRY(gnomon_sets_complete(s));
     for (int64_t q = 0; q < s->count && s->options.k > 0 && !there; q++)
         GNOMON_TRY(check_count(s, q, s->nearest[q].count));
     s->finished = true;
-    answer a = {s, out, NULL};
-    const gnomon_status status = there ? bring(s, out) : collect(&a);
+    answer a = {s, &found, NULL};
+    const gnomon_status status = there ? bring(s, &found) : collect(&a);
     gnomon_free(s->ctx, a.sorted);
-    out->queries = s->count;
-    out->k = s->options.k;
-    out->base = s->base;
-    out->compared = s->compared;
-    out->verified = s->verified;
-    if (status != GNOMON_OK) gnomon_neighbors_free(s->ctx, out);
+    found.queries = s->count;
+    found.k = s->options.k;
+    found.base = s->base;
+    found.compared = s->compared;
+    found.verified = s->verified;
+    if (status == GNOMON_OK) gnomon_return_result(out, &found, sizeof found);
+    gnomon_neighbors_free(s->ctx, &found);
     return status;
 }
 
 void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *neighbors)
 {
-    if (ctx == NULL || neighbors == NULL) return;
-    gnomon_free(ctx, neighbors->offsets);
-    gnomon_free(ctx, neighbors->ids);
-    gnomon_free(ctx, neighbors->distances);
-    *neighbors = (gnomon_neighbors){.struct_size = neighbors->struct_size};
+    gnomon_neighbors found;
+    if (ctx == NULL || !gnomon_load_result(neighbors, &found, sizeof found)) return;
+    gnomon_free(ctx, found.offsets);
+    gnomon_free(ctx, found.ids);
+    gnomon_free(ctx, found.distances);
+    gnomon_clear_result(neighbors);
 }
 
 /* Says at once what finish would say after all the work. */
-static gnomon_status check_k(gnomon_context *ctx, const gnomon_search_options *o, int64_t rows)
+static gnomon_status check_k(gnomon_context *ctx, const gnomon_search_options *given, int64_t rows)
 {
-    const bool has_k = o != NULL && o->struct_size >= offsetof(gnomon_search_options, radius);
-    GNOMON_FAIL_IF(has_k && o->k > rows, ctx, GNOMON_ERROR_ARGUMENT,
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_search_options, given, &o));
+    GNOMON_FAIL_IF(o.k > rows, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("k") " is %" PRId64 " and base has %" PRId64
                                    " points; k must not be larger",
-                   o->k, rows);
+                   o.k, rows);
     return GNOMON_OK;
 }
 
@@ -415,6 +416,7 @@ gnomon_status gnomon_neighbors_exact(gnomon_context *ctx, const gnomon_matrix *b
     gnomon_search *s = NULL;
     GNOMON_TRY(gnomon_check_anywhere(ctx, base, "base", false));
     GNOMON_TRY(check_k(ctx, options, base->rows));
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_neighbors, out));
     gnomon_status status = gnomon_search_create(ctx, queries, options, &s);
     if (status == GNOMON_OK) status = gnomon_search_add(s, base);
     if (status == GNOMON_OK) status = gnomon_search_finish(s, out);
@@ -431,6 +433,7 @@ gnomon_status gnomon_neighbors_exact_csr(gnomon_context *ctx, const gnomon_csr *
     gnomon_search *s = NULL;
     GNOMON_FAIL_IF(base == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("base") " is NULL");
     GNOMON_TRY(check_k(ctx, options, base->rows));
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_neighbors, out));
     gnomon_status status = gnomon_search_create_csr(ctx, queries, options, &s);
     if (status == GNOMON_OK) status = gnomon_search_add_csr(s, base);
     if (status == GNOMON_OK) status = gnomon_search_finish(s, out);

@@ -43,7 +43,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_svd_options 
     *o = (gnomon_svd_options)GNOMON_SVD_OPTIONS_INIT;
     GNOMON_FAIL_IF(given == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options") " is NULL; options.rank or options.tolerance must be set");
-    GNOMON_TRY(gnomon_copy_options(ctx, given, "GNOMON_SVD_OPTIONS_INIT", o, sizeof *o));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_svd_options, given, o));
     GNOMON_FAIL_IF(!(o->tolerance >= 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("tolerance") " is %g; it must be 0 (fixed rank) or in (0, 1)",
                    o->tolerance);
@@ -265,26 +265,43 @@ static gnomon_status run_on_cpu(gnomon_factor *f)
     return status;
 }
 
+static void return_result(gnomon_context *ctx, gnomon_svd *full, gnomon_svd *out)
+{
+    const bool given_u = full->given_u, given_vt = full->given_vt;
+    gnomon_return_result(out, full, sizeof *full);
+    /* what did not fit is freed, but for what is the caller's */
+    if (given_u) full->u.data = NULL;
+    if (given_vt) full->vt.data = NULL;
+    gnomon_svd_free(ctx, full);
+}
+
 static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
                             const gnomon_svd_rows *stream, gnomon_dtype dtype,
                             const gnomon_svd_options *options, gnomon_svd *out)
 {
     gnomon_factor f;
     memset(&f, 0, sizeof f);
-    const size_t size = out->struct_size;
-    memset(out, 0, sizeof *out);
-    out->struct_size = size;
-    out->descriptor.struct_size = sizeof out->descriptor;
-    out->converged = 1;
-    out->residual = out->residual_estimate = out->residual_bound = (double)NAN;
-    out->spectral_estimate = out->spectral_bound = (double)NAN;
-    out->failure = GNOMON_FAILURE;
-    out->settled = -1;
+    gnomon_svd full = {.struct_size = sizeof full,
+                       .descriptor = {.struct_size = sizeof full.descriptor},
+                       .converged = 1,
+                       .residual = (double)NAN,
+                       .residual_estimate = (double)NAN,
+                       .residual_bound = (double)NAN,
+                       .spectral_estimate = (double)NAN,
+                       .spectral_bound = (double)NAN,
+                       .failure = GNOMON_FAILURE,
+                       .settled = -1,
+                       .given_u = options->u != NULL,
+                       .given_vt = options->vt != NULL};
+    gnomon_descriptor descriptor = GNOMON_DESCRIPTOR_INIT;
     f.ctx = ctx;
-    f.out = out;
+    f.out = &full;
     f.options = *options;
-    out->given_u = options->u != NULL;
-    out->given_vt = options->vt != NULL;
+    if (options->descriptor != NULL) {
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options.descriptor", gnomon_descriptor,
+                                       options->descriptor, &descriptor));
+        f.options.descriptor = &descriptor;
+    }
     f.f64 = gnomon_dtype_needs_f64(options->dtype != 0 ? options->dtype : dtype);
     f.rest = (double)NAN;
     (void)gnomon_lap(&f.clock);
@@ -296,15 +313,9 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     if (status == GNOMON_OK && !done) status = run_on_cpu(&f);
     if (status == GNOMON_OK) fill_in(&f);
     release(&f);
-    if (status != GNOMON_OK) gnomon_svd_free(ctx, out);
+    if (status == GNOMON_OK) return_result(ctx, &full, out);
+    gnomon_svd_free(ctx, &full);
     return status;
-}
-
-static gnomon_status check_out(gnomon_context *ctx, const gnomon_svd *out)
-{
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
-    GNOMON_TRY(gnomon_check_out(ctx, out->struct_size, sizeof *out));
-    return GNOMON_OK;
 }
 
 gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
@@ -312,7 +323,7 @@ gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
 {
     gnomon_svd_options options;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(check_out(ctx, out));
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_svd, out));
     GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_TRY(gnomon_check_anywhere(ctx, a, "a", false));
     return factor(ctx, a, NULL, NULL, a->dtype, &options, out);
@@ -323,7 +334,7 @@ gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
 {
     gnomon_svd_options options;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(check_out(ctx, out));
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_svd, out));
     GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("a") " is NULL");
     return factor(ctx, NULL, a, NULL, a->dtype, &options, out);
@@ -334,7 +345,7 @@ gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows
 {
     gnomon_svd_options options;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(check_out(ctx, out));
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_svd, out));
     GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_FAIL_IF(rows == NULL || rows->next == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("rows") " or rows.next is NULL");
@@ -346,12 +357,11 @@ gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows
 
 void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd)
 {
-    if (ctx == NULL || svd == NULL) return;
-    const size_t size = svd->struct_size;
-    if (!svd->given_u) gnomon_free(ctx, svd->u.data);
-    gnomon_free(ctx, svd->s);
-    gnomon_free(ctx, svd->mean);
-    if (!svd->given_vt) gnomon_free(ctx, svd->vt.data);
-    memset(svd, 0, sizeof *svd);
-    svd->struct_size = size;
+    gnomon_svd full;
+    if (ctx == NULL || !gnomon_load_result(svd, &full, sizeof full)) return;
+    if (!full.given_u) gnomon_free(ctx, full.u.data);
+    gnomon_free(ctx, full.s);
+    gnomon_free(ctx, full.mean);
+    if (!full.given_vt) gnomon_free(ctx, full.vt.data);
+    gnomon_clear_result(svd);
 }

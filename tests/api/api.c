@@ -2,13 +2,20 @@
  *   valid  the fixture's arguments are taken, so that the other groups test what they say
  *   null   a pointer that is required and is NULL gives ARGUMENT, and the text names it
  *   views  a view that is spoilt (memory that is missing or not aligned, sizes, strides, offsets)
- * is refused init   the function beside each GNOMON_..._INIT fills a struct as the macro does, and
- * nothing behind it Each call is made in a process of its own. usage: test_api GROUP [FUNCTION] */
+ *          is refused
+ *   init   the function beside each GNOMON_..._INIT fills a struct as the macro does, and nothing
+ *          behind it
+ *   sizes  every struct that begins with its struct_size may be shorter or longer, as
+ *          gnomon/base.h says
+ * Each call is made in a process of its own. usage: test_api GROUP [FUNCTION] */
 #include <gnomon.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +26,41 @@ enum { N = 8 }; /* points, coordinates, rows of the operator */
  * too. */
 static const char *const column_names[] = {"id"};
 
+/* ---- structs of other sizes: what the tables tell of them, and how one is given ---- */
+
+typedef struct api_member {
+    size_t offset, size;
+    int pointer;
+    const char *name;
+} api_member;
+
+typedef void (*free_function)(gnomon_context *ctx, void *result);
+
+/* Where a call takes a struct that has a struct_size. */
+typedef struct api_size {
+    const char *name, *type; /* "options.descriptor", "gnomon_descriptor" */
+    size_t size;
+    const void *defaults; /* NULL: a result */
+    int inside;           /* another struct */
+    const api_member *members;
+    free_function free; /* of a result, NULL: it owns nothing */
+} api_size;
+
+enum { POISON = 0xa5, MORE = 64, LONGEST = 2 * 4096 };
+
+typedef struct resizing {
+    int place; /* of the call, from 1; 0: none */
+    const api_size *what;
+    size_t size;
+    int tail;           /* the byte behind what the library knows, of longer options */
+    bool whole;         /* give the struct that should do the same, in the library's size */
+    unsigned char *got; /* a result: where it was to go */
+} resizing;
+
 typedef struct fixture {
     gnomon_context *ctx;
+    resizing size;
+    gnomon_allocator allocator;
     void *out;
     int64_t numbers[2 * N + 2], more_numbers[2 * N], ids[N];
     double reals[N];
@@ -131,6 +171,62 @@ static const int64_t *offsets(int64_t first, int64_t last)
     return at;
 }
 
+/* Room for a struct, with nothing behind it that can be touched. */
+static unsigned char *room_of(size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (LONGEST + page - 1) / page + 1;
+    unsigned char *at =
+        mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || mprotect(at + pages * page, page, PROT_NONE) != 0) exit(3);
+    return at + pages * page - (size < sizeof(size_t) ? sizeof(size_t) : size);
+}
+
+static void set_size(void *to, size_t size)
+{
+    memcpy(to, &size, sizeof size);
+}
+
+static void *resized_options(fixture *f, const void *given)
+{
+    static unsigned char whole[LONGEST];
+    const resizing *r = &f->size;
+    const size_t size = r->what->size, both = r->size < size ? r->size : size;
+    if (r->whole) {
+        memcpy(whole, given, both);
+        memcpy(whole + both, (const char *)r->what->defaults + both, size - both);
+        set_size(whole, size);
+        return whole;
+    }
+    unsigned char *to = room_of(r->size);
+    memcpy(to, given, both);
+    for (size_t at = both; at < r->size; at++)
+        to[at] = (unsigned char)r->tail;
+    set_size(to, r->size);
+    return to;
+}
+
+/* One that stands inside another: only its members can be fewer. */
+static void resize_inside(fixture *f, void *options)
+{
+    const resizing *r = &f->size;
+    const size_t size = r->what->size;
+    for (size_t at = r->size < sizeof size ? sizeof size : r->size; at < size; at++)
+        ((unsigned char *)options)[at] =
+            r->whole ? ((const unsigned char *)r->what->defaults)[at] : POISON;
+    set_size(options, r->whole ? size : r->size);
+}
+
+static void *resized_result(fixture *f, void *given, int to_free)
+{
+    resizing *r = &f->size;
+    r->got = given;
+    if (r->whole) return given;
+    r->got = room_of(r->size);
+    memset(r->got, to_free ? 0 : POISON, r->size);
+    set_size(r->got, r->size);
+    return r->got;
+}
+
 /* ---- the tables that calls.py makes ---- */
 
 typedef struct api_argument {
@@ -148,9 +244,10 @@ typedef struct api_call {
     const char *name;
     gnomon_status (*call)(fixture *f, int null, int spoil);
     int has_status, makes_object;
-    int argument_count, spoil_count;
+    int argument_count, spoil_count, size_count;
     const api_argument *arguments;
     const api_spoil *spoils;
+    const api_size *sizes;
 } api_call;
 
 /* 1, with a line, when a struct is not as the macro makes it, or what lies behind it was touched.
@@ -410,6 +507,104 @@ static int judge(fixture *f, const api_call *c, const api_argument *null, int sp
     return 0;
 }
 
+/* ---- other sizes ---- */
+
+static atomic_long live_blocks;
+
+static void *count_block(void *user, size_t size, size_t alignment)
+{
+    (void)user;
+    void *block = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    if (block != NULL) atomic_fetch_add(&live_blocks, 1);
+    return block;
+}
+
+static void release_block(void *user, void *block, size_t size)
+{
+    (void)user, (void)size;
+    free(block);
+    atomic_fetch_sub(&live_blocks, 1);
+}
+
+/* What a call with a resized struct did. */
+typedef struct outcome {
+    gnomon_status status;
+    char text[512];
+    unsigned char result[LONGEST];
+    long kept; /* blocks that are still there after the result was freed */
+} outcome;
+
+static void run_resized(fixture *f, const api_call *c, bool whole, outcome *o)
+{
+    resizing *r = &f->size;
+    f->next_row = 0;
+    make_objects(f);
+    r->whole = whole;
+    r->got = NULL;
+    memset(o, 0, sizeof *o);
+    const long before = atomic_load(&live_blocks);
+    o->status = c->call(f, -1, 0);
+    snprintf(o->text, sizeof o->text, "%s", text_of(f, r->what->name));
+    if (r->got != NULL) {
+        memcpy(o->result, r->got, whole ? r->what->size : r->size);
+        if (r->what->free != NULL) r->what->free(f->ctx, r->got);
+    }
+    o->kept = atomic_load(&live_blocks) - before;
+}
+
+/* The name of what differs in what both have of a result, NULL: nothing. */
+static const char *different_member(const resizing *r, const outcome *a, const outcome *b)
+{
+    for (const api_member *m = r->what->members; m->name != NULL; m++) {
+        const void *x = a->result + m->offset, *y = b->result + m->offset;
+        if (m->offset + m->size > r->size) continue;
+        void *p, *q;
+        memcpy(&p, x, m->pointer ? sizeof p : 0);
+        memcpy(&q, y, m->pointer ? sizeof q : 0);
+        if (m->pointer ? (p == NULL) != (q == NULL) : memcmp(x, y, m->size) != 0) return m->name;
+    }
+    for (size_t at = r->what->size; at < r->size; at++)
+        if (a->result[at] != 0) return "what is behind the last member";
+    return NULL;
+}
+
+/* "descriptor" of "options.functions.descriptor": a step of a call may name what is its own. */
+static const char *last_part(const char *name)
+{
+    return strrchr(name, '.') != NULL ? strrchr(name, '.') + 1 : name;
+}
+
+/* In a process of its own, as judge. */
+static int judge_size(fixture *f, const api_call *c)
+{
+    static outcome whole, other;
+    static char touched;
+    const resizing *r = &f->size;
+    const bool options = r->what->defaults != NULL, bad_size = r->size < sizeof(size_t);
+    f->out = &touched;
+    run_resized(f, c, false, &other);
+    if (bad_size || (options && r->size > r->what->size && (r->tail != 0 || r->what->inside))) {
+        /* a call without a status must do nothing, and there is nothing that it could touch */
+        if (!c->has_status || (other.status == GNOMON_ERROR_ARGUMENT &&
+                               strstr(other.text, last_part(r->what->name)) != NULL &&
+                               strstr(other.text, r->what->type) != NULL))
+            return 0;
+        printf("%s, %s of %zu bytes: %s '%s'\n", c->name, r->what->name, r->size,
+               gnomon_status_name(other.status), other.text);
+        return 1;
+    }
+    run_resized(f, c, true, &whole);
+    const char *member = r->got != NULL ? different_member(r, &other, &whole) : NULL;
+    if (other.status == whole.status && other.kept == whole.kept && member == NULL &&
+        (other.status == GNOMON_OK || strcmp(other.text, whole.text) == 0))
+        return 0;
+    printf("%s, %s of %zu bytes: %s '%s', %ld blocks kept; of %zu bytes: %s '%s', %ld; %s\n",
+           c->name, r->what->name, r->size, gnomon_status_name(other.status), other.text,
+           other.kept, r->what->size, gnomon_status_name(whole.status), whole.text, whole.kept,
+           member != NULL ? member : "");
+    return 1;
+}
+
 static int attempt(fixture *f, const api_call *c, const api_argument *null, int spoil)
 {
     fflush(stdout);
@@ -418,8 +613,8 @@ static int attempt(fixture *f, const api_call *c, const api_argument *null, int 
         const struct rlimit none = {0, 0};
         setrlimit(RLIMIT_CORE, &none);
         alarm(60);
-        make_objects(f);
-        const int bad = judge(f, c, null, spoil);
+        if (f->size.place == 0) make_objects(f);
+        const int bad = f->size.place > 0 ? judge_size(f, c) : judge(f, c, null, spoil);
         fflush(stdout);
         _exit(bad);
     }
@@ -427,12 +622,38 @@ static int attempt(fixture *f, const api_call *c, const api_argument *null, int 
     if (child < 0 || waitpid(child, &how, 0) != child) return 1;
     if (WIFSIGNALED(how) || WEXITSTATUS(how) > 1)
         printf("%s, %s: died of %s %d\n", c->name,
-               null != NULL ? null->name
-               : spoil > 0  ? c->spoils[spoil - 1].what
-                            : "valid arguments",
+               null != NULL        ? null->name
+               : spoil > 0         ? c->spoils[spoil - 1].what
+               : f->size.place > 0 ? f->size.what->name
+                                   : "valid arguments",
                WIFSIGNALED(how) ? "signal" : "a sanitizer,",
                WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how));
     return how != 0;
+}
+
+static int attempt_sizes(fixture *f, const api_call *c, int *tried)
+{
+    int bad = 0;
+    for (int place = 1; place <= c->size_count; place++) {
+        const api_size *s = &c->sizes[place - 1];
+        /* none; less than the member; nothing but the member; one member fewer; all; more */
+        const struct {
+            size_t size;
+            int tail;
+        } sizes[] = {{0, 0},
+                     {4, 0},
+                     {sizeof(size_t), 0},
+                     {s->size - 8, 0},
+                     {s->size, 0},
+                     {s->size + MORE, 0},
+                     {s->size + MORE, 1}};
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++, ++*tried) {
+            f->size = (resizing){place, s, sizes[i].size, sizes[i].tail, false, NULL};
+            bad += attempt(f, c, NULL, 0);
+        }
+    }
+    f->size = (resizing){0};
+    return bad;
 }
 
 int main(int count, char **words)
@@ -445,6 +666,8 @@ int main(int count, char **words)
     fixture *f = &made;
     make_views(f);
     make_options(f);
+    f->allocator = (gnomon_allocator){NULL, count_block, release_block};
+    f->context_options.allocator = &f->allocator;
     MUST(gnomon_context_create(&f->context_options, &f->ctx));
     make_files(f);
 
@@ -463,6 +686,8 @@ int main(int count, char **words)
         } else if (strcmp(group, "views") == 0) {
             for (int s = 1; s <= c->spoil_count; s++)
                 tried++, bad += attempt(f, c, NULL, s);
+        } else if (strcmp(group, "sizes") == 0) {
+            bad += attempt_sizes(f, c, &tried);
         }
     }
     gnomon_context_destroy(f->ctx);

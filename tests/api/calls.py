@@ -6,6 +6,9 @@ A declaration becomes one C function that calls it with valid arguments, any one
 NULL or spoilt by its number. Which argument is which follows from its type and name, by the tables
 below; a new function whose arguments they know needs nothing here, and one that they don't know
 stops the build with its name. Every pointer counts as required unless OPTIONAL says otherwise.
+
+Each struct that begins with its struct_size can be given in other sizes (api.c, "sizes"): as an argument, and
+where options hold one or point to one. One that no call can be given so stops the build.
 """
 import re
 import sys
@@ -177,6 +180,12 @@ NOT_HERE = {  # no fault there: the data of a stream is not looked at
 }
 
 
+NOT_READ = {  # (function, place) of structs that a call says it does not read
+    ("gnomon_lsh_collision", "functions.descriptor"),
+}
+ARRAYS = set()  # (struct, member) of those that are arrays
+
+
 def declarations(folder):
     import glob
     for path in sorted(glob.glob(f"{folder}/gnomon/*.h")):
@@ -201,8 +210,11 @@ def declarations(folder):
                     members.append((re.search(r"\(\*(\w+)\)", member).group(1), ""))
                 else:
                     first, *more = member.split(",")
-                    typed, name = re.fullmatch(r"(.*?)(\w+)(?:\[\w+\])?", first.strip()).groups()
-                    members += [(name, typed.strip())] + [(x.strip(" *"), typed.strip()) for x in more]
+                    typed, first = re.fullmatch(r"(.*?)(\w+(?:\[\w+\])?)", first.strip()).groups()
+                    for name in [first] + [x.strip(" *") for x in more]:
+                        members.append((name.split("[")[0], typed.strip()))
+                        if "[" in name:
+                            ARRAYS.add((struct, members[-1][0]))
             yield "struct", (struct, members)
         for struct in re.findall(r"typedef struct (gnomon_\w+) \1;", text):
             yield "opaque", struct
@@ -216,6 +228,37 @@ def leaves(struct, structs):
     for name, typed in structs[struct]:
         out += [f"{name}.{x}" for x in leaves(typed, structs)] if typed in structs else [name]
     return out
+
+
+def type_of_pointer(typed):
+    found = re.fullmatch(r"(?:const )?(gnomon_\w+) \*", typed)
+    return found.group(1) if found else None
+
+
+def sized(struct, structs):
+    return struct in structs and structs[struct][0][0] == "struct_size"
+
+
+def places(struct, structs):
+    """Where sized structs stand in options: (path, their type, whether it is a pointer)."""
+    for name, typed in structs[struct]:
+        if sized(typed, structs):
+            yield name, typed, False
+            yield from ((f"{name}.{path}", inner, far) for path, inner, far in places(typed, structs))
+        elif sized(type_of_pointer(typed), structs):
+            yield name, type_of_pointer(typed), True
+
+
+def comparable(struct, structs, prefix=""):
+    """The members of a result that two runs of a call have in common: (path, how they are compared)."""
+    for name, typed in structs[struct]:
+        path = prefix + name + ("[0]" if (struct, name) in ARRAYS and (typed in structs or typed.endswith("*")) else "")
+        if typed in structs:
+            yield from comparable(typed, structs, path + ".")
+        elif typed.endswith("*"):
+            yield path, "pointer"
+        elif typed and name != "struct_size" and not name.endswith("seconds"):
+            yield path, "bytes"
 
 
 def valid(function, typed, called, opaque):
@@ -246,11 +289,20 @@ def main():
         else:
             inits[what[1]] = what[0]
     out = ["/* Made by calls.py. */", ""]
-    rows = []
+    rows, covered = [], set()
+    for struct in sorted(structs):  # before the calls, which refer to them
+        if not sized(struct, structs):
+            continue
+        out.append(f"static const api_member members_{struct}[] = {{")
+        for path, how in comparable(struct, structs):
+            out.append(f"    {{offsetof({struct}, {path}), sizeof ((({struct} *)0)->{path}), {int(how == 'pointer')}, \"{path}\"}},")
+        out += ["    {0, 0, 0, NULL},", "};"]
+        if struct in inits:
+            out.append(f"static const {struct} defaults_{struct} = {inits[struct]};")
     for result, name, parameters in calls:
         out.append(f"static gnomon_status call_{name}(fixture *f, int null, int spoil)")
         out += ["{", "    (void)f, (void)null, (void)spoil;"]
-        given, arguments, spoils = [], [], []
+        given, arguments, spoils, sizes = [], [], [], []
         for i, (typed, called) in enumerate(parameters):
             expression = valid(name, typed, called, opaque)
             bare = re.sub(r"^const | \*$", "", typed)
@@ -270,6 +322,23 @@ def main():
                     spoils.append((f"{called}: {what}", due))
                     code = re.sub(r"\bv\b", f"v{i}", code)
                     out.append(f"    if (spoil == {len(spoils)}) {{ {code} a{i} = &v{i}; }}")
+            if sized(bare, structs) and typed == f"const {bare} *":
+                covered.add(bare)
+                sizes.append((called, bare, f"&defaults_{bare}", 0))
+                out.append(f"    if (f->size.place == {len(sizes)}) a{i} = resized_options(f, a{i});")
+                inside = [x for x in places(bare, structs) if (name, f"{called}.{x[0]}") not in NOT_READ]
+                if inside:
+                    out.append(f"    static {bare} w{i};")
+                for path, inner, far in inside:
+                    covered.add(inner)
+                    sizes.append((f"{called}.{path}", inner, f"&defaults_{inner}", 0 if far else 1))
+                    change = (f"w{i}.{path} = resized_options(f, &f->{inner[7:]})" if far else
+                              f"resize_inside(f, &w{i}.{path})")
+                    out.append(f"    if (f->size.place == {len(sizes)}) {{ w{i} = *a{i}; {change}; a{i} = &w{i}; }}")
+            elif sized(bare, structs) and typed == f"{bare} *" and not name.endswith("_init"):
+                covered.add(bare)
+                sizes.append((called, bare, "NULL", 0))
+                out.append(f"    if (f->size.place == {len(sizes)}) a{i} = resized_result(f, a{i}, {int(name.endswith('_free'))});")
             if pointer(typed):
                 out.append(f"    if (null == {i}) a{i} = NULL;")
                 optional = any(re.fullmatch(w, name) and re.fullmatch(n, called) for w, n in OPTIONAL)
@@ -286,18 +355,29 @@ def main():
             out += [f"    (void){call};", "    return GNOMON_OK;"]
         out += ["}", ""]
         handle = any(typed.endswith("**") for typed, _ in parameters)
-        rows.append((name, result == "gnomon_status", handle, arguments, spoils))
-    for name, _, _, arguments, spoils in rows:
+        rows.append((name, result == "gnomon_status", handle, arguments, spoils, sizes))
+    for struct in structs:
+        if sized(struct, structs) and struct not in covered:
+            sys.exit(f"calls.py: no call takes {struct} in another size")
+    for name, _, _, arguments, spoils, sizes in rows:
         if arguments:
             out.append(f"static const api_argument arguments_{name}[] = {{")
             out += [f'    {{{i}, "{called}", {optional}}},' for i, called, optional in arguments] + ["};"]
         if spoils:
             out.append(f"static const api_spoil spoils_{name}[] = {{")
             out += [f'    {{"{what}", {due}}},' for what, due in spoils] + ["};"]
+        if sizes:
+            out.append(f"static const api_size sizes_{name}[] = {{")
+            for called, struct, defaults, inside in sizes:
+                free = f"{struct}_free" if f"{struct}_free" in {x for _, x, _ in calls} else "NULL"
+                out.append(f'    {{"{called}", "{struct}", sizeof({struct}), {defaults}, {inside}, members_{struct}, '
+                           f"(free_function){free}}},")
+            out.append("};")
     out.append("static const api_call calls[] = {")
-    for name, status, handle, arguments, spoils in rows:
-        out.append(f'    {{"{name}", call_{name}, {int(status)}, {int(handle)}, {len(arguments)}, {len(spoils)}, '
-                   f"{f'arguments_{name}' if arguments else 'NULL'}, {f'spoils_{name}' if spoils else 'NULL'}}},")
+    for name, status, handle, arguments, spoils, sizes in rows:
+        out.append(f'    {{"{name}", call_{name}, {int(status)}, {int(handle)}, {len(arguments)}, {len(spoils)}, {len(sizes)}, '
+                   f"{f'arguments_{name}' if arguments else 'NULL'}, {f'spoils_{name}' if spoils else 'NULL'}, "
+                   f"{f'sizes_{name}' if sizes else 'NULL'}}},")
     out += ["};", ""]
     out.append("static int check_inits(void)")
     out += ["{", "    int bad = 0;"]

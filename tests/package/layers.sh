@@ -61,4 +61,12 @@ if [ -n "$found" ]; then
     echo "$found"
     bad=1
 fi
+# What a struct_size means is src/base/options.c's alone: elsewhere one is set, to a sizeof, and no more.
+found=$(grep -rn --include='*.[ch]' --include='*.cu' --include='*.cuh' 'struct_size' src |
+    grep -vE '^src/base/options\.[ch]:|\.struct_size = sizeof') || true
+if [ -n "$found" ]; then
+    echo "a struct_size is read outside src/base/options.c:"
+    echo "$found"
+    bad=1
+fi
 exit "$bad"

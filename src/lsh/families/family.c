@@ -43,12 +43,6 @@ static bool has_operator(gnomon_lsh_family family)
 
 static gnomon_status check_family(gnomon_context *ctx, const gnomon_lsh_functions *f)
 {
-    GNOMON_FAIL_IF(!f, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("functions") " is NULL");
-    GNOMON_FAIL_IF(
-        f->struct_size < sizeof *f, ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("functions.struct_size") " is %zu; it must be at least %zu: start from "
-                                            "GNOMON_LSH_FUNCTIONS_INIT",
-        f->struct_size, sizeof *f);
     GNOMON_FAIL_IF((int)f->family <= 0 || (int)f->family >= FAMILIES, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("functions.family") " is %d; it must be one of gnomon_lsh_family",
                    (int)f->family);
@@ -98,7 +92,7 @@ static gnomon_status make_operator(gnomon_context *ctx, gnomon_hasher *h)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     if (h->f.descriptor) {
-        d = *h->f.descriptor;
+        d = h->descriptor;
     } else {
         d.kind = GNOMON_GAUSSIAN;
         d.seed = h->f.seed;
@@ -107,7 +101,6 @@ static gnomon_status make_operator(gnomon_context *ctx, gnomon_hasher *h)
     d.d = h->f.dim > d.k ? h->f.dim : d.k;
     d.scaling = GNOMON_ISOMETRIC;
     GNOMON_TRY(gnomon_operator_create(ctx, &d, &h->op));
-    h->descriptor.struct_size = sizeof h->descriptor;
     gnomon_operator_describe(h->op, &h->descriptor);
     h->f.descriptor = &h->descriptor;
     /* a gaussian's own entries are what is wanted: no rounding by a scale and back */
@@ -157,13 +150,22 @@ gnomon_status gnomon_hasher_create(gnomon_context *ctx, const gnomon_lsh_functio
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(check_functions(ctx, functions));
+    gnomon_lsh_functions f = GNOMON_LSH_FUNCTIONS_INIT;
+    gnomon_descriptor descriptor = GNOMON_DESCRIPTOR_INIT;
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "functions", gnomon_lsh_functions, functions, &f));
+    if (f.descriptor) {
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "functions.descriptor", gnomon_descriptor, f.descriptor,
+                                       &descriptor));
+        f.descriptor = &descriptor;
+    }
+    GNOMON_TRY(check_functions(ctx, &f));
     gnomon_hasher *h = calloc(1, sizeof *h);
     GNOMON_FAIL_IF(!h, ctx, GNOMON_ERROR_MEMORY, "no memory for hash functions");
-    h->f = *functions;
-    h->f.struct_size = sizeof h->f;
-    h->key.key0 = (uint32_t)functions->seed;
-    h->key.key1 = (uint32_t)(functions->seed >> 32);
+    h->f = f;
+    h->descriptor = descriptor;
+    if (h->f.descriptor) h->f.descriptor = &h->descriptor;
+    h->key.key0 = (uint32_t)f.seed;
+    h->key.key1 = (uint32_t)(f.seed >> 32);
     h->products = h->f.count;
     h->others = others[h->f.family];
     if (h->f.family == GNOMON_LSH_CROSS_POLYTOPE) {
@@ -201,25 +203,27 @@ static double pstable_l1(double t)
     return (2 * atan(t) - log1p(t * t) / t) / acos(-1.0);
 }
 
-gnomon_status gnomon_lsh_collision(gnomon_context *ctx, const gnomon_lsh_functions *functions,
+gnomon_status gnomon_lsh_collision(gnomon_context *ctx, const gnomon_lsh_functions *given,
                                    double distance, double *p)
 {
+    gnomon_lsh_functions functions = GNOMON_LSH_FUNCTIONS_INIT;
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
     GNOMON_FAIL_IF(!p, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
-    GNOMON_TRY(check_family(ctx, functions));
-    const gnomon_lsh_family family = functions->family;
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "functions", gnomon_lsh_functions, given, &functions));
+    GNOMON_TRY(check_family(ctx, &functions));
+    const gnomon_lsh_family family = functions.family;
     double most = INFINITY;
     if (family == GNOMON_LSH_SIMHASH || family == GNOMON_LSH_CROSS_POLYTOPE) most = 2;
     if (family == GNOMON_LSH_MINHASH) most = 1;
     if (family == GNOMON_LSH_BIT_SAMPLING) {
-        GNOMON_FAIL_IF(functions->dim < 1, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_FAIL_IF(functions.dim < 1, ctx, GNOMON_ERROR_ARGUMENT,
                        GNOMON_ARG("functions.dim") " is %" PRId64 "; it must be at least 1",
-                       functions->dim);
-        most = 8 * (double)functions->dim;
+                       functions.dim);
+        most = 8 * (double)functions.dim;
     }
     GNOMON_FAIL_IF(!(distance >= 0 && distance <= most), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("distance") " is %g; it must be 0 to %g", distance, most);
-    const double t = distance > 0 ? functions->width / distance : INFINITY;
+    const double t = distance > 0 ? functions.width / distance : INFINITY;
     switch (family) {
     case GNOMON_LSH_PSTABLE:
         *p = isinf(t) ? 1 : t > 0 ? pstable(t) : 0;
@@ -232,7 +236,7 @@ gnomon_status gnomon_lsh_collision(gnomon_context *ctx, const gnomon_lsh_functio
         *p = 1 - 2 * asin(sqrt(distance / 2)) / acos(-1.0);
         break;
     case GNOMON_LSH_CROSS_POLYTOPE:
-        *p = gnomon_cross_polytope_collision(functions->sides > 0 ? functions->sides : 16,
+        *p = gnomon_cross_polytope_collision(functions.sides > 0 ? functions.sides : 16,
                                              1 - distance);
         break;
     case GNOMON_LSH_BIT_SAMPLING:

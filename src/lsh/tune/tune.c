@@ -13,14 +13,17 @@
 GNOMON_OPTIONS_INIT(gnomon_lsh_guarantee, GNOMON_LSH_GUARANTEE_INIT)
 
 static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_guarantee *given,
-                                    const gnomon_points *points, gnomon_lsh_guarantee *p)
+                                    const gnomon_points *points, gnomon_lsh_guarantee *p,
+                                    gnomon_descriptor *descriptor)
 {
-    GNOMON_FAIL_IF(!given, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("promise") " is NULL");
-    GNOMON_FAIL_IF(
-        given->struct_size != sizeof *p, ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("promise.struct_size") " is %zu; start from GNOMON_LSH_GUARANTEE_INIT",
-        given->struct_size);
-    *p = *given;
+    *p = (gnomon_lsh_guarantee)GNOMON_LSH_GUARANTEE_INIT;
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "promise", gnomon_lsh_guarantee, given, p));
+    if (p->descriptor) {
+        *descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "promise.descriptor", gnomon_descriptor, p->descriptor,
+                                       descriptor));
+        p->descriptor = descriptor;
+    }
     GNOMON_FAIL_IF(gnomon_metric_row_of(p->metric) != NULL &&
                        gnomon_metric_family(p->metric, 0) == 0,
                    ctx, GNOMON_ERROR_UNSUPPORTED,
@@ -198,14 +201,14 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promi
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_FAIL_IF(!result || result->struct_size != sizeof *result, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("tuning") " is NULL or its struct_size is not set");
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "tuning", gnomon_lsh_tuning, result));
     GNOMON_FAIL_IF(!points->dense && !points->sparse, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("points") " is NULL");
-    *result = (gnomon_lsh_tuning){.struct_size = sizeof *result, .reason = ""};
-    gnomon_tuning t = {.ctx = ctx, .points = points, .out = result};
+    gnomon_lsh_tuning told = {.struct_size = sizeof told, .reason = ""};
+    gnomon_descriptor descriptor;
+    gnomon_tuning t = {.ctx = ctx, .points = points, .out = &told};
     GNOMON_TRY(gnomon_lsh_check_device(ctx));
-    GNOMON_TRY(read_guarantee(ctx, promise, points, &t.p));
+    GNOMON_TRY(read_guarantee(ctx, promise, points, &t.p, &descriptor));
     t.self = !queries->dense && !queries->sparse;
     t.queries = t.self ? points : queries;
     GNOMON_TRY(check_points(ctx, points, "base"));
@@ -216,16 +219,19 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promi
     if (status != GNOMON_OK) {
         gnomon_lsh_destroy(*out);
         *out = NULL;
-        gnomon_lsh_tuning_free(ctx, result);
+    } else {
+        gnomon_return_result(result, &told, sizeof told);
     }
+    gnomon_lsh_tuning_free(ctx, &told);
     return status;
 }
 
 void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *result)
 {
-    if (ctx == NULL || result == NULL) return;
-    gnomon_free(ctx, result->trials);
-    *result = (gnomon_lsh_tuning){.struct_size = result->struct_size, .reason = ""};
+    gnomon_lsh_tuning told;
+    if (ctx == NULL || !gnomon_load_result(result, &told, sizeof told)) return;
+    gnomon_free(ctx, told.trials);
+    gnomon_clear_result(result);
 }
 
 gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,

@@ -490,8 +490,8 @@ static void test_refusals(void **state)
     o.nonzeros = -2;
     refused(&o, GNOMON_ERROR_ARGUMENT, "nonzeros is -2");
     o = ask(10, 10, 5, 0);
-    o.struct_size = 8;
-    refused(&o, GNOMON_ERROR_ARGUMENT, "options.struct_size is 8");
+    o.struct_size = 4;
+    refused(&o, GNOMON_ERROR_ARGUMENT, "options.struct_size is 4");
     gnomon_model m = priced(offsetof(gnomon_cost, multiply));
     o = ask(10, 10, 5, 0);
     o.model = &m;

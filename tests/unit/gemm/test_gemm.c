@@ -458,7 +458,7 @@ static void bad_arguments(void **state)
     ASSERT_FAILS(ctx, gnomon_gemm(ctx, NULL, &bs, &cs, NULL), GNOMON_ERROR_ARGUMENT, "a is NULL");
     ASSERT_FAILS(ctx, gnomon_gemm(ctx, &as, NULL, &cs, NULL), GNOMON_ERROR_ARGUMENT, "b is NULL");
     ASSERT_FAILS(ctx, gnomon_gemm(ctx, &as, &bs, NULL, NULL), GNOMON_ERROR_ARGUMENT, "c is NULL");
-    o.struct_size = 8;
+    o.struct_size = 4;
     ASSERT_FAILS(ctx, gnomon_gemm(ctx, &as, &bs, &cs, &o), GNOMON_ERROR_ARGUMENT, "struct_size");
     o = scaling((double)INFINITY, 0);
     ASSERT_FAILS(ctx, gnomon_gemm(ctx, &as, &bs, &cs, &o), GNOMON_ERROR_ARGUMENT, "alpha is inf");

@@ -710,7 +710,7 @@ static void bad_arguments(void **state)
     REFUSED(o.effort.broad = 1, GNOMON_ERROR_ARGUMENT, "broad");
     REFUSED(o.effort.candidates = -1, GNOMON_ERROR_ARGUMENT, "candidates");
     REFUSED(o.effort.verified = 3, GNOMON_ERROR_ARGUMENT, "verified");
-    REFUSED(o.struct_size = 8, GNOMON_ERROR_ARGUMENT, "struct_size");
+    REFUSED(o.struct_size = 4, GNOMON_ERROR_ARGUMENT, "struct_size");
 #undef REFUSED
     gnomon_lsh_options o = options_of(GNOMON_LSH_BIT_SAMPLING);
     o.codes = 8;

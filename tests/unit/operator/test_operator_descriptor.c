@@ -38,7 +38,7 @@ static void every_member_is_checked(void **state)
     (void)state;
     const gnomon_status bad = GNOMON_ERROR_ARGUMENT;
     REFUSED(GNOMON_GAUSSIAN, struct_size, 0, bad, "0");
-    REFUSED(GNOMON_GAUSSIAN, struct_size, sizeof(gnomon_descriptor) - 1, bad, "at least");
+    REFUSED(GNOMON_GAUSSIAN, struct_size, sizeof(gnomon_descriptor) - 1, bad, "no size of");
     REFUSED(GNOMON_GAUSSIAN, version, 2, bad, "2");
     REFUSED(GNOMON_GAUSSIAN, kind, (gnomon_kind)0, bad, "0");
     REFUSED(GNOMON_GAUSSIAN, kind, (gnomon_kind)1000, bad, "1000");
