@@ -198,6 +198,8 @@ const char *cli_format_members(char text[CLI_FORMATS_TEXT]);
 
 /* Refuses dense points of path (NULL: not named) for the metric. An exit code. */
 int cli_needs_sparse(cli_app *app, const char *path, const char *metric);
+/* Refuses points that are no sets where sets are wanted. -1 or an exit code. */
+int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse);
 
 /* output.c */
 /* A file that a verb reads or writes: the option or operand that names it, and its path (NULL: it
@@ -372,6 +374,15 @@ cli_room cli_memory_words(double bytes);
 /* Says how much memory would do; an exit code. */
 int cli_points_too_large(cli_app *app, const char *path, double bytes);
 void cli_points_drop(cli_points *p);
+
+/* index.c: indexes in files */
+/* Opens an index's file. -1 or an exit code. */
+int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index);
+/* A failure whose fault is the file's. An exit code. */
+int cli_index_fail(cli_app *app, const char *path, gnomon_status status);
+/* Reads all points, sets where 'sparse', of a reader that is open, lowering *budget (bytes) by what
+ * that takes. -1 or an exit code. */
+int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget);
 
 /* factor.c: what svd, hosvd and lstsq share */
 /* Tells a failure with the file whose numbers or shape it is about, if that is what it is. -1 for

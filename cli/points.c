@@ -126,3 +126,9 @@ int cli_needs_sparse(cli_app *app, const char *path, const char *metric)
                     path != NULL ? path : "", path != NULL ? ": " : "", metric,
                     cli_formats(names, GNOMON_HOLDS_SPARSE, 0, 0));
 }
+
+int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse)
+{
+    if (!sparse || (info->access & GNOMON_ACCESS_SPARSE) != 0) return -1;
+    return cli_needs_sparse(app, path, "jaccard");
+}

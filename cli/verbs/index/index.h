@@ -14,17 +14,10 @@ int cli_index_compact(int argc, char **argv);
 int cli_index_info(int argc, char **argv);
 int cli_index_check(int argc, char **argv);
 
-/* Opens an index's file. -1 or an exit code. */
-int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index);
-/* A failure whose fault is the file's. An exit code. */
-int cli_index_fail(cli_app *app, const char *path, gnomon_status status);
 /* What an index takes, and what it is made of, as words and for a program. */
 void cli_index_words(FILE *stream, const gnomon_lsh_info *info);
 json_t *cli_index_json(const gnomon_lsh_info *info);
 
-/* Reads all points, sets where 'sparse', of a reader that is open, lowering *budget (bytes) by what
- * that takes. -1 or an exit code. */
-int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget);
 /* Hands the reader's points, piece by piece, to the builder; coded: the first ones settle codes. -1
  * or an exit code. */
 int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,

@@ -1,22 +1,7 @@
-/* An index's file: opened, told of, filled from points. */
+/* What an index is made of, and how points come into it. */
 #include "verbs/index/index.h"
 
 #include <stdlib.h>
-
-int cli_index_fail(cli_app *app, const char *path, gnomon_status status)
-{
-    const char *text = gnomon_last_error(app->ctx);
-    const int code = cli_interrupted() ? -1 : 0;
-    if (code == 0 && status == GNOMON_ERROR_UNSUPPORTED && cli_error_about(app, path))
-        return cli_fail(app, CLI_EXIT_DATA, "%s", text);
-    return cli_fail_status(app, status);
-}
-
-int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index)
-{
-    const gnomon_status status = gnomon_lsh_open(app->ctx, path, index);
-    return status == GNOMON_OK ? -1 : cli_index_fail(app, path, status);
-}
 
 static int64_t bytes_of(const gnomon_lsh_info *i)
 {
@@ -71,22 +56,6 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
     return out;
 }
 
-/* Refuses points that are no sets where sets are wanted. -1 or an exit code. */
-static int check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse)
-{
-    if (!sparse || (info->access & GNOMON_ACCESS_SPARSE) != 0) return -1;
-    return cli_needs_sparse(app, path, "jaccard");
-}
-
-int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget)
-{
-    int code = check_form(app, path, &p->info, sparse);
-    if (code < 0) code = cli_points_read(app, path, sparse, p, budget);
-    if (code < 0 && !cli_points_at_end(p))
-        code = cli_points_too_large(app, path, 2.0 * (double)app->memory);
-    return code;
-}
-
 /* Pieces larger than this gain nothing. */
 static const int64_t enough_bytes = (int64_t)64 << 20;
 static const int64_t first_bytes = (int64_t)4 << 20;
@@ -107,7 +76,7 @@ int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
     int64_t row = 0, rows = 0;
     void *data = NULL;
     *points = 0;
-    int code = check_form(app, path, info, sparse);
+    int code = cli_check_form(app, path, info, sparse);
     if (code >= 0) return code;
     if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32) dtype = GNOMON_F64;
     if (!sparse) {

@@ -70,7 +70,7 @@ int cli_neighbors_guarantee(cli_neighbors *n);
 void cli_neighbors_print_guarantee(const cli_neighbors *n);
 json_t *cli_neighbors_guarantee_json(const cli_neighbors *n);
 
-/* ../index/index_neighbors.c: by an index's file. -1 or an exit code. */
+/* neighbors_index.c: by an index's file. -1 or an exit code. */
 int cli_neighbors_by_index(cli_neighbors *n);
 void cli_neighbors_print_index(const cli_neighbors *n);
 json_t *cli_neighbors_index_json(const cli_neighbors *n);

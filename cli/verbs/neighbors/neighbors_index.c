@@ -1,5 +1,5 @@
 /* Neighbours by an index's file: gnomon neighbors --index, gnomon index query. */
-#include "verbs/index/index.h"
+#include "verbs/neighbors/neighbors.h"
 
 #include <stdlib.h>
 #include <string.h>
