@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct request {
-    cli_operator_options operator;
+    cli_operator_options op_options;
     int64_t d;
     int d_given;
     cli_range rows, cols;
@@ -76,10 +76,10 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
          .value = "TYPE",
          .help = "f4 (default) or f8"},
     };
-    cli_option operator[CLI_OPERATOR_OPTIONS], common[CLI_COMMON_OPTIONS];
-    cli_operator_table(&r->operator, operator);
+    cli_option op_table[CLI_OPERATOR_OPTIONS], common[CLI_COMMON_OPTIONS];
+    cli_operator_table(&r->op_options, op_table);
     cli_common_options(app, common);
-    const cli_group groups[] = {CLI_GROUP("Operator", operator), CLI_GROUP("Block", block),
+    const cli_group groups[] = {CLI_GROUP("Operator", op_table), CLI_GROUP("Block", block),
                                 CLI_GROUP("Output", output), CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = app->verb,
@@ -187,7 +187,7 @@ static int write_block(cli_app *app, const request *r, const gnomon_operator *op
     if (status != GNOMON_OK) return cli_fail_status(app, status);
     cli_bar_begin(app, "making entries", r->block_rows);
     int code = r->sparse ? write_sparse(app, r, op, writer) : write_dense(app, r, op, writer);
-    if (code < 0) code = cli_operator_save(app, &r->operator, op);
+    if (code < 0) code = cli_operator_save(app, &r->op_options, op);
     if (code >= 0) {
         gnomon_writer_abort(writer);
         return code;
@@ -225,18 +225,18 @@ static int report(cli_app *app, const request *r, const gnomon_operator *op)
 static int check(cli_app *app, request *r)
 {
     int facts_only = r->describe || (app->json && !r->output_given);
-    if (r->operator.load == NULL &&(!r->operator.k_given || !r->d_given))
+    if (r->op_options.load == NULL && (!r->op_options.k_given || !r->d_given))
         return cli_usage(app, "-k and -D, or --load-operator, are needed");
-    if (r->operator.load != NULL && r->d_given)
+    if (r->op_options.load != NULL && r->d_given)
         return cli_usage(app, "--load-operator says everything about the operator: leave out -D");
     if (r->describe && app->json)
         return cli_usage(app, "--describe and --json both print JSON: give one");
     if (r->describe && r->output_given)
         return cli_usage(app, "--describe makes no entries: leave out -o (--save-operator FILE "
                               "writes the descriptor to a file)");
-    const cli_file files[] = {{"--load-operator", r->operator.load, 0},
+    const cli_file files[] = {{"--load-operator", r->op_options.load, 0},
                               {"-o", r->output, 1},
-                              {"--save-operator", r->operator.save, 1}};
+                              {"--save-operator", r->op_options.save, 1}};
     const int code = cli_check_apart(app, files, 3);
     if (code >= 0) return code;
     if (facts_only) return -1;
@@ -246,15 +246,16 @@ static int check(cli_app *app, request *r)
     const int unknown =
         cli_output_is(app, "-o", r->output, r->output_format,
                       r->sparse ? GNOMON_HOLDS_SPARSE : GNOMON_HOLDS_DENSE, &format);
-    return unknown >= 0 ? unknown : cli_check_output(app, r->output, format, &r->operator.load, 1);
+    return unknown >= 0 ? unknown
+                        : cli_check_output(app, r->output, format, &r->op_options.load, 1);
 }
 
 static int work(cli_app *app, request *r, gnomon_operator **op)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
-    r->operator.descriptor.d = r->d;
-    int code = r->operator.load != NULL ? cli_operator_load(app, &r->operator, op)
-                                        : cli_operator_make(app, &r->operator, op);
+    r->op_options.descriptor.d = r->d;
+    int code = r->op_options.load != NULL ? cli_operator_load(app, &r->op_options, op)
+                                          : cli_operator_make(app, &r->op_options, op);
     if (code >= 0) return code;
     gnomon_operator_describe(*op, &d);
     code = resolve_range(app, "rows", &r->rows, d.k);
@@ -263,7 +264,7 @@ static int work(cli_app *app, request *r, gnomon_operator **op)
     r->block_rows = r->rows.end - r->rows.begin;
     r->block_cols = r->cols.end - r->cols.begin;
     if (r->describe || (app->json && !r->output_given)) {
-        code = cli_operator_save(app, &r->operator, * op);
+        code = cli_operator_save(app, &r->op_options, *op);
         if (code >= 0) return code;
         return app->json ? report(app, r, *op) : describe(app, *op);
     }
@@ -279,7 +280,7 @@ int cli_operator(int argc, char **argv)
     gnomon_operator *op = NULL;
     memset(&r, 0, sizeof r);
     cli_init(&app, "operator");
-    cli_operator_init(&r.operator);
+    cli_operator_init(&r.op_options);
     r.output = "-";
     r.dtype = GNOMON_F32;
     r.rows = r.cols = (cli_range){-1, -1};

@@ -52,7 +52,7 @@ void gnomon_blocks_engine(gnomon_context *ctx, const gnomon_sketch_job *job, boo
                          .of = job->x->rows};
     gnomon_engine_align(e->kernels, e->a, &e->row, &e->rows);
     e->finish = (gnomon_finish){.alpha = job->alpha, .beta = job->beta, .scale = op->scale};
-    if (op->blocks > 1 && op->descriptor.k % op->blocks != 0) e->finish.operator= op;
+    if (op->blocks > 1 && op->descriptor.k % op->blocks != 0) e->finish.op = op;
 
     gnomon_fold coordinates = gnomon_fold_view(job->x, job->col);
     coordinates.block = op->blocks == 1 ? op->descriptor.d : op->block_cols;

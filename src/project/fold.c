@@ -164,10 +164,9 @@ void gnomon_fold_store(const gnomon_fold *f, bool f64, int64_t tile, int64_t q, 
     find_spans(f, tile, q, w, s);
     for (int l = 0; l < GNOMON_LANES; l++) {
         factor[l] = finish->alpha * finish->scale;
-        if (!finish->operator|| s[l].hi <= s[l].lo) continue;
-        factor[l] = finish->alpha *
-                    gnomon_operator_row_scale(finish->operator,
-                                              gnomon_block_first_row(finish->operator, s[l].block));
+        if (!finish->op || s[l].hi <= s[l].lo) continue;
+        factor[l] = finish->alpha * gnomon_operator_row_scale(
+                                        finish->op, gnomon_block_first_row(finish->op, s[l].block));
     }
     unsigned spoilt = 0;
     const int64_t strip = f->col_stride == 1 || f->col_stride == -1 ? STRIP : 1;

@@ -28,8 +28,8 @@ typedef struct gnomon_fold {
 /* What becomes of the sums on their way out: out = factor * sum + beta * out. */
 typedef struct gnomon_finish {
     double alpha, beta;
-    double scale;                    /* of every row, unless blocks have their own: */
-    const gnomon_operator *operator; /* then the factor of block a is alpha * that of its rows */
+    double scale;              /* of every row, unless blocks have their own: */
+    const gnomon_operator *op; /* then the factor of block a is alpha * that of its rows */
     gnomon_overflow *overflow; /* NULL, or told of points whose finite sums can't be written */
 } gnomon_finish;
 

@@ -99,7 +99,7 @@ typedef struct fixture {
 
     gnomon_csr csr_out;
 
-    gnomon_operator *operator;
+    gnomon_operator *op;
     gnomon_reader *reader, *sparse_reader;
     gnomon_writer *writer, *sparse_writer, *full_writer;
     gnomon_table *table;
@@ -425,8 +425,8 @@ static void make_objects(fixture *f)
     MUST(gnomon_writer_rows(f->full_writer, &m[0]));
     MUST(gnomon_table_open(ctx, "table.csv", NULL, column_names, 1, &f->table));
 
-    MUST(gnomon_operator_create(ctx, &f->descriptor, &f->operator));
-    MUST(gnomon_operator_to_json(ctx, f->operator, & f->operator_json));
+    MUST(gnomon_operator_create(ctx, &f->descriptor, &f->op));
+    MUST(gnomon_operator_to_json(ctx, f->op, &f->operator_json));
     f->model_json = read_all(MODEL);
     MUST(gnomon_model_from_json(ctx, f->model_json, strlen(f->model_json), &f->model));
     MUST(gnomon_clusters_create(ctx, N, &f->clusters));
@@ -447,8 +447,8 @@ static void make_objects(fixture *f)
     MUST(gnomon_lsh_builder_create(ctx, &f->lsh_options, "built.index", &f->lsh_builder));
     MUST(gnomon_lsh_builder_create(ctx, &sets, "set.index", &f->set_builder));
 
-    MUST(gnomon_stream_create(ctx, f->operator, N, GNOMON_F32, NULL, &f->stream));
-    MUST(gnomon_stream_create(ctx, f->operator, N, GNOMON_F32, NULL, &f->full_stream));
+    MUST(gnomon_stream_create(ctx, f->op, N, GNOMON_F32, NULL, &f->stream));
+    MUST(gnomon_stream_create(ctx, f->op, N, GNOMON_F32, NULL, &f->full_stream));
     MUST(gnomon_stream_push(f->full_stream, &m[0]));
     MUST(gnomon_search_create(ctx, &m[1], &f->search_options, &f->search));
     MUST(gnomon_search_create(ctx, &m[1], &f->search_options, &f->full_search));

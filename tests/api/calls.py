@@ -38,6 +38,7 @@ OPTIONAL = [
 # Valid arguments, the first that fits: (function, type, name, C expression).
 VALID = [
     (".*", r"(const )?gnomon_context \*", ".*", "f->ctx"),
+    (".*", r"(const )?gnomon_operator \*", ".*", "f->op"),
     ("gnomon_lsh_query_csr", r"const gnomon_lsh \*", ".*", "f->set_index"),
     ("gnomon_lsh_add_csr", r"gnomon_lsh \*", ".*", "f->set_index"),
     ("gnomon_lsh_builder_add_csr", r"gnomon_lsh_builder \*", ".*", "f->set_builder"),

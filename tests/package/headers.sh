@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# Each public header compiles alone, as strict C11, C17 and C++17, and twice over.
+# Each public header compiles alone, as strict C11, C17 and C++17, and twice over; as C++17 by g++ and clang++, where they are.
 # usage: headers.sh INCLUDE_FOLDER [FLAG...]      further flags for the compilers: -Werror in our presets
 set -euo pipefail
 cd "$1"
 shift
+mapfile -t compilers < <(for compiler in c++ g++ clang++ clang++-14; do
+    command -v "$compiler" >/dev/null && readlink -f "$(command -v "$compiler")"
+done | sort -u)
+[ "${#compilers[@]}" -gt 0 ] || { echo "headers.sh: no C++ compiler"; exit 1; }
 for header in gnomon.h gnomon/*.h; do
     text=$(printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$header" "$header")
     for standard in c11 c17; do
         cc -std=$standard -pedantic -Wall -Wextra "$@" -I. -fsyntax-only -x c - <<<"$text"
     done
-    c++ -std=c++17 -pedantic -Wall -Wextra "$@" -I. -fsyntax-only -x c++ - <<<"$text"
+    for compiler in "${compilers[@]}"; do
+        "$compiler" -std=c++17 -pedantic -Wall -Wextra "$@" -I. -fsyntax-only -x c++ - <<<"$text"
+    done
 done

@@ -71,7 +71,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                    "product of the other modes)",
         .nonzeros = "sjlt: nonzeros a column (default 4, or the columns if less)",
     };
-    cli_option operator[CLI_SKETCH_OPTIONS];
+    cli_option op_table[CLI_SKETCH_OPTIONS];
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
@@ -89,11 +89,11 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                  "integer data, else f4"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
-    cli_sketch_table(&r->sketch, &words, operator);
+    cli_sketch_table(&r->sketch, &words, op_table);
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("What", what),         CLI_GROUP("How", how),
-                                CLI_GROUP("Operator", operator), CLI_GROUP("Output", output),
+                                CLI_GROUP("Operator", op_table), CLI_GROUP("Output", output),
                                 CLI_GROUP("Input", input_table), CLI_GROUP("Common", common)};
     char formats[CLI_FORMATS_TEXT], about[CLI_FORMATS_TEXT + 512];
     snprintf(about, sizeof about,

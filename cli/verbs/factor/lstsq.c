@@ -55,7 +55,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(rows of A))",
         .nonzeros = "sjlt: nonzeros a column (default 8)",
     };
-    cli_option operator[CLI_SKETCH_OPTIONS + 1] = {
+    cli_option op_table[CLI_SKETCH_OPTIONS + 1] = {
         [CLI_SKETCH_OPTIONS] = {
             .letter = 'k',
             .type = CLI_INT,
@@ -92,12 +92,12 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
                  "precision"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
-    cli_sketch_table(&r->sketch, &words, operator);
+    cli_sketch_table(&r->sketch, &words, op_table);
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("What", what),
                                 CLI_GROUP("How", how),
-                                CLI_GROUP("Operator", operator),
+                                CLI_GROUP("Operator", op_table),
                                 CLI_GROUP("Output", output),
                                 CLI_GROUP("Input (how to read A)", input_table),
                                 CLI_GROUP("Common", common)};

@@ -98,7 +98,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(D))",
         .nonzeros = "sjlt: nonzeros a column (default 4, or the columns if less)",
     };
-    cli_option operator[CLI_SKETCH_OPTIONS];
+    cli_option op_table[CLI_SKETCH_OPTIONS];
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
@@ -122,11 +122,11 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .help = "draw the singular values with gnuplot to OUT.svg or OUT.png"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
-    cli_sketch_table(&r->sketch, &words, operator);
+    cli_sketch_table(&r->sketch, &words, op_table);
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("What", what),         CLI_GROUP("How", how),
-                                CLI_GROUP("Operator", operator), CLI_GROUP("Output", output),
+                                CLI_GROUP("Operator", op_table), CLI_GROUP("Output", output),
                                 CLI_GROUP("Input", input_table), CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = app->verb,

@@ -7,7 +7,7 @@
 
 typedef struct request {
     cli_input_options input;
-    cli_operator_options operator;
+    cli_operator_options op_options;
     cli_bound_options bound;
     cli_choose_options choose;
     gnomon_choice choice;
@@ -104,19 +104,19 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
              "pass NaN and infinity through instead of refusing them, those of sums that overflow "
              "too"},
     };
-    cli_option operator[CLI_OPERATOR_OPTIONS], input_table[CLI_INPUT_OPTIONS];
+    cli_option op_table[CLI_OPERATOR_OPTIONS], input_table[CLI_INPUT_OPTIONS];
     cli_option common[CLI_COMMON_OPTIONS];
     cli_option choose[CLI_CHOOSE_OPTIONS];
     cli_choose_table(&r->choose, choose);
-    cli_operator_table(&r->operator, operator);
+    cli_operator_table(&r->op_options, op_table);
     cli_kinds_help kinds;
-    operator[0].choices = cli_kinds(0, 1);
-    operator[0].help =
+    op_table[0].choices = cli_kinds(0, 1);
+    op_table[0].help =
         cli_kinds_help_make(&kinds, "the kind: ", GNOMON_RADEMACHER, 1,
                             "; or auto: the quickest of those that keep the distortion asked for");
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
-    const cli_group groups[] = {CLI_GROUP("Operator", operator),
+    const cli_group groups[] = {CLI_GROUP("Operator", op_table),
                                 CLI_GROUP("Choosing k", bound),
                                 CLI_GROUP("Choosing the operator", choose),
                                 CLI_GROUP("Output", output),
@@ -157,12 +157,12 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
 
 static int check(cli_app *app, request *r, const char *input)
 {
-    const char *const inputs[] = {input, r->operator.load };
+    const char *const inputs[] = {input, r->op_options.load};
     const cli_bound_options *b = &r->bound;
-    const gnomon_descriptor *d = &r->operator.descriptor;
-    int ways = r->operator.k_given + b->eps_given +(r->operator.load != NULL);
+    const gnomon_descriptor *d = &r->op_options.descriptor;
+    int ways = r->op_options.k_given + b->eps_given + (r->op_options.load != NULL);
     if (ways == 0) return cli_usage(app, "one of -k, --eps and --load-operator is needed");
-    if (r->operator.load != NULL && b->eps_given)
+    if (r->op_options.load != NULL && b->eps_given)
         return cli_usage(app, "--load-operator brings its own k: leave out --eps");
     if (ways > 1 && b->eps_given) return cli_usage(app, "-k and --eps both choose k: give one");
     if (!b->eps_given && (b->delta_given || b->beta_given || b->bound_given))
@@ -174,20 +174,21 @@ static int check(cli_app *app, request *r, const char *input)
     if (r->automatic && b->bound_given)
         return cli_usage(app, "--operator auto takes each kind's own bound: leave out --bound");
     if (r->automatic && (d->density > 0 || d->nonzeros > 0 || d->blocks > 0 || d->zeta > 0 ||
-                         d->width > 0 || r->operator.inner != 0 || r->operator.precision != 0))
+                         d->width > 0 || r->op_options.inner != 0 || r->op_options.precision != 0))
         return cli_usage(app, "--operator auto sets the kind's parameters itself: leave out "
                               "--density, --nonzeros and the like");
     if (b->delta_given && b->beta_given)
         return cli_usage(app, "--delta and --beta say the same thing: give one");
-    if (strcmp(input, "-") == 0 && r->operator.load != NULL && strcmp(r->operator.load, "-") == 0)
+    if (strcmp(input, "-") == 0 && r->op_options.load != NULL &&
+        strcmp(r->op_options.load, "-") == 0)
         return cli_usage(app, "the points and the operator can't both come from standard input");
-    if (r->operator.save != NULL && app->json && strcmp(r->operator.save, "-") == 0)
+    if (r->op_options.save != NULL && app->json && strcmp(r->op_options.save, "-") == 0)
         return cli_usage(app, "--json already prints the descriptor");
     const cli_file files[] = {{"IN", input, 0},
-                              {"--load-operator", r->operator.load, 0},
+                              {"--load-operator", r->op_options.load, 0},
                               {"--model", r->choose.model, 0},
                               {"-o", r->output, 1},
-                              {"--save-operator", r->operator.save, 1}};
+                              {"--save-operator", r->op_options.save, 1}};
     const int code = cli_check_apart(app, files, 5);
     if (code >= 0) return code;
     const char *format;
@@ -211,7 +212,7 @@ static int count_points(cli_app *app, const request *r, const gnomon_data_info *
 /* --operator auto: fills in the operator. */
 static int choose_operator(cli_app *app, request *r, const gnomon_data_info *info)
 {
-    const gnomon_descriptor *d = &r->operator.descriptor;
+    const gnomon_descriptor *d = &r->op_options.descriptor;
     int64_t n;
     int code = count_points(app, r, info, "--operator auto", &n);
     if (code >= 0) return code;
@@ -220,8 +221,8 @@ static int choose_operator(cli_app *app, request *r, const gnomon_data_info *inf
                          (long long)d->k, (long long)d->d);
     r->bound.points = n;
     return cli_choose(app, &r->choose, &r->bound, info, n,
-                      r->output_dtype == GNOMON_F64 ? GNOMON_F64 : info->dtype,
-                      &r->operator, & r->choice);
+                      r->output_dtype == GNOMON_F64 ? GNOMON_F64 : info->dtype, &r->op_options,
+                      &r->choice);
 }
 
 /* --eps: fills in k. */
@@ -234,19 +235,20 @@ static int choose_k(cli_app *app, request *r, const gnomon_data_info *info)
     if (n < 2) n = 2;
     b->points = n;
     if (!b->bound_given)
-        b->bound = r->operator.kind == GNOMON_GAUSSIAN ? GNOMON_BOUND_GAUSSIAN_EXACT
-                                                       : GNOMON_BOUND_ACHLIOPTAS;
+        b->bound = r->op_options.kind == GNOMON_GAUSSIAN ? GNOMON_BOUND_GAUSSIAN_EXACT
+                                                         : GNOMON_BOUND_ACHLIOPTAS;
     gnomon_status status = gnomon_dim(app->ctx, (gnomon_bound)b->bound, n, b->eps, b->beta,
-                                      b->delta, &r->bound_real, &r->operator.descriptor.k);
+                                      b->delta, &r->bound_real, &r->op_options.descriptor.k);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
-    if (r->operator.descriptor.k> info->cols)
+    if (r->op_options.descriptor.k > info->cols)
         return cli_usage(app,
                          "--eps %g: the %s bound asks for k = %lld to keep %lld points, more than "
                          "their %lld coordinates; take a larger --eps, or -k",
                          b->eps, gnomon_bound_name((gnomon_bound)b->bound),
-                         (long long)r->operator.descriptor.k, (long long)n, (long long)info->cols);
+                         (long long)r->op_options.descriptor.k, (long long)n,
+                         (long long)info->cols);
     cli_say(app, "gnomon project: k = %lld by the %s bound for %lld points at eps %g\n",
-            (long long)r->operator.descriptor.k, gnomon_bound_name((gnomon_bound)b->bound),
+            (long long)r->op_options.descriptor.k, gnomon_bound_name((gnomon_bound)b->bound),
             (long long)n, b->eps);
     return -1;
 }
@@ -257,8 +259,8 @@ static int make_operator(cli_app *app, request *r, const gnomon_data_info *info,
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     int code;
-    if (r->operator.load == NULL) {
-        r->operator.descriptor.d = info->cols;
+    if (r->op_options.load == NULL) {
+        r->op_options.descriptor.d = info->cols;
         if (r->automatic) {
             code = choose_operator(app, r, info);
             if (code >= 0) return code;
@@ -266,14 +268,14 @@ static int make_operator(cli_app *app, request *r, const gnomon_data_info *info,
             code = choose_k(app, r, info);
             if (code >= 0) return code;
         }
-        return cli_operator_make(app, &r->operator, op);
+        return cli_operator_make(app, &r->op_options, op);
     }
-    code = cli_operator_load(app, &r->operator, op);
+    code = cli_operator_load(app, &r->op_options, op);
     if (code >= 0) return code;
     gnomon_operator_describe(*op, &d);
     if (d.d == info->cols) return -1;
     return cli_usage(app, "%s: the operator is for points of %lld coordinates, these have %lld",
-                     r->operator.load, (long long)d.d, (long long)info->cols);
+                     r->op_options.load, (long long)d.d, (long long)info->cols);
 }
 
 static int report(const request *r, const cli_job *job, const char *input)
@@ -314,7 +316,7 @@ static void scan_for(const request *r, cli_job *job)
     if (d.kind == GNOMON_VERY_SPARSE && d.density < 1.0 / 3) job->scan.density = d.density;
     if (!r->automatic || r->choose.assume != GNOMON_ASSUME_SPREAD) return;
     if (any_points &&
-        (r->operator.k_given ||(d.kind == GNOMON_GAUSSIAN && d.precision == GNOMON_FP32)))
+        (r->op_options.k_given || (d.kind == GNOMON_GAUSSIAN && d.precision == GNOMON_FP32)))
         return;
     job->scan.carriers = (double)job->info.cols;
     if (r->choose.nonzeros >= 0 && r->bound.points > 0)
@@ -345,7 +347,7 @@ static int work(cli_app *app, request *r, const char *input, cli_job *job)
     cli_bar_begin(app, "projecting", job->info.rows);
     code = cli_job_run(job);
     if (code >= 0) return code;
-    code = cli_operator_save(app, &r->operator, job->op);
+    code = cli_operator_save(app, &r->op_options, job->op);
     if (code >= 0) return code;
     double before = cli_seconds();
     status = gnomon_writer_finish(job->writer);
@@ -364,10 +366,10 @@ int cli_project(int argc, char **argv)
     memset(&job, 0, sizeof job);
     cli_init(&app, "project");
     cli_input_init(&r.input);
-    cli_operator_init(&r.operator);
+    cli_operator_init(&r.op_options);
     r.output = "-";
     int code = parse(&app, &r, argc, argv, &input);
-    r.automatic = r.operator.kind == CLI_OPERATOR_AUTO;
+    r.automatic = r.op_options.kind == CLI_OPERATOR_AUTO;
     if (code < 0) code = check(&app, &r, input);
     if (code >= 0) return code;
     cli_job_share(&app);
