@@ -454,7 +454,7 @@ typedef struct cli_lstsq_facts {
     const gnomon_data_info *info;
     const gnomon_lstsq *lstsq;
     const char *held; /* how the rows came: "memory", "pieces", "sparse" */
-    double lambda, tolerance;
+    double damp, tolerance;
     double read_seconds, solve_seconds, write_seconds;
 } cli_lstsq_facts;
 void cli_lstsq_words(cli_app *app, const cli_lstsq_facts *facts);

@@ -74,8 +74,9 @@ static int unknown_long(const cli_verb *verb, const char *word, size_t length)
     names[count++] = "help";
     for (size_t g = 0; g < verb->group_count; ++g) {
         for (size_t i = 0; i < verb->groups[g].count && count < 128; ++i) {
-            if (verb->groups[g].options[i].name != NULL)
-                names[count++] = verb->groups[g].options[i].name;
+            const cli_option *o = &verb->groups[g].options[i];
+            if (o->name != NULL) names[count++] = o->name;
+            if (o->alias != NULL && count < 128) names[count++] = o->alias;
         }
     }
     snprintf(copy, sizeof copy, "%.*s", (int)(length < NAME_LIMIT ? length : NAME_LIMIT), word);
@@ -84,13 +85,18 @@ static int unknown_long(const cli_verb *verb, const char *word, size_t length)
     return usage(verb, "unknown option --%s", copy);
 }
 
+/* Whether the word of so many letters is the name. */
+static int is_name(const char *name, const char *word, size_t length)
+{
+    return name != NULL && strlen(name) == length && memcmp(name, word, length) == 0;
+}
+
 static const cli_option *find_long(const cli_verb *verb, const char *word, size_t length)
 {
     for (size_t g = 0; g < verb->group_count; ++g) {
         for (size_t i = 0; i < verb->groups[g].count; ++i) {
             const cli_option *o = &verb->groups[g].options[i];
-            if (o->name != NULL && strlen(o->name) == length && memcmp(o->name, word, length) == 0)
-                return o;
+            if (is_name(o->name, word, length) || is_name(o->alias, word, length)) return o;
         }
     }
     return NULL;
@@ -106,11 +112,30 @@ static const cli_option *find_short(const cli_verb *verb, char letter)
     return NULL;
 }
 
-/* An option as the user would write it. */
+/* The options of the verb at work: their names outlive its tables. */
+static struct {
+    const char *name, *alias;
+    char letter;
+    const cli_option *option; /* while it is parsed */
+    int by_name, by_alias;    /* how it was given */
+} taken[128];
+static size_t taken_count;
+
+static size_t taken_at(const cli_option *o)
+{
+    size_t at = 0;
+    while (at < taken_count && taken[at].option != o)
+        ++at;
+    return at;
+}
+
+/* An option as the user wrote it. */
 static const char *spelled(const cli_option *o, char buffer[NAME_LIMIT + 3])
 {
+    const size_t at = taken_at(o);
     if (o->name != NULL)
-        snprintf(buffer, NAME_LIMIT + 3, "--%s", o->name);
+        snprintf(buffer, NAME_LIMIT + 3, "--%s",
+                 at < taken_count && taken[at].by_alias ? o->alias : o->name);
     else
         snprintf(buffer, NAME_LIMIT + 3, "-%c", o->letter);
     return buffer;
@@ -383,6 +408,34 @@ static int set(const cli_verb *verb, const cli_option *o, const char *text)
     return -1;
 }
 
+static void remember(const cli_verb *verb)
+{
+    taken_count = 0;
+    memset(taken, 0, sizeof taken);
+    for (size_t g = 0; g < verb->group_count; ++g) {
+        for (size_t i = 0; i < verb->groups[g].count && taken_count < 128; ++i) {
+            const cli_option *o = &verb->groups[g].options[i];
+            taken[taken_count].name = o->name;
+            taken[taken_count].alias = o->alias;
+            taken[taken_count].letter = o->letter;
+            taken[taken_count++].option = o;
+        }
+    }
+}
+
+/* Two names of one option, both given: which value counts would hang on their order. */
+static int check_names(const cli_verb *verb, const cli_option *o, int by_alias)
+{
+    const size_t at = taken_at(o);
+    if (o->alias == NULL || at == taken_count) return -1;
+    taken[at].by_alias |= by_alias;
+    taken[at].by_name |= !by_alias;
+    if (taken[at].by_alias && taken[at].by_name)
+        return usage(verb, "--%s and --%s are two names of one option: give one of them", o->name,
+                     o->alias);
+    return -1;
+}
+
 /* One long option at argv[*at]; moves *at past a separate value. */
 static int parse_long(const cli_verb *verb, int argc, char **argv, int *at)
 {
@@ -392,13 +445,15 @@ static int parse_long(const cli_verb *verb, int argc, char **argv, int *at)
     if (equals == NULL && strcmp(word, "help") == 0) return cli_print_help(verb);
     const cli_option *o = find_long(verb, word, length);
     if (o == NULL) return unknown_long(verb, word, length);
+    const int code = check_names(verb, o, is_name(o->alias, word, length));
+    if (code >= 0) return code;
     if (o->type == CLI_FLAG) {
         if (equals != NULL) return usage(verb, "--%s takes no value", o->name);
         return set(verb, o, "");
     }
     if (equals != NULL) return set(verb, o, equals + 1);
     if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0)
-        return usage(verb, "--%s needs a value: --%s %s", o->name, o->name, o->value);
+        return usage(verb, "--%s needs a value: --%s %s", word, word, o->value);
     *at += 1;
     return set(verb, o, argv[*at]);
 }
@@ -412,6 +467,8 @@ static int parse_short(const cli_verb *verb, int argc, char **argv, int *at)
         return usage(verb, "unknown option %s; did you mean -%s?", word, word);
     const cli_option *o = find_short(verb, word[1]);
     if (o == NULL) return usage(verb, "unknown option -%c", word[1]);
+    const int code = check_names(verb, o, 0);
+    if (code >= 0) return code;
     if (word[2] != '\0') return set(verb, o, word + 2);
     if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0)
         return usage(verb, "-%c needs a value: -%c %s", o->letter, o->letter, o->value);
@@ -419,30 +476,12 @@ static int parse_short(const cli_verb *verb, int argc, char **argv, int *at)
     return set(verb, o, argv[*at]);
 }
 
-/* The options of the verb at work: their names outlive its tables. */
-static struct {
-    const char *name;
-    char letter;
-} known[128];
-static size_t known_count;
-
-static void remember(const cli_verb *verb)
-{
-    known_count = 0;
-    for (size_t g = 0; g < verb->group_count; ++g) {
-        for (size_t i = 0; i < verb->groups[g].count && known_count < 128; ++i) {
-            known[known_count].name = verb->groups[g].options[i].name;
-            known[known_count++].letter = verb->groups[g].options[i].letter;
-        }
-    }
-}
-
 const char *cli_option_of(const char *name)
 {
     /* what the library calls by another name */
-    static const char *const others[][2] = {{"effort.broad", "broad-probes"},
+    static const char *const others[][2] = {{"search_params.coarse", "coarse-probes"},
                                             {"first_row", "from-row"},
-                                            {"broad", "functions"},
+                                            {"coarse", "functions"},
                                             {"d", "D"}};
     static char spelled_out[NAME_LIMIT + 3];
     char word[NAME_LIMIT + 1];
@@ -461,11 +500,12 @@ const char *cli_option_of(const char *name)
         if (strcmp(word, others[i][0]) == 0) snprintf(word, sizeof word, "%s", others[i][1]);
     for (char *c = word; *c != '\0'; ++c)
         if (*c == '_') *c = '-';
-    for (size_t i = 0; i < known_count; ++i) {
-        const int by_name = known[i].name != NULL && strcmp(known[i].name, word) == 0;
-        const int by_letter = known[i].letter == word[0] && word[1] == '\0';
+    for (size_t i = 0; i < taken_count; ++i) {
+        const int by_name = taken[i].name != NULL && strcmp(taken[i].name, word) == 0;
+        const int by_letter = taken[i].letter == word[0] && word[1] == '\0';
         if (!by_name && !by_letter) continue;
-        snprintf(spelled_out, sizeof spelled_out, by_name ? "--%s" : "-%s", word);
+        snprintf(spelled_out, sizeof spelled_out, by_name ? "--%s" : "-%s",
+                 taken[i].by_alias ? taken[i].alias : word);
         return spelled_out;
     }
     return NULL;
@@ -537,6 +577,7 @@ static void print_option(const cli_option *o)
         at = printf("  -%c", o->letter);
     else
         at = printf("      --%s", o->name);
+    if (o->alias != NULL) at += printf(", --%s", o->alias);
     if (o->type != CLI_FLAG) at += printf(" %s", o->value);
     if (at + 2 > HELP_COLUMN) {
         putchar('\n');

@@ -54,8 +54,9 @@ typedef enum cli_reals {
 } cli_reals;
 
 typedef struct cli_option {
-    const char *name; /* the long name without dashes; NULL: none */
-    char letter;      /* the short name; 0: none */
+    const char *name;  /* the long name without dashes; NULL: none */
+    const char *alias; /* another long name of the same option; NULL: none */
+    char letter;       /* the short name; 0: none */
     cli_type type;
     void *target;
     int *given;        /* set to 1 when the option is met; may be NULL */

@@ -35,8 +35,8 @@ static gnomon_status build(gnomon_context *ctx, const gnomon_matrix *base, const
     options.functions.dim = base->cols;
     options.functions.width = 4;
     options.tables = 8;
-    options.broad = 3;
-    options.effort.probes = 8;
+    options.coarse = 3;
+    options.search_params.probes = 8;
     gnomon_status status = gnomon_lsh_builder_create(ctx, &options, path, &builder);
     if (status != GNOMON_OK) return status;
     /* as many pieces as one likes */

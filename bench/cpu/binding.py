@@ -66,7 +66,7 @@ class ContextOptions(c.Structure):
 
 class Options(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("k", c.c_int64),
-                ("radius", c.c_double), ("allowed", c.c_void_p), ("allowed_bits", c.c_int64),
+                ("radius", c.c_double), ("filter", c.c_void_p), ("filter_bits", c.c_int64),
                 ("exclude", c.c_int64)]
 
 
@@ -88,7 +88,7 @@ class Promise(c.Structure):
 class Trial(c.Structure):
     _fields_ = [("family", c.c_int), ("width", c.c_double), ("sides", c.c_int64),
                 ("tables", c.c_int64), ("functions", c.c_int64), ("fine", c.c_int64),
-                ("probes", c.c_int64), ("verified", c.c_int64), ("broad", c.c_int64),
+                ("probes", c.c_int64), ("rerank", c.c_int64), ("coarse", c.c_int64),
                 ("limit", c.c_int64), ("recall", c.c_double), ("candidates", c.c_double),
                 ("cost", c.c_double), ("bytes", c.c_int64), ("chosen", c.c_int)]
 
@@ -99,15 +99,15 @@ class Functions(c.Structure):
                 ("seed", c.c_uint64), ("descriptor", c.c_void_p)]
 
 
-class Effort(c.Structure):
+class SearchParams(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("tables", c.c_int64), ("probes", c.c_int64),
-                ("broad", c.c_int64), ("candidates", c.c_int64), ("verified", c.c_int64)]
+                ("coarse", c.c_int64), ("candidates", c.c_int64), ("rerank", c.c_int64)]
 
 
 class IndexOptions(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("functions", Functions),
-                ("tables", c.c_int64), ("broad", c.c_int64), ("fine", c.c_int64),
-                ("codes", c.c_int64), ("memory", c.c_int64), ("effort", Effort)]
+                ("tables", c.c_int64), ("coarse", c.c_int64), ("fine", c.c_int64),
+                ("codes", c.c_int64), ("memory", c.c_int64), ("search_params", SearchParams)]
 
 
 class Work(c.Structure):
@@ -184,21 +184,21 @@ class Library:
     def build(self, metric, family, base, tables, depth, width=0.0, sides=0, codes=0):
         """An index with these parameters."""
         options, index = IndexOptions(struct_size=c.sizeof(IndexOptions)), c.c_void_p()
-        options.metric, options.tables, options.broad, options.codes = METRICS[metric], tables, depth, codes
+        options.metric, options.tables, options.coarse, options.codes = METRICS[metric], tables, depth, codes
         options.functions = Functions(struct_size=c.sizeof(Functions), dim=base.cols, width=width, sides=sides,
                                       family=self.lib.gnomon_lsh_family_from_name(family.encode()))
-        options.effort.struct_size = c.sizeof(Effort)
+        options.search_params.struct_size = c.sizeof(SearchParams)
         self.check(self.lib.gnomon_lsh_create(self.ctx, c.byref(options), c.byref(index)))
         self.check(self._call("gnomon_lsh_add", base)(index, c.byref(base)))
         return index
 
-    def query(self, index, metric, queries, k, probes=None, verified=0):
-        """With the index's own effort unless probes are given."""
+    def query(self, index, metric, queries, k, probes=None, rerank=0):
+        """With the index's own search parameters unless probes are given."""
         options, work = self._options(metric, k), Work(struct_size=c.sizeof(Work))
         found = Neighbors(struct_size=c.sizeof(Neighbors))
-        effort = Effort(struct_size=c.sizeof(Effort), probes=probes or 0, verified=verified)
+        params = SearchParams(struct_size=c.sizeof(SearchParams), probes=probes or 0, rerank=rerank)
         self.check(self._call("gnomon_lsh_query", queries)(
-            self.ctx, index, c.byref(queries), c.byref(options), None if probes is None else c.byref(effort),
+            self.ctx, index, c.byref(queries), c.byref(options), None if probes is None else c.byref(params),
             c.byref(found), c.byref(work)))
         ids, distances, facts = self._take(found, k)
         facts.update(buckets=work.buckets, candidates=work.candidates, exact=work.exact)

@@ -526,7 +526,7 @@ static void write_choice(FILE *out, const question *q, const gnomon_choice *choi
     fprintf(out, "\n  {");
     write_shape(out, &q->of);
     fprintf(out, ", \"assume\": \"%s\", ",
-            q->assume == GNOMON_ASSUME_SPREAD ? "spread" : "nothing");
+            q->assume == GNOMON_ASSUME_INCOHERENT ? "spread" : "nothing");
     if (q->of.k > 0)
         fprintf(out, "\"k\": %lld", (long long)q->of.k);
     else
@@ -560,7 +560,7 @@ static void write_choice(FILE *out, const question *q, const gnomon_choice *choi
                                                    : "sparse",
            (long long)q->of.n, (long long)q->of.d, q->of.k > 0 ? "k  " : "eps",
            q->of.k > 0 ? (double)q->of.k : q->eps,
-           q->assume == GNOMON_ASSUME_SPREAD ? "spread" : "nothing",
+           q->assume == GNOMON_ASSUME_INCOHERENT ? "spread" : "nothing",
            gnomon_kind_name(choice->candidate[choice->chosen].descriptor.kind), 1e3 * taken,
            1e3 * choice->candidate[choice->chosen].seconds, taken / best);
     fflush(stdout);
@@ -597,7 +597,8 @@ static void test_choices(FILE *out)
         {2000, 20000, 256},  {3000, 3000, 700},   {10000, 784, 64},   {20000, 100, 10},
         {64, 4000000, 1024}, {256, 1000000, 256}, {100000, 768, 128}};
     static const double epsilons[] = {0.2, 0.5};
-    static const gnomon_assumption assumptions[] = {GNOMON_ASSUME_NOTHING, GNOMON_ASSUME_SPREAD};
+    static const gnomon_assumption assumptions[] = {GNOMON_ASSUME_NOTHING,
+                                                    GNOMON_ASSUME_INCOHERENT};
     bool first = true;
     fprintf(out, " \"choices\": [");
     for (int a = 0; a < 2; a++)

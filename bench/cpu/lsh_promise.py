@@ -152,7 +152,7 @@ def run_seed(lib, metric, family, kind, seed, pixels):
     one = truth[np.arange(FRESH), rng.integers(0, K, FRESH)]
     out.update(recall=float(share.mean()), hits=int((ids == one[:, None]).any(axis=1).sum()),
                cpu_seconds=seconds, index_bytes=facts["index_bytes"], tables=facts["tables"],
-               functions=facts["functions"], fine=facts["fine"], limit=facts["limit"], probes=facts["probes"], verified=facts["verified"],
+               functions=facts["functions"], fine=facts["fine"], limit=facts["limit"], probes=facts["probes"], verified=facts["rerank"],
                bound=facts["bound"], tested=facts["tested"], answered_exactly=work["exact"])
     return out
 

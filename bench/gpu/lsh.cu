@@ -20,7 +20,7 @@
 struct shape {
     const char *name;
     gnomon_lsh_family family;
-    int64_t n, dim, tables, broad, fine;
+    int64_t n, dim, tables, coarse, fine;
     double width;
 };
 
@@ -46,7 +46,7 @@ static gnomon_hasher *make_hasher(gnomon_context *ctx, const shape &s)
     gnomon_hasher *h = nullptr;
     f.family = s.family;
     f.dim = s.dim;
-    f.count = s.tables * (s.broad + s.fine);
+    f.count = s.tables * (s.coarse + s.fine);
     f.width = s.width;
     f.seed = 7;
     must(gnomon_hasher_create(ctx, &f, &h), ctx);
@@ -106,7 +106,7 @@ static double product_ms(const gnomon_hasher *h, const float *x, int64_t n, cons
 static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
 {
     gnomon_hasher *h = make_hasher(ctx, s);
-    const int64_t count = h->f.count, depth = s.broad + s.fine;
+    const int64_t count = h->f.count, depth = s.coarse + s.fine;
     const size_t all = (size_t)(s.n * s.dim);
     float *x = device_memory<float>(all);
     bench_fill(x, all, 11);
@@ -159,7 +159,7 @@ static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
     };
     c.values = gnomon_matrix{y, GNOMON_I32, GNOMON_DEVICE_MEMORY, s.n, count, count, 1};
     const double values = run();
-    c.keys = {keys, s.n, 0, 0, s.tables, depth, s.broad, multipliers};
+    c.keys = {keys, s.n, 0, 0, s.tables, depth, s.coarse, multipliers};
     const double hashed = run();
     const double scanned =
         bench_run([&](int) {
@@ -195,7 +195,7 @@ static void measure(gnomon_context *ctx, const shape &s, bench_json *json)
         "\"broad\": %lld, \"fine\": %lld, \"read_ms\": %.4f, \"parameters_ms\": %.4f, "
         "\"product_ms\": %.4f, \"sketch_ms\": %.4f, \"look_ms\": %.4f, \"values_ms\": %.4f, "
         "\"keys_ms\": %.4f, \"tables_ms\": %.4f, \"buckets\": %lld",
-        s.name, (long long)s.n, (long long)s.dim, (long long)s.tables, (long long)s.broad,
+        s.name, (long long)s.n, (long long)s.dim, (long long)s.tables, (long long)s.coarse,
         (long long)s.fine, read, parameters.median_ms, product, sketch, scanned, values, hashed,
         sorting, (long long)sum);
     void *const all_memory[] = {x,           directions, offset, reach, keys,
@@ -230,7 +230,7 @@ static void build(gnomon_context *ctx, const shape &s, bench_json *json)
     o.functions.dim = s.dim;
     o.functions.width = s.width;
     o.tables = s.tables;
-    o.broad = s.broad;
+    o.coarse = s.coarse;
     o.fine = s.fine;
     const gnomon_matrix points = gnomon_matrix_rowmajor(host, GNOMON_F32, s.n, s.dim);
     double seconds = 0;
@@ -249,14 +249,14 @@ static void build(gnomon_context *ctx, const shape &s, bench_json *json)
     printf("%-24s %9lld %4lld %3lld x %-3lld add %.1f ms; transfers of %.2f GB %.1f ms and of %.2f "
            "GB %.1f ms\n",
            s.name, (long long)s.n, (long long)s.dim, (long long)s.tables,
-           (long long)(s.broad + s.fine), 1e3 * seconds, 1e-9 * (double)bytes, up,
+           (long long)(s.coarse + s.fine), 1e3 * seconds, 1e-9 * (double)bytes, up,
            1e-9 * (double)info.table_bytes, down);
     bench_record(
         json,
         "\"what\": \"build\", \"name\": \"%s\", \"n\": %lld, \"d\": %lld, \"tables\": %lld, "
         "\"broad\": %lld, \"fine\": %lld, \"add_ms\": %.3f, \"bytes_up\": %lld, \"up_ms\": %.3f, "
         "\"bytes_down\": %lld, \"down_ms\": %.3f",
-        s.name, (long long)s.n, (long long)s.dim, (long long)s.tables, (long long)s.broad,
+        s.name, (long long)s.n, (long long)s.dim, (long long)s.tables, (long long)s.coarse,
         (long long)s.fine, 1e3 * seconds, (long long)bytes, up, (long long)info.table_bytes, down);
     BENCH_CHECK(cudaFreeHost(host));
 }

@@ -204,7 +204,7 @@ static told run_ours(gnomon_context *gpu, gnomon_context *cpu, const size &s,
     o.functions.width = s.width;
     o.functions.count = s.l1 + s.l2;
     o.tables = 1;
-    o.broad = s.l1;
+    o.coarse = s.l1;
     o.fine = s.l2;
     std::vector<int32_t> values((size_t)(s.n * o.functions.count));
     const gnomon_matrix x =

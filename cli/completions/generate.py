@@ -12,7 +12,7 @@ import sys
 ASKED = {"operator", "inner", "metric"}
 # What may stand after other options, by their name or what the help calls their value; else nothing is known.
 VALUES = {
-    "assume": "nothing spread",
+    "assume": "nothing incoherent",
     "values": "distance similarity",
     "precision": "fp32 fp16",
     "scaling": "isometric none",
@@ -29,8 +29,10 @@ FORMATS = []  # as gnomon info tells of them
 
 
 class Option:
-    def __init__(self, letter, name, value, text, asked):
-        self.letter, self.name, self.value, self.text = letter, name, value, text
+    def __init__(self, letter, names, value, text, asked):
+        self.letter, self.value, self.text = letter, value, text
+        self.names = names.replace("--", "").split(", ") if names else []
+        name = self.names[0] if names else ""
         # the first words of the help, as far as they explain
         self.short = re.split(r"(?<=\w)[;:] | \(| = ", text)[0].strip()
         if len(self.short) < 12:
@@ -41,7 +43,7 @@ class Option:
         self.is_file = value in FILES
 
     def spellings(self):
-        return (["-" + self.letter] if self.letter else []) + (["--" + self.name] if self.name else [])
+        return (["-" + self.letter] if self.letter else []) + ["--" + name for name in self.names]
 
 
 def help_of(gnomon, *words):
@@ -55,10 +57,11 @@ def words_of(gnomon, verb, name):
 
 def options_of(gnomon, verb):
     text = help_of(gnomon, *verb.split(), "--help").split("\nExamples:\n")[0]
-    found = re.findall(r"^(?=  -|      --)  (?:-(\w))?(?:, |    )?(?:--([a-z][a-z-]*))?(?: (\S+))?"
+    found = re.findall(r"^(?=  -|      --)  (?:-(\w))?(?:, |    )?(--[a-z][a-z-]*(?:, --[a-z][a-z-]*)*)?(?: (\S+))?"
                        r"(?:  +|\n +)(\S.*(?:\n {26}\S.*)*)", text, re.M)
-    return [Option(letter, name, value, " ".join(body.split()), words_of(gnomon, verb, name) if name in ASKED else "")
-            for letter, name, value, body in found]
+    return [Option(letter, names, value, " ".join(body.split()),
+                   words_of(gnomon, verb, names[2:]) if names[2:] in ASKED else "")
+            for letter, names, value, body in found]
 
 
 def first_words(verbs):
@@ -207,8 +210,7 @@ def fish(verbs, abouts):
             line = f"complete -c gnomon -n '{seen}'"
             if option.letter:
                 line += f" -s {option.letter}"
-            if option.name:
-                line += f" -l {option.name}"
+            line += "".join(f" -l {name}" for name in option.names)
             if option.value:
                 line += " -r" if option.is_file else " -x"
                 if option.words:
@@ -231,7 +233,7 @@ def main(gnomon, folder):
             name = f"{verb} {own}".strip()
             verbs[name] = (text, options_of(gnomon, name))
     for verb, (_, options) in verbs.items():
-        names = [option.name for option in options]
+        names = [name for option in options for name in option.names]
         assert "help" in names and "json" in names and len(names) > 6, (verb, names)
     os.makedirs(folder, exist_ok=True)
     made = {"gnomon.bash": bash(verbs), "_gnomon": zsh(verbs, abouts), "gnomon.fish": fish(verbs, abouts)}

@@ -44,7 +44,7 @@ _gnomon() {
         --beta) words="NONE" ;;
         --bound) words="achlioptas gaussian-exact dasgupta-gupta" ;;
         --points) words="NONE" ;;
-        --assume) words="nothing spread" ;;
+        --assume) words="nothing incoherent" ;;
         --model) words=FILES ;;
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
@@ -122,15 +122,15 @@ _gnomon() {
         esac
         ;;
     neighbors)
-        options="-k --radius --metric --exact --recall --index --seed --exclude-self --allowed -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --radius --threshold --metric --exact --recall --index --seed --exclude-self --filter -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
-        --radius) words="NONE" ;;
+        --radius | --threshold) words="NONE" ;;
         --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
         --recall) words="NONE" ;;
         --index) words=FILES ;;
         --seed) words="NONE" ;;
-        --allowed) words=FILES ;;
+        --filter) words=FILES ;;
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
@@ -149,24 +149,24 @@ _gnomon() {
         esac
         ;;
     'index build')
-        options="-o --output --metric --recall -k --radius --queries --slower --seed --family --tables --functions --fine --width --sides --codes --probes --verified --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-o --output --metric --recall -k --radius --threshold --queries --slower --seed --family --tables --bands --functions --rows --fine --width --sides --codes --probes --rerank --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
         --metric) words="l2 cosine hamming jaccard l1 euclidean manhattan" ;;
         --recall) words="NONE" ;;
         -k) words="NONE" ;;
-        --radius) words="NONE" ;;
+        --radius | --threshold) words="NONE" ;;
         --queries) words=FILES ;;
         --seed) words="NONE" ;;
         --family) words="p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash" ;;
-        --tables) words="NONE" ;;
-        --functions) words="NONE" ;;
+        --tables | --bands) words="NONE" ;;
+        --functions | --rows) words="NONE" ;;
         --fine) words="NONE" ;;
         --width) words="NONE" ;;
         --sides) words="NONE" ;;
         --codes) words="NONE" ;;
         --probes) words="NONE" ;;
-        --verified) words="NONE" ;;
+        --rerank) words="NONE" ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
@@ -179,12 +179,12 @@ _gnomon() {
         esac
         ;;
     'index tune')
-        options="--metric --recall -k --radius --queries --slower --seed -o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--metric --recall -k --radius --threshold --queries --slower --seed -o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         --metric) words="l2 cosine hamming jaccard l1 euclidean manhattan" ;;
         --recall) words="NONE" ;;
         -k) words="NONE" ;;
-        --radius) words="NONE" ;;
+        --radius | --threshold) words="NONE" ;;
         --queries) words=FILES ;;
         --seed) words="NONE" ;;
         -o | --output) words=FILES ;;
@@ -200,15 +200,15 @@ _gnomon() {
         esac
         ;;
     'index query')
-        options="-k --radius --exclude-self --tables --probes --broad-probes --candidates --verified -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --radius --threshold --exclude-self --tables --bands --probes --coarse-probes --candidates --rerank -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
-        --radius) words="NONE" ;;
-        --tables) words="NONE" ;;
+        --radius | --threshold) words="NONE" ;;
+        --tables | --bands) words="NONE" ;;
         --probes) words="NONE" ;;
-        --broad-probes) words="NONE" ;;
+        --coarse-probes) words="NONE" ;;
         --candidates) words="NONE" ;;
-        --verified) words="NONE" ;;
+        --rerank) words="NONE" ;;
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
@@ -285,9 +285,10 @@ _gnomon() {
         esac
         ;;
     join)
-        options="-t --threshold --metric --top --max-pairs --from-row --recall --method --seed --text --shingle -o --output --output-format --distances --values --names --q-names --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-t --threshold --radius --similarity --metric --top --max-pairs --from-row --recall --method --seed --text --ngram --char-ngram -o --output --output-format --distances --values --names --q-names --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        -t | --threshold) words="NONE" ;;
+        -t | --threshold | --radius) words="NONE" ;;
+        --similarity) words="NONE" ;;
         --metric) words="l2 cosine ip hamming jaccard weighted-jaccard euclidean dot inner_product ruzicka" ;;
         --top) words="NONE" ;;
         --max-pairs) words="NONE" ;;
@@ -296,7 +297,8 @@ _gnomon() {
         --method) words="NONE" ;;
         --seed) words="NONE" ;;
         --text) words="NONE" ;;
-        --shingle) words="NONE" ;;
+        --ngram) words="NONE" ;;
+        --char-ngram) words="NONE" ;;
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;
@@ -346,10 +348,10 @@ _gnomon() {
         esac
         ;;
     lstsq)
-        options="--lambda --rank-tolerance --tolerance --iterations --probes --operator --seed --density --nonzeros -k -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--damp --rcond --tolerance --iterations --probes --operator --seed --density --nonzeros -k --sketch-size -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --lambda) words="NONE" ;;
-        --rank-tolerance) words="NONE" ;;
+        --damp) words="NONE" ;;
+        --rcond) words="NONE" ;;
         --tolerance) words="NONE" ;;
         --iterations) words="NONE" ;;
         --probes) words="NONE" ;;
@@ -357,7 +359,7 @@ _gnomon() {
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
         --nonzeros) words="NONE" ;;
-        -k) words="NONE" ;;
+        -k | --sketch-size) words="NONE" ;;
         -o | --output) words=FILES ;;
         --residual) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;

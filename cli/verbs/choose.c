@@ -12,7 +12,7 @@ enum { ENTRIES_A_POINT = 100 };
 void cli_choose_table(cli_choose_options *o, cli_option table[CLI_CHOOSE_OPTIONS])
 {
     static const cli_choice assumptions[] = {
-        {"nothing", GNOMON_ASSUME_NOTHING}, {"spread", GNOMON_ASSUME_SPREAD}, {NULL, 0}};
+        {"nothing", GNOMON_ASSUME_NOTHING}, {"incoherent", GNOMON_ASSUME_INCOHERENT}, {NULL, 0}};
     const cli_option options[CLI_CHOOSE_OPTIONS] = {
         {.name = "assume",
          .type = CLI_CHOICE,
@@ -20,7 +20,7 @@ void cli_choose_table(cli_choose_options *o, cli_option table[CLI_CHOOSE_OPTIONS
          .given = &o->assume_given,
          .choices = assumptions,
          .value = "WHAT",
-         .help = "with --operator auto: nothing (default; any points), or spread (no few "
+         .help = "with --operator auto: nothing (default; any points), or incoherent (no few "
                  "coordinates hold a point's or a difference's weight; refused where a sample of "
                  "the points says otherwise), which admits sparse kinds and srht"},
         {.name = "model",
@@ -177,6 +177,6 @@ json_t *cli_choice_json(const cli_app *app, const cli_choose_options *options,
                      choice->device == GNOMON_DEVICE_PLUGIN ? gnomon_context_device_kind(app->ctx)
                                                             : "cpu",
                      "model", choice->model, "note", choice->note, "assume",
-                     options->assume == GNOMON_ASSUME_SPREAD ? "spread" : "nothing", "chosen",
-                     choice->chosen, "candidates", list);
+                     options->assume == GNOMON_ASSUME_INCOHERENT ? "incoherent" : "nothing",
+                     "chosen", choice->chosen, "candidates", list);
 }

@@ -15,13 +15,13 @@ extern "C" {
 
 /* What may be taken for granted about the points and their differences x.
  * NOTHING: any points, the coherent ones too (few coordinates hold all of the weight).
- * SPREAD: |x|_4^4 / |x|_2^4 is at most 3 / D, as of normal coordinates (with sparse points 3 / the
- * mean number of nonzeros of a point), and in no special position to the operator: sums of such
+ * INCOHERENT: |x|_4^4 / |x|_2^4 is at most 3 / D, as of normal coordinates (with sparse points 3 /
+ * the mean number of nonzeros of a point), and in no special position to the operator: sums of such
  * coordinates under random signs count as normal. The caller's word: gnomon_measure_coherence
  * (quality.h) tells what a sample says of it. */
 typedef enum gnomon_assumption {
     GNOMON_ASSUME_NOTHING = 1,
-    GNOMON_ASSUME_SPREAD = 2
+    GNOMON_ASSUME_INCOHERENT = 2
 } gnomon_assumption;
 
 /* A measured cost model: for every kind, seconds a unit of work on one kind of device. */

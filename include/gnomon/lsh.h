@@ -129,12 +129,12 @@ typedef struct gnomon_lsh_search_params {
     int64_t tables; /* only the first so many; 0 (default): all */
     int64_t probes; /* buckets beside each table's own, over all tables, the likeliest first (Lv et
                        al. 2007); default 0 */
-    int64_t broad;  /* with fine functions: then so many broad buckets, those of the tables first,
-                       then  the likeliest others; default 0 */
+    int64_t coarse; /* with fine functions: then so many coarse buckets, those of the tables first,
+                      then  the likeliest others; default 0 */
     int64_t candidates; /* no more points than that are looked at, those of the first buckets; 0
                            (default): as many as there are */
-    int64_t verified;   /* with codes: of those so many whose codes are nearest are verified; 0
-                           (default): all. Radius queries verify all */
+    int64_t rerank;     /* with codes: distances are computed of so many candidates whose codes are
+                           nearest; 0 (default): of all. Radius queries compute all */
 } gnomon_lsh_search_params;
 
 #define GNOMON_LSH_SEARCH_PARAMS_INIT                   \
@@ -151,13 +151,13 @@ typedef struct gnomon_lsh_options {
                                        (bit-sampling), JACCARD (minhash), L1 (p-stable-l1) */
     gnomon_lsh_functions functions; /* dim is the points'; count is filled in */
     int64_t tables;                 /* 1 ... 4096 */
-    int64_t broad;                  /* functions that a table's buckets are made by: 1 ... 256 */
-    int64_t fine;  /* functions that buckets are cut further by: 0 (default) ... 256 with broad */
+    int64_t coarse;                 /* functions that a table's buckets are made by: 1 ... 256 */
+    int64_t fine;  /* functions that buckets are cut further by: 0 (default) ... 256 with coarse */
     int64_t codes; /* L2, COSINE: bytes of a point's code, its projection to so many dimensions in 8
                       bits each, by which candidates are ordered before they are verified; 0
                       (default): none; at most 1024 */
     int64_t memory; /* bytes the index may take beside the points; 0 (default): any */
-    gnomon_lsh_search_params effort; /* of queries that say nothing */
+    gnomon_lsh_search_params search_params; /* of queries that say nothing */
 } gnomon_lsh_options;
 
 #define GNOMON_LSH_OPTIONS_INIT                                                          \
@@ -235,20 +235,20 @@ typedef struct gnomon_lsh_work {
 /* For each query the k nearest of its candidates, or those within the radius, by exact distances,
  * in the order of (distance, id): what gnomon_neighbors_exact would find if the candidates were the
  * base. options as there; its metric must be the index's. A query with fewer than k candidates is
- * answered exactly. effort NULL: the index's own. The bits depend neither on threads nor on how
+ * answered exactly. params NULL: the index's own. The bits depend neither on threads nor on how
  * queries are cut into calls. Working memory beside the context's limit: a thread's 4 bytes a point
  * and 12 a candidate. On the CPU. out and its ownership are as for gnomon_neighbors_exact; work may
- * be NULL. Errors: as there, and ARGUMENT for effort, BUSY (see gnomon_lsh), DEVICE under
+ * be NULL. Errors: as there, and ARGUMENT for params, BUSY (see gnomon_lsh), DEVICE under
  * a named device. */
 GNOMON_API gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                           const gnomon_matrix *queries,
                                           const gnomon_search_options *options,
-                                          const gnomon_lsh_search_params *effort,
+                                          const gnomon_lsh_search_params *params,
                                           gnomon_neighbors *out, gnomon_lsh_work *work);
 GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_lsh *index,
                                               const gnomon_csr *queries,
                                               const gnomon_search_options *options,
-                                              const gnomon_lsh_search_params *effort,
+                                              const gnomon_lsh_search_params *params,
                                               gnomon_neighbors *out, gnomon_lsh_work *work);
 
 /* ---- files ---- */
@@ -354,10 +354,10 @@ GNOMON_API gnomon_status gnomon_lsh_guarantee_init(gnomon_lsh_guarantee *options
 typedef struct gnomon_lsh_trial {
     gnomon_lsh_family family;
     double width;
-    int64_t sides, tables, functions; /* of a table; with two levels those of its broad buckets, */
+    int64_t sides, tables, functions; /* of a table; with two levels those of its coarse buckets, */
     int64_t fine;                     /* and those by which they are cut further; 0: one level */
-    int64_t probes, verified;         /* verified 0: all candidates */
-    int64_t broad, limit; /* two levels: then so many broad buckets, until so many candidates */
+    int64_t probes, rerank;           /* rerank 0: all candidates */
+    int64_t coarse, limit; /* two levels: then so many coarse buckets, until so many candidates */
     double recall, candidates, cost; /* candidates a query; nanoseconds a query on one thread */
     int64_t bytes;                   /* that the index would take beside the points */
     int chosen;                      /* tested: 1 failed, 2 kept */
@@ -380,7 +380,7 @@ typedef struct gnomon_lsh_tuning {
 /* Frees what a call allocated into tuning, by the same context, and clears it; NULL is allowed. */
 GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *tuning);
 
-/* Chooses family, parameters and effort for the points, builds the index and tests it. queries
+/* Chooses family, parameters and params for the points, builds the index and tests it. queries
  * (dense or NULL): of the kind that will be asked; NULL: points themselves, each without itself.
  * Half or fewer of them serve the choice, the others the test.
  *

@@ -1,6 +1,6 @@
 /* gnomon/lstsq.h: linear least squares by a random sketch that preconditions.
  *
- * Wanted is the x of least |A x - b|^2 + lambda^2 |x|^2 for A (n x d) with many more rows than
+ * Wanted is the x of least |A x - b|^2 + damp^2 |x|^2 for A (n x d) with many more rows than
  * columns, for one or many b. A random operator S of a few d rows presses A to S A; the singular
  * value decomposition of that, V and sigma, makes A P with P = V / sigma so well conditioned that
  * conjugate gradients take the same few steps whatever A's condition (Rokhlin & Tygert 2008; Avron,
@@ -10,7 +10,7 @@
  * docs/reference/lstsq.md tells the steps and what is promised.
  *
  * A with fewer rows than columns must be in memory. Then x is the shortest solution, x = A^T y: the
- * sketch is of A^T, and conjugate gradients find y of (A A^T + lambda^2 I) y = b.
+ * sketch is of A^T, and conjugate gradients find y of (A A^T + damp^2 I) y = b.
  *
  * All arithmetic is fp64, whatever the data's type. Needs OpenBLAS at run time
  * (gnomon_svd_missing). Work runs on the CPU.
@@ -28,16 +28,16 @@ extern "C" {
 
 typedef struct gnomon_lstsq_options {
     size_t struct_size;
-    double lambda;      /* >= 0, finite; default 0: no regularisation */
-    double tolerance;   /* the backward error to be reached, relative to |A|_F, in (0, 1); default
-                           1e-15 */
-    int64_t iterations; /* at most so many steps of conjugate gradients, >= 0; default 200 */
-    double rank_tolerance; /* in [0, 1): singular values of the sketch (with lambda: of the sketch
-                              above lambda I) up to this times the largest count as 0; default 0
-                              stands for max(d, 16) * 2^-52 */
-    int64_t
-        k; /* rows of the operator, >= min(n, d); 0 (default): as many as n, d and the number of b
-              make worth while. With k >= max(n, d) there is no operator: A itself is factored */
+    double damp;         /* >= 0, finite; default 0: no regularisation */
+    double tolerance;    /* the backward error to be reached, relative to |A|_F, in (0, 1); default
+                            1e-15 */
+    int64_t iterations;  /* at most so many steps of conjugate gradients, >= 0; default 200 */
+    double rcond;        /* in [0, 1): singular values of the sketch (with damp: of the sketch
+                                     above damp I) up to this times the largest count as 0; default 0
+                                     stands for max(d, 16) * 2^-52 */
+    int64_t sketch_size; /* rows of the operator, >= min(n, d); 0 (default): as many as n, d and the
+              number of b make worth while. With k >= max(n, d) there is no operator: A itself is
+              factored */
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
                                             filled in. NULL: sjlt with 8 nonzeros and this seed */
     uint64_t seed;                       /* of the sjlt, and of the probes */
@@ -54,8 +54,8 @@ typedef struct gnomon_lstsq_options {
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_lstsq_options_init(gnomon_lstsq_options *options, size_t size);
 
-/* What is known of one solution x; r = b - A x. With lambda > 0 all but residual are of the problem
- * that has lambda I below A and zeros below b. x* is the exact solution: the shortest of those with
+/* What is known of one solution x; r = b - A x. With damp > 0 all but residual are of the problem
+ * that has damp I below A and zeros below b. x* is the exact solution: the shortest of those with
  * the least residual; where singular values were taken for 0, of the problem without them.
  *
  * residual and gradient are computed from x as it is returned, and certain but for rounding;
@@ -65,14 +65,14 @@ GNOMON_API gnomon_status gnomon_lstsq_options_init(gnomon_lstsq_options *options
  * of the magnitudes for a sum of t terms. What rounding of the data alone does to x, which no
  * method can undo, is about 2^-53 times sensitivity (an estimate too) times |x|.
  *
- * With fewer rows than columns r is rounding alone, or what lambda leaves, unless rows depend on
+ * With fewer rows than columns r is rounding alone, or what damp leaves, unless rows depend on
  * each other, and x is the solution only as far as it is A^T times some y. So there backward_error
  * is the part of r in the directions that count over |A|_F |x| + |b|, backward_bound comes of the
  * change of A that makes r vanish (Rigal & Gaches 1967; where the rank is below n: that makes A^T r
  * vanish, if that is less), and to both is added, as the root of the sum of squares, the change
  * that makes x = A^T y: for a rank of n one change of that size does both (Kielbasinski &
  * Schwetlick 1988). gradient is NaN but for a rank below n, suboptimality always; 'converged'
- * leaves the second change out. With lambda these are of the columns of [A, lambda I]. */
+ * leaves the second change out. With damp these are of the columns of [A, damp I]. */
 typedef struct gnomon_lstsq_target {
     double norm_b, norm_x; /* |b|, |x| */
     double residual;       /* |b - A x| */
@@ -99,7 +99,7 @@ typedef struct gnomon_lstsq {
     double norm;                 /* |A|_F */
     int64_t rank;                /* how many singular values count */
     double largest, least;       /* the first and the last that counts, of the sketch (with
-                                    lambda: above lambda I) */
+                                    damp: above damp I) */
     double condition;    /* their ratio, 1 when the rank is 0: an estimate of A's condition */
     double low, high;    /* the singular values of A P lie between these but with probability
                             'failure', so that A's condition is at most condition * high / low; low 0

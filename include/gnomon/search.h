@@ -61,6 +61,12 @@ GNOMON_API const char *gnomon_metric_name(gnomon_metric metric);
 /* The metric of that name (not of an alias), 0 when there is none. */
 GNOMON_API gnomon_metric gnomon_metric_from_name(const char *name);
 
+/* The distance at or below which a pair's similarity is at least 'similarity', for metrics with
+ * GNOMON_METRIC_SIMILARITY: 1 - similarity, and half a unit of rounding more, so that a pair of
+ * exactly that similarity is in: sets that share 4 members of 5 have the distance 0.2, and 1 - 0.8
+ * in double precision is below it. */
+GNOMON_API double gnomon_similarity_threshold(double similarity);
+
 /* The points that a metric takes. */
 enum {
     GNOMON_POINTS_DENSE = 1,
@@ -94,15 +100,15 @@ GNOMON_API const gnomon_metric_info *gnomon_metric_at(int index);
 
 typedef struct gnomon_search_options {
     size_t struct_size;
-    gnomon_metric metric;   /* default L2 */
-    int64_t k;              /* so many nearest; 0 (default): all within radius */
-    double radius;          /* inclusive; read with k 0. Not negative, but for IP */
-    const uint8_t *allowed; /* NULL (default): all. Else a bit a base point, id i's is bit i % 8 of
-                               byte i / 8: only those set may be answers. Must last as long as the
-                               search */
-    int64_t allowed_bits;   /* how many ids the bitmap tells of; later ones are not allowed */
-    int64_t exclude;        /* -1 (default): none. Else query i is base point exclude + i, which is
-                               left out of its own answers */
+    gnomon_metric metric;  /* default L2 */
+    int64_t k;             /* so many nearest; 0 (default): all within radius */
+    double radius;         /* inclusive; read with k 0. Not negative, but for IP */
+    const uint8_t *filter; /* NULL (default): all. Else a bit a base point, id i's is bit i % 8 of
+                              byte i / 8: only those set may be answers. Must last as long as the
+                              search */
+    int64_t filter_bits;   /* how many ids the bitmap tells of; later ones are not allowed */
+    int64_t exclude;       /* -1 (default): none. Else query i is base point exclude + i, which is
+                              left out of its own answers */
 } gnomon_search_options;
 
 #define GNOMON_SEARCH_OPTIONS_INIT                                             \

@@ -50,9 +50,10 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_choose_options *o)
         o->k > 0 && (o->eps != 0 || o->beta != 0 || o->delta != 0), ctx, GNOMON_ERROR_ARGUMENT,
         GNOMON_ARG("k") " is %" PRId64 " and eps, beta or delta is not 0; give k or eps", o->k);
     GNOMON_FAIL_IF(
-        o->assume != 0 && o->assume != GNOMON_ASSUME_NOTHING && o->assume != GNOMON_ASSUME_SPREAD,
+        o->assume != 0 && o->assume != GNOMON_ASSUME_NOTHING &&
+            o->assume != GNOMON_ASSUME_INCOHERENT,
         ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("assume") " is %d; it must be GNOMON_ASSUME_NOTHING or GNOMON_ASSUME_SPREAD",
+        GNOMON_ARG("assume") " is %d; it must be GNOMON_ASSUME_NOTHING or GNOMON_ASSUME_INCOHERENT",
         (int)o->assume);
     GNOMON_FAIL_IF(o->dtype != 0 && gnomon_dtype_size(o->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("dtype") " is %d; it must be one of the gnomon_dtype values",

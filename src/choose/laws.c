@@ -27,7 +27,7 @@ typedef struct asked {
 
 static asked read_options(const gnomon_choose_options *o)
 {
-    asked a = {.o = o, .spread = o->assume == GNOMON_ASSUME_SPREAD, .weight = 1};
+    asked a = {.o = o, .spread = o->assume == GNOMON_ASSUME_INCOHERENT, .weight = 1};
     const double n = o->n < 2 ? 2 : (double)o->n;
     a.pairs = n * (n - 1) / 2;
     a.log_delta = o->beta > 0 ? -o->beta * log(n) : log(o->delta > 0 ? o->delta : 0.05);
@@ -171,7 +171,7 @@ static void gaussian_by_eps(const asked *a, double exact, double signs, gnomon_c
             "the exact law is that of normal entries, not of ones rounded to fp16");
     else
         say(c, true, exact, "exact chi-square law%s",
-            half ? ", the points taken to be spread" : ", any points");
+            half ? ", the points taken to be incoherent" : ", any points");
 }
 
 static void gaussian_by_rows(const asked *a, double k, gnomon_candidate *c)
@@ -185,7 +185,7 @@ static void gaussian_by_rows(const asked *a, double k, gnomon_candidate *c)
 static void signs_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
 {
     if (a->spread)
-        say(c, true, exact, "chi-square law, the points taken to be spread");
+        say(c, true, exact, "chi-square law, the points taken to be incoherent");
     else
         say(c, true, signs, "Achlioptas 2003, any points");
 }
@@ -201,7 +201,7 @@ static void very_sparse_by_eps(const asked *a, double exact, double signs, gnomo
     const double density = c->descriptor.density;
     if (a->spread)
         say(c, true, exact * very_sparse_variance(a, density) / 2,
-            "chi-square law of its variance, the points taken to be spread");
+            "chi-square law of its variance, the points taken to be incoherent");
     else if (density >= 1.0 / 3)
         say(c, true, signs, "a density of 1/3 or more: Achlioptas 2003, any points");
     else
@@ -215,7 +215,8 @@ static void very_sparse_by_rows(const asked *a, double k, gnomon_candidate *c)
     if (density >= 1.0 / 3)
         say(c, true, k, "a density of 1/3 or more: no moment above the normal law's");
     else if (ratio <= SLACK)
-        say(c, true, k, "the points taken to be spread: variance at most %.3g times dense", ratio);
+        say(c, true, k, "the points taken to be incoherent: variance at most %.3g times dense",
+            ratio);
     else
         say(c, false, k, "its variance is up to %.3g times that of dense kinds, on %s", ratio,
             a->spread ? "points of so few nonzeros" : "coherent points");
@@ -227,14 +228,14 @@ static void sjlt_by_eps(const asked *a, double exact, double signs, gnomon_candi
     const double s = (double)c->descriptor.nonzeros;
     const double rows = a->spread ? exact * sjlt_variance / 2 : chebyshev(a, sjlt_variance);
     say(c, true, s * ceil(rows / s), "%s",
-        a->spread ? "chi-square law of its variance, the points taken to be spread"
+        a->spread ? "chi-square law of its variance, the points taken to be incoherent"
                   : "Chebyshev's inequality, any points");
 }
 
 static void sjlt_by_rows(const asked *a, double k, gnomon_candidate *c)
 {
     if (a->spread)
-        say(c, true, k, "the points taken to be spread");
+        say(c, true, k, "the points taken to be incoherent");
     else
         say(c, false, k,
             "variance as of dense kinds, but not the tails: coherent points meet in one of the "
@@ -246,7 +247,7 @@ static void srht_by_eps(const asked *a, double exact, double signs, gnomon_candi
 {
     (void)signs;
     if (a->spread)
-        say(c, true, exact, "chi-square law, the points taken to be spread");
+        say(c, true, exact, "chi-square law, the points taken to be incoherent");
     else
         say(c, true, srht_rows(a), "Hoeffding's and Chernoff's inequalities, any points");
 }
@@ -254,7 +255,7 @@ static void srht_by_eps(const asked *a, double exact, double signs, gnomon_candi
 static void srht_by_rows(const asked *a, double k, gnomon_candidate *c)
 {
     if (a->spread)
-        say(c, true, k, "the points taken to be spread");
+        say(c, true, k, "the points taken to be incoherent");
     else
         say(c, false, k,
             "variance as of dense kinds, but not the tails: few rows may hold a coherent point's "

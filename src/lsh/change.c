@@ -26,7 +26,7 @@ gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *o
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *index, "an index", &index));
     index->ctx = ctx;
     index->options = o;
-    index->depth = o.broad + o.fine;
+    index->depth = o.coarse + o.fine;
     gnomon_status status = gnomon_hasher_create(ctx, &o.functions, &index->hasher);
     if (status == GNOMON_OK) {
         index->options.functions = index->hasher->f;

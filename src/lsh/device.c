@@ -13,7 +13,7 @@ gnomon_lsh_job gnomon_lsh_job_of(gnomon_context *ctx, const gnomon_lsh *index,
                             .sets = points->sparse,
                             .tables = index->options.tables,
                             .depth = index->depth,
-                            .broad = index->options.broad,
+                            .coarse = index->options.coarse,
                             .multipliers = multipliers,
                             .first_id = (uint32_t)index->points,
                             .memory_limit = gnomon_memory_limit(ctx)};

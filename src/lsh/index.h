@@ -98,11 +98,11 @@ gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *po
 /* ---- options.c ---- */
 /* Whether a family's functions are for this metric. */
 bool gnomon_lsh_of_metric(gnomon_metric metric, gnomon_lsh_family family);
-/* Completes options; d: whether effort fits the index. Errors: ARGUMENT, UNSUPPORTED. */
+/* Completes options; d: whether params fit the index. Errors: ARGUMENT, UNSUPPORTED. */
 gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_options *given,
                                        gnomon_lsh_options *o);
 gnomon_status gnomon_lsh_check_search_params(gnomon_context *ctx, const gnomon_lsh_options *o,
-                                             const gnomon_lsh_search_params *effort);
+                                             const gnomon_lsh_search_params *params);
 
 /* ---- codes.c ---- */
 gnomon_status gnomon_codes_open(gnomon_context *ctx, const gnomon_lsh_options *o, gnomon_codes *c);
@@ -151,10 +151,10 @@ typedef struct gnomon_lsh_trace {
                           candidates or no neighbours */
 } gnomon_lsh_trace;
 
-/* Looks into buckets as queries with this effort would. */
+/* Looks into buckets as queries with these parameters would. */
 gnomon_status gnomon_lsh_trace_queries(gnomon_context *ctx, const gnomon_lsh *index,
                                        const gnomon_points *queries,
-                                       const gnomon_lsh_search_params *effort,
+                                       const gnomon_lsh_search_params *params,
                                        const gnomon_lsh_trace *trace);
 
 #endif

@@ -24,11 +24,12 @@ typedef struct gnomon_lsh_job {
     const gnomon_matrix *values; /* I32, n x count */
     uint64_t *keys;              /* keys[t * n + i], as gnomon_lsh_keys makes them */
     const gnomon_lsh_rooms *rooms;
-    int64_t tables, depth, broad; /* for keys and tables: functions of a table, broad ones first */
-    const uint64_t *multipliers;  /* of the positions 0 ... depth - 1 */
-    uint32_t first_id;            /* of point 0 in tables */
-    bool same;                    /* decline where a value may differ from the CPU's */
-    int64_t memory_limit;         /* bytes of working memory on the host */
+    int64_t tables, depth,
+        coarse;                  /* for keys and tables: functions of a table, coarse ones first */
+    const uint64_t *multipliers; /* of the positions 0 ... depth - 1 */
+    uint32_t first_id;           /* of point 0 in tables */
+    bool same;                   /* decline where a value may differ from the CPU's */
+    int64_t memory_limit;        /* bytes of working memory on the host */
     const gnomon_device_host *host; /* set for a device's call */
 } gnomon_lsh_job;
 

@@ -22,11 +22,11 @@ static void key_point(void *arg, int64_t i, int worker)
     const keying *k = arg;
     const gnomon_lsh *index = k->index;
     const int32_t *v = k->values + i * index->hasher->f.count;
-    const int64_t broad = index->options.broad, fine = index->depth - broad;
+    const int64_t coarse = index->options.coarse, fine = index->depth - coarse;
     for (int64_t t = 0; t < index->options.tables; t++, v += index->depth)
         k->keys[t * k->n + k->first + i] =
-            gnomon_key_of(gnomon_key_sum(v, k->multipliers, broad),
-                          gnomon_key_sum(v + broad, k->multipliers + broad, fine));
+            gnomon_key_of(gnomon_key_sum(v, k->multipliers, coarse),
+                          gnomon_key_sum(v + coarse, k->multipliers + coarse, fine));
 }
 
 static void key_batch(void *arg, const int32_t *values, int64_t first, int64_t n)

@@ -27,29 +27,33 @@ gnomon_status gnomon_lsh_check_search_params(gnomon_context *ctx, const gnomon_l
 {
     const int64_t most = (int64_t)1 << 24;
     GNOMON_FAIL_IF(e->tables < 0 || e->tables > o->tables, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("effort.tables") " is %" PRId64 "; it must be 0 to %" PRId64
-                                               ", the index's tables",
+                   GNOMON_ARG("search_params.tables") " is %" PRId64 "; it must be 0 to %" PRId64
+                                                      ", the index's tables",
                    e->tables, o->tables);
     GNOMON_FAIL_IF(e->probes < 0 || e->probes > most, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("effort.probes") " is %" PRId64 "; it must be 0 to 2^24", e->probes);
-    GNOMON_FAIL_IF(e->broad < 0 || e->broad > most, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("effort.broad") " is %" PRId64 "; it must be 0 to 2^24", e->broad);
-    GNOMON_FAIL_IF(e->broad > 0 && o->fine == 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("effort.broad") " is %" PRId64
-                                              "; in an index without fine functions all buckets "
-                                              "are broad, so it must be 0",
-                   e->broad);
-    GNOMON_FAIL_IF(e->candidates < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("effort.candidates") " is %" PRId64 "; it must not be negative",
-                   e->candidates);
-    GNOMON_FAIL_IF(e->verified < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("effort.verified") " is %" PRId64 "; it must not be negative",
-                   e->verified);
+                   GNOMON_ARG("search_params.probes") " is %" PRId64 "; it must be 0 to 2^24",
+                   e->probes);
+    GNOMON_FAIL_IF(e->coarse < 0 || e->coarse > most, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("search_params.coarse") " is %" PRId64 "; it must be 0 to 2^24",
+                   e->coarse);
     GNOMON_FAIL_IF(
-        e->verified > 0 && o->codes == 0, ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("effort.verified") " is %" PRId64
-                                      "; an index without codes verifies all, so it must be 0",
-        e->verified);
+        e->coarse > 0 && o->fine == 0, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("search_params.coarse") " is %" PRId64
+                                           "; in an index without fine functions all buckets "
+                                           "are coarse, so it must be 0",
+        e->coarse);
+    GNOMON_FAIL_IF(e->candidates < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("search_params.candidates") " is %" PRId64
+                                                          "; it must not be negative",
+                   e->candidates);
+    GNOMON_FAIL_IF(e->rerank < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("search_params.rerank") " is %" PRId64 "; it must not be negative",
+                   e->rerank);
+    GNOMON_FAIL_IF(
+        e->rerank > 0 && o->codes == 0, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("search_params.rerank") " is %" PRId64
+                                           "; an index without codes verifies all, so it must be 0",
+        e->rerank);
     return GNOMON_OK;
 }
 
@@ -61,8 +65,8 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
     GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_lsh_options, given, o));
     GNOMON_TRY(GNOMON_COMPLETE_OPTIONS(ctx, "options.functions", gnomon_lsh_functions,
                                        &o->functions, &defaults.functions));
-    GNOMON_TRY(GNOMON_COMPLETE_OPTIONS(ctx, "options.effort", gnomon_lsh_search_params, &o->effort,
-                                       &defaults.effort));
+    GNOMON_TRY(GNOMON_COMPLETE_OPTIONS(ctx, "options.search_params", gnomon_lsh_search_params,
+                                       &o->search_params, &defaults.search_params));
     GNOMON_FAIL_IF(gnomon_metric_row_of(o->metric) != NULL &&
                        gnomon_metric_family(o->metric, 0) == 0,
                    ctx, GNOMON_ERROR_UNSUPPORTED,
@@ -73,8 +77,8 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
                    GNOMON_ARG("options.functions.family") " is %s; the metric is %s",
                    gnomon_lsh_family_name(o->functions.family), gnomon_metric_name(o->metric));
     GNOMON_TRY(check_range(ctx, "tables", o->tables, 1, 4096));
-    GNOMON_TRY(check_range(ctx, "broad", o->broad, 1, GNOMON_LSH_MOST_DEPTH));
-    GNOMON_TRY(check_range(ctx, "fine", o->fine, 0, GNOMON_LSH_MOST_DEPTH - o->broad));
+    GNOMON_TRY(check_range(ctx, "coarse", o->coarse, 1, GNOMON_LSH_MOST_DEPTH));
+    GNOMON_TRY(check_range(ctx, "fine", o->fine, 0, GNOMON_LSH_MOST_DEPTH - o->coarse));
     const bool may = gnomon_metric_is(o->metric, GNOMON_METRIC_CODES);
     GNOMON_FAIL_IF(o->codes != 0 && !may, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.codes") " is %" PRId64 "; %s takes none", o->codes,
@@ -83,6 +87,6 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
     GNOMON_FAIL_IF(o->memory < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.memory") " is %" PRId64 "; it must not be negative",
                    o->memory);
-    o->functions.count = o->tables * (o->broad + o->fine);
-    return gnomon_lsh_check_search_params(ctx, o, &o->effort);
+    o->functions.count = o->tables * (o->coarse + o->fine);
+    return gnomon_lsh_check_search_params(ctx, o, &o->search_params);
 }

@@ -37,7 +37,7 @@ typedef struct finding {
     const gnomon_kernels *kernels;
     const gnomon_lsh *index;
     gnomon_search *search;
-    gnomon_lsh_search_params effort;
+    gnomon_lsh_search_params search_params;
     int64_t tables; /* that are looked into */
     int64_t most;   /* candidates of a query */
     bool plain;     /* every point may be one */
@@ -210,7 +210,7 @@ static void collect_coarse(const finding *f, finder *w, int64_t query, int64_t t
 static void open_probes(const finding *f, finder *w, int64_t q, int64_t functions)
 {
     const gnomon_lsh *index = f->index;
-    const int64_t depth = index->depth, broad = index->options.broad;
+    const int64_t depth = index->depth, coarse = index->options.coarse;
     const int others = index->hasher->others;
     gnomon_prober *p = &w->prober;
     for (int64_t t = 0; t < p->tables; t++) {
@@ -219,7 +219,7 @@ static void open_probes(const finding *f, finder *w, int64_t q, int64_t function
         p->sums[t][0] = p->sums[t][1] = 0;
         for (int64_t j = 0; j < depth; j++) {
             const int64_t value = f->hashes.values[at + j];
-            const bool fine = j >= broad;
+            const bool fine = j >= coarse;
             p->sums[t][fine] += (uint64_t)value * f->multipliers[j];
             for (int o = 0; f->hashes.others && j < functions && o < others; o++) {
                 const int64_t place = (at + j) * others + o;
@@ -241,9 +241,9 @@ static void collect(const finding *f, finder *w, int64_t q)
         memset(w->stamps, 0, (size_t)f->index->points * sizeof *w->stamps);
         w->stamp = 1;
     }
-    open_probes(f, w, q, f->effort.probes > 0 ? f->index->depth : 0);
+    open_probes(f, w, q, f->search_params.probes > 0 ? f->index->depth : 0);
     gnomon_prober_begin(&w->prober);
-    for (int64_t i = 0, all = tables + f->effort.probes; i < all && !full(f, w);) {
+    for (int64_t i = 0, all = tables + f->search_params.probes; i < all && !full(f, w);) {
         coming buckets[AHEAD];
         int count = 0;
         for (; count < AHEAD && i < all; count++, i++) {
@@ -257,9 +257,9 @@ static void collect(const finding *f, finder *w, int64_t q)
         if (count == 0) break;
         collect_buckets(f, w, query, buckets, count);
     }
-    if (f->effort.broad == 0 || full(f, w)) return;
-    open_probes(f, w, q, f->effort.broad > tables ? f->index->options.broad : 0);
-    int64_t left = f->effort.broad;
+    if (f->search_params.coarse == 0 || full(f, w)) return;
+    open_probes(f, w, q, f->search_params.coarse > tables ? f->index->options.coarse : 0);
+    int64_t left = f->search_params.coarse;
     for (int64_t t = 0; t < tables && left > 0 && !full(f, w); t++, left--)
         collect_coarse(f, w, query, t, w->prober.sums[t]);
     gnomon_prober_begin(&w->prober);
@@ -412,8 +412,8 @@ static void find_one(finding *f, finder *w, int64_t q)
         verify_all(f, w, query, ready);
         return;
     }
-    int64_t keep = f->effort.verified > k ? f->effort.verified : k;
-    if (k > 0 && f->effort.verified > 0 && keep < w->count) keep_nearest(f, w, q, keep);
+    int64_t keep = f->search_params.rerank > k ? f->search_params.rerank : k;
+    if (k > 0 && f->search_params.rerank > 0 && keep < w->count) keep_nearest(f, w, q, keep);
     int64_t hits = 0;
     for (int64_t i = 0; i < w->count; i++) {
         if (i + 2 < w->count) ask_for(f, w->candidates[i + 2]);
@@ -443,7 +443,9 @@ static gnomon_status open_finder(finding *f, finder *w)
     gnomon_context *ctx = f->ctx;
     const gnomon_lsh *index = f->index;
     const int64_t tables = f->tables, n = index->points;
-    const int64_t probes = f->effort.probes > f->effort.broad ? f->effort.probes : f->effort.broad;
+    const int64_t probes = f->search_params.probes > f->search_params.coarse
+                               ? f->search_params.probes
+                               : f->search_params.coarse;
     GNOMON_TRY(gnomon_alloc_zero(ctx, n, sizeof *w->stamps, "stamps", &w->stamps));
     GNOMON_TRY(gnomon_alloc(ctx, f->most, sizeof *w->candidates, "candidates", &w->candidates));
     if (index->codes.count > 0)
@@ -512,7 +514,7 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     const gnomon_lsh *index = f->index;
     const gnomon_hasher *h = index->hasher;
     const int64_t n = gnomon_points_rows(queries), count = h->f.count;
-    const bool probing = f->effort.probes > 0 || f->effort.broad > f->tables;
+    const bool probing = f->search_params.probes > 0 || f->search_params.coarse > f->tables;
     const int64_t others = probing ? count * h->others : 0;
     const int64_t size = gnomon_hasher_batch_points(
         f->ctx, gnomon_hasher_point_bytes(h) + 4 * count + 8 * others + index->codes.count, n);
@@ -521,7 +523,7 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     GNOMON_TRY(
         gnomon_alloc(f->ctx, gnomon_times(size, others), 4, "hash values", &f->hashes.others));
     GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(size, others), 4, "costs", &f->hashes.costs));
-    const bool codes = index->codes.count > 0 && f->effort.verified > 0;
+    const bool codes = index->codes.count > 0 && f->search_params.rerank > 0;
     if (codes)
         GNOMON_TRY(
             gnomon_alloc(f->ctx, gnomon_times(size, index->codes.count), 1, "codes", &f->codes));
@@ -547,7 +549,7 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
     gnomon_context *ctx = f->ctx;
     const int threads = gnomon_context_threads(ctx);
     const gnomon_search_options *o = &f->search->options;
-    f->plain = f->index->gone == NULL && o->allowed == NULL && o->exclude < 0;
+    f->plain = f->index->gone == NULL && o->filter == NULL && o->exclude < 0;
     gnomon_key_multipliers(f->index->depth, f->multipliers);
     gnomon_status status =
         gnomon_alloc_zero(ctx, threads, sizeof *f->finders, "threads' memory", &f->finders);
@@ -566,7 +568,7 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
 
 gnomon_status gnomon_lsh_trace_queries(gnomon_context *ctx, const gnomon_lsh *index,
                                        const gnomon_points *queries,
-                                       const gnomon_lsh_search_params *effort,
+                                       const gnomon_lsh_search_params *params,
                                        const gnomon_lsh_trace *trace)
 {
     const gnomon_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx));
@@ -574,9 +576,9 @@ gnomon_status gnomon_lsh_trace_queries(gnomon_context *ctx, const gnomon_lsh *in
     gnomon_search none = {.options = GNOMON_SEARCH_OPTIONS_INIT};
     none.cols = gnomon_points_cols(queries);
     finding f = {.ctx = ctx, .kernels = kernels, .index = index, .search = &none, .trace = trace};
-    f.effort = *effort;
-    f.effort.verified = trace->choices > 1; /* codes are wanted */
-    f.tables = effort->tables > 0 ? effort->tables : index->options.tables;
+    f.search_params = *params;
+    f.search_params.rerank = trace->choices > 1; /* codes are wanted */
+    f.tables = params->tables > 0 ? params->tables : index->options.tables;
     f.most = index->points;
     none.options.metric = index->options.metric;
     none.options.k = 1; /* hits need no room */
@@ -607,29 +609,31 @@ static gnomon_status begin(gnomon_context *ctx, const gnomon_lsh *index,
 
 static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
                            const gnomon_points *queries, const gnomon_search_options *options,
-                           const gnomon_lsh_search_params *effort, gnomon_neighbors *out,
+                           const gnomon_lsh_search_params *params, gnomon_neighbors *out,
                            gnomon_lsh_work *work)
 {
     gnomon_lsh_work done = {.struct_size = sizeof done};
     finding f = {.ctx = ctx,
                  .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx)),
                  .index = index,
-                 .effort = index->options.effort};
-    if (effort) {
-        f.effort = (gnomon_lsh_search_params)GNOMON_LSH_SEARCH_PARAMS_INIT;
-        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "effort", gnomon_lsh_search_params, effort, &f.effort));
+                 .search_params = index->options.search_params};
+    if (params) {
+        f.search_params = (gnomon_lsh_search_params)GNOMON_LSH_SEARCH_PARAMS_INIT;
+        GNOMON_TRY(
+            GNOMON_COPY_OPTIONS(ctx, "params", gnomon_lsh_search_params, params, &f.search_params));
     }
     GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_neighbors, out));
     if (work) GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "work", gnomon_lsh_work, work));
-    GNOMON_TRY(gnomon_lsh_check_search_params(ctx, &index->options, &f.effort));
+    GNOMON_TRY(gnomon_lsh_check_search_params(ctx, &index->options, &f.search_params));
     GNOMON_FAIL_IF(!gnomon_lsh_enter(index), ctx, GNOMON_ERROR_BUSY,
                    "the index is being changed by another thread");
     gnomon_status status = begin(ctx, index, queries, options, &f.search);
     if (status == GNOMON_OK) {
         f.most = index->points;
-        if (f.effort.candidates > 0 && f.effort.candidates < f.most) f.most = f.effort.candidates;
+        if (f.search_params.candidates > 0 && f.search_params.candidates < f.most)
+            f.most = f.search_params.candidates;
         if (f.most < f.search->options.k) f.most = f.search->options.k;
-        f.tables = f.effort.tables > 0 ? f.effort.tables : index->options.tables;
+        f.tables = f.search_params.tables > 0 ? f.search_params.tables : index->options.tables;
         f.search->base = index->points;
         if (index->points > 0 && gnomon_points_rows(queries) > 0) status = run(&f, queries, &done);
     }
@@ -646,24 +650,24 @@ static gnomon_status query(gnomon_context *ctx, const gnomon_lsh *index,
 
 gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                const gnomon_matrix *queries, const gnomon_search_options *options,
-                               const gnomon_lsh_search_params *effort, gnomon_neighbors *out,
+                               const gnomon_lsh_search_params *params, gnomon_neighbors *out,
                                gnomon_lsh_work *work)
 {
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
     GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
     GNOMON_FAIL_IF(!queries, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("queries") " is NULL");
     const gnomon_points p = {queries, NULL};
-    return query(ctx, index, &p, options, effort, out, work);
+    return query(ctx, index, &p, options, params, out, work);
 }
 
 gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_lsh *index,
                                    const gnomon_csr *queries, const gnomon_search_options *options,
-                                   const gnomon_lsh_search_params *effort, gnomon_neighbors *out,
+                                   const gnomon_lsh_search_params *params, gnomon_neighbors *out,
                                    gnomon_lsh_work *work)
 {
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
     GNOMON_FAIL_IF(!index, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("index") " is NULL");
     GNOMON_FAIL_IF(!queries, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("queries") " is NULL");
     const gnomon_points p = {NULL, queries};
-    return query(ctx, index, &p, options, effort, out, work);
+    return query(ctx, index, &p, options, params, out, work);
 }

@@ -1,7 +1,7 @@
 /* lsh/table.h: a hash table of points as flat sorted arrays.
  *
- * A point's key has two halves of 32 bits: the upper is made of its 'broad' values, the lower of
- * its 'fine' ones. Buckets are ascending by key, so that a broad bucket is a run of fine ones, and
+ * A point's key has two halves of 32 bits: the upper is made of its 'coarse' values, the lower of
+ * its 'fine' ones. Buckets are ascending by key, so that a coarse bucket is a run of fine ones, and
  * its points lie side by side. Different values may share a half, once in 2^32 times: that adds
  * points to a bucket and takes none away. */
 #ifndef GNOMON_LSH_TABLE_H
@@ -46,9 +46,9 @@ static inline uint32_t gnomon_key_half(uint64_t sum)
 }
 
 /* The key whose halves have these sums. */
-static inline uint64_t gnomon_key_of(uint64_t broad, uint64_t fine)
+static inline uint64_t gnomon_key_of(uint64_t coarse, uint64_t fine)
 {
-    return (uint64_t)gnomon_key_half(broad) << 32 | gnomon_key_half(fine);
+    return (uint64_t)gnomon_key_half(coarse) << 32 | gnomon_key_half(fine);
 }
 
 /* Bits of the directory of so many buckets. */

@@ -58,8 +58,8 @@ static void transpose(int64_t d, double *a)
 static gnomon_status decompose(gnomon_solver *s, int64_t count, workspace *w)
 {
     const int64_t d = s->d, m = s->m;
-    const double tolerance = s->options.rank_tolerance > 0 ? s->options.rank_tolerance
-                                                           : (double)(d > 16 ? d : 16) * 0x1p-52;
+    const double tolerance =
+        s->options.rcond > 0 ? s->options.rcond : (double)(d > 16 ? d : 16) * 0x1p-52;
     GNOMON_FAIL_IF(
         !gnomon_blas_svd(d, w->copy, w->r, s->sigma, w->u, s->v, w->work, count, w->index), s->ctx,
         GNOMON_ERROR_INTERNAL, "the singular values of the sketch did not converge");

@@ -29,7 +29,8 @@ int64_t gnomon_solver_rows(const gnomon_solver *s)
 {
     enum { DIRECT_NUMBERS = 1 << 22, SKETCH_NUMBERS = 1 << 19, LEAST_WIDTH = 16 };
     static const int64_t times[] = {4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
-    if (s->options.k > 0) return s->options.k < s->n ? s->options.k : 0;
+    if (s->options.sketch_size > 0)
+        return s->options.sketch_size < s->n ? s->options.sketch_size : 0;
     const double flops = FACTOR_FLOPS * FLOP * (double)s->d * (double)s->d;
     const int64_t width = s->d > LEAST_WIDTH ? s->d : LEAST_WIDTH;
     int64_t best = 0;

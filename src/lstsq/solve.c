@@ -23,17 +23,18 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_lstsq_option
     *o = (gnomon_lstsq_options)GNOMON_LSTSQ_OPTIONS_INIT;
     if (given == NULL) return GNOMON_OK;
     GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_lstsq_options, given, o));
-    GNOMON_FAIL_IF(!(o->lambda >= 0 && isfinite(o->lambda)), ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("lambda") " is %g; it must be finite and not negative", o->lambda);
+    GNOMON_FAIL_IF(!(o->damp >= 0 && isfinite(o->damp)), ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("damp") " is %g; it must be finite and not negative", o->damp);
     GNOMON_FAIL_IF(!(o->tolerance > 0 && o->tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("tolerance") " is %g; it must be in (0, 1)", o->tolerance);
-    GNOMON_FAIL_IF(!(o->rank_tolerance >= 0 && o->rank_tolerance < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("rank_tolerance") " is %g; it must be in [0, 1)", o->rank_tolerance);
+    GNOMON_FAIL_IF(!(o->rcond >= 0 && o->rcond < 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("rcond") " is %g; it must be in [0, 1)", o->rcond);
     GNOMON_FAIL_IF(o->iterations < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("iterations") " is %" PRId64 "; it must not be negative",
                    o->iterations);
-    GNOMON_FAIL_IF(o->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("k") " is %" PRId64 "; it must not be negative", o->k);
+    GNOMON_FAIL_IF(o->sketch_size < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("sketch_size") " is %" PRId64 "; it must not be negative",
+                   o->sketch_size);
     GNOMON_FAIL_IF(o->probes < 0 || o->probes > 100, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("probes") " is %" PRId64 "; allowed are 0 to 100", o->probes);
     GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
@@ -61,10 +62,11 @@ static gnomon_status check_shape(const gnomon_solver *s)
     GNOMON_FAIL_IF(s->d > GNOMON_BLAS_MAX, s->ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("a") " has %" PRId64 " %s; at most %" PRId64 " are taken", s->d,
                    underdetermined ? "rows" : "columns", GNOMON_BLAS_MAX);
-    GNOMON_FAIL_IF(s->options.k > 0 && s->options.k < s->d, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("k") " is %" PRId64 "; it must be 0 or at least %" PRId64
-                                   ", the smaller side of the matrix",
-                   s->options.k, s->d);
+    GNOMON_FAIL_IF(s->options.sketch_size > 0 && s->options.sketch_size < s->d, s->ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("sketch_size") " is %" PRId64 "; it must be 0 or at least %" PRId64
+                                             ", the smaller side of the matrix",
+                   s->options.sketch_size, s->d);
     return GNOMON_OK;
 }
 
@@ -83,7 +85,7 @@ static gnomon_status scan(gnomon_solver *s)
 /* Where lambda is far above A, it is what the scaling must tame. */
 static void scale_lambda(gnomon_solver *s)
 {
-    s->lambda = ldexp(s->options.lambda, -s->source.exponent);
+    s->lambda = ldexp(s->options.damp, -s->source.exponent);
     if (s->lambda >= 0x1p300) {
         int more = 0;
         frexp(s->lambda, &more);

@@ -1,6 +1,7 @@
 /* The list of metrics. */
 #include "metric/metric.h"
 
+#include <math.h>
 #include <string.h>
 
 #define ROW(number, name) [GNOMON_##number] = &gnomon_metric_row_##name,
@@ -33,6 +34,15 @@ gnomon_metric gnomon_metric_from_name(const char *name)
     for (int i = 0; name != NULL && i < ROWS; i++)
         if (strcmp(name, listed[i]->info.name) == 0) return listed[i]->info.metric;
     return (gnomon_metric)0;
+}
+
+double gnomon_similarity_threshold(double similarity)
+{
+    /* A pair counts when its similarity s, rounded, is at least S: then s >= S - 2^-54, and its
+     * distance is at most 1 - S + 2^-54 before it is rounded. */
+    if (similarity == 1) return 0;
+    if (similarity >= 0.5) return (1 - similarity) + 0x1p-54;
+    return nextafter(1 - similarity, INFINITY);
 }
 
 gnomon_lsh_family gnomon_metric_family(gnomon_metric metric, int index)

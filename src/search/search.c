@@ -33,10 +33,9 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_optio
     GNOMON_FAIL_IF(o->k == 0 && o->radius < 0 && !gnomon_metric_is(o->metric, GNOMON_METRIC_LARGER),
                    ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("radius") " is %g; it must not be negative", o->radius);
-    GNOMON_FAIL_IF(o->allowed_bits < 0 || (o->allowed == NULL && o->allowed_bits > 0), ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("allowed_bits") " is %" PRId64 " and allowed %s", o->allowed_bits,
-                   o->allowed == NULL ? "NULL" : "not NULL");
+    GNOMON_FAIL_IF(o->filter_bits < 0 || (o->filter == NULL && o->filter_bits > 0), ctx,
+                   GNOMON_ERROR_ARGUMENT, GNOMON_ARG("filter_bits") " is %" PRId64 " and filter %s",
+                   o->filter_bits, o->filter == NULL ? "NULL" : "not NULL");
     GNOMON_FAIL_IF(o->exclude < -1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("exclude") " is %" PRId64 "; it must be an id, or -1 for none",
                    o->exclude);
@@ -239,8 +238,8 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
         GNOMON_TRY(gnomon_search_add_on_device(s, base, NULL));
     } else {
         gnomon_context_set_worked(s->ctx, NULL);
-        GNOMON_TRY(s->options.allowed != NULL ? scan_allowed(s, base)
-                                              : gnomon_scan(s, base, NULL, base->rows));
+        GNOMON_TRY(s->options.filter != NULL ? scan_allowed(s, base)
+                                             : gnomon_scan(s, base, NULL, base->rows));
     }
     s->base += base->rows;
     return GNOMON_OK;

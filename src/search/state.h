@@ -62,8 +62,8 @@ struct gnomon_search {
 /* Whether base point id may be an answer. */
 static inline bool gnomon_search_allows(const gnomon_search_options *o, int64_t id)
 {
-    if (o->allowed == NULL) return true;
-    return id < o->allowed_bits && (o->allowed[id / 8] >> (id % 8) & 1) != 0;
+    if (o->filter == NULL) return true;
+    return id < o->filter_bits && (o->filter[id / 8] >> (id % 8) & 1) != 0;
 }
 
 #endif

@@ -371,7 +371,7 @@ static void make_options(fixture *f)
     f->lsh_options.functions.dim = N;
     f->lsh_options.functions.width = 100;
     f->lsh_options.tables = 2;
-    f->lsh_options.broad = 2;
+    f->lsh_options.coarse = 2;
     f->lsh_guarantee = (gnomon_lsh_guarantee)GNOMON_LSH_GUARANTEE_INIT;
     f->lsh_guarantee.k = 1;
     f->set_lsh_guarantee = f->lsh_guarantee;

@@ -24,7 +24,7 @@ OPTIONAL = [
     (r".*", "user"),
     (r"gnomon_join(_csr|_stream)?|gnomon_join_collect(_csr)?", "q|result"),
     (r"gnomon_clusters_label", "representatives"),
-    (r"gnomon_lsh_query(_csr)?", "effort|work"),
+    (r"gnomon_lsh_query(_csr)?", "params|work"),
     (r"gnomon_lsh_check", "fn"),
     (r"gnomon_lsh_tune(_csr)?", "queries"),
     (r"gnomon_matrix_check_finite", "row|col"),

@@ -35,7 +35,8 @@ def pages():
         if "Verbs:\n" in text:  # verbs of its own, on one page
             text = "".join(run(verb, own, "--help").split("\nExamples:\n")[0]
                            for own in re.findall(r"^  ([a-z]+)  +\S", text.split("Verbs:\n")[1], re.M))
-        helped = set(re.findall(r"^(?:  -\w, |      )--([a-z][a-z-]*)", text, re.M))
+        helped = {name for names in re.findall(r"^(?:  -\w, |      )(--[a-z-]+(?:, --[a-z-]+)*)", text, re.M)
+                  for name in names.replace("--", "").split(", ")}
         helped |= set(re.findall(r"^  -(\w)\b", text, re.M))
         assert {"h", "help", "json"} <= helped and len(helped) > 8, (verb, helped)
         documented = set()

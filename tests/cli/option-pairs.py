@@ -28,7 +28,7 @@ VALUES = {
     "operator": ["sjlt", "kronecker", "block"], "k": ["3"], "rank": ["2"], "seed": ["7"], "density": ["0.5"],
     "nonzeros": ["2"], "blocks": ["2"], "zeta": ["2"], "width": ["4"], "inner": ["rademacher"], "precision": ["fp64"],
     "scaling": ["none"], "save-operator": ["saved.json"], "load-operator": ["given.json"], "eps": ["0.9"],
-    "delta": ["0.1"], "beta": ["1"], "bound": ["achlioptas"], "points": ["12"], "assume": ["spread"],
+    "delta": ["0.1"], "beta": ["1"], "bound": ["achlioptas"], "points": ["12"], "assume": ["incoherent"],
     "model": ["model.json"], "output": ["out.npy", "out.csv", "out.npz", "-"], "output-format": ["csv", "npz"],
     "output-dtype": ["f8"], "format": ["npy", "svmlight"], "shape": ["3,4"], "dtype": ["f4"], "delimiter": ["comma"],
     "header": [None], "no-header": [None], "features": ["40"], "zero-based": [None], "one-based": [None],
@@ -36,15 +36,15 @@ VALUES = {
     "progress": ["never"], "quiet": [None], "rows": ["0:2"], "cols": ["0:3"], "sparse": [None], "describe": [None],
     "pairs": ["5"], "max-outside": ["0.5"], "plot": ["plot.svg"], "histogram": [None], "radius": ["2"],
     "metric": ["cosine", "jaccard", "hamming", "ip", "l1"], "exact": [None], "recall": ["0.9"], "index": ["given.lsh"],
-    "exclude-self": [None], "allowed": ["ids.csv"], "distances": ["distances.npy"], "ground-truth": ["truth.npy"],
+    "exclude-self": [None], "filter": ["ids.csv"], "distances": ["distances.npy"], "ground-truth": ["truth.npy"],
     "threshold": ["0.8"], "top": ["3"], "max-pairs": ["4"], "from-row": ["2"], "method": ["lsh", "exact"],
-    "text": ["lines", "files"], "shingle": ["2"], "count": [None], "counts": ["counts.csv"],
+    "text": ["lines", "files"], "ngram": ["2"], "char-ngram": ["3"], "similarity": ["0.4"], "count": [None], "counts": ["counts.csv"],
     "clusters": ["clusters.csv"], "checkpoint": ["state"], "tolerance": ["0.5"], "single-pass": [None], "center": [None],
     "measure": [None], "power": ["1"], "oversample": ["1"], "block": ["2"], "probes": ["3"], "probe-power": ["1"],
-    "lambda": ["0.5"], "rank-tolerance": ["0.001"], "iterations": ["2"], "residual": ["residual.npy"],
+    "damp": ["0.5"], "rcond": ["0.001"], "iterations": ["2"], "residual": ["residual.npy"],
     "ranks": ["2,2"], "sequential": [None], "order": ["F"], "dense": [None], "digits": ["5"], "no-compress": [None],
     "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "tables": ["2"], "functions": ["3"],
-    "fine": ["1"], "sides": ["4"], "codes": ["2"], "verified": ["5"], "broad-probes": ["1"], "candidates": ["6"],
+    "fine": ["1"], "sides": ["4"], "codes": ["2"], "rerank": ["5"], "coarse-probes": ["1"], "candidates": ["6"],
     "names": ["names.txt"], "q-names": ["names.txt"], "query-names": ["four.txt"], "values": ["similarity"], "large": [None], "force": [None],
 }
 
@@ -79,7 +79,7 @@ VERBS = {
     "index check": [["given.lsh"]],
 }
 # what only a caller of the library can know
-INSIDE = re.compile(r"\b(functions|options|descriptor|effort|promise|points|queries)\.(?!npy|csv)[a-z]|\bis NULL\b|struct_size|"
+INSIDE = re.compile(r"\b(functions|options|descriptor|search_params|guarantee|points|queries)\.(?!npy|csv)[a-z]|\bis NULL\b|struct_size|"
                     r"\b(first_row|max_pairs|band_rows|memory_limit|rank_count|probe_power|raw_cols|csv_header|"
                     r"svmlight_cols|GNOMON_[A-Z]\w*)\b|defect of gnomon|AddressSanitizer|runtime error")
 LETTERS = {"k": "k", "output": "o", "threshold": "t", "rank": "k"}
@@ -119,7 +119,8 @@ def prepare(folder):
 def options_of(verb):
     text = subprocess.run([gnomon, *verb.split(), "--help"], capture_output=True, text=True, check=True).stdout
     text = text.split("\nExamples:\n")[0]
-    names = re.findall(r"^(?:  -\w, |      )--([a-z][a-z-]*)", text, re.M)
+    names = [name for names in re.findall(r"^(?:  -\w, |      )(--[a-z-]+(?:, --[a-z-]+)*)", text, re.M)
+             for name in names.replace("--", "").split(", ")]
     names += re.findall(r"^  -(\w) ", text, re.M)
     # where the number of columns goes is settled by every base
     return [name for name in names if name not in ("help", "D")]

@@ -262,7 +262,7 @@ struct table_case {
     const char *name;
     gnomon_metric metric;
     gnomon_lsh_family family;
-    int64_t n, dim, tables, broad, fine;
+    int64_t n, dim, tables, coarse, fine;
     double width;
     input what;
     int64_t more; /* points added by a second call */
@@ -296,7 +296,7 @@ static void check_tables(const table_case &c)
     o.functions.width = c.width;
     o.functions.seed = next_word();
     o.tables = c.tables;
-    o.broad = c.broad;
+    o.coarse = c.coarse;
     o.fine = c.fine;
     gnomon_lsh *index[2] = {};
     gnomon_context *const contexts[2] = {cpu, gpu};
@@ -348,7 +348,7 @@ static void check_sets(void)
     o.functions.dim = dim;
     o.functions.seed = next_word();
     o.tables = 20;
-    o.broad = 2;
+    o.coarse = 2;
     gnomon_lsh *index[2] = {};
     gnomon_context *const contexts[2] = {cpu, gpu};
     for (int i = 0; i < 2; i++) {
@@ -377,7 +377,7 @@ static void check_calls(void)
     o.functions.dim = 20;
     o.functions.width = 6;
     o.tables = 12;
-    o.broad = 4;
+    o.coarse = 4;
     gnomon_lsh *index = nullptr;
     float *x = reinterpret_cast<float *>(p.memory.data());
     check(gnomon_lsh_create(gpu, &o, &index) == GNOMON_OK, gnomon_last_error(gpu), "calls");

@@ -371,11 +371,11 @@ static void filters_and_radii(void)
         for (int64_t q : {3, 60}) {
             points base = gaussian(n, d), queries = gaussian(q, d);
             gnomon_search_options o = nearest(metric, 8);
-            o.allowed = some.data();
-            o.allowed_bits = n;
+            o.filter = some.data();
+            o.filter_bits = n;
             check(label("half allowed", metric), base, queries, o);
-            o.allowed = few.data();
-            o.allowed_bits = n - 70;
+            o.filter = few.data();
+            o.filter_bits = n - 70;
             check(label("few allowed", metric), base, queries, o);
             o.exclude = 122;
             check(label("few allowed, own left out", metric), base, queries, o);
@@ -387,8 +387,8 @@ static void filters_and_radii(void)
             const double radius = metric == GNOMON_L2 ? 4.5 : metric == GNOMON_IP ? 8 : 0.5;
             o = range_search(metric, radius);
             check(label("radius", metric), base, queries, o);
-            o.allowed = some.data();
-            o.allowed_bits = n;
+            o.filter = some.data();
+            o.filter_bits = n;
             o.exclude = 5;
             check(label("radius, half allowed", metric), base, queries, o);
             o = range_search(metric, metric == GNOMON_IP ? -1e9 : 1e9);
@@ -549,14 +549,14 @@ static void all_sets(void)
         check_sets("nearest", base, queries, o);
         o.exclude = 1;
         check_sets("nearest, own left out", base, base.view.rows < 100 ? base : queries, o);
-        o.allowed = some.data();
-        o.allowed_bits = s[0] - 5 > 0 ? s[0] - 5 : 0;
+        o.filter = some.data();
+        o.filter_bits = s[0] - 5 > 0 ? s[0] - 5 : 0;
         check_sets("nearest, half allowed", base, queries, o);
         for (double radius : {0.0, 0.5, 0.93, 1.0}) {
             o = range_search(GNOMON_JACCARD, radius);
             check_sets("within", base, queries, o);
-            o.allowed = some.data();
-            o.allowed_bits = s[0];
+            o.filter = some.data();
+            o.filter_bits = s[0];
             o.exclude = 0;
             check_sets("within, half allowed", base, queries, o);
         }

@@ -414,8 +414,8 @@ static void sets_go_there(gnomon_context *ctx)
     assert_true(found.ids[0] == 2 && found.ids[1] == 0 && found.ids[2] == 1 && found.ids[3] == 0);
     assert_true(found.distances[0] == 0.5 && found.distances[1] == 1 && found.distances[3] == 1);
     gnomon_neighbors_free(ctx, &found);
-    options.allowed = &allowed;
-    options.allowed_bits = 8;
+    options.filter = &allowed;
+    options.filter_bits = 8;
     options.exclude = 1; /* query 0 is point 1, query 1 is point 2 */
     assert_int_equal(gnomon_neighbors_exact_csr(ctx, &base, &queries, &options, &found), GNOMON_OK);
     assert_true(found.ids[1] == 3 && found.ids[3] == 3);
@@ -850,7 +850,7 @@ static void hashing_goes_there(void **state)
         f.count = 0;
         options.functions = f;
         options.tables = 1;
-        options.broad = 3;
+        options.coarse = 3;
         assert_int_equal(gnomon_lsh_create(ctx, &options, &index), GNOMON_OK);
         x[0] = GNOMON_ERROR_DEVICE;
         assert_int_equal(gnomon_lsh_add(index, &points), GNOMON_ERROR_DEVICE);

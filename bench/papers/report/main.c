@@ -149,7 +149,7 @@ static told run_ours(const data *a)
     o.functions.count = s->l1 + s->l2;
     o.functions.width = s->width;
     o.tables = 1;
-    o.broad = s->l1;
+    o.coarse = s->l1;
     o.fine = s->l2;
     const gnomon_matrix points =
         gnomon_matrix_rowmajor((void *)a->points32, GNOMON_F32, s->n, s->d);

@@ -14,15 +14,15 @@ typedef struct request {
 static int parse(cli_app *app, request *r, int argc, char **argv, const char **operands)
 {
     const cli_option what[] = {
-        {.name = "lambda",
+        {.name = "damp",
          .type = CLI_REAL,
-         .target = &r->options.lambda,
+         .target = &r->options.damp,
          .reals = CLI_POSITIVE,
          .value = "L",
-         .help = "ridge: the least of |A x - b|^2 + L^2 |x|^2"},
-        {.name = "rank-tolerance",
+         .help = "ridge regression: minimises |A x - b|^2 + L^2 |x|^2"},
+        {.name = "rcond",
          .type = CLI_REAL,
-         .target = &r->options.rank_tolerance,
+         .target = &r->options.rcond,
          .reals = CLI_OPEN_UNIT,
          .value = "T",
          .help = "singular values up to T times the largest count as 0, and x is the shortest "
@@ -57,9 +57,10 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
     };
     cli_option op_table[CLI_SKETCH_OPTIONS + 1] = {
         [CLI_SKETCH_OPTIONS] = {
+            .name = "sketch-size",
             .letter = 'k',
             .type = CLI_INT,
-            .target = &r->options.k,
+            .target = &r->options.sketch_size,
             .low = 1,
             .value = "K",
             .help = "rows of the sketch, at least A's shorter side (default: as many as pay, 4 to "
@@ -103,7 +104,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
                                 CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = app->verb,
-        .synopsis = "A B [-o OUT] [--lambda L] [--tolerance T] [--seed N] [options]",
+        .synopsis = "A B [-o OUT] [--damp L] [--tolerance T] [--seed N] [options]",
         .about = "Least squares: the x that leaves the least of |A x - b| for each column b of B, "
                  "for A (n x D, the points), dense or sparse; with fewer rows than columns the "
                  "shortest x that solves. A random sketch makes the problem well conditioned, so "
@@ -119,7 +120,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
                     "The same from text, printed\n"
                     "gnomon lstsq features.csv targets.csv -o - --output-format csv\n"
                     "Ridge regression, and what it leaves\n"
-                    "gnomon lstsq features.npy targets.npy --lambda 0.5 -o weights.npy --residual "
+                    "gnomon lstsq features.npy targets.npy --damp 0.5 -o weights.npy --residual "
                     "left.npy\n"
                     "All figures, for a program\n"
                     "gnomon lstsq features.npy targets.npy --json\n",
@@ -262,7 +263,7 @@ static int work(cli_app *app, const request *r, const char *const *inputs, cli_p
                              .residual = r->residual,
                              .info = &a->info,
                              .lstsq = out,
-                             .lambda = r->options.lambda,
+                             .damp = r->options.damp,
                              .tolerance = r->options.tolerance};
     cli_input_options as_text;
     cli_input_init(&as_text);

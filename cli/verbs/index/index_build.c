@@ -15,7 +15,7 @@ typedef struct build {
     gnomon_lsh_options options;
     uint64_t seed;
     int k_given, radius_given, recall_given, family_given, tables_given, functions_given,
-        fine_given, width_given, sides_given, codes_given, probes_given, verified_given;
+        fine_given, width_given, sides_given, codes_given, probes_given, rerank_given;
     int64_t points;
     gnomon_data_info info;
     gnomon_lsh *index;
@@ -39,6 +39,13 @@ static cli_option number(const char *name, int64_t *target, int *given, int64_t 
                         .high = high,
                         .value = value,
                         .help = help};
+}
+
+/* The same under another name. */
+static cli_option also(const char *alias, cli_option option)
+{
+    option.alias = alias;
+    return option;
 }
 
 /* Those of a guarantee come first. */
@@ -74,6 +81,7 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .value = "K",
          .help = "with --recall: the answers are the K nearest points"},
         {.name = "radius",
+         .alias = "threshold",
          .type = CLI_REAL,
          .target = &b->guarantee.radius,
          .given = &b->radius_given,
@@ -105,9 +113,10 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .help = "hash functions: p-stable (l2), p-stable-l1 (l1), simhash (cosine), "
                  "cross-polytope (cosine), "
                  "bit-sampling (hamming), minhash (jaccard); default the metric's first"},
-        number("tables", &b->options.tables, &b->tables_given, 1, 4096, "L", "hash tables"),
-        number("functions", &b->options.broad, &b->functions_given, 1, 256, "M",
-               "hash functions of a table"),
+        also("bands", number("tables", &b->options.tables, &b->tables_given, 1, 4096, "L",
+                             "hash tables; of MinHash: bands")),
+        also("rows", number("functions", &b->options.coarse, &b->functions_given, 1, 256, "M",
+                            "hash functions of a table; of MinHash: rows of a band")),
         number("fine", &b->options.fine, &b->fine_given, 0, 255, "M",
                "functions by which buckets are cut further (default 0)"),
         {.name = "width",
@@ -121,10 +130,11 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
                "cross-polytope: directions of a function (default 16)"),
         number("codes", &b->options.codes, &b->codes_given, 0, 1024, "BYTES",
                "l2, cosine: bytes of a point's code (default 0: none)"),
-        number("probes", &b->options.effort.probes, &b->probes_given, 0, 1 << 24, "N",
+        number("probes", &b->options.search_params.probes, &b->probes_given, 0, 1 << 24, "N",
                "buckets that a query looks into beside each table's own (default 0)"),
-        number("verified", &b->options.effort.verified, &b->verified_given, 0, 0, "N",
-               "with --codes: candidates whose distances are computed (default 0: all)"),
+        number("rerank", &b->options.search_params.rerank, &b->rerank_given, 0, 0, "N",
+               "with --codes: how many candidates are reranked, by exact distances (default 0: "
+               "all)"),
     };
     memcpy(table, options, sizeof options);
 }
@@ -202,7 +212,7 @@ static int check(build *b, int tune)
     const int promised = tune || b->recall_given;
     const int told = b->family_given + b->tables_given + b->functions_given + b->fine_given +
                      b->width_given + b->sides_given + b->codes_given + b->probes_given +
-                     b->verified_given;
+                     b->rerank_given;
     if (!tune && b->output == NULL) return cli_usage(app, "-o OUT is needed");
     if (promised && told > 0)
         return cli_usage(app, "--recall chooses the settings: it goes without settings of yours");
@@ -313,21 +323,21 @@ static int tune(build *b, const cli_points *points, const cli_points *queries, i
 static void print_trials(const build *b)
 {
     const gnomon_lsh_tuning *t = &b->tuning;
-    printf("   family          width  tables  functions  more  broad  limit  verified  recall  "
+    printf("   family          width  tables  functions  more coarse  limit    rerank  recall  "
            "candidates  us a query      MiB\n");
     for (int64_t i = 0; i < t->trial_count; i++) {
         const gnomon_lsh_trial *x = &t->trials[i];
-        char verified[24] = "all", limit[24] = "none", functions[48];
+        char rerank[24] = "all", limit[24] = "none", functions[48];
         snprintf(functions, sizeof functions, x->fine > 0 ? "%lld+%lld" : "%lld",
                  (long long)x->functions, (long long)x->fine);
         if (x->limit > 0) snprintf(limit, sizeof limit, "%lld", (long long)x->limit);
-        if (x->verified > 0) snprintf(verified, sizeof verified, "%lld", (long long)x->verified);
+        if (x->rerank > 0) snprintf(rerank, sizeof rerank, "%lld", (long long)x->rerank);
         printf("%c  %-14s %6.4g %7lld %10s %5lld %6lld %6s %9s %7.4f %11.1f %11.2f %8.2f\n",
                x->chosen == 2   ? '+'
                : x->chosen == 1 ? '-'
                                 : ' ',
                gnomon_lsh_family_name(x->family), x->width, (long long)x->tables, functions,
-               (long long)x->probes, (long long)x->broad, limit, verified, x->recall, x->candidates,
+               (long long)x->probes, (long long)x->coarse, limit, rerank, x->recall, x->candidates,
                x->cost / 1e3, (double)x->bytes / (1 << 20));
     }
     if (t->trial_count > 0)
@@ -346,10 +356,10 @@ static json_t *trials_json(const build *b)
                       "family", gnomon_lsh_family_name(x->family), "width", x->width, "sides",
                       (json_int_t)x->sides, "tables", (json_int_t)x->tables, "functions",
                       (json_int_t)x->functions, "fine", (json_int_t)x->fine, "probes",
-                      (json_int_t)x->probes, "broad_probes", (json_int_t)x->broad, "limit",
-                      (json_int_t)x->limit, "verified", (json_int_t)x->verified, "recall",
-                      x->recall, "candidates", x->candidates, "cost_us", x->cost / 1e3,
-                      "index_bytes", (json_int_t)x->bytes, "tested",
+                      (json_int_t)x->probes, "coarse_probes", (json_int_t)x->coarse, "limit",
+                      (json_int_t)x->limit, "rerank", (json_int_t)x->rerank, "recall", x->recall,
+                      "candidates", x->candidates, "cost_us", x->cost / 1e3, "index_bytes",
+                      (json_int_t)x->bytes, "tested",
                       x->chosen == 2   ? "kept"
                       : x->chosen == 1 ? "failed"
                                        : "no"));

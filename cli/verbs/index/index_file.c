@@ -20,16 +20,17 @@ void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
     if (f->sides > 0) fprintf(stream, ", %lld directions a function", (long long)f->sides);
     if (f->descriptor != NULL) fprintf(stream, ", %s", gnomon_kind_name(f->descriptor->kind));
     fprintf(stream, ", seed %llu: %lld tables of %lld", (unsigned long long)f->seed,
-            (long long)o->tables, (long long)o->broad);
+            (long long)o->tables, (long long)o->coarse);
     if (o->fine > 0) fprintf(stream, " + %lld", (long long)o->fine);
     fprintf(stream, " functions, %lld buckets, at most %lld points in one\n", (long long)i->buckets,
             (long long)i->largest);
-    fprintf(stream, "a query looks into %lld more buckets", (long long)o->effort.probes);
-    if (o->effort.broad > 0) fprintf(stream, ", %lld broad ones", (long long)o->effort.broad);
-    if (o->effort.candidates > 0)
-        fprintf(stream, ", until it has %lld candidates", (long long)o->effort.candidates);
-    if (o->effort.verified > 0)
-        fprintf(stream, ", verifies the nearest %lld by code", (long long)o->effort.verified);
+    fprintf(stream, "a query looks into %lld more buckets", (long long)o->search_params.probes);
+    if (o->search_params.coarse > 0)
+        fprintf(stream, ", %lld coarse ones", (long long)o->search_params.coarse);
+    if (o->search_params.candidates > 0)
+        fprintf(stream, ", until it has %lld candidates", (long long)o->search_params.candidates);
+    if (o->search_params.rerank > 0)
+        fprintf(stream, ", reranks the nearest %lld by code", (long long)o->search_params.rerank);
     fprintf(stream, "; beside the points the index takes %.1f MiB\n",
             (double)bytes_of(i) / (1 << 20));
 }
@@ -45,11 +46,12 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
         (json_int_t)i->removed, "dimensions", (json_int_t)f->dim, "family",
         gnomon_lsh_family_name(f->family), "width", f->width, "sides", (json_int_t)f->sides,
         "directions", f->descriptor != NULL ? gnomon_kind_name(f->descriptor->kind) : NULL,
-        "tables", (json_int_t)o->tables, "functions", (json_int_t)o->broad, "fine",
-        (json_int_t)o->fine, "codes", (json_int_t)o->codes, "probes", (json_int_t)o->effort.probes,
-        "broad_probes", (json_int_t)o->effort.broad, "limit", (json_int_t)o->effort.candidates,
-        "verified", (json_int_t)o->effort.verified, "buckets", (json_int_t)i->buckets,
-        "largest_bucket", (json_int_t)i->largest, "index_bytes", (json_int_t)bytes_of(i));
+        "tables", (json_int_t)o->tables, "functions", (json_int_t)o->coarse, "fine",
+        (json_int_t)o->fine, "codes", (json_int_t)o->codes, "probes",
+        (json_int_t)o->search_params.probes, "coarse_probes", (json_int_t)o->search_params.coarse,
+        "limit", (json_int_t)o->search_params.candidates, "rerank",
+        (json_int_t)o->search_params.rerank, "buckets", (json_int_t)i->buckets, "largest_bucket",
+        (json_int_t)i->largest, "index_bytes", (json_int_t)bytes_of(i));
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
     if (out != NULL) json_object_set_new(out, "seed", json_string(seed));

@@ -1,4 +1,4 @@
-/* gnomon index query: gnomon neighbors by an index, with its effort told. */
+/* gnomon index query: gnomon neighbors by an index, with search parameters told. */
 #include "verbs/index/index.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ typedef struct given {
 
 static int parse(cli_neighbors *n, given *g, int argc, char **argv)
 {
-    cli_search_params *e = &n->effort;
+    cli_search_params *e = &n->search_params;
     const char *operands[2] = {NULL, NULL};
     int count = 0;
     const cli_option what[] = {
@@ -21,6 +21,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .value = "K",
          .help = "the K nearest points of each query"},
         {.name = "radius",
+         .alias = "threshold",
          .type = CLI_REAL,
          .target = &n->options.radius,
          .given = &g->radius,
@@ -33,8 +34,9 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .flag = 1,
          .help = "query i is point i, which is left out of its own answers"},
     };
-    const cli_option effort[] = {
+    const cli_option params[] = {
         {.name = "tables",
+         .alias = "bands",
          .type = CLI_INT,
          .target = &e->value.tables,
          .given = &e->tables,
@@ -47,25 +49,26 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .high = 1 << 24,
          .value = "N",
          .help = "buckets beside each table's own, over all tables, the likeliest first"},
-        {.name = "broad-probes",
+        {.name = "coarse-probes",
          .type = CLI_INT,
-         .target = &e->value.broad,
-         .given = &e->broad,
+         .target = &e->value.coarse,
+         .given = &e->coarse,
          .high = 1 << 24,
          .value = "N",
-         .help = "in an index with fine functions: then so many broad buckets"},
+         .help = "in an index with fine functions: then so many coarse buckets"},
         {.name = "candidates",
          .type = CLI_INT,
          .target = &e->value.candidates,
          .given = &e->candidates,
          .value = "N",
          .help = "look at no more points than that; 0: at all that are found"},
-        {.name = "verified",
+        {.name = "rerank",
          .type = CLI_INT,
-         .target = &e->value.verified,
-         .given = &e->verified,
+         .target = &e->value.rerank,
+         .given = &e->rerank,
          .value = "N",
-         .help = "in an index with codes: candidates whose distances are computed; 0: all"},
+         .help = "in an index with codes: how many candidates are reranked, by exact distances; 0: "
+                 "all"},
     };
     cli_option output[CLI_ANSWER_OPTIONS], input_table[CLI_INPUT_OPTIONS],
         common[CLI_COMMON_OPTIONS];
@@ -73,7 +76,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
     cli_input_table(&n->queries_input, input_table);
     cli_common_options(n->app, common);
     const cli_group groups[] = {
-        CLI_GROUP("What", what), CLI_GROUP("Effort, otherwise the index's own", effort),
+        CLI_GROUP("What", what), CLI_GROUP("Search parameters, otherwise the index's own", params),
         CLI_GROUP("Output", output), CLI_GROUP("Input (how to read QUERIES)", input_table),
         CLI_GROUP("Common", common)};
     const cli_verb verb = {
@@ -89,7 +92,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "The five nearest, with distances\n"
                     "gnomon index query given.lsh queries.npy -k 5 -o found.csv\n"
-                    "With more effort, and the recall against known neighbours\n"
+                    "Looking into more buckets, and the recall against known neighbours\n"
                     "gnomon neighbors base.npy queries.npy -k 5 -o exact.npy\n"
                     "gnomon index query given.lsh queries.npy -k 5 --probes 200 --ground-truth "
                     "exact.npy\n"
@@ -108,7 +111,8 @@ static int check(cli_neighbors *n, const given *g)
 {
     if (g->k == g->radius) return cli_usage(n->app, "one of -k and --radius is needed");
     if (g->radius && n->options.radius < 0)
-        return cli_usage(n->app, "--radius %g: a distance is not negative", n->options.radius);
+        return cli_usage(n->app, "%s %g: a distance is not negative", cli_option_of("radius"),
+                         n->options.radius);
     if (n->truth != NULL && g->radius) return cli_usage(n->app, "--ground-truth goes with -k");
     return cli_neighbors_check_output(n);
 }
@@ -116,7 +120,7 @@ static int check(cli_neighbors *n, const given *g)
 int cli_index_query(int argc, char **argv)
 {
     static const gnomon_search_options defaults = GNOMON_SEARCH_OPTIONS_INIT;
-    static const gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
+    static const gnomon_lsh_search_params params = GNOMON_LSH_SEARCH_PARAMS_INIT;
     cli_app app;
     cli_neighbors n;
     given g = {0};
@@ -126,7 +130,7 @@ int cli_index_query(int argc, char **argv)
     n.options = defaults;
     n.recall = -1;
     n.by_index = 1;
-    n.effort.value = effort;
+    n.search_params.value = params;
     cli_input_init(&n.queries_input);
     int code = parse(&n, &g, argc, argv);
     if (code < 0) code = check(&n, &g);

@@ -7,14 +7,20 @@
 #include <string.h>
 
 typedef struct given {
-    int metric, method, top, max_pairs, shingle;
+    int metric, method, top, max_pairs, ngram, char_ngram;
     int recall, seed;
+    int64_t characters;
 } given;
 
 static int parse(cli_join *j, given *g, int argc, char **argv, const char **operands, int *count)
 {
+    char similarity[160];
+    snprintf(similarity, sizeof similarity,
+             "instead: pairs of similarity S or more, 1 less the distance, by %s",
+             cli_metrics_that(GNOMON_METRIC_JOINS | GNOMON_METRIC_SIMILARITY).text);
     const cli_option what[] = {
         {.name = "threshold",
+         .alias = "radius",
          .letter = 't',
          .type = CLI_REAL,
          .target = &j->options.threshold,
@@ -22,6 +28,13 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .reals = CLI_FINITE,
          .value = "T",
          .help = "pairs at distance T or less; with ip: of product T or more. 0: duplicates"},
+        {.name = "similarity",
+         .type = CLI_REAL,
+         .target = &j->similarity,
+         .given = &j->similarity_given,
+         .reals = CLI_FINITE,
+         .value = "S",
+         .help = similarity},
         {.name = "metric",
          .type = CLI_CHOICE,
          .target = &g->metric,
@@ -34,7 +47,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .given = &g->top,
          .low = 1,
          .value = "N",
-         .help = "the N closest pairs (within T where --threshold is given), closest first"},
+         .help = "the N closest pairs (within T or S where it is given), closest first"},
         {.name = "max-pairs",
          .type = CLI_INT,
          .target = &j->options.max_pairs,
@@ -85,16 +98,25 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .choices = texts,
          .help =
              "P is text: lines of a file, or all files of a folder, by jaccard distance of their "
-             "shingles; -o is then a .tsv on standard output unless told; files are named by "
+             "n-grams; -o is then a .tsv on standard output unless told; files are named by "
              "their paths"},
-        {.name = "shingle",
+        {.name = "ngram",
          .type = CLI_INT,
-         .target = &j->shingle,
-         .given = &g->shingle,
+         .target = &j->ngram.length,
+         .given = &g->ngram,
          .low = 1,
          .high = 64,
          .value = "N",
-         .help = "words in a row that make a member of a text's set (default 3)"},
+         .help = "a text's set is its n-grams of N words (default 3)"},
+        {.name = "char-ngram",
+         .type = CLI_INT,
+         .target = &g->characters,
+         .given = &g->char_ngram,
+         .low = 1,
+         .high = 64,
+         .value = "N",
+         .help = "a text's set is its n-grams of N characters (UTF-8; white space counts as one "
+                 "space)"},
     };
     static const cli_choice values[] = {
         {"distance", CLI_DISTANCE}, {"similarity", CLI_SIMILARITY}, {NULL, 0}};
@@ -173,9 +195,9 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
         CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = j->app->verb,
-        .synopsis = "P [Q] --threshold T [--metric METRIC] [-o OUT] [options]\n"
+        .synopsis = "P [Q] --threshold T | --similarity S [--metric METRIC] [-o OUT] [options]\n"
                     "P [Q] --top N [--metric METRIC] [-o OUT] [options]\n"
-                    "P --text lines|files --threshold T [--shingle N] [-o OUT] [options]",
+                    "P --text lines|files --similarity S [--ngram N] [-o OUT] [options]",
         .about =
             "Every pair of a point of P and a point of Q within a distance, exactly: the pairs "
             "and the distances are those of double precision for every pair, whatever the "
@@ -196,33 +218,58 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
                     "At least 95 % of the pairs, quicker where there are many points\n"
                     "gnomon join points.npy --threshold 0.5 --recall 0.95 -o pairs.npy\n"
                     "Near-duplicate lines of a text\n"
-                    "gnomon join notes.txt --text lines --shingle 1 --threshold 0.5\n"
+                    "gnomon join notes.txt --text lines --ngram 1 --similarity 0.5\n"
                     "Sets, and all figures for a program\n"
-                    "gnomon join sparse.mtx --metric jaccard --threshold 0.3 --json\n",
+                    "gnomon join sparse.mtx --metric jaccard --similarity 0.7 --json\n",
         .min_operands = 1,
         .max_operands = 2,
     };
     return cli_parse(&verb, argc, argv, operands, count);
 }
 
+/* The distance that a similarity stands for. */
+static int check_similarity(cli_join *j)
+{
+    cli_app *app = j->app;
+    if (!j->similarity_given) return -1;
+    if (j->threshold_given)
+        return cli_usage(app, "--similarity and --threshold exclude each other");
+    if (!cli_metric_is(j->options.metric, GNOMON_METRIC_SIMILARITY))
+        return cli_usage(app, "--similarity goes with --metric %s, not %s",
+                         cli_metrics_that(GNOMON_METRIC_JOINS | GNOMON_METRIC_SIMILARITY).text,
+                         gnomon_metric_name(j->options.metric));
+    if (!(j->similarity >= -1 && j->similarity <= 1))
+        return cli_usage(app, "--similarity %g: must be from -1 to 1", j->similarity);
+    j->options.threshold = gnomon_similarity_threshold(j->similarity);
+    j->threshold_given = 1;
+    return -1;
+}
+
 static int check(cli_join *j, const given *g)
 {
     cli_app *app = j->app;
+    const int code = check_similarity(j);
+    if (code >= 0) return code;
     if (!j->threshold_given && !g->top)
-        return cli_usage(app, "one of --threshold and --top is needed");
+        return cli_usage(app, "one of --threshold, --similarity and --top is needed");
     if (!j->threshold_given)
         j->options.threshold =
             cli_metric_is(j->options.metric, GNOMON_METRIC_LARGER) ? -INFINITY : INFINITY;
     if (j->threshold_given && j->options.threshold < 0 &&
         !cli_metric_is(j->options.metric, GNOMON_METRIC_LARGER))
-        return cli_usage(app, "--threshold %g: a distance is not negative", j->options.threshold);
+        return cli_usage(app, "%s %g: a distance is not negative", cli_option_of("threshold"),
+                         j->options.threshold);
     if (g->top && (g->max_pairs || j->counts != NULL || j->clusters != NULL || j->count_only))
         return cli_usage(app, "--top excludes --max-pairs, --count, --counts and --clusters");
     if (j->count_only && j->output != NULL)
         return cli_usage(app, "--count and -o exclude each other");
     if ((g->method != GNOMON_JOIN_AUTO || g->seed) && !g->recall)
         return cli_usage(app, "--method and --seed go with --recall");
-    if (g->shingle && j->text == CLI_TEXT_NONE) return cli_usage(app, "--shingle goes with --text");
+    if ((g->ngram || g->char_ngram) && j->text == CLI_TEXT_NONE)
+        return cli_usage(app, "--ngram and --char-ngram go with --text");
+    if (g->ngram && g->char_ngram)
+        return cli_usage(app, "--ngram and --char-ngram exclude each other");
+    if (g->char_ngram) j->ngram = (cli_ngram){g->characters, 1};
     if (j->text != CLI_TEXT_NONE && j->q_path != NULL)
         return cli_usage(app, "--text takes one file or folder: without Q");
     if (j->text != CLI_TEXT_NONE && j->options.metric != GNOMON_JACCARD)
@@ -254,10 +301,18 @@ static int64_t second_rows(const cli_join *j)
     return j->q_path != NULL ? j->q_info.rows : j->p_info.rows;
 }
 
+/* Of a metric that has one. */
+static double similarity_of(const cli_join *j)
+{
+    return j->similarity_given ? j->similarity : 1 - j->options.threshold;
+}
+
 static void print_words(const cli_join *j)
 {
     const gnomon_join_result *r = &j->result;
-    char how[96] = "exactly";
+    char how[96] = "exactly", similar[64] = "";
+    if (cli_metric_is(j->options.metric, GNOMON_METRIC_SIMILARITY))
+        snprintf(similar, sizeof similar, " (similarity %g or more)", similarity_of(j));
     if (r->method == GNOMON_JOIN_LSH)
         snprintf(how, sizeof how, "by hashing: at least %g %% of all, in 19 of 20 runs or more",
                  100 * r->recall);
@@ -265,16 +320,16 @@ static void print_words(const cli_join *j)
             j->text != CLI_TEXT_NONE ? "texts" : "points");
     if (j->q_path != NULL) cli_say(j->app, " and %lld", (long long)second_rows(j));
     if (j->text != CLI_TEXT_NONE)
-        cli_say(j->app, ", %lld shingles: ", (long long)j->texts.member_count);
+        cli_say(j->app, ", %lld n-grams: ", (long long)j->texts.member_count);
     else
         cli_say(j->app, ", %lld dimensions: ", (long long)j->p_info.cols);
     if (j->options.top > 0)
         cli_say(j->app, "the %lld closest pairs by %s, %s.\n", (long long)r->pairs,
                 gnomon_metric_name(j->options.metric), how);
     else
-        cli_say(j->app, "%lld pairs %s %g by %s, %s.\n", (long long)r->pairs,
+        cli_say(j->app, "%lld pairs %s %g%s by %s, %s.\n", (long long)r->pairs,
                 cli_metric_is(j->options.metric, GNOMON_METRIC_LARGER) ? "from" : "within",
-                j->options.threshold, gnomon_metric_name(j->options.metric), how);
+                j->options.threshold, similar, gnomon_metric_name(j->options.metric), how);
     if (j->groups != NULL)
         cli_say(j->app, "%lld clusters of two points or more, with %lld points in them.\n",
                 (long long)j->cluster_count, (long long)j->clustered);
@@ -302,10 +357,13 @@ static json_t *join_json(const cli_join *j)
         cli_json_seconds(j->write_seconds));
     if (figures != NULL && isfinite(j->options.threshold))
         json_object_set_new(figures, "threshold", json_real(j->options.threshold));
+    if (figures != NULL && isfinite(j->options.threshold) &&
+        cli_metric_is(j->options.metric, GNOMON_METRIC_SIMILARITY))
+        json_object_set_new(figures, "similarity", json_real(similarity_of(j)));
     if (figures != NULL && j->options.top > 0)
         json_object_set_new(figures, "top", json_integer(j->options.top));
     if (figures != NULL && j->text != CLI_TEXT_NONE) {
-        json_object_set_new(figures, "shingles", json_integer(j->texts.member_count));
+        json_object_set_new(figures, "ngrams", json_integer(j->texts.member_count));
         json_object_set_new(figures, "text_bytes", json_integer(j->texts.bytes));
         json_object_del(figures, "dimensions");
         json_object_del(figures, "dtype");
@@ -354,7 +412,7 @@ int cli_join_run(int argc, char **argv)
     cli_init(&app, "join");
     j.app = &app;
     j.options = defaults;
-    j.shingle = 3;
+    j.ngram.length = 3;
     cli_input_init(&j.p_input);
     int code = parse(&j, &g, argc, argv, operands, &count);
     if (code >= 0) return code;

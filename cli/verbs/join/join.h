@@ -26,7 +26,8 @@ typedef struct cli_join {
     const char *p_path, *q_path; /* q_path NULL: a self-join */
     cli_input_options p_input, q_input;
     gnomon_join_options options;
-    int threshold_given, count_only;
+    int threshold_given, similarity_given, count_only;
+    double similarity; /* where it is given */
     const char *output, *distances, *format, *counts, *clusters, *checkpoint;
     const char *p_names_path, *q_names_path;
     cli_names p_names, q_names;
@@ -34,7 +35,7 @@ typedef struct cli_join {
     gnomon_data_info p_info, q_info;
     cli_points p, q; /* in memory */
     int text;        /* enum cli_text_mode */
-    int64_t shingle;
+    cli_ngram ngram;
     cli_texts texts;
     gnomon_join_result result;
     cli_pairs pairs;

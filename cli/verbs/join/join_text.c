@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts are few beside their shingles; a folder's files are read one at a time. */
-enum { MOST_WORDS = 64 };
+/* Texts are few beside their n-grams; a folder's files are read one at a time. */
+enum { MOST_NGRAM = 64 };
 
 static int out_of_memory(cli_app *app, const char *path)
 {
     return cli_fail(app, CLI_EXIT_MEMORY, "%s: out of memory for texts", path);
 }
 
-/* ---- shingles ---- */
+/* ---- n-grams ---- */
 
 static int is_word(unsigned char c)
 {
@@ -41,6 +41,38 @@ static uint64_t next_word(const unsigned char **at, const unsigned char *end)
     return hash | 1;
 }
 
+static int is_space(unsigned char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* How many bytes the character at 'at' has in UTF-8; 1 for a byte that begins none. */
+static int character_bytes(const unsigned char *at, const unsigned char *end)
+{
+    const int bytes = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc0 ? 2 : 1;
+    if (end - at < bytes || *at >= 0xf8) return 1;
+    for (int i = 1; i < bytes; i++)
+        if ((at[i] & 0xc0) != 0x80) return 1;
+    return bytes;
+}
+
+/* The next character's hash; 0 at the end. White space is one space, and none at the end. */
+static uint64_t next_character(const unsigned char **at, const unsigned char *end)
+{
+    if (*at == end) return 0;
+    if (is_space(**at)) {
+        while (*at < end && is_space(**at))
+            ++*at;
+        return *at == end ? 0 : mix(' ') | 1;
+    }
+    uint64_t hash = 0;
+    for (int left = character_bytes(*at, end); left > 0; left--, ++*at) {
+        const unsigned char c = **at >= 'A' && **at <= 'Z' ? (unsigned char)(**at + 32) : **at;
+        hash = hash << 8 | c;
+    }
+    return mix(hash) | 1;
+}
+
 static int add_member(cli_texts *t, uint64_t hash)
 {
     if (t->member_count == t->member_room) {
@@ -56,7 +88,7 @@ static int add_member(cli_texts *t, uint64_t hash)
 
 /* Adds a text, of a name or NULL; 0 when memory is out. */
 static int add_text(cli_texts *t, const char *name, const char *text, size_t length,
-                    int64_t shingle)
+                    const cli_ngram *ngram)
 {
     if (t->count + 1 >= t->room) {
         const int64_t room = t->room * 2 + 64;
@@ -67,20 +99,24 @@ static int add_text(cli_texts *t, const char *name, const char *text, size_t len
         t->room = room;
     }
     const unsigned char *at = (const unsigned char *)text, *end = at + length;
-    uint64_t last[MOST_WORDS], word;
-    int64_t words = 0, made = 0;
-    while ((word = next_word(&at, end)) != 0) {
-        last[words++ % shingle] = word;
-        if (words < shingle) continue;
+    uint64_t last[MOST_NGRAM], token;
+    const int64_t n = ngram->length;
+    int64_t tokens = 0, made = 0;
+    if (ngram->characters)
+        while (at < end && is_space(*at))
+            ++at;
+    while ((token = ngram->characters ? next_character(&at, end) : next_word(&at, end)) != 0) {
+        last[tokens++ % n] = token;
+        if (tokens < n) continue;
         uint64_t hash = 0;
-        for (int64_t w = 0; w < shingle; w++)
-            hash = mix(hash + last[(words + w) % shingle] + UINT64_C(0x9e3779b97f4a7c15));
+        for (int64_t w = 0; w < n; w++)
+            hash = mix(hash + last[(tokens + w) % n] + UINT64_C(0x9e3779b97f4a7c15));
         if (!add_member(t, hash)) return 0;
         made++;
     }
-    if (made == 0 && words > 0) {
+    if (made == 0 && tokens > 0) {
         uint64_t hash = 0;
-        for (int64_t w = 0; w < words; w++)
+        for (int64_t w = 0; w < tokens; w++)
             hash = mix(hash + last[w] + UINT64_C(0x9e3779b97f4a7c15));
         if (!add_member(t, hash)) return 0;
     }
@@ -92,7 +128,7 @@ static int add_text(cli_texts *t, const char *name, const char *text, size_t len
 
 /* ---- lines and files ---- */
 
-static int read_lines(cli_app *app, const char *path, int64_t shingle, cli_texts *t)
+static int read_lines(cli_app *app, const char *path, const cli_ngram *ngram, cli_texts *t)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
     if (file == NULL) return cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
@@ -102,7 +138,7 @@ static int read_lines(cli_app *app, const char *path, int64_t shingle, cli_texts
     int code = -1;
     errno = 0;
     while (code < 0 && (length = getline(&line, &room, file)) >= 0) {
-        if (!add_text(t, NULL, line, (size_t)length, shingle)) code = out_of_memory(app, path);
+        if (!add_text(t, NULL, line, (size_t)length, ngram)) code = out_of_memory(app, path);
         if (cli_interrupted()) code = cli_fail(app, CLI_EXIT_INTERRUPTED, "interrupted");
     }
     if (code < 0 && ferror(file) && errno == EISDIR)
@@ -115,7 +151,7 @@ static int read_lines(cli_app *app, const char *path, int64_t shingle, cli_texts
     return code;
 }
 
-static int read_file(cli_app *app, const char *path, int64_t shingle, cli_texts *t)
+static int read_file(cli_app *app, const char *path, const cli_ngram *ngram, cli_texts *t)
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL) return cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
@@ -139,7 +175,7 @@ static int read_file(cli_app *app, const char *path, int64_t shingle, cli_texts 
     if (code < 0 && ferror(file))
         code = cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
     fclose(file);
-    if (code < 0 && !add_text(t, path, text, length, shingle)) code = out_of_memory(app, path);
+    if (code < 0 && !add_text(t, path, text, length, ngram)) code = out_of_memory(app, path);
     free(text);
     return code;
 }
@@ -159,7 +195,7 @@ static int by_name(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-static int read_folder(cli_app *app, const char *path, int64_t shingle, cli_texts *t)
+static int read_folder(cli_app *app, const char *path, const cli_ngram *ngram, cli_texts *t)
 {
     char *copy = strdup(path);
     if (copy == NULL) return out_of_memory(app, path);
@@ -175,8 +211,7 @@ static int read_folder(cli_app *app, const char *path, int64_t shingle, cli_text
             break;
         }
         if (entry->fts_info == FTS_F) code = check_output(app, entry->fts_path, t);
-        if (entry->fts_info == FTS_F && code < 0)
-            code = read_file(app, entry->fts_path, shingle, t);
+        if (entry->fts_info == FTS_F && code < 0) code = read_file(app, entry->fts_path, ngram, t);
         if (entry->fts_info == FTS_NS || entry->fts_info == FTS_ERR || entry->fts_info == FTS_DNR)
             code =
                 cli_fail(app, CLI_EXIT_FILE, "%s: %s", entry->fts_path, strerror(entry->fts_errno));
@@ -187,10 +222,10 @@ static int read_folder(cli_app *app, const char *path, int64_t shingle, cli_text
     return code;
 }
 
-int cli_texts_read(cli_app *app, const char *path, int mode, int64_t shingle, cli_texts *t)
+int cli_texts_read(cli_app *app, const char *path, int mode, const cli_ngram *ngram, cli_texts *t)
 {
-    int code = mode == CLI_TEXT_LINES ? read_lines(app, path, shingle, t)
-                                      : read_folder(app, path, shingle, t);
+    int code =
+        mode == CLI_TEXT_LINES ? read_lines(app, path, ngram, t) : read_folder(app, path, ngram, t);
     if (code >= 0) return code;
     if (t->offsets == NULL) t->offsets = calloc(1, sizeof *t->offsets);
     t->values = malloc((size_t)t->member_count + 1);

@@ -1,4 +1,4 @@
-/* cli/verbs/join/join_text.h: texts as sets of shingles. */
+/* cli/verbs/join/join_text.h: texts as sets of n-grams. */
 #ifndef GNOMON_CLI_JOIN_TEXT_H
 #define GNOMON_CLI_JOIN_TEXT_H
 
@@ -6,7 +6,7 @@
 
 enum cli_text_mode { CLI_TEXT_NONE, CLI_TEXT_LINES, CLI_TEXT_FILES };
 
-/* Texts and the sets of their shingles; files have their paths for names. Zeroed before
+/* Texts and the sets of their n-grams; files have their paths for names. Zeroed before
  * use; dropped whatever came of it. */
 typedef struct cli_texts {
     int64_t count, room;
@@ -21,11 +21,19 @@ typedef struct cli_texts {
     int output_count;
 } cli_texts;
 
+/* What a text's set is made of: runs of so many words or characters. */
+typedef struct cli_ngram {
+    int64_t length; /* 1 ... 64 */
+    int characters; /* else words */
+} cli_ngram;
+
 /* Reads the lines of a file (or of standard input), or all files of a folder and the folders in it
- * (or one file), by name. A shingle is so many words that follow each other, a word the letters and
- * digits of any script between others, ASCII letters in lower case; a text of fewer words is one
- * shingle. -1 or an exit code. */
-int cli_texts_read(cli_app *app, const char *path, int mode, int64_t shingle, cli_texts *texts);
+ * (or one file), by name. A word is the letters and digits of any script between others; a
+ * character is one of UTF-8, or a byte that is none; a run of white space is one space, and none at
+ * the ends of a text. ASCII letters count in lower case. A text of fewer words or characters is one
+ * n-gram; one of none is an empty set. -1 or an exit code. */
+int cli_texts_read(cli_app *app, const char *path, int mode, const cli_ngram *ngram,
+                   cli_texts *texts);
 void cli_texts_drop(cli_texts *texts);
 
 #endif

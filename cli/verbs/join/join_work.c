@@ -118,7 +118,7 @@ static int load_texts(cli_join *j)
     const char *const outputs[] = {j->output, j->distances, j->counts, j->clusters};
     j->texts.outputs = outputs;
     j->texts.output_count = 4;
-    const int code = cli_texts_read(j->app, j->p_path, j->text, j->shingle, &j->texts);
+    const int code = cli_texts_read(j->app, j->p_path, j->text, &j->ngram, &j->texts);
     j->texts.output_count = 0;
     j->p.sparse = j->texts.sets;
     j->p.is_sparse = 1;

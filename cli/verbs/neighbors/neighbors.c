@@ -21,6 +21,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .value = "K",
          .help = "the K nearest base points of each query"},
         {.name = "radius",
+         .alias = "threshold",
          .type = CLI_REAL,
          .target = &n->options.radius,
          .given = &g->radius,
@@ -64,9 +65,9 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .target = &n->exclude_self,
          .flag = 1,
          .help = "query i is base point i, which is left out of its own answers"},
-        {.name = "allowed",
+        {.name = "filter",
          .type = CLI_TEXT,
-         .target = &n->allowed,
+         .target = &n->filter,
          .value = "FILE",
          .help = "only base points whose ids are in this file may be answers; or a NumPy array of "
                  "truth values, one a base point"},
@@ -143,14 +144,15 @@ static int check(cli_neighbors *n, const given *g, int operands)
     if (g->k == g->radius) return cli_usage(app, "one of -k and --radius is needed");
     if (g->radius && n->options.radius < 0 &&
         !cli_metric_is(n->options.metric, GNOMON_METRIC_LARGER))
-        return cli_usage(app, "--radius %g: a distance is not negative", n->options.radius);
+        return cli_usage(app, "%s %g: a distance is not negative", cli_option_of("radius"),
+                         n->options.radius);
     if (g->exact && g->recall) return cli_usage(app, "--exact and --recall exclude each other");
     if (g->seed && !g->recall) return cli_usage(app, "--seed goes with --recall");
     if (g->recall && !cli_metric_is(n->options.metric, GNOMON_METRIC_HASHED))
         return cli_usage(app, "--recall: there are no hash functions for %s",
                          gnomon_metric_name(n->options.metric));
-    if (g->recall && n->allowed != NULL)
-        return cli_usage(app, "--recall can't be promised of some points alone: --allowed goes "
+    if (g->recall && n->filter != NULL)
+        return cli_usage(app, "--recall can't be promised of some points alone: --filter goes "
                               "with --exact");
     if (n->truth != NULL && g->radius) return cli_usage(app, "--ground-truth goes with -k");
     if (!n->by_index && strcmp(n->base_path, "-") == 0 && strcmp(n->queries_path, "-") == 0)

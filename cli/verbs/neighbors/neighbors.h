@@ -16,7 +16,7 @@ typedef struct cli_answers {
 /* How much work a query by an index's file does; what is not told is the index's own. */
 typedef struct cli_search_params {
     gnomon_lsh_search_params value;
-    int tables, probes, broad, candidates, verified; /* are told */
+    int tables, probes, coarse, candidates, rerank; /* are told */
 } cli_search_params;
 
 typedef struct cli_neighbors {
@@ -25,8 +25,8 @@ typedef struct cli_neighbors {
     cli_input_options base_input, queries_input;
     gnomon_search_options options;
     int exclude_self;
-    const char *allowed, *truth;
-    int64_t mask; /* truth values in 'allowed'; 0: it holds ids */
+    const char *filter, *truth;
+    int64_t mask; /* truth values in 'filter'; 0: it holds ids */
     const char *output, *distances, *format;
     const char *names_path, *query_names_path;
     cli_names names, query_names;
@@ -45,7 +45,7 @@ typedef struct cli_neighbors {
     double tune_seconds;
     /* by an index's file, which base_path names */
     int by_index;
-    cli_search_params effort;
+    cli_search_params search_params;
     gnomon_lsh_work work;
 } cli_neighbors;
 
@@ -59,7 +59,7 @@ int cli_neighbors_search(cli_neighbors *n);
 int cli_neighbors_fail(cli_neighbors *n, gnomon_status status);
 /* Takes a group's answers over. */
 int cli_neighbors_keep(cli_neighbors *n, gnomon_neighbors *found);
-/* Sets the options' bitmap, for free(), of the ids in n->allowed, where that is given; 'points' are
+/* Sets the options' bitmap, for free(), of the ids in n->filter, where that is given; 'points' are
  * the base's, -1 where nobody knows. */
 int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap);
 void cli_neighbors_drop(cli_neighbors *n);

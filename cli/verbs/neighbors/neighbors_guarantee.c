@@ -115,14 +115,14 @@ void cli_neighbors_print_guarantee(const cli_neighbors *n)
         return;
     }
     cli_say(n->app, "%s: %lld tables of %lld", gnomon_lsh_family_name(o->functions.family),
-            (long long)o->tables, (long long)o->broad);
+            (long long)o->tables, (long long)o->coarse);
     if (o->fine > 0) cli_say(n->app, " + %lld", (long long)o->fine);
-    cli_say(n->app, " functions, %lld more buckets a query", (long long)o->effort.probes);
-    if (o->effort.broad > 0)
-        cli_say(n->app, " and %lld broad ones, until it has %lld candidates",
-                (long long)o->effort.broad, (long long)o->effort.candidates);
-    if (o->effort.verified > 0)
-        cli_say(n->app, ", the nearest %lld by code verified", (long long)o->effort.verified);
+    cli_say(n->app, " functions, %lld more buckets a query", (long long)o->search_params.probes);
+    if (o->search_params.coarse > 0)
+        cli_say(n->app, " and %lld coarse ones, until it has %lld candidates",
+                (long long)o->search_params.coarse, (long long)o->search_params.candidates);
+    if (o->search_params.rerank > 0)
+        cli_say(n->app, ", the nearest %lld by code reranked", (long long)o->search_params.rerank);
     cli_say(n->app, "; the index takes %.1f MiB\n",
             (double)index_bytes(&n->index_info) / (1 << 20));
     cli_say(n->app, "tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n",
@@ -136,11 +136,12 @@ json_t *cli_neighbors_guarantee_json(const cli_neighbors *n)
     if (n->index == NULL)
         return json_pack("{s:f, s:s, s:f}", "recall", n->guarantee, "reason", t->reason,
                          "tune_seconds", cli_json_seconds(n->tune_seconds));
-    return json_pack(
-        "{s:f, s:f, s:f, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:f}", "recall", n->guarantee,
-        "tested_recall", t->recall, "bound", t->bound, "tested", (json_int_t)t->tested, "family",
-        gnomon_lsh_family_name(o->functions.family), "tables", (json_int_t)o->tables, "functions",
-        (json_int_t)o->broad, "fine", (json_int_t)o->fine, "probes", (json_int_t)o->effort.probes,
-        "verified", (json_int_t)o->effort.verified, "width", o->functions.width, "index_bytes",
-        (json_int_t)index_bytes(&n->index_info), "tune_seconds", cli_json_seconds(n->tune_seconds));
+    return json_pack("{s:f, s:f, s:f, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:f}", "recall",
+                     n->guarantee, "tested_recall", t->recall, "bound", t->bound, "tested",
+                     (json_int_t)t->tested, "family", gnomon_lsh_family_name(o->functions.family),
+                     "tables", (json_int_t)o->tables, "functions", (json_int_t)o->coarse, "fine",
+                     (json_int_t)o->fine, "probes", (json_int_t)o->search_params.probes, "rerank",
+                     (json_int_t)o->search_params.rerank, "width", o->functions.width,
+                     "index_bytes", (json_int_t)index_bytes(&n->index_info), "tune_seconds",
+                     cli_json_seconds(n->tune_seconds));
 }

@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The index's own effort, but for what is told. */
-static gnomon_lsh_search_params effort_of(const cli_neighbors *n)
+/* The index's own search parameters, but for what is told. */
+static gnomon_lsh_search_params params_of(const cli_neighbors *n)
 {
-    const cli_search_params *told = &n->effort;
-    gnomon_lsh_search_params e = n->index_info.options.effort;
+    const cli_search_params *told = &n->search_params;
+    gnomon_lsh_search_params e = n->index_info.options.search_params;
     if (told->tables) e.tables = told->value.tables;
     if (told->probes) e.probes = told->value.probes;
-    if (told->broad) e.broad = told->value.broad;
+    if (told->coarse) e.coarse = told->value.coarse;
     if (told->candidates) e.candidates = told->value.candidates;
-    if (told->verified) e.verified = told->value.verified;
+    if (told->rerank) e.rerank = told->value.rerank;
     return e;
 }
 
@@ -27,14 +27,14 @@ static int search(cli_neighbors *n, const gnomon_lsh *index, const cli_points *p
     gnomon_context *ctx = n->app->ctx;
     gnomon_neighbors found = {.struct_size = sizeof found};
     gnomon_search_options o = n->options;
-    const gnomon_lsh_search_params effort = effort_of(n);
+    const gnomon_lsh_search_params params = params_of(n);
     if (n->exclude_self) o.exclude = 0;
     n->work.struct_size = sizeof n->work;
     cli_bar_begin(n->app, "searching", -1);
     const double begin = cli_seconds();
     const gnomon_status status =
-        p->is_sparse ? gnomon_lsh_query_csr(ctx, index, &p->sparse, &o, &effort, &found, &n->work)
-                     : gnomon_lsh_query(ctx, index, &p->dense, &o, &effort, &found, &n->work);
+        p->is_sparse ? gnomon_lsh_query_csr(ctx, index, &p->sparse, &o, &params, &found, &n->work)
+                     : gnomon_lsh_query(ctx, index, &p->dense, &o, &params, &found, &n->work);
     n->search_seconds = cli_seconds() - begin;
     const int code =
         status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);

@@ -77,7 +77,7 @@ void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
 int cli_neighbors_check_output(cli_neighbors *n)
 {
     cli_app *app = n->app;
-    const char *const inputs[] = {n->base_path, n->queries_path, n->allowed,
+    const char *const inputs[] = {n->base_path, n->queries_path, n->filter,
                                   n->truth,     n->names_path,   n->query_names_path};
     if (n->distances != NULL && n->output == NULL)
         return cli_usage(app, "--distances goes with -o");

@@ -240,9 +240,9 @@ static int check_mask(cli_neighbors *n, int64_t count, int64_t points)
 {
     if (points < 0 || count == points) return -1;
     return cli_fail(n->app, CLI_EXIT_DATA,
-                    "%s: a mask of %lld truth values, and %s has %lld points: --allowed takes one "
+                    "%s: a mask of %lld truth values, and %s has %lld points: --filter takes one "
                     "for each, or ids",
-                    n->allowed, (long long)count, n->base_path, (long long)points);
+                    n->filter, (long long)count, n->base_path, (long long)points);
 }
 
 /* Sets the bits of a mask, a truth value a base point. */
@@ -263,10 +263,10 @@ int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
     cli_app *app = n->app;
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES, largest = -1;
     *bitmap = NULL;
-    if (n->allowed == NULL) return -1;
+    if (n->filter == NULL) return -1;
     memset(&p, 0, sizeof p);
     p.wanted = GNOMON_F64;
-    int code = cli_points_load(app, n->allowed, NULL, 0, &p, &budget);
+    int code = cli_points_load(app, n->filter, NULL, 0, &p, &budget);
     const double *ids = p.data;
     const int64_t count = code < 0 ? p.dense.rows * p.dense.cols : 0;
     const int mask = (p.info.access & GNOMON_ACCESS_BOOLEAN) != 0;
@@ -274,13 +274,13 @@ int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
     if (mask) largest = count - 1;
     for (int64_t i = 0; i < count && code < 0 && !mask; i++) {
         if (!(ids[i] >= 0 && ids[i] < 0x1p40) || ids[i] != (double)(int64_t)ids[i])
-            code = cli_fail(app, CLI_EXIT_DATA, "%s: %g is no id", n->allowed, ids[i]);
+            code = cli_fail(app, CLI_EXIT_DATA, "%s: %g is no id", n->filter, ids[i]);
         else
             largest = cli_max(largest, (int64_t)ids[i]);
     }
     if (code < 0 && points >= 0 && largest >= points && !mask)
         code = cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",
-                        n->allowed, (long long)largest, (long long)points, n->base_path);
+                        n->filter, (long long)largest, (long long)points, n->base_path);
     if (code < 0) *bitmap = calloc((size_t)(largest / 8 + 1), 1);
     if (code < 0 && *bitmap == NULL)
         code =
@@ -288,8 +288,8 @@ int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
     if (code < 0 && mask) code = allow_mask(n, &p, points, *bitmap);
     for (int64_t i = 0; i < count && code < 0 && !mask; i++)
         (*bitmap)[(int64_t)ids[i] / 8] |= (uint8_t)(1u << ((int64_t)ids[i] % 8));
-    n->options.allowed = *bitmap;
-    n->options.allowed_bits = largest + 1;
+    n->options.filter = *bitmap;
+    n->options.filter_bits = largest + 1;
     cli_points_drop(&p);
     return code;
 }

@@ -49,9 +49,9 @@ static int judge_spread(cli_job *job)
     const double mean = 1.5 * 3 / l->carriers, most = most_spread(l);
     if (c->pairs == 0 || (c->pair_most <= most && c->pair_mean <= mean)) return -1;
     return cli_fail(job->app, CLI_EXIT_DATA,
-                    "the points are not spread: of %lld differences of two points the coherence "
+                    "the points are coherent: of %lld differences of two points the coherence "
                     "|x|_4^4 / |x|_2^4 is %.3g on average and %.3g at most (rows %lld and %lld); "
-                    "--assume spread stands for %.3g, and at most %.3g. Leave it out",
+                    "--assume incoherent stands for %.3g, and at most %.3g. Leave it out",
                     (long long)c->pairs, c->pair_mean, c->pair_most, (long long)c->pair_most_i,
                     (long long)c->pair_most_j, 3 / l->carriers, most);
 }

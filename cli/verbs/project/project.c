@@ -145,7 +145,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
             "As many dimensions as keep every squared distance within 50 %\n"
             "gnomon project points.npy --eps 0.5 -o sketch.npy\n"
             "The same by whichever operator is quickest for points without dominant coordinates\n"
-            "gnomon project points.npy --eps 0.5 --operator auto --assume spread -o sketch.npy\n"
+            "gnomon project points.npy --eps 0.5 --operator auto --assume incoherent -o "
+            "sketch.npy\n"
             "In a pipe, within 100 MiB\n"
             "gnomon project - -k 16 --memory 100M --output-format csv < points.npy > sketch.csv\n",
         .min_operands = 1,
@@ -307,14 +308,14 @@ static int report(const request *r, const cli_job *job, const char *input)
     return cli_print_report(app, figures);
 }
 
-/* What the operator, and --assume spread where the choice rests on it, take the points for. */
+/* What the operator, and --assume incoherent where the choice rests on it, take the points for. */
 static void scan_for(const request *r, cli_job *job)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator_describe(job->op, &d);
     const int any_points = (cli_kind_flags(d.kind) & GNOMON_KIND_ANY_POINTS) != 0;
     if (d.kind == GNOMON_VERY_SPARSE && d.density < 1.0 / 3) job->scan.density = d.density;
-    if (!r->automatic || r->choose.assume != GNOMON_ASSUME_SPREAD) return;
+    if (!r->automatic || r->choose.assume != GNOMON_ASSUME_INCOHERENT) return;
     if (any_points &&
         (r->op_options.k_given || (d.kind == GNOMON_GAUSSIAN && d.precision == GNOMON_FP32)))
         return;

@@ -9,8 +9,9 @@
 
 /* What the points are looked at for, and what was seen of a sample. */
 typedef struct cli_scan {
-    double density;  /* of a very sparse operator; 0: another */
-    double carriers; /* --assume spread: how many coordinates hold a point's weight; 0: not said */
+    double density; /* of a very sparse operator; 0: another */
+    double
+        carriers; /* --assume incoherent: how many coordinates hold a point's weight; 0: not said */
     int told;
     gnomon_coherence seen;
 } cli_scan;

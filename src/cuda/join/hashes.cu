@@ -143,7 +143,7 @@ gnomon_status gcu_join_hashes_keys(gcu_state *s, const gnomon_join_job *join,
         job.hasher = t.hasher;
         job.points = &there;
         job.tables = counts[deeper];
-        job.depth = job.broad = t.depth + deeper;
+        job.depth = job.coarse = t.depth + deeper;
         job.multipliers = t.multipliers;
         job.same = true;
         job.memory_limit = join->memory_limit;

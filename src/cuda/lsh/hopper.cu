@@ -1,9 +1,9 @@
 /* Hashing on Hopper in one pass: products on tensor cores (gemm/hopper.cuh), whose sums become
  * values and keys where they are, in registers, and are not written.
  *
- * Columns of the product are functions. A table's broad ones, and its fine ones, begin at multiples
- * of eight columns, and a table lies in one block's columns; the columns between repeat a function
- * and count for nothing. So four threads hold a half of a key, eight columns at a time.
+ * Columns of the product are functions. A table's coarse ones, and its fine ones, begin at
+ * multiples of eight columns, and a table lies in one block's columns; the columns between repeat a
+ * function and count for nothing. So four threads hold a half of a key, eight columns at a time.
  *
  * A product is no further than reach[i] from the CPU's. Where that much might change a value the
  * point and the table are marked, and done again as a chain of additions in the CPU's order. */
@@ -19,9 +19,9 @@ const int64_t values_depth = 16; /* functions of a mark, of values */
 
 /* How tables lie in columns. */
 struct grid {
-    int64_t count, depth, broad;       /* functions */
+    int64_t count, depth, coarse;      /* functions */
     int64_t table, tables;             /* of the job's; of them */
-    int table_columns, coarse_columns; /* columns of a table, of its broad functions */
+    int table_columns, coarse_columns; /* columns of a table, of its coarse functions */
     int tile_tables;                   /* tables of 128 columns */
 };
 
@@ -42,10 +42,10 @@ __device__ __forceinline__ int64_t function_of(const grid &g, int64_t column, in
     int64_t p = at % g.table_columns;
     const bool fine = p >= g.coarse_columns;
     if (fine) p -= g.coarse_columns;
-    const int64_t functions = fine ? g.depth - g.broad : g.broad;
+    const int64_t functions = fine ? g.depth - g.coarse : g.coarse;
     *counts = p < functions;
     if (!*counts) p = 0;
-    p += fine ? g.broad : 0;
+    p += fine ? g.coarse : 0;
     if ((g.table + t) * g.depth + p >= g.count) { /* the last 16 values may be fewer */
         *counts = false;
         p = 0;
@@ -316,7 +316,7 @@ __device__ __forceinline__ void do_again(const again &a, int64_t t, const int64_
     const int group = lane / a.table_columns;
     const float *x[TOGETHER];
     int64_t row[TOGETHER];
-    uint64_t broad[TOGETHER] = {}, fine[TOGETHER] = {};
+    uint64_t coarse[TOGETHER] = {}, fine[TOGETHER] = {};
 #pragma unroll
     for (int i = 0; i < TOGETHER; i++) {
         const int which = group * TOGETHER + i;
@@ -335,8 +335,8 @@ __device__ __forceinline__ void do_again(const again &a, int64_t t, const int64_
                                       : gcu_lsh_step(products[i], a.f.width, a.f.offset[f]);
             if (!a.keys)
                 a.values[row[i] * a.row_stride + f * a.col_stride] = value;
-            else if (p < a.g.broad)
-                broad[i] += (uint64_t)(int64_t)value * a.multipliers[p];
+            else if (p < a.g.coarse)
+                coarse[i] += (uint64_t)(int64_t)value * a.multipliers[p];
             else
                 fine[i] += (uint64_t)(int64_t)value * a.multipliers[p];
         }
@@ -344,7 +344,7 @@ __device__ __forceinline__ void do_again(const again &a, int64_t t, const int64_
     if (!a.keys) return;
 #pragma unroll
     for (int i = 0; i < TOGETHER; i++) {
-        const uint64_t upper = total_of(broad[i], a.table_columns),
+        const uint64_t upper = total_of(coarse[i], a.table_columns),
                        lower = total_of(fine[i], a.table_columns);
         if (lane % a.table_columns == 0)
             a.keys[t * a.stride + row[i]] =
@@ -404,16 +404,16 @@ struct plan {
     size_t bytes;
 };
 
-grid grid_of_tables(int64_t count, int64_t table, int64_t tables, int64_t depth, int64_t broad)
+grid grid_of_tables(int64_t count, int64_t table, int64_t tables, int64_t depth, int64_t coarse)
 {
     grid g = {};
     g.count = count;
     g.table = table;
     g.tables = depth ? tables : (count + values_depth - 1) / values_depth;
     g.depth = depth ? depth : values_depth;
-    g.broad = depth ? broad : values_depth;
-    g.coarse_columns = (int)eights(g.broad);
-    g.table_columns = g.coarse_columns + (int)eights(g.depth - g.broad);
+    g.coarse = depth ? coarse : values_depth;
+    g.coarse_columns = (int)eights(g.coarse);
+    g.table_columns = g.coarse_columns + (int)eights(g.depth - g.coarse);
     g.tile_tables = g.table_columns <= N ? N / g.table_columns : 0;
     return g;
 }
@@ -428,7 +428,7 @@ plan plan_of(const gcu_lsh_fused *c)
         p.bytes += ((size_t)bytes + 255) / 256 * 256;
         return static_cast<void *>(part);
     };
-    p.g = grid_of_tables(c->f.count, k.table, k.tables, k.depth, k.broad);
+    p.g = grid_of_tables(c->f.count, k.table, k.tables, k.depth, k.coarse);
     p.columns = (p.g.tables + p.g.tile_tables - 1) / p.g.tile_tables * N;
     p.words = (c->most + 31) / 32;
     p.padded = static_cast<float *>(carve(p.columns * c->dim * 4));
@@ -485,7 +485,7 @@ cudaError_t set_up(const gcu_lsh_fused *c, const plan &p, cudaStream_t stream)
 } // namespace
 
 bool gcu_lsh_fused_supports(const gcu_gpu *gpu, const gnomon_hasher *h, int64_t depth,
-                            int64_t broad)
+                            int64_t coarse)
 {
     const int64_t most_entries = 1 << 26; /* of the directions, which are held five times */
     if (gpu->major != 9 || h->f.count > 1 << 16) return false;
@@ -493,7 +493,7 @@ bool gcu_lsh_fused_supports(const gcu_gpu *gpu, const gnomon_hasher *h, int64_t 
                                           : h->f.family != GNOMON_LSH_SIMHASH)
         return false;
     return h->f.dim <= most_entries / h->f.count &&
-           grid_of_tables(h->f.count, 0, 1, depth, broad).tile_tables > 0;
+           grid_of_tables(h->f.count, 0, 1, depth, coarse).tile_tables > 0;
 }
 
 size_t gcu_lsh_fused_work(const gcu_lsh_fused *c)
@@ -518,7 +518,7 @@ template <bool SIGNS, bool KEYS>
 static cudaError_t launch(const gcu_lsh_fused *c, const plan &p, cudaStream_t stream)
 {
     gcu_lsh_into_hashes<SIGNS, KEYS> put = {};
-    put.fine = p.g.depth > p.g.broad;
+    put.fine = p.g.depth > p.g.coarse;
     put.inverse = SIGNS ? 1.0f : (float)(1.0 / c->f.width);
     /* the offset's, the inverse's and the sums' roundings */
     put.near = 0x1p-21f + (float)(c->dim / GCU_GEMM_CHUNK) * 0x1p-23f;

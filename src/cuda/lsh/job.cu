@@ -115,7 +115,7 @@ static route route_of(const run *r)
     if (r->h->f.family == GNOMON_LSH_MINHASH) return SETS;
     if (r->h->f.family == GNOMON_LSH_BIT_SAMPLING) return BITS;
     if (!is_gaussian(r->h->op)) return SKETCH;
-    const bool fused = !r->f64 && gcu_lsh_fused_supports(&r->s->gpu, r->h, job->depth, job->broad);
+    const bool fused = !r->f64 && gcu_lsh_fused_supports(&r->s->gpu, r->h, job->depth, job->coarse);
     return fused ? FUSED : CHAIN;
 }
 
@@ -155,7 +155,7 @@ static gcu_lsh_fused fused_of(const run *r, int64_t table, int64_t tables)
         c.keys.table = table;
         c.keys.tables = tables;
         c.keys.depth = r->job->depth;
-        c.keys.broad = r->job->broad;
+        c.keys.coarse = r->job->coarse;
         c.keys.multipliers = r->multipliers;
     }
     return c;
@@ -393,7 +393,7 @@ static gnomon_status hash_source(run *r, const gcu_lsh_source *source, int64_t r
                                table,
                                tables,
                                r->job->depth,
-                               r->job->broad,
+                               r->job->coarse,
                                r->multipliers};
     GCU_TRY(r->why, gcu_lsh_make_keys(&from, &keys, r->stream));
     return GNOMON_OK;
@@ -605,7 +605,7 @@ static gnomon_status make_tables(run *r, int64_t table, int64_t tables)
     gcu_lsh_sorter sorter[SLOTS];
     const uint64_t *keys = reinterpret_cast<const uint64_t *>(r->keys);
     for (int i = 0; i < r->plan.sorters; i++)
-        gcu_lsh_sorter_place(&sorter[i], r->n, r->job->depth == r->job->broad, r->sorter[i]);
+        gcu_lsh_sorter_place(&sorter[i], r->n, r->job->depth == r->job->coarse, r->sorter[i]);
     gnomon_status status = GNOMON_OK;
     for (int64_t t = 0; t <= tables && status == GNOMON_OK; t++) {
         const int which = (int)(t % r->plan.sorters), before = (int)((t + 1) % r->plan.sorters);

@@ -41,7 +41,7 @@ struct gcu_lsh_source {
 struct gcu_lsh_keys {
     uint64_t *keys;
     int64_t stride, first;
-    int64_t table, tables, depth, broad;
+    int64_t table, tables, depth, coarse;
     const uint64_t *multipliers; /* device memory, of depth positions */
 };
 
@@ -145,7 +145,7 @@ struct gcu_lsh_fused {
 
 /* Whether it is for this GPU, these functions and tables of that many (depth 0: values). */
 bool gcu_lsh_fused_supports(const gcu_gpu *gpu, const gnomon_hasher *h, int64_t depth,
-                            int64_t broad);
+                            int64_t coarse);
 /* Bytes of work; its preparation; n points, n at most 'most'. */
 size_t gcu_lsh_fused_work(const gcu_lsh_fused *c);
 cudaError_t gcu_lsh_fused_prepare(const gcu_lsh_fused *c, cudaStream_t stream);

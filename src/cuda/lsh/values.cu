@@ -56,9 +56,9 @@ __global__ void __launch_bounds__(THREADS)
         if (i >= s.n || t >= k.tables) continue;
         const int64_t f = (k.table + t) * k.depth;
         uint64_t sums[2] = {0, 0};
-        for (int64_t p = 0; p < k.broad; p++)
+        for (int64_t p = 0; p < k.coarse; p++)
             sums[0] += (uint64_t)(int64_t)value_of(s, i, f + p) * k.multipliers[p];
-        for (int64_t p = k.broad; p < k.depth; p++)
+        for (int64_t p = k.coarse; p < k.depth; p++)
             sums[1] += (uint64_t)(int64_t)value_of(s, i, f + p) * k.multipliers[p];
         k.keys[t * k.stride + k.first + i] =
             (uint64_t)gcu_lsh_key_half(sums[0]) << 32 | gcu_lsh_key_half(sums[1]);

@@ -468,14 +468,13 @@ static gnomon_status gather(gcu_search *v, piece *c)
 {
     const gnomon_search_options *o = v->job->options;
     const int64_t rows = c->base.rows;
-    if (!o->allowed) return GNOMON_OK;
+    if (!o->filter) return GNOMON_OK;
     uint32_t *host = static_cast<uint32_t *>(malloc((size_t)rows * sizeof *host + 1));
     if (!host) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for the allowed rows");
     int64_t count = 0;
     for (int64_t i = 0; i < rows; i++) {
         const int64_t id = c->first + i;
-        if (id < o->allowed_bits && (o->allowed[id / 8] >> (id % 8) & 1))
-            host[count++] = (uint32_t)i;
+        if (id < o->filter_bits && (o->filter[id / 8] >> (id % 8) & 1)) host[count++] = (uint32_t)i;
     }
     c->host_map = host;
     uint32_t *map;

@@ -14,7 +14,7 @@ static const int64_t most_queries = 1 << 14; /* at a time */
 struct batch {
     gcu_sets sets;
     int64_t rows, first; /* id of row 0 */
-    uint8_t *allowed;
+    uint8_t *filter;
     int64_t shift, most;
     int64_t at_once; /* rows, so that what is found has room */
 };
@@ -98,7 +98,7 @@ static gnomon_status intersect_all(gcu_search *v, batch *b, int64_t query, int64
     c.distinct = distinct_of(v, b, query, queries);
     c.first = b->first;
     c.exclude = v->job->options->exclude;
-    c.allowed = b->allowed;
+    c.filter = b->filter;
     c.shift = b->shift;
     c.most = b->most;
     c.all = v->k == 0 && v->job->limit >= 1;
@@ -130,13 +130,13 @@ static gnomon_status intersect_all(gcu_search *v, batch *b, int64_t query, int64
 static gnomon_status bring_allowed(gcu_search *v, batch *b)
 {
     const gnomon_search_options *o = v->job->options;
-    if (!o->allowed) return GNOMON_OK;
+    if (!o->filter) return GNOMON_OK;
     b->shift = b->first % 8;
-    b->most = gnomon_min(o->allowed_bits - b->first, b->rows);
+    b->most = gnomon_min(o->filter_bits - b->first, b->rows);
     const int64_t bytes = b->most > 0 ? (b->shift + b->most + 7) / 8 : 0;
-    TRY(gcu_search_room(v, bytes + 1, &b->allowed));
+    TRY(gcu_search_room(v, bytes + 1, &b->filter));
     if (bytes > 0) {
-        GCU_TRY(v->why, cudaMemcpyAsync(b->allowed, o->allowed + b->first / 8, (size_t)bytes,
+        GCU_TRY(v->why, cudaMemcpyAsync(b->filter, o->filter + b->first / 8, (size_t)bytes,
                                         cudaMemcpyHostToDevice, v->stream));
         GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     }

@@ -25,7 +25,7 @@ struct gcu_sets_call {
     uint32_t *tables;             /* a word a number, for each 32 queries: who has it */
     int64_t first;                /* id of row 0 */
     int64_t exclude;              /* query i is point exclude + i; negative: none is */
-    const uint8_t *allowed;       /* NULL: all. Row r: bit 'shift' + r, below 'most' rows */
+    const uint8_t *filter;        /* NULL: all. Row r: bit 'shift' + r, below 'most' rows */
     int64_t shift, most;
     bool all;             /* those too that share nothing */
     const double *limits; /* of these queries: the largest key that is wanted */

@@ -82,9 +82,9 @@ static __device__ __forceinline__ int count_words(uint32_t word, int lane)
 
 static __device__ __forceinline__ bool is_allowed(const gcu_sets_call &c, int64_t row)
 {
-    if (!c.allowed) return true;
+    if (!c.filter) return true;
     const int64_t bit = c.shift + row;
-    return row < c.most && (c.allowed[bit / 8] >> (bit % 8) & 1) != 0;
+    return row < c.most && (c.filter[bit / 8] >> (bit % 8) & 1) != 0;
 }
 
 /* Whether any query has the member of entry e. */

@@ -656,7 +656,7 @@ bool gcu_small_batch_supported(const gnomon_search_job *job)
     const gnomon_search_options *o = job->options;
     const gnomon_matrix *q = job->queries;
     return (o->metric == GNOMON_L2 || o->metric == GNOMON_COSINE || o->metric == GNOMON_IP) &&
-           o->k > 0 && o->k <= GCU_SMALL_BATCH_NEAREST && !o->allowed && q->rows > 0 &&
+           o->k > 0 && o->k <= GCU_SMALL_BATCH_NEAREST && !o->filter && q->rows > 0 &&
            q->rows <= GCU_SMALL_BATCH_QUERIES && q->cols > 0 && exact_in_floats(q->dtype) &&
            gnomon_round_up(q->cols, ALIGN) * (int64_t)sizeof(float) <= most_shared;
 }

@@ -13,8 +13,11 @@
 static const char *const known[] = {"gnomon", "metric", "family", "dim",     "width",
                                     "sides",  "seed",   "tables", "broad",   "fine",
                                     "codes",  "memory", "effort", "operator"};
-static const char *const efforts[] = {"tables", "probes", "broad", "candidates", "verified"};
-enum { KNOWN = sizeof known / sizeof known[0], EFFORTS = sizeof efforts / sizeof efforts[0] };
+static const char *const params_names[] = {"tables", "probes", "broad", "candidates", "verified"};
+enum {
+    KNOWN = sizeof known / sizeof known[0],
+    PARAMS = sizeof params_names / sizeof params_names[0]
+};
 
 /* --- writing --- */
 
@@ -51,11 +54,11 @@ gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh 
         "gnomon", "lsh", "metric", gnomon_metric_name(o->metric), "family",
         gnomon_lsh_family_name(f->family), "dim", (json_int_t)f->dim, "width", f->width, "sides",
         (json_int_t)f->sides, "seed", seed_value(f->seed), "tables", (json_int_t)o->tables, "broad",
-        (json_int_t)o->broad, "fine", (json_int_t)o->fine, "codes", (json_int_t)o->codes, "memory",
-        (json_int_t)o->memory, "effort", "tables", (json_int_t)o->effort.tables, "probes",
-        (json_int_t)o->effort.probes, "broad", (json_int_t)o->effort.broad, "candidates",
-        (json_int_t)o->effort.candidates, "verified", (json_int_t)o->effort.verified, "operator",
-        op);
+        (json_int_t)o->coarse, "fine", (json_int_t)o->fine, "codes", (json_int_t)o->codes, "memory",
+        (json_int_t)o->memory, "effort", "tables", (json_int_t)o->search_params.tables, "probes",
+        (json_int_t)o->search_params.probes, "broad", (json_int_t)o->search_params.coarse,
+        "candidates", (json_int_t)o->search_params.candidates, "verified",
+        (json_int_t)o->search_params.rerank, "operator", op);
     /* 17 digits read back as the same double */
     *json = gnomon_json_text(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
@@ -131,15 +134,15 @@ static gnomon_status read_names(gnomon_context *ctx, const json_t *root, gnomon_
     return GNOMON_OK;
 }
 
-static gnomon_status read_effort(gnomon_context *ctx, const json_t *root,
+static gnomon_status read_params(gnomon_context *ctx, const json_t *root,
                                  gnomon_lsh_search_params *e)
 {
-    json_t *effort = json_object_get(root, "effort");
-    if (!json_is_object(effort) || json_object_size(effort) != EFFORTS)
+    json_t *params = json_object_get(root, "effort");
+    if (!json_is_object(params) || json_object_size(params) != PARAMS)
         return no_such(ctx, "effort", "an object of five members");
-    int64_t *const to[EFFORTS] = {&e->tables, &e->probes, &e->broad, &e->candidates, &e->verified};
-    for (int i = 0; i < EFFORTS; i++)
-        GNOMON_TRY(read_int(ctx, effort, efforts[i], to[i]));
+    int64_t *const to[PARAMS] = {&e->tables, &e->probes, &e->coarse, &e->candidates, &e->rerank};
+    for (int i = 0; i < PARAMS; i++)
+        GNOMON_TRY(read_int(ctx, params, params_names[i], to[i]));
     return GNOMON_OK;
 }
 
@@ -171,7 +174,7 @@ static gnomon_status read_all(gnomon_context *ctx, json_t *root, gnomon_lsh_opti
     GNOMON_TRY(read_int(ctx, root, "dim", &f->dim));
     GNOMON_TRY(read_int(ctx, root, "sides", &f->sides));
     GNOMON_TRY(read_int(ctx, root, "tables", &o->tables));
-    GNOMON_TRY(read_int(ctx, root, "broad", &o->broad));
+    GNOMON_TRY(read_int(ctx, root, "broad", &o->coarse));
     GNOMON_TRY(read_int(ctx, root, "fine", &o->fine));
     GNOMON_TRY(read_int(ctx, root, "codes", &o->codes));
     GNOMON_TRY(read_int(ctx, root, "memory", &o->memory));
@@ -179,7 +182,7 @@ static gnomon_status read_all(gnomon_context *ctx, json_t *root, gnomon_lsh_opti
     const json_t *width = json_object_get(root, "width");
     if (!json_is_number(width)) return no_such(ctx, "width", "a number");
     f->width = json_number_value(width);
-    GNOMON_TRY(read_effort(ctx, root, &o->effort));
+    GNOMON_TRY(read_params(ctx, root, &o->search_params));
     return read_operator(ctx, root, o, descriptor);
 }
 

@@ -88,7 +88,7 @@ static gnomon_status build(const gnomon_tuning *t, const gnomon_way *w, gnomon_l
     o.metric = t->p.metric;
     o.functions = w->from.functions;
     o.tables = w->trial.tables;
-    o.broad = w->from.depth;
+    o.coarse = w->from.depth;
     o.fine = w->from.fine;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, out));
     const gnomon_status status = t->points->dense ? gnomon_lsh_add(*out, t->points->dense)
@@ -116,7 +116,7 @@ static gnomon_status measure(building *s, const gnomon_way *w)
     const int64_t tables = w->trial.tables, buckets = tables + w->trial.probes;
     const int64_t queries = t->asked.some.count;
     const bool codes = t->has_codes;
-    gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
+    gnomon_lsh_search_params params = GNOMON_LSH_SEARCH_PARAMS_INIT;
     gnomon_lsh_info info = {.struct_size = sizeof info};
     int64_t step[STEPS];
     gnomon_lsh_trace trace = {.offsets = t->asked.offsets,
@@ -134,9 +134,9 @@ static gnomon_status measure(building *s, const gnomon_way *w)
         if (at < least) at = least;
         if (trace.steps == 0 || at > step[trace.steps - 1]) step[trace.steps++] = at;
     }
-    effort.tables = tables;
-    effort.probes = trace.limits ? w->trial.probes : step[trace.steps - 1] - tables;
-    effort.broad = w->trial.broad;
+    params.tables = tables;
+    params.probes = trace.limits ? w->trial.probes : step[trace.steps - 1] - tables;
+    params.coarse = w->trial.coarse;
     gnomon_status status = gnomon_alloc(t->ctx, gnomon_times(queries, trace.steps),
                                         sizeof *trace.candidates, "candidates", &trace.candidates);
     if (status == GNOMON_OK)
@@ -149,11 +149,11 @@ static gnomon_status measure(building *s, const gnomon_way *w)
     gnomon_lsh_describe(s->index, &info);
     if (codes) lend_codes(t, s->index);
     if (status == GNOMON_OK)
-        status = gnomon_lsh_trace_queries(t->ctx, s->index, &t->asked.some.points, &effort, &trace);
+        status = gnomon_lsh_trace_queries(t->ctx, s->index, &t->asked.some.points, &params, &trace);
     if (codes) lend_codes(t, s->index);
     if (status == GNOMON_OK)
         status =
-            gnomon_tuning_add_ways(t, &w->from, s->index, &effort,
+            gnomon_tuning_add_ways(t, &w->from, s->index, &params,
                                    info.table_bytes + info.other_bytes, queries, &trace, &s->ways);
     gnomon_free(t->ctx, trace.candidates);
     gnomon_free(t->ctx, trace.share);
@@ -181,7 +181,7 @@ static double share_of(const gnomon_asked *asked, const gnomon_neighbors *found,
 }
 
 static gnomon_status test_batch(gnomon_tuning *t, const gnomon_lsh *index,
-                                const gnomon_lsh_search_params *effort, const gnomon_asked *asked,
+                                const gnomon_lsh_search_params *params, const gnomon_asked *asked,
                                 gnomon_bet *bet)
 {
     gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
@@ -190,8 +190,8 @@ static gnomon_status test_batch(gnomon_tuning *t, const gnomon_lsh *index,
     o.metric = t->p.metric;
     o.k = t->p.k > 0 ? t->p.k + t->self : 0;
     o.radius = t->p.radius;
-    GNOMON_TRY(q->dense ? gnomon_lsh_query(t->ctx, index, q->dense, &o, effort, &found, NULL)
-                        : gnomon_lsh_query_csr(t->ctx, index, q->sparse, &o, effort, &found, NULL));
+    GNOMON_TRY(q->dense ? gnomon_lsh_query(t->ctx, index, q->dense, &o, params, &found, NULL)
+                        : gnomon_lsh_query_csr(t->ctx, index, q->sparse, &o, params, &found, NULL));
     for (int64_t i = 0; i < asked->some.count; i++) {
         if (asked->offsets[i] == asked->offsets[i + 1]) continue;
         t->shares[bet->count] = (float)share_of(asked, &found, i);
@@ -201,7 +201,7 @@ static gnomon_status test_batch(gnomon_tuning *t, const gnomon_lsh *index,
     return GNOMON_OK;
 }
 
-static gnomon_status test(building *s, const gnomon_lsh_search_params *effort, double spread,
+static gnomon_status test(building *s, const gnomon_lsh_search_params *params, double spread,
                           bool *kept)
 {
     gnomon_tuning *t = s->t;
@@ -213,7 +213,7 @@ static gnomon_status test(building *s, const gnomon_lsh_search_params *effort, d
         const int64_t first = b * batch, left = t->tested - first;
         if (left <= 0) break;
         GNOMON_TRY(ask_batch(t, b, first, left < batch ? left : batch));
-        GNOMON_TRY(test_batch(t, s->index, effort, &t->tests[b], &bet));
+        GNOMON_TRY(test_batch(t, s->index, params, &t->tests[b], &bet));
     }
     t->out->tested = bet.count;
     t->out->recall = bet.count > 0 ? bet.sum / (double)bet.count : 0;
@@ -233,18 +233,18 @@ static gnomon_status attempt(building *s, bool *kept)
         gnomon_way *w = &s->ways.way[best];
         if (!t->p.slower && !gnomon_lsh_pays(&t->charge, w->trial.cost, test_cost(t, w)))
             return use_quicker(t);
-        gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
-        effort.probes = w->trial.probes;
-        effort.broad = w->trial.broad;
-        effort.candidates = w->trial.limit;
-        effort.verified = w->trial.verified;
-        const bool codes = effort.verified > 0;
+        gnomon_lsh_search_params params = GNOMON_LSH_SEARCH_PARAMS_INIT;
+        params.probes = w->trial.probes;
+        params.coarse = w->trial.coarse;
+        params.candidates = w->trial.limit;
+        params.rerank = w->trial.rerank;
+        const bool codes = params.rerank > 0;
         if (codes) lend_codes(t, s->index);
-        const gnomon_status status = test(s, &effort, w->spread, kept);
+        const gnomon_status status = test(s, &params, w->spread, kept);
         if (codes && !*kept) lend_codes(t, s->index);
         GNOMON_TRY(status);
         w->trial.chosen = *kept ? 2 : 1;
-        if (*kept) s->index->options.effort = effort;
+        if (*kept) s->index->options.search_params = params;
         s->attempt++;
     }
     return GNOMON_OK;

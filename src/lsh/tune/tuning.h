@@ -17,7 +17,7 @@ typedef struct gnomon_asked {
     int64_t *offsets, *ids; /* query q's: ids[offsets[q]] ... */
 } gnomon_asked;
 
-/* What ways share that differ in tables and effort alone. */
+/* What ways share that differ in tables and search parameters alone. */
 typedef struct gnomon_shape {
     gnomon_lsh_functions functions;
     int64_t depth, fine; /* functions a table; fine 0: one level */
@@ -83,11 +83,11 @@ gnomon_status gnomon_tuning_encode(gnomon_tuning *t);
 /* ---- ways.c ---- */
 /* Fills ways: every shape, on some points with some of the asked. */
 gnomon_status gnomon_tuning_try(gnomon_tuning *t);
-/* Adds a way for each step and choice of a trace by an index of this shape, with this effort but
- * for what the steps count. */
+/* Adds a way for each step and choice of a trace by an index of this shape, with these parameters
+ * but for what the steps count. */
 gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
                                      const gnomon_lsh *index,
-                                     const gnomon_lsh_search_params *effort, int64_t bytes,
+                                     const gnomon_lsh_search_params *params, int64_t bytes,
                                      int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways);
 

@@ -120,12 +120,12 @@ static double mean_buckets(const gnomon_lsh_trace *trace, int64_t queries, int64
 
 gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
                                      const gnomon_lsh *index,
-                                     const gnomon_lsh_search_params *effort, int64_t bytes,
+                                     const gnomon_lsh_search_params *params, int64_t bytes,
                                      int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways)
 {
     const gnomon_hasher *h = index->hasher;
-    const int64_t tables = effort->tables;
+    const int64_t tables = params->tables;
     gnomon_hasher part = *h; /* that makes these tables' values alone */
     part.f.count = tables * index->depth;
     part.products = h->products / h->f.count * part.f.count;
@@ -152,10 +152,10 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
             w.trial.tables = tables;
             w.trial.functions = from->depth;
             w.trial.fine = from->fine;
-            w.trial.probes = trace->limits ? effort->probes : trace->step[s] - tables;
-            w.trial.broad = trace->limits ? effort->broad : 0;
+            w.trial.probes = trace->limits ? params->probes : trace->step[s] - tables;
+            w.trial.coarse = trace->limits ? params->coarse : 0;
             w.trial.limit = trace->limits ? trace->step[s] : 0;
-            w.trial.verified = t->verified[v];
+            w.trial.rerank = t->verified[v];
             w.trial.candidates = candidates;
             GNOMON_TRY(add_way(t->ctx, ways, &w));
         }
@@ -213,49 +213,49 @@ static gnomon_lsh_trace trace_of(const trying *y, const int64_t *step)
 }
 
 static gnomon_status try_trace(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
-                               const gnomon_lsh_search_params *effort,
+                               const gnomon_lsh_search_params *params,
                                const gnomon_lsh_trace *trace)
 {
     gnomon_tuning *t = y->t;
-    GNOMON_TRY(gnomon_lsh_trace_queries(t->ctx, index, &y->queries, effort, trace));
-    return gnomon_tuning_add_ways(t, from, index, effort, memory_of(t, index, effort->tables),
+    GNOMON_TRY(gnomon_lsh_trace_queries(t->ctx, index, &y->queries, params, trace));
+    return gnomon_tuning_add_ways(t, from, index, params, memory_of(t, index, params->tables),
                                   y->count, trace, &t->ways);
 }
 
-/* The first 'tables' of an index in two levels: fine buckets, then broad ones, until a limit of
+/* The first 'tables' of an index in two levels: fine buckets, then coarse ones, until a limit of
  * candidates, so that a query goes as far as it has to. */
 static gnomon_status try_levels(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
                                 int64_t tables)
 {
     static const int64_t more[] = {0, 3}; /* fine buckets a table */
-    enum { BROAD = 16 };                  /* broad ones at most */
+    enum { BROAD = 16 };                  /* coarse ones at most */
     const int64_t n = y->t->sizes.points;
     int64_t step[STEPS];
     gnomon_lsh_trace trace = trace_of(y, step);
-    gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
+    gnomon_lsh_search_params params = GNOMON_LSH_SEARCH_PARAMS_INIT;
     trace.limits = true;
     for (int i = 0; i < STEPS; i++) {
         const int64_t least = 2 * trace.least, at = n >> (STEPS + 1 - i);
         if (at >= least && at > 0) step[trace.steps++] = at;
     }
     if (trace.steps == 0) return GNOMON_OK;
-    effort.tables = tables;
-    effort.broad = BROAD * tables;
+    params.tables = tables;
+    params.coarse = BROAD * tables;
     for (int i = 0; i < 2; i++) {
-        effort.probes = more[i] * tables;
-        GNOMON_TRY(try_trace(y, from, index, &effort, &trace));
+        params.probes = more[i] * tables;
+        GNOMON_TRY(try_trace(y, from, index, &params, &trace));
     }
     return GNOMON_OK;
 }
 
-/* Every effort with the first 'tables' of an index. */
+/* Every number of probes with the first 'tables' of an index. */
 static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
                                 int64_t tables)
 {
     const gnomon_tuning *t = y->t;
     int64_t step[STEPS];
     gnomon_lsh_trace trace = trace_of(y, step);
-    gnomon_lsh_search_params effort = GNOMON_LSH_SEARCH_PARAMS_INIT;
+    gnomon_lsh_search_params params = GNOMON_LSH_SEARCH_PARAMS_INIT;
     if (from->fine > 0) return try_levels(y, from, index, tables);
     /* more buckets than half the points are no search */
     const int64_t half = t->sizes.points / 2;
@@ -263,9 +263,9 @@ static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomo
     for (; trace.steps < STEPS && (trace.steps == 0 || tables << trace.steps <= most);
          trace.steps++)
         step[trace.steps] = tables << trace.steps;
-    effort.tables = tables;
-    effort.probes = step[trace.steps - 1] - tables;
-    return try_trace(y, from, index, &effort, &trace);
+    params.tables = tables;
+    params.probes = step[trace.steps - 1] - tables;
+    return try_trace(y, from, index, &params, &trace);
 }
 
 static int64_t most_tables(gnomon_metric metric)
@@ -281,13 +281,13 @@ static gnomon_status try_shape(trying *y, const gnomon_shape *from)
     gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
     o.metric = t->p.metric;
     o.functions = from->functions;
-    o.broad = from->depth;
+    o.coarse = from->depth;
     o.fine = from->fine;
     /* what tables take at least, of the memory promised */
     const int64_t fit = t->p.memory / (4 * t->sizes.points + 1);
     o.tables = most_tables(t->p.metric);
     while (o.tables > fit || (gnomon_metric_takes(t->p.metric, GNOMON_POINTS_SPARSE) &&
-                              o.tables > 4 && o.tables * (o.broad + o.fine) > MOST_HASHES))
+                              o.tables > 4 && o.tables * (o.coarse + o.fine) > MOST_HASHES))
         o.tables /= 2;
     if (o.tables < 1) return GNOMON_OK;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, &index));
@@ -339,18 +339,18 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
         for (int i = 0; i < QUANTILES; i++)
             GNOMON_TRY(gnomon_lsh_collision(
                 t->ctx, &s.functions, t->far[(2 * i + 1) * t->far_count / (2 * QUANTILES)], &p[i]));
-        int64_t before = 0, broad = 0;
+        int64_t before = 0, coarse = 0;
         for (int c = 2; c >= 0; c--) {
             if (crowds[c] > (double)t->sizes.points / 8) continue;
             s.depth = choose_depth(t, p, crowds[c]);
             if (s.depth != before) GNOMON_TRY(try_shape(y, &s));
             before = s.depth;
-            if (broad == 0) broad = s.depth;
+            if (coarse == 0) coarse = s.depth;
         }
         /* two levels: the broadest of these, cut down to the finest */
-        if (broad == 0 || s.depth == broad) continue;
-        s.fine = s.depth - broad;
-        s.depth = broad;
+        if (coarse == 0 || s.depth == coarse) continue;
+        s.fine = s.depth - coarse;
+        s.depth = coarse;
         GNOMON_TRY(try_shape(y, &s));
     }
     return GNOMON_OK;

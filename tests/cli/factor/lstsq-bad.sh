@@ -13,7 +13,7 @@ try gnomon lstsq nan.mtx small.npy
 try gnomon lstsq features.npy targets-nan.npy
 try gnomon lstsq features.npy ragged.csv
 try gnomon lstsq features.npy targets.npy -k 11
-try gnomon lstsq features.npy targets.npy --lambda=-1
+try gnomon lstsq features.npy targets.npy --damp=-1
 try gnomon lstsq features.npy targets.npy --tolerance 1
 try gnomon lstsq features.npy targets.npy --density 0.5
 try gnomon lstsq features.npy targets.npy --nonzeros 2 --operator srht

@@ -65,7 +65,7 @@ for name, (a, noise, lam) in cases.items():
     for way in ([], ["-k", "40"], ["-k", "40", "--operator", "gaussian", "--seed", "5"]):
         command = ["gnomon", "lstsq", "a.npy", "b.npy", "-o", "x.npy", "--json"] + way
         if lam:
-            command += ["--lambda", str(lam)]
+            command += ["--damp", str(lam)]
         t = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["solutions"][0]
         x = [Fraction(v) for v in read("x.npy")]
         off = [p - q for p, q in zip(x, best)]

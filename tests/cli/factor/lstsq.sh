@@ -5,7 +5,7 @@ lasting() { sed 's/[0-9]* steps*, A itself/A itself/; /error, estimate\|A^T r\|a
 try gnomon lstsq features.npy targets.npy -o x.csv | lasting
 try gnomon lstsq features.npy targets.npy -k 200 -o y.csv | lasting
 try gnomon lstsq features.npy two-targets.npy -k 100 --operator gaussian --seed 3 --residual r.csv -o z.csv | lasting
-try gnomon lstsq features.mtx two-targets.npy -k 150 --operator srht --lambda 2 -o ridge.csv | lasting
+try gnomon lstsq features.mtx two-targets.npy -k 150 --operator srht --damp 2 -o ridge.csv | lasting
 try gnomon lstsq features-f4.npy two-targets.npy -k 150 --output-dtype f4 -o f.npy | lasting
 gnomon info f.npy | sed 1d | head -4
 try gnomon lstsq long.npy long-targets.npy | lasting
@@ -35,8 +35,8 @@ END
 gnomon lstsq features.npy two-targets.npy -k 200 --json | "$PYTHON" -c '
 import json, sys
 r = json.load(sys.stdin)
-print({k: r[k] for k in ("verb", "points", "dimensions", "right_hand_sides", "dtype", "held", "rank", "k", "sketched",
-                         "lambda", "tolerance", "converged", "refinements")})
+print({k: r[k] for k in ("verb", "points", "dimensions", "right_hand_sides", "dtype", "held", "rank", "sketch_size", "sketched",
+                         "damp", "tolerance", "converged", "refinements")})
 print(r["descriptor"])
 assert len(r["solutions"]) == 2 and r["low"] < 1 < r["high"]
 assert all(s["converged"] and s["backward_error"] <= 1e-15 and s["fit_bound"] < 1e-9 * s["norm_b"] for s in r["solutions"])
@@ -61,7 +61,7 @@ try gnomon lstsq wide.mtx twelve.csv -k 100 --residual r.csv -o sparse.csv | sed
 gnomon lstsq wide.csv twelve.csv -k 100 --json | "$PYTHON" -c '
 import json, sys
 r = json.load(sys.stdin)
-print({k: r[k] for k in ("points", "dimensions", "rank", "k", "sketched", "converged")})
+print({k: r[k] for k in ("points", "dimensions", "rank", "sketch_size", "sketched", "converged")})
 s = r["solutions"][0]
 assert s["gradient"] is None and s["suboptimality"] is None and s["backward_bound"] < 1e-12 and s["residual"] < 1e-12'
 "$PYTHON" - << 'END'

@@ -17,7 +17,7 @@ ask gnomon project --seed 1
 ask gnomon index b
 ask gnomon index build --fa
 ask gnomon index build x.npy --family mi
-ask gnomon index query x.lsh --br
+ask gnomon index query x.lsh --coa
 if command -v fish > /dev/null; then
     for line in 'gnomon dis' 'gnomon project --den' 'gnomon project x.npy --operator sr' 'gnomon dim --po' 'gnomon help op' 'gnomon index com' 'gnomon index build --fam' 'gnomon index info --fo'; do
         echo "$line: $(fish --no-config -c "source '$folder/gnomon.fish'; complete -C'$line'" | cut -f1 | tr '\n' ' ')" >> fish

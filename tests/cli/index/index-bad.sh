@@ -30,8 +30,8 @@ try gnomon index query a.lsh queries.npy --radius -1
 try gnomon index query a.lsh queries.npy --radius nan
 try gnomon index query a.lsh points.npy -k 1
 try gnomon index query a.lsh base-nan.npy -k 1
-try gnomon index query a.lsh queries.npy -k 1 --broad-probes 3
-try gnomon index query a.lsh queries.npy -k 1 --verified 3
+try gnomon index query a.lsh queries.npy -k 1 --coarse-probes 3
+try gnomon index query a.lsh queries.npy -k 1 --rerank 3
 try gnomon index query a.lsh queries.npy -k 1 --tables 3
 try gnomon index query base.npy queries.npy -k 1
 try gnomon index query none.lsh queries.npy -k 1

@@ -1,15 +1,15 @@
 . "$TESTS/lib.sh"
 # an index's life: built as told, looked at, asked, changed, compacted, held against its checksums
-try gnomon index build base.npy --tables 6 --functions 4 --fine 1 --width 25 --codes 8 --probes 20 --verified 90 -o a.lsh
+try gnomon index build base.npy --tables 6 --functions 4 --fine 1 --width 25 --codes 8 --probes 20 --rerank 90 -o a.lsh
 try gnomon index info a.lsh
 try gnomon index check a.lsh
 gnomon neighbors base.npy queries.npy -k 4 -o exact.npy --quiet
 try gnomon index query a.lsh queries.npy -k 4 --ground-truth exact.npy
-try gnomon index query a.lsh queries.npy -k 4 --probes 4000 --verified 0 --ground-truth exact.npy -o found.npy --distances found-distances.npy
+try gnomon index query a.lsh queries.npy -k 4 --probes 4000 --rerank 0 --ground-truth exact.npy -o found.npy --distances found-distances.npy
 cmp exact.npy found.npy && echo same
 try gnomon index query a.lsh queries.npy -k 1 -o - --output-format csv
 # the same bytes whatever the threads and the memory
-gnomon index build base.npy --tables 6 --functions 4 --fine 1 --width 25 --codes 8 --probes 20 --verified 90 -o b.lsh --threads 1 --memory 65M --quiet
+gnomon index build base.npy --tables 6 --functions 4 --fine 1 --width 25 --codes 8 --probes 20 --rerank 90 -o b.lsh --threads 1 --memory 65M --quiet
 cmp a.lsh b.lsh && echo same
 gnomon operator --operator gaussian -k 20000 -D 20000 --cols 0:64 --scaling none -o many.fvecs --quiet
 for memory in 1G 67M; do

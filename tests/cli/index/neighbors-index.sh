@@ -18,12 +18,12 @@ r = json.load(sys.stdin)
 print(r["verb"], r["index"], r["metric"], r["k"], r["answers"], r["candidates"] >= r["verified"] > 0)'
 # some points alone: where the index finds too few of them, exactly
 printf '3\n7\n11\n200\n' > few.csv
-try gnomon neighbors queries.npy --index a.lsh -k 4 --allowed few.csv -o some.npy
-gnomon neighbors base.npy queries.npy -k 4 --allowed few.csv -o same.npy --quiet
+try gnomon neighbors queries.npy --index a.lsh -k 4 --filter few.csv -o some.npy
+gnomon neighbors base.npy queries.npy -k 4 --filter few.csv -o same.npy --quiet
 cmp some.npy same.npy && echo same
-try gnomon neighbors queries.npy --index a.lsh -k 5 --allowed few.csv
+try gnomon neighbors queries.npy --index a.lsh -k 5 --filter few.csv
 printf '300\n' > beyond.csv
-try gnomon neighbors queries.npy --index a.lsh -k 1 --allowed beyond.csv
+try gnomon neighbors queries.npy --index a.lsh -k 1 --filter beyond.csv
 # refused
 try gnomon neighbors queries.npy -k 4
 try gnomon neighbors base.npy queries.npy --index a.lsh -k 4

@@ -22,7 +22,7 @@ try gnomon join - - --threshold 1
 try gnomon join missing.npy --threshold 1
 try gnomon join missing --text files --threshold 1
 try gnomon join base.npy queries.npy --text lines --threshold 1
-try gnomon join base.npy --shingle 2 --threshold 1
+try gnomon join base.npy --ngram 2 --threshold 1
 try gnomon join base.npy --text lines --metric l2 --threshold 1
 try gnomon join base.npy --top 2 --checkpoint x.state
 try gnomon join base.npy --threshold 1 --checkpoint points.csv

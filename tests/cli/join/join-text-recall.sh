@@ -1,4 +1,4 @@
-# A promised share of the pairs of texts: by MinHash of shingles, whose numbers have 62 bits. Real
+# A promised share of the pairs of texts: by MinHash of n-grams, whose numbers have 62 bits. Real
 # text, each line also with a word dropped and with two words changed; held against the exact join.
 . "$TESTS/lib.sh"
 "$PYTHON" - "$TESTS"/../../LICENSE "$TESTS"/../../docs/reference/*.md > lines.txt <<'END'
@@ -16,9 +16,9 @@ for words in lines:
         print(*some)
 END
 for threshold in 0 0.2 0.4 0.7; do
-    gnomon join lines.txt --text lines --shingle 2 --threshold $threshold -o exact.tsv --quiet
+    gnomon join lines.txt --text lines --ngram 2 --threshold $threshold -o exact.tsv --quiet
     for recall in 0.5 0.95; do
-        gnomon join lines.txt --text lines --shingle 2 --threshold $threshold --recall $recall --method lsh -o found.tsv --quiet || exit
+        gnomon join lines.txt --text lines --ngram 2 --threshold $threshold --recall $recall --method lsh -o found.tsv --quiet || exit
         "$PYTHON" -c '
 import sys
 every, found = (open(name).read().splitlines() for name in ("exact.tsv", "found.tsv"))

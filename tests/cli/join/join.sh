@@ -32,12 +32,12 @@ assert r["verified"] >= r["pairs"]'
 # texts: lines of a file or of standard input, files of a folder
 printf 'The same, and more.\nother words\nthe same and MORE\n\nother  words!\n' > words.txt
 try gnomon join words.txt --text lines --threshold 0.5
-gnomon join - --text lines --threshold 0.5 --shingle 1 --clusters groups.tsv --count < words.txt 2>&1
+gnomon join - --text lines --threshold 0.5 --ngram 1 --clusters groups.tsv --count < words.txt 2>&1
 cat groups.tsv
 mkdir -p texts/deeper
 cp words.txt texts/a.txt
 sed 2d words.txt > texts/deeper/b.txt
-try gnomon join texts --text files --shingle 1 --threshold 0.3 -o -
+try gnomon join texts --text files --ngram 1 --threshold 0.3 -o -
 try gnomon join texts --text files --threshold 1 -o texts.tsv
 cat texts.tsv
 # a promised share

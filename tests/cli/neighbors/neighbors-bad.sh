@@ -4,8 +4,8 @@ try gnomon neighbors base.npy queries.npy -k 3 --radius 1
 try gnomon neighbors base.npy queries.npy -k 0
 try gnomon neighbors base.npy queries.npy -k 301
 try gnomon neighbors base.npy base.npy -k 300 --exclude-self
-try gnomon neighbors base.npy queries.npy -k 5 --allowed allowed.csv
-try gnomon neighbors base.npy queries.npy -k 5 --allowed points.csv
+try gnomon neighbors base.npy queries.npy -k 5 --filter allowed.csv
+try gnomon neighbors base.npy queries.npy -k 5 --filter points.csv
 try gnomon neighbors base.npy queries.npy --radius -1
 try gnomon neighbors base.npy points.npy -k 3
 try gnomon neighbors base-nan.npy queries.npy -k 3 -o x.csv

@@ -1,4 +1,4 @@
-# --allowed: a mask of truth values as NumPy writes them, or ids; answers that have no file to go to
+# --filter: a mask of truth values as NumPy writes them, or ids; answers that have no file to go to
 . "$TESTS/lib.sh"
 "$PYTHON" - <<'END'
 import struct
@@ -13,19 +13,19 @@ npy("short.npy", "|b1", (299,), b"\1" * 299)
 npy("none.npy", "|b1", (300,), bytes(300))
 npy("zeros-and-ones.npy", "|u1", (300,), bytes(i in ids for i in range(300)))
 END
-gnomon neighbors base.npy queries.npy -k 4 --allowed allowed.csv -o by-ids.csv --quiet
+gnomon neighbors base.npy queries.npy -k 4 --filter allowed.csv -o by-ids.csv --quiet
 for mask in mask.npy column.npy; do
-    gnomon neighbors base.npy queries.npy -k 4 --allowed $mask -o by-mask.csv --quiet; cmp by-ids.csv by-mask.csv && echo "the same by $mask"
+    gnomon neighbors base.npy queries.npy -k 4 --filter $mask -o by-mask.csv --quiet; cmp by-ids.csv by-mask.csv && echo "the same by $mask"
 done
 gnomon convert base.npy base.csv --quiet
-gnomon neighbors base.csv queries.npy -k 4 --allowed mask.npy --output-format csv --quiet | cut -d, -f1,2 | cmp - <(cut -d, -f1,2 by-ids.csv) && echo "the same of text"
+gnomon neighbors base.csv queries.npy -k 4 --filter mask.npy --output-format csv --quiet | cut -d, -f1,2 | cmp - <(cut -d, -f1,2 by-ids.csv) && echo "the same of text"
 gnomon index build base.npy --tables 2 --functions 3 --metric cosine -o a.lsh --quiet
-gnomon neighbors queries.npy --index a.lsh -k 4 --allowed mask.npy --quiet | sed 1d | cut -d, -f2 | sort -un | tr '\n' ' '; echo
-try gnomon neighbors base.npy queries.npy -k 4 --allowed short.npy
-try gnomon neighbors base.csv queries.npy -k 4 --allowed short.npy
-try gnomon neighbors base.npy queries.npy -k 1 --allowed none.npy
+gnomon neighbors queries.npy --index a.lsh -k 4 --filter mask.npy --quiet | sed 1d | cut -d, -f2 | sort -un | tr '\n' ' '; echo
+try gnomon neighbors base.npy queries.npy -k 4 --filter short.npy
+try gnomon neighbors base.csv queries.npy -k 4 --filter short.npy
+try gnomon neighbors base.npy queries.npy -k 1 --filter none.npy
 # numbers stay ids
-gnomon neighbors base.npy queries.npy -k 1 --allowed zeros-and-ones.npy --quiet | sed 1d | cut -d, -f2 | sort -un | tr '\n' ' '; echo
+gnomon neighbors base.npy queries.npy -k 1 --filter zeros-and-ones.npy --quiet | sed 1d | cut -d, -f2 | sort -un | tr '\n' ' '; echo
 # without -o answers are printed; recall and figures alone are not
 try gnomon neighbors base.npy queries.npy -k 1
 gnomon neighbors base.npy queries.npy -k 1 --output-format tsv --quiet | head -3

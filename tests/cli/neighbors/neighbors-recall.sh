@@ -30,7 +30,7 @@ try gnomon neighbors sparse.mtx sparse.mtx -k 1 --recall 0.9 --metric jaccard --
 try gnomon neighbors base.npy queries.npy -k 3 --recall 0.9 --exact
 try gnomon neighbors base.npy queries.npy -k 3 --recall 1
 try gnomon neighbors base.npy queries.npy -k 3 --recall 0.9 --metric ip
-try gnomon neighbors base.npy queries.npy -k 3 --recall 0.9 --allowed allowed.csv
+try gnomon neighbors base.npy queries.npy -k 3 --recall 0.9 --filter allowed.csv
 try gnomon neighbors base.npy queries.npy -k 3 --seed 2
 try gnomon neighbors base.npy points.npy -k 3 --recall 0.9
 try gnomon neighbors base.npy queries.npy -k 3 --recall 0.9 --metric jaccard

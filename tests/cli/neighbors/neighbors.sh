@@ -9,7 +9,7 @@ try gnomon neighbors sparse.mtx sparse.mtx -k 1 --metric jaccard --exclude-self 
 # a radius is inclusive
 r=$(gnomon neighbors base.npy queries.npy -k 3 -o - --output-format csv --quiet | sed -n 4p | cut -d, -f3)
 gnomon neighbors base.npy queries.npy --radius "$r" -o - --output-format csv --quiet | grep -c ^0,
-try gnomon neighbors base.npy queries.npy -k 3 --allowed allowed.csv -o - --output-format csv | sed -n '3,5p'
+try gnomon neighbors base.npy queries.npy -k 3 --filter allowed.csv -o - --output-format csv | sed -n '3,5p'
 # ids alone
 try gnomon neighbors base.npy queries.npy -k 3 -o ids.ivecs --distances distances.npy
 gnomon info ids.ivecs | sed 1d

@@ -19,12 +19,12 @@ json.dump(model, open("bad.json", "w"))'
 auto="--operator auto --device cpu --threads 1 -o y.npy"
 words() { sed 's/ in [0-9.]* s$//'; }
 try gnomon project points.npy -k 20 $auto --model model.json | words
-try gnomon project points.npy -k 20 $auto --model model.json --assume spread --save-operator s.json | words
+try gnomon project points.npy -k 20 $auto --model model.json --assume incoherent --save-operator s.json | words
 # the descriptor that was chosen gives the same sketch
 cp y.npy first.npy
 gnomon project points.npy --quiet --load-operator s.json -o y.npy && cmp y.npy first.npy && echo same
 try gnomon project points.npy --eps 0.5 $auto --model model.json | words
-try gnomon project points.npy --eps 0.5 $auto --model model.json --assume spread --beta 1 | words
+try gnomon project points.npy --eps 0.5 $auto --model model.json --assume incoherent --beta 1 | words
 GNOMON_MODEL=model.json try gnomon project points.npy -k 20 $auto | words
 try gnomon project points.npy -k 20 $auto --quiet
 gnomon project points.npy -k 20 $auto --model model.json --quiet --json | "$PYTHON" -c '
@@ -45,7 +45,7 @@ try gnomon project points.csv -k 5 $auto
 try gnomon project points.csv -k 5 $auto --points 100 --model model.json | words
 try gnomon project points.npy -k 20 $auto --density 0.5
 try gnomon project points.npy --eps 0.5 $auto --bound achlioptas
-try gnomon project points.npy -k 20 -o y.npy --assume spread
+try gnomon project points.npy -k 20 -o y.npy --assume incoherent
 try gnomon project points.npy -k 20 -o y.npy --model model.json
 try gnomon project points.npy -k 20 $auto --model bad.json
 try gnomon project points.npy -k 20 $auto --model none.json

@@ -1,4 +1,4 @@
-# what a sample of the points says of very-sparse and of --assume spread
+# what a sample of the points says of very-sparse and of --assume incoherent
 . "$TESTS/lib.sh"
 "$PYTHON" -c '
 import random, struct
@@ -23,7 +23,7 @@ with open("words.svm", "w") as file:  # each point few words, of very unlike wei
     for i in range(n):
         words = sorted(rng.sample(range(1, d + 1), 12))
         file.write("0 " + " ".join("%d:%d" % (w, 4 ** (t % 4)) for t, w in enumerate(words)) + "\n")'
-auto="--operator auto --assume spread --device cpu --threads 1 -o y.npy"
+auto="--operator auto --assume incoherent --device cpu --threads 1 -o y.npy"
 words() { sed 's/ in [0-9.]* s$//' | grep -v -e '^  ' -e 'auto takes'; }
 for file in spread simplex simplex-columns heavy column equal; do
     try gnomon project $file.npy -k 20 --operator very-sparse -o y.npy | words

@@ -156,7 +156,7 @@ static void test_laws_for_spread_points(void **state)
 {
     (void)state;
     gnomon_choose_options o = ask(1000, 1 << 20, 0, 0.5);
-    o.assume = GNOMON_ASSUME_SPREAD;
+    o.assume = GNOMON_ASSUME_INCOHERENT;
     const gnomon_choice dense = choose(&o);
     const int64_t exact = dim(GNOMON_BOUND_GAUSSIAN_EXACT, 1000, 0.5, 0.05);
     const gnomon_kind same[] = {GNOMON_RADEMACHER, GNOMON_GAUSSIAN, GNOMON_ACHLIOPTAS, GNOMON_SRHT};
@@ -180,7 +180,7 @@ static void test_admitted_at_k(void **state)
     (void)state;
     gnomon_choose_options o = ask(100, 10000, 64, 0);
     for (int spread = 0; spread < 2; spread++) {
-        if (spread) o.assume = GNOMON_ASSUME_SPREAD;
+        if (spread) o.assume = GNOMON_ASSUME_INCOHERENT;
         const gnomon_choice c = choose(&o);
         for (int i = 0; i < c.count; i++) {
             const gnomon_kind kind = c.candidate[i].descriptor.kind;
@@ -196,7 +196,7 @@ static void test_admitted_at_k(void **state)
     assert_true(of(&few, GNOMON_VERY_SPARSE, 0)->admitted);
     /* points of a few nonzeros */
     o = ask(100, 1000000, 64, 0);
-    o.assume = GNOMON_ASSUME_SPREAD;
+    o.assume = GNOMON_ASSUME_INCOHERENT;
     o.nonzeros = 100 * 20;
     const gnomon_choice hot = choose(&o);
     assert_false(of(&hot, GNOMON_VERY_SPARSE, 0)->admitted);
@@ -362,7 +362,7 @@ static void test_choice(void **state)
     (void)state;
     gnomon_choose_options o = ask(500, 2000, 100, 0);
     o.seed = 7;
-    o.assume = GNOMON_ASSUME_SPREAD;
+    o.assume = GNOMON_ASSUME_INCOHERENT;
     const gnomon_choice c = choose(&o);
     const gnomon_candidate *best = &c.candidate[c.chosen];
     assert_int_equal(c.device, GNOMON_DEVICE_CPU);

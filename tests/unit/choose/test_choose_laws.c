@@ -38,7 +38,7 @@ static void beta_says_what_delta_says(void **state)
         o.n = 1000;
         o.d = 1 << 22;
         o.eps = 0.3;
-        o.assume = spread ? GNOMON_ASSUME_SPREAD : GNOMON_ASSUME_NOTHING;
+        o.assume = spread ? GNOMON_ASSUME_INCOHERENT : GNOMON_ASSUME_NOTHING;
         o.beta = 1.5;
         const gnomon_choice by_beta = choose(ctx, &o);
         o.beta = 0;

@@ -58,7 +58,7 @@ static void ids_to_remove(void **state)
     o.functions.family = GNOMON_LSH_PSTABLE;
     o.functions.dim = 1;
     o.functions.width = 4;
-    o.tables = o.broad = 2;
+    o.tables = o.coarse = 2;
     const gnomon_matrix points = gnomon_matrix_rowmajor(x, GNOMON_F32, N, 1);
     assert_int_equal(gnomon_lsh_create(ctx, &o, &index), GNOMON_OK);
     assert_int_equal(gnomon_lsh_add(index, &points), GNOMON_OK);

@@ -67,12 +67,12 @@ static MAYBE_UNUSED gnomon_lsh_options file_options(int f)
     if (f == 5) o.functions.width = 20;
     if (f == 2) o.functions.sides = 4;
     o.tables = 3;
-    o.broad = f == 1 || f == 3 ? 6 : 2;
+    o.coarse = f == 1 || f == 3 ? 6 : 2;
     o.fine = f % 2;
     o.codes = f < 2 ? 8 : 0;
-    o.effort.probes = 7;
-    o.effort.broad = o.fine > 0 ? 4 : 0;
-    o.effort.verified = o.codes > 0 ? 20 : 0;
+    o.search_params.probes = 7;
+    o.search_params.coarse = o.fine > 0 ? 4 : 0;
+    o.search_params.rerank = o.codes > 0 ? 20 : 0;
     return o;
 }
 

@@ -43,8 +43,8 @@ static void same_description(const gnomon_lsh *a, const gnomon_lsh *b)
     assert_int_equal(x.code_bytes, y.code_bytes);
     assert_int_equal(x.options.metric, y.options.metric);
     assert_int_equal(x.options.tables, y.options.tables);
-    assert_int_equal(x.options.effort.probes, y.options.effort.probes);
-    assert_int_equal(x.options.effort.verified, y.options.effort.verified);
+    assert_int_equal(x.options.search_params.probes, y.options.search_params.probes);
+    assert_int_equal(x.options.search_params.rerank, y.options.search_params.rerank);
     assert_int_equal(x.options.functions.seed, y.options.functions.seed);
     assert_true(x.options.functions.width == y.options.functions.width);
     assert_int_equal(x.options.functions.descriptor != NULL,
@@ -90,7 +90,7 @@ static void a_builder_writes_the_same(void **state)
         gnomon_lsh_options o = file_options(f);
         gnomon_lsh_builder *b;
         o.codes = 0; /* whose scale hangs on the first call */
-        o.effort.verified = 0;
+        o.search_params.rerank = 0;
         gnomon_lsh *index = index_of(ctx, p, &o, N);
         ASSERT_OK(ctx, gnomon_lsh_save(ctx, index, "a.idx"));
         ASSERT_OK(poor, gnomon_lsh_builder_create(poor, &o, "b.idx", &b));

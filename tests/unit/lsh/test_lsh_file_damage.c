@@ -29,7 +29,7 @@ static bytes small_file(points *p, int f)
     gnomon_lsh_options o = file_options(f);
     const int64_t gone[] = {2, SMALL - 2};
     o.tables = 2;
-    o.effort.tables = 1;
+    o.search_params.tables = 1;
     gnomon_lsh *index = index_of(ctx, p, &o, SMALL);
     ASSERT_OK(ctx, gnomon_lsh_remove(index, gone, 2));
     ASSERT_OK(ctx, gnomon_lsh_save(ctx, index, "a.idx"));
@@ -277,7 +277,7 @@ static void strange_settings(void **state)
                    {"\"width\": 7", "\"width\":\"\"", "settings"},
                    {"\"tables\": 2", "\"tables\": 3", ""},
                    {"\"tables\": 2", "\"tables\": 0", "tables"},
-                   {"\"broad\": 2", "\"broad\": 0", "broad"},
+                   {"\"broad\": 2", "\"broad\": 0", "coarse"},
                    {"\"codes\": 8", "\"codes\": 9", "codes"},
                    {"\"kind\": \"gaussian\"", "\"kind\": \"kroneckr\"", "kind"},
                    {"\"probes\": 7", "\"probes\":-7", "probes"},

@@ -88,15 +88,15 @@ static gnomon_lsh_options options_of(gnomon_lsh_family family)
     o.functions.dim = family == GNOMON_LSH_MINHASH ? 3000 : D;
     o.functions.seed = 5;
     o.tables = 6;
-    o.broad = 4;
+    o.coarse = 4;
     if (family == GNOMON_LSH_PSTABLE) o.functions.width = 8;
-    if (family == GNOMON_LSH_SIMHASH) o.broad = 10;
-    if (family == GNOMON_LSH_BIT_SAMPLING) o.broad = 12;
+    if (family == GNOMON_LSH_SIMHASH) o.coarse = 10;
+    if (family == GNOMON_LSH_BIT_SAMPLING) o.coarse = 12;
     if (family == GNOMON_LSH_CROSS_POLYTOPE) {
         o.functions.sides = 4;
-        o.broad = 2;
+        o.coarse = 2;
     }
-    if (family == GNOMON_LSH_MINHASH) o.broad = 2;
+    if (family == GNOMON_LSH_MINHASH) o.coarse = 2;
     return o;
 }
 
@@ -182,7 +182,7 @@ static int32_t *values_of(const gnomon_lsh_options *o, const data *d, bool asked
 {
     gnomon_lsh_functions f = o->functions;
     gnomon_hasher *h;
-    f.count = o->tables * (o->broad + o->fine);
+    f.count = o->tables * (o->coarse + o->fine);
     ASSERT_OK(ctx, gnomon_hasher_create(ctx, &f, &h));
     const int64_t n = asked ? Q : N;
     int32_t *values = malloc((size_t)(n * f.count) * sizeof *values);
@@ -203,7 +203,7 @@ static void check_buckets(const data *d, const gnomon_lsh_options *o,
                           const gnomon_lsh_search_params *e, int64_t agree, double radius)
 {
     int32_t *base = values_of(o, d, false), *asked = values_of(o, d, true);
-    const int64_t depth = o->broad + o->fine, count = o->tables * depth;
+    const int64_t depth = o->coarse + o->fine, count = o->tables * depth;
     gnomon_search_options s = by_k(o, 0);
     s.radius = radius;
     gnomon_neighbors truth = exactly(d, &s), found;
@@ -250,7 +250,7 @@ static void queries_find_their_buckets(void **state)
     data *d = make_data(1);
     for (int f = 0; f < FAMILIES; f++) {
         gnomon_lsh_options o = options_of(families[f]);
-        check_buckets(d, &o, NULL, o.broad, radii[f]);
+        check_buckets(d, &o, NULL, o.coarse, radii[f]);
     }
     free(d);
 }
@@ -264,23 +264,23 @@ static void fine_buckets_widen_to_broad_ones(void **state)
         o.fine =
             families[f] == GNOMON_LSH_BIT_SAMPLING || families[f] == GNOMON_LSH_SIMHASH ? 3 : 1;
         gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
-        check_buckets(d, &o, &e, o.broad + o.fine, radii[f]);
-        e.broad = o.tables;
-        check_buckets(d, &o, &e, o.broad, radii[f]);
+        check_buckets(d, &o, &e, o.coarse + o.fine, radii[f]);
+        e.coarse = o.tables;
+        check_buckets(d, &o, &e, o.coarse, radii[f]);
     }
     free(d);
 }
 
-/* More effort finds more, and in the end all. */
-static void effort_raises_recall(void **state)
+/* Looking into more buckets finds more, and in the end all. */
+static void more_buckets_raise_recall(void **state)
 {
     (void)state;
     data *d = make_data(3);
     for (int f = 0; f < FAMILIES; f++) {
         for (int fine = 0; fine < 2; fine++) {
             gnomon_lsh_options o = options_of(families[f]);
-            o.fine = fine ? o.broad / 2 : 0;
-            o.broad -= o.fine;
+            o.fine = fine ? o.coarse / 2 : 0;
+            o.coarse -= o.fine;
             gnomon_lsh *index = index_of(ctx, d, &o);
             const gnomon_search_options s = by_k(&o, 5);
             gnomon_neighbors truth = exactly(d, &s), found;
@@ -289,7 +289,7 @@ static void effort_raises_recall(void **state)
                 gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
                 gnomon_lsh_work work = {.struct_size = sizeof work};
                 e.probes = probes;
-                e.broad = fine ? probes : 0;
+                e.coarse = fine ? probes : 0;
                 ASSERT_OK(ctx, ask(ctx, d, index, &s, &e, &found, &work));
                 const double r = recall(&found, &truth);
                 if (probes == 0) first = r;
@@ -316,7 +316,7 @@ static void all_buckets_are_all_points(void **state)
     for (int f = 1; f < 4; f++) {
         gnomon_lsh_options o = options_of(families[f]);
         o.tables = 1;
-        o.broad = families[f] == GNOMON_LSH_CROSS_POLYTOPE ? 1 : 5;
+        o.coarse = families[f] == GNOMON_LSH_CROSS_POLYTOPE ? 1 : 5;
         if (families[f] == GNOMON_LSH_CROSS_POLYTOPE) o.functions.sides = 2;
         gnomon_lsh *index = index_of(ctx, d, &o);
         gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
@@ -362,7 +362,7 @@ static void codes_choose_what_is_verified(void **state)
     data *d = make_data(6);
     for (int f = 0; f < 2; f++) {
         gnomon_lsh_options o = options_of(families[f]);
-        o.broad = 2;
+        o.coarse = 2;
         o.codes = 40; /* more than there are coordinates */
         gnomon_lsh *index = index_of(ctx, d, &o);
         gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
@@ -371,7 +371,7 @@ static void codes_choose_what_is_verified(void **state)
         gnomon_lsh_work work = {.struct_size = sizeof work}, less = work;
         e.probes = 30;
         ASSERT_OK(ctx, ask(ctx, d, index, &s, &e, &all, &work));
-        e.verified = 20;
+        e.rerank = 20;
         ASSERT_OK(ctx, ask(ctx, d, index, &s, &e, &some, &less));
         assert_int_equal(work.candidates, less.candidates);
         assert_int_equal(less.verified, 20 * Q);
@@ -380,7 +380,7 @@ static void codes_choose_what_is_verified(void **state)
         assert_true(recall(&some, &all) > 0.97);
         gnomon_neighbors_free(ctx, &all);
         gnomon_neighbors_free(ctx, &some);
-        e.verified = 0;
+        e.rerank = 0;
         e.candidates = 30;
         ASSERT_OK(ctx, ask(ctx, d, index, &s, &e, &some, &less));
         assert_true(less.candidates <= 30 * Q && less.candidates > 20 * Q);
@@ -391,12 +391,12 @@ static void codes_choose_what_is_verified(void **state)
     free(d);
 }
 
-static gnomon_lsh_search_params some_effort(const gnomon_lsh_options *o)
+static gnomon_lsh_search_params some_params(const gnomon_lsh_options *o)
 {
     gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
     e.probes = 25;
-    e.broad = o->fine > 0 ? 9 : 0;
-    e.verified = o->codes > 0 ? 15 : 0;
+    e.coarse = o->fine > 0 ? 9 : 0;
+    e.rerank = o->codes > 0 ? 15 : 0;
     return e;
 }
 
@@ -409,7 +409,7 @@ static void the_same_bits(void **state)
         gnomon_lsh_options o = options_of(families[f]);
         o.fine = 1;
         o.codes = f < 3 ? 24 : 0;
-        const gnomon_lsh_search_params e = some_effort(&o);
+        const gnomon_lsh_search_params e = some_params(&o);
         gnomon_search_options s = by_k(&o, 4);
         gnomon_lsh *index = index_of(ctx, d, &o);
         gnomon_neighbors first, second;
@@ -451,7 +451,7 @@ static void points_in_pieces(void **state)
     for (int f = 0; f < FAMILIES; f++) {
         gnomon_lsh_options o = options_of(families[f]);
         o.fine = 1;
-        const gnomon_lsh_search_params e = some_effort(&o);
+        const gnomon_lsh_search_params e = some_params(&o);
         gnomon_lsh *whole = index_of(ctx, d, &o), *parts = create(ctx, &o);
         for (int c = 0; c < 6; c++) {
             const int64_t first = cuts[c], count = cuts[c + 1] - first;
@@ -493,7 +493,7 @@ static void removed_points_are_not_found(void **state)
     for (int f = 0; f < FAMILIES; f++) {
         gnomon_lsh_options o = options_of(families[f]);
         o.codes = f < 3 ? 16 : 0;
-        const gnomon_lsh_search_params e = some_effort(&o);
+        const gnomon_lsh_search_params e = some_params(&o);
         gnomon_lsh *index = index_of(ctx, d, &o);
         gnomon_search_options s = by_k(&o, 4);
         int64_t ids[N / 3 + 1], bad[2] = {1, N};
@@ -507,11 +507,11 @@ static void removed_points_are_not_found(void **state)
         gnomon_neighbors before, filtered, removed, compacted, none;
         ASSERT_OK(ctx, ask(ctx, d, index, &s, &e, &before, NULL));
         ASSERT_FAILS(ctx, gnomon_lsh_remove(index, bad, 2), GNOMON_ERROR_ARGUMENT, "ids[1]");
-        s.allowed = allowed;
-        s.allowed_bits = N;
+        s.filter = allowed;
+        s.filter_bits = N;
         ASSERT_OK(ctx, ask(ctx, d, index, &s, &e, &filtered, NULL));
-        s.allowed = NULL;
-        s.allowed_bits = 0;
+        s.filter = NULL;
+        s.filter_bits = 0;
         ASSERT_OK(ctx, gnomon_lsh_remove(index, ids, N / 3 + 1));
         ASSERT_OK(ctx, ask(ctx, d, index, &s, &e, &removed, NULL));
         check_same(&filtered, &removed);
@@ -561,8 +561,8 @@ static void many_threads_at_once(void **state)
     data *d = make_data(10);
     gnomon_lsh_options o = options_of(GNOMON_LSH_PSTABLE);
     o.codes = 16;
-    o.effort.probes = 20;
-    o.effort.verified = 12;
+    o.search_params.probes = 20;
+    o.search_params.rerank = 12;
     gnomon_lsh *index = index_of(ctx, d, &o);
     const gnomon_search_options s = by_k(&o, 4);
     gnomon_neighbors expected;
@@ -602,7 +602,7 @@ static gnomon_status whole_life(gnomon_context *with, const data *d, const gnomo
                                 gnomon_neighbors *found)
 {
     gnomon_lsh *index = NULL;
-    const gnomon_lsh_search_params e = some_effort(o);
+    const gnomon_lsh_search_params e = some_params(o);
     const gnomon_search_options s = by_k(o, 3);
     const int64_t ids[2] = {4, 7};
     gnomon_status status = gnomon_lsh_create(with, o, &index);
@@ -701,15 +701,15 @@ static void bad_arguments(void **state)
     REFUSED(o.functions.dim = 0, GNOMON_ERROR_ARGUMENT, "dim");
     REFUSED(o.tables = 0, GNOMON_ERROR_ARGUMENT, "tables");
     REFUSED(o.tables = 5000, GNOMON_ERROR_ARGUMENT, "tables");
-    REFUSED(o.broad = 0, GNOMON_ERROR_ARGUMENT, "broad");
+    REFUSED(o.coarse = 0, GNOMON_ERROR_ARGUMENT, "coarse");
     REFUSED(o.fine = -1, GNOMON_ERROR_ARGUMENT, "fine");
     REFUSED(o.fine = 253, GNOMON_ERROR_ARGUMENT, "fine");
     REFUSED(o.codes = 1025, GNOMON_ERROR_ARGUMENT, "codes");
     REFUSED(o.memory = -1, GNOMON_ERROR_ARGUMENT, "memory");
-    REFUSED(o.effort.probes = -1, GNOMON_ERROR_ARGUMENT, "probes");
-    REFUSED(o.effort.broad = 1, GNOMON_ERROR_ARGUMENT, "broad");
-    REFUSED(o.effort.candidates = -1, GNOMON_ERROR_ARGUMENT, "candidates");
-    REFUSED(o.effort.verified = 3, GNOMON_ERROR_ARGUMENT, "verified");
+    REFUSED(o.search_params.probes = -1, GNOMON_ERROR_ARGUMENT, "probes");
+    REFUSED(o.search_params.coarse = 1, GNOMON_ERROR_ARGUMENT, "coarse");
+    REFUSED(o.search_params.candidates = -1, GNOMON_ERROR_ARGUMENT, "candidates");
+    REFUSED(o.search_params.rerank = 3, GNOMON_ERROR_ARGUMENT, "rerank");
     REFUSED(o.struct_size = 4, GNOMON_ERROR_ARGUMENT, "struct_size");
 #undef REFUSED
     gnomon_lsh_options o = options_of(GNOMON_LSH_BIT_SAMPLING);
@@ -745,8 +745,8 @@ static void bad_arguments(void **state)
     ASSERT_FAILS(ctx, gnomon_lsh_query(ctx, index, &asked, &s, NULL, &found, NULL),
                  GNOMON_ERROR_SHAPE, "queries");
     gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
-    e.broad = 1;
-    ASSERT_FAILS(ctx, ask(ctx, d, index, &s, &e, &found, NULL), GNOMON_ERROR_ARGUMENT, "broad");
+    e.coarse = 1;
+    ASSERT_FAILS(ctx, ask(ctx, d, index, &s, &e, &found, NULL), GNOMON_ERROR_ARGUMENT, "coarse");
     gnomon_lsh_destroy(index);
     gnomon_lsh_destroy(NULL);
     free(d);
@@ -756,7 +756,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(queries_find_their_buckets),
                                        cmocka_unit_test(fine_buckets_widen_to_broad_ones),
-                                       cmocka_unit_test(effort_raises_recall),
+                                       cmocka_unit_test(more_buckets_raise_recall),
                                        cmocka_unit_test(all_buckets_are_all_points),
                                        cmocka_unit_test(few_candidates_mean_exact),
                                        cmocka_unit_test(codes_choose_what_is_verified),

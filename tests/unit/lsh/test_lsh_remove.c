@@ -24,7 +24,7 @@ static void removed_points(void **state)
     o.functions.family = GNOMON_LSH_PSTABLE;
     o.functions.dim = D;
     o.functions.width = 4;
-    o.tables = o.broad = 2;
+    o.tables = o.coarse = 2;
     gnomon_lsh *index;
     gnomon_lsh_info info = {.struct_size = sizeof info};
     const gnomon_matrix points = gnomon_matrix_rowmajor(x, GNOMON_F32, N, D);

@@ -339,12 +339,12 @@ static void limits(void **state)
     o.functions.dim = D;
     o.functions.width = 3;
     o.tables = 4;
-    o.broad = 1;
+    o.coarse = 1;
     o.fine = 3;
     o.codes = 16;
-    o.effort.tables = 4;
-    o.effort.probes = 3;
-    o.effort.broad = 12;
+    o.search_params.tables = 4;
+    o.search_params.probes = 3;
+    o.search_params.coarse = 12;
     ASSERT_OK(ctx, gnomon_lsh_create(ctx, &o, &index));
     ASSERT_OK(ctx, gnomon_lsh_add(index, &v.base));
     ASSERT_OK(ctx, gnomon_neighbors_exact(ctx, &v.base, &v.asked, &so, &truth));
@@ -360,15 +360,15 @@ static void limits(void **state)
                                     .buckets = buckets,
                                     .candidates = candidates,
                                     .share = share};
-    ASSERT_OK(ctx, gnomon_lsh_trace_queries(ctx, index, &asked, &o.effort, &trace));
+    ASSERT_OK(ctx, gnomon_lsh_trace_queries(ctx, index, &asked, &o.search_params, &trace));
     for (int s = 0; s < STEPS; s++) {
         for (int c = 0; c < CHOICES; c++) {
-            gnomon_lsh_search_params e = o.effort;
+            gnomon_lsh_search_params e = o.search_params;
             gnomon_lsh_work work = {.struct_size = sizeof work};
             double sums[3] = {0};
             int64_t hits = 0;
             e.candidates = step[s];
-            e.verified = verified[c];
+            e.rerank = verified[c];
             ASSERT_OK(ctx, gnomon_lsh_query(ctx, index, &v.asked, &so, &e, &found, &work));
             for (int64_t q = 0; q < Q; q++) {
                 sums[0] += (double)candidates[q * STEPS + s];

@@ -63,10 +63,10 @@ static void test_conditions(void **state)
             for (int way = 0; way < 3; way++) { /* A itself, and sketches of two sizes */
                 gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
                 gnomon_lstsq out;
-                options.k = way == 0 ? N : way == 1 ? 8 * D : 30 * D;
+                options.sketch_size = way == 0 ? N : way == 1 ? 8 * D : 30 * D;
                 options.seed = (uint64_t)way;
                 print_message("condition %g, residual %g, k %d\n", conditions[c], residuals[r],
-                              (int)options.k);
+                              (int)options.sketch_size);
                 solve(ctx, N, D, p.a, p.b, &options, &out);
                 assert_int_equal(out.sketched, way > 0);
                 assert_int_equal(out.rank, D);
@@ -96,7 +96,7 @@ static void test_operators(void **state)
         descriptor.kind = (gnomon_kind)kind;
         if (kind == GNOMON_BLOCK) descriptor.blocks = 2;
         options.descriptor = &descriptor;
-        options.k = 12 * D;
+        options.sketch_size = 12 * D;
         print_message("%s\n", gnomon_kind_name(descriptor.kind));
         solve(ctx, N, D, p.a, p.b, &options, &out);
         check_solution(&p, &out, y);
@@ -131,7 +131,7 @@ static void test_coherent(void **state)
         for (uint64_t seed = 0; seed < 5; seed++) {
             gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
             gnomon_lstsq out;
-            options.k = 80;
+            options.sketch_size = 80;
             options.seed = seed;
             solve(ctx, N, D, p.a, p.b, &options, &out);
             const gnomon_lstsq_target *t = &out.target[0];
@@ -164,7 +164,7 @@ static void test_missed(void **state)
         descriptor.kind = GNOMON_VERY_SPARSE;
         descriptor.seed = seed;
         options.descriptor = &descriptor;
-        options.k = 50;
+        options.sketch_size = 50;
         solve(ctx, N, D, p.a, p.b, &options, &out);
         const double row = at(&out.x, 0, 0) * p.a[2222 * D] + at(&out.x, 1, 0) * p.a[2222 * D + 1] +
                            at(&out.x, 2, 0) + at(&out.x, 3, 0) * p.a[2222 * D + 3];
@@ -198,7 +198,7 @@ static void test_rank(void **state)
     for (int way = 0; way < 2; way++) {
         gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
         gnomon_lstsq out;
-        options.k = way ? 10 * D : 0;
+        options.sketch_size = way ? 10 * D : 0;
         solve(ctx, N, D, a, b, &options, &out);
         assert_int_equal(out.rank, RANK);
         assert_true(out.converged);
@@ -210,7 +210,7 @@ static void test_rank(void **state)
     lapack_solve(N, D, a, b, 0.1, y);
     gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
     gnomon_lstsq out;
-    options.rank_tolerance = 0.1;
+    options.rcond = 0.1;
     solve(ctx, N, D, a, b, &options, &out);
     assert_int_equal(out.rank, 7); /* 0.7^6 = 0.118, 0.7^7 = 0.082 */
     assert_true(distance_of(D, &out.x, 0, y) <= 1e-11 * length_of(y, D));
@@ -229,7 +229,7 @@ static void test_zero_and_square(void **state)
         b[i] = i;
     for (int way = 0; way < 2; way++) {
         gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
-        options.k = way ? 20 : 0;
+        options.sketch_size = way ? 20 : 0;
         solve(ctx, 60, 5, a, b, &options, &out);
         assert_int_equal(out.rank, 0);
         assert_true(out.converged && out.norm == 0 && out.target[0].norm_x == 0);
@@ -285,7 +285,7 @@ static void test_scales(void **state)
             const gnomon_matrix right = gnomon_matrix_rowmajor(b, GNOMON_F64, N, 1);
             gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
             gnomon_lstsq out = {.struct_size = sizeof out};
-            options.k = 100;
+            options.sketch_size = 100;
             gnomon_status status = gnomon_lstsq_dense(ctx, &view, &right, &options, &out);
             if (shift > 1015) {
                 expect(ctx, status, GNOMON_ERROR_NONFINITE);
@@ -323,8 +323,8 @@ static void test_ridge(void **state)
                 gnomon_lstsq out;
                 for (int j = 0; j < D; j++)
                     more[(N + j) * D + j] = lambdas[l];
-                options.lambda = lambdas[l];
-                options.k = k ? 12 * D : 0;
+                options.damp = lambdas[l];
+                options.sketch_size = k ? 12 * D : 0;
                 lapack_solve(N + D, D, more, b, 0x1p-52, y);
                 solve(ctx, N, D, p.a, p.b, &options, &out);
                 const gnomon_lstsq_target *t = &out.target[0];
@@ -354,7 +354,7 @@ static void test_not_reached(void **state)
         gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
         gnomon_lstsq out;
         options.iterations = steps;
-        options.k = 6 * D;
+        options.sketch_size = 6 * D;
         solve(ctx, N, D, p.a, p.b, &options, &out);
         const gnomon_lstsq_target *t = &out.target[0];
         assert_true(out.iterations == steps && !out.converged && !t->converged);
@@ -369,7 +369,7 @@ static void test_not_reached(void **state)
     gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
     gnomon_lstsq out;
     options.tolerance = 1e-30;
-    options.k = 6 * D;
+    options.sketch_size = 6 * D;
     solve(ctx, N, D, p.a, p.b, &options, &out);
     assert_false(out.converged);
     assert_true(out.target[0].backward_error <= 1e-16 && out.iterations < 200);

@@ -12,8 +12,8 @@ static gnomon_lstsq solve(gnomon_context *ctx, problem *p, double lambda, int64_
     gnomon_lstsq out = {.struct_size = sizeof out};
     const gnomon_matrix view = gnomon_matrix_rowmajor(p->a, GNOMON_F64, N, D);
     const gnomon_matrix right = gnomon_matrix_rowmajor(p->b, GNOMON_F64, N, 1);
-    options.lambda = lambda;
-    options.k = k;
+    options.damp = lambda;
+    options.sketch_size = k;
     options.iterations = steps;
     options.dtype = dtype;
     expect(ctx, gnomon_lstsq_dense(ctx, &view, &right, &options, &out), GNOMON_OK);

@@ -13,7 +13,7 @@ static void no_more_than_allowed(void **state)
         gnomon_lstsq_options o = GNOMON_LSTSQ_OPTIONS_INIT;
         gnomon_lstsq out = {.struct_size = sizeof out};
         o.iterations = most;
-        o.k = 4 * D;
+        o.sketch_size = 4 * D;
         expect(ctx, gnomon_lstsq_dense(ctx, &a, &b, &o, &out), GNOMON_OK);
         assert_int_equal(out.iterations, most);
         assert_int_equal(out.refinements, most > 0);

@@ -72,8 +72,8 @@ static void test_bits(void **state)
         pieces source = {.step = 37, .rows = ROWS};
         gnomon_svd_rows rows = {&source,    way ? -1 : ROWS, COLS,
                                 GNOMON_F64, pieces_next,     pieces_rewind};
-        options.k = 200;
-        options.lambda = way == 1 ? 30 : 0;
+        options.sketch_size = 200;
+        options.damp = way == 1 ? 30 : 0;
         expect(one, gnomon_lstsq_dense(one, &view, &right, &options, &p), GNOMON_OK);
         assert_true(p.converged && p.iterations > 5);
         expect(three, gnomon_lstsq_dense(three, &view, &right, &options, &q), GNOMON_OK);
@@ -111,7 +111,7 @@ static void test_many(void **state)
         for (int way = 0; way < 2; way++) {
             gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
             gnomon_lstsq out = {.struct_size = sizeof out};
-            options.k = way ? 300 : ROWS;
+            options.sketch_size = way ? 300 : ROWS;
             options.keep_residual = 1;
             expect(ctx, gnomon_lstsq_dense(ctx, &view, &rights, &options, &out), GNOMON_OK);
             assert_true(out.converged && out.targets == m);
@@ -191,7 +191,7 @@ static void test_types_and_strides(void **state)
             gnomon_matrix right = {b, GNOMON_F64, GNOMON_HOST, ROWS, 1, RIGHTS, 1};
             gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
             gnomon_lstsq out = {.struct_size = sizeof out};
-            options.k = 250;
+            options.sketch_size = 250;
             options.dtype = t % 2 ? GNOMON_F32 : GNOMON_F64;
             options.keep_residual = 1;
             expect(ctx, gnomon_lstsq_dense(ctx, &view, &right, &options, &out), GNOMON_OK);
@@ -247,7 +247,7 @@ static void test_sparse(void **state)
         gnomon_lstsq p = {.struct_size = sizeof p}, q = {.struct_size = sizeof q};
         descriptor.kind = way < 4 ? GNOMON_SJLT : GNOMON_GAUSSIAN;
         options.descriptor = &descriptor;
-        options.k = way < 2 ? 0 : 200;
+        options.sketch_size = way < 2 ? 0 : 200;
         expect(ctx, gnomon_lstsq_csr(ctx, &csr, &right, &options, &p), GNOMON_OK);
         expect(one, gnomon_lstsq_csr(one, &csr, &right, &options, &q), GNOMON_OK);
         same_bits(&p, &q);
@@ -286,23 +286,23 @@ static void test_refusals(void **state)
     options.member = value;                                                      \
     expect(ctx, gnomon_lstsq_dense(ctx, &view, &right, &options, &out), status); \
     assert_non_null(strstr(gnomon_last_error(ctx), #member))
-    REFUSED(lambda, -1, GNOMON_ERROR_ARGUMENT);
-    REFUSED(lambda, INFINITY, GNOMON_ERROR_ARGUMENT);
-    REFUSED(lambda, NAN, GNOMON_ERROR_ARGUMENT);
+    REFUSED(damp, -1, GNOMON_ERROR_ARGUMENT);
+    REFUSED(damp, INFINITY, GNOMON_ERROR_ARGUMENT);
+    REFUSED(damp, NAN, GNOMON_ERROR_ARGUMENT);
     REFUSED(tolerance, 0, GNOMON_ERROR_ARGUMENT);
     REFUSED(tolerance, 1, GNOMON_ERROR_ARGUMENT);
     REFUSED(tolerance, NAN, GNOMON_ERROR_ARGUMENT);
-    REFUSED(rank_tolerance, 1, GNOMON_ERROR_ARGUMENT);
-    REFUSED(rank_tolerance, -1, GNOMON_ERROR_ARGUMENT);
+    REFUSED(rcond, 1, GNOMON_ERROR_ARGUMENT);
+    REFUSED(rcond, -1, GNOMON_ERROR_ARGUMENT);
     REFUSED(iterations, -1, GNOMON_ERROR_ARGUMENT);
-    REFUSED(k, COLS - 1, GNOMON_ERROR_ARGUMENT);
-    REFUSED(k, -1, GNOMON_ERROR_ARGUMENT);
+    REFUSED(sketch_size, COLS - 1, GNOMON_ERROR_ARGUMENT);
+    REFUSED(sketch_size, -1, GNOMON_ERROR_ARGUMENT);
     REFUSED(probes, 101, GNOMON_ERROR_ARGUMENT);
     REFUSED(dtype, GNOMON_U8, GNOMON_ERROR_DTYPE);
     REFUSED(struct_size, 1, GNOMON_ERROR_ARGUMENT);
     gnomon_descriptor descriptor = GNOMON_DESCRIPTOR_INIT;
     options = fresh;
-    options.k = 100;
+    options.sketch_size = 100;
     options.descriptor = &descriptor; /* no kind */
     expect(ctx, gnomon_lstsq_dense(ctx, &view, &right, &options, &out), GNOMON_ERROR_ARGUMENT);
     gnomon_matrix m = right;
@@ -374,7 +374,7 @@ static void test_cancelled(void **state)
         /* slow rows, so that the reports, which are held back, come */
         pieces source = {.step = 300, .rows = ROWS, .slow = true};
         gnomon_svd_rows rows = {&source, ROWS, COLS, GNOMON_F64, pieces_next, pieces_rewind};
-        what.k = 200;
+        what.sketch_size = 200;
         expect(ctx, gnomon_lstsq_stream(ctx, &rows, &right, &what, &out), GNOMON_ERROR_CANCELLED);
         assert_null(out.x.data);
         gnomon_context_destroy(ctx);
@@ -453,7 +453,7 @@ static void test_every_allocation(void **state)
             }
             gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
             gnomon_lstsq out = {.struct_size = sizeof out};
-            options.k = way == 2 ? 0 : 40;
+            options.sketch_size = way == 2 ? 0 : 40;
             options.keep_residual = way >= 2;
             gnomon_status status = way == 1 || way == 4
                                        ? gnomon_lstsq_csr(ctx, &csr, &right, &options, &out)

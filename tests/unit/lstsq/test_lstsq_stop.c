@@ -11,7 +11,7 @@ static gnomon_lstsq solve(gnomon_context *ctx, const problem *p, double toleranc
     gnomon_lstsq out = {.struct_size = sizeof out};
     const gnomon_matrix a = gnomon_matrix_rowmajor(p->a, GNOMON_F64, p->n, p->d);
     const gnomon_matrix b = gnomon_matrix_rowmajor(p->b, GNOMON_F64, p->n, 1);
-    options.k = 4 * D;
+    options.sketch_size = 4 * D;
     options.tolerance = tolerance;
     expect(ctx, gnomon_lstsq_dense(ctx, &a, &b, &options, &out), GNOMON_OK);
     assert_true(out.converged && out.sketched);

@@ -14,7 +14,7 @@ static void bounds_that_are_near(void **state)
         const gnomon_matrix b = gnomon_matrix_rowmajor(p.b, GNOMON_F64, N, 1);
         gnomon_lstsq_options o = GNOMON_LSTSQ_OPTIONS_INIT;
         gnomon_lstsq out = {.struct_size = sizeof out};
-        o.k = 8 * D;
+        o.sketch_size = 8 * D;
         expect(ctx, gnomon_lstsq_dense(ctx, &a, &b, &o, &out), GNOMON_OK);
         const gnomon_lstsq_target *t = &out.target[0];
         print_message("condition %g: %lld steps, %lld refinements, fit %.2g, forward %.2g\n",

@@ -45,7 +45,7 @@ static void test_shortest(void **state)
     for (int c = 0; c < 4; c++) {
         for (int64_t k = 150; k <= COLS; k += COLS - 150) { /* sketched, and itself */
             gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
-            options.k = k;
+            options.sketch_size = k;
             options.tolerance = 1e-14;
             options.keep_residual = 1;
             make_data(conditions[c], 3 + (uint64_t)c);
@@ -83,7 +83,7 @@ static void test_deficient(void **state)
     (void)state;
     gnomon_context *ctx = context_of(2);
     gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
-    options.k = 150;
+    options.sketch_size = 150;
     make_data(10, 8);
     for (int l = 0; l < COLS; l++)
         a[5 * COLS + l] = a[l] - 2 * a[COLS + l];
@@ -113,8 +113,8 @@ static void test_lambda(void **state)
     const double lambda = 0.3;
     gnomon_context *ctx = context_of(2);
     gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
-    options.k = 150;
-    options.lambda = lambda;
+    options.sketch_size = 150;
+    options.damp = lambda;
     make_data(1e5, 9);
     gnomon_lstsq out = solve(ctx, &options);
     double *all = calloc((size_t)ROWS * (COLS + ROWS), sizeof *all), longer[COLS + ROWS];
@@ -147,7 +147,7 @@ static void test_same(void **state)
     static int64_t offsets[ROWS + 1], indices[ROWS * COLS];
     gnomon_context *ctx = context_of(3), *one = context_of(1);
     gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
-    options.k = 150;
+    options.sketch_size = 150;
     make_data(50, 10);
     for (int i = 0; i < ROWS * COLS; i++) {
         f32[i] = (float)a[i];
@@ -226,9 +226,9 @@ static void test_refused(void **state)
     make_data(10, 11);
     const gnomon_matrix view = gnomon_matrix_rowmajor(a, GNOMON_F64, ROWS, COLS);
     gnomon_matrix right = gnomon_matrix_rowmajor(b, GNOMON_F64, ROWS, RIGHTS);
-    options.k = ROWS - 1;
+    options.sketch_size = ROWS - 1;
     expect(ctx, gnomon_lstsq_dense(ctx, &view, &right, &options, &out), GNOMON_ERROR_ARGUMENT);
-    assert_non_null(strstr(gnomon_last_error(ctx), "k is 22; it must be 0 or at least 23"));
+    assert_non_null(strstr(gnomon_last_error(ctx), "sketch_size is 22; it must be 0 or at least 23"));
     right.rows--;
     expect(ctx, gnomon_lstsq_dense(ctx, &view, &right, NULL, &out), GNOMON_ERROR_SHAPE);
     assert_non_null(strstr(gnomon_last_error(ctx), "b has 22 rows and a has 23"));

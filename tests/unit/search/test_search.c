@@ -194,8 +194,8 @@ static gnomon_neighbors search(gnomon_context *ctx, const points *base, const po
 static bool may_answer(const wish *w, int64_t query, int64_t id)
 {
     if (w->o.exclude >= 0 && id == w->o.exclude + query) return false;
-    return w->o.allowed == NULL ||
-           (id < w->o.allowed_bits && (w->o.allowed[id / 8] >> (id % 8) & 1) != 0);
+    return w->o.filter == NULL ||
+           (id < w->o.filter_bits && (w->o.filter[id / 8] >> (id % 8) & 1) != 0);
 }
 
 /* The found ones are the first of all: same ids in the same order, same bits. */
@@ -416,8 +416,8 @@ static void filters_and_self(void **state)
                     w.o.metric = metrics[m];
                     if (c & 1) w.o.exclude = 100;
                     if (c & 2) {
-                        w.o.allowed = bitmap;
-                        w.o.allowed_bits = 477;
+                        w.o.filter = bitmap;
+                        w.o.filter_bits = 477;
                     }
                     w.o.k = c & 4 ? 0 : 12;
                     w.o.radius = all[30].distance;

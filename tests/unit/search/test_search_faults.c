@@ -52,11 +52,11 @@ static void arguments(void **state)
     refused(&x, &o, GNOMON_ERROR_ARGUMENT, "39 of base's 40 points may be neighbours of query 0");
     const uint8_t few[1] = {6};
     o = nearest(3);
-    o.allowed = few;
-    o.allowed_bits = 8;
+    o.filter = few;
+    o.filter_bits = 8;
     refused(&x, &o, GNOMON_ERROR_ARGUMENT, "2 of base's 40 points");
-    o.allowed_bits = -1;
-    refused(&x, &o, GNOMON_ERROR_ARGUMENT, "allowed_bits is -1");
+    o.filter_bits = -1;
+    refused(&x, &o, GNOMON_ERROR_ARGUMENT, "filter_bits is -1");
     o = nearest(0);
     o.radius = -0.5;
     refused(&x, &o, GNOMON_ERROR_ARGUMENT, "radius is -0.5");
@@ -132,8 +132,8 @@ static void bad_numbers_in_pieces(void **state)
     for (int hidden = 0; hidden < 2; hidden++) {
         gnomon_search *s;
         if (hidden) {
-            o.allowed = allowed;
-            o.allowed_bits = N;
+            o.filter = allowed;
+            o.filter_bits = N;
             allowed[25 / 8] = (uint8_t) ~(1 << 25 % 8);
         }
         x.base[25 * D + 2] = (float)NAN;
@@ -233,8 +233,8 @@ static void every_allocation_may_fail(void **state)
             gnomon_search_options o = nearest(c % 2 ? 3 : 0);
             o.radius = 0.5;
             if (c & 2) {
-                o.allowed = allowed;
-                o.allowed_bits = N;
+                o.filter = allowed;
+                o.filter_bits = N;
             }
             gnomon_neighbors out = {.struct_size = sizeof out};
             gnomon_status status;

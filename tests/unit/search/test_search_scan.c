@@ -68,7 +68,7 @@ static void check(const sides *s, gnomon_metric metric, const gnomon_search_opti
         int64_t count = 0;
         for (int64_t i = 0; i < N; i++) {
             if (o->exclude >= 0 && i == o->exclude + q) continue;
-            if (o->allowed && !(s->allowed[i / 8] >> (i % 8) & 1)) continue;
+            if (o->filter && !(s->allowed[i / 8] >> (i % 8) & 1)) continue;
             const double distance = apart(s, metric, FIRST + q, i);
             if (o->k == 0 && (metric == GNOMON_IP ? distance < o->radius : distance > o->radius))
                 continue;
@@ -103,8 +103,8 @@ static void later_pieces_of_the_base(void **state)
             o.radius = radii[m];
             if (way & 2) o.exclude = FIRST;
             if (way & 4) {
-                o.allowed = s.allowed;
-                o.allowed_bits = N;
+                o.filter = s.allowed;
+                o.filter_bits = N;
             }
             for (int p = 0; p < 4; p++) {
                 check(&s, metrics[m], &o, Q, pieces[p]);

@@ -12,7 +12,7 @@ static void compare(const gnomon_neighbors *found, const answer *all, int64_t n,
         for (int64_t i = 0; i < n; i++) {
             const answer want = all[q * n + i];
             if (o->exclude >= 0 && want.id == o->exclude + q) continue;
-            if (o->allowed != NULL && (o->allowed[want.id / 8] >> (want.id % 8) & 1) == 0) continue;
+            if (o->filter != NULL && (o->filter[want.id / 8] >> (want.id % 8) & 1) == 0) continue;
             if (o->k > 0 ? at == (q + 1) * o->k : want.distance > o->radius) break;
             if (at == found->offsets[q + 1] || found->ids[at] != want.id ||
                 found->distances[at] != want.distance)
@@ -159,8 +159,8 @@ static void sets_against_every_pair(void **state)
             o.radius = c % 6 == 3 ? 0 : c % 6 == 4 ? 0.75 : 1;
             if (c % 4 == 1) o.exclude = 7;
             if (c >= 6) {
-                o.allowed = allowed;
-                o.allowed_bits = N;
+                o.filter = allowed;
+                o.filter_bits = N;
             }
             gnomon_neighbors found = {.struct_size = sizeof found};
             if (c % 2 == 0) {

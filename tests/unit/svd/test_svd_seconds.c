@@ -153,7 +153,7 @@ static void lstsq_tells_all_its_seconds(void **unused)
         const gnomon_matrix b = gnomon_matrix_rowmajor(right, GNOMON_F64, n, 1);
         gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
         gnomon_lstsq out = {.struct_size = sizeof out};
-        options.lambda = way / 2 * 0.5;
+        options.damp = way / 2 * 0.5;
         laps = 0;
         assert_int_equal(gnomon_lstsq_dense(ctx, &a, &b, &options, &out), GNOMON_OK);
         const double seconds[] = {out.look_seconds, out.sketch_seconds, out.factor_seconds,
