@@ -18,7 +18,7 @@ enum {
     READ_ROWS = 16,
     SUM_ROWS = 256, /* in a part of a sum */
     SUM_COLS = 512,
-    PART_COLS = 65536, /* columns of a row that a task subtracts */
+    PART_COLS = 16384, /* columns of a row that a task subtracts */
     COLS = 8,          /* of a tall matrix that a task sums */
     OVERFLOWING = 64,  /* bits that sums beyond the range are correction down by */
 };
@@ -81,6 +81,7 @@ typedef struct rows_task {
     gnomon_row_source *s;
     int64_t row, rows, at; /* of the matrix; how many; where in the buffer */
     int64_t cuts;          /* of a row's, or the columns' */
+    int64_t each;          /* rows of a task */
     bool reads;
     int shift; /* sums are of the numbers times 2^-shift */
     const double *about;
@@ -220,33 +221,68 @@ static gnomon_status find(gnomon_row_source *s, sum_fn sum, double *largest)
     return GNOMON_OK;
 }
 
+/* out = (x - mean) * factor, by one rounding from fp64. */
+#define DEFINE_LESS_MEAN(name, from, to)                                                         \
+    static void name(const void *x, const double *mean, double factor, int64_t count, void *out) \
+    {                                                                                            \
+        const from *in = x;                                                                      \
+        to *less = out;                                                                          \
+        for (int64_t j = 0; j < count; j++)                                                      \
+            less[j] = (to)(factor * (double)in[j] - factor * mean[j]);                           \
+    }
+
+DEFINE_LESS_MEAN(f32_from_f32, float, float)
+DEFINE_LESS_MEAN(f32_from_f64, double, float)
+DEFINE_LESS_MEAN(f64_from_f32, float, double)
+DEFINE_LESS_MEAN(f64_from_f64, double, double)
+
+/* Whether rows of the matrix can be read where they lie. */
+static bool lies_well(const gnomon_row_source *s)
+{
+    const gnomon_matrix *m = s->matrix;
+    return m != NULL && m->col_stride == 1 && (m->dtype == GNOMON_F32 || m->dtype == GNOMON_F64);
+}
+
 static void subtract_part(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const rows_task *t = arg;
     const gnomon_row_source *s = t->s;
     const gnomon_centering *c = &s->center;
-    const int64_t row = task / t->cuts, col = task % t->cuts * PART_COLS;
-    const int64_t count = gnomon_min(PART_COLS, s->cols - col);
-    const double factor = ldexp(1.0, -s->exponent), *mean = c->mean + col;
-    double *x = c->rows + row * s->cols + col;
-    if (t->reads) gnomon_row_as_f64(s->matrix, t->row + row, col, count, x);
-    if (s->f64) {
-        double *out = (double *)s->buffer + (t->at + row) * s->cols + col;
-        for (int64_t j = 0; j < count; j++)
-            out[j] = factor * x[j] - factor * mean[j];
-    } else {
-        float *out = (float *)s->buffer + (t->at + row) * s->cols + col;
-        for (int64_t j = 0; j < count; j++)
-            out[j] = (float)(factor * x[j] - factor * mean[j]);
+    const int64_t col = task % t->cuts * PART_COLS, count = gnomon_min(PART_COLS, s->cols - col);
+    const int64_t first = task / t->cuts * t->each, end = gnomon_min(first + t->each, t->rows);
+    const double factor = ldexp(1.0, -s->exponent);
+    const bool direct = t->reads && lies_well(s);
+    const bool f32 = direct && s->matrix->dtype == GNOMON_F32;
+    for (int64_t row = first; row < end; row++) {
+        const void *x = c->rows + row * s->cols + col;
+        char *out =
+            (char *)s->buffer + ((t->at + row) * s->cols + col) * (int64_t)gnomon_tall_size(s->f64);
+        if (direct)
+            x = (const char *)gnomon_row_at(s->matrix, t->row + row) +
+                col * (int64_t)gnomon_dtype_size(s->matrix->dtype);
+        else if (t->reads)
+            gnomon_row_as_f64(s->matrix, t->row + row, col, count, c->rows + row * s->cols + col);
+        if (s->f64)
+            (f32 ? f64_from_f32 : f64_from_f64)(x, c->mean + col, factor, count, out);
+        else
+            (f32 ? f32_from_f32 : f32_from_f64)(x, c->mean + col, factor, count, out);
     }
 }
 
+/* The buffer's rows from 'at' on = so many rows less the mean, of the matrix ('reads': from 'row'
+ * on), or those at hand. */
 static void subtract(gnomon_row_source *s, bool reads, int64_t row, int64_t rows, int64_t at)
 {
-    rows_task t = {
-        .s = s, .row = row, .at = at, .reads = reads, .cuts = gnomon_ceil_div(s->cols, PART_COLS)};
-    gnomon_parallel(s->ctx, rows * t.cuts, subtract_part, &t);
+    const int64_t each = s->cols < PART_COLS ? PART_COLS / s->cols : 1;
+    rows_task t = {.s = s,
+                   .row = row,
+                   .rows = rows,
+                   .at = at,
+                   .each = gnomon_min(each, SUM_ROWS),
+                   .reads = reads,
+                   .cuts = gnomon_ceil_div(s->cols, PART_COLS)};
+    gnomon_parallel(s->ctx, gnomon_ceil_div(rows, t.each) * t.cuts, subtract_part, &t);
 }
 
 /* ---- rows that are read once ---- */
@@ -358,12 +394,13 @@ gnomon_status gnomon_center_next(gnomon_row_source *s, gnomon_piece *piece)
     gnomon_centering *c = &s->center;
     const bool reads = s->stream == NULL && !c->once;
     GNOMON_TRY(gnomon_center_open(s));
+    const int64_t most = reads && lies_well(s) ? s->piece_rows : c->capacity;
     if (c->once && c->so_far == NULL)
         GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->so_far, "the mean", &c->so_far));
     piece->rows = 0;
     while (piece->rows < s->piece_rows) {
         const int64_t row = s->row + piece->rows;
-        const int64_t rows = gnomon_min(c->capacity, s->piece_rows - piece->rows);
+        const int64_t rows = gnomon_min(most, s->piece_rows - piece->rows);
         int64_t got = reads ? gnomon_min(rows, s->rows - row) : 0;
         if (!reads) GNOMON_TRY(read_some(s, row, rows, &got));
         if (got == 0) break;
