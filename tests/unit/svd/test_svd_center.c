@@ -1,4 +1,6 @@
 /* Principal components: the SVD of rows less their mean beside that of a centred copy in fp64. */
+#include "base/memory.h"
+#include "svd/center.h"
 #include "svd/factor.h"
 #include "svd_testing.h"
 
@@ -383,10 +385,13 @@ static void streamed_rows(void **unused)
             o.single_pass = single;
             o.oversample = 20;
             o.dtype = f64 ? GNOMON_F64 : GNOMON_F32;
+            o.probes = 100;
             gnomon_svd svd = {.struct_size = sizeof svd}, other = {.struct_size = sizeof svd};
             expect(one, gnomon_svd_dense(one, &view, &o, &svd), GNOMON_OK);
             double *mean = malloc(COLS * sizeof *mean), *copy = centred_copy(MANY, COLS, a, mean);
-            assert_true(residual_of(&svd, copy) <= svd.residual_bound);
+            const double left = residual_of(&svd, copy);
+            assert_true(left <= svd.residual_bound);
+            assert_true(svd.residual_estimate > 0.6 * left && svd.residual_estimate < 1.6 * left);
             double gram[COLS * COLS] = {0};
             for (int64_t i = 0; i < MANY; i++)
                 for (int64_t p = 0; p < COLS; p++)
@@ -487,16 +492,221 @@ static void bounds_have_the_rounding(void **unused)
         assert_true(svd.residual_bound <= 0.01 * svd.norm); /* it allows for little more */
         gnomon_svd_free(ctx, &svd);
     }
+    /* Values of that size are rounding, too. */
+    gnomon_svd svd = {.struct_size = sizeof svd};
+    gnomon_svd_options o = options_of(5);
+    expect(ctx, gnomon_svd_csr(ctx, &sparse.view, &o, &svd), GNOMON_OK);
+    assert_int_equal(svd.numerical_rank, 1);
+    gnomon_svd_free(ctx, &svd);
     gnomon_svd plain = {.rank = 1}, rounded = {.rank = 1};
-    gnomon_lengths l = {.power = 1, .logarithms = 0, .ratio = 1, .longest = 1};
+    gnomon_lengths l = {.power = 1, .logarithms = -40, .ratio = 1, .longest = 1};
     plain.residual_estimate = rounded.residual_estimate = 2;
-    gnomon_bounds_of(&plain, &l, 10, 0, INFINITY);
-    gnomon_bounds_of(&rounded, &l, 10, 0.5, INFINITY);
-    assert_true(rounded.spectral_bound >= plain.spectral_bound + 0.5);
-    assert_true(rounded.residual_bound >= plain.residual_bound + 0.5);
+    gnomon_bounds_of(&plain, &l, 1000, 0, INFINITY);
+    gnomon_bounds_of(&rounded, &l, 1000, 0.5, INFINITY);
+    assert_true(plain.spectral_bound < 1e-4 && plain.residual_bound < 2.3);
+    assert_true(rounded.spectral_bound >= 3 * 0.5 * sqrt(2 / acos(-1.0)));
+    assert_true(rounded.residual_bound >= 2.5);
     drop_csr(&sparse);
     free(a);
     free(copy);
+    gnomon_context_destroy(ctx);
+}
+
+/* A source of rows less their mean, looked at. */
+static gnomon_row_source source_of(gnomon_context *ctx, const gnomon_matrix *matrix,
+                                   const gnomon_csr *csr, bool f64)
+{
+    gnomon_row_source s;
+    expect(ctx, gnomon_row_source_open(ctx, matrix, csr, NULL, f64, &s), GNOMON_OK);
+    s.centered = true;
+    return s;
+}
+
+static gnomon_tall tall_of(gnomon_context *ctx, bool f64, int64_t rows, int64_t cols,
+                           uint64_t *state)
+{
+    gnomon_tall t;
+    expect(ctx, gnomon_tall_make(ctx, f64, rows, cols, true, "a test", &t), GNOMON_OK);
+    for (int64_t i = 0; state != NULL && i < rows * cols; i++) {
+        if (f64)
+            ((double *)t.data)[i] = draw_normal(state);
+        else
+            ((float *)t.data)[i] = (float)draw_normal(state);
+    }
+    return t;
+}
+
+static double tall_at(const gnomon_tall *t, int64_t i)
+{
+    return t->f64 ? ((const double *)t->data)[i] : (double)((const float *)t->data)[i];
+}
+
+static double length_of(const gnomon_tall *t)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < t->rows * t->cols; i++)
+        sum += tall_at(t, i) * tall_at(t, i);
+    return sqrt(sum);
+}
+
+/* |y - op(a) w|_F, a less its mean in long double. */
+static double error_of(const gnomon_tall *y, const double *a, int64_t m, int64_t n, bool transposed,
+                       const gnomon_tall *w)
+{
+    long double *c = malloc((size_t)(m * n) * sizeof *c), sum = 0;
+    for (int64_t j = 0; j < n; j++) {
+        long double mean = 0;
+        for (int64_t i = 0; i < m; i++)
+            mean += (long double)a[i * n + j] / (long double)m;
+        for (int64_t i = 0; i < m; i++)
+            c[i * n + j] = (long double)a[i * n + j] - mean;
+    }
+    for (int64_t i = 0; i < y->rows; i++) {
+        for (int64_t l = 0; l < y->cols; l++) {
+            long double x = -(long double)tall_at(y, i * y->cols + l);
+            for (int64_t j = 0; j < w->rows; j++)
+                x += c[transposed ? j * n + i : i * n + j] *
+                     (long double)tall_at(w, j * w->cols + l);
+            sum += x * x;
+        }
+    }
+    free(c);
+    return (double)sqrtl(sum);
+}
+
+/* Products of sparse rows whose mean is 2^30 times their spread: off by no more than what is said,
+ * which is not far more than they are off. And their projection, which both terms of are in. */
+static void products_of_sparse_rows(void **unused)
+{
+    enum { S = 5 };
+    (void)unused;
+    gnomon_context *ctx = make_context(2);
+    for (int f64 = 0; f64 < 2; f64++) {
+        uint64_t state = 11;
+        double *a = data_with(ROWS, COLS, f64 ? 0x1p30 : 0x1p12, 0.9, 4);
+        csr_of sparse = full_csr(ROWS, COLS, a, GNOMON_F64);
+        gnomon_row_source s = source_of(ctx, NULL, &sparse.view, f64);
+        expect(ctx, gnomon_row_source_scan(&s), GNOMON_OK);
+        gnomon_tall w = tall_of(ctx, f64, COLS, S, &state), q = tall_of(ctx, f64, ROWS, S, &state);
+        gnomon_tall y = tall_of(ctx, f64, ROWS, S, NULL), z = tall_of(ctx, f64, COLS, S, NULL);
+        expect(ctx, gnomon_row_source_apply(&s, &w, &y), GNOMON_OK);
+        expect(ctx, gnomon_row_source_adjoint(&s, &q, &z), GNOMON_OK);
+        const double off = error_of(&y, a, ROWS, COLS, false, &w);
+        const double adjoint_off = error_of(&z, a, ROWS, COLS, true, &q);
+        const double own = f64 ? 0 : 0x1p-24; /* of a result in single precision */
+        assert_true(off <= s.center.rounding * length_of(&w) + own * length_of(&y));
+        assert_true(adjoint_off <= s.center.rounding_adjoint * length_of(&q) + own * length_of(&z));
+        assert_true(s.center.rounding > 0 && s.center.rounding_adjoint > 0);
+        if (f64) assert_true(s.center.rounding * length_of(&w) <= 1e4 * off);
+
+        gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+        gnomon_operator *op;
+        d.kind = GNOMON_GAUSSIAN;
+        d.k = S;
+        d.d = COLS;
+        expect(ctx, gnomon_operator_create(ctx, &d, &op), GNOMON_OK);
+        double mean[COLS], sketch[ROWS * S], *copy = centred_copy(ROWS, COLS, a, mean);
+        const gnomon_matrix from = gnomon_matrix_rowmajor(copy, GNOMON_F64, ROWS, COLS);
+        const gnomon_matrix to = gnomon_matrix_rowmajor(sketch, GNOMON_F64, ROWS, S);
+        expect(ctx, gnomon_sketch(ctx, op, &from, &to, NULL), GNOMON_OK);
+        expect(ctx, gnomon_row_source_sketch(&s, op, 0, &y), GNOMON_OK);
+        for (int64_t i = 0; i < ROWS * S; i++)
+            assert_true(fabs(tall_at(&y, i) - sketch[i]) <= (f64 ? 1e-3 : 1e-4));
+        gnomon_operator_destroy(op);
+        free(copy);
+        free(a);
+        drop_csr(&sparse);
+        gnomon_tall_drop(ctx, &w);
+        gnomon_tall_drop(ctx, &q);
+        gnomon_tall_drop(ctx, &y);
+        gnomon_tall_drop(ctx, &z);
+        gnomon_row_source_close(&s);
+    }
+    gnomon_context_destroy(ctx);
+}
+
+/* Rows that are read once, the first of which are far from the others: products in single precision
+ * with what is less the first rows' mean are off by no more than what is said. */
+static void products_of_rows_read_once(void **unused)
+{
+    enum { M = 12000, S = 3 };
+    (void)unused;
+    gnomon_context *ctx = make_context(2);
+    uint64_t state = 12;
+    double *a = malloc(sizeof *a * M * COLS), *offset = NULL;
+    for (int64_t i = 0; i < M * COLS; i++)
+        a[i] = draw_normal(&state) + (i / COLS < 2500 ? 1e4 : 0);
+    const gnomon_matrix view = gnomon_matrix_rowmajor(a, GNOMON_F64, M, COLS);
+    gnomon_row_source s = source_of(ctx, &view, NULL, false);
+    s.center.once = true;
+    gnomon_tall w = tall_of(ctx, false, COLS, S, &state), y = tall_of(ctx, false, M, S, NULL);
+    expect(ctx, gnomon_row_source_apply(&s, &w, &y), GNOMON_OK);
+    expect(ctx, gnomon_center_end(&s, &offset), GNOMON_OK);
+    double correction[S], squares = 0, mean[COLS];
+    gnomon_center_sums(ctx, &w, offset, correction);
+    for (int64_t j = 0; j < COLS; j++)
+        squares += offset[j] * offset[j];
+    gnomon_tall exact = tall_of(ctx, true, M, S, NULL); /* so that the last rounding is not seen */
+    for (int64_t i = 0; i < M * S; i++)
+        ((double *)exact.data)[i] = tall_at(&y, i) - correction[i % S];
+    const double off = error_of(&exact, a, M, COLS, false, &w);
+    double *copy = centred_copy(M, COLS, a, mean), norm = 0;
+    for (int64_t i = 0; i < M * COLS; i++)
+        norm += copy[i] * copy[i];
+    assert_true(sqrt(squares) > 1e3 && off > 0);
+    assert_true(fabs(s.norm - sqrt(norm)) <= 1e-12 * s.norm);
+    assert_true(off <= s.center.rounding * length_of(&w));
+    assert_true(s.center.rounding <= 0x1p-24 * 4 * sqrt(COLS) * sqrt(M * squares) * (1 + 1e-12));
+    gnomon_free(ctx, offset);
+    free(copy);
+    free(a);
+    gnomon_tall_drop(ctx, &w);
+    gnomon_tall_drop(ctx, &y);
+    gnomon_tall_drop(ctx, &exact);
+    gnomon_row_source_close(&s);
+    gnomon_context_destroy(ctx);
+}
+
+/* Sparse rows whose mean is 1e9 times their spread: no tolerance is said to be met that isn't. */
+static void tolerance_beyond_rounding(void **unused)
+{
+    static const double tolerances[] = {1e-2, 1e-4, 1e-6};
+    (void)unused;
+    gnomon_context *ctx = make_context(2);
+    double *a = data_with(ROWS, COLS, 3e10, 0.7, 3), mean[COLS];
+    double *copy = centred_copy(ROWS, COLS, a, mean), norm = 0;
+    csr_of sparse = full_csr(ROWS, COLS, a, GNOMON_F64);
+    for (int64_t i = 0; i < ROWS * COLS; i++)
+        norm += copy[i] * copy[i];
+    for (int i = 0; i < 3; i++) {
+        gnomon_svd svd = {.struct_size = sizeof svd};
+        gnomon_svd_options o = options_of(0);
+        o.tolerance = tolerances[i];
+        expect(ctx, gnomon_svd_csr(ctx, &sparse.view, &o, &svd), GNOMON_OK);
+        const double left = residual_of(&svd, copy);
+        assert_true(!svd.converged || left <= tolerances[i] * sqrt(norm));
+        assert_true(left <= svd.residual_bound);
+        gnomon_svd_free(ctx, &svd);
+    }
+    drop_csr(&sparse);
+    free(a);
+    free(copy);
+    gnomon_context_destroy(ctx);
+}
+
+/* Rows less their mean may be beyond the range: the vectors are none the worse. */
+static void beyond_the_range(void **unused)
+{
+    const double a[8] = {1.7e308, 1, -1.7e308, 2, -1.7e308, 3, -1.7e308, 4};
+    const gnomon_matrix view = gnomon_matrix_rowmajor((void *)(uintptr_t)a, GNOMON_F64, 4, 2);
+    (void)unused;
+    gnomon_context *ctx = make_context(1);
+    gnomon_svd svd = {.struct_size = sizeof svd};
+    gnomon_svd_options o = options_of(1);
+    expect(ctx, gnomon_svd_dense(ctx, &view, &o, &svd), GNOMON_OK);
+    assert_true(svd.mean[0] == -0.85e308);
+    assert_true(fabs(at(&svd.vt, 0, 0) - 1) < 1e-12 && fabs(at(&svd.u, 0, 0) - sqrt(0.75)) < 1e-12);
+    gnomon_svd_free(ctx, &svd);
     gnomon_context_destroy(ctx);
 }
 
@@ -544,6 +754,10 @@ int main(void)
         cmocka_unit_test(streamed_rows),
         cmocka_unit_test(tolerance),
         cmocka_unit_test(bounds_have_the_rounding),
+        cmocka_unit_test(products_of_sparse_rows),
+        cmocka_unit_test(products_of_rows_read_once),
+        cmocka_unit_test(tolerance_beyond_rounding),
+        cmocka_unit_test(beyond_the_range),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
