@@ -506,6 +506,11 @@ static void bounds_have_the_rounding(void **unused)
     assert_true(plain.spectral_bound < 1e-4 && plain.residual_bound < 2.3);
     assert_true(rounded.spectral_bound >= 3 * 0.5 * sqrt(2 / acos(-1.0)));
     assert_true(rounded.residual_bound >= 2.5);
+    const double lengths[] = {1, 2, 2, 1};
+    double estimate, bound, with;
+    gnomon_frobenius_of(lengths, 4, 0, &estimate, &bound);
+    gnomon_frobenius_of(lengths, 4, 0.5, &estimate, &with);
+    assert_true(fabs(with / bound - (estimate + 0.5) / estimate) < 1e-14);
     drop_csr(&sparse);
     free(a);
     free(copy);
