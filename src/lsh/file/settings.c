@@ -33,10 +33,12 @@ static json_t *seed_value(uint64_t seed)
 static gnomon_status operator_value(gnomon_context *ctx, const gnomon_hasher *h, json_t **out)
 {
     char *text = NULL;
+    json_error_t error;
+    bool memory;
     *out = NULL;
     if (!h->op) return GNOMON_OK;
     GNOMON_TRY(gnomon_operator_to_json(ctx, h->op, &text));
-    *out = json_loads(text, 0, NULL);
+    *out = gnomon_json_read(text, strlen(text), 0, &error, &memory);
     free(text);
     GNOMON_FAIL_IF(!*out, ctx, GNOMON_ERROR_MEMORY, "no memory for an index's settings");
     return GNOMON_OK;

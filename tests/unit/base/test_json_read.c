@@ -52,6 +52,57 @@ static void a_text_is_not_at_fault(void **state)
     }
 }
 
+/* Tokens of every length about those at which jansson's memory for them grows. */
+static void long_tokens_are_read_whole(void **state)
+{
+    (void)state;
+    for (int length = 0; length < 70; length++) {
+        char word[80], text[160];
+        memset(word, 'a', sizeof word);
+        word[length] = '\0';
+        snprintf(text, sizeof text, "[\"%s\", 18446744073709551.615]", word);
+        for (int mode = 0; mode < 2; mode++) {
+            ever = mode == 1;
+            for (int at = 0, out_of_reach = 0; !out_of_reach; at++) {
+                json_error_t error;
+                bool memory;
+                left = at;
+                json_t *value = gnomon_json_read(text, strlen(text), 0, &error, &memory);
+                out_of_reach = left > 0;
+                left = -1;
+                assert_true(memory == (value == NULL));
+                assert_true(value != NULL || ever);
+                if (value != NULL) {
+                    assert_string_equal(json_string_value(json_array_get(value, 0)), word);
+                    assert_true(json_real_value(json_array_get(value, 1)) == 18446744073709551.615);
+                }
+                json_decref(value);
+                assert_true(at < 1000);
+            }
+        }
+    }
+}
+
+static void one_value_is_read(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"1", "\"a\"", "{}, {}", "{}], [{}", "", "{}]"};
+    json_error_t error;
+    bool memory;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        json_t *any =
+            gnomon_json_read(texts[i], strlen(texts[i]), JSON_DECODE_ANY, &error, &memory);
+        assert_true((any != NULL) == (i < 2));
+        json_decref(any);
+        assert_null(gnomon_json_read(texts[i], strlen(texts[i]), 0, &error, &memory));
+        assert_false(memory);
+        assert_true(error.text[0] != '\0');
+    }
+    assert_null(gnomon_json_read("{\n\"a\": ?}", 9, 0, &error, &memory));
+    assert_int_equal(error.line, 2);
+    assert_int_equal(error.column, 6);
+}
+
 static void a_fault_is_one(void **state)
 {
     (void)state;
@@ -97,6 +148,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_not_at_fault),
+        cmocka_unit_test(long_tokens_are_read_whole),
+        cmocka_unit_test(one_value_is_read),
         cmocka_unit_test(a_fault_is_one),
         cmocka_unit_test(a_descriptor_is_not_at_fault),
     };
