@@ -130,7 +130,10 @@ static gnomon_status fetch(gcu_svd *v, int64_t row, int64_t rows, int i, gnomon_
 static gnomon_status convert(gcu_svd *v, const gnomon_matrix *raw, gnomon_matrix *block)
 {
     *block = *raw;
-    if (raw->dtype == gcu_svd_type(v) && v->job->exponent == 0 && !v->mean) return GNOMON_OK;
+    /* Of a block that did not come, but is where the caller has it, the strides may be any. */
+    const bool packed = v->job->rows || v->blocks.place != GCU_DEVICE;
+    if (packed && raw->dtype == gcu_svd_type(v) && v->job->exponent == 0 && !v->mean)
+        return GNOMON_OK;
     *block = gcu_svd_converted_block(v, raw);
     return gcu_svd_centered_copy(v, raw, block);
 }
