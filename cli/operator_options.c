@@ -105,8 +105,7 @@ void cli_operator_table(cli_operator_options *o, cli_option table[CLI_OPERATOR_O
     static struct {
         char text[256];
     } help[GNOMON_PARAMETERS];
-    static const cli_choice precisions[] = {
-        {"fp32", GNOMON_FP32}, {"fp16", GNOMON_FP16}, {NULL, 0}};
+    static const cli_choice precisions[] = {{"fp32", GNOMON_F32}, {"fp16", GNOMON_F16}, {NULL, 0}};
     static const cli_choice scalings[] = {
         {"isometric", GNOMON_ISOMETRIC}, {"none", GNOMON_UNSCALED}, {NULL, 0}};
     const cli_option first[] = {
@@ -207,7 +206,7 @@ int cli_operator_make(cli_app *app, cli_operator_options *o, gnomon_operator **o
 {
     o->descriptor.kind = (gnomon_kind)o->kind;
     o->descriptor.inner = (gnomon_kind)o->inner;
-    o->descriptor.precision = (gnomon_precision)o->precision;
+    o->descriptor.precision = (gnomon_dtype)o->precision;
     o->descriptor.scaling = (gnomon_scaling)o->scaling;
     if (o->descriptor.k > o->descriptor.d)
         return cli_usage(app, "-k %lld: must be at most D, the dimensions of the points: %lld",
@@ -254,7 +253,7 @@ void cli_operator_words(const gnomon_operator *op, char *buffer, size_t size)
     ADD("%s", gnomon_kind_name(d.kind));
     if (d.kind == GNOMON_BLOCK) ADD(" of %lld", (long long)d.blocks);
     if (d.inner != 0) ADD(" %s", gnomon_kind_name(d.inner));
-    if (d.precision == GNOMON_FP16) ADD(", fp16");
+    if (d.precision == GNOMON_F16) ADD(", fp16");
     for (int i = 0; i < GNOMON_PARAMETERS; i++) {
         const gnomon_parameter_info *p = gnomon_parameter_at(i);
         const void *member = (const char *)&d + p->offset;

@@ -137,7 +137,7 @@ const gnomon_kernels *gnomon_cpu_kernels(const char *isa);
 static inline const gnomon_kind_kernels *gnomon_kernels_for(const gnomon_kernels *k,
                                                             const gnomon_simple *a)
 {
-    return a->kind == GNOMON_GAUSSIAN && a->precision == GNOMON_FP16
+    return a->kind == GNOMON_GAUSSIAN && a->precision == GNOMON_F16
                ? k->gaussian16
                : k->kind[gnomon_kind_place(a->kind)];
 }

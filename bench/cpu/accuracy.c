@@ -26,7 +26,7 @@ typedef struct kind_row {
 static kind_row kinds[9];
 static int kind_count;
 
-static void add(const char *name, gnomon_kind kind, gnomon_precision precision, int64_t blocks)
+static void add(const char *name, gnomon_kind kind, gnomon_dtype precision, int64_t blocks)
 {
     kind_row *row = &kinds[kind_count++];
     row->name = name;
@@ -147,8 +147,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "accuracy: no memory, or %s can't be written\n", argc > 1 ? argv[1] : "");
         return 1;
     }
-    add("gaussian", GNOMON_GAUSSIAN, GNOMON_FP32, 0);
-    add("gaussian fp16", GNOMON_GAUSSIAN, GNOMON_FP16, 0);
+    add("gaussian", GNOMON_GAUSSIAN, GNOMON_F32, 0);
+    add("gaussian fp16", GNOMON_GAUSSIAN, GNOMON_F16, 0);
     add("rademacher", GNOMON_RADEMACHER, 0, 0);
     add("achlioptas", GNOMON_ACHLIOPTAS, 0, 0);
     add("very-sparse", GNOMON_VERY_SPARSE, 0, 0);

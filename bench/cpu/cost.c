@@ -207,7 +207,7 @@ static double time_sketch(const gnomon_descriptor *d, const shape *s)
 
 /* ---- fitting ---- */
 
-static gnomon_descriptor describe(gnomon_kind kind, gnomon_precision precision, const shape *s)
+static gnomon_descriptor describe(gnomon_kind kind, gnomon_dtype precision, const shape *s)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     d.kind = kind;
@@ -358,7 +358,7 @@ static double effort(const gnomon_descriptor *d, const shape *s)
     return d->kind == GNOMON_SRHT || d->kind == GNOMON_SJLT ? products : products * (double)s->k;
 }
 
-static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_form form)
+static void measure_dense(gnomon_kind kind, gnomon_dtype precision, gnomon_form form)
 {
     static const int64_t points[] = {1, 16, 256, 4096}, coordinates[] = {256, 4096, 65536, 1 << 20},
                          rows[] = {16, 128, 1024, 8192};
@@ -406,7 +406,7 @@ static void measure_dense(gnomon_kind kind, gnomon_precision precision, gnomon_f
     if (w > 0) kept->f64 = fmin(w, 1000);
 }
 
-static void measure_sparse(gnomon_kind kind, gnomon_precision precision)
+static void measure_sparse(gnomon_kind kind, gnomon_dtype precision)
 {
     static const int64_t points[] = {1, 64, 4096, 32768}, coordinates[] = {4096, 1 << 18, 1 << 24},
                          each[] = {16, 256}, rows[] = {16, 256, 2048};
@@ -432,11 +432,10 @@ static void measure_sparse(gnomon_kind kind, gnomon_precision precision)
 
 static const struct {
     gnomon_kind kind;
-    gnomon_precision precision;
-} simple[] = {
-    {GNOMON_RADEMACHER, 0}, {GNOMON_GAUSSIAN, GNOMON_FP32}, {GNOMON_GAUSSIAN, GNOMON_FP16},
-    {GNOMON_ACHLIOPTAS, 0}, {GNOMON_VERY_SPARSE, 0},        {GNOMON_SJLT, 0},
-    {GNOMON_SRHT, 0}};
+    gnomon_dtype precision;
+} simple[] = {{GNOMON_RADEMACHER, 0}, {GNOMON_GAUSSIAN, GNOMON_F32}, {GNOMON_GAUSSIAN, GNOMON_F16},
+              {GNOMON_ACHLIOPTAS, 0}, {GNOMON_VERY_SPARSE, 0},       {GNOMON_SJLT, 0},
+              {GNOMON_SRHT, 0}};
 
 enum { SIMPLE = sizeof simple / sizeof *simple };
 
@@ -458,7 +457,7 @@ static void write_operator(FILE *out, const gnomon_descriptor *d)
 {
     fprintf(out, "{\"operator\": \"%s\"", gnomon_kind_name(d->kind));
     if (d->kind == GNOMON_GAUSSIAN)
-        fprintf(out, ", \"precision\": \"%s\"", d->precision == GNOMON_FP16 ? "fp16" : "fp32");
+        fprintf(out, ", \"precision\": \"%s\"", d->precision == GNOMON_F16 ? "fp16" : "fp32");
     if (d->kind == GNOMON_BLOCK) fprintf(out, ", \"blocks\": %lld", (long long)d->blocks);
     if (d->kind == GNOMON_KRONECKER) fprintf(out, ", \"zeta\": %lld", (long long)d->zeta);
 }

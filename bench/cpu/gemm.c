@@ -112,7 +112,7 @@ static void fill_half(int64_t rows, int64_t cols, uint64_t seed, bool positive, 
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator *op;
     d.kind = GNOMON_GAUSSIAN;
-    d.precision = GNOMON_FP16;
+    d.precision = GNOMON_F16;
     d.scaling = GNOMON_UNSCALED;
     d.k = rows < cols ? rows : cols; /* an operator has no more rows than columns */
     d.d = rows < cols ? cols : rows;

@@ -21,20 +21,20 @@ enum { MOST_ROUNDS = 99, MOST_SIZES = 8, MOST_THREADS = 256 };
 typedef struct kind {
     const char *name;
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     int64_t blocks;
 } kind;
 
 static const kind kinds[] = {
-    {"gaussian", GNOMON_GAUSSIAN, GNOMON_FP32, 0},
-    {"gaussian fp16", GNOMON_GAUSSIAN, GNOMON_FP16, 0},
-    {"rademacher", GNOMON_RADEMACHER, (gnomon_precision)0, 0},
-    {"achlioptas", GNOMON_ACHLIOPTAS, (gnomon_precision)0, 0},
-    {"very-sparse", GNOMON_VERY_SPARSE, (gnomon_precision)0, 0},
-    {"sjlt", GNOMON_SJLT, (gnomon_precision)0, 0},
-    {"srht", GNOMON_SRHT, (gnomon_precision)0, 0},
-    {"block, 16 blocks", GNOMON_BLOCK, (gnomon_precision)0, 16},
-    {"kronecker", GNOMON_KRONECKER, (gnomon_precision)0, 0},
+    {"gaussian", GNOMON_GAUSSIAN, GNOMON_F32, 0},
+    {"gaussian fp16", GNOMON_GAUSSIAN, GNOMON_F16, 0},
+    {"rademacher", GNOMON_RADEMACHER, (gnomon_dtype)0, 0},
+    {"achlioptas", GNOMON_ACHLIOPTAS, (gnomon_dtype)0, 0},
+    {"very-sparse", GNOMON_VERY_SPARSE, (gnomon_dtype)0, 0},
+    {"sjlt", GNOMON_SJLT, (gnomon_dtype)0, 0},
+    {"srht", GNOMON_SRHT, (gnomon_dtype)0, 0},
+    {"block, 16 blocks", GNOMON_BLOCK, (gnomon_dtype)0, 16},
+    {"kronecker", GNOMON_KRONECKER, (gnomon_dtype)0, 0},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -77,7 +77,7 @@ struct sizes {
     int b;
 };
 
-static gnomon_simple make_operator(gnomon_kind kind, gnomon_precision precision, sizes s)
+static gnomon_simple make_operator(gnomon_kind kind, gnomon_dtype precision, sizes s)
 {
     gnomon_simple a;
     memset(&a, 0, sizeof a);
@@ -111,9 +111,8 @@ static gcu_task make_task(const gcu_gpu &gpu, const gnomon_simple *a, sizes s, c
 
 static double rate; /* cuBLAS's FP16 */
 
-static void time_one(bench_json *json, const gcu_gpu &gpu, gnomon_kind kind,
-                     gnomon_precision precision, gnomon_dtype dtype, sizes s, bool points_first,
-                     int runs)
+static void time_one(bench_json *json, const gcu_gpu &gpu, gnomon_kind kind, gnomon_dtype precision,
+                     gnomon_dtype dtype, sizes s, bool points_first, int runs)
 {
     const size_t count = (size_t)s.d * s.b;
     float *f, *y;
@@ -134,7 +133,7 @@ static void time_one(bench_json *json, const gcu_gpu &gpu, gnomon_kind kind,
     const bench_time time = bench_run([&](int) { BENCH_CHECK(gcu_dense_rows.run(&t)); }, runs, 1.0);
     const char *name = kind == GNOMON_RADEMACHER   ? "rademacher"
                        : kind == GNOMON_ACHLIOPTAS ? "achlioptas"
-                       : precision == GNOMON_FP16  ? "gaussian fp16"
+                       : precision == GNOMON_F16   ? "gaussian fp16"
                                                    : "gaussian fp32";
     const double split = dtype == GNOMON_F16 ? 1.0 : 2.0;
     const double floor_ms = 2.0 * s.k * s.d * s.b * split / rate * 1e3;
@@ -173,7 +172,7 @@ int main(int argc, char **argv)
         rate = 753e12;
         printf("cuBLAS isn't there; 753 TFLOP/s taken\n");
     }
-    const gnomon_precision P32 = GNOMON_FP32, P16 = GNOMON_FP16;
+    const gnomon_dtype P32 = GNOMON_F32, P16 = GNOMON_F16;
     const int64_t D = 10000000, K = 16384;
     time_one(&json, gpu, GNOMON_RADEMACHER, P32, GNOMON_F32, {D, K, 32}, true, 20);
     time_one(&json, gpu, GNOMON_RADEMACHER, P32, GNOMON_F16, {D, K, 32}, true, 20);

@@ -266,7 +266,7 @@ static parts upload(const gnomon_hosvd &h)
 
 /* Milliseconds, without those of measuring; kept: the parts, when it is not NULL. */
 static double ours(float *x, const sizes &size, const sizes &rank, int64_t over, int power,
-                   int sequential, gnomon_precision precision, uint64_t seed, phases *spent,
+                   int sequential, gnomon_dtype precision, uint64_t seed, phases *spent,
                    parts *kept)
 {
     gnomon_tensor t = gnomon_tensor_packed(x, GNOMON_F32, (int)size.size(), size.data(), 0);
@@ -487,12 +487,12 @@ static void run(bench_json *json, const shape &s, int runs)
         const char *who;
         int64_t over;
         int power, sequential;
-        gnomon_precision precision;
-    } ways[] = {{"gnomon, as Algorithm 2, fp16", 0, 0, 0, GNOMON_FP16},
-                {"gnomon, as Algorithm 2, fp32", 0, 0, 0, GNOMON_FP32},
-                {"gnomon, sequential, fp16", 0, 0, 1, GNOMON_FP16},
-                {"gnomon, 10 columns more, fp16", 10, 0, 0, GNOMON_FP16},
-                {"gnomon, as it is set, fp32", 10, 1, 0, GNOMON_FP32}};
+        gnomon_dtype precision;
+    } ways[] = {{"gnomon, as Algorithm 2, fp16", 0, 0, 0, GNOMON_F16},
+                {"gnomon, as Algorithm 2, fp32", 0, 0, 0, GNOMON_F32},
+                {"gnomon, sequential, fp16", 0, 0, 1, GNOMON_F16},
+                {"gnomon, 10 columns more, fp16", 10, 0, 0, GNOMON_F16},
+                {"gnomon, as it is set, fp32", 10, 1, 0, GNOMON_F32}};
     for (const auto &way : ways) {
         std::vector<double> ms;
         phases p = {};

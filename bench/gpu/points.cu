@@ -142,7 +142,7 @@ static void measure(const shape &s, const gcu_gpu *gpu, bench_json *json)
 
     gnomon_simple a = {};
     a.kind = s.kind;
-    a.precision = GNOMON_FP16;
+    a.precision = GNOMON_F16;
     a.key0 = 12345;
     a.rows = s.rows;
     a.cols = s.cols;

@@ -131,7 +131,7 @@ struct phases {
     double project, power, orthonormalise, small, certify;
 };
 
-static void ours(const float *a, factors *f, int64_t over, int power, gnomon_precision precision,
+static void ours(const float *a, factors *f, int64_t over, int power, gnomon_dtype precision,
                  int64_t probes, uint64_t seed, phases *spent)
 {
     gnomon_matrix m = gnomon_matrix_rowmajor(const_cast<float *>(a), GNOMON_F32, f->n, f->n);
@@ -373,11 +373,11 @@ static void times(bench_json *json, int64_t n)
         phases p = {}, none = {};
         struct {
             const char *who;
-            gnomon_precision precision;
+            gnomon_dtype precision;
             int64_t probes;
-        } ways[] = {{"gnomon, fp16 entries", GNOMON_FP16, 0},
-                    {"gnomon, fp32 entries", GNOMON_FP32, 0},
-                    {"gnomon, fp16 entries", GNOMON_FP16, 10}};
+        } ways[] = {{"gnomon, fp16 entries", GNOMON_F16, 0},
+                    {"gnomon, fp32 entries", GNOMON_F32, 0},
+                    {"gnomon, fp16 entries", GNOMON_F16, 10}};
         for (const auto &way : ways) {
             std::vector<double> ms;
             for (int run = -3; run < 21; run++) {
@@ -459,7 +459,7 @@ static void matrix_of(int matrix, int n, int rank, uint64_t seed, const double *
 }
 
 /* The operator's entries as n x s, row-major, in device memory. */
-static void entries(gnomon_precision precision, uint64_t seed, int64_t n, int64_t s, float *to)
+static void entries(gnomon_dtype precision, uint64_t seed, int64_t n, int64_t s, float *to)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator *op = nullptr;
@@ -493,17 +493,17 @@ static void accuracy(bench_json *json, int seeds)
     double sum[6][WAYS] = {}, worst[6] = {}, over16[6] = {}, over32[6] = {};
     for (int seed = 0; seed < seeds; seed++) {
         double *u = rotation(n, 1000 + 2 * seed), *v = rotation(n, 1001 + 2 * seed);
-        entries(GNOMON_FP32, (uint64_t)seed, n, s, omega);
-        entries(GNOMON_FP16, (uint64_t)seed, n, s, rounded);
+        entries(GNOMON_F32, (uint64_t)seed, n, s, omega);
+        entries(GNOMON_F16, (uint64_t)seed, n, s, rounded);
         for (int m = 0; m < 6; m++) {
             const int power = m == 5 ? 1 : 0;
             double left[WAYS];
             phases p;
             matrix_of(m, n, k, 77 + (uint64_t)seed, u, v, scratch, f64, a);
-            ours(a, &f, over, power, GNOMON_FP16, 0, (uint64_t)seed, &p);
+            ours(a, &f, over, power, GNOMON_F16, 0, (uint64_t)seed, &p);
             left[OURS16] = residual(a, &f);
             worst[m] = std::max(worst[m], std::max(off(f.u, n, k, true), off(f.vt, n, k, false)));
-            ours(a, &f, over, power, GNOMON_FP32, 0, (uint64_t)seed, &p);
+            ours(a, &f, over, power, GNOMON_F32, 0, (uint64_t)seed, &p);
             left[OURS32] = residual(a, &f);
             by_libraries(a, rounded, &l, power, false, &f, &p);
             left[PLAIN16] = residual(a, &f);

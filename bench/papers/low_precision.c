@@ -56,7 +56,7 @@ static void *room(int64_t count, size_t size)
     return memory;
 }
 
-static gnomon_descriptor describe(gnomon_kind kind, gnomon_precision precision, double density)
+static gnomon_descriptor describe(gnomon_kind kind, gnomon_dtype precision, double density)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     d.kind = kind;
@@ -168,7 +168,7 @@ static void make_type1(double *a)
 {
     const double xi = 1e-4;
     double *g = room((int64_t)N * N, sizeof *g);
-    entries(describe(GNOMON_GAUSSIAN, GNOMON_FP32, 0), N, N, 1001, g, GNOMON_F64);
+    entries(describe(GNOMON_GAUSSIAN, GNOMON_F32, 0), N, N, 1001, g, GNOMON_F64);
     cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, N, N, xi / N, g, N, 0, a, N);
     free(g);
     for (int64_t j = 0; j < N; j++) {
@@ -180,7 +180,7 @@ static void make_type1(double *a)
 
 static void make_type2(double *a)
 {
-    const gnomon_descriptor normal = describe(GNOMON_GAUSSIAN, GNOMON_FP32, 0);
+    const gnomon_descriptor normal = describe(GNOMON_GAUSSIAN, GNOMON_F32, 0);
     double *u = room((int64_t)N * KEPT, sizeof *u), *v = room((int64_t)N * KEPT, sizeof *v);
     entries(normal, KEPT, N, 1002, u, GNOMON_F64);
     entries(normal, KEPT, N, 1003, v, GNOMON_F64);
@@ -240,14 +240,14 @@ typedef struct trial {
 static int make_trials(trial *t)
 {
     static const int mantissas[] = {23, 10, 7, 5, 4, 3, 2, 1, 0};
-    const gnomon_descriptor normal = describe(GNOMON_GAUSSIAN, GNOMON_FP32, 0);
+    const gnomon_descriptor normal = describe(GNOMON_GAUSSIAN, GNOMON_F32, 0);
     const format whole = {"", 8, 23, false};
     int count = 0;
     for (size_t i = 0; i < sizeof mantissas / sizeof *mantissas; i++)
         t[count++] = (trial){"gaussian", normal, {"", 8, mantissas[i], false}};
     t[count++] = (trial){"gaussian", normal, formats[2]};
     t[count++] = (trial){"gaussian", normal, formats[0]};
-    t[count++] = (trial){"gaussian fp16", describe(GNOMON_GAUSSIAN, GNOMON_FP16, 0), whole};
+    t[count++] = (trial){"gaussian fp16", describe(GNOMON_GAUSSIAN, GNOMON_F16, 0), whole};
     t[count++] = (trial){"rademacher", describe(GNOMON_RADEMACHER, 0, 0), whole};
     t[count++] = (trial){"achlioptas", describe(GNOMON_ACHLIOPTAS, 0, 0), whole};
     t[count++] = (trial){"very-sparse, 1/sqrt(n)", describe(GNOMON_VERY_SPARSE, 0, 0), whole};
@@ -343,7 +343,7 @@ int main(int argc, char **argv)
 
     const int64_t count = (int64_t)SAMPLE_ROWS * SAMPLE_COLS;
     float *g = room(count, sizeof *g);
-    entries(describe(GNOMON_GAUSSIAN, GNOMON_FP32, 0), SAMPLE_ROWS, SAMPLE_COLS, 1000, g,
+    entries(describe(GNOMON_GAUSSIAN, GNOMON_F32, 0), SAMPLE_ROWS, SAMPLE_COLS, 1000, g,
             GNOMON_F32);
     json_t *table = json_array(), *variance = json_array();
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)

@@ -70,7 +70,7 @@ static const char *candidate_words(const gnomon_candidate *c, char buffer[64])
         snprintf(buffer, 64, "kronecker, zeta %lld", (long long)d->zeta);
     else
         snprintf(buffer, 64, "%s%s", gnomon_kind_name(d->kind),
-                 d->precision == GNOMON_FP16 ? " fp16" : "");
+                 d->precision == GNOMON_F16 ? " fp16" : "");
     return buffer;
 }
 

@@ -24,7 +24,6 @@ typedef enum gnomon_kind {
     GNOMON_BLOCKPERM_SJLT = 9
 } gnomon_kind;
 
-typedef enum gnomon_precision { GNOMON_FP32 = 1, GNOMON_FP16 = 2 } gnomon_precision;
 /* ISOMETRIC: E|Sx|^2 = |x|^2. NONE: the raw entries (section 6 of docs/reference/operators.md). */
 typedef enum gnomon_scaling { GNOMON_ISOMETRIC = 1, GNOMON_UNSCALED = 2 } gnomon_scaling;
 
@@ -36,9 +35,9 @@ typedef struct gnomon_descriptor {
     size_t struct_size;
     uint32_t version; /* 0 or GNOMON_OPERATOR_VERSION */
     gnomon_kind kind;
-    gnomon_kind inner;          /* block, kronecker; 0: rademacher */
-    gnomon_precision precision; /* gaussian; 0: fp32 */
-    gnomon_scaling scaling;     /* 0: isometric */
+    gnomon_kind inner;      /* block, kronecker; 0: rademacher */
+    gnomon_dtype precision; /* gaussian: of its entries, F32 or F16; 0: F32 */
+    gnomon_scaling scaling; /* 0: isometric */
     uint64_t seed;
     int64_t k, d;     /* 1 <= k <= d; k <= 2^32, d <= 2^56 */
     double density;   /* very-sparse, in [2^-30, 1]; 0: 1/sqrt(d), composed: of each factor's */
@@ -51,10 +50,10 @@ typedef struct gnomon_descriptor {
     int64_t wiring;   /* blockperm-sjlt: in [1, blocks]; 0: min(4, blocks) */
 } gnomon_descriptor;
 
-#define GNOMON_DESCRIPTOR_INIT                                                             \
-    {                                                                                      \
-        sizeof(gnomon_descriptor), 0, (gnomon_kind)0, (gnomon_kind)0, (gnomon_precision)0, \
-            (gnomon_scaling)0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0                                 \
+#define GNOMON_DESCRIPTOR_INIT                                                         \
+    {                                                                                  \
+        sizeof(gnomon_descriptor), 0, (gnomon_kind)0, (gnomon_kind)0, (gnomon_dtype)0, \
+            (gnomon_scaling)0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0                             \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_descriptor_init(gnomon_descriptor *options, size_t size);

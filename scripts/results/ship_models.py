@@ -16,7 +16,7 @@ TARGET = ROOT / "src" / "choose" / "shipped.c"
 
 def cost(entry):
     kind = "GNOMON_" + entry["operator"].upper().replace("-", "_")
-    precision = {"fp32": "GNOMON_FP32", "fp16": "GNOMON_FP16"}.get(entry.get("precision"), "0")
+    precision = {"fp32": "GNOMON_F32", "fp16": "GNOMON_F16"}.get(entry.get("precision"), "0")
     numbers = ", ".join(repr(entry[name]) for name in
                         ("point_tile", "row_tile", "start", "make", "multiply", "read", "write", "step",
                          "half", "wide"))

@@ -16,12 +16,12 @@ GNOMON_OPTIONS_INIT(gnomon_choose_options, GNOMON_CHOOSE_OPTIONS_INIT)
  * has its default parameters but for those that stand here. */
 static const struct {
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     int blocks, zeta;
 } candidates[] = {
     {GNOMON_RADEMACHER, 0, 0, 0},
-    {GNOMON_GAUSSIAN, GNOMON_FP32, 0, 0},
-    {GNOMON_GAUSSIAN, GNOMON_FP16, 0, 0},
+    {GNOMON_GAUSSIAN, GNOMON_F32, 0, 0},
+    {GNOMON_GAUSSIAN, GNOMON_F16, 0, 0},
     {GNOMON_ACHLIOPTAS, 0, 0, 0},
     {GNOMON_VERY_SPARSE, 0, 0, 0},
     {GNOMON_SJLT, 0, 0, 0},

@@ -25,7 +25,7 @@ typedef struct gnomon_work {
 
 typedef struct gnomon_cost {
     gnomon_kind kind;
-    gnomon_precision precision; /* gaussian */
+    gnomon_dtype precision; /* gaussian */
     gnomon_form form;
     int point_tile, row_tile; /* n and k count as the next multiple in 'multiplied' */
     double start, make, multiply, read, write, step;

@@ -165,7 +165,7 @@ typedef void by_rows(const asked *a, double k, gnomon_candidate *c);
 static void gaussian_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)
 {
     (void)signs;
-    const bool half = c->descriptor.precision == GNOMON_FP16;
+    const bool half = c->descriptor.precision == GNOMON_F16;
     if (half && !a->spread)
         say(c, false, exact,
             "the exact law is that of normal entries, not of ones rounded to fp16");
@@ -178,8 +178,8 @@ static void gaussian_by_rows(const asked *a, double k, gnomon_candidate *c)
 {
     (void)a;
     say(c, true, k, "a dense kind: %s",
-        c->descriptor.precision == GNOMON_FP16 ? "moments within 1e-5 of the normal law's"
-                                               : "the normal law, any points");
+        c->descriptor.precision == GNOMON_F16 ? "moments within 1e-5 of the normal law's"
+                                              : "the normal law, any points");
 }
 
 static void signs_by_eps(const asked *a, double exact, double signs, gnomon_candidate *c)

@@ -40,8 +40,8 @@ static gnomon_status read_cost(gnomon_context *ctx, json_t *entry, int index, gn
                    "model: costs[%d]: \"operator\" must be a simple kind's name", index);
     GNOMON_FAIL_IF((int)c->form < 0, ctx, GNOMON_ERROR_DATA,
                    "model: costs[%d]: \"form\" must be points, coordinates or sparse", index);
-    c->precision = 0;
-    if (precision != NULL) c->precision = (gnomon_precision)(word(precision, precisions, 2) + 1);
+    const int type = precision != NULL ? word(precision, precisions, 2) : -1;
+    c->precision = type == 0 ? GNOMON_F32 : type == 1 ? GNOMON_F16 : (gnomon_dtype)0;
     const bool has_precisions =
         (gnomon_kind_row_of(c->kind)->info.uses & GNOMON_USES_PRECISION) != 0;
     GNOMON_FAIL_IF(has_precisions != (c->precision != 0), ctx, GNOMON_ERROR_DATA,

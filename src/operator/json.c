@@ -49,7 +49,7 @@ static json_t *build(gnomon_descriptor *d)
         failed |= json_object_set_new(root, "inner", json_string(gnomon_kind_name(d->inner)));
     if (d->precision != 0)
         failed |= json_object_set_new(root, "precision",
-                                      json_string(d->precision == GNOMON_FP16 ? "fp16" : "fp32"));
+                                      json_string(d->precision == GNOMON_F16 ? "fp16" : "fp32"));
     for (int i = 0; i < GNOMON_PARAMETERS; i++)
         failed |= set_parameter(root, gnomon_parameter_at(i), d);
     if (failed) {
@@ -287,7 +287,7 @@ static gnomon_status read_descriptor(gnomon_context *ctx, json_t *root, gnomon_d
     GNOMON_TRY(read_choice(ctx, root, "scaling", "isometric", "none", &scaling));
     GNOMON_TRY(read_choice(ctx, root, "precision", "fp32", "fp16", &precision));
     d->scaling = (gnomon_scaling)scaling;
-    d->precision = (gnomon_precision)precision;
+    d->precision = precision == 2 ? GNOMON_F16 : precision == 1 ? GNOMON_F32 : (gnomon_dtype)0;
     for (int i = 0; i < GNOMON_PARAMETERS; i++) {
         const gnomon_parameter_info *p = gnomon_parameter_at(i);
         GNOMON_TRY(p->is_real ? read_real(ctx, root, p, gnomon_parameter_real(p, d))

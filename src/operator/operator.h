@@ -27,7 +27,7 @@ enum {
  * those of docs/reference/operators.md, section 4; values are raw (unscaled). */
 typedef struct gnomon_simple {
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     uint32_t key0, key1;
     uint32_t level;
     int64_t rows, cols;

@@ -34,7 +34,7 @@ enum check_layout {
 
 struct check_job {
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     int64_t k, d, nonzeros;
     double density;
     int64_t blocks;

@@ -24,7 +24,7 @@ static __device__ double entry(const gnomon_simple &a, gcu_gaussian16 g, int64_t
         gcu_stream s = {a.key0, a.key1, (uint32_t)GNOMON_TAG_ACHLIOPTAS << 24 | level};
         return gcu_achlioptas_digit(gcu_word(gcu_call(s, block, (uint64_t)j / 8), w), (int)(j % 8));
     }
-    if (a.precision == GNOMON_FP16) {
+    if (a.precision == GNOMON_F16) {
         gcu_stream s = {a.key0, a.key1, (uint32_t)GNOMON_TAG_GAUSSIAN16 << 24 | level};
         gcu_stream t = {a.key0, a.key1, (uint32_t)GNOMON_TAG_GAUSSIAN16_TAIL << 24 | level};
         const uint32_t word = gcu_word(gcu_call(s, block, (uint64_t)j / 2), w);
@@ -140,7 +140,7 @@ template <typename T> static __global__ void fill(T *x, int64_t n, int shape, ui
 
 struct job {
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     gnomon_dtype dtype;
     int64_t k, n, d, row, rows;
     int blocks, shape;
@@ -166,7 +166,7 @@ static const char *kind_name(const job &j)
 {
     return j.kind == GNOMON_RADEMACHER   ? "sign"
            : j.kind == GNOMON_ACHLIOPTAS ? "tern"
-           : j.precision == GNOMON_FP16  ? "g16"
+           : j.precision == GNOMON_F16   ? "g16"
                                          : "g32";
 }
 
@@ -348,7 +348,7 @@ int main(void)
         return 77; /* no GPU */
     }
     printf("%s, path %d\n", why, gpu.major);
-    const gnomon_precision P32 = GNOMON_FP32, P16 = GNOMON_FP16;
+    const gnomon_dtype P32 = GNOMON_F32, P16 = GNOMON_F16;
     const gnomon_kind S = GNOMON_RADEMACHER, T = GNOMON_ACHLIOPTAS, G = GNOMON_GAUSSIAN;
     const job many_rows[] = {
         {S, P32, GNOMON_F32, 512, 32, 1024, 0, 512, 1, NORMAL, true, 0, 1, 0},

@@ -26,7 +26,7 @@ static void failed(const char *what, double got, double due)
 struct product_case {
     const char *name;
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     int64_t m, n, k;
     bool along_m; /* A's rows are neighbours */
     int64_t run;  /* A's columns come in runs; 0: no */
@@ -80,7 +80,7 @@ static void check_product(const gcu_gpu *gpu, const product_case *c)
     op.key1 = (uint32_t)(uniform() * 0x1p32);
     op.rows = c->n + 5;
     op.cols = c->k;
-    const bool halves = c->kind != GNOMON_GAUSSIAN || c->precision == GNOMON_FP16;
+    const bool halves = c->kind != GNOMON_GAUSSIAN || c->precision == GNOMON_F16;
     std::vector<float> a((size_t)(c->m * c->k));
     double squares = 0, seen = 0;
     for (float &x : a) {
@@ -234,7 +234,7 @@ int main(void)
     printf("%s, path %d\n", why, gpu.major);
     seed();
     const gnomon_kind G = GNOMON_GAUSSIAN, R = GNOMON_RADEMACHER, A = GNOMON_ACHLIOPTAS;
-    const gnomon_precision S = GNOMON_FP32, H = GNOMON_FP16, N = (gnomon_precision)0;
+    const gnomon_dtype S = GNOMON_F32, H = GNOMON_F16, N = (gnomon_dtype)0;
     const product_case cases[] = {
         {"gaussian fp16", G, H, 300, 64, 70000, false, 0},
         {"gaussian fp16, odd", G, H, 131, 37, 5003, false, 0},

@@ -3,7 +3,7 @@
 
 int main(void)
 {
-    const gnomon_precision P32 = GNOMON_FP32, P16 = GNOMON_FP16, P0 = (gnomon_precision)0;
+    const gnomon_dtype P32 = GNOMON_F32, P16 = GNOMON_F16, P0 = (gnomon_dtype)0;
     const gnomon_kind G = GNOMON_GAUSSIAN, R = GNOMON_RADEMACHER, A = GNOMON_ACHLIOPTAS,
                       V = GNOMON_VERY_SPARSE, S = GNOMON_SJLT, H = GNOMON_SRHT;
     const bool f64 = true, huge = true;

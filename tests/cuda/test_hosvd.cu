@@ -42,7 +42,7 @@ struct hosvd_case {
     bool device;
     gnomon_dtype dtype;
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     int exponent;
 };
 
@@ -533,7 +533,7 @@ int main(void)
     seed();
     const gnomon_dtype F = GNOMON_F32;
     const gnomon_kind G = GNOMON_GAUSSIAN;
-    const gnomon_precision P32 = GNOMON_FP32, P16 = GNOMON_FP16, P0 = (gnomon_precision)0;
+    const gnomon_dtype P32 = GNOMON_F32, P16 = GNOMON_F16, P0 = (gnomon_dtype)0;
     const hosvd_case cases[] = {
         {"3 modes", {67, 41, 53}, {12, 9, 11}, ALGORITHM_3, C_ORDER, true, F, G, P32, 0},
         {"3 modes, noise", {67, 41, 53}, {12, 9, 11}, NOISE, C_ORDER, true, F, G, P16, 0},

@@ -15,7 +15,7 @@
 
 struct job {
     gnomon_kind inner;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     gnomon_dtype dtype;
     int64_t n, k, d, zeta, width;
     bool points_first, huge;
@@ -121,7 +121,7 @@ static int check(const gcu_gpu &gpu, gnomon_context *ctx, const job &j)
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     d.kind = GNOMON_KRONECKER;
     d.inner = j.inner;
-    d.precision = j.inner == GNOMON_GAUSSIAN ? j.precision : (gnomon_precision)0;
+    d.precision = j.inner == GNOMON_GAUSSIAN ? j.precision : (gnomon_dtype)0;
     d.seed = 0x123456789ABCDEFull;
     d.k = j.k;
     d.d = j.d;
@@ -193,7 +193,7 @@ int main(void)
     gnomon_context *ctx;
     if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return 1;
     const gnomon_kind S = GNOMON_RADEMACHER, T = GNOMON_ACHLIOPTAS, G = GNOMON_GAUSSIAN;
-    const gnomon_precision P0 = (gnomon_precision)0, P16 = GNOMON_FP16, P32 = GNOMON_FP32;
+    const gnomon_dtype P0 = (gnomon_dtype)0, P16 = GNOMON_F16, P32 = GNOMON_F32;
     const gnomon_dtype F = GNOMON_F32, H = GNOMON_F16;
     const job jobs[] = {
         {S, P0, F, 37, 32, 4096, 2, 0, false, false, 0, 0, 0, 0},

@@ -125,71 +125,71 @@ struct value_case {
     layout lie;
     input what;
     gnomon_kind kind; /* of the directions */
-    gnomon_precision precision;
+    gnomon_dtype precision;
     bool device; /* points and values there */
 };
 
 static const value_case values_of[] = {
     {"p-stable", GNOMON_LSH_PSTABLE, 3000, 128, 512, 0, 4, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, false},
+     GNOMON_GAUSSIAN, GNOMON_F32, false},
     {"p-stable there", GNOMON_LSH_PSTABLE, 3001, 128, 500, 0, 4, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"narrow widths", GNOMON_LSH_PSTABLE, 700, 100, 130, 0, 1e-4, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"far narrower widths", GNOMON_LSH_PSTABLE, 300, 40, 70, 0, 1e-12, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"tiny widths", GNOMON_LSH_PSTABLE, 300, 40, 70, 0, 1e-40, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"wide widths", GNOMON_LSH_PSTABLE, 300, 40, 70, 0, 1e6, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"offset", GNOMON_LSH_PSTABLE, 2000, 300, 96, 0, 3, GNOMON_F32, ROWS, OFFSET, GNOMON_GAUSSIAN,
-     GNOMON_FP32, true},
+     GNOMON_F32, true},
     {"huge range", GNOMON_LSH_PSTABLE, 1000, 257, 64, 0, 100, GNOMON_F32, GAPS, HUGE_RANGE,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"overflowing", GNOMON_LSH_PSTABLE, 1000, 64, 64, 0, 1, GNOMON_F32, ROWS, OVERFLOWING,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"zeros", GNOMON_LSH_PSTABLE, 1000, 5, 33, 0, 1, GNOMON_F32, ROWS, ZEROS, GNOMON_GAUSSIAN,
-     GNOMON_FP32, true},
+     GNOMON_F32, true},
     {"columns", GNOMON_LSH_PSTABLE, 1111, 70, 40, 0, 2, GNOMON_F32, COLUMNS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"columns on the host", GNOMON_LSH_PSTABLE, 1111, 70, 40, 0, 2, GNOMON_F32, COLUMNS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, false},
+     GNOMON_GAUSSIAN, GNOMON_F32, false},
     {"backwards", GNOMON_LSH_PSTABLE, 900, 33, 17, 0, 2, GNOMON_F32, BACKWARDS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, false},
+     GNOMON_GAUSSIAN, GNOMON_F32, false},
     {"fp16 points", GNOMON_LSH_PSTABLE, 900, 130, 128, 0, 2, GNOMON_F16, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"bytes", GNOMON_LSH_PSTABLE, 900, 131, 60, 0, 200, GNOMON_U8, ROWS, NORMAL, GNOMON_GAUSSIAN,
-     GNOMON_FP32, false},
+     GNOMON_F32, false},
     {"fp64 points", GNOMON_LSH_PSTABLE, 500, 600, 60, 0, 2, GNOMON_F64, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"fp16 directions", GNOMON_LSH_PSTABLE, 900, 200, 128, 0, 2, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP16, true},
+     GNOMON_GAUSSIAN, GNOMON_F16, true},
     {"one coordinate", GNOMON_LSH_PSTABLE, 100, 1, 9, 0, 0.5, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"long points", GNOMON_LSH_PSTABLE, 40, 70001, 300, 0, 20, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, false},
+     GNOMON_GAUSSIAN, GNOMON_F32, false},
     {"many functions", GNOMON_LSH_PSTABLE, 60, 20, 70000, 0, 1, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, false},
+     GNOMON_GAUSSIAN, GNOMON_F32, false},
     {"simhash", GNOMON_LSH_SIMHASH, 3000, 96, 256, 0, 0, GNOMON_F32, ROWS, NORMAL, GNOMON_GAUSSIAN,
-     GNOMON_FP32, true},
+     GNOMON_F32, true},
     {"simhash, zeros", GNOMON_LSH_SIMHASH, 3000, 3, 100, 0, 0, GNOMON_F32, ROWS, ZEROS,
-     GNOMON_GAUSSIAN, GNOMON_FP32, false},
+     GNOMON_GAUSSIAN, GNOMON_F32, false},
     {"simhash, huge range", GNOMON_LSH_SIMHASH, 999, 384, 77, 0, 0, GNOMON_F32, ROWS, HUGE_RANGE,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"cross-polytope", GNOMON_LSH_CROSS_POLYTOPE, 1000, 100, 40, 16, 0, GNOMON_F32, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"cross-polytope, 5 sides", GNOMON_LSH_CROSS_POLYTOPE, 500, 300, 11, 5, 0, GNOMON_F32, GAPS,
-     NORMAL, GNOMON_GAUSSIAN, GNOMON_FP32, false},
+     NORMAL, GNOMON_GAUSSIAN, GNOMON_F32, false},
     {"bit-sampling", GNOMON_LSH_BIT_SAMPLING, 4000, 32, 300, 0, 0, GNOMON_U8, ROWS, NORMAL,
-     GNOMON_GAUSSIAN, GNOMON_FP32, false},
+     GNOMON_GAUSSIAN, GNOMON_F32, false},
     {"bit-sampling, columns", GNOMON_LSH_BIT_SAMPLING, 4000, 32, 30, 0, 0, GNOMON_U8, COLUMNS,
-     NORMAL, GNOMON_GAUSSIAN, GNOMON_FP32, true},
+     NORMAL, GNOMON_GAUSSIAN, GNOMON_F32, true},
     {"signs", GNOMON_LSH_PSTABLE, 3000, 128, 64, 0, 2, GNOMON_F32, ROWS, NORMAL, GNOMON_RADEMACHER,
-     GNOMON_FP32, true},
+     GNOMON_F32, true},
     {"srht", GNOMON_LSH_SIMHASH, 3000, 128, 64, 0, 0, GNOMON_F32, ROWS, NORMAL, GNOMON_SRHT,
-     GNOMON_FP32, false},
+     GNOMON_F32, false},
     {"sjlt", GNOMON_LSH_PSTABLE, 3000, 512, 64, 0, 2, GNOMON_F32, ROWS, NORMAL, GNOMON_SJLT,
-     GNOMON_FP32, true},
+     GNOMON_F32, true},
 };
 
 static gnomon_hasher *make_hasher(const value_case &c, gnomon_descriptor *d)
@@ -202,7 +202,7 @@ static gnomon_hasher *make_hasher(const value_case &c, gnomon_descriptor *d)
     f.width = c.width;
     f.sides = c.sides;
     f.seed = next_word();
-    if (c.kind != GNOMON_GAUSSIAN || c.precision != GNOMON_FP32) {
+    if (c.kind != GNOMON_GAUSSIAN || c.precision != GNOMON_F32) {
         const gnomon_descriptor fresh = GNOMON_DESCRIPTOR_INIT;
         *d = fresh;
         d->kind = c.kind;
@@ -406,8 +406,8 @@ static void check_calls(void)
     gnomon_lsh_destroy(index);
 
     const value_case sparse = {
-        "l1",   GNOMON_LSH_PSTABLE_L1, 10,          20,   4, 0, 1, GNOMON_F32, ROWS,
-        NORMAL, GNOMON_GAUSSIAN,       GNOMON_FP32, false};
+        "l1",   GNOMON_LSH_PSTABLE_L1, 10,         20,   4, 0, 1, GNOMON_F32, ROWS,
+        NORMAL, GNOMON_GAUSSIAN,       GNOMON_F32, false};
     gnomon_hasher *h = make_hasher(sparse, nullptr);
     std::vector<int32_t> got(40);
     gnomon_matrix v = gnomon_matrix_rowmajor(got.data(), GNOMON_I32, 10, 4);

@@ -34,7 +34,7 @@ struct svd_case {
     bool device, given; /* A, and U and Vt, in the GPU's memory */
     gnomon_dtype dtype;
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     int exponent; /* A times 2^exponent */
     double tolerance;
     int64_t over;
@@ -865,7 +865,7 @@ int main(void)
     seed();
     const gnomon_dtype F = GNOMON_F32;
     const gnomon_kind G = GNOMON_GAUSSIAN;
-    const gnomon_precision P32 = GNOMON_FP32, P16 = GNOMON_FP16;
+    const gnomon_dtype P32 = GNOMON_F32, P16 = GNOMON_F16;
     const svd_case cases[] = {
         {"linear", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, G, P32, 0, 0, 10},
         {"linear, fp16 entries", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, G, P16, 0, 0, 10},
@@ -901,15 +901,15 @@ int main(void)
         {"halves", 256, 192, 16, LINEAR, 1, ROWS, true, true, GNOMON_F16, G, P32, 0, 0, 10},
         {"bytes, host", 256, 191, 16, LINEAR, 1, COLUMNS, false, true, GNOMON_I8, G, P32, 0, 0, 10},
         {"rademacher", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_RADEMACHER,
-         (gnomon_precision)0, 0, 0, 10},
+         (gnomon_dtype)0, 0, 0, 10},
         {"achlioptas", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_ACHLIOPTAS,
-         (gnomon_precision)0, 0, 0, 10},
-        {"sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_SJLT, (gnomon_precision)0, 0,
-         0, 10},
+         (gnomon_dtype)0, 0, 0, 10},
+        {"sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_SJLT, (gnomon_dtype)0, 0, 0,
+         10},
         /* the singular vectors lie near the axes, whose columns few sampled rows can't tell apart
          */
-        {"srht", 300, 200, 20, LINEAR, 2, ROWS, false, false, F, GNOMON_SRHT, (gnomon_precision)0,
-         0, 0, 60},
+        {"srht", 300, 200, 20, LINEAR, 2, ROWS, false, false, F, GNOMON_SRHT, (gnomon_dtype)0, 0, 0,
+         60},
         {"tolerance 0.1", 300, 200, 150, EXPONENTIAL, 1, ROWS, true, false, F, G, P32, 0, 0.1, 10},
         {"tolerance 1e-3", 300, 260, 200, EXPONENTIAL, 2, ROWS, false, false, F, G, P32, 0, 0.04,
          10},
@@ -932,14 +932,14 @@ int main(void)
         {"apart, halves", 1900, 600, 24, LINEAR, 1, ROWS, false, false, GNOMON_F16, G, P32, 0, 0,
          10},
         {"apart, sjlt", 1900, 600, 24, LINEAR, 1, ROWS, false, false, F, GNOMON_SJLT,
-         (gnomon_precision)0, 0, 0, 10},
+         (gnomon_dtype)0, 0, 0, 10},
         {"apart, tolerance 0.1", 1900, 600, 60, EXPONENTIAL, 1, ROWS, false, false, F, G, P32, 0,
          0.1, 10},
         {"apart, fp64", 1900, 600, 24, LINEAR, 1, ROWS, false, false, GNOMON_F64, G, P32, 0, 0, 10},
         {"apart, fp64, columns adjacent, huge", 1900, 600, 24, STEP, 1, COLUMNS, false, false,
          GNOMON_F64, G, P16, 400, 0, 10},
         {"apart, fp64, sjlt", 1900, 600, 24, LINEAR, 0, ROW_GAPS, false, true, GNOMON_F64,
-         GNOMON_SJLT, (gnomon_precision)0, 0, 0, 10},
+         GNOMON_SJLT, (gnomon_dtype)0, 0, 0, 10},
         {"apart, fp64, tolerance 0.1", 1900, 600, 60, EXPONENTIAL, 1, ROWS, false, false,
          GNOMON_F64, G, P32, 0, 0.1, 10},
     };
@@ -956,16 +956,16 @@ int main(void)
         {"sparse, huge", 260, 180, 15, LINEAR, 1, ROWS, false, true, F, G, P32, 100, 0, 10},
         {"sparse, a long column", 9000, 40, 10, LINEAR, 1, ROWS, false, false, F, G, P32, 0, 0, 6},
         {"sparse, a long row", 40, 9000, 10, LINEAR, 1, ROWS, false, false, F, GNOMON_RADEMACHER,
-         (gnomon_precision)0, 0, 0, 5},
+         (gnomon_dtype)0, 0, 0, 5},
         {"sparse, zero", 150, 90, 8, ZERO, 1, ROWS, false, true, F, G, P32, 0, 0, 4},
         {"sparse, sjlt", 300, 200, 20, LINEAR, 1, ROWS, false, true, F, GNOMON_SJLT,
-         (gnomon_precision)0, 0, 0, 10},
+         (gnomon_dtype)0, 0, 0, 10},
         {"sparse, srht, huge", 300, 200, 21, LINEAR, 0, ROWS, false, false, F, GNOMON_SRHT,
-         (gnomon_precision)0, 100, 0, 10},
+         (gnomon_dtype)0, 100, 0, 10},
         {"sparse, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, F, G, P32, 0, 0.5,
          10},
         {"sparse, tolerance 0.5, very sparse", 300, 200, 200, LINEAR, 1, ROWS, false, false, F,
-         GNOMON_VERY_SPARSE, (gnomon_precision)0, 0, 0.5, 10},
+         GNOMON_VERY_SPARSE, (gnomon_dtype)0, 0, 0.5, 10},
         {"sparse, fp64", 300, 200, 20, LINEAR, 1, ROWS, false, true, D, G, P32, 0, 0, 10},
         {"sparse, fp64, odd columns", 300, 201, 21, EXPONENTIAL, 2, ROWS, false, false, D, G, P16,
          0, 0, 8},
@@ -974,9 +974,9 @@ int main(void)
         {"sparse, fp64, a long column", 9000, 40, 10, LINEAR, 1, ROWS, false, false, D, G, P32, 0,
          0, 6},
         {"sparse, fp64, sjlt", 300, 200, 20, LINEAR, 1, ROWS, false, false, D, GNOMON_SJLT,
-         (gnomon_precision)0, 0, 0, 10},
+         (gnomon_dtype)0, 0, 0, 10},
         {"sparse, fp64, srht", 300, 200, 20, LINEAR, 1, ROWS, false, true, D, GNOMON_SRHT,
-         (gnomon_precision)0, 0, 0, 10},
+         (gnomon_dtype)0, 0, 0, 10},
         {"sparse, fp64, zero", 150, 90, 8, ZERO, 1, ROWS, false, true, D, G, P32, 0, 0, 4},
         {"sparse, fp64, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, D, G, P32, 0,
          0.5, 10},
@@ -992,10 +992,10 @@ int main(void)
         {"once, tiny", 260, 180, 15, LINEAR, 0, ROWS, false, true, F, G, P32, -110, 0, 16},
         {"once, zero", 150, 90, 8, ZERO, 0, ROWS, true, true, F, G, P32, 0, 0, 4},
         {"once, one column", 130, 1, 1, LINEAR, 0, ROWS, true, true, F, G, P32, 0, 0, 2},
-        {"once, sjlt", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, GNOMON_SJLT,
-         (gnomon_precision)0, 0, 0, 21},
+        {"once, sjlt", 300, 200, 20, LINEAR, 0, ROWS, true, true, F, GNOMON_SJLT, (gnomon_dtype)0,
+         0, 0, 21},
         {"once, rademacher", 300, 200, 20, LINEAR, 0, ROWS, false, false, F, GNOMON_RADEMACHER,
-         (gnomon_precision)0, 0, 0, 21},
+         (gnomon_dtype)0, 0, 0, 21},
         {"once, fp64", 300, 200, 20, LINEAR, 0, ROWS, true, true, D, G, P32, 0, 0, 21},
         {"once, fp64, columns adjacent", 350, 281, 17, EXPONENTIAL, 0, COLUMNS, false, false, D, G,
          P16, 0, 0, 18},
@@ -1041,8 +1041,8 @@ int main(void)
          0},
         {"fp64, one column", 130, 1, 1, LINEAR, 1, ROWS, true, true, D, G, P32, 0, 0, 10},
         {"fp64, one row", 1, 130, 1, LINEAR, 1, ROWS, true, true, D, G, P32, 0, 0, 10},
-        {"fp64, sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, D, GNOMON_SJLT,
-         (gnomon_precision)0, 0, 0, 10},
+        {"fp64, sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, D, GNOMON_SJLT, (gnomon_dtype)0,
+         0, 0, 10},
         {"fp64, tolerance 0.1", 300, 200, 150, EXPONENTIAL, 1, ROWS, true, false, D, G, P32, 0, 0.1,
          10},
     };
@@ -1097,7 +1097,7 @@ int main(void)
           0, 0, 10}},
         {3,
          {"centred, sjlt", 300, 200, 20, LINEAR, 1, ROWS, true, true, F, GNOMON_SJLT,
-          (gnomon_precision)0, 0, 0, 10}},
+          (gnomon_dtype)0, 0, 0, 10}},
         {30,
          {"centred, tolerance 0.1", 300, 200, 150, EXPONENTIAL, 1, ROWS, true, false, F, G, P32, 0,
           0.1, 10}},
@@ -1135,7 +1135,7 @@ int main(void)
           0, 0, 6}},
         {0.03,
          {"centred, sparse, sjlt", 300, 200, 20, LINEAR, 1, ROWS, false, true, F, GNOMON_SJLT,
-          (gnomon_precision)0, 0, 0, 10}},
+          (gnomon_dtype)0, 0, 0, 10}},
         {0.03,
          {"centred, sparse, tolerance 0.5", 300, 200, 200, LINEAR, 1, ROWS, false, false, F, G, P32,
           0, 0.5, 10}},

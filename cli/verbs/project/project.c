@@ -317,7 +317,7 @@ static void scan_for(const request *r, cli_job *job)
     if (d.kind == GNOMON_VERY_SPARSE && d.density < 1.0 / 3) job->scan.density = d.density;
     if (!r->automatic || r->choose.assume != GNOMON_ASSUME_INCOHERENT) return;
     if (any_points &&
-        (r->op_options.k_given || (d.kind == GNOMON_GAUSSIAN && d.precision == GNOMON_FP32)))
+        (r->op_options.k_given || (d.kind == GNOMON_GAUSSIAN && d.precision == GNOMON_F32)))
         return;
     job->scan.carriers = (double)job->info.cols;
     if (r->choose.nonzeros >= 0 && r->bound.points > 0)

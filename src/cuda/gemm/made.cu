@@ -140,7 +140,7 @@ cudaError_t gcu_gemm_make(const gcu_gemm_launch &l, const gnomon_simple *of, con
     const made a = {gcu_matrix_of(of, gpu), l};
     if (l.b_dtype == GNOMON_F32) return launch<GCU_GEMM_NORMAL>(a, gpu, stream);
     if (of->kind == GNOMON_RADEMACHER) return launch<GCU_GEMM_SIGNS>(a, gpu, stream);
-    const bool table = of->kind == GNOMON_GAUSSIAN && of->precision == GNOMON_FP16;
+    const bool table = of->kind == GNOMON_GAUSSIAN && of->precision == GNOMON_F16;
     return table ? launch<GCU_GEMM_HALF_NORMAL>(a, gpu, stream)
                  : launch<GCU_GEMM_ANY_HALF>(a, gpu, stream);
 }

@@ -288,7 +288,7 @@ bool gcu_gemm_is_skinny(const gcu_gemm_launch &l, const gnomon_simple *of, int64
     CUtensorMap map;
     /* others take longer to be made than A to be read */
     const bool quick = of->kind == GNOMON_RADEMACHER ||
-                       (of->kind == GNOMON_GAUSSIAN && of->precision == GNOMON_FP16);
+                       (of->kind == GNOMON_GAUSSIAN && of->precision == GNOMON_F16);
     return gpu->major == 9 && quick && whole <= MOST_COLUMNS && gemm_encode(l, &map) &&
            gnomon_ceil_div(l.m, GEMM_M) <= INT32_MAX / (4 * ITEMS);
 }

@@ -11,7 +11,7 @@
 /* A gnomon_simple as kernels take it. */
 struct gcu_matrix {
     gnomon_kind kind;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     gcu_stream stream, other; /* gaussian fp16: of the tail; kinds with bands: of the signs */
     gcu_gaussian16 gaussian16;
     int64_t rows, cols, chunk, bands;
@@ -32,9 +32,9 @@ enum gcu_adjoint_way {
 
 struct gcu_kind {
     gnomon_kind kind;
-    gnomon_precision precision; /* 0: has none */
-    uint32_t tag, other_tag;    /* 0: has no other stream */
-    bool sparse;                /* walks along rows by gcu_walk_on instead of gcu_entries */
+    gnomon_dtype precision;  /* 0: has none */
+    uint32_t tag, other_tag; /* 0: has no other stream */
+    bool sparse;             /* walks along rows by gcu_walk_on instead of gcu_entries */
     gcu_adjoint_way adjoint;
 };
 
@@ -42,18 +42,16 @@ struct gcu_kind {
 static inline const gcu_kind *gcu_kind_of(const gnomon_simple *a)
 {
     static const gcu_kind kinds[] = {
-        {GNOMON_GAUSSIAN, GNOMON_FP32, GNOMON_TAG_GAUSSIAN, 0, false, GCU_ADJOINT_DENSE},
-        {GNOMON_GAUSSIAN, GNOMON_FP16, GNOMON_TAG_GAUSSIAN16, GNOMON_TAG_GAUSSIAN16_TAIL, false,
+        {GNOMON_GAUSSIAN, GNOMON_F32, GNOMON_TAG_GAUSSIAN, 0, false, GCU_ADJOINT_DENSE},
+        {GNOMON_GAUSSIAN, GNOMON_F16, GNOMON_TAG_GAUSSIAN16, GNOMON_TAG_GAUSSIAN16_TAIL, false,
          GCU_ADJOINT_DENSE},
-        {GNOMON_RADEMACHER, (gnomon_precision)0, GNOMON_TAG_SIGN, 0, false, GCU_ADJOINT_DENSE},
-        {GNOMON_ACHLIOPTAS, (gnomon_precision)0, GNOMON_TAG_ACHLIOPTAS, 0, false,
-         GCU_ADJOINT_DENSE},
-        {GNOMON_VERY_SPARSE, (gnomon_precision)0, GNOMON_TAG_VERY_SPARSE, 0, true,
-         GCU_ADJOINT_LISTS},
-        {GNOMON_SJLT, (gnomon_precision)0, GNOMON_TAG_SJLT_KEYS, GNOMON_TAG_SJLT_SIGNS, true,
+        {GNOMON_RADEMACHER, (gnomon_dtype)0, GNOMON_TAG_SIGN, 0, false, GCU_ADJOINT_DENSE},
+        {GNOMON_ACHLIOPTAS, (gnomon_dtype)0, GNOMON_TAG_ACHLIOPTAS, 0, false, GCU_ADJOINT_DENSE},
+        {GNOMON_VERY_SPARSE, (gnomon_dtype)0, GNOMON_TAG_VERY_SPARSE, 0, true, GCU_ADJOINT_LISTS},
+        {GNOMON_SJLT, (gnomon_dtype)0, GNOMON_TAG_SJLT_KEYS, GNOMON_TAG_SJLT_SIGNS, true,
          GCU_ADJOINT_BANDS},
-        {GNOMON_SRHT, (gnomon_precision)0, GNOMON_TAG_SRHT_SIGNS, 0, false, GCU_ADJOINT_DENSE},
-        {GNOMON_BLOCKPERM_SJLT, (gnomon_precision)0, GNOMON_TAG_BLOCKPERM_KEYS,
+        {GNOMON_SRHT, (gnomon_dtype)0, GNOMON_TAG_SRHT_SIGNS, 0, false, GCU_ADJOINT_DENSE},
+        {GNOMON_BLOCKPERM_SJLT, (gnomon_dtype)0, GNOMON_TAG_BLOCKPERM_KEYS,
          GNOMON_TAG_BLOCKPERM_SIGNS, true, GCU_ADJOINT_LISTS},
     };
     for (const gcu_kind &k : kinds)
@@ -95,7 +93,7 @@ static inline gcu_matrix gcu_matrix_of(const gnomon_simple *a, const gcu_gpu *gp
 static __device__ __forceinline__ void gcu_entries(const gcu_matrix &m, uint32_t group, uint64_t j,
                                                    float v[4])
 {
-    if (m.kind == GNOMON_GAUSSIAN && m.precision != GNOMON_FP16) {
+    if (m.kind == GNOMON_GAUSSIAN && m.precision != GNOMON_F16) {
         const uint4 w = gcu_call(m.stream, group, j);
         const float2 a = gcu_box_muller(w.x, w.y), b = gcu_box_muller(w.z, w.w);
         v[0] = a.x, v[1] = a.y, v[2] = b.x, v[3] = b.y;

@@ -357,7 +357,7 @@ gnomon_dtype gcu_svd_entry_dtype(const gnomon_operator *op)
     const gnomon_kind kind = op->descriptor.kind;
     if (kind == GNOMON_RADEMACHER || kind == GNOMON_ACHLIOPTAS) return GNOMON_F16;
     if (kind != GNOMON_GAUSSIAN) return (gnomon_dtype)0;
-    return op->factor[0].precision == GNOMON_FP16 ? GNOMON_F16 : GNOMON_F32;
+    return op->factor[0].precision == GNOMON_F16 ? GNOMON_F16 : GNOMON_F32;
 }
 
 gnomon_dtype gcu_svd_start_dtype(const gcu_svd *v)

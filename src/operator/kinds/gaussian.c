@@ -38,7 +38,7 @@ static void box_muller(uint32_t p, uint32_t q, float *even, float *odd)
 
 static void tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t cols, gnomon_tile out)
 {
-    if (a->precision == GNOMON_FP16) {
+    if (a->precision == GNOMON_F16) {
         gnomon_gaussian16_tile(a, group, col, cols, out);
         return;
     }
@@ -52,11 +52,11 @@ static void tile(const gnomon_simple *a, uint32_t group, int64_t col, int64_t co
 
 static gnomon_status check(gnomon_context *ctx, gnomon_descriptor *d)
 {
-    if (d->precision == 0) d->precision = GNOMON_FP32;
-    GNOMON_FAIL_IF(d->precision != GNOMON_FP32 && d->precision != GNOMON_FP16, ctx,
+    if (d->precision == 0) d->precision = GNOMON_F32;
+    GNOMON_FAIL_IF(d->precision != GNOMON_F32 && d->precision != GNOMON_F16, ctx,
                    GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("precision") " is %d; it must be %d (fp32) or %d (fp16)",
-                   (int)d->precision, GNOMON_FP32, GNOMON_FP16);
+                   (int)d->precision, GNOMON_F32, GNOMON_F16);
     return GNOMON_OK;
 }
 

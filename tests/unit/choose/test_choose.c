@@ -278,7 +278,7 @@ static gnomon_model priced(size_t member)
             gnomon_cost *c = &m.cost[m.count++];
             *c = (gnomon_cost){.kind = (gnomon_kind)kind,
                                .form = (gnomon_form)form,
-                               .precision = kind == GNOMON_GAUSSIAN ? GNOMON_FP32 : 0,
+                               .precision = kind == GNOMON_GAUSSIAN ? GNOMON_F32 : 0,
                                .point_tile = 16,
                                .row_tile = 8,
                                .half = 0.5,

@@ -43,7 +43,7 @@ static void test_read(void **state)
     assert_true(c->point_tile == 32 && c->row_tile == 64 && c->start == 1e-5 && c->make == 0 &&
                 c->multiply == 2e-12 && c->read == 3e-12 && c->write == 4e-12 && c->step == 5e-12 &&
                 c->half == 0.5 && c->f64 == 8);
-    assert_int_equal(m->cost[1].precision, GNOMON_FP16);
+    assert_int_equal(m->cost[1].precision, GNOMON_F16);
     gnomon_model_destroy(m);
     gnomon_model_destroy(NULL);
 }

@@ -71,10 +71,10 @@ static void guarded_end(guarded g)
 typedef struct shape {
     gnomon_kind kind;
     int64_t k, d;
-    double density;             /* very-sparse */
-    int64_t nonzeros;           /* sjlt */
-    gnomon_precision precision; /* gaussian */
-    int64_t blocks, wiring;     /* blockperm-sjlt */
+    double density;         /* very-sparse */
+    int64_t nonzeros;       /* sjlt */
+    gnomon_dtype precision; /* gaussian */
+    int64_t blocks, wiring; /* blockperm-sjlt */
 } shape;
 
 static gnomon_context *operators_context;

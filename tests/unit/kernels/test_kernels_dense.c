@@ -3,38 +3,38 @@
 
 static const block dense_blocks[] = {
     /* odd sizes, several chunks, the last one cut */
-    {{GNOMON_GAUSSIAN, 75, 1001, 0, 0, GNOMON_FP32, 0, 0}, 0, 75, 0, 1001},
-    {{GNOMON_GAUSSIAN, 75, 1001, 0, 0, GNOMON_FP16, 0, 0}, 0, 75, 0, 1001},
+    {{GNOMON_GAUSSIAN, 75, 1001, 0, 0, GNOMON_F32, 0, 0}, 0, 75, 0, 1001},
+    {{GNOMON_GAUSSIAN, 75, 1001, 0, 0, GNOMON_F16, 0, 0}, 0, 75, 0, 1001},
     {{GNOMON_RADEMACHER, 75, 2001, 0, 0, 0, 0, 0}, 0, 75, 0, 2001},
     {{GNOMON_ACHLIOPTAS, 75, 2001, 0, 0, 0, 0, 0}, 0, 75, 0, 2001},
     /* begins and ends inside chunks, passes, words; rows cut by the adjoint's chains */
-    {{GNOMON_GAUSSIAN, 600, 900, 0, 0, GNOMON_FP32, 0, 0}, 4, 559, 251, 301},
-    {{GNOMON_GAUSSIAN, 600, 900, 0, 0, GNOMON_FP16, 0, 0}, 4, 559, 251, 301},
+    {{GNOMON_GAUSSIAN, 600, 900, 0, 0, GNOMON_F32, 0, 0}, 4, 559, 251, 301},
+    {{GNOMON_GAUSSIAN, 600, 900, 0, 0, GNOMON_F16, 0, 0}, 4, 559, 251, 301},
     {{GNOMON_RADEMACHER, 600, 2000, 0, 0, 0, 0, 0}, 8, 557, 605, 99},
     {{GNOMON_ACHLIOPTAS, 600, 2000, 0, 0, 0, 0, 0}, 252, 301, 431, 131},
     /* more rows than a panel may hold */
-    {{GNOMON_GAUSSIAN, 900, 1000, 0, 0, GNOMON_FP32, 0, 0}, 0, 900, 512, 3},
+    {{GNOMON_GAUSSIAN, 900, 1000, 0, 0, GNOMON_F32, 0, 0}, 0, 900, 512, 3},
     {{GNOMON_RADEMACHER, 2500, 3000, 0, 0, 0, 0, 0}, 0, 2500, 639, 2},
     /* a single entry, one column, one row */
-    {{GNOMON_GAUSSIAN, 1, 1, 0, 0, GNOMON_FP32, 0, 0}, 0, 1, 0, 1},
-    {{GNOMON_GAUSSIAN, 1, 1, 0, 0, GNOMON_FP16, 0, 0}, 0, 1, 0, 1},
+    {{GNOMON_GAUSSIAN, 1, 1, 0, 0, GNOMON_F32, 0, 0}, 0, 1, 0, 1},
+    {{GNOMON_GAUSSIAN, 1, 1, 0, 0, GNOMON_F16, 0, 0}, 0, 1, 0, 1},
     {{GNOMON_RADEMACHER, 1, 1, 0, 0, 0, 0, 0}, 0, 1, 0, 1},
     {{GNOMON_ACHLIOPTAS, 1, 1, 0, 0, 0, 0, 0}, 0, 1, 0, 1},
     {{GNOMON_RADEMACHER, 70, 500, 0, 0, 0, 0, 0}, 0, 70, 63, 1},
     {{GNOMON_ACHLIOPTAS, 70, 500, 0, 0, 0, 0, 0}, 0, 70, 47, 1},
-    {{GNOMON_GAUSSIAN, 70, 5000, 0, 0, GNOMON_FP16, 0, 0}, 68, 1, 1, 1000},
+    {{GNOMON_GAUSSIAN, 70, 5000, 0, 0, GNOMON_F16, 0, 0}, 68, 1, 1, 1000},
     /* at the far corner; column counters carry into their upper half */
-    {{GNOMON_GAUSSIAN, INT64_C(1) << 32, INT64_C(1) << 56, 0, 0, GNOMON_FP32, 0, 0},
+    {{GNOMON_GAUSSIAN, INT64_C(1) << 32, INT64_C(1) << 56, 0, 0, GNOMON_F32, 0, 0},
      (INT64_C(1) << 32) - 20,
      20,
      (INT64_C(1) << 56) - 70,
      70},
-    {{GNOMON_GAUSSIAN, 30, INT64_C(1) << 40, 0, 0, GNOMON_FP32, 0, 0},
+    {{GNOMON_GAUSSIAN, 30, INT64_C(1) << 40, 0, 0, GNOMON_F32, 0, 0},
      0,
      30,
      (INT64_C(1) << 32) - 21,
      40},
-    {{GNOMON_GAUSSIAN, 30, INT64_C(1) << 40, 0, 0, GNOMON_FP16, 0, 0},
+    {{GNOMON_GAUSSIAN, 30, INT64_C(1) << 40, 0, 0, GNOMON_F16, 0, 0},
      0,
      30,
      (INT64_C(1) << 33) - 21,
@@ -51,7 +51,7 @@ static const block dense_blocks[] = {
 static void fp16_tail_is_reached(void **state)
 {
     (void)state;
-    const block b = {{GNOMON_GAUSSIAN, 200, 2000, 0, 0, GNOMON_FP16, 0, 0}, 0, 200, 0, 2000};
+    const block b = {{GNOMON_GAUSSIAN, 200, 2000, 0, 0, GNOMON_F16, 0, 0}, 0, 200, 0, 2000};
     tested t = tested_new(&b);
     const float last = gnomon_gaussian16_table()[32766];
     int64_t beyond = 0;
@@ -68,8 +68,8 @@ static void errors_are_no_worse_than_a_plain_sum(void **state)
 {
     (void)state;
     static const block long_rows[] = {
-        {{GNOMON_GAUSSIAN, 48, 6000, 0, 0, GNOMON_FP32, 0, 0}, 0, 48, 0, 6000},
-        {{GNOMON_GAUSSIAN, 48, 6000, 0, 0, GNOMON_FP16, 0, 0}, 0, 48, 0, 6000},
+        {{GNOMON_GAUSSIAN, 48, 6000, 0, 0, GNOMON_F32, 0, 0}, 0, 48, 0, 6000},
+        {{GNOMON_GAUSSIAN, 48, 6000, 0, 0, GNOMON_F16, 0, 0}, 0, 48, 0, 6000},
         {{GNOMON_RADEMACHER, 48, 6000, 0, 0, 0, 0, 0}, 0, 48, 0, 6000},
         {{GNOMON_ACHLIOPTAS, 48, 6000, 0, 0, 0, 0, 0}, 0, 48, 0, 6000},
     };

@@ -20,7 +20,7 @@ typedef struct kat_case {
 
 /* clang-format off */
 static const kat_case kat_cases[] = {
-    {{sizeof(gnomon_descriptor), 1, GNOMON_GAUSSIAN, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_GAUSSIAN, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(7), INT64_C(13), INT64_C(1099511627776), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x1.c0109dbae4ae0p-2},
@@ -48,7 +48,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(12), INT64_C(1099511627771), -0x1.d991d60cd5da7p-4},
       {INT64_C(0), INT64_C(1099511627774), -0x1.b6203062357a7p-3},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_GAUSSIAN, (gnomon_kind)0, (gnomon_precision)0, GNOMON_UNSCALED,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_GAUSSIAN, (gnomon_kind)0, (gnomon_dtype)0, GNOMON_UNSCALED,
       UINT64_C(18446744073709551615), INT64_C(4294967296), INT64_C(72057594037927936), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x1.09dd460000000p-4},
@@ -76,7 +76,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(815569694), INT64_C(72057594037927929), -0x1.b1c2b80000000p-1},
       {INT64_C(4294967295), INT64_C(72057594037927934), 0x1.498e000000000p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_GAUSSIAN, (gnomon_kind)0, GNOMON_FP16, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_GAUSSIAN, (gnomon_kind)0, GNOMON_F16, (gnomon_scaling)0,
       UINT64_C(9), INT64_C(33), INT64_C(1000000000077), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.1e8825779606ap-2},
@@ -104,7 +104,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(0), INT64_C(1000000000072), 0x1.37995856305efp-3},
       {INT64_C(32), INT64_C(1000000000075), -0x1.99151e29a50bap-6},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_RADEMACHER, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_RADEMACHER, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(9007199254740992), INT64_C(65), INT64_C(72057594037927936), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.fc0bd88a0f1dap-4},
@@ -132,7 +132,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(64), INT64_C(72057594037927934), 0x1.fc0bd88a0f1dap-4},
       {INT64_C(1), INT64_C(72057594037927935), -0x1.fc0bd88a0f1dap-4},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_ACHLIOPTAS, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_ACHLIOPTAS, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(3), INT64_C(11), INT64_C(1000000000001), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x0.0p+0},
@@ -160,7 +160,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(0), INT64_C(999999999999), 0x0.0p+0},
       {INT64_C(0), INT64_C(1000000000000), -0x1.0b621e9bc3addp-1},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_ACHLIOPTAS, (gnomon_kind)0, (gnomon_precision)0, GNOMON_UNSCALED,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_ACHLIOPTAS, (gnomon_kind)0, (gnomon_dtype)0, GNOMON_UNSCALED,
       UINT64_C(3), INT64_C(11), INT64_C(1000000000001), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x0.0p+0},
@@ -188,7 +188,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(0), INT64_C(1000000000000), -0x1.bb67ae8584caap+0},
       {INT64_C(9), INT64_C(1000000000000), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(4), INT64_C(9), INT64_C(10000), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x0.0p+0},
@@ -216,7 +216,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(0), INT64_C(9997), 0x0.0p+0},
       {INT64_C(7), INT64_C(9999), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(4), INT64_C(9), INT64_C(72057594037927936), 0x1.999999999999ap-4, 0, 0, 0, 0, 0},
      {
       {INT64_C(8), INT64_C(0), 0x0.0p+0},
@@ -244,7 +244,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(1), INT64_C(72057594037927799), 0x1.0dd90273c3ce2p+0},
       {INT64_C(0), INT64_C(72057594037927935), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(5), INT64_C(6), INT64_C(1099511627776), 0x1.0000000000000p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.a20bd700c2c3fp-2},
@@ -272,7 +272,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(0), INT64_C(1099511627773), 0x1.a20bd700c2c3fp-2},
       {INT64_C(4), INT64_C(1099511627775), 0x1.a20bd700c2c3fp-2},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(6), INT64_C(700), INT64_C(1000000000500), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x0.0p+0},
@@ -300,7 +300,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(601), INT64_C(1000000000000), 0x0.0p+0},
       {INT64_C(0), INT64_C(1000000000497), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_VERY_SPARSE, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(6), INT64_C(700), INT64_C(68719476736), 0x1.0000000000000p-30, 0, 0, 0, 0, 0},
      {
       {INT64_C(94), INT64_C(0), 0x0.0p+0},
@@ -328,7 +328,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(12), INT64_C(68719476732), 0x0.0p+0},
       {INT64_C(322), INT64_C(68719476734), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_SJLT, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_SJLT, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(8), INT64_C(17), INT64_C(10000000000000), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x0.0p+0},
@@ -356,7 +356,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(11), INT64_C(9999999999999), -0x1.0000000000000p-1},
       {INT64_C(15), INT64_C(9999999999999), 0x1.0000000000000p-1},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_SJLT, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_SJLT, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(8), INT64_C(5000), INT64_C(10000000000000), 0x0.0p+0, 3, 0, 0, 0, 0},
      {
       {INT64_C(1084), INT64_C(0), -0x1.279a74590331dp-1},
@@ -384,7 +384,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(2865), INT64_C(9999999999999), -0x1.279a74590331dp-1},
       {INT64_C(4494), INT64_C(9999999999999), -0x1.279a74590331dp-1},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_SJLT, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_SJLT, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(8), INT64_C(12), INT64_C(12), 0x0.0p+0, 12, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.279a74590331dp-2},
@@ -412,7 +412,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(6), INT64_C(11), -0x1.279a74590331dp-2},
       {INT64_C(9), INT64_C(11), -0x1.279a74590331dp-2},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_SRHT, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_SRHT, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(10), INT64_C(40), INT64_C(1000000000011), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x1.43d136248490fp-3},
@@ -440,7 +440,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(0), INT64_C(1000000000007), -0x1.43d136248490fp-3},
       {INT64_C(10), INT64_C(1000000000009), 0x1.43d136248490fp-3},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_SRHT, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_SRHT, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(10), INT64_C(7), INT64_C(7), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x1.83091e6a7f7e6p-2},
@@ -468,7 +468,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(5), INT64_C(6), -0x1.83091e6a7f7e6p-2},
       {INT64_C(6), INT64_C(6), -0x1.83091e6a7f7e6p-2},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_SRHT, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_SRHT, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(10), INT64_C(1), INT64_C(1), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x1.0000000000000p+0},
@@ -496,7 +496,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(0), INT64_C(0), 0x1.0000000000000p+0},
       {INT64_C(0), INT64_C(0), 0x1.0000000000000p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(11), INT64_C(10), INT64_C(1003), 0x0.0p+0, 0, 4, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.6a09e667f3bccp-1},
@@ -524,7 +524,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(1), INT64_C(1002), 0x0.0p+0},
       {INT64_C(4), INT64_C(1002), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, GNOMON_SJLT, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, GNOMON_SJLT, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(12), INT64_C(12), INT64_C(10000000000000), 0x0.0p+0, 2, 3, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x1.6a09e667f3bccp-1},
@@ -552,7 +552,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(11), INT64_C(9999999999993), -0x1.6a09e667f3bccp-1},
       {INT64_C(11), INT64_C(9999999999995), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, GNOMON_VERY_SPARSE, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, GNOMON_VERY_SPARSE, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(13), INT64_C(10), INT64_C(1003), 0x0.0p+0, 0, 3, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x0.0p+0},
@@ -580,7 +580,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(9), INT64_C(1001), 0x0.0p+0},
       {INT64_C(0), INT64_C(1002), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, GNOMON_GAUSSIAN, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, GNOMON_GAUSSIAN, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(13), INT64_C(10), INT64_C(11), 0x0.0p+0, 0, 9, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.57a67e0000000p+1},
@@ -608,7 +608,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(7), INT64_C(10), 0x0.0p+0},
       {INT64_C(9), INT64_C(10), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, GNOMON_ACHLIOPTAS, (gnomon_precision)0, GNOMON_UNSCALED,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCK, GNOMON_ACHLIOPTAS, (gnomon_dtype)0, GNOMON_UNSCALED,
       UINT64_C(14), INT64_C(11), INT64_C(30), 0x0.0p+0, 0, 2, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x0.0p+0},
@@ -636,7 +636,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(0), INT64_C(27), 0x0.0p+0},
       {INT64_C(3), INT64_C(28), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(15), INT64_C(4), INT64_C(100), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x1.a20bd700c2c3ep-6},
@@ -664,7 +664,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(2), INT64_C(99), -0x1.a20bd700c2c3ep-4},
       {INT64_C(3), INT64_C(99), -0x1.a20bd700c2c3ep-4},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_GAUSSIAN, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_GAUSSIAN, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(16), INT64_C(2), INT64_C(1000000000003), 0x0.0p+0, 0, 0, 3, 3, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.946253868bfddp-1},
@@ -692,7 +692,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(1), INT64_C(1000000000002), 0x1.49fda99cbefb5p-2},
       {INT64_C(1), INT64_C(1000000000002), 0x1.49fda99cbefb5p-2},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_VERY_SPARSE, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_VERY_SPARSE, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(17), INT64_C(3), INT64_C(1000000000100), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.e261d723fcd21p-2},
@@ -720,7 +720,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(2), INT64_C(1000000000099), -0x1.a0b093daf1df4p-8},
       {INT64_C(2), INT64_C(1000000000099), -0x1.a0b093daf1df4p-8},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(18), INT64_C(8), INT64_C(16), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x0.0p+0},
@@ -748,7 +748,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(6), INT64_C(15), 0x0.0p+0},
       {INT64_C(7), INT64_C(15), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_SJLT, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_SJLT, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(19), INT64_C(7), INT64_C(1000), 0x0.0p+0, 3, 0, 0, 9, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.4872ba2a038d0p-1},
@@ -776,7 +776,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(5), INT64_C(999), -0x1.5e583e0aae744p-3},
       {INT64_C(6), INT64_C(999), 0x1.b5ee4d8d5a115p-3},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_GAUSSIAN, GNOMON_FP16, GNOMON_UNSCALED,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_GAUSSIAN, GNOMON_F16, GNOMON_UNSCALED,
       UINT64_C(20), INT64_C(4), INT64_C(300), 0x0.0p+0, 0, 0, 0, 0, 0},
      {
       {INT64_C(0), INT64_C(0), 0x1.aa07e3830a7efp+11},
@@ -804,7 +804,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(3), INT64_C(299), 0x1.d32e1f067544fp+10},
       {INT64_C(3), INT64_C(299), 0x1.d32e1f067544fp+10},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, (gnomon_precision)0, GNOMON_UNSCALED,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_KRONECKER, GNOMON_ACHLIOPTAS, (gnomon_dtype)0, GNOMON_UNSCALED,
       UINT64_C(20), INT64_C(6), INT64_C(300), 0x0.0p+0, 0, 0, 7, 0, 0},
      {
       {INT64_C(0), INT64_C(0), -0x1.4c8dc2e42397fp+2},
@@ -832,7 +832,7 @@ static const kat_case kat_cases[] = {
       {INT64_C(4), INT64_C(299), -0x1.4c8dc2e42397fp+2},
       {INT64_C(5), INT64_C(299), 0x0.0p+0},
      }},
-    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCKPERM_SJLT, (gnomon_kind)0, (gnomon_precision)0, (gnomon_scaling)0,
+    {{sizeof(gnomon_descriptor), 1, GNOMON_BLOCKPERM_SJLT, (gnomon_kind)0, (gnomon_dtype)0, (gnomon_scaling)0,
       UINT64_C(7), INT64_C(61), INT64_C(1099511627776), 0x0.0p+0, 3, 8, 0, 0, 5},
      {
       {INT64_C(58), INT64_C(285805288266), 0x0.0p+0},

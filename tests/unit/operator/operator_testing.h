@@ -35,14 +35,14 @@ __attribute__((unused)) static gnomon_operator *new_operator(gnomon_context *ctx
 /* A descriptor of each kind and parameter that matters, of k rows and d columns. */
 typedef struct variant {
     gnomon_kind kind, inner;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     double density;
     int64_t nonzeros, blocks, zeta, width, wiring;
 } variant;
 
 static const variant variants[] = {
-    {GNOMON_GAUSSIAN, 0, GNOMON_FP32, 0, 0, 0, 0, 0, 0},
-    {GNOMON_GAUSSIAN, 0, GNOMON_FP16, 0, 0, 0, 0, 0, 0},
+    {GNOMON_GAUSSIAN, 0, GNOMON_F32, 0, 0, 0, 0, 0, 0},
+    {GNOMON_GAUSSIAN, 0, GNOMON_F16, 0, 0, 0, 0, 0, 0},
     {GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0, 0},
     {GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 0, 0, 0, 0},
     {GNOMON_VERY_SPARSE, 0, 0, 0, 0, 0, 0, 0, 0},
@@ -58,7 +58,7 @@ static const variant variants[] = {
     {GNOMON_BLOCK, GNOMON_VERY_SPARSE, 0, 0.05, 0, 7, 0, 0, 0},
     {GNOMON_BLOCK, GNOMON_SJLT, 0, 0, 2, 2, 0, 0, 0},
     {GNOMON_KRONECKER, 0, 0, 0, 0, 0, 0, 0, 0},
-    {GNOMON_KRONECKER, GNOMON_GAUSSIAN, GNOMON_FP16, 0, 0, 0, 5, 23, 0},
+    {GNOMON_KRONECKER, GNOMON_GAUSSIAN, GNOMON_F16, 0, 0, 0, 5, 23, 0},
     {GNOMON_KRONECKER, GNOMON_SJLT, 0, 0, 3, 0, 3, 0, 0},
     {GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0, 0, 0, 2, 0, 0},
 };

@@ -31,7 +31,7 @@ static const pinned table[] = {
     {"gaussian", DESCRIPTOR(.kind = GNOMON_GAUSSIAN), UINT64_C(0x0439c28e9cac7d15),
      UINT64_C(0xb6f29d8384a96388), UINT64_C(0x8adc16e0a19d5833), UINT64_C(0x4f24ffa64fafb25c),
      UINT64_C(0x425e2cef03f7a9e8)},
-    {"gaussian fp16", DESCRIPTOR(.kind = GNOMON_GAUSSIAN, .precision = GNOMON_FP16),
+    {"gaussian fp16", DESCRIPTOR(.kind = GNOMON_GAUSSIAN, .precision = GNOMON_F16),
      UINT64_C(0xaa7a770d92e4e7fb), UINT64_C(0xa8b86da8d4089f7f), UINT64_C(0xcbca7f2a5fad1623),
      UINT64_C(0x038f807ebbb73080), UINT64_C(0xa105e3d4d17121b2)},
     {"rademacher", DESCRIPTOR(.kind = GNOMON_RADEMACHER), UINT64_C(0xb0d3cc98b3053b25),

@@ -46,7 +46,7 @@ static void every_member_is_checked(void **state)
     REFUSED(GNOMON_BLOCK, inner, GNOMON_SRHT, bad, "srht");
     REFUSED(GNOMON_BLOCK, inner, GNOMON_BLOCK, bad, "block");
     REFUSED(GNOMON_KRONECKER, inner, (gnomon_kind)77, bad, "77");
-    REFUSED(GNOMON_GAUSSIAN, precision, (gnomon_precision)3, bad, "3");
+    REFUSED(GNOMON_GAUSSIAN, precision, GNOMON_F64, bad, "2");
     REFUSED(GNOMON_GAUSSIAN, scaling, (gnomon_scaling)3, bad, "3");
     REFUSED(GNOMON_GAUSSIAN, k, 0, bad, "0");
     REFUSED(GNOMON_GAUSSIAN, k, -1, bad, "-1");
@@ -89,7 +89,7 @@ static void members_of_other_kinds_are_refused(void **state)
         const bool blocks = k == GNOMON_BLOCK || k == GNOMON_BLOCKPERM_SJLT;
         if (k != GNOMON_BLOCK && k != GNOMON_KRONECKER)
             REFUSED(k, inner, GNOMON_GAUSSIAN, bad, info->name);
-        if (k != GNOMON_GAUSSIAN) REFUSED(k, precision, GNOMON_FP16, bad, info->name);
+        if (k != GNOMON_GAUSSIAN) REFUSED(k, precision, GNOMON_F16, bad, info->name);
         if (k != GNOMON_VERY_SPARSE) REFUSED(k, density, 0.5, bad, info->name);
         if (k != GNOMON_VERY_SPARSE) REFUSED(k, density, (double)NAN, bad, info->name);
         if (!nonzeros) REFUSED(k, nonzeros, 2, bad, info->name);
@@ -247,7 +247,7 @@ static void defaults_are_filled_in(void **state)
     gnomon_descriptor d = plain(GNOMON_GAUSSIAN);
     gnomon_descriptor c = completed(&d);
     assert_int_equal(c.version, 1);
-    assert_int_equal(c.precision, GNOMON_FP32);
+    assert_int_equal(c.precision, GNOMON_F32);
     assert_int_equal(c.scaling, GNOMON_ISOMETRIC);
     assert_int_equal(c.struct_size, sizeof c);
 

@@ -8,12 +8,12 @@
 
 #define MAYBE_UNUSED __attribute__((unused))
 #define NO_KIND      ((gnomon_kind)0)
-#define NO_PRECISION ((gnomon_precision)0)
+#define NO_PRECISION ((gnomon_dtype)0)
 
 typedef struct any_operator {
     const char *name;
     gnomon_kind kind, inner;
-    gnomon_precision precision;
+    gnomon_dtype precision;
     double density;
     int64_t nonzeros, blocks, zeta, width, wiring; /* width: taken where it is above k */
 } any_operator;
@@ -21,7 +21,7 @@ typedef struct any_operator {
 /* clang-format off */
 static MAYBE_UNUSED const any_operator all_operators[] = {
     {"gaussian", GNOMON_GAUSSIAN, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0, 0},
-    {"gaussian fp16", GNOMON_GAUSSIAN, NO_KIND, GNOMON_FP16, 0, 0, 0, 0, 0, 0},
+    {"gaussian fp16", GNOMON_GAUSSIAN, NO_KIND, GNOMON_F16, 0, 0, 0, 0, 0, 0},
     {"rademacher", GNOMON_RADEMACHER, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0, 0},
     {"achlioptas", GNOMON_ACHLIOPTAS, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0, 0},
     {"very-sparse", GNOMON_VERY_SPARSE, NO_KIND, NO_PRECISION, 0, 0, 0, 0, 0, 0},

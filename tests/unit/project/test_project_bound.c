@@ -295,7 +295,7 @@ static const struct {
     int64_t k, d;
 } cases[] = {
     {{"gaussian", GNOMON_GAUSSIAN, 0, 0, 0, 0, 0, 0, 0, 0}, 13, 331},
-    {{"gaussian fp16", GNOMON_GAUSSIAN, 0, GNOMON_FP16, 0, 0, 0, 0, 0, 0}, 13, 331},
+    {{"gaussian fp16", GNOMON_GAUSSIAN, 0, GNOMON_F16, 0, 0, 0, 0, 0, 0}, 13, 331},
     {{"rademacher", GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0, 0}, 13, 331},
     {{"achlioptas", GNOMON_ACHLIOPTAS, 0, 0, 0, 0, 0, 0, 0, 0}, 13, 331},
     {{"very-sparse", GNOMON_VERY_SPARSE, 0, 0, 0, 0, 0, 0, 0, 0}, 13, 331},
@@ -308,7 +308,7 @@ static const struct {
     {{"block sjlt", GNOMON_BLOCK, GNOMON_SJLT, 0, 0, 2, 3, 0, 0, 0}, 12, 331},
     {{"kronecker rademacher", GNOMON_KRONECKER, GNOMON_RADEMACHER, 0, 0, 0, 0, 2, 0, 0}, 9, 250},
     {{"kronecker gaussian", GNOMON_KRONECKER, GNOMON_GAUSSIAN, 0, 0, 0, 0, 3, 11, 0}, 9, 250},
-    {{"kronecker fp16", GNOMON_KRONECKER, GNOMON_GAUSSIAN, GNOMON_FP16, 0, 0, 0, 2, 0, 0}, 9, 100},
+    {{"kronecker fp16", GNOMON_KRONECKER, GNOMON_GAUSSIAN, GNOMON_F16, 0, 0, 0, 2, 0, 0}, 9, 100},
     {{"kronecker sparse", GNOMON_KRONECKER, GNOMON_VERY_SPARSE, 0, 0.2, 0, 0, 2, 0, 0}, 12, 190},
     {{"kronecker sjlt", GNOMON_KRONECKER, GNOMON_SJLT, 0, 0, 2, 0, 4, 0, 0}, 9, 250},
     {{"gaussian, several chunks", GNOMON_GAUSSIAN, 0, 0, 0, 0, 0, 0, 0, 0}, 2, 9001},

@@ -36,7 +36,7 @@ int kind_of(const gnomon_simple *a)
     case GNOMON_ACHLIOPTAS:
         return POINTS_KIND_ACHLIOPTAS;
     case GNOMON_GAUSSIAN:
-        return a->precision == GNOMON_FP16 ? POINTS_KIND_GAUSSIAN16 : -1;
+        return a->precision == GNOMON_F16 ? POINTS_KIND_GAUSSIAN16 : -1;
     default:
         return -1;
     }

@@ -20,8 +20,8 @@ static bool kind_of(const gnomon_simple *a, gcu_dense_kind *kind, uint32_t *tag)
         *tag = GNOMON_TAG_ACHLIOPTAS;
         return true;
     case GNOMON_GAUSSIAN:
-        *kind = a->precision == GNOMON_FP16 ? GCU_DENSE_GAUSSIAN16 : GCU_DENSE_GAUSSIAN32;
-        *tag = a->precision == GNOMON_FP16 ? GNOMON_TAG_GAUSSIAN16 : GNOMON_TAG_GAUSSIAN;
+        *kind = a->precision == GNOMON_F16 ? GCU_DENSE_GAUSSIAN16 : GCU_DENSE_GAUSSIAN32;
+        *tag = a->precision == GNOMON_F16 ? GNOMON_TAG_GAUSSIAN16 : GNOMON_TAG_GAUSSIAN;
         return true;
     default:
         return false;
