@@ -76,9 +76,9 @@ static gnomon_lsh *new_index(gnomon_context *ctx)
     o.functions.seed = UINT64_MAX - 1;
     o.functions.descriptor = &d;
     o.tables = 5;
-    o.broad = 3;
+    o.coarse = 3;
     o.codes = 8;
-    o.effort.probes = 7;
+    o.search_params.probes = 7;
     assert_int_equal(gnomon_lsh_create(ctx, &o, &index), GNOMON_OK);
     return index;
 }
@@ -131,7 +131,7 @@ static void settings_are_read_whole_or_not(void **state)
     gnomon_lsh_destroy(index);
     assert_int_equal(
         gnomon_lsh_settings_from_json(ctx, text, strlen(text), &whole, &operator_whole), GNOMON_OK);
-    assert_true(whole.functions.descriptor == &operator_whole && whole.effort.probes == 7);
+    assert_true(whole.functions.descriptor == &operator_whole && whole.search_params.probes == 7);
     assert_true(operator_whole.seed == UINT64_MAX && whole.functions.seed == UINT64_MAX - 1);
     const long before = out;
     for (int at = 0, last = 0; last < 2; at++) {
