@@ -1,32 +1,53 @@
-/* gnomon/base.h: statuses, the context, and what every call shares.
+/* gnomon/base.h: statuses, the context, and the rules that all calls follow.
  *
- * Conventions of the whole library:
- *  - Every call that can fail returns a gnomon_status. On failure nothing the
- *    caller owns is half-written unless the call's own text says otherwise, and
- *    gnomon_last_error(ctx) tells which argument, its value and what is allowed.
+ * A context holds the choice of device, the worker threads, the allocator and the last error.
+ * Almost every call takes one.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/base.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         gnomon_context *ctx;
+ *         const gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status != GNOMON_OK) {
+ *             fprintf(stderr, "%s\n", gnomon_last_error(NULL));
+ *             return status;
+ *         }
+ *         printf("%d\n", gnomon_context_threads(ctx) > 0); // 1
+ *         gnomon_context_destroy(ctx);
+ *         return 0;
+ *     }
+ *
+ * Rules:
+ *  - Status: every call that can fail returns a gnomon_status. After a failure nothing that the
+ *    caller owns is half-written, unless the call's own text says otherwise, and
+ *    gnomon_last_error(ctx) names the argument, its value and what is allowed.
  *  - The library never prints, aborts or exits.
- *  - Sizes are int64_t; a negative size is an argument error; products of sizes
- *    are checked for overflow before anything is allocated.
- *  - Pointers: a NULL context or object, and NULL for any pointer that is not said to
- *    be optional, is GNOMON_ERROR_ARGUMENT; the text names the argument, and that of a
- *    NULL context is at gnomon_last_error(NULL). Calls that return no status return what
- *    stands for nothing ("", 0, -1, NaN or NULL) or do nothing. Calls that free take
- *    NULL. An object that a call makes is NULL after a failure.
- *  - Memory of elements (data of a view, offsets, indices, values, ids, counts) is
- *    aligned to the element's size: other addresses are GNOMON_ERROR_ARGUMENT.
- *  - struct_size: structs that may grow begin with their own size. Options are filled with the
- *    matching GNOMON_..._INIT, from another language with gnomon_..._init; of a result the caller
- *    sets struct_size to its sizeof before the call. So a program and a library of different
- *    versions work together:
- *      options shorter than the library's: members that are not there have their defaults;
- *      options longer: what the library does not know must be 0, else ARGUMENT, naming the struct;
- *      a result shorter: what fits is written, nothing behind it, and memory of members that do
- *        not fit is freed; gnomon_..._free of it frees the rest;
- *      a result longer: what the library does not know is set to 0.
- *    A struct_size that no struct has (below that of struct_size itself, no multiple of its
- *    alignment, above 65536) is ARGUMENT; calls that return nothing then do nothing. Structs
- *    without a struct_size never grow, nor do structs inside other structs or in arrays.
- */
+ *  - Sizes are int64_t. A negative size is an argument error. Products of sizes are checked for
+ *    overflow before memory is allocated.
+ *  - Pointers: NULL is GNOMON_ERROR_ARGUMENT for a context, an object, and every pointer that is
+ *    not called optional; the text names the argument. The text for a NULL context is at
+ *    gnomon_last_error(NULL). Calls that return no status return an empty value ("", 0, -1, NaN or
+ *    NULL) or do nothing. Calls that free accept NULL. An object that a call makes is NULL after a
+ *    failure.
+ *  - Alignment: memory of elements (data of a view, offsets, indices, values, ids, counts) is
+ *    aligned to the element's size. Other addresses are GNOMON_ERROR_ARGUMENT.
+ *  - struct_size: a struct that may grow in a later version begins with its own size. Options are
+ *    initialised by GNOMON_..._INIT, or from another language by gnomon_..._init. For a result the
+ *    caller sets struct_size to its sizeof before the call. A program and a library of different
+ *    versions then work together:
+ *     - options shorter than the library's: the missing members have their defaults;
+ *     - options longer: members that the library does not know must be 0, else ARGUMENT with the
+ *       name of the struct;
+ *     - a result shorter: only its members are written. Memory of members that do not fit is freed
+ *       by the call; gnomon_..._free frees the rest;
+ *     - a result longer: members that the library does not know are set to 0;
+ *     - a struct_size that no struct can have (below the size of struct_size itself, not a multiple
+ *       of its alignment, above 65536) is ARGUMENT; calls that return nothing then do nothing.
+ *  - Structs without a struct_size never grow, nor do structs inside other structs or in arrays. */
 #ifndef GNOMON_BASE_H
 #define GNOMON_BASE_H
 
@@ -125,14 +146,17 @@ typedef struct gnomon_context_options {
         sizeof(gnomon_context_options), NULL, 0, NULL, NULL, NULL, 0, 0 \
     }
 
-/* What options.device says, copied:
- *   "auto"        each job runs on the first device found that takes it and that it pays for, else
- * on the CPU. Devices are asked in the order of their plugins' names. "cpu"         the CPU; no
- * plugin is looked for "NAME"        the device of the plugin libgnomon_NAME.so, as "cuda": all
- * work runs there or fails with the reason. The calling thread's current one when the context is
- * made, which is the first unless the program chose another "NAME:INDEX"  the device with that
- * index, as "cuda:1"; for cuda among the GPUs that CUDA_VISIBLE_DEVICES leaves visible "NAME:0,1"
- * and "NAME:all" are read and refused: several devices are not supported yet. */
+/* What options.device says; the text is copied:
+ *  - "auto": each job runs on the first device that takes it and on which it pays, else on the CPU.
+ *    Devices are asked in the order of their plugins' names.
+ *  - "cpu": the CPU; no plugin is looked for.
+ *  - "NAME": the device of the plugin libgnomon_NAME.so, such as "cuda". All work runs there or
+ *    fails with the reason. It is the calling thread's current device when the context is made: the
+ *    first one unless the program chose another.
+ *  - "NAME:INDEX": the device with that index, such as "cuda:1"; for cuda among the GPUs that
+ *    CUDA_VISIBLE_DEVICES leaves visible.
+ *  - "NAME:0,1" and "NAME:all" are recognised and refused: several devices are not supported yet.
+ */
 
 /* For bindings, which have no macros: fills *options, 'size' bytes, with what the library that is
  * loaded takes for defaults, the same as the macro. 'size' is that of the struct as the binding

@@ -1,9 +1,29 @@
-/* gnomon/choose.h: which operator to take: the quickest of those that keep the distortion asked
- * for, by a cost model that was measured.
+/* gnomon/choose.h: chooses an operator: the fastest of those that keep the distortion asked for, by
+ * a measured cost model.
  *
- * docs/reference/choosing.md tells which kinds are admitted when, the law by which each gets its k,
- * and the form of the model. A choice is a pure function of the request, the model, the number of
- * threads and the kind of device; it reads no points and times nothing. */
+ * The smallest complete program:
+ *
+ *     #include <gnomon/choose.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         gnomon_choose_options o = GNOMON_CHOOSE_OPTIONS_INIT;
+ *         gnomon_choice choice = {.struct_size = sizeof choice};
+ *         gnomon_context *ctx;
+ *         o.n = 10000;
+ *         o.d = 100000;
+ *         o.eps = 0.2;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_operator_choose(ctx, &o, &choice);
+ *         printf("%d\n", choice.chosen >= 0 && choice.chosen < choice.count); // 1
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * docs/reference/choosing.md says which kinds are admitted when, by which law each gets its k, and
+ * what the model looks like. A choice is a pure function of the request, the model, the number of
+ * threads and the kind of device. It reads no points and times nothing. */
 #ifndef GNOMON_CHOOSE_H
 #define GNOMON_CHOOSE_H
 

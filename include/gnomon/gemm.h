@@ -1,35 +1,55 @@
-/* gnomon/gemm.h: products of matrices in mixed precision, and products with an operator.
+/* gnomon/gemm.h: matrix products in mixed precision, and products with a random operator.
  *
- * gnomon_gemm:          C = alpha * A B + beta * C    A: m x k, B: k x n, C: m x n
- * gnomon_gemm_operator: the same with the operator S or its transpose as one factor
+ *     gnomon_gemm:          C = alpha * A B + beta * C    A: m x k, B: k x n, C: m x n
+ *     gnomon_gemm_operator: the same with the operator S or its transpose as one factor
  *
- * Views carry transposes and layouts: swap rows with cols and row_stride with col_stride.
+ * The smallest complete program:
  *
- * Elements of A and B are F32 or F16 each, in any combination; those of C are F32 or F64.
- * An fp32 number is, but for its last bits, the sum of two fp16 numbers; so on matrix units that
- * take fp16, fp32 x fp16 costs two products, fp32 x fp32 three and fp16 x fp16 one, at
- * single-precision accuracy (Ootomo & Yokota 2023). docs/reference/gemm.md has the figures.
+ *     #include <gnomon/gemm.h>
+ *     #include <stdio.h>
  *
- * Error bound: |C - exact| <= |alpha| * c * u * |A||B| + u * |C| entrywise, u = 2^-24 (the last
+ *     int main(void)
+ *     {
+ *         float left[2 * 2] = {1, 2, 3, 4}, right[2 * 2] = {0, 1, 1, 0}, product[2 * 2];
+ *         const gnomon_matrix a = gnomon_matrix_rowmajor(left, GNOMON_F32, 2, 2);
+ *         const gnomon_matrix b = gnomon_matrix_rowmajor(right, GNOMON_F32, 2, 2);
+ *         const gnomon_matrix c = gnomon_matrix_rowmajor(product, GNOMON_F32, 2, 2);
+ *         gnomon_context *ctx;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_gemm(ctx, &a, &b, &c, NULL);
+ *         printf("%g %g %g %g\n", product[0], product[1], product[2], product[3]); // 2 1 4 3
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * Transposes and layouts are expressed by views: exchange rows with cols and row_stride with
+ * col_stride.
+ *
+ * Elements of A and B are F32 or F16 each, in any combination; those of C are F32 or F64. An fp32
+ * number is, but for its last bits, the sum of two fp16 numbers; so on matrix units that take fp16,
+ * fp32 x fp16 costs two products, fp32 x fp32 three and fp16 x fp16 one, at single-precision
+ * accuracy (Ootomo & Yokota 2023). docs/reference/gemm.md has the figures.
+ *
+ * Error bound, entrywise: |C - exact| <= |alpha| * c * u * |A||B| + u * |C|, u = 2^-24 (the last
  * term is the rounding to an F32 C).
- *   CPU: c = min(k, 64), for every form. Products and sums are fp32 fused multiply-adds in chains
- *     of 64 (32 for k <= 128), the chains are added up in fp64, and alpha and beta are applied
- *     there. So the error does not grow with k.
- *   GPU: c = 20 + k / 64 at most (FP16: for values inside its range; TF32: 20 + k / 32). Tensor
- *     cores sum 64 products (TF32: 32), exact but for what their accumulator cuts off; these sums
- *     are added in fp32, rounded to nearest. Where all terms of a sum have one sign, what is cut
- *     off has it too: about 3 u of the sum (TF32: 2 u), however long it is.
+ *  - CPU: c = min(k, 64), for every form. Products and sums are fp32 fused multiply-adds in chains
+ *    of 64 (32 for k <= 128), the chains are added up in fp64, and alpha and beta are applied
+ *    there. So the error does not grow with k.
+ *  - GPU: c = 20 + k / 64 at most (FP16: for values inside its range; TF32: 20 + k / 32). Tensor
+ *    cores sum 64 products (TF32: 32), exact but for what their accumulator cuts off; these sums
+ *    are added in fp32, rounded to nearest. Where all terms of a sum have one sign, what is cut off
+ *    has it too: about 3 u of the sum (TF32: 2 u), whatever its length.
  * Measured errors are no larger than SGEMM's; on a GPU with the exception of sums of one sign,
  * where SGEMM's are smaller until k is about 2^19: docs/reference/gemm.md. A chain whose own value
  * leaves fp32's range gives infinity (or NaN), and products below 2^-126 lose bits, as in SGEMM.
  *
- * NaN and infinity pass through as in SGEMM: a row of A (a column of B) that holds one makes
- * its row (column) of C NaN or infinite. With beta 0, C is not read; with alpha 0 or k = 0, A and
- * B are not read and C = beta * C.
+ * NaN and infinity propagate as in SGEMM: a row of A (a column of B) that holds one makes its row
+ * (column) of C NaN or infinite. With beta 0, C is not read; with alpha 0 or k = 0, A and B are not
+ * read and C = beta * C.
  *
  * Determinism: on the CPU the bits of C depend neither on threads, memory limit, layout nor
- * instruction set, and an entry's not on the other rows of A and columns of B. On a GPU they depend
- * on sizes, types and strides alone. Devices differ within the bound. */
+ * instruction set, and those of an entry do not depend on the other rows of A and columns of B. On
+ * a GPU they depend on sizes, types and strides alone. Devices differ within the bound. */
 #ifndef GNOMON_GEMM_H
 #define GNOMON_GEMM_H
 

@@ -1,22 +1,49 @@
-/* gnomon/hosvd.h: a tensor as a small core and one matrix a mode, by random projection.
+/* gnomon/hosvd.h: Tucker decomposition by randomized HOSVD: a core and one factor per mode.
  *
- * X (I_1 x ... x I_N) is nearly G x_1 Q_1 ... x_N Q_N: the columns of Q_n (I_n x J_n) are
- * orthonormal, the core G is J_1 x ... x J_N (Tucker's form, the higher-order singular value
- * decomposition of De Lathauwer, De Moor & Vandewalle 2000). The range of each mode's unfolding,
- * the matrix of I_n rows whose columns are the other modes together, is found by a random operator
- * of gnomon/operator.h, which is never stored (Ootomo & Yokota 2023, algorithm 2); with
- * 'sequential' each mode is projected after those before it have shrunk the tensor
- * (Vannieuwenhoven, Vandebril & Meerbergen 2012; Minster, Saibaba & Kilmer 2020).
- * docs/reference/hosvd.md tells the steps.
+ * X (I_1 x ... x I_N) is approximated by G x_1 Q_1 ... x_N Q_N. The columns of Q_n (I_n x J_n) are
+ * orthonormal, the core G is J_1 x ... x J_N: the higher-order singular value decomposition (De
+ * Lathauwer, De Moor & Vandewalle 2000).
  *
- * Needs OpenBLAS at run time (gnomon_svd_missing). Tensors can go to a GPU, which needs cuBLAS and
- * cuSOLVER at run time instead: with a named device always, with "auto" where the tensor lies there
- * already or, in single precision, the projections are worth the way (5e10 multiplications and
- * additions). Determinism is that of gnomon/svd.h: on the CPU on one machine
- * the bits depend neither on threads, nor on memory, nor on whether the tensor is in memory or
- * comes piece by piece; another machine may give other last bits. The same tensor in another order
- * of memory is projected by other entries, and with 'sequential' or a tolerance the modes may go in
- * another order. */
+ * The smallest complete program:
+ *
+ *     #include <gnomon/hosvd.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         double numbers[2 * 3 * 4];
+ *         const int64_t size[] = {2, 3, 4}, ranks[] = {1, 1, 1};
+ *         const gnomon_tensor x = gnomon_tensor_packed(numbers, GNOMON_F64, 3, size, 0);
+ *         gnomon_hosvd_options o = GNOMON_HOSVD_OPTIONS_INIT;
+ *         gnomon_hosvd hosvd = {.struct_size = sizeof hosvd};
+ *         gnomon_context *ctx;
+ *         for (int i = 0; i < 2 * 3 * 4; i++)
+ *             numbers[i] = 1;
+ *         o.ranks = ranks;
+ *         o.rank_count = 3;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_hosvd_dense(ctx, &x, &o, &hosvd);
+ *         if (status == GNOMON_OK) printf("%.6f\n", hosvd.norm); // 4.898979
+ *         gnomon_hosvd_free(ctx, &hosvd);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * Method: the unfolding of mode n is the matrix of I_n rows whose columns are the other modes
+ * together. Its range is found by a random operator of gnomon/operator.h, which is never stored
+ * (Ootomo & Yokota 2023, algorithm 2). With 'sequential' each mode is projected after the modes
+ * before it have shrunk the tensor (Vannieuwenhoven, Vandebril & Meerbergen 2012; Minster, Saibaba
+ * & Kilmer 2020). docs/reference/hosvd.md has the steps.
+ *
+ * OpenBLAS is needed at run time (gnomon_svd_missing). A GPU needs cuBLAS and cuSOLVER instead. It
+ * takes tensors in memory: always with a named device; with "auto" where the tensor already lies in
+ * its memory or, in single precision, the gain exceeds the transfer (from 5e10 multiplications and
+ * additions on).
+ *
+ * Determinism is that of gnomon/svd.h: on the CPU of one machine the bits depend neither on
+ * threads, nor on the memory limit, nor on whether the tensor is in memory or comes piece by piece;
+ * another machine may give other last bits. The same tensor in another order of memory is projected
+ * by other entries, and with 'sequential' or a tolerance the modes may come in another order. */
 #ifndef GNOMON_HOSVD_H
 #define GNOMON_HOSVD_H
 

@@ -1,13 +1,38 @@
-/* gnomon/io.h: one reader and one writer for every format of points.
+/* gnomon/io.h: one reader and one writer for every file format of points, dense and sparse.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/io.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         float numbers[2 * 3] = {1, 2, 3, 4, 5, 6};
+ *         const gnomon_matrix points = gnomon_matrix_rowmajor(numbers, GNOMON_F32, 2, 3);
+ *         gnomon_data_info info = {.struct_size = sizeof info};
+ *         gnomon_context *ctx;
+ *         gnomon_writer *writer = NULL;
+ *         gnomon_reader *reader = NULL;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK)
+ *             status = gnomon_writer_open(ctx, "points.npy", 2, 3, GNOMON_F32, NULL, &writer);
+ *         if (status == GNOMON_OK) status = gnomon_writer_rows(writer, &points);
+ *         if (status == GNOMON_OK) status = gnomon_writer_finish(writer);
+ *         if (status == GNOMON_OK) status = gnomon_reader_open(ctx, "points.npy", NULL, &reader);
+ *         if (status == GNOMON_OK) status = gnomon_reader_info(reader, &info);
+ *         printf("%d x %d\n", (int)info.rows, (int)info.cols); // 2 x 3
+ *         gnomon_reader_close(reader);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
  *
  * gnomon_format_describe lists the formats: NumPy arrays, text, HDF5, Matrix Market, svmlight and
- * more; docs/formats.md defines each. A path may name a member: "file.npz:key",
- * "file.h5:/dataset". "-" is standard input or output. Formats are recognised by content, then
- * by extension; options.format overrides.
+ * more; docs/reference/formats.md defines each. A path may name a member: "file.npz:key",
+ * "file.h5:/dataset". "-" is standard input or output. Formats are recognised by content, then by
+ * extension; options.format overrides.
  *
- * Files are hostile: every length is checked against the file and for overflow
- * before memory is taken; a header never makes the reader allocate more than the
- * file can fill. */
+ * Files are hostile: every length is checked against the file and for overflow before memory is
+ * allocated; a header never makes the reader allocate more than the file can fill. */
 #ifndef GNOMON_IO_H
 #define GNOMON_IO_H
 

@@ -1,12 +1,37 @@
-/* gnomon/join.h: similarity join: every pair of points within a threshold.
+/* gnomon/join.h: similarity join: every pair of points within a threshold, or a guaranteed share of
+ * them by locality-sensitive hashing.
  *
- * The join of P and Q holds each pair (i, j), i of P and j of Q; that of P with itself each pair i
- * < j once, and no point with itself. Distances are those of gnomon/search.h, with the same bits,
- * and an exact join has exactly the pairs whose fp64 distance is within the threshold: products in
- * low precision are only a filter, with a bound on their error. Pairs come in the order of (i, j),
- * with the same bits for every number of threads, instruction set, memory limit and cut of the data
- * into pieces, and are never all in memory unless the caller collects them: rows of P are worked on
- * in bands whose pairs fit, however many there are. docs/reference/join.md tells how. */
+ * The join of P and Q contains each pair (i, j) with i of P and j of Q. The join of P with itself
+ * contains each pair i < j once, and no point paired with itself.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/join.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         float points[3 * 2] = {0, 0, 1, 0, 5, 5};
+ *         const gnomon_matrix p = gnomon_matrix_rowmajor(points, GNOMON_F32, 3, 2);
+ *         gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
+ *         gnomon_pairs pairs = {.struct_size = sizeof pairs};
+ *         gnomon_context *ctx;
+ *         o.threshold = 2;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK)
+ *             status = gnomon_join_collect(ctx, &p, NULL, &o, 0, &pairs, NULL);
+ *         printf("%d\n", (int)pairs.count); // 1
+ *         gnomon_pairs_free(ctx, &pairs);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * Distances are those of gnomon/search.h, with the same bits. An exact join has exactly the pairs
+ * whose fp64 distance is within the threshold: products in low precision are only a filter, with a
+ * bound on their error. Pairs come in the order of (i, j), with the same bits for every number of
+ * threads, instruction set, memory limit and division of the data into pieces. They are never all
+ * in memory unless the caller collects them: rows of P are processed in bands whose pairs fit,
+ * however many there are. docs/reference/join.md explains how. */
 #ifndef GNOMON_JOIN_H
 #define GNOMON_JOIN_H
 

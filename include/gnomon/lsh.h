@@ -1,7 +1,43 @@
-/* gnomon/lsh.h: locality-sensitive hashing.
+/* gnomon/lsh.h: locality-sensitive hashing: hash functions that give near points the same value
+ * more often than far ones, and indexes made of them for approximate nearest neighbours.
  *
- * A family of hash functions is locality-sensitive when near points get the same value more often
- * than far ones. docs/reference/lsh.md specifies every family to the last bit. */
+ * The header has, in this order: hash functions; tables (an index in memory and its queries);
+ * files; tuning, which finds an index with a guaranteed recall.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/lsh.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         float points[4 * 2] = {0, 0, 1, 0, 5, 5, 6, 5}, point[2] = {5, 5};
+ *         const gnomon_matrix base = gnomon_matrix_rowmajor(points, GNOMON_F32, 4, 2);
+ *         const gnomon_matrix query = gnomon_matrix_rowmajor(point, GNOMON_F32, 1, 2);
+ *         gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
+ *         gnomon_search_options wanted = GNOMON_SEARCH_OPTIONS_INIT;
+ *         gnomon_neighbors found = {.struct_size = sizeof found};
+ *         gnomon_lsh *index = NULL;
+ *         gnomon_context *ctx;
+ *         o.functions.family = GNOMON_LSH_PSTABLE;
+ *         o.functions.dim = 2;
+ *         o.functions.width = 4;
+ *         o.tables = 4;
+ *         o.coarse = 2;
+ *         wanted.k = 1;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_lsh_create(ctx, &o, &index);
+ *         if (status == GNOMON_OK) status = gnomon_lsh_add(index, &base);
+ *         if (status == GNOMON_OK)
+ *             status = gnomon_lsh_query(ctx, index, &query, &wanted, NULL, &found, NULL);
+ *         if (status == GNOMON_OK) printf("%d\n", (int)found.ids[0]); // 2
+ *         gnomon_neighbors_free(ctx, &found);
+ *         gnomon_lsh_destroy(index);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * docs/reference/lsh.md specifies every family to the last bit. */
 #ifndef GNOMON_LSH_H
 #define GNOMON_LSH_H
 

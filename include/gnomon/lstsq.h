@@ -1,18 +1,42 @@
-/* gnomon/lstsq.h: linear least squares by a random sketch that preconditions.
+/* gnomon/lstsq.h: linear least squares with one or many right-hand sides, preconditioned by a
+ * random sketch. Each solution comes with bounds on its error.
  *
- * Wanted is the x of least |A x - b|^2 + damp^2 |x|^2 for A (n x d) with many more rows than
- * columns, for one or many b. A random operator S of a few d rows presses A to S A; the singular
- * value decomposition of that, V and sigma, makes A P with P = V / sigma so well conditioned that
- * conjugate gradients take the same few steps whatever A's condition (Rokhlin & Tygert 2008; Avron,
- * Maymounkov & Toledo 2010; Meng, Saunders & Mahoney 2014). They begin at the solution of the
- * sketched problem and are run again on what is left until the backward error is small, which
- * makes the method as stable as a QR factorisation of A (Epperly, Meier & Nakatsukasa 2024).
- * docs/reference/lstsq.md tells the steps and what is promised.
+ * It finds the x that minimises |A x - b|^2 + damp^2 |x|^2, for A (n x d) with many more rows than
+ * columns.
  *
- * A with fewer rows than columns must be in memory. Then x is the shortest solution, x = A^T y: the
- * sketch is of A^T, and conjugate gradients find y of (A A^T + damp^2 I) y = b.
+ * The smallest complete program:
  *
- * All arithmetic is fp64, whatever the data's type. Needs OpenBLAS at run time
+ *     #include <gnomon/lstsq.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         double rows[3 * 2] = {1, 0, 0, 1, 1, 1}, right[3] = {1, 2, 3};
+ *         const gnomon_matrix a = gnomon_matrix_rowmajor(rows, GNOMON_F64, 3, 2);
+ *         const gnomon_matrix b = gnomon_matrix_rowmajor(right, GNOMON_F64, 3, 1);
+ *         gnomon_lstsq solved = {.struct_size = sizeof solved};
+ *         gnomon_context *ctx;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_lstsq_dense(ctx, &a, &b, NULL, &solved);
+ *         const double *x = solved.x.data;
+ *         if (status == GNOMON_OK) printf("%.6f %.6f\n", x[0], x[1]); // 1.000000 2.000000
+ *         gnomon_lstsq_free(ctx, &solved);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * Method: a random operator S with a small multiple of d rows compresses A to the sketch S A. From
+ * its singular value decomposition, V and sigma, comes the preconditioner P = V / sigma. A P is so
+ * well conditioned that conjugate gradients take the same few steps whatever A's condition number
+ * (Rokhlin & Tygert 2008; Avron, Maymounkov & Toledo 2010; Meng, Saunders & Mahoney 2014). They
+ * begin at the solution of the sketched problem and are restarted on the residual until the
+ * backward error is small, which makes the method as stable as a QR factorisation of A (Epperly,
+ * Meier & Nakatsukasa 2024). docs/reference/lstsq.md has the steps and the guarantees.
+ *
+ * A with fewer rows than columns must be in memory. Then x is the minimum-norm solution, x = A^T y:
+ * the sketch is of A^T, and conjugate gradients find the y with (A A^T + damp^2 I) y = b.
+ *
+ * All arithmetic is fp64, whatever the data's type. OpenBLAS is needed at run time
  * (gnomon_svd_missing). Work runs on the CPU.
  *
  * Determinism: as in gnomon/svd.h: on one machine, with one build of OpenBLAS, the bits depend

@@ -1,8 +1,22 @@
-/* gnomon/matrix.h: views of dense and sparse points. A view owns nothing.
+/* gnomon/matrix.h: views of dense and sparse matrices. A view does not own its memory.
  *
- * Points are rows: X is n x D (rows = n points, cols = D coordinates). Both
- * layouts are first-class: 'points contiguous' (col_stride 1, NumPy's order) and
- * 'coordinates contiguous' (row_stride 1, the D x n of column-point texts). */
+ * Points are rows: X is n x D, with n points of D coordinates. Two layouts are equally supported:
+ * 'points contiguous' (col_stride 1, NumPy's order) and 'coordinates contiguous' (row_stride 1, the
+ * D x n matrix of texts that write points as columns).
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/matrix.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         float points[2 * 3] = {1, 2, 3, 4, 5, 6};
+ *         const gnomon_matrix x = gnomon_matrix_rowmajor(points, GNOMON_F32, 2, 3);
+ *         const gnomon_matrix t = gnomon_matrix_transposed(&x);
+ *         printf("%d x %d\n", (int)t.rows, (int)t.cols); // 3 x 2
+ *         return 0;
+ *     } */
 #ifndef GNOMON_MATRIX_H
 #define GNOMON_MATRIX_H
 

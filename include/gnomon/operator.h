@@ -1,7 +1,29 @@
-/* gnomon/operator.h: random operators S (k x D), defined by a small descriptor.
+/* gnomon/operator.h: random linear operators S (k x D), each defined by a small descriptor.
  *
- * docs/reference/operators.md is the specification: entry (i, j) is a pure function of the
- * descriptor and of i and j, the same bits on every machine. */
+ * An operator is applied by gnomon/project.h without being stored. Entry (i, j) is a pure function
+ * of the descriptor, i and j: the same bits on every machine and device.
+ * docs/reference/operators.md is the specification.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/operator.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         gnomon_context *ctx;
+ *         gnomon_operator *op = NULL;
+ *         gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+ *         d.kind = GNOMON_SJLT;
+ *         d.k = 16;
+ *         d.d = 1000;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_operator_create(ctx, &d, &op);
+ *         printf("%g\n", gnomon_operator_fill(op)); // 0.25
+ *         gnomon_operator_destroy(op);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     } */
 #ifndef GNOMON_OPERATOR_H
 #define GNOMON_OPERATOR_H
 

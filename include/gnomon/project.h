@@ -1,28 +1,59 @@
-/* gnomon/project.h: applying an operator.
+/* gnomon/project.h: applies an operator S (k x D) to points.
  *
- * Sketch:  Y = alpha * X S^T + beta * Y    X: n x D, S: k x D, Y: n x k
- * Adjoint: X = alpha * Y S   + beta * X    Y: n x k, X: n x D
+ *     Sketch:  Y = alpha * X S^T + beta * Y    X: n x D, S: k x D, Y: n x k
+ *     Adjoint: X = alpha * Y S   + beta * X    Y: n x k, X: n x D
  *
- * Arithmetic: in fp64 when either side's elements are F64 (or 32- and 64-bit integers), else in
- * fp32 (fp16, bf16 and small integers are converted exactly). Sums run along coordinates in an
- * order fixed by the operator alone; raw values are summed and the row's scale and alpha are
- * applied once at the end. So the bits of Y do not depend on threads, batch splits, memory limit,
- * layout or instruction set.
+ * X may be dense, sparse, or come in pieces of columns.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/project.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         static float points[10 * 1000], sketch[10 * 16];
+ *         const gnomon_matrix x = gnomon_matrix_rowmajor(points, GNOMON_F32, 10, 1000);
+ *         const gnomon_matrix y = gnomon_matrix_rowmajor(sketch, GNOMON_F32, 10, 16);
+ *         gnomon_descriptor d = {.struct_size = sizeof d, .kind = GNOMON_SJLT, .k = 16, .d = 1000};
+ *         gnomon_context *ctx;
+ *         gnomon_operator *op = NULL;
+ *         points[0] = 1;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_operator_create(ctx, &d, &op);
+ *         if (status == GNOMON_OK) status = gnomon_sketch(ctx, op, &x, &y, NULL);
+ *         float norm = 0;
+ *         for (int i = 0; i < 16; i++)
+ *             norm += sketch[i] * sketch[i];
+ *         printf("%g\n", norm); // 1
+ *         gnomon_operator_destroy(op);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * Arithmetic is fp64 when either side's elements are F64 (or 32- and 64-bit integers), else fp32;
+ * fp16, bf16 and small integers are converted exactly. Sums run along coordinates in an order that
+ * the operator alone fixes. Raw values are summed; the row's scale and alpha are applied once at
+ * the end. So the bits of Y do not depend on threads, batches, memory limit, layout or instruction
+ * set.
  *
  * Error bound, entrywise, of sketch and adjoint (derived in docs/reference/accuracy.md):
  *
  *     |Y - exact| <= g (|alpha| |S||x| + |beta Y|) + t,    g = e / (1 - e),   e = c u + w
  *
- * u is 2^-24 for sums in fp32, 2^-53 for fp64; w, the roundings on the way out, is 2^-24 + 2^-50
- * for an F32 output, 2^-51 for F64. c is the roundings that a term of the raw sum meets at most:
- * the row's terms that are not 0 less 1, with gaussian entries not less 1; for dense points of many
- * columns about the columns of a chunk plus the chunks. For kronecker c is the sum of the levels'
- * and |S| the product of the absolute factors, |A_l| ... |A_1|, which is larger than that of the
- * absolute entries: terms that cancel in an entry do not cancel in the cascade's roundings. t is
- * underflow: two of the output type's smallest positive numbers and, with gaussian entries,
- * c |alpha| times the row's scale of the sums' (for kronecker times what the levels above make of
- * them). 64-bit integers count as what they are rounded to in fp64. Measured errors stand in
- * docs/reference/accuracy.md. */
+ *  - u is 2^-24 for sums in fp32, 2^-53 for fp64.
+ *  - w is the rounding of the output: 2^-24 + 2^-50 for F32, 2^-51 for F64.
+ *  - c is the largest number of roundings of a term of the raw sum: the row's nonzero terms less 1;
+ *    with gaussian entries not less 1; for dense points of many columns about the columns of a
+ *    chunk plus the chunks.
+ *  - For kronecker c is the sum over the levels, and |S| is the product of the absolute factors,
+ *    |A_l| ... |A_1|. That is larger than the absolute entries: terms that cancel in an entry do
+ *    not cancel in the roundings of the cascade.
+ *  - t is underflow: two of the output type's smallest positive numbers and, with gaussian entries,
+ *    c |alpha| times the row's scale of the sums' (for kronecker times what the levels above make
+ *    of them).
+ * 64-bit integers count as what they are rounded to in fp64. docs/reference/accuracy.md has
+ * measured errors. */
 #ifndef GNOMON_PROJECT_H
 #define GNOMON_PROJECT_H
 

@@ -1,5 +1,22 @@
-/* gnomon/quality.h: how many dimensions a bound asks for, and what a sketch did to norms
- * and distances. */
+/* gnomon/quality.h: how many dimensions a bound requires, what a sketch did to norms and distances,
+ * and how coherent points are.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/quality.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         gnomon_context *ctx;
+ *         int64_t k = 0;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK)
+ *             status = gnomon_dim(ctx, GNOMON_BOUND_DASGUPTA_GUPTA, 1000, 0.1, 0, 0, NULL, &k);
+ *         printf("%d\n", (int)k); // 5921
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     } */
 #ifndef GNOMON_QUALITY_H
 #define GNOMON_QUALITY_H
 

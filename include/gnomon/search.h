@@ -1,39 +1,61 @@
-/* gnomon/search.h: nearest neighbours, exactly.
+/* gnomon/search.h: exact nearest neighbours: for each query the k nearest base points, or all
+ * within a radius, in the order of (distance, id).
  *
- * For each query the k nearest base points, or all within a radius, in the order of (distance, id).
- * Exact means: the set and the order are those of the distances below computed in fp64 for every
- * pair. Products in fp32 are only a filter, with a bound on their error for the points at hand;
- * what passes is computed again in fp64. Results have the same bits for every number of threads,
- * instruction set, memory limit and cut of the base into pieces; the k nearest are the first k of
- * the k + 1 nearest. docs/reference/search.md tells how.
+ * The smallest complete program:
+ *
+ *     #include <gnomon/search.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         float points[3 * 2] = {0, 0, 1, 0, 5, 5}, point[2] = {0.9f, 0};
+ *         const gnomon_matrix base = gnomon_matrix_rowmajor(points, GNOMON_F32, 3, 2);
+ *         const gnomon_matrix query = gnomon_matrix_rowmajor(point, GNOMON_F32, 1, 2);
+ *         gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+ *         gnomon_neighbors found = {.struct_size = sizeof found};
+ *         gnomon_context *ctx;
+ *         o.k = 2;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_neighbors_exact(ctx, &base, &query, &o, &found);
+ *         if (status == GNOMON_OK) printf("%d %d\n", (int)found.ids[0], (int)found.ids[1]); // 1 0
+ *         gnomon_neighbors_free(ctx, &found);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * Exact means: the set and the order are those of the distances below, computed in fp64 for every
+ * pair. A single-precision filter with a bound on its error for the given points selects
+ * candidates; candidates are verified in fp64. Results have the same bits for every number of
+ * threads, instruction set, memory limit and division of the base into pieces; the k nearest are
+ * the first k of the k + 1 nearest. docs/reference/search.md explains how.
  *
  * Distances, in fp64, never squared:
- *   L2       |q - b|, from differences of coordinates.
- *   COSINE   1 - cos, in [0, 2], as |q/|q| - b/|b||^2 / 2, so that small angles keep their digits.
- *            The cosine of a zero vector (or one of norm below 2^-1000) with anything is 0: its
- *            distance from every point is 1.
- *   IP       the inner product itself; nearest is the largest. A radius is the least product
- *            wanted.
- *   HAMMING  how many bits differ; points are U8, eight bits an element.
- *   JACCARD  1 - |A n B| / |A u B| of sets: sparse rows, a member for each entry that is not zero.
- *            Two empty sets are at distance 0, an empty one and another at 1.
- *   WEIGHTED_JACCARD
- *            1 - sum min(q_j, b_j) / sum max(q_j, b_j) of weights that are not negative, as sum
- *            |q_j - b_j| / sum max(q_j, b_j): sparse rows, where a column that stands several
- *            times has the sum of its weights. Two empty rows are at distance 0, an empty one and
- *            another at 1. On the CPU only.
- *   L1       the sum of |q_j - b_j|, every pair's in fp64, without a filter.
+ *  - L2: |q - b|, from differences of coordinates.
+ *  - COSINE: 1 - cos, in [0, 2], as |q/|q| - b/|b||^2 / 2, so that small angles keep their digits.
+ *    The cosine of a zero vector (or one of norm below 2^-1000) with anything is 0: its distance
+ *    from every point is 1.
+ *  - IP: the inner product itself; nearest is the largest. A radius is the smallest product wanted.
+ *  - HAMMING: how many bits differ; points are U8, eight bits an element.
+ *  - JACCARD: 1 - |A n B| / |A u B| of sets: sparse rows, a member for each entry that is not zero.
+ *    Two empty sets are at distance 0, an empty one and another at 1.
+ *  - WEIGHTED_JACCARD: 1 - sum min(q_j, b_j) / sum max(q_j, b_j) of nonnegative weights, computed
+ *    as sum |q_j - b_j| / sum max(q_j, b_j): sparse rows, in which a column that occurs several
+ *    times has the sum of its weights. Two empty rows are at distance 0, an empty one and another
+ *    at 1. On the CPU only.
+ *  - L1: the sum of |q_j - b_j|, every pair's in fp64, without a filter.
  *
- * Their relative error is a few units in 2^-53 for L2 and COSINE (that of a product: of |q||b|; of
- * L1: below (D / 16 + 8) 2^-53; of WEIGHTED_JACCARD: below (m + 2) 2^-52 with m columns in use),
- * none for HAMMING and JACCARD but for the division.
+ * Their relative error:
+ *  - L2 and COSINE: a few units in 2^-53; IP: the same, relative to |q||b|;
+ *  - L1: below (D / 16 + 8) 2^-53;
+ *  - WEIGHTED_JACCARD: below (m + 2) 2^-52 with m columns in use;
+ *  - HAMMING and JACCARD: none but for the division.
  *
- * L2, COSINE, IP and L1 take dense points of any element type, BASE and queries each of their own;
- * 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused.
+ * L2, COSINE, IP and L1 take dense points of any element type, which may differ between base and
+ * queries; 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused.
  *
- * On a GPU (a named device; under AUTO when views lie there, or the first base points are
- * worth the way) the answers are the same, bit for bit. Dense views may then lie in its memory,
- * queries and base each for itself; sparse ones are the host's. L1 and
+ * A GPU (with a named device; with "auto" when views lie in its memory, or the gain on the first
+ * base points exceeds the transfer) gives the same answers, bit for bit. Dense views may then lie
+ * in its memory, queries and base independently; sparse ones are in host memory. L1 and
  * WEIGHTED_JACCARD run on the CPU only. */
 #ifndef GNOMON_SEARCH_H
 #define GNOMON_SEARCH_H

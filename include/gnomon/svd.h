@@ -1,23 +1,46 @@
-/* gnomon/svd.h: the leading singular values and vectors of a matrix by random projection.
+/* gnomon/svd.h: randomized singular value decomposition and principal component analysis: the
+ * leading singular values and vectors of a dense, sparse or streamed matrix, with a certificate of
+ * the error.
  *
- * A (m x n, the points) is projected by a random operator, A S^T; the columns of that span nearly
- * what the leading left singular vectors span, more nearly after each power iteration; the rest
- * is a small problem (Halko, Martinsson & Tropp 2011). The operator is one of gnomon/operator.h and
- * is never stored. docs/reference/svd.md tells the steps, what is promised of the errors, and how
- * much of it was measured.
+ * The smallest complete program:
  *
- * Needs OpenBLAS at run time: gnomon_svd_missing tells whether it is there. All of it but rows
- * whose number is not known before can go to a GPU, which needs cuBLAS and cuSOLVER at run time
- * instead: with a named device always, with "auto" where the matrix lies there already or, in
- * single precision, the work is worth the way (5e10 multiplications and additions).
+ *     #include <gnomon/svd.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         double numbers[3 * 2] = {3, 0, 0, 2, 0, 0};
+ *         const gnomon_matrix a = gnomon_matrix_rowmajor(numbers, GNOMON_F64, 3, 2);
+ *         gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
+ *         gnomon_svd svd = {.struct_size = sizeof svd};
+ *         gnomon_context *ctx;
+ *         o.rank = 1;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_svd_dense(ctx, &a, &o, &svd);
+ *         if (status == GNOMON_OK) printf("%.6f\n", svd.s[0]); // 3.000000
+ *         gnomon_svd_free(ctx, &svd);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * Method: A (m x n, the points) is projected by a random operator, A S^T. The columns of the
+ * product nearly span the leading left singular vectors, and power iterations bring them nearer;
+ * the rest is a small problem (Halko, Martinsson & Tropp 2011). The operator is one of
+ * gnomon/operator.h and is never stored. docs/reference/svd.md has the steps, the guarantees on the
+ * errors, and measurements.
+ *
+ * OpenBLAS is needed at run time: gnomon_svd_missing says whether it was found. A GPU needs cuBLAS
+ * and cuSOLVER at run time instead. It takes everything but rows whose number is not known in
+ * advance: always with a named device; with "auto" where the matrix already lies in its memory or,
+ * in single precision, the gain exceeds the transfer (from 5e10 multiplications and additions on).
  *
  * Determinism: on one machine, with one build of OpenBLAS, the bits depend neither on the number of
- * threads nor on whether rows come from memory or piece by piece: work is cut by the shape alone
- * and each block is one call of OpenBLAS on one thread. OpenBLAS chooses its kernels by the
- * processor, so another machine may give other last bits; so may another layout of the same
- * matrix. While such a call works, OpenBLAS is set to one thread for the whole process. A GPU uses
- * the same operator and gives the same bits on the same model with the same libraries; other ones
- * than the CPU, within the rounding of single precision. */
+ * threads nor on whether rows come from memory or piece by piece: the shape alone determines the
+ * blocks, and each block is one call of OpenBLAS on one thread. OpenBLAS chooses its kernels by the
+ * processor, so another machine may give other last bits; so may another layout of the same matrix.
+ * While such a call runs, OpenBLAS is set to one thread for the whole process. A GPU uses the same
+ * operator and gives the same bits on the same model with the same libraries; they differ from the
+ * CPU's within the rounding of single precision. */
 #ifndef GNOMON_SVD_H
 #define GNOMON_SVD_H
 

@@ -1,4 +1,18 @@
-/* gnomon/tensor.h: views of dense tensors of any number of modes. A view owns nothing. */
+/* gnomon/tensor.h: views of dense tensors with any number of modes. A view does not own its memory.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/tensor.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         double numbers[2 * 3 * 4] = {0};
+ *         const int64_t size[] = {2, 3, 4};
+ *         const gnomon_tensor x = gnomon_tensor_packed(numbers, GNOMON_F64, 3, size, 0);
+ *         printf("%d %d %d\n", (int)x.stride[0], (int)x.stride[1], (int)x.stride[2]); // 12 4 1
+ *         return 0;
+ *     } */
 #ifndef GNOMON_TENSOR_H
 #define GNOMON_TENSOR_H
 
