@@ -171,10 +171,14 @@ GNOMON_API gnomon_status gnomon_context_options_init(gnomon_context_options *opt
  * Results never depend on the number of threads. */
 typedef struct gnomon_context gnomon_context;
 
-/* Makes a context. options may be NULL (defaults). On success *out is owned by the
- * caller, to be given to gnomon_context_destroy. Errors: ARGUMENT (threads < 0 or
- * > 4096, memory_limit < 0, what device can't be), UNSUPPORTED (several devices), MEMORY,
- * DEVICE (a named device can't be had). On failure *out is NULL. */
+/* Makes a context. options may be NULL (defaults). On success *out is owned by the caller, to be
+ * given to gnomon_context_destroy.
+ * Errors:
+ *  - ARGUMENT: threads < 0 or > 4096, memory_limit < 0, what device can't be
+ *  - UNSUPPORTED: several devices
+ *  - DEVICE: a named device can't be had
+ *  - MEMORY
+ * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_context_create(const gnomon_context_options *options,
                                                gnomon_context **out);
 

@@ -48,9 +48,12 @@ typedef enum gnomon_assumption {
 typedef struct gnomon_model gnomon_model;
 
 /* Reads a model as bench_cost writes it (docs/reference/choosing.md, "The file"): length bytes of
- * UTF-8, no terminator needed. The caller owns *out, for gnomon_model_destroy. Errors: ARGUMENT,
- * MEMORY, DATA (not JSON, an unknown, missing or repeated member, a value out of range; the text
- * names it); then *out is NULL. */
+ * UTF-8, no terminator needed. The caller owns *out, for gnomon_model_destroy.
+ * Errors:
+ *  - DATA: not JSON, an unknown, missing or repeated member, a value out of range; the text names
+ *    it
+ *  - ARGUMENT, MEMORY
+ * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_model_from_json(gnomon_context *ctx, const char *json,
                                                 size_t length, gnomon_model **out);
 /* NULL is allowed. */
@@ -103,10 +106,14 @@ typedef struct gnomon_choice {
 } gnomon_choice;
 
 /* Chooses. choice->candidate[choice->chosen].descriptor is for gnomon_operator_create; saved, it
- * gives the same operator whatever a later model says. Errors: ARGUMENT (a member outside what its
- * comment allows; or no kind can keep eps with k <= d: the text names the smallest k that would
- * do), UNSUPPORTED (the model given is of another kind of device, or lacks every kind that is
- * admitted), MEMORY; choice is then undefined but for struct_size. */
+ * gives the same operator whatever a later model says.
+ * Errors:
+ *  - ARGUMENT: a member outside what its comment allows; or no kind can keep eps with k <= d: the
+ *    text names the smallest k that would do
+ *  - UNSUPPORTED: the model given is of another kind of device, or lacks every kind that is
+ *    admitted
+ *  - MEMORY
+ * choice is then undefined but for struct_size. */
 GNOMON_API gnomon_status gnomon_operator_choose(gnomon_context *ctx,
                                                 const gnomon_choose_options *options,
                                                 gnomon_choice *choice);

@@ -128,12 +128,16 @@ GNOMON_API void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd);
  * lies when it has the work's type and no gaps, the modes in any order; else pieces of 2^23 numbers
  * (at least one index of the outermost mode) are copied. Memory beside that: the tensor shrunk by
  * its first mode, in the work's type, and twice the next ones. A tolerance that is not met is no
- * failure: the best that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (a mode
- * of size 0), DTYPE, OVERFLOW, NONFINITE (naming the element), MEMORY, UNSUPPORTED
- * (gnomon_svd_missing; a mode longer than 2^31 - 1), DEVICE (a named device, and the GPU
- * can't be had or declines: one mode, strides that no matrix has, unfoldings of more than 2^31 -
- * 4096 columns, small problems of more than 8192, a tensor that does not fit its memory),
- * CANCELLED, INTERNAL; *out is then cleared. */
+ * failure: the best that was found is returned, with converged 0.
+ * Errors:
+ *  - SHAPE: a mode of size 0
+ *  - NONFINITE: naming the element
+ *  - UNSUPPORTED: gnomon_svd_missing; a mode longer than 2^31 - 1
+ *  - DEVICE: a named device, and the GPU can't be had or declines: one mode, strides that no matrix
+ *    has, unfoldings of more than 2^31 - 4096 columns, small problems of more than 8192, a tensor
+ *    that does not fit its memory
+ *  - ARGUMENT, DTYPE, OVERFLOW, MEMORY, CANCELLED, INTERNAL
+ * *out is then cleared. */
 GNOMON_API gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_tensor *x,
                                             const gnomon_hosvd_options *options, gnomon_hosvd *out);
 /* The same for a tensor that comes piece by piece: x's data is not looked at, its strides tell the

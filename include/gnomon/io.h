@@ -146,14 +146,17 @@ typedef struct gnomon_write_options {
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_write_options_init(gnomon_write_options *options, size_t size);
 
-/* Opens a writer of points with cols coordinates of the given type as stored. rows may
- * be -1 when unknown. Output goes to a temporary file beside the target and takes its
- * place in gnomon_writer_finish, after a sync; "-" goes to standard output (formats whose
- * header needs rows are then held in a temporary file until the end). Column-major output needs
- * rows. A pipe that closes raises SIGPIPE as any write does; a process that ignores that signal
- * gets IO. Errors: ARGUMENT (a type the format can't hold, say), OVERFLOW, IO, NOT_FOUND (no
- * such folder), MEMORY. On success *out is the caller's, for gnomon_writer_finish or
- * gnomon_writer_abort; on failure it is NULL. */
+/* Opens a writer of points with cols coordinates of the given type as stored. rows may be -1 when
+ * unknown. Output goes to a temporary file beside the target and takes its place in
+ * gnomon_writer_finish, after a sync; "-" goes to standard output (formats whose header needs rows
+ * are then held in a temporary file until the end). Column-major output needs rows. A pipe that
+ * closes raises SIGPIPE as any write does; a process that ignores that signal gets IO.
+ * Errors:
+ *  - ARGUMENT: a type the format can't hold, say
+ *  - NOT_FOUND: no such folder
+ *  - OVERFLOW, IO, MEMORY
+ * On success *out is the caller's, for gnomon_writer_finish or gnomon_writer_abort; on failure it
+ * is NULL. */
 GNOMON_API gnomon_status gnomon_writer_open(gnomon_context *ctx, const char *path, int64_t rows,
                                             int64_t cols, gnomon_dtype dtype,
                                             const gnomon_write_options *options,
@@ -181,10 +184,14 @@ GNOMON_API void gnomon_writer_abort(gnomon_writer *writer);
  * 4180); in tsv, and on a terminal, a tab is \t, a line feed \n, a carriage return \r, a backslash
  * \\, and any other byte of a control character or of no UTF-8 is \xHH. One thread at a time.
  *
- * format: csv, tsv or NULL, by path's ending. Errors of open: ARGUMENT (another format), IO,
- * NOT_FOUND (no such folder), MEMORY; of the rest: IO. After an error the table takes no more:
- * abort it. finish also fails with SHAPE where the last line has too few fields; it frees the
- * table whatever it returns, and on failure no target file is left changed. */
+ * format: csv, tsv or NULL, by path's ending.
+ * Errors of open:
+ *  - ARGUMENT: another format
+ *  - NOT_FOUND: no such folder
+ *  - IO, MEMORY
+ * Of the rest: IO. After an error the table takes no more: abort it. finish also fails with SHAPE
+ * where the last line has too few fields; it frees the table whatever it returns, and on failure no
+ * target file is left changed. */
 typedef struct gnomon_table gnomon_table;
 
 GNOMON_API gnomon_status gnomon_table_open(gnomon_context *ctx, const char *path,

@@ -129,11 +129,16 @@ typedef struct gnomon_join_result {
  * there, which takes what lies on the host in pieces where it is too large. With LSH the pairs are
  * the same on every device; with AUTO and a recall below 1 whoever does the work decides between an
  * exact join and tables, and which tables, by what they cost it, so that pairs within the promise
- * may differ between a CPU and a GPU. Threads: see gnomon_context. Errors: ARGUMENT (options; a
- * view), SHAPE (different dimensions), DTYPE, NONFINITE (naming side, row and column), UNSUPPORTED
- * (a magnitude above 2^500; JACCARD with dense points; LSH with IP, recall 1 or no finite
- * threshold), DEVICE (a named device or a view in a device's memory, and the device can't be
- * had or declines), MEMORY, CANCELLED (the sink or the progress callback). */
+ * may differ between a CPU and a GPU. Threads: see gnomon_context.
+ * Errors:
+ *  - ARGUMENT: options; a view
+ *  - SHAPE: different dimensions
+ *  - NONFINITE: naming side, row and column
+ *  - UNSUPPORTED: a magnitude above 2^500; JACCARD with dense points; LSH with IP, recall 1 or no
+ *    finite threshold
+ *  - DEVICE: a named device or a view in a device's memory, and the device can't be had or declines
+ *  - CANCELLED: the sink or the progress callback
+ *  - DTYPE, MEMORY */
 GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p,
                                      const gnomon_matrix *q, const gnomon_join_options *options,
                                      gnomon_join_result *result);

@@ -123,8 +123,10 @@ GNOMON_API gnomon_status gnomon_lsh_collision(gnomon_context *ctx,
  * once, each with its own context. Made in the C library's memory, as operators are. */
 typedef struct gnomon_hasher gnomon_hasher;
 
-/* Errors: ARGUMENT (a member outside what its comment allows, or set for a family that does not
- * use it), MEMORY. On failure *out is NULL. */
+/* Errors:
+ *  - ARGUMENT: a member outside what its comment allows, or set for a family that does not use it
+ *  - MEMORY
+ * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_hasher_create(gnomon_context *ctx,
                                               const gnomon_lsh_functions *functions,
                                               gnomon_hasher **out);
@@ -215,8 +217,12 @@ GNOMON_API gnomon_status gnomon_lsh_options_init(gnomon_lsh_options *options, si
  */
 typedef struct gnomon_lsh gnomon_lsh;
 
-/* An index without points. Errors: ARGUMENT (a member outside what its comment allows; a family
- * that is not the metric's), UNSUPPORTED (IP), MEMORY. On failure *out is NULL. */
+/* An index without points.
+ * Errors:
+ *  - ARGUMENT: a member outside what its comment allows; a family that is not the metric's
+ *  - UNSUPPORTED: IP
+ *  - MEMORY
+ * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *options,
                                            gnomon_lsh **out);
 /* NULL is allowed. */
@@ -300,14 +306,17 @@ GNOMON_API gnomon_status gnomon_lsh_save(gnomon_context *ctx, const gnomon_lsh *
                                          const char *path);
 
 /* Opens an index's file: it is mapped into memory, read-only, so that opening reads the tables
- * alone and several processes share one copy. The index is like any other: it may be queried,
- * added to, thinned, saved; what changes is held in memory, and the file stays as it is. Header,
- * layout, settings and everything in the tables that a query relies on are checked; a file that
- * somebody made up is an error, never a crash. Checksums, and whether coordinates are finite, are
- * not: see gnomon_lsh_check. The file must not be changed in place while the index lives (gnomon
- * never does that: it replaces files); it may be removed or replaced. Errors: NOT_FOUND, IO, FORMAT
- * (no index), TRUNCATED, DATA, UNSUPPORTED (a newer version, features that this library does not
- * know, no regular file), MEMORY. On failure *out is NULL. */
+ * alone and several processes share one copy. The index is like any other: it may be queried, added
+ * to, thinned, saved; what changes is held in memory, and the file stays as it is. Header, layout,
+ * settings and everything in the tables that a query relies on are checked; a file that somebody
+ * made up is an error, never a crash. Checksums, and whether coordinates are finite, are not: see
+ * gnomon_lsh_check. The file must not be changed in place while the index lives (gnomon never does
+ * that: it replaces files); it may be removed or replaced.
+ * Errors:
+ *  - FORMAT: no index
+ *  - UNSUPPORTED: a newer version, features that this library does not know, no regular file
+ *  - NOT_FOUND, IO, TRUNCATED, DATA, MEMORY
+ * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_lsh_open(gnomon_context *ctx, const char *path, gnomon_lsh **out);
 
 /* Told of each fault: which section, and what is wrong with it. */
@@ -347,9 +356,12 @@ GNOMON_API gnomon_status gnomon_lsh_builder_add(gnomon_lsh_builder *builder,
 GNOMON_API gnomon_status gnomon_lsh_builder_add_csr(gnomon_lsh_builder *builder,
                                                     const gnomon_csr *points);
 /* Writes the tables and completes the file. Frees the builder whatever it returns; on failure the
- * target is as before. Errors: IO, MEMORY (also when options.memory is too little), CANCELLED, BUSY
- * (the file that the index was opened from, and is to be replaced, was replaced by somebody else
- * meanwhile). */
+ * target is as before.
+ * Errors:
+ *  - MEMORY: also when options.memory is too little
+ *  - BUSY: the file that the index was opened from, and is to be replaced, was replaced by somebody
+ *    else meanwhile
+ *  - IO, CANCELLED */
 GNOMON_API gnomon_status gnomon_lsh_builder_finish(gnomon_lsh_builder *builder);
 /* Drops everything written; the target is as before. NULL is allowed. */
 GNOMON_API void gnomon_lsh_builder_abort(gnomon_lsh_builder *builder);

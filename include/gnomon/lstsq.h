@@ -143,16 +143,20 @@ typedef struct gnomon_lstsq {
 /* Frees what a call allocated into result, by the same context, and clears it; NULL is allowed. */
 GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
 
-/* Solves for every column of b. a: n x d, b: n x m; both of any element type and any
- * strides. options NULL: the defaults. The caller owns what *out then points to, for
- * gnomon_lstsq_free. Memory: about 3 k (d + m) + 6 d^2 + 40 d m numbers of 8 bytes, and a piece of
- * the matrix of 2^24 numbers where it can't be used in place; with n < d these are the transpose's,
- * with 2 d m more. A tolerance that is not reached is no
- * failure: the best that was found is returned, with converged 0. A is scaled by a power of two,
- * and so is each b, so that any magnitudes do. Errors: ARGUMENT, SHAPE (n, d or m is 0, b has
- * not n rows), DTYPE, OVERFLOW, NONFINITE (naming row and column; or x overflows its type), MEMORY,
- * UNSUPPORTED (gnomon_svd_missing), DEVICE (a named device), CANCELLED, INTERNAL (a small
- * factorisation did not converge); *out is then cleared. */
+/* Solves for every column of b. a: n x d, b: n x m; both of any element type and any strides.
+ * options NULL: the defaults. The caller owns what *out then points to, for gnomon_lstsq_free.
+ * Memory: about 3 k (d + m) + 6 d^2 + 40 d m numbers of 8 bytes, and a piece of the matrix of 2^24
+ * numbers where it can't be used in place; with n < d these are the transpose's, with 2 d m more. A
+ * tolerance that is not reached is no failure: the best that was found is returned, with converged
+ * 0. A is scaled by a power of two, and so is each b, so that any magnitudes do.
+ * Errors:
+ *  - SHAPE: n, d or m is 0, b has not n rows
+ *  - NONFINITE: naming row and column; or x overflows its type
+ *  - UNSUPPORTED: gnomon_svd_missing
+ *  - DEVICE: a named device
+ *  - INTERNAL: a small factorisation did not converge
+ *  - ARGUMENT, DTYPE, OVERFLOW, MEMORY, CANCELLED
+ * *out is then cleared. */
 GNOMON_API gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                             const gnomon_matrix *b,
                                             const gnomon_lstsq_options *options, gnomon_lstsq *out);

@@ -138,13 +138,15 @@ GNOMON_API const gnomon_parameter_info *gnomon_parameter_at(int index);
  * read-only after creation: any number of threads may use it at once. */
 typedef struct gnomon_operator gnomon_operator;
 
-/* Checks a descriptor, fills in its defaults and makes the operator, in the C library's memory
- * (not the context's allocator's): a few kilobytes, whatever k and d. The caller owns *out, which
- * stays usable after ctx is gone as far as gnomon_operator_destroy and the getters go; calls
- * that take both need any living context. On failure *out is NULL. Errors: ARGUMENT (a
- * member outside what its comment allows, or set for a kind that does not use it; the text names
- * it), OVERFLOW (kronecker: width * zeta^levels above 2^57, or a factor of more than 2^32 rows),
- * MEMORY. */
+/* Checks a descriptor, fills in its defaults and makes the operator, in the C library's memory (not
+ * the context's allocator's): a few kilobytes, whatever k and d. The caller owns *out, which stays
+ * usable after ctx is gone as far as gnomon_operator_destroy and the getters go; calls that take
+ * both need any living context. On failure *out is NULL.
+ * Errors:
+ *  - ARGUMENT: a member outside what its comment allows, or set for a kind that does not use it;
+ *    the text names it
+ *  - OVERFLOW: kronecker: width * zeta^levels above 2^57, or a factor of more than 2^32 rows
+ *  - MEMORY */
 GNOMON_API gnomon_status gnomon_operator_create(gnomon_context *ctx,
                                                 const gnomon_descriptor *descriptor,
                                                 gnomon_operator **out);

@@ -163,12 +163,17 @@ GNOMON_API void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *nei
 typedef struct gnomon_search gnomon_search;
 
 /* Begins a search. queries (n x D) must stay as they are until the search is destroyed. On a GPU
- * they stay there, beside 32 bytes a query and neighbour. Errors: ARGUMENT (options; a view), DTYPE
- * (HAMMING takes U8), NONFINITE (a query, named by row and column; where queries lie in a GPU's
- * memory it may be the first gnomon_search_add that says so), UNSUPPORTED (a magnitude above
- * 2^500; JACCARD with dense, others with sparse points), DEVICE (a named device or a view in
- * a device's memory, and the device can't be had or declines; L1), MEMORY. On failure *out is NULL.
- */
+ * they stay there, beside 32 bytes a query and neighbour.
+ * Errors:
+ *  - ARGUMENT: options; a view
+ *  - DTYPE: HAMMING takes U8
+ *  - NONFINITE: a query, named by row and column; where queries lie in a GPU's memory it may be the
+ *    first gnomon_search_add that says so
+ *  - UNSUPPORTED: a magnitude above 2^500; JACCARD with dense, others with sparse points
+ *  - DEVICE: a named device or a view in a device's memory, and the device can't be had or
+ *    declines; L1
+ *  - MEMORY
+ * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
                                               const gnomon_search_options *options,
                                               gnomon_search **out);
@@ -180,10 +185,12 @@ GNOMON_API gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gno
 /* Searches the next base points, whose ids go on from those before; they may be gone afterwards.
  * Working memory: as the context's limit says, beside 16 bytes a query and neighbour and, where the
  * limit is too low for it, what six queries take. After a failure the search can only be destroyed.
- * Errors: SHAPE (other dimensions than the queries), DTYPE, NONFINITE (naming the base point's id
- * and column; points that are not allowed may go unseen), UNSUPPORTED, DATA (a broken sparse view),
- * MEMORY, CANCELLED, DEVICE (on a GPU; base lies in one's memory and the search runs on the CPU).
- */
+ * Errors:
+ *  - SHAPE: other dimensions than the queries
+ *  - NONFINITE: naming the base point's id and column; points that are not allowed may go unseen
+ *  - DATA: a broken sparse view
+ *  - DEVICE: on a GPU; base lies in one's memory and the search runs on the CPU
+ *  - DTYPE, UNSUPPORTED, MEMORY, CANCELLED */
 GNOMON_API gnomon_status gnomon_search_add(gnomon_search *search, const gnomon_matrix *base);
 GNOMON_API gnomon_status gnomon_search_add_csr(gnomon_search *search, const gnomon_csr *base);
 

@@ -201,12 +201,17 @@ typedef struct gnomon_svd_rows {
  * they hold the rank. The caller owns what *out then points to, for gnomon_svd_free. Memory: about
  * 2 (m + n) * columns numbers beside the result, and a piece of the matrix of 2^24 numbers (64 rows
  * at least) where it can't be used in place, or is centred. A tolerance that is not met is no
- * failure: the best that was found is returned, with converged 0. Errors: ARGUMENT, SHAPE (m or n
- * is 0), DTYPE, OVERFLOW, NONFINITE (naming row and column), MEMORY, UNSUPPORTED
- * (gnomon_svd_missing; more than 2^31 - 1 columns), DEVICE (a named device, and the GPU can't be
- * had or declines: factors that do not fit its memory), CANCELLED, INTERNAL (the small problem did
- * not converge); *out is then cleared. On a GPU that a matrix of the host's does not fit, its rows
- * go there block by block, as often as it takes, with single_pass once. */
+ * failure: the best that was found is returned, with converged 0.
+ * Errors:
+ *  - SHAPE: m or n is 0
+ *  - NONFINITE: naming row and column
+ *  - UNSUPPORTED: gnomon_svd_missing; more than 2^31 - 1 columns
+ *  - DEVICE: a named device, and the GPU can't be had or declines: factors that do not fit its
+ *    memory
+ *  - INTERNAL: the small problem did not converge
+ *  - ARGUMENT, DTYPE, OVERFLOW, MEMORY, CANCELLED
+ * *out is then cleared. On a GPU that a matrix of the host's does not fit, its rows go there block
+ * by block, as often as it takes, with single_pass once. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
