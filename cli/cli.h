@@ -380,6 +380,8 @@ void cli_points_drop(cli_points *p);
 int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index);
 /* A failure whose fault is the file's. An exit code. */
 int cli_index_fail(cli_app *app, const char *path, gnomon_status status);
+/* What it takes beside the points. */
+int64_t cli_index_bytes(const gnomon_lsh_info *info);
 /* Reads all points, sets where 'sparse', of a reader that is open, lowering *budget (bytes) by what
  * that takes. -1 or an exit code. */
 int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget);

@@ -24,3 +24,8 @@ int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, in
         code = cli_points_too_large(app, path, 2.0 * (double)app->memory);
     return code;
 }
+
+int64_t cli_index_bytes(const gnomon_lsh_info *info)
+{
+    return info->table_bytes + info->code_bytes + info->other_bytes;
+}

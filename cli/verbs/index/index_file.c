@@ -3,11 +3,6 @@
 
 #include <stdlib.h>
 
-static int64_t bytes_of(const gnomon_lsh_info *i)
-{
-    return i->table_bytes + i->code_bytes + i->other_bytes;
-}
-
 void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
 {
     const gnomon_lsh_options *o = &i->options;
@@ -32,7 +27,7 @@ void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
     if (o->search_params.rerank > 0)
         fprintf(stream, ", reranks the nearest %lld by code", (long long)o->search_params.rerank);
     fprintf(stream, "; beside the points the index takes %.1f MiB\n",
-            (double)bytes_of(i) / (1 << 20));
+            (double)cli_index_bytes(i) / (1 << 20));
 }
 
 json_t *cli_index_json(const gnomon_lsh_info *i)
@@ -51,7 +46,7 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
         (json_int_t)o->search_params.probes, "coarse_probes", (json_int_t)o->search_params.coarse,
         "limit", (json_int_t)o->search_params.candidates, "rerank",
         (json_int_t)o->search_params.rerank, "buckets", (json_int_t)i->buckets, "largest_bucket",
-        (json_int_t)i->largest, "index_bytes", (json_int_t)bytes_of(i));
+        (json_int_t)i->largest, "index_bytes", (json_int_t)cli_index_bytes(i));
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
     if (out != NULL) json_object_set_new(out, "seed", json_string(seed));

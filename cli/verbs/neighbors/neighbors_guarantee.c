@@ -101,11 +101,6 @@ int cli_neighbors_guarantee(cli_neighbors *n)
     return code;
 }
 
-static int64_t index_bytes(const gnomon_lsh_info *i)
-{
-    return i->table_bytes + i->code_bytes + i->other_bytes;
-}
-
 void cli_neighbors_print_guarantee(const cli_neighbors *n)
 {
     const gnomon_lsh_tuning *t = &n->tuning;
@@ -124,7 +119,7 @@ void cli_neighbors_print_guarantee(const cli_neighbors *n)
     if (o->search_params.rerank > 0)
         cli_say(n->app, ", the nearest %lld by code reranked", (long long)o->search_params.rerank);
     cli_say(n->app, "; the index takes %.1f MiB\n",
-            (double)index_bytes(&n->index_info) / (1 << 20));
+            (double)cli_index_bytes(&n->index_info) / (1 << 20));
     cli_say(n->app, "tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n",
             t->recall, (long long)t->tested, t->bound);
 }
@@ -142,6 +137,6 @@ json_t *cli_neighbors_guarantee_json(const cli_neighbors *n)
                      "tables", (json_int_t)o->tables, "functions", (json_int_t)o->coarse, "fine",
                      (json_int_t)o->fine, "probes", (json_int_t)o->search_params.probes, "rerank",
                      (json_int_t)o->search_params.rerank, "width", o->functions.width,
-                     "index_bytes", (json_int_t)index_bytes(&n->index_info), "tune_seconds",
+                     "index_bytes", (json_int_t)cli_index_bytes(&n->index_info), "tune_seconds",
                      cli_json_seconds(n->tune_seconds));
 }

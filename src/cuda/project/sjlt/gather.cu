@@ -8,6 +8,7 @@
  * than those that sum it, which wait until they are done. */
 #include "cuda/project/points.cuh"
 #include "cuda/project/sjlt/lists.cuh"
+#include "cuda/project/sjlt/sum.cuh"
 
 enum { THREADS = 512, GROUPS = THREADS / 8, ROWS = 4 /* a thread's */ };
 enum { BLOCKS = 1 /* a multiprocessor's */, RESIDENT = 128 /* blocks at a time, about */ };
@@ -42,15 +43,6 @@ static __device__ __forceinline__ bool unit_of(const gather_plan &p, uint32_t ti
     *unit -= p.sum_units;
     *segment += p.ahead;
     return false;
-}
-
-static __device__ __forceinline__ void add(float4 &sum, uint32_t minus, float4 x)
-{
-    const float s = __uint_as_float(minus << 31 | 0x3F800000u);
-    sum.x = fmaf(s, x.x, sum.x);
-    sum.y = fmaf(s, x.y, sum.y);
-    sum.z = fmaf(s, x.z, sum.z);
-    sum.w = fmaf(s, x.w, sum.w);
 }
 
 /* A step's four entries; all ones in the low bits of each that is none. */
@@ -88,7 +80,7 @@ static __device__ __forceinline__ void add_checked(float4 &acc, const step<BITS3
         if (left > 1) got.y = x[1];
         if (left > 2) got.z = x[2];
         if (left > 3) got.w = x[3];
-        add(acc, e, got);
+        sjlt_add(acc, e, got);
     }
 }
 
@@ -162,7 +154,7 @@ static __device__ __forceinline__ void sum_unit(const sjlt_shape &s, const sjlt_
                 for (int r = 0; r < ROWS; r++)
 #pragma unroll
                     for (int i = 0; i < 4; i++)
-                        add(acc[r], now[r][i], got[r][i]);
+                        sjlt_add(acc[r], now[r][i], got[r][i]);
             } else {
                 const gcu_line l = gcu_line_of<float>(sum.x, sum.point + v, sum.point + sum.points);
 #pragma unroll

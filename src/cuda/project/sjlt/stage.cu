@@ -5,6 +5,7 @@
  * order stays in shared memory, whose banks, met at random, are what bounds it. */
 #include "cuda/project/points.cuh"
 #include "cuda/project/sjlt/sjlt.h"
+#include "cuda/project/sjlt/sum.cuh"
 
 enum { THREADS = 1024, STAGES = 3, MANY_ROWS = 4 /* of a thread */, FEW_BLOCKS = 96 };
 enum { STAGE_BYTES = SJLT_STAGE_POINTS * SJLT_STAGE * 4 };
@@ -32,15 +33,6 @@ static __device__ __forceinline__ float4 load_if(bool there, uint32_t from)
     return x;
 }
 
-static __device__ __forceinline__ void add(float4 &sum, uint32_t minus, float4 x)
-{
-    const float s = __uint_as_float(minus << 31 | 0x3F800000u);
-    sum.x = fmaf(s, x.x, sum.x);
-    sum.y = fmaf(s, x.y, sum.y);
-    sum.z = fmaf(s, x.z, sum.z);
-    sum.w = fmaf(s, x.w, sum.w);
-}
-
 /* What a word's two entries name, if it lies in the stage at 'from': 'number' is the stage's in the
  * chunk, where the entries have it. */
 static __device__ __forceinline__ void accumulate(float4 &sum, uint32_t from, uint32_t word,
@@ -49,8 +41,8 @@ static __device__ __forceinline__ void accumulate(float4 &sum, uint32_t from, ui
     const uint32_t x = word ^ number;
     const float4 low = load_if((x & 0x0000E000u) == 0, from + ((x & 0x1FFEu) << 1));
     const float4 high = load_if((x & 0xE0000000u) == 0, from + (x >> 15 & 0x3FFCu));
-    add(sum, word & 1, low);
-    add(sum, word >> 16 & 1, high);
+    sjlt_add(sum, word & 1, low);
+    sjlt_add(sum, word >> 16 & 1, high);
 }
 
 /* ROWS rows a thread. */
