@@ -440,7 +440,7 @@ typedef struct cli_svd_facts {
     const char *input, *output; /* output NULL: none */
     const gnomon_data_info *info;
     const gnomon_svd *svd;
-    int probe_power;
+    int test_power;
     const char *held; /* how the rows came: "memory", "pieces", "sparse" */
     double tolerance; /* 0: none was asked for */
     double read_seconds, svd_seconds, write_seconds;

@@ -32,7 +32,7 @@ class Csr(c.Structure):
 class Options(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("ridge", c.c_double), ("tolerance", c.c_double),
                 ("iterations", c.c_int64), ("rcond", c.c_double), ("sketch_size", c.c_int64),
-                ("descriptor", c.c_void_p), ("seed", c.c_uint64), ("probes", c.c_int64), ("dtype", c.c_int),
+                ("descriptor", c.c_void_p), ("seed", c.c_uint64), ("test_vectors", c.c_int64), ("dtype", c.c_int),
                 ("keep_residual", c.c_int)]
 
 

@@ -132,7 +132,7 @@ struct phases {
 };
 
 static void ours(const float *a, factors *f, int64_t over, int power, gnomon_dtype precision,
-                 int64_t probes, uint64_t seed, phases *spent)
+                 int64_t test_vectors, uint64_t seed, phases *spent)
 {
     gnomon_matrix m = gnomon_matrix_rowmajor(const_cast<float *>(a), GNOMON_F32, f->n, f->n);
     gnomon_matrix u = gnomon_matrix_rowmajor(f->u, GNOMON_F32, f->n, f->k);
@@ -148,7 +148,7 @@ static void ours(const float *a, factors *f, int64_t over, int power, gnomon_dty
     o.rank = f->k;
     o.oversample = over;
     o.power = power;
-    o.probes = probes;
+    o.test_vectors = test_vectors;
     o.descriptor = &d;
     o.u = &u;
     o.vt = &vt;
@@ -346,20 +346,21 @@ static double middle(std::vector<double> v)
     return v[v.size() / 2];
 }
 
-static void say(bench_json *json, const char *who, int64_t n, int64_t k, int power, int64_t probes,
-                double ms, double least, const phases &p, double left, int runs)
+static void say(bench_json *json, const char *who, int64_t n, int64_t k, int power,
+                int64_t test_vectors, double ms, double least, const phases &p, double left,
+                int runs)
 {
     printf("%-22s n %6lld, power %d%s: %8.2f ms (least %.2f): project %.2f, products %.2f, "
            "orthonormalise %.2f, small %.2f, certify %.2f; residual %.6e\n",
-           who, (long long)n, power, probes ? ", certificate" : "", ms, least, p.project, p.power,
-           p.orthonormalise, p.small, p.certify, left);
+           who, (long long)n, power, test_vectors ? ", certificate" : "", ms, least, p.project,
+           p.power, p.orthonormalise, p.small, p.certify, left);
     fflush(stdout);
     bench_record(json,
                  "\"part\": \"times\", \"who\": \"%s\", \"n\": %lld, \"rank\": %lld, \"power\": "
                  "%d, \"probes\": %lld, \"ms\": %.4f, \"least_ms\": %.4f, \"runs\": %d, "
                  "\"project_ms\": %.4f, \"power_ms\": %.4f, \"orthonormalise_ms\": %.4f, "
                  "\"small_ms\": %.4f, \"certify_ms\": %.4f, \"residual\": %.6e",
-                 who, (long long)n, (long long)k, power, (long long)probes, ms, least, runs,
+                 who, (long long)n, (long long)k, power, (long long)test_vectors, ms, least, runs,
                  p.project, p.power, p.orthonormalise, p.small, p.certify, left);
 }
 
@@ -374,7 +375,7 @@ static void times(bench_json *json, int64_t n)
         struct {
             const char *who;
             gnomon_dtype precision;
-            int64_t probes;
+            int64_t test_vectors;
         } ways[] = {{"gnomon, fp16 entries", GNOMON_F16, 0},
                     {"gnomon, fp32 entries", GNOMON_F32, 0},
                     {"gnomon, fp16 entries", GNOMON_F16, 10}};
@@ -382,10 +383,10 @@ static void times(bench_json *json, int64_t n)
             std::vector<double> ms;
             for (int run = -3; run < 21; run++) {
                 const double before = now_ms();
-                ours(a, &f, over, power, way.precision, way.probes, 1, &p);
+                ours(a, &f, over, power, way.precision, way.test_vectors, 1, &p);
                 if (run >= 0) ms.push_back(now_ms() - before);
             }
-            say(json, way.who, n, k, power, way.probes, middle(ms),
+            say(json, way.who, n, k, power, way.test_vectors, middle(ms),
                 *std::min_element(ms.begin(), ms.end()), p, residual(a, &f), (int)ms.size());
         }
         plain l = make_plain((int)n, (int)s);

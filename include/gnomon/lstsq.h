@@ -64,9 +64,10 @@ typedef struct gnomon_lstsq_options {
               factored */
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
                                             filled in. NULL: sjlt with 8 nonzeros and this seed */
-    uint64_t seed;                       /* of the sjlt, and of the probes */
-    int64_t probes;     /* Gaussian vectors by which the sketch's quality is measured: 0 (no bounds)
-                           ... 100; default 2 */
+    uint64_t seed;                       /* of the sjlt, and of the test vectors */
+    int64_t
+        test_vectors;   /* Gaussian vectors by which the sketch's quality is measured: 0 (no bounds)
+                     ... 100; default 2 */
     gnomon_dtype dtype; /* of x and the residual, F32 or F64; 0: F64 */
     int keep_residual;  /* 1: *residual of the result is filled */
 } gnomon_lstsq_options;
@@ -106,7 +107,7 @@ typedef struct gnomon_lstsq_target {
     double backward_error; /* the least such change of A and b at once, relative to their norms
                               (Walden, Karlson & Sun 1995), within a factor of 1.5 and the
                               sketch's distortion (Epperly, Meier & Nakatsukasa 2024) */
-    double fit_bound;      /* |A (x - x*)| <= this; NaN without probes, as the next two */
+    double fit_bound;      /* |A (x - x*)| <= this; NaN without test vectors, as the next two */
     double suboptimality;  /* |r| <= (1 + this) times the least possible; infinite when r is of the
                               size of rounding */
     double forward_bound;  /* |x - x*| <= this */
@@ -127,7 +128,7 @@ typedef struct gnomon_lstsq {
     double condition;    /* their ratio, 1 when the rank is 0: an estimate of A's condition */
     double low, high;    /* the singular values of A P lie between these but with probability
                             'failure', so that A's condition is at most condition * high / low; low 0
-                            when nothing can be said, both NaN without probes */
+                            when nothing can be said, both NaN without test vectors */
     double failure;      /* 1e-6 */
     int converged;       /* whether all are */
     int64_t iterations;  /* steps of conjugate gradients, each of which goes through A once */

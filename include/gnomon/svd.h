@@ -77,12 +77,12 @@ typedef struct gnomon_svd_options {
                           filled in. NULL: gaussian with this seed; but where iterations do the
                           work, a rank on the CPU with power >= 2 and rank + oversample >= 64: sjlt
                           with 8 nonzeros a column */
-    uint64_t seed;                       /* of that operator, and of the probes of the error */
-    int64_t probes;  /* fresh Gaussian vectors that the error is measured by: 1 ... 1000; default
-                        10; 0: no certificate */
-    int probe_power; /* passes of the certificate beyond the first go in pairs: 0 ... 100 pairs;
+    uint64_t seed;        /* of that operator, and of the test vectors of the error */
+    int64_t test_vectors; /* fresh Gaussian vectors that the error is measured by: 1 ... 1000;
+                       default 10; 0: no certificate */
+    int test_power; /* passes of the certificate beyond the first go in pairs: 0 ... 100 pairs;
                         default 1. Each brings the spectral bound nearer to the estimate */
-    int measure;     /* 1: also the exact residual, by one more pass (not with single_pass) */
+    int measure;    /* 1: also the exact residual, by one more pass (not with single_pass) */
     const gnomon_matrix *u, *vt; /* NULL, or where U and Vt go: views of the work's type with at
                           least rank columns (u) and rows (vt), in host memory, or the GPU's when
                           the work runs there; what is beyond the rank found is left as it is */
@@ -105,25 +105,21 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * Columns of U and rows of Vt are orthonormal to a few units in the last place of their type, S
  * falls. Signs: in each row of Vt the entry of largest magnitude (the first such) is not negative.
  *
- * The certificate. With r probes g, fresh standard normal vectors that the factors do not depend
- * on, E = A - U S Vt is what is left:
- *   residual_estimate = sqrt(mean |E g|^2): unbiased for |E|_F^2, its relative standard deviation
- *     at most sqrt(2 / r), for any E;
- *   residual_bound: |E|_F is below it but with probability 'failure', for any E, since
- *     P(sum |E g|^2 <= x r |E|_F^2) <= (x e^(1 - x))^(r c / 2) for x < 1 (Chernoff), where c =
- *     |E|_F^2 / |E|_2^2, and the next bound says how small that can be;
- *   spectral_estimate = max sqrt(|(E E^T)^q E g| / |(E E^T)^(q - 1) E g|), q = probe_power: never
- *     above |E|_2 (power method); for q = 0: max |E g|;
- *   spectral_bound: |E|_2 is below it but with probability 'failure': Halko, Martinsson & Tropp
- *     2011, Lemma 4.1 (equation 4.3), applied to (E E^T)^q E: a factor of
- *     max |(E E^T)^q E g|^(1 / (2 q + 1)).
- * Neither bound is above |A|_F, but with single_pass, whose factors are no projection of A: with
- * power > 1 or a tolerance on the CPU both are at most sqrt(|A|_F^2 - sum s_i^2), with an allowance
- * for rounding, whatever the probes say.
- * The products are those of the factors as they are returned, so the certificate does not rest on
- * their being orthonormal; no squared norms are subtracted, so it holds far below the square root
- * of the unit roundoff. It is exact but for rounding, whose part is at most about sqrt(n) * u *
- * |A|, u = 2^-24 or 2^-53.
+ * The certificate. With r test vectors g, fresh standard normal vectors that the factors do not
+ * depend on, E = A - U S Vt is what is left: residual_estimate = sqrt(mean |E g|^2): unbiased for
+ * |E|_F^2, its relative standard deviation at most sqrt(2 / r), for any E; residual_bound: |E|_F is
+ * below it but with probability 'failure', for any E, since P(sum |E g|^2 <= x r |E|_F^2) <= (x
+ * e^(1 - x))^(r c / 2) for x < 1 (Chernoff), where c = |E|_F^2 / |E|_2^2, and the next bound says
+ * how small that can be; spectral_estimate = max sqrt(|(E E^T)^q E g| / |(E E^T)^(q - 1) E g|), q =
+ * test_power: never above |E|_2 (power method); for q = 0: max |E g|; spectral_bound: |E|_2 is
+ * below it but with probability 'failure': Halko, Martinsson & Tropp 2011, Lemma 4.1
+ * (equation 4.3), applied to (E E^T)^q E: a factor of max |(E E^T)^q E g|^(1 / (2 q + 1)). Neither
+ * bound is above |A|_F, but with single_pass, whose factors are no projection of A: with power > 1
+ * or a tolerance on the CPU both are at most sqrt(|A|_F^2 - sum s_i^2), with an allowance for
+ * rounding, whatever the test vectors say. The products are those of the factors as they are
+ * returned, so the certificate does not rest on their being orthonormal; no squared norms are
+ * subtracted, so it holds far below the square root of the unit roundoff. It is exact but for
+ * rounding, whose part is at most about sqrt(n) * u * |A|, u = 2^-24 or 2^-53.
  *
  * Centred, with options.center, every A here is A - 1 mean^T: norm, residuals, bounds, tolerance.
  * Rows of Vt are the principal components, U diag(S) the scores, s_i^2 / (rows - 1) the variance
@@ -144,8 +140,8 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * Settled: the s_i never exceed A's singular values but for rounding. The leading j have settled
  * when sum over i <= j of (|A v_i - s_i u_i|^2 + |A^T u_i - s_i v_i|^2) / 2 is at most the square
  * of GNOMON_SVD_SETTLED * s_j: then A has j singular values, each counted as often as it occurs,
- * within that of s_1 ... s_j (Kahan; Cao, Xie & Li 1996). It costs no pass, but needs probes and
- * probe_power. */
+ * within that of s_1 ... s_j (Kahan; Cao, Xie & Li 1996). It costs no pass, but needs test vectors
+ * and test_power. */
 #define GNOMON_SVD_SETTLED 0.01
 typedef struct gnomon_svd {
     size_t struct_size;    /* set by the caller */
@@ -157,7 +153,7 @@ typedef struct gnomon_svd {
 
     int64_t rows, cols;
     double norm;              /* |A|_F */
-    double residual_estimate; /* NaN without probes; absolute, as all of these */
+    double residual_estimate; /* NaN without test vectors; absolute, as all of these */
     double residual_bound, spectral_estimate, spectral_bound;
     double failure;  /* the probability by which each bound may fail: 1e-6 */
     double residual; /* |A - U S Vt|_F, measured; with a tolerance always on dense data, and on
@@ -175,7 +171,7 @@ typedef struct gnomon_svd {
         certify_seconds; /* where the time went; project: the pass that checks the data too, and on
                             a GPU the way there */
     int64_t settled;     /* how many leading singular values have settled; -1: not looked at (a GPU,
-                            single_pass, no probes, probe_power 0) */
+                            single_pass, no test vectors, test_power 0) */
     int centered;        /* options.center */
     double *mean;        /* centered: n numbers, one a column, in A's units; else NULL. Freed by
                             gnomon_svd_free */
@@ -216,8 +212,8 @@ GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matr
                                           const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for sparse rows, without densifying them. measure is UNSUPPORTED. A tolerance is held to
  * be met when sqrt(|A|^2 - sum s_i^2), with a bound of its rounding, says so; near rounding, with
- * power 0 and on a GPU, when residual_bound by at least 40 probes does. A GPU takes up to 2^31
- * nonzeros, which must fit its memory. Errors: also DATA (a broken view). */
+ * power 0 and on a GPU, when residual_bound by at least 40 test vectors does. A GPU takes up to
+ * 2^31 nonzeros, which must fit its memory. Errors: also DATA (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows;

@@ -19,10 +19,10 @@ typedef struct search {
     gnomon_slabs *x; /* what is projected */
     int mode;
     double budget; /* a square */
-    gnomon_operator *op, *probes;
+    gnomon_operator *op, *test_vectors;
     gnomon_tall *q; /* blocks */
     int64_t blocks, room, columns, most;
-    gnomon_tall left; /* of the probes */
+    gnomon_tall left; /* of the test vectors */
     double threshold, before;
     double triangle[BLOCK * BLOCK]; /* of the block at hand */
     bool last;                      /* there are no more columns, or only rounding is left */
@@ -151,7 +151,7 @@ static gnomon_status keep_whole(gnomon_hosvd_work *w, int mode, double budget)
     return gnomon_hosvd_truncate(w, mode, w->rank[mode], budget);
 }
 
-static gnomon_status make_probes(search *s)
+static gnomon_status make_test_vectors(search *s)
 {
     gnomon_hosvd_work *w = s->w;
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
@@ -162,9 +162,10 @@ static gnomon_status make_probes(search *s)
     d.seed = (w->descriptor.seed + (uint64_t)w->name[s->mode]) ^ UINT64_C(0x9e3779b97f4a7c15);
     d.k = there < PROBES ? there : PROBES;
     d.d = there;
-    GNOMON_TRY(gnomon_operator_create(w->ctx, &d, &s->probes));
-    GNOMON_TRY(gnomon_tall_make(w->ctx, w->f64, w->size[s->mode], d.k, false, "probes", &s->left));
-    GNOMON_TRY(gnomon_slabs_sketch(s->x, &s->mode, 1, &s->probes, 0, &s->left));
+    GNOMON_TRY(gnomon_operator_create(w->ctx, &d, &s->test_vectors));
+    GNOMON_TRY(
+        gnomon_tall_make(w->ctx, w->f64, w->size[s->mode], d.k, false, "test vectors", &s->left));
+    GNOMON_TRY(gnomon_slabs_sketch(s->x, &s->mode, 1, &s->test_vectors, 0, &s->left));
     w->out->measure_seconds += gnomon_lap(&w->clock);
     return GNOMON_OK;
 }
@@ -174,7 +175,7 @@ static gnomon_status find_columns(search *s)
     gnomon_hosvd_work *w = s->w;
     bool done = false;
     GNOMON_TRY(gnomon_range_operator(w, s->x, s->mode, s->most, &s->op));
-    GNOMON_TRY(make_probes(s));
+    GNOMON_TRY(make_test_vectors(s));
     while (!done) {
         GNOMON_TRY(extend(s));
         if (s->before > s->threshold && !s->last) return keep_whole(w, s->mode, s->budget);
@@ -197,7 +198,7 @@ static gnomon_status shrink_mode(gnomon_hosvd_work *w, int mode, double budget)
     s.before = INFINITY;
     gnomon_status status = find_columns(&s);
     gnomon_operator_destroy(s.op);
-    gnomon_operator_destroy(s.probes);
+    gnomon_operator_destroy(s.test_vectors);
     for (int64_t i = 0; i < s.blocks; i++)
         gnomon_tall_drop(w->ctx, &s.q[i]);
     gnomon_free(w->ctx, s.q);

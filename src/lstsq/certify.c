@@ -1,4 +1,4 @@
-/* The bounds on a solution, which follow from how good the preconditioner is (probes.c). */
+/* The bounds on a solution, which follow from how good the preconditioner is (test_vectors.c). */
 #include "base/error.h"
 #include "base/memory.h"
 #include "linalg/blas.h"
@@ -40,7 +40,7 @@ static loss lost_of(const gnomon_solver *s, const gnomon_state *state, int64_t j
 static void bound(const gnomon_solver *s, const gnomon_state *state, const loss *lost, int64_t j,
                   gnomon_lstsq_target *t)
 {
-    const gnomon_probes_of_h *p = &s->probes;
+    const gnomon_h_test_vectors *p = &s->test_vectors;
     const double r = sqrt(state->squares[j]);
     double c = 0, pc = 0;
     t->fit_bound = t->suboptimality = t->forward_bound = (double)NAN;
@@ -126,7 +126,7 @@ gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state)
     const gnomon_dtype dtype = s->options.dtype != 0 ? s->options.dtype : GNOMON_F64;
     const bool keep = s->options.keep_residual != 0;
     if (s->underdetermined != NULL) return gnomon_underdetermined_finish(s, state);
-    GNOMON_TRY(gnomon_probes_estimate(s));
+    GNOMON_TRY(gnomon_test_vectors_estimate(s));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->m, sizeof *out->target, "figures", &out->target));
     out->converged = 1;
     for (int64_t j = 0; j < s->m; j++) {

@@ -18,16 +18,16 @@ double gnomon_solver_loss_of_rows(const gnomon_solver *s)
 void gnomon_solver_tell(gnomon_solver *s)
 {
     gnomon_lstsq *out = s->out;
-    const double scale = ldexp(1.0, s->source.exponent), p = s->probes.bound;
+    const double scale = ldexp(1.0, s->source.exponent), p = s->test_vectors.bound;
     out->rank = s->rank;
     out->norm = s->source.norm * scale;
     out->largest = s->rank > 0 ? s->sigma[0] * scale : 0;
     out->least = s->rank > 0 ? s->sigma[s->rank - 1] * scale : 0;
     out->condition = s->rank > 0 ? s->sigma[0] / s->sigma[s->rank - 1] : 1;
-    if (s->probes.count == 0 && s->rank > 0) {
+    if (s->test_vectors.count == 0 && s->rank > 0) {
         out->low = out->high = (double)NAN;
     } else {
-        out->low = p < 1 ? sqrt((1 - p) / s->probes.omega) : 0;
-        out->high = sqrt((1 + p) / s->probes.omega);
+        out->low = p < 1 ? sqrt((1 - p) / s->test_vectors.omega) : 0;
+        out->high = sqrt((1 + p) / s->test_vectors.omega);
     }
 }

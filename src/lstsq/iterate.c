@@ -83,10 +83,10 @@ gnomon_status gnomon_solver_evaluate(gnomon_solver *s, gnomon_state *state, gnom
     return status;
 }
 
-/* One round: columns of conjugate gradients, and the probes beside them. */
+/* One round: columns of conjugate gradients, and the test vectors beside them. */
 typedef struct gradients {
     gnomon_solver *s;
-    int64_t cols;       /* m + probes */
+    int64_t cols;       /* m + test vectors */
     double *y, *q, *p;  /* rank x m */
     double *in, *h;     /* rank x cols */
     double *scratch;    /* for apply */
@@ -245,17 +245,17 @@ static void advance(gradients *r, const gnomon_state *state, int64_t j)
 static gnomon_status step(gradients *r, const gnomon_state *state)
 {
     gnomon_solver *s = r->s;
-    const int64_t m = s->m, probes = r->cols - m;
+    const int64_t m = s->m, test_vectors = r->cols - m;
     for (int64_t i = 0; i < s->rank; i++) {
         memcpy(r->in + i * r->cols, r->p + i * m, (size_t)m * sizeof *r->in);
-        if (probes > 0)
-            memcpy(r->in + i * r->cols + m, s->probes.now + i * probes,
-                   (size_t)probes * sizeof *r->in);
+        if (test_vectors > 0)
+            memcpy(r->in + i * r->cols + m, s->test_vectors.now + i * test_vectors,
+                   (size_t)test_vectors * sizeof *r->in);
     }
     GNOMON_TRY(gnomon_solver_apply_in(s, r->in, r->cols, r->scratch, r->h));
     for (int64_t j = 0; j < m; j++)
         if (r->active[j]) advance(r, state, j);
-    if (probes > 0) gnomon_probes_step(s, r->h, r->cols, m);
+    if (test_vectors > 0) gnomon_test_vectors_step(s, r->h, r->cols, m);
     s->out->iterations++;
     return GNOMON_OK;
 }
@@ -350,7 +350,8 @@ static gnomon_status iterate(gradients *r, gnomon_state *state)
         begin(r, state);
         if (!any(r->active, s->m)) break;
         while (any(r->active, s->m) && s->out->iterations < s->options.iterations) {
-            r->cols = s->m + (s->probes.steps < GNOMON_PROBE_STEPS ? s->probes.count : 0);
+            r->cols =
+                s->m + (s->test_vectors.steps < GNOMON_TEST_STEPS ? s->test_vectors.count : 0);
             GNOMON_TRY(step(r, state));
         }
         update(r);
@@ -367,7 +368,7 @@ static gnomon_status iterate(gradients *r, gnomon_state *state)
 
 gnomon_status gnomon_solver_iterate(gnomon_solver *s, gnomon_state *state)
 {
-    gradients r = {.s = s, .cols = s->m + s->probes.count};
+    gradients r = {.s = s, .cols = s->m + s->test_vectors.count};
     gnomon_status status = allocate(&r);
     if (status == GNOMON_OK) status = iterate(&r, state);
     release(&r);

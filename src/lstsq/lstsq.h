@@ -10,14 +10,15 @@
 #include "linalg/orth.h"
 #include "svd/row_source.h"
 
-/* Gaussian vectors by which |I - omega H| is bounded, H the preconditioned A^T A; probes.c. */
-typedef struct gnomon_probes_of_h {
+/* Gaussian vectors by which |I - omega H| is bounded, H the preconditioned A^T A; test_vectors.c.
+ */
+typedef struct gnomon_h_test_vectors {
     double *now,
         *before; /* rank x count: Chebyshev polynomials of I - omega H, times the vectors */
     int64_t count, steps;
     double omega, guess;
     double bound; /* |I - omega H| is at most this but with probability GNOMON_LSTSQ_FAILURE */
-} gnomon_probes_of_h;
+} gnomon_h_test_vectors;
 
 typedef struct gnomon_underdetermined gnomon_underdetermined; /* underdetermined.h */
 
@@ -44,7 +45,7 @@ typedef struct gnomon_solver {
     int64_t rank;
 
     double *x; /* d x m */
-    gnomon_probes_of_h probes;
+    gnomon_h_test_vectors test_vectors;
 
     gnomon_underdetermined *underdetermined; /* NULL, or A had more columns than rows and is its
                                                 transpose from here on */
@@ -83,13 +84,14 @@ gnomon_status gnomon_solver_apply(gnomon_solver *s, const double *y, int64_t col
 gnomon_status gnomon_solver_apply_in(gnomon_solver *s, const double *y, int64_t cols,
                                      double *scratch, double *h);
 
-/* Draws the probes (rank x options.probes), when there are any. */
-gnomon_status gnomon_probes_draw(gnomon_solver *s);
-/* Takes one step with h, rank x cols, whose columns from 'first' on are H times the probes. */
-void gnomon_probes_step(gnomon_solver *s, const double *h, int64_t cols, int64_t first);
+/* Draws the test vectors (rank x options.test_vectors), when there are any. */
+gnomon_status gnomon_test_vectors_draw(gnomon_solver *s);
+/* Takes one step with h, rank x cols, whose columns from 'first' on are H times the test vectors.
+ */
+void gnomon_test_vectors_step(gnomon_solver *s, const double *h, int64_t cols, int64_t first);
 /* Steps until the bound is good or no longer gets better. */
-gnomon_status gnomon_probes_estimate(gnomon_solver *s);
-void gnomon_probes_drop(gnomon_solver *s);
+gnomon_status gnomon_test_vectors_estimate(gnomon_solver *s);
+void gnomon_test_vectors_drop(gnomon_solver *s);
 
 /* What is known of s->x; all scaled. */
 typedef struct gnomon_state {
@@ -124,7 +126,7 @@ void gnomon_solver_tell(gnomon_solver *s);
 
 /* The probability by which a bound may fail. */
 #define GNOMON_LSTSQ_FAILURE 1e-6
-/* As many steps of the probes at most; each has its share of that probability. */
-enum { GNOMON_PROBE_STEPS = 32 };
+/* As many steps of the test vectors at most; each has its share of that probability. */
+enum { GNOMON_TEST_STEPS = 32 };
 
 #endif

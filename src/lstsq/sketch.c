@@ -20,7 +20,7 @@
 
 static double passes_cost(const gnomon_solver *s, double passes)
 {
-    const double cols = (double)(s->m + s->options.probes);
+    const double cols = (double)(s->m + s->options.test_vectors);
     const double number = fmax(NUMBER, 2 * FLOP * 2 * cols);
     return passes * (double)s->n * (double)s->d * number;
 }

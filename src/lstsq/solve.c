@@ -35,8 +35,9 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_lstsq_option
     GNOMON_FAIL_IF(o->sketch_size < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("sketch_size") " is %" PRId64 "; it must not be negative",
                    o->sketch_size);
-    GNOMON_FAIL_IF(o->probes < 0 || o->probes > 100, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("probes") " is %" PRId64 "; allowed are 0 to 100", o->probes);
+    GNOMON_FAIL_IF(o->test_vectors < 0 || o->test_vectors > 100, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("test_vectors") " is %" PRId64 "; allowed are 0 to 100",
+                   o->test_vectors);
     GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
                    GNOMON_ERROR_DTYPE, GNOMON_ARG("dtype") " is %d; allowed are F32, F64 and 0",
                    (int)o->dtype);
@@ -102,7 +103,7 @@ static gnomon_status allocate(gnomon_solver *s, gnomon_state *state)
     const int64_t d = s->d, m = s->m;
     int64_t squared, numbers;
     GNOMON_FAIL_IF(!gnomon_mul(d, 8 * d, &squared) ||
-                       !gnomon_mul(64 * d, m + s->options.probes + 1, &numbers),
+                       !gnomon_mul(64 * d, m + s->options.test_vectors + 1, &numbers),
                    s->ctx, GNOMON_ERROR_OVERFLOW,
                    "products of d and the columns of b do not fit 63 "
                    "bits");
@@ -141,7 +142,7 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
     GNOMON_TRY(gnomon_solver_sketch(s));
     s->out->sketch_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_precondition(s));
-    GNOMON_TRY(gnomon_probes_draw(s));
+    GNOMON_TRY(gnomon_test_vectors_draw(s));
     s->out->factor_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_iterate(s, state));
     GNOMON_TRY(gnomon_solver_finish(s, state));
@@ -169,7 +170,7 @@ static void release(gnomon_solver *s, gnomon_state *state)
     gnomon_free(ctx, state->error);
     gnomon_free(ctx, state->g);
     gnomon_free(ctx, state->transposed);
-    gnomon_probes_drop(s);
+    gnomon_test_vectors_drop(s);
     gnomon_underdetermined_drop(s);
     gnomon_operator_destroy(s->op);
     gnomon_row_source_close(&s->source);

@@ -141,7 +141,7 @@ static gnomon_status measure(gnomon_solver *s, double *squares, double *gradient
 static void bound(const gnomon_solver *s, const gnomon_state *state, int64_t j, double gap,
                   double lost, gnomon_lstsq_target *t)
 {
-    const gnomon_probes_of_h *p = &s->probes;
+    const gnomon_h_test_vectors *p = &s->test_vectors;
     double c = 0;
     t->fit_bound = t->suboptimality = t->forward_bound = (double)NAN;
     if (p->count == 0 && s->rank > 0) return;
@@ -238,7 +238,7 @@ static void round_to_float(gnomon_solver *s)
 static gnomon_status finish(gnomon_solver *s, gnomon_state *state, double *squares)
 {
     gnomon_lstsq *out = s->out;
-    GNOMON_TRY(gnomon_probes_estimate(s));
+    GNOMON_TRY(gnomon_test_vectors_estimate(s));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->m, sizeof *out->target, "figures", &out->target));
     out->converged = 1;
     for (int64_t j = 0; j < s->m; j++) {

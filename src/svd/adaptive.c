@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { SPARSE_PROBES = 40, DENSE_PROBES = 10 };
+enum { SPARSE_TEST_VECTORS = 40, DENSE_PROBES = 10 };
 
 typedef struct blocks {
     gnomon_factor *f;
@@ -115,9 +115,9 @@ static gnomon_status measure(blocks *b)
         return gnomon_row_source_residual(&f->source, &f->q, &f->bt, &f->rest);
     gnomon_tall g = {0}, e = {0};
     double estimate;
-    gnomon_status status = gnomon_probes(f, b->checks << 20, SPARSE_PROBES, &g);
-    if (status == GNOMON_OK) status = gnomon_probe_residual(f, &g, &f->q, NULL, &f->bt, &e);
-    if (status == GNOMON_OK) status = gnomon_probe_frobenius(f, &e, &estimate, &f->rest);
+    gnomon_status status = gnomon_test_vectors(f, b->checks << 20, SPARSE_TEST_VECTORS, &g);
+    if (status == GNOMON_OK) status = gnomon_test_residual(f, &g, &f->q, NULL, &f->bt, &e);
+    if (status == GNOMON_OK) status = gnomon_test_frobenius(f, &e, &estimate, &f->rest);
     gnomon_tall_drop(f->ctx, &g);
     gnomon_tall_drop(f->ctx, &e);
     return status;
@@ -131,7 +131,7 @@ static gnomon_status loop(blocks *b)
     double threshold = wanted, before = INFINITY, estimate, unused;
     for (;;) {
         GNOMON_TRY(add_block(b));
-        GNOMON_TRY(gnomon_probe_frobenius(f, &b->left, &estimate, &unused));
+        GNOMON_TRY(gnomon_test_frobenius(f, &b->left, &estimate, &unused));
         /* Rounding is all that is left, and more columns would only follow it. */
         const bool floor = estimate <= 2 * u * f->source.norm ||
                            (estimate > 0.7 * before && estimate < 4096 * u * f->source.norm);
@@ -154,11 +154,11 @@ static gnomon_status run(blocks *b)
     gnomon_tall g = {0};
     GNOMON_TRY(gnomon_factor_operator(f, b->most, false));
     /* Far from those of the certificate, and of the closer looks. */
-    gnomon_status status = gnomon_probes(f, (int64_t)1 << 19,
-                                         f->source.csr != NULL ? SPARSE_PROBES : DENSE_PROBES, &g);
+    gnomon_status status = gnomon_test_vectors(
+        f, (int64_t)1 << 19, f->source.csr != NULL ? SPARSE_TEST_VECTORS : DENSE_PROBES, &g);
     if (status == GNOMON_OK)
-        status =
-            gnomon_tall_make(f->ctx, f->f64, f->source.rows, g.cols, false, "probes", &b->left);
+        status = gnomon_tall_make(f->ctx, f->f64, f->source.rows, g.cols, false, "test vectors",
+                                  &b->left);
     if (status == GNOMON_OK) status = gnomon_row_source_apply(&f->source, &g, &b->left);
     gnomon_tall_drop(f->ctx, &g);
     f->out->certify_seconds += gnomon_lap(&f->clock);

@@ -6,17 +6,17 @@
 
 #include <math.h>
 
-gnomon_status gnomon_probes(gnomon_factor *f, int64_t first, int64_t count, gnomon_tall *g)
+gnomon_status gnomon_test_vectors(gnomon_factor *f, int64_t first, int64_t count, gnomon_tall *g)
 {
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, count, false, "probes", g));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, count, false, "test vectors", g));
     gnomon_matrix transposed = {
         g->data, f->f64 ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, count, g->rows, 1, count};
-    GNOMON_TRY(gnomon_operator_block(f->ctx, f->probes, first, 0, &transposed));
+    GNOMON_TRY(gnomon_operator_block(f->ctx, f->test_vectors, first, 0, &transposed));
     double *norms = NULL;
     GNOMON_TRY(gnomon_alloc(f->ctx, count, sizeof *norms, "norms", &norms));
     gnomon_tall_norms(f->ctx, g, norms);
     for (int64_t j = 0; j < count; j++)
-        f->longest_probe = fmax(f->longest_probe, norms[j]);
+        f->longest_test_vector = fmax(f->longest_test_vector, norms[j]);
     gnomon_free(f->ctx, norms);
     return GNOMON_OK;
 }
@@ -47,8 +47,8 @@ static gnomon_status subtract(gnomon_factor *f, const gnomon_tall *g, const gnom
     return status;
 }
 
-gnomon_status gnomon_probe_residual(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
-                                    const double *s, const gnomon_tall *c, gnomon_tall *e)
+gnomon_status gnomon_test_residual(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
+                                   const double *s, const gnomon_tall *c, gnomon_tall *e)
 {
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.rows, g->cols, false, "residuals", e));
     GNOMON_TRY(gnomon_row_source_apply(&f->source, g, e));
@@ -86,8 +86,8 @@ void gnomon_frobenius_of(const double *norms, int64_t count, double rounding, do
     *bound = (*estimate + rounding) * frobenius_factor(count);
 }
 
-/* The probes count as often as the squares of singular values that spectral allows make up the sum
- * bounded: more the larger the sum, so the bound is where both agree. A spectral of 0 has
+/* The test vectors count as often as the squares of singular values that spectral allows make up
+ * the sum bounded: more the larger the sum, so the bound is where both agree. A spectral of 0 has
  * underflowed, and tells nothing. */
 double gnomon_frobenius_bound(double estimate, double spectral, int64_t count, double failure)
 {
@@ -103,14 +103,14 @@ double gnomon_frobenius_bound(double estimate, double spectral, int64_t count, d
     return high;
 }
 
-gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
-                                     double *bound)
+gnomon_status gnomon_test_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
+                                    double *bound)
 {
     double *norms = NULL;
     GNOMON_TRY(gnomon_alloc(f->ctx, e->cols, sizeof *norms, "norms", &norms));
     gnomon_tall_norms(f->ctx, e, norms);
-    gnomon_frobenius_of(norms, e->cols, f->source.center.rounding * f->longest_probe, estimate,
-                        bound);
+    gnomon_frobenius_of(norms, e->cols, f->source.center.rounding * f->longest_test_vector,
+                        estimate, bound);
     gnomon_free(f->ctx, norms);
     return GNOMON_OK;
 }
@@ -241,7 +241,8 @@ static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
         return back ? gnomon_row_source_adjoint(&f->source, in, out)
                     : gnomon_row_source_apply(&f->source, in, out);
     const int64_t cols = in->cols + vectors->cols;
-    gnomon_status status = gnomon_tall_make(f->ctx, f->f64, in->rows, cols, false, "probes", &both);
+    gnomon_status status =
+        gnomon_tall_make(f->ctx, f->f64, in->rows, cols, false, "test vectors", &both);
     if (status == GNOMON_OK)
         status = gnomon_tall_make(f->ctx, f->f64, out->rows, cols, false, "residuals", &images_of);
     if (status == GNOMON_OK) {
@@ -265,7 +266,7 @@ static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, dou
     const int64_t count = e->cols;
     double *now = norms, *before = norms + count, longest;
     gnomon_lengths l;
-    gnomon_lengths_begin(&l, f->seen.data != NULL ? 0 : f->options.probe_power);
+    gnomon_lengths_begin(&l, f->seen.data != NULL ? 0 : f->options.test_power);
     GNOMON_TRY(normalise(f, e, now, &longest));
     gnomon_lengths_add(&l, now, NULL, count);
     for (int i = 0; i < l.power && longest > 0; i++) {
@@ -279,13 +280,13 @@ static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, dou
         GNOMON_TRY(normalise(f, e, now, &longest));
         gnomon_lengths_add(&l, now, before, count);
     }
-    /* Nothing is left of any probe, and of A nothing but the factors. */
+    /* Nothing is left of any test vector, and of A nothing but the factors. */
     if (f->out->settled < 0 && l.power > 0)
         for (f->out->settled = 0; f->out->settled < f->out->rank && f->s[f->out->settled] > 0;)
             f->out->settled++;
     const gnomon_centering *c = &f->source.center;
     const double rounding = l.power > 0 ? fmax(c->rounding, c->rounding_adjoint) : c->rounding;
-    gnomon_bounds_of(f->out, &l, count, rounding * f->longest_probe, gnomon_certain_bound(f));
+    gnomon_bounds_of(f->out, &l, count, rounding * f->longest_test_vector, gnomon_certain_bound(f));
     return GNOMON_OK;
 }
 
@@ -298,16 +299,16 @@ static gnomon_status spectral(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
     return status;
 }
 
-static gnomon_status probe(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
+static gnomon_status draw_and_test(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e)
 {
-    GNOMON_TRY(gnomon_probes(f, 0, f->options.probes, g));
+    GNOMON_TRY(gnomon_test_vectors(f, 0, f->options.test_vectors, g));
     if (f->seen.data != NULL) {
         *e = f->seen; /* still the factorisation's */
         GNOMON_TRY(subtract(f, g, &f->u, f->s, &f->v, e));
     } else {
-        GNOMON_TRY(gnomon_probe_residual(f, g, &f->u, f->s, &f->v, e));
+        GNOMON_TRY(gnomon_test_residual(f, g, &f->u, f->s, &f->v, e));
     }
-    GNOMON_TRY(gnomon_probe_frobenius(f, e, &f->out->residual_estimate, &f->out->residual_bound));
+    GNOMON_TRY(gnomon_test_frobenius(f, e, &f->out->residual_estimate, &f->out->residual_bound));
     return spectral(f, g, e);
 }
 
@@ -332,10 +333,10 @@ static gnomon_status measure(gnomon_factor *f)
 gnomon_status gnomon_certify(gnomon_factor *f)
 {
     gnomon_status status = GNOMON_OK;
-    if (f->options.probes > 0) {
+    if (f->options.test_vectors > 0) {
         gnomon_tall g = {0}, e = {0};
         const bool one_pass = f->seen.data != NULL;
-        status = probe(f, &g, &e);
+        status = draw_and_test(f, &g, &e);
         gnomon_tall_drop(f->ctx, &g);
         if (!one_pass) gnomon_tall_drop(f->ctx, &e);
     }

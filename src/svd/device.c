@@ -50,8 +50,8 @@ enum { CHAIN = 64, PART = 1024 };
  * terms is still as good as other data's. */
 static const double longest_rows = 8;
 
-/* What the device's products of sparse rows less their mean are off by, for a probe's length. All
- * 1000 probes of n normal numbers are shorter than sqrt(n) + 7 but once in 10^7 runs. */
+/* What the device's products of sparse rows less their mean are off by, for a test vector's length.
+ * All 1000 test vectors of n normal numbers are shorter than sqrt(n) + 7 but once in 10^7 runs. */
 static double rounding_of(const gnomon_factor *f)
 {
     const gnomon_centering *c = &f->source.center;
@@ -81,7 +81,7 @@ static gnomon_status sketch(void *user, const gnomon_matrix *y)
 static void copy_results(gnomon_factor *f, const gnomon_svd_job *job)
 {
     gnomon_svd *out = f->out;
-    const int64_t probes = f->options.probes;
+    const int64_t test_vectors = f->options.test_vectors;
     f->source.exponent = job->exponent;
     f->source.norm = job->norm;
     f->source.passes = job->passes;
@@ -93,18 +93,18 @@ static void copy_results(gnomon_factor *f, const gnomon_svd_job *job)
     out->orthonormalise_seconds = job->orthonormalise_seconds;
     out->small_seconds = job->small_seconds;
     out->certify_seconds = job->certify_seconds;
-    if (probes == 0) return;
+    if (test_vectors == 0) return;
     gnomon_lengths l;
-    gnomon_lengths_begin(&l, f->options.single_pass ? 0 : f->options.probe_power);
+    gnomon_lengths_begin(&l, f->options.single_pass ? 0 : f->options.test_power);
     for (int i = 0; i <= l.power; i++) {
-        const double *now = job->lengths + i * probes;
-        gnomon_lengths_add(&l, now, i > 0 ? now - probes : NULL, probes);
+        const double *now = job->lengths + i * test_vectors;
+        gnomon_lengths_add(&l, now, i > 0 ? now - test_vectors : NULL, test_vectors);
         if (l.longest == 0) break;
     }
     const double rounding = rounding_of(f);
-    gnomon_frobenius_of(job->lengths, probes, rounding, &out->residual_estimate,
+    gnomon_frobenius_of(job->lengths, test_vectors, rounding, &out->residual_estimate,
                         &out->residual_bound);
-    gnomon_bounds_of(out, &l, probes, rounding, gnomon_certain_bound(f));
+    gnomon_bounds_of(out, &l, test_vectors, rounding, gnomon_certain_bound(f));
 }
 
 static bool takes(gnomon_device_call *device, void *user)
@@ -142,7 +142,7 @@ static gnomon_status run(gnomon_device_call *device, void *user)
     call *c = user;
     gnomon_factor *f = c->f;
     const gnomon_svd_host calls = {c, choose_rank, make_room, bound_of, sketch};
-    const int64_t lengths = f->options.probes * (f->options.probe_power + 1);
+    const int64_t lengths = f->options.test_vectors * (f->options.test_power + 1);
     if (f->options.center) GNOMON_TRY(find_mean(c));
     GNOMON_TRY(gnomon_factor_operator(f, c->job.columns, false));
     if (f->options.single_pass) GNOMON_TRY(gnomon_factor_psi(f, &c->psi));
@@ -207,7 +207,7 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
                       .options = &options,
                       .columns = gnomon_factor_columns(f),
                       .memory_limit = gnomon_memory_limit(ctx),
-                      .probes = f->probes}};
+                      .test_vectors = f->test_vectors}};
     const gnomon_device_step step = {.phase = "passes",
                                      .takes = takes,
                                      .run = run,

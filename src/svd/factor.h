@@ -14,8 +14,9 @@ typedef struct gnomon_factor {
     gnomon_orth_count orth;
     gnomon_svd *out; /* figures go here as they come */
 
-    gnomon_operator *op;     /* of the projection */
-    gnomon_operator *probes; /* gaussian, not scaled, far more rows and columns than are used */
+    gnomon_operator *op; /* of the projection */
+    gnomon_operator
+        *test_vectors; /* gaussian, not scaled, far more rows and columns than are used */
 
     /* A is nearly Q B with Q: m x s orthonormal and B^T: n x s. With of_transpose A^T is, with Q: n
      * x s and B^T: m x s. */
@@ -27,8 +28,8 @@ typedef struct gnomon_factor {
     gnomon_tall u, v; /* m x rank, n x rank */
     double *s;        /* of all columns */
 
-    double longest_probe; /* the length of the longest that was drawn */
-    gnomon_tall seen;     /* A times the probes, when rows are read once; else no data */
+    double longest_test_vector; /* the length of the longest that was drawn */
+    gnomon_tall seen; /* A times the test vectors, when rows are read once; else no data */
     double clock;
 } gnomon_factor;
 
@@ -68,14 +69,14 @@ gnomon_status gnomon_factor_room(gnomon_factor *f, const gnomon_matrix *given, i
 /* From q and bt to u, s and v; drops q. */
 gnomon_status gnomon_small_svd(gnomon_factor *f);
 
-/* g (cols x count) = probes 'first', ... as columns. */
-gnomon_status gnomon_probes(gnomon_factor *f, int64_t first, int64_t count, gnomon_tall *g);
+/* g (cols x count) = test vectors 'first', ... as columns. */
+gnomon_status gnomon_test_vectors(gnomon_factor *f, int64_t first, int64_t count, gnomon_tall *g);
 /* e = A g - b (diag(s) (c^T g)), a source pass; s NULL: ones. */
-gnomon_status gnomon_probe_residual(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
-                                    const double *s, const gnomon_tall *c, gnomon_tall *e);
+gnomon_status gnomon_test_residual(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
+                                   const double *s, const gnomon_tall *c, gnomon_tall *e);
 /* Estimate and bound of |E|_F from the columns of e = E g. */
-gnomon_status gnomon_probe_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
-                                     double *bound);
+gnomon_status gnomon_test_frobenius(gnomon_factor *f, const gnomon_tall *e, double *estimate,
+                                    double *bound);
 /* The same from their lengths, each off by 'rounding' at most. */
 void gnomon_frobenius_of(const double *norms, int64_t count, double rounding, double *estimate,
                          double *bound);
@@ -93,11 +94,11 @@ typedef struct gnomon_lengths {
 void gnomon_lengths_begin(gnomon_lengths *l, int power);
 /* The next ones; before: the ones before, NULL for the first. */
 void gnomon_lengths_add(gnomon_lengths *l, const double *now, const double *before, int64_t count);
-/* What |E|_F does not exceed whatever the probes say, but for a factor that is no projection:
+/* What |E|_F does not exceed whatever the test vectors say, but for a factor that is no projection:
  * |A - U S V^T|_F^2 is |A|_F^2 less the squares of S, with an allowance for rounding. */
 double gnomon_certain_bound(const gnomon_factor *f);
 /* Estimate of |E|_2 and both bounds, that of |E|_F from its estimate, none above 'certain'. The
- * products were off by at most 'rounding', for probes as long as they are. */
+ * products were off by at most 'rounding', for test vectors as long as they are. */
 void gnomon_bounds_of(gnomon_svd *out, const gnomon_lengths *l, int64_t count, double rounding,
                       double certain);
 /* The certificate of u, s and v, and the measured residual. */

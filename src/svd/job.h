@@ -16,7 +16,7 @@ typedef struct gnomon_svd_host {
     /* Makes room for U (rows x rank) and Vt (rank x cols), row-major, or hands out the caller's
      * views. */
     gnomon_status (*make_room)(void *user, int64_t rank, gnomon_matrix *u, gnomon_matrix *vt);
-    /* What |E|_F is below, E g having these lengths for fresh probes g. */
+    /* What |E|_F is below, E g having these lengths for fresh test vectors g. */
     double (*bound_of)(void *user, const double *lengths, int64_t count);
     /* y (rows x columns, row-major, of the work's type, in host memory) = sparse rows times
      * 2^-job->exponent times the operator's first rows, transposed. What it fails with is handed
@@ -31,8 +31,8 @@ typedef struct gnomon_svd_job {
                                     options->single_pass once); NULL: none. What 'next' or 'rewind'
                                     fails with is handed on, and no reason is given */
     const gnomon_svd_options *options; /* rank is set */
-    const gnomon_operator *op;     /* of the projection, as many rows as columns may be needed */
-    const gnomon_operator *probes; /* gaussian, not scaled */
+    const gnomon_operator *op; /* of the projection, as many rows as columns may be needed */
+    const gnomon_operator *test_vectors; /* gaussian, not scaled */
     const gnomon_operator *psi; /* the same for rows that are read once: of their second sketch */
     int64_t columns;            /* of the projection, at most */
     int64_t memory_limit;       /* bytes of working memory on the host */
@@ -53,7 +53,7 @@ typedef struct gnomon_svd_job {
     double *s;       /* room for 'columns' of them */
     double rest;     /* |A - Q B|_F where it was measured, else NaN */
     double residual; /* |A - U S Vt|_F where options->measure asks for it */
-    /* For each of probe_power + 1 steps and each probe: the length of (E E^T)^i E g, each step
+    /* For each of test_power + 1 steps and each test vector: the length of (E E^T)^i E g, each step
      * begun with what the one before gave divided by its longest. */
     double *lengths;
     int64_t passes, cholesky, householder;

@@ -16,10 +16,10 @@ typedef struct sketches {
     int64_t columns, l_columns; /* s and l = 2 s + 1 */
     int64_t capacity;           /* rows of q and seen that there is room for */
     gnomon_operator *psi;
-    gnomon_tall w;      /* W^T: n x l */
-    gnomon_tall probes; /* n x r */
-    double *row_sums;   /* of Psi, where the rows are less another vector than their mean; and room
-                           for as many */
+    gnomon_tall w;            /* W^T: n x l */
+    gnomon_tall test_vectors; /* n x r */
+    double *row_sums; /* of Psi, where the rows are less another vector than their mean; and room
+                         for as many */
 } sketches;
 
 static gnomon_status grow(sketches *k, int64_t rows)
@@ -32,11 +32,12 @@ static gnomon_status grow(sketches *k, int64_t rows)
                    "the range: a product of sizes does not fit 63 bits");
     GNOMON_TRY(
         gnomon_grow(f->ctx, &f->q.data, k->capacity * k->columns, numbers, size, "the range"));
-    if (f->options.probes > 0) {
-        GNOMON_FAIL_IF(!gnomon_mul(capacity, f->options.probes, &numbers), f->ctx,
-                       GNOMON_ERROR_OVERFLOW, "probes: a product of sizes does not fit 63 bits");
-        GNOMON_TRY(gnomon_grow(f->ctx, &f->seen.data, k->capacity * f->options.probes, numbers,
-                               size, "probes"));
+    if (f->options.test_vectors > 0) {
+        GNOMON_FAIL_IF(!gnomon_mul(capacity, f->options.test_vectors, &numbers), f->ctx,
+                       GNOMON_ERROR_OVERFLOW,
+                       "test vectors: a product of sizes does not fit 63 bits");
+        GNOMON_TRY(gnomon_grow(f->ctx, &f->seen.data, k->capacity * f->options.test_vectors,
+                               numbers, size, "test vectors"));
     }
     k->capacity = capacity;
     return GNOMON_OK;
@@ -63,10 +64,10 @@ static gnomon_status add_piece(sketches *k, const gnomon_piece *piece)
     f->q.rows = f->seen.rows = rows;
     gnomon_tall out = {gnomon_tall_row(&f->q, piece->row), piece->rows, k->columns, f->f64};
     GNOMON_TRY(gnomon_piece_sketch(&f->source, piece, f->op, 0, &out));
-    if (f->options.probes > 0) {
-        out = (gnomon_tall){gnomon_tall_row(&f->seen, piece->row), piece->rows, f->options.probes,
-                            f->f64};
-        GNOMON_TRY(gnomon_piece_apply(&f->source, piece, &k->probes, &out));
+    if (f->options.test_vectors > 0) {
+        out = (gnomon_tall){gnomon_tall_row(&f->seen, piece->row), piece->rows,
+                            f->options.test_vectors, f->f64};
+        GNOMON_TRY(gnomon_piece_apply(&f->source, piece, &k->test_vectors, &out));
     }
     gnomon_status status = draw(k, piece->row, piece->rows, &block);
     if (status == GNOMON_OK) status = gnomon_piece_adjoint(&f->source, piece, &block, &k->w);
@@ -151,7 +152,8 @@ static gnomon_status solve(sketches *k, const gnomon_tall *c, double *t, gnomon_
 static gnomon_status center(sketches *k)
 {
     gnomon_factor *f = k->f;
-    const int64_t probes = f->seen.cols, most = k->columns > probes ? k->columns : probes;
+    const int64_t test_vectors = f->seen.cols,
+                  most = k->columns > test_vectors ? k->columns : test_vectors;
     double *offset = NULL, *correction = NULL;
     gnomon_status status = gnomon_center_end(&f->source, &offset);
     if (status == GNOMON_OK)
@@ -160,8 +162,8 @@ static gnomon_status center(sketches *k)
         status = gnomon_center_sketch(f->ctx, f->op, 0, offset, k->columns, correction);
     if (status == GNOMON_OK) {
         gnomon_center_subtract(f->ctx, &f->q, correction);
-        if (probes > 0) {
-            gnomon_center_sums(f->ctx, &k->probes, offset, correction);
+        if (test_vectors > 0) {
+            gnomon_center_sums(f->ctx, &k->test_vectors, offset, correction);
             gnomon_center_subtract(f->ctx, &f->seen, correction);
         }
         for (int64_t i = 0; i < k->w.rows; i++) {
@@ -216,8 +218,8 @@ static gnomon_status finish(sketches *k)
 gnomon_status gnomon_factor_psi(gnomon_factor *f, gnomon_operator **psi)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
-    gnomon_operator_describe(f->probes, &d);
-    d.seed ^= UINT64_C(0x2545f4914f6cdd1d); /* another matrix than the probes */
+    gnomon_operator_describe(f->test_vectors, &d);
+    d.seed ^= UINT64_C(0x2545f4914f6cdd1d); /* another matrix than the test vectors */
     return gnomon_operator_create(f->ctx, &d, psi);
 }
 
@@ -228,12 +230,13 @@ static gnomon_status run(sketches *k)
     GNOMON_TRY(gnomon_factor_psi(f, &k->psi));
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, k->l_columns, true,
                                 "the sketch of the rows", &k->w));
-    if (f->options.probes > 0) GNOMON_TRY(gnomon_probes(f, 0, f->options.probes, &k->probes));
+    if (f->options.test_vectors > 0)
+        GNOMON_TRY(gnomon_test_vectors(f, 0, f->options.test_vectors, &k->test_vectors));
     if (f->source.center.once)
         GNOMON_TRY(gnomon_alloc_zero(f->ctx, gnomon_times(2, k->l_columns), sizeof *k->row_sums,
                                      "sums of rows", &k->row_sums));
     f->q = (gnomon_tall){NULL, 0, k->columns, f->f64};
-    f->seen = (gnomon_tall){NULL, 0, f->options.probes, f->f64};
+    f->seen = (gnomon_tall){NULL, 0, f->options.test_vectors, f->f64};
     GNOMON_TRY(read_all(k));
     return finish(k);
 }
@@ -248,7 +251,7 @@ gnomon_status gnomon_range_single(gnomon_factor *f)
     k.l_columns = 2 * k.columns + 1;
     gnomon_status status = run(&k);
     gnomon_tall_drop(f->ctx, &k.w);
-    gnomon_tall_drop(f->ctx, &k.probes);
+    gnomon_tall_drop(f->ctx, &k.test_vectors);
     gnomon_free(f->ctx, k.row_sums);
     gnomon_operator_destroy(k.psi);
     return status;

@@ -21,7 +21,7 @@ const char *gnomon_svd_missing(void)
     return gnomon_blas_missing();
 }
 
-static gnomon_status make_probes(gnomon_factor *f)
+static gnomon_status make_test_vectors(gnomon_factor *f)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     d.kind = GNOMON_GAUSSIAN;
@@ -31,7 +31,7 @@ static gnomon_status make_probes(gnomon_factor *f)
     if (f->options.descriptor != NULL) d.seed ^= f->options.descriptor->seed;
     d.k = (int64_t)1 << 32;
     d.d = (int64_t)1 << 56;
-    return gnomon_operator_create(f->ctx, &d, &f->probes);
+    return gnomon_operator_create(f->ctx, &d, &f->test_vectors);
 }
 
 /* Power iterations by default. */
@@ -60,10 +60,11 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_svd_options 
     if (o->power < 0) o->power = o->tolerance > 0 ? TOLERANCE_POWER : RANK_POWER;
     GNOMON_FAIL_IF(o->block < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("block") " is %" PRId64 "; it must not be negative", o->block);
-    GNOMON_FAIL_IF(o->probes < 0 || o->probes > 1000, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("probes") " is %" PRId64 "; allowed are 0 to 1000", o->probes);
-    GNOMON_FAIL_IF(o->probe_power < 0 || o->probe_power > 100, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("probe_power") " is %d; allowed are 0 to 100", o->probe_power);
+    GNOMON_FAIL_IF(o->test_vectors < 0 || o->test_vectors > 1000, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("test_vectors") " is %" PRId64 "; allowed are 0 to 1000",
+                   o->test_vectors);
+    GNOMON_FAIL_IF(o->test_power < 0 || o->test_power > 100, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("test_power") " is %d; allowed are 0 to 100", o->test_power);
     GNOMON_FAIL_IF(o->center != 0 && o->center != 1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("center") " is %d; allowed are 0 and 1", o->center);
     GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
@@ -231,7 +232,7 @@ static void release(gnomon_factor *f)
     gnomon_tall_drop(f->ctx, &f->seen);
     gnomon_free(f->ctx, f->s);
     gnomon_operator_destroy(f->op);
-    gnomon_operator_destroy(f->probes);
+    gnomon_operator_destroy(f->test_vectors);
     gnomon_row_source_close(&f->source);
 }
 
@@ -241,7 +242,7 @@ static gnomon_status prepare(gnomon_factor *f)
     GNOMON_FAIL_IF(
         f->options.measure && f->source.csr != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
         GNOMON_ARG("measure") " would fill a sparse matrix out; its residual_bound tells as much");
-    GNOMON_TRY(make_probes(f));
+    GNOMON_TRY(make_test_vectors(f));
     return f->source.rows >= 0 ? check_rank(f) : GNOMON_OK;
 }
 

@@ -40,7 +40,7 @@ VALUES = {
     "threshold": ["0.8"], "top": ["3"], "max-pairs": ["4"], "from-row": ["2"], "method": ["lsh", "exact"],
     "text": ["lines", "files"], "ngram": ["2"], "char-ngram": ["3"], "similarity": ["0.4"], "count": [None], "counts": ["counts.csv"],
     "clusters": ["clusters.csv"], "checkpoint": ["state"], "tolerance": ["0.5"], "single-pass": [None], "center": [None],
-    "measure": [None], "power": ["1"], "oversample": ["1"], "block": ["2"], "probes": ["3"], "probe-power": ["1"],
+    "measure": [None], "power": ["1"], "oversample": ["1"], "block": ["2"], "probes": ["3"], "test-vectors": ["3"], "test-power": ["1"],
     "damp": ["0.5"], "rcond": ["0.001"], "iterations": ["2"], "residual": ["residual.npy"],
     "ranks": ["2,2"], "sequential": [None], "order": ["F"], "dense": [None], "digits": ["5"], "no-compress": [None],
     "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "tables": ["2"], "functions": ["3"],
@@ -80,7 +80,7 @@ VERBS = {
 }
 # what only a caller of the library can know
 INSIDE = re.compile(r"\b(functions|options|descriptor|search_params|guarantee|points|queries)\.(?!npy|csv)[a-z]|\bis NULL\b|struct_size|"
-                    r"\b(first_row|max_pairs|band_rows|memory_limit|rank_count|probe_power|raw_cols|csv_header|"
+                    r"\b(first_row|max_pairs|band_rows|memory_limit|rank_count|test_power|raw_cols|csv_header|"
                     r"svmlight_cols|GNOMON_[A-Z]\w*)\b|defect of gnomon|AddressSanitizer|runtime error")
 LETTERS = {"k": "k", "output": "o", "threshold": "t", "rank": "k"}
 

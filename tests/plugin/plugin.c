@@ -134,7 +134,7 @@ static gnomon_status factor_lists(struct gnomon_svd_job *job)
     job->norm = job->calls->bound_of(job->calls->user, lengths, 4);
     job->used_columns = job->columns;
     job->passes = job->psi != NULL && job->options->single_pass ? 1 : 2;
-    for (int64_t i = 0; i < job->options->probes; i++)
+    for (int64_t i = 0; i < job->options->test_vectors; i++)
         job->lengths[i] = 3; /* of more steps there is nothing in one pass */
     return status;
 }
@@ -172,9 +172,9 @@ static gnomon_status factor(void *state, struct gnomon_svd_job *job, char *why, 
         ((float *)u.data)[i / u.cols * u.row_stride + i % u.cols * u.col_stride] = 1;
     for (int64_t i = 0; i < vt.rows * vt.cols; i++)
         ((float *)vt.data)[i / vt.cols * vt.row_stride + i % vt.cols * vt.col_stride] = 2;
-    const int64_t steps = job->options->probes * (job->options->probe_power + 1);
+    const int64_t steps = job->options->test_vectors * (job->options->test_power + 1);
     for (int64_t i = 0; i < steps; i++)
-        job->lengths[i] = i < job->options->probes ? 3 : 9;
+        job->lengths[i] = i < job->options->test_vectors ? 3 : 9;
     job->used_columns = job->columns;
     job->passes = 11;
     job->cholesky = 4;

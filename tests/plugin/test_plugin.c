@@ -552,7 +552,7 @@ static void sparse_rows_go_there(void **state)
         options.rank = 3;
         options.oversample = 0;
         options.single_pass = kind % 2 == 1;
-        options.probes = 4;
+        options.test_vectors = 4;
         assert_int_equal(gnomon_svd_csr(ctx, &a, &options, &svd), GNOMON_OK);
         assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
         assert_int_equal(svd.passes, options.single_pass ? 1 : 2);
@@ -606,7 +606,7 @@ static void means_go_there(void **state)
     float values[] = {1, -2, 3, 4, 5, -6, 7, -8, 9, 10, 11, -12}, sketch[4 * 3];
     const gnomon_csr rows = {4, 5, offsets, indices, values, GNOMON_F32};
     options.oversample = 0;
-    options.probes = 4;
+    options.test_vectors = 4;
     assert_int_equal(gnomon_svd_csr(ctx, &rows, &options, &svd), GNOMON_OK);
     assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
     assert_true(svd.mean[0] == 5.5 && svd.mean[1] == 1.5 && svd.mean[2] == 0);
@@ -671,7 +671,7 @@ static void factorisations_go_there(void **state)
         left[i] = 7;
     options.u = &u;
     options.vt = &vt;
-    options.probes = 0;
+    options.test_vectors = 0;
     assert_int_equal(gnomon_svd_dense(ctx, &as, &options, &svd), GNOMON_OK);
     assert_true(svd.u.data == left && svd.vt.data == right);
     assert_true(left[2] == 1 && left[3] == 7 && left[30] == 1 && left[31] == 7 && right[17] == 2);

@@ -41,12 +41,12 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .target = &r->options.iterations,
          .value = "N",
          .help = "at most so many steps of conjugate gradients (default 200); each reads A once"},
-        {.name = "probes",
+        {.name = "test-vectors",
          .type = CLI_INT,
-         .target = &r->options.probes,
+         .target = &r->options.test_vectors,
          .high = 100,
          .value = "R",
-         .help = "random vectors that the bounds rest on (default 2; 0: no bounds)"},
+         .help = "random test vectors that the bounds rest on (default 2; 0: no bounds)"},
     };
     cli_kinds_help kinds;
     const cli_sketch_words words = {

@@ -8,9 +8,9 @@ typedef struct request {
     gnomon_svd_options options;
     cli_sketch_options sketch;
     int output_dtype;
-    int64_t power, probe_power;
+    int64_t power, test_power;
     int rank_given, tolerance_given;
-    int power_given, block_given, probe_power_given, oversample_given;
+    int power_given, block_given, test_power_given, oversample_given;
     const char *output, *plot;
 } request;
 
@@ -74,16 +74,17 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .low = 1,
          .value = "B",
          .help = "with --tolerance: columns to begin with (default 32)"},
-        {.name = "probes",
+        {.name = "test-vectors",
          .type = CLI_INT,
-         .target = &r->options.probes,
+         .target = &r->options.test_vectors,
          .high = 1000,
          .value = "R",
-         .help = "random vectors that the error is measured by (default 10; 0: no certificate)"},
-        {.name = "probe-power",
+         .help =
+             "random test vectors that the error is measured by (default 10; 0: no certificate)"},
+        {.name = "test-power",
          .type = CLI_INT,
-         .target = &r->probe_power,
-         .given = &r->probe_power_given,
+         .target = &r->test_power,
+         .given = &r->test_power_given,
          .high = 100,
          .value = "Q",
          .help = "pairs of passes that sharpen the spectral bound (default 1)"},
@@ -161,9 +162,9 @@ static int check(cli_app *app, request *r, const char *input)
     if (!r->rank_given && !r->tolerance_given)
         return cli_usage(app, "one of -k and --tolerance is needed");
     if (r->options.single_pass && (r->tolerance_given || r->options.measure || r->power_given ||
-                                   r->block_given || r->probe_power_given))
+                                   r->block_given || r->test_power_given))
         return cli_usage(app, "--single-pass reads every row once: leave out --tolerance, "
-                              "--measure, --power, --block and --probe-power");
+                              "--measure, --power, --block and --test-power");
     if (r->block_given && !r->tolerance_given)
         return cli_usage(app, "--block goes with --tolerance");
     int code = cli_sketch_check(app, &r->sketch);
@@ -238,7 +239,7 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
                            .output = r->output,
                            .info = &p->info,
                            .svd = svd,
-                           .probe_power = r->options.single_pass ? 0 : r->options.probe_power,
+                           .test_power = r->options.single_pass ? 0 : r->options.test_power,
                            .tolerance = r->options.tolerance};
     int code = cli_open_input(app, path, &r->input, &p->reader, &p->info);
     if (code >= 0) return code;
@@ -272,7 +273,7 @@ int cli_svd(int argc, char **argv)
     r.options = defaults;
     cli_sketch_init(&r.sketch, GNOMON_GAUSSIAN);
     r.power = defaults.power;
-    r.probe_power = defaults.probe_power;
+    r.test_power = defaults.test_power;
     int code = parse(&app, &r, argc, argv, &path);
     if (code < 0) code = check(&app, &r, path);
     if (code >= 0) return code;
@@ -281,7 +282,7 @@ int cli_svd(int argc, char **argv)
     if (r.options.center)
         r.input.text_dtype = GNOMON_F64; /* few digits may be left beside a mean */
     r.options.power = (int)r.power;
-    r.options.probe_power = (int)r.probe_power;
+    r.options.test_power = (int)r.test_power;
     r.options.seed = r.sketch.descriptor.seed;
     if (r.sketch.kind_given) {
         r.options.descriptor = &r.sketch.descriptor;

@@ -183,7 +183,7 @@ static char *make_script(const char *path, const cli_svd_facts *facts, size_t *l
     fprintf(script, "'");
     /* Without pairs of passes the estimate is no singular value, but of the size of |A - U S Vt|.
      */
-    if (svd->spectral_estimate > 0 && facts->probe_power > 0)
+    if (svd->spectral_estimate > 0 && facts->test_power > 0)
         fprintf(script, ", %.9g with lines dt 2 title 'left, spectral norm'",
                 svd->spectral_estimate);
     fprintf(script, "\n");

@@ -14,7 +14,7 @@ struct sketches {
     void *y;       /* m x columns */
     void *s;       /* the operator's entries; NULL where they are never made */
     gnomon_dtype s_dtype;
-    void *g;     /* the probes; NULL without */
+    void *g;     /* the test vectors; NULL without */
     void *w;     /* W^T: n x lines */
     void *psi;   /* part x lines */
     void *panel; /* of W^T, with sparse rows */
@@ -37,14 +37,14 @@ double gcu_svd_single_pass_bytes(const gcu_svd *v, int64_t columns)
     const int64_t lines = lines_of(columns);
     const double l = (double)lines, m = (double)v->m, n = (double)v->n;
     const double vectors =
-        (double)v->job->options->probes + (v->job->csr ? 2.0 * (double)panel_rows : 0.0);
+        (double)v->job->options->test_vectors + (v->job->csr ? 2.0 * (double)panel_rows : 0.0);
     return (double)gcu_svd_size(v) * (n * l + (m + n) * vectors) +
            12 * l * (double)part_of(v, lines) + 24 * l * (double)columns;
 }
 
 static gnomon_status alloc(gcu_svd *v, sketches *k)
 {
-    const int64_t columns = v->job->columns, probes = v->job->options->probes;
+    const int64_t columns = v->job->columns, test_vectors = v->job->options->test_vectors;
     const size_t size = gcu_svd_size(v);
     k->lines = lines_of(columns);
     k->part = part_of(v, k->lines);
@@ -57,10 +57,13 @@ static gnomon_status alloc(gcu_svd *v, sketches *k)
     if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)made * size, &k->psi);
     if (status == GNOMON_OK && v->job->csr)
         status = gcu_svd_alloc(v, (size_t)(v->n * panel_rows) * size, &k->panel);
-    if (status != GNOMON_OK || probes == 0) return status;
-    status = gcu_svd_alloc(v, (size_t)(v->n * probes) * size, &k->g);
-    if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)(v->m * probes) * size, &v->probed);
-    return status == GNOMON_OK ? gcu_svd_draw(v, v->job->probes, 0, probes, 0, v->n, k->g) : status;
+    if (status != GNOMON_OK || test_vectors == 0) return status;
+    status = gcu_svd_alloc(v, (size_t)(v->n * test_vectors) * size, &k->g);
+    if (status == GNOMON_OK)
+        status = gcu_svd_alloc(v, (size_t)(v->m * test_vectors) * size, &v->tested);
+    return status == GNOMON_OK
+               ? gcu_svd_draw(v, v->job->test_vectors, 0, test_vectors, 0, v->n, k->g)
+               : status;
 }
 
 /* The operator's entries, for all blocks. */
@@ -99,7 +102,7 @@ static gnomon_status press(gcu_svd *v, const sketches *k, const gnomon_matrix *b
 static gnomon_status sketch_block(gcu_svd *v, const gnomon_matrix *given, int64_t row, void *arg)
 {
     sketches *k = static_cast<sketches *>(arg);
-    const int64_t probes = v->job->options->probes;
+    const int64_t test_vectors = v->job->options->test_vectors;
     const size_t size = gcu_svd_size(v);
     gnomon_matrix block = *given;
     gcu_svd_sketching sketching = {v->columns, k->y};
@@ -111,9 +114,9 @@ static gnomon_status sketch_block(gcu_svd *v, const gnomon_matrix *given, int64_
                                                   (size_t)(row * v->columns) * size)
                       : gcu_svd_sketch_block(v, &block, row, &sketching);
     if (status == GNOMON_OK && k->g)
-        status =
-            gcu_svd_multiply_part(v, false, &block, k->g, gcu_svd_type(v), probes, false,
-                                  static_cast<char *>(v->probed) + (size_t)(row * probes) * size);
+        status = gcu_svd_multiply_part(v, false, &block, k->g, gcu_svd_type(v), test_vectors, false,
+                                       static_cast<char *>(v->tested) +
+                                           (size_t)(row * test_vectors) * size);
     if (status == GNOMON_OK) status = press(v, k, &block, row);
     return status == GNOMON_OK ? gcu_svd_tell(v) : status;
 }
@@ -124,8 +127,8 @@ static gnomon_status sketch_sparse(gcu_svd *v, sketches *k)
     const size_t size = gcu_svd_size(v);
     gnomon_status status = gcu_svd_project(v, v->columns);
     if (status == GNOMON_OK && k->g)
-        status =
-            gcu_svd_multiply(v, false, k->g, gcu_svd_type(v), v->job->options->probes, v->probed);
+        status = gcu_svd_multiply(v, false, k->g, gcu_svd_type(v), v->job->options->test_vectors,
+                                  v->tested);
     for (int64_t first = 0; first < k->lines && status == GNOMON_OK; first += panel_rows) {
         const int64_t count = panel_rows < k->lines - first ? panel_rows : k->lines - first;
         status = gcu_svd_draw(v, v->job->psi, first, count, 0, v->m, k->psi);

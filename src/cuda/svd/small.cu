@@ -93,7 +93,7 @@ gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank)
 /* ---- the certificate ---- */
 
 /* What left diag(s) right leaves of A, by random vectors. */
-struct probe {
+struct test_run {
     const void *left, *right; /* m x rank, rank x n or (transposed) n x rank */
     bool transposed;
     double *s;       /* NULL: ones */
@@ -125,7 +125,7 @@ static gnomon_status measure_columns(gcu_svd *v, void *e, int64_t cols, double *
 }
 
 /* to (rows x count) -= op(b) (diag(s) (op(c) from)). */
-static gnomon_status subtract(gcu_svd *v, const probe *p, const void *b, bool b_transposed,
+static gnomon_status subtract(gcu_svd *v, const test_run *p, const void *b, bool b_transposed,
                               const void *c, bool c_transposed, const void *from, int64_t from_rows,
                               void *to, int64_t rows)
 {
@@ -137,17 +137,17 @@ static gnomon_status subtract(gcu_svd *v, const probe *p, const void *b, bool b_
 }
 
 /* e = (A - left diag(s) right) g, its lengths, and e divided by the longest. */
-static gnomon_status forth(gcu_svd *v, const probe *p, int step)
+static gnomon_status forth(gcu_svd *v, const test_run *p, int step)
 {
     gnomon_status status = GNOMON_OK;
-    if (!v->probed) status = gcu_svd_multiply(v, false, p->g, gcu_svd_type(v), p->count, p->e);
+    if (!v->tested) status = gcu_svd_multiply(v, false, p->g, gcu_svd_type(v), p->count, p->e);
     if (status == GNOMON_OK)
         status = subtract(v, p, p->left, false, p->right, p->transposed, p->g, v->n, p->e, v->m);
     return status == GNOMON_OK ? measure_columns(v, p->e, p->count, p->lengths + step * p->count)
                                : status;
 }
 
-static gnomon_status back(gcu_svd *v, const probe *p)
+static gnomon_status back(gcu_svd *v, const test_run *p)
 {
     const gnomon_status status = gcu_svd_multiply(v, true, p->e, gcu_svd_type(v), p->count, p->g);
     if (status != GNOMON_OK) return status;
@@ -155,17 +155,17 @@ static gnomon_status back(gcu_svd *v, const probe *p)
 }
 
 /* lengths (host): those of each step. */
-static gnomon_status follow(gcu_svd *v, probe *p, int steps, double *lengths)
+static gnomon_status follow(gcu_svd *v, test_run *p, int steps, double *lengths)
 {
     const size_t size = gcu_svd_size(v);
     gnomon_status status = gcu_svd_alloc(v, (size_t)(v->n * p->count) * size, &p->g);
-    p->e = v->probed;
+    p->e = v->tested;
     if (status == GNOMON_OK && !p->e)
         status = gcu_svd_alloc(v, (size_t)(v->m * p->count) * size, &p->e);
     if (status == GNOMON_OK) status = gcu_svd_alloc(v, (size_t)(p->rank * p->count) * size, &p->h);
     if (status == GNOMON_OK) status = gcu_svd_room(v, (steps + 1) * p->count, &p->lengths);
     if (status == GNOMON_OK)
-        status = gcu_svd_draw(v, v->job->probes, p->first, p->count, 0, v->n, p->g);
+        status = gcu_svd_draw(v, v->job->test_vectors, p->first, p->count, 0, v->n, p->g);
     for (int i = 0; i <= steps && status == GNOMON_OK; i++) {
         if (i > 0) status = back(v, p);
         if (status == GNOMON_OK) status = forth(v, p, i);
@@ -181,17 +181,18 @@ static gnomon_status follow(gcu_svd *v, probe *p, int steps, double *lengths)
 gnomon_status gcu_svd_certify(gcu_svd *v, int64_t rank)
 {
     const gnomon_svd_options *o = v->job->options;
-    probe p = {};
+    test_run p = {};
     p.left = gcu_svd_left(v);
     p.right = gcu_svd_right(v);
     p.rank = rank;
-    p.count = o->probes;
-    if (o->probes == 0 && !o->measure) return GNOMON_OK;
+    p.count = o->test_vectors;
+    if (o->test_vectors == 0 && !o->measure) return GNOMON_OK;
     gnomon_status status = gcu_svd_room(v, rank, &p.s);
     if (status != GNOMON_OK) return status;
     GCU_TRY(v->why, cudaMemcpyAsync(p.s, v->job->s, (size_t)rank * sizeof *p.s,
                                     cudaMemcpyHostToDevice, v->stream));
-    if (o->probes > 0) status = follow(v, &p, o->single_pass ? 0 : o->probe_power, v->job->lengths);
+    if (o->test_vectors > 0)
+        status = follow(v, &p, o->single_pass ? 0 : o->test_power, v->job->lengths);
     if (status != GNOMON_OK || !o->measure) return status;
     void *const scaled = v->tall[0];
     status = scale(v, p.left, v->m, rank, p.s, false, scaled);
@@ -207,7 +208,7 @@ static gnomon_status bound_rest(gcu_svd *v, double *about)
 {
     gnomon_svd_job *job = v->job;
     double lengths[CHECK_PROBES], squares = 0;
-    probe p = {};
+    test_run p = {};
     p.left = gcu_svd_left(v);
     p.right = gcu_svd_right(v);
     p.transposed = true;

@@ -114,8 +114,8 @@ struct gcu_svd {
     int64_t columns;
     float *y, *z;    /* m x columns, n x columns; U and Vt in the end */
     double *z64;     /* of f64 work instead of z; q is instead of y */
-    void *probed;    /* A times the probes, of rows that are read once; else NULL */
-    int64_t checks;  /* of a tolerance on sparse rows, each by probes of its own */
+    void *tested;    /* A times the test vectors, of rows that are read once; else NULL */
+    int64_t checks;  /* of a tolerance on sparse rows, each by test vectors of its own */
     void *half;      /* max(m, n) x columns halves, where many columns are made fit for a product */
     double *q;       /* the orthonormal range; like tall[] */
     double *tall[2]; /* max(m, n) x columns, and a few rows more */
@@ -356,9 +356,10 @@ gnomon_status gcu_svd_read_values(gcu_svd *v, int64_t n, double *to);
 /* From v->q and v->z, A nearly Q Z^T, to the singular values, rank of them, U in v->y and Vt in
  * v->z. */
 gnomon_status gcu_svd_small(gcu_svd *v, int64_t *rank);
-/* The probes of U, S and Vt, and what they leave where that is to be measured. */
+/* The test vectors of U, S and Vt, and what they leave where that is to be measured. */
 gnomon_status gcu_svd_certify(gcu_svd *v, int64_t rank);
-/* job->rest = |A - Q B|_F or, of sparse rows, a bound of it by fresh probes; *about: nearly that.
+/* job->rest = |A - Q B|_F or, of sparse rows, a bound of it by fresh test vectors; *about: nearly
+ * that.
  */
 gnomon_status gcu_svd_measure_rest(gcu_svd *v, double *about);
 

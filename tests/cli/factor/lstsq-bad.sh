@@ -27,4 +27,4 @@ ls x.npy 2> /dev/null
 # the best that two steps find, and that it is not good enough
 try gnomon lstsq features.npy targets.npy -k 100 --iterations 2 -o x.npy | sed -n '1p;/tolerance/p;/exit/p'
 ls x.npy
-try gnomon lstsq features.npy targets.npy -k 100 --iterations 2 --probes 0 | sed '1d;/estimate/d;/A^T r/d'
+try gnomon lstsq features.npy targets.npy -k 100 --iterations 2 --test-vectors 0 | sed '1d;/estimate/d;/A^T r/d'

@@ -6,7 +6,7 @@ try gnomon svd points-f8.npy -k 12 -o f.npz --measure
 gnomon info f.npz | sed 1d
 try gnomon svd points-f8.npy --tolerance 0.3
 try gnomon svd points-f8.npy --tolerance 0.3 -k 20 --operator sjlt --nonzeros 2 | sed 2d
-try gnomon svd small.npy -k 5 --output-dtype f8 --probes 0
+try gnomon svd small.npy -k 5 --output-dtype f8 --test-vectors 0
 gnomon svd small.npy -k 2 --power 1 --oversample 1 --seed 3 --json | "$PYTHON" -c '
 import json, sys
 r = json.load(sys.stdin)

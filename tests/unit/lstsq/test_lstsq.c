@@ -374,9 +374,9 @@ static void test_not_reached(void **state)
     assert_false(out.converged);
     assert_true(out.target[0].backward_error <= 1e-16 && out.iterations < 200);
     gnomon_lstsq_free(ctx, &out);
-    /* without probes no bounds, and the same x but for them */
+    /* without test vectors no bounds, and the same x but for them */
     options.tolerance = 1e-15;
-    options.probes = 0;
+    options.test_vectors = 0;
     solve(ctx, N, D, p.a, p.b, &options, &out);
     assert_true(out.converged && isnan(out.low) && isnan(out.target[0].fit_bound));
     assert_true(distance_of(D, &out.x, 0, p.x) <= 1e-11);

@@ -297,7 +297,7 @@ static void test_refusals(void **state)
     REFUSED(iterations, -1, GNOMON_ERROR_ARGUMENT);
     REFUSED(sketch_size, COLS - 1, GNOMON_ERROR_ARGUMENT);
     REFUSED(sketch_size, -1, GNOMON_ERROR_ARGUMENT);
-    REFUSED(probes, 101, GNOMON_ERROR_ARGUMENT);
+    REFUSED(test_vectors, 101, GNOMON_ERROR_ARGUMENT);
     REFUSED(dtype, GNOMON_U8, GNOMON_ERROR_DTYPE);
     REFUSED(struct_size, 1, GNOMON_ERROR_ARGUMENT);
     gnomon_descriptor descriptor = GNOMON_DESCRIPTOR_INIT;

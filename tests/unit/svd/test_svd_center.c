@@ -385,7 +385,7 @@ static void streamed_rows(void **unused)
             o.single_pass = single;
             o.oversample = 20;
             o.dtype = f64 ? GNOMON_F64 : GNOMON_F32;
-            o.probes = 100;
+            o.test_vectors = 100;
             gnomon_svd svd = {.struct_size = sizeof svd}, other = {.struct_size = sizeof svd};
             expect(one, gnomon_svd_dense(one, &view, &o, &svd), GNOMON_OK);
             double *mean = malloc(COLS * sizeof *mean), *copy = centred_copy(MANY, COLS, a, mean);
@@ -483,8 +483,8 @@ static void bounds_have_the_rounding(void **unused)
         gnomon_svd svd = {.struct_size = sizeof svd};
         gnomon_svd_options o = options_of(1);
         o.seed = seed;
-        o.probes = 1000; /* so that the bounds allow for little else */
-        o.probe_power = (int)seed % 3;
+        o.test_vectors = 1000; /* so that the bounds allow for little else */
+        o.test_power = (int)seed % 3;
         expect(ctx, gnomon_svd_csr(ctx, &sparse.view, &o, &svd), GNOMON_OK);
         const double left = residual_of(&svd, copy);
         assert_true(left > 0 && left <= svd.residual_bound &&

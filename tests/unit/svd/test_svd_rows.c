@@ -308,7 +308,7 @@ static void test_shift(void **state)
         gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
         options.rank = K;
         options.power = power;
-        options.probes = 0;
+        options.test_vectors = 0;
         expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_OK);
         over[power] = residual_of(&svd, a) / tail_of(s, K, N) - 1;
         print_message("%d iterations: %g\n", power, over[power]);
@@ -344,7 +344,7 @@ static void test_start(void **state)
         options.power = way == 2 ? 1 : 2;
         options.descriptor = way == 3 ? &rademacher : NULL;
         options.seed = 9;
-        options.probes = 0;
+        options.test_vectors = 0;
         expect(ctx, gnomon_svd_dense(ctx, &view, &options, &svd), GNOMON_OK);
         assert_int_equal(svd.descriptor.kind, way == 0   ? GNOMON_SJLT
                                               : way == 3 ? GNOMON_RADEMACHER

@@ -3,7 +3,7 @@
  * With E = I - omega H, M = T_q(E / guess), T_q Chebyshev's polynomial, and r Gaussian vectors g,
  * |M| <= a sqrt(2 / pi) max |M g| but with probability a^-r (Halko, Martinsson & Tropp 2011, Lemma
  * 4.1). As |T_q| grows beyond [-1, 1], an eigenvalue of E is at most guess * cosh(acosh(that) / q).
- * The bound is taken at every q up to GNOMON_PROBE_STEPS, each allowed so small a part of the
+ * The bound is taken at every q up to GNOMON_TEST_STEPS, each allowed so small a part of the
  * failure, and the least of them holds. */
 #include "base/error.h"
 #include "base/memory.h"
@@ -19,12 +19,13 @@
  * their choice: these are the BLAS's. */
 static gnomon_status fill(gnomon_solver *s, const gnomon_operator *op)
 {
-    gnomon_probes_of_h *p = &s->probes;
+    gnomon_h_test_vectors *p = &s->test_vectors;
     const int64_t numbers = s->rank * p->count;
     double *drawn = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), "probes", &p->now));
-    GNOMON_TRY(gnomon_alloc_zero(s->ctx, numbers, sizeof(double), "probes", &p->before));
-    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->d, p->count), sizeof *drawn, "probes", &drawn));
+    GNOMON_TRY(gnomon_alloc(s->ctx, numbers, sizeof(double), "test vectors", &p->now));
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, numbers, sizeof(double), "test vectors", &p->before));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(s->d, p->count), sizeof *drawn, "test vectors", &drawn));
     gnomon_matrix out = {drawn, GNOMON_F64, GNOMON_HOST, p->count, s->d, 1, p->count};
     const gnomon_status status = gnomon_operator_block(s->ctx, op, 0, 0, &out);
     if (status == GNOMON_OK)
@@ -34,15 +35,15 @@ static gnomon_status fill(gnomon_solver *s, const gnomon_operator *op)
     return status;
 }
 
-gnomon_status gnomon_probes_draw(gnomon_solver *s)
+gnomon_status gnomon_test_vectors_draw(gnomon_solver *s)
 {
-    gnomon_probes_of_h *p = &s->probes;
+    gnomon_h_test_vectors *p = &s->test_vectors;
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     gnomon_operator *op = NULL;
     p->bound = s->rank > 0 ? INFINITY : 0;
     p->omega = 1;
-    if (s->options.probes == 0 || s->rank == 0) return GNOMON_OK;
-    p->count = s->options.probes;
+    if (s->options.test_vectors == 0 || s->rank == 0) return GNOMON_OK;
+    p->count = s->options.test_vectors;
     d.kind = GNOMON_GAUSSIAN;
     d.scaling = GNOMON_UNSCALED;
     /* Other numbers than the sketch's, whatever its seed. */
@@ -60,15 +61,15 @@ gnomon_status gnomon_probes_draw(gnomon_solver *s)
     return status;
 }
 
-void gnomon_probes_drop(gnomon_solver *s)
+void gnomon_test_vectors_drop(gnomon_solver *s)
 {
-    gnomon_free(s->ctx, s->probes.now);
-    gnomon_free(s->ctx, s->probes.before);
+    gnomon_free(s->ctx, s->test_vectors.now);
+    gnomon_free(s->ctx, s->test_vectors.before);
 }
 
-void gnomon_probes_step(gnomon_solver *s, const double *h, int64_t cols, int64_t first)
+void gnomon_test_vectors_step(gnomon_solver *s, const double *h, int64_t cols, int64_t first)
 {
-    gnomon_probes_of_h *p = &s->probes;
+    gnomon_h_test_vectors *p = &s->test_vectors;
     const double by = (p->steps > 0 ? 2 : 1) / p->guess;
     double longest = 0;
     for (int64_t j = 0; j < p->count; j++) {
@@ -84,7 +85,7 @@ void gnomon_probes_step(gnomon_solver *s, const double *h, int64_t cols, int64_t
         longest = sum <= longest ? longest : sum;
     }
     p->steps++;
-    const double share = GNOMON_LSTSQ_FAILURE / GNOMON_PROBE_STEPS;
+    const double share = GNOMON_LSTSQ_FAILURE / GNOMON_TEST_STEPS;
     const double most = sqrt(2 / acos(-1.0)) * exp(-log(share) / (double)p->count) * sqrt(longest);
     double bound = INFINITY;
     if (most <= 1)
@@ -93,19 +94,20 @@ void gnomon_probes_step(gnomon_solver *s, const double *h, int64_t cols, int64_t
         bound = p->guess * cosh(acosh(most) / (double)p->steps);
     if (bound < p->bound) p->bound = bound;
     /* Far outside of the guess the polynomials overflow; no step can mend that. */
-    if (!(longest < 1e250)) p->steps = GNOMON_PROBE_STEPS;
+    if (!(longest < 1e250)) p->steps = GNOMON_TEST_STEPS;
 }
 
-gnomon_status gnomon_probes_estimate(gnomon_solver *s)
+gnomon_status gnomon_test_vectors_estimate(gnomon_solver *s)
 {
-    gnomon_probes_of_h *p = &s->probes;
+    gnomon_h_test_vectors *p = &s->test_vectors;
     double *h = NULL;
     if (p->count == 0) return GNOMON_OK;
-    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->rank, p->count), sizeof *h, "probes", &h));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(s->rank, p->count), sizeof *h, "test vectors", &h));
     gnomon_status status = GNOMON_OK;
-    while (status == GNOMON_OK && p->steps < GNOMON_PROBE_STEPS && p->bound > 0.9) {
+    while (status == GNOMON_OK && p->steps < GNOMON_TEST_STEPS && p->bound > 0.9) {
         status = gnomon_solver_apply(s, p->now, p->count, h);
-        if (status == GNOMON_OK) gnomon_probes_step(s, h, p->count, 0);
+        if (status == GNOMON_OK) gnomon_test_vectors_step(s, h, p->count, 0);
     }
     gnomon_free(s->ctx, h);
     return status;

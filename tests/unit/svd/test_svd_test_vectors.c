@@ -76,7 +76,7 @@ static void each_use_has_vectors_of_its_own(void **unused)
         gnomon_svd svd = {.struct_size = sizeof svd};
         options.tolerance = 1e-3;
         options.block = 8;
-        options.probes = 1000;            /* as many as may be asked for */
+        options.test_vectors = 1000;      /* as many as may be asked for */
         options.power = way < 2 ? 0 : -1; /* 0: by blocks, which stop by vectors */
         draws = 0;
         assert_int_equal(way % 2 != 0 ? gnomon_svd_csr(ctx, &sparse, &options, &svd)
