@@ -320,15 +320,15 @@ _gnomon() {
         esac
         ;;
     svd)
-        options="-k --rank --tolerance --center --single-pass --measure --power --oversample --block --probes --probe-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --rank --tolerance --center --single-pass --measure --power --oversample --block --test-vectors --test-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k | --rank) words="NONE" ;;
         --tolerance) words="NONE" ;;
         --power) words="NONE" ;;
         --oversample) words="NONE" ;;
         --block) words="NONE" ;;
-        --probes) words="NONE" ;;
-        --probe-power) words="NONE" ;;
+        --test-vectors) words="NONE" ;;
+        --test-power) words="NONE" ;;
         --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
@@ -348,13 +348,13 @@ _gnomon() {
         esac
         ;;
     lstsq)
-        options="--damp --rcond --tolerance --iterations --probes --operator --seed --density --nonzeros -k --sketch-size -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--damp --rcond --tolerance --iterations --test-vectors --operator --seed --density --nonzeros -k --sketch-size -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         --damp) words="NONE" ;;
         --rcond) words="NONE" ;;
         --tolerance) words="NONE" ;;
         --iterations) words="NONE" ;;
-        --probes) words="NONE" ;;
+        --test-vectors) words="NONE" ;;
         --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         --seed) words="NONE" ;;
         --density) words="NONE" ;;
