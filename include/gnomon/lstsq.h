@@ -56,12 +56,12 @@ typedef struct gnomon_lstsq_options {
     double tolerance;    /* the backward error to be reached, relative to |A|_F, in (0, 1); default
                             1e-15 */
     int64_t iterations;  /* at most so many steps of conjugate gradients, >= 0; default 200 */
-    double rcond;        /* in [0, 1): singular values of the sketch (with damp: of the sketch
-                                     above damp I) up to this times the largest count as 0; default 0
-                                     stands for max(d, 16) * 2^-52 */
-    int64_t sketch_size; /* rows of the operator, >= min(n, d); 0 (default): as many as n, d and the
-              number of b make worth while. With k >= max(n, d) there is no operator: A itself is
-              factored */
+    double rcond;        /* in [0, 1): singular values of the sketch (with damp: of the sketch above
+                            damp I) up to this times the largest count as 0; default 0 stands for
+                            max(d, 16) * 2^-52 */
+    int64_t sketch_size; /* rows of the operator, >= min(n, d); 0 (default): chosen from n, d and
+                            the number of b. With sketch_size >= max(n, d) there is no operator: A
+                            itself is factored */
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
                                             filled in. NULL: sjlt with 8 nonzeros and this seed */
     uint64_t seed;                       /* of the sjlt, and of the test vectors */
