@@ -103,6 +103,8 @@ int cli_pipe_closed(void);
 int cli_leave(int code);
 
 /* report.c: --json */
+/* Before any JSON: what jansson loses where memory is out makes cli_print_report fail. */
+void cli_json_open(void);
 /* Prints one object to standard output: the run's facts (gnomon, verb, device and the GPU's name,
  * isa, threads, seconds), then the figures, which are dropped; NULL: memory was out. Reals have the
  * fewest digits that read back the same. Returns the exit code. */
@@ -117,7 +119,8 @@ json_t *cli_json_join(json_t *first, json_t *second);
 json_t *cli_json_real(double value);
 /* To the microsecond: more digits would only be noise. */
 double cli_json_seconds(double seconds);
-/* The operator's descriptor, every default filled in; NULL when memory is out. */
+/* The operator's descriptor, every default filled in; NULL when memory is out, also where op is
+ * NULL for that reason: the report then fails. */
 json_t *cli_descriptor_json(cli_app *app, const gnomon_operator *op);
 
 /* metrics.c: what the library tells of its metrics. */

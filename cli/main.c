@@ -92,5 +92,6 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     cli_signals_install();
+    cli_json_open();
     return cli_leave(run(argc, argv));
 }

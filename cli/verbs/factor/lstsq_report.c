@@ -76,8 +76,10 @@ json_t *cli_lstsq_json(cli_app *app, const cli_lstsq_facts *facts)
     json_t *solutions = json_array(), *descriptor = NULL;
     for (int64_t j = 0; j < l->targets; ++j)
         json_array_append_new(solutions, solution_json(&l->target[j]));
-    if (l->sketched && gnomon_operator_create(app->ctx, &l->descriptor, &op) == GNOMON_OK)
+    if (l->sketched) {
+        (void)gnomon_operator_create(app->ctx, &l->descriptor, &op);
         descriptor = cli_descriptor_json(app, op);
+    }
     gnomon_operator_destroy(op);
     json_t *figures = json_pack(
         "{s:o, s:o, s:o*, s:o*, s:s, s:I, s:I, s:I, s:s, s:s, s:f, s:f, s:b, s:I, s:f, s:f, s:f, "

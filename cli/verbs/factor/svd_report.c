@@ -119,7 +119,8 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
     for (int64_t i = 0; i < svd->rank; ++i)
         json_array_append_new(values, cli_json_real(svd->s[i]));
     json_t *descriptor = NULL;
-    if (gnomon_operator_create(app->ctx, &svd->descriptor, &op) == GNOMON_OK)
+    const gnomon_status status = gnomon_operator_create(app->ctx, &svd->descriptor, &op);
+    if (status == GNOMON_OK || status == GNOMON_ERROR_MEMORY)
         descriptor = cli_descriptor_json(app, op);
     gnomon_operator_destroy(op);
     json_t *figures = json_pack(
