@@ -130,7 +130,7 @@ typedef struct gnomon_allocator {
 } gnomon_allocator;
 
 typedef struct gnomon_context_options {
-    size_t struct_size;
+    size_t struct_size;                /* see the rules above */
     const char *device;                /* NULL: "auto" (default); see below */
     int threads;                       /* 0: one a core the process may use (default) */
     const gnomon_allocator *allocator; /* NULL: the C library's; copied */

@@ -60,7 +60,7 @@ GNOMON_API gnomon_status gnomon_model_from_json(gnomon_context *ctx, const char 
 GNOMON_API void gnomon_model_destroy(gnomon_model *model);
 
 typedef struct gnomon_choose_options {
-    size_t struct_size;
+    size_t struct_size;         /* see gnomon/base.h */
     int64_t n, d;               /* points, n >= 1, and their coordinates, d >= 1 */
     int64_t k;                  /* 1 ... d; or 0: each kind as many as its law asks for at eps */
     double eps;                 /* with k 0, as gnomon_dim takes it; else 0 */
@@ -96,7 +96,7 @@ typedef struct gnomon_candidate {
 enum { GNOMON_CANDIDATES = 16 };
 
 typedef struct gnomon_choice {
-    size_t struct_size; /* set by the caller */
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
     int chosen; /* index of the admitted candidate with the fewest seconds, the first such */
     int count;  /* candidates, in a fixed order; at most GNOMON_CANDIDATES */
     gnomon_candidate candidate[GNOMON_CANDIDATES];

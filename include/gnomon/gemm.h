@@ -73,7 +73,7 @@ typedef enum gnomon_gemm_form {
 } gnomon_gemm_form;
 
 typedef struct gnomon_gemm_options {
-    size_t struct_size;
+    size_t struct_size; /* see gnomon/base.h */
     double alpha, beta; /* finite; defaults 1 and 0 */
     gnomon_gemm_form form;
     void *device_stream; /* a cudaStream_t of the context's GPU for the work there; NULL (default):

@@ -55,7 +55,7 @@ extern "C" {
 #endif
 
 typedef struct gnomon_hosvd_options {
-    size_t struct_size;
+    size_t struct_size;   /* see gnomon/base.h */
     const int64_t *ranks; /* J_1 ... J_N, as many as the tensor has modes, each 1 ... min(I_n, the
                              product of the other sizes). With a tolerance: at most so many, and
                              NULL (default) sets no limit */
@@ -98,7 +98,7 @@ typedef enum gnomon_residual {
  * values[n], fall. Signs: in each column of a factor the entry of largest magnitude (the first
  * such) is not negative. */
 typedef struct gnomon_hosvd {
-    size_t struct_size; /* set by the caller */
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
     int modes;
     int64_t size[GNOMON_TENSOR_MODES], rank[GNOMON_TENSOR_MODES];
     gnomon_tensor core;                        /* rank[0] x ... F32 or F64, in C order */

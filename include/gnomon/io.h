@@ -46,7 +46,7 @@ typedef struct gnomon_reader gnomon_reader;
 typedef struct gnomon_writer gnomon_writer;
 
 typedef struct gnomon_read_options {
-    size_t struct_size;
+    size_t struct_size; /* see gnomon/base.h */
     const char *format; /* NULL: recognise; else a name that gnomon_format_describe lists */
     /* raw only: shape and element type; rows may be -1 (from the file's size) */
     int64_t raw_rows, raw_cols;
@@ -80,7 +80,7 @@ enum {
 };
 
 typedef struct gnomon_data_info {
-    size_t struct_size;
+    size_t struct_size;         /* see gnomon/base.h */
     const char *format;         /* its name; static */
     int64_t rows, cols;         /* rows -1 when only reading to the end can tell */
     gnomon_dtype dtype;         /* as stored */
@@ -130,7 +130,7 @@ GNOMON_API gnomon_status gnomon_reader_block(gnomon_reader *reader, int64_t row,
                                              const gnomon_matrix *dst);
 
 typedef struct gnomon_write_options {
-    size_t struct_size;
+    size_t struct_size;         /* see gnomon/base.h */
     const char *format;         /* NULL: by the path's extension, npy for "-" and unknown ones */
     int coordinates_contiguous; /* store column-major; see GNOMON_TAKES_ORDER */
     int sparse;                 /* the points come as CSR; see GNOMON_HOLDS_SPARSE */
@@ -267,7 +267,7 @@ enum {
 
 /* A format. All text is static. */
 typedef struct gnomon_format_info {
-    size_t struct_size;
+    size_t struct_size;  /* see gnomon/base.h */
     const char *name;    /* as in options.format */
     const char *about;   /* a phrase, as "NumPy array" */
     const char *endings; /* of file names, the usual one first, as ".h5 .hdf5 .hdf" */

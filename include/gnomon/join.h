@@ -71,7 +71,7 @@ typedef struct gnomon_join_batch {
 typedef int (*gnomon_join_sink)(void *user, const gnomon_join_batch *batch);
 
 typedef struct gnomon_join_options {
-    size_t struct_size;
+    size_t struct_size;   /* see gnomon/base.h */
     gnomon_metric metric; /* default L2 */
     double threshold;  /* the largest distance wanted, inclusive; IP: the least product. Finite; not
                           negative but for IP. Default 0: duplicates (COSINE: parallel points whose
@@ -109,7 +109,7 @@ enum { GNOMON_JOIN_WHY = 256 }; /* bytes of the text, its end included */
 
 /* What came of a join; also after CANCELLED and other failures, as far as it got. */
 typedef struct gnomon_join_result {
-    size_t struct_size; /* set by the caller */
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
     int64_t pairs;      /* handed out, or counted */
     int64_t rows_done;  /* all pairs of P's rows before it are among them; P's rows when complete */
     int complete;       /* 0: ended by max_pairs, a sink, the progress callback or a failure */
@@ -174,7 +174,7 @@ GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_jo
 /* Pairs in compressed rows: row i's are entries offsets[i] to offsets[i + 1] of columns and
  * distances, ascending. The arrays are of the context's allocator, freed by gnomon_pairs_free. */
 typedef struct gnomon_pairs {
-    size_t struct_size; /* set by the caller */
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
     int64_t rows, cols; /* P's rows and Q's (P's) */
     int64_t count;
     int64_t *offsets; /* rows + 1 */

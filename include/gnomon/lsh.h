@@ -75,7 +75,7 @@ GNOMON_API gnomon_lsh_family gnomon_metric_family(gnomon_metric metric, int inde
 /* What defines 'count' hash functions. Members that a family does not use must be 0. Functions do
  * not depend on count (but for an operator whose rows do): more of them begin with the fewer. */
 typedef struct gnomon_lsh_functions {
-    size_t struct_size;
+    size_t struct_size; /* see gnomon/base.h */
     gnomon_lsh_family family;
     /* the points' columns, 1 ... 2^56, of minhash any number; bit-sampling: U8 elements of eight
      * bits each */
@@ -163,8 +163,8 @@ GNOMON_API gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnom
 
 /* How far a query looks; part of an index as what its queries do unless told otherwise. */
 typedef struct gnomon_lsh_search_params {
-    size_t struct_size;
-    int64_t tables; /* only the first so many; 0 (default): all */
+    size_t struct_size; /* see gnomon/base.h */
+    int64_t tables;     /* only the first so many; 0 (default): all */
     int64_t probes; /* buckets beside each table's own, over all tables, the likeliest first (Lv et
                        al. 2007); default 0 */
     int64_t coarse; /* with fine functions: then so many coarse buckets, those of the tables first,
@@ -184,7 +184,7 @@ GNOMON_API gnomon_status gnomon_lsh_search_params_init(gnomon_lsh_search_params 
                                                        size_t size);
 
 typedef struct gnomon_lsh_options {
-    size_t struct_size;
+    size_t struct_size;             /* see gnomon/base.h */
     gnomon_metric metric;           /* L2 (p-stable), COSINE (simhash, cross-polytope), HAMMING
                                        (bit-sampling), JACCARD (minhash), L1 (p-stable-l1) */
     gnomon_lsh_functions functions; /* dim is the points'; count is filled in */
@@ -249,7 +249,7 @@ GNOMON_API gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids
 GNOMON_API gnomon_status gnomon_lsh_compact(gnomon_lsh *index);
 
 typedef struct gnomon_lsh_info {
-    size_t struct_size;
+    size_t struct_size;         /* see gnomon/base.h */
     gnomon_lsh_options options; /* completed; descriptor is the index's own */
     int64_t points;             /* all that were added; ids are below it */
     int64_t removed;
@@ -266,7 +266,7 @@ GNOMON_API void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *in
 
 /* What queries did; all are sums over the queries. */
 typedef struct gnomon_lsh_work {
-    size_t struct_size; /* set by the caller */
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
     int64_t buckets;    /* looked into, empty ones too */
     int64_t candidates; /* different points found there */
     int64_t verified;   /* whose distance was computed */
@@ -371,7 +371,7 @@ GNOMON_API void gnomon_lsh_builder_abort(gnomon_lsh_builder *builder);
 /* What is promised of an index: that the share of true neighbours that queries find, averaged over
  * queries, is at least 'recall'. */
 typedef struct gnomon_lsh_guarantee {
-    size_t struct_size;
+    size_t struct_size;   /* see gnomon/base.h */
     gnomon_metric metric; /* default L2 */
     double recall;        /* above 0, below 1; default 0.9 */
     double confidence;    /* above 0.5, below 1; default 0.95 */
@@ -412,7 +412,7 @@ typedef struct gnomon_lsh_trial {
 } gnomon_lsh_trial;
 
 typedef struct gnomon_lsh_tuning {
-    size_t struct_size;    /* set by the caller */
+    size_t struct_size;    /* set by the caller; see gnomon/base.h */
     int exact;             /* 1: no index keeps the promise, or none is quicker than exact search */
     const char *reason;    /* of that; "" otherwise; static storage */
     double recall;         /* measured: mean over the test's queries; a test that ends early ends

@@ -51,7 +51,7 @@ extern "C" {
 #endif
 
 typedef struct gnomon_lstsq_options {
-    size_t struct_size;
+    size_t struct_size;  /* see gnomon/base.h */
     double damp;         /* >= 0, finite; default 0: no regularisation */
     double tolerance;    /* the backward error to be reached, relative to |A|_F, in (0, 1); default
                             1e-15 */
@@ -116,7 +116,7 @@ typedef struct gnomon_lstsq_target {
 } gnomon_lstsq_target;
 
 typedef struct gnomon_lstsq {
-    size_t struct_size;          /* set by the caller */
+    size_t struct_size;          /* set by the caller; see gnomon/base.h */
     gnomon_matrix x;             /* d x m, one solution a column, row-major */
     gnomon_matrix residual;      /* n x m: b - A x, with keep_residual; else no data */
     gnomon_lstsq_target *target; /* m of them */

@@ -54,8 +54,8 @@ typedef enum gnomon_scaling { GNOMON_ISOMETRIC = 1, GNOMON_UNSCALED = 2 } gnomon
 
 /* What defines an operator. Members that a kind does not use must be 0. */
 typedef struct gnomon_descriptor {
-    size_t struct_size;
-    uint32_t version; /* 0 or GNOMON_OPERATOR_VERSION */
+    size_t struct_size; /* see gnomon/base.h */
+    uint32_t version;   /* 0 or GNOMON_OPERATOR_VERSION */
     gnomon_kind kind;
     gnomon_kind inner;      /* block, kronecker; 0: rademacher */
     gnomon_dtype precision; /* gaussian: of its entries, F32 or F16; 0: F32 */

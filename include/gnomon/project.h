@@ -64,7 +64,7 @@ extern "C" {
 #endif
 
 typedef struct gnomon_sketch_options {
-    size_t struct_size;
+    size_t struct_size;  /* see gnomon/base.h */
     double alpha, beta;  /* with beta 0 the output is not read (NaN there is harmless) */
     int64_t row, rows;   /* only these rows of S: the output has 'rows' columns; rows 0: all
                             from row on */

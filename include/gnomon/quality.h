@@ -63,11 +63,11 @@ typedef struct gnomon_distortion {
 } gnomon_distortion;
 
 typedef struct gnomon_distortion_options {
-    size_t struct_size;
-    double eps;        /* default 0.1 */
-    int64_t max_pairs; /* all pairs when they are at most this many, else a seeded sample
-                          of this many, drawn with replacement of pairs i < j; default 1000000 */
-    uint64_t seed;     /* of the sample */
+    size_t struct_size; /* see gnomon/base.h */
+    double eps;         /* default 0.1 */
+    int64_t max_pairs;  /* all pairs when they are at most this many, else a seeded sample
+                           of this many, drawn with replacement of pairs i < j; default 1000000 */
+    uint64_t seed;      /* of the sample */
 } gnomon_distortion_options;
 
 #define GNOMON_DISTORTION_OPTIONS_INIT                     \
@@ -101,7 +101,7 @@ GNOMON_API gnomon_status gnomon_measure_distortion_csr(gnomon_context *ctx,
  * Very sparse operators keep |x| with a variance that grows with it (docs/reference/choosing.md).
  */
 typedef struct gnomon_coherence {
-    size_t struct_size;               /* set by the caller */
+    size_t struct_size;               /* set by the caller; see gnomon/base.h */
     int64_t points, pairs;            /* how many were measured: zeros and NaN are left out */
     double point_mean, point_most;    /* of points; 0 without any */
     double pair_mean, pair_most;      /* of differences */

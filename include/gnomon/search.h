@@ -121,7 +121,7 @@ typedef struct gnomon_metric_info {
 GNOMON_API const gnomon_metric_info *gnomon_metric_at(int index);
 
 typedef struct gnomon_search_options {
-    size_t struct_size;
+    size_t struct_size;    /* see gnomon/base.h */
     gnomon_metric metric;  /* default L2 */
     int64_t k;             /* so many nearest; 0 (default): all within radius */
     double radius;         /* inclusive; read with k 0. Not negative, but for IP */
@@ -144,7 +144,7 @@ GNOMON_API gnomon_status gnomon_search_options_init(gnomon_search_options *optio
  * With k nearest offsets[i] is i * k, so that both are row-major queries x k. The arrays are of the
  * context's allocator, freed by gnomon_neighbors_free. */
 typedef struct gnomon_neighbors {
-    size_t struct_size; /* set by the caller */
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
     int64_t queries, k; /* k 0: by radius */
     int64_t base;       /* how many base points there were */
     int64_t *offsets;   /* queries + 1 */

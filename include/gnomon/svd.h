@@ -54,9 +54,9 @@ extern "C" {
 GNOMON_API const char *gnomon_svd_missing(void);
 
 typedef struct gnomon_svd_options {
-    size_t struct_size;
-    int64_t rank;     /* how many singular values: 1 ... min(m, n). With a tolerance: at most so
-                         many, and 0 (default) stands for min(m, n) */
+    size_t struct_size; /* see gnomon/base.h */
+    int64_t rank;       /* how many singular values: 1 ... min(m, n). With a tolerance: at most so
+                           many, and 0 (default) stands for min(m, n) */
     double tolerance; /* 0 (default): fixed rank. Else in (0, 1): the smallest rank found for which
                          |A - U S Vt|_F <= tolerance * |A|_F; where it can't be reached, 'rank' of
                          them, less those that are rounding */
@@ -144,7 +144,7 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * and test_power. */
 #define GNOMON_SVD_SETTLED 0.01
 typedef struct gnomon_svd {
-    size_t struct_size;    /* set by the caller */
+    size_t struct_size;    /* set by the caller; see gnomon/base.h */
     int given_u, given_vt; /* 1: u, vt lie in the caller's memory */
     int64_t rank;
     gnomon_matrix u;  /* m x rank, F32 or F64, row-major */
