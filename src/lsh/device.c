@@ -1,6 +1,7 @@
 /* Handing hashing to a device. */
 #include "base/device.h"
 #include "base/context.h"
+#include "lsh/families/family.h"
 #include "lsh/index.h"
 #include "lsh/job.h"
 
@@ -23,6 +24,8 @@ static bool takes(gnomon_device_call *call, void *user)
 {
     gnomon_lsh_job *job = user;
     if (call->table->lsh == NULL) return gnomon_device_unable(call, "it does not hash");
+    const char *unable = gnomon_family_row_of(job->hasher->f.family)->no_device;
+    if (unable != NULL) return gnomon_device_unable(call, unable);
     job->same = !call->must || !job->values;
     return call->table->lsh_supports(call->state, job, call->why, sizeof call->why);
 }

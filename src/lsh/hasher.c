@@ -1,5 +1,5 @@
 /* Values of hash functions, from products or bits or least hashes. */
-#include "lsh/hasher.h"
+#include "lsh/families/family.h"
 
 #include "base/context.h"
 #include "base/device.h"
@@ -51,20 +51,18 @@ gnomon_status gnomon_points_check(gnomon_context *ctx, const gnomon_points *p, c
 gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
                                   const gnomon_points *points, const char *name)
 {
-    const gnomon_lsh_family family = h->f.family;
-    const char *of = gnomon_lsh_family_name(family);
-    if (points->dense) {
-        GNOMON_FAIL_IF(family == GNOMON_LSH_MINHASH, ctx, GNOMON_ERROR_UNSUPPORTED,
-                       GNOMON_ARG("%s") " is dense; minhash takes sets as sparse points", name);
-        GNOMON_FAIL_IF(family == GNOMON_LSH_BIT_SAMPLING && points->dense->dtype != GNOMON_U8, ctx,
-                       GNOMON_ERROR_DTYPE,
-                       GNOMON_ARG("%s.dtype") " is %s; bit-sampling takes u8, eight bits each",
-                       name, gnomon_dtype_name(points->dense->dtype));
-    } else {
-        GNOMON_FAIL_IF(family == GNOMON_LSH_PSTABLE_L1 || family == GNOMON_LSH_BIT_SAMPLING, ctx,
-                       GNOMON_ERROR_UNSUPPORTED,
-                       GNOMON_ARG("%s") " is sparse; %s takes dense points", name, of);
-    }
+    const gnomon_family_row *row = gnomon_family_row_of(h->f.family);
+    const bool bits = row->points == GNOMON_POINTS_BITS;
+    const unsigned given = points->sparse ? GNOMON_POINTS_SPARSE
+                           : bits         ? GNOMON_POINTS_BITS
+                                          : GNOMON_POINTS_DENSE;
+    GNOMON_FAIL_IF(!(row->points & given), ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("%s") " is %s; %s takes %s", name,
+                   points->sparse ? "sparse" : "dense", row->name, row->refusal);
+    GNOMON_FAIL_IF(points->dense && bits && points->dense->dtype != GNOMON_U8, ctx,
+                   GNOMON_ERROR_DTYPE,
+                   GNOMON_ARG("%s.dtype") " is %s; %s takes u8, eight bits each", name,
+                   gnomon_dtype_name(points->dense->dtype), row->name);
     GNOMON_TRY(gnomon_points_check(ctx, points, name));
     GNOMON_FAIL_IF(gnomon_points_cols(points) != h->f.dim, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("%s") " has %" PRId64 " columns; the hash functions are for %" PRId64,
@@ -74,132 +72,15 @@ gnomon_status gnomon_hasher_check(gnomon_context *ctx, const gnomon_hasher *h,
 
 int64_t gnomon_hasher_point_bytes(const gnomon_hasher *h)
 {
-    if (h->f.family == GNOMON_LSH_BIT_SAMPLING) return 0;
-    /* the l1 family also holds sums in fp64 and a piece of the points */
-    const int64_t more = h->f.family == GNOMON_LSH_PSTABLE_L1
-                             ? 8 * h->f.count + 4 * (h->f.dim < 4096 ? h->f.dim : 4096)
-                             : 0;
-    return 4 * h->products + more;
-}
-
-typedef struct batch {
-    const gnomon_hasher *h;
-    const gnomon_points *points;
-    int64_t first;
-    const void *products;
-    const gnomon_hashes *out;
-} batch;
-
-static int32_t as_value(double t)
-{
-    if (t >= 0x1p31) return INT32_MAX;
-    return t >= -0x1p31 ? (int32_t)t : INT32_MIN;
-}
-
-/* Sets other value 'which' of function i of a point. */
-static void set_other(const batch *b, int64_t at, int which, int32_t value, float cost)
-{
-    const int64_t place = at * b->h->others + which;
-    b->out->others[place] = value;
-    b->out->costs[place] = cost;
-}
-
-static void hash_steps(const batch *b, const float *x, int64_t at)
-{
-    for (int64_t i = 0; i < b->h->f.count; i++, at++) {
-        const double t = (double)x[i] / b->h->f.width + (double)b->h->offset[i];
-        const int32_t value = as_value(floor(t));
-        b->out->values[at] = value;
-        if (!b->out->others) continue;
-        const float low = (float)(t - floor(t)), high = 1 - low;
-        const int up = high < low;
-        const int32_t above = value < INT32_MAX ? value + 1 : value;
-        const int32_t below = value > INT32_MIN ? value - 1 : value;
-        set_other(b, at, !up, above, high * high);
-        set_other(b, at, up, below, low * low);
-    }
-}
-
-static void hash_signs(const batch *b, const float *x, int64_t at)
-{
-    for (int64_t i = 0; i < b->h->f.count; i++, at++) {
-        b->out->values[at] = x[i] < 0;
-        if (b->out->others) set_other(b, at, 0, !(x[i] < 0), x[i] * x[i]);
-    }
-}
-
-/* The largest magnitudes first; equal ones by direction. */
-static void hash_directions(const batch *b, const float *x, int64_t at)
-{
-    const int64_t sides = b->h->f.sides;
-    for (int64_t i = 0; i < b->h->f.count; i++, at++, x += sides) {
-        int64_t best[GNOMON_LSH_OTHERS + 1] = {0};
-        int kept = 0;
-        const int room = b->out->others ? b->h->others + 1 : 1;
-        for (int64_t s = 0; s < sides; s++) {
-            const float size = fabsf(x[s]);
-            if (kept == room && !(size > fabsf(x[best[kept - 1]]))) continue;
-            int place = kept < room ? kept++ : room - 1;
-            for (; place > 0 && size > fabsf(x[best[place - 1]]); place--)
-                best[place] = best[place - 1];
-            best[place] = s;
-        }
-        b->out->values[at] = (int32_t)(2 * best[0] + (x[best[0]] < 0));
-        for (int which = 0; b->out->others && which < b->h->others; which++) {
-            /* with fewer directions than that: the opposite of the nearest */
-            const int64_t s = which + 1 < kept ? best[which + 1] : best[0];
-            const float gap =
-                fabsf(x[best[0]]) - (which + 1 < kept ? fabsf(x[s]) : -fabsf(x[best[0]]));
-            const bool opposite = which + 1 >= kept;
-            set_other(b, at, which, (int32_t)(2 * s + ((x[s] < 0) != opposite)), gap * gap);
-        }
-    }
-}
-
-static void hash_bits(const batch *b, int64_t point, int64_t at)
-{
-    const gnomon_matrix *m = b->points->dense;
-    const uint8_t *row = (const uint8_t *)m->data + (b->first + point) * m->row_stride;
-    for (int64_t i = 0; i < b->h->f.count; i++, at++) {
-        const int64_t bit = b->h->bit[i];
-        const int32_t value = row[bit / 8 * m->col_stride] >> (bit % 8) & 1;
-        b->out->values[at] = value;
-        if (b->out->others) set_other(b, at, 0, !value, 1);
-    }
-}
-
-static void hash_sets(const batch *b, const uint32_t (*least)[2], int64_t at)
-{
-    for (int64_t i = 0; i < b->h->f.count; i++, at++) {
-        b->out->values[at] = (int32_t)least[i][0];
-        if (b->out->others) set_other(b, at, 0, (int32_t)least[i][1], 1);
-    }
+    const gnomon_family_row *row = gnomon_family_row_of(h->f.family);
+    return 4 * h->products + (row->more_bytes ? row->more_bytes(h) : 0);
 }
 
 static void hash_point(void *arg, int64_t point, int worker)
 {
     (void)worker;
-    const batch *b = arg;
-    const int64_t at = point * b->h->f.count;
-    const float *x = (const float *)b->products + (b->products ? point * b->h->products : 0);
-    switch (b->h->f.family) {
-    case GNOMON_LSH_PSTABLE:
-    case GNOMON_LSH_PSTABLE_L1:
-        hash_steps(b, x, at);
-        break;
-    case GNOMON_LSH_SIMHASH:
-        hash_signs(b, x, at);
-        break;
-    case GNOMON_LSH_CROSS_POLYTOPE:
-        hash_directions(b, x, at);
-        break;
-    case GNOMON_LSH_BIT_SAMPLING:
-        hash_bits(b, point, at);
-        break;
-    case GNOMON_LSH_MINHASH:
-        hash_sets(b, (const uint32_t(*)[2])(const void *)x, at);
-        break;
-    }
+    const gnomon_hash_batch *b = arg;
+    gnomon_family_row_of(b->h->f.family)->hash(b, point, point * b->h->f.count);
 }
 
 static gnomon_status sketch(gnomon_context *ctx, const gnomon_hasher *h,
@@ -222,18 +103,18 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
                                   const gnomon_points *points, int64_t first, int64_t n,
                                   const gnomon_hashes *out)
 {
+    const gnomon_family_row *row = gnomon_family_row_of(h->f.family);
     void *products = NULL;
     gnomon_status status = GNOMON_OK;
-    if (h->f.family != GNOMON_LSH_BIT_SAMPLING)
+    if (h->products > 0)
         status =
             gnomon_alloc(ctx, gnomon_times(n, h->products), sizeof(float), "products", &products);
-    if (status == GNOMON_OK && h->op) status = sketch(ctx, h, points, first, n, products);
-    if (status == GNOMON_OK && h->f.family == GNOMON_LSH_PSTABLE_L1)
-        status = gnomon_cauchy_products(ctx, h, points->dense, first, n, products);
-    if (status == GNOMON_OK && h->f.family == GNOMON_LSH_MINHASH)
-        gnomon_minhash_products(ctx, h, points->sparse, first, n, products);
+    if (status == GNOMON_OK && row->project)
+        status = row->project(ctx, h, points, first, n, products);
+    else if (status == GNOMON_OK && h->op)
+        status = sketch(ctx, h, points, first, n, products);
     if (status == GNOMON_OK) {
-        batch b = {h, points, first, products, out};
+        gnomon_hash_batch b = {h, points, first, products, out};
         gnomon_parallel(ctx, n, hash_point, &b);
     }
     gnomon_free(ctx, products);

@@ -90,14 +90,4 @@ double gnomon_cross_polytope_collision(int64_t sides, double rho);
 void gnomon_cauchy_block(const gnomon_simple *key, int64_t row, int64_t rows, int64_t col,
                          int64_t cols, float *out);
 
-/* products = points [first, first + n) times the Cauchy matrix's transpose, n x count. */
-gnomon_status gnomon_cauchy_products(gnomon_context *ctx, const gnomon_hasher *h,
-                                     const gnomon_matrix *points, int64_t first, int64_t n,
-                                     float *products);
-
-/* The least and the second least hash of sets [first, first + n), two numbers a function:
- * UINT32_MAX where a set has no such member. */
-void gnomon_minhash_products(gnomon_context *ctx, const gnomon_hasher *h, const gnomon_csr *points,
-                             int64_t first, int64_t n, uint32_t *products);
-
 #endif

@@ -48,16 +48,24 @@ static cli_option also(const char *alias, cli_option option)
     return option;
 }
 
+enum { FAMILIES = 32 };
+
+/* All families, by number. */
+static void list_families(cli_choice families[FAMILIES + 1])
+{
+    int count = 0;
+    for (int number = 1; number <= FAMILIES; number++) {
+        const char *name = gnomon_lsh_family_name((gnomon_lsh_family)number);
+        if (gnomon_lsh_family_from_name(name) != 0) families[count++] = (cli_choice){name, number};
+    }
+    families[count] = (cli_choice){NULL, 0};
+}
+
 /* Those of a guarantee come first. */
 static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
 {
-    static const cli_choice families[] = {{"p-stable", GNOMON_LSH_PSTABLE},
-                                          {"p-stable-l1", GNOMON_LSH_PSTABLE_L1},
-                                          {"simhash", GNOMON_LSH_SIMHASH},
-                                          {"cross-polytope", GNOMON_LSH_CROSS_POLYTOPE},
-                                          {"bit-sampling", GNOMON_LSH_BIT_SAMPLING},
-                                          {"minhash", GNOMON_LSH_MINHASH},
-                                          {NULL, 0}};
+    static cli_choice families[FAMILIES + 1];
+    list_families(families);
     const cli_option options[GUARANTEE + SETTINGS] = {
         {.name = "metric",
          .type = CLI_CHOICE,

@@ -9,15 +9,14 @@
  * most that expectation, so by Markov's inequality it exceeds 1 - recall in at most one run of
  * twenty, whatever the pairs have to do with each other.
  *
- * What rounding may do to a hash value counts as part of the miss: a p-stable value differs between
- * points whose sums are off by e with probability e / w more (the offset is uniform), a sign of a
- * product that is off by e |x| with 0.8 e more a point (the density of a normal at 0). */
+ * What rounding may do to a hash value counts as part of the miss (the families' rows tell). */
 #include "join/lsh/plan.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "join/verify.h"
+#include "lsh/families/family.h"
 #include "lsh/table.h"
 
 #include <float.h>
@@ -209,15 +208,14 @@ static double product_error(int64_t d)
 static gnomon_status collision(gnomon_join_state *join, const gnomon_lsh_functions *f,
                                double distance, double *p)
 {
-    if (f->family == GNOMON_LSH_SIMHASH && distance > 2) distance = 2;
-    return gnomon_lsh_collision(join->ctx, f, distance, p);
+    const double most = gnomon_family_most(gnomon_family_row_of(f->family), f->dim);
+    return gnomon_lsh_collision(join->ctx, f, fmin(distance, most), p);
 }
 
 static double rounding_loss(const gnomon_lsh_functions *f, const distances_seen *l)
 {
-    if (f->family == GNOMON_LSH_PSTABLE) return 2 * product_error(f->dim) * l->length / f->width;
-    if (f->family == GNOMON_LSH_SIMHASH) return 2 * 0.8 * product_error(f->dim);
-    return 0;
+    const gnomon_family_row *row = gnomon_family_row_of(f->family);
+    return row->rounding ? row->rounding(f, product_error(f->dim), l->length) : 0;
 }
 
 /* ---- costs ---- */
@@ -225,8 +223,9 @@ static double rounding_loss(const gnomon_lsh_functions *f, const distances_seen 
 static double function_cost(const gnomon_join_costs *c, const gnomon_lsh_functions *f,
                             const distances_seen *l)
 {
-    if (f->family == GNOMON_LSH_MINHASH) return c->member * l->members + c->function;
-    if (f->family == GNOMON_LSH_BIT_SAMPLING) return c->bit + c->function;
+    const gnomon_family_row *row = gnomon_family_row_of(f->family);
+    if (row->members > 0) return row->members * c->member * l->members + c->function;
+    if (row->points == GNOMON_POINTS_BITS) return c->bit + c->function;
     return c->product_term * (double)f->dim + c->function;
 }
 
@@ -344,7 +343,8 @@ static gnomon_status try_all(gnomon_join_state *join, distances_seen *l, gnomon_
     f.dim = join->p.cols;
     f.seed = join->options.seed;
     f.family = gnomon_metric_family(join->options.metric, 0);
-    if (f.family == GNOMON_LSH_PSTABLE) {
+    const gnomon_family_row *row = gnomon_family_row_of(f.family);
+    if (row->width) {
         /* duplicates have the same values whatever the width */
         const double unit = r > 0 ? r : fmax(l->distance[0], FLT_MIN);
         if (r == 0) l->length = 0;
@@ -354,8 +354,7 @@ static gnomon_status try_all(gnomon_join_state *join, distances_seen *l, gnomon_
         }
         return GNOMON_OK;
     }
-    if (f.family == GNOMON_LSH_BIT_SAMPLING && r > 8 * (double)f.dim) return GNOMON_OK;
-    if (f.family == GNOMON_LSH_MINHASH && r > 1) return GNOMON_OK;
+    if (r > gnomon_family_most(row, f.dim)) return GNOMON_OK;
     return try_functions(join, l, &f, miss, plan);
 }
 

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "gemm/job.h"
-#include "lsh/hasher.h"
+#include "lsh/families/family.h"
 #include "operator/philox.h"
 #include "operator/quarter.h"
 #include "points/rows.h"
@@ -96,10 +96,11 @@ static gnomon_status add_piece(gnomon_context *ctx, const gnomon_hasher *h, int6
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_cauchy_products(gnomon_context *ctx, const gnomon_hasher *h,
-                                     const gnomon_matrix *points, int64_t first, int64_t n,
-                                     float *products)
+static gnomon_status cauchy_products(gnomon_context *ctx, const gnomon_hasher *h,
+                                     const gnomon_points *p, int64_t first, int64_t n, void *out)
 {
+    const gnomon_matrix *points = p->dense;
+    float *products = out;
     const int64_t most = h->f.dim < PIECE_COLS ? h->f.dim : PIECE_COLS;
     float *f32 = NULL, *directions = NULL;
     double *sums = NULL;
@@ -122,3 +123,37 @@ gnomon_status gnomon_cauchy_products(gnomon_context *ctx, const gnomon_hasher *h
     gnomon_free(ctx, f32);
     return status;
 }
+
+/* Sums in fp64 and a piece of the points. */
+static int64_t more_bytes(const gnomon_hasher *h)
+{
+    return 8 * h->f.count + 4 * (h->f.dim < PIECE_COLS ? h->f.dim : PIECE_COLS);
+}
+
+static double pstable_l1(double t)
+{
+    return (2 * atan(t) - log1p(t * t) / t) / acos(-1.0);
+}
+
+static double collision(const gnomon_lsh_functions *f, double distance)
+{
+    const double t = distance > 0 ? f->width / distance : INFINITY;
+    return isinf(t) ? 1 : t > 0 ? pstable_l1(t) : 0;
+}
+
+const gnomon_family_row gnomon_family_row_pstable_l1 = {
+    .family = GNOMON_LSH_PSTABLE_L1,
+    .name = "p-stable-l1",
+    .points = GNOMON_POINTS_DENSE,
+    .refusal = "dense points",
+    .width = true,
+    .others = 2,
+    .products = 1,
+    .most = INFINITY,
+    .no_device = "it has no Cauchy directions, those of p-stable-l1",
+    .setup = gnomon_make_offsets,
+    .more_bytes = more_bytes,
+    .project = cauchy_products,
+    .hash = gnomon_hash_steps,
+    .collision = collision,
+};

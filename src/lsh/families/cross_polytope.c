@@ -5,7 +5,7 @@
  * when one and the same i has the largest |U_i| and the largest |V_i|, with the same sign:
  *   p = 2 c int int over u, v > 0 of f(u, v) F(u, v)^(c - 1),  F(u, v) = P(|U| < u, |V| < v).
  * Given U = u, V is rho u + sigma z with z standard normal; F is one integral more. */
-#include "lsh/hasher.h"
+#include "lsh/families/family.h"
 
 #include <math.h>
 
@@ -94,3 +94,50 @@ double gnomon_cross_polytope_collision(int64_t sides, double rho)
     }
     return clamp(2 * (double)sides * sum, 0, 1);
 }
+
+/* The largest magnitudes first; equal ones by direction. */
+static void hash_directions(const gnomon_hash_batch *b, int64_t point, int64_t at)
+{
+    const float *x = (const float *)b->products + point * b->h->products;
+    const int64_t sides = b->h->f.sides;
+    for (int64_t i = 0; i < b->h->f.count; i++, at++, x += sides) {
+        int64_t best[GNOMON_LSH_OTHERS + 1] = {0};
+        int kept = 0;
+        const int room = b->out->others ? b->h->others + 1 : 1;
+        for (int64_t s = 0; s < sides; s++) {
+            const float size = fabsf(x[s]);
+            if (kept == room && !(size > fabsf(x[best[kept - 1]]))) continue;
+            int place = kept < room ? kept++ : room - 1;
+            for (; place > 0 && size > fabsf(x[best[place - 1]]); place--)
+                best[place] = best[place - 1];
+            best[place] = s;
+        }
+        b->out->values[at] = (int32_t)(2 * best[0] + (x[best[0]] < 0));
+        for (int which = 0; b->out->others && which < b->h->others; which++) {
+            /* with fewer directions than that: the opposite of the nearest */
+            const int64_t s = which + 1 < kept ? best[which + 1] : best[0];
+            const float gap =
+                fabsf(x[best[0]]) - (which + 1 < kept ? fabsf(x[s]) : -fabsf(x[best[0]]));
+            const bool opposite = which + 1 >= kept;
+            gnomon_set_other(b, at, which, (int32_t)(2 * s + ((x[s] < 0) != opposite)), gap * gap);
+        }
+    }
+}
+
+static double collision(const gnomon_lsh_functions *f, double distance)
+{
+    return gnomon_cross_polytope_collision(f->sides > 0 ? f->sides : 16, 1 - distance);
+}
+
+const gnomon_family_row gnomon_family_row_cross_polytope = {
+    .family = GNOMON_LSH_CROSS_POLYTOPE,
+    .name = "cross-polytope",
+    .points = GNOMON_POINTS_DENSE | GNOMON_POINTS_SPARSE,
+    .sides = true,
+    .directions = true,
+    .others = 3,
+    .products = 1,
+    .most = 2,
+    .hash = hash_directions,
+    .collision = collision,
+};

@@ -1,6 +1,6 @@
 /* The least hashes of sets. */
 #include "base/threads.h"
-#include "lsh/hasher.h"
+#include "lsh/families/family.h"
 #include "operator/philox.h"
 #include "points/rows.h"
 
@@ -43,9 +43,42 @@ static void hash_set(void *arg, int64_t task, int worker)
     }
 }
 
-void gnomon_minhash_products(gnomon_context *ctx, const gnomon_hasher *h, const gnomon_csr *points,
-                             int64_t first, int64_t n, uint32_t *products)
+static gnomon_status least_hashes(gnomon_context *ctx, const gnomon_hasher *h,
+                                  const gnomon_points *points, int64_t first, int64_t n,
+                                  void *products)
 {
-    sets s = {h, points, first, products};
+    sets s = {h, points->sparse, first, products};
     gnomon_parallel(ctx, n, hash_set, &s);
+    return GNOMON_OK;
 }
+
+void gnomon_hash_least(const gnomon_hash_batch *b, int64_t point, int64_t at)
+{
+    const uint32_t(*least)[2] = (const uint32_t(*)[2])(const void *)((const uint32_t *)b->products +
+                                                                     point * b->h->products);
+    for (int64_t i = 0; i < b->h->f.count; i++, at++) {
+        b->out->values[at] = (int32_t)least[i][0];
+        if (b->out->others) gnomon_set_other(b, at, 0, (int32_t)least[i][1], 1);
+    }
+}
+
+double gnomon_similarity_collision(const gnomon_lsh_functions *f, double distance)
+{
+    (void)f;
+    return 1 - distance;
+}
+
+const gnomon_family_row gnomon_family_row_minhash = {
+    .family = GNOMON_LSH_MINHASH,
+    .name = "minhash",
+    .points = GNOMON_POINTS_SPARSE,
+    .refusal = "sets as sparse points",
+    .any_dim = true,
+    .others = 1,
+    .products = 2,
+    .most = 1,
+    .members = 1,
+    .project = least_hashes,
+    .hash = gnomon_hash_least,
+    .collision = gnomon_similarity_collision,
+};

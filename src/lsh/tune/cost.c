@@ -1,6 +1,7 @@
 /* The cost model: what the parts of a query take, in nanoseconds on one thread of a Zen 3 at 3 GHz,
  * as bench/cpu/lsh_cost.py fits them. Choices follow from it and never from a clock, so that they
  * are the same every time. */
+#include "lsh/families/family.h"
 #include "lsh/tune/tune.h"
 #include "metric/metric.h"
 
@@ -38,7 +39,8 @@ static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, doubl
 {
     if (h->f.family == GNOMON_LSH_PSTABLE_L1)
         return per_cauchy_product * (double)s->dim * (double)h->products;
-    if (h->f.family == GNOMON_LSH_MINHASH) return per_member_hash * s->point * (double)h->f.count;
+    const double members = gnomon_family_row_of(h->f.family)->members;
+    if (members > 0) return members * per_member_hash * s->point * (double)h->f.count;
     return h->op ? product * (double)s->dim * (double)h->products : 0;
 }
 

@@ -5,6 +5,7 @@
  * neighbours themselves; how many other points it meets is estimated by a sample of them. */
 #include "base/error.h"
 #include "base/memory.h"
+#include "lsh/families/family.h"
 #include "lsh/tune/tuning.h"
 
 #include <math.h>
@@ -324,18 +325,17 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
     static const double widths[] = {2, 4, 8};
     static const double crowds[] = {8, 64, 512};
     gnomon_tuning *t = y->t;
-    const bool has_width = family == GNOMON_LSH_PSTABLE || family == GNOMON_LSH_PSTABLE_L1;
-    const int width_count = has_width ? 3 : 1;
+    const gnomon_family_row *row = gnomon_family_row_of(family);
+    const int width_count = row->width ? 3 : 1;
     for (int w = 0; w < width_count; w++) {
         gnomon_shape s = {.functions = GNOMON_LSH_FUNCTIONS_INIT};
         double p[QUANTILES];
         s.functions.family = family;
         s.functions.dim = t->sizes.dim;
         s.functions.seed = t->p.seed;
-        if (has_width) s.functions.width = widths[w] * t->near;
-        if (family == GNOMON_LSH_CROSS_POLYTOPE) s.functions.sides = 16;
-        if (family <= GNOMON_LSH_CROSS_POLYTOPE && family != GNOMON_LSH_PSTABLE_L1)
-            s.functions.descriptor = t->p.descriptor;
+        if (row->width) s.functions.width = widths[w] * t->near;
+        if (row->sides) s.functions.sides = 16;
+        if (row->directions) s.functions.descriptor = t->p.descriptor;
         for (int i = 0; i < QUANTILES; i++)
             GNOMON_TRY(gnomon_lsh_collision(
                 t->ctx, &s.functions, t->far[(2 * i + 1) * t->far_count / (2 * QUANTILES)], &p[i]));
