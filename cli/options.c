@@ -609,8 +609,9 @@ int cli_print_help(const cli_verb *verb)
     }
     printf("\nExamples:\n");
     line = verb->examples;
-    for (int command = 0; *line != '\0'; command = !command) {
+    while (*line != '\0') {
         int length = (int)strcspn(line, "\n");
+        int command = line[0] >= 'a' && line[0] <= 'z';
         printf(command ? "    %.*s\n" : "  %.*s\n", length, line);
         line += length + (line[length] == '\n');
     }

@@ -90,7 +90,7 @@ typedef struct cli_verb {
     const char *about;    /* paragraphs */
     const cli_group *groups;
     size_t group_count;
-    const char *examples; /* pairs of lines: what it does, the command */
+    const char *examples; /* lines: a caption, which begins with a capital, then its commands */
     int min_operands, max_operands;
 } cli_verb;
 
