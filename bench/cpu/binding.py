@@ -77,7 +77,7 @@ class Neighbors(c.Structure):
                 ("compared", c.c_int64), ("verified", c.c_int64)]
 
 
-class Promise(c.Structure):
+class Guarantee(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("recall", c.c_double),
                 ("confidence", c.c_double), ("k", c.c_int64), ("radius", c.c_double),
                 ("memory", c.c_int64), ("queries", c.c_int64), ("seed", c.c_uint64),
@@ -206,16 +206,16 @@ class Library:
 
     def tune(self, metric, base, queries, k, recall, seed=0, slower=0, tested=1000, family=None, uses=0):
         """An index, None when it is to be exact, and the facts; queries None: the base itself."""
-        promise = Promise(struct_size=c.sizeof(Promise), metric=METRICS[metric], recall=recall,
+        guarantee = Guarantee(struct_size=c.sizeof(Guarantee), metric=METRICS[metric], recall=recall,
                           confidence=0.95, k=k, queries=tested, seed=seed, slower=slower, uses=uses)
         if family:
-            promise.family = self.lib.gnomon_lsh_family_from_name(family.encode())
+            guarantee.family = self.lib.gnomon_lsh_family_from_name(family.encode())
         tuning, index = Tuning(struct_size=c.sizeof(Tuning)), c.c_void_p()
         self.check(self._call("gnomon_lsh_tune", base)(
-            self.ctx, c.byref(promise), c.byref(base), c.byref(queries) if queries else None,
+            self.ctx, c.byref(guarantee), c.byref(base), c.byref(queries) if queries else None,
             c.byref(index), c.byref(tuning)))
         facts = {"exact": bool(tuning.exact), "reason": tuning.reason.decode(),
-                 "promised": recall, "tested_recall": tuning.recall, "bound": tuning.bound,
+                 "guaranteed": recall, "tested_recall": tuning.recall, "bound": tuning.bound,
                  "tested": tuning.tested, "asked": tuning.asked, "exact_cost": tuning.exact_cost,
                  "trials": tuning.trial_count}
         for way in tuning.trials[:tuning.trial_count]:

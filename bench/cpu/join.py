@@ -9,7 +9,7 @@ Cases:
   sets      self-join of 1,000,000 sets of about 50 members by jaccard distance 0.2, a tenth of them changed
             copies, beside datasketch's MinHashLSH (128 permutations) on --peer-sets of them, scaled.
 
-  recall    self-join of --rows clustered points of 128 dimensions, --near near ones a point, with a promise of --recall, beside
+  recall    self-join of --rows clustered points of 128 dimensions, --near near ones a point, with a guarantee of --recall, beside
             the exact join, of the first --exact-rows points with all where that is given; and of --points, where
             given, at --threshold.
 
@@ -201,7 +201,7 @@ def sets(lib, args, record):
                   datasketch_sets=m, datasketch_version=datasketch.__version__)
 
 
-def promised(lib, args, x, dtype, threshold):
+def guaranteed(lib, args, x, dtype, threshold):
     """An LSH join of x beside an exact one."""
     EXACT, LSH = 1, 2
     n, d = x.shape
@@ -210,7 +210,7 @@ def promised(lib, args, x, dtype, threshold):
     first = Matrix(x.ctypes.data, dtype, 0, rows, d, d, 1) if rows < n else None
     every, wall, cpu, result = ours(lib, args.threads, 1, threshold, view, False, 1.0, EXACT, 0, first)
     every = every[every["i"] < every["j"]]
-    facts = {"points": n, "dimensions": d, "threshold": threshold, "recall_promised": args.recall,
+    facts = {"points": n, "dimensions": d, "threshold": threshold, "recall_guaranteed": args.recall,
              "exact_rows": rows, "exact_pairs": len(every), "exact_seconds": wall, "exact_cpu_seconds": cpu,
              "exact_why": result.why.decode()}
     times, shares, counts = [], [], []
@@ -242,10 +242,10 @@ def recall(lib, args, record):
     n, size = args.rows, args.near + 1
     centres = rng.standard_normal((-(-n // size), 128), dtype=np.float32)
     x = np.repeat(centres, size, axis=0)[:n] + np.float32(0.1) * rng.standard_normal((n, 128), dtype=np.float32)
-    record["clustered"] = promised(lib, args, np.ascontiguousarray(x[rng.permutation(n)]), 1, 1.8)
+    record["clustered"] = guaranteed(lib, args, np.ascontiguousarray(x[rng.permutation(n)]), 1, 1.8)
     if args.points:
         images = np.ascontiguousarray(np.load(args.points))
-        record["images"] = promised(lib, args, images, 6 if images.dtype == np.uint8 else 1, args.threshold)
+        record["images"] = guaranteed(lib, args, images, 6 if images.dtype == np.uint8 else 1, args.threshold)
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Search by hashing with a promise of recall on Fashion-MNIST, beside FAISS's flat index and its IndexLSH and
+"""Search by hashing with a recall guarantee on Fashion-MNIST, beside FAISS's flat index and its IndexLSH and
 our exact search: batches, and one query at a time on one thread.
 
 usage: lsh.py LIBRARY [--rounds 3] [--patience 20] [--threads 2] [--queries 10000] [--only SIDE ...] [--recall R ...] [--bits B ...]

@@ -1,11 +1,11 @@
-/* bench/gpu/join_hashes.cu: self-joins with a promised recall on the GPU, by hashing, beside exact
- * ones: n points of 128 dimensions in clusters, each with about 10 others near it, whose sizes and
- * order are random. Easy clusters are about nine times as far apart as wide, hard ones twice. The
- * library's call, from points to pairs in the host's memory: of points in the GPU's memory and in
- * page-locked memory of the host, and with pairs counted only; then with the choice left to the
- * library, whose tables are those that cost a GPU least; of easy ones also from page-locked memory
- * with so little of the GPU's memory that points and keys come in pieces. The floor is one read of
- * the points. */
+/* bench/gpu/join_hashes.cu: self-joins with a guaranteed recall on the GPU, by hashing, beside
+ * exact ones: n points of 128 dimensions in clusters, each with about 10 others near it, whose
+ * sizes and order are random. Easy clusters are about nine times as far apart as wide, hard ones
+ * twice. The library's call, from points to pairs in the host's memory: of points in the GPU's
+ * memory and in page-locked memory of the host, and with pairs counted only; then with the choice
+ * left to the library, whose tables are those that cost a GPU least; of easy ones also from
+ * page-locked memory with so little of the GPU's memory that points and keys come in pieces. The
+ * floor is one read of the points. */
 #include "bench.cuh"
 
 #include <gnomon/join.h>

@@ -114,7 +114,7 @@ typedef struct gnomon_join_result {
     int64_t rows_done;  /* all pairs of P's rows before it are among them; P's rows when complete */
     int complete;       /* 0: ended by max_pairs, a sink, the progress callback or a failure */
     gnomon_join_method method; /* EXACT or LSH */
-    double recall;             /* what is promised; 1 when exact */
+    double recall;             /* what is guaranteed; 1 when exact */
     int64_t compared;          /* pairs that some arithmetic or filter looked at one by one */
     int64_t verified;          /* pairs computed in fp64 (sets and bits: none need it) */
     int64_t bands;             /* of rows, that were worked on at a time */
@@ -128,7 +128,7 @@ typedef struct gnomon_join_result {
  * result may be, else its struct_size must be set. Views may lie in a GPU's memory for a join
  * there, which takes what lies on the host in pieces where it is too large. With LSH the pairs are
  * the same on every device; with AUTO and a recall below 1 whoever does the work decides between an
- * exact join and tables, and which tables, by what they cost it, so that pairs within the promise
+ * exact join and tables, and which tables, by what they cost it, so that pairs within the guarantee
  * may differ between a CPU and a GPU. Threads: see gnomon_context.
  * Errors:
  *  - ARGUMENT: options; a view

@@ -366,10 +366,10 @@ GNOMON_API gnomon_status gnomon_lsh_builder_finish(gnomon_lsh_builder *builder);
 /* Drops everything written; the target is as before. NULL is allowed. */
 GNOMON_API void gnomon_lsh_builder_abort(gnomon_lsh_builder *builder);
 
-/* ---- tuning by promise ---- */
+/* ---- tuning by a recall guarantee ---- */
 
-/* What is promised of an index: that the share of true neighbours that queries find, averaged over
- * queries, is at least 'recall'. */
+/* What is guaranteed of an index: that the share of true neighbours that queries find, averaged
+ * over queries, is at least 'recall'. */
 typedef struct gnomon_lsh_guarantee {
     size_t struct_size;   /* see gnomon/base.h */
     gnomon_metric metric; /* default L2 */
@@ -379,7 +379,7 @@ typedef struct gnomon_lsh_guarantee {
     double radius;        /* read with k 0 */
     int64_t memory;       /* bytes the index may take beside the points; 0 (default): as many as the
                              points take */
-    int64_t queries;      /* that the promise is tested by, at most: 100 ... 100000; default 1000 */
+    int64_t queries; /* that the guarantee is tested by, at most: 100 ... 100000; default 1000 */
     uint64_t seed;
     const gnomon_descriptor *descriptor; /* of gnomon_lsh_functions; NULL: gaussian */
     int slower; /* 1: an index also where exact search is expected to be quicker; default 0 */
@@ -412,12 +412,12 @@ typedef struct gnomon_lsh_trial {
 } gnomon_lsh_trial;
 
 typedef struct gnomon_lsh_tuning {
-    size_t struct_size;    /* set by the caller; see gnomon/base.h */
-    int exact;             /* 1: no index keeps the promise, or none is quicker than exact search */
-    const char *reason;    /* of that; "" otherwise; static storage */
-    double recall;         /* measured: mean over the test's queries; a test that ends early ends
-                              when it looks well */
-    double bound;          /* recall is above it with the promise's confidence */
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
+    int exact;          /* 1: no index meets the guarantee, or none is quicker than exact search */
+    const char *reason; /* of that; "" otherwise; static storage */
+    double recall;      /* measured: mean over the test's queries; a test that ends early ends
+                           when it looks well */
+    double bound;       /* recall is above it with the guarantee's confidence */
     int64_t tested, asked; /* queries of the test, and those that the trials were measured by */
     double exact_cost; /* of exact search, nanoseconds a query on one thread, by the same model */
     gnomon_lsh_trial
@@ -435,26 +435,26 @@ GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *t
  * The test: of each query the share of its true neighbours that is found, a number in [0, 1];
  * shares of different queries are independent, and a lower bound on their mean by betting holds
  * whatever their law and after any number of queries (Waudby-Smith & Ramdas 2024), so that the test
- * ends as soon as it can tell. The promise is kept when that bound reaches promise.recall; up to
+ * ends as soon as it can tell. The guarantee is met when that bound reaches guarantee.recall; up to
  * four ways are tested with the same queries, at a half, a quarter, an eighth and an eighth of the
  * doubt, so that the confidence holds for the whole. When none passes, none is expected to, or
  * exact search is cheaper by the model, *out is NULL and tuning->exact is 1: search exactly. With
- * promise.uses the model compares what is left to do with exact search of so many queries: before
+ * guarantee.uses the model compares what is left to do with exact search of so many queries: before
  * anything (asked is then 0), before an index is built, and before each test. Otherwise it compares
  * one query. With k
  * it holds too when the queries given are all that will be asked; those of a radius count where
  * they have neighbours.
  *
- * The choice depends on the points, queries and promise alone, not on measured times. points must
+ * The choice depends on the points, queries and guarantee alone, not on measured times. points must
  * stay as they are until *out, the caller's, is destroyed. tuning->struct_size must be set; what it
  * then points to is for gnomon_lsh_tuning_free. On the CPU. Threads: see gnomon_context. Errors:
  * ARGUMENT, UNSUPPORTED (IP), DEVICE with a named device, and those of
  * gnomon_neighbors_exact and gnomon_lsh_add; on failure *out is NULL. */
-GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
+GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *guarantee,
                                          const gnomon_matrix *points, const gnomon_matrix *queries,
                                          gnomon_lsh **out, gnomon_lsh_tuning *tuning);
 GNOMON_API gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx,
-                                             const gnomon_lsh_guarantee *promise,
+                                             const gnomon_lsh_guarantee *guarantee,
                                              const gnomon_csr *points, const gnomon_csr *queries,
                                              gnomon_lsh **out, gnomon_lsh_tuning *tuning);
 

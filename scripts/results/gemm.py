@@ -25,7 +25,7 @@ def cpu(record):
     text += table(["A", *map(power, sizes)],
                   [[name] + [f"{1e7 * cells[name, k]['error']:.2f} / {1e7 * cells[name, k]['sgemm_error']:.2f}" for k in sizes]
                    for name in names])
-    text += "\nThe largest |C − exact| / (|A||B|) of an entry, in units of u = 2⁻²⁴, where the header promises 64:\n\n"
+    text += "\nThe largest |C − exact| / (|A||B|) of an entry, in units of u = 2⁻²⁴, where the header guarantees 64:\n\n"
     text += table(["A", *map(power, sizes)],
                   [[name] + [f"{cells[name, k]['entry_u']:.2g} / {cells[name, k]['sgemm_entry_u']:.2g}" for k in sizes] for name in names])
     ratios = [r["error"] / r["sgemm_error"] for r in record["accuracy"]]

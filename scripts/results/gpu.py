@@ -205,7 +205,7 @@ def joins(content):
 
 
 def hashed_joins(content):
-    """Joins with a promised recall by hashing; the exact join of the same run is to take five times as long on easy clusters."""
+    """Joins with a guaranteed recall by hashing; the exact join of the same run is to take five times as long on easy clusters."""
     for r in content["results"]:
         points = f"join of {r['n']:,} points with themselves, D = {r['d']}, l2, {r['kind']} clusters, recall {r['recall']:g}"
         ways = [("on the GPU", "ms", r["exact_ms"]), ("page-locked", "pinned_ms", r["exact_pinned_ms"]),

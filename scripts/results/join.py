@@ -30,7 +30,7 @@ WORDS = """## What was found
   Where the far points are farther than twice the threshold a table has few candidates anyway, and there is nothing left to gain.
 - **What the theorem leaves out** is what handling a point is made of: K functions of d products each, a sort, and the way of the point's coordinates into its
   bucket, which costs as much as the rest. The number of far points that cost as much as handling one, m^(3/2) / τ in the paper, is {budget} here.
-- gnomon's own join by hashes compares one by one, after a look at the keys which skips what met before, and promises more than one meeting in the mean. Its
+- gnomon's own join by hashes compares one by one, after a look at the keys which skips what met before, and guarantees more than one meeting in the mean. Its
   model takes the exact join for all three c here, and the hashes for a million points ([join.md](../reference/join.md#speed)).
 
 """
@@ -159,7 +159,7 @@ def hashed_part(record):
                      more="set logscale y")
     head = ["c", "K", "L", "far points", "worth", "candidates predicted", "measured", "pairs met predicted", "measured", "by products predicted", "measured",
             "pair by pair predicted", "measured"]
-    text += "\n" + table(head, rows) + ("\nThe best of them; the gain is that of products over pair by pair, each at its own best K. gnomon promises a "
+    text += "\n" + table(head, rows) + ("\nThe best of them; the gain is that of products over pair by pair, each at its own best K. gnomon guarantees a "
                                         "recall of 0.95 for every pair at the threshold, which takes six times as many tables (ln 400), compares one "
                                         "by one after a look at the keys, and chooses K, or an exact join, by its own model.\n\n")
     head = ["c", "p₁", "p₂", "ρ", "best K by products, predicted", "measured", "pair by pair, predicted", "measured", "s by products, predicted", "measured",

@@ -16,7 +16,7 @@ import lsh
 import lstsq
 import model
 import peers
-import promise
+import guarantee
 import svd
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table
 
@@ -233,7 +233,7 @@ def index():
              "join.md": "joins in the (m, τ) model of Ahle and Silvestri: products, buckets and hashes, predicted and measured",
              "lsh.md": "hashing and tables on GPUs, and a report's LSH pipelines beside ours",
              "hosvd.md": "tensors beside Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
-             "promise.md": "search by hashing: promises of recall with 30 seeds, speed beside FAISS",
+             "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed beside FAISS",
              "choice.md": "how good the cost model and the choices of `--operator auto` are"}
     pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results/make.py`) from the records in `bench/records/`; "
                           "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/records/gpu/` "
@@ -252,7 +252,7 @@ lstsq.make()
 hosvd.make()
 join.make()
 lsh.make()
-promise.make()
+guarantee.make()
 readme = peers.readme(gpu.make((ROOT / "README.md").read_text()))
 index()
 if "--check" in sys.argv[1:]:

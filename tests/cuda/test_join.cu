@@ -307,7 +307,7 @@ static int run(const job &c)
 }
 
 /* Where the recall leaves the choice, tables are those that cost least on a GPU: an exact join's
- * pairs, no fewer than promised, and the same ones in pieces. */
+ * pairs, no fewer than guaranteed, and the same ones in pieces. */
 static int by_cost()
 {
     enum { N = 300000, D = 64 };

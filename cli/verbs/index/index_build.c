@@ -217,18 +217,18 @@ static int check(build *b, int tune)
 {
     cli_app *app = b->app;
     const char *const inputs[] = {b->path, b->queries_path};
-    const int promised = tune || b->recall_given;
+    const int guaranteed = tune || b->recall_given;
     const int told = b->family_given + b->tables_given + b->functions_given + b->fine_given +
                      b->width_given + b->sides_given + b->codes_given + b->probes_given +
                      b->rerank_given;
     if (!tune && b->output == NULL) return cli_usage(app, "-o OUT is needed");
-    if (promised && told > 0)
+    if (guaranteed && told > 0)
         return cli_usage(app, "--recall chooses the settings: it goes without settings of yours");
-    if (promised && b->k_given == b->radius_given)
+    if (guaranteed && b->k_given == b->radius_given)
         return cli_usage(app, "with --recall one of -k and --radius is needed");
-    if (!promised && (b->k_given || b->radius_given || b->queries_path != NULL || b->slower))
+    if (!guaranteed && (b->k_given || b->radius_given || b->queries_path != NULL || b->slower))
         return cli_usage(app, "-k, --radius, --queries and --slower go with --recall");
-    if (!promised && !(b->tables_given && b->functions_given))
+    if (!guaranteed && !(b->tables_given && b->functions_given))
         return cli_usage(app, "either --recall, or --tables and --functions are needed");
     if (b->queries_path != NULL && strcmp(b->path, "-") == 0 && strcmp(b->queries_path, "-") == 0)
         return cli_usage(app, "POINTS and --queries can't both be standard input");
@@ -242,7 +242,7 @@ static int check(build *b, int tune)
     b->guarantee.slower = b->slower;
     if (b->family == 0) b->family = (int)gnomon_metric_family(b->options.metric, 0);
     b->options.functions.family = (gnomon_lsh_family)b->family;
-    if (!promised && !b->width_given &&
+    if (!guaranteed && !b->width_given &&
         (b->family == GNOMON_LSH_PSTABLE || b->family == GNOMON_LSH_PSTABLE_L1))
         return cli_usage(app,
                          "--metric %s with p-stable functions needs --width W above 0, or --recall",
@@ -375,15 +375,15 @@ static json_t *trials_json(const build *b)
     return list;
 }
 
-static json_t *report_json(build *b, int promised, const gnomon_lsh_info *info)
+static json_t *report_json(build *b, int guaranteed, const gnomon_lsh_info *info)
 {
     const gnomon_lsh_tuning *t = &b->tuning;
     json_t *out = json_pack("{s:o*}", "input", cli_json_name(b->path));
     if (b->output != NULL) json_object_set_new(out, "output", cli_json_name(b->output));
     json_object_set_new(out, "build_seconds", json_real(cli_json_seconds(b->build_seconds)));
-    if (promised) {
+    if (guaranteed) {
         json_object_set_new(
-            out, "promise",
+            out, "guarantee",
             json_pack("{s:f, s:b, s:s, s:f, s:f, s:I, s:f}", "recall", b->guarantee.recall, "kept",
                       b->index != NULL, "reason", t->reason, "tested_recall", t->recall, "bound",
                       t->bound, "tested", (json_int_t)t->tested, "exact_us", t->exact_cost / 1e3));
@@ -392,20 +392,20 @@ static json_t *report_json(build *b, int promised, const gnomon_lsh_info *info)
     return info != NULL ? cli_json_join(out, cli_index_json(info)) : out;
 }
 
-static int report(build *b, int promised, int table)
+static int report(build *b, int guaranteed, int table)
 {
     cli_app *app = b->app;
     const gnomon_lsh_tuning *t = &b->tuning;
     gnomon_lsh_info info = {.struct_size = sizeof info};
-    const int none = promised && b->index == NULL;
+    const int none = guaranteed && b->index == NULL;
     if (b->output != NULL && strcmp(b->output, "-") == 0 && !none) return CLI_EXIT_DONE;
-    if (!promised) {
+    if (!guaranteed) {
         const int code = cli_index_open(app, b->output, &b->index);
         if (code >= 0) return code;
     }
     if (b->index != NULL) gnomon_lsh_describe(b->index, &info);
     if (app->json) {
-        const int code = cli_print_report(app, report_json(b, promised, none ? NULL : &info));
+        const int code = cli_print_report(app, report_json(b, guaranteed, none ? NULL : &info));
         return code == CLI_EXIT_DONE && none ? CLI_EXIT_NEGATIVE : code;
     }
     cli_bar_clear(app);
@@ -417,7 +417,7 @@ static int report(build *b, int promised, int table)
         fprintf(stream, "no index: %s; gnomon neighbors searches exactly\n", t->reason);
     } else {
         cli_index_words(stream, &info);
-        if (promised)
+        if (guaranteed)
             fprintf(stream,
                     "tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n",
                     t->recall, (long long)t->tested, t->bound);

@@ -195,7 +195,7 @@ static json_t *neighbors_json(const cli_neighbors *n)
         cli_json_seconds(n->search_seconds), "write_seconds", cli_json_seconds(n->write_seconds),
         "queries_per_second", n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
     if (figures != NULL && n->guarantee > 0)
-        json_object_set_new(figures, "promise", cli_neighbors_guarantee_json(n));
+        json_object_set_new(figures, "guarantee", cli_neighbors_guarantee_json(n));
     return figures;
 }
 

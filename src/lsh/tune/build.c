@@ -223,7 +223,7 @@ static gnomon_status test(building *s, const gnomon_lsh_search_params *params, d
     return GNOMON_OK;
 }
 
-/* Ways of this index, until one keeps the promise, or none is left that is expected to. */
+/* Ways of this index, until one meets the guarantee, or none is left that is expected to. */
 static gnomon_status attempt(building *s, bool *kept)
 {
     gnomon_tuning *t = s->t;
@@ -330,7 +330,7 @@ gnomon_status gnomon_tuning_build(gnomon_tuning *t, gnomon_lsh **out)
     *out = s.index;
     if (status == GNOMON_OK && !kept && !t->out->exact)
         return gnomon_tuning_use_exact(t, s.attempt > 0
-                                              ? "the indexes tested did not keep the promise"
-                                              : "no index tried is expected to keep the promise");
+                                              ? "the indexes tested did not meet the guarantee"
+                                              : "no index tried is expected to meet the guarantee");
     return status;
 }

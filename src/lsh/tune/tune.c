@@ -1,5 +1,5 @@
-/* Tuning by promise: ways are tried on some points with some queries, the cheapest that seems to do
- * is built and tested with others. */
+/* Tuning by a recall guarantee: ways are tried on some points with some queries, the cheapest that
+ * seems to do is built and tested with others. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -17,49 +17,51 @@ static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_guaran
                                     gnomon_descriptor *descriptor)
 {
     *p = (gnomon_lsh_guarantee)GNOMON_LSH_GUARANTEE_INIT;
-    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "promise", gnomon_lsh_guarantee, given, p));
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "guarantee", gnomon_lsh_guarantee, given, p));
     if (p->descriptor) {
         *descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
-        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "promise.descriptor", gnomon_descriptor, p->descriptor,
-                                       descriptor));
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "guarantee.descriptor", gnomon_descriptor,
+                                       p->descriptor, descriptor));
         p->descriptor = descriptor;
     }
     GNOMON_FAIL_IF(gnomon_metric_row_of(p->metric) != NULL &&
                        gnomon_metric_family(p->metric, 0) == 0,
                    ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("promise.metric") " is %s, for which there are no hash functions",
+                   GNOMON_ARG("guarantee.metric") " is %s, for which there are no hash functions",
                    gnomon_metric_name(p->metric));
     GNOMON_FAIL_IF(gnomon_metric_row_of(p->metric) == NULL, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("promise.metric") " is %d; it must be one of gnomon_metric",
+                   GNOMON_ARG("guarantee.metric") " is %d; it must be one of gnomon_metric",
                    (int)p->metric);
     GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,
-                   GNOMON_ERROR_ARGUMENT, GNOMON_ARG("promise.family") " is %s; the metric is %s",
+                   GNOMON_ERROR_ARGUMENT, GNOMON_ARG("guarantee.family") " is %s; the metric is %s",
                    gnomon_lsh_family_name(p->family), gnomon_metric_name(p->metric));
     GNOMON_FAIL_IF(gnomon_metric_takes(p->metric, GNOMON_POINTS_SPARSE) != (points->sparse != NULL),
                    ctx, GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
                    gnomon_metric_name(p->metric), points->sparse ? "dense" : "sparse");
     GNOMON_FAIL_IF(!(p->recall > 0 && p->recall < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("promise.recall") " is %g; it must be above 0 and below 1",
+                   GNOMON_ARG("guarantee.recall") " is %g; it must be above 0 and below 1",
                    p->recall);
     GNOMON_FAIL_IF(!(p->confidence > 0.5 && p->confidence < 1), ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("promise.confidence") " is %g; it must be above 0.5 and below 1",
+                   GNOMON_ARG("guarantee.confidence") " is %g; it must be above 0.5 and below 1",
                    p->confidence);
-    GNOMON_FAIL_IF(
-        p->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("promise.k") " is %" PRId64 "; it must be at least 1, or 0 for a radius", p->k);
+    GNOMON_FAIL_IF(p->k < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("guarantee.k") " is %" PRId64
+                                             "; it must be at least 1, or 0 for a radius",
+                   p->k);
     GNOMON_FAIL_IF(
         p->k == 0 && !(p->radius >= 0 && isfinite(p->radius)), ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("promise.radius") " is %g; it must be finite and not negative", p->radius);
+        GNOMON_ARG("guarantee.radius") " is %g; it must be finite and not negative", p->radius);
     GNOMON_FAIL_IF(p->memory < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("promise.memory") " is %" PRId64 "; it must not be negative",
+                   GNOMON_ARG("guarantee.memory") " is %" PRId64 "; it must not be negative",
                    p->memory);
     GNOMON_FAIL_IF(p->queries < 100 || p->queries > 100000, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("promise.queries") " is %" PRId64 "; it must be 100 to 100000",
+                   GNOMON_ARG("guarantee.queries") " is %" PRId64 "; it must be 100 to 100000",
                    p->queries);
-    GNOMON_FAIL_IF(p->uses < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("promise.uses") " is %" PRId64
-                                              "; it must be at least 1, or 0 when it is not known",
-                   p->uses);
+    GNOMON_FAIL_IF(
+        p->uses < 0, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("guarantee.uses") " is %" PRId64
+                                     "; it must be at least 1, or 0 when it is not known",
+        p->uses);
     return GNOMON_OK;
 }
 
@@ -194,7 +196,7 @@ static void close_tuning(gnomon_tuning *t)
     gnomon_free(ctx, t->ways.way);
 }
 
-static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
+static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *guarantee,
                           const gnomon_points *points, const gnomon_points *queries,
                           gnomon_lsh **out, gnomon_lsh_tuning *result)
 {
@@ -208,7 +210,7 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promi
     gnomon_descriptor descriptor;
     gnomon_tuning t = {.ctx = ctx, .points = points, .out = &told};
     GNOMON_TRY(gnomon_lsh_check_device(ctx));
-    GNOMON_TRY(read_guarantee(ctx, promise, points, &t.p, &descriptor));
+    GNOMON_TRY(read_guarantee(ctx, guarantee, points, &t.p, &descriptor));
     t.self = !queries->dense && !queries->sparse;
     t.queries = t.self ? points : queries;
     GNOMON_TRY(check_points(ctx, points, "base"));
@@ -234,18 +236,18 @@ void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *result)
     gnomon_clear_result(result);
 }
 
-gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
+gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *guarantee,
                               const gnomon_matrix *points, const gnomon_matrix *queries,
                               gnomon_lsh **out, gnomon_lsh_tuning *result)
 {
     const gnomon_points p = {points, NULL}, q = {queries, NULL};
-    return tune(ctx, promise, &p, &q, out, result);
+    return tune(ctx, guarantee, &p, &q, out, result);
 }
 
-gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx, const gnomon_lsh_guarantee *promise,
+gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx, const gnomon_lsh_guarantee *guarantee,
                                   const gnomon_csr *points, const gnomon_csr *queries,
                                   gnomon_lsh **out, gnomon_lsh_tuning *result)
 {
     const gnomon_points p = {NULL, points}, q = {NULL, queries};
-    return tune(ctx, promise, &p, &q, out, result);
+    return tune(ctx, guarantee, &p, &q, out, result);
 }

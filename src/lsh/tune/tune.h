@@ -50,7 +50,7 @@ double gnomon_bet_bound(const gnomon_bet *bet, const float *shares, int64_t coun
 
 /* ---- build.c ---- */
 /* The probability with which the test of this attempt (0, 1, ...) may pass an index that does not
- * keep the promise. Over all attempts they add up to 1 - confidence. */
+ * meet the guarantee. Over all attempts they add up to 1 - confidence. */
 double gnomon_tuning_doubt(double confidence, int attempt);
 
 /* ---- cost.c: nanoseconds on one thread ---- */

@@ -284,7 +284,7 @@ static gnomon_status try_shape(trying *y, const gnomon_shape *from)
     o.functions = from->functions;
     o.coarse = from->depth;
     o.fine = from->fine;
-    /* what tables take at least, of the memory promised */
+    /* what tables take at least, of the memory guaranteed */
     const int64_t fit = t->p.memory / (4 * t->sizes.points + 1);
     o.tables = most_tables(t->p.metric);
     while (o.tables > fit || (gnomon_metric_takes(t->p.metric, GNOMON_POINTS_SPARSE) &&

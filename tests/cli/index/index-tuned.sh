@@ -13,7 +13,7 @@ print(r["recall"] >= 0.9, r["candidates"] < 400 * 4800)'
 gnomon index tune base.fvecs -k 8 --recall 0.9 --slower -o other.lsh --json | "$PYTHON" -c '
 import json, sys
 r = json.load(sys.stdin)
-p = r["promise"]
+p = r["guarantee"]
 kept = [t for t in r["considered"] if t["tested"] == "kept"]
 print(p["kept"], p["bound"] >= 0.9, len(kept), kept[0]["tables"] == r["tables"], kept[0]["functions"] == r["functions"], len(r["considered"]) > 3)'
 gnomon index check other.lsh

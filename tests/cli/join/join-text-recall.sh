@@ -1,4 +1,4 @@
-# A promised share of the pairs of texts: by MinHash of n-grams, whose numbers have 62 bits. Real
+# A guaranteed share of the pairs of texts: by MinHash of n-grams, whose numbers have 62 bits. Real
 # text, each line also with a word dropped and with two words changed; held against the exact join.
 . "$TESTS/lib.sh"
 "$PYTHON" - "$TESTS"/../../LICENSE "$TESTS"/../../docs/reference/*.md > lines.txt <<'END'

@@ -40,7 +40,7 @@ sed 2d words.txt > texts/deeper/b.txt
 try gnomon join texts --text files --ngram 1 --threshold 0.3 -o -
 try gnomon join texts --text files --threshold 1 -o texts.tsv
 cat texts.tsv
-# a promised share
+# a guaranteed share
 "$PYTHON" -c '
 import random
 random.seed(7)

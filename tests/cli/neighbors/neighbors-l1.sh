@@ -14,7 +14,7 @@ try gnomon index query l1.lsh queries.npy -k 6 --ground-truth exact.npy
 try gnomon index query l1.lsh queries.npy -k 6 --probes 9999 -o found.npy --ground-truth exact.npy
 try gnomon index check l1.lsh
 try gnomon index build base.npy --metric l1 --tables 8 --functions 3 -o none.lsh
-# a promise: twelve copies of each of 400 points, near each other and far from everything else
+# a guarantee: twelve copies of each of 400 points, near each other and far from everything else
 gnomon operator --operator gaussian -k 400 -D 400 --scaling none --cols 0:48 -o once.fvecs --quiet
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do cat once.fvecs; done > copies.fvecs
 gnomon neighbors copies.fvecs once.fvecs -k 8 --metric l1 -o exact.ivecs --quiet

@@ -16,7 +16,7 @@ cmp found.csv again.csv && echo same
 gnomon neighbors base.bvecs many.bvecs --metric hamming -k 5 --recall 0.8 --seed 3 --json | "$PYTHON" -c '
 import json, sys
 r = json.load(sys.stdin)
-p = r["promise"]
+p = r["guarantee"]
 print(r["exact"], p["recall"], p["family"], p["bound"] >= 0.8, p["tested"], p["index_bytes"] < 9600 * 256)'
 # few queries are answered exactly, before any of them is tried
 try gnomon neighbors base.bvecs once.bvecs $bits -o few.csv

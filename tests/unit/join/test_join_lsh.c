@@ -1,4 +1,4 @@
-/* LSH joins against exact ones: no wrong pair, none twice, and as many as promised. */
+/* LSH joins against exact ones: no wrong pair, none twice, and as many as guaranteed. */
 #include <gnomon/join.h>
 #include <math.h>
 #include <setjmp.h>
@@ -144,11 +144,11 @@ static void drop(gnomon_context *ctx, run *r)
     gnomon_pairs_free(ctx, &r->pairs);
 }
 
-/* So many seeds: no share of found pairs below the promise in more of them than one in twenty would
- * allow (of thirty, with four or more the chance is below 7 %, were it exactly one in twenty; the
- * miss probability is a bound for the farthest pairs, so none is what one sees). */
-static void check_promise(const gnomon_matrix *p, const gnomon_csr *sets, gnomon_join_options o,
-                          double recall, int seeds)
+/* So many seeds: no share of found pairs below the guarantee in more of them than one in twenty
+ * would allow (of thirty, with four or more the chance is below 7 %, were it exactly one in twenty;
+ * the miss probability is a bound for the farthest pairs, so none is what one sees). */
+static void check_guarantee(const gnomon_matrix *p, const gnomon_csr *sets, gnomon_join_options o,
+                            double recall, int seeds)
 {
     gnomon_context *ctx = context(2, 0);
     run all;
@@ -175,7 +175,7 @@ static void check_promise(const gnomon_matrix *p, const gnomon_csr *sets, gnomon
     assert_true(below < 4);
 }
 
-static void dense_promises(void **unused)
+static void dense_guarantees(void **unused)
 {
     static float x[ROWS * COLS];
     static const double radius[] = {2.0, 1.35, 2.0}, angle[] = {0.03, 0.08, 0.03};
@@ -186,10 +186,10 @@ static void dense_promises(void **unused)
         const gnomon_matrix p = gnomon_matrix_rowmajor(x, GNOMON_F32, ROWS, COLS);
         gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
         o.threshold = radius[how];
-        check_promise(&p, NULL, o, 0.9, 30);
+        check_guarantee(&p, NULL, o, 0.9, 30);
         o.metric = GNOMON_COSINE;
         o.threshold = angle[how];
-        check_promise(&p, NULL, o, 0.9, 30);
+        check_guarantee(&p, NULL, o, 0.9, 30);
     }
 }
 
@@ -207,7 +207,7 @@ static void far_from_the_origin(void **unused)
         const gnomon_matrix p = gnomon_matrix_rowmajor(y, GNOMON_F32, ROWS, COLS);
         gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
         o.threshold = 2.0 * (s == 3 ? 1 : (double)scale[s]);
-        check_promise(&p, NULL, o, 0.9, 6);
+        check_guarantee(&p, NULL, o, 0.9, 6);
     }
 }
 
@@ -227,11 +227,11 @@ static void bits_and_sets(void **unused)
     const gnomon_matrix p = gnomon_matrix_rowmajor(bits, GNOMON_U8, ROWS, BYTES);
     o.metric = GNOMON_HAMMING;
     o.threshold = 9;
-    check_promise(&p, NULL, o, 0.95, 30);
+    check_guarantee(&p, NULL, o, 0.95, 30);
     const gnomon_csr csr = fill_sets(&s);
     o.metric = GNOMON_JACCARD;
     o.threshold = 0.3;
-    check_promise(NULL, &csr, o, 0.95, 30);
+    check_guarantee(NULL, &csr, o, 0.95, 30);
 }
 
 static void same_for_all(void **unused)
@@ -417,7 +417,7 @@ static void chooses_and_refuses(void **unused)
     gnomon_context_destroy(ctx);
 }
 
-/* A device's costs choose tables under AUTO alone, and none that break the promise: where a table
+/* A device's costs choose tables under AUTO alone, and none that break the guarantee: where a table
  * is dear and a candidate is not, there are fewer. The CPU's are the same for every device. */
 static void by_device(void **unused)
 {
@@ -485,9 +485,9 @@ static void by_device(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dense_promises), cmocka_unit_test(far_from_the_origin),
-        cmocka_unit_test(bits_and_sets),  cmocka_unit_test(same_for_all),
-        cmocka_unit_test(goes_on),        cmocka_unit_test(in_bands),
-        cmocka_unit_test(by_device),      cmocka_unit_test(chooses_and_refuses)};
+        cmocka_unit_test(dense_guarantees), cmocka_unit_test(far_from_the_origin),
+        cmocka_unit_test(bits_and_sets),    cmocka_unit_test(same_for_all),
+        cmocka_unit_test(goes_on),          cmocka_unit_test(in_bands),
+        cmocka_unit_test(by_device),        cmocka_unit_test(chooses_and_refuses)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

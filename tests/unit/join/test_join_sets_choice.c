@@ -1,5 +1,5 @@
-/* Sets with the frequencies of words: exact lists are short, and a promised recall takes them, with
- * the pairs of an exact join, since the model counts what the lists hold. */
+/* Sets with the frequencies of words: exact lists are short, and a guaranteed recall takes them,
+ * with the pairs of an exact join, since the model counts what the lists hold. */
 #include "project.h"
 
 #include <stdlib.h>

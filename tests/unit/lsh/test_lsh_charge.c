@@ -115,7 +115,7 @@ static void tuning(void **state)
     p.k = K;
     p.uses = -1;
     assert_int_equal(gnomon_lsh_tune(ctx, &p, &m, NULL, &index, &t), GNOMON_ERROR_ARGUMENT);
-    assert_non_null(strstr(gnomon_last_error(ctx), "promise.uses is -1"));
+    assert_non_null(strstr(gnomon_last_error(ctx), "guarantee.uses is -1"));
     gnomon_context_destroy(ctx);
     free(points);
 }

@@ -1,4 +1,4 @@
-/* Tuning: the promise of recall on fresh queries over many seeds and kinds of data, exact where no
+/* Tuning: the recall guarantee on fresh queries over many seeds and kinds of data, exact where no
  * index can keep it; the bound behind it. */
 #include "lsh/tune/tune.h"
 #include "project.h"
@@ -67,7 +67,7 @@ static float draw_share(uint64_t *seed, double mean)
     return (float)found / 10;
 }
 
-/* Shares whose mean is not above the promise win in no more than the doubt; shares a little above
+/* Shares whose mean is not above the guarantee win in no more than the doubt; shares a little above
  * it win mostly; and the bound is below the mean as often as it says. */
 static void betting(void **state)
 {
@@ -193,7 +193,7 @@ static both views_of(data *d, gnomon_metric metric)
     return v;
 }
 
-static gnomon_lsh_guarantee promise_of(gnomon_metric metric, uint64_t seed)
+static gnomon_lsh_guarantee guarantee_of(gnomon_metric metric, uint64_t seed)
 {
     gnomon_lsh_guarantee p = GNOMON_LSH_GUARANTEE_INIT;
     p.metric = metric;
@@ -229,7 +229,7 @@ static int64_t found_by(const gnomon_lsh *index, const both *v, gnomon_metric me
     return hits;
 }
 
-static void keep_promise(gnomon_metric metric, int seeds)
+static void meet_guarantee(gnomon_metric metric, int seeds)
 {
     int64_t hits = 0, trials = 0;
     int indexes = 0;
@@ -237,7 +237,7 @@ static void keep_promise(gnomon_metric metric, int seeds)
         for (int s = 0; s < seeds; s++) {
             data *d = make_data((shape)of, (uint64_t)s);
             const both v = views_of(d, metric);
-            const gnomon_lsh_guarantee p = promise_of(metric, (uint64_t)s);
+            const gnomon_lsh_guarantee p = guarantee_of(metric, (uint64_t)s);
             gnomon_lsh *index;
             gnomon_lsh_tuning t = {.struct_size = sizeof t};
             /* planted queries are unlike the base: tuning is given some of their kind */
@@ -272,7 +272,7 @@ static void keep_promise(gnomon_metric metric, int seeds)
     assert_true(bound >= 0.9);
 }
 
-/* The doubt that the promise leaves is dealt out over the attempts, and a smaller one takes more
+/* The doubt that the guarantee leaves is dealt out over the attempts, and a smaller one takes more
  * queries to dispel. */
 static void doubt(void **state)
 {
@@ -289,34 +289,34 @@ static void doubt(void **state)
     }
 }
 
-static void promise_l2(void **state)
+static void guarantee_l2(void **state)
 {
     (void)state;
-    keep_promise(GNOMON_L2, 7);
+    meet_guarantee(GNOMON_L2, 7);
 }
 
-static void promise_cosine(void **state)
+static void guarantee_cosine(void **state)
 {
     (void)state;
-    keep_promise(GNOMON_COSINE, 7);
+    meet_guarantee(GNOMON_COSINE, 7);
 }
 
-static void promise_hamming(void **state)
+static void guarantee_hamming(void **state)
 {
     (void)state;
-    keep_promise(GNOMON_HAMMING, 7);
+    meet_guarantee(GNOMON_HAMMING, 7);
 }
 
-static void promise_jaccard(void **state)
+static void guarantee_jaccard(void **state)
 {
     (void)state;
-    keep_promise(GNOMON_JACCARD, 7);
+    meet_guarantee(GNOMON_JACCARD, 7);
 }
 
-static void promise_l1(void **state)
+static void guarantee_l1(void **state)
 {
     (void)state;
-    keep_promise(GNOMON_L1, 3);
+    meet_guarantee(GNOMON_L1, 3);
 }
 
 /* What a trace in two levels tells of limits is what queries with these limits do: candidates,
@@ -394,7 +394,7 @@ static void radius_and_memory(void **state)
     (void)state;
     data *d = make_data(CLUSTERS, 99);
     const both v = views_of(d, GNOMON_L2);
-    gnomon_lsh_guarantee p = promise_of(GNOMON_L2, 1);
+    gnomon_lsh_guarantee p = guarantee_of(GNOMON_L2, 1);
     gnomon_lsh *index;
     gnomon_lsh_tuning t = {.struct_size = sizeof t};
     gnomon_lsh_info info = {.struct_size = sizeof info};
@@ -435,7 +435,7 @@ static void radius_and_memory(void **state)
     free(d);
 }
 
-static void bad_promises(void **state)
+static void bad_guarantees(void **state)
 {
     (void)state;
     data *d = make_data(NOISE, 5);
@@ -444,7 +444,7 @@ static void bad_promises(void **state)
     gnomon_lsh_tuning t = {.struct_size = sizeof t};
 #define REFUSED(change, status, part)                                                         \
     do {                                                                                      \
-        gnomon_lsh_guarantee p = promise_of(GNOMON_L2, 1);                                    \
+        gnomon_lsh_guarantee p = guarantee_of(GNOMON_L2, 1);                                  \
         change;                                                                               \
         ASSERT_FAILS(ctx, gnomon_lsh_tune(ctx, &p, &v.base, NULL, &index, &t), status, part); \
         assert_null(index);                                                                   \
@@ -454,11 +454,11 @@ static void bad_promises(void **state)
     REFUSED(p.recall = 1, GNOMON_ERROR_ARGUMENT, "recall");
     REFUSED(p.recall = NAN, GNOMON_ERROR_ARGUMENT, "recall");
     REFUSED(p.confidence = 0.2, GNOMON_ERROR_ARGUMENT, "confidence");
-    REFUSED(p.k = -1, GNOMON_ERROR_ARGUMENT, "promise.k");
+    REFUSED(p.k = -1, GNOMON_ERROR_ARGUMENT, "guarantee.k");
     REFUSED((p.k = 0, p.radius = -1), GNOMON_ERROR_ARGUMENT, "radius");
     REFUSED(p.memory = -1, GNOMON_ERROR_ARGUMENT, "memory");
     REFUSED(p.queries = 10, GNOMON_ERROR_ARGUMENT, "queries");
-    REFUSED(p.family = GNOMON_LSH_SIMHASH, GNOMON_ERROR_ARGUMENT, "promise.family is simhash");
+    REFUSED(p.family = GNOMON_LSH_SIMHASH, GNOMON_ERROR_ARGUMENT, "guarantee.family is simhash");
     REFUSED(p.struct_size = 3, GNOMON_ERROR_ARGUMENT, "struct_size");
     d->x[7] = NAN;
     REFUSED((void)p, GNOMON_ERROR_NONFINITE, "base has NaN or infinity in row 0, column 7");
@@ -472,13 +472,13 @@ int main(void)
                                        cmocka_unit_test(betting),
                                        cmocka_unit_test(doubt),
                                        cmocka_unit_test(betting_on_all),
-                                       cmocka_unit_test(promise_l2),
-                                       cmocka_unit_test(promise_cosine),
-                                       cmocka_unit_test(promise_hamming),
-                                       cmocka_unit_test(promise_jaccard),
-                                       cmocka_unit_test(promise_l1),
+                                       cmocka_unit_test(guarantee_l2),
+                                       cmocka_unit_test(guarantee_cosine),
+                                       cmocka_unit_test(guarantee_hamming),
+                                       cmocka_unit_test(guarantee_jaccard),
+                                       cmocka_unit_test(guarantee_l1),
                                        cmocka_unit_test(limits),
                                        cmocka_unit_test(radius_and_memory),
-                                       cmocka_unit_test(bad_promises)};
+                                       cmocka_unit_test(bad_guarantees)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

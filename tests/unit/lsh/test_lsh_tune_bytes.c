@@ -36,17 +36,17 @@ static void bytes_of_sets(void **state)
         }
     }
     const gnomon_csr points = {N, COLS, offsets, members, ones, GNOMON_F32};
-    gnomon_lsh_guarantee promise = GNOMON_LSH_GUARANTEE_INIT;
+    gnomon_lsh_guarantee guarantee = GNOMON_LSH_GUARANTEE_INIT;
     gnomon_lsh_tuning tuning = {.struct_size = sizeof tuning};
     gnomon_lsh_info info = {.struct_size = sizeof info};
     gnomon_lsh *index = NULL;
     int kept = 0;
-    promise.metric = GNOMON_JACCARD;
-    promise.k = 3;
-    promise.recall = 0.8;
-    promise.memory = (int64_t)1 << 30;
-    promise.slower = 1;
-    if (gnomon_lsh_tune_csr(ctx, &promise, &points, NULL, &index, &tuning) != GNOMON_OK)
+    guarantee.metric = GNOMON_JACCARD;
+    guarantee.k = 3;
+    guarantee.recall = 0.8;
+    guarantee.memory = (int64_t)1 << 30;
+    guarantee.slower = 1;
+    if (gnomon_lsh_tune_csr(ctx, &guarantee, &points, NULL, &index, &tuning) != GNOMON_OK)
         fail_msg("%s", gnomon_last_error(ctx));
     assert_non_null(index);
     gnomon_lsh_describe(index, &info);

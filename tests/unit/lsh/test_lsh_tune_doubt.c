@@ -1,5 +1,5 @@
 /* What the tests of an index are charged: each attempt its part of the doubt, in turn, and all of
- * them no more than the promise leaves. */
+ * them no more than the guarantee leaves. */
 #include <gnomon/lsh.h>
 
 #include <setjmp.h>
@@ -66,17 +66,17 @@ static void tune(double confidence)
         }
     }
     const gnomon_csr points = {N, COLS, offsets, members, ones, GNOMON_F32};
-    gnomon_lsh_guarantee promise = GNOMON_LSH_GUARANTEE_INIT;
+    gnomon_lsh_guarantee guarantee = GNOMON_LSH_GUARANTEE_INIT;
     gnomon_lsh_tuning tuning = {.struct_size = sizeof tuning};
     gnomon_lsh *index = NULL;
-    promise.metric = GNOMON_JACCARD;
-    promise.k = 3;
-    promise.recall = 0.5;
-    promise.confidence = confidence;
-    promise.memory = (int64_t)1 << 30;
-    promise.slower = 1;
+    guarantee.metric = GNOMON_JACCARD;
+    guarantee.k = 3;
+    guarantee.recall = 0.5;
+    guarantee.confidence = confidence;
+    guarantee.memory = (int64_t)1 << 30;
+    guarantee.slower = 1;
     opened = 0;
-    if (gnomon_lsh_tune_csr(ctx, &promise, &points, NULL, &index, &tuning) != GNOMON_OK)
+    if (gnomon_lsh_tune_csr(ctx, &guarantee, &points, NULL, &index, &tuning) != GNOMON_OK)
         fail_msg("%s", gnomon_last_error(ctx));
     assert_true(losing || index != NULL);
     gnomon_lsh_destroy(index);

@@ -1,4 +1,4 @@
-"""docs/results/promise.md: promises of recall and the speed of search by hashing, from the records of bench/cpu/lsh_promise.py and
+"""docs/results/guarantee.md: recall guarantees and the speed of search by hashing, from the records of bench/cpu/lsh_guarantee.py and
 bench/cpu/lsh.py."""
 from pages import load, pages, plot, table
 
@@ -13,7 +13,7 @@ def times(case, other):
     return case["queries_per_cpu_second"] / other["queries_per_cpu_second"]
 
 
-def promises(record):
+def guarantees(record):
     rows, least = [], 1.0
     for c in record["cases"]:
         exact = c["seeds"] - c["indexes"]
@@ -28,9 +28,9 @@ def promises(record):
     refuted = sum(c.get("refuted", 0) for c in record["cases"])
     text = (
         f"## Promises\n\n{record['seeds']} seeds each: the seed draws the data, the sample, the hash functions and the test. Base: "
-        f"{record['base']:,} points (planted: 20,200; for hamming and jaccard 10,000), k = {record['k']}, promise: recall {record['target']} with 95 % confidence. "
-        f"{record['queries']} fresh queries, which nothing was tuned or tested by, tell what the promise was worth. An index was asked "
-        "for even where exact search would be quicker (`promise.slower`).\n\n"
+        f"{record['base']:,} points (planted: 20,200; for hamming and jaccard 10,000), k = {record['k']}, guarantee: recall {record['target']} with 95 % confidence. "
+        f"{record['queries']} fresh queries, which nothing was tuned or tested by, tell what the guarantee was worth. An index was asked "
+        "for even where exact search would be quicker (`guarantee.slower`).\n\n"
         "- Fashion-MNIST: images drawn from the 60,000; for hamming a bit a pixel, for jaccard the lit pixels of a quarter. noise: "
         "uniform in the unit cube of 64 dimensions (256 bits, 24 of 300 members), where hardly any point is near. clusters: "
         "100 centres. planted: each query has ten near points that are near to nothing else: 2,000 such groups far outside of 200 points "
@@ -42,16 +42,16 @@ def promises(record):
     text += table(["metric", "family", "data", "indexes", "exact", "recall", "least", "bound", "refuted", "index / points",
                    "times exact's speed", "two levels", "tuning, processor s"], rows)
     text += (f"\nThe lowest bound is {least:.3f}, and {refuted} of {asked} indexes are refuted. Speeds go by processor time, among other "
-             "work, at sizes where exact search is hard to beat; noise is there to try the promise, not the speed.\n")
+             "work, at sizes where exact search is hard to beat; noise is there to try the guarantee, not the speed.\n")
     graphs = [c for c in record["cases"] if "graph_recall" in c]
     if graphs:
         efforts = list(graphs[0]["graph_recall"])
         text += ("\n### Where a graph fails\n\nFAISS's HNSW (32 links, built as by default) in l2 on the same points and queries, "
-                 "means of three seeds, by efSearch; beside it the promise of "
+                 "means of three seeds, by efSearch; beside it the guarantee of "
                  f"{record['target']}, kept by p-stable functions:\n\n")
-        text += table(["data", *(f"HNSW, {ef}" for ef in efforts), "promised"],
+        text += table(["data", *(f"HNSW, {ef}" for ef in efforts), "guaranteed"],
                       [[c["data"], *(f"{c['graph_recall'][ef]:.3f}" for ef in efforts), f"{c['recall']:.3f}"] for c in graphs])
-        text += ("\nA graph promises nothing. It is quick and finds nearly all where points lie as images do. Of the planted groups it "
+        text += ("\nA graph guarantees nothing. It is quick and finds nearly all where points lie as images do. Of the planted groups it "
                  "misses many however far it searches: the few points in the middle are nearer to each group than any other group is, so "
                  "paths lead through them, and they have links for some groups alone; the others are reached from nowhere (of a draw like these 0.689 is found at efSearch 1024, and 0.689 "
                  "at 20,200, all points; with 64 links 0.914). The data are made for that: with 900 groups and 1,000 points in the middle, spread ten times as wide, HNSW finds 0.98.\n")
@@ -68,7 +68,7 @@ def speed(record):
             "hundred within p99.\n\n")
     rows = []
     for c in cases:
-        rows.append([c["name"].replace("recall", "promise of"), f"{c['recall']:.3f}", f"{c['queries_per_second']:.0f}",
+        rows.append([c["name"].replace("recall", "guarantee of"), f"{c['recall']:.3f}", f"{c['queries_per_second']:.0f}",
                      f"{c['queries_per_cpu_second']:.0f}", f"{times(c, flat):.1f}" if flat else "",
                      f"{c['p50_ms']:.2f}", f"{c['p99_ms']:.2f}",
                      size(c["index_bytes"]) if "index_bytes" in c else "",
@@ -76,7 +76,7 @@ def speed(record):
     text += table(["", "recall", "queries a second", "a processor second", "times IndexFlatL2", "p50 ms", "p99 ms", "index", "tuning s (of processors)"], rows)
     ours = [c for c in cases if c["name"].startswith("recall")]
     text += "\n" + plot("lsh-recall", "Fashion-MNIST: recall and queries a processor second", "recall", "queries a processor second", [
-        ("promises", "with linespoints pt 7", [(c["recall"], c["queries_per_cpu_second"]) for c in ours]),
+        ("guarantees", "with linespoints pt 7", [(c["recall"], c["queries_per_cpu_second"]) for c in ours]),
         ("our exact search", "with points pt 5", [(1, c["queries_per_cpu_second"]) for c in cases if c["name"] == "exact"]),
         ("FAISS IndexFlatL2", "with points pt 9", [(1, flat["queries_per_cpu_second"])] if flat else []),
         ("FAISS IndexLSH", "with linespoints pt 11", [(c["recall"], c["queries_per_cpu_second"]) for c in cases
@@ -88,7 +88,7 @@ def speed(record):
     if nine and flat:
         saved = (1 / by_name["exact"]["queries_per_cpu_second"] - 1 / nine["queries_per_cpu_second"]
                  if "exact" in by_name else 0)
-        text += (f"The promise of 0.9 finds {nine['recall']:.3f} at {times(nine, flat):.1f} times "
+        text += (f"The guarantee of 0.9 finds {nine['recall']:.3f} at {times(nine, flat):.1f} times "
                  f"IndexFlatL2's rate ({nine['queries_per_second'] / flat['queries_per_second']:.1f} by wall time), with an index of {size(nine['index_bytes'])} beside {size(nine['data_bytes'])} of points.")
         if saved > 0:
             text += (f" Beside our own exact search its tuning pays from about {nine['tune_cpu_seconds'] / saved:,.0f} queries on.")
@@ -96,19 +96,19 @@ def speed(record):
         near = [c for c in ours if c["recall"] >= peer["recall"]]
         if near:
             best = max(near, key=lambda c: c["queries_per_cpu_second"])
-            text += (f" {peer['name'].replace('FAISS ', '')} bits finds {peer['recall']:.3f}; {best['name'].replace('recall', 'the promise of')} "
+            text += (f" {peer['name'].replace('FAISS ', '')} bits finds {peer['recall']:.3f}; {best['name'].replace('recall', 'the guarantee of')} "
                      f"finds {best['recall']:.3f} at {times(best, peer):.1f} times its rate.")
     return text + "\n"
 
 
 def make():
-    promised, timed = load("lsh-promise.json"), load("lsh-cpu.json")
-    if promised is None and timed is None:
+    guaranteed, timed = load("lsh-guarantee.json"), load("lsh-cpu.json")
+    if guaranteed is None and timed is None:
         return
-    text = ("# Search by hashing\n\n[lsh.md](../reference/lsh.md) tells how indexes are tuned by promise and tested. `bench/cpu/lsh_promise.py` and "
+    text = ("# Search by hashing\n\n[lsh.md](../reference/lsh.md) tells how indexes are tuned by a recall guarantee and tested. `bench/cpu/lsh_guarantee.py` and "
             "`bench/cpu/lsh.py` take the records.\n\n")
-    if promised:
-        text += promises(promised)
+    if guaranteed:
+        text += guarantees(guaranteed)
     if timed:
         text += speed(timed)
-    pages["promise.md"] = text
+    pages["guarantee.md"] = text

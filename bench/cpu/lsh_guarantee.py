@@ -1,13 +1,13 @@
-"""Whether promises of recall are kept: every family of hash functions on images, noise, clusters and planted
+"""Whether recall guarantees are kept: every family of hash functions on images, noise, clusters and planted
 neighbours, tuned with many seeds, then asked fresh queries.
 
-usage: lsh_promise.py LIBRARY --output FILE.json [--only NAME] [--seeds 30] [--threads 2]
-       lsh_promise.py LIBRARY --output FILE.json --graphs     adds what FAISS's graph index (HNSW) finds in l2
+usage: lsh_guarantee.py LIBRARY --output FILE.json [--only NAME] [--seeds 30] [--threads 2]
+       lsh_guarantee.py LIBRARY --output FILE.json --graphs     adds what FAISS's graph index (HNSW) finds in l2
 
 Needs NumPy, SciPy and Debian's package dataset-fashion-mnist, for --graphs FAISS. Base: 6,000 points (planted: 20,200;
-hamming, jaccard: 10,000); 400 fresh queries, k = 10, promise: 0.9 with 95 % confidence.
+hamming, jaccard: 10,000); 400 fresh queries, k = 10, guarantee: 0.9 with 95 % confidence.
 Data, sample and index hang on the seed. An index is asked for even where exact search would be quicker, so that
-the promise is tested; the speeds, by processor time, stand beside it. With --only the other cases of FILE.json stay."""
+the guarantee is tested; the speeds, by processor time, stand beside it. With --only the other cases of FILE.json stay."""
 import argparse
 import json
 import os
@@ -188,7 +188,7 @@ def main():
     lib = Library(args.library, args.threads)
     pixels = images("train-images-idx3-ubyte.gz", 60000)
     cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
-    result = {"bench": "lsh promise", "cases": []}
+    result = {"bench": "lsh guarantee", "cases": []}
     if os.path.exists(args.output):
         with open(args.output) as file:
             result = json.load(file)
