@@ -58,7 +58,7 @@ class Svd(c.Structure):
         [(name, c.c_double) for name in ("project_seconds", "power_seconds",
                                          "orthonormalise_seconds", "small_seconds",
                                          "certify_seconds")] + \
-        [(name, c.c_int) for name in ("given_u", "given_vt")] + [("settled", c.c_int64)]
+        [(name, c.c_int) for name in ("given_u", "given_vt")] + [("converged_values", c.c_int64)]
 
 
 GAUSSIAN, SJLT = 1, 5

@@ -231,7 +231,7 @@ GNOMON_API void gnomon_lsh_destroy(gnomon_lsh *index);
 /* Adds points, whose ids go on from those before. At most 2^32 - 2 points in all. Takes for the
  * time of the call, beside the context's memory limit, 8 bytes a point and table and 24 a point and
  * thread. What a query finds does not depend on how the points were cut into calls, except through
- * the codes' scale, which the first call settles. Points lie on the host. A GPU makes the
+ * the codes' scale, which the first call determines. Points lie on the host. A GPU makes the
  * keys, and of the first points the tables, where they are the CPU's, bit for bit (see
  * gnomon_hasher_apply), and declines other directions; codes are made on the CPU. On failure the
  * index is as before. Errors: as gnomon_hasher_apply; UNSUPPORTED (a magnitude above 2^500; too
@@ -331,9 +331,9 @@ GNOMON_API gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path,
 
 /* An index that is written to a file as its points come, from first to last: neither points nor
  * tables need to fit in memory. The file has the same bytes as one saved after gnomon_lsh_add of
- * the same points, but for codes, whose scale the first call settles. Sorted runs of keys, 12 bytes
- * a point and table, and codes wait in nameless temporary files in TMPDIR (else /tmp). One thread
- * at a time, as its context. */
+ * the same points, but for codes, whose scale the first call determines. Sorted runs of keys, 12
+ * bytes a point and table, and codes wait in nameless temporary files in TMPDIR (else /tmp). One
+ * thread at a time, as its context. */
 typedef struct gnomon_lsh_builder gnomon_lsh_builder;
 
 /* Errors: as gnomon_lsh_create; IO, NOT_FOUND. On failure *out is NULL. */

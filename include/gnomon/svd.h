@@ -65,7 +65,7 @@ typedef struct gnomon_svd_options {
     int power;       /* power iterations, 0 ... 100; -1 (default): 6, with a tolerance 2. They take
                         2 power + 2 passes; on the CPU with a rank and from 2 on they are shifted,
                         and take one less. With a tolerance on the CPU they go on until the rank
-                        has settled; only 0, and tolerances near rounding, go by blocks with so many
+                        has converged; only 0, and tolerances near rounding, go by blocks with so many
                         iterations each (docs/reference/svd.md) */
     int64_t block;   /* with a tolerance: columns to begin with, or, where it goes by blocks, added
                         at a time; 0: 32. On a GPU: how many to begin with, doubled until they are
@@ -137,12 +137,12 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * CPU streams that are read once, and sparse rows in single precision where |A|_F + |1 mean^T|_F is
  * above 8 |A - 1 mean^T|_F.
  *
- * Settled: the s_i never exceed A's singular values but for rounding. The leading j have settled
- * when sum over i <= j of (|A v_i - s_i u_i|^2 + |A^T u_i - s_i v_i|^2) / 2 is at most the square
- * of GNOMON_SVD_SETTLED * s_j: then A has j singular values, each counted as often as it occurs,
- * within that of s_1 ... s_j (Kahan; Cao, Xie & Li 1996). It costs no pass, but needs test vectors
- * and test_power. */
-#define GNOMON_SVD_SETTLED 0.01
+ * Converged: the s_i never exceed A's singular values but for rounding. The leading j have
+ * converged when sum over i <= j of (|A v_i - s_i u_i|^2 + |A^T u_i - s_i v_i|^2) / 2 is at most
+ * the square of GNOMON_SVD_CONVERGED * s_j: then A has j singular values, each counted as often as
+ * it occurs, within that of s_1 ... s_j (Kahan; Cao, Xie & Li 1996). It costs no pass, but needs
+ * test vectors and test_power. */
+#define GNOMON_SVD_CONVERGED 0.01
 typedef struct gnomon_svd {
     size_t struct_size;    /* set by the caller; see gnomon/base.h */
     int given_u, given_vt; /* 1: u, vt lie in the caller's memory */
@@ -170,11 +170,11 @@ typedef struct gnomon_svd {
     double project_seconds, power_seconds, orthonormalise_seconds, small_seconds,
         certify_seconds; /* where the time went; project: the pass that checks the data too, and on
                             a GPU the way there */
-    int64_t settled;     /* how many leading singular values have settled; -1: not looked at (a GPU,
-                            single_pass, no test vectors, test_power 0) */
-    int centered;        /* options.center */
-    double *mean;        /* centered: n numbers, one a column, in A's units; else NULL. Freed by
-                            gnomon_svd_free */
+    int64_t converged_values; /* how many leading singular values have converged; -1: not looked at
+                        (a GPU, single_pass, no test vectors, test_power 0) */
+    int centered;             /* options.center */
+    double *mean; /* centered: n numbers, one a column, in A's units; else NULL. Freed by
+                     gnomon_svd_free */
 } gnomon_svd;
 
 /* Frees what a call allocated into svd, by the same context, and clears it; NULL is allowed. */

@@ -213,10 +213,10 @@ def on_gpu(gpu, programs):
 
 Predicted is n² d m^(-3/2) τ / 2 with the τ of one fp16 product among many, √m = {side} ([model.md](model.md)); *fp32* the same with SGEMM's best, the machine
 without tensor cores: {plain / tau['fp16'][side]:.3g} times as much, which is what the units gain here. *Filter* is the tiles of products with the look at them fused
-behind, *all* with packing and settling in fp64; *counted* is a call that hands no pairs out, *call* one from points to pairs on the host.
+behind, *all* with packing and verification in fp64; *counted* is a call that hands no pairs out, *call* one from points to pairs on the host.
 
 """
-    text += table(["d", "neighbours a point", "fp32", "predicted", "filter", "predicted / filter", "packing", "settling", "all", "counted", "call", "predicted / call"], rows)
+    text += table(["d", "neighbours a point", "fp32", "predicted", "filter", "predicted / filter", "packing", "verification", "all", "counted", "call", "predicted / call"], rows)
     names = ("predicted", "without tensor cores", "filter", "all on the GPU", "host to host")
     curves = [(name, "with lines lc black" if i == 0 else "with linespoints", [(x[0], x[i + 1]) for x in data if x[i + 1] == x[i + 1]])
               for i, name in enumerate(names)]
@@ -224,7 +224,7 @@ behind, *all* with packing and settling in fp64; *counted* is a call that hands 
     few, wide = data[0], data[-1]
     text += f"""
 The filter comes within {100 * max(abs(x[1] / x[3] - 1) for x in data if x[0] >= 512):.0f} % of the prediction from d = 512 on. At d = {few[0]} the model's products would take {few[1]:.2g} ms; the look at as many sums
-as at any other d makes it {few[3]:.2g}, settling and the pairs' order {few[4]:.2g}, and the way of the pairs to the host {few[5]:.3g}: output hides a gain that shows at
+as at any other d makes it {few[3]:.2g}, verification and the pairs' order {few[4]:.2g}, and the way of the pairs to the host {few[5]:.3g}: output hides a gain that shows at
 d = {wide[0]} ({wide[1]:.3g} of {wide[5]:.3g} ms).
 """
     return text

@@ -36,8 +36,8 @@ found = sorted(((path, m) for path, m in records("gnomon", "costs") if m["gnomon
 names = [m["name"] for _, m in found]
 if len(set(names)) < len(names):
     sys.exit("two models in bench/records/ have one name: " + ", ".join(names))
-text = ("/* The cost models that come with the library; made by scripts/results/ship_models.py from measured ones in\n"
-        " * bench/records/. */\n"
+text = ("/* The cost models that come with the library; made by scripts/results/ship_models.py from measured\n"
+        " * ones in bench/records/. */\n"
         "/* clang-format off */\n"
         '#include "choose/choose.h"\n\n'
         "const gnomon_model gnomon_shipped_models[] = {\n" + "".join(model(*one) for one in found) + "{.count = 0},\n};\n")

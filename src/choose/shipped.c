@@ -1,5 +1,5 @@
-/* The cost models that come with the library; made by scripts/results/ship_models.py from measured ones in
- * bench/records/. */
+/* The cost models that come with the library; made by scripts/results/ship_models.py from measured
+ * ones in bench/records/. */
 /* clang-format off */
 #include "choose/choose.h"
 

@@ -201,8 +201,8 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *n
     return GNOMON_OK;
 }
 
-/* f->out->settled from d, what A^T U (or A V) has beside V diag(s) (U diag(s)): 'from' on are its
- * columns. */
+/* f->out->converged_values from d, what A^T U (or A V) has beside V diag(s) (U diag(s)): 'from' on
+ * are its columns. */
 static gnomon_status count_converged(gnomon_factor *f, const gnomon_tall *d, int64_t from,
                                      const gnomon_tall *vectors)
 {
@@ -222,9 +222,9 @@ static gnomon_status count_converged(gnomon_factor *f, const gnomon_tall *d, int
     int64_t count = 0;
     for (; count < k; count++) {
         sum += squares[count];
-        if (!(sqrt(0.5 * sum) <= GNOMON_SVD_SETTLED * f->s[count]) || f->s[count] == 0) break;
+        if (!(sqrt(0.5 * sum) <= GNOMON_SVD_CONVERGED * f->s[count]) || f->s[count] == 0) break;
     }
-    f->out->settled = count;
+    f->out->converged_values = count;
     gnomon_free(f->ctx, squares);
     return GNOMON_OK;
 }
@@ -235,7 +235,7 @@ static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
                              const gnomon_tall *out)
 {
     const gnomon_tall *vectors = back ? &f->u : &f->v, *images = back ? &f->v : &f->u;
-    const bool beside = back == f->of_transpose && f->out->settled < 0;
+    const bool beside = back == f->of_transpose && f->out->converged_values < 0;
     gnomon_tall both = {0}, images_of = {0};
     if (!beside)
         return back ? gnomon_row_source_adjoint(&f->source, in, out)
@@ -281,9 +281,10 @@ static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, dou
         gnomon_lengths_add(&l, now, before, count);
     }
     /* Nothing is left of any test vector, and of A nothing but the factors. */
-    if (f->out->settled < 0 && l.power > 0)
-        for (f->out->settled = 0; f->out->settled < f->out->rank && f->s[f->out->settled] > 0;)
-            f->out->settled++;
+    if (f->out->converged_values < 0 && l.power > 0)
+        for (f->out->converged_values = 0;
+             f->out->converged_values < f->out->rank && f->s[f->out->converged_values] > 0;)
+            f->out->converged_values++;
     const gnomon_centering *c = &f->source.center;
     const double rounding = l.power > 0 ? fmax(c->rounding, c->rounding_adjoint) : c->rounding;
     gnomon_bounds_of(f->out, &l, count, rounding * f->longest_test_vector, gnomon_certain_bound(f));

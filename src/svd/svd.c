@@ -291,7 +291,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
                        .spectral_estimate = (double)NAN,
                        .spectral_bound = (double)NAN,
                        .failure = GNOMON_FAILURE,
-                       .settled = -1,
+                       .converged_values = -1,
                        .given_u = options->u != NULL,
                        .given_vt = options->vt != NULL};
     gnomon_descriptor descriptor = GNOMON_DESCRIPTOR_INIT;

@@ -10,6 +10,15 @@ words=(
     '\bin vain\b=false positives'
     '\b[Tt]olerant\b=tolerance'
     '\b(the|a) ground\b(?![ -]truth)=centre'
+    '\b[Ss]ettl(e|es|ed|ing)\b=converge, verify or determine'
+    '\b[Ss]hingles?\b=n-gram'
+    '\bbroad (bucket|one|function)s?\b=coarse'
+    '(?<!`)\beffort\b(?!`)=search parameters'
+    '\b(the|a|its|that|this|same) promise\b=guarantee'
+    '\b(random|fresh) probes?\b|\bprobe_power\b=test vector'
+    '--(lambda|rank-tolerance|shingle|allowed|verified|broad-probes|probe-power)\b=--damp, --rcond, --ngram, --filter, --rerank, --coarse-probes, --test-power'
+    '\bassume spread\b|GNOMON_ASSUME_SPREAD=incoherent'
+    '\bgnomon_precision\b|\bGNOMON_FP(16|32)\b=gnomon_dtype'
     '\bgnomon_lsh_effort\w*|\bGNOMON_LSH_EFFORT_INIT\b=gnomon_lsh_search_params'
     '\bgnomon_lsh_promise\w*|\bGNOMON_LSH_PROMISE_INIT\b=gnomon_lsh_guarantee'
 )
@@ -27,4 +36,10 @@ for entry in "${words[@]}"; do
         found=1
     fi
 done
+# identifiers and comments of the sources: terms of the project alone, which no plain sentence needs
+if grep -rnP '\b(sieve|spray|shingle|probe_power|gnomon_precision|GNOMON_FP(16|32))\b' "$source/src" "$source/cli" --include='*.[ch]' --include='*.cu' \
+    --include='*.cuh'; then
+    echo "retired: see docs/glossary.md"
+    found=1
+fi
 exit "$found"

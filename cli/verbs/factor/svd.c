@@ -59,7 +59,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .high = 100,
          .value = "Q",
          .help = "power iterations (default 6; with --tolerance as many as the rank takes to "
-                 "settle); each reads the data twice"},
+                 "converge); each reads the data twice"},
         {.name = "oversample",
          .type = CLI_INT,
          .target = &r->options.oversample,

@@ -56,15 +56,15 @@ static void print_values(cli_app *app, const gnomon_svd *svd)
 
 static void print_converged(cli_app *app, const gnomon_svd *svd)
 {
-    if (svd->settled < 0) return;
-    cli_say(app, "Settled, within %g %%: ", 100 * GNOMON_SVD_SETTLED);
-    if (svd->settled == svd->rank)
+    if (svd->converged_values < 0) return;
+    cli_say(app, "Converged, within %g %%: ", 100 * GNOMON_SVD_CONVERGED);
+    if (svd->converged_values == svd->rank)
         cli_say(app, "all\n");
-    else if (svd->settled == 0)
+    else if (svd->converged_values == 0)
         cli_say(app, "none; they may be too small\n");
     else
         cli_say(app, "the first %lld of %lld; the others may be too small\n",
-                (long long)svd->settled, (long long)svd->rank);
+                (long long)svd->converged_values, (long long)svd->rank);
 }
 
 void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
@@ -136,9 +136,10 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
         "residual_bound", cli_json_real(svd->residual_bound), "spectral_estimate",
         cli_json_real(svd->spectral_estimate), "spectral_bound", cli_json_real(svd->spectral_bound),
         "failure", svd->failure, "converged", svd->converged, "cholesky_qr",
-        (json_int_t)svd->cholesky, "householder_qr", (json_int_t)svd->householder, "settled",
-        svd->settled < 0 ? json_null() : json_integer((json_int_t)svd->settled), "settled_within",
-        GNOMON_SVD_SETTLED, "descriptor", descriptor);
+        (json_int_t)svd->cholesky, "householder_qr", (json_int_t)svd->householder,
+        "converged_values",
+        svd->converged_values < 0 ? json_null() : json_integer((json_int_t)svd->converged_values),
+        "converged_within", GNOMON_SVD_CONVERGED, "descriptor", descriptor);
     json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
                               cli_json_seconds(facts->read_seconds), "svd_seconds",
                               cli_json_seconds(facts->svd_seconds), "write_seconds",

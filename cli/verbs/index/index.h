@@ -18,8 +18,8 @@ int cli_index_check(int argc, char **argv);
 void cli_index_words(FILE *stream, const gnomon_lsh_info *info);
 json_t *cli_index_json(const gnomon_lsh_info *info);
 
-/* Hands the reader's points, piece by piece, to the builder; coded: the first ones settle codes. -1
- * or an exit code. */
+/* Hands the reader's points, piece by piece, to the builder; coded: the first ones determine the
+ * codes. -1 or an exit code. */
 int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
                          const gnomon_data_info *info, int sparse, int coded,
                          gnomon_lsh_builder *builder, int64_t *points);

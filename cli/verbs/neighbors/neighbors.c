@@ -119,7 +119,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
     return cli_parse(&verb, argc, argv, operands, count);
 }
 
-/* What the index settles. */
+/* What the index fixes. */
 static int check_index(cli_neighbors *n, const given *g, int operands)
 {
     cli_app *app = n->app;
@@ -128,7 +128,7 @@ static int check_index(cli_neighbors *n, const given *g, int operands)
     if (g->metric_given) return cli_usage(app, "--metric: the index has its own");
     if (g->exact || g->recall)
         return cli_usage(app, "--index excludes --exact and --recall: how much of the answers it "
-                              "finds was settled when it was built");
+                              "finds was fixed when it was built");
     return -1;
 }
 

@@ -1,11 +1,11 @@
 /* Similarity join, wherever the points lie.
  *
  * Where both sides fit into the GPU's memory, or Q does and P comes in pieces, a band of P's rows
- * meets all of Q: candidates of the filter (filter/filter.h) is put in order and settled there, and
- * goes to the core as it is. A band whose survivors don't fit is done again with fewer rows. Where
- * Q comes in pieces too, a piece of P meets one after the other, and its pairs wait on the host,
- * those of each piece of Q in order, to be merged; should they become too many, the later rows' are
- * dropped, and come again with the next piece of P.
+ * meets all of Q: candidates of the filter (filter/filter.h) is put in order and verified there,
+ * and goes to the core as it is. A band whose survivors don't fit is done again with fewer rows.
+ * Where Q comes in pieces too, a piece of P meets one after the other, and its pairs wait on the
+ * host, those of each piece of Q in order, to be merged; should they become too many, the later
+ * rows' are dropped, and come again with the next piece of P.
  *
  * In a join by hashing a band of rows meets others in buckets alone (join/hashes.h); all else is
  * the same. A piece is hashed whenever it comes, which costs less than to keep its keys on the host

@@ -59,7 +59,7 @@ for name, a in matrices.items():
         r, f = gnomon(path, "-k", str(rank), "--power", "40")
         check(r, f)
         assert np.abs(f["S"] - s[:rank]).max() <= 1e-6 * s[0] + u, what
-        assert r["settled"] == np.count_nonzero(f["S"] > 0), (what, r["settled"])
+        assert r["converged_values"] == np.count_nonzero(f["S"] > 0), (what, r["converged_values"])
         if PCA is not None and len(a) > 1 and norm > 0:
             pca = PCA(rank, svd_solver="full").fit(a)
             v = pca.explained_variance_
@@ -86,7 +86,7 @@ for name, a in matrices.items():
             left = check(r, f)
             smallest = max(1, int(np.argmax(tail <= tolerance * norm)))
             # what is met exactly is for rounding to decide
-            assert r["converged"] and left <= tolerance * norm + u and r["rank"] == smallest, (what, tolerance, r["rank"], smallest)
+            assert r["converged_values"] and left <= tolerance * norm + u and r["rank"] == smallest, (what, tolerance, r["rank"], smallest)
     print(f"{name}: centred")
 # in single precision, of numbers that are stored in either
 for dtype in ("f4", "f8"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """gnomon svd beside a dense SVD in double precision: the smallest rank that meets a tolerance, sparse and dense, a rank
-that can't meet it, how many values have settled, bounds and estimates beside what is left. On a random sparse matrix with a
+that can't meet it, how many values have converged, bounds and estimates beside what is left. On a random sparse matrix with a
 flat spectrum, on the words of text, on digits, on heavy tails, on equal rows and on one column that is full.
 
 usage: check_svd.py GNOMON DIGITS TEXT..."""
@@ -38,7 +38,7 @@ for name, a in cases.of(digits, texts).items():
         left, longest, k = np.linalg.norm(e), np.linalg.norm(e, 2), len(f["S"])
         # so far rounding reaches
         u = 1e-13 * norm
-        assert r["settled"] is not None and np.all(np.abs(f["S"] - s[:k])[:r["settled"]] <= 0.01 * f["S"][:r["settled"]]), what
+        assert r["converged_values"] is not None and np.all(np.abs(f["S"] - s[:k])[:r["converged_values"]] <= 0.01 * f["S"][:r["converged_values"]]), what
         assert r["residual_bound"] >= left - u and r["spectral_bound"] >= longest - u, what
         assert max(r["residual_bound"], r["spectral_bound"]) <= norm * (1 + 1e-12), what
         assert r["residual_estimate"] <= r["residual_bound"] and r["spectral_estimate"] <= longest + u, what
@@ -49,7 +49,7 @@ for name, a in cases.of(digits, texts).items():
         for path in ("a.npz", "a.npy") if tolerance != 0.9 else ("a.npz",):
             r = gnomon(path, "--tolerance", str(tolerance))
             left = check(r, (name, path, tolerance))
-            assert left <= tolerance and r["converged"], (name, path, tolerance, left)
+            assert left <= tolerance and r["converged_values"], (name, path, tolerance, left)
             # near rounding sparse rows go by a bound of what is left, which asks for more
             if path == "a.npy" or tolerance >= 1e-3:
                 assert r["rank"] == smallest, (name, path, tolerance, r["rank"], smallest)
@@ -60,11 +60,11 @@ for name, a in cases.of(digits, texts).items():
     if tail[8] > 1e-3:
         r = gnomon("a.npz", "--tolerance", str(0.9 * tail[8]), "-k", "8")
         left = check(r, name)
-        assert not r["converged"] and r["rank"] == 8 and left <= 1.01 * tail[8], (name, r["rank"], left, tail[8])
+        assert not r["converged_values"] and r["rank"] == 8 and left <= 1.01 * tail[8], (name, r["rank"], left, tail[8])
         print(f"{name}: out of reach, the full rank")
     r = gnomon("a.npz", "-k", "20")
     check(r, name)
     r = gnomon("a.npz", "-k", "20", "--power", "30")
     check(r, name)
-    assert r["settled"] >= min(20, np.count_nonzero(s > 1e-12 * s[0])) - 2, (name, r["settled"])
-    print(f"{name}: settled")
+    assert r["converged_values"] >= min(20, np.count_nonzero(s > 1e-12 * s[0])) - 2, (name, r["converged_values"])
+    print(f"{name}: converged")
