@@ -83,6 +83,8 @@ int cli_fail_status(cli_app *app, gnomon_status status);
 /* pipe.c */
 /* Flushes standard output; CLI_EXIT_DONE, or CLI_EXIT_FILE after saying why it failed. */
 int cli_flush_output(const char *verb);
+/* Prints the text and a line end, and flushes: the same codes. */
+int cli_print_line(const char *verb, const char *text);
 
 /* bar.c */
 void cli_bar_begin(cli_app *app, const char *what, int64_t total);

@@ -213,7 +213,7 @@ int cli_print_report(cli_app *app, json_t *figures)
         return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for the report");
     }
     cli_bar_clear(app);
-    puts(p.text);
+    const int code = cli_print_line(app->verb, p.text);
     free(p.text);
-    return cli_flush_output(app->verb);
+    return code;
 }

@@ -20,12 +20,12 @@ int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns)
         tail += f->s[i] * f->s[i];
     /* Sums of squares, no differences: what Q leaves and what is cut are orthogonal. */
     double reached = sqrt(f->rest * f->rest + tail);
-    f->out->converged_values = reached <= wanted;
+    f->out->converged = reached <= wanted;
     /* What can't be reached is left as small as it can be: only values that are rounding go. */
     const double u = f->f64 ? 0x1p-53 : 0x1p-24;
     const int64_t longer = f->source.rows > f->source.cols ? f->source.rows : f->source.cols;
-    const double least = f->out->converged_values ? INFINITY : u * (double)longer * f->s[0];
-    const double limit = f->out->converged_values ? wanted : 1.01 * reached;
+    const double least = f->out->converged ? INFINITY : u * (double)longer * f->s[0];
+    const double limit = f->out->converged ? wanted : 1.01 * reached;
     int64_t rank = most;
     while (rank > 0) {
         tail += f->s[rank - 1] * f->s[rank - 1];

@@ -86,7 +86,7 @@ for name, a in matrices.items():
             left = check(r, f)
             smallest = max(1, int(np.argmax(tail <= tolerance * norm)))
             # what is met exactly is for rounding to decide
-            assert r["converged_values"] and left <= tolerance * norm + u and r["rank"] == smallest, (what, tolerance, r["rank"], smallest)
+            assert r["converged"] and left <= tolerance * norm + u and r["rank"] == smallest, (what, tolerance, r["rank"], smallest)
     print(f"{name}: centred")
 # in single precision, of numbers that are stored in either
 for dtype in ("f4", "f8"):

@@ -49,7 +49,7 @@ for name, a in cases.of(digits, texts).items():
         for path in ("a.npz", "a.npy") if tolerance != 0.9 else ("a.npz",):
             r = gnomon(path, "--tolerance", str(tolerance))
             left = check(r, (name, path, tolerance))
-            assert left <= tolerance and r["converged_values"], (name, path, tolerance, left)
+            assert left <= tolerance and r["converged"], (name, path, tolerance, left)
             # near rounding sparse rows go by a bound of what is left, which asks for more
             if path == "a.npy" or tolerance >= 1e-3:
                 assert r["rank"] == smallest, (name, path, tolerance, r["rank"], smallest)
@@ -60,7 +60,7 @@ for name, a in cases.of(digits, texts).items():
     if tail[8] > 1e-3:
         r = gnomon("a.npz", "--tolerance", str(0.9 * tail[8]), "-k", "8")
         left = check(r, name)
-        assert not r["converged_values"] and r["rank"] == 8 and left <= 1.01 * tail[8], (name, r["rank"], left, tail[8])
+        assert not r["converged"] and r["rank"] == 8 and left <= 1.01 * tail[8], (name, r["rank"], left, tail[8])
         print(f"{name}: out of reach, the full rank")
     r = gnomon("a.npz", "-k", "20")
     check(r, name)
