@@ -58,11 +58,13 @@ typedef enum gnomon_lsh_family {
     GNOMON_LSH_CROSS_POLYTOPE = 4, /* cosine: which of 'sides' random directions, or of their
                                       opposites, x is nearest to (Andoni et al. 2015) */
     GNOMON_LSH_BIT_SAMPLING = 5,   /* hamming: one bit of the point (Indyk & Motwani 1998) */
-    GNOMON_LSH_MINHASH = 6         /* jaccard: the least hash of the set's members (Broder 1997) */
+    GNOMON_LSH_MINHASH = 6,        /* jaccard: the least hash of the set's members (Broder 1997) */
+    GNOMON_LSH_ICWS = 7            /* weighted-jaccard: improved consistent weighted sampling (Ioffe
+                                      2010): a column and a step of its weight */
 } gnomon_lsh_family;
 
-/* "p-stable", "p-stable-l1", "simhash", "cross-polytope", "bit-sampling", "minhash"; "?" for a
- * number that is no family. Static storage. */
+/* "p-stable", "p-stable-l1", "simhash", "cross-polytope", "bit-sampling", "minhash", "icws"; "?"
+ * for a number that is no family. Static storage. */
 GNOMON_API const char *gnomon_lsh_family_name(gnomon_lsh_family family);
 /* The family of that name, 0 when there is none. */
 GNOMON_API gnomon_lsh_family gnomon_lsh_family_from_name(const char *name);
@@ -77,8 +79,8 @@ GNOMON_API gnomon_lsh_family gnomon_metric_family(gnomon_metric metric, int inde
 typedef struct gnomon_lsh_functions {
     size_t struct_size; /* see gnomon/base.h */
     gnomon_lsh_family family;
-    /* the points' columns, 1 ... 2^56, of minhash any number; bit-sampling: U8 elements of eight
-     * bits each */
+    /* the points' columns, 1 ... 2^56, of minhash and icws any number; bit-sampling: U8 elements of
+     * eight bits each */
     int64_t dim;
     int64_t count; /* 1 ... 2^24; count * sides too */
     double width;  /* p-stable, p-stable-l1: w > 0, in units of the points */
@@ -103,7 +105,7 @@ GNOMON_API gnomon_status gnomon_lsh_functions_init(gnomon_lsh_functions *options
 /* p(r), the probability that one function of the family gives two points at distance r the same
  * value; dim, count, seed and descriptor are not read, except dim by bit-sampling. Distances: l2,
  * l1, 1 - cos in [0, 2] for both of cosine's families, bits that differ in [0, 8 dim], 1 - |A n B|
- * / |A u B| in [0, 1].
+ * / |A u B| and 1 - sum min / sum max in [0, 1].
  *
  *   p-stable        1 - 2 F(-t) - 2 (1 - exp(-t^2 / 2)) / (sqrt(2 pi) t), t = w / r,
  *                   F the normal law (Datar et al. 2004)
@@ -112,7 +114,7 @@ GNOMON_API gnomon_status gnomon_lsh_functions_init(gnomon_lsh_functions *options
  *   cross-polytope  by quadrature of the integral over the coordinate that wins in both, to an
  *                   absolute error below 1e-5
  *   bit-sampling    1 - r / (8 dim)
- *   minhash         1 - r
+ *   minhash, icws   1 - r; two different samples share their 32 bits once in 2^32 times
  *
  * They are exact for Gaussian directions. Errors: ARGUMENT. */
 GNOMON_API gnomon_status gnomon_lsh_collision(gnomon_context *ctx,
@@ -136,25 +138,27 @@ GNOMON_API void gnomon_hasher_destroy(gnomon_hasher *hasher);
 /* The values of all functions at points (n x dim, any strides): values is n x count, I32, any
  * strides but 0. Values: p-stable the floor, held in 32 bits; simhash 1 where a.x < 0;
  * cross-polytope 2 i for direction i and 2 i + 1 for its opposite; bit-sampling the bit; minhash
- * the least hash's 32 bits. Points may be of any type, for bit-sampling U8; minhash takes sparse
- * points only. Products are those of gnomon_sketch (Cauchy: of gnomon_gemm), in pieces within the
- * context's memory limit; the bits depend neither on pieces nor on threads or instruction set.
+ * the least hash's 32 bits; icws a hash of the sample. Points may be of any type, for bit-sampling
+ * U8; minhash and icws take sparse points only. Products are those of gnomon_sketch (Cauchy: of
+ * gnomon_gemm), in pieces within the context's memory limit; the bits depend neither on pieces nor
+ * on threads or instruction set.
  *
- * On a GPU points and values may lie in its memory, and p-stable-l1 is declined. Of gaussian
- * directions, either precision, and of bit-sampling and minhash the values are the CPU's, bit for
- * bit: where the difference of two sums could change one, it is made again in the CPU's order of
- * additions. Of other kinds of directions the products are those of gnomon_sketch on the GPU, which
- * may differ in their last bits, and a value with them where a product lies that close to where
- * the value changes: about one in 10^6. GNOMON_DEVICE_AUTO takes the GPU only where the bits are
- * the same, a named device for all it can do. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE,
+ * On a GPU points and values may lie in its memory, and p-stable-l1 and icws are declined. Of
+ * gaussian directions, either precision, and of bit-sampling and minhash the values are the CPU's,
+ * bit for bit: where the difference of two sums could change one, it is made again in the CPU's
+ * order of additions. Of other kinds of directions the products are those of gnomon_sketch on the
+ * GPU, which may differ in their last bits, and a value with them where a product lies that close
+ * to where the value changes: about one in 10^6. GNOMON_DEVICE_AUTO takes the GPU only where the
+ * bits are the same, a named device for all it can do. Errors: ARGUMENT, SHAPE, DTYPE, NONFINITE,
  * UNSUPPORTED (dense points for minhash), DEVICE, MEMORY, CANCELLED; values is undefined
  * after a failure. */
 GNOMON_API gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,
                                              const gnomon_matrix *points,
                                              const gnomon_matrix *values);
-/* The same for sparse points, in the families of gnomon_sketch_csr and in minhash, for which a
- * point is the set of the columns of its entries that are not zero. The empty set has the value -1.
- * Errors: also DATA for a broken view, UNSUPPORTED for p-stable-l1 and bit-sampling. */
+/* The same for sparse points, in the families of gnomon_sketch_csr, in minhash, for which a point
+ * is the set of the columns of its entries that are not zero, and in icws, for which values are
+ * weights, none negative or above 2^500. The empty set has the value -1. Errors: also DATA for a
+ * broken view, UNSUPPORTED for p-stable-l1 and bit-sampling and for such weights. */
 GNOMON_API gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnomon_hasher *hasher,
                                                  const gnomon_csr *points,
                                                  const gnomon_matrix *values);
@@ -186,7 +190,8 @@ GNOMON_API gnomon_status gnomon_lsh_search_params_init(gnomon_lsh_search_params 
 typedef struct gnomon_lsh_options {
     size_t struct_size;             /* see gnomon/base.h */
     gnomon_metric metric;           /* L2 (p-stable), COSINE (simhash, cross-polytope), HAMMING
-                                       (bit-sampling), JACCARD (minhash), L1 (p-stable-l1) */
+                                       (bit-sampling), JACCARD (minhash), L1 (p-stable-l1),
+                                       WEIGHTED_JACCARD (icws) */
     gnomon_lsh_functions functions; /* dim is the points'; count is filled in */
     int64_t tables;                 /* 1 ... 4096 */
     int64_t coarse;                 /* functions that a table's buckets are made by: 1 ... 256 */

@@ -46,6 +46,7 @@ static void drop_sets(const gnomon_lsh *index, gnomon_sets *sets)
 {
     gnomon_lsh_drop(index, sets->offsets);
     gnomon_lsh_drop(index, sets->members);
+    gnomon_lsh_drop(index, sets->weights);
     *sets = (gnomon_sets){0};
 }
 
@@ -68,11 +69,16 @@ void gnomon_lsh_destroy(gnomon_lsh *index)
     gnomon_free(ctx, index);
 }
 
+static int64_t sets_bytes(const gnomon_sets *s)
+{
+    if (s->offsets == NULL) return 0;
+    return 8 * (s->count + 1 + s->offsets[s->count] * (s->weights != NULL ? 2 : 1));
+}
+
 static int64_t other_bytes(const gnomon_lsh *index)
 {
     const gnomon_sets *s = &index->sets;
-    return (index->gone ? gnomon_lsh_bitmap_bytes(index->points) : 0) +
-           (s->offsets ? (s->count + 1 + s->offsets[s->count]) * 8 : 0);
+    return (index->gone ? gnomon_lsh_bitmap_bytes(index->points) : 0) + sets_bytes(s);
 }
 
 void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
@@ -153,6 +159,8 @@ gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *po
                    gnomon_metric_name(metric));
     GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, points, "points"));
     if (points->dense) GNOMON_TRY(check_magnitudes(index, points->dense));
+    if (points->sparse && gnomon_metric_is(metric, GNOMON_METRIC_WEIGHTS))
+        GNOMON_TRY(gnomon_weights_check(ctx, points->sparse, "points"));
     const int64_t most = UINT32_MAX - 1, n = gnomon_points_rows(points);
     GNOMON_FAIL_IF(n > most - index->points, ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("points") " has %" PRId64 " rows and the index %" PRId64
@@ -175,6 +183,9 @@ static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gn
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, gnomon_plus(before, more), sizeof *out->members, "sets' members",
                               &out->members);
+    if (status == GNOMON_OK && added.weights != NULL)
+        status = gnomon_alloc(ctx, gnomon_plus(before, more), sizeof *out->weights, "weights",
+                              &out->weights);
     if (status == GNOMON_OK) {
         for (int64_t i = 0; i < old->count; i++)
             out->offsets[i] = old->offsets[i];
@@ -183,6 +194,10 @@ static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gn
         if (before > 0) memcpy(out->members, old->members, (size_t)before * sizeof *out->members);
         if (more > 0)
             memcpy(out->members + before, added.members, (size_t)more * sizeof *out->members);
+        if (before > 0 && out->weights != NULL)
+            memcpy(out->weights, old->weights, (size_t)before * sizeof *out->weights);
+        if (more > 0 && out->weights != NULL)
+            memcpy(out->weights + before, added.weights, (size_t)more * sizeof *out->weights);
     }
     gnomon_sets_free(ctx, &added);
     return status;
@@ -207,7 +222,7 @@ static gnomon_status append_dense(gnomon_lsh *index, const gnomon_matrix *points
 static gnomon_status check_memory(gnomon_lsh *index, const addition *a, int64_t all)
 {
     int64_t bytes = index->codes.count * all + (a->gone ? gnomon_lsh_bitmap_bytes(all) : 0);
-    if (a->sets.offsets) bytes += (a->sets.count + 1 + a->sets.offsets[a->sets.count]) * 8;
+    bytes += sets_bytes(&a->sets);
     for (int64_t t = 0; t < index->options.tables; t++)
         bytes += gnomon_table_bytes(&a->tables[t]);
     GNOMON_FAIL_IF(index->options.memory > 0 && bytes > index->options.memory, index->ctx,

@@ -15,7 +15,9 @@ enum {
     GNOMON_TAG_LSH_CAUCHY = 130,
     GNOMON_TAG_LSH_BIT = 131,
     GNOMON_TAG_LSH_MEMBER = 132,
-    GNOMON_TAG_LSH_KEY = 133
+    GNOMON_TAG_LSH_KEY = 133,
+    GNOMON_TAG_LSH_WEIGHT = 134,
+    GNOMON_TAG_LSH_WEIGHT_STEP = 135
 };
 
 enum { GNOMON_LSH_OTHERS = 3 }; /* other values a function, at most */

@@ -46,7 +46,7 @@ struct gnomon_lsh {
     uint8_t *gone; /* a bit a point; NULL: none is removed */
     gnomon_lsh_block *blocks;
     int64_t block_count;
-    gnomon_sets sets; /* JACCARD */
+    gnomon_sets sets; /* JACCARD, WEIGHTED_JACCARD */
     gnomon_codes codes;
     /* An opened file: arrays of tables, codes and sets, and points may lie in it. */
     const char *map;

@@ -29,7 +29,9 @@ const gnomon_metric_row gnomon_metric_row_weighted_jaccard = {
              .about = "weights: sparse points",
              .unit = "possible members",
              .points = GNOMON_POINTS_SPARSE,
-             .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_SIMILARITY | GNOMON_METRIC_WEIGHTS},
+             .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_HASHED | GNOMON_METRIC_SIMILARITY |
+                      GNOMON_METRIC_WEIGHTS},
+    .families = {GNOMON_LSH_ICWS},
     .verify_cost = {40, 8, 0},
     .exact_cost = {0.1, 0.5, 0},
     .sets = weighted_apart,

@@ -61,6 +61,10 @@ static gnomon_status sort_weighted(gnomon_context *ctx, int64_t *members, double
 static gnomon_status check_weight(gnomon_context *ctx, const char *name, double value, int64_t row,
                                   int64_t member)
 {
+    GNOMON_FAIL_IF(!isfinite(value), ctx, GNOMON_ERROR_NONFINITE,
+                   GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                    ", column " GNOMON_AT_COL "%" PRId64,
+                   name, row, member);
     GNOMON_FAIL_IF(value < 0, ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("%s") " has the weight %g in row " GNOMON_AT_ROW "%" PRId64
                                     ", column " GNOMON_AT_COL "%" PRId64
@@ -128,6 +132,17 @@ gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const
         status = add_set(ctx, csr, name, first, i, sets);
     if (status != GNOMON_OK) gnomon_sets_free(ctx, sets);
     return status;
+}
+
+gnomon_status gnomon_weights_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name)
+{
+    for (int64_t i = 0; i < csr->rows; i++) {
+        const int64_t end = csr->offsets[i + 1] - csr->offsets[0];
+        for (int64_t e = csr->offsets[i] - csr->offsets[0]; e < end; e++)
+            GNOMON_TRY(check_weight(ctx, name, gnomon_value_as_f64(csr->values, csr->dtype, e), i,
+                                    csr->indices[e]));
+    }
+    return GNOMON_OK;
 }
 
 void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets)

@@ -8,6 +8,8 @@
 gnomon_status gnomon_csr_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name);
 gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
                                int64_t first, gnomon_metric metric, gnomon_sets *sets);
+/* Refuses weights that are NaN or infinite, negative or above 2^500. */
+gnomon_status gnomon_weights_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name);
 void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets);
 gnomon_status gnomon_scan_sets(gnomon_search *search, const gnomon_sets *base);
 /* Answers of sets that share nothing with a query. */

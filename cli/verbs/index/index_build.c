@@ -120,7 +120,8 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .choices = families,
          .help = "hash functions: p-stable (l2), p-stable-l1 (l1), simhash (cosine), "
                  "cross-polytope (cosine), "
-                 "bit-sampling (hamming), minhash (jaccard); default the metric's first"},
+                 "bit-sampling (hamming), minhash (jaccard), icws (weighted-jaccard); default the "
+                 "metric's first"},
         also("bands", number("tables", &b->options.tables, &b->tables_given, 1, 4096, "L",
                              "hash tables; of MinHash: bands")),
         also("rows", number("functions", &b->options.coarse, &b->functions_given, 1, 256, "M",

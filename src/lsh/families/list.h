@@ -6,4 +6,5 @@
     ROW(SIMHASH, simhash)               \
     ROW(CROSS_POLYTOPE, cross_polytope) \
     ROW(BIT_SAMPLING, bit_sampling)     \
-    ROW(MINHASH, minhash)
+    ROW(MINHASH, minhash)               \
+    ROW(ICWS, icws)

@@ -185,7 +185,7 @@ static gnomon_status hash_dense(checker *c, const gnomon_lsh *index, int64_t mos
     return GNOMON_OK;
 }
 
-/* Sets as sparse points, whose values nobody looks at but for zeros. */
+/* Sets as sparse points, with their weights, or values that nobody looks at but for zeros. */
 static gnomon_status hash_sets(checker *c, const gnomon_lsh *index, int64_t most, bool *wrong)
 {
     const gnomon_sets *sets = &index->sets;
@@ -195,9 +195,13 @@ static gnomon_status hash_sets(checker *c, const gnomon_lsh *index, int64_t most
         uint8_t *ones;
         GNOMON_TRY(gnomon_alloc(c->ctx, entries, 1, "members", &ones));
         if (entries > 0) memset(ones, 1, (size_t)entries);
-        const gnomon_csr part = {
+        gnomon_csr part = {
             rows,     index->options.functions.dim, sets->offsets + at, sets->members + first, ones,
             GNOMON_U8};
+        if (sets->weights != NULL) {
+            part.values = sets->weights + first;
+            part.dtype = GNOMON_F64;
+        }
         const gnomon_points p = {NULL, &part};
         const gnomon_status status = compare(c, index, &p, at, wrong);
         gnomon_free(c->ctx, ones);

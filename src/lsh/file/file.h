@@ -13,7 +13,13 @@ enum {
 };
 
 /* What a reader must know of: all flags that this library knows. */
-enum { GNOMON_LSH_SETS = 1, GNOMON_LSH_CODED = 2, GNOMON_LSH_REMOVED = 4, GNOMON_LSH_FEATURES = 7 };
+enum {
+    GNOMON_LSH_SETS = 1,
+    GNOMON_LSH_CODED = 2,
+    GNOMON_LSH_REMOVED = 4,
+    GNOMON_LSH_WEIGHTED = 8,
+    GNOMON_LSH_FEATURES = 15
+};
 
 extern const unsigned char gnomon_lsh_magic[8];
 
@@ -29,7 +35,8 @@ typedef enum gnomon_section_kind {
     GNOMON_SECTION_KEYS = 8,
     GNOMON_SECTION_STARTS = 9,
     GNOMON_SECTION_DIRECTORY = 10,
-    GNOMON_SECTION_SETTINGS = 11
+    GNOMON_SECTION_SETTINGS = 11,
+    GNOMON_SECTION_WEIGHTS = 12 /* behind the offsets */
 } gnomon_section_kind;
 
 typedef struct gnomon_section {

@@ -10,8 +10,8 @@ const unsigned char gnomon_lsh_magic[8] = {0x89, 'G', 'N', 'M', 'L', 'S', 'H', 0
 gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t number)
 {
     static const char *const alone[] = {
-        "?",       "points", "set members", "set offsets", "codes' scale", "codes",
-        "removed", NULL,     NULL,          NULL,          NULL,           "settings"};
+        "?",  "points", "set members", "set offsets", "codes' scale", "codes",  "removed",
+        NULL, NULL,     NULL,          NULL,          "settings",     "weights"};
     static const char *const parts[] = {"ids", "keys", "starts", "directory"};
     gnomon_section_name name;
     if (kind == GNOMON_SECTION_POINTS && number > 0)
@@ -21,7 +21,7 @@ gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t nu
                  parts[kind - GNOMON_SECTION_IDS]);
     else
         snprintf(name.text, sizeof name.text, "%s",
-                 (int)kind > 0 && kind <= GNOMON_SECTION_SETTINGS ? alone[kind] : alone[0]);
+                 (int)kind > 0 && kind <= GNOMON_SECTION_WEIGHTS ? alone[kind] : alone[0]);
     return name;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -175,7 +176,17 @@ static gnomon_status load_sets(loading *w)
                                                      " do not ascend from 0 to %" PRId64,
                            i, dim - 1);
     }
-    *sets = (gnomon_sets){n, (int64_t *)offsets, (int64_t *)member, NULL};
+    const void *weights = NULL;
+    if (gnomon_metric_is(w->index->options.metric, GNOMON_METRIC_WEIGHTS)) {
+        GNOMON_TRY(expect_length(w, GNOMON_SECTION_WEIGHTS, 0, s.length, &weights));
+        const double *weight = weights;
+        for (int64_t e = 0; e < members; e++)
+            GNOMON_FAIL_IF(!(weight[e] > 0 && isfinite(weight[e])), ctx, GNOMON_ERROR_DATA,
+                           GNOMON_ARG("weights") ": number %" PRId64 " is %g; it must be above 0 "
+                                                 "and finite",
+                           e, weight[e]);
+    }
+    *sets = (gnomon_sets){n, (int64_t *)offsets, (int64_t *)member, (double *)weights};
     w->index->points = n;
     return GNOMON_OK;
 }
@@ -324,7 +335,8 @@ static gnomon_status load(loading *w)
     w->index->map = (const char *)l->map;
     w->index->map_bytes = (size_t)l->bytes;
     const bool sets = gnomon_metric_takes(w->index->options.metric, GNOMON_POINTS_SPARSE);
-    const uint64_t due = (sets ? GNOMON_LSH_SETS : 0u) |
+    const bool weights = gnomon_metric_is(w->index->options.metric, GNOMON_METRIC_WEIGHTS);
+    const uint64_t due = (sets ? GNOMON_LSH_SETS : 0u) | (weights ? GNOMON_LSH_WEIGHTED : 0u) |
                          (w->index->options.codes > 0 ? GNOMON_LSH_CODED : 0u) |
                          (l->removed > 0 ? GNOMON_LSH_REMOVED : 0u);
     GNOMON_FAIL_IF(l->features != due, w->ctx, GNOMON_ERROR_DATA,

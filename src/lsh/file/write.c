@@ -27,6 +27,7 @@ struct gnomon_lsh_builder {
     gnomon_stream_out *points; /* or members */
     gnomon_dtype dtype;        /* of the stream's points */
     gnomon_spool side;         /* codes, or sets' offsets without the first */
+    gnomon_spool weights;      /* of sets' members */
     int64_t members;
     uint64_t *keys; /* that wait: [t * capacity + i] */
     int64_t capacity, waiting;
@@ -40,6 +41,11 @@ struct gnomon_lsh_builder {
 static bool of_sets(const gnomon_lsh_builder *b)
 {
     return gnomon_metric_takes(b->shape->options.metric, GNOMON_POINTS_SPARSE);
+}
+
+static bool of_weights(const gnomon_lsh_builder *b)
+{
+    return gnomon_metric_is(b->shape->options.metric, GNOMON_METRIC_WEIGHTS);
 }
 
 /* ---- sections ---- */
@@ -82,8 +88,8 @@ static gnomon_status write_section(gnomon_lsh_builder *b, gnomon_section_kind ki
 }
 
 /* A section of the spool's bytes after 'before', zeros where 'before' is NULL. */
-static gnomon_status write_side(gnomon_lsh_builder *b, gnomon_section_kind kind, const void *before,
-                                int64_t size)
+static gnomon_status write_side(gnomon_lsh_builder *b, gnomon_section_kind kind,
+                                gnomon_spool *spool, const void *before, int64_t size)
 {
     enum { PIECE = 64 * 1024 };
     gnomon_stream_out *stream;
@@ -96,9 +102,9 @@ static gnomon_status write_side(gnomon_lsh_builder *b, gnomon_section_kind kind,
     }
     status = before ? gnomon_stream_out_put(stream, before, size)
                     : gnomon_stream_out_zeros(stream, size);
-    for (int64_t at = 0; at < b->side.end && status == GNOMON_OK; at += PIECE) {
-        const int64_t here = b->side.end - at < PIECE ? b->side.end - at : PIECE;
-        status = gnomon_spool_read(&b->side, at, piece, here);
+    for (int64_t at = 0; at < spool->end && status == GNOMON_OK; at += PIECE) {
+        const int64_t here = spool->end - at < PIECE ? spool->end - at : PIECE;
+        status = gnomon_spool_read(spool, at, piece, here);
         if (status == GNOMON_OK) status = gnomon_stream_out_put(stream, piece, here);
     }
     gnomon_free(b->ctx, piece);
@@ -150,6 +156,8 @@ static gnomon_status write_set(gnomon_lsh_builder *b, const gnomon_sets *sets, i
     const int64_t size = erased ? 0 : sets->offsets[i + 1] - sets->offsets[i];
     b->members += size;
     GNOMON_TRY(gnomon_spool_append(&b->side, &b->members, 8));
+    if (size > 0 && sets->weights != NULL)
+        GNOMON_TRY(gnomon_spool_append(&b->weights, sets->weights + sets->offsets[i], size * 8));
     return size > 0 ? gnomon_stream_out_put(b->points, sets->members + sets->offsets[i], size * 8)
                     : GNOMON_OK;
 }
@@ -346,7 +354,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_lsh_options *optio
     b->from = from;
     b->end = GNOMON_LSH_HEADER;
     b->lock = -1;
-    b->side = b->spool = (gnomon_spool){ctx, -1, 0};
+    b->side = b->weights = b->spool = (gnomon_spool){ctx, -1, 0};
     *out = b;
     if (from) {
         GNOMON_TRY(gnomon_origin_lock(ctx, from->origin, path, &b->lock));
@@ -444,10 +452,11 @@ gnomon_status gnomon_lsh_builder_add_csr(gnomon_lsh_builder *builder, const gnom
 
 /* ---- the end ---- */
 
-/* Offsets begin with 0. */
+/* Offsets, which begin with 0, and the weights. */
 static gnomon_status write_offsets(gnomon_lsh_builder *b)
 {
-    return write_side(b, GNOMON_SECTION_OFFSETS, NULL, 8);
+    GNOMON_TRY(write_side(b, GNOMON_SECTION_OFFSETS, &b->side, NULL, 8));
+    return of_weights(b) ? write_side(b, GNOMON_SECTION_WEIGHTS, &b->weights, NULL, 0) : GNOMON_OK;
 }
 
 /* The old codes without those of erased points, then the new ones. */
@@ -462,14 +471,15 @@ static gnomon_status write_codes(gnomon_lsh_builder *b)
     memcpy(scale + 1, c->centre, (size_t)c->count * sizeof *c->centre);
     GNOMON_TRY(write_section(b, GNOMON_SECTION_SCALE, scale, (c->count + 1) * 4));
     if (old == 0 || !b->erase)
-        return write_side(b, GNOMON_SECTION_CODES, old > 0 ? from->codes.code : NULL,
+        return write_side(b, GNOMON_SECTION_CODES, &b->side, old > 0 ? from->codes.code : NULL,
                           old * c->count);
     int8_t *kept;
     GNOMON_TRY(gnomon_alloc(b->ctx, old, (size_t)c->count, "codes", &kept));
     memcpy(kept, from->codes.code, (size_t)(old * c->count));
     for (int64_t i = 0; i < old; i++)
         if (gnomon_lsh_is_gone(from, (uint32_t)i)) memset(kept + i * c->count, 0, (size_t)c->count);
-    const gnomon_status status = write_side(b, GNOMON_SECTION_CODES, kept, old * c->count);
+    const gnomon_status status =
+        write_side(b, GNOMON_SECTION_CODES, &b->side, kept, old * c->count);
     gnomon_free(b->ctx, kept);
     return status;
 }
@@ -527,6 +537,7 @@ static gnomon_status write_layout(gnomon_lsh_builder *b)
                        .table = gnomon_section_place(b->end)};
     l.bytes = l.table + l.sections * GNOMON_LSH_ENTRY;
     if (of_sets(b)) l.features |= GNOMON_LSH_SETS;
+    if (of_weights(b)) l.features |= GNOMON_LSH_WEIGHTED;
     if (b->shape->codes.count > 0) l.features |= GNOMON_LSH_CODED;
     if (l.removed > 0) l.features |= GNOMON_LSH_REMOVED;
     GNOMON_TRY(gnomon_alloc(b->ctx, l.sections, GNOMON_LSH_ENTRY, "the section table", &entries));
@@ -581,6 +592,7 @@ void gnomon_lsh_builder_abort(gnomon_lsh_builder *b)
     gnomon_stream_out_drop(b->points);
     gnomon_sink_abort(b->sink);
     gnomon_spool_close(&b->side);
+    gnomon_spool_close(&b->weights);
     gnomon_spool_close(&b->spool);
     gnomon_free(ctx, b->keys);
     gnomon_free(ctx, b->runs);

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "lsh/tune/tuning.h"
+#include "search/jaccard.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -66,9 +67,12 @@ static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_guaran
 }
 
 /* Named as in exact search. */
-static gnomon_status check_points(gnomon_context *ctx, const gnomon_points *p, const char *name)
+static gnomon_status check_points(gnomon_context *ctx, gnomon_metric metric, const gnomon_points *p,
+                                  const char *name)
 {
     GNOMON_TRY(gnomon_points_check(ctx, p, name));
+    if (p->sparse && gnomon_metric_is(metric, GNOMON_METRIC_WEIGHTS))
+        GNOMON_TRY(gnomon_weights_check(ctx, p->sparse, name));
     return gnomon_hasher_check_finite(ctx, p, name);
 }
 
@@ -84,8 +88,10 @@ static void measure_points(gnomon_tuning *t)
         const int64_t entries =
             p->sparse->rows > 0 ? p->sparse->offsets[p->sparse->rows] - p->sparse->offsets[0] : 0;
         t->sizes.point = p->sparse->rows > 0 ? (double)entries / (double)p->sparse->rows : 0;
-        /* sets are copied into the index, eight bytes a member; that much again is its own */
-        bytes = 2 * 8 * (entries + p->sparse->rows);
+        /* sets are copied into the index, eight bytes a member and eight a weight; that much again
+         * is its own */
+        const int member = gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS) ? 16 : 8;
+        bytes = 2 * (member * entries + 8 * p->sparse->rows);
     }
     if (t->p.memory == 0) t->p.memory = bytes;
     const bool may = gnomon_metric_is(t->p.metric, GNOMON_METRIC_CODES);
@@ -213,8 +219,8 @@ static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *guara
     GNOMON_TRY(read_guarantee(ctx, guarantee, points, &t.p, &descriptor));
     t.self = !queries->dense && !queries->sparse;
     t.queries = t.self ? points : queries;
-    GNOMON_TRY(check_points(ctx, points, "base"));
-    if (!t.self) GNOMON_TRY(check_points(ctx, queries, "queries"));
+    GNOMON_TRY(check_points(ctx, t.p.metric, points, "base"));
+    if (!t.self) GNOMON_TRY(check_points(ctx, t.p.metric, queries, "queries"));
     gnomon_status status = run(&t, out);
     if (status == GNOMON_OK) status = report(&t);
     close_tuning(&t);

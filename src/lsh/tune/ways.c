@@ -171,9 +171,10 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
 static int64_t memory_of(const gnomon_tuning *t, const gnomon_lsh *index, int64_t tables)
 {
     const int64_t n = t->sizes.points;
-    /* sets are copied: their members, as many as point says, and offsets */
+    /* sets are copied: their members, as many as point says, with weights, and offsets */
+    const int member = gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS) ? 16 : 8;
     int64_t bytes = gnomon_metric_takes(t->p.metric, GNOMON_POINTS_SPARSE)
-                        ? (int64_t)((t->sizes.point + 1) * 8) * n
+                        ? (int64_t)(t->sizes.point * member + 8) * n
                         : 0;
     for (int64_t i = 0; i < tables; i++) {
         gnomon_table table = index->tables[i];
