@@ -14,7 +14,7 @@ static const cli_named verbs[] = {
     {"join", cli_join_run, "every pair of points within a distance"},
     {"svd", cli_svd, "leading singular values and vectors"},
     {"lstsq", cli_lstsq, "least squares, with bounds on the error"},
-    {"hosvd", cli_hosvd, "a tensor as a small core and a factor a mode"},
+    {"hosvd", cli_hosvd, "Tucker decomposition of a tensor (randomized HOSVD)"},
     {"convert", cli_convert, "points from one format to another"},
     {"info", cli_info, "what is in a file, or what this machine offers"},
     {"help", NULL, NULL},

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails when a retired word (docs/glossary.md has the terms that took their places) is back in what users read: public headers,
+# Fails when a retired word or phrase (docs/glossary.md has the terms that took their places) is back in what users read: public headers,
 # help texts, manual pages, README, pages. usage: words.sh SOURCE COMMAND
 set -euo pipefail
 source=$1 command=$2
@@ -19,6 +19,10 @@ words=(
     '--(lambda|rank-tolerance|shingle|allowed|verified|broad-probes|probe-power)\b=--damp, --rcond, --ngram, --filter, --rerank, --coarse-probes, --test-power'
     '\bassume spread\b|GNOMON_ASSUME_SPREAD=incoherent'
     '\bgnomon_precision\b|\bGNOMON_FP(16|32)\b=gnomon_dtype'
+    '\bworth the way\b=when the gain exceeds the transfer'
+    '\bWanted are\b=computes'
+    '\ba factor a mode\b=one factor per mode'
+    '\b[Pp]resses [A-Z] to\b=compresses'
     '\bgnomon_lsh_effort\w*|\bGNOMON_LSH_EFFORT_INIT\b=gnomon_lsh_search_params'
     '\bgnomon_lsh_promise\w*|\bGNOMON_LSH_PROMISE_INIT\b=gnomon_lsh_guarantee'
 )
@@ -31,7 +35,7 @@ done
 found=0
 for entry in "${words[@]}"; do
     if grep -rnP -- "${entry%%=*}" "$source/include" "$source/README.md" "$source/docs/reference" "$source/docs/internals" \
-        "$source/docs/man" "$source/docs/glossary.md" "$text"; then
+        "$source/docs/tutorial" "$source/docs/man" "$source/docs/glossary.md" "$text"; then
         echo "retired: the word is '${entry#*=}' (docs/glossary.md)"
         found=1
     fi

@@ -78,8 +78,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_TEXT,
          .target = &r->output,
          .value = "OUT",
-         .help = "an .npz for the arrays core, factor_0, factor_1 and so on, a factor a mode; - is "
-                 "standard output"},
+         .help =
+             "an .npz for the arrays core, factor_0, factor_1 and so on, one factor per mode; - is "
+             "standard output"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
@@ -97,8 +98,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                                 CLI_GROUP("Input", input_table), CLI_GROUP("Common", common)};
     char formats[CLI_FORMATS_TEXT], about[CLI_FORMATS_TEXT + 512];
     snprintf(about, sizeof about,
-             "A dense tensor as a small core and a matrix with orthonormal columns a mode (a "
-             "Tucker decomposition) by random projection, and what that leaves. The tensor is an "
+             "The Tucker decomposition of a dense tensor, a core and one matrix with orthonormal "
+             "columns per mode "
+             "(randomized HOSVD), and the error that it leaves. The tensor is an "
              "array of 1 to 16 dimensions in C or Fortran order (%s); other formats have two. One "
              "that does not fit in --memory is read piece by piece, as often as it takes.",
              cli_formats(formats, GNOMON_HOLDS_TENSOR, 0, 0));
