@@ -6,7 +6,7 @@ rate; the link), an aim as the most times the floor (or milliseconds), and what 
 """
 import math
 
-from pages import between, gpu_records, pages, plot, power, slug, table
+from pages import gpu_records, pages, plot, power, slug, table
 from model import levels
 
 MEASURES = {"ms", "least_ms", "most_ms", "mean_ms", "median_ms", "variance_ms2", "runs", "read_ms", "floor_ms", "reads",
@@ -15,9 +15,8 @@ LAYOUTS = {"Dxb": "coordinates", "nxD": "points", "columns": "coordinates", "row
 
 
 class Job:
-    def __init__(self, what, ms, floor, floor_is, aim=None, aim_ms=None, aim_peer=None, peers=(), first=True):
+    def __init__(self, what, ms, floor, floor_is, aim=None, aim_ms=None, aim_peer=None, peers=()):
         self.what, self.ms, self.floor, self.floor_is = what, ms, floor, floor_is
-        self.first = first  # of its kind: for the README, if it has an aim
         self.aim, self.aim_ms, self.aim_peer, self.peers = aim, aim_ms, aim_peer, list(peers)
 
     def aims(self):
@@ -94,8 +93,7 @@ def many_points(content):
         yield Job(f"{name} of {r['n']:,} {r['dtype']} points, D = {power(whole)}, k = {r['rows'] * r['blocks']:,}, "
                   f"{contiguous(r['contiguous'])}", r["ms"], r["read_ms"], "one read",
                   1.5 if block and r["n"] == 256 and whole == 1 << 20 and r["dtype"] == "f32" else None,
-                  peers=[("SGEMM, stored:", r.get("sgemm_ms")), ("FP16 GEMM, stored:", r.get("fp16_gemm_ms"))],
-                  first=r["blocks"] == 32 and r["kind"] == "rademacher")
+                  peers=[("SGEMM, stored:", r.get("sgemm_ms")), ("FP16 GEMM, stored:", r.get("fp16_gemm_ms"))])
 
 
 def first_of(r, *keys):
@@ -116,14 +114,13 @@ def sjlt(content):
         yield Job(f"`sjlt`, s = {s}, of {n:,} points, D = {power(d)}, k = {r['k']:,}" +
                   (f", {contiguous(layout)}" if layout else ""), ms, floor, "one read",
                   {1: 1.5, 2: 1.5, 4: 2.7}.get(s) if known and n in (32, 256) else None,
-                  peers=apart.get(s, []) if known and n == 32 and "H200" in content["gpu"] else [], first=n == 32)
+                  peers=apart.get(s, []) if known and n == 32 and "H200" in content["gpu"] else [])
 
 
 def srht(content):
     for r in content["results"]:
         yield Job(f"`srht` of {r['n']:,} points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}", r["ms"],
-                  r["read_ms"], "one read", 2.0 if r["d"] <= 32768 else 3.5,
-                  first=(r["k"], r["d"]) in ((1024, 4096), (1024, 1 << 20)))
+                  r["read_ms"], "one read", 2.0 if r["d"] <= 32768 else 3.5)
 
 
 def adjoint(content):
@@ -197,11 +194,10 @@ def joins(content):
             floor = flops / 2 / best if best else None
             yield Job(f"{name}, on the GPU: {flops / r['ms']:.0f} TFLOP/s of 2 n² D; the filter alone {r['sieve_tflops']:.0f}", r["ms"], floor,
                       "n² D flops at cuBLAS's best FP16", aim_ms=float(f"{flops / rate / 2:.3g}") if rate else None,
-                      peers=[("FaSTED, taken apart:", flops / rate if rate else None)], first=d in (128, 512, 4096))
+                      peers=[("FaSTED, taken apart:", flops / rate if rate else None)])
         else:
             yield Job(f"{name}, from host to host", r["ms"], None, "", aim_ms=whole / 2 if whole else None,
-                      peers=[("FaSTED, taken apart:", whole), ("from page-locked memory:", r["pinned_ms"]), ("counted only:", r["count_ms"])],
-                      first=d in (128, 4096))
+                      peers=[("FaSTED, taken apart:", whole), ("from page-locked memory:", r["pinned_ms"]), ("counted only:", r["count_ms"])])
 
 
 def hashed_joins(content):
@@ -217,8 +213,7 @@ def hashed_joins(content):
                 aimed = r["kind"] == "easy" and prefix != ""
                 yield Job(f"{points} ({r[reached]:.4f} reached){how}, {where}", r[prefix + key],
                           r["read_ms"] if where != "page-locked" else None, "one read of the points",
-                          aim_ms=float(f"{exact / 5:.3g}") if aimed else None, peers=[("our exact join:", exact)],
-                          first=where == "on the GPU" and aimed)
+                          aim_ms=float(f"{exact / 5:.3g}") if aimed else None, peers=[("our exact join:", exact)])
         if r.get("pieces_ms"):
             yield Job(f"{points} ({r['reached']:.4f} reached), page-locked, in pieces of {r['pieces_mib']} MiB of the GPU's memory in all", r["pieces_ms"],
                       None, "", peers=[("our exact join at once:", r["exact_pinned_ms"])])
@@ -231,7 +226,7 @@ def set_joins(content):
                 f"{r['pairs']:,} pairs")
         yield Job(f"{name}, from host to host", r["ms"], r["link_ms"], "the rows over the link",
                   peers=[("from page-locked memory:", r["pinned_ms"]), ("counted only:", r["count_ms"]),
-                         (f"our CPU join, {r['cpu_threads']} threads:", r["cpu_ms"])], first=True)
+                         (f"our CPU join, {r['cpu_threads']} threads:", r["cpu_ms"])])
 
 
 def searches(content):
@@ -281,7 +276,7 @@ ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "r
 
 
 def one_gpu(gpu, programs):
-    text, aimed, told = "", [], []
+    text, told = "", []
     order = [p for p in PROGRAMS if p in programs] + [p for p in sorted(programs) if p not in PROGRAMS and p not in ELSEWHERE]
     for program in order:
         title, jobs_of = PROGRAMS.get(program, (f"`{program}`", anything))
@@ -289,14 +284,13 @@ def one_gpu(gpu, programs):
         jobs = list(jobs_of(dict(programs[program], peers=peers)))
         if not jobs:
             continue
-        aimed += [job for job in jobs if list(job.aims()) and job.first]
         told += [done for job in jobs for _, done in job.aims()]
         plain = not any(list(job.aims()) for job in jobs)
         note = programs[program].get("note")
         text += f"\n### {title}\n\n" + (f"The record was {note}.\n\n" if note else "") + table([h for h in HEAD if not (plain and h in ("aim", "reached"))],
                                             [row(job, not plain) for job in jobs])
     if not text:
-        return "", []
+        return ""
     rates = [r for p in programs.values() for r in p["results"] if r.get("what") in ("rate", "plain copy")]
     facts = []
     for r in rates:
@@ -310,35 +304,20 @@ def one_gpu(gpu, programs):
             f"{', commit ' + ', '.join(commits) if commits else ''}. " + ". ".join(facts) + ("." if facts else "") + "\n")
     if told:
         head += f"\n{sum(told)} of {len(told)} aims are reached.\n"
-    return head + text, aimed
+    return head + text
 
 
-def readme(aimed, text):
-    """The README with the table of the GPU with the most aims."""
-    if not aimed:
-        return text
-    gpu = max(sorted(aimed), key=lambda g: len(aimed[g]))
-    body = (f"On one {gpu}; ms, medians; the floor is one read of the points, or the flops at cuBLAS's FP16 rate, or a plain "
-            "copy over the link. All jobs and peers: [docs/results/gpu.md](docs/results/gpu.md).\n\n")
-    keep = [0, 1, 2, 4, 5, 6]
-    return between(text, "gpu", body + table([HEAD[i] for i in keep], [[row(job)[i] for i in keep] for job in aimed[gpu]]))
-
-
-def make(text):
-    """The page; gives back the README's text with its table."""
-    found, aimed, jobs = gpu_records(), {}, ""
-    for gpu, programs in sorted(found.items()):
-        part, aims = one_gpu(gpu, programs)
-        jobs += part
-        if aims:
-            aimed[gpu] = aims
+def make():
+    """The page."""
+    jobs = ""
+    for gpu, programs in sorted(gpu_records().items()):
+        jobs += one_gpu(gpu, programs)
     if jobs:
         pages["gpu.md"] = ("# On GPUs\n\nWhat `scripts/gpu.sh` measured: medians of runs timed by events, points bigger than the caches, "
                            "and in the same run the floor: one read of the points at the bandwidth found, the flops at cuBLAS's FP16 rate "
                            "(single precision counted as two fp16 products), or a plain copy over the link. v1, v2 and v3 are the kernels of "
                            "'Fast Random Projections in CUDA', ported. Peers taken apart ran on the same kind of GPU, not in the same "
                            "run.\n" + jobs)
-    return readme(aimed, text)
 
 
 # ---- the thesis' times ----
