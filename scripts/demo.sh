@@ -55,7 +55,7 @@ if "$gnomon" info --json | grep -q '"svd": true'; then
     say "6. What a matrix of low rank keeps of the images themselves"
     run svd "$images" -k $((k > 50 ? 50 : k)) --measure -o "$out/factors.npz" --plot "$out/spectrum.svg"
 
-    say "7. The images as a tensor: a small core, and a factor a mode"
+    say "7. The images as a tensor: its Tucker decomposition"
     run hosvd "$images" --tolerance 0.3 --sequential -o "$out/parts.npz"
 fi
 

@@ -215,7 +215,7 @@ static outcome ours(gnomon_context *ctx, gnomon_svd_options o, int runs, Factor 
         fprintf(stderr, "svd_ways: %s\n", gnomon_last_error(ctx));
         exit(1);
     };
-    o.probes = 0;
+    o.test_vectors = 0;
     out.time = timed(
         [&] {
             gnomon_svd svd;
@@ -229,7 +229,7 @@ static outcome ours(gnomon_context *ctx, gnomon_svd_options o, int runs, Factor 
         },
         runs);
     gnomon_svd svd;
-    o.probes = 10;
+    o.test_vectors = 10;
     must(&svd);
     out.certify = 1e3 * svd.certify_seconds;
     out.norm = svd.norm;

@@ -219,7 +219,8 @@ static bool make_plan(run *r, size_t bytes)
     if (r->way == FUSED) {
         p->batch = gnomon_min(p->batch, (int64_t)1 << 24);
     } else {
-        const int64_t points = products_bytes / 4 / r->h->products;
+        /* bits and sets have values without products */
+        const int64_t points = products_bytes / 4 / gnomon_max(r->h->products, r->f.count);
         p->batch = gnomon_min(p->batch, points > 1024 ? points : 1024);
     }
     if (r->v_host && r->job->values) {

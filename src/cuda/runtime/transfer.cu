@@ -55,6 +55,17 @@ static bool by_rows(const gnomon_matrix *m)
     return gnomon_abs(m->col_stride) <= gnomon_abs(m->row_stride);
 }
 
+gnomon_matrix gcu_part(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col, int64_t cols)
+{
+    gnomon_matrix part = *m;
+    part.rows = rows;
+    part.cols = cols;
+    if (m->data)
+        part.data = static_cast<char *>(m->data) + (row * m->row_stride + col * m->col_stride) *
+                                                       (int64_t)gnomon_dtype_size(m->dtype);
+    return part;
+}
+
 gnomon_matrix gcu_packed(const gnomon_matrix *host, int64_t rows, int64_t cols)
 {
     gnomon_matrix m = *host;

@@ -67,14 +67,3 @@ cudaError_t gcu_copy(const gnomon_matrix *from, const gnomon_matrix *to, cudaStr
     if (from->dtype == GNOMON_F64) return copy<double, float>(from, to, stream);
     return copy<float, float>(from, to, stream);
 }
-
-gnomon_matrix gcu_part(const gnomon_matrix *m, int64_t row, int64_t rows, int64_t col, int64_t cols)
-{
-    gnomon_matrix part = *m;
-    part.rows = rows;
-    part.cols = cols;
-    if (m->data)
-        part.data = static_cast<char *>(m->data) + (row * m->row_stride + col * m->col_stride) *
-                                                       (int64_t)gnomon_dtype_size(m->dtype);
-    return part;
-}
