@@ -22,10 +22,22 @@ with open(os.path.join(sources, "examples", "sketch.c")) as file:
 wrong = 0
 
 
+NUMBER = r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:e[+-]\d+)?"
+
+
+def alike(shown, printed):
+    """Figures of a factorisation end in digits that LAPACK's rounding decides; those near rounding are nothing else."""
+    if re.split(NUMBER, shown) != re.split(NUMBER, printed):
+        return False
+    pairs = zip(map(float, re.findall(NUMBER, shown)), map(float, re.findall(NUMBER, printed)))
+    return all(abs(a - b) <= 2e-3 * abs(a) or max(abs(a), abs(b)) < 1e-9 for a, b in pairs)
+
+
 def hold(name, shown, printed):
     global wrong
     shown, printed = (re.sub(r" in [0-9.]+ s\b", " in a moment", text).strip() for text in (shown, printed))
-    if shown != printed:
+    factors = any(verb in name for verb in ("gnomon svd", "gnomon lstsq", "gnomon hosvd"))
+    if not (alike(shown, printed) if factors else shown == printed):
         wrong += 1
         print(f"{name}: the page shows\n{shown}\nbut it prints\n{printed}")
 
@@ -37,7 +49,8 @@ left_out = [] if '"svd": true' in facts else ["gnomon svd", "gnomon lstsq", "gno
 licences = "/usr/share/common-licenses"
 if not os.path.exists(licences + "/GFDL-1.3"):
     left_out.append(licences)
-pages = [re.findall(r"```console\n\$ (.*)\n((?:.*\n)*?)```", page) for page in (readme, tutorial)]
+pages = [[one for block in re.findall(r"```console\n(\$ (?:.*\n)*?)```", page)
+          for one in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)] for page in (readme, tutorial)]
 assert len(pages[0]) >= 4 and len(pages[1]) >= 12
 for command, shown in pages[0] + pages[1]:
     if any(part in command for part in left_out):
