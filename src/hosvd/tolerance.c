@@ -46,10 +46,7 @@ static gnomon_status fill(search *s, const gnomon_tall *y)
         GNOMON_TRY(deflate(s, y));
         GNOMON_TRY(gnomon_range_power(w, s->x, s->mode, y, s->triangle));
     }
-    for (int i = 0; i < 2; i++) {
-        GNOMON_TRY(deflate(s, y));
-        GNOMON_TRY(gnomon_orthonormalise(w->ctx, y, NULL, &w->orth));
-    }
+    GNOMON_TRY(gnomon_orthonormalise_against(w->ctx, s->q, s->blocks, y, &w->orth));
     return gnomon_tall_deflate(w->ctx, y, &s->left);
 }
 

@@ -7,7 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 8 }; /* of inverse iterations */
+enum {
+    ROUNDS = 8, /* of inverse iterations */
+    PASSES = 8  /* of subtracting the part in a span */
+};
 
 static gnomon_status gram(gnomon_context *ctx, const gnomon_tall *y, double *r)
 {
@@ -129,6 +132,61 @@ gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, d
     if (status == GNOMON_OK && r != NULL) memcpy(r, total, (size_t)(n * n) * sizeof *r);
     gnomon_free(ctx, scratch);
     gnomon_free(ctx, total);
+    return status;
+}
+
+/* Uniform in [-1, 1), by the place in a block (the finaliser of splitmix64). Signs alone would not
+ * do: two equal ones have no part in the difference of two coordinates. */
+static double uniform_at(int64_t pass, int64_t row, int64_t col)
+{
+    uint64_t x = (uint64_t)row * 0x9e3779b97f4a7c15U + (uint64_t)(pass << 32 ^ col);
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebU;
+    return (double)(int64_t)(x ^ x >> 31) * 0x1p-63;
+}
+
+static void randomise(const gnomon_tall *y, int64_t pass, int64_t col)
+{
+    for (int64_t i = 0; i < y->rows; i++) {
+        if (y->f64)
+            ((double *)y->data)[i * y->cols + col] = uniform_at(pass, i, col);
+        else
+            ((float *)y->data)[i * y->cols + col] = (float)uniform_at(pass, i, col);
+    }
+}
+
+/* The passes below; norms: room for y's columns. */
+static gnomon_status against(gnomon_context *ctx, const gnomon_tall *q, int64_t count,
+                             const gnomon_tall *y, double *norms, gnomon_orth_count *orth)
+{
+    for (int pass = 0; pass < PASSES; pass++) {
+        for (int64_t i = 0; i < count; i++)
+            GNOMON_TRY(gnomon_tall_deflate(ctx, &q[i], y));
+        bool apart = pass > 0;
+        if (pass > 0) gnomon_tall_norms(ctx, y, norms);
+        for (int64_t j = 0; pass > 0 && j < y->cols; j++) {
+            if (norms[j] * norms[j] > 0.5) continue;
+            apart = false;
+            if (pass % 2 == 0) randomise(y, pass, j);
+        }
+        GNOMON_TRY(gnomon_orthonormalise(ctx, y, NULL, orth));
+        if (apart) return GNOMON_OK;
+    }
+    return GNOMON_OK;
+}
+
+/* Twice is enough (Kahan and Parlett) for columns that lie mostly outside the span of Q. Where the
+ * rank of [Q Y] is less than its columns, some of Y become rounding alone, which lies mostly
+ * inside that span again, and all of it where all points have a coordinate that is zero. Such a
+ * column is first tried again and then replaced by a random one. */
+gnomon_status gnomon_orthonormalise_against(gnomon_context *ctx, const gnomon_tall *q,
+                                            int64_t count, const gnomon_tall *y,
+                                            gnomon_orth_count *orth)
+{
+    double *norms = NULL;
+    GNOMON_TRY(gnomon_alloc(ctx, y->cols, sizeof *norms, "norms", &norms));
+    const gnomon_status status = against(ctx, q, count, y, norms, orth);
+    gnomon_free(ctx, norms);
     return status;
 }
 

@@ -20,6 +20,12 @@ typedef struct gnomon_orth_count {
 gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, double *r,
                                     gnomon_orth_count *count);
 
+/* The same, and orthogonal to the columns of the count blocks q, which are orthonormal together:
+ * Y's part in their span is taken out. Errors: as above. */
+gnomon_status gnomon_orthonormalise_against(gnomon_context *ctx, const gnomon_tall *q,
+                                            int64_t count, const gnomon_tall *y,
+                                            gnomon_orth_count *orth);
+
 /* Only R of Y = Q R, from the Gram matrix, with Y left as it is. *safe: whether R's diagonal spans
  * less than 1 / span. Y R^-1 is then orthonormal but for about the square of Y's condition times
  * 2^-53. r and errors as above. */

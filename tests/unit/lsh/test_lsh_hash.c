@@ -460,7 +460,7 @@ static void bad_arguments(void **state)
     ASSERT_FAILS(ctx, gnomon_hasher_create(ctx, &f, &h), GNOMON_ERROR_ARGUMENT, "dim");
     f = functions_of(GNOMON_LSH_SIMHASH, 4, 0);
     ASSERT_FAILS(ctx, gnomon_hasher_create(ctx, &f, &h), GNOMON_ERROR_ARGUMENT, "count");
-    f = functions_of((gnomon_lsh_family)7, 4, 1);
+    f = functions_of((gnomon_lsh_family)99, 4, 1);
     ASSERT_FAILS(ctx, gnomon_hasher_create(ctx, &f, &h), GNOMON_ERROR_ARGUMENT, "family");
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     d.kind = GNOMON_KRONECKER;
