@@ -136,6 +136,8 @@ const gnomon_metric_info *cli_metric(gnomon_metric metric);
 int cli_metric_is(gnomon_metric metric, unsigned flag);
 /* Whether it takes such points (GNOMON_POINTS_...). */
 int cli_metric_takes(gnomon_metric metric, unsigned points);
+/* Whether it takes sparse points and no others. */
+int cli_metric_needs_sparse(gnomon_metric metric);
 /* "cosine or jaccard": the metrics that have all of these flags. */
 typedef struct cli_metrics_text {
     char text[256];

@@ -118,6 +118,12 @@ int cli_metric_takes(gnomon_metric metric, unsigned points)
     return info != NULL && (info->points & points) != 0;
 }
 
+int cli_metric_needs_sparse(gnomon_metric metric)
+{
+    return cli_metric_takes(metric, GNOMON_POINTS_SPARSE) &&
+           !cli_metric_takes(metric, GNOMON_POINTS_DENSE);
+}
+
 cli_metrics_text cli_metrics_that(unsigned flags)
 {
     cli_metrics_text names = {""};

@@ -132,9 +132,8 @@ static gnomon_status work(gnomon_join_state *join)
     if (join->p.to == NULL) GNOMON_TRY(try_device(join, &done));
     if (!done) GNOMON_TRY(gnomon_join_by_hashes(join, &done));
     if (done) return GNOMON_OK;
-    return gnomon_metric_takes(join->options.metric, GNOMON_POINTS_SPARSE)
-               ? gnomon_join_sets(join)
-               : gnomon_join_dense(join);
+    return gnomon_metric_of_sets(join->options.metric) ? gnomon_join_sets(join)
+                                                       : gnomon_join_dense(join);
 }
 
 /* With sides set, does everything. */
@@ -179,9 +178,8 @@ gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gno
     gnomon_join_result own;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    GNOMON_FAIL_IF(gnomon_metric_takes(join.options.metric, GNOMON_POINTS_SPARSE), ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points",
-                   gnomon_metric_name(join.options.metric));
+    GNOMON_FAIL_IF(gnomon_metric_of_sets(join.options.metric), ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s takes sparse points", gnomon_metric_name(join.options.metric));
     GNOMON_TRY(gnomon_check_anywhere(ctx, p, "p", false));
     if (q != NULL) GNOMON_TRY(gnomon_check_anywhere(ctx, q, "q", false));
     join.self = q == NULL;
@@ -197,9 +195,8 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
     gnomon_join_result own;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    GNOMON_FAIL_IF(!gnomon_metric_takes(join.options.metric, GNOMON_POINTS_SPARSE), ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes dense points",
-                   gnomon_metric_name(join.options.metric));
+    GNOMON_FAIL_IF(!gnomon_metric_of_sets(join.options.metric), ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s takes dense points", gnomon_metric_name(join.options.metric));
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
     GNOMON_TRY(gnomon_check_csr(ctx, p, "p"));
     if (q != NULL) GNOMON_TRY(gnomon_check_csr(ctx, q, "q"));
@@ -243,9 +240,8 @@ gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *
     gnomon_join_result own;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    GNOMON_FAIL_IF(gnomon_metric_takes(join.options.metric, GNOMON_POINTS_SPARSE), ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points",
-                   gnomon_metric_name(join.options.metric));
+    GNOMON_FAIL_IF(gnomon_metric_of_sets(join.options.metric), ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s takes sparse points", gnomon_metric_name(join.options.metric));
     GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
                                     "points that are read in pieces are joined on the CPU"));
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");

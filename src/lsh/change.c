@@ -153,8 +153,7 @@ gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *po
 {
     gnomon_context *ctx = index->ctx;
     const gnomon_metric metric = index->options.metric;
-    GNOMON_FAIL_IF(points->sparse && !gnomon_metric_takes(metric, GNOMON_POINTS_SPARSE), ctx,
-                   GNOMON_ERROR_UNSUPPORTED,
+    GNOMON_FAIL_IF(points->sparse && !gnomon_metric_of_sets(metric), ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("points") " is sparse; an index for %s takes dense points",
                    gnomon_metric_name(metric));
     GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, points, "points"));

@@ -351,7 +351,7 @@ static double key_of(const finding *f, int64_t query, gnomon_query ready, int64_
 static void ask_for(const finding *f, int64_t id)
 {
     enum { MOST_BYTES = 4096, LINE = 64 };
-    if (gnomon_metric_takes(f->search->options.metric, GNOMON_POINTS_SPARSE)) return;
+    if (gnomon_metric_of_sets(f->search->options.metric)) return;
     const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
     const char *row = gnomon_row_at(&b->points, id - b->first);
     const int64_t bytes = b->points.cols * (int64_t)gnomon_dtype_size(b->points.dtype);

@@ -76,6 +76,12 @@ static inline bool gnomon_metric_takes(gnomon_metric metric, unsigned points)
     return (gnomon_metric_row_of(metric)->info.points & points) != 0;
 }
 
+/* Whether distances are those of sets (rows of gnomon_sets), with weights or without. */
+static inline bool gnomon_metric_of_sets(gnomon_metric metric)
+{
+    return gnomon_metric_row_of(metric)->sets != NULL;
+}
+
 /* The distance that a key stands for, and the key of a distance. */
 static inline double gnomon_metric_turn(gnomon_metric metric, double key)
 {

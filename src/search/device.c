@@ -73,7 +73,7 @@ gnomon_status gnomon_search_to_device(gnomon_search *s, const char *name, bool m
                                  .host = &d->call.host,
                                  .calls = &d->calls};
     gnomon_status status = GNOMON_OK;
-    if (gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE)) status = make_sets(s);
+    if (gnomon_metric_of_sets(s->options.metric)) status = make_sets(s);
     if (status == GNOMON_OK)
         status = gnomon_device_run(&d->call, s->ctx, GNOMON_BY_CONTEXT, &step, s, &done);
     return must ? status : GNOMON_OK; /* the CPU has room, perhaps */

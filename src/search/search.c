@@ -110,7 +110,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
     gnomon_search_options options;
     *out = NULL;
     GNOMON_TRY(copy_options(ctx, given, &options));
-    GNOMON_FAIL_IF(gnomon_metric_takes(options.metric, GNOMON_POINTS_SPARSE) != (csr != NULL), ctx,
+    GNOMON_FAIL_IF(gnomon_metric_of_sets(options.metric) != (csr != NULL), ctx,
                    GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
                    gnomon_metric_name(options.metric), csr != NULL ? "dense" : "sparse");
     gnomon_search *s;
@@ -221,9 +221,8 @@ static gnomon_status scan_allowed(gnomon_search *s, const gnomon_matrix *base)
 gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 {
     GNOMON_NEED(NULL, s, "search");
-    GNOMON_FAIL_IF(gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE), s->ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points",
-                   gnomon_metric_name(s->options.metric));
+    GNOMON_FAIL_IF(gnomon_metric_of_sets(s->options.metric), s->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s takes sparse points", gnomon_metric_name(s->options.metric));
     GNOMON_TRY(gnomon_check_anywhere(s->ctx, base, "base", false));
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(check_bits(s, base, "base"));
@@ -248,9 +247,8 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
 {
     GNOMON_NEED(NULL, s, "search");
-    GNOMON_FAIL_IF(!gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE), s->ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes dense points",
-                   gnomon_metric_name(s->options.metric));
+    GNOMON_FAIL_IF(!gnomon_metric_of_sets(s->options.metric), s->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "%s takes dense points", gnomon_metric_name(s->options.metric));
     GNOMON_FAIL_IF(base == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("base") " is NULL");
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(gnomon_check_csr(s->ctx, base, "base"));
@@ -321,7 +319,7 @@ static gnomon_status bring(gnomon_search *s, gnomon_neighbors *out)
     GNOMON_TRY(make_room(s, out, s->count * s->options.k));
     int64_t *counts = out->offsets;
     GNOMON_TRY(gnomon_search_finish_on_device(s, counts, out->ids, out->distances));
-    if (gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE))
+    if (gnomon_metric_of_sets(s->options.metric))
         GNOMON_TRY(gnomon_sets_fill(s, counts, out->ids, out->distances));
     for (int64_t q = 0; q < s->count; q++)
         GNOMON_TRY(check_count(s, q, counts[q]));
@@ -367,8 +365,7 @@ gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "the search has handed out its answers");
     const bool there = s->device.part != NULL && s->options.k > 0;
-    if (gnomon_metric_takes(s->options.metric, GNOMON_POINTS_SPARSE) && !there)
-        GNOMON_TRY(gnomon_sets_complete(s));
+    if (gnomon_metric_of_sets(s->options.metric) && !there) GNOMON_TRY(gnomon_sets_complete(s));
     for (int64_t q = 0; q < s->count && s->options.k > 0 && !there; q++)
         GNOMON_TRY(check_count(s, q, s->nearest[q].count));
     s->finished = true;

@@ -94,7 +94,7 @@ static gnomon_status join_files(cli_join *j)
 
 static int load(cli_join *j)
 {
-    const int sparse = cli_metric_takes(j->options.metric, GNOMON_POINTS_SPARSE);
+    const int sparse = cli_metric_needs_sparse(j->options.metric);
     int64_t budget = (j->app->memory - CLI_OVERHEAD_BYTES) / 2;
     const double begin = cli_seconds();
     j->p.info = j->p_info;
@@ -131,7 +131,7 @@ static int load_texts(cli_join *j)
 static gnomon_status join_memory(cli_join *j)
 {
     gnomon_context *ctx = j->app->ctx;
-    if (cli_metric_takes(j->options.metric, GNOMON_POINTS_SPARSE))
+    if (cli_metric_needs_sparse(j->options.metric))
         return gnomon_join_csr(ctx, &j->p.sparse, j->q_path != NULL ? &j->q.sparse : NULL,
                                &j->options, &j->result);
     return gnomon_join(ctx, &j->p.dense, j->q_path != NULL ? &j->q.dense : NULL, &j->options,
@@ -147,7 +147,7 @@ static int too_large(const cli_join *j)
                      ((j->q_info.access & GNOMON_ACCESS_SEEK) != 0 && j->q_info.rows >= 0));
     double bytes = bytes_of(&j->p_info);
     if (j->q_path != NULL) bytes += bytes_of(&j->q_info);
-    return can && !cli_metric_takes(j->options.metric, GNOMON_POINTS_SPARSE) && bytes > budget;
+    return can && !cli_metric_needs_sparse(j->options.metric) && bytes > budget;
 }
 
 /* Points that are read have a piece of each side in memory. */
@@ -357,7 +357,7 @@ int cli_join_work(cli_join *j)
         j->text != CLI_TEXT_NONE ||
         (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
          GNOMON_ACCESS_SPARSE) != 0;
-    if (cli_metric_takes(j->options.metric, GNOMON_POINTS_SPARSE) && !sparse)
+    if (cli_metric_needs_sparse(j->options.metric) && !sparse)
         return cli_needs_sparse(app, NULL, "jaccard");
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
     code = files ? check_row(j, j->p_path, &j->p_info) : -1;

@@ -11,7 +11,7 @@ enum { ENOUGH_QUERIES = 400 };
 static int load(cli_neighbors *n, const char *path, gnomon_reader **reader,
                 const gnomon_data_info *info, cli_points *p, int64_t *budget)
 {
-    const int sparse = cli_metric_takes(n->options.metric, GNOMON_POINTS_SPARSE);
+    const int sparse = cli_metric_needs_sparse(n->options.metric);
     p->reader = *reader;
     p->info = *info;
     *reader = NULL; /* dropped with the points */

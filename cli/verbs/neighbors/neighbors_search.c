@@ -90,7 +90,7 @@ typedef struct plan {
 /* The whole base against a search. */
 static int search_base(cli_neighbors *n, plan *p, gnomon_search *search, int64_t group)
 {
-    const int sparse = cli_metric_takes(n->options.metric, GNOMON_POINTS_SPARSE);
+    const int sparse = cli_metric_needs_sparse(n->options.metric);
     double mark = cli_seconds();
     for (int64_t done = 0;;) {
         gnomon_csr csr = {0};
@@ -304,8 +304,7 @@ int cli_neighbors_search(cli_neighbors *n)
     n->answers.dimensions = n->base_info.cols;
     int code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
     if (code < 0)
-        code = cli_metric_takes(n->options.metric, GNOMON_POINTS_SPARSE) ? search_sets(n)
-                                                                         : search_dense(n, &p);
+        code = cli_metric_needs_sparse(n->options.metric) ? search_sets(n) : search_dense(n, &p);
     if (code < 0 && n->mask > 0) code = check_mask(n, n->mask, n->answers.base);
     free(p.query_data);
     free(p.base_data);

@@ -183,7 +183,7 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
         some.q.dense = &sample->q;
     }
     GNOMON_TRY(sample_distances(&some, sample != NULL, out));
-    if (gnomon_metric_takes(join->options.metric, GNOMON_POINTS_SPARSE)) {
+    if (gnomon_metric_of_sets(join->options.metric)) {
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
         double sum = 0;
         for (int64_t b = 0; b < BINS; b++) /* |A n B| = (1 - d) (|A| + |B|) / (2 - d) */
@@ -237,8 +237,7 @@ static double all_pairs(const gnomon_join_state *join)
 
 static double coordinates_of(const gnomon_join_state *join, const distances_seen *l)
 {
-    return gnomon_metric_takes(join->options.metric, GNOMON_POINTS_SPARSE) ? l->members
-                                                                           : (double)join->p.cols;
+    return gnomon_metric_of_sets(join->options.metric) ? l->members : (double)join->p.cols;
 }
 
 /* What a plan costs by these figures. */
@@ -258,7 +257,7 @@ static double plan_cost(const gnomon_join_state *join, const distances_seen *l,
 static double exact_cost(const gnomon_join_state *join, const distances_seen *l,
                          const gnomon_join_costs *c)
 {
-    if (gnomon_metric_takes(join->options.metric, GNOMON_POINTS_SPARSE))
+    if (gnomon_metric_of_sets(join->options.metric))
         return all_pairs(join) * c->shared_member * l->shared *
                    fmin(1, 2 * join->options.threshold) +
                (double)(join->p.rows + join->q.rows) * l->members * 20;

@@ -217,7 +217,7 @@ static gnomon_status check_keys(checker *c, const gnomon_lsh *index)
     const int64_t most = fit < 64 ? 64 : fit > 65536 ? 65536 : fit;
     bool *wrong;
     GNOMON_TRY(gnomon_alloc_zero(c->ctx, tables, sizeof *wrong, "faults", &wrong));
-    const gnomon_status status = gnomon_metric_takes(index->options.metric, GNOMON_POINTS_SPARSE)
+    const gnomon_status status = gnomon_metric_of_sets(index->options.metric)
                                      ? hash_sets(c, index, most, wrong)
                                      : hash_dense(c, index, most, wrong);
     for (int64_t t = 0; t < tables && status == GNOMON_OK; t++)

@@ -334,7 +334,7 @@ static gnomon_status load(loading *w)
     GNOMON_TRY(load_settings(w));
     w->index->map = (const char *)l->map;
     w->index->map_bytes = (size_t)l->bytes;
-    const bool sets = gnomon_metric_takes(w->index->options.metric, GNOMON_POINTS_SPARSE);
+    const bool sets = gnomon_metric_of_sets(w->index->options.metric);
     const bool weights = gnomon_metric_is(w->index->options.metric, GNOMON_METRIC_WEIGHTS);
     const uint64_t due = (sets ? GNOMON_LSH_SETS : 0u) | (weights ? GNOMON_LSH_WEIGHTED : 0u) |
                          (w->index->options.codes > 0 ? GNOMON_LSH_CODED : 0u) |

@@ -40,7 +40,7 @@ struct gnomon_lsh_builder {
 
 static bool of_sets(const gnomon_lsh_builder *b)
 {
-    return gnomon_metric_takes(b->shape->options.metric, GNOMON_POINTS_SPARSE);
+    return gnomon_metric_of_sets(b->shape->options.metric);
 }
 
 static bool of_weights(const gnomon_lsh_builder *b)

@@ -59,7 +59,7 @@ double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t
 
 double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s)
 {
-    if (gnomon_metric_takes(s->metric, GNOMON_POINTS_BITS | GNOMON_POINTS_SPARSE))
+    if (gnomon_metric_of_sets(s->metric) || gnomon_metric_takes(s->metric, GNOMON_POINTS_BITS))
         return per_trials / 8;
     return per_trials + per_trials_coordinate * (double)s->dim;
 }

@@ -36,9 +36,9 @@ static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_guaran
     GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,
                    GNOMON_ERROR_ARGUMENT, GNOMON_ARG("guarantee.family") " is %s; the metric is %s",
                    gnomon_lsh_family_name(p->family), gnomon_metric_name(p->metric));
-    GNOMON_FAIL_IF(gnomon_metric_takes(p->metric, GNOMON_POINTS_SPARSE) != (points->sparse != NULL),
-                   ctx, GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
-                   gnomon_metric_name(p->metric), points->sparse ? "dense" : "sparse");
+    GNOMON_FAIL_IF(gnomon_metric_of_sets(p->metric) != (points->sparse != NULL), ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes %s points", gnomon_metric_name(p->metric),
+                   points->sparse ? "dense" : "sparse");
     GNOMON_FAIL_IF(!(p->recall > 0 && p->recall < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("guarantee.recall") " is %g; it must be above 0 and below 1",
                    p->recall);

@@ -173,9 +173,8 @@ static int64_t memory_of(const gnomon_tuning *t, const gnomon_lsh *index, int64_
     const int64_t n = t->sizes.points;
     /* sets are copied: their members, as many as point says, with weights, and offsets */
     const int member = gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS) ? 16 : 8;
-    int64_t bytes = gnomon_metric_takes(t->p.metric, GNOMON_POINTS_SPARSE)
-                        ? (int64_t)(t->sizes.point * member + 8) * n
-                        : 0;
+    int64_t bytes =
+        gnomon_metric_of_sets(t->p.metric) ? (int64_t)(t->sizes.point * member + 8) * n : 0;
     for (int64_t i = 0; i < tables; i++) {
         gnomon_table table = index->tables[i];
         const double buckets = (double)table.buckets * t->scale;
@@ -273,7 +272,8 @@ static gnomon_status try_tables(trying *y, const gnomon_shape *from, const gnomo
 static int64_t most_tables(gnomon_metric metric)
 {
     /* functions that tell little, and cost little */
-    return gnomon_metric_takes(metric, GNOMON_POINTS_SPARSE | GNOMON_POINTS_BITS) ? 64 : 16;
+    return gnomon_metric_of_sets(metric) || gnomon_metric_takes(metric, GNOMON_POINTS_BITS) ? 64
+                                                                                            : 16;
 }
 
 static gnomon_status try_shape(trying *y, const gnomon_shape *from)
@@ -288,8 +288,8 @@ static gnomon_status try_shape(trying *y, const gnomon_shape *from)
     /* what tables take at least, of the memory guaranteed */
     const int64_t fit = t->p.memory / (4 * t->sizes.points + 1);
     o.tables = most_tables(t->p.metric);
-    while (o.tables > fit || (gnomon_metric_takes(t->p.metric, GNOMON_POINTS_SPARSE) &&
-                              o.tables > 4 && o.tables * (o.coarse + o.fine) > MOST_HASHES))
+    while (o.tables > fit || (gnomon_metric_of_sets(t->p.metric) && o.tables > 4 &&
+                              o.tables * (o.coarse + o.fine) > MOST_HASHES))
         o.tables /= 2;
     if (o.tables < 1) return GNOMON_OK;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, &index));
