@@ -226,9 +226,10 @@ static int check(build *b, int tune)
     if (guaranteed && told > 0)
         return cli_usage(app, "--recall chooses the settings: it goes without settings of yours");
     if (guaranteed && b->k_given == b->radius_given)
-        return cli_usage(app, "with --recall one of -k and --radius is needed");
+        return cli_usage(app, "with --recall one of -k and %s is needed", cli_option_of("radius"));
     if (!guaranteed && (b->k_given || b->radius_given || b->queries_path != NULL || b->slower))
-        return cli_usage(app, "-k, --radius, --queries and --slower go with --recall");
+        return cli_usage(app, "-k, %s, --queries and --slower go with --recall",
+                         cli_option_of("radius"));
     if (!guaranteed && !(b->tables_given && b->functions_given))
         return cli_usage(app, "either --recall, or --tables and --functions are needed");
     if (b->queries_path != NULL && strcmp(b->path, "-") == 0 && strcmp(b->queries_path, "-") == 0)

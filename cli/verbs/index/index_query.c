@@ -109,7 +109,8 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
 
 static int check(cli_neighbors *n, const given *g)
 {
-    if (g->k == g->radius) return cli_usage(n->app, "one of -k and --radius is needed");
+    if (g->k == g->radius)
+        return cli_usage(n->app, "one of -k and %s is needed", cli_option_of("radius"));
     if (g->radius && n->options.radius < 0)
         return cli_usage(n->app, "%s %g: a distance is not negative", cli_option_of("radius"),
                          n->options.radius);

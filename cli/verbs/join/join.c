@@ -233,7 +233,7 @@ static int check_similarity(cli_join *j)
     cli_app *app = j->app;
     if (!j->similarity_given) return -1;
     if (j->threshold_given)
-        return cli_usage(app, "--similarity and --threshold exclude each other");
+        return cli_usage(app, "--similarity and %s exclude each other", cli_option_of("threshold"));
     if (!cli_metric_is(j->options.metric, GNOMON_METRIC_SIMILARITY))
         return cli_usage(app, "--similarity goes with --metric %s, not %s",
                          cli_metrics_that(GNOMON_METRIC_JOINS | GNOMON_METRIC_SIMILARITY).text,

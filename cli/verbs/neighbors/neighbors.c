@@ -141,7 +141,8 @@ static int check(cli_neighbors *n, const given *g, int operands)
     } else if (operands < 2) {
         return cli_usage(app, "BASE and QUERIES are needed, or QUERIES and --index");
     }
-    if (g->k == g->radius) return cli_usage(app, "one of -k and --radius is needed");
+    if (g->k == g->radius)
+        return cli_usage(app, "one of -k and %s is needed", cli_option_of("radius"));
     if (g->radius && n->options.radius < 0 &&
         !cli_metric_is(n->options.metric, GNOMON_METRIC_LARGER))
         return cli_usage(app, "%s %g: a distance is not negative", cli_option_of("radius"),

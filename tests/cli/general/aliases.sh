@@ -20,3 +20,7 @@ try gnomon index build sets.svm --metric jaccard --bands 3 --tables 3 --rows 2 -
 try gnomon index build sets.svm --metric jaccard --bands 0 --rows 2 -o no.lsh
 try gnomon index query bands.lsh sets.svm -k 1 --bands 99
 try gnomon index query bands.lsh sets.svm -k 1 --tables 99
+try gnomon index build five.csv -o no.lsh --metric cosine --tables 2 --functions 3 --threshold 0.8
+try gnomon index build five.csv -o no.lsh --recall 0.9 -k 1 --threshold 0.8
+try gnomon neighbors five.csv five.csv -k 1 --threshold 0.8
+try gnomon join five.csv --radius 0.8 --similarity 0.5
