@@ -56,7 +56,8 @@ typedef struct gnomon_read_options {
     int64_t svmlight_cols;   /* 0: from the file's largest index (two passes) */
     int svmlight_zero_based; /* -1: find out as scikit-learn does (any index 0), 0, 1 */
     gnomon_dtype text_dtype; /* of GNOMON_HOLDS_TEXT: the type they count as stored in,
-                                F32 or F64; 0: F32. Reading into F64 always gives every digit */
+                                F32 or F64; 0: F32. Reading into F64 always gives every digit;
+                                what it can't hold is DATA */
     int tensor; /* 1: an array of any number of dimensions as it lies in the file: a row is all that
                    has one index in its outermost dimension, the first one or, in Fortran order, the
                    last one; see shape and fortran_order of gnomon_data_info */
@@ -110,7 +111,7 @@ GNOMON_API gnomon_status gnomon_reader_info(gnomon_reader *reader, gnomon_data_i
  * type itself; host memory, any strides, cols as info) and converts. *got is the number
  * read, 0 at the end. Sparse sources are filled out with zeros. Errors: DATA with line
  * or record and column, TRUNCATED, IO; then dst's contents are undefined and the reader
- * is spent. */
+ * is spent. A decimal beyond dst's type is DATA too: 1e39 into F32. */
 GNOMON_API gnomon_status gnomon_reader_next(gnomon_reader *reader, const gnomon_matrix *dst,
                                             int64_t *got);
 

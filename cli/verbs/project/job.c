@@ -136,17 +136,10 @@ static void account(double *sum, double *mark)
 /* Tells of a NaN or infinity by its place in the file. */
 static int fail_nonfinite(cli_job *job, int64_t row, int64_t col)
 {
-    const int text = cli_format_is(job->info.format, GNOMON_HOLDS_TEXT, 0),
-              is_f32 = job->info.dtype == GNOMON_F32;
     return cli_fail(job->app, CLI_EXIT_DATA,
-                    "NaN or infinity%s%s%s in row %lld, column %lld (both counted from 0); %s"
+                    "NaN or infinity in row %lld, column %lld (both counted from 0); "
                     "--allow-nonfinite passes it through",
-                    text ? ", or a number beyond what " : "",
-                    !text    ? ""
-                    : is_f32 ? "f4"
-                             : "f8",
-                    text ? " holds," : "", (long long)row, (long long)col,
-                    text && is_f32 ? "--output-dtype f8 reads numbers as f8, " : "");
+                    (long long)row, (long long)col);
 }
 
 /* Tells of a point whose sketch is beyond what the type holds: row 'row' of the points at work. */

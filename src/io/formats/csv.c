@@ -6,6 +6,7 @@
 #include "io/text/number.h"
 #include "io/text/text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- reading ---- */
@@ -157,6 +158,10 @@ static gnomon_status parse_row(gnomon_reader *reader, const char *line, size_t l
             return ragged(reader, j);
         }
         if (kind != GNOMON_CSV_NUMBER) return bad_field(reader, j, kind, text, length);
+        if (gnomon_text_beyond(text, length, value, dst->dtype))
+            return gnomon_text_fail_beyond(reader, csv->lines.number, j + 1,
+                                           gnomon_quote(text, length, (char[GNOMON_QUOTED]){0}),
+                                           isinf(value) ? GNOMON_F64 : GNOMON_F32);
         int64_t at = row * dst->row_stride + j * dst->col_stride;
         if (single)
             ((float *)dst->data)[at] = (float)value;

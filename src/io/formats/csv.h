@@ -23,7 +23,7 @@ void gnomon_csv_start(gnomon_csv_fields *fields, const char *line, size_t length
 /* What the next field is. */
 typedef enum gnomon_csv_kind {
     GNOMON_CSV_END,    /* there is none */
-    GNOMON_CSV_NUMBER, /* *value */
+    GNOMON_CSV_NUMBER, /* *value, written as *text[0, *length) */
     GNOMON_CSV_EMPTY,
     GNOMON_CSV_OTHER,   /* *text[0, *length) */
     GNOMON_CSV_UNCLOSED /* a quote without its other */

@@ -76,7 +76,9 @@ static gnomon_csv_kind quoted_field(gnomon_csv_fields *f, const char *p, double 
     while (inside < stop && is_blank(stop[-1]))
         stop--;
     if (pass_delimiter(f, q + 1)) {
-        if (gnomon_number_parse(inside, (size_t)(stop - inside), value)) return GNOMON_CSV_NUMBER;
+        *text = inside;
+        *length = (size_t)(stop - inside);
+        if (gnomon_number_parse(*text, *length, value)) return GNOMON_CSV_NUMBER;
         *text = p;
         *length = (size_t)(q + 1 - p);
         return inside == stop ? GNOMON_CSV_EMPTY : GNOMON_CSV_OTHER;
@@ -97,6 +99,8 @@ gnomon_csv_kind gnomon_csv_next(gnomon_csv_fields *f, double *value, const char 
     while (p < f->end && is_blank(*p) && *p != f->delimiter)
         p++;
     size_t consumed = gnomon_number_prefix(p, (size_t)(f->end - p), value);
+    *text = p;
+    *length = consumed;
     if (consumed > 0 && pass_delimiter(f, p + consumed)) return GNOMON_CSV_NUMBER;
     if (p < f->end && *p == '"') return quoted_field(f, p, value, text, length);
 

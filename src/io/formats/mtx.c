@@ -23,7 +23,9 @@ typedef struct mtx_reader {
     int64_t count;        /* entries or values in the file, as the header tells */
     gnomon_gather gather; /* coordinate */
     double *values;       /* array: in the file's order */
-    int64_t row;          /* array: the next point */
+    int64_t beyond_line;  /* the first line whose value F32 can't hold, 0: none */
+    char beyond[GNOMON_QUOTED];
+    int64_t row; /* array: the next point */
 } mtx_reader;
 
 static const gnomon_format mtx_array;
@@ -196,7 +198,7 @@ static gnomon_status mtx_open(gnomon_reader *reader)
 static gnomon_status value_word(gnomon_reader *reader, const char **line, const char *end,
                                 double *value)
 {
-    const mtx_reader *mtx = reader->state;
+    mtx_reader *mtx = reader->state;
     size_t length;
     const char *text = gnomon_word(line, end, &length, GNOMON_NO_COMMENT);
     bool good = gnomon_number_parse(text, length, value);
@@ -206,6 +208,14 @@ static gnomon_status value_word(gnomon_reader *reader, const char **line, const 
     if (!good)
         return bad_word(reader, GNOMON_ERROR_DATA, text, length,
                         mtx->field == INTEGER ? "an integer" : "a number");
+    if (gnomon_text_beyond(text, length, *value, GNOMON_F64))
+        return gnomon_text_fail_beyond(reader, mtx->lines.number, 0,
+                                       gnomon_quote(text, length, (char[GNOMON_QUOTED]){0}),
+                                       GNOMON_F64);
+    if (mtx->beyond_line == 0 && gnomon_text_beyond(text, length, *value, GNOMON_F32)) {
+        mtx->beyond_line = mtx->lines.number;
+        gnomon_quote(text, length, mtx->beyond);
+    }
     text = gnomon_word(line, end, &length, GNOMON_NO_COMMENT);
     if (length > 0) return bad_word(reader, GNOMON_ERROR_DATA, text, length, "the line's end");
     return GNOMON_OK;
@@ -270,11 +280,20 @@ static gnomon_status load_entries(gnomon_reader *reader)
     return GNOMON_OK;
 }
 
+/* Whether all of the loaded matrix can be given as dtype. */
+static gnomon_status check_range(gnomon_reader *reader, gnomon_dtype dtype)
+{
+    const mtx_reader *mtx = reader->state;
+    if (dtype == GNOMON_F64 || mtx->beyond_line == 0) return GNOMON_OK;
+    return gnomon_text_fail_beyond(reader, mtx->beyond_line, 0, mtx->beyond, dtype);
+}
+
 static gnomon_status mtx_next_csr(gnomon_reader *reader, int64_t max_rows, int64_t max_nonzeros,
                                   gnomon_csr *csr)
 {
     mtx_reader *mtx = reader->state;
     GNOMON_TRY(load_entries(reader));
+    GNOMON_TRY(check_range(reader, reader->csr_dtype));
     return gnomon_gather_next(&mtx->gather, reader, max_rows, max_nonzeros, csr);
 }
 
@@ -331,6 +350,7 @@ static gnomon_status array_block(gnomon_reader *reader, int64_t row, int64_t col
                                  const gnomon_matrix *dst)
 {
     GNOMON_TRY(load_values(reader));
+    GNOMON_TRY(check_range(reader, dst->dtype));
     for (int64_t j = 0; j < dst->cols; j++)
         for (int64_t i = 0; i < dst->rows; i++) {
             double value = array_value(reader, row + i, col + j);

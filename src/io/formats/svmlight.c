@@ -5,6 +5,7 @@
 #include "io/text/number.h"
 #include "io/text/text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- reading ---- */
@@ -45,12 +46,13 @@ static bool is_label(const char *text, size_t length)
     }
 }
 
-/* Splits "index:value". */
-static bool is_pair(const char *text, size_t length, int64_t *index, double *value)
+/* Splits "index:value"; the value's text begins at *number. */
+static bool is_pair(const char *text, size_t length, int64_t *index, size_t *number, double *value)
 {
     size_t consumed = gnomon_integer_prefix(text, length, index);
+    *number = consumed + 1;
     return consumed > 0 && consumed < length && text[consumed] == ':' &&
-           gnomon_number_parse(text + consumed + 1, length - consumed - 1, value);
+           gnomon_number_parse(text + *number, length - *number, value);
 }
 
 typedef enum step { END, PAIR, BAD } step;
@@ -58,8 +60,8 @@ typedef enum step { END, PAIR, BAD } step;
 /* Walks a line: the label and the query id are passed over at its beginning. */
 typedef struct walk {
     const char *p, *end;
-    const char *text; /* the word that is BAD */
-    size_t length;
+    const char *text;      /* the word that is BAD */
+    size_t length, number; /* of a pair, the value begins at text + number */
     bool bad_label;
 } walk;
 
@@ -84,7 +86,7 @@ static step walk_next(walk *w, int64_t *index, double *value)
 {
     w->text = gnomon_word(&w->p, w->end, &w->length, '#');
     if (w->length == 0) return END;
-    return is_pair(w->text, w->length, index, value) ? PAIR : BAD;
+    return is_pair(w->text, w->length, index, &w->number, value) ? PAIR : BAD;
 }
 
 static gnomon_status bad_word(gnomon_reader *reader, const walk *w)
@@ -131,6 +133,12 @@ static gnomon_status read_point(gnomon_reader *reader, bool *more)
         if (s == BAD) break;
         if (index < svm->base || index - svm->base >= reader->info.cols)
             return bad_index(reader, index);
+        const char *number = w.text + w.number;
+        if (gnomon_text_beyond(number, w.length - w.number, value, svm->batch.dtype))
+            return gnomon_text_fail_beyond(
+                reader, svm->lines.number, 0,
+                gnomon_quote(number, w.length - w.number, (char[GNOMON_QUOTED]){0}),
+                isinf(value) ? GNOMON_F64 : GNOMON_F32);
         GNOMON_TRY(gnomon_batch_entry(&svm->batch, index - svm->base, value));
     }
     return bad_word(reader, &w);

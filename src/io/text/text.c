@@ -1,8 +1,12 @@
 #include "io/text/text.h"
 
 #include "io/arrays/convert.h"
+#include "io/text/lines.h"
 #include "io/text/number.h"
 #include "points/view.h"
+
+#include <math.h>
+#include <stdio.h>
 
 gnomon_status gnomon_text_dtype(gnomon_reader *reader)
 {
@@ -13,6 +17,29 @@ gnomon_status gnomon_text_dtype(gnomon_reader *reader)
                    gnomon_dtype_name(asked));
     reader->info.dtype = asked != 0 ? asked : GNOMON_F32;
     return GNOMON_OK;
+}
+
+bool gnomon_text_beyond(const char *text, size_t length, double value, gnomon_dtype dtype)
+{
+    /* half of F32's last unit above its largest number rounds up */
+    if (fabs(value) < (dtype == GNOMON_F32 ? 0x1.ffffffp127 : HUGE_VAL) || isnan(value))
+        return false;
+    if (!isinf(value)) return true;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] >= '0' && text[i] <= '9') return true;
+    return false;
+}
+
+gnomon_status gnomon_text_fail_beyond(gnomon_reader *reader, int64_t line, int64_t column,
+                                      const char *quoted, gnomon_dtype dtype)
+{
+    char at[32] = "";
+    if (column > 0) snprintf(at, sizeof at, ", column %lld", (long long)column);
+    return gnomon_fail(reader->ctx, GNOMON_ERROR_DATA,
+                       GNOMON_ARG("%s") ": line %lld%s: %s is beyond what %s holds%s",
+                       gnomon_source_name(reader->source), (long long)line, at, quoted,
+                       gnomon_dtype_name(dtype),
+                       dtype == GNOMON_F32 ? " (text can be read or converted as f64)" : "");
 }
 
 gnomon_status gnomon_text_rows_start(gnomon_text_rows *rows, gnomon_writer *writer,

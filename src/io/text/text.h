@@ -16,6 +16,15 @@
  * ARGUMENT for another. */
 gnomon_status gnomon_text_dtype(gnomon_reader *reader);
 
+/* Whether text, a decimal that reads as the double value, is beyond what dtype (F32 or F64) holds:
+ * rounding to dtype gives infinity. Infinity written as such isn't. */
+bool gnomon_text_beyond(const char *text, size_t length, double value, gnomon_dtype dtype);
+
+/* DATA: that text, as gnomon_quote gives it, at this line (and column, both counted from 1; 0: not
+ * told) is. */
+gnomon_status gnomon_text_fail_beyond(gnomon_reader *reader, int64_t line, int64_t column,
+                                      const char *quoted, gnomon_dtype dtype);
+
 /* A block's points one after the other, in the stored type. */
 typedef struct gnomon_text_rows {
     gnomon_writer *writer;

@@ -111,8 +111,8 @@ static void quotes_and_names(void **unused)
 static void every_digit(void **unused)
 {
     (void)unused;
-    make_text("a.csv", "0.1,1e400,-0,4.9406564584124654e-324\n");
-    expect_points(NULL, 1, 4, (double[]){0.1, HUGE_VAL, -0.0, 0x1p-1074});
+    make_text("a.csv", "0.1,1e38,-0,4.9406564584124654e-324\n");
+    expect_points(NULL, 1, 4, (double[]){0.1, 1e38, -0.0, 0x1p-1074});
     gnomon_reader *reader;
     expect_ok(gnomon_reader_open(ctx, path, NULL, &reader));
     float single[4];
