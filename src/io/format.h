@@ -113,8 +113,11 @@ struct gnomon_format {
     void (*discard)(gnomon_writer *writer); /* frees state, also after complete; may be NULL */
 };
 
-/* Tells info of the stored shape; formats that don't have it filled in as rows x cols. */
-void gnomon_reader_shape(gnomon_reader *reader, int dimensions, const int64_t *shape, bool fortran);
+/* Tells info of the stored shape; formats that don't have it filled in as rows x cols. DATA when
+ * its sizes but those of 0 have a product that doesn't fit, so that any order of multiplying does.
+ */
+gnomon_status gnomon_reader_shape(gnomon_reader *reader, int dimensions, const int64_t *shape,
+                                  bool fortran);
 
 /* registry.c: the table of all, in the order of formats/list.h. */
 const gnomon_format *gnomon_format_at(int index);          /* NULL past the end */

@@ -86,13 +86,25 @@ static gnomon_status open_source(gnomon_reader *reader, const char *path)
     return GNOMON_OK;
 }
 
-void gnomon_reader_shape(gnomon_reader *reader, int dimensions, const int64_t *shape, bool fortran)
+static void tell_shape(gnomon_data_info *info, int dimensions, const int64_t *shape, bool fortran)
 {
-    gnomon_data_info *info = &reader->info;
     info->dimensions = dimensions;
     info->fortran_order = fortran;
     for (int i = 0; i < dimensions && i < GNOMON_TENSOR_MODES; i++)
         info->shape[i] = shape[i];
+}
+
+gnomon_status gnomon_reader_shape(gnomon_reader *reader, int dimensions, const int64_t *shape,
+                                  bool fortran)
+{
+    int64_t count = 1;
+    for (int i = 0; i < dimensions; i++)
+        GNOMON_FAIL_IF(shape[i] != 0 && !gnomon_mul(count, shape[i], &count), reader->ctx,
+                       GNOMON_ERROR_DATA,
+                       GNOMON_ARG("%s") ": the array's shape is more than any file holds",
+                       gnomon_source_name(reader->source));
+    tell_shape(&reader->info, dimensions, shape, fortran);
+    return GNOMON_OK;
 }
 
 static gnomon_status open_reader(gnomon_reader *reader, const char *path)
@@ -106,7 +118,7 @@ static gnomon_status open_reader(gnomon_reader *reader, const char *path)
     reader->info.format = reader->format->name;
     const int64_t shape[] = {reader->info.rows, reader->info.cols};
     if (reader->info.dimensions == 0)
-        gnomon_reader_shape(reader, 2, shape, reader->info.coordinates_contiguous != 0);
+        tell_shape(&reader->info, 2, shape, reader->info.coordinates_contiguous != 0);
     return GNOMON_OK;
 }
 

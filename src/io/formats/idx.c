@@ -58,7 +58,7 @@ static gnomon_status idx_open(gnomon_reader *reader)
         GNOMON_FAIL_IF(i > 0 && !gnomon_mul(cols, shape[i], &cols), ctx, GNOMON_ERROR_DATA,
                        GNOMON_ARG("%s") ": the IDX sizes are more than any file holds", name);
     }
-    gnomon_reader_shape(reader, lead[3], shape, false);
+    GNOMON_TRY(gnomon_reader_shape(reader, lead[3], shape, false));
     const gnomon_array header = {.source = reader->source,
                                  .offset = LEAD + 4 * lead[3],
                                  .rows = rows,

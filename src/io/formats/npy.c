@@ -30,7 +30,7 @@ gnomon_status gnomon_npy_points(gnomon_reader *reader, gnomon_source *source, gn
                        ctx, GNOMON_ERROR_DATA,
                        GNOMON_ARG("%s") ": the npy header's shape is more than any file holds",
                        name);
-    gnomon_reader_shape(reader, header.dimensions, header.shape, header.fortran);
+    GNOMON_TRY(gnomon_reader_shape(reader, header.dimensions, header.shape, header.fortran));
     *array = (gnomon_array){.source = source,
                             .offset = header.offset,
                             .rows = last == 0 ? 1 : header.shape[outermost],

@@ -446,7 +446,7 @@ static gnomon_status as_points(gnomon_reader *reader, const header *h, const ent
     for (int i = t.dimensions == 1 ? 0 : 1; i < t.dimensions; i++)
         if (!gnomon_mul(cols, t.shape[i], &cols))
             return bad_entry(h, e, "its shape is more than any file holds");
-    gnomon_reader_shape(reader, t.dimensions, t.shape, false);
+    GNOMON_TRY(gnomon_reader_shape(reader, t.dimensions, t.shape, false));
     *array = (gnomon_array){.source = reader->source,
                             .offset = LENGTH + h->length + t.begin,
                             .rows = t.dimensions == 1 ? 1 : t.shape[0],

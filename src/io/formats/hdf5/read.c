@@ -219,7 +219,7 @@ static gnomon_status read_shape(gnomon_reader *reader, hdf5_state *state)
     int64_t shape[H5S_MAX_RANK];
     for (int i = 0; i < state->rank; i++)
         shape[i] = (int64_t)state->dims[i];
-    gnomon_reader_shape(reader, state->rank, shape, false);
+    GNOMON_TRY(gnomon_reader_shape(reader, state->rank, shape, false));
     return GNOMON_OK;
 }
 
