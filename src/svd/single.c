@@ -189,12 +189,13 @@ static gnomon_status finish(sketches *k)
     gnomon_tall c = {0}, inverse = {0};
     double *t = NULL;
     GNOMON_FAIL_IF(f->q.rows < f->options.rank, f->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("rank") " is %" PRId64 "; a is %" PRId64 " x %" PRId64
-                                      ", so it must be at most %" PRId64,
-                   f->options.rank, f->q.rows, f->source.cols, f->q.rows);
+                   GNOMON_ARG("rank") " is %" PRId64 "; it must be at most %" PRId64
+                                      ", the smaller side of the matrix",
+                   f->options.rank, f->q.rows);
     GNOMON_FAIL_IF(f->q.rows < s, f->ctx, GNOMON_ERROR_ARGUMENT,
-                   "rank + oversample is %" PRId64 " and only %" PRId64 " rows came; lower them", s,
-                   f->q.rows);
+                   GNOMON_ARG("oversample") " is %" PRId64 "; beside a rank of %" PRId64
+                                            " and %" PRId64 " rows it must be at most %" PRId64,
+                   s - f->options.rank, f->options.rank, f->q.rows, f->q.rows - f->options.rank);
     if (k->row_sums != NULL) GNOMON_TRY(center(k));
     f->out->project_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, &f->q, NULL, &f->orth));

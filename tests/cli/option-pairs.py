@@ -81,7 +81,7 @@ VERBS = {
 # what only a caller of the library can know
 INSIDE = re.compile(r"\b(functions|options|descriptor|search_params|guarantee|points|queries)\.(?!npy|csv)[a-z]|\bis NULL\b|struct_size|"
                     r"\b(first_row|max_pairs|band_rows|memory_limit|rank_count|test_power|raw_cols|csv_header|"
-                    r"svmlight_cols|GNOMON_[A-Z]\w*)\b|defect of gnomon|AddressSanitizer|runtime error")
+                    r"svmlight_cols|GNOMON_[A-Z]\w*)\b|\b[a-z] is \d|defect of gnomon|AddressSanitizer|runtime error")
 LETTERS = {"k": "k", "output": "o", "threshold": "t", "rank": "k"}
 
 
