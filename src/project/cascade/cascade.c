@@ -8,6 +8,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { PANELS_NOTED = 1024 }; /* bytes of kept panels beside the panels, at most */
+
+static const gnomon_fold no_points = {0};
+
 void gnomon_cascade_blocks(const gnomon_operator *op, int64_t col, int64_t cols, int64_t *first,
                            int64_t *end)
 {
@@ -84,17 +88,6 @@ static gnomon_status set_up(gnomon_cascade *c, gnomon_context *ctx, const gnomon
     return choose(c, job->memory_limit, points);
 }
 
-gnomon_status gnomon_cascade_memory(gnomon_context *ctx, const gnomon_sketch_job *job,
-                                    int64_t points, int64_t *bytes)
-{
-    gnomon_cascade c;
-    GNOMON_TRY(set_up(&c, ctx, job, points, false));
-    int64_t numbers = c.rows + between_numbers(&c, c.depth, 0) + between_numbers(&c, c.depth, 1) +
-                      slot_numbers(&c, c.depth);
-    *bytes = numbers * c.points * c.size + c.engine_memory + c.cache_left;
-    return GNOMON_OK;
-}
-
 gnomon_status gnomon_cascade_open(gnomon_cascade *c, gnomon_context *ctx,
                                   const gnomon_sketch_job *job, int64_t points, bool pieces)
 {
@@ -129,29 +122,9 @@ void gnomon_cascade_close(gnomon_cascade *c)
     c->between[0] = c->between[1] = c->root = NULL;
 }
 
-/* The level's panels if they are, or can be, kept; NULL when there is no room. */
-static gnomon_status kept_panels(gnomon_cascade *c, int level, const gnomon_engine *e,
-                                 gnomon_panels **kept)
-{
-    gnomon_panels *p = &c->whole[level];
-    *kept = p;
-    if (p->panel) return GNOMON_OK;
-    gnomon_panels_cut(p, gnomon_kernels_for(c->kernels, e->a), e->a, e->row, e->rows, 0, e->a->cols,
-                      false);
-    const int64_t bytes = gnomon_panels_bytes(p, c->cache_left - 1024);
-    if (bytes == INT64_MAX) {
-        *kept = NULL;
-        return GNOMON_OK;
-    }
-    GNOMON_TRY(gnomon_panels_open(c->ctx, p, bytes));
-    c->cache_left -= bytes + 1024;
-    gnomon_panels_load(c->ctx, p, 0);
-    return GNOMON_OK;
-}
-
-gnomon_status gnomon_cascade_level(gnomon_cascade *c, int level, bool adjoint, int64_t col,
-                                   int64_t cols, const gnomon_fold *in, const gnomon_fold *out,
-                                   const gnomon_finish *finish)
+/* How a level runs columns [col, col + cols) of in. */
+static gnomon_engine level_engine(gnomon_cascade *c, int level, int64_t col, int64_t cols,
+                                  const gnomon_fold *in)
 {
     const gnomon_simple *a = &c->op->factor[level - 1];
     const bool last = level == c->op->levels;
@@ -164,16 +137,113 @@ gnomon_status gnomon_cascade_level(gnomon_cascade *c, int level, bool adjoint, i
                        .col = col,
                        .cols = cols,
                        .in = *in,
-                       .out = *out,
-                       .finish = *finish,
                        .memory = c->engine_memory,
                        .phase = "project",
                        .from = c->report_at,
                        .to = c->report_at,
                        .of = c->report_of};
     gnomon_engine_align(c->kernels, a, &e.row, &e.rows);
-    if (cols == a->cols) GNOMON_TRY(kept_panels(c, level, &e, &e.whole));
+    return e;
+}
+
+/* Bytes of all the level's panels, cut to p; 0 when there is no room to keep them. */
+static int64_t kept_bytes(const gnomon_cascade *c, const gnomon_engine *e, gnomon_panels *p)
+{
+    gnomon_panels_cut(p, gnomon_kernels_for(c->kernels, e->a), e->a, e->row, e->rows, 0, e->a->cols,
+                      false);
+    const int64_t bytes = gnomon_panels_bytes(p, c->cache_left - PANELS_NOTED);
+    return bytes == INT64_MAX ? 0 : bytes;
+}
+
+/* The level's panels if they are, or can be, kept; NULL when there is no room. */
+static gnomon_status kept_panels(gnomon_cascade *c, int level, const gnomon_engine *e,
+                                 gnomon_panels **kept)
+{
+    gnomon_panels *p = &c->whole[level];
+    *kept = p;
+    if (p->panel) return GNOMON_OK;
+    const int64_t bytes = kept_bytes(c, e, p);
+    if (bytes == 0) {
+        *kept = NULL;
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(gnomon_panels_open(c->ctx, p, bytes));
+    c->cache_left -= bytes + PANELS_NOTED;
+    gnomon_panels_load(c->ctx, p, 0);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_cascade_level(gnomon_cascade *c, int level, bool adjoint, int64_t col,
+                                   int64_t cols, const gnomon_fold *in, const gnomon_fold *out,
+                                   const gnomon_finish *finish)
+{
+    gnomon_engine e = level_engine(c, level, col, cols, in);
+    e.out = *out;
+    e.finish = *finish;
+    if (cols == e.a->cols) GNOMON_TRY(kept_panels(c, level, &e, &e.whole));
     GNOMON_TRY(adjoint ? gnomon_engine_adjoint(&e) : gnomon_engine_sketch(&e));
     if (level == 1 && atomic_load(&e.bad)) c->bad = true; /* above, it would be an overflow */
+    return GNOMON_OK;
+}
+
+/* Raises *most to what a level's engine takes for so many blocks of points points, a number of
+ * which is row_stride from that of the next point. */
+static gnomon_status level_bytes(gnomon_cascade *c, int level, gnomon_panels *whole, int64_t blocks,
+                                 int64_t points, int64_t row_stride, int64_t *most)
+{
+    const int64_t cols = gnomon_cascade_c(c, level);
+    const gnomon_fold in = {.row_stride = row_stride, .end = blocks * points};
+    gnomon_engine e = level_engine(c, level, 0, cols, &in);
+    gnomon_plan plan;
+    if (in.end == 0) return GNOMON_OK;
+    e.whole = whole;
+    GNOMON_TRY(gnomon_engine_plan(&e, false, &plan));
+    *most = gnomon_max(*most, plan.bytes);
+    return GNOMON_OK;
+}
+
+/* The same over all that gnomon_cascade_push and gnomon_cascade_end run of a level: whole granules
+ * and the last one, or single blocks above them; whole batches and the last one. */
+static gnomon_status runs_of_level(gnomon_cascade *c, int level, gnomon_panels *whole,
+                                   int64_t points, int64_t row_stride, int64_t *most)
+{
+    const int64_t all = (c->op->descriptor.d - 1) / gnomon_cascade_c(c, 1) + 1;
+    const int64_t granule = c->span[c->depth], span = c->span[level];
+    int64_t blocks[2] = {1, 0}; /* in a run */
+    if (level <= c->depth) {
+        blocks[0] = all >= granule ? granule / span : 0;
+        blocks[1] = (all % granule + span - 1) / span;
+    }
+    if (level > 1 && level <= c->depth)
+        row_stride = granule / c->span[level - 1] * gnomon_cascade_k(c, level - 1);
+    else if (level > 1)
+        row_stride = gnomon_cascade_c(c, level);
+    for (int i = 0; i < 2; i++) {
+        GNOMON_TRY(level_bytes(c, level, whole, blocks[i], c->points, row_stride, most));
+        GNOMON_TRY(level_bytes(c, level, whole, blocks[i], points % c->points, row_stride, most));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_cascade_memory(gnomon_context *ctx, const gnomon_sketch_job *job,
+                                    int64_t points, int64_t row_stride, int64_t *bytes)
+{
+    enum { HEAD = 128 }; /* of an allocation */
+    gnomon_cascade c;
+    GNOMON_TRY(set_up(&c, ctx, job, points, false));
+    int64_t numbers = c.rows + between_numbers(&c, c.depth, 0) + between_numbers(&c, c.depth, 1) +
+                      slot_numbers(&c, c.depth);
+    int64_t held = numbers * c.points * c.size + (c.op->levels + 3) * HEAD, most = 0;
+    for (int level = 1; level <= c.op->levels; level++) {
+        gnomon_panels panels;
+        const gnomon_engine e = level_engine(&c, level, 0, gnomon_cascade_c(&c, level), &no_points);
+        const int64_t kept = kept_bytes(&c, &e, &panels);
+        if (kept > 0) {
+            held += kept + PANELS_NOTED;
+            c.cache_left -= kept + PANELS_NOTED;
+        }
+        GNOMON_TRY(runs_of_level(&c, level, kept > 0 ? &panels : NULL, points, row_stride, &most));
+    }
+    *bytes = gnomon_min(held + most, job->memory_limit);
     return GNOMON_OK;
 }

@@ -55,9 +55,10 @@ gnomon_status gnomon_cascade_open(gnomon_cascade *c, gnomon_context *ctx,
                                   const gnomon_sketch_job *job, int64_t points, bool pieces);
 void gnomon_cascade_close(gnomon_cascade *c);
 
-/* Bytes that a cascade opened so would take, all told. */
+/* Bytes that gnomon_cascade_sketch takes at most, all told, for points whose numbers of a column
+ * are row_stride from one another. Errors: MEMORY when it would fail so. */
 gnomon_status gnomon_cascade_memory(gnomon_context *ctx, const gnomon_sketch_job *job,
-                                    int64_t points, int64_t *bytes);
+                                    int64_t points, int64_t row_stride, int64_t *bytes);
 
 /* The next points, at most c->points of them: sums are zero, and blocks [first, end) are to come.
  */

@@ -56,8 +56,7 @@ static void refused_or_within(void **state)
                 refused++;
                 assert_int_equal(status, GNOMON_ERROR_MEMORY);
                 assert_non_null(strstr(gnomon_last_error(ctx), "memory_limit is too low"));
-                /* of a cascade its own sums alone are told, not what its levels' tasks need */
-                if (told != -1 && all_operators[o].kind != GNOMON_KRONECKER)
+                if (told != -1)
                     fail_msg(
                         "%s: MEMORY with a limit of %lld, and gnomon_sketch_memory says %lld: %s",
                         all_operators[o].name, (long long)limit, (long long)told,
