@@ -153,9 +153,10 @@ GNOMON_API int64_t gnomon_operator_granule(const gnomon_operator *op);
 
 /* Bytes of working memory, at most, that gnomon_sketch would take on the CPU for n dense points of
  * this element type, in the layout that takes most, and an F32 output. Of sparse points, whose
- * nonzeros it doesn't know, it tells nothing. Never more than the context's memory_limit; -1, with an error
- * text, when an argument is wrong or memory_limit is lower than the least that works: one tile of
- * 16 points (16 numbers a column of a chunk and a row of S) and one panel of the operator. */
+ * nonzeros it doesn't know, it tells nothing. Never more than the context's memory_limit; -1, with
+ * an error text, when an argument is wrong or memory_limit is lower than the least that works: one
+ * tile of 16 points (16 numbers a column of a chunk and a row of S) and one panel of the operator.
+ */
 GNOMON_API int64_t gnomon_sketch_memory(gnomon_context *ctx, const gnomon_operator *op, int64_t n,
                                         gnomon_dtype dtype);
 
