@@ -2,7 +2,7 @@
 
 #if GNOMON_WITH_HDF5
 
-#include "io/formats/hdf5/driver.h"
+#include "io/formats/hdf5/heap.h"
 
 #include <string.h>
 
@@ -38,9 +38,10 @@ static herr_t driver_close(H5FD_t *common)
 
 static herr_t driver_query(const H5FD_t *common, unsigned long *flags)
 {
-    (void)common;
-    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-             H5FD_FEAT_AGGREGATE_SMALLDATA;
+    const driver_file *file = (const driver_file *)common;
+    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA;
+    /* what is read comes block by block, so that a heap can be told */
+    if (file == NULL || file->io->sink != NULL) *flags |= H5FD_FEAT_ACCUMULATE_METADATA;
     return 0;
 }
 
@@ -68,7 +69,6 @@ static herr_t driver_read(H5FD_t *common, H5FD_mem_t type, hid_t transfer, haddr
 {
     driver_file *file = (driver_file *)common;
     gnomon_hdf5_io *io = file->io;
-    (void)type;
     (void)transfer;
     /* zeros beyond the end, as with HDF5's own drivers */
     size_t there = at >= file->eof ? 0 : file->eof - at < size ? (size_t)(file->eof - at) : size;
@@ -78,6 +78,9 @@ static herr_t driver_read(H5FD_t *common, H5FD_mem_t type, hid_t transfer, haddr
         io->source != NULL
             ? gnomon_source_read_at(io->source, (int64_t)at, data, there, "HDF5's data")
             : gnomon_sink_read_at(io->sink, (int64_t)at, data, there);
+    if (status == GNOMON_OK && io->source != NULL && type == H5FD_MEM_LHEAP &&
+        gnomon_hdf5_is_heap(data, there))
+        status = gnomon_hdf5_check_heap(io, data, there, (int64_t)at);
     if (status != GNOMON_OK && io->status == GNOMON_OK) io->status = status;
     return status == GNOMON_OK ? 0 : -1;
 }
