@@ -503,6 +503,7 @@ int cli_dim(int argc, char **argv);
 int cli_operator(int argc, char **argv);
 int cli_distortion(int argc, char **argv);
 int cli_svd(int argc, char **argv);
+int cli_transform(int argc, char **argv);
 int cli_lstsq(int argc, char **argv);
 int cli_hosvd(int argc, char **argv);
 int cli_neighbors_run(int argc, char **argv);

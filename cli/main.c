@@ -13,6 +13,7 @@ static const cli_named verbs[] = {
     {"index", cli_index, "an index for nearest neighbours, in a file"},
     {"join", cli_join_run, "every pair of points within a distance"},
     {"svd", cli_svd, "leading singular values and vectors"},
+    {"transform", cli_transform, "new points in the space of a factorisation"},
     {"lstsq", cli_lstsq, "least squares, with bounds on the error"},
     {"hosvd", cli_hosvd, "Tucker decomposition of a tensor (randomized HOSVD)"},
     {"convert", cli_convert, "points from one format to another"},

@@ -5,7 +5,7 @@ _gnomon() {
     local options= words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors index join svd lstsq hosvd convert info help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors index join svd transform lstsq hosvd convert info help --help --version" -- "$current")
         return
     fi
     if [ "$verb" = index ]; then
@@ -320,7 +320,7 @@ _gnomon() {
         esac
         ;;
     svd)
-        options="-k --rank --tolerance --center --single-pass --measure --power --oversample --block --test-vectors --test-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --rank --tolerance --center --standardize --single-pass --measure --power --oversample --block --test-vectors --test-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -k | --rank) words="NONE" ;;
         --tolerance) words="NONE" ;;
@@ -336,6 +336,23 @@ _gnomon() {
         -o | --output) words=FILES ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --plot) words=FILES ;;
+        --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
+        --shape) words="NONE" ;;
+        --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
+        --delimiter) words="tab comma semicolon space" ;;
+        --features) words="NONE" ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
+    transform)
+        options="--whiten --inverse -o --output --output-format --output-dtype --large --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        -o | --output) words=FILES ;;
+        --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
+        --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
@@ -431,7 +448,7 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
-    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors index join svd lstsq hosvd convert info" words="project dim operator distortion neighbors index join svd lstsq hosvd convert info" ;;
+    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors index join svd transform lstsq hosvd convert info" words="project dim operator distortion neighbors index join svd transform lstsq hosvd convert info" ;;
     esac
     case $words in
     NONE) ;;

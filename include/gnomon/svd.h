@@ -88,12 +88,15 @@ typedef struct gnomon_svd_options {
                           the work runs there; what is beyond the rank found is left as it is */
     int center; /* 0 (default), or 1: A - 1 mean^T is factored in A's place, the rows less the mean
                    of each column: principal component analysis (see gnomon_svd) */
+    int standardize; /* 0 (default), or 1: each column of A - 1 mean^T is also divided by its
+                        standard deviation (see gnomon_svd); center is then 1 too. Not with
+                        single_pass */
 } gnomon_svd_options;
 
 #define GNOMON_SVD_OPTIONS_INIT                                                               \
     {                                                                                         \
         sizeof(gnomon_svd_options), 0, 0.0, 10, -1, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0, \
-            NULL, NULL, 0                                                                     \
+            NULL, NULL, 0, 0                                                                  \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, size_t size);
@@ -123,7 +126,8 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  *
  * Centred, with options.center, every A here is A - 1 mean^T: norm, residuals, bounds, tolerance.
  * Rows of Vt are the principal components, U diag(S) the scores, s_i^2 / (rows - 1) the variance
- * along component i, and norm^2 / (rows - 1) the sum of all variances. No centred copy is made.
+ * along component i, and norm^2 / (rows - 1) the sum of all variances: scikit-learn's PCA. No
+ * centred copy is made.
  * From dense rows the mean is subtracted in fp64, piece by piece, before they are rounded to the
  * work's type, so that a mean of 10^6 beside a spread of 1 costs no digits. Sparse rows stay
  * sparse: the mean's part is subtracted from each product, in fp64 sums; the bounds, and a
@@ -136,6 +140,23 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * residual_bound allows for the rounding of that. A GPU subtracts the same mean; it leaves to the
  * CPU streams that are read once, and sparse rows in single precision where |A|_F + |1 mean^T|_F is
  * above 8 |A - 1 mean^T|_F.
+ *
+ * Standardized, with options.standardize, every A here is (A - 1 mean^T) diag(scale)^-1: scale_j is
+ * column j's standard deviation with rows - 1 in the denominator, sqrt(sum over i of (a_ij -
+ * mean_j)^2 / (rows - 1)), so that s_i^2 / (rows - 1) are the leading eigenvalues of the
+ * correlation matrix and norm^2 / (rows - 1) is the number of columns whose numbers are not all
+ * equal. A column of equal numbers has scale 1 and is 0 in what is factored; so is all of a single
+ * row. The squares are summed by a pass of their own about the mean, in pairs of fp64 numbers,
+ * without overflow or underflow on the way (Blue 1978). Dense rows are divided in fp64 before they
+ * are rounded to the work's type. Sparse rows stay sparse: their values are divided once (a copy of
+ * the values in fp64) and the products are less those of mean_j / scale_j, with the bounds of
+ * above, c + 6 in place of c
+ * + 4. It is work of the CPU: a named device declines.
+ *
+ * Explained: explained_ratio[i] is s_i^2 / norm^2, what component i is of |A|_F^2; centred it is
+ * the share of the total variance (scikit-learn's PCA.explained_variance_ratio_). scikit-learn's
+ * TruncatedSVD, which does not centre A, takes the variance of each score about its mean over the
+ * variance of A about its; without center the ratio here is of squares about 0.
  *
  * Converged: the s_i never exceed A's singular values but for rounding. The leading j have
  * converged when sum over i <= j of (|A v_i - s_i u_i|^2 + |A^T u_i - s_i v_i|^2) / 2 is at most
@@ -173,8 +194,15 @@ typedef struct gnomon_svd {
     int64_t converged_values; /* how many leading singular values have converged; -1: not looked at
                         (a GPU, single_pass, no test vectors, test_power 0) */
     int centered;             /* options.center */
-    double *mean; /* centered: n numbers, one a column, in A's units; else NULL. Freed by
-                     gnomon_svd_free */
+    double *mean;     /* centered: n numbers, one a column, in A's units; else NULL. Freed by
+                         gnomon_svd_free */
+    int standardized; /* options.standardize */
+    double *scale; /* standardized: n numbers, what each column was divided by; else NULL. Freed, as
+                      the next two, by gnomon_svd_free */
+    double *explained_variance; /* centered: rank numbers, s_i^2 / (rows - 1), NaN for one row; else
+                                   NULL */
+    double *explained_ratio;    /* rank numbers, s_i^2 / norm^2; NaN where norm is 0 */
+    double total_variance; /* centered: norm^2 / (rows - 1); NaN for one row, or not centered */
 } gnomon_svd;
 
 /* Frees what a call allocated into svd, by the same context, and clears it; NULL is allowed. */
@@ -205,7 +233,8 @@ typedef struct gnomon_svd_rows {
  *  - DEVICE: a named device, and the GPU can't be had or declines: factors that do not fit its
  *    memory
  *  - INTERNAL: the small problem did not converge
- *  - ARGUMENT, DTYPE, OVERFLOW, MEMORY, CANCELLED
+ *  - OVERFLOW: also a standard deviation beyond fp64
+ *  - ARGUMENT, DTYPE, MEMORY, CANCELLED
  * *out is then cleared. On a GPU that a matrix of the host's does not fit, its rows go there block
  * by block, as often as it takes, with single_pass once. */
 GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
@@ -222,6 +251,58 @@ GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a
  * its callbacks come from the calling thread. Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                            const gnomon_svd_options *options, gnomon_svd *out);
+
+/* The space of a factorisation: members of gnomon_svd, or of a file that gnomon svd wrote. */
+typedef struct gnomon_svd_transform_options {
+    size_t struct_size;      /* see gnomon/base.h */
+    const gnomon_matrix *vt; /* rank x n, F32 or F64, host memory, any strides; must be given */
+    const double *s;         /* rank singular values; whiten needs them */
+    const double *mean;      /* n numbers, or NULL: nothing is subtracted */
+    const double *scale;     /* n positive numbers, or NULL: nothing is divided by them */
+    int64_t rows;            /* of the matrix that was factored; whiten needs it, at least 2 */
+    int whiten;  /* 1: scores over s_i / sqrt(rows - 1), so that those of the rows that were
+                    factored have variance 1 where they were centred. Every s_i must be above
+                    max(rows, n) * u * s[0], u = 2^-24 or 2^-53 by vt's type: what is below
+                    is rounding. Default 0 */
+    int inverse; /* 1: from scores back to rows. Default 0 */
+} gnomon_svd_transform_options;
+
+#define GNOMON_SVD_TRANSFORM_OPTIONS_INIT                                     \
+    {                                                                         \
+        sizeof(gnomon_svd_transform_options), NULL, NULL, NULL, NULL, 0, 0, 0 \
+    }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_svd_transform_options_init(gnomon_svd_transform_options *options,
+                                                           size_t size);
+
+/* y (rows x rank) = (x - 1 mean^T) diag(scale)^-1 V: the scores of new rows x (rows x n, any type
+ * and strides) in the space of a factorisation; those of the rows that were factored are U diag(S)
+ * but for rounding. With inverse x are scores (rows x rank) and y (rows x n) = x Vt diag(scale) + 1
+ * mean^T: the nearest points of that space, where whiten multiplies the scores first. y is F32 or
+ * F64, of any strides, and lies apart from what is read; after a failure it holds nothing of use.
+ *
+ * Differences, quotients and sums are in fp64, a row's over its columns in ascending order, with
+ * one rounding to y's type: an error of at most (n + 3) 2^-53 sum_j |x_j - mean_j| / scale_j |v_j|
+ * for each score. A row's bits depend on neither the rows beside it, nor threads, nor the
+ * instruction set. It needs no OpenBLAS and is work of the CPU, of one context; about 400 KiB a
+ * thread. Errors:
+ *  - SHAPE: x's columns, or y's shape, do not fit vt
+ *  - NONFINITE: x (row and column are told) or vt
+ *  - OVERFLOW: a row becomes what y's type does not hold
+ *  - ARGUMENT: also a mean or scale that is not finite or positive; whiten by a singular value that
+ *    is rounding
+ *  - DTYPE, MEMORY, CANCELLED */
+GNOMON_API gnomon_status gnomon_svd_transform(gnomon_context *ctx, const gnomon_matrix *x,
+                                              const gnomon_svd_transform_options *options,
+                                              const gnomon_matrix *y);
+/* The same for sparse rows, without densifying them; not with inverse. Each sum runs over a row's
+ * entries as they stand; what the mean takes off all rows is summed in pairs of fp64 numbers. With
+ * c entries in a row an error is at most (c + 3) 2^-53 (|x / scale| + |mean / scale|) |v|, so that
+ * other bits come of the same rows filled out. Takes 8 n rank bytes, and time in proportion, beside
+ * the rows: give many at a time. Errors: also DATA (a broken view). */
+GNOMON_API gnomon_status gnomon_svd_transform_csr(gnomon_context *ctx, const gnomon_csr *x,
+                                                  const gnomon_svd_transform_options *options,
+                                                  const gnomon_matrix *y);
 
 #ifdef __cplusplus
 }

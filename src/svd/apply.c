@@ -211,7 +211,7 @@ static gnomon_status apply_centered(gnomon_row_source *source, const gnomon_piec
     }
     GNOMON_TRY(gnomon_alloc(source->ctx, w->cols, sizeof *p.correction, "a product with the mean",
                             &p.correction));
-    gnomon_center_sums(source->ctx, w, source->center.mean, p.correction);
+    gnomon_center_sums(source->ctx, w, source->center.offset, p.correction);
     for (int64_t j = 0; j < w->cols; j++)
         p.correction[j] = ldexp(p.correction[j], -source->exponent);
     gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS,
@@ -245,7 +245,7 @@ static gnomon_status adjoin_centered(gnomon_row_source *source, const gnomon_pie
                  .f64 = source->f64,
                  .in = q,
                  .out = z,
-                 .mean = source->center.mean,
+                 .mean = source->center.offset,
                  .scale = ldexp(1.0, -source->exponent)};
     if (source->norm == 0) return GNOMON_OK;
     GNOMON_TRY(
@@ -304,7 +304,7 @@ static gnomon_status sketch_centered(gnomon_row_source *source, const gnomon_pie
                               &correction);
     if (status == GNOMON_OK)
         status =
-            gnomon_center_sketch(source->ctx, op, row, source->center.mean, y.cols, correction);
+            gnomon_center_sketch(source->ctx, op, row, source->center.offset, y.cols, correction);
     if (status == GNOMON_OK) {
         for (int64_t j = 0; j < y.cols; j++)
             correction[j] = ldexp(correction[j], -source->exponent);

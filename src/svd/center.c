@@ -10,6 +10,7 @@
 #include "project/job.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ enum {
     SUM_ROWS = 256, /* in a part of a sum */
     SUM_COLS = 512,
     PART_COLS = 16384, /* columns of a row that a task subtracts */
+    SPREAD_COLS = 64,  /* that a task sums the squares of */
     COLS = 8,          /* of a tall matrix that a task sums */
     OVERFLOWING = 64,  /* bits that sums beyond the range are correction down by */
 };
@@ -34,12 +36,14 @@ static int64_t read_rows(const gnomon_row_source *s)
 void gnomon_center_close(gnomon_row_source *s)
 {
     gnomon_centering *c = &s->center;
+    if (c->offset != c->mean) gnomon_free(s->ctx, c->offset);
     gnomon_free(s->ctx, c->mean);
+    gnomon_free(s->ctx, c->scale);
     gnomon_free(s->ctx, c->rows);
     gnomon_free(s->ctx, c->sums);
     gnomon_free(s->ctx, c->parts);
     gnomon_free(s->ctx, c->so_far);
-    c->mean = c->rows = c->sums = c->parts = c->so_far = NULL;
+    c->offset = c->scale = c->mean = c->rows = c->sums = c->parts = c->so_far = NULL;
 }
 
 gnomon_status gnomon_center_open(gnomon_row_source *s)
@@ -50,6 +54,7 @@ gnomon_status gnomon_center_open(gnomon_row_source *s)
     c->capacity = capacity;
     c->group = gnomon_min(SUM_ROWS, capacity);
     GNOMON_TRY(gnomon_alloc(s->ctx, cols, sizeof *c->mean, "the mean", &c->mean));
+    c->offset = c->mean;
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(2, cols), sizeof *c->sums,
                                  "sums of the columns", &c->sums));
     const bool elsewhere = s->matrix != NULL && s->matrix->memory != GNOMON_HOST;
@@ -221,14 +226,28 @@ static gnomon_status find(gnomon_row_source *s, sum_fn sum, double *largest)
     return GNOMON_OK;
 }
 
-/* out = (x - mean) * factor, by one rounding from fp64. */
-#define DEFINE_LESS_MEAN(name, from, to)                                                         \
-    static void name(const void *x, const double *mean, double factor, int64_t count, void *out) \
-    {                                                                                            \
-        const from *in = x;                                                                      \
-        to *less = out;                                                                          \
-        for (int64_t j = 0; j < count; j++)                                                      \
-            less[j] = (to)(factor * (double)in[j] - factor * mean[j]);                           \
+/* What differences of two finite numbers are taken times so that they are finite. */
+static double halving(const gnomon_row_source *s)
+{
+    return s->center.halved ? 0.5 : 1;
+}
+
+static double over(double x, double by)
+{
+    return by > 0 ? x / by : 0;
+}
+
+/* out = (x - mean) * factor, or over the scale unless that is NULL, by one rounding from fp64. */
+#define DEFINE_LESS_MEAN(name, from, to)                                                      \
+    static void name(const void *x, const double *mean, const double *scale, double factor,   \
+                     int64_t count, void *out)                                                \
+    {                                                                                         \
+        const from *in = x;                                                                   \
+        to *less = out;                                                                       \
+        for (int64_t j = 0; scale == NULL && j < count; j++)                                  \
+            less[j] = (to)(factor * (double)in[j] - factor * mean[j]);                        \
+        for (int64_t j = 0; scale != NULL && j < count; j++)                                  \
+            less[j] = (to)over(factor * (double)in[j] - factor * mean[j], factor * scale[j]); \
     }
 
 DEFINE_LESS_MEAN(f32_from_f32, float, float)
@@ -251,7 +270,8 @@ static void subtract_part(void *arg, int64_t task, int worker)
     const gnomon_centering *c = &s->center;
     const int64_t col = task % t->cuts * PART_COLS, count = gnomon_min(PART_COLS, s->cols - col);
     const int64_t first = task / t->cuts * t->each, end = gnomon_min(first + t->each, t->rows);
-    const double factor = ldexp(1.0, -s->exponent);
+    const double *const scale = s->standardized ? c->scale + col : NULL;
+    const double factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent);
     const bool direct = t->reads && lies_well(s);
     const bool f32 = direct && s->matrix->dtype == GNOMON_F32;
     for (int64_t row = first; row < end; row++) {
@@ -264,9 +284,9 @@ static void subtract_part(void *arg, int64_t task, int worker)
         else if (t->reads)
             gnomon_row_as_f64(s->matrix, t->row + row, col, count, c->rows + row * s->cols + col);
         if (s->f64)
-            (f32 ? f64_from_f32 : f64_from_f64)(x, c->mean + col, factor, count, out);
+            (f32 ? f64_from_f32 : f64_from_f64)(x, c->mean + col, scale, factor, count, out);
         else
-            (f32 ? f32_from_f32 : f32_from_f64)(x, c->mean + col, factor, count, out);
+            (f32 ? f32_from_f32 : f32_from_f64)(x, c->mean + col, scale, factor, count, out);
     }
 }
 
@@ -434,18 +454,30 @@ static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *largest
     return GNOMON_OK;
 }
 
+double gnomon_center_unit(const gnomon_row_source *s, int64_t j, double x)
+{
+    return over(x, s->center.scale[j]);
+}
+
 /* What a row has in a column, several entries that add up as one: row is where it was last seen. */
 typedef struct cell {
     int64_t row, rows; /* last seen; how many had an entry */
     double sum;
 } cell;
 
-/* The squares of A - 1 mean^T, of which no difference is correction: those of the entries less the
+/* What is factored of a column's number x, given times 'factor'. */
+static double deviation(const gnomon_row_source *s, int64_t j, double x, double factor)
+{
+    const double less = x - factor * s->center.mean[j];
+    return s->standardized ? over(less, factor * s->center.scale[j]) : less;
+}
+
+/* The squares of what is factored, of which no difference is taken: those of the entries less the
  * mean, and the mean's for each that is not there. */
 static double sparse_squares(const gnomon_row_source *s, cell *cells, int64_t *row_terms)
 {
     const gnomon_csr *a = s->csr;
-    const double factor = ldexp(1.0, -s->exponent), *mean = s->center.mean;
+    const double factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent);
     double squares = 0;
     for (int64_t j = 0; j < s->cols; j++)
         cells[j] = (cell){-1, 0, 0};
@@ -462,14 +494,16 @@ static double sparse_squares(const gnomon_row_source *s, cell *cells, int64_t *r
         for (int64_t i = first; i < end; i++) {
             cell *const at = &cells[a->indices[i]];
             if (at->row != row) continue;
-            const double x = at->sum - factor * mean[a->indices[i]];
+            const double x = deviation(s, a->indices[i], at->sum, factor);
             sum += x * x;
             at->row = -1; /* once */
         }
         squares += sum;
     }
-    for (int64_t j = 0; j < s->cols; j++)
-        squares += (double)(a->rows - cells[j].rows) * (factor * mean[j]) * (factor * mean[j]);
+    for (int64_t j = 0; j < s->cols; j++) {
+        const double x = deviation(s, j, 0, factor);
+        squares += (double)(a->rows - cells[j].rows) * x * x;
+    }
     return squares;
 }
 
@@ -484,16 +518,141 @@ static gnomon_status measure_sparse(gnomon_row_source *s)
     s->squares = sparse_squares(s, cells, &row_terms);
     for (int64_t j = 0; j < s->cols; j++) {
         col_terms = cells[j].rows > col_terms ? cells[j].rows : col_terms;
-        means += (factor * c->mean[j]) * (factor * c->mean[j]);
+        means += (factor * c->offset[j]) * (factor * c->offset[j]);
     }
     gnomon_free(s->ctx, cells);
     s->norm = sqrt(s->squares);
-    /* Both terms of a product are sums in fp64 of terms no larger than | |A| |W| |. */
+    GNOMON_FAIL_IF(!isfinite(s->norm), s->ctx, GNOMON_ERROR_OVERFLOW,
+                   GNOMON_ARG("a") " has entries of one place whose sum is beyond fp64");
+    /* Both terms of a product are sums in fp64 of terms no larger than | |A| |W| |; those of
+     * standardized rows are quotients, rounded. */
+    const double more = s->standardized ? 6 : 4;
     const double all_means = sqrt((double)s->rows * means);
     const double both = sqrt(s->squares + all_means * all_means) + all_means;
     c->magnitude = both;
-    c->rounding = s->norm > 0 ? ((double)row_terms + 4) * 0x1p-53 * both : 0;
-    c->rounding_adjoint = s->norm > 0 ? ((double)col_terms + 4) * 0x1p-53 * both : 0;
+    c->rounding = s->norm > 0 ? ((double)row_terms + more) * 0x1p-53 * both : 0;
+    c->rounding_adjoint = s->norm > 0 ? ((double)col_terms + more) * 0x1p-53 * both : 0;
+    return GNOMON_OK;
+}
+
+/* ---- standard deviations ---- */
+
+/* A sum of squares without overflow or underflow on the way (Blue 1978): those of numbers beyond
+ * 2^480 and below 2^-480 are summed apart, times 2^-1200 and 2^1200; the others in pairs of
+ * numbers.
+ */
+typedef struct square_sum {
+    double high, low, small, big;
+} square_sum;
+
+static inline void add_square(square_sum *sum, double x, double times)
+{
+    const double size = fabs(x);
+    if (size > 0x1p480)
+        sum->big += times * ((size * 0x1p-600) * (size * 0x1p-600));
+    else if (size < 0x1p-480)
+        sum->small += times * ((size * 0x1p600) * (size * 0x1p600));
+    else
+        add(times * (x * x), &sum->high, &sum->low);
+}
+
+/* sqrt(sum / count); 0 where the sum is. */
+static double root_mean(const square_sum *sum, double count)
+{
+    const double mid = sum->high + sum->low;
+    if (sum->big > 0) return sqrt((sum->big + mid * 0x1p-600 * 0x1p-600) / count) * 0x1p600;
+    if (mid > 0) return sqrt((mid + sum->small * 0x1p-600 * 0x1p-600) / count);
+    return sum->small > 0 ? sqrt(sum->small / count) * 0x1p-600 : 0;
+}
+
+typedef struct spread_task {
+    const gnomon_row_source *s;
+    int64_t rows;
+    square_sum *sums;
+} spread_task;
+
+static void spread_part(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const spread_task *t = arg;
+    const int64_t cols = t->s->cols, col = task * SPREAD_COLS;
+    const int64_t end = gnomon_min(col + SPREAD_COLS, cols);
+    const double factor = halving(t->s), *mean = t->s->center.mean;
+    for (int64_t i = 0; i < t->rows; i++)
+        for (int64_t j = col; j < end; j++)
+            add_square(&t->sums[j], factor * t->s->center.rows[i * cols + j] - factor * mean[j], 1);
+}
+
+static gnomon_status spread_dense(gnomon_row_source *s, square_sum *sums)
+{
+    GNOMON_TRY(gnomon_row_source_rewind(s));
+    for (;;) {
+        int64_t got = 0;
+        GNOMON_TRY(read_some(s, s->row, s->center.capacity, &got));
+        if (got == 0) return GNOMON_OK;
+        spread_task t = {s, got, sums};
+        gnomon_parallel(s->ctx, gnomon_ceil_div(s->cols, SPREAD_COLS), spread_part, &t);
+        s->row += got;
+    }
+}
+
+static gnomon_status spread_sparse(gnomon_row_source *s, square_sum *sums)
+{
+    const gnomon_csr *a = s->csr;
+    const double factor = halving(s), *mean = s->center.mean;
+    cell *cells = NULL;
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *cells, "columns", &cells));
+    for (int64_t j = 0; j < s->cols; j++)
+        cells[j] = (cell){-1, 0, 0};
+    for (int64_t row = 0; row < a->rows; row++) {
+        const int64_t first = a->offsets[row] - a->offsets[0];
+        const int64_t end = a->offsets[row + 1] - a->offsets[0];
+        for (int64_t i = first; i < end; i++) {
+            cell *const at = &cells[a->indices[i]];
+            if (at->row != row) *at = (cell){row, at->rows + 1, 0};
+            at->sum += factor * gnomon_value_as_f64(a->values, a->dtype, i);
+        }
+        for (int64_t i = first; i < end; i++) {
+            cell *const at = &cells[a->indices[i]];
+            if (at->row != row) continue;
+            add_square(&sums[a->indices[i]], at->sum - factor * mean[a->indices[i]], 1);
+            at->row = -1; /* once */
+        }
+    }
+    for (int64_t j = 0; j < s->cols; j++)
+        add_square(&sums[j], factor * mean[j], (double)(a->rows - cells[j].rows));
+    gnomon_free(s->ctx, cells);
+    return GNOMON_OK;
+}
+
+/* center.scale and, of sparse rows, center.offset. No scaling is needed then: what is left of a
+ * column is at most sqrt(rows) in magnitude, and somewhere at least 0.7. */
+static gnomon_status find_scale(gnomon_row_source *s)
+{
+    gnomon_centering *c = &s->center;
+    square_sum *sums = NULL;
+    int64_t beyond = -1;
+    c->halved = s->largest > 0.5 * DBL_MAX;
+    s->exponent = 0;
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->scale, "standard deviations", &c->scale));
+    GNOMON_TRY(
+        gnomon_alloc_zero(s->ctx, s->cols, sizeof *sums, "sums of squares of columns", &sums));
+    const gnomon_status status = s->csr != NULL ? spread_sparse(s, sums) : spread_dense(s, sums);
+    for (int64_t j = 0; status == GNOMON_OK && j < s->cols; j++) {
+        c->scale[j] = root_mean(&sums[j], (double)(s->rows - 1)) / halving(s);
+        if (!isfinite(c->scale[j]) && beyond < 0) beyond = j;
+    }
+    gnomon_free(s->ctx, sums);
+    GNOMON_TRY(status);
+    GNOMON_FAIL_IF(beyond >= 0, s->ctx, GNOMON_ERROR_OVERFLOW,
+                   GNOMON_ARG("a") " has a standard deviation beyond fp64 in column %" PRId64
+                                   " (counted from 0)",
+                   beyond);
+    if (s->csr == NULL) return GNOMON_OK;
+    c->offset = NULL;
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->offset, "means of columns", &c->offset));
+    for (int64_t j = 0; j < s->cols; j++)
+        c->offset[j] = gnomon_center_unit(s, j, c->mean[j]);
     return GNOMON_OK;
 }
 
@@ -503,6 +662,7 @@ gnomon_status gnomon_center_find(gnomon_row_source *s)
     GNOMON_TRY(gnomon_center_open(s));
     GNOMON_TRY(find(s, s->csr != NULL ? sum_sparse : sum_dense, &s->largest));
     s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
+    if (s->standardized) GNOMON_TRY(find_scale(s));
     return s->csr != NULL ? measure_sparse(s) : GNOMON_OK;
 }
 

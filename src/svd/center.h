@@ -5,6 +5,10 @@
  * the mean agree. Sparse rows stay as they are, and their products have the second term taken off,
  * in fp64 sums whose rounding center.rounding bounds.
  *
+ * Standardized, the columns are also divided by their standard deviations, n - 1 in the
+ * denominator: of dense rows before they are rounded to the work's type, of sparse rows before the
+ * products, whose second term is of the mean over them. A column of equal numbers is 0.
+ *
  * A column's sum is that of pairs of numbers (Dekker 1971; Ogita, Rump & Oishi 2005): to about
  * 2^-100 of the sum of magnitudes it is exact. Rows are cut by the shape alone. */
 #ifndef GNOMON_SVD_CENTER_H
@@ -12,9 +16,9 @@
 
 #include "svd/row_source.h"
 
-/* One pass that refuses NaN and infinity and finds center.mean; of sparse rows also norm and
- * rounding. Sets the exponent that the magnitudes ask for before anything is taken off. Once the
- * mean is known it does nothing. */
+/* One pass that refuses NaN and infinity and finds center.mean, and another that finds center.scale
+ * of standardized ones; of sparse rows also norm and rounding. Sets the exponent that the
+ * magnitudes ask for before anything is taken off. Once the mean is known it does nothing. */
 gnomon_status gnomon_center_find(gnomon_row_source *source);
 /* Room for the mean, and how rows are summed, which is all that a device needs that finds it. */
 gnomon_status gnomon_center_open(gnomon_row_source *source);
@@ -25,6 +29,9 @@ gnomon_status gnomon_center_next(gnomon_row_source *source, gnomon_piece *piece)
  * mean less what was taken off, scaled, to be freed. */
 gnomon_status gnomon_center_end(gnomon_row_source *source, double **offset);
 void gnomon_center_close(gnomon_row_source *source);
+
+/* x of column j over its standard deviation; 0 where that is 0. */
+double gnomon_center_unit(const gnomon_row_source *source, int64_t j, double x);
 
 /* correction[j] = sum over i of x[i] w_ij (x NULL: of w_ij), for w's columns j, in pairs of
  * numbers.

@@ -112,6 +112,8 @@ static bool takes(gnomon_device_call *device, void *user)
     call *c = user;
     const gnomon_row_source *s = &c->f->source;
     if (device->table->svd == NULL) return gnomon_device_unable(device, "it has no factorisations");
+    if (s->standardized)
+        return gnomon_device_unable(device, "standardized rows are factored on the CPU");
     if (s->centered && s->csr != NULL &&
         (s->norm == 0 || (!c->f->f64 && s->center.magnitude > longest_rows * s->norm)))
         return gnomon_device_unable(device,
@@ -196,7 +198,8 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
         GNOMON_TRY(gnomon_device_refuse(
             ctx, GNOMON_BY_CONTEXT,
             "rows less their mean that are read once are factored on the CPU"));
-    if (f->options.center && csr != NULL) GNOMON_TRY(gnomon_center_find(&f->source));
+    if (f->options.center && !f->options.standardize && csr != NULL)
+        GNOMON_TRY(gnomon_center_find(&f->source));
     gnomon_svd_options options = f->options;
     options.dtype = f->f64 ? GNOMON_F64 : GNOMON_F32;
     if (options.block == 0) options.block = 128;
@@ -212,7 +215,8 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
                                      .takes = takes,
                                      .run = run,
                                      .calls_back = true,
-                                     .not_worth = !known || once || !is_worth_it(f),
+                                     .not_worth =
+                                         !known || once || options.standardize || !is_worth_it(f),
                                      .there = a->memory != GNOMON_HOST ? "a" : NULL};
     gnomon_device_call device;
     const gnomon_status status =

@@ -47,7 +47,8 @@ static void find_bad(void *arg, int64_t task, int worker)
         if (x->a->indices[i] < 0 || x->a->indices[i] >= x->a->cols) x->bad[task] = i;
 }
 
-static gnomon_status check_indices(gnomon_context *ctx, const gnomon_csr *a, int64_t count)
+static gnomon_status check_indices(gnomon_context *ctx, const gnomon_csr *a, int64_t count,
+                                   const char *name)
 {
     const int64_t tasks = (count + INDICES - 1) / INDICES;
     indices x = {.a = a, .count = count};
@@ -58,17 +59,18 @@ static gnomon_status check_indices(gnomon_context *ctx, const gnomon_csr *a, int
         first = x.bad[task];
     gnomon_free(ctx, x.bad);
     GNOMON_FAIL_IF(first >= 0, ctx, GNOMON_ERROR_DATA,
-                   GNOMON_ARG("a.indices") "[%" PRId64 "] is %" PRId64 "; a has %" PRId64
-                                           " columns",
-                   first, a->indices[first], a->cols);
+                   GNOMON_ARG("%s.indices") "[%" PRId64 "] is %" PRId64 "; %s has %" PRId64
+                                            " columns",
+                   name, first, a->indices[first], name, a->cols);
     return GNOMON_OK;
 }
 
-static gnomon_status check_csr(gnomon_context *ctx, const gnomon_csr *a)
+gnomon_status gnomon_row_source_check_csr(gnomon_context *ctx, const gnomon_csr *a,
+                                          const char *name)
 {
-    GNOMON_TRY(gnomon_check_csr(ctx, a, "a"));
+    GNOMON_TRY(gnomon_check_csr(ctx, a, name));
     const int64_t count = a->rows > 0 ? a->offsets[a->rows] - a->offsets[0] : 0;
-    return check_indices(ctx, a, count);
+    return check_indices(ctx, a, count, name);
 }
 
 /* Whether BLAS can read the view as it lies. */
@@ -96,7 +98,7 @@ gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *m
         source->rows = matrix->rows;
         source->cols = matrix->cols;
     } else if (csr != NULL) {
-        GNOMON_TRY(check_csr(ctx, csr));
+        GNOMON_TRY(gnomon_row_source_check_csr(ctx, csr, "a"));
         source->rows = csr->rows;
         source->cols = csr->cols;
     } else {
@@ -191,7 +193,8 @@ static gnomon_status next_of_stream(gnomon_row_source *s, gnomon_piece *piece)
 /* The type of a CSR's values in the work: what the means are to be taken from keeps its digits. */
 static gnomon_dtype value_type(const gnomon_row_source *s)
 {
-    const bool f64 = s->f64 || (s->centered && gnomon_dtype_needs_f64(s->csr->dtype));
+    const bool f64 =
+        s->f64 || s->standardized || (s->centered && gnomon_dtype_needs_f64(s->csr->dtype));
     return f64 ? GNOMON_F64 : GNOMON_F32;
 }
 
@@ -200,7 +203,9 @@ static gnomon_status convert_values(gnomon_row_source *s, gnomon_dtype dtype, in
     const double factor = ldexp(1.0, -s->exponent);
     GNOMON_TRY(gnomon_alloc(s->ctx, count, gnomon_dtype_size(dtype), "sparse values", &s->buffer));
     for (int64_t i = 0; i < count; i++) {
-        const double value = gnomon_value_as_f64(s->csr->values, s->csr->dtype, i) * factor;
+        const double stored = gnomon_value_as_f64(s->csr->values, s->csr->dtype, i);
+        const double value =
+            s->standardized ? gnomon_center_unit(s, s->csr->indices[i], stored) : stored * factor;
         if (dtype == GNOMON_F64)
             ((double *)s->buffer)[i] = value;
         else
@@ -214,7 +219,7 @@ static gnomon_status next_of_csr(gnomon_row_source *s, gnomon_piece *piece)
 {
     const gnomon_dtype dtype = value_type(s);
     gnomon_csr all = *s->csr;
-    if (all.dtype != dtype || s->exponent != 0) {
+    if (all.dtype != dtype || s->exponent != 0 || s->standardized) {
         const int64_t count = all.offsets[all.rows] - all.offsets[0];
         if (s->buffer == NULL) GNOMON_TRY(convert_values(s, dtype, count));
         all.values = s->buffer;

@@ -20,11 +20,15 @@ typedef struct gnomon_piece {
 
 /* What centring needs. */
 typedef struct gnomon_centering {
-    double *mean;            /* cols, of the unscaled matrix; NULL while it is not known */
-    double *rows;            /* 'capacity' rows as they are stored, in fp64 */
-    double *sums;            /* of the columns, each the sum of two numbers: 2 cols of them */
-    double *parts;           /* the same of some rows each */
+    double *mean;   /* cols, of the unscaled matrix; NULL while it is not known */
+    double *scale;  /* standardized: cols, the standard deviations; 0: none, all its numbers are
+                       equal, and what is left of the column is exactly 0 */
+    double *offset; /* of sparse rows: what every row is less, unscaled: the mean, over 'scale' */
+    double *rows;   /* 'capacity' rows as they are stored, in fp64 */
+    double *sums;   /* of the columns, each the sum of two numbers: 2 cols of them */
+    double *parts;  /* the same of some rows each */
     int64_t capacity, group; /* of it; as many rows are summed at a time */
+    bool halved;             /* differences to the mean are taken times 1/2, lest they overflow */
     int shift;               /* once: the sums are of the numbers times 2^-shift */
     bool once;               /* rows are read once: 'mean' is that of the first ones */
     double squares;          /* once: |A|_F^2 of the rows so far less their own mean, scaled */
@@ -58,6 +62,7 @@ typedef struct gnomon_row_source {
     /* Of the matrix less its columns' means (svd/center.h). Pieces of dense rows hold that; of
      * sparse rows the products do. */
     bool centered;
+    bool standardized; /* centered, and its columns divided by their standard deviations */
     gnomon_centering center;
 } gnomon_row_source;
 
@@ -66,6 +71,9 @@ gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *m
                                      const gnomon_csr *csr, const gnomon_svd_rows *stream, bool f64,
                                      gnomon_row_source *source);
 void gnomon_row_source_close(gnomon_row_source *source);
+/* Sparse rows that a caller hands in: gnomon_check_csr, and every index. */
+gnomon_status gnomon_row_source_check_csr(gnomon_context *ctx, const gnomon_csr *a,
+                                          const char *name);
 
 /* One pass that refuses NaN and infinity and finds norm, largest and the scaling. */
 gnomon_status gnomon_row_source_scan(gnomon_row_source *source);

@@ -67,6 +67,12 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_svd_options 
                    GNOMON_ARG("test_power") " is %d; allowed are 0 to 100", o->test_power);
     GNOMON_FAIL_IF(o->center != 0 && o->center != 1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("center") " is %d; allowed are 0 and 1", o->center);
+    GNOMON_FAIL_IF(o->standardize != 0 && o->standardize != 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("standardize") " is %d; allowed are 0 and 1", o->standardize);
+    GNOMON_FAIL_IF(o->standardize && o->single_pass, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("standardize") " reads the rows before they are projected, which "
+                                             "single_pass rules out");
+    if (o->standardize) o->center = 1;
     GNOMON_FAIL_IF(o->dtype != 0 && o->dtype != GNOMON_F32 && o->dtype != GNOMON_F64, ctx,
                    GNOMON_ERROR_DTYPE, GNOMON_ARG("dtype") " is %d; allowed are F32, F64 and 0",
                    (int)o->dtype);
@@ -195,8 +201,34 @@ static void fill_in(gnomon_factor *f)
     out->power = f->options.single_pass ? 0 : f->options.power;
     out->single_pass = f->options.single_pass;
     out->centered = f->source.centered;
-    out->mean = f->source.center.mean;
-    f->source.center.mean = NULL;
+    out->standardized = f->source.standardized;
+    gnomon_centering *const c = &f->source.center;
+    if (c->offset == c->mean) c->offset = NULL;
+    out->mean = c->mean;
+    out->scale = c->scale;
+    c->mean = c->scale = NULL;
+    for (int64_t j = 0; out->scale != NULL && j < out->cols; j++)
+        if (out->scale[j] == 0) out->scale[j] = 1;
+}
+
+/* What each singular value explains of the whole. */
+static gnomon_status explain(gnomon_context *ctx, gnomon_svd *out)
+{
+    const double free_rows = (double)(out->rows - 1);
+    GNOMON_TRY(gnomon_alloc(ctx, out->rank, sizeof *out->explained_ratio, "shares of the norm",
+                            &out->explained_ratio));
+    for (int64_t i = 0; i < out->rank; i++) {
+        const double share = out->s[i] / out->norm;
+        out->explained_ratio[i] = out->norm > 0 ? fmin(share * share, 1) : (double)NAN;
+    }
+    if (!out->centered) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc(ctx, out->rank, sizeof *out->explained_variance, "variances",
+                            &out->explained_variance));
+    if (out->rows > 1) out->total_variance = out->norm * (out->norm / free_rows);
+    for (int64_t i = 0; i < out->rank; i++)
+        out->explained_variance[i] =
+            out->rows > 1 ? out->s[i] * (out->s[i] / free_rows) : (double)NAN;
+    return GNOMON_OK;
 }
 
 static gnomon_status run(gnomon_factor *f)
@@ -292,6 +324,7 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
                        .spectral_bound = (double)NAN,
                        .failure = GNOMON_FAILURE,
                        .converged_values = -1,
+                       .total_variance = (double)NAN,
                        .given_u = options->u != NULL,
                        .given_vt = options->vt != NULL};
     gnomon_descriptor descriptor = GNOMON_DESCRIPTOR_INIT;
@@ -308,11 +341,13 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     (void)gnomon_lap(&f.clock);
     gnomon_status status = gnomon_row_source_open(ctx, matrix, csr, stream, f.f64, &f.source);
     f.source.centered = options->center;
+    f.source.standardized = options->standardize;
     if (status == GNOMON_OK) status = prepare(&f);
     bool done = false;
     if (status == GNOMON_OK) status = gnomon_factor_on_device(&f, &done);
     if (status == GNOMON_OK && !done) status = run_on_cpu(&f);
     if (status == GNOMON_OK) fill_in(&f);
+    if (status == GNOMON_OK) status = explain(ctx, &full);
     release(&f);
     if (status == GNOMON_OK) return_result(ctx, &full, out);
     gnomon_svd_free(ctx, &full);
@@ -363,6 +398,9 @@ void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd)
     if (!full.given_u) gnomon_free(ctx, full.u.data);
     gnomon_free(ctx, full.s);
     gnomon_free(ctx, full.mean);
+    gnomon_free(ctx, full.scale);
+    gnomon_free(ctx, full.explained_variance);
+    gnomon_free(ctx, full.explained_ratio);
     if (!full.given_vt) gnomon_free(ctx, full.vt.data);
     gnomon_clear_result(svd);
 }

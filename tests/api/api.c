@@ -9,6 +9,7 @@
  *          gnomon/base.h says
  * Each call is made in a process of its own. usage: test_api GROUP [FUNCTION] */
 #include <gnomon.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,6 +95,7 @@ typedef struct fixture {
     gnomon_distortion_options distortion_options;
     gnomon_search_options search_options, set_search_options;
     gnomon_svd_options svd_options;
+    gnomon_svd_transform_options svd_transform_options;
     gnomon_svd_rows svd_rows, tensor_rows;
     gnomon_join_points join_points;
 
@@ -388,6 +390,8 @@ static void make_options(fixture *f)
     f->set_search_options.metric = GNOMON_JACCARD;
     f->svd_options = (gnomon_svd_options)GNOMON_SVD_OPTIONS_INIT;
     f->svd_options.rank = 2;
+    f->svd_transform_options = (gnomon_svd_transform_options)GNOMON_SVD_TRANSFORM_OPTIONS_INIT;
+    f->svd_transform_options.vt = &f->matrix[1];
 }
 
 /* Once for all calls: each file takes a sync. */

@@ -174,6 +174,18 @@ SPOILS = {
         ("vt is one byte off", "static gnomon_matrix u; u = f->matrix[2]; u.data = (char *)u.data + 1; v.vt = &u;", ARGUMENT),
         ("u's data is NULL", "static gnomon_matrix u; u = f->matrix[2]; u.data = NULL; v.u = &u;", ARGUMENT),
         ("center is 2", "v.center = 2;", ARGUMENT),
+        ("standardize is 2", "v.standardize = 2;", ARGUMENT),
+        ("standardize with single_pass", "v.standardize = v.single_pass = 1;", ARGUMENT),
+    ],
+    "gnomon_svd_transform_options": [
+        ("vt is NULL", "v.vt = NULL;", ARGUMENT),
+        ("vt is one byte off", "static gnomon_matrix u; u = f->matrix[2]; u.data = (char *)u.data + 1; v.vt = &u;", ARGUMENT),
+        ("mean has NaN", "static double m[N]; m[1] = NAN; v.mean = m;", ARGUMENT),
+        ("scale has 0", "static double m[N]; v.scale = m;", ARGUMENT),
+        ("whiten without s", "v.whiten = 1; v.s = NULL;", ARGUMENT),
+        ("whiten without rows", "static double m[N]; v.s = m; v.whiten = 1;", ARGUMENT),
+        ("whiten is 2", "v.whiten = 2;", ARGUMENT),
+        ("inverse is 2", "v.inverse = 2;", ARGUMENT),
     ],
 }
 NOT_HERE = {  # no fault there: the data of a stream is not looked at

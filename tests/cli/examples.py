@@ -45,14 +45,14 @@ for mangled in ("  One\n  gnomon info\n    Two\n", "  One\n    Two\n", "  One\n 
     except SystemExit:
         continue
     raise SystemExit(f"taken for examples: {mangled!r}")
-verbs = [verb for verb in listed() if verb not in ("index", "svd", "hosvd", "lstsq")]
+verbs = [verb for verb in listed() if verb not in ("index", "svd", "transform", "hosvd", "lstsq")]
 verbs += ["index " + verb for verb in listed("index")] + ["index"]
 assert len(verbs) >= 17, verbs
 facts = subprocess.run([gnomon, "info", "--json"], capture_output=True, text=True, check=True).stdout
 if '"svd": true' in facts:
-    verbs += ["svd", "hosvd", "lstsq"]
+    verbs += ["svd", "transform", "hosvd", "lstsq"]
 else:
-    print("left out: svd, hosvd and lstsq, for want of OpenBLAS")
+    print("left out: svd, transform, hosvd and lstsq, for want of OpenBLAS")
 if shutil.which("gnuplot") is None:
     print("left out: the plot, for want of gnuplot")
 for verb in verbs:

@@ -64,6 +64,7 @@ VERBS = {
              ["lines.txt", "--text", "lines", "--threshold", "0.5"], ["folder", "--text", "files", "--threshold", "0.5"],
              ["sets.svm", "--metric", "jaccard", "--threshold", "0.8", "--recall", "0.9", "--method", "lsh"]],
     "svd": [["points.npy", "-k", "2"], ["sets.svm", "--tolerance", "0.5"]],
+    "transform": [["factors.npz", "points.npy", "-o", "out.npy"], ["factors.npz", "scores.npy", "--inverse", "-o", "out.npy"]],
     "lstsq": [["points.npy", "target.npy", "-o", "out.npy"], ["sets.svm", "target.npy"]],
     "hosvd": [["points.npy", "--ranks", "2,2"], ["points.npy", "--tolerance", "0.3"]],
     "convert": [["points.npy", "out.npy"], ["sets.svm", "out.mtx"]],
@@ -112,6 +113,9 @@ def prepare(folder):
         write(f"folder/{i}.txt", f"some words and then {i // 2} more of them\n")
     run("project", "points.npy", "-k", "3", "-o", "sketch.npy", "--save-operator", "given.json")
     run("neighbors", "points.npy", "queries.npy", "-k", "5", "-o", "truth.npy")
+    if has_svd:
+        run("svd", "points.npy", "-k", "2", "--center", "-o", "factors.npz")
+        run("transform", "factors.npz", "points.npy", "-o", "scores.npy")
     run("index", "build", "points.npy", "--tables", "2", "--functions", "3", "--metric", "cosine", "-o", "given.lsh")
     write("model.json", "{}\n")
 
@@ -191,11 +195,11 @@ shutil.rmtree(work, ignore_errors=True)
 os.makedirs(work)
 environment = {key: value for key, value in os.environ.items() if not key.startswith(("GNOMON_", "LC_", "LANG"))}
 environment.update(GNOMON_PLUGIN_DIR="/nonexistent", OPENBLAS_NUM_THREADS="1")
+has_svd = b'"svd": true' in subprocess.run([gnomon, "info", "--json"], capture_output=True, check=True).stdout
 prepare(os.path.join(work, "inputs"))
 singles, pairs = [], []
-has_svd = b'"svd": true' in subprocess.run([gnomon, "info", "--json"], capture_output=True, check=True).stdout
 for verb in VERBS:
-    if verb in ("svd", "lstsq", "hosvd") and not has_svd:
+    if verb in ("svd", "transform", "lstsq", "hosvd") and not has_svd:
         continue
     one, two = commands(verb)
     singles += one

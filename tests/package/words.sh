@@ -28,7 +28,7 @@ words=(
 )
 text=$(mktemp -d)
 trap 'rm -rf "$text"' EXIT
-for verb in project svd hosvd lstsq neighbors join index convert info operator dim distortion; do
+for verb in project svd transform hosvd lstsq neighbors join index convert info operator dim distortion; do
     "$command" help "$verb" > "$text/help-$verb"
 done
 "$command" help > "$text/help"

@@ -40,6 +40,12 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .help =
              "factor the points less their mean: the rows of Vt are principal components; sparse "
              "rows stay sparse"},
+        {.name = "standardize",
+         .type = CLI_FLAG,
+         .target = &r->options.standardize,
+         .flag = 1,
+         .help = "with --center, which it implies: also divide each coordinate by its standard "
+                 "deviation (n - 1); one that is the same for all points is left at 0"},
         {.name = "single-pass",
          .type = CLI_FLAG,
          .target = &r->options.single_pass,
@@ -106,9 +112,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_TEXT,
          .target = &r->output,
          .value = "OUT",
-         .help =
-             "an .npz for the arrays U (n x K), S (K), Vt (K x D) and, with --center, mean (D); - "
-             "is standard output"},
+         .help = "an .npz for the arrays U (n x K), S (K), Vt (K x D) and, with --center, mean "
+                 "(D), with "
+                 "--standardize also scale (D), for gnomon transform; - is standard output"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
@@ -146,6 +152,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                     "gnomon svd points.npy --tolerance 0.2 -o factors.npz\n"
                     "Ten principal components, and the share of the variance that each explains\n"
                     "gnomon svd points.npy -k 10 --center -o factors.npz\n"
+                    "The same of coordinates of different units, each with variance 1\n"
+                    "gnomon svd points.npy -k 10 --standardize -o factors.npz\n"
                     "From a pipe, each row read once\n"
                     "gnomon svd - -k 20 --single-pass -o factors.npz < points.npy\n"
                     "All figures, for a program\n"
@@ -165,6 +173,9 @@ static int check(cli_app *app, request *r, const char *input)
                                    r->block_given || r->test_power_given))
         return cli_usage(app, "--single-pass reads every row once: leave out --tolerance, "
                               "--measure, --power, --block and --test-power");
+    if (r->options.single_pass && r->options.standardize)
+        return cli_usage(app, "--single-pass reads every row once, and --standardize finds the "
+                              "standard deviations first: leave out one of them");
     if (r->block_given && !r->tolerance_given)
         return cli_usage(app, "--block goes with --tolerance");
     int code = cli_sketch_check(app, &r->sketch);
@@ -228,8 +239,10 @@ static int write_factors(cli_app *app, const char *path, const gnomon_svd *svd)
         {"S", gnomon_matrix_rowmajor(svd->s, GNOMON_F64, 1, svd->rank), 1},
         {"Vt", svd->vt, 0},
         {"mean", gnomon_matrix_rowmajor(svd->mean, GNOMON_F64, 1, svd->cols), 1},
+        {"scale", gnomon_matrix_rowmajor(svd->scale, GNOMON_F64, 1, svd->cols), 1},
     };
-    gnomon_status status = gnomon_write_npz(app->ctx, path, arrays, svd->centered ? 4 : 3);
+    gnomon_status status =
+        gnomon_write_npz(app->ctx, path, arrays, 3 + svd->centered + svd->standardized);
     return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
 }
 
@@ -277,6 +290,7 @@ int cli_svd(int argc, char **argv)
     int code = parse(&app, &r, argc, argv, &path);
     if (code < 0) code = check(&app, &r, path);
     if (code >= 0) return code;
+    if (r.options.standardize) r.options.center = 1;
     /* What no power iteration sharpens wants more columns (Tropp et al. 2017). */
     if (r.options.single_pass && !r.oversample_given) r.options.oversample = r.options.rank + 1;
     if (r.options.center)

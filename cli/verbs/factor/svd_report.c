@@ -9,35 +9,27 @@ static double relative(const gnomon_svd *svd, double value)
     return svd->norm > 0 ? value / svd->norm : 0;
 }
 
-/* Of the points less their mean: the sum of the coordinates' variances, with n - 1 degrees of
- * freedom; NaN for one point. */
-static double total_variance(const gnomon_svd *svd)
+static const char *centering(const gnomon_svd *svd)
 {
-    const double rows = (double)svd->rows;
-    return rows > 1 ? svd->norm * (svd->norm / (rows - 1)) : (double)NAN;
+    return svd->standardized ? ", standardized" : svd->centered ? ", centred" : "";
 }
 
-/* What share of it lies along component i; NaN where there is none. */
-static double explained_share(const gnomon_svd *svd, int64_t i)
-{
-    const double share = svd->s[i] / svd->norm;
-    return svd->norm > 0 ? fmin(share * share, 1) : (double)NAN;
-}
-
-static void print_variance(cli_app *app, const gnomon_svd *svd)
+/* The share of the whole that each component explains: of the variance of centred points, else of
+ * |A|^2. */
+static void print_explained(cli_app *app, const gnomon_svd *svd)
 {
     enum { SHOWN = 5 };
     double sum = 0;
-    if (!svd->centered) return;
-    cli_say(app, "%-36s %.6g\n", "Total variance", total_variance(svd));
+    if (svd->centered) cli_say(app, "%-36s %.6g\n", "Total variance", svd->total_variance);
     if (!(svd->norm > 0)) return;
-    cli_say(app, "Explained, each:");
+    cli_say(app, svd->centered ? "Explained, each:" : "Share of |A|^2, each:");
     for (int64_t i = 0; i < svd->rank; ++i) {
-        sum += explained_share(svd, i);
+        const double share = 100 * svd->explained_ratio[i];
+        sum += share;
         if (i < SHOWN || i == svd->rank - 1)
-            cli_say(app, "%s %.4g %%", i > SHOWN ? " ..." : "", 100 * explained_share(svd, i));
+            cli_say(app, "%s %.4g %%", i > SHOWN ? " ..." : "", share);
     }
-    cli_say(app, "; together %.4g %%\n", 100 * fmin(sum, 1));
+    cli_say(app, "; together %.4g %%\n", fmin(sum, 100));
 }
 
 static void print_values(cli_app *app, const gnomon_svd *svd)
@@ -72,8 +64,8 @@ void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
     const gnomon_svd *svd = facts->svd;
     cli_say(app,
             "%lld points, %lld dimensions%s: rank %lld, from %lld columns of a %s projection, ",
-            (long long)svd->rows, (long long)svd->cols, svd->centered ? ", centred" : "",
-            (long long)svd->rank, (long long)svd->columns, gnomon_kind_name(svd->descriptor.kind));
+            (long long)svd->rows, (long long)svd->cols, centering(svd), (long long)svd->rank,
+            (long long)svd->columns, gnomon_kind_name(svd->descriptor.kind));
     if (svd->single_pass)
         cli_say(app, "every row read once\n");
     else
@@ -83,8 +75,12 @@ void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
     print_converged(app, svd);
     if (svd->numerical_rank < svd->rank)
         cli_say(app, "Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
-    print_variance(app, svd);
-    cli_say(app, "%-36s %.6g\n", svd->centered ? "|A|, A less its mean" : "|A|", svd->norm);
+    print_explained(app, svd);
+    cli_say(app, "%-36s %.6g\n",
+            svd->standardized ? "|A|, A standardized"
+            : svd->centered   ? "|A|, A less its mean"
+                              : "|A|",
+            svd->norm);
     if (!isnan(svd->residual))
         cli_say(app, "%-36s %.6g\n", "|A - U S Vt| / |A|, measured", relative(svd, svd->residual));
     if (isnan(svd->residual_estimate)) return;
@@ -95,29 +91,31 @@ void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
     cli_say(app, "Each bound fails in one of %.0f runs.\n", 1 / svd->failure);
 }
 
-static void add_variance(json_t *figures, const gnomon_svd *svd)
+static json_t *reals(const double *x, int64_t count)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < count; ++i)
+        json_array_append_new(array, cli_json_real(x[i]));
+    return array;
+}
+
+static void add_explained(json_t *figures, const gnomon_svd *svd)
 {
     json_object_set_new(figures, "centered", json_boolean(svd->centered));
+    json_object_set_new(figures, "standardized", json_boolean(svd->standardized));
+    json_object_set_new(figures,
+                        svd->centered ? "explained_variance_ratio" : "explained_norm_ratio",
+                        reals(svd->explained_ratio, svd->rank));
     if (!svd->centered) return;
-    json_t *variances = json_array(), *shares = json_array();
-    const double rows = (double)svd->rows;
-    for (int64_t i = 0; i < svd->rank; ++i) {
-        const double variance = rows > 1 ? svd->s[i] * (svd->s[i] / (rows - 1)) : (double)NAN;
-        json_array_append_new(variances, cli_json_real(variance));
-        json_array_append_new(shares, cli_json_real(explained_share(svd, i)));
-    }
-    json_object_set_new(figures, "total_variance", cli_json_real(total_variance(svd)));
-    json_object_set_new(figures, "explained_variance", variances);
-    json_object_set_new(figures, "explained_variance_ratio", shares);
+    json_object_set_new(figures, "total_variance", cli_json_real(svd->total_variance));
+    json_object_set_new(figures, "explained_variance", reals(svd->explained_variance, svd->rank));
 }
 
 json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
 {
     const gnomon_svd *svd = facts->svd;
     gnomon_operator *op = NULL;
-    json_t *values = json_array();
-    for (int64_t i = 0; i < svd->rank; ++i)
-        json_array_append_new(values, cli_json_real(svd->s[i]));
+    json_t *values = reals(svd->s, svd->rank);
     json_t *descriptor = NULL;
     const gnomon_status status = gnomon_operator_create(app->ctx, &svd->descriptor, &op);
     if (status == GNOMON_OK || status == GNOMON_ERROR_MEMORY)
@@ -149,7 +147,7 @@ json_t *cli_svd_json(cli_app *app, const cli_svd_facts *facts)
                               cli_json_seconds(svd->orthonormalise_seconds), "small_seconds",
                               cli_json_seconds(svd->small_seconds), "certify_seconds",
                               cli_json_seconds(svd->certify_seconds));
-    if (figures != NULL) add_variance(figures, svd);
+    if (figures != NULL) add_explained(figures, svd);
     if (facts->tolerance > 0 && figures != NULL)
         json_object_set_new(figures, "tolerance", json_real(facts->tolerance));
     return cli_json_join(figures, times);

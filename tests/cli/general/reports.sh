@@ -20,6 +20,8 @@ look gnomon join base.npy --threshold 4 -o - --output-format csv
 look gnomon svd small.npy -k 3 -o file.npz
 look gnomon svd small.npy -k 3 -o -
 look gnomon svd small.npy -k 3 --tolerance 1e-9 -o file.npz
+look gnomon transform file.npz small.npy -o file.csv
+look gnomon transform file.npz small.npy -o -
 look gnomon lstsq features.npy targets.npy -o file.csv
 look gnomon lstsq features.npy targets.npy -o - --output-format csv
 look gnomon hosvd tensor.npy --ranks 3,3,3 -o file.npz

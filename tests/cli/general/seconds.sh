@@ -27,6 +27,7 @@ report gnomon join many.npy --threshold 3 --memory 66M -o c.csv
 report gnomon svd long.npy -k 3 -o d.npz
 report gnomon svd long.npy -k 3 --memory 65M -o d.npz
 report gnomon svd long.npy --tolerance 0.3 -o d.npz
+report gnomon transform d.npz long.npy -o f.npy
 report gnomon hosvd tensor.npy --ranks 2,2,2 -o e.npz
 report gnomon lstsq features.npy targets.npy -o f.npy
 report gnomon lstsq long.npy long-targets.npy --memory 65M -o f.npy
