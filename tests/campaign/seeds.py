@@ -90,8 +90,11 @@ def model(campaign, folder):
     return json.dumps({})
 
 
-def jobs(campaign, folder, large):
-    """Everything that writes: (name, arguments, [outputs], options). Inputs lie in the folder."""
+MANNERS = {"": ["--quiet"], ", words": [], ", json": ["--json"]}  # how a job reports
+
+
+def jobs(campaign, folder, large, manners=("",)):
+    """Everything that writes, in each manner: (name, arguments, [outputs]). Inputs lie in the folder."""
     n, d = (6000, 120) if large else (60, 20)
     x = points(n, d, 11)
     numpy.save(f"{folder}/a.npy", x)
@@ -140,7 +143,9 @@ def jobs(campaign, folder, large):
         ("index-query", ["index", "query", "base.lsh", "few.npy", "-k", "3", "-o", "out.npz"], ["out.npz"]),
         ("index-add-self", ["index", "add", "self.lsh", "few.npy"], ["self.lsh"]),
     ]
-    return [(name, arguments + ["--quiet", "--threads", "1" if not large else "2"], outputs) for name, arguments, outputs in result]
+    threads = ["--threads", "2" if large else "1"]
+    return [(name + manner, arguments + MANNERS[manner] + threads, outputs)
+            for name, arguments, outputs in result for manner in manners]
 
 
 def checkpoint(campaign, folder):
