@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import statistics
+import subprocess
 import time
 
 import numpy as np
@@ -116,6 +117,12 @@ def measured(lib, case, rounds):
             "why": said[2]["why"], "regret": chosen / (exact if none else min(exact, hashed))}
 
 
+def commit():
+    said = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"],
+                          capture_output=True, text=True)
+    return said.stdout.strip() or "unknown"
+
+
 def processor():
     with open("/proc/cpuinfo") as file:
         return re.search(r"model name\s*: (.*)", file.read()).group(1)
@@ -133,7 +140,7 @@ def main():
     if os.path.exists(args.output):
         with open(args.output) as file:
             whole = json.load(file)
-    whole.update(version=lib.version, machine=processor(), system=platform.platform(), rounds=args.rounds,
+    whole.update(version=lib.version, machine=processor(), system=platform.platform(), rounds=args.rounds, commit=commit(),
                  load="beside other work" if os.getloadavg()[0] > 0.5 + 1 else "quiet")
     for case in cases():
         if args.only and not any(o in f"{case[0]} {case[1]}" for o in args.only):
