@@ -56,7 +56,12 @@ gnomon_status gnomon_hdf5_check_heap(const gnomon_hdf5_io *io, const unsigned ch
     const uint64_t room = number(bytes + 8, s.length);
     const uint64_t data = number(bytes + 8 + 2 * s.length, s.address);
     uint64_t block = number(bytes + 8 + s.length, s.length), mark = NO_MORE;
-    if (data > INT64_MAX / 2 || room > INT64_MAX / 2) return GNOMON_OK;
+    const uint64_t there = (uint64_t)(gnomon_source_size(io->source) - s.base);
+    GNOMON_FAIL_IF(room > 0 && (room > there || data > there - room), io->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": the HDF5 heap at byte %lld is damaged: its data are said to "
+                                    "be %llu bytes at %llu, of %llu",
+                   gnomon_source_name(io->source), (long long)at, (unsigned long long)room,
+                   (unsigned long long)data, (unsigned long long)there);
     /* Brent 1980: the mark moves on after 1, 2, 4, ... steps, and a circle comes back to it. */
     for (uint64_t steps = 1, limit = 1; block != NO_MORE && block < room; steps++) {
         GNOMON_FAIL_IF(block == mark, io->ctx, GNOMON_ERROR_DATA,
