@@ -138,6 +138,10 @@ int cli_metric_is(gnomon_metric metric, unsigned flag);
 int cli_metric_takes(gnomon_metric metric, unsigned points);
 /* Whether it takes sparse points and no others. */
 int cli_metric_needs_sparse(gnomon_metric metric);
+/* Whether points of two files (b: NULL, or the second) are compared by it as sparse rows: where
+ * both are sparse, not nearly full, and the metric takes them, but for a GPU named by --device. */
+int cli_compare_sparse(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
+                       const gnomon_data_info *b);
 /* "cosine or jaccard": the metrics that have all of these flags. */
 typedef struct cli_metrics_text {
     char text[256];

@@ -124,6 +124,26 @@ int cli_metric_needs_sparse(gnomon_metric metric)
            !cli_metric_takes(metric, GNOMON_POINTS_DENSE);
 }
 
+/* Dense products take about a thirtieth of the time of a sparse one, and of those there are a
+ * density's square as many. */
+static int is_sparse(const gnomon_data_info *info)
+{
+    const double share = 1.0 / 8;
+    if ((info->access & GNOMON_ACCESS_SPARSE) == 0) return 0;
+    return info->nonzeros < 0 || info->rows < 0 ||
+           (double)info->nonzeros < share * (double)info->rows * (double)info->cols;
+}
+
+int cli_compare_sparse(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
+                       const gnomon_data_info *b)
+{
+    if (cli_metric_needs_sparse(metric)) return 1;
+    const char *device = app->device != NULL ? app->device : "auto";
+    return cli_metric_takes(metric, GNOMON_POINTS_SPARSE) && is_sparse(a) &&
+           (b == NULL || is_sparse(b)) &&
+           (strcmp(device, "auto") == 0 || strcmp(device, "cpu") == 0);
+}
+
 cli_metrics_text cli_metrics_that(unsigned flags)
 {
     cli_metrics_text names = {""};

@@ -72,6 +72,22 @@ typedef struct gnomon_sift_bits {
     void *arg;
 } gnomon_sift_bits;
 
+/* A sparse row: columns ascend, and each stands once. Its coordinates are values times factor. */
+typedef struct gnomon_sparse_row {
+    const int64_t *cols;
+    const double *values;
+    int64_t count;
+    double factor;
+} gnomon_sparse_row;
+
+/* Which of a piece's rows to look at: those with scores + by_bias * bias + by_heavy * heavy +
+ * by_norm * norm not below least. Each array can be read for GNOMON_LANES more than there are. */
+typedef struct gnomon_scores {
+    const float *scores, *norm;
+    const float *bias, *heavy; /* NULL: zeros */
+    float by_bias, by_heavy, by_norm, least;
+} gnomon_scores;
+
 typedef struct gnomon_search_kernels {
     /* Packs w coordinates of GNOMON_LANES points into a tile: x * factor - mean, in fp32 (for types
      * that fp32 holds, factor the same for all) or in fp64 and then rounded. lane[l] points at the
@@ -114,6 +130,22 @@ typedef struct gnomon_search_kernels {
     float (*differences_f32)(const float *q, const float *x, int64_t d);
     /* As fp64. */
     void (*widen)(const void *x, gnomon_dtype dtype, int64_t col_stride, int64_t d, double *out);
+    /* 'differences' and 'products' of two sparse rows, with the bits of dense ones, whose factors
+     * are q's, multiplied into its coordinates beforehand, and x's. */
+    double (*sparse_differences)(const gnomon_sparse_row *q, const gnomon_sparse_row *x);
+    double (*sparse_products)(const gnomon_sparse_row *q, const gnomon_sparse_row *x);
+    /* scores[rows[i] - first] += by * values[i], each row once; a product and a sum. */
+    void (*add_list)(float by, const uint32_t *rows, const float *values, int64_t count,
+                     uint32_t first, float *scores);
+    /* The same of 2 min(|by|, |values[i]|) where both have one sign: |by| + |v| - |by - v|. */
+    void (*add_smaller)(float by, const uint32_t *rows, const float *values, int64_t count,
+                        uint32_t first, float *scores);
+    /* scores[rows[i]] += the product of 'by' and values + rows[i] * width; width is a multiple of
+     * GNOMON_LANES. */
+    void (*add_dense)(const float *by, const float *values, int64_t width, const uint32_t *rows,
+                      int64_t count, float *scores);
+    /* The rows of [0, count) that may reach, ascending; how many. */
+    int64_t (*find_rows)(const gnomon_scores *reach, int64_t count, uint32_t *rows);
 } gnomon_search_kernels;
 
 #endif

@@ -135,6 +135,9 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     if (!gnomon_metric_is(o->metric, GNOMON_METRIC_DEVICE))
         return gnomon_device_refuse(join->ctx, GNOMON_BY_CONTEXT,
                                     "joins by this metric run on the CPU");
+    if (join->p.csr != NULL && !gnomon_metric_of_sets(o->metric))
+        return gnomon_device_refuse(join->ctx, GNOMON_BY_CONTEXT,
+                                    "sparse points are joined by this metric on the CPU");
     GNOMON_TRY(gnomon_join_hashing(join, &hashing));
     receiver t = {.join = join,
                   .job = {.p = join->p.dense,

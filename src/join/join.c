@@ -133,6 +133,7 @@ static gnomon_status work(gnomon_join_state *join)
     if (!done) GNOMON_TRY(gnomon_join_by_hashes(join, &done));
     if (done) return GNOMON_OK;
     return gnomon_metric_of_sets(join->options.metric) ? gnomon_join_sets(join)
+           : join->p.csr != NULL                       ? gnomon_join_sparse(join)
                                                        : gnomon_join_dense(join);
 }
 
@@ -195,7 +196,8 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
     gnomon_join_result own;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    GNOMON_FAIL_IF(!gnomon_metric_of_sets(join.options.metric), ctx, GNOMON_ERROR_UNSUPPORTED,
+    const gnomon_metric_row *metric = gnomon_metric_row_of(join.options.metric);
+    GNOMON_FAIL_IF(metric->sets == NULL && metric->sparse == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "%s takes dense points", gnomon_metric_name(join.options.metric));
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
     GNOMON_TRY(gnomon_check_csr(ctx, p, "p"));

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "join/out.h"
 #include "join/slabs.h"
+#include "search/numbering.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,102 +68,8 @@ static int64_t least_size(double limit, int64_t size)
 
 /* ---- numbers ---- */
 
-/* Members as they are, and as numbers: a table by the member itself where they are not much fewer
- * than what they are taken from, else by hashing. */
-typedef struct naming {
-    bool direct;
-    int64_t places;
-    int64_t *keys; /* -1: none; NULL when direct */
-    uint32_t *counts, *numbers;
-    int shift;
-    int64_t used;
-} naming;
-
-static int64_t slot_of(const naming *n, int64_t member)
-{
-    if (n->direct) return member;
-    const uint64_t mask = ((uint64_t)1 << (64 - n->shift)) - 1;
-    uint64_t at = (uint64_t)member * UINT64_C(0x9e3779b97f4a7c15) >> n->shift;
-    while (n->keys[at] != -1 && n->keys[at] != member)
-        at = (at + 1) & mask;
-    return (int64_t)at;
-}
-
-static gnomon_status widen(gnomon_context *ctx, naming *n)
-{
-    naming grown = {.shift = n->keys == NULL ? 64 - 12 : n->shift - 1};
-    const int64_t places = grown.places = (int64_t)1 << (64 - grown.shift);
-    gnomon_status status = gnomon_alloc(ctx, places, sizeof *grown.keys, "members", &grown.keys);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc_zero(ctx, places, sizeof *grown.counts, "members", &grown.counts);
-    if (status != GNOMON_OK) {
-        gnomon_free(ctx, grown.keys);
-        return status;
-    }
-    memset(grown.keys, 0xff, (size_t)places * sizeof *grown.keys);
-    for (int64_t at = 0; n->keys != NULL && at < n->places; at++) {
-        if (n->keys[at] == -1) continue;
-        const int64_t to = slot_of(&grown, n->keys[at]);
-        grown.keys[to] = n->keys[at];
-        grown.counts[to] = n->counts[at];
-    }
-    grown.used = n->used;
-    gnomon_free(ctx, n->keys);
-    gnomon_free(ctx, n->counts);
-    *n = grown;
-    return GNOMON_OK;
-}
-
-static gnomon_status count_members(gnomon_context *ctx, naming *n, const gnomon_sets *sets)
-{
-    for (int64_t e = sets->offsets[0]; e < sets->offsets[sets->count]; e++) {
-        if (!n->direct && 2 * n->used >= n->places) GNOMON_TRY(widen(ctx, n));
-        const int64_t at = slot_of(n, sets->members[e]);
-        if (n->direct) {
-            n->used += n->counts[at] == 0;
-        } else if (n->keys[at] == -1) {
-            n->keys[at] = sets->members[e];
-            n->used++;
-        }
-        if (n->counts[at] < UINT32_MAX) n->counts[at]++;
-    }
-    return GNOMON_OK;
-}
-
-typedef struct named {
-    uint32_t count, slot_high, slot_low;
-    int64_t key;
-} named;
-
-/* Rarest first; what order members of the same count come in does not matter but must be the same
- * each time. */
-static int by_count(const void *x, const void *y)
-{
-    const named *a = x, *b = y;
-    if (a->count != b->count) return a->count < b->count ? -1 : 1;
-    return (a->key > b->key) - (a->key < b->key);
-}
-
-static gnomon_status number_members(gnomon_context *ctx, naming *n)
-{
-    const int64_t places = n->places;
-    named *all;
-    int64_t count = 0;
-    GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *n->numbers, "members", &n->numbers));
-    GNOMON_TRY(gnomon_alloc(ctx, n->used, sizeof *all, "members", &all));
-    for (int64_t at = 0; at < places; at++)
-        if (n->counts[at] > 0)
-            all[count++] = (named){n->counts[at], (uint32_t)(at >> 32), (uint32_t)at,
-                                   n->direct ? at : n->keys[at]};
-    if (count > 0) qsort(all, (size_t)count, sizeof *all, by_count);
-    for (int64_t i = 0; i < count; i++)
-        n->numbers[(int64_t)all[i].slot_high << 32 | all[i].slot_low] = (uint32_t)i;
-    gnomon_free(ctx, all);
-    return GNOMON_OK;
-}
-
 typedef struct translation {
-    const naming *naming;
+    const gnomon_numbering *numbering;
     const gnomon_sets *sets;
     numbered *out;
 } translation;
@@ -198,13 +105,14 @@ static void translate_rows(void *arg, int64_t task, int worker)
         uint32_t *to = t->out->members + (sets->offsets[i] - t->out->first);
         const int64_t count = sets->offsets[i + 1] - sets->offsets[i];
         for (int64_t e = 0; e < count; e++)
-            to[e] = t->naming->numbers[slot_of(t->naming, sets->members[sets->offsets[i] + e])];
+            to[e] =
+                (uint32_t)gnomon_numbering_find(t->numbering, sets->members[sets->offsets[i] + e]);
         sort_numbers(to, count);
     }
 }
 
-static gnomon_status translate(gnomon_context *ctx, const naming *n, const gnomon_sets *sets,
-                               numbered *out)
+static gnomon_status translate(gnomon_context *ctx, const gnomon_numbering *n,
+                               const gnomon_sets *sets, numbered *out)
 {
     *out = (numbered){.count = sets->count, .offsets = sets->offsets, .first = sets->offsets[0]};
     GNOMON_TRY(gnomon_alloc(ctx, sets->offsets[sets->count] - out->first, sizeof *out->members,
@@ -315,7 +223,7 @@ static gnomon_status open_workers(gnomon_prefix *x)
     return GNOMON_OK;
 }
 
-static gnomon_status fill(gnomon_prefix *x, naming *n)
+static gnomon_status fill(gnomon_prefix *x, gnomon_numbering *n)
 {
     gnomon_join_state *join = x->join;
     gnomon_context *ctx = join->ctx;
@@ -323,16 +231,10 @@ static gnomon_status fill(gnomon_prefix *x, naming *n)
     const gnomon_sets *p = &join->p.sets, *q = &join->q.sets;
     const int64_t members =
         p->offsets[p->count] - p->offsets[0] + q->offsets[q->count] - q->offsets[0];
-    if (cols < (1 << 20) || cols / 4 < members) {
-        n->direct = true;
-        n->places = cols;
-        GNOMON_TRY(gnomon_alloc_zero(ctx, cols, sizeof *n->counts, "members", &n->counts));
-    } else {
-        GNOMON_TRY(widen(ctx, n));
-    }
-    GNOMON_TRY(count_members(ctx, n, &join->p.sets));
-    if (!join->self) GNOMON_TRY(count_members(ctx, n, &join->q.sets));
-    GNOMON_TRY(number_members(ctx, n));
+    GNOMON_TRY(gnomon_numbering_open(ctx, cols, members, n));
+    GNOMON_TRY(gnomon_numbering_count(ctx, n, &join->p.sets));
+    if (!join->self) GNOMON_TRY(gnomon_numbering_count(ctx, n, &join->q.sets));
+    GNOMON_TRY(gnomon_numbering_close(ctx, n));
     x->numbers = n->used;
     GNOMON_TRY(translate(ctx, n, &join->p.sets, &x->p));
     if (join->self)
@@ -346,15 +248,13 @@ static gnomon_status fill(gnomon_prefix *x, naming *n)
 gnomon_status gnomon_prefix_open(gnomon_join_state *join, gnomon_prefix **out)
 {
     gnomon_prefix *x;
-    naming n = {0};
+    gnomon_numbering n = {0};
     *out = NULL;
     GNOMON_TRY(gnomon_alloc_zero(join->ctx, 1, sizeof *x, "an index of sets", &x));
     x->join = join;
     x->limit = gnomon_join_threshold(join);
     const gnomon_status status = fill(x, &n);
-    gnomon_free(join->ctx, n.keys);
-    gnomon_free(join->ctx, n.counts);
-    gnomon_free(join->ctx, n.numbers);
+    gnomon_numbering_free(join->ctx, &n);
     if (status != GNOMON_OK)
         gnomon_prefix_close(x);
     else

@@ -1,4 +1,5 @@
-/* Sets: bands of P's rows through lists of the rarest members, or of all. */
+/* Sets: bands of P's rows through lists of the rarest members, or of all. Sparse points: bands of
+ * P's rows through an inverted index of Q. */
 #include "join/sets.h"
 
 #include "base/error.h"
@@ -7,16 +8,19 @@
 #include "join/out.h"
 #include "join/prefix.h"
 #include "join/state.h"
+#include "kernels.h"
 #include "search/jaccard.h"
+#include "search/sparse.h"
 
 #include <math.h>
 
-enum { ROWS = 8192, PREFIX_ROWS = 65536 };
+enum { ROWS = 8192, PREFIX_ROWS = 65536, FIRST_ROWS = 512 };
 
 /* Rows [first, first + count) of sets; owns nothing. */
 static gnomon_sets part_of(const gnomon_sets *sets, int64_t first, int64_t count)
 {
-    return (gnomon_sets){count, sets->offsets + first, sets->members, sets->weights};
+    return (gnomon_sets){count, sets->offsets + first, sets->members, sets->weights,
+                         sets->factors != NULL ? sets->factors + first : NULL};
 }
 
 /* Adds the pairs of rows [row, row + count), all of whose members meet. */
@@ -49,17 +53,56 @@ static gnomon_status count_all(gnomon_join_state *join, int64_t row, int64_t cou
     return status;
 }
 
-static gnomon_status all_bands(gnomon_join_state *join, gnomon_prefix *prefix)
+/* Adds the pairs of rows [row, row + count) of sparse points with all of the index's. */
+static gnomon_status count_sparse(gnomon_join_state *join, const gnomon_inverted *index,
+                                  int64_t row, int64_t count, bool *fits)
 {
-    const int64_t most = prefix != NULL ? PREFIX_ROWS : ROWS;
-    int64_t rows = most;
+    const gnomon_sets *p = join->self ? &index->rows : &join->p.sets;
+    const gnomon_metric metric = join->options.metric;
+    gnomon_search s = {.ctx = join->ctx,
+                       .kernels = gnomon_cpu_kernels(gnomon_context_isa(join->ctx))->search,
+                       .count = count,
+                       .cols = join->p.cols,
+                       .sparse = true,
+                       .later = join->self ? row : -1,
+                       .hit_most = count > 1 ? join->pair_room : 0,
+                       .sets = part_of(p, row, count)};
+    s.options = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
+    s.options.metric = metric;
+    s.limit = gnomon_metric_turn(metric, gnomon_join_threshold(join));
+    gnomon_status status = gnomon_scan_sparse(&s, index);
+    *fits = !s.full;
+    if (status == GNOMON_OK && *fits) status = gnomon_join_reserve(join, s.hit_count);
+    for (int64_t at = 0; at < s.hit_count && status == GNOMON_OK && *fits; at++)
+        join->pairs[join->count++] =
+            (gnomon_pair){row + s.hits[at].query, s.hits[at].point.id,
+                          gnomon_metric_turn(metric, s.hits[at].point.key)};
+    if (*fits) {
+        join->result->compared += s.compared;
+        join->result->verified += s.verified;
+    }
+    gnomon_free(join->ctx, s.hits);
+    return status;
+}
+
+/* How the pairs of some rows are found. */
+typedef struct method {
+    gnomon_prefix *prefix;
+    const gnomon_inverted *index;
+} method;
+
+static gnomon_status all_bands(gnomon_join_state *join, method by)
+{
+    const int64_t most = by.prefix != NULL ? PREFIX_ROWS : ROWS;
+    int64_t rows = by.index != NULL ? FIRST_ROWS : most;
     while (join->next_row < join->p.rows && !join->full) {
         const int64_t row = join->next_row;
         const int64_t count = join->p.rows - row < rows ? join->p.rows - row : rows;
         bool fits = true;
         join->count = 0;
-        GNOMON_TRY(prefix != NULL ? gnomon_prefix_pairs(prefix, row, count, &fits)
-                                  : count_all(join, row, count, &fits));
+        GNOMON_TRY(by.prefix != NULL  ? gnomon_prefix_pairs(by.prefix, row, count, &fits)
+                   : by.index != NULL ? count_sparse(join, by.index, row, count, &fits)
+                                      : count_all(join, row, count, &fits));
         if (!fits && count > 1) {
             rows = (count + 1) / 2;
             continue;
@@ -71,12 +114,18 @@ static gnomon_status all_bands(gnomon_join_state *join, gnomon_prefix *prefix)
     return GNOMON_OK;
 }
 
+static gnomon_status make(gnomon_join_state *join, const gnomon_side *side, gnomon_sets *sets)
+{
+    const gnomon_metric metric = join->options.metric;
+    return (gnomon_metric_of_sets(metric) ? gnomon_sets_make : gnomon_sparse_make)(
+        join->ctx, side->csr, side->name, 0, metric, sets);
+}
+
 gnomon_status gnomon_join_make_sets(gnomon_join_state *join)
 {
     gnomon_side *p = &join->p, *q = &join->q;
-    GNOMON_TRY(gnomon_sets_make(join->ctx, p->csr, "p", 0, join->options.metric, &p->sets));
-    if (!join->self)
-        return gnomon_sets_make(join->ctx, q->csr, "q", 0, join->options.metric, &q->sets);
+    GNOMON_TRY(make(join, p, &p->sets));
+    if (!join->self) return make(join, q, &q->sets);
     q->sets = p->sets;
     return GNOMON_OK;
 }
@@ -94,7 +143,20 @@ gnomon_status gnomon_join_sets(gnomon_join_state *join)
         if (join->prefix == NULL) GNOMON_TRY(gnomon_prefix_open(join, &join->prefix));
         gnomon_join_say(join, "sets meet in the lists of their rarest members");
     }
-    const gnomon_status status = all_bands(join, join->prefix);
+    const gnomon_status status = all_bands(join, (method){.prefix = join->prefix});
     gnomon_join_drop_prefix(join);
+    return status;
+}
+
+gnomon_status gnomon_join_sparse(gnomon_join_state *join)
+{
+    gnomon_inverted index;
+    const gnomon_status opened =
+        gnomon_inverted_open(join->ctx, join->options.metric, &join->q.sets, join->q.cols, &index);
+    if (join->self) join->p.sets = (gnomon_sets){0}; /* they were the same */
+    GNOMON_TRY(opened);
+    gnomon_join_say(join, "sparse rows through an inverted index");
+    const gnomon_status status = all_bands(join, (method){.index = &index});
+    gnomon_inverted_close(join->ctx, &index);
     return status;
 }

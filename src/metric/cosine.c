@@ -20,13 +20,20 @@ static double key(const gnomon_search_kernels *k, gnomon_query query, const gnom
            2;
 }
 
+static double sparse(const gnomon_search_kernels *k, const gnomon_sparse_row *query,
+                     const gnomon_sparse_row *base)
+{
+    if (base->factor == 0 || query->factor == 0) return 1;
+    return k->sparse_differences(query, base) / 2;
+}
+
 const gnomon_metric_row gnomon_metric_row_cosine = {
     .info = {.metric = GNOMON_COSINE,
              .name = "cosine",
              .aliases = "",
              .about = "1 - cos",
              .unit = "coordinates",
-             .points = GNOMON_POINTS_DENSE,
+             .points = GNOMON_POINTS_DENSE | GNOMON_POINTS_SPARSE,
              .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_HASHED | GNOMON_METRIC_CODES |
                       GNOMON_METRIC_DEVICE | GNOMON_METRIC_SIMILARITY},
     .families = {GNOMON_LSH_SIMHASH, GNOMON_LSH_CROSS_POLYTOPE},
@@ -34,5 +41,6 @@ const gnomon_metric_row gnomon_metric_row_cosine = {
     .exact_cost = {1, 0, 0.02},
     .prepare = prepare,
     .key = key,
+    .sparse = sparse,
     .filtered = true,
 };

@@ -8,16 +8,23 @@ static double key(const gnomon_search_kernels *k, gnomon_query query, const gnom
                         base->cols, 1);
 }
 
+static double sparse(const gnomon_search_kernels *k, const gnomon_sparse_row *query,
+                     const gnomon_sparse_row *base)
+{
+    return -k->sparse_products(query, base);
+}
+
 const gnomon_metric_row gnomon_metric_row_ip = {
     .info = {.metric = GNOMON_IP,
              .name = "ip",
              .aliases = "dot inner_product",
              .about = "largest first",
              .unit = "coordinates",
-             .points = GNOMON_POINTS_DENSE,
+             .points = GNOMON_POINTS_DENSE | GNOMON_POINTS_SPARSE,
              .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_DEVICE | GNOMON_METRIC_LARGER},
     .verify_cost = {60, 0.1, 0.3},
     .exact_cost = {0.8, 0, 0.0145},
     .key = key,
+    .sparse = sparse,
     .filtered = true,
 };

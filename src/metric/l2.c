@@ -33,13 +33,24 @@ static double key(const gnomon_search_kernels *k, gnomon_query query, const gnom
     return boosted == boosted ? boosted : sqrt(sum);
 }
 
+static double sparse(const gnomon_search_kernels *k, const gnomon_sparse_row *query,
+                     const gnomon_sparse_row *base)
+{
+    const double sum = k->sparse_differences(query, base);
+    if (sum >= small_sum) return sqrt(sum);
+    gnomon_sparse_row q = *query, x = *base;
+    q.factor = x.factor = boost;
+    const double boosted = sqrt(k->sparse_differences(&q, &x)) / boost;
+    return boosted == boosted ? boosted : sqrt(sum);
+}
+
 const gnomon_metric_row gnomon_metric_row_l2 = {
     .info = {.metric = GNOMON_L2,
              .name = "l2",
              .aliases = "euclidean",
              .about = "",
              .unit = "coordinates",
-             .points = GNOMON_POINTS_DENSE,
+             .points = GNOMON_POINTS_DENSE | GNOMON_POINTS_SPARSE,
              .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_HASHED | GNOMON_METRIC_CODES |
                       GNOMON_METRIC_DEVICE},
     .families = {GNOMON_LSH_PSTABLE},
@@ -47,5 +58,6 @@ const gnomon_metric_row gnomon_metric_row_l2 = {
     .exact_cost = {0.8, 0, 0.0145},
     .prepare = prepare,
     .key = key,
+    .sparse = sparse,
     .filtered = true,
 };

@@ -12,12 +12,14 @@
 
 #include <stdbool.h>
 
-/* Sets: rows of ascending, distinct members; with weights above 0 where the metric has them. */
+/* Sets: rows of ascending, distinct members; with weights above 0 where the metric has them. Sparse
+ * rows of other metrics: members are columns, weights coordinates. */
 typedef struct gnomon_sets {
     int64_t count;
     int64_t *offsets; /* count + 1, the first 0 */
     int64_t *members;
     double *weights; /* as many; NULL: there are none */
+    double *factors; /* COSINE: a row's 1 / |x|, 0 of a zero vector; else NULL */
 } gnomon_sets;
 
 /* A dense query made ready: its coordinates in fp64, and what 'prepare' made of them. */
@@ -46,6 +48,9 @@ typedef struct gnomon_metric_row {
     /* The key of a query and row i of base: smaller is nearer. */
     double (*key)(const gnomon_search_kernels *kernels, gnomon_query query,
                   const gnomon_matrix *base, int64_t i);
+    /* The same key, to the last bit, of two sparse rows; NULL: the metric takes none. */
+    double (*sparse)(const gnomon_search_kernels *kernels, const gnomon_sparse_row *query,
+                     const gnomon_sparse_row *base);
     bool filtered; /* products in fp32 tell which pairs need a key; else each gets one */
 
     /* Bits: the distance of row i of a and row j of b, both u8 and equally wide. */
@@ -91,6 +96,11 @@ static inline double gnomon_metric_turn(gnomon_metric metric, double key)
 /* ---- rows.c ---- */
 /* 1 / |x| of row i, 0 for a zero vector. */
 double gnomon_inverse_norm(const gnomon_search_kernels *kernels, const gnomon_matrix *m, int64_t i);
+/* The same of a sparse row, without its factor. */
+double gnomon_sparse_inverse_norm(const gnomon_search_kernels *kernels,
+                                  const gnomon_sparse_row *row);
+/* Row i of sparse rows, with its factor. */
+gnomon_sparse_row gnomon_sparse_row_at(const gnomon_sets *rows, int64_t i);
 /* Whether row i holds NaN or infinity (NONFINITE) or a magnitude above 2^500 (UNSUPPORTED); where.
  */
 gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col);

@@ -21,6 +21,27 @@ double gnomon_inverse_norm(const gnomon_search_kernels *kernels, const gnomon_ma
     return norm < least_norm ? 0 : 1 / norm;
 }
 
+double gnomon_sparse_inverse_norm(const gnomon_search_kernels *kernels,
+                                  const gnomon_sparse_row *row)
+{
+    gnomon_sparse_row x = *row;
+    x.factor = 1;
+    double norm = sqrt(kernels->sparse_products(&x, &x));
+    if (norm < 0x1p-450) {
+        x.factor = boost;
+        norm = sqrt(kernels->sparse_products(&x, &x)) / boost;
+    }
+    return norm < least_norm ? 0 : 1 / norm;
+}
+
+gnomon_sparse_row gnomon_sparse_row_at(const gnomon_sets *rows, int64_t i)
+{
+    const int64_t begin = rows->offsets[i];
+    return (gnomon_sparse_row){rows->members + begin, rows->weights + begin,
+                               rows->offsets[i + 1] - begin,
+                               rows->factors != NULL ? rows->factors[i] : 1};
+}
+
 gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col)
 {
     enum { PIECE = 256 };

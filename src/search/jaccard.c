@@ -58,19 +58,19 @@ static gnomon_status sort_weighted(gnomon_context *ctx, int64_t *members, double
     return GNOMON_OK;
 }
 
-static gnomon_status check_weight(gnomon_context *ctx, const char *name, double value, int64_t row,
-                                  int64_t member)
+static gnomon_status check_weight(gnomon_context *ctx, const char *name, bool any_sign,
+                                  double value, int64_t row, int64_t member)
 {
     GNOMON_FAIL_IF(!isfinite(value), ctx, GNOMON_ERROR_NONFINITE,
                    GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
                                     ", column " GNOMON_AT_COL "%" PRId64,
                    name, row, member);
-    GNOMON_FAIL_IF(value < 0, ctx, GNOMON_ERROR_UNSUPPORTED,
+    GNOMON_FAIL_IF(value < 0 && !any_sign, ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("%s") " has the weight %g in row " GNOMON_AT_ROW "%" PRId64
                                     ", column " GNOMON_AT_COL "%" PRId64
                                     "; a weight must not be negative",
                    name, value, row, member);
-    GNOMON_FAIL_IF(value > 0x1p500, ctx, GNOMON_ERROR_UNSUPPORTED,
+    GNOMON_FAIL_IF(fabs(value) > 0x1p500, ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("%s") " has a magnitude above 2^500 in row " GNOMON_AT_ROW "%" PRId64
                                     ", column " GNOMON_AT_COL "%" PRId64,
                    name, row, member);
@@ -79,7 +79,7 @@ static gnomon_status check_weight(gnomon_context *ctx, const char *name, double 
 
 /* Appends row i's members to sets, ascending and each once. */
 static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
-                             int64_t first, int64_t i, gnomon_sets *sets)
+                             int64_t first, int64_t i, bool any_sign, gnomon_sets *sets)
 {
     const int64_t begin = csr->offsets[i] - csr->offsets[0];
     const int64_t end = csr->offsets[i + 1] - csr->offsets[0];
@@ -97,7 +97,7 @@ static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const c
                        GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
                                         ", column " GNOMON_AT_COL "%" PRId64,
                        name, first + i, member);
-        if (weights) GNOMON_TRY(check_weight(ctx, name, value, first + i, member));
+        if (weights) GNOMON_TRY(check_weight(ctx, name, any_sign, value, first + i, member));
         if (value == 0) continue;
         if (count > 0 && to[count - 1] >= member) ascending = false;
         if (weights) weights[count] = value;
@@ -105,6 +105,8 @@ static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const c
     }
     if (!ascending && weights) {
         GNOMON_TRY(sort_weighted(ctx, to, weights, &count));
+        for (int64_t j = 0; j < count; j++)
+            GNOMON_TRY(check_weight(ctx, name, any_sign, weights[j], first + i, to[j]));
     } else if (!ascending) {
         qsort(to, (size_t)count, sizeof *to, by_value);
         int64_t distinct = 0;
@@ -125,11 +127,12 @@ gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const
     GNOMON_TRY(
         gnomon_alloc_zero(ctx, csr->rows + 1, sizeof *sets->offsets, "offsets", &sets->offsets));
     gnomon_status status = gnomon_alloc(ctx, all, sizeof *sets->members, "members", &sets->members);
-    if (status == GNOMON_OK && gnomon_metric_is(metric, GNOMON_METRIC_WEIGHTS))
+    const bool any_sign = !gnomon_metric_of_sets(metric);
+    if (status == GNOMON_OK && (any_sign || gnomon_metric_is(metric, GNOMON_METRIC_WEIGHTS)))
         status = gnomon_alloc(ctx, all, sizeof *sets->weights, "weights", &sets->weights);
     sets->count = csr->rows;
     for (int64_t i = 0; i < csr->rows && status == GNOMON_OK; i++)
-        status = add_set(ctx, csr, name, first, i, sets);
+        status = add_set(ctx, csr, name, first, i, any_sign, sets);
     if (status != GNOMON_OK) gnomon_sets_free(ctx, sets);
     return status;
 }
@@ -139,7 +142,8 @@ gnomon_status gnomon_weights_check(gnomon_context *ctx, const gnomon_csr *csr, c
     for (int64_t i = 0; i < csr->rows; i++) {
         const int64_t end = csr->offsets[i + 1] - csr->offsets[0];
         for (int64_t e = csr->offsets[i] - csr->offsets[0]; e < end; e++)
-            GNOMON_TRY(check_weight(ctx, name, gnomon_value_as_f64(csr->values, csr->dtype, e), i,
+            GNOMON_TRY(check_weight(ctx, name, false,
+                                    gnomon_value_as_f64(csr->values, csr->dtype, e), i,
                                     csr->indices[e]));
     }
     return GNOMON_OK;
@@ -150,6 +154,7 @@ void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets)
     gnomon_free(ctx, sets->offsets);
     gnomon_free(ctx, sets->members);
     gnomon_free(ctx, sets->weights);
+    gnomon_free(ctx, sets->factors);
     *sets = (gnomon_sets){0};
 }
 

@@ -2,8 +2,10 @@
 #include "search/device.h"
 #include "search/jaccard.h"
 #include "search/scan.h"
+#include "search/sparse.h"
 #include "search/state.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -104,24 +106,39 @@ static gnomon_status begin(gnomon_search *s)
     return GNOMON_OK;
 }
 
+static gnomon_status check_layout(gnomon_context *ctx, gnomon_metric metric, bool sparse)
+{
+    const bool sets = gnomon_metric_of_sets(metric);
+    const bool can = sparse ? sets || gnomon_metric_row_of(metric)->sparse != NULL : !sets;
+    GNOMON_FAIL_IF(!can, ctx, GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
+                   gnomon_metric_name(metric), sparse ? "dense" : "sparse");
+    GNOMON_FAIL_IF(sparse && !sets && gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN, ctx,
+                   GNOMON_ERROR_DEVICE,
+                   "exact search of sparse points by %s runs on the CPU; take the device cpu or "
+                   "auto",
+                   gnomon_metric_name(metric));
+    return GNOMON_OK;
+}
+
 static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, const gnomon_csr *csr,
                             const gnomon_search_options *given, gnomon_search **out)
 {
     gnomon_search_options options;
     *out = NULL;
     GNOMON_TRY(copy_options(ctx, given, &options));
-    GNOMON_FAIL_IF(gnomon_metric_of_sets(options.metric) != (csr != NULL), ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
-                   gnomon_metric_name(options.metric), csr != NULL ? "dense" : "sparse");
+    GNOMON_TRY(check_layout(ctx, options.metric, csr != NULL));
     gnomon_search *s;
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *s, "a search", &s));
     s->ctx = ctx;
     s->options = options;
+    s->later = -1;
     gnomon_status status;
     if (csr != NULL) {
         s->count = csr->rows;
         s->cols = csr->cols;
-        status = gnomon_sets_make(ctx, csr, "queries", 0, options.metric, &s->sets);
+        s->sparse = !gnomon_metric_of_sets(options.metric);
+        status = (s->sparse ? gnomon_sparse_make : gnomon_sets_make)(ctx, csr, "queries", 0,
+                                                                     options.metric, &s->sets);
     } else {
         s->queries = *dense;
         s->count = dense->rows;
@@ -218,6 +235,111 @@ static gnomon_status scan_allowed(gnomon_search *s, const gnomon_matrix *base)
     return status;
 }
 
+/* ---- sparse rows ---- */
+
+/* Rows of a base that go into one index. */
+static int64_t rows_at_once(const gnomon_search *s, const gnomon_csr *base, int64_t from)
+{
+    enum { NONZERO_BYTES = 40, ROW_BYTES = 320 }; /* of rows and index */
+    const int64_t room = gnomon_memory_limit(s->ctx) / 2;
+    int64_t rows = 1; /* a row at least, and what is left has room for a few */
+    while (rows < base->rows - from && rows < (int64_t)1 << 30 &&
+           (base->offsets[from + rows + 1] - base->offsets[from]) <
+               room / NONZERO_BYTES - rows * ROW_BYTES / NONZERO_BYTES)
+        rows++;
+    return rows;
+}
+
+static gnomon_status add_sparse_rows(gnomon_search *s, const gnomon_csr *base)
+{
+    gnomon_context_set_worked(s->ctx, NULL);
+    for (int64_t from = 0, rows; from < base->rows; from += rows) {
+        rows = rows_at_once(s, base, from);
+        const gnomon_csr part = gnomon_csr_rows(base, from, rows);
+        gnomon_sets sets = {0};
+        gnomon_inverted index = {0};
+        GNOMON_TRY(gnomon_sparse_make(s->ctx, &part, "base", s->base, s->options.metric, &sets));
+        GNOMON_TRY(gnomon_inverted_open(s->ctx, s->options.metric, &sets, s->cols, &index));
+        const gnomon_status status = gnomon_scan_sparse(s, &index);
+        gnomon_inverted_close(s->ctx, &index);
+        GNOMON_TRY(status);
+        s->base += rows;
+    }
+    return GNOMON_OK;
+}
+
+/* Rows [from, from + rows) of dense points as sparse ones; the caller frees offsets, indices and
+ * values. */
+static gnomon_status sparsify(gnomon_context *ctx, const gnomon_matrix *dense, int64_t from,
+                              int64_t rows, int64_t **offsets, int64_t **indices, double **values)
+{
+    const gnomon_search_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
+    const int64_t most = gnomon_times(rows, dense->cols);
+    int64_t count = 0;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, rows + 1, sizeof **offsets, "offsets", offsets));
+    GNOMON_TRY(gnomon_alloc(ctx, most, sizeof **indices, "columns", indices));
+    GNOMON_TRY(gnomon_alloc(ctx, most, sizeof **values, "values", values));
+    for (int64_t i = 0; i < rows; i++) {
+        double *row = *values + count; /* no further than what is left */
+        kernels->widen(gnomon_row_at(dense, from + i), dense->dtype, dense->col_stride, dense->cols,
+                       row);
+        int64_t here = 0;
+        for (int64_t j = 0; j < dense->cols; j++) {
+            if (row[j] == 0) continue;
+            (*indices)[count + here] = j;
+            row[here++] = row[j];
+        }
+        (*offsets)[i + 1] = count += here;
+    }
+    return GNOMON_OK;
+}
+
+/* Dense rows as sparse ones, some at a time, each to 'use'. */
+static gnomon_status convert_rows(gnomon_search *s, const gnomon_matrix *dense, int64_t most,
+                                  gnomon_status (*use)(gnomon_search *s, const gnomon_csr *rows))
+{
+    gnomon_status status = GNOMON_OK;
+    for (int64_t from = 0, rows; from < dense->rows && status == GNOMON_OK; from += rows) {
+        int64_t *offsets = NULL, *indices = NULL;
+        double *values = NULL;
+        rows = gnomon_min(most, dense->rows - from);
+        status = sparsify(s->ctx, dense, from, rows, &offsets, &indices, &values);
+        const gnomon_csr csr = {rows, dense->cols, offsets, indices, values, GNOMON_F64};
+        if (status == GNOMON_OK) status = use(s, &csr);
+        gnomon_free(s->ctx, offsets);
+        gnomon_free(s->ctx, indices);
+        gnomon_free(s->ctx, values);
+    }
+    return status;
+}
+
+static gnomon_status add_dense_rows(gnomon_search *s, const gnomon_matrix *base)
+{
+    GNOMON_FAIL_IF(base->memory != GNOMON_HOST, s->ctx, GNOMON_ERROR_DEVICE,
+                   GNOMON_ARG("base") " lies in a device's memory, and sparse queries are searched "
+                                      "on the CPU");
+    const int64_t row = gnomon_max(gnomon_times(base->cols, 64), 1);
+    return convert_rows(s, base, gnomon_max(gnomon_memory_limit(s->ctx) / 2 / row, 1),
+                        add_sparse_rows);
+}
+
+static gnomon_status set_queries(gnomon_search *s, const gnomon_csr *rows)
+{
+    return gnomon_sparse_make(s->ctx, rows, "queries", 0, s->options.metric, &s->sets);
+}
+
+/* The queries of a dense search become sparse rows, of which there are then two kinds of base. */
+static gnomon_status to_sparse(gnomon_search *s)
+{
+    GNOMON_FAIL_IF(s->device.part != NULL || s->queries.memory != GNOMON_HOST, s->ctx,
+                   GNOMON_ERROR_DEVICE,
+                   GNOMON_ARG("base") " is sparse, and the search runs on a device; sparse points "
+                                      "are searched on the CPU");
+    if (s->count > 0) GNOMON_TRY(convert_rows(s, &s->queries, s->count, set_queries));
+    s->sparse = true;
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 {
     GNOMON_NEED(NULL, s, "search");
@@ -227,6 +349,7 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(check_bits(s, base, "base"));
     const bool there = base->memory != GNOMON_HOST;
+    if (s->sparse) return add_dense_rows(s, base);
     if (s->device.part == NULL && s->base == 0 &&
         gnomon_metric_is(s->options.metric, GNOMON_METRIC_DEVICE) &&
         (there || gnomon_search_worth_device(s, base)))
@@ -247,11 +370,14 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
 {
     GNOMON_NEED(NULL, s, "search");
-    GNOMON_FAIL_IF(!gnomon_metric_of_sets(s->options.metric), s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s takes dense points", gnomon_metric_name(s->options.metric));
+    GNOMON_TRY(check_layout(s->ctx, s->options.metric, true));
     GNOMON_FAIL_IF(base == NULL, s->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("base") " is NULL");
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(gnomon_check_csr(s->ctx, base, "base"));
+    if (!gnomon_metric_of_sets(s->options.metric)) {
+        if (!s->sparse) GNOMON_TRY(to_sparse(s));
+        return add_sparse_rows(s, base);
+    }
     if (s->device.part == NULL && s->base == 0 &&
         gnomon_metric_is(s->options.metric, GNOMON_METRIC_DEVICE) &&
         gnomon_sets_worth_device(s, base))

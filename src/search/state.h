@@ -42,7 +42,8 @@ struct gnomon_search {
     bool finished;
 
     gnomon_matrix queries; /* dense */
-    gnomon_sets sets;      /* JACCARD */
+    gnomon_sets sets;      /* of sets, or sparse rows */
+    bool sparse;           /* these are rows for a metric that also takes dense ones */
     int64_t count, cols;
     double limit; /* by radius: the largest key */
 
@@ -50,10 +51,14 @@ struct gnomon_search {
     gnomon_ranked *heaps;    /* k a query */
     gnomon_hit *hits;        /* by radius, in any order */
     int64_t hit_count, hit_room;
+    int64_t hit_most; /* 0, or: with more the scan of sparse rows stops, and 'full' is set */
+    _Atomic bool full;
 
     gnomon_centre centre;
     bool whole;   /* all base points so far had integer coordinates, centred */
     int64_t base; /* points so far */
+    int64_t
+        later;    /* -1; else query i is searched in rows from later + i + 1 on only. Sparse rows */
     int64_t rows; /* of the base that a scan takes at once; 0: by the work. Tests set it */
     int64_t compared, verified;
     gnomon_device_part device;

@@ -92,9 +92,18 @@ static gnomon_status join_files(cli_join *j)
 
 /* ---- points in memory ---- */
 
+/* Whether both sides are sparse rows. Hashing takes dense ones, but of sets. */
+static int is_sparse(const cli_join *j)
+{
+    if (cli_metric_needs_sparse(j->options.metric) || j->text != CLI_TEXT_NONE) return 1;
+    return j->options.method != GNOMON_JOIN_LSH && j->options.recall == 1 &&
+           cli_compare_sparse(j->app, j->options.metric, &j->p_info,
+                              j->q_path != NULL ? &j->q_info : NULL);
+}
+
 static int load(cli_join *j)
 {
-    const int sparse = cli_metric_needs_sparse(j->options.metric);
+    const int sparse = is_sparse(j);
     int64_t budget = (j->app->memory - CLI_OVERHEAD_BYTES) / 2;
     const double begin = cli_seconds();
     j->p.info = j->p_info;
@@ -131,7 +140,7 @@ static int load_texts(cli_join *j)
 static gnomon_status join_memory(cli_join *j)
 {
     gnomon_context *ctx = j->app->ctx;
-    if (cli_metric_needs_sparse(j->options.metric))
+    if (j->p.is_sparse)
         return gnomon_join_csr(ctx, &j->p.sparse, j->q_path != NULL ? &j->q.sparse : NULL,
                                &j->options, &j->result);
     return gnomon_join(ctx, &j->p.dense, j->q_path != NULL ? &j->q.dense : NULL, &j->options,
@@ -147,7 +156,7 @@ static int too_large(const cli_join *j)
                      ((j->q_info.access & GNOMON_ACCESS_SEEK) != 0 && j->q_info.rows >= 0));
     double bytes = bytes_of(&j->p_info);
     if (j->q_path != NULL) bytes += bytes_of(&j->q_info);
-    return can && !cli_metric_needs_sparse(j->options.metric) && bytes > budget;
+    return can && !is_sparse(j) && bytes > budget;
 }
 
 /* Points that are read have a piece of each side in memory. */

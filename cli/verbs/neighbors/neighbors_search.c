@@ -85,12 +85,13 @@ typedef struct plan {
     int64_t queries, rows; /* at a time */
     gnomon_dtype query_dtype, base_dtype;
     void *query_data, *base_data;
+    int sparse; /* both sides are read as sparse rows */
 } plan;
 
 /* The whole base against a search. */
 static int search_base(cli_neighbors *n, plan *p, gnomon_search *search, int64_t group)
 {
-    const int sparse = cli_metric_needs_sparse(n->options.metric);
+    const int sparse = p->sparse;
     double mark = cli_seconds();
     for (int64_t done = 0;;) {
         gnomon_csr csr = {0};
@@ -147,10 +148,9 @@ static int search_group(cli_neighbors *n, plan *p, const gnomon_matrix *dense,
     return code;
 }
 
-static int search_sets(cli_neighbors *n)
+static int search_sparse(cli_neighbors *n, plan *p)
 {
     gnomon_csr queries;
-    plan p = {0};
     if ((n->base_info.access & n->queries_info.access & GNOMON_ACCESS_SPARSE) == 0)
         return cli_needs_sparse(n->app, NULL, "jaccard");
     const gnomon_status status = gnomon_reader_next_csr(
@@ -166,7 +166,7 @@ static int search_sets(cli_neighbors *n)
     n->options = options;
     n->groups = 1;
     n->answers.dimensions = n->base_info.cols;
-    int code = search_group(n, &p, NULL, &queries, 0);
+    int code = search_group(n, p, NULL, &queries, 0);
     if (code < 0 && n->queries_info.rows < 0 &&
         gnomon_reader_next_csr(n->queries, 1, 1, &rest) == GNOMON_OK && rest.rows > 0)
         return cli_points_too_large(n->app, n->queries_path, 2.0 * (double)n->app->memory);
@@ -303,8 +303,8 @@ int cli_neighbors_search(cli_neighbors *n)
                         (long long)n->options.k, n->base_path, (long long)n->base_info.rows);
     n->answers.dimensions = n->base_info.cols;
     int code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
-    if (code < 0)
-        code = cli_metric_needs_sparse(n->options.metric) ? search_sets(n) : search_dense(n, &p);
+    p.sparse = cli_compare_sparse(n->app, n->options.metric, &n->base_info, &n->queries_info);
+    if (code < 0) code = p.sparse ? search_sparse(n, &p) : search_dense(n, &p);
     if (code < 0 && n->mask > 0) code = check_mask(n, n->mask, n->answers.base);
     free(p.query_data);
     free(p.base_data);

@@ -397,6 +397,8 @@ static const char *unfit(const gnomon_join_state *join)
         return "inner products have no locality-sensitive hashes";
     if (gnomon_metric_family(o->metric, 0) == 0)
         return "the metric has no locality-sensitive hashes";
+    if (join->p.csr != NULL && !gnomon_metric_of_sets(o->metric))
+        return "sparse points have no locality-sensitive hashes by this metric";
     if (!isfinite(o->threshold)) return "it needs a threshold";
     if (!(o->recall < 1)) return "a recall of 1 is asked for";
     if (join->p.cols == 0) return "the points have no coordinates";

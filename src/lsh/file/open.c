@@ -186,7 +186,10 @@ static gnomon_status load_sets(loading *w)
                                                  "and finite",
                            e, weight[e]);
     }
-    *sets = (gnomon_sets){n, (int64_t *)offsets, (int64_t *)member, (double *)weights};
+    *sets = (gnomon_sets){.count = n,
+                          .offsets = (int64_t *)offsets,
+                          .members = (int64_t *)member,
+                          .weights = (double *)weights};
     w->index->points = n;
     return GNOMON_OK;
 }

@@ -1,4 +1,5 @@
-# columns that no memory has: refused with the file's name, whatever the metric
+# columns that no memory has as dense rows: sparse rows are joined as they are; what needs dense
+# copies (hashing, bits) is refused with the file's name
 . "$TESTS/lib.sh"
 printf '1 9223372036854775807:1\n' > h.svm
 printf '1 1152921504606846976:1\n' > h60.svm

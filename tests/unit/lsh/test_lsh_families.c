@@ -54,7 +54,7 @@ static void metrics_have_their_families(void **state)
             const gnomon_lsh_family family = gnomon_metric_family(info->metric, j);
             const gnomon_family_row *row = gnomon_family_row_of(family);
             assert_non_null(row);
-            assert_int_equal(info->points & ~row->points, 0);
+            assert_true((info->points & row->points) != 0);
             used[family]++;
         }
     for (int number = 1; number < NUMBERS; number++)

@@ -170,7 +170,7 @@ static void sets_refuse_broken_views(void **state)
     offsets[1] = 4;
     expect(ctx, gnomon_neighbors_exact_csr(ctx, &csr, &csr, &o, &out), GNOMON_ERROR_DATA);
     offsets[1] = 2;
-    o.metric = GNOMON_L2;
+    o.metric = GNOMON_HAMMING;
     expect(ctx, gnomon_neighbors_exact_csr(ctx, &csr, &csr, &o, &out), GNOMON_ERROR_UNSUPPORTED);
     o.metric = GNOMON_JACCARD;
     expect(ctx, gnomon_neighbors_exact_csr(ctx, &csr, &csr, &o, &out), GNOMON_OK);

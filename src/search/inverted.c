@@ -1,0 +1,166 @@
+#include "search/inverted.h"
+
+#include "base/arithmetic.h"
+#include "base/context.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "search/jaccard.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    HEAVY_SHARE = 128, /* a column that one row of so many has is heavy */
+    HEAVY_MOST = 32,
+    ROWS = 1024, /* of a task */
+};
+
+double gnomon_sparse_norm(const gnomon_sparse_row *row, bool l1)
+{
+    double most = 0, sum = 0;
+    int exponent = 0;
+    for (int64_t e = 0; e < row->count; e++)
+        most = fmax(most, fabs(row->values[e]));
+    most *= row->factor;
+    if (most == 0) return 0;
+    frexp(most, &exponent);
+    for (int64_t e = 0; e < row->count; e++) {
+        const double x = ldexp(row->values[e] * row->factor, -exponent);
+        sum += l1 ? fabs(x) : x * x;
+    }
+    return ldexp(l1 ? sum : sqrt(sum), exponent);
+}
+
+/* Kernels read whole vectors from any row on. */
+static int64_t padded_rows(const gnomon_inverted *x)
+{
+    return x->rows.count + 2 * GNOMON_LANES;
+}
+
+/* x rounded up. */
+static float not_less(double x)
+{
+    return nextafterf((float)(x * (1 + 0x1p-40)), INFINITY);
+}
+
+/* ---- what rows have ---- */
+
+typedef struct measuring {
+    gnomon_inverted *x;
+    double *norms;
+    bool l1;
+} measuring;
+
+static void measure_rows(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const measuring *m = arg;
+    const int64_t end = gnomon_min((task + 1) * ROWS, m->x->rows.count);
+    for (int64_t i = task * ROWS; i < end; i++) {
+        const gnomon_sparse_row row = gnomon_sparse_row_at(&m->x->rows, i);
+        m->norms[i] = gnomon_sparse_norm(&row, m->l1);
+    }
+}
+
+static gnomon_status measure(gnomon_context *ctx, gnomon_inverted *x)
+{
+    const int64_t count = x->rows.count, padded = padded_rows(x);
+    measuring m = {.x = x, .l1 = x->metric == GNOMON_L1};
+    double most = 0;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, padded, sizeof *x->norm, "norms", &x->norm));
+    if (x->metric == GNOMON_L2 || m.l1)
+        GNOMON_TRY(gnomon_alloc_zero(ctx, padded, sizeof *x->bias, "norms", &x->bias));
+    GNOMON_TRY(gnomon_alloc(ctx, count, sizeof *m.norms, "norms", &m.norms));
+    gnomon_parallel(ctx, gnomon_ceil_div(count, ROWS), measure_rows, &m);
+    for (int64_t i = 0; i < count; i++)
+        most = fmax(most, m.norms[i]);
+    if (most > 0 && x->metric != GNOMON_COSINE) frexp(most, &x->exponent);
+    for (int64_t i = 0; i < count; i++) {
+        const double norm = ldexp(m.norms[i], -x->exponent);
+        x->norm[i] = not_less(norm);
+        if (x->bias != NULL) x->bias[i] = (float)(m.l1 ? -norm : -norm * norm / 2);
+    }
+    gnomon_free(ctx, m.norms);
+    return GNOMON_OK;
+}
+
+/* ---- lists and the block ---- */
+
+/* Columns are numbered rarest first, so that the heavy ones are the last. */
+static gnomon_status count_columns(gnomon_context *ctx, gnomon_inverted *x, int64_t cols)
+{
+    const int64_t members = x->rows.offsets[x->rows.count];
+    GNOMON_TRY(gnomon_numbering_open(ctx, cols, members, &x->columns));
+    GNOMON_TRY(gnomon_numbering_count(ctx, &x->columns, &x->rows));
+    GNOMON_TRY(gnomon_numbering_close(ctx, &x->columns));
+    const int64_t columns = x->columns.used;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, columns + 2, sizeof *x->lists, "lists", &x->lists));
+    for (int64_t e = 0; e < members; e++)
+        x->lists[gnomon_numbering_find(&x->columns, x->rows.members[e]) + 2]++;
+    x->heavy_from = columns;
+    while (x->metric != GNOMON_L1 && x->heavy_from > 0 && columns - x->heavy_from < HEAVY_MOST &&
+           x->lists[x->heavy_from + 1] > x->rows.count / HEAVY_SHARE)
+        x->heavy_from--;
+    x->width = gnomon_round_up(columns - x->heavy_from, GNOMON_LANES);
+    for (int64_t c = 0; c < x->heavy_from; c++)
+        x->lists[c + 2] += x->lists[c + 1];
+    return GNOMON_OK;
+}
+
+static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
+{
+    const int64_t count = x->rows.count, listed = x->lists[x->heavy_from + 1];
+    GNOMON_TRY(gnomon_alloc(ctx, listed, sizeof *x->ids, "lists", &x->ids));
+    GNOMON_TRY(gnomon_alloc(ctx, listed, sizeof *x->values, "lists", &x->values));
+    if (x->width > 0) {
+        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(count, x->width), sizeof *x->block,
+                                     "heavy columns", &x->block));
+        GNOMON_TRY(gnomon_alloc_zero(ctx, padded_rows(x), sizeof *x->heavy, "norms", &x->heavy));
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const gnomon_sparse_row row = gnomon_sparse_row_at(&x->rows, i);
+        double squares = 0;
+        for (int64_t e = 0; e < row.count; e++) {
+            const int64_t c = gnomon_numbering_find(&x->columns, row.cols[e]);
+            const double v = ldexp(row.values[e] * row.factor, -x->exponent);
+            if (c >= x->heavy_from) {
+                x->block[i * x->width + c - x->heavy_from] = (float)v;
+                squares += v * v;
+                continue;
+            }
+            /* the next list's start is where this one is filled */
+            const int64_t at = x->lists[c + 1]++;
+            x->ids[at] = (uint32_t)i;
+            x->values[at] = (float)v;
+        }
+        if (x->width > 0) x->heavy[i] = not_less(sqrt(squares) + 0x1p-500);
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_inverted_open(gnomon_context *ctx, gnomon_metric metric, gnomon_sets *rows,
+                                   int64_t cols, gnomon_inverted *index)
+{
+    *index = (gnomon_inverted){.metric = metric, .rows = *rows};
+    *rows = (gnomon_sets){0};
+    gnomon_status status = measure(ctx, index);
+    if (status == GNOMON_OK) status = count_columns(ctx, index, cols);
+    if (status == GNOMON_OK) status = fill(ctx, index);
+    if (status != GNOMON_OK) gnomon_inverted_close(ctx, index);
+    return status;
+}
+
+void gnomon_inverted_close(gnomon_context *ctx, gnomon_inverted *x)
+{
+    gnomon_sets_free(ctx, &x->rows);
+    gnomon_numbering_free(ctx, &x->columns);
+    gnomon_free(ctx, x->lists);
+    gnomon_free(ctx, x->ids);
+    gnomon_free(ctx, x->values);
+    gnomon_free(ctx, x->block);
+    gnomon_free(ctx, x->norm);
+    gnomon_free(ctx, x->heavy);
+    gnomon_free(ctx, x->bias);
+    *x = (gnomon_inverted){0};
+}
