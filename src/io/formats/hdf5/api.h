@@ -4,8 +4,14 @@
 #ifndef GNOMON_IO_HDF5_API_H
 #define GNOMON_IO_HDF5_API_H
 
+#include "io/format.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+
+#if !GNOMON_WITH_HDF5 /* a machine that has the headers builds what others cannot */
+#error "HDF5's headers are included in a build without HDF5"
+#endif
 
 #define H5_USE_110_API /* later versions keep these names by it */
 #include <hdf5.h>

@@ -1,8 +1,9 @@
-#include "io/formats/hdf5/heap.h"
+#include "io/format.h"
 
 #if GNOMON_WITH_HDF5
 
 #include "base/error.h"
+#include "io/formats/hdf5/heap.h"
 
 #include <string.h>
 
