@@ -59,6 +59,20 @@ static void print_converged(cli_app *app, const gnomon_svd *svd)
                 (long long)svd->converged_values, (long long)svd->rank);
 }
 
+/* What the singular values of A, or of what is made of it, are worth. */
+static void print_accuracy(cli_app *app, const gnomon_svd *svd, const char *decomposed)
+{
+    if (svd->norm == 0) {
+        cli_say(app, "They are exact: %s is zero.\n", decomposed);
+        return;
+    }
+    print_converged(app, svd);
+    if (svd->numerical_rank == 0)
+        cli_say(app, "None is above rounding.\n");
+    else if (svd->numerical_rank < svd->rank)
+        cli_say(app, "Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
+}
+
 void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
 {
     const gnomon_svd *svd = facts->svd;
@@ -71,16 +85,15 @@ void cli_svd_words(cli_app *app, const cli_svd_facts *facts)
     else
         cli_say(app, "%d power iteration%s, %lld passes\n", svd->power, svd->power == 1 ? "" : "s",
                 (long long)svd->passes);
+    const char *decomposed = svd->standardized ? "A standardized"
+                             : svd->centered   ? "A less its mean"
+                                               : "A";
+    char norm[32] = "|A|";
     print_values(app, svd);
-    print_converged(app, svd);
-    if (svd->numerical_rank < svd->rank)
-        cli_say(app, "Beyond the first %lld they are rounding.\n", (long long)svd->numerical_rank);
+    print_accuracy(app, svd, decomposed);
     print_explained(app, svd);
-    cli_say(app, "%-36s %.6g\n",
-            svd->standardized ? "|A|, A standardized"
-            : svd->centered   ? "|A|, A less its mean"
-                              : "|A|",
-            svd->norm);
+    if (svd->centered || svd->standardized) snprintf(norm, sizeof norm, "|A|, %s", decomposed);
+    cli_say(app, "%-36s %.6g\n", norm, svd->norm);
     if (!isnan(svd->residual))
         cli_say(app, "%-36s %.6g\n", "|A - U S Vt| / |A|, measured", relative(svd, svd->residual));
     if (isnan(svd->residual_estimate)) return;

@@ -348,7 +348,7 @@ static int transform(job *j, int64_t budget)
     int code = cli_open_input(j->app, r->points, &input, &j->reader, &j->info);
     if (code >= 0) return code;
     if (j->info.cols != j->in)
-        return cli_fail(j->app, CLI_EXIT_USAGE,
+        return cli_fail(j->app, CLI_EXIT_DATA,
                         "%s: the factors are for %s of %lld coordinates, these have %lld",
                         r->points, r->inverse ? "scores" : "points", (long long)j->in,
                         (long long)j->info.cols);

@@ -214,6 +214,15 @@ static int parse(build *b, int tune, int argc, char **argv)
     return cli_parse(&verb, argc, argv, &b->path, &count);
 }
 
+/* Option 'given' without the one that goes with it, by the names of MinHash where it has that. */
+static int needs_also(cli_app *app, const char *given, const char *given_alias,
+                      const char *other, const char *other_alias)
+{
+    const char *name = cli_option_of(given) + strlen("--");
+    return cli_usage(app, "--%s needs --%s, too", name,
+                     strcmp(name, given_alias) == 0 ? other_alias : other);
+}
+
 static int check(build *b, int tune)
 {
     cli_app *app = b->app;
@@ -230,8 +239,12 @@ static int check(build *b, int tune)
     if (!guaranteed && (b->k_given || b->radius_given || b->queries_path != NULL || b->slower))
         return cli_usage(app, "-k, %s, --queries and --slower go with --recall",
                          cli_option_of("radius"));
-    if (!guaranteed && !(b->tables_given && b->functions_given))
+    if (!guaranteed && !b->tables_given && !b->functions_given)
         return cli_usage(app, "either --recall, or --tables and --functions are needed");
+    if (!guaranteed && !b->tables_given)
+        return needs_also(app, "functions", "rows", "tables", "bands");
+    if (!guaranteed && !b->functions_given)
+        return needs_also(app, "tables", "bands", "functions", "rows");
     if (b->queries_path != NULL && strcmp(b->path, "-") == 0 && strcmp(b->queries_path, "-") == 0)
         return cli_usage(app, "POINTS and --queries can't both be standard input");
     for (int i = 0; b->output != NULL && i < 2; i++)

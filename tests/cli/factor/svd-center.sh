@@ -53,3 +53,6 @@ for how in '--threads 1' '--threads 3' '--memory 66M' '--memory 66M --threads 2'
     gnomon svd big.f8 --format raw --dtype f8 --shape 20000,32 -k 2 --power 1 --center --quiet $how -o - | cksum
 done | uniq | wc -l
 if command -v gnuplot > /dev/null; then gnomon svd points.npy -k 9 --center --plot p.svg --quiet; grep -c 'centred' p.svg; else echo 1; fi
+# all of a zero matrix's values are 0, and that is no rounding
+printf '0,0,0\n0,0,0\n' > zero.csv
+try gnomon svd zero.csv -k 2

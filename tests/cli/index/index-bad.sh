@@ -4,6 +4,10 @@ try gnomon index biuld
 try gnomon help index build extra
 try gnomon index build base.npy
 try gnomon index build base.npy -o a.lsh
+for alone in '--tables 3' '--bands 3' '--functions 2' '--rows 2'; do
+    # shellcheck disable=SC2086
+    try gnomon index build base.npy -o a.lsh --metric cosine $alone
+done
 try gnomon index build base.npy -o a.lsh --tables 3 --functions 2
 try gnomon index build base.npy -o a.lsh --tables 3 --functions 2 --width 0
 try gnomon index build base.npy -o a.lsh --tables 3 --functions 2 --width -2
