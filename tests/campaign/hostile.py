@@ -186,7 +186,7 @@ def case(campaign, files, kinds, number, folder):
             why = None if wanted is None else same_numbers(wanted, output)
     if why is None and kind.startswith("checkpoint") and result.code == 0 and digest(f"{folder}/out.csv") != campaign.sound["checkpoint"]:
         why = "a damaged checkpoint was taken, and the pairs are others"
-    if why is None and kind == "index" and verb == "special" and arguments[1] in ("add", "remove", "compact") and result.code == 0:
+    if why is None and kind in ("index", "index-weights") and verb == "special" and arguments[1] in ("add", "remove", "compact") and result.code == 0:
         check = campaign.run(["index", "check", "out.lsh"], folder)
         was = campaign.run(["index", "check", name], folder)
         if was.code != 0 and check.code == 0:
@@ -203,6 +203,12 @@ SPECIAL = {  # kind: command lines, files that must lie beside
                ["index", "info", "FILE"], ["index", "add", "FILE", "one.npy", "-o", "out.lsh"],
                ["index", "remove", "FILE", "ids.npy", "-o", "out.lsh"], ["index", "compact", "FILE", "-o", "out.lsh"],
                ["neighbors", "one.npy", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["one.npy", "ids.npy"]),
+    "index-weights": ([["index", "query", "FILE", "sparse.npz", "-k", "2", "-o", "out.npz"], ["index", "check", "FILE"],
+                       ["index", "add", "FILE", "sparse.npz", "-o", "out.lsh"],
+                       ["index", "remove", "FILE", "ids.npy", "-o", "out.lsh"], ["index", "compact", "FILE", "-o", "out.lsh"],
+                       ["neighbors", "sparse.npz", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["sparse.npz", "ids.npy"]),
+    "factors": ([["transform", "FILE", "x.npy", "-o", "out.npy"], ["transform", "FILE", "scores.npy", "--inverse", "-o", "out.npy"],
+                 ["transform", "FILE", "x.npy", "--whiten", "-o", "out.npy"]], ["x.npy", "scores.npy"]),
     "descriptor": ([["operator", "--load-operator", "FILE", "--rows", "0:1", "--cols", "0:2", "-o", "out.npy"],
                     ["project", "x.npy", "--load-operator", "FILE", "-o", "out.npy"],
                     ["operator", "--load-operator", "FILE", "--describe"]], ["x.npy"]),
@@ -225,7 +231,8 @@ def prepare(campaign):
             if result.code == 0:
                 campaign.sound[kind] = digest(f"{folder}/sound.npy")
                 os.remove(f"{folder}/sound.npy")
-    for kind, name in (("index", "x.lsh"), ("descriptor", "operator.json"), ("model", "model.json"), ("text", "lines.txt")):
+    for kind, name in (("index", "x.lsh"), ("index-weights", "w.lsh"), ("factors", "factors.npz"),
+                       ("descriptor", "operator.json"), ("model", "model.json"), ("text", "lines.txt")):
         if os.path.exists(f"{folder}/{name}"):
             kinds[kind] = (name, [])
     campaign.join = seeds.checkpoint(campaign, folder) if campaign.faults else None

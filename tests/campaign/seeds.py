@@ -71,6 +71,10 @@ def make(campaign, folder):
         kinds[f"{kind}-gz"] = (f"{name}.gz", read)
     campaign.run(["index", "build", "x.npy", "-o", "x.lsh", "--metric", "l2", "--tables", "3", "--functions", "3",
                   "--width", "2", "--quiet"], folder)
+    campaign.run(["index", "build", "sparse.npz", "-o", "w.lsh", "--metric", "weighted-jaccard", "--tables", "3",
+                  "--functions", "2", "--quiet"], folder)
+    campaign.run(["svd", "x.npy", "-k", "3", "--center", "-o", "factors.npz", "--quiet"], folder)
+    campaign.run(["transform", "factors.npz", "x.npy", "-o", "scores.npy", "--quiet"], folder)
     numpy.save(f"{folder}/one.npy", numpy.ones((1, 12), "<f4"))
     numpy.save(f"{folder}/ids.npy", numpy.array([[1], [5]], "<i8"))
     campaign.run(["operator", "-k", "4", "-D", "12", "--operator", "sjlt", "--save-operator", "operator.json", "-o",
@@ -104,6 +108,8 @@ def jobs(campaign, folder, large, manners=("",)):
     sparse = scipy.sparse.random(n, 4 * d, 0.05, format="csr", dtype="f4", random_state=4)
     scipy.sparse.save_npz(f"{folder}/s.npz", sparse)
     numpy.save(f"{folder}/ids.npy", numpy.arange(5, dtype="<i8").reshape(5, 1))
+    campaign.run(["svd", "a.npy", "-k", "4", "--center", "-o", "factors.npz", "--quiet"], folder)
+    campaign.run(["transform", "factors.npz", "few.npy", "-o", "scores.npy", "--quiet"], folder)
     build = ["--metric", "l2", "--tables", "4", "--functions", "4", "--width", "4"]
     campaign.run(["index", "build", "a.npy", "-o", "base.lsh", *build, "--quiet"], folder)
     campaign.run(["index", "remove", "base.lsh", "ids.npy", "-o", "thin.lsh", "--quiet"], folder)
@@ -134,6 +140,8 @@ def jobs(campaign, folder, large, manners=("",)):
         ("join-text", ["join", "lines.txt", "--text", "lines", "-t", "0.2", "-o", "out.csv"], ["out.csv"]),
         ("join-checkpoint", ["join", "a.npy", "-t", near, "-o", "out.csv", "--checkpoint", "kept"], ["out.csv"]),
         ("svd", ["svd", "a.npy", "-k", "4", "-o", "out.npz"], ["out.npz"]),
+        ("transform", ["transform", "factors.npz", "a.npy", "-o", "out.npy"], ["out.npy"]),
+        ("transform-inverse", ["transform", "factors.npz", "scores.npy", "--inverse", "-o", "out.npy"], ["out.npy"]),
         ("lstsq", ["lstsq", "a.npy", "b.npy", "-o", "out.npy"], ["out.npy"]),
         ("hosvd", ["hosvd", "cube.npy", "--ranks", "2,2,2", "-o", "out.npz"], ["out.npz"]),
         ("index-build", ["index", "build", "a.npy", "-o", "out.lsh", *build], ["out.lsh"]),
