@@ -28,9 +28,8 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
          .type = CLI_TEXT,
          .target = &app->device,
          .value = "DEVICE",
-         .help =
-             "auto (default), cpu, or cuda, which must work or fail with the reason; cuda:N is the "
-             "GPU with index N"},
+         .help = "auto (default), cpu, or cuda, which must work or fail with the reason; cuda:N is "
+                 "the GPU with index N"},
         {.name = "threads",
          .type = CLI_INT,
          .target = &app->threads,
@@ -54,13 +53,13 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
          .target = &app->bar.mode,
          .value = "WHEN",
          .choices = modes,
-         .help = "auto (default: on a terminal, for what takes over half a second), always or "
-                 "never"},
+         .help =
+             "auto (default: on a terminal, for what takes over half a second), always or never"},
         {.name = "quiet",
          .type = CLI_FLAG,
          .target = &app->quiet,
          .flag = 1,
-         .help = "say nothing on standard error but errors"},
+         .help = "print nothing on standard error but errors"},
     };
     memcpy(table, options, sizeof options);
 }

@@ -6,9 +6,9 @@
 
 static const cli_named verbs[] = {
     {"project", cli_project, "project points to fewer dimensions"},
-    {"dim", cli_dim, "the k that each bound asks for"},
+    {"dim", cli_dim, "the k that each bound requires"},
     {"operator", cli_operator, "a block of a random operator, or its descriptor"},
-    {"distortion", cli_distortion, "what a sketch did to norms and distances"},
+    {"distortion", cli_distortion, "how a sketch changed norms and distances"},
     {"neighbors", cli_neighbors_run, "nearest neighbours, exactly"},
     {"index", cli_index, "an index for nearest neighbours, in a file"},
     {"join", cli_join_run, "every pair of points within a distance"},
@@ -46,7 +46,7 @@ static void print_help(FILE *stream)
           "Examples:\n"
           "  Project points to 64 dimensions\n"
           "    gnomon project points.npy -k 64 -o sketch.npy\n"
-          "  See what that did to norms and distances\n"
+          "  How that changed norms and distances\n"
           "    gnomon distortion points.npy sketch.npy\n"
           "  How many dimensions keep all distances of 60000 points within 20 %\n"
           "    gnomon dim --points 60000 --eps 0.2\n",

@@ -162,7 +162,7 @@ void cli_operator_table(cli_operator_options *o, cli_option table[CLI_OPERATOR_O
          .type = CLI_TEXT,
          .target = &o->load,
          .value = "FILE",
-         .help = "take the operator of a saved descriptor instead of the options above"},
+         .help = "use the operator of a saved descriptor instead of the options above"},
     };
     _Static_assert(sizeof first + sizeof last + GNOMON_PARAMETERS * sizeof(cli_option) ==
                        CLI_OPERATOR_OPTIONS * sizeof(cli_option),

@@ -46,7 +46,7 @@ int cli_output_is(cli_app *app, const char *option, const char *path, const char
                          cli_formats(written, holds, 0, 1));
     return cli_usage(app, "%s %s: the ending names no format that is written; those are %s%s",
                      option, path, cli_formats(written, 0, 0, 1),
-                     strcmp(option, "-o") == 0 ? " (or take --output-format)" : "");
+                     strcmp(option, "-o") == 0 ? " (or use --output-format)" : "");
 }
 
 int cli_check_output(cli_app *app, const char *path, const char *format, const char *const *inputs,
@@ -54,12 +54,12 @@ int cli_check_output(cli_app *app, const char *path, const char *format, const c
 {
     if (strcmp(path, "-") == 0) {
         if (app->json)
-            return cli_usage(app, "--json and the data can't both go to standard output; name a "
-                                  "file with -o");
+            return cli_usage(
+                app, "--json and the data can't both go to standard output; name a file with -o");
         if (isatty(STDOUT_FILENO) && !cli_format_is(format, GNOMON_HOLDS_TEXT, 0))
             return cli_usage(app,
-                             "%s is binary and standard output is a terminal; name a file "
-                             "with -o, or take --output-format csv",
+                             "%s is binary and standard output is a terminal; name a file with -o, "
+                             "or use --output-format csv",
                              format);
     }
     for (int i = 0; i < input_count; ++i) {
@@ -87,7 +87,7 @@ cli_option cli_large_option(int *large)
                         .target = large,
                         .flag = 1,
                         .help = "an output of more than 1 GiB and 1,000 times the input's size, or "
-                                "of more than is free, is meant"};
+                                "of more than is free, is intended"};
 }
 
 int cli_check_told(cli_app *app, int told)
@@ -113,7 +113,7 @@ int cli_check_room(cli_app *app, const char *input, const char *output, const ch
     if (known && bytes > small && bytes > RATIO * (double)in.st_size)
         return cli_fail(app, CLI_EXIT_USAGE,
                         "%s: %lld x %lld numbers take about %.3g bytes, and %s has %lld: if that "
-                        "is meant, say --large",
+                        "is intended, give --large",
                         output, (long long)rows, (long long)cols, bytes, input,
                         (long long)in.st_size);
     const double room = room_beside(output);
@@ -121,6 +121,6 @@ int cli_check_room(cli_app *app, const char *input, const char *output, const ch
     if (cli_format_is(name, 0, GNOMON_TAKES_COMPRESS) || room < 0 || bytes <= room) return -1;
     return cli_fail(app, CLI_EXIT_FILE,
                     "%s: %lld x %lld numbers take about %.3g bytes, and %.3g are free there: if "
-                    "that is meant, say --large",
+                    "that is intended, give --large",
                     output, (long long)rows, (long long)cols, bytes, room);
 }

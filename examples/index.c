@@ -25,7 +25,7 @@ static double *read_points(gnomon_context *ctx, const char *path, gnomon_matrix 
     return data;
 }
 
-/* Settings of one's own; gnomon_lsh_tune chooses them by the recall that is wanted. */
+/* Given settings; gnomon_lsh_tune chooses them by the recall that is wanted. */
 static gnomon_status build(gnomon_context *ctx, const gnomon_matrix *base, const char *path)
 {
     gnomon_lsh_options options = GNOMON_LSH_OPTIONS_INIT;

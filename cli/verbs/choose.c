@@ -91,12 +91,11 @@ static void tell(cli_app *app, const gnomon_choice *choice, double bytes)
 {
     const gnomon_candidate *c = &choice->candidate[choice->chosen], *next = NULL;
     char name[64], time[32], size[32];
-    cli_say(
-        app,
-        "gnomon project: auto takes %s, k = %lld: %s expected for the sketch (%s), beside reading "
-        "and writing %s; %s\n",
-        candidate_words(c, name), (long long)c->descriptor.k, time_words(c->seconds, time),
-        choice->model, size_words(bytes, size), c->reason);
+    cli_say(app,
+            "gnomon project: auto chooses %s, k = %lld: %s expected for the sketch (%s), beside "
+            "reading and writing %s; %s\n",
+            candidate_words(c, name), (long long)c->descriptor.k, time_words(c->seconds, time),
+            choice->model, size_words(bytes, size), c->reason);
     if (choice->note[0] != '\0') cli_say(app, "  %s\n", choice->note);
     for (int i = 0; i < choice->count; i++) {
         const gnomon_candidate *o = &choice->candidate[i];

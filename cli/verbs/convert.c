@@ -28,10 +28,10 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .target = &r->output_dtype,
          .choices = cli_dtypes,
          .value = "TYPE",
-         .help = "the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8 ... "
-                 "(default: as in the input, f8 for text). Integers are rounded to; what does not "
-                 "fit is an "
-                 "error"},
+         .help =
+             "the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8 ... (default: "
+             "as in the input, f8 for text). Integers are rounded to; what does not fit is an "
+             "error"},
         {.name = "order",
          .type = CLI_CHOICE,
          .target = &r->column_major,
@@ -74,14 +74,14 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
     const cli_verb verb = {
         .name = app->verb,
         .synopsis = "INPUT OUTPUT [options]",
-        .about = "Copies points from one file format to another. Formats are found out from the "
-                 "input's content, then from the names. The output appears only when it is "
-                 "complete.",
+        .about =
+            "Copies points from one file format to another. Formats are found out from the input's "
+            "content, then from the names. The output appears only when it is complete.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "Text to NumPy's format, in single precision\n"
                     "gnomon convert points.csv points4.npy --output-dtype f4\n"
-                    "Look at points as text\n"
+                    "Points as text\n"
                     "gnomon convert points.npy - --output-format csv\n"
                     "Raw numbers of a known shape\n"
                     "gnomon convert points.raw from-raw.npy --shape 100,784 --dtype f4\n"
@@ -156,10 +156,10 @@ static int64_t first_beyond(const void *values, gnomon_dtype dtype, int64_t coun
 
 static int fail_beyond(cli_app *app, const char *output, gnomon_dtype to, int64_t row, int64_t col)
 {
-    return cli_fail(app, CLI_EXIT_DATA,
-                    "%s: the number in row %lld, column %lld (both counted from 0) is beyond what "
-                    "%s holds",
-                    output, (long long)row, (long long)col, gnomon_dtype_name(to));
+    return cli_fail(
+        app, CLI_EXIT_DATA,
+        "%s: the number in row %lld, column %lld (both counted from 0) is beyond what %s holds",
+        output, (long long)row, (long long)col, gnomon_dtype_name(to));
 }
 
 static int copy_dense(cli_app *app, gnomon_reader *reader, const gnomon_data_info *info,

@@ -1,4 +1,4 @@
-/* gnomon dim: how many dimensions the known bounds ask for. */
+/* gnomon dim: the number of dimensions that the known bounds require. */
 #include "cli.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ int cli_dim(int argc, char **argv)
          .given = &b.points_given,
          .low = 2,
          .value = "N",
-         .help = "how many points"},
+         .help = "number of points"},
         {.name = "eps",
          .type = CLI_REAL,
          .target = &b.eps,
@@ -90,7 +90,7 @@ int cli_dim(int argc, char **argv)
          .given = &b.beta_given,
          .reals = CLI_POSITIVE,
          .value = "B",
-         .help = "the same said as delta = N^-B"},
+         .help = "the same probability as delta = N^-B"},
     };
     cli_option common[CLI_COMMON_OPTIONS];
     cli_common_options(&app, common);
@@ -98,9 +98,9 @@ int cli_dim(int argc, char **argv)
     const cli_verb verb = {
         .name = app.verb,
         .synopsis = "--points N --eps E [--delta D | --beta B] [--json]",
-        .about = "Prints the number of dimensions k that each known bound asks for, so that a "
-                 "random projection of N points keeps every squared distance within a factor "
-                 "1 +- E. The bounds do not depend on the points' own dimension.",
+        .about = "Prints the number of dimensions k that each known bound requires, so that a "
+                 "random projection of N points keeps every squared distance within a factor 1 +- "
+                 "E. The bounds do not depend on the points' own dimension.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "All distances of 60000 points within 20 %, with probability 0.95\n"
@@ -114,7 +114,7 @@ int cli_dim(int argc, char **argv)
     if (code >= 0) return code;
     if (!b.points_given || !b.eps_given) return cli_usage(&app, "--points and --eps are needed");
     if (b.delta_given && b.beta_given)
-        return cli_usage(&app, "--delta and --beta say the same thing: give one");
+        return cli_usage(&app, "--delta and --beta both set the probability of failure: give one");
     code = cli_start(&app);
     if (code >= 0) return code;
     double n = (double)b.points;

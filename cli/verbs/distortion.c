@@ -1,4 +1,4 @@
-/* gnomon distortion: what a sketch did to norms and distances. */
+/* gnomon distortion: how a sketch changed norms and distances. */
 #include "cli.h"
 
 #include <math.h>
@@ -42,8 +42,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .given = &r->max_outside_given,
          .reals = CLI_CLOSED_UNIT,
          .value = "SHARE",
-         .help = "a check: exit with 1 when more than this share of the distances lies outside "
-                 "+-E"},
+         .help =
+             "a check: exit with 1 when more than this share of the distances lies outside +-E"},
     };
     const cli_option pictures[] = {
         {.name = "plot",
@@ -74,8 +74,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
         .examples = "The report in words\n"
                     "gnomon distortion points.npy sketch.npy\n"
                     "How many distances change by more than 30 %, of 100000 pairs, with a picture\n"
-                    "gnomon distortion points.npy sketch.npy --eps 0.3 --pairs 100000 "
-                    "--plot distortion.svg\n"
+                    "gnomon distortion points.npy sketch.npy --eps 0.3 --pairs 100000 --plot "
+                    "distortion.svg\n"
                     "A check for a script: at most half of the distances outside 20 %\n"
                     "gnomon distortion points.npy sketch.npy --eps 0.2 --max-outside 0.5\n"
                     "All figures, for a program\n"

@@ -91,7 +91,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
                  "however large D is. With --json and without -o, only facts are printed.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
-        .examples = "Four rows of five random signs, to look at\n"
+        .examples = "Four rows of five random signs, as text\n"
                     "gnomon operator -k 4 -D 5 --output-format csv\n"
                     "The whole matrix, for a program to multiply by\n"
                     "gnomon operator --operator gaussian -k 64 -D 784 --seed 7 -o s.npy\n"
@@ -154,10 +154,10 @@ static int write_sparse(cli_app *app, const request *r, const gnomon_operator *o
     double row_bytes = 32.0 * gnomon_operator_fill(op) * (double)r->block_cols + 64;
     double fitting = (double)(app->memory - CLI_OVERHEAD_BYTES) / row_bytes;
     if (fitting < 1)
-        return cli_fail(app, CLI_EXIT_MEMORY,
-                        "one row's nonzeros in %lld columns do not fit in --memory: ask for fewer "
-                        "columns",
-                        (long long)r->block_cols);
+        return cli_fail(
+            app, CLI_EXIT_MEMORY,
+            "one row's nonzeros in %lld columns do not fit in --memory: ask for fewer columns",
+            (long long)r->block_cols);
     int64_t chunk = fitting < (double)r->block_rows ? (int64_t)fitting : r->block_rows;
     if (chunk > 4) chunk -= chunk % 4;
     for (int64_t row = 0; row < r->block_rows; row += chunk) {

@@ -65,7 +65,7 @@ typedef struct gnomon_hosvd_options {
     int sequential;     /* 1: project each mode of what the modes before it have left (quicker, and
                            hardly ever less accurate); 0: project all modes of X */
     int64_t oversample; /* columns of a mode's projection beyond its rank, >= 0; default 10. A mode
-                           whose columns would come to its size is not projected but taken whole */
+                           whose columns would come to its size is not projected */
     int power;          /* power iterations of each mode, 0 ... 100; default 1 */
     int measure;        /* 1: the residual is measured even where the norms tell it */
     gnomon_dtype dtype; /* F32 or F64: of the work and the result; 0: as for gnomon_svd */
@@ -110,7 +110,7 @@ typedef struct gnomon_hosvd {
     gnomon_residual residual_by;
     int converged;                        /* with a tolerance: whether it was met; else 1 */
     int order[GNOMON_TENSOR_MODES];       /* in which the modes were taken */
-    int64_t columns[GNOMON_TENSOR_MODES]; /* of each mode's projection; 0: taken whole */
+    int64_t columns[GNOMON_TENSOR_MODES]; /* of each mode's projection; 0: not projected */
     int64_t passes;                       /* how often all of X was gone through */
     int64_t cholesky, householder; /* orthonormalisations done by Cholesky QR, by reflections */
     int power, sequential;

@@ -171,8 +171,8 @@ typedef struct gnomon_lsh_search_params {
     int64_t tables;     /* only the first so many; 0 (default): all */
     int64_t probes; /* buckets beside each table's own, over all tables, the likeliest first (Lv et
                        al. 2007); default 0 */
-    int64_t coarse; /* with fine functions: then so many coarse buckets, those of the tables first,
-                      then  the likeliest others; default 0 */
+    int64_t coarse; /* with fine functions: coarse buckets probed after the fine ones, those of the
+                      tables first, then  the likeliest others; default 0 */
     int64_t candidates; /* no more points than that are looked at, those of the first buckets; 0
                            (default): as many as there are */
     int64_t rerank;     /* with codes: distances are computed of so many candidates whose codes are
@@ -410,7 +410,8 @@ typedef struct gnomon_lsh_trial {
     int64_t sides, tables, functions; /* of a table; with two levels those of its coarse buckets, */
     int64_t fine;                     /* and those by which they are cut further; 0: one level */
     int64_t probes, rerank;           /* rerank 0: all candidates */
-    int64_t coarse, limit; /* two levels: then so many coarse buckets, until so many candidates */
+    int64_t coarse,
+        limit; /* two levels: coarse buckets probed after the fine ones, until so many candidates */
     double recall, candidates, cost; /* candidates a query; nanoseconds a query on one thread */
     int64_t bytes;                   /* that the index would take beside the points */
     int chosen;                      /* tested: 1 failed, 2 kept */

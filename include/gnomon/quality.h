@@ -1,4 +1,4 @@
-/* gnomon/quality.h: how many dimensions a bound requires, what a sketch did to norms and distances,
+/* gnomon/quality.h: how many dimensions a bound requires, how a sketch changed norms and distances,
  * and how coherent points are.
  *
  * The smallest complete program:

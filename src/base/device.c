@@ -99,6 +99,6 @@ gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, g
 gnomon_status gnomon_device_refuse(gnomon_context *ctx, gnomon_where where, const char *what)
 {
     GNOMON_FAIL_IF(where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN,
-                   ctx, GNOMON_ERROR_DEVICE, "%s; take the device cpu or auto", what);
+                   ctx, GNOMON_ERROR_DEVICE, "%s; use the device cpu or auto", what);
     return GNOMON_OK;
 }

@@ -25,7 +25,7 @@ typedef struct gnomon_hosvd_job {
     bool f64;        /* work in double precision */
     int modes;
     int64_t size[GNOMON_TENSOR_MODES], rank[GNOMON_TENSOR_MODES];
-    int64_t columns[GNOMON_TENSOR_MODES]; /* of the projection; 0: taken whole */
+    int64_t columns[GNOMON_TENSOR_MODES]; /* of the projection; 0: not projected */
     /* A mode that is projected has an operator of min(columns, d) rows, d being the product of the
      * other sizes or, with 'sequential', of those and of the ranks of the modes before it. With a
      * tolerance there is none yet, columns are 0 and ranks the most that are allowed; the device

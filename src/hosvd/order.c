@@ -5,9 +5,9 @@
  * sorting by that gives the cheapest order of all.
  *
  * A mode that is projected is gone through by its columns for the projection, for each power
- * iteration twice, and for the product; one that is taken whole, for its Gram matrix and the
+ * iteration twice, and for the product; one that is not projected, for its Gram matrix and the
  * product. When all modes are projected of x, only the products are left to be put in order. The
- * outermost mode can't be taken whole slab by slab, so then it comes last. */
+ * outermost mode can't be cut unprojected slab by slab, so then it comes last. */
 static double gain(const gnomon_hosvd_work *w, int mode)
 {
     const double size = (double)w->size[mode], columns = (double)w->columns[mode];

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Modes of at most SMALL are taken whole; so are others, up to LARGE, when half of their columns
- * would be needed. */
+/* Modes of at most SMALL are not projected; neither are others, up to LARGE, when half of their
+ * columns would be needed. */
 enum { BLOCK = 32, PROBES = 10, SMALL = 64, LARGE = 8192 };
 
 typedef struct search {

@@ -22,6 +22,6 @@ gnomon_status gnomon_overflow_check(gnomon_context *ctx, const gnomon_overflow *
                                     " overflows: the input is finite, but its sums are beyond what "
                                     "%s holds; scale the input down%s, or let "
                                     "options.allow_nonfinite pass what comes",
-                   name, row, f64 ? "f64" : "f32", f64 ? "" : ", take an f64 output");
+                   name, row, f64 ? "f64" : "f32", f64 ? "" : ", use an f64 output");
     return GNOMON_OK;
 }

@@ -44,7 +44,7 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_optio
     GNOMON_FAIL_IF(!gnomon_metric_is(o->metric, GNOMON_METRIC_DEVICE) &&
                        gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN,
                    ctx, GNOMON_ERROR_DEVICE,
-                   "exact search by %s runs on the CPU; take the device cpu or auto",
+                   "exact search by %s runs on the CPU; use the device cpu or auto",
                    gnomon_metric_name(o->metric));
     return GNOMON_OK;
 }

@@ -103,10 +103,10 @@ void cli_sketch_table(cli_sketch_options *s, const cli_sketch_words *words,
 int cli_sketch_check(cli_app *app, cli_sketch_options *s)
 {
     if (s->density_given && !cli_kind_uses((gnomon_kind)s->kind, GNOMON_USES_DENSITY))
-        return cli_usage(app, "--density goes with --operator %s",
+        return cli_usage(app, "--density requires --operator %s",
                          cli_kinds_that_use(GNOMON_USES_DENSITY, " or ").text);
     if (s->nonzeros_given && !cli_kind_uses((gnomon_kind)s->kind, GNOMON_USES_NONZEROS))
-        return cli_usage(app, "--nonzeros goes with --operator %s",
+        return cli_usage(app, "--nonzeros requires --operator %s",
                          cli_kinds_that_use(GNOMON_USES_NONZEROS, " or ").text);
     s->descriptor.kind = (gnomon_kind)s->kind;
     return -1;

@@ -31,23 +31,20 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->tolerance_given,
          .reals = CLI_OPEN_UNIT,
          .value = "T",
-         .help =
-             "ranks that leave at most T of the tensor: |X - X'| <= T |X| (Frobenius). Exit with "
-             "1 when that can't be reached"},
+         .help = "ranks that leave at most T of the tensor: |X - X'| <= T |X| (Frobenius). Exit "
+                 "with 1 when that can't be reached"},
         {.name = "sequential",
          .type = CLI_FLAG,
          .target = &r->options.sequential,
          .flag = 1,
-         .help =
-             "project each mode of what the modes before it have left: quicker, and hardly ever "
-             "less accurate"},
+         .help = "project each mode of the tensor that the modes before it have compressed: "
+                 "quicker, and rarely less accurate"},
         {.name = "measure",
          .type = CLI_FLAG,
          .target = &r->options.measure,
          .flag = 1,
-         .help =
-             "measure what is left by one more pass even where the norms of tensor and core tell "
-             "it"},
+         .help = "measure the error by one more pass even where the norms of tensor and core "
+                 "determine it"},
     };
     const cli_option how[] = {
         {.name = "power",
@@ -78,9 +75,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_TEXT,
          .target = &r->output,
          .value = "OUT",
-         .help =
-             "an .npz for the arrays core, factor_0, factor_1 and so on, one factor per mode; - is "
-             "standard output"},
+         .help = "an .npz for the arrays core, factor_0, factor_1 and so on, one factor per mode; "
+                 "- is standard output"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
@@ -99,10 +95,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
     char formats[CLI_FORMATS_TEXT], about[CLI_FORMATS_TEXT + 512];
     snprintf(about, sizeof about,
              "The Tucker decomposition of a dense tensor, a core and one matrix with orthonormal "
-             "columns per mode "
-             "(randomized HOSVD), and the error that it leaves. The tensor is an "
+             "columns per mode (randomized HOSVD), and the error that it leaves. The tensor is an "
              "array of 1 to 16 dimensions in C or Fortran order (%s); other formats have two. One "
-             "that does not fit in --memory is read piece by piece, as often as it takes.",
+             "that does not fit in --memory is read piece by piece, as often as needed.",
              cli_formats(formats, GNOMON_HOLDS_TENSOR, 0, 0));
     const cli_verb verb = {
         .name = app->verb,

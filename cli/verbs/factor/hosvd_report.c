@@ -16,7 +16,7 @@ static void print_mode(cli_app *app, const gnomon_hosvd *h, int n)
     if (h->columns[n] > 0)
         cli_say(app, "from %lld columns:", (long long)h->columns[n]);
     else
-        cli_say(app, "taken whole:");
+        cli_say(app, "not projected:");
     for (int64_t i = 0; i < h->rank[n]; ++i) {
         if (i == SHOWN && h->rank[n] > SHOWN + 1) {
             cli_say(app, " ...");

@@ -40,13 +40,13 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .type = CLI_INT,
          .target = &r->options.iterations,
          .value = "N",
-         .help = "at most so many steps of conjugate gradients (default 200); each reads A once"},
+         .help = "the most steps of conjugate gradients (default 200); each reads A once"},
         {.name = "test-vectors",
          .type = CLI_INT,
          .target = &r->options.test_vectors,
          .high = 100,
          .value = "R",
-         .help = "random test vectors that the bounds rest on (default 2; 0: no bounds)"},
+         .help = "random test vectors of the bounds (default 2; 0: no bounds)"},
     };
     cli_kinds_help kinds;
     const cli_sketch_words words = {
@@ -63,7 +63,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
             .target = &r->options.sketch_size,
             .low = 1,
             .value = "K",
-            .help = "rows of the sketch, at least A's shorter side (default: as many as pay, 4 to "
+            .help = "rows of the sketch, at least A's shorter side (default: by a cost model, 4 to "
                     "256 times that); from the longer side on, A itself is factored"}};
     const cli_option output[] = {
         {.name = "output",
@@ -105,25 +105,24 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
     const cli_verb verb = {
         .name = app->verb,
         .synopsis = "A B [-o OUT] [--damp L] [--tolerance T] [--seed N] [options]",
-        .about = "Least squares: the x that leaves the least of |A x - b| for each column b of B, "
-                 "for A (n x D, the points), dense or sparse; with fewer rows than columns the "
-                 "shortest x that solves. A random sketch makes the problem well conditioned, so "
-                 "that few steps "
-                 "lead to what a QR factorisation would give, and bounds on the error are told "
-                 "that fail once in a million runs. A dense A that does not fit in --memory is "
-                 "read piece by piece, once a step. One row of as many numbers as A has rows "
-                 "does for B too.",
+        .about =
+            "Least squares: computes the x that minimizes |A x - b| for each column b of B. A (n x "
+            "D, the points) is dense or sparse; with fewer rows than columns x is the solution of "
+            "least norm. A random sketch preconditions the problem, so that few steps reach the "
+            "accuracy of a QR factorisation. Bounds on the error are reported; they fail once in a "
+            "million runs. A dense A that does not fit in --memory is read piece by piece, once a "
+            "step. B may also be one row of as many numbers as A has rows.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
-        .examples = "The coefficients of a linear model\n"
-                    "gnomon lstsq features.npy targets.npy -o weights.npy\n"
-                    "The same from text, printed\n"
-                    "gnomon lstsq features.csv targets.csv -o - --output-format csv\n"
-                    "Ridge regression, and what it leaves\n"
-                    "gnomon lstsq features.npy targets.npy --damp 0.5 -o weights.npy --residual "
-                    "left.npy\n"
-                    "All figures, for a program\n"
-                    "gnomon lstsq features.npy targets.npy --json\n",
+        .examples =
+            "The coefficients of a linear model\n"
+            "gnomon lstsq features.npy targets.npy -o weights.npy\n"
+            "The same from text, printed\n"
+            "gnomon lstsq features.csv targets.csv -o - --output-format csv\n"
+            "Ridge regression, and what it leaves\n"
+            "gnomon lstsq features.npy targets.npy --damp 0.5 -o weights.npy --residual left.npy\n"
+            "All figures, for a program\n"
+            "gnomon lstsq features.npy targets.npy --json\n",
         .min_operands = 2,
         .max_operands = 2,
     };

@@ -24,7 +24,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->rank_given,
          .low = 1,
          .value = "K",
-         .help = "how many singular values; with --tolerance: at most so many"},
+         .help = "number of singular values; with --tolerance: the most"},
         {.name = "tolerance",
          .type = CLI_REAL,
          .target = &r->options.tolerance,
@@ -37,9 +37,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_FLAG,
          .target = &r->options.center,
          .flag = 1,
-         .help =
-             "factor the points less their mean: the rows of Vt are principal components; sparse "
-             "rows stay sparse"},
+         .help = "factor the points less their mean: the rows of Vt are principal components; "
+                 "sparse rows stay sparse"},
         {.name = "standardize",
          .type = CLI_FLAG,
          .target = &r->options.standardize,
@@ -97,10 +96,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
     };
     cli_kinds_help kinds;
     const cli_sketch_words words = {
-        .kind = cli_kinds_help_make(
-            &kinds, "the kind of projection: ", (gnomon_kind)0, 0,
-            " (default: gaussian; on the CPU with -k, 64 columns and two power iterations or more "
-            "sjlt with 8 nonzeros)"),
+        .kind = cli_kinds_help_make(&kinds, "the kind of projection: ", (gnomon_kind)0, 0,
+                                    " (default: gaussian; on the CPU with -k, 64 columns and two "
+                                    "power iterations or more sjlt with 8 nonzeros)"),
         .seed = "which random operator: 0 (default) to 2^64 - 1",
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(D))",
         .nonzeros = "sjlt: nonzeros a column (default 4, or the columns if less)",
@@ -112,9 +110,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_TEXT,
          .target = &r->output,
          .value = "OUT",
-         .help = "an .npz for the arrays U (n x K), S (K), Vt (K x D) and, with --center, mean "
-                 "(D), with "
-                 "--standardize also scale (D), for gnomon transform; - is standard output"},
+         .help =
+             "an .npz for the arrays U (n x K), S (K), Vt (K x D) and, with --center, mean "
+             "(D), with --standardize also scale (D), for gnomon transform; - is standard output"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
@@ -142,7 +140,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
         .about = "Leading singular values and vectors of the points (n x D) by random projection, "
                  "A = U S Vt nearly, and what they leave: an estimate, and bounds that fail once "
                  "in a million runs. Rows may be sparse; dense data that does not fit in --memory "
-                 "is read piece by piece, as often as it takes. With --center A is the points less "
+                 "is read piece by piece, as often as needed. With --center A is the points less "
                  "their mean: principal component analysis.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
@@ -177,7 +175,7 @@ static int check(cli_app *app, request *r, const char *input)
         return cli_usage(app, "--single-pass reads every row once, and --standardize finds the "
                               "standard deviations first: leave out one of them");
     if (r->block_given && !r->tolerance_given)
-        return cli_usage(app, "--block goes with --tolerance");
+        return cli_usage(app, "--block requires --tolerance");
     int code = cli_sketch_check(app, &r->sketch);
     if (code < 0) code = cli_check_told(app, r->output != NULL || r->plot != NULL);
     if (code >= 0) return code;

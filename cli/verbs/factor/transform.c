@@ -47,9 +47,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
          .type = CLI_FLAG,
          .target = &r->whiten,
          .flag = 1,
-         .help =
-             "divide each score by its standard deviation S / sqrt(n - 1), n the rows of U; with "
-             "--inverse the scores are multiplied by it"},
+         .help = "divide each score by its standard deviation S / sqrt(n - 1), n the rows of U; "
+                 "with --inverse the scores are multiplied by it"},
         {.name = "inverse",
          .type = CLI_FLAG,
          .target = &r->inverse,
@@ -68,8 +67,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
          .target = &r->output_format,
          .flag = 1,
          .value = "FORMAT",
-         .help = "their format; otherwise by OUT's ending, which must be a format's; npy without "
-                 "one"},
+         .help =
+             "their format; otherwise by OUT's ending, which must be a format's; npy without one"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
@@ -91,8 +90,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
         .name = app->verb,
         .synopsis = "FACTORS.npz INPUT -o OUT [--whiten] [options]\n"
                     "FACTORS.npz SCORES -o OUT --inverse [--whiten] [options]",
-        .about = "The scores of points in the space of a factorisation that gnomon svd wrote: "
-                 "((x - mean) / scale) V, where the mean is there after svd --center and the scale "
+        .about = "The scores of points in the space of a factorisation that gnomon svd wrote: ((x "
+                 "- mean) / scale) V, where the mean is there after svd --center and the scale "
                  "after --standardize. Points may be sparse and stay so; they stream through, so "
                  "that a file may be larger than memory. Vt must fit in --memory.",
         .groups = groups,
@@ -164,17 +163,15 @@ static int check_members(job *j)
         const int64_t due = i == S ? rank : cols;
         if (i == VT || !m[i].there) continue;
         if (m[i].dimensions == 1 && m[i].dtype == GNOMON_F64 && m[i].cols == due) continue;
-        return cli_fail(
-            j->app, CLI_EXIT_DATA,
-            "%s: the member %s must have one dimension, the type f8 and, beside Vt (%lld "
-            "x %lld), %lld numbers",
-            j->r->factors, names[i], (long long)rank, (long long)cols, (long long)due);
+        return cli_fail(j->app, CLI_EXIT_DATA,
+                        "%s: the member %s must have one dimension, the type f8 and, beside Vt "
+                        "(%lld x %lld), %lld numbers",
+                        j->r->factors, names[i], (long long)rank, (long long)cols, (long long)due);
     }
     if (m[U].there && (m[U].dimensions != 2 || m[U].cols != rank || m[U].rows < 1))
         return cli_fail(
             j->app, CLI_EXIT_DATA,
-            "%s: the member U must have two dimensions and, beside Vt (%lld x %lld), %lld "
-            "columns",
+            "%s: the member U must have two dimensions and, beside Vt (%lld x %lld), %lld columns",
             j->r->factors, (long long)rank, (long long)cols, (long long)rank);
     if (j->r->whiten && !m[U].there)
         return cli_fail(j->app, CLI_EXIT_DATA,
@@ -300,7 +297,7 @@ static int fail_points(job *j, gnomon_status status)
     return cli_fail(j->app, CLI_EXIT_DATA,
                     "%s: what row %lld (counted from 0) becomes is beyond what %s holds%s",
                     j->r->points, (long long)(j->points + row), cli_dtype_name(j->stored),
-                    j->stored == GNOMON_F32 ? "; take --output-dtype f8" : "");
+                    j->stored == GNOMON_F32 ? "; use --output-dtype f8" : "");
 }
 
 static void account(double *sum, double *mark)
@@ -378,18 +375,18 @@ static int report(const job *j)
     const request *r = j->r;
     return cli_print_report(
         j->app,
-        json_pack(
-            "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:I, s:f, "
-            "s:f, s:f}",
-            "factors", cli_json_name(r->factors), "input", cli_json_name(r->points), "output",
-            cli_json_name(r->output), "format", j->info.format, "points", (json_int_t)j->points,
-            "dimensions", (json_int_t)j->vt.cols, "rank", (json_int_t)j->vt.rows, "centered",
-            j->options.mean != NULL, "standardized", j->options.scale != NULL, "whiten", r->whiten,
-            "inverse", r->inverse, "dtype", cli_dtype_name(j->info.dtype), "output_dtype",
-            cli_dtype_name(j->stored), "held", is_sparse(j) ? "sparse" : "pieces", "chunk_points",
-            (json_int_t)j->chunk, "read_seconds", cli_json_seconds(j->read_seconds),
-            "transform_seconds", cli_json_seconds(j->transform_seconds), "write_seconds",
-            cli_json_seconds(j->write_seconds)));
+        json_pack("{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:I, "
+                  "s:f, s:f, s:f}",
+                  "factors", cli_json_name(r->factors), "input", cli_json_name(r->points), "output",
+                  cli_json_name(r->output), "format", j->info.format, "points",
+                  (json_int_t)j->points, "dimensions", (json_int_t)j->vt.cols, "rank",
+                  (json_int_t)j->vt.rows, "centered", j->options.mean != NULL, "standardized",
+                  j->options.scale != NULL, "whiten", r->whiten, "inverse", r->inverse, "dtype",
+                  cli_dtype_name(j->info.dtype), "output_dtype", cli_dtype_name(j->stored), "held",
+                  is_sparse(j) ? "sparse" : "pieces", "chunk_points", (json_int_t)j->chunk,
+                  "read_seconds", cli_json_seconds(j->read_seconds), "transform_seconds",
+                  cli_json_seconds(j->transform_seconds), "write_seconds",
+                  cli_json_seconds(j->write_seconds)));
 }
 
 int cli_transform(int argc, char **argv)

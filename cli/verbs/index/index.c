@@ -29,7 +29,7 @@ static void print_help(FILE *stream)
           "  gnomon index VERB --help                a verb's options and examples\n"
           "\n"
           "Examples:\n"
-          "  An index that finds nine in ten of the five nearest, asked and looked after\n"
+          "  An index that finds 90 % of the five nearest, queried and checked\n"
           "    gnomon index build base.npy -k 5 --recall 0.9 --slower -o base.lsh\n"
           "    gnomon index query base.lsh queries.npy -k 5 -o found.csv\n"
           "    gnomon index check base.lsh\n",

@@ -1,4 +1,4 @@
-/* gnomon index build and tune: an index by its promise, or as told. */
+/* gnomon index build and tune: an index by a recall guarantee, or with given settings. */
 #include "verbs/index/index.h"
 
 #include <stdlib.h>
@@ -79,8 +79,8 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .given = &b->recall_given,
          .reals = CLI_OPEN_UNIT,
          .value = "SHARE",
-         .help = "choose settings that find so large a share of the answers, with 95 % confidence, "
-                 "and test them"},
+         .help = "choose and test settings that find at least this share of the answers, with 95 % "
+                 "confidence"},
         {.letter = 'k',
          .type = CLI_INT,
          .target = &b->guarantee.k,
@@ -101,7 +101,7 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .target = &b->queries_path,
          .value = "FILE",
          .help = "with --recall: queries of the kind that will be asked, 400 or more; otherwise "
-                 "points stand in"},
+                 "points are used"},
         {.name = "slower",
          .type = CLI_FLAG,
          .target = &b->slower,
@@ -119,9 +119,8 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .value = "FAMILY",
          .choices = families,
          .help = "hash functions: p-stable (l2), p-stable-l1 (l1), simhash (cosine), "
-                 "cross-polytope (cosine), "
-                 "bit-sampling (hamming), minhash (jaccard), icws (weighted-jaccard); default the "
-                 "metric's first"},
+                 "cross-polytope (cosine), bit-sampling (hamming), minhash (jaccard), icws "
+                 "(weighted-jaccard); default the metric's first"},
         also("bands", number("tables", &b->options.tables, &b->tables_given, 1, 4096, "L",
                              "hash tables; of MinHash: bands")),
         also("rows", number("functions", &b->options.coarse, &b->functions_given, 1, 256, "M",
@@ -134,16 +133,15 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .given = &b->width_given,
          .reals = CLI_POSITIVE,
          .value = "W",
-         .help = "p-stable, p-stable-l1: how wide a bucket is, in units of the points"},
+         .help = "p-stable, p-stable-l1: bucket width, in the points' units"},
         number("sides", &b->options.functions.sides, &b->sides_given, 2, 4096, "S",
                "cross-polytope: directions of a function (default 16)"),
         number("codes", &b->options.codes, &b->codes_given, 0, 1024, "BYTES",
                "l2, cosine: bytes of a point's code (default 0: none)"),
         number("probes", &b->options.search_params.probes, &b->probes_given, 0, 1 << 24, "N",
-               "buckets that a query looks into beside each table's own (default 0)"),
+               "buckets that a query probes beside each table's own (default 0)"),
         number("rerank", &b->options.search_params.rerank, &b->rerank_given, 0, 0, "N",
-               "with --codes: how many candidates are reranked, by exact distances (default 0: "
-               "all)"),
+               "with --codes: candidates reranked by exact distances (default 0: all)"),
     };
     memcpy(table, options, sizeof options);
 }
@@ -152,32 +150,29 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
 static const cli_verb texts[] = {
     {.synopsis = "POINTS -o OUT --recall SHARE (-k K | --radius R) [options]\n"
                  "POINTS -o OUT --tables L --functions M [--width W] [options]",
-     .about =
-         "Writes an index of points to one file, which holds the points too. With --recall the "
-         "settings are chosen for the points, which must fit in --memory, and the index is "
-         "tested on queries of its own; where none keeps the promise, or exact search is "
-         "quicker, "
-         "it says so, writes nothing and ends with exit code 1. With settings of yours the "
-         "points "
-         "are read piece by piece and neither they nor the tables need to fit in memory; sorted "
-         "runs wait in TMPDIR, 12 bytes a point and table.",
-     .examples = "Nine in ten of the five nearest, by settings that are chosen and tested\n"
-                 "gnomon index build base.npy -k 5 --recall 0.9 --slower -o tuned.lsh\n"
-                 "Settings of one's own\n"
-                 "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
-                 "given.lsh\n"
-                 "Sets\n"
-                 "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o "
-                 "sets.lsh\n",
+     .about = "Writes an index of points to one file, which holds the points too. With --recall "
+              "the settings are chosen for the points, which must fit in --memory, and the index "
+              "is tested on queries of its own; where none meets the guarantee, or exact search is "
+              "quicker, it says so, writes nothing and ends with exit code 1. With given settings "
+              "the points are read piece by piece and neither they nor the tables need to fit in "
+              "memory; sorted runs wait in TMPDIR, 12 bytes a point and table.",
+     .examples =
+         "At least 90 % of the five nearest, by settings that are chosen and tested\n"
+         "gnomon index build base.npy -k 5 --recall 0.9 --slower -o tuned.lsh\n"
+         "Given settings\n"
+         "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
+         "given.lsh\n"
+         "Sets\n"
+         "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o sets.lsh\n",
      .min_operands = 1,
      .max_operands = 1},
     {.synopsis = "POINTS (-k K | --radius R) [--recall SHARE] [-o OUT] [options]",
      .about =
          "Shows the settings that are considered for points and a recall (default 0.9): of each "
-         "shape and number of tables the cheapest that would do, else the one that finds most, "
-         "with recall and candidates as measured and the cost of a query by the model, in "
-         "microseconds on one thread. The ways that were built and tested are marked: '+' keeps "
-         "the promise, '-' does not. Exit code 1 when exact search is the answer.",
+         "shape and number of tables the cheapest that reaches the recall, else the one that finds "
+         "most, with recall and candidates as measured and the cost of a query by the model, in "
+         "microseconds on one thread. The ways that were built and tested are marked: '+' meets "
+         "the guarantee, '-' does not. Exit code 1 when exact search is the answer.",
      .examples = "What there is to choose from\n"
                  "gnomon index tune base.npy -k 5 --slower\n"
                  "The same for a program\n"
@@ -195,7 +190,7 @@ static int parse(build *b, int tune, int argc, char **argv)
          .type = CLI_TEXT,
          .target = &b->output,
          .value = "OUT",
-         .help = tune ? "write the index that keeps the promise"
+         .help = tune ? "write the index that meets the guarantee"
                       : "the index's file; - is standard output"},
     };
     cli_option table[GUARANTEE + SETTINGS], input[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
@@ -233,11 +228,12 @@ static int check(build *b, int tune)
                      b->rerank_given;
     if (!tune && b->output == NULL) return cli_usage(app, "-o OUT is needed");
     if (guaranteed && told > 0)
-        return cli_usage(app, "--recall chooses the settings: it goes without settings of yours");
+        return cli_usage(
+            app, "--recall chooses the settings: leave out --tables, --functions and the like");
     if (guaranteed && b->k_given == b->radius_given)
         return cli_usage(app, "with --recall one of -k and %s is needed", cli_option_of("radius"));
     if (!guaranteed && (b->k_given || b->radius_given || b->queries_path != NULL || b->slower))
-        return cli_usage(app, "-k, %s, --queries and --slower go with --recall",
+        return cli_usage(app, "-k, %s, --queries and --slower require --recall",
                          cli_option_of("radius"));
     if (!guaranteed && !b->tables_given && !b->functions_given)
         return cli_usage(app, "either --recall, or --tables and --functions are needed");
@@ -296,7 +292,7 @@ static int build_told(build *b)
     return code;
 }
 
-/* ---- by promise ---- */
+/* ---- by recall ---- */
 
 static int load(build *b, const char *path, const cli_input_options *input, cli_points *p,
                 int64_t *budget)
@@ -318,8 +314,8 @@ static int tune(build *b, const cli_points *points, const cli_points *queries, i
     cli_app *app = b->app;
     const int asked = b->queries_path != NULL && rows_of(queries) >= ENOUGH_QUERIES;
     if (b->queries_path != NULL && !asked)
-        cli_say(app, "gnomon %s: %s has fewer than %d points: points of %s stand in\n", app->verb,
-                b->queries_path, ENOUGH_QUERIES, b->path);
+        cli_say(app, "gnomon %s: %s has fewer than %d points: points of %s are used instead\n",
+                app->verb, b->queries_path, ENOUGH_QUERIES, b->path);
     b->tuning.struct_size = sizeof b->tuning;
     gnomon_status status;
     if (points->is_sparse) {

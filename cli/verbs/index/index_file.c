@@ -19,7 +19,7 @@ void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
     if (o->fine > 0) fprintf(stream, " + %lld", (long long)o->fine);
     fprintf(stream, " functions, %lld buckets, at most %lld points in one\n", (long long)i->buckets,
             (long long)i->largest);
-    fprintf(stream, "a query looks into %lld more buckets", (long long)o->search_params.probes);
+    fprintf(stream, "a query probes %lld more buckets", (long long)o->search_params.probes);
     if (o->search_params.coarse > 0)
         fprintf(stream, ", %lld coarse ones", (long long)o->search_params.coarse);
     if (o->search_params.candidates > 0)

@@ -41,7 +41,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .target = &e->value.tables,
          .given = &e->tables,
          .value = "L",
-         .help = "look into the first L tables only; 0: all"},
+         .help = "search the first L tables only; 0: all"},
         {.name = "probes",
          .type = CLI_INT,
          .target = &e->value.probes,
@@ -55,20 +55,19 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .given = &e->coarse,
          .high = 1 << 24,
          .value = "N",
-         .help = "in an index with fine functions: then so many coarse buckets"},
+         .help = "in an index with fine functions: coarse buckets probed after the fine ones"},
         {.name = "candidates",
          .type = CLI_INT,
          .target = &e->value.candidates,
          .given = &e->candidates,
          .value = "N",
-         .help = "look at no more points than that; 0: at all that are found"},
+         .help = "verify no more candidates than that; 0: all that are found"},
         {.name = "rerank",
          .type = CLI_INT,
          .target = &e->value.rerank,
          .given = &e->rerank,
          .value = "N",
-         .help = "in an index with codes: how many candidates are reranked, by exact distances; 0: "
-                 "all"},
+         .help = "in an index with codes: candidates reranked by exact distances; 0: all"},
     };
     cli_option output[CLI_ANSWER_OPTIONS], input_table[CLI_INPUT_OPTIONS],
         common[CLI_COMMON_OPTIONS];
@@ -83,21 +82,20 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
         .name = n->app->verb,
         .synopsis = "INDEX QUERIES -k K [-o OUT] [options]\n"
                     "INDEX QUERIES --radius R [-o OUT] [options]",
-        .about =
-            "For each point of QUERIES the nearest of those points that the index finds near "
-            "it, by exact distances; a query for which it finds fewer than K is answered "
-            "exactly. The index is mapped into memory, which it need not fit in; what --memory "
-            "bounds are queries and answers.",
+        .about = "For each point of QUERIES the nearest of those points that the index finds near "
+                 "it, by exact distances; a query for which it finds fewer than K is answered "
+                 "exactly. The index is mapped into memory, which it need not fit in; what "
+                 "--memory bounds are queries and answers.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
-        .examples = "The five nearest, with distances\n"
-                    "gnomon index query given.lsh queries.npy -k 5 -o found.csv\n"
-                    "Looking into more buckets, and the recall against known neighbours\n"
-                    "gnomon neighbors base.npy queries.npy -k 5 -o exact.npy\n"
-                    "gnomon index query given.lsh queries.npy -k 5 --probes 200 --ground-truth "
-                    "exact.npy\n"
-                    "All within a radius\n"
-                    "gnomon index query given.lsh queries.npy --radius 25 -o near.npz\n",
+        .examples =
+            "The five nearest, with distances\n"
+            "gnomon index query given.lsh queries.npy -k 5 -o found.csv\n"
+            "More probes, and the recall against known neighbours\n"
+            "gnomon neighbors base.npy queries.npy -k 5 -o exact.npy\n"
+            "gnomon index query given.lsh queries.npy -k 5 --probes 200 --ground-truth exact.npy\n"
+            "All within a radius\n"
+            "gnomon index query given.lsh queries.npy --radius 25 -o near.npz\n",
         .min_operands = 2,
         .max_operands = 2,
     };
@@ -114,7 +112,7 @@ static int check(cli_neighbors *n, const given *g)
     if (g->radius && n->options.radius < 0)
         return cli_usage(n->app, "%s %g: a distance is not negative", cli_option_of("radius"),
                          n->options.radius);
-    if (n->truth != NULL && g->radius) return cli_usage(n->app, "--ground-truth goes with -k");
+    if (n->truth != NULL && g->radius) return cli_usage(n->app, "--ground-truth requires -k");
     return cli_neighbors_check_output(n);
 }
 

@@ -54,13 +54,13 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .given = &g->max_pairs,
          .low = 1,
          .value = "N",
-         .help = "end after N pairs, and say at which row to go on"},
+         .help = "stop after N pairs, and report the row to continue from"},
         {.name = "from-row",
          .type = CLI_INT,
          .target = &j->options.first_row,
          .value = "ROW",
-         .help =
-             "only pairs whose first point is ROW or later: goes on where an earlier run ended"},
+         .help = "only pairs whose first point is ROW or later: continues where an earlier run "
+                 "stopped"},
     };
     static const cli_choice methods[] = {{"auto", GNOMON_JOIN_AUTO},
                                          {"exact", GNOMON_JOIN_EXACT},
@@ -73,8 +73,8 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .given = &g->recall,
          .reals = CLI_OPEN_UNIT,
          .value = "R",
-         .help = "a share R of the pairs will do, found by hashing where that is quicker: so many "
-                 "are found in 19 of 20 runs at least, and none is wrong"},
+         .help = "find at least a share R of the pairs, in 19 of 20 runs at least, by hashing "
+                 "where that is quicker; no wrong pair is reported"},
         {.name = "method",
          .type = CLI_CHOICE,
          .target = &g->method,
@@ -96,10 +96,9 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .target = &j->text,
          .value = "WHAT",
          .choices = texts,
-         .help =
-             "P is text: lines of a file, or all files of a folder, by jaccard distance of their "
-             "n-grams; -o is then a .tsv on standard output unless told; files are named by "
-             "their paths"},
+         .help = "P is text: lines of a file, or all files of a folder, by jaccard distance of "
+                 "their n-grams; -o is then a .tsv on standard output unless told; files are named "
+                 "by their paths"},
         {.name = "ngram",
          .type = CLI_INT,
          .target = &j->ngram.length,
@@ -161,55 +160,53 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .type = CLI_FLAG,
          .target = &j->count_only,
          .flag = 1,
-         .help = "count the pairs only (so it is without -o)"},
+         .help = "count the pairs only, without -o"},
         {.name = "counts",
          .type = CLI_TEXT,
          .target = &j->counts,
          .value = "OUT",
-         .help = "in how many pairs each point of P is: id, pairs in .csv and .tsv, else a number "
-                 "a row"},
+         .help = "the number of pairs of each point of P: id, pairs in .csv and .tsv, else a "
+                 "number a row"},
         {.name = "clusters",
          .type = CLI_TEXT,
          .target = &j->clusters,
          .value = "OUT",
-         .help = "the clusters that pairs connect: for each point (.csv and .tsv begin with its "
-                 "id) its "
-                 "cluster's number and its representative, the point of it with the most pairs"},
+         .help =
+             "the clusters that pairs connect: for each point (.csv and .tsv begin with its id) "
+             "its cluster's number and its representative, the point of it with the most pairs"},
     };
     const cli_option further[] = {
         {.name = "checkpoint",
          .type = CLI_TEXT,
          .target = &j->checkpoint,
          .value = "FILE",
-         .help =
-             "keep how far it came in FILE, and the pairs in FILE.pairs: the same command goes on "
-             "there after an interruption or a full disk"},
+         .help = "keep the progress in FILE, and the pairs in FILE.pairs: the same command "
+                 "continues there after an interruption or a full disk"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_table(&j->p_input, input_table);
     cli_common_options(j->app, common);
     const cli_group groups[] = {
-        CLI_GROUP("What", what),        CLI_GROUP("Promise", guarantee),
-        CLI_GROUP("Text", text),        CLI_GROUP("Output", output),
-        CLI_GROUP("Going on", further), CLI_GROUP("Input (how to read P and Q)", input_table),
+        CLI_GROUP("What", what),          CLI_GROUP("Recall guarantee", guarantee),
+        CLI_GROUP("Text", text),          CLI_GROUP("Output", output),
+        CLI_GROUP("Checkpoint", further), CLI_GROUP("Input (how to read P and Q)", input_table),
         CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = j->app->verb,
         .synopsis = "P [Q] --threshold T | --similarity S [--metric METRIC] [-o OUT] [options]\n"
                     "P [Q] --top N [--metric METRIC] [-o OUT] [options]\n"
                     "P --text lines|files --similarity S [--ngram N] [-o OUT] [options]",
-        .about =
-            "Every pair of a point of P and a point of Q within a distance, exactly: the pairs "
-            "and the distances are those of double precision for every pair, whatever the "
-            "threads and the memory; or, with --recall, a promised share of them. Without Q: of P "
-            "with itself, each pair once, i < j. Pairs "
-            "come in the order of (i, j), points counting from 0; however many there are, "
-            "--memory holds. P and Q may be larger than memory: they are read piece by piece.",
+        .about = "Every pair of a point of P and a point of Q within a distance, exactly: the "
+                 "pairs and the distances are those of double precision for every pair, whatever "
+                 "the threads and the memory; or, with --recall, a guaranteed share of them. "
+                 "Without Q: of P with itself, each pair once, i < j. Pairs come in the order of "
+                 "(i, j), points counting from 0; however many there are, --memory holds. P and Q "
+                 "may be larger than memory: they are read piece by piece.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "All pairs of one file within a distance, as text\n"
                     "gnomon join points.npy --threshold 0.5 -o pairs.csv\n"
-                    "How many there are, and clusters of near-duplicates\n"
+                    "The number of pairs, and clusters of near-duplicates\n"
                     "gnomon join points.npy --threshold 0.1 --clusters clusters.csv\n"
                     "Two files, by angle, as a sparse matrix\n"
                     "gnomon join base.npy queries.npy --metric cosine --threshold 0.2 -o near.npz\n"
@@ -235,7 +232,7 @@ static int check_similarity(cli_join *j)
     if (j->threshold_given)
         return cli_usage(app, "--similarity and %s exclude each other", cli_option_of("threshold"));
     if (!cli_metric_is(j->options.metric, GNOMON_METRIC_SIMILARITY))
-        return cli_usage(app, "--similarity goes with --metric %s, not %s",
+        return cli_usage(app, "--similarity requires --metric %s, not %s",
                          cli_metrics_that(GNOMON_METRIC_JOINS | GNOMON_METRIC_SIMILARITY).text,
                          gnomon_metric_name(j->options.metric));
     if (!(j->similarity >= -1 && j->similarity <= 1))
@@ -264,24 +261,23 @@ static int check(cli_join *j, const given *g)
     if (j->count_only && j->output != NULL)
         return cli_usage(app, "--count and -o exclude each other");
     if ((g->method != GNOMON_JOIN_AUTO || g->seed) && !g->recall)
-        return cli_usage(app, "--method and --seed go with --recall");
+        return cli_usage(app, "--method and --seed require --recall");
     if ((g->ngram || g->char_ngram) && j->text == CLI_TEXT_NONE)
-        return cli_usage(app, "--ngram and --char-ngram go with --text");
+        return cli_usage(app, "--ngram and --char-ngram require --text");
     if (g->ngram && g->char_ngram)
         return cli_usage(app, "--ngram and --char-ngram exclude each other");
     if (g->char_ngram) j->ngram = (cli_ngram){g->characters, 1};
     if (j->text != CLI_TEXT_NONE && j->q_path != NULL)
-        return cli_usage(app, "--text takes one file or folder: without Q");
+        return cli_usage(app, "--text takes one file or folder: leave out Q");
     if (j->text != CLI_TEXT_NONE && j->options.metric != GNOMON_JACCARD)
-        return cli_usage(app, "--text goes with --metric jaccard, which it takes by itself");
+        return cli_usage(app, "--text requires --metric jaccard, its default");
     if (j->checkpoint != NULL &&
         (g->top || g->max_pairs || j->options.first_row > 0 || j->text != CLI_TEXT_NONE))
         return cli_usage(app, "--checkpoint excludes --top, --max-pairs, --from-row and --text");
     if (j->checkpoint != NULL &&
         (strcmp(j->p_path, "-") == 0 || (j->q_path != NULL && strcmp(j->q_path, "-") == 0)))
         return cli_usage(app, "--checkpoint: standard input can't be read again");
-    if (j->q_names_path != NULL && j->q_path == NULL)
-        return cli_usage(app, "--q-names goes with Q");
+    if (j->q_names_path != NULL && j->q_path == NULL) return cli_usage(app, "--q-names requires Q");
     if (j->p_names_path != NULL && j->text == CLI_TEXT_FILES)
         return cli_usage(app, "--names: the names of --text files are their paths");
     if (j->text != CLI_TEXT_NONE && j->output == NULL && !j->count_only && !app->json)

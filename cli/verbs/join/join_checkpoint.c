@@ -68,7 +68,7 @@ static void checksum(const cli_checkpoint *c, char text[17])
 static int damaged(cli_checkpoint *c)
 {
     return cli_fail(c->app, CLI_EXIT_DATA,
-                    "%s and %s are damaged or were changed: remove both, or take another file",
+                    "%s and %s are damaged or were changed: remove both, or use another file",
                     c->path, c->pairs_path);
 }
 
@@ -118,8 +118,8 @@ static int another(cli_checkpoint *c, json_t *theirs)
         char *mine = cli_json_text(value, flags);
         char *kept = cli_json_text(other, flags);
         const int code = cli_fail(c->app, CLI_EXIT_DATA,
-                                  "%s is the checkpoint of another join: there %s is %s, "
-                                  "here %s; take another file, or remove it and %s",
+                                  "%s is the checkpoint of another join: there %s is %s, here %s; "
+                                  "use another file, or remove it and %s",
                                   c->path, key, kept != NULL ? kept : "not given",
                                   mine != NULL ? mine : "another", c->pairs_path);
         free(mine);
@@ -140,7 +140,7 @@ static int parse_state(cli_checkpoint *c, json_t *state, char sum[17])
     if (json_unpack(state, "{s:I}", "gnomon join", &version) != 0 || version != VERSION)
         return cli_fail(c->app, CLI_EXIT_DATA,
                         "%s is a checkpoint of another version of gnomon join: remove it and %s, "
-                        "or take another file",
+                        "or use another file",
                         c->path, c->pairs_path);
     if (json_unpack(state, "{s:o, s:I, s:I, s:s}", "identity", &identity, "rows_done", &rows,
                     "pairs", &pairs, "checksum", &text) != 0 ||
@@ -277,7 +277,7 @@ static int check_own(cli_checkpoint *c, int fd, const char *path, const void *be
     if (number > 0) return fail_file(c, path, number);
     if (number < 0 || memcmp(head, begin, size) != 0)
         return cli_fail(c->app, CLI_EXIT_FILE,
-                        "%s: exists and is not of a checkpoint: remove it, or take another file",
+                        "%s: exists and is not of a checkpoint: remove it, or use another file",
                         path);
     return -1;
 }
@@ -315,7 +315,7 @@ static int go_on(cli_checkpoint *c, int state)
                      memcmp(&head, &own_header, sizeof head) != 0))
         code = cli_fail(c->app, CLI_EXIT_DATA,
                         "%s holds no pairs of this version of gnomon join on such a machine: "
-                        "remove it and %s, or take another file",
+                        "remove it and %s, or use another file",
                         c->pairs_path, c->path);
     if (code < 0) code = walk(c, NULL, NULL, &c->complete_hash);
     if (code >= 0) return code;

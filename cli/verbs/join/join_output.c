@@ -72,12 +72,11 @@ static int check_apart(const cli_join *j)
 int cli_join_check_output(cli_join *j)
 {
     cli_app *app = j->app;
-    if (j->distances != NULL && j->output == NULL)
-        return cli_usage(app, "--distances goes with -o");
+    if (j->distances != NULL && j->output == NULL) return cli_usage(app, "--distances requires -o");
     if (j->format != NULL && j->output == NULL)
-        return cli_usage(app, "--output-format goes with -o");
+        return cli_usage(app, "--output-format requires -o");
     if (j->values == CLI_SIMILARITY && !cli_metric_is(j->options.metric, GNOMON_METRIC_SIMILARITY))
-        return cli_usage(app, "--values similarity goes with --metric %s, not %s",
+        return cli_usage(app, "--values similarity requires --metric %s, not %s",
                          cli_metrics_that(GNOMON_METRIC_JOINS | GNOMON_METRIC_SIMILARITY).text,
                          gnomon_metric_name(j->options.metric));
     int code = check_apart(j);
@@ -88,11 +87,12 @@ int cli_join_check_output(cli_join *j)
     const char *format = j->output != NULL ? format_of(j->output, j->format) : "";
     const int sparse = is_one_of(format, "npz", "mtx");
     if (j->distances != NULL && (sparse || is_text(format)))
-        return cli_usage(app, "--distances goes with i and j alone; %s holds both", j->output);
+        return cli_usage(app, "--distances requires an output of i and j alone; %s holds both",
+                         j->output);
     if (sparse && j->options.top > 0)
         return cli_usage(app,
                          "-o %s: a sparse matrix has its own order, and --top's pairs come closest "
-                         "first: take .csv or .npy",
+                         "first: use .csv or .npy",
                          j->output);
     if (sparse) {
         const char *const inputs[] = {j->p_path, j->q_path};
@@ -108,7 +108,7 @@ int cli_join_check_output(cli_join *j)
     for (int i = 0; i < 3; i++)
         text |= tables[i] != NULL && is_text(format_of(tables[i], i == 0 ? j->format : NULL));
     if (code < 0 && !text && (j->p_names_path != NULL || j->q_names_path != NULL))
-        return cli_usage(app, "%s goes with csv or tsv: of -o, --counts or --clusters",
+        return cli_usage(app, "%s requires csv or tsv for -o, --counts or --clusters",
                          j->p_names_path != NULL ? "--names" : "--q-names");
     return code;
 }

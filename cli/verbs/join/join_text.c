@@ -143,7 +143,7 @@ static int read_lines(cli_app *app, const char *path, const cli_ngram *ngram, cl
     }
     if (code < 0 && ferror(file) && errno == EISDIR)
         code =
-            cli_fail(app, CLI_EXIT_USAGE, "--text lines: %s is a folder; take --text files", path);
+            cli_fail(app, CLI_EXIT_USAGE, "--text lines: %s is a folder; use --text files", path);
     if (code < 0 && ferror(file))
         code = cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
     free(line);

@@ -181,7 +181,7 @@ static int fail(cli_join *j, gnomon_status status)
         cli_say(app,
                 "gnomon join: %lld pairs were found, all of those of rows below %lld; nothing of "
                 "them was kept. With more room run it again, keep what is found by --checkpoint "
-                "FILE, or take parts: --max-pairs N, then --from-row.\n",
+                "FILE, or join in parts: --max-pairs N, then --from-row.\n",
                 (long long)r->pairs, (long long)r->rows_done);
         return j->failed;
     }

@@ -46,14 +46,15 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .given = &g->recall,
          .reals = CLI_OPEN_UNIT,
          .value = "SHARE",
-         .help = "find so large a share of the answers, with 95 % confidence, by hashing: an index "
-                 "that is tuned and tested first; exactly where none keeps that or is quicker"},
+         .help =
+             "find at least this share of the answers, with 95 % confidence, by hashing: an index "
+             "that is tuned and tested first; exactly where none meets that or is quicker"},
         {.name = "index",
          .type = CLI_TEXT,
          .target = &g->index,
          .value = "FILE",
-         .help = "by an index that gnomon index has built: it holds the base points, their metric "
-                 "and how a query is made, so that only QUERIES are named"},
+         .help = "search an index that gnomon index has built; it holds the base points, their "
+                 "metric and the search parameters, so only QUERIES are given"},
         {.name = "seed",
          .type = CLI_SEED,
          .target = &n->seed,
@@ -93,26 +94,25 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
                  "in --memory either. Ids count BASE's points from 0; distances are not squared.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
-        .examples = "The ten nearest by Euclidean distance, ids and distances\n"
-                    "gnomon neighbors base.npy queries.npy -k 10 -o ids.npy --distances "
-                    "distances.npy\n"
-                    "Recall against known neighbours\n"
-                    "gnomon neighbors base.npy queries.npy -k 5 --ground-truth ids.npy\n"
-                    "All pairs of one file within an angle, as text\n"
-                    "gnomon neighbors base.npy base.npy --radius 0.3 --metric cosine "
-                    "--exclude-self -o pairs.csv\n"
-                    "As TEXMEX files\n"
-                    "gnomon neighbors base.npy queries.npy -k 100 -o ids.ivecs --distances "
-                    "distances.fvecs\n"
-                    "Nine in ten of the answers, sooner where there are many\n"
-                    "gnomon neighbors base.npy queries.npy -k 5 --recall 0.9\n"
-                    "By an index that is built once\n"
-                    "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 "
-                    "-o given.lsh\n"
-                    "gnomon neighbors queries.npy --index given.lsh -k 5 -o found.csv\n"
-                    "Sets, and all figures for a program\n"
-                    "gnomon neighbors sparse.mtx sparse.mtx -k 3 --metric jaccard --exclude-self "
-                    "--json\n",
+        .examples =
+            "The ten nearest by Euclidean distance, ids and distances\n"
+            "gnomon neighbors base.npy queries.npy -k 10 -o ids.npy --distances distances.npy\n"
+            "Recall against known neighbours\n"
+            "gnomon neighbors base.npy queries.npy -k 5 --ground-truth ids.npy\n"
+            "All pairs of one file within an angle, as text\n"
+            "gnomon neighbors base.npy base.npy --radius 0.3 --metric cosine --exclude-self -o "
+            "pairs.csv\n"
+            "As TEXMEX files\n"
+            "gnomon neighbors base.npy queries.npy -k 100 -o ids.ivecs --distances "
+            "distances.fvecs\n"
+            "At least 90 % of the answers, quicker where there are many\n"
+            "gnomon neighbors base.npy queries.npy -k 5 --recall 0.9\n"
+            "By an index that is built once\n"
+            "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
+            "given.lsh\n"
+            "gnomon neighbors queries.npy --index given.lsh -k 5 -o found.csv\n"
+            "Sets, and all figures for a program\n"
+            "gnomon neighbors sparse.mtx sparse.mtx -k 3 --metric jaccard --exclude-self --json\n",
         .min_operands = 1,
         .max_operands = 2,
     };
@@ -148,14 +148,14 @@ static int check(cli_neighbors *n, const given *g, int operands)
         return cli_usage(app, "%s %g: a distance is not negative", cli_option_of("radius"),
                          n->options.radius);
     if (g->exact && g->recall) return cli_usage(app, "--exact and --recall exclude each other");
-    if (g->seed && !g->recall) return cli_usage(app, "--seed goes with --recall");
+    if (g->seed && !g->recall) return cli_usage(app, "--seed requires --recall");
     if (g->recall && !cli_metric_is(n->options.metric, GNOMON_METRIC_HASHED))
         return cli_usage(app, "--recall: there are no hash functions for %s",
                          gnomon_metric_name(n->options.metric));
     if (g->recall && n->filter != NULL)
-        return cli_usage(app, "--recall can't be promised of some points alone: --filter goes "
-                              "with --exact");
-    if (n->truth != NULL && g->radius) return cli_usage(app, "--ground-truth goes with -k");
+        return cli_usage(
+            app, "--filter requires --exact: no recall is guaranteed for some of the points");
+    if (n->truth != NULL && g->radius) return cli_usage(app, "--ground-truth requires -k");
     if (!n->by_index && strcmp(n->base_path, "-") == 0 && strcmp(n->queries_path, "-") == 0)
         return cli_usage(app, "BASE and QUERIES can't both be standard input");
     return cli_neighbors_check_output(n);

@@ -64,7 +64,7 @@ int cli_neighbors_keep(cli_neighbors *n, gnomon_neighbors *found);
 int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap);
 void cli_neighbors_drop(cli_neighbors *n);
 
-/* neighbors_guarantee.c: everything in memory, an index tuned to the promise. -1 or an exit code.
+/* neighbors_guarantee.c: everything in memory, an index tuned to the guarantee. -1 or an exit code.
  */
 int cli_neighbors_guarantee(cli_neighbors *n);
 void cli_neighbors_print_guarantee(const cli_neighbors *n);

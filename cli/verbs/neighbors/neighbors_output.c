@@ -42,8 +42,8 @@ void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
          .value = "OUT",
          .help = "an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), "
                  ".csv (a line of names, then query, id, distance), or ids alone (.npy, .ivecs); - "
-                 "is standard output, "
-                 "where .csv goes without -o, unless --json or --ground-truth is given"},
+                 "is standard output, where .csv goes without -o, unless --json or --ground-truth "
+                 "is given"},
         {.name = "output-format",
          .type = CLI_FORMAT,
          .target = &n->format,
@@ -69,7 +69,7 @@ void cli_answer_table(cli_neighbors *n, cli_option table[CLI_ANSWER_OPTIONS])
          .type = CLI_TEXT,
          .target = &n->truth,
          .value = "FILE",
-         .help = "true ids (queries x K or more, nearest first): tell the recall"},
+         .help = "true ids (queries x K or more, nearest first): report the recall"},
     };
     memcpy(table, options, sizeof options);
 }
@@ -79,17 +79,16 @@ int cli_neighbors_check_output(cli_neighbors *n)
     cli_app *app = n->app;
     const char *const inputs[] = {n->base_path, n->queries_path, n->filter,
                                   n->truth,     n->names_path,   n->query_names_path};
-    if (n->distances != NULL && n->output == NULL)
-        return cli_usage(app, "--distances goes with -o");
+    if (n->distances != NULL && n->output == NULL) return cli_usage(app, "--distances requires -o");
     /* without a place to go the answers are printed, unless figures alone are asked for */
     if (n->output == NULL && n->truth == NULL && !app->json) {
         n->output = "-";
         if (n->format == NULL) n->format = "csv";
     }
     if (n->format != NULL && n->output == NULL)
-        return cli_usage(app, "--output-format goes with -o");
+        return cli_usage(app, "--output-format requires -o");
     if (n->output == NULL && (n->names_path != NULL || n->query_names_path != NULL))
-        return cli_usage(app, "%s goes with -o",
+        return cli_usage(app, "%s requires -o",
                          n->names_path != NULL ? "--names" : "--query-names");
     if (n->output == NULL) return -1;
     const char *format, *other;
@@ -97,14 +96,14 @@ int cli_neighbors_check_output(cli_neighbors *n)
     if (code >= 0) return code;
     if (n->options.k == 0 && !is_format(n, "npz") && !is_text(n))
         return cli_usage(app,
-                         "-o %s: answers within a radius differ in number: take .npz, .csv or "
-                         ".tsv",
+                         "-o %s: answers within a radius differ in number: use .npz, .csv or .tsv",
                          n->output);
     if ((n->names_path != NULL || n->query_names_path != NULL) && !is_text(n))
-        return cli_usage(app, "%s goes with csv or tsv, not %s",
+        return cli_usage(app, "%s requires csv or tsv, not %s",
                          n->names_path != NULL ? "--names" : "--query-names", format);
     if (n->distances != NULL && holds_both(n))
-        return cli_usage(app, "--distances goes with ids alone; %s holds both", n->output);
+        return cli_usage(app, "--distances requires an output of ids alone; %s holds both",
+                         n->output);
     if (n->distances != NULL && strcmp(n->distances, "-") != 0 &&
         (strcmp(n->distances, n->output) == 0 || gnomon_same_file(n->distances, n->output)))
         return cli_usage(app, "--distances %s: is also the output", n->distances);
@@ -272,11 +271,11 @@ int cli_neighbors_recall(cli_neighbors *n)
     p.wanted = GNOMON_F64; /* ids are below 2^53 */
     int code = cli_points_load(app, path, NULL, 0, &p, &budget);
     if (code < 0 && (p.dense.rows != a->queries || p.dense.cols < a->k))
-        code = cli_fail(app, CLI_EXIT_DATA,
-                        "%s holds %lld x %lld ids; %lld queries with %lld neighbours or more are "
-                        "due",
-                        path, (long long)p.dense.rows, (long long)p.dense.cols,
-                        (long long)a->queries, (long long)a->k);
+        code =
+            cli_fail(app, CLI_EXIT_DATA,
+                     "%s holds %lld x %lld ids; %lld queries with %lld neighbours or more are due",
+                     path, (long long)p.dense.rows, (long long)p.dense.cols, (long long)a->queries,
+                     (long long)a->k);
     for (int64_t q = 0; q < a->queries && code < 0; q++) {
         double *truth = (double *)p.data + q * p.dense.cols;
         qsort(truth, (size_t)a->k, sizeof *truth, by_value);

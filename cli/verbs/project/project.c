@@ -76,7 +76,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->bound.beta_given,
          .reals = CLI_POSITIVE,
          .value = "B",
-         .help = "with --eps: the same said as delta = N^-B"},
+         .help = "with --eps: the same probability as delta = N^-B"},
         {.name = "bound",
          .type = CLI_CHOICE,
          .target = &r->bound.bound,
@@ -91,7 +91,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->bound.points_given,
          .low = 2,
          .value = "N",
-         .help = "with --eps and --operator auto: how many points, where the input does not tell "
+         .help = "with --eps and --operator auto: number of points, where the input does not tell "
                  "before its end"},
     };
     const cli_option checks[] = {
@@ -100,9 +100,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_FLAG,
          .target = &r->allow_nonfinite,
          .flag = 1,
-         .help =
-             "pass NaN and infinity through instead of refusing them, those of sums that overflow "
-             "too"},
+         .help = "pass NaN and infinity through instead of refusing them, those of sums that "
+                 "overflow too"},
     };
     cli_option op_table[CLI_OPERATOR_OPTIONS], input_table[CLI_INPUT_OPTIONS];
     cli_option common[CLI_COMMON_OPTIONS];
@@ -129,9 +128,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                     "INPUT -o OUT --eps E [options]\n"
                     "INPUT -o OUT --load-operator F.json [options]",
         .about = "Projects the points of INPUT (n x D) to k dimensions by a random operator that "
-                 "keeps lengths and distances nearly: Y = X S'. The operator is never stored; "
-                 "the same seed gives the same bits on every machine. Points stream through, so "
-                 "that a file may be larger than memory.",
+                 "keeps lengths and distances nearly: Y = X S'. The operator is never stored; the "
+                 "same seed gives the same bits on every machine. Points stream through, so that a "
+                 "file may be larger than memory.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples =
@@ -167,19 +166,19 @@ static int check(cli_app *app, request *r, const char *input)
         return cli_usage(app, "--load-operator brings its own k: leave out --eps");
     if (ways > 1 && b->eps_given) return cli_usage(app, "-k and --eps both choose k: give one");
     if (!b->eps_given && (b->delta_given || b->beta_given || b->bound_given))
-        return cli_usage(app, "--delta, --beta and --bound go with --eps");
+        return cli_usage(app, "--delta, --beta and --bound require --eps");
     if (!b->eps_given && !r->automatic && b->points_given)
-        return cli_usage(app, "--points goes with --eps and --operator auto");
+        return cli_usage(app, "--points requires --eps and --operator auto");
     if (!r->automatic && (r->choose.assume_given || r->choose.model != NULL))
-        return cli_usage(app, "--assume and --model go with --operator auto");
+        return cli_usage(app, "--assume and --model require --operator auto");
     if (r->automatic && b->bound_given)
-        return cli_usage(app, "--operator auto takes each kind's own bound: leave out --bound");
+        return cli_usage(app, "--operator auto uses each kind's own bound: leave out --bound");
     if (r->automatic && (d->density > 0 || d->nonzeros > 0 || d->blocks > 0 || d->zeta > 0 ||
                          d->width > 0 || r->op_options.inner != 0 || r->op_options.precision != 0))
         return cli_usage(app, "--operator auto sets the kind's parameters itself: leave out "
                               "--density, --nonzeros and the like");
     if (b->delta_given && b->beta_given)
-        return cli_usage(app, "--delta and --beta say the same thing: give one");
+        return cli_usage(app, "--delta and --beta both set the probability of failure: give one");
     if (strcmp(input, "-") == 0 && r->op_options.load != NULL &&
         strcmp(r->op_options.load, "-") == 0)
         return cli_usage(app, "the points and the operator can't both come from standard input");
@@ -204,10 +203,9 @@ static int count_points(cli_app *app, const request *r, const gnomon_data_info *
 {
     *n = r->bound.points_given ? r->bound.points : info->rows;
     if (*n >= 0) return -1;
-    return cli_usage(app,
-                     "%s needs the number of points, which this %s tells only at its end: give "
-                     "--points N",
-                     who, info->format);
+    return cli_usage(
+        app, "%s needs the number of points, which this %s tells only at its end: give --points N",
+        who, info->format);
 }
 
 /* --operator auto: fills in the operator. */
@@ -243,8 +241,8 @@ static int choose_k(cli_app *app, request *r, const gnomon_data_info *info)
     if (status != GNOMON_OK) return cli_fail_status(app, status);
     if (r->op_options.descriptor.k > info->cols)
         return cli_usage(app,
-                         "--eps %g: the %s bound asks for k = %lld to keep %lld points, more than "
-                         "their %lld coordinates; take a larger --eps, or -k",
+                         "--eps %g: the %s bound requires k = %lld to keep %lld points, more than "
+                         "their %lld coordinates; use a larger --eps, or -k",
                          b->eps, gnomon_bound_name((gnomon_bound)b->bound),
                          (long long)r->op_options.descriptor.k, (long long)n,
                          (long long)info->cols);

@@ -2,7 +2,7 @@
  * does not use going to those after it. A mode is projected of what the modes before it have left,
  * to twice as many columns each time, until what they leave, measured, is little enough: so sums
  * are made of squares and never of differences. A short mode, or one of which half of all columns
- * would be needed, is taken whole.
+ * would be needed, is not projected.
  *
  * The same in either precision: Cube is the tensor at work in one, with gcu_hosvd's names for its
  * job, modes, place, length, width, v, now and own. */

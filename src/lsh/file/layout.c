@@ -97,8 +97,8 @@ static gnomon_status check_head(gnomon_context *ctx, const unsigned char *h, int
                    GNOMON_LSH_HEADER);
     const uint64_t version = get(h + 8, 4);
     GNOMON_FAIL_IF(version > GNOMON_LSH_VERSION, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "the index is of version %" PRIu64 "; this library reads version %d: take a "
-                   "newer one",
+                   "the index is of version %" PRIu64
+                   "; this library reads version %d: use a newer one",
                    version, GNOMON_LSH_VERSION);
     GNOMON_FAIL_IF(get(h + 120, 8) != gnomon_lsh_checksum(h, 120), ctx, GNOMON_ERROR_DATA,
                    "the header is damaged: its checksum does not fit");
@@ -108,7 +108,7 @@ static gnomon_status check_head(gnomon_context *ctx, const unsigned char *h, int
     const uint64_t unknown = get(h + 16, 8) & ~(uint64_t)GNOMON_LSH_FEATURES;
     GNOMON_FAIL_IF(unknown != 0, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "the index has features that this library does not know (flags 0x%" PRIx64
-                   "): take a newer one",
+                   "): use a newer one",
                    unknown);
     for (int i = 80; i < 120; i++)
         GNOMON_FAIL_IF(h[i] != 0, ctx, GNOMON_ERROR_DATA, "the header's byte %d is not 0", i);

@@ -160,8 +160,8 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     return gnomon_tuning_build(t, out);
 }
 
-/* The trials that are shown: of each shape and number of tables the cheapest that would do, else
- * the one that finds most; and whatever was tested. */
+/* The trials that are shown: of each shape and number of tables the cheapest that reaches the
+ * recall, else the one that finds most; and whatever was tested. */
 static gnomon_status report(gnomon_tuning *t)
 {
     gnomon_lsh_tuning *out = t->out;

@@ -64,7 +64,7 @@ static gnomon_status compose_kronecker(gnomon_context *ctx, gnomon_operator *op)
     do {
         GNOMON_FAIL_IF(padded > PADDED_MAX / d->zeta, ctx, GNOMON_ERROR_OVERFLOW,
                        "width %" PRId64 " and zeta %" PRId64 ": %d levels pad d, which is %" PRId64
-                       ", to more than 2^57 coordinates; take a smaller width or zeta",
+                       ", to more than 2^57 coordinates; use a smaller width or zeta",
                        d->width, d->zeta, levels + 1, d->d);
         padded *= d->zeta;
         levels++;

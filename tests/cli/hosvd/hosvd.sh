@@ -6,7 +6,7 @@ try gnomon hosvd tensor.npy --ranks 4,5,3 --oversample 2 -o t.npz
 for name in core factor_0 factor_2; do gnomon info t.npz:$name | sed -n '/shape/p; /points/p; /dimensions/p'; done
 try gnomon hosvd tensor.npy --ranks 4,5,3 --oversample 2 --sequential --power 1 --operator sjlt --nonzeros 2 --measure
 try gnomon hosvd tensor.npy --tolerance 0.2 | sed '/^mode/d'
-# modes that are taken whole: no projection, so that the order in the file does not matter
+# modes that are not projected, so that the order in the file does not matter
 gnomon hosvd tensor.npy --ranks 3,3,3 --oversample 20 2>&1 | sed '/^mode/d' | tee whole
 gnomon hosvd tensor-fortran.npy --ranks 3,3,3 --oversample 20 2>&1 | sed '/^mode/d' | diff whole - && echo "the same"
 gnomon hosvd tensor-f2.npy --ranks 3,3,3 --json | grep -E '"(dtype|format|held)"'

@@ -24,7 +24,7 @@ with open("words.svm", "w") as file:  # each point few words, of very unlike wei
         words = sorted(rng.sample(range(1, d + 1), 12))
         file.write("0 " + " ".join("%d:%d" % (w, 4 ** (t % 4)) for t, w in enumerate(words)) + "\n")'
 auto="--operator auto --assume incoherent --device cpu --threads 1 -o y.npy"
-words() { sed 's/ in [0-9.]* s$//' | grep -v -e '^  ' -e 'auto takes'; }
+words() { sed 's/ in [0-9.]* s$//' | grep -v -e '^  ' -e 'auto chooses'; }
 for file in spread simplex simplex-columns heavy column equal; do
     try gnomon project $file.npy -k 20 --operator very-sparse -o y.npy | words
     try gnomon project $file.npy --eps 0.5 $auto | words
