@@ -423,7 +423,7 @@ static void remember(const cli_verb *verb)
     }
 }
 
-/* Two names of one option, both given: which value counts would hang on their order. */
+/* Two names of one option, both given: which value counts would depend on their order. */
 static int check_names(const cli_verb *verb, const cli_option *o, int by_alias)
 {
     const size_t at = taken_at(o);

@@ -15,7 +15,7 @@ install(FILES ${PROJECT_BINARY_DIR}/gnomonConfig.cmake ${PROJECT_BINARY_DIR}/gno
   DESTINATION ${package_dir})
 
 string(REPLACE ";" ", " pc_requires "${gnomon_pc_requires}")
-# The installed tree may be moved: paths hang on the place of the .pc file itself.
+# The installed tree may be moved: paths depend on the place of the .pc file itself.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/gnomon.pc.in gnomon.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/gnomon.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

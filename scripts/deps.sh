@@ -58,7 +58,7 @@ if [ "$(id -u)" -eq 0 ] && [ -f /etc/debian_version ] && command -v apt-get >/de
     if [ "${#must[@]}" -gt 0 ]; then
         apt-get install -q -y --no-install-recommends "${must[@]}" >&2 || true
     fi
-    # One by one: each that can be had is worth having.
+    # One by one: a package that is missing stops no other.
     for package in "${may[@]}"; do
         apt-get install -q -y --no-install-recommends "$package" >&2 ||
             echo "deps.sh: going on without $package" >&2

@@ -245,7 +245,7 @@ def room_of(path):
 
 
 def sites(tree, build):
-    """All that can be changed, a list a room, in an order that hangs on the source alone."""
+    """All that can be changed, a list a room, in an order that depends on the source alone."""
     texts = {}
     for path in run(["git", "-C", ROOT, "ls-files", "src", "cli"]).split():
         if path.endswith((".c", ".inc")) and not path.startswith("src/cuda/") and "completions" not in path:

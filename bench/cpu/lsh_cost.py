@@ -4,7 +4,7 @@ queries with many settings of indexes, on one thread.
 usage: lsh_cost.py LIBRARY [--part hashing|verifying|exact] [--metric l1] [--rounds 3]
 
 Needs NumPy and SciPy. Prints the constants with how far the fit is from what was measured. They are
-written into src/lsh/tune/cost.c by hand: a choice must not hang on the machine that it is made on."""
+written into src/lsh/tune/cost.c by hand: a choice must not depend on the machine that it is made on."""
 import argparse
 import time
 

@@ -93,7 +93,7 @@ typedef struct gnomon_join_options {
     gnomon_join_sink sink;        /* NULL (default): pairs are counted only */
     void *user;                   /* for sink */
     int64_t band_rows; /* N > 0: an LSH join hands out pairs after N of P's rows at most, for
-                          whoever keeps them as they come. Default 0: as memory has room,
+                          callers that keep them as they come. Default 0: as memory has room,
                           all rows at once if it can, which is quickest */
 } gnomon_join_options;
 
@@ -127,9 +127,9 @@ typedef struct gnomon_join_result {
  * beside what a few rows take where that is too low. Sides may be empty. options must not be NULL;
  * result may be, else its struct_size must be set. Views may lie in a GPU's memory for a join
  * there, which takes what lies on the host in pieces where it is too large. With LSH the pairs are
- * the same on every device; with AUTO and a recall below 1 whoever does the work decides between an
- * exact join and tables, and which tables, by what they cost it, so that pairs within the guarantee
- * may differ between a CPU and a GPU. Threads: see gnomon_context.
+ * the same on every device; with AUTO and a recall below 1 the device that does the work decides
+ * between an exact join and tables, and which tables, by what they cost it, so that pairs within
+ * the guarantee may differ between a CPU and a GPU. Threads: see gnomon_context.
  * Errors:
  *  - ARGUMENT: options; a view
  *  - SHAPE: different dimensions

@@ -89,7 +89,7 @@ def make():
         "takes the record.\n\n"
         f"- As Algorithm 2, with the same number of columns, ours is {min(same):.1f} to {max(same):.1f} times as fast, at "
         f"{min(error):.2f} to {max(error):.2f} times its residual: each draws matrices of its own, and where rounding is all that is "
-        "left it hangs on how well conditioned they happen to be.\n"
+        "left it depends on how well conditioned they happen to be.\n"
         f"- As it is set by default it is {min(default):.1f} to {max(default):.1f} times as fast as Algorithm 2, at {min(over):.2f} to "
         f"{max(over):.2f} times the residual; one mode after the other {min(sequential):.1f} to {max(sequential):.1f} times, and "
         f"{min(quick):.1f} to {max(quick):.1f} times without the power iteration.\n"

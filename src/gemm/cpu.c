@@ -2,8 +2,8 @@
  * wait for nothing: a task walks the inner dimension in steps, packs its columns of B, 16 a tile,
  * so that they stay in the second cache, and lets its rows of A pass by in bands. Sums are in fp64.
  * Longer inner dimensions come in pieces, sums of their own that are added in order; tasks share
- * out the pieces too, so that small outputs occupy all threads. How the sums of an entry run hangs
- * on the inner dimension alone. */
+ * out the pieces too, so that small outputs occupy all threads. How the sums of an entry run
+ * depends on the inner dimension alone. */
 #include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/error.h"
@@ -29,7 +29,7 @@ enum {
     BAND = 48,       /* rows at a time, a multiple of every kernel's and of GNOMON_LANES */
     TASK_BANDS = 10, /* of a task, at most */
     TASK_TILES = 16, /* likewise, of columns */
-    LEAST_BANDS = 2, /* of a task that is made smaller, lest packing come to show */
+    LEAST_BANDS = 2, /* of a task that is made smaller: with fewer, packing costs */
     LEAST_TILES = 4,
     HELD = 1 << 19,  /* sums of pieces that are held at once, if they are small */
     GRAIN = 1 << 21, /* multiplications for which a thread is woken */

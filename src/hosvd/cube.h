@@ -24,7 +24,7 @@ int64_t gnomon_cube_count(const gnomon_cube *c);
 gnomon_status gnomon_cube_make(gnomon_context *ctx, const char *what, gnomon_cube *c);
 void gnomon_cube_drop(gnomon_context *ctx, gnomon_cube *c);
 
-/* How the columns of an unfolding are cut. It hangs on the shape alone, and cubes that differ in
+/* How the columns of an unfolding are cut. It depends on the shape alone, and cubes that differ in
  * the mode's length only are cut alike. */
 typedef struct gnomon_strips {
     int64_t left, right, columns; /* columns = left * right */

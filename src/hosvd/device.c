@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Multiplications and additions that are worth the way: half a second or so of two cores. */
+/* Multiplications and additions whose gain exceeds the transfer: half a second of two cores. */
 static const double worth_it = 5e10;
 
 /* The tensor as rows, when its elements lie in memory as they do in a matrix. */

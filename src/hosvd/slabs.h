@@ -2,7 +2,7 @@
  * the others, as a cube.
  *
  * Inside, modes are in the order of falling strides, so that a slab is a piece of memory or of a
- * file; those with one index come last. A slab has a number of indices that hangs on the shape
+ * file; those with one index come last. A slab has a number of indices that depends on the shape
  * alone, so that where the tensor comes from does not show in the result. */
 #ifndef GNOMON_HOSVD_SLABS_H
 #define GNOMON_HOSVD_SLABS_H

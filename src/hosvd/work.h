@@ -89,8 +89,9 @@ void gnomon_hosvd_order(gnomon_hosvd_work *w);
  * from the first one on, or the last one and then from the first one on. */
 void gnomon_hosvd_order_at_ends(gnomon_hosvd_work *w);
 
-/* device.c: lets the context's device do it if it can, and is worth asking: *done tells whether it
- * did, and has filled in the result. Under CUDA a device that declines is an error. */
+/* device.c: lets the context's device do it if it can, and its gain exceeds the transfer: *done
+ * tells whether it did, and has filled in the result. Under CUDA a device that declines is an
+ * error. */
 gnomon_status gnomon_hosvd_on_device(gnomon_hosvd_work *w, const gnomon_tensor *x, bool streamed,
                                      bool *done);
 

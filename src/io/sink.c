@@ -336,8 +336,8 @@ static gnomon_status replace_target(gnomon_sink *sink)
 {
     if (fsync(sink->fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
         return io_error(sink, "sync");
-    /* closing can still fail; the lock is kept until the name is gone, lest the file be taken for
-     * one that a dead process left */
+    /* closing can still fail; the lock is kept until the name is gone, since an unlocked
+     * file would count as one that a dead process left */
     int lock = fcntl(sink->fd, F_DUPFD_CLOEXEC, 0);
     gnomon_status status = lock < 0 ? io_error(sink, "sync") : close_checked(sink, &sink->fd);
     if (status == GNOMON_OK) status = rename_temporary(sink);

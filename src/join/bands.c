@@ -21,7 +21,7 @@
 enum {
     MOST_ROWS = 8192,
     PIECE = 65536,     /* rows of Q, and of a band whose points are sketched anew */
-    LEAST_ROWS = 1024, /* so many must fit, or a sketch is not worth it */
+    LEAST_ROWS = 1024, /* so many must fit, or no sketch pays */
     WORK = 1000000
 };
 

@@ -57,7 +57,7 @@ static gnomon_status make_plan(void *user, const gnomon_join_sample *sample,
     return GNOMON_OK;
 }
 
-/* Multiplications and additions that are worth the way: a tenth of a second or so of two cores. */
+/* Multiplications and additions whose gain exceeds the transfer: 0.1 s of two cores. */
 static const double worth_it = 1e10;
 /* Members of sets, likewise. */
 static const int64_t worth_it_sets = 1 << 22;

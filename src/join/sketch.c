@@ -28,7 +28,7 @@ enum {
     SAMPLE = 640,   /* points looked at */
     WHOLE = 8,      /* of which every eighth's pairs are looked at in all coordinates too */
     ITERATIONS = 4, /* of orthogonal iteration */
-    LEAST_COLS = 48 /* of points that are worth it */
+    LEAST_COLS = 48 /* of points that a sketch pays for */
 };
 
 /* ---- the directions ---- */

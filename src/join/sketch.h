@@ -17,7 +17,7 @@ enum { GNOMON_SKETCH_MOST = 128 }; /* directions */
 typedef struct gnomon_join_sketch {
     gnomon_search search; /* metric, kernels, centre: what keys and errors read of one */
     double *v;            /* directions x cols, row-major */
-    int64_t directions;   /* of the filter; 0: not worth it */
+    int64_t directions;   /* of the filter; 0: none pays */
     int64_t second;       /* of a second look, at least as many */
     int64_t steps;        /* of the filter: directions, the rest, and two under COSINE */
     int64_t ld;           /* words of a packed query */

@@ -5,7 +5,7 @@
  * keeps all the rest. Matrices are row-major, as the library's points are.
  *
  * Every call runs on the calling thread (gnomon_blas_enter). Work is cut into blocks whose
- * shape hangs on the problem alone, so that results do not depend on the number of threads. */
+ * shape depends on the problem alone, so that results do not depend on the number of threads. */
 #ifndef GNOMON_SVD_BLAS_H
 #define GNOMON_SVD_BLAS_H
 

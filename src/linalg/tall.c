@@ -62,7 +62,7 @@ static bool all_finite(const double *x, int64_t count)
 }
 
 /* Sums over rows: the rows are cut into a few ranges, each task sums one into a place of its own,
- * and the places are added in their order. How many ranges hangs on the shape alone, few enough
+ * and the places are added in their order. How many ranges depends on the shape alone, few enough
  * that the places stay small. */
 typedef struct sums {
     const gnomon_tall *a, *b; /* b NULL: a's Gram matrix */

@@ -1,5 +1,5 @@
 /* QR by Householder reflections of blocks of rows: each block is factored by itself, the triangles
- * stacked are factored in turn, and what comes of that is multiplied back. The blocks hang on the
+ * stacked are factored in turn, and what comes of that is multiplied back. The blocks depend on the
  * shape alone. */
 #include "base/error.h"
 #include "base/memory.h"

@@ -299,7 +299,7 @@ static void partition(uint64_t *x, int64_t count, int64_t keep)
 }
 
 /* The same for few of many: a sample tells below which number a few more than 'keep' of them lie,
- * which are then gathered without a branch that hangs on the numbers. */
+ * which are then gathered without a branch that depends on the numbers. */
 static void select_smallest(uint64_t *x, int64_t count, int64_t keep)
 {
     enum { SAMPLE = 256, SPARE = 8 };

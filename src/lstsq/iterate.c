@@ -18,7 +18,7 @@
  * error. */
 #define SAFETY 0.02
 
-/* What the backward error hangs on beside the gradient. */
+/* What the backward error depends on beside the gradient. */
 typedef struct weights {
     double omega, rest; /* rest: omega |r| */
 } weights;
@@ -276,11 +276,11 @@ static void copy_column(const gradients *r, const double *from, double *to, int6
         to[i * r->s->m + j] = from[i * r->s->m + j];
 }
 
-/* What column j's backward error must fall below half of, for the round to have been worth while:
- * that of a round ago, or what the gradient of then would be worth beside the x of now, if that is
- * more. The first falls where x gets longer and its gradient with it (from an x of 0); the second
- * where a round takes away most of x's length, as after a start far off in the direction of a tiny
- * singular value: then what is left falls although its share of |A| |x| rises. */
+/* What column j's backward error must fall below half of, for the round to count as progress:
+ * that of a round ago, or the error of the gradient of then with the x of now, if that is more. The
+ * first falls where x gets longer and its gradient with it (from an x of 0); the second where a
+ * round takes away most of x's length, as after a start far off in the direction of a tiny singular
+ * value: then what is left falls although its share of |A| |x| rises. */
 static double error_before(const gradients *r, const gnomon_state *state, int64_t j)
 {
     const gnomon_solver *s = r->s;

@@ -1,4 +1,4 @@
-/* How large a sketch is worth while, and S A and S b by one pass. */
+/* The size of the sketch that costs least, and S A and S b by one pass. */
 #include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"

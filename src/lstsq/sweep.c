@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Numbers of A in a block, and the blocks' ranges, each with a sum of its own. Both hang on the
+/* Numbers of A in a block, and the blocks' ranges, each with a sum of its own. Both depend on the
  * shape alone. Within a range so many rows are summed apart: a sum over all rows in one go loses
  * as many units of roundoff as the root of their number, and any rule that says when the gradient
  * is as good as 0 has to stand above that. */

@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-/* The vectors are drawn where x lives and rotated by V. So the bound hangs on the space that V
+/* The vectors are drawn where x lives and rotated by V. So the bound depends on the space that V
  * spans and on sigma, and on neither the signs of V's columns nor, where values of sigma are equal,
  * their choice: these are the BLAS's. */
 static gnomon_status fill(gnomon_solver *s, const gnomon_operator *op)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Multiplications and additions that are worth the way: a second or so of two cores. */
+/* Multiplications and additions whose gain exceeds the transfer: a second of two cores. */
 static const double worth_it = 1e11;
 /* Members of base sets, once for each thousand queries, likewise. */
 static const double worth_it_sets = 2e7;

@@ -97,7 +97,7 @@ void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
 }
 
 /* Those above the pivot (or, with 'equal', those that are it) to the front; how many. No branch
- * hangs on the values, which come in no order. */
+ * depends on the values, which come in no order. */
 static int64_t divide(float *values, int64_t count, float pivot, bool equal)
 {
     int64_t front = 0;

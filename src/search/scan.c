@@ -3,8 +3,8 @@
  * A task takes a chunk of queries and a range of base rows, and goes through the range by blocks
  * small enough for the second cache: packed once, held against all queries of the chunk. What
  * passes a query's filter waits in a small buffer; a full buffer loses what k others surely come
- * before, and what is left in the end is verified in fp64. How the work is cut hangs on the number
- * of threads, but the answers, being exact, do not. */
+ * before, and what is left in the end is verified in fp64. How the work is cut depends on the
+ * number of threads, but the answers, being exact, do not. */
 #include "search/scan.h"
 #include "base/arithmetic.h"
 #include "base/dtype.h"

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* Multiplications and additions that are worth the way: half a second or so of two cores. */
+/* Multiplications and additions whose gain exceeds the transfer: half a second of two cores. */
 static const double worth_it = 5e10;
 
 typedef struct call {

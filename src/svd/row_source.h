@@ -1,7 +1,7 @@
 /* svd/row_source.h: the matrix to be factored, piece of rows by piece of rows, in the type that the
  * work is done in, and scaled by a power of two so that no product overflows.
  *
- * A piece has a number of rows that hangs on the columns alone, so that where the rows come from
+ * A piece has a number of rows that depends on the columns alone, so that where the rows come from
  * does not show in the result. */
 #ifndef GNOMON_SVD_ROW_SOURCE_H
 #define GNOMON_SVD_ROW_SOURCE_H
@@ -28,7 +28,7 @@ typedef struct gnomon_centering {
     double *sums;   /* of the columns, each the sum of two numbers: 2 cols of them */
     double *parts;  /* the same of some rows each */
     int64_t capacity, group; /* of it; as many rows are summed at a time */
-    bool halved;             /* differences to the mean are taken times 1/2, lest they overflow */
+    bool halved;             /* differences to the mean are halved, so that none overflows */
     int shift;               /* once: the sums are of the numbers times 2^-shift */
     bool once;               /* rows are read once: 'mean' is that of the first ones */
     double squares;          /* once: |A|_F^2 of the rows so far less their own mean, scaled */

@@ -1,5 +1,5 @@
 /* Checks the very-sparse family against the definition, walked one jump at a time, in fp64; and
- * that bits hang on neither points, pieces, layout nor work memory. */
+ * that bits depend on neither points, pieces, layout nor work memory. */
 #include "cuda/project/family.h"
 #include "must.cuh"
 

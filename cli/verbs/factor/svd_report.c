@@ -59,7 +59,7 @@ static void print_converged(cli_app *app, const gnomon_svd *svd)
                 (long long)svd->converged_values, (long long)svd->rank);
 }
 
-/* What the singular values of A, or of what is made of it, are worth. */
+/* How far the singular values of A, or of what is made of it, have converged. */
 static void print_accuracy(cli_app *app, const gnomon_svd *svd, const char *decomposed)
 {
     if (svd->norm == 0) {

@@ -87,7 +87,7 @@ int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
         if (data == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for points");
     }
     cli_bar_begin(app, "indexing", info->rows >= 0 ? info->rows : -1);
-    /* the first piece determines the codes' scale, so it must not hang on --memory */
+    /* the first piece determines the codes' scale, so it must not depend on --memory */
     int64_t wanted = rows;
     if (coded && !sparse) {
         wanted = first_bytes / (row > 0 ? row : 1);

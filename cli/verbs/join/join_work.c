@@ -289,7 +289,7 @@ static json_t *describe(const char *which, const char *path, const gnomon_data_i
     return NULL;
 }
 
-/* All that the pairs and their order hang on. */
+/* All that the pairs and their order depend on. */
 static json_t *identity_of(const cli_join *j)
 {
     char threshold[40], recall[40], seed[40];

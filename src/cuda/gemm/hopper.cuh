@@ -338,7 +338,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
             const float down[2] = {scale[0].down, scale[1].down};
             float sum[2][32];
             bool more = false;
-            /* small products first, lest they be cut off */
+            /* small products first, so that they are not cut off */
             const auto multiply_low = [&](int p) {
                 const uint32_t from = columns + p * (GEMM_PIECE * 128 / 16);
                 float *to = sum[BESIDE ? 1 : p % 2];

@@ -180,7 +180,7 @@ __device__ __forceinline__ void multiply_rows(float (*total)[4], float *x, uint3
                         multiply_tf32(apart, high[s], __float_as_uint(r.x), __float_as_uint(r.y));
                     }
             } else {
-                /* the small products first, lest they be cut off */
+                /* the small products first, so that they are not cut off */
 #pragma unroll
                 for (int s = 0; s < 4; s++) {
                     multiply(APART ? apart : sum, low[s], &b[s / 2][s % 2 * 2]);

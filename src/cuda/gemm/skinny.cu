@@ -108,7 +108,7 @@ __device__ __forceinline__ void multiply_chunk(float *x, uint32_t b, int group, 
             gcu_gemm_split<false>(x[2 * e] * scale[e % 2].up, x[2 * e + 1] * scale[e % 2].up,
                                   &high[e / 4][e % 4], &low[e / 4][e % 4]);
         gcu_wgmma_fence();
-        /* the small products first, lest they be cut off */
+        /* the small products first, so that they are not cut off */
 #pragma unroll
         for (int s = 0; s < 4; s++)
             gcu_wgmma<N>(sum, low[s], columns + 2 * s, s > 0);

@@ -88,8 +88,8 @@ gnomon_status gcu_hosvd_scan(gcu_hosvd *h)
 }
 
 /* The sum of squares that the projection has left tells all that there is to know of most tensors:
- * between these bounds nothing is infinite, and what the squares lost by fp32's range is not worth
- * a scaling. */
+ * between these bounds nothing is infinite, and what the squares lost by fp32's range does not
+ * justify a scaling. */
 static bool accept_squares(gcu_hosvd *h, double sum)
 {
     const double count = (double)h->whole.rows * (double)h->whole.cols;
@@ -99,8 +99,8 @@ static bool accept_squares(gcu_hosvd *h, double sum)
     return true;
 }
 
-/* The projection of a mode; whoever reads X first looks at it, and if that does not say enough, the
- * projection is worth nothing. */
+/* The projection of a mode. The first pass over X also sums its squares; where that sum does not
+ * suffice, the projection is discarded. */
 static gnomon_status project(gcu_hosvd *h, int64_t columns)
 {
     gcu_svd *v = &h->v;

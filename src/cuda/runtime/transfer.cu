@@ -8,7 +8,7 @@
 static const int64_t stage_most = 32 << 20; /* half a millisecond of the link */
 static const int64_t stage_least = 64 << 10;
 static const int64_t task_bytes = 1 << 20; /* of one thread at a time */
-static const int64_t long_line = 64 << 10; /* worth beginning at a multiple of 16 bytes */
+static const int64_t long_line = 64 << 10; /* begins at a multiple of 16 bytes */
 static const int64_t short_line = 2 << 10; /* the copy engine is slow with shorter ones */
 
 gnomon_status gcu_place_of(gcu_state *s, const gnomon_matrix *m, const char *name, gcu_place *place,

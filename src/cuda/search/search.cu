@@ -26,8 +26,8 @@ enum {
 static const int64_t piece_bytes = 256 << 20; /* from the host */
 static const int64_t most_rows = 1 << 24;     /* of a piece */
 static const int64_t most_f64 = 1 << 25;      /* coordinates of queries in fp64 */
-/* How a piece is cut: neighbours in all that are worth many parts; pairs that are soon computed; by
- * how much one sample is larger than the one before. */
+/* How a piece is cut: neighbours in all from which on many parts pay; pairs up to which all are
+ * computed; the ratio of one sample's size to the one before. */
 static const double much = 5e4, dense_pairs = 4e6, growth = 24, growth_few = 1e4;
 
 /* Base points on the GPU. Row i of 'base' is point first + i or, with a map, first + map[i]. */

@@ -1,6 +1,6 @@
 /* The k nearest of what was found, query by query: a block of threads finds the k-th key by its
  * digits, from the highest down, and among equal keys the k-th id; then takes what is not beyond.
- * The set does not hang on the order in which points come. */
+ * The set does not depend on the order in which points come. */
 #include "cuda/search/search.h"
 
 enum { THREADS = 256, CHUNK = 2048 /* points that are sorted in shared memory */ };

@@ -1,7 +1,7 @@
 /* A matrix that stays on the host, or comes row by row: blocks of rows, two of them on the GPU.
  * While one is at work the next is on its way, and of a stream is read. How rows are cut into
- * blocks hangs on the shape alone. A matrix of the caller's in the GPU's memory that is to be less
- * its mean comes from there in the same way, so that it is not copied. */
+ * blocks depends on the shape alone. A matrix of the caller's in the GPU's memory that is to be
+ * less its mean comes from there in the same way, so that it is not copied. */
 #include "cuda/svd/svd.h"
 
 static const int64_t block_numbers = 1 << 25; /* of a block, at most */

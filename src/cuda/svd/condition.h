@@ -2,10 +2,10 @@
  * Cholesky QR, as halves; nothing waits for the host. Enqueue on stream.
  *
  * One round is enough there. Gram matrix, factor and division are in double precision, so columns
- * that span less than 2^19 come out orthonormal to the rounding of halves. The product does not
- * feel more: only their span counts, and it is orthonormal what follows. What is smaller is
+ * that span less than 2^19 come out orthonormal to the rounding of halves. The product needs
+ * no more: only their span counts, and what follows it is orthonormalised. What is smaller is
  * rounding of the product that has made the matrix; its columns come out no longer than the others,
- * and are not worth more. A condition that the pivots do not show, as of some triangular matrices,
+ * and have no more digits. A condition that the pivots do not show, as of some triangular matrices,
  * is not seen here: such columns come out long, and only the check of what follows stands for it.
  */
 #ifndef GNOMON_CUDA_SVD_CONDITION_H

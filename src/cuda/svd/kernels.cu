@@ -171,7 +171,7 @@ static __global__ void __launch_bounds__(THREADS)
         if (threadIdx.x == 0) bits = 0;
         unsigned most = 0;
         double squares = 0;
-        /* which elements a thread takes hangs on the place in the line, not on the address */
+        /* which elements a thread takes depends on the place in the line, not on the address */
         if ((uintptr_t)p % 16 == 0) {
             for (int64_t i = 4 * threadIdx.x; i + 3 < count; i += 4 * THREADS) {
                 const float4 x = __ldcs(reinterpret_cast<const float4 *>(p + i));

@@ -2,7 +2,7 @@
  * columns; products with either gather lines of the other operand.
  *
  * A line of a product is summed by the threads that have its columns, in the order of the list, so
- * it hangs on nothing but the list: fp32 sums of 64 terms are added in fp64. Lists that are very
+ * it depends on nothing but the list: fp32 sums of 64 terms are added in fp64. Lists that are very
  * long are cut into parts, whose sums are added in order. Work in f64 has doubles throughout. */
 #include "cuda/runtime/grid.cuh"
 #include "cuda/svd/f64.h"

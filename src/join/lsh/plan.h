@@ -32,8 +32,8 @@ static inline int64_t gnomon_plan_tables(const gnomon_join_plan *plan)
  * the points; plan->shallow + deep is 0 when no tables do. sample: of a device's, with its costs;
  * NULL: the host has the points and does the work. By whose costs tables are chosen: under LSH by
  * the CPU's always, so that the pairs are the same on every device; under AUTO, where the device
- * decides already whether there are hashes at all, by those of whoever does the work. Else the
- * choice depends on the data and the options alone. Errors: MEMORY. */
+ * decides already whether there are hashes at all, by those of the device that does the work. Else
+ * the choice depends on the data and the options alone. Errors: MEMORY. */
 gnomon_status gnomon_join_plan_make(gnomon_join_state *join, const gnomon_join_sample *sample,
                                     gnomon_join_plan *plan);
 /* The rows of a sample, at most GNOMON_JOIN_SOME; how many. second: Q's. */

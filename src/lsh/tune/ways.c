@@ -1,8 +1,8 @@
 /* Ways that an index could take: each shape is built with a few points and looked into by a few
  * queries.
  *
- * Whether a query meets a true neighbour hangs on the two alone, so that recall is measured on the
- * neighbours themselves; how many other points it meets is estimated by a sample of them. */
+ * Whether a query meets a true neighbour depends on the two alone, so that recall is measured on
+ * the neighbours themselves; how many other points it meets is estimated by a sample of them. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "lsh/families/family.h"

@@ -20,7 +20,7 @@ typedef void (*gnomon_entry_fn)(void *arg, int64_t row, int64_t col, bool negati
 typedef struct gnomon_kind_row {
     gnomon_kind_info info;
     /* Checks the members of the descriptor that are the kind's own, and fills in the defaults that
-     * hang on nothing but k and d. d's sizes and kinds are checked. NULL: there are none. */
+     * depend on nothing but k and d. d's sizes and kinds are checked. NULL: there are none. */
     gnomon_status (*check)(gnomon_context *ctx, gnomon_descriptor *d);
 
     /* Simple kinds. What follows from the descriptor for a matrix of a->rows x a->cols at a->level:

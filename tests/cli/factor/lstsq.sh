@@ -1,6 +1,6 @@
 . "$TESTS/lib.sh"
 needs_svd
-# What hangs on the last places is left out: they differ between processors.
+# What depends on the last places is left out: they differ between processors.
 lasting() { sed 's/[0-9]* steps*, A itself/A itself/; /error, estimate\|A^T r\|above the least\|x - x\*/d'; }
 try gnomon lstsq features.npy targets.npy -o x.csv | lasting
 try gnomon lstsq features.npy targets.npy -k 200 -o y.csv | lasting

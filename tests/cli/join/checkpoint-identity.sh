@@ -1,4 +1,4 @@
-# whatever the pairs hang on makes another join
+# whatever the pairs depend on makes another join
 . "$TESTS/lib.sh"
 needs npz
 $PYTHON - << 'END'

@@ -89,7 +89,7 @@ static void a_builder_writes_the_same(void **state)
     for (int f = 0; f < FAMILIES; f++) {
         gnomon_lsh_options o = file_options(f);
         gnomon_lsh_builder *b;
-        o.codes = 0; /* whose scale hangs on the first call */
+        o.codes = 0; /* whose scale depends on the first call */
         o.search_params.rerank = 0;
         gnomon_lsh *index = index_of(ctx, p, &o, N);
         ASSERT_OK(ctx, gnomon_lsh_save(ctx, index, "a.idx"));

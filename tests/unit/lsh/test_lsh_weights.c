@@ -155,7 +155,7 @@ static void rates_are_similarities(void **state)
     gnomon_context_destroy(ctx);
 }
 
-/* Rows' values hang on nothing but their weights. */
+/* Rows' values depend on nothing but their weights. */
 static void values_are_the_rows(void **state)
 {
     (void)state;

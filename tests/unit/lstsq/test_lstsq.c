@@ -147,7 +147,7 @@ static void test_coherent(void **state)
     }
 }
 
-/* An operator that never sees the row that a column hangs on must not pass for a solution. */
+/* An operator that never sees the row that a column depends on must not pass for a solution. */
 static void test_missed(void **state)
 {
     gnomon_context *ctx = *state;

@@ -1,5 +1,5 @@
 /* When conjugate gradients end: at the first step that foresees the share of the tolerance which is
- * wanted, and not before. What is foreseen hangs on the length that x will have. Then matrices of
+ * wanted, and not before. What is foreseen depends on the length that x will have. Then matrices of
  * rank 0. */
 #include "lstsq_testing.h"
 
@@ -18,7 +18,7 @@ static gnomon_lstsq solve(gnomon_context *ctx, const problem *p, double toleranc
     return out;
 }
 
-/* Problems whose x is long beside b: then the backward error hangs on |x|. */
+/* Problems whose x is long beside b: then the backward error depends on |x|. */
 static void ends_at_a_fiftieth_of_the_tolerance(void **state)
 {
     (void)state;

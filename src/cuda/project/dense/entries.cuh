@@ -32,7 +32,7 @@ static inline gcu_schedule gcu_schedule_of(const gnomon_simple *a, uint32_t tag)
 }
 
 /* What the first two rounds of a call have of its second and third counter words: two of their four
- * products hang on nothing else, so a lane that goes along a row makes them once. */
+ * products depend on nothing else, so a lane that goes along a row makes them once. */
 struct gcu_row {
     uint32_t x0, x2, x3;
 };

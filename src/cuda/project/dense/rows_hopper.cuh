@@ -84,7 +84,8 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
     constexpr int STAGES = stages_of(KIND, POINTS, SPLIT);
     constexpr int STEPS = gcu_fragments<KIND, true>::STEPS;
     /* The matrix unit works on a step while the next is made; between turns it rests for a moment.
-     * Turns are a loop, lest all of a block's fragments be made first and not fit in registers. */
+     * Turns are a loop: unrolled, all of a block's fragments would be made first and not fit in
+     * registers. */
     constexpr int SIDES = KIND == GCU_DENSE_SIGNS ? (N > 32 ? 4 : 8) : 2 / STEPS;
     constexpr int ROUNDS = 8 / STEPS / SIDES;
 

@@ -47,9 +47,9 @@ struct vs_task {
     int64_t tiles_a_block; /* 0: tiles of folded points */
     uint32_t stride_bytes; /* from a column's line to the next */
     float *partial;        /* [segment][row][tile][point of the tile] */
-    /* Columns may be walked in several launches, chunks [begin, end) of the task in this one, lest
-     * warps drift apart or since no more of X is transposed; of one segment 'partial' then holds
-     * the running sums between launches. */
+    /* Columns may be walked in several launches, chunks [begin, end) of the task in this one,
+     * to keep warps together or because no more of X is transposed. Of one segment 'partial' then
+     * holds the running sums between launches. */
     int begin, end;
     /* [chunk of the launch]: blocks of threads that are through with it, where warps wait for each
      * other; else NULL. */

@@ -28,7 +28,7 @@ struct vs_pace {
     int known;                   /* chunks that all blocks are through with */
 };
 
-/* Nothing but time hangs on it, so it ends after a while in any case, should not all blocks be
+/* Nothing but time depends on it, so it ends after a while in any case, should not all blocks be
  * resident. */
 __device__ __forceinline__ void vs_wait(const vs_task &t, vs_pace &pace, int chunk, int lane)
 {
