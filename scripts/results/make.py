@@ -18,7 +18,7 @@ import model
 import peers
 import guarantee
 import svd
-from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table
+from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table, wrapped
 
 
 # ---- the thesis ----
@@ -256,6 +256,8 @@ guarantee.make()
 gpu.make()
 readme = peers.readme((ROOT / "README.md").read_text())
 index()
+for name in pages:
+    pages[name] = wrapped(pages[name])
 if "--check" in sys.argv[1:]:
     stale = [name for name, text in pages.items()
              if not (PAGES / name).exists() or (PAGES / name).read_text() != text]

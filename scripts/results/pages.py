@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 RECORDS, PAGES = ROOT / "bench" / "records", ROOT / "docs" / "results"
@@ -52,6 +53,37 @@ def between(text, name, body):
         return text
     head, rest = text.split(begin)
     return head + begin + body + end + rest.split(end)[1]
+
+
+def wrapped(text, width=120):
+    """Markdown text whose prose keeps to the width: paragraphs and list items with a longer line are filled anew.
+    Tables, headings, pictures and code stay as they are."""
+    out, block, code = [], [], False
+
+    def end():
+        if any(len(line) > width for line in block):
+            first = re.match(r"\s*(?:[-*+] |\d+[.)] )?", block[0]).group()
+            # what would begin a list, a heading or a quotation at a line's begin is kept beside the word before it
+            words = re.sub(r" (?=(?:[-+*#]|\d+[.)])(?: |$)|[|>])", "\0", " ".join(line.strip() for line in block))
+            block[:] = textwrap.fill(words, width, initial_indent=" " * (len(first) - len(first.lstrip())),
+                                     subsequent_indent=" " * len(first), break_long_words=False,
+                                     break_on_hyphens=False).replace("\0", " ").split("\n")
+        out.extend(block)
+        block.clear()
+
+    for line in text.split("\n"):
+        fence = line.lstrip().startswith("```")
+        row = re.fullmatch(r"\s*\|.*\|\s*", line)
+        if fence or code or row or not line.strip() or line.lstrip().startswith(("#", "![", "<")):
+            end()
+            out.append(line)
+            code ^= fence
+        else:
+            if re.match(r"\s*(?:[-*+]|\d+[.)]) ", line):
+                end()
+            block.append(line)
+    end()
+    return "\n".join(out)
 
 
 def slug(name):
