@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "join/out.h"
 #include "join/slabs.h"
+#include "join/weights.h"
 #include "search/numbering.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ typedef struct posting {
 
 struct gnomon_prefix {
     gnomon_join_state *join;
+    gnomon_weights *weights; /* of rows of weights all else is there */
     double limit;
     numbered p, q; /* of a self-join q is p */
     int64_t numbers;
@@ -198,7 +200,10 @@ static gnomon_status make_lists(gnomon_prefix *x)
 bool gnomon_prefix_fits(const gnomon_join_state *join)
 {
     const gnomon_sets *p = &join->p.sets, *q = &join->q.sets;
+    const gnomon_metric_row *metric = gnomon_metric_row_of(join->options.metric);
     const double limit = gnomon_join_threshold(join);
+    if (metric->by_sums) return gnomon_weights_fit(join);
+    if (metric->counts == NULL) return false;
     /* beyond it prefixes are nearly whole sets, and counting them is as good */
     if (!(limit < 0.95)) return false;
     for (int64_t i = 0; i < p->count; i++)
@@ -235,6 +240,8 @@ static gnomon_status fill(gnomon_prefix *x, gnomon_numbering *n)
     GNOMON_TRY(gnomon_numbering_count(ctx, n, &join->p.sets));
     if (!join->self) GNOMON_TRY(gnomon_numbering_count(ctx, n, &join->q.sets));
     GNOMON_TRY(gnomon_numbering_close(ctx, n));
+    if (gnomon_metric_row_of(join->options.metric)->by_sums)
+        return gnomon_weights_open(join, n, &x->weights);
     x->numbers = n->used;
     GNOMON_TRY(translate(ctx, n, &join->p.sets, &x->p));
     if (join->self)
@@ -266,6 +273,7 @@ void gnomon_prefix_close(gnomon_prefix *x)
 {
     if (x == NULL) return;
     gnomon_context *ctx = x->join->ctx;
+    gnomon_weights_close(x->weights);
     for (int64_t t = 0; t < gnomon_context_threads(ctx); t++) {
         if (x->shared != NULL) gnomon_free(ctx, x->shared[t]);
         if (x->candidates != NULL) gnomon_free(ctx, x->candidates[t]);
@@ -336,6 +344,7 @@ double gnomon_prefix_cost(const gnomon_prefix *x)
     /* one thread of an AMD Zen 3 */
     static const double per_set = 50, per_list = 40, per_posting = 6;
     enum { SOME = 2048 };
+    if (x->weights != NULL) return gnomon_weights_cost(x->weights);
     const int64_t rows = x->p.count, some = rows < SOME ? rows : SOME;
     double lists = 0, postings = 0;
     for (int64_t s = 0; s < some; s++) {
@@ -428,6 +437,7 @@ static void pairs_of_rows(void *arg, int64_t task, int worker)
 gnomon_status gnomon_prefix_pairs(gnomon_prefix *x, int64_t row, int64_t count, bool *fits)
 {
     gnomon_join_state *join = x->join;
+    if (x->weights != NULL) return gnomon_weights_pairs(x->weights, row, count, fits);
     pairing m = {.x = x, .row = row, .count = count};
     const int64_t tasks = (count + ROWS - 1) / ROWS;
     int64_t room = join->pair_room - join->count;

@@ -138,8 +138,7 @@ void gnomon_join_drop_prefix(gnomon_join_state *join)
 
 gnomon_status gnomon_join_sets(gnomon_join_state *join)
 {
-    /* which members are shared must tell the distance */
-    if (gnomon_metric_row_of(join->options.metric)->counts != NULL && gnomon_prefix_fits(join)) {
+    if (gnomon_prefix_fits(join)) {
         if (join->prefix == NULL) GNOMON_TRY(gnomon_prefix_open(join, &join->prefix));
         gnomon_join_say(join, "sets meet in the lists of their rarest members");
     }

@@ -35,4 +35,5 @@ const gnomon_metric_row gnomon_metric_row_weighted_jaccard = {
     .verify_cost = {40, 8, 0},
     .exact_cost = {0.1, 0.5, 0},
     .sets = weighted_apart,
+    .by_sums = true,
 };

@@ -433,7 +433,7 @@ static gnomon_status decide(gnomon_join_state *join, gnomon_join_plan *plan, boo
     const int64_t tables = gnomon_plan_tables(plan);
     if (tables == 0) return gnomon_join_no_hashing(join, GNOMON_JOIN_NO_TABLES);
     const bool must = join->options.method == GNOMON_JOIN_LSH;
-    if (!must && join->options.metric == GNOMON_JACCARD && gnomon_prefix_fits(join)) {
+    if (!must && gnomon_metric_of_sets(join->options.metric) && gnomon_prefix_fits(join)) {
         GNOMON_TRY(gnomon_prefix_open(join, &join->prefix));
         plan->exact_cost = gnomon_prefix_cost(join->prefix);
     }
