@@ -129,6 +129,24 @@ int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int
     return points < n ? points : n;
 }
 
+int64_t gnomon_hasher_batch_part(gnomon_context *ctx, const gnomon_hasher *h,
+                                 const gnomon_points *points, int64_t first, int64_t n)
+{
+    const int64_t each = gnomon_family_row_of(h->f.family)->member_bytes;
+    if (points->sparse == NULL || each == 0) return n;
+    const int64_t *offsets = points->sparse->offsets + first;
+    const int64_t most = gnomon_memory_limit(ctx) / 4 / each;
+    int64_t low = 1, high = n; /* one row at least */
+    while (low < high) {
+        const int64_t middle = high - (high - low) / 2;
+        if (offsets[middle] - offsets[0] <= most)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
 gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
                                 const gnomon_points *points, gnomon_values_sink *sink, void *arg)
 {
@@ -139,8 +157,9 @@ gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(size, count), sizeof *out.values, "hash values",
                             &out.values));
     gnomon_status status = GNOMON_OK;
-    for (int64_t first = 0; first < n && status == GNOMON_OK; first += size) {
-        const int64_t here = n - first < size ? n - first : size;
+    for (int64_t first = 0, here; first < n && status == GNOMON_OK; first += here) {
+        here = n - first < size ? n - first : size;
+        here = gnomon_hasher_batch_part(ctx, h, points, first, here);
         status = gnomon_hasher_batch(ctx, h, points, first, here, &out);
         if (status != GNOMON_OK) break;
         sink(arg, out.values, first, here);

@@ -69,7 +69,11 @@ gnomon_status gnomon_hasher_check_finite(gnomon_context *ctx, const gnomon_point
 /* How many of n points to hash at a time when each takes so many bytes. */
 int64_t gnomon_hasher_batch_points(gnomon_context *ctx, int64_t point_bytes, int64_t n);
 
-/* Bytes a point of the working memory that gnomon_hasher_batch takes. */
+/* How many of the n points from 'first' on go into one batch, one at least, so that what the family
+ * takes for their members fits in a quarter of the memory limit. */
+int64_t gnomon_hasher_batch_part(gnomon_context *ctx, const gnomon_hasher *h,
+                                 const gnomon_points *points, int64_t first, int64_t n);
+/* Bytes a point of the working memory that gnomon_hasher_batch takes, beside members. */
 int64_t gnomon_hasher_point_bytes(const gnomon_hasher *h);
 
 /* Hashes points [first, first + n) that have passed the checks above. Errors: MEMORY,

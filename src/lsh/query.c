@@ -1,5 +1,6 @@
 /* Queries: hashed in batches, each then looked up by one thread: buckets, candidates, codes,
  * distances. */
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -527,8 +528,10 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     if (codes)
         GNOMON_TRY(
             gnomon_alloc(f->ctx, gnomon_times(size, index->codes.count), 1, "codes", &f->codes));
-    for (f->first = 0; f->first < n; f->first += size) {
-        const int64_t here = n - f->first < size ? n - f->first : size;
+    f->first = 0;
+    for (int64_t here; f->first < n; f->first += here) {
+        here = gnomon_min(size, n - f->first);
+        here = gnomon_hasher_batch_part(f->ctx, h, queries, f->first, here);
         const double start = gnomon_seconds();
         GNOMON_TRY(gnomon_hasher_batch(f->ctx, h, queries, f->first, here, &f->hashes));
         if (codes)

@@ -28,6 +28,7 @@ typedef struct gnomon_family_row {
     int products;          /* numbers that a function's value is made of, of 4 bytes; times sides */
     double most;           /* the largest distance; 0: the bits of a point */
     double members;        /* of rows of sets, what a member takes, in minhash's; 0: other points */
+    int64_t member_bytes;  /* of rows of sets: working memory of a member beside products */
     const char *no_device; /* why no GPU hashes by it; NULL: one does */
 
     /* Samples that are made once. NULL: none. Errors: MEMORY. */
