@@ -180,10 +180,12 @@ static gnomon_status choose(gnomon_context *ctx, const gnomon_choose_options *op
                                  note, sizeof note);
     GNOMON_FAIL_IF(model == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "there is no cost model for this device; measure one and give it");
-    GNOMON_FAIL_IF(options->model && model->device != device, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "model '%s' is for %s, but the sketch would run on %s", model->name,
-                   model->device == GNOMON_DEVICE_PLUGIN ? "cuda" : "the cpu",
-                   device == GNOMON_DEVICE_PLUGIN ? "cuda" : "the cpu");
+    const char *there = device == GNOMON_DEVICE_PLUGIN ? gnomon_context_plugin(ctx, 0)->kind : "";
+    GNOMON_FAIL_IF(
+        model == options->model && (model->device != device || strcmp(model->plugin, there) != 0),
+        ctx, GNOMON_ERROR_UNSUPPORTED, "model '%s' is for %s, but the sketch would run on %s",
+        model->name, model->device == GNOMON_DEVICE_PLUGIN ? model->plugin : "the cpu",
+        device == GNOMON_DEVICE_PLUGIN ? there : "the cpu");
     const gnomon_load load = load_of(ctx, options);
     choice->chosen = -1;
     choice->device = device;

@@ -3,6 +3,7 @@
 #ifndef GNOMON_CHOOSE_INTERNAL_H
 #define GNOMON_CHOOSE_INTERNAL_H
 
+#include "base/plugin.h"
 #include "operator/operator.h"
 
 #include <gnomon/choose.h>
@@ -36,9 +37,10 @@ enum { GNOMON_MODEL_COSTS = 24, GNOMON_MODEL_NAME = 64 };
 
 struct gnomon_model {
     char name[GNOMON_MODEL_NAME];
-    gnomon_device device;    /* CPU or PLUGIN */
-    int threads;             /* CPU: how many it was measured with */
-    double upload, download; /* CUDA: seconds a byte of points and sketch in host memory */
+    gnomon_device device;            /* CPU or PLUGIN */
+    char plugin[GNOMON_DEVICE_NAME]; /* PLUGIN: its name */
+    int threads;                     /* CPU: how many it was measured with */
+    double upload, download; /* PLUGIN: seconds a byte of points and sketch in host memory */
     int count;
     gnomon_cost cost[GNOMON_MODEL_COSTS];
 };

@@ -1,5 +1,6 @@
 /* Cost models from JSON (docs/reference/choosing.md, "The file"). */
 #include "base/error.h"
+#include "base/plugin.h"
 #include "base/text_json.h"
 #include "choose/choose.h"
 #include "operator/kinds/kinds.h"
@@ -63,7 +64,6 @@ static gnomon_status read_cost(gnomon_context *ctx, json_t *entry, int index, gn
 
 static gnomon_status read_model(gnomon_context *ctx, json_t *root, gnomon_model *m)
 {
-    static const char *const devices[] = {"cpu", "cuda"};
     const char *what = "", *name = "", *device = "";
     int version = 0;
     json_t *costs = NULL;
@@ -80,8 +80,12 @@ static gnomon_status read_model(gnomon_context *ctx, json_t *root, gnomon_model 
                    "model: \"gnomon\" must be \"model\" and \"version\" 1");
     GNOMON_FAIL_IF(strlen(name) >= sizeof m->name || name[0] == '\0', ctx, GNOMON_ERROR_DATA,
                    "model: \"name\" must have 1 to %d bytes", (int)sizeof m->name - 1);
-    const int place = word(device, devices, 2);
-    GNOMON_FAIL_IF(place < 0, ctx, GNOMON_ERROR_DATA, "model: \"device\" must be cpu or cuda");
+    /* devices are plugins, by their names: see gnomon_context_options */
+    gnomon_device_spec spec;
+    GNOMON_FAIL_IF(gnomon_device_read(device, &spec) != GNOMON_OK || spec.index >= 0 ||
+                       spec.kind == GNOMON_DEVICE_AUTO,
+                   ctx, GNOMON_ERROR_DATA,
+                   "model: \"device\" must be cpu or a device's name, such as cuda");
     GNOMON_FAIL_IF(m->threads < 1 || m->threads > 4096, ctx, GNOMON_ERROR_DATA,
                    "model: \"threads\" is %d; it must lie in [1, 4096]", m->threads);
     GNOMON_FAIL_IF(!(m->upload >= 0 && m->upload <= 1 && m->download >= 0 && m->download <= 1), ctx,
@@ -91,7 +95,8 @@ static gnomon_status read_model(gnomon_context *ctx, json_t *root, gnomon_model 
                    ctx, GNOMON_ERROR_DATA, "model: \"costs\" must be an array of 1 to %d objects",
                    (int)GNOMON_MODEL_COSTS);
     strcpy(m->name, name);
-    m->device = place == 0 ? GNOMON_DEVICE_CPU : GNOMON_DEVICE_PLUGIN;
+    m->device = spec.kind;
+    if (spec.kind == GNOMON_DEVICE_PLUGIN) strcpy(m->plugin, spec.name);
     m->count = (int)json_array_size(costs);
     for (int i = 0; i < m->count; i++)
         GNOMON_TRY(read_cost(ctx, json_array_get(costs, (size_t)i), i, &m->cost[i]));

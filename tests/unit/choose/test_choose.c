@@ -496,8 +496,10 @@ static void test_refusals(void **state)
     o = ask(10, 10, 5, 0);
     o.model = &m;
     m.device = GNOMON_DEVICE_PLUGIN;
-    refused(&o, GNOMON_ERROR_UNSUPPORTED, "model 'priced' is for cuda");
+    strcpy(m.plugin, "other");
+    refused(&o, GNOMON_ERROR_UNSUPPORTED, "model 'priced' is for other");
     m.device = GNOMON_DEVICE_CPU;
+    m.plugin[0] = '\0';
     m.count = 0;
     refused(&o, GNOMON_ERROR_UNSUPPORTED, "has no figures");
     choice.struct_size = 1;

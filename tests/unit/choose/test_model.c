@@ -72,10 +72,14 @@ static void test_refused(void **state)
          "\"threads\": "
          "1, \"upload\": 0, \"download\": 0, \"costs\": []}",
          "\"version\" 1"},
-        {"{\"gnomon\": \"model\", \"version\": 1, \"name\": \"m\", \"device\": \"tpu\", "
+        {"{\"gnomon\": \"model\", \"version\": 1, \"name\": \"m\", \"device\": \"cuda:1\", "
          "\"threads\": "
          "1, \"upload\": 0, \"download\": 0, \"costs\": []}",
-         "cpu or cuda"},
+         "cpu or a device's name"},
+        {"{\"gnomon\": \"model\", \"version\": 1, \"name\": \"m\", \"device\": \"auto\", "
+         "\"threads\": "
+         "1, \"upload\": 0, \"download\": 0, \"costs\": []}",
+         "cpu or a device's name"},
         {"{\"gnomon\": \"model\", \"version\": 1, \"name\": \"m\", \"device\": \"cpu\", "
          "\"threads\": "
          "0, \"upload\": 0, \"download\": 0, \"costs\": []}",
