@@ -1,6 +1,7 @@
 /* gnomon index build and tune: an index by a recall guarantee, or with given settings. */
 #include "verbs/index/index.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,24 @@ static void list_families(cli_choice families[FAMILIES + 1])
     families[count] = (cli_choice){NULL, 0};
 }
 
+/* "hash functions: p-stable (l2), simhash (cosine), cross-polytope (cosine); default ..." */
+static const char *families_help(void)
+{
+    static char help[512];
+    const gnomon_metric_info *info;
+    gnomon_lsh_family family;
+    size_t used = (size_t)snprintf(help, sizeof help, "hash functions:");
+    const char *next = " ";
+    for (int i = 0; (info = gnomon_metric_at(i)) != NULL; i++)
+        for (int f = 0; (family = gnomon_metric_family(info->metric, f)) != 0; f++, next = ", ")
+            if (used < sizeof help)
+                used += (size_t)snprintf(help + used, sizeof help - used, "%s%s (%s)", next,
+                                         gnomon_lsh_family_name(family), info->name);
+    if (used < sizeof help)
+        snprintf(help + used, sizeof help - used, "; default the metric's first");
+    return help;
+}
+
 /* Those of a guarantee come first. */
 static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
 {
@@ -118,9 +137,7 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .given = &b->family_given,
          .value = "FAMILY",
          .choices = families,
-         .help = "hash functions: p-stable (l2), p-stable-l1 (l1), simhash (cosine), "
-                 "cross-polytope (cosine), bit-sampling (hamming), minhash (jaccard), icws "
-                 "(weighted-jaccard); default the metric's first"},
+         .help = families_help()},
         also("bands", number("tables", &b->options.tables, &b->tables_given, 1, 4096, "L",
                              "hash tables; of MinHash: bands")),
         also("rows", number("functions", &b->options.coarse, &b->functions_given, 1, 256, "M",
@@ -210,8 +227,8 @@ static int parse(build *b, int tune, int argc, char **argv)
 }
 
 /* Option 'given' without the one that goes with it, by the names of MinHash where it has that. */
-static int needs_also(cli_app *app, const char *given, const char *given_alias,
-                      const char *other, const char *other_alias)
+static int needs_also(cli_app *app, const char *given, const char *given_alias, const char *other,
+                      const char *other_alias)
 {
     const char *name = cli_option_of(given) + strlen("--");
     return cli_usage(app, "--%s needs --%s, too", name,
