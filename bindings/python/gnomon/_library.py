@@ -1,0 +1,65 @@
+"""Finds libgnomon and declares its functions."""
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+from . import _abi
+
+_FILE = "libgnomon.so.0"
+_HERE = Path(__file__).resolve().parent
+
+
+def _candidates() -> list[str]:
+    """Where the library may lie, the first that exists being taken."""
+    named = os.environ.get("GNOMON_LIBRARY")
+    if named:
+        return [named]
+    bundled = _HERE / "lib" / _FILE
+    if bundled.exists():
+        return [str(bundled)]
+    source = _HERE.parents[2]  # of bindings/python/gnomon in a checkout
+    if (source / "include" / "gnomon" / "base.h").exists():
+        built = [source / folder / _FILE for folder in ("build", "build-no-cuda")]
+        found = [str(path) for path in built if path.exists()]
+        if found:
+            return found
+    return [_FILE]  # the system's, by the loader's own search
+
+
+def _load() -> tuple[ctypes.CDLL, str]:
+    path = _candidates()[0]
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(
+            f"libgnomon can't be loaded: {error}. Set GNOMON_LIBRARY to the path of {_FILE}, or build it with 'make'"
+        ) from None
+    library.gnomon_version.restype = ctypes.c_char_p
+    version = library.gnomon_version().decode()
+    if version.split(".")[:2] != [str(_abi.GNOMON_VERSION_MAJOR), str(_abi.GNOMON_VERSION_MINOR)]:
+        raise ImportError(f"{path} is gnomon {version}; this package is made for "
+                          f"{_abi.GNOMON_VERSION_MAJOR}.{_abi.GNOMON_VERSION_MINOR}")
+    for name, (result, arguments) in _abi.FUNCTIONS.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise ImportError(f"{path} lacks {name}: it is older than this package") from None
+        function.restype, function.argtypes = result, arguments
+    return library, path
+
+
+lib, path = _load()
+version: str = lib.gnomon_version().decode()
+
+
+def free_text(pointer: ctypes.c_void_p) -> str:
+    """The text at a pointer of the C library's malloc, which is freed."""
+    text = ctypes.string_at(pointer.value or 0).decode()
+    _libc.free(pointer)
+    return text
+
+
+_libc = ctypes.CDLL(None)
+_libc.free.restype, _libc.free.argtypes = None, [ctypes.c_void_p]

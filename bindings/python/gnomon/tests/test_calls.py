@@ -1,0 +1,535 @@
+"""Every function and class beside plain NumPy."""
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import gnomon
+
+rng = np.random.default_rng(11)
+needs_blas = pytest.mark.skipif(gnomon.svd_missing() is not None, reason="no OpenBLAS")
+
+
+class TestOperator:
+    @pytest.mark.parametrize("kind", gnomon.kinds())
+    def test_products_are_those_of_the_entries(self, kind):
+        S = gnomon.operator(8, 64, kind=kind, random_state=5)
+        entries = S.toarray(np.float64)
+        assert entries.shape == S.shape == (8, 64)
+        X, Y = rng.normal(size=(5, 64)), rng.normal(size=(5, 8))
+        assert np.allclose(X @ S.T, X @ entries.T)
+        assert np.allclose(Y @ S, Y @ entries)
+        assert np.allclose(S @ X.T, entries @ X.T)
+        assert np.allclose(S.T @ Y.T, entries.T @ Y.T)
+        assert np.allclose(S @ X[0], entries @ X[0])
+        assert np.allclose(Y[0] @ S, Y[0] @ entries)
+        assert np.allclose(gnomon.sketch(X, S), X @ entries.T)
+        assert np.allclose(gnomon.adjoint(Y, S), Y @ entries)
+
+    @pytest.mark.parametrize("key", [
+        3, -1, (2, 5), (slice(None), 7), slice(1, 4), (slice(None, None, -1), slice(3, 60, 7)), (slice(6, 1, -2), -3),
+        Ellipsis, (Ellipsis, 3), (3, Ellipsis), (slice(5, 5), slice(None)), (slice(3, 1), 0), np.int64(2)])
+    def test_indexing(self, key):
+        S = gnomon.operator(8, 64, kind="gaussian", random_state=5)
+        entries = S.toarray()
+        assert np.array_equal(S[key], entries[key])
+        assert np.array_equal(np.asarray(S), entries)
+
+    @pytest.mark.parametrize("key", [8, -9, (0, 64), (0, 0, 0), "a", None, [1, 2], 1.5, True])
+    def test_wrong_index(self, key):
+        with pytest.raises(IndexError):
+            gnomon.operator(8, 64)[key]
+
+    @pytest.mark.parametrize("kind, parameters", [
+        ("gaussian", dict(precision="fp16")), ("very-sparse", dict(density=0.25)), ("sjlt", dict(nonzeros=3)),
+        ("block", dict(blocks=2, inner="gaussian")), ("kronecker", dict(zeta=4, width=10)),
+        ("blockperm-sjlt", dict(blocks=4, wiring=2, nonzeros=1)), ("srht", dict(scaling="none"))])
+    def test_pickle_is_the_descriptor(self, kind, parameters):
+        S = gnomon.operator(8, 64, kind=kind, random_state=2**64 - 1, **parameters)
+        again = pickle.loads(pickle.dumps(S))
+        assert again == S and hash(again) == hash(S) and np.array_equal(again.toarray(), S.toarray())
+        assert S.to_json().encode() in pickle.dumps(S)
+        assert S.descriptor["k"] == 8 and S.random_state == 2**64 - 1
+        for name, value in parameters.items():
+            assert S.descriptor[name] == value
+
+    def test_csr(self):
+        pytest.importorskip("scipy.sparse")
+        S = gnomon.operator(8, 64, kind="sjlt")
+        assert np.array_equal(S.tocsr().toarray(), S.toarray())
+        assert S.tocsr().nnz == round(S.fill * 8 * 64)
+
+    def test_seeds(self):
+        def first(random_state):
+            return gnomon.operator(4, 40, random_state=random_state).random_state
+
+        assert first(np.random.RandomState(1)) == first(np.random.RandomState(1)) != first(np.random.RandomState(2))
+        assert first(np.random.default_rng(1)) == first(np.random.default_rng(1))
+        assert first(None) != first(None)
+        assert first(np.int32(7)) == 7
+
+    def test_large(self):
+        S = gnomon.operator(4, 1 << 50, kind="rademacher")
+        assert set(np.abs(S[:, (1 << 50) - 3:]).ravel()) == {0.5}
+
+    @pytest.mark.parametrize("arguments, parameters, name", [
+        ((0, 10), {}, "n_components"), ((11, 10), {}, "n_components"), ((2, 0), {}, "n_features"),
+        ((2, 1 << 60), {}, "n_features"), ((2, 10), dict(kind="none"), "kind"), ((2, 10), dict(random_state=-1),
+                                                                                 "random_state"),
+        ((2, 10), dict(random_state=1 << 64), "random_state"), ((2, 10), dict(random_state="a"), "random_state"),
+        ((2, 10), dict(density=0.5), "density"), ((2, 10), dict(kind="very-sparse", density=2.0), "density"),
+        ((2, 10), dict(kind="sjlt", nonzeros=3), "nonzeros"), ((2, 10), dict(scaling="some"), "scaling"),
+        ((2, 10), dict(precision="fp8", kind="gaussian"), "precision"), ((2, 10), dict(inner="sjlt"), "inner")])
+    def test_refused(self, arguments, parameters, name):
+        with pytest.raises(ValueError, match=name):
+            gnomon.operator(*arguments, **parameters)
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", '{"gnomon":"operator"}', "\0", "\ud800", "nan" * 1000,
+                                      '{"gnomon":"operator","version":99,"kind":"sjlt","k":1,"d":2,"seed":0}'])
+    def test_hostile_descriptor(self, text):
+        with pytest.raises(ValueError):
+            gnomon.Operator.from_json(text)
+
+
+class TestSketch:
+    def test_auto(self):
+        X = rng.normal(size=(50, 9000))
+        assert gnomon.sketch(X, "auto", eps=0.5).shape[1] == gnomon.min_dim(50, 0.5)
+        with pytest.raises(ValueError, match="n_components"):
+            gnomon.sketch(X[:, :10], "auto", eps=0.5)
+
+    def test_threads_and_memory_change_no_bit(self):
+        X = rng.normal(size=(70, 3000)).astype(np.float32)
+        whole = gnomon.sketch(X, 64, kind="gaussian")
+        assert np.array_equal(whole, gnomon.sketch(X, 64, kind="gaussian", n_jobs=1))
+        with gnomon.config_context(memory_limit=1 << 22, n_jobs=3):
+            assert np.array_equal(whole, gnomon.sketch(X, 64, kind="gaussian"))
+
+    @pytest.mark.parametrize("axis", [0, 1])
+    @pytest.mark.parametrize("mergeable", [False, True])
+    @pytest.mark.parametrize("kind", ["rademacher", "sjlt", "srht", "kronecker"])
+    def test_sketcher(self, axis, mergeable, kind):
+        X = rng.normal(size=(30, 200)).astype(np.float32)
+        S = gnomon.operator(16, 200, kind=kind)
+        sketcher = gnomon.Sketcher(S, axis=axis, mergeable=mergeable)
+        for at in range(0, 200, 33):
+            sketcher.push(X[:, at:at + 33] if axis else X.T[at:at + 33])
+        found = sketcher.finish()
+        expected = gnomon.sketch(X, S)
+        expected = expected if axis else expected.T
+        assert found.shape == expected.shape and found.dtype == np.float32
+        assert np.allclose(found, expected, atol=1e-5) if mergeable else np.array_equal(found, expected)
+
+    def test_merge(self):
+        X = rng.normal(size=(30, 200))
+        S = gnomon.operator(16, 200)
+        a, b = gnomon.Sketcher(S, mergeable=True, dtype=np.float64), gnomon.Sketcher(S, mergeable=True)
+        b.push(X[:, 150:], start=150)
+        a.push(X[:, :100])
+        b = pickle.loads(pickle.dumps(b))
+        b.push(X[:, 100:150], start=100)
+        assert np.allclose(a.merge(b).finish(), gnomon.sketch(X, S), atol=1e-12)
+
+    def test_sketcher_refuses(self):
+        S = gnomon.operator(4, 20)
+        s = gnomon.Sketcher(S)
+        with pytest.raises(ValueError, match="no piece"):
+            s.finish()
+        s.push(np.zeros((3, 10)))
+        with pytest.raises(ValueError, match="beyond"):
+            s.push(np.zeros((3, 11)))
+        with pytest.raises(ValueError, match="piece"):
+            s.push(np.zeros((4, 10)))
+        with pytest.raises(ValueError, match="order"):
+            s.push(np.zeros((3, 5)), start=15)
+        with pytest.raises(ValueError):
+            s.finish()
+        with pytest.raises(TypeError, match="mergeable"):
+            pickle.dumps(s)
+        s.push(np.zeros((3, 10)))
+        assert not s.finish().any()
+
+    def test_distortion(self):
+        X = rng.normal(size=(40, 300))
+        Y = gnomon.sketch(X, 100)
+        d = gnomon.distortion(X, Y, eps=0.2)
+        norms = (Y**2).sum(1) / (X**2).sum(1) - 1
+        assert d.norms.count == 40 and np.isclose(d.norms.mean, norms.mean())
+        assert d.norms.worst_at == (int(np.argmax(np.abs(norms))),)
+        assert np.isclose(d.norms.outside, (np.abs(norms) > 0.2).mean())
+        i, j = d.pairs.worst_at
+        ratio = ((Y[i] - Y[j])**2).sum() / ((X[i] - X[j])**2).sum() - 1
+        assert np.isclose(abs(ratio), d.pairs.worst)
+        assert d.pairs.histogram.sum() == d.pairs.count == 40 * 39 // 2
+
+    def test_plots(self):
+        matplotlib = pytest.importorskip("matplotlib")
+        matplotlib.use("Agg")
+        X = rng.normal(size=(40, 300))
+        assert gnomon.distortion(X, gnomon.sketch(X, 100)).plot().get_xlabel()
+        if gnomon.svd_missing() is None:
+            assert gnomon.svd(X, 5).plot_spectrum().get_ylabel() == "singular value"
+
+    def test_min_dim(self):
+        assert gnomon.min_dim(10**6, 0.1) == 11842
+        assert gnomon.min_dim(1000, 0.5, bound="achlioptas") > gnomon.min_dim(1000, 0.5, bound="gaussian-exact")
+        for bad in ((1, 0.1), (10, 0.0), (10, 1.0), (10, np.nan)):
+            with pytest.raises(ValueError):
+                gnomon.min_dim(*bad)
+
+
+def distances(metric, X, Q):
+    if metric == "l2":
+        return np.linalg.norm(Q[:, None] - X[None], axis=2)
+    if metric == "l1":
+        return np.abs(Q[:, None] - X[None]).sum(2)
+    if metric == "cosine":
+        return 1 - (Q / np.linalg.norm(Q, axis=1)[:, None]) @ (X / np.linalg.norm(X, axis=1)[:, None]).T
+    return Q @ X.T
+
+
+class TestSearch:
+    @pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "ip"])
+    def test_dense(self, metric):
+        X, Q = rng.normal(size=(200, 6)), rng.normal(size=(9, 6))
+        D = distances(metric, X, Q)
+        order = np.argsort(-D if metric == "ip" else D, axis=1)[:, :4]
+        found = gnomon.neighbors(X, Q, 4, metric=metric)
+        assert np.array_equal(found.indices, order)
+        assert np.allclose(found.distances, np.take_along_axis(D, order, 1))
+        limit = float(np.median(D))
+        near = gnomon.neighbors(X, Q, radius=limit, metric=metric)
+        for row, ids in enumerate(near.split()[1]):
+            assert set(ids) == set(np.flatnonzero(D[row] >= limit if metric == "ip" else D[row] <= limit))
+
+    def test_aliases(self):
+        X = rng.normal(size=(20, 6))
+        for name, alias in (("l2", "euclidean"), ("l1", "manhattan")):
+            assert np.array_equal(gnomon.neighbors(X, metric=name).indices, gnomon.neighbors(X, metric=alias).indices)
+
+    def test_itself_is_left_out(self):
+        X = rng.normal(size=(30, 3))
+        assert not (gnomon.neighbors(X, n_neighbors=3).indices == np.arange(30)[:, None]).any()
+
+    def test_allowed(self):
+        X = rng.normal(size=(50, 3))
+        allowed = rng.random(50) < 0.5
+        found = gnomon.neighbors(X, X, 3, allowed=allowed)
+        assert allowed[found.indices].all()
+        with pytest.raises(ValueError):
+            gnomon.neighbors(X, X, 3, allowed=np.zeros(0, bool))
+        with pytest.raises(ValueError, match="allowed"):
+            gnomon.neighbors(X, X, 3, allowed=np.zeros(50))
+
+    def test_bits_and_sets(self):
+        X = rng.integers(0, 256, (60, 4), np.uint8)
+        D = np.unpackbits(X[:, None] ^ X[None], axis=2).sum(2)
+        assert np.array_equal(np.sort(D, 1)[:, 1:4], gnomon.neighbors(X, n_neighbors=3, metric="hamming").distances)
+        sparse = pytest.importorskip("scipy.sparse")
+        sets = (rng.random((40, 25)) < 0.3).astype(np.float32)
+        both, either = sets @ sets.T, 25 - (1 - sets) @ (1 - sets).T
+        J = 1 - both / np.maximum(either, 1)
+        np.fill_diagonal(J, np.inf)
+        found = gnomon.neighbors(sparse.csr_matrix(sets), n_neighbors=2, metric="jaccard")
+        assert np.allclose(found.distances, np.sort(J, 1)[:, :2])
+        with pytest.raises(TypeError, match="sparse"):
+            gnomon.neighbors(sets, metric="jaccard")
+        with pytest.raises(TypeError, match="sparse"):
+            gnomon.neighbors(sparse.csr_matrix(sets), metric="l2")
+        with pytest.raises(ValueError, match="X"):
+            gnomon.neighbors(sets, metric="hamming")
+
+    def test_empty(self):
+        X = np.zeros((0, 3))
+        assert gnomon.neighbors(X, X, radius=1).indices.shape == (0,)
+        assert gnomon.neighbors(np.zeros((5, 3)), X, 2).indices.shape == (0, 2)
+        with pytest.raises(ValueError, match="n_neighbors"):
+            gnomon.neighbors(np.zeros((5, 3)), n_neighbors=5)
+
+    def test_results_outlive_the_call(self):
+        kept = [gnomon.neighbors(rng.normal(size=(500, 4)), n_neighbors=9) for _ in range(20)]
+        sums = [k.distances.sum() for k in kept]
+        for _ in range(50):
+            gnomon.neighbors(rng.normal(size=(500, 4)), n_neighbors=9)
+        assert sums == [k.distances.sum() for k in kept]
+        base = kept[3].indices
+        del kept
+        assert base.max() < 500
+
+    @pytest.mark.parametrize("metric", ["l2", "cosine"])
+    def test_join(self, metric):
+        X, Y = rng.normal(size=(70, 4)), rng.normal(size=(50, 4))
+        radius = float(np.quantile(distances(metric, Y, X), 0.2))
+        graph = gnomon.join(X, Y, radius=radius, metric=metric)
+        if isinstance(graph, gnomon.Pairs):
+            pytest.skip("no SciPy")
+        D = distances(metric, Y, X)
+        assert np.array_equal(graph.toarray() > 0, D <= radius)
+        own, info = gnomon.join(X, radius=radius, metric=metric, return_info=True)
+        E = distances(metric, X, X)
+        np.fill_diagonal(E, np.inf)
+        assert np.array_equal(own.toarray() > 0, E <= radius) and info.complete and info.recall == 1
+        once = gnomon.join(X, radius=radius, metric=metric, symmetric=False)
+        assert once.nnz * 2 == own.nnz == info.pairs * 2
+
+    def test_join_is_what_dbscan_takes(self):
+        cluster = pytest.importorskip("sklearn.cluster")
+        X = np.vstack([rng.normal(c, 0.3, size=(40, 5)) for c in (0, 3, 6)])
+        X[5] = X[6]  # a pair at distance 0
+        graph = gnomon.join(X, radius=1.0)
+        assert graph[5, 6] == 0 and graph[5].nnz == (np.linalg.norm(X - X[5], axis=1) <= 1.0).sum() - 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ours = cluster.DBSCAN(eps=1.0, min_samples=4, metric="precomputed").fit_predict(graph)
+        assert np.array_equal(ours, cluster.DBSCAN(eps=1.0, min_samples=4).fit_predict(X))
+
+    def test_join_refuses(self):
+        X = np.zeros((3, 2))
+        for arguments in (dict(), dict(radius=1, similarity=0.5), dict(similarity=0.5), dict(radius=-1.0),
+                          dict(radius=np.nan), dict(radius=1, recall=0), dict(radius=1, recall=1.5),
+                          dict(radius=1, method="quick"), dict(radius=1, max_pairs=0), dict(radius=1, metric="l3"),
+                          dict(radius=1, metric="l1")):
+            with pytest.raises(ValueError):
+                gnomon.join(X, **arguments)
+        with pytest.raises(ValueError, match="^X|^Y|cols|coordinates|dimension"):
+            gnomon.join(X, np.zeros((3, 3)), radius=1)
+
+    def test_similarity(self):
+        sparse = pytest.importorskip("scipy.sparse")
+        sets = sparse.csr_matrix(np.array([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 1, 1]], np.float32))
+        assert gnomon.join(sets, similarity=0.8, metric="jaccard").nnz == 2
+
+
+class TestIndex:
+    X = np.vstack([rng.normal(c, 0.2, size=(60, 8)) for c in rng.normal(0, 5, size=(40, 8))]).astype(np.float32)
+
+    def test_all_tables_find_what_is_there(self):
+        index = gnomon.Index.build(self.X, tables=20, coarse=4, width=4.0)
+        found, true = index.kneighbors(self.X[:50], 5), gnomon.neighbors(self.X, self.X[:50], 5)
+        shared = [len(set(a) & set(b)) / 5 for a, b in zip(found.indices, true.indices)]
+        assert np.mean(shared) > 0.9
+        near = index.radius_neighbors(self.X[:5], 1.0)
+        exact = gnomon.neighbors(self.X, self.X[:5], radius=1.0)
+        for a, b in zip(near.split()[1], exact.split()[1]):
+            assert set(a) <= set(b)
+
+    def test_life(self, tmp_path):
+        index = gnomon.Index.build(self.X[:1000], tables=8, coarse=4, width=4.0)
+        index.add(self.X[1000:])
+        assert len(index) == len(self.X)
+        index.remove([0, 5])
+        index.remove(7)
+        assert len(index) == len(self.X) - 3 and index.info["removed"] == 3
+        assert not set(index.kneighbors(self.X[:8], 1).indices.ravel()) & {0, 5, 7}
+        index.compact()
+        path = tmp_path / "index"
+        index.save(path)
+        opened = gnomon.Index.open(str(path))
+        asked = self.X[::100]
+        for other in (opened, pickle.loads(pickle.dumps(index))):
+            assert np.array_equal(other.kneighbors(asked, 3).indices, index.kneighbors(asked, 3).indices)
+            assert other.info["tables"] == 8 and other.metric == "l2"
+        opened.add(self.X[:10])
+        assert len(opened) == len(index) + 10
+        opened.save(path)
+        assert len(gnomon.Index.open(path)) == len(opened)
+
+    @pytest.mark.parametrize("metric, make", [
+        ("cosine", lambda x: x), ("l1", lambda x: x), ("hamming", lambda x: (x > 0).astype(np.uint8)),
+        ("jaccard", lambda x: pytest.importorskip("scipy.sparse").csr_matrix(x > 0)),
+        ("weighted-jaccard", lambda x: pytest.importorskip("scipy.sparse").csr_matrix(np.maximum(x, 0)))])
+    def test_metrics(self, metric, make):
+        x = make(self.X)
+        index = gnomon.Index.build(x, metric=metric, tables=4, coarse=2, width=40.0 if metric == "l1" else None)
+        found = index.kneighbors(x[:20], 1)
+        assert np.allclose(found.distances, 0, atol=1e-6)
+        for family in gnomon.families(metric):
+            assert gnomon.Index.build(x, metric=metric, family=family, tables=2, coarse=2,
+                                      width=40.0 if metric == "l1" else None).info["family"] == family
+
+    def test_tune(self):
+        index = gnomon.Index.tune(self.X, 5, recall=0.9, always=True, n_queries=200)
+        assert index.tuning.bound >= 0.9 or index.exact
+        found, true = index.kneighbors(self.X[:200], 5), gnomon.neighbors(self.X, self.X[:200], 5)
+        assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(found.indices, true.indices)]) > 0.85
+        assert {"family", "recall", "cost"} <= set(index.tuning.trials[0])
+
+    def test_tune_may_say_exact(self):
+        X = rng.normal(size=(300, 30))
+        index = gnomon.Index.tune(X, 3, recall=0.99)
+        assert index.exact and index.tuning.reason and len(index) == 300
+        assert np.array_equal(index.kneighbors(X[:5], 3).indices, gnomon.neighbors(X, X[:5], 3).indices)
+        with pytest.raises(ValueError, match="exact"):
+            index.add(X)
+        assert index.info["exact"]
+
+    def test_refused(self, tmp_path):
+        with pytest.raises(TypeError):
+            gnomon.Index()
+        for arguments in (dict(tables=0), dict(coarse=300), dict(family="minhash"), dict(metric="ip"), dict(width=-1.0),
+                          dict(width=np.nan), dict(metric="l3"), dict(fine=-1)):
+            with pytest.raises(ValueError):
+                gnomon.Index.build(self.X, **{"width": 4.0, **arguments})
+        with pytest.raises(FileNotFoundError) as caught:
+            gnomon.Index.open(tmp_path / "none")
+        assert caught.value.filename == str(tmp_path / "none") and isinstance(caught.value, OSError)
+        (tmp_path / "text").write_text("no index")
+        with pytest.raises(gnomon.DataError, match="text"):
+            gnomon.Index.open(tmp_path / "text")
+        index = gnomon.Index.build(self.X, tables=2, coarse=4, width=4.0)
+        for ids in ([len(self.X)], [-1]):
+            with pytest.raises(ValueError, match="ids"):
+                index.remove(ids)
+        for bad in (self.X[:, :3], self.X[:2] * np.nan):
+            with pytest.raises(ValueError):
+                index.add(bad)
+            with pytest.raises(ValueError):
+                index.kneighbors(bad)
+        with pytest.raises(ValueError, match="n_neighbors"):
+            index.kneighbors(self.X, 0)
+        with pytest.raises(OSError):
+            index.save(tmp_path / "no" / "folder")
+
+
+@needs_blas
+class TestFactors:
+    A = rng.normal(size=(120, 6)) @ rng.normal(size=(6, 50)) + 0.01 * rng.normal(size=(120, 50))
+
+    def test_svd(self):
+        found = gnomon.svd(self.A, 6)
+        U, s, Vt = found
+        assert np.allclose(s, np.linalg.svd(self.A, compute_uv=False)[:6], rtol=1e-6)
+        assert np.allclose(U.T @ U, np.eye(6)) and np.allclose(Vt @ Vt.T, np.eye(6))
+        left = np.linalg.norm(self.A - U * s @ Vt)
+        assert left <= found.certificate.residual_bound and found.certificate.failure == 1e-6
+        assert np.isclose(gnomon.svd(self.A, 6, measure=True).certificate.residual, left)
+        assert gnomon.svd(self.A.astype(np.float32), 3).U.dtype == np.float32
+
+    def test_svd_of_pieces(self):
+        def pieces():
+            return (self.A[at:at + 17] for at in range(0, 120, 17))
+
+        whole = gnomon.svd(self.A, 4)
+        for again in (gnomon.svd(pieces, 4, n_samples=120), gnomon.svd(pieces, 4)):
+            assert np.allclose(again.s, whole.s) and np.allclose(again.U, whole.U, atol=1e-6)
+        assert np.allclose(gnomon.svd(pieces(), 4, single_pass=True).s, whole.s, rtol=1e-2)
+        with pytest.raises(ValueError):
+            gnomon.svd(pieces(), 4)
+
+    def test_pieces_that_raise(self):
+        def broken():
+            yield self.A[:20]
+            raise ZeroDivisionError("here")
+
+        with pytest.raises(ZeroDivisionError, match="here"):
+            gnomon.svd(broken, 4)
+        with pytest.raises(ValueError, match="features"):
+            gnomon.svd(lambda: iter([self.A[:20], self.A[:, :3]]), 4)
+        with pytest.raises(ValueError, match="X"):
+            gnomon.svd(lambda: iter([]), 4)
+        with pytest.raises(ValueError):
+            gnomon.svd(lambda: iter([self.A[:20], ["a"]]), 4)
+        assert gnomon.svd(self.A, 4).converged
+
+    def test_pca(self):
+        found = gnomon.svd(self.A, 4, center=True)
+        centred = self.A - self.A.mean(0)
+        assert np.allclose(found.mean, self.A.mean(0))
+        assert np.allclose(found.s, np.linalg.svd(centred, compute_uv=False)[:4])
+        assert np.isclose(found.total_variance, centred.var(0, ddof=1).sum())
+        assert np.isclose(found.explained_variance_ratio.sum() * found.norm**2, (found.s**2).sum())
+        assert np.allclose(gnomon.svd(self.A, 4, standardize=True).scale, self.A.std(0, ddof=1))
+
+    def test_tolerance(self):
+        found = gnomon.svd(self.A, tol=0.05)
+        assert found.converged and len(found.s) == 6
+
+    def test_sparse(self):
+        sparse = pytest.importorskip("scipy.sparse")
+        A = self.A * (rng.random(self.A.shape) < 0.2)
+        assert np.allclose(gnomon.svd(sparse.csr_matrix(A), 4).s, np.linalg.svd(A, compute_uv=False)[:4], rtol=1e-6)
+
+    @pytest.mark.parametrize("arguments", [
+        dict(), dict(n_components=0), dict(n_components=51), dict(n_components=3, n_iter=101),
+        dict(n_components=3, n_iter="many"), dict(n_components=3, n_oversamples=-1), dict(tol=1.0), dict(tol=-0.1),
+        dict(n_components=3, dtype=np.int32), dict(n_components=3, kind="none"),
+        dict(n_components=3, single_pass=True, standardize=True)])
+    def test_refused(self, arguments):
+        with pytest.raises(ValueError):
+            gnomon.svd(self.A, **arguments)
+
+    def test_parameters_need_a_kind(self):
+        with pytest.raises(TypeError, match="nonzeros"):
+            gnomon.svd(self.A, 3, nonzeros=2)
+        assert gnomon.svd(self.A, 3, kind="sjlt", nonzeros=2).s.shape == (3,)
+
+    @pytest.mark.parametrize("order", ["C", "F", "strided"])
+    def test_hosvd(self, order):
+        X = np.einsum("ia,jb,kc,abc->ijk", *(rng.normal(size=(n, 2)) for n in (9, 8, 7)), rng.normal(size=(2, 2, 2)))
+        shown = {"C": X, "F": np.asfortranarray(X), "strided": np.repeat(X, 2, 1)[::-1, ::2][::-1]}[order]
+        found = gnomon.hosvd(shown, 2)
+        core, factors = found
+        assert core.shape == (2, 2, 2) and np.allclose(found.reconstruct(), X)
+        assert all(np.allclose(f.T @ f, np.eye(2)) for f in factors)
+        assert gnomon.hosvd(shown, tol=1e-6).core.shape == (2, 2, 2)
+        for bad in (dict(), dict(ranks=(1, 2)), dict(ranks=0), dict(ranks=(10, 2, 2))):
+            with pytest.raises(ValueError):
+                gnomon.hosvd(shown, **bad)
+        with pytest.raises(ValueError, match="X"):
+            gnomon.hosvd(np.zeros((1,) * 17), 1)
+
+    def test_lstsq(self):
+        A, b = rng.normal(size=(300, 12)), rng.normal(size=(300, 2))
+        expected = np.linalg.lstsq(A, b, rcond=None)[0]
+        found = gnomon.lstsq(A, b, keep_residual=True)
+        assert found.converged and np.allclose(found.x, expected) and np.allclose(found.residual, b - A @ expected)
+        assert np.linalg.norm(found.x[:, 0] - expected[:, 0]) <= found.targets[0]["forward_bound"]
+        assert np.allclose(gnomon.lstsq(A, b[:, 0]).x, expected[:, 0])
+        assert np.allclose(gnomon.lstsq(lambda: iter([A[:100], A[100:]]), b).x, expected)
+        ridge = np.linalg.solve(A.T @ A + 4 * np.eye(12), A.T @ b)
+        assert np.allclose(gnomon.lstsq(A, b, damp=2.0).x, ridge)
+        for bad in (b[:5], b * np.nan, "x"):
+            with pytest.raises((ValueError, TypeError), match="b"):
+                gnomon.lstsq(A, bad)
+        with pytest.raises(ValueError, match="iterator"):
+            gnomon.lstsq(iter([A]), b)
+
+    def test_lstsq_sparse(self):
+        sparse = pytest.importorskip("scipy.sparse")
+        A, b = rng.normal(size=(300, 12)) * (rng.random((300, 12)) < 0.4), rng.normal(size=300)
+        assert np.allclose(gnomon.lstsq(sparse.csc_matrix(A), b).x, np.linalg.lstsq(A, b, rcond=None)[0])
+
+
+class TestMatmul:
+    @pytest.mark.parametrize("left", [np.float32, np.float16])
+    @pytest.mark.parametrize("right", [np.float32, np.float16])
+    def test_types(self, left, right):
+        A, B = rng.normal(size=(7, 30)).astype(left), rng.normal(size=(30, 5)).astype(right)
+        expected = A.astype(np.float64) @ B.astype(np.float64)
+        assert np.allclose(gnomon.matmul(A, B), expected, atol=1e-5)
+        assert np.array_equal(gnomon.matmul(np.asfortranarray(A), B[::-1].copy()[::-1]), gnomon.matmul(A, B))
+        out = np.ones((7, 5))
+        assert gnomon.matmul(A, B, alpha=2, beta=-1, out=out) is out
+        assert np.allclose(out, 2 * expected - 1, atol=1e-5)
+
+    def test_operators(self):
+        S, X = gnomon.operator(4, 30), rng.normal(size=(6, 30))
+        assert np.allclose(gnomon.matmul(X, S.T), X @ S.toarray().T)
+        assert np.allclose(gnomon.matmul(S, X.T), S.toarray() @ X.T)
+        assert np.allclose(gnomon.matmul(S.T, np.ones((4, 3))), S.toarray().T @ np.ones((4, 3)))
+
+    def test_refused(self):
+        one = np.ones((2, 3), np.float32)
+        with pytest.raises(ValueError, match="fit"):
+            gnomon.matmul(one, one)
+        with pytest.raises(ValueError, match="A"):
+            gnomon.matmul(one.astype(np.float64), one.T)
+        with pytest.raises(ValueError, match="beta"):
+            gnomon.matmul(one, one.T, beta=1.0)
+        with pytest.raises(TypeError):
+            gnomon.matmul(gnomon.operator(2, 3), gnomon.operator(2, 3))
+        with pytest.raises(ValueError, match="fit"):
+            gnomon.matmul(one, gnomon.operator(2, 4).T)
+        with pytest.raises(ValueError, match="fit"):
+            gnomon.operator(2, 4) @ one
