@@ -1,8 +1,8 @@
-"""docs/results/gpu.md, and the table of GPUs in README.md: what the programs of bench/gpu/ measured, beside floors,
-aims and peers.
+"""docs/results/gpu.md, and the table of GPUs in README.md: what the programs of bench/gpu/ measured, beside lower
+bounds of the time and peers.
 
-A program's records become jobs: what was done, milliseconds, the floor (one read of the points; flops at cuBLAS's FP16
-rate; the link), an aim as the most times the floor (or milliseconds), and what peers take.
+A program's records become jobs: what was done, milliseconds, a lower bound (one read of the points; flops at cuBLAS's
+FP16 rate; the link), a limit as a multiple of the bound (or milliseconds, or of a peer), and what peers take.
 """
 import math
 
@@ -15,35 +15,37 @@ LAYOUTS = {"Dxb": "coordinates", "nxD": "points", "columns": "coordinates", "row
 
 
 class Job:
-    def __init__(self, what, ms, floor, floor_is, aim=None, aim_ms=None, aim_peer=None, peers=()):
-        self.what, self.ms, self.floor, self.floor_is = what, ms, floor, floor_is
-        self.aim, self.aim_ms, self.aim_peer, self.peers = aim, aim_ms, aim_peer, list(peers)
+    def __init__(self, what, ms, bound, bound_is, limit=None, limit_ms=None, limit_peer=None, peers=()):
+        self.what, self.ms, self.bound, self.bound_is = what, ms, bound, bound_is
+        self.limit, self.limit_ms, self.limit_peer, self.peers = limit, limit_ms, limit_peer, list(peers)
 
-    def aims(self):
-        """(words, reached) of each aim."""
-        if self.aim is not None and self.floor:
-            yield f"≤ {self.aim:.3g}× the floor", self.ms <= self.aim * self.floor
-        if self.aim_ms is not None:
-            yield f"≤ {self.aim_ms:g} ms", self.ms <= self.aim_ms
-        if self.aim_peer is not None:
-            name, times, peer_ms = self.aim_peer
-            yield f"{times:g}× as fast as {name}", times * self.ms <= peer_ms
+    def limits(self):
+        """(words, whether the time is within it) of each limit."""
+        if self.limit is not None and self.bound:
+            yield f"≤ {self.limit:.3g}× the bound", self.ms <= self.limit * self.bound
+        if self.limit_ms is not None:
+            yield f"≤ {self.limit_ms:g} ms", self.ms <= self.limit_ms
+        if self.limit_peer is not None:
+            name, times, peer_ms = self.limit_peer
+            yield f"{times:g}× as fast as '{name}'", times * self.ms <= peer_ms
 
 
 def figure(ms):
     return f"{ms:.3g}" if ms < 1000 else f"{ms:.0f}"
 
 
-def row(job, aims=True):
-    told = list(job.aims())
-    cells = [job.what, figure(job.ms), figure(job.floor) if job.floor else "", job.floor_is if job.floor else "",
-             f"{job.ms / job.floor:.2f}" if job.floor else ""]
-    if aims:
+def row(job, limits=True):
+    told = list(job.limits())
+    cells = [job.what, figure(job.ms), figure(job.bound) if job.bound else "", job.bound_is if job.bound else "",
+             f"{job.ms / job.bound:.2f}" if job.bound else ""]
+    if limits:
         cells += ["; ".join(words for words, _ in told), "; ".join("yes" if done else "no" for _, done in told)]
     return cells + ["; ".join(f"{name} {figure(ms)}" for name, ms in job.peers if ms and ms > 0)]
 
 
-HEAD = ["job", "ms", "floor, ms", "which is", "× floor", "aim", "reached", "peers, ms"]
+HEAD = ["job", "ms", "bound, ms", "set by", "× bound", "limit", "within", "peers, ms"]
+# the kernels of the article's very sparse projection, by the names in the records
+ARTICLE = {"v1": "thread a row", "v2": "warp a row, one lane draws", "v3": "warp a row, all lanes draw"}
 
 
 def contiguous(layout):
@@ -56,14 +58,14 @@ def dense(content):
     for r in content["results"]:
         if r.get("what") != "time":
             continue
-        aim = aim_ms = None
+        limit = limit_ms = None
         large = (r["d"], r["k"]) == (10 ** 7, 16384)
         if large and r["b"] == 32 and r["layout"] == "Dxb":
-            aim = 1.6 if r["kind"] == "rademacher" else None
-            aim_ms = 110 if (r["kind"], r["input"]) == ("gaussian fp16", "f32") else None
+            limit = 1.6 if r["kind"] == "rademacher" else None
+            limit_ms = 110 if (r["kind"], r["input"]) == ("gaussian fp16", "f32") else None
         peer = apart.get((r["kind"], r["b"])) if large and "H200" in content["gpu"] else None
         yield Job(f"`{r['kind']}` of {r['b']} {r['input']} points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}",
-                  r["ms"], r["floor_ms"], "flops" if r["input"] == "f16" else "flops, fp32 as two fp16", aim, aim_ms,
+                  r["ms"], r["floor_ms"], "flops" if r["input"] == "f16" else "flops, fp32 as two fp16", limit, limit_ms,
                   peers=[("fast_jl, fp16 accuracy, taken apart:", peer)])
 
 
@@ -75,14 +77,14 @@ def very_sparse(content):
         if r["system"] != "gnomon":
             continue
         beside = seeds[r["d"], r["b"], r["density"]]
-        v3, aim = beside.get("v3", {}).get("ms"), None
+        v3, limit = beside.get("v3", {}).get("ms"), None
         thin, points = abs(r["density"] - 1e-4) < 1e-6, contiguous(r["layout"]).startswith("points")
         if r["b"] == 32 and thin:
-            aim = 2.2 if points else 1.4 if r["d"] == 10 ** 8 else None
+            limit = 2.2 if points else 1.4 if r["d"] == 10 ** 8 else None
         yield Job(f"`very-sparse`, density {r['density']:.3g}, of {r['b']} points, D = {power(r['d'])}, k = {r['k']:,}, "
-                  f"{contiguous(r['layout'])}", r["ms"], r["read_ms"], "one read", aim,
-                  aim_peer=("v3", 4.5, v3) if v3 and r["b"] == 32 and r["d"] == 10 ** 7 and not points else None,
-                  peers=[(v, beside.get(v, {}).get("ms")) for v in ("v1", "v2", "v3")])
+                  f"{contiguous(r['layout'])}", r["ms"], r["read_ms"], "one read", limit,
+                  limit_peer=(ARTICLE["v3"], 4.5, v3) if v3 and r["b"] == 32 and r["d"] == 10 ** 7 and not points else None,
+                  peers=[(f"{name}:", beside.get(v, {}).get("ms")) for v, name in ARTICLE.items()])
 
 
 def many_points(content):
@@ -106,13 +108,13 @@ def sjlt(content):
              4: [("FlashSketch κ = 1, taken apart:", 1.29), ("κ = 4:", 5.1), ("sjlt package:", 11.0)]}
     for r in content["results"]:
         s, n, d = first_of(r, "s", "nonzeros"), first_of(r, "n", "b", "points"), first_of(r, "d", "D")
-        floor, ms = first_of(r, "read_ms", "floor_ms"), first_of(r, "ms", "median_ms")
-        if None in (s, n, d, ms, floor):
+        bound, ms = first_of(r, "read_ms", "floor_ms"), first_of(r, "ms", "median_ms")
+        if None in (s, n, d, ms, bound):
             continue
         known = r["k"] == 4096 and d == 1 << 23
         layout = first_of(r, "layout", "contiguous")
         yield Job(f"`sjlt`, s = {s}, of {n:,} points, D = {power(d)}, k = {r['k']:,}" +
-                  (f", {contiguous(layout)}" if layout else ""), ms, floor, "one read",
+                  (f", {contiguous(layout)}" if layout else ""), ms, bound, "one read",
                   {1: 1.5, 2: 1.5, 4: 2.7}.get(s) if known and n in (32, 256) else None,
                   peers=apart.get(s, []) if known and n == 32 and "H200" in content["gpu"] else [])
 
@@ -138,7 +140,7 @@ def transfer(content):
 
 
 def cascades(content):
-    """Where its flops take longer than one read, at the best rate of fp16 products that was found, they are the floor."""
+    """Where its flops take longer than one read, at the best rate of fp16 products that was found, they are the bound."""
     read = next((r["ms"] for r in content["results"] if r["table"] == "read"), None)
     rate = max((2e3 * r["side"] ** 3 / r["among_us"] for r in content["results"]
                 if r["table"] == "tau" and r["system"] == "fp16"), default=0)  # flops a millisecond
@@ -182,7 +184,7 @@ def products(content):
 
 def joins(content):
     """Exact self-joins, 64 neighbours a point. FaSTED (symmetry unused, not certified), taken apart, on an H200: TFLOP/s by kernel
-    time, counting 2 n^2 d, and ms from end to end; half of those 2 n^2 d at cuBLAS's best rate are the floor."""
+    time, counting 2 n^2 d, and ms from end to end; half of those 2 n^2 d at cuBLAS's best rate are the bound."""
     apart = {64: (73, 68), 128: (113, 58), 256: (166, 71), 512: (209, 104), 1024: (253, 161), 2048: (269, 279), 4096: (267, 515)}
     best = max(r.get("cublas_tflops", 0) for r in content["results"])
     for r in content["results"]:
@@ -191,12 +193,12 @@ def joins(content):
         rate, whole = apart.get(d, (None, None)) if n == 100000 and "H200" in content["gpu"] else (None, None)
         name = f"join of {n:,} points with themselves, D = {d}, l2, {r['pairs']:,} pairs"
         if r["what"] == "kernel":
-            floor = flops / 2 / best if best else None
-            yield Job(f"{name}, on the GPU: {flops / r['ms']:.0f} TFLOP/s of 2 n² D; the filter alone {r['sieve_tflops']:.0f}", r["ms"], floor,
-                      "n² D flops at cuBLAS's best FP16", aim_ms=float(f"{flops / rate / 2:.3g}") if rate else None,
+            bound = flops / 2 / best if best else None
+            yield Job(f"{name}, on the GPU: {flops / r['ms']:.0f} TFLOP/s of 2 n² D; the filter alone {r['sieve_tflops']:.0f}", r["ms"], bound,
+                      "n² D flops at cuBLAS's best FP16", limit_ms=float(f"{flops / rate / 2:.3g}") if rate else None,
                       peers=[("FaSTED, taken apart:", flops / rate if rate else None)])
         else:
-            yield Job(f"{name}, from host to host", r["ms"], None, "", aim_ms=whole / 2 if whole else None,
+            yield Job(f"{name}, from host to host", r["ms"], None, "", limit_ms=whole / 2 if whole else None,
                       peers=[("FaSTED, taken apart:", whole), ("from page-locked memory:", r["pinned_ms"]), ("counted only:", r["count_ms"])])
 
 
@@ -211,11 +213,11 @@ def hashed_joins(content):
                 if prefix + key not in r:
                     continue
                 aimed = r["kind"] == "easy" and prefix != ""
-                yield Job(f"{points} ({r[reached]:.4f} reached){how}, {where}", r[prefix + key],
+                yield Job(f"{points} (recall {r[reached]:.4f}){how}, {where}", r[prefix + key],
                           r["read_ms"] if where != "page-locked" else None, "one read of the points",
-                          aim_ms=float(f"{exact / 5:.3g}") if aimed else None, peers=[("our exact join:", exact)])
+                          limit_ms=float(f"{exact / 5:.3g}") if aimed else None, peers=[("our exact join:", exact)])
         if r.get("pieces_ms"):
-            yield Job(f"{points} ({r['reached']:.4f} reached), page-locked, in pieces of {r['pieces_mib']} MiB of the GPU's memory in all", r["pieces_ms"],
+            yield Job(f"{points} (recall {r['reached']:.4f}), page-locked, in pieces of {r['pieces_mib']} MiB of the GPU's memory in all", r["pieces_ms"],
                       None, "", peers=[("our exact join at once:", r["exact_pinned_ms"])])
 
 
@@ -237,12 +239,12 @@ def searches(content):
         plain = plain and r["from"] == "device"
         beside = torch.get((r["queries"], r["cols"], r["k"])) if plain else None
         main = plain and (r["queries"], r["cols"], r["k"]) == (10000, 128, 10)
-        floor = max(r["read_ms"], r["flops_ms"]) if r["from"] == "device" else None  # else it is the link's
+        bound = max(r["read_ms"], r["flops_ms"]) if r["from"] == "device" else None  # else it is the link's
         data = "" if r["data"] == "normal" else ", clusters" if r["data"] == "clustered" else ", all points equal"
         where = "" if r["from"] == "device" else f", base in {r['from']} host memory"
         yield Job(f"{r['queries']:,} {'query' if r['queries'] == 1 else 'queries'} × {r['base']:,} × {r['cols']}, k = {r['k']:,}, {r['metric']}{data}{where}", r["ms"],
-                  floor, "one read of the base" if r["read_ms"] > r["flops_ms"] else "flops",
-                  aim_peer=("PyTorch", 5, beside) if main and beside else None,
+                  bound, "one read of the base" if r["read_ms"] > r["flops_ms"] else "flops",
+                  limit_peer=("PyTorch", 5, beside) if main and beside else None,
                   peers=[("PyTorch, fp16, matmul and topk:", beside), ("the FP16 product alone:", r["fp16_gemm_ms"] if plain else None)])
 
 
@@ -257,13 +259,13 @@ def set_searches(content):
 
 
 def anything(content):
-    """A program that is not known here: what it says, and the floor if it names one."""
+    """A program that is not known here: what it says, and the bound if it names one."""
     for r in content["results"]:
         ms = first_of(r, "ms", "median_ms", "mean_ms")
         if ms is None:
             continue
         what = ", ".join(f"{key} {value}" for key, value in r.items() if key not in MEASURES)
-        yield Job(what, ms, first_of(r, "read_ms", "floor_ms"), "one read" if "read_ms" in r else "floor")
+        yield Job(what, ms, first_of(r, "read_ms", "floor_ms"), "one read" if "read_ms" in r else "bound")
 
 
 PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Very sparse operators", very_sparse),
@@ -284,10 +286,10 @@ def one_gpu(gpu, programs):
         jobs = list(jobs_of(dict(programs[program], peers=peers)))
         if not jobs:
             continue
-        told += [done for job in jobs for _, done in job.aims()]
-        plain = not any(list(job.aims()) for job in jobs)
+        told += [done for job in jobs for _, done in job.limits()]
+        plain = not any(list(job.limits()) for job in jobs)
         note = programs[program].get("note")
-        text += f"\n### {title}\n\n" + (f"The record was {note}.\n\n" if note else "") + table([h for h in HEAD if not (plain and h in ("aim", "reached"))],
+        text += f"\n### {title}\n\n" + (f"The record was {note}.\n\n" if note else "") + table([h for h in HEAD if not (plain and h in ("limit", "within"))],
                                             [row(job, not plain) for job in jobs])
     if not text:
         return ""
@@ -303,7 +305,7 @@ def one_gpu(gpu, programs):
     head = (f"\n## {gpu}\n\n{one['multiprocessors']} multiprocessors, CUDA runtime {one['cuda_runtime']}, driver {one['cuda_driver']}"
             f"{', commit ' + ', '.join(commits) if commits else ''}. " + ". ".join(facts) + ("." if facts else "") + "\n")
     if told:
-        head += f"\n{sum(told)} of {len(told)} aims are reached.\n"
+        head += f"\n{sum(told)} of {len(told)} times are within their limits.\n"
     return head + text
 
 
@@ -313,10 +315,11 @@ def make():
     for gpu, programs in sorted(gpu_records().items()):
         jobs += one_gpu(gpu, programs)
     if jobs:
-        pages["gpu.md"] = ("# On GPUs\n\nWhat `scripts/gpu.sh` measured: medians of runs timed by events, points bigger than the caches, "
-                           "and in the same run the floor: one read of the points at the bandwidth found, the flops at cuBLAS's FP16 rate "
-                           "(single precision counted as two fp16 products), or a plain copy over the link. v1, v2 and v3 are the kernels of "
-                           "'Fast Random Projections in CUDA', ported. Peers taken apart ran on the same kind of GPU, not in the same "
+        pages["gpu.md"] = ("# On GPUs\n\nWhat `scripts/gpu.sh` measured: medians of runs timed by events, points bigger than the caches. "
+                           "A lower bound of the time comes from the same run: one read of the points at the bandwidth measured, the flops at cuBLAS's "
+                           "FP16 rate (single precision counted as two fp16 products), or a plain copy over the link. The limit is the longest "
+                           "time that a job may take. 'Thread a row', 'warp a row, one lane draws' and 'warp a row, all lanes draw' are the very "
+                           "sparse kernels of 'Fast Random Projections in CUDA', ported. Peers taken apart ran on the same kind of GPU, not in the same "
                            "run.\n" + jobs)
 
 

@@ -32,7 +32,7 @@ def case(c):
 
 LIBRARIES = "fp32 by libraries"
 GPU_PHASES = ("look", "generate", "project", "orthonormalise", "shrink", "power", "small")
-AIM = 2
+GAIN = 2
 
 
 def on_gpu(gpu, record):
@@ -48,17 +48,17 @@ def on_gpu(gpu, record):
         mine = some.get("gnomon, as Algorithm 2, fp16")
         if mine:
             gain = plain["ms"] / mine["ms"]
-            summary.append([key[0].replace("x", "×"), key[1].split(" ")[0], f"{100 * key[2]:.0f} %" if key[2] else "", f"{gain:.2f}", f"≥ {AIM}",
-                            "yes" if gain >= AIM else "no", f"{mine['residual'] / plain['residual']:.2f}"])
+            summary.append([key[0].replace("x", "×"), key[1].split(" ")[0], f"{100 * key[2]:.0f} %" if key[2] else "", f"{gain:.2f}",
+                            "yes" if gain >= GAIN else "no", f"{mine['residual'] / plain['residual']:.2f}"])
     runs = min(r["runs"] for r in record["results"])
     return (f"\n## {gpu}\n\nThe tensor lies in the GPU's memory; medians of {runs} runs or more by the host's clock, waiting for "
             "the GPU at both ends, in ms. 'fp32 by libraries' is Algorithm 2 with cuRAND's normal numbers, cuBLAS's SGEMM and cuSOLVER's "
-            "geqrf and orgqr; it reads the first and the last unfolding as they lie, as ours does, and copies those between. Ours has the "
-            "look for NaN, the turn to an all-orthogonal core, and factors and core on the host within its time; measuring the residual is in "
-            "nobody's. A sequential way stands beside the libraries' sequential one. The paper gives its shapes in a picture only, so these "
+            "geqrf and orgqr; it reads the first and the last unfolding as they lie, as ours does, and copies those between. Ours includes the "
+            "scan for NaN, the rotation to an all-orthogonal core, and factors and core on the host; measuring the residual is in neither "
+            "time. A sequential way stands beside the libraries' sequential one. The paper gives its shapes in a picture only, so these "
             "are ours; its own gain, on an A100, is 1.75. `bench/gpu/hosvd.cu` takes the record. How it works: "
             "[hosvd.md](../reference/hosvd.md#on-a-gpu).\n\n" +
-            table(["size", "ranks", "noise", "times as fast, as Algorithm 2, fp16", "aim", "reached", "residual over theirs"], summary) + "\n" +
+            table(["size", "ranks", "noise", "times as fast, as Algorithm 2, fp16", f"at least {GAIN}", "residual over theirs"], summary) + "\n" +
             table(["size", "ranks", "noise", "who", "ms", "times as fast", *(NAMES[p] for p in GPU_PHASES), "residual"], rows))
 
 

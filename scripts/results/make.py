@@ -224,7 +224,7 @@ in its grid, and times every candidate.
 
 def index():
     about = {"thesis.md": "what block operators and others do to norms and distances, after a thesis' quality tables",
-             "gpu.md": "every kind on GPUs, beside floors, aims and peers",
+             "gpu.md": "every kind on GPUs, beside lower bounds of the time and peers",
              "model.md": "the (m, τ) model of Ahle and Silvestri against measurements",
              "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, after Ootomo and Yokota",
              "gemm.md": "products of fp32 with fp16 matrices: errors and speed beside SGEMM",

@@ -74,7 +74,8 @@ def wrapped(text, width=120):
     for line in text.split("\n"):
         fence = line.lstrip().startswith("```")
         row = re.fullmatch(r"\s*\|.*\|\s*", line)
-        if fence or code or row or not line.strip() or line.lstrip().startswith(("#", "![", "<")):
+        indented = not block and line.startswith("    ")
+        if fence or code or row or indented or not line.strip() or line.lstrip().startswith(("#", "![", "<")):
             end()
             out.append(line)
             code ^= fence

@@ -15,12 +15,14 @@ if len(pages) < 30:
     sys.exit(f"{len(pages)} pages below {source}: is that the source?")
 found = 0
 for page in pages:
-    code = False
+    code = indented = blank = False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         words = line.strip()
+        indented = line.startswith("    ") and (blank or indented)
+        blank = words == ""
         if words.startswith("```"):
             code = not code
-        elif code or len(line) <= WIDTH or re.fullmatch(r"\|.*\||#.*|!\[.*", words):
+        elif code or indented or len(line) <= WIDTH or re.fullmatch(r"\|.*\||#.*|!\[.*", words):
             continue
         elif " " in re.sub(r"^([-*+]|\d+[.)]) ", "", words):
             print(f"{page.relative_to(source)}:{number}: {len(line)} characters, at most {WIDTH}")

@@ -4,6 +4,7 @@
 set -euo pipefail
 source=$1 command=$2
 # words, as Perl's regular expressions, and what they are called now
+# shellcheck disable=SC2016  # backquotes are the text's own
 words=(
     '\b[Ss]iev(e|es|ing|ed)\b=filter'
     '\b[Ss]pray(s|ed|ing)?\b=scatter'
@@ -23,6 +24,12 @@ words=(
     '\bWanted are\b=computes'
     '\ba factor a mode\b=one factor per mode'
     '\b[Pp]resses [A-Z] to\b=compresses'
+    '\bhang(s)? on\b=depend on'
+    '\bgo(es)? with -=require'
+    '\bworth (having|the way|it)\b=what it gains, in numbers'
+    '\blook(s|ing)? into\b=probe or search'
+    '\b[Ss]ettings of (yours|one.s own)\b=given settings'
+    '\btake another (file|format)\b=use another'
     '\bgnomon_lsh_effort\w*|\bGNOMON_LSH_EFFORT_INIT\b=gnomon_lsh_search_params'
     '\bgnomon_lsh_promise\w*|\bGNOMON_LSH_PROMISE_INIT\b=gnomon_lsh_guarantee'
 )
