@@ -29,20 +29,20 @@ def guarantees(record):
     text = (
         f"## Guarantees\n\n{record['seeds']} seeds each: the seed draws the data, the sample, the hash functions and the test. Base: "
         f"{record['base']:,} points (planted: 20,200; for hamming and jaccard 10,000), k = {record['k']}, guarantee: recall {record['target']} with 95 % confidence. "
-        f"{record['queries']} fresh queries, which nothing was tuned or tested by, tell what the guarantee was worth. An index was asked "
+        f"{record['queries']} fresh queries, which nothing was tuned or tested by, measure the recall. An index was asked "
         "for even where exact search would be quicker (`guarantee.slower`).\n\n"
         "- Fashion-MNIST: images drawn from the 60,000; for hamming a bit a pixel, for jaccard the lit pixels of a quarter. noise: "
-        "uniform in the unit cube of 64 dimensions (256 bits, 24 of 300 members), where hardly any point is near. clusters: "
-        "100 centres. planted: each query has ten near points that are near to nothing else: 2,000 such groups far outside of 200 points "
+        "uniform in the unit cube of 64 dimensions (256 bits, 24 of 300 members), where few points are near. clusters: "
+        "100 centres. planted: each query has ten near points that are near to no others: 2,000 such groups far outside of 200 points "
         "in the middle (for hamming and jaccard 900 among 1,000 others); tuned by 500 queries of their kind.\n"
         "- recall: the mean share of true neighbours found; least: of one seed. bound: one neighbour of each query is drawn, and the "
         "hits of all seeds counted; Clopper and Pearson's lower bound at 95 %. refuted: indexes whose own recall is below "
-        f"{record['target']} with 95 % confidence. two levels: indexes that took them, where they came out "
-        "cheaper; not considered: taken before tuning knew them.\n\n")
+        f"{record['target']} with 95 % confidence. two levels: indexes that use them, where they were "
+        "cheaper; not considered: recorded before tuning had them.\n\n")
     text += table(["metric", "family", "data", "indexes", "exact", "recall", "least", "bound", "refuted", "index / points",
                    "times exact's speed", "two levels", "tuning, processor s"], rows)
-    text += (f"\nThe lowest bound is {least:.3f}, and {refuted} of {asked} indexes are refuted. Speeds go by processor time, among other "
-             "work, at sizes where exact search is hard to beat; noise is there to try the guarantee, not the speed.\n")
+    text += (f"\nThe lowest bound is {least:.3f}, and {refuted} of {asked} indexes are refuted. Speeds are by processor time, beside other "
+             "work, at sizes where exact search is fast. Noise tests the guarantee, not the speed.\n")
     graphs = [c for c in record["cases"] if "graph_recall" in c]
     if graphs:
         efforts = list(graphs[0]["graph_recall"])
@@ -51,10 +51,11 @@ def guarantees(record):
                  f"{record['target']}, kept by p-stable functions:\n\n")
         text += table(["data", *(f"HNSW, {ef}" for ef in efforts), "guaranteed"],
                       [[c["data"], *(f"{c['graph_recall'][ef]:.3f}" for ef in efforts), f"{c['recall']:.3f}"] for c in graphs])
-        text += ("\nA graph guarantees nothing. It is quick and finds nearly all where points lie as images do. Of the planted groups it "
-                 "misses many however far it searches: the few points in the middle are nearer to each group than any other group is, so "
-                 "paths lead through them, and they have links for some groups alone; the others are reached from nowhere (of a draw like these 0.689 is found at efSearch 1024, and 0.689 "
-                 "at 20,200, all points; with 64 links 0.914). The data are made for that: with 900 groups and 1,000 points in the middle, spread ten times as wide, HNSW finds 0.98.\n")
+        text += ("\nA graph guarantees nothing. It is fast and finds nearly all neighbours where points are distributed as images are. "
+                 "Of the planted groups it misses many at any efSearch. The few points in the middle are nearer to each group than any "
+                 "other group is, so paths lead through them. They have links to some groups alone; the others can't be reached. Of a "
+                 "draw like these 0.689 is found at efSearch 1024, and 0.689 at 20,200, all points; with 64 links 0.914. The data are "
+                 "made for that: with 900 groups and 1,000 points in the middle, spread ten times as wide, HNSW finds 0.98.\n")
     return text
 
 
@@ -65,10 +66,10 @@ def regrets(record):
     hashes = [c for c in cases if c["hashes"]]
     quicker = [c for c in cases if c["hashed"] is not None and c["hashed"] < c["exact"]]
     text = (
-        f"\n## Choices\n\n`--recall` hashes or searches exactly, as it expects to be quicker, tuning and building charged. Each case is run exactly, "
-        f"hashed at any price and as `--recall` chooses, in turns; medians of {record['rounds']} rounds in processor seconds, one thread, "
+        f"\n## Choices\n\n`--recall` hashes or searches exactly, by the expected time with tuning and building. Each case is run exactly, "
+        f"hashed at any cost and as `--recall` chooses, in alternation; medians of {record['rounds']} rounds in processor seconds, one thread, "
         f"{record['machine']}{', beside other work' if record['load'] != 'quiet' else ''}, commit {record['commit']}. regret: chosen over the quicker of the other two. "
-        "hashed is empty where no index tried keeps the guarantee.\n\n")
+        "hashed is empty where no index tried meets the guarantee.\n\n")
     rows = []
     for c in cases:
         given = f"{c['queries']:,} queries" if c["kind"] == "search" else f"threshold {c['threshold']:g}"
@@ -129,7 +130,7 @@ def make():
     guaranteed, chosen, timed = load("lsh-guarantee.json"), load("regret-cpu.json"), load("lsh-cpu.json")
     if guaranteed is None and chosen is None and timed is None:
         return
-    text = ("# Search by hashing\n\n[lsh.md](../reference/lsh.md) tells how indexes are tuned by a recall guarantee and tested. `bench/cpu/lsh_guarantee.py`, "
+    text = ("# Search by hashing\n\n[lsh.md](../reference/lsh.md) describes how indexes are tuned by a recall guarantee and tested. `bench/cpu/lsh_guarantee.py`, "
             "`bench/cpu/regret.py` and `bench/cpu/lsh.py` take the records.\n\n")
     if guaranteed:
         text += guarantees(guaranteed)

@@ -6,32 +6,36 @@ from pages import geometric, gpu_records, load, ms, pages, plot, slug, table
 
 FOUND = """# Joins in the (m, τ) model of Ahle and Silvestri
 
-Their machine multiplies two √m × √m matrices in time τ, and does everything else by single steps. A join of n points
-with themselves by products then takes n² d m^(-3/2) τ / 2 (section 4; half of it for the symmetry), and
-one by hashes L times what the products in a table's buckets and the handling of n points take. There K, the functions a table, is
-chosen for buckets in which a point meets m^(3/2) / τ far ones, steps of handling being the unit: products beside it cost no more, and the
-tables become fewer, L = p₁^(-K). To measure this is the work that the paper leaves to others.
-`bench_join_model` does it on one thread of the CPU, in seconds of the processor (`bench_join_model FILE.json`, then `make results`).
+Their machine multiplies two √m × √m matrices in time τ, and does everything else in single steps. A join of n points
+with themselves by products takes n² d m^(-3/2) τ / 2 (section 4; half of it for the symmetry). One by hashes takes L
+times the sum of the products in a table's buckets and the handling of n points. There K, the number of functions of a
+table, is chosen so that a point meets m^(3/2) / τ far ones in its bucket, in steps of handling. The products then cost
+no more than the handling, and fewer tables are needed: L = p₁^(-K). The paper leaves measurements to others.
+`bench_join_model` measures this on one thread of the CPU, in processor seconds (`bench_join_model FILE.json`, then
+`make results`).
 
 """
 WORDS = """## What was found
 
-- **The products' price is predicted well where d is at least 64.** With the τ of √m = {side} the products of exact joins there come within
-  {off:.0f} % of n² d m^(-3/2) τ / 2 in the mean; at d = 16 a tile's products take {thin_factor:.1f} times as long, the writing of its sums being most of it. A τ of
-  √m = 8 says too much by {small:.2g}: a call's cost, not arithmetic.
-- **The gain shows, and it is no √m.** A pair in a bucket of {wide} points costs {gain_additions:.0f} times less by one product than by one addition
-  after the other (d = 128), and {gain_dots:.1f} times less than by dot products in vector units. Up to b = 8 the gain is about b, as for τ = O(m);
-  from b = 32 on it grows little, for τ goes as m^(3/2) there, as in a machine without units.
-- **Memory and pairs hide it** at few dimensions and at many pairs. At d = {thin} the look at the sums, which the model
-  does not count, takes {thin_share:.0f} % of the join by tiles; with {many} neighbours a point, d = {many_d}, the writing of pairs takes {many_share:.0f} %. An exact
-  join pays more for each pair: it computes it again in fp64 and puts it in order.
+- **The time of products is predicted well where d is at least 64.** With the τ of √m = {side} the products of exact
+  joins there come within {off:.0f} % of n² d m^(-3/2) τ / 2 in the mean. At d = 16 a tile's products take {thin_factor:.1f} times as
+  long, mostly for writing its sums. A τ of √m = 8 overestimates by a factor of {small:.2g}: the cost of a call, not of arithmetic.
+- **There is a gain, but it is less than √m.** A pair in a bucket of {wide} points costs {gain_additions:.0f} times less by one product
+  than by one addition after the other (d = 128), and {gain_dots:.1f} times less than by dot products in vector units. Up to
+  b = 8 the gain is about b, as for τ = O(m). From b = 32 on it grows little, since τ grows as m^(3/2) there, as in a
+  machine without units.
+- **Memory and output reduce it** at few dimensions and at many pairs. At d = {thin} the scan of the sums, which the model
+  does not count, takes {thin_share:.0f} % of the join by tiles. With {many} neighbours a point, d = {many_d}, writing the pairs takes
+  {many_share:.0f} %. An exact join has more work for each pair: it verifies it in fp64 and sorts it.
 - **Fewer, larger buckets pay, and the model finds K** among those tried (predictions in brackets):
 {best}
-  Where the far points are farther than twice the threshold a table has few candidates anyway, and there is nothing left to gain.
-- **What the theorem leaves out** is what handling a point is made of: K functions of d products each, a sort, and the way of the point's coordinates into its
-  bucket, which costs as much as the rest. The number of far points that cost as much as handling one, m^(3/2) / τ in the paper, is {budget} here.
-- gnomon's own join by hashes compares one by one, after a look at the keys which skips what met before, and guarantees more than one meeting in the mean. Its
-  model takes the exact join for all three c here, and the hashes for a million points ([join.md](../reference/join.md#speed)).
+  Where the far points are farther than twice the threshold a table has few candidates, and there is nothing to gain.
+- **The theorem leaves out** the cost of handling a point: K functions of d products each, a sort, and the copy of the
+  point's coordinates into its bucket, which costs as much as the rest. The number of far points that cost as much as
+  handling one, m^(3/2) / τ in the paper, is {budget} here.
+- gnomon's own join by hashes compares pair by pair, after a comparison of keys that skips pairs already met, and
+  guarantees more than one meeting in the mean. Its model chooses the exact join for all three c here, and the hashes for
+  a million points ([join.md](../reference/join.md#speed)).
 
 """
 
@@ -68,10 +72,10 @@ def exact_part(record):
                      f"{predicted / e['product']:.2f}", ms(e["look"]), ms(e["write"]), ms(e["tiles"]), f"{predicted / e['tiles']:.2f}",
                      ms(e["gnomon"]), f"{predicted / e['gnomon']:.2f}", f"{e['verified'] / max(1, e['gnomon_pairs']):.3g}"])
     text = (f"### Exact joins, ms\n\nPoints with independent normal coordinates, in which no sketch helps. Predicted is n² d m^(-3/2) τ / 2 "
-            f"with √m = {side}, the one that is off least; *tiles* is a join by SGEMM of 256 × 256 pairs in fp32, the upper half, whose steps are the products, the look "
-            "at them and the writing of pairs; *gnomon* is the exact join of fp64's pairs, whose filter must be proven right and whose pairs are "
-            "computed again: *verified* says how many it looked at in fp64 for each pair found.\n\n")
-    text += table(["n", "d", "neighbours a point", "predicted", "products", "predicted / products", "look", "pairs", "tiles", "predicted / tiles",
+            f"with √m = {side}, the closest one; *tiles* is a join by SGEMM of 256 × 256 pairs in fp32, the upper half, whose steps are the products, the scan "
+            "of them and the writing of pairs; *gnomon* is the exact join of fp64's pairs, whose filter must be proven right and whose pairs are "
+            "computed again: *verified* is the number of pairs it computed in fp64 for each pair found.\n\n")
+    text += table(["n", "d", "neighbours a point", "predicted", "products", "predicted / products", "scan", "pairs", "tiles", "predicted / tiles",
                    "gnomon", "predicted / gnomon", "verified a pair"], rows)
     text += "\nPrediction / measurement of the products, by √m: geometric mean, and the mean factor about it.\n\n"
     ratios = {s: [terms(e) * unit / e["product"] for e in record["exact"]] for s, unit in units.items()}
@@ -135,10 +139,10 @@ class Hashed:
 
 def hashed_part(record):
     one = record["hashed"][0]
-    text = (f"### The join by hashes, s\n\n{one['n']:,} points of {one['d']} dimensions, by twos at the threshold from each other, all others about c thresholds apart; p-stable "
+    text = (f"### The join by hashes, s\n\n{one['n']:,} points of {one['d']} dimensions, in pairs at the threshold from each other, all others about c thresholds apart; p-stable "
             "functions of width 4 thresholds; L = p₁^(-K) tables of K functions, so that a pair at the threshold meets once in the mean. Six tables "
             "of each K were measured, and times are for L of them. Predicted with the τ above, the mean cost of a function, of a sort and (for products) of "
-            "gathering points, and the far pairs' distances; *far points* is how many a point meets in a table, *worth* how many cost as much as handling it, m^(3/2) / τ in its own unit.\n\n")
+            "gathering points, and the far pairs' distances; *far points* is the number that a point meets in a table, *break-even* the number that cost as much as handling it, m^(3/2) / τ in its own unit.\n\n")
     rows, summary = [], []
     for h in record["hashed"]:
         x = Hashed(record, h)
@@ -157,11 +161,11 @@ def hashed_part(record):
                                          (1, "measured", f"with points pt 7 lc {1 if way == 'products' else 2}"))]
         text += plot(f"join-hashed-cpu-{slug(format(x.c, 'g'))}", f"The join by hashes, c = {x.c:g}: seconds for L tables", "K, functions a table", "s", curves,
                      more="set logscale y")
-    head = ["c", "K", "L", "far points", "worth", "candidates predicted", "measured", "pairs met predicted", "measured", "by products predicted", "measured",
+    head = ["c", "K", "L", "far points", "break-even", "candidates predicted", "measured", "pairs met predicted", "measured", "by products predicted", "measured",
             "pair by pair predicted", "measured"]
     text += "\n" + table(head, rows) + ("\nThe best of them; the gain is that of products over pair by pair, each at its own best K. gnomon guarantees a "
-                                        "recall of 0.95 for every pair at the threshold, which takes six times as many tables (ln 400), compares one "
-                                        "by one after a look at the keys, and chooses K, or an exact join, by its own model.\n\n")
+                                        "recall of 0.95 for every pair at the threshold, which takes six times as many tables (ln 400), compares pair "
+                                        "by pair after a comparison of keys, and chooses K, or an exact join, by its own model.\n\n")
     head = ["c", "p₁", "p₂", "ρ", "best K by products, predicted", "measured", "pair by pair, predicted", "measured", "s by products, predicted", "measured",
             "pair by pair, predicted", "measured", "gain predicted", "measured", "gnomon, recall 0.95, s", "found", "gnomon exactly, s"]
     return text + table(head, summary) + "\n"
@@ -212,8 +216,8 @@ def on_gpu(gpu, programs):
     text = f"""## {gpu}: exact joins of {next(iter(kernels.values()))['n']:,} points, ms
 
 Predicted is n² d m^(-3/2) τ / 2 with the τ of one fp16 product among many, √m = {side} ([model.md](model.md)); *fp32* the same with SGEMM's best, the machine
-without tensor cores: {plain / tau['fp16'][side]:.3g} times as much, which is what the units gain here. *Filter* is the tiles of products with the look at them fused
-behind, *all* with packing and verification in fp64; *counted* is a call that hands no pairs out, *call* one from points to pairs on the host.
+without tensor cores: {plain / tau['fp16'][side]:.3g} times as much, which is the gain of the units here. *Filter* is the tiles of products fused with the scan
+of their sums, *all* with packing and verification in fp64; *counted* is a call that hands no pairs out, *call* one from points to pairs on the host.
 
 """
     text += table(["d", "neighbours a point", "fp32", "predicted", "filter", "predicted / filter", "packing", "verification", "all", "counted", "call", "predicted / call"], rows)
@@ -223,8 +227,8 @@ behind, *all* with packing and verification in fp64; *counted* is a call that ha
     text += "\n" + plot(f"join-exact-{slug(gpu)}", f"Exact joins of 100,000 points ({gpu})", "d", "ms", curves)
     few, wide = data[0], data[-1]
     text += f"""
-The filter comes within {100 * max(abs(x[1] / x[3] - 1) for x in data if x[0] >= 512):.0f} % of the prediction from d = 512 on. At d = {few[0]} the model's products would take {few[1]:.2g} ms; the look at as many sums
-as at any other d makes it {few[3]:.2g}, verification and the pairs' order {few[4]:.2g}, and the way of the pairs to the host {few[5]:.3g}: output hides a gain that shows at
+The filter comes within {100 * max(abs(x[1] / x[3] - 1) for x in data if x[0] >= 512):.0f} % of the prediction from d = 512 on. At d = {few[0]} the model's products would take {few[1]:.2g} ms. The scan of as many sums
+as at any other d makes it {few[3]:.2g}, verification and sorting {few[4]:.2g}, and the copy of the pairs to the host {few[5]:.3g}. So output hides a gain that is visible at
 d = {wide[0]} ({wide[1]:.3g} of {wide[5]:.3g} ms).
 """
     return text

@@ -42,7 +42,7 @@ def on_gpu(content):
 
 Milliseconds, medians, points in the GPU's memory. 'Product' is the same product of points and stored directions, written
 and not hashed ([gemm.h](../../src/cuda/gemm/gemm.h)); 'sketch' what `gnomon_sketch` does with the operator, measured on 2¹⁸ of the
-points. Values and keys include the look for NaN and infinity, one read of the points, and what is done again for the CPU's bits.
+points. Values and keys include the scan for NaN and infinity, one read of the points, and the keys that are computed again for the CPU's bits.
 
 {hashing(hashed)}
 ## {content['gpu']}: tables

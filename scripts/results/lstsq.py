@@ -20,7 +20,7 @@ def times(cases):
             ["who", "seconds", "times ours", "seconds of processors", "times ours", "‖x − x*‖ / ‖x*‖", "‖r‖ above the least"], rows)
         text += (f"\nLoad average {case['load_average']:.1f}, {'one turn' if case['rounds'] == 1 else 'medians of ' + str(case['rounds']) + ' turns'}. Ours: a sketch of {told['k']:,} rows, "
                  f"{told['iterations']} steps, {told['refinements']} refinement{'s' if told['refinements'] != 1 else ''}, {told['passes']} passes; seconds by phase, of the last "
-                 f"run: {phases}. It tells a condition of {told['condition']:.3g}, at most {told['condition'] * told['high'] / told['low']:.3g}; "
+                 f"run: {phases}. It reports a condition of {told['condition']:.3g}, at most {told['condition'] * told['high'] / told['low']:.3g}; "
                  f"‖x − x*‖ / ‖x‖ at most {told['forward_bound'] / told['norm_x']:.1e} and rounding, "
                  f"{2 ** -53 * told['sensitivity']:.1e}.\n")
     return text
@@ -32,7 +32,7 @@ def errors(conditions):
         mine = [c for c in conditions if c["residual"] == residual]
         peers = list(mine[0]["who"])
         text += f"\n‖r‖ = {residual:g}:\n\n" + table(
-            ["condition"] + peers + ["bound told, of ‖x‖", "rounding told, of ‖x‖"],
+            ["condition"] + peers + ["bound reported, of ‖x‖", "rounding reported, of ‖x‖"],
             [[f"{c['condition']:.0e}"] + [f"{c['who'][p]['forward_error']:.1e}" if c["who"][p] else "fails" for p in peers] +
              [f"{c['told']['forward_bound'] / c['told']['norm_x']:.1e}", f"{2 ** -53 * c['told']['sensitivity']:.1e}"] for c in mine])
         text += "\n" + plot(

@@ -88,7 +88,7 @@ coordinates in [−1, 1), repeated), 16 vectors, and 24 or 32 operators a cell. 
   same direction in all blocks, and one matrix A distorts it the same way in all of them. Theory and our
   runs then give what the thesis measured, within the scatter of few draws: at r = 4 and 256 we
   find 0.027 and 0.18 to 0.20, the thesis 0.027 to 0.031 and 0.195. Which vectors it used is our
-  inference; the thesis does not tell.
+  inference; the thesis does not say.
 - Whole batches share one A, so a cell measured with one operator is one draw, not 256. That would explain
   the thesis' unsteady columns (0.053 at r = 8 and 0.038 at r = 16, distribution (4)): the standard
   deviation of one operator's mean is about as large as 0.6 times the mean itself for such vectors.
@@ -97,7 +97,7 @@ coordinates in [−1, 1), repeated), 16 vectors, and 24 or 32 operators a cell. 
   M/r = 4 … 256 that counts.
 - Distributions (3) and (4) do equally well: neither is better beyond the scatter.
 - Pairwise distances, which the thesis leaves open: for independent points with a common mean the
-  differences have mean zero, so distances fare as with M rows for every r, even where norms do
+  differences have mean zero, so distances are as with M rows for every r, even where norms do
   not. On real images blocks are alike in both.
 
 """

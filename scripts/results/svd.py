@@ -80,13 +80,13 @@ def accuracy(found):
 
 
 WAYS = (("wide", "Double precision", "The matrix and the vectors lie in the GPU's memory. The bound is 2 q + 2 products of this shape by DGEMM."),
-        ("sparse", "Sparse rows", "Compressed rows in pageable memory of the host, whose way to the GPU is within the time, on either side: ours with 64-bit "
+        ("sparse", "Sparse rows", "Compressed rows in pageable memory of the host, whose copy to the GPU is within the time, on either side: ours with 64-bit "
          "indices, cuSPARSE's with 32-bit ones and the transpose made there; SpMM's dense sides lie by columns, as geqrf takes them. The bound is "
          "one read of the lists and of both dense sides a product, 2 q + 2 of them; but every nonzero takes a line of s numbers, out of the L2 cache "
-         "where it holds them. What the phases leave of the time is the host's, which looks at the indices, and U's way back. The spectrum is flat: one pass "
+         "where it holds them. The rest of the time is the host's check of the indices and the copy of U. The spectrum is flat: one pass "
          "loses much there, and the tolerance of 0.01 is not met."),
-        ("streamed", "Larger than the GPU's memory", "The GPU may use 1 GiB; the matrix lies in page-locked memory. The bound is the way over the link: once for the "
-         "single pass, else 2 q + 3 times, one of them to look at the data."),
+        ("streamed", "Larger than the GPU's memory", "The GPU may use 1 GiB; the matrix lies in page-locked memory. The bound is the copy over the link: once for the "
+         "single pass, else 2 q + 3 times, one of them to scan the data."),
         ("single", "One pass or two", "The matrix lies in the GPU's memory. The bound is the products by cuBLAS in the same type: s, or for one "
          "pass 3 s + 1 columns."))
 
