@@ -136,8 +136,10 @@ const gnomon_metric_info *cli_metric(gnomon_metric metric);
 int cli_metric_is(gnomon_metric metric, unsigned flag);
 /* Whether it takes such points (GNOMON_POINTS_...). */
 int cli_metric_takes(gnomon_metric metric, unsigned points);
-/* Whether it takes sparse points and no others. */
-int cli_metric_needs_sparse(gnomon_metric metric);
+/* How a metric's points are read: as dense rows; as sparse ones, from files that hold such; as
+ * sparse ones from any file. */
+typedef enum cli_form { CLI_FORM_DENSE = 0, CLI_FORM_SPARSE = 1, CLI_FORM_ANY = 2 } cli_form;
+cli_form cli_metric_form(gnomon_metric metric);
 /* Whether points of two files (b: NULL, or the second) are compared by it as sparse rows: where
  * both are sparse, not nearly full, and the metric takes them, but for a GPU named by --device. */
 int cli_compare_sparse(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
@@ -208,6 +210,8 @@ const char *cli_format_taking(int takes);
 const char *cli_format_members(char text[CLI_FORMATS_TEXT]);
 
 /* Refuses dense points of path (NULL: not named) for the metric. An exit code. */
+/* Entries that points have as sparse rows at most, 0 when it isn't known. */
+double cli_entries(const gnomon_data_info *info);
 int cli_needs_sparse(cli_app *app, const char *path, const char *metric);
 /* Refuses points that are no sets where sets are wanted. -1 or an exit code. */
 int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse);

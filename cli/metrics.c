@@ -118,10 +118,13 @@ int cli_metric_takes(gnomon_metric metric, unsigned points)
     return info != NULL && (info->points & points) != 0;
 }
 
-int cli_metric_needs_sparse(gnomon_metric metric)
+cli_form cli_metric_form(gnomon_metric metric)
 {
+    if (cli_metric_is(metric, GNOMON_METRIC_WEIGHTS)) return CLI_FORM_ANY;
     return cli_metric_takes(metric, GNOMON_POINTS_SPARSE) &&
-           !cli_metric_takes(metric, GNOMON_POINTS_DENSE);
+                   !cli_metric_takes(metric, GNOMON_POINTS_DENSE)
+               ? CLI_FORM_SPARSE
+               : CLI_FORM_DENSE;
 }
 
 /* Dense products take about a thirtieth of the time of a sparse one, and of those there are a
@@ -137,7 +140,7 @@ static int is_sparse(const gnomon_data_info *info)
 int cli_compare_sparse(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
                        const gnomon_data_info *b)
 {
-    if (cli_metric_needs_sparse(metric)) return 1;
+    if (cli_metric_form(metric) != CLI_FORM_DENSE) return 1;
     const char *device = app->device != NULL ? app->device : "auto";
     return cli_metric_takes(metric, GNOMON_POINTS_SPARSE) && is_sparse(a) &&
            (b == NULL || is_sparse(b)) &&

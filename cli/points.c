@@ -73,6 +73,13 @@ static int load_dense(cli_app *app, const char *path, cli_points *p, int64_t bud
     return -1;
 }
 
+double cli_entries(const gnomon_data_info *info)
+{
+    if (info->nonzeros >= 0) return (double)info->nonzeros;
+    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 || info->rows < 0) return 0;
+    return (double)info->rows * (double)info->cols;
+}
+
 static int load_sparse(cli_app *app, const char *path, cli_points *p, int64_t budget, int64_t *used)
 {
     gnomon_status status =
@@ -80,8 +87,7 @@ static int load_sparse(cli_app *app, const char *path, cli_points *p, int64_t bu
     if (status != GNOMON_OK) return cli_fail_status(app, status);
     if (p->info.rows >= 0 && p->sparse.rows < p->info.rows)
         return cli_points_too_large(app, path,
-                                    32.0 * (double)(p->info.nonzeros > 0 ? p->info.nonzeros : 0) +
-                                        16.0 * (double)p->info.rows);
+                                    32.0 * cli_entries(&p->info) + 16.0 * (double)p->info.rows);
     *used = 32 * (p->sparse.offsets[p->sparse.rows] - p->sparse.offsets[0]);
     p->is_sparse = 1;
     return -1;
@@ -99,7 +105,8 @@ int cli_points_read(cli_app *app, const char *path, int may_be_sparse, cli_point
                     int64_t *budget)
 {
     int64_t used = 0;
-    int code = may_be_sparse && (p->info.access & GNOMON_ACCESS_SPARSE) != 0
+    int code = may_be_sparse == CLI_FORM_ANY ||
+                       (may_be_sparse && (p->info.access & GNOMON_ACCESS_SPARSE) != 0)
                    ? load_sparse(app, path, p, *budget, &used)
                    : load_dense(app, path, p, *budget, &used);
     *budget -= used;
@@ -129,6 +136,6 @@ int cli_needs_sparse(cli_app *app, const char *path, const char *metric)
 
 int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse)
 {
-    if (!sparse || (info->access & GNOMON_ACCESS_SPARSE) != 0) return -1;
+    if (sparse != CLI_FORM_SPARSE || (info->access & GNOMON_ACCESS_SPARSE) != 0) return -1;
     return cli_needs_sparse(app, path, "jaccard");
 }

@@ -76,7 +76,7 @@ enum {
     GNOMON_ACCESS_SEEK = 1,    /* gnomon_reader_seek works (a file, not a stream) */
     GNOMON_ACCESS_COLUMNS = 2, /* gnomon_reader_block works for any rows and columns, and
                                   costs about what it reads */
-    GNOMON_ACCESS_SPARSE = 4,  /* points are sparse: gnomon_reader_next_csr works */
+    GNOMON_ACCESS_SPARSE = 4,  /* points are stored as sparse ones */
     GNOMON_ACCESS_BOOLEAN = 8  /* the elements are truth values (NumPy's bool), read as 0 and 1 */
 };
 
@@ -118,7 +118,8 @@ GNOMON_API gnomon_status gnomon_reader_next(gnomon_reader *reader, const gnomon_
 /* The next points as CSR: at most max_rows points and, but for a single point that
  * alone holds more, at most max_nonzeros entries. *csr points into the reader's own
  * memory until the next call on it. csr->rows is 0 at the end. Values are F32 or, when
- * stored so, F64. ARGUMENT when the source is not sparse. */
+ * stored so, F64. Dense points come without their zeros; then max_nonzeros counts all coordinates.
+ */
 GNOMON_API gnomon_status gnomon_reader_next_csr(gnomon_reader *reader, int64_t max_rows,
                                                 int64_t max_nonzeros, gnomon_csr *csr);
 

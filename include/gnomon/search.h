@@ -40,7 +40,8 @@
  *    Two empty sets are at distance 0, an empty one and another at 1.
  *  - WEIGHTED_JACCARD: 1 - sum min(q_j, b_j) / sum max(q_j, b_j) of nonnegative weights, computed
  *    as sum |q_j - b_j| / sum max(q_j, b_j): sparse rows, in which a column that occurs several
- *    times has the sum of its weights. Two empty rows are at distance 0, an empty one and another
+ *    times has the sum of its weights, or dense ones, which are taken as sparse ones without
+ *    their zeros. Two empty rows are at distance 0, an empty one and another
  *    at 1. On the CPU only.
  *  - L1: the sum of |q_j - b_j|, every pair's in fp64, without a filter.
  *
@@ -92,8 +93,8 @@ GNOMON_API double gnomon_similarity_threshold(double similarity);
 /* The points that a metric takes. */
 enum {
     GNOMON_POINTS_DENSE = 1,
-    GNOMON_POINTS_BITS = 2,  /* dense and of type U8, eight bits an element */
-    GNOMON_POINTS_SPARSE = 4 /* sets, or weights that are not negative */
+    GNOMON_POINTS_BITS = 2, /* dense and of type U8, eight bits an element */
+    GNOMON_POINTS_SPARSE = 4
 };
 
 enum {

@@ -21,6 +21,14 @@
 
 typedef struct gnomon_format gnomon_format;
 
+/* What a reader holds of dense points that are read as sparse ones. */
+typedef struct gnomon_dense_csr {
+    void *block; /* dense rows */
+    int64_t *offsets, *indices;
+    void *values;
+    int64_t offset_room, entry_room;
+} gnomon_dense_csr;
+
 /* An open reader. reader.c fills everything but state and info before format->open. */
 struct gnomon_reader {
     gnomon_context *ctx;
@@ -36,7 +44,8 @@ struct gnomon_reader {
     gnomon_dtype csr_dtype;      /* what next_csr's values are best given as: info.dtype, or
                                     dst's type when dense points are to be filled */
     void *state;                 /* the format's own */
-    gnomon_status spent;         /* the failure after which the reader is of no more use */
+    gnomon_dense_csr dense;
+    gnomon_status spent; /* the failure after which the reader is of no more use */
 };
 
 /* An open writer. writer.c fills everything but state before format->create. */

@@ -1,4 +1,5 @@
 #include "base/options.h"
+#include "io/dense_csr.h"
 #include "io/format.h"
 #include "io/open.h"
 #include "points/view.h"
@@ -151,6 +152,7 @@ void gnomon_reader_close(gnomon_reader *reader)
     gnomon_context *ctx = reader->ctx;
     if (reader->format != NULL && reader->format->close != NULL) reader->format->close(reader);
     gnomon_source_close(reader->source);
+    gnomon_dense_csr_free(ctx, &reader->dense);
     gnomon_free(ctx, reader->path);
     gnomon_free(ctx, reader->member);
     gnomon_free(ctx, reader);
@@ -354,15 +356,15 @@ gnomon_status gnomon_reader_next_csr(gnomon_reader *reader, int64_t max_rows, in
         return gnomon_fail(reader != NULL ? reader->ctx : NULL, GNOMON_ERROR_ARGUMENT,
                            GNOMON_ARG("reader") " or csr is NULL");
     memset(csr, 0, sizeof *csr);
-    GNOMON_FAIL_IF((reader->info.access & GNOMON_ACCESS_SPARSE) == 0, reader->ctx,
-                   GNOMON_ERROR_ARGUMENT, GNOMON_ARG("%s") ": its points (%s) are not sparse",
-                   gnomon_source_name(reader->source), reader->format->name);
     GNOMON_FAIL_IF(max_rows < 1 || max_nonzeros < 1, reader->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("max_rows") " is %lld and max_nonzeros %lld; both must be at least 1",
                    (long long)max_rows, (long long)max_nonzeros);
     GNOMON_TRY(check_spent(reader));
     reader->csr_dtype = reader->info.dtype;
-    gnomon_status status = reader->format->next_csr(reader, max_rows, max_nonzeros, csr);
+    gnomon_status status =
+        (reader->info.access & GNOMON_ACCESS_SPARSE) != 0
+            ? reader->format->next_csr(reader, max_rows, max_nonzeros, csr)
+            : gnomon_dense_csr_next(reader, &reader->dense, max_rows, max_nonzeros, csr);
     if (status != GNOMON_OK) {
         reader->spent = status;
         memset(csr, 0, sizeof *csr);

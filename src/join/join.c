@@ -172,6 +172,27 @@ static gnomon_side side_of(const gnomon_matrix *m, const char *name)
         .name = name, .dense = m, .rows = m->rows, .cols = m->cols, .dtype = m->dtype};
 }
 
+/* Dense rows of weights are taken as sparse ones. */
+static gnomon_status join_as_sparse(gnomon_context *ctx, const gnomon_matrix *p,
+                                    const gnomon_matrix *q, const gnomon_join_options *options,
+                                    gnomon_join_result *result)
+{
+    const bool there = p->memory != GNOMON_HOST || (q != NULL && q->memory != GNOMON_HOST);
+    GNOMON_FAIL_IF(
+        there, ctx, GNOMON_ERROR_DEVICE,
+        GNOMON_ARG("%s") " lies in a device's memory; joins by this metric run on the CPU",
+        p->memory != GNOMON_HOST ? "p" : "q");
+    gnomon_csr p_rows = {0}, q_rows = {0};
+    gnomon_status status = gnomon_csr_from_dense(ctx, p, 0, p->rows, &p_rows);
+    if (status == GNOMON_OK && q != NULL)
+        status = gnomon_csr_from_dense(ctx, q, 0, q->rows, &q_rows);
+    if (status == GNOMON_OK)
+        status = gnomon_join_csr(ctx, &p_rows, q != NULL ? &q_rows : NULL, options, result);
+    gnomon_csr_drop(ctx, &p_rows);
+    gnomon_csr_drop(ctx, &q_rows);
+    return status;
+}
+
 gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gnomon_matrix *q,
                           const gnomon_join_options *options, gnomon_join_result *result)
 {
@@ -179,10 +200,13 @@ gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gno
     gnomon_join_result own;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    GNOMON_FAIL_IF(gnomon_metric_of_sets(join.options.metric), ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s takes sparse points", gnomon_metric_name(join.options.metric));
+    const gnomon_metric metric = join.options.metric;
+    const bool sets = gnomon_metric_of_sets(metric);
+    GNOMON_FAIL_IF(sets && !gnomon_metric_takes(metric, GNOMON_POINTS_DENSE), ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points", gnomon_metric_name(metric));
     GNOMON_TRY(gnomon_check_anywhere(ctx, p, "p", false));
     if (q != NULL) GNOMON_TRY(gnomon_check_anywhere(ctx, q, "q", false));
+    if (sets) return join_as_sparse(ctx, p, q, options, result);
     join.self = q == NULL;
     join.p = side_of(p, "p");
     join.q = q == NULL ? join.p : side_of(q, "q");

@@ -26,9 +26,9 @@ const gnomon_metric_row gnomon_metric_row_weighted_jaccard = {
     .info = {.metric = GNOMON_WEIGHTED_JACCARD,
              .name = "weighted-jaccard",
              .aliases = "ruzicka",
-             .about = "weights: sparse points",
+             .about = "weights",
              .unit = "possible members",
-             .points = GNOMON_POINTS_SPARSE,
+             .points = GNOMON_POINTS_DENSE | GNOMON_POINTS_SPARSE,
              .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_HASHED | GNOMON_METRIC_SIMILARITY |
                       GNOMON_METRIC_WEIGHTS},
     .families = {GNOMON_LSH_ICWS},

@@ -1,9 +1,11 @@
 /* Sets: how many members a base set shares with each query is counted through an index of the
  * queries' members, so that the work is that of the members they share. */
 #include "search/jaccard.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "kernels.h"
 #include "points/rows.h"
 #include "points/view.h"
 #include "search/hits.h"
@@ -135,6 +137,40 @@ gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const
         status = add_set(ctx, csr, name, first, i, any_sign, sets);
     if (status != GNOMON_OK) gnomon_sets_free(ctx, sets);
     return status;
+}
+
+gnomon_status gnomon_csr_from_dense(gnomon_context *ctx, const gnomon_matrix *dense, int64_t from,
+                                    int64_t rows, gnomon_csr *out)
+{
+    const gnomon_search_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
+    const int64_t most = gnomon_times(rows, dense->cols);
+    int64_t count = 0, *offsets = NULL, *indices = NULL;
+    double *values = NULL;
+    gnomon_status status = gnomon_alloc_zero(ctx, rows + 1, sizeof *offsets, "offsets", &offsets);
+    if (status == GNOMON_OK) status = gnomon_alloc(ctx, most, sizeof *indices, "columns", &indices);
+    if (status == GNOMON_OK) status = gnomon_alloc(ctx, most, sizeof *values, "values", &values);
+    *out = (gnomon_csr){rows, dense->cols, offsets, indices, values, GNOMON_F64};
+    if (status != GNOMON_OK) return status;
+    for (int64_t i = 0; i < rows; i++) {
+        double *row = values + count; /* no further than what is left */
+        kernels->widen(gnomon_row_at(dense, from + i), dense->dtype, dense->col_stride, dense->cols,
+                       row);
+        int64_t here = 0;
+        for (int64_t j = 0; j < dense->cols; j++) {
+            if (row[j] == 0) continue;
+            indices[count + here] = j;
+            row[here++] = row[j];
+        }
+        offsets[i + 1] = count += here;
+    }
+    return GNOMON_OK;
+}
+
+void gnomon_csr_drop(gnomon_context *ctx, const gnomon_csr *csr)
+{
+    gnomon_free(ctx, (void *)csr->offsets);
+    gnomon_free(ctx, (void *)csr->indices);
+    gnomon_free(ctx, (void *)csr->values);
 }
 
 gnomon_status gnomon_weights_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name)

@@ -109,7 +109,8 @@ static gnomon_status begin(gnomon_search *s)
 static gnomon_status check_layout(gnomon_context *ctx, gnomon_metric metric, bool sparse)
 {
     const bool sets = gnomon_metric_of_sets(metric);
-    const bool can = sparse ? sets || gnomon_metric_row_of(metric)->sparse != NULL : !sets;
+    const bool can = sparse ? sets || gnomon_metric_row_of(metric)->sparse != NULL
+                            : !sets || gnomon_metric_takes(metric, GNOMON_POINTS_DENSE);
     GNOMON_FAIL_IF(!can, ctx, GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
                    gnomon_metric_name(metric), sparse ? "dense" : "sparse");
     GNOMON_FAIL_IF(sparse && !sets && gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN, ctx,
@@ -164,6 +165,22 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
     return status;
 }
 
+/* Dense rows of weights are taken as sparse ones: their zeros are no members. */
+static bool takes_dense_as_sparse(gnomon_metric metric)
+{
+    return gnomon_metric_of_sets(metric) && gnomon_metric_takes(metric, GNOMON_POINTS_DENSE);
+}
+
+static gnomon_status check_on_host(gnomon_context *ctx, const gnomon_matrix *m, const char *name)
+{
+    GNOMON_FAIL_IF(
+        m->memory != GNOMON_HOST, ctx, GNOMON_ERROR_DEVICE,
+        GNOMON_ARG("%s") " lies in a device's memory; this metric's rows are searched on "
+                         "the CPU",
+        name);
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
                                    const gnomon_search_options *options, gnomon_search **out)
 {
@@ -171,7 +188,15 @@ gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *que
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(gnomon_check_anywhere(ctx, queries, "queries", false));
-    return create(ctx, queries, NULL, options, out);
+    gnomon_search_options own;
+    gnomon_csr rows;
+    GNOMON_TRY(copy_options(ctx, options, &own));
+    if (!takes_dense_as_sparse(own.metric)) return create(ctx, queries, NULL, options, out);
+    GNOMON_TRY(check_on_host(ctx, queries, "queries"));
+    gnomon_status status = gnomon_csr_from_dense(ctx, queries, 0, queries->rows, &rows);
+    if (status == GNOMON_OK) status = create(ctx, NULL, &rows, options, out);
+    gnomon_csr_drop(ctx, &rows);
+    return status;
 }
 
 gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gnomon_csr *queries,
@@ -268,49 +293,26 @@ static gnomon_status add_sparse_rows(gnomon_search *s, const gnomon_csr *base)
     return GNOMON_OK;
 }
 
-/* Rows [from, from + rows) of dense points as sparse ones; the caller frees offsets, indices and
- * values. */
-static gnomon_status sparsify(gnomon_context *ctx, const gnomon_matrix *dense, int64_t from,
-                              int64_t rows, int64_t **offsets, int64_t **indices, double **values)
-{
-    const gnomon_search_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
-    const int64_t most = gnomon_times(rows, dense->cols);
-    int64_t count = 0;
-    GNOMON_TRY(gnomon_alloc_zero(ctx, rows + 1, sizeof **offsets, "offsets", offsets));
-    GNOMON_TRY(gnomon_alloc(ctx, most, sizeof **indices, "columns", indices));
-    GNOMON_TRY(gnomon_alloc(ctx, most, sizeof **values, "values", values));
-    for (int64_t i = 0; i < rows; i++) {
-        double *row = *values + count; /* no further than what is left */
-        kernels->widen(gnomon_row_at(dense, from + i), dense->dtype, dense->col_stride, dense->cols,
-                       row);
-        int64_t here = 0;
-        for (int64_t j = 0; j < dense->cols; j++) {
-            if (row[j] == 0) continue;
-            (*indices)[count + here] = j;
-            row[here++] = row[j];
-        }
-        (*offsets)[i + 1] = count += here;
-    }
-    return GNOMON_OK;
-}
-
 /* Dense rows as sparse ones, some at a time, each to 'use'. */
 static gnomon_status convert_rows(gnomon_search *s, const gnomon_matrix *dense, int64_t most,
                                   gnomon_status (*use)(gnomon_search *s, const gnomon_csr *rows))
 {
     gnomon_status status = GNOMON_OK;
     for (int64_t from = 0, rows; from < dense->rows && status == GNOMON_OK; from += rows) {
-        int64_t *offsets = NULL, *indices = NULL;
-        double *values = NULL;
+        gnomon_csr csr;
         rows = gnomon_min(most, dense->rows - from);
-        status = sparsify(s->ctx, dense, from, rows, &offsets, &indices, &values);
-        const gnomon_csr csr = {rows, dense->cols, offsets, indices, values, GNOMON_F64};
+        status = gnomon_csr_from_dense(s->ctx, dense, from, rows, &csr);
         if (status == GNOMON_OK) status = use(s, &csr);
-        gnomon_free(s->ctx, offsets);
-        gnomon_free(s->ctx, indices);
-        gnomon_free(s->ctx, values);
+        gnomon_csr_drop(s->ctx, &csr);
     }
     return status;
+}
+
+/* Dense rows that are converted at a time. */
+static int64_t rows_as_sparse(const gnomon_search *s, const gnomon_matrix *base)
+{
+    const int64_t row = gnomon_max(gnomon_times(base->cols, 64), 1);
+    return gnomon_max(gnomon_memory_limit(s->ctx) / 2 / row, 1);
 }
 
 static gnomon_status add_dense_rows(gnomon_search *s, const gnomon_matrix *base)
@@ -318,9 +320,7 @@ static gnomon_status add_dense_rows(gnomon_search *s, const gnomon_matrix *base)
     GNOMON_FAIL_IF(base->memory != GNOMON_HOST, s->ctx, GNOMON_ERROR_DEVICE,
                    GNOMON_ARG("base") " lies in a device's memory, and sparse queries are searched "
                                       "on the CPU");
-    const int64_t row = gnomon_max(gnomon_times(base->cols, 64), 1);
-    return convert_rows(s, base, gnomon_max(gnomon_memory_limit(s->ctx) / 2 / row, 1),
-                        add_sparse_rows);
+    return convert_rows(s, base, rows_as_sparse(s, base), add_sparse_rows);
 }
 
 static gnomon_status set_queries(gnomon_search *s, const gnomon_csr *rows)
@@ -343,10 +343,13 @@ static gnomon_status to_sparse(gnomon_search *s)
 gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
 {
     GNOMON_NEED(NULL, s, "search");
-    GNOMON_FAIL_IF(gnomon_metric_of_sets(s->options.metric), s->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "%s takes sparse points", gnomon_metric_name(s->options.metric));
+    GNOMON_TRY(check_layout(s->ctx, s->options.metric, false));
     GNOMON_TRY(gnomon_check_anywhere(s->ctx, base, "base", false));
     GNOMON_TRY(check_add(s, base->rows, base->cols));
+    if (takes_dense_as_sparse(s->options.metric)) {
+        GNOMON_TRY(check_on_host(s->ctx, base, "base"));
+        return convert_rows(s, base, rows_as_sparse(s, base), gnomon_search_add_csr);
+    }
     GNOMON_TRY(check_bits(s, base, "base"));
     const bool there = base->memory != GNOMON_HOST;
     if (s->sparse) return add_dense_rows(s, base);

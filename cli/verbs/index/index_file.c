@@ -120,7 +120,9 @@ int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
         if (read)
             status = sparse ? gnomon_lsh_builder_add_csr(builder, &csr)
                             : gnomon_lsh_builder_add(builder, &some);
-        if (read && (status == GNOMON_ERROR_NONFINITE || status == GNOMON_ERROR_SHAPE))
+        int64_t place = -1; /* what is told of a row is the file's fault */
+        gnomon_last_error_place(app->ctx, &place, NULL);
+        if (read && status != GNOMON_OK && (place >= 0 || status == GNOMON_ERROR_SHAPE))
             code = cli_fail(app, CLI_EXIT_DATA, "%s, points from %lld on: %s", path,
                             (long long)*points, gnomon_last_error(app->ctx));
         else if (status != GNOMON_OK)

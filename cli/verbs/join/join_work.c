@@ -95,7 +95,9 @@ static gnomon_status join_files(cli_join *j)
 /* Whether both sides are sparse rows. Hashing takes dense ones, but of sets. */
 static int is_sparse(const cli_join *j)
 {
-    if (cli_metric_needs_sparse(j->options.metric) || j->text != CLI_TEXT_NONE) return 1;
+    const cli_form form = cli_metric_form(j->options.metric);
+    if (j->text != CLI_TEXT_NONE) return CLI_FORM_SPARSE;
+    if (form != CLI_FORM_DENSE) return (int)form;
     return j->options.method != GNOMON_JOIN_LSH && j->options.recall == 1 &&
            cli_compare_sparse(j->app, j->options.metric, &j->p_info,
                               j->q_path != NULL ? &j->q_info : NULL);
@@ -366,7 +368,7 @@ int cli_join_work(cli_join *j)
         j->text != CLI_TEXT_NONE ||
         (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
          GNOMON_ACCESS_SPARSE) != 0;
-    if (cli_metric_needs_sparse(j->options.metric) && !sparse)
+    if (cli_metric_form(j->options.metric) == CLI_FORM_SPARSE && !sparse)
         return cli_needs_sparse(app, NULL, "jaccard");
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
     code = files ? check_row(j, j->p_path, &j->p_info) : -1;

@@ -11,11 +11,11 @@ enum { ENOUGH_QUERIES = 400 };
 static int load(cli_neighbors *n, const char *path, gnomon_reader **reader,
                 const gnomon_data_info *info, cli_points *p, int64_t *budget)
 {
-    const int sparse = cli_metric_needs_sparse(n->options.metric);
+    const int sparse = cli_metric_form(n->options.metric);
     p->reader = *reader;
     p->info = *info;
     *reader = NULL; /* dropped with the points */
-    if (sparse && (info->access & GNOMON_ACCESS_SPARSE) == 0)
+    if (sparse == CLI_FORM_SPARSE && (info->access & GNOMON_ACCESS_SPARSE) == 0)
         return cli_needs_sparse(n->app, NULL, "jaccard");
     int code = cli_points_read(n->app, path, sparse, p, budget);
     if (code < 0 && !cli_points_at_end(p))

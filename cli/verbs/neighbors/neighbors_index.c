@@ -52,7 +52,7 @@ static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t
     gnomon_lsh_describe(index, &n->index_info);
     n->options.metric = n->index_info.options.metric;
     n->answers.dimensions = n->index_info.options.functions.dim;
-    const int sparse = cli_metric_needs_sparse(n->options.metric);
+    const int sparse = cli_metric_form(n->options.metric);
     if (n->options.k > live(n))
         return cli_fail(app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points", (long long)n->options.k,
                         n->base_path, (long long)live(n));

@@ -1,6 +1,7 @@
 /* Base points piece by piece against groups of queries that fit in memory. */
 #include "verbs/neighbors/neighbors.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,7 +152,8 @@ static int search_group(cli_neighbors *n, plan *p, const gnomon_matrix *dense,
 static int search_sparse(cli_neighbors *n, plan *p)
 {
     gnomon_csr queries;
-    if ((n->base_info.access & n->queries_info.access & GNOMON_ACCESS_SPARSE) == 0)
+    if (cli_metric_form(n->options.metric) == CLI_FORM_SPARSE &&
+        (n->base_info.access & n->queries_info.access & GNOMON_ACCESS_SPARSE) == 0)
         return cli_needs_sparse(n->app, NULL, "jaccard");
     const gnomon_status status = gnomon_reader_next_csr(
         n->queries, INT64_MAX / 16, (n->app->memory - CLI_OVERHEAD_BYTES) / 64, &queries);
@@ -160,7 +162,7 @@ static int search_sparse(cli_neighbors *n, plan *p)
     /* The view lasts until the reader's next call, so what more there is shows in the count. */
     if (n->queries_info.rows >= 0 && queries.rows < n->queries_info.rows)
         return cli_points_too_large(n->app, n->queries_path,
-                                    64.0 * (double)cli_max(n->queries_info.nonzeros, 1));
+                                    64.0 * fmax(cli_entries(&n->queries_info), 1));
     gnomon_search_options options = n->options;
     if (n->exclude_self) options.exclude = 0;
     n->options = options;

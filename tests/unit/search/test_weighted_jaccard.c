@@ -183,6 +183,94 @@ static void join_is_that_of_every_pair(void **state)
     free(t);
 }
 
+/* Searches and joins of dense rows, and of one kind with the other, have the bits of sparse ones.
+ */
+static void dense_rows_are_as_good(void **state)
+{
+    (void)state;
+    taken *sparse = malloc(sizeof *sparse), *same = malloc(sizeof *same);
+    gnomon_context *ctx = context(2);
+    assert_non_null(sparse);
+    assert_non_null(same);
+    for (int how = 0; how < DATA; how++) {
+        make(how);
+        /* column by column */
+        static double columns[D][N];
+        for (int i = 0; i < N; i++)
+            for (int c = 0; c < D; c++)
+                columns[c][i] = dense[i][c];
+        gnomon_matrix m = gnomon_matrix_rowmajor(columns, GNOMON_F64, N, D);
+        m.row_stride = 1;
+        m.col_stride = N;
+        const gnomon_search_options o = by(N, 0);
+        gnomon_neighbors wanted = {.struct_size = sizeof wanted};
+        assert_int_equal(gnomon_neighbors_exact_csr(ctx, &points, &points, &o, &wanted), GNOMON_OK);
+        for (int kinds = 1; kinds < 4; kinds++) {
+            gnomon_neighbors found = {.struct_size = sizeof found};
+            gnomon_search *search;
+            assert_int_equal(kinds & 1 ? gnomon_search_create(ctx, &m, &o, &search)
+                                       : gnomon_search_create_csr(ctx, &points, &o, &search),
+                             GNOMON_OK);
+            assert_int_equal(kinds & 2 ? gnomon_search_add(search, &m)
+                                       : gnomon_search_add_csr(search, &points),
+                             GNOMON_OK);
+            assert_int_equal(gnomon_search_finish(search, &found), GNOMON_OK);
+            assert_memory_equal(found.ids, wanted.ids, sizeof(int64_t) * N * N);
+            assert_memory_equal(found.distances, wanted.distances, sizeof(double) * N * N);
+            gnomon_neighbors_free(ctx, &found);
+            gnomon_search_destroy(search);
+        }
+        gnomon_neighbors_free(ctx, &wanted);
+        gnomon_join_options j = GNOMON_JOIN_OPTIONS_INIT;
+        j.metric = GNOMON_WEIGHTED_JACCARD;
+        j.threshold = 0.7;
+        j.sink = take;
+        j.user = sparse;
+        sparse->count = same->count = 0;
+        assert_int_equal(gnomon_join_csr(ctx, &points, NULL, &j, NULL), GNOMON_OK);
+        j.user = same;
+        assert_int_equal(gnomon_join(ctx, &m, NULL, &j, NULL), GNOMON_OK);
+        assert_int_equal(same->count, sparse->count);
+        assert_memory_equal(same->pairs, sparse->pairs,
+                            (size_t)sparse->count * sizeof *sparse->pairs);
+    }
+    gnomon_context_destroy(ctx);
+    free(sparse);
+    free(same);
+}
+
+static void bad_dense_weights_are_refused_by_row_and_column(void **state)
+{
+    (void)state;
+    static const struct {
+        float weight;
+        gnomon_status status;
+        const char *text;
+    } bad[] = {{-2, GNOMON_ERROR_UNSUPPORTED, "the weight -2 in row 2, column 1"},
+               {NAN, GNOMON_ERROR_NONFINITE, "NaN or infinity in row 2, column 1"},
+               {INFINITY, GNOMON_ERROR_NONFINITE, "NaN or infinity in row 2, column 1"}};
+    gnomon_context *ctx = context(1);
+    const gnomon_search_options o = by(1, 0);
+    gnomon_join_options j = GNOMON_JOIN_OPTIONS_INIT;
+    j.metric = GNOMON_WEIGHTED_JACCARD;
+    j.threshold = 0.5;
+    for (int i = 0; i < 3; i++) {
+        float x[3][2] = {{1, 0}, {0, -0.0f}, {3, bad[i].weight}}, sound[2][2] = {{1, 2}, {0, 0}};
+        const gnomon_matrix m = gnomon_matrix_rowmajor(x, GNOMON_F32, 3, 2);
+        const gnomon_matrix good = gnomon_matrix_rowmajor(sound, GNOMON_F32, 2, 2);
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        assert_int_equal(gnomon_neighbors_exact(ctx, &good, &m, &o, &found), bad[i].status);
+        assert_non_null(strstr(gnomon_last_error(ctx), bad[i].text));
+        assert_string_equal(gnomon_last_error_argument(ctx), "queries");
+        assert_int_equal(gnomon_neighbors_exact(ctx, &m, &good, &o, &found), bad[i].status);
+        assert_non_null(strstr(gnomon_last_error(ctx), bad[i].text));
+        assert_string_equal(gnomon_last_error_argument(ctx), "base");
+        assert_int_equal(gnomon_join(ctx, &good, &m, &j, NULL), bad[i].status);
+        assert_non_null(strstr(gnomon_last_error(ctx), bad[i].text));
+    }
+    gnomon_context_destroy(ctx);
+}
+
 static void negative_weights_are_refused_by_row_and_column(void **state)
 {
     (void)state;
@@ -205,6 +293,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(search_is_that_of_every_pair),
         cmocka_unit_test(join_is_that_of_every_pair),
+        cmocka_unit_test(dense_rows_are_as_good),
+        cmocka_unit_test(bad_dense_weights_are_refused_by_row_and_column),
         cmocka_unit_test(negative_weights_are_refused_by_row_and_column),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
