@@ -21,7 +21,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **f
         .synopsis = "[FILE] [--json]",
         .about =
             "Tells what points a file holds: format, shape, element type, order, members. "
-            "Without a file: the version, the instruction set, threads and devices found, whether "
+            "Without a file: the version, the instruction set, threads and devices found, which "
             "OpenBLAS is there for gnomon svd, hosvd and lstsq, the formats known, and which of "
             "them lack a library here.",
         .groups = groups,
@@ -87,7 +87,7 @@ static int machine_words(cli_app *app)
         printf("gpu %-2zu           %s\n", i, json_string_value(json_array_get(d.names, i)));
     free_devices(&d);
     printf("svd              %s\n",
-           gnomon_svd_missing() != NULL ? gnomon_svd_missing() : "OpenBLAS found");
+           gnomon_svd_missing() != NULL ? gnomon_svd_missing() : gnomon_svd_blas());
     printf("operator         specification version %d\n", GNOMON_OPERATOR_VERSION);
     for (int i = 0; cli_format_info(i, &format); ++i) {
         const char *missing = gnomon_format_missing(format.name);
@@ -122,6 +122,7 @@ static int machine_json(cli_app *app)
     json_object_set_new(out, "svd", json_boolean(gnomon_svd_missing() == NULL));
     if (gnomon_svd_missing() != NULL)
         json_object_set_new(out, "svd_reason", json_string(gnomon_svd_missing()));
+    json_object_set_new(out, "blas", json_string(gnomon_svd_blas()));
     json_object_set_new(out, "operator_version", json_integer(GNOMON_OPERATOR_VERSION));
     json_object_set_new(out, "formats", formats);
     return cli_print_report(app, out);

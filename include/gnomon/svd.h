@@ -50,8 +50,15 @@
 extern "C" {
 #endif
 
-/* NULL when factorisations can be had, else why not, one line; static storage. */
+/* NULL when factorisations can be had, else why not, one line; static storage. The first call, or
+ * factorisation, opens libopenblas.so.0, or the library that the environment variable GNOMON_BLAS
+ * names, a path or a name for dlopen, whose symbols begin with GNOMON_BLAS_PREFIX and end with
+ * GNOMON_BLAS_SUFFIX ("scipy_" and "" in PyPI's scipy-openblas32). It must be OpenBLAS with LAPACK
+ * and 32-bit integers. */
 GNOMON_API const char *gnomon_svd_missing(void);
+/* Which BLAS that is: its version, build and kernels, and the name it was opened by, one line; ""
+ * when it is missing. Static storage. */
+GNOMON_API const char *gnomon_svd_blas(void);
 
 typedef struct gnomon_svd_options {
     size_t struct_size; /* see gnomon/base.h */

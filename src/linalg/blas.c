@@ -46,7 +46,9 @@ typedef void (*drop_buffer_fn)(void *);
 
 static struct {
     void *library;
-    char missing[320]; /* "" when all is there */
+    const char *prefix, *suffix; /* of its symbols; "" for none */
+    char missing[320];           /* "" when all is there */
+    char about[320];             /* what it says of itself, and its name */
     sgemm_fn sgemm;
     dgemm_fn dgemm;
     dsyrk_fn dsyrk;
@@ -69,13 +71,50 @@ static bool opened;
 static int buffers; /* that the library has for callers */
 static int inside, threads_before;
 
+/* The library that is opened, and what its symbols begin and end with: packages of other systems
+ * rename them, so that two builds can be in one process. */
+#define DEFAULT_LIBRARY "libopenblas.so.0"
+
+static const char *setting(const char *name, const char *otherwise)
+{
+    const char *text = secure_getenv(name);
+    return text != NULL && text[0] != '\0' ? text : otherwise;
+}
+
+static const char *library_name(void)
+{
+    return setting("GNOMON_BLAS", DEFAULT_LIBRARY);
+}
+
+/* False when it is not there. */
+static bool look_up(void *target, const char *name)
+{
+    char whole[128];
+    const int length = snprintf(whole, sizeof whole, "%s%s%s", blas.prefix, name, blas.suffix);
+    void *symbol = length > 0 && (size_t)length < sizeof whole ? dlsym(blas.library, whole) : NULL;
+    memcpy(target, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
 static void find(void *target, const char *name)
 {
-    void *symbol = dlsym(blas.library, name);
-    if (symbol == NULL && blas.missing[0] == '\0')
+    if (!look_up(target, name) && blas.missing[0] == '\0')
         snprintf(blas.missing, sizeof blas.missing,
-                 "libopenblas.so.0 lacks %s: a build of OpenBLAS with LAPACK is needed", name);
-    memcpy(target, &symbol, sizeof symbol);
+                 "%s lacks %s%s%s: a build of OpenBLAS with LAPACK is needed", library_name(),
+                 blas.prefix, name, blas.suffix);
+}
+
+/* What the library says of itself. Builds with 64-bit integers are refused: calls here give 32. */
+static void describe(void)
+{
+    const char *(*config)(void);
+    const char *text = look_up(&config, "openblas_get_config") ? config() : "OpenBLAS";
+    if (strstr(text, "USE64BITINT") != NULL && blas.missing[0] == '\0')
+        snprintf(blas.missing, sizeof blas.missing,
+                 "%s has 64-bit integers: a build of OpenBLAS with 32-bit integers is needed",
+                 library_name());
+    snprintf(blas.about, sizeof blas.about, "%.*s (%s)", (int)strcspn(text, "\n"), text,
+             library_name());
 }
 
 /* OpenBLAS tries for ever to map a buffer that it can't have, so it is asked for one only where
@@ -131,11 +170,14 @@ static void open_library(void)
     /* One more for the first caller, and one that the library itself fits in. */
     if (!has_room(threads + 2, BUFFER_CHUNKS + STACK_CHUNKS)) return;
     opened = true;
-    blas.library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    blas.prefix = setting("GNOMON_BLAS_PREFIX", "");
+    blas.suffix = setting("GNOMON_BLAS_SUFFIX", "");
+    blas.library = dlopen(library_name(), RTLD_NOW | RTLD_LOCAL);
     if (blas.library == NULL) {
         const char *why = dlerror();
         snprintf(blas.missing, sizeof blas.missing,
-                 "OpenBLAS is not there (Debian's package libopenblas0-pthread): %s",
+                 "OpenBLAS is not there (Debian's package libopenblas0-pthread, or a path in "
+                 "GNOMON_BLAS): %s",
                  why != NULL ? why : "no reason given");
         return;
     }
@@ -154,10 +196,9 @@ static void open_library(void)
     find(&blas.dsyevd, "dsyevd_");
     find(&blas.get_threads, "openblas_get_num_threads");
     find(&blas.set_threads, "openblas_set_num_threads");
-    void *symbol = dlsym(blas.library, "blas_memory_alloc");
-    memcpy(&blas.buffer, &symbol, sizeof symbol);
-    symbol = dlsym(blas.library, "blas_memory_free");
-    memcpy(&blas.drop_buffer, &symbol, sizeof symbol);
+    look_up(&blas.buffer, "blas_memory_alloc");
+    look_up(&blas.drop_buffer, "blas_memory_free");
+    describe();
 }
 
 const char *gnomon_blas_missing(void)
@@ -166,6 +207,11 @@ const char *gnomon_blas_missing(void)
     if (!opened) open_library();
     pthread_mutex_unlock(&lock);
     return blas.missing[0] != '\0' ? blas.missing : NULL;
+}
+
+const char *gnomon_blas_about(void)
+{
+    return gnomon_blas_missing() == NULL ? blas.about : "";
 }
 
 /* Lets the library have buffers for so many callers while there is room; false when there is none.

@@ -17,6 +17,9 @@
  * no room for it, which is no lack of the machine's: gnomon_blas_prepare tells. */
 const char *gnomon_blas_missing(void);
 
+/* What the library says of itself and its name, one line; "" when it is missing or not opened. */
+const char *gnomon_blas_about(void);
+
 /* Before gnomon_blas_enter: the library is there, and has a buffer for each of the context's
  * threads. Errors: UNSUPPORTED, MEMORY. */
 gnomon_status gnomon_blas_prepare(gnomon_context *ctx);

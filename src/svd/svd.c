@@ -21,6 +21,11 @@ const char *gnomon_svd_missing(void)
     return gnomon_blas_missing();
 }
 
+const char *gnomon_svd_blas(void)
+{
+    return gnomon_blas_about();
+}
+
 static gnomon_status make_test_vectors(gnomon_factor *f)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ._context import config_context, get_config, set_config
 from ._errors import (ArgumentError, BusyError, Cancelled, DataError, DeviceError, FileError, GnomonError, InternalError,
                       MissingFileError, OutOfMemoryError, UnsupportedError)
-from ._factor import SVD, Certificate, LeastSquares, Tucker, hosvd, lstsq, matmul, svd, svd_missing
+from ._factor import SVD, Certificate, LeastSquares, Tucker, hosvd, lstsq, matmul, svd, svd_blas, svd_missing
 from ._index import Index, Tuning, families
 from ._library import path as library_path
 from ._library import version as __version__
@@ -22,5 +22,5 @@ __all__ = [
     "Operator", "OutOfMemoryError", "Pairs", "SVD", "Sketcher", "Summary", "Tucker", "Tuning", "UnsupportedError",
     "__version__", "adjoint", "config_context", "distortion", "families", "get_config", "hosvd", "join", "kinds",
     "library_path", "lstsq", "matmul", "metrics", "min_dim", "neighbors", "operator", "set_config", "sketch", "svd",
-    "svd_missing",
+    "svd_blas", "svd_missing",
 ]

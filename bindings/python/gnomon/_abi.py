@@ -1097,6 +1097,7 @@ FUNCTIONS = {
     "gnomon_choose_options_init": (c.c_int, [c.POINTER(gnomon_choose_options), c.c_size_t]),
     "gnomon_operator_choose": (c.c_int, [c.c_void_p, c.POINTER(gnomon_choose_options), c.POINTER(gnomon_choice)]),
     "gnomon_svd_missing": (c.c_char_p, []),
+    "gnomon_svd_blas": (c.c_char_p, []),
     "gnomon_svd_options_init": (c.c_int, [c.POINTER(gnomon_svd_options), c.c_size_t]),
     "gnomon_svd_free": (None, [c.c_void_p, c.POINTER(gnomon_svd)]),
     "gnomon_svd_dense": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),

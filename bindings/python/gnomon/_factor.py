@@ -35,6 +35,24 @@ def svd_missing() -> Optional[str]:
     return None if reason is None else reason.decode()
 
 
+def svd_blas() -> str:
+    """Which BLAS factorisations use: its version, build, kernels and file.
+
+    Returns
+    -------
+    str
+        ``""`` when none was found.
+
+    Examples
+    --------
+    >>> import gnomon
+    >>> gnomon.svd_blas().startswith("OpenBLAS")
+    True
+    """
+    about: bytes = lib.gnomon_svd_blas()
+    return about.decode("utf-8", "replace")
+
+
 def _dtype_code(dtype: Any) -> int:
     if dtype is None:
         return 0

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 from pathlib import Path
 
@@ -50,6 +51,23 @@ def _load() -> tuple[ctypes.CDLL, str]:
     return library, path
 
 
+def _choose_blas() -> None:
+    """Where nobody has named one: the OpenBLAS of the package scipy-openblas32, when it is installed.
+
+    By the environment, so that the command, when it is started from here, takes the same.
+    """
+    if "GNOMON_BLAS" in os.environ:
+        return
+    found = importlib.util.find_spec("scipy_openblas32")
+    if found is None or not found.submodule_search_locations:
+        return
+    for folder in found.submodule_search_locations:
+        file = Path(folder) / "lib" / "libscipy_openblas.so"
+        if file.exists():
+            os.environ["GNOMON_BLAS"], os.environ["GNOMON_BLAS_PREFIX"] = str(file), "scipy_"
+
+
+_choose_blas()
 lib, path = _load()
 version: str = lib.gnomon_version().decode()
 

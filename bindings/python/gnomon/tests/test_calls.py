@@ -236,7 +236,7 @@ class TestSearch:
         with pytest.raises(TypeError, match="sparse"):
             gnomon.neighbors(sets, metric="jaccard")
         with pytest.raises(TypeError, match="sparse"):
-            gnomon.neighbors(sparse.csr_matrix(sets), metric="l2")
+            gnomon.neighbors(sparse.csr_matrix(sets), metric="hamming")
         with pytest.raises(ValueError, match="X"):
             gnomon.neighbors(sets, metric="hamming")
 
