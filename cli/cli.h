@@ -112,7 +112,7 @@ void cli_json_open(void);
  * fewest digits that read back the same. Returns the exit code. */
 int cli_print_report(cli_app *app, json_t *figures);
 /* A value's text, which free() releases; NULL when memory is out. json_dumps loses keys then, and
- * tells nobody. */
+ * fails silently. */
 char *cli_json_text(const json_t *value, size_t flags);
 /* The first object with the members that it lacks of the second, which is dropped; NULL, with both
  * dropped, when either is. */

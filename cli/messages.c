@@ -96,7 +96,7 @@ int cli_fail_status(cli_app *app, gnomon_status status)
     const char *text = gnomon_last_error(app->ctx);
     if (code == CLI_EXIT_INTERRUPTED || cli_interrupted())
         return cli_fail(app, CLI_EXIT_INTERRUPTED, "interrupted; no file was changed");
-    /* whoever read standard output has seen enough, as of head */
+    /* the reader of standard output has closed it, as head does */
     if (code == CLI_EXIT_FILE && cli_error_about(app, "standard output") && cli_pipe_closed())
         return CLI_EXIT_PIPE;
     if (code == CLI_EXIT_DEFECT)

@@ -13,7 +13,7 @@
 
 /* ---- memory of JSON ---- */
 
-/* Where an allocation fails, jansson loses keys, digits and members and tells nobody, or stops the
+/* Where an allocation fails, jansson loses keys, digits and members silently, or stops the
  * program. So it gets what it asks for from here when memory is out, and the report is not printed.
  */
 static _Alignas(max_align_t) unsigned char reserve[1 << 18];

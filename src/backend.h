@@ -43,7 +43,7 @@ struct gnomon_hosvd_job;
 struct gnomon_lsh_job;
 
 typedef struct gnomon_device_table {
-    int interface_version; /* GNOMON_DEVICE_INTERFACE; first for ever */
+    int interface_version; /* GNOMON_DEVICE_INTERFACE; always first */
     const char *name;      /* NAME of libgnomon_NAME.so, "cuda" */
 
     /* Takes the device of that index, -1 for the calling thread's current one, into use. On

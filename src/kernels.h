@@ -55,7 +55,7 @@ typedef struct gnomon_kind_kernels {
     /* Bytes of a panel of so many rows and columns; an upper bound. */
     int64_t (*panel_bytes)(const gnomon_simple *a, int64_t rows, int64_t cols);
     /* The panel is filled in 'pieces' independent pieces, by any workers. A kind whose panel needs
-     * a second look at the whole (a prefix sum, say) does it in 'seal', called once after all
+     * a second pass over the whole (a prefix sum, say) does it in 'seal', called once after all
      * pieces (may be NULL). */
     int64_t (*pieces)(const gnomon_panel *panel);
     void (*fill)(const gnomon_panel *panel, int64_t piece);

@@ -1,6 +1,6 @@
 /* search_kernels.h: the kernels that src/search/ drives. All levels give the same bits.
  *
- * A search looks at scores, larger for nearer points: the product of two centred points plus a
+ * A search compares scores, larger for nearer points: the product of two centred points plus a
  * number of the base point's own (its bias). Scores in fp32 are a filter: each comes with a bound
  * on its error, and candidates are verified by sums in fp64.
  *
@@ -80,7 +80,7 @@ typedef struct gnomon_sparse_row {
     double factor;
 } gnomon_sparse_row;
 
-/* Which of a piece's rows to look at: those with scores + by_bias * bias + by_heavy * heavy +
+/* Which of a piece's rows to compare: those with scores + by_bias * bias + by_heavy * heavy +
  * by_norm * norm not below least. Each array can be read for GNOMON_LANES more than there are. */
 typedef struct gnomon_scores {
     const float *scores, *norm;

@@ -219,7 +219,7 @@ complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcom
 complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from query' -l tables -l bands -x -d 'search the first L tables only'
 complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from query' -l probes -x -d 'buckets beside each table\'s own, over all tables, the likeliest first'
 complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from query' -l coarse-probes -x -d 'in an index with fine functions'
-complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from query' -l candidates -x -d 'verify no more candidates than that'
+complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from query' -l candidates -x -d 'consider no more candidates than that'
 complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from query' -l rerank -x -d 'in an index with codes'
 complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from query' -s o -l output -r -d 'an .npz (ids, distances; with --radius offsets too), .h5 (neighbors, distances), .csv (a line of names, then query, id, distance), or ids alone (.npy, .ivecs); - is standard output, where .csv goes without -o, unless --json or --ground-truth is given'
 complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from query' -l output-format -x -a 'npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw' -d 'otherwise by OUT\'s ending, which must be a format\'s'

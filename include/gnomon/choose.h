@@ -84,7 +84,7 @@ typedef struct gnomon_choose_options {
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_choose_options_init(gnomon_choose_options *options, size_t size);
 
-/* One operator that was looked at. */
+/* One operator that was compared. */
 typedef struct gnomon_candidate {
     gnomon_descriptor descriptor; /* complete; k as the kind needs it (0: no k is enough) */
     int admitted;                 /* whether it keeps the distortion asked for */

@@ -140,7 +140,7 @@ GNOMON_API void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd);
  * *out is then cleared. */
 GNOMON_API gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_tensor *x,
                                             const gnomon_hosvd_options *options, gnomon_hosvd *out);
-/* The same for a tensor that comes piece by piece: x's data is not looked at, its strides tell the
+/* The same for a tensor that comes piece by piece: x's data is not read, its strides tell the
  * order; a row is all that has one index in the mode of the largest stride, in the order of falling
  * strides. rows->rewind must be there. On the CPU. Only a piece (2^23 numbers, at least a row) and
  * the shrunk tensor are in memory. Errors: also what the callbacks return. */

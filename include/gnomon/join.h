@@ -115,7 +115,7 @@ typedef struct gnomon_join_result {
     int complete;       /* 0: ended by max_pairs, a sink, the progress callback or a failure */
     gnomon_join_method method; /* EXACT or LSH */
     double recall;             /* what is guaranteed; 1 when exact */
-    int64_t compared;          /* pairs that some arithmetic or filter looked at one by one */
+    int64_t compared;          /* pairs that some arithmetic or filter compared one by one */
     int64_t verified;          /* pairs computed in fp64 (sets and bits: none need it) */
     int64_t bands;             /* of rows, that were worked on at a time */
     char why[GNOMON_JOIN_WHY]; /* why this method, and what filtered: one line */

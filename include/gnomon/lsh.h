@@ -173,7 +173,7 @@ typedef struct gnomon_lsh_search_params {
                        al. 2007); default 0 */
     int64_t coarse; /* with fine functions: coarse buckets probed after the fine ones, those of the
                       tables first, then  the likeliest others; default 0 */
-    int64_t candidates; /* no more points than that are looked at, those of the first buckets; 0
+    int64_t candidates; /* no more candidates than that, those of the first buckets; 0
                            (default): as many as there are */
     int64_t rerank;     /* with codes: distances are computed of so many candidates whose codes are
                            nearest; 0 (default): of all. Radius queries compute all */

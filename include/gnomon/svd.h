@@ -198,7 +198,7 @@ typedef struct gnomon_svd {
     double project_seconds, power_seconds, orthonormalise_seconds, small_seconds,
         certify_seconds; /* where the time went; project: the pass that checks the data too, and on
                             a GPU the way there */
-    int64_t converged_values; /* how many leading singular values have converged; -1: not looked at
+    int64_t converged_values; /* how many leading singular values have converged; -1: not examined
                         (a GPU, single_pass, no test vectors, test_power 0) */
     int centered;             /* options.center */
     double *mean;     /* centered: n numbers, one a column, in A's units; else NULL. Freed by

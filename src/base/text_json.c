@@ -34,7 +34,7 @@ static bool has_memory(void)
 }
 
 /* Where an allocation fails while a token grows beyond 15 bytes, jansson drops the byte, and then
- * stops the program or tells nobody. The memory that tokens grow in is kept from one to the next:
+ * stops the program or fails silently. The memory that tokens grow in is kept from one to the next:
  * so the text is read behind a string as long as itself, in an array of both, and once that string
  * is there as a whole, no token grows any more. */
 static json_t *read_behind(const char *both, size_t size, size_t string, size_t flags,

@@ -37,7 +37,7 @@ static void *worker_main(void *arg)
         for (int i = 0; i < POLLS && atomic_load(&pool->round) == seen; i++)
             poll_again();
         pthread_mutex_lock(&pool->lock);
-        /* Who comes when the round is over has missed it: nobody waits for the late. */
+        /* Who comes when the round is over has missed it: no thread waits for late ones. */
         while ((atomic_load(&pool->round) == seen || !pool->open) && !pool->closing)
             pthread_cond_wait(&pool->work, &pool->lock);
         if (pool->closing) break;

@@ -12,7 +12,7 @@
 
 GNOMON_OPTIONS_INIT(gnomon_choose_options, GNOMON_CHOOSE_OPTIONS_INIT)
 
-/* The operators that are looked at, in this order: of equally quick ones the first is taken. Each
+/* The operators that are compared, in this order: of equally quick ones the first is taken. Each
  * has its default parameters but for those that stand here. */
 static const struct {
     gnomon_kind kind;

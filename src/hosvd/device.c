@@ -169,7 +169,7 @@ static gnomon_status run(gnomon_device_call *call, void *user)
     return gnomon_hosvd_name_element(t->w, job->bad_row, job->bad_col, job->x.cols);
 }
 
-/* Whether to ask under AUTO, where a look costs the opening of the plugin. */
+/* Whether to ask under AUTO, where asking opens the plugin. */
 static bool is_worth_it(const gnomon_hosvd_work *w)
 {
     double count = 1, columns = 0;

@@ -75,7 +75,7 @@ static gnomon_sketch_options options_for(int64_t row, int64_t rows)
     gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
     options.row = row;
     options.rows = rows;
-    options.allow_nonfinite = 1; /* it was looked at already */
+    options.allow_nonfinite = 1; /* it was scanned already */
     return options;
 }
 

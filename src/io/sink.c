@@ -384,6 +384,6 @@ void gnomon_sink_abort(gnomon_sink *sink)
 gnomon_status gnomon_sink_stat(const gnomon_sink *sink, struct stat *st)
 {
     GNOMON_FAIL_IF(fstat(sink->fd, st) != 0, sink->ctx, GNOMON_ERROR_IO,
-                   GNOMON_ARG("%s") ": can't look at it: %s", sink->name, strerror(errno));
+                   GNOMON_ARG("%s") ": its status can't be read: %s", sink->name, strerror(errno));
     return GNOMON_OK;
 }

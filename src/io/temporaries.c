@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A fixed table: a signal handler may look at it at any moment, so nothing in it is ever
+/* A fixed table: a signal handler may read it at any moment, so nothing in it is ever
  * freed and a slot is complete before it is marked live. */
 enum { SLOTS = 64, FREE = 0, CLAIMED = 1, LIVE = 2 };
 
@@ -65,7 +65,7 @@ void gnomon_temporary_unique(char text[GNOMON_TEMPORARY_UNIQUE])
 
 /* ---- beside a target ---- */
 
-/* With so many runs at once for one target, further ones take names that nobody looks for. */
+/* With so many runs at once for one target, further ones use names that no run cleans up. */
 enum { NAMES = 16 };
 
 /* 0, or an errno: EAGAIN when somebody else has the lock. Locks of open file descriptions: they end

@@ -16,8 +16,8 @@ void gnomon_temporary_forget(int ticket);
 /* Makes a temporary file to replace 'base' in the folder open as folder_fd, no wider than mode, and
  * locks it for as long as *fd or a duplicate of it is open. name gets its name. Names are a few
  * fixed ones for each base, so that what a killed process left is found: a file of such a name that
- * nobody has locked is removed. Where files can't be locked nothing is removed. Returns a ticket in
- * *ticket, as gnomon_temporary_note. 0 or an errno. */
+ * no process has locked is removed. Where files can't be locked nothing is removed. Returns a
+ * ticket in *ticket, as gnomon_temporary_note. 0 or an errno. */
 enum { GNOMON_TEMPORARY_NAME = 256 };
 int gnomon_temporary_beside(int folder_fd, const char *base, mode_t mode,
                             char name[GNOMON_TEMPORARY_NAME], int *ticket, int *fd);

@@ -67,7 +67,7 @@ static int64_t entries_of(const gnomon_side *side)
     return side->rows > 0 ? side->csr->offsets[side->rows] - side->csr->offsets[0] : 0;
 }
 
-/* Whether to ask under AUTO, where a look costs the opening of the plugin. */
+/* Whether to ask under AUTO, where asking opens the plugin. */
 static bool is_worth_it(const gnomon_join_state *join)
 {
     if (join->p.csr != NULL)

@@ -31,7 +31,7 @@ typedef struct gnomon_join_costs {
 typedef struct gnomon_join_sample {
     gnomon_matrix p, q; /* the rows that the job names, of P's and Q's types, on the host */
     double squares[2];  /* L2: the largest squared length of a point of P's and of Q's, with the
-                           CPU's bits; negative: the core looks at them, they lie on the host */
+                           CPU's bits; negative: the core scans them, they lie on the host */
     gnomon_join_costs costs; /* the device's */
 } gnomon_join_sample;
 
@@ -49,7 +49,7 @@ typedef struct gnomon_join_host {
     /* Plans a join by hashing; *out is good until the join returns. */
     gnomon_status (*plan)(void *user, const gnomon_join_sample *sample, gnomon_join_tables *out);
     /* Refuses points on the host that no join takes. A device that hands over pairs before it has
-     * looked at all points calls it first. */
+     * scanned all points calls it first. */
     gnomon_status (*check)(void *user);
     /* Takes pairs that come after all those before in the order of (i, j), within the threshold and
      * with their fp64 distances, bit for bit as src/search/exact.c makes them. With those of a call

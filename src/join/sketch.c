@@ -25,8 +25,8 @@
 
 enum {
     LANES = GNOMON_LANES,
-    SAMPLE = 640,   /* points looked at */
-    WHOLE = 8,      /* of which every eighth's pairs are looked at in all coordinates too */
+    SAMPLE = 640,   /* points in the sample */
+    WHOLE = 8,      /* of which every eighth's pairs are compared in all coordinates too */
     ITERATIONS = 4, /* of orthogonal iteration */
     LEAST_COLS = 48 /* of points that a sketch pays for */
 };

@@ -47,7 +47,7 @@ typedef struct gnomon_sketch_block {
     gnomon_blur *blurs;
 } gnomon_sketch_block;
 
-/* Finds V by a look at some of q's points and decides whether it pays at the threshold. Errors:
+/* Finds V from a sample of q's points and decides whether it pays at the threshold. Errors:
  * MEMORY. */
 gnomon_status gnomon_sketch_open(gnomon_join_sketch *sketch, const gnomon_join_state *join,
                                  const gnomon_matrix *some);

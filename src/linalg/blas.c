@@ -117,7 +117,7 @@ static void describe(void)
              library_name());
 }
 
-/* OpenBLAS tries for ever to map a buffer that it can't have, so it is asked for one only where
+/* OpenBLAS never stops trying to map a buffer that it can't have, so it is asked for one only where
  * there is room. One for each thread of its own as soon as it is loaded, beside that thread's
  * stack, and one for each caller at a time. */
 #define CHUNK (INT64_C(1) << 20)

@@ -90,7 +90,7 @@ static gnomon_status sketch(gnomon_context *ctx, const gnomon_hasher *h,
     gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
     o.alpha = h->factor;
     o.col = 0;             /* the operator may have more columns than the points */
-    o.allow_nonfinite = 1; /* they have been looked at */
+    o.allow_nonfinite = 1; /* they have been checked */
     if (points->dense) {
         const gnomon_matrix x = gnomon_rows(points->dense, first, n);
         return gnomon_sketch_at(ctx, GNOMON_ON_CPU, h->op, &x, &y, &o);

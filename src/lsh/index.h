@@ -131,7 +131,7 @@ gnomon_status gnomon_table_make_room(gnomon_context *ctx, int64_t entries, int64
                                      gnomon_table *t);
 
 /* ---- query.c ---- */
-/* A look at what queries would find after so many buckets or candidates, and with so many
+/* A measurement of what queries would find after so many buckets or candidates, and with so many
  * candidates verified. The index may hold some points alone: true neighbours first, then a sample
  * of all points. */
 typedef struct gnomon_lsh_trace {

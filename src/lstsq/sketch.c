@@ -124,7 +124,7 @@ static gnomon_status dense(gnomon_solver *s)
 {
     gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
     gnomon_stream *of_a = NULL, *of_b = NULL;
-    options.allow_nonfinite = 1; /* it was looked at already */
+    options.allow_nonfinite = 1; /* it was scanned already */
     gnomon_status status =
         gnomon_stream_at(s->ctx, GNOMON_ON_CPU, s->op, s->d, GNOMON_F64, &options, &of_a);
     if (status == GNOMON_OK)

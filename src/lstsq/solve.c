@@ -261,7 +261,7 @@ gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const g
     gnomon_row_source whole;
     gnomon_csr transposed = {0};
     gnomon_status status =
-        gnomon_row_source_open(ctx, NULL, a, NULL, false, &whole); /* looks at it */
+        gnomon_row_source_open(ctx, NULL, a, NULL, false, &whole); /* checks it */
     if (status == GNOMON_OK) status = gnomon_underdetermined_transpose(ctx, a, &transposed);
     if (status == GNOMON_OK)
         status = solve(ctx, NULL, &transposed, NULL, a->dtype, true, b, &options, out);

@@ -82,7 +82,7 @@ static void scale_rest(gnomon_context *ctx, const gnomon_matrix *out, int64_t ba
     gnomon_scale_view(ctx, &right, beta, overflow);
 }
 
-/* Where the job's writers tell of overflows; NULL when nobody asks. */
+/* Where the job's writers report overflows; NULL: they don't. */
 static gnomon_overflow *asked(const gnomon_sketch_job *job, gnomon_overflow *o)
 {
     gnomon_overflow_none(o);

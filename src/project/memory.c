@@ -10,7 +10,7 @@ static gnomon_status layout_bytes(gnomon_context *ctx, gnomon_sketch_job *job, i
 {
     const gnomon_operator *op = job->op;
     if (op->levels > 1) return gnomon_cascade_memory(ctx, job, n, row_stride, bytes);
-    /* Views without data, whose shapes and strides are all that a plan looks at. */
+    /* Views without data, whose shapes and strides are all that a plan reads. */
     const gnomon_matrix x = {
         .dtype = dtype, .rows = n, .cols = op->descriptor.d, .row_stride = row_stride};
     const gnomon_matrix y = {.dtype = GNOMON_F32, .rows = n, .cols = op->descriptor.k};

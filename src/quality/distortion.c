@@ -51,7 +51,7 @@ static gnomon_status measure_all(gnomon_context *ctx, measure *m, int64_t count,
                               gnomon_times(gnomon_times((int64_t)gnomon_context_threads(ctx), 2),
                                            GNOMON_LENGTH_PIECE),
                               sizeof *m->scratch, "rows in double precision", &m->scratch);
-    const int64_t batch = INT64_C(1) << 14; /* between looks at the progress callback */
+    const int64_t batch = INT64_C(1) << 14; /* between calls of the progress callback */
     for (m->begin = 0; m->begin < count && status == GNOMON_OK; m->begin = m->end) {
         m->end = count - m->begin < batch ? count : m->begin + batch;
         gnomon_parallel(ctx, (m->end - m->begin + BLOCK - 1) / BLOCK, measure_block, m);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { SAMPLE = 512 }; /* points looked at */
+enum { SAMPLE = 512 }; /* points in the sample */
 
 /* Adds row i's coordinates to sums; its largest magnitude, and whether all are integers. */
 static double read_row(gnomon_search *s, const gnomon_matrix *base, int64_t i, double *f64,
@@ -53,7 +53,7 @@ static double rounding(const gnomon_search *s, double peak, int most)
  * 16 bits. */
 enum { MOST_8 = 45, ASKED = 8 };
 
-/* What a look at some queries and points tells of 8-bit coordinates: out of k points that must
+/* What a sample of queries and points shows of 8-bit coordinates: out of k points that must
  * pass, how many times as many do? peak: of base's points. */
 static double passing_8(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
                         double peak, double *f64, double *other)

@@ -4,7 +4,7 @@
 
 #include "search/state.h"
 
-/* Refuses a broken view; what its entries are is not looked at. Errors: ARGUMENT, DATA. */
+/* Refuses a broken view; its entries are not checked. Errors: ARGUMENT, DATA. */
 gnomon_status gnomon_csr_check(gnomon_context *ctx, const gnomon_csr *csr, const char *name);
 gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
                                int64_t first, gnomon_metric metric, gnomon_sets *sets);

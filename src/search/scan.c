@@ -31,7 +31,7 @@ enum {
     FEW = 1,              /* up to so many queries fp64 alone is faster */
     ROOM = 64,            /* survivors kept beyond 2 k */
     LEAST_ROWS = 2048,    /* of a range */
-    DIRECT_ROWS = 256,    /* base rows between looks at the buffers, without a filter */
+    DIRECT_ROWS = 256,    /* base rows between checks of the buffers, without a filter */
 };
 
 static const double piece_work = 1e10; /* multiply-adds between two reports of progress */

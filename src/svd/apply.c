@@ -322,7 +322,7 @@ gnomon_status gnomon_piece_sketch(gnomon_row_source *source, const gnomon_piece 
     gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
     options.row = row;
     options.rows = out->cols;
-    options.allow_nonfinite = 1; /* it was looked at already */
+    options.allow_nonfinite = 1; /* it was scanned already */
     if (piece->sparse && source->centered) return sketch_centered(source, piece, op, row, out);
     const gnomon_matrix y = gnomon_matrix_rowmajor(out->data, out->f64 ? GNOMON_F64 : GNOMON_F32,
                                                    piece->rows, out->cols);

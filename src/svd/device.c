@@ -161,7 +161,7 @@ static gnomon_status run(gnomon_device_call *device, void *user)
     return status;
 }
 
-/* Whether to ask under AUTO, where a look costs the opening of the plugin. */
+/* Whether to ask under AUTO, where asking opens the plugin. */
 static bool is_worth_it(const gnomon_factor *f)
 {
     const gnomon_matrix *a = f->source.matrix;

@@ -17,9 +17,9 @@
 #include <string.h>
 
 enum {
-    CYCLE = 6,    /* iterations whose shifts are the zeros of one polynomial */
-    AT_LEAST = 3, /* looks at the same number of columns before anything is taken as converged */
-    ROUNDS = 120, /* looks at the same number of columns at most */
+    CYCLE = 6,        /* iterations whose shifts are the zeros of one polynomial */
+    AT_LEAST = 3,     /* checks at the same number of columns before anything counts as converged */
+    ROUNDS = 120,     /* checks at the same number of columns at most */
     DENSE_UNITS = 64, /* roundings of the sum of squares of dense data, which is measured later */
     KEPT = 3          /* looks whose values are at hand */
 };
@@ -32,8 +32,8 @@ typedef struct energy {
     double span;           /* of its diagonal; 0: it is not to be divided by */
     double *squares[KEPT]; /* of the singular values of A z, falling; the latest first */
     double wanted;         /* the sum of squares to be reached */
-    int checks, steps;     /* looks at this number of columns, iterations in all */
-    int64_t needed;        /* more columns that a look asks for; 0: none */
+    int checks, steps;     /* checks at this number of columns, iterations in all */
+    int64_t needed;        /* more columns that a check requires; 0: none */
 } energy;
 
 static double square(double x)

@@ -18,7 +18,7 @@ enum {
     MAX_ROWS = 65536,
     PIECE_NUMBERS = 1 << 24,
     LINE = 4096,
-    INDICES = 1 << 18 /* that a task looks at */
+    INDICES = 1 << 18 /* that a task checks */
 };
 
 /* A power of two, so that blocks of rows never straddle pieces. */
@@ -53,7 +53,7 @@ static gnomon_status check_indices(gnomon_context *ctx, const gnomon_csr *a, int
     const int64_t tasks = (count + INDICES - 1) / INDICES;
     indices x = {.a = a, .count = count};
     int64_t first = -1;
-    GNOMON_TRY(gnomon_alloc(ctx, tasks, sizeof *x.bad, "the look at indices", &x.bad));
+    GNOMON_TRY(gnomon_alloc(ctx, tasks, sizeof *x.bad, "the check of indices", &x.bad));
     gnomon_parallel(ctx, tasks, find_bad, &x);
     for (int64_t task = 0; task < tasks && first < 0; task++)
         first = x.bad[task];

@@ -1,4 +1,4 @@
-/* The pass that looks at every entry: finite, the largest, the sum of squares. */
+/* The pass that scans every entry: finite, the largest, the sum of squares. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"

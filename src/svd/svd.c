@@ -273,7 +273,7 @@ static void release(gnomon_factor *f)
     gnomon_row_source_close(&f->source);
 }
 
-/* What can be said before any number is looked at. */
+/* What can be checked before any number is read. */
 static gnomon_status prepare(gnomon_factor *f)
 {
     GNOMON_FAIL_IF(

@@ -329,7 +329,7 @@ static gnomon_status run(transform *t, int64_t rows, double *deviations)
         gnomon_alloc(t->ctx, threads, sizeof *t->room, "parts of rows", &t->room);
     if (status == GNOMON_OK)
         status = gnomon_alloc(t->ctx, gnomon_times(2, tasks), sizeof *t->bad_in,
-                              "the look at numbers", &t->bad_in);
+                              "the check of numbers", &t->bad_in);
     if (status == GNOMON_OK) {
         t->bad_out = t->bad_in + tasks;
         if (t->csr != NULL) status = prepare_sparse(t, &v, &correction);

@@ -70,21 +70,21 @@ with tempfile.TemporaryDirectory() as work:
 
     expect(page, "## NVIDIA Test 80GB", "FP16 700 TFLOP/s, SGEMM 50.0", "55.0 GB/s pinned", "commit abcdef012345", "hue green")
     assert "without time" not in page
-    # figures, floors, aims and whether they are reached
-    expect(line(page, "`rademacher` of 32 f32"), "| 40 | 28 |", "| 1.43 | ≤ 1.6× the floor | yes |")
+    # figures, bounds, limits and whether the times are within them
+    expect(line(page, "`rademacher` of 32 f32"), "| 40 | 28 |", "| 1.43 | ≤ 1.6× the bound | yes |")
     expect(line(page, "`gaussian fp16` of 32"), "| ≤ 110 ms | no |")
     assert "fast_jl" not in page  # that was taken on another GPU
     expect(line(page, "`very-sparse`, density 0.0001, of 32 points, D = 10,000,000, k = 16,384, coordinates"),
-           "| 4.5× as fast as v3 | no |", "v1 9; v3 1.8")
-    expect(line(page, "k = 16,384, points contiguous |"), "| ≤ 2.2× the floor | yes |")
-    expect(line(page, "`block` of 32, rademacher,"), "D = 2^20, k = 1,024", "≤ 1.5× the floor | yes", "SGEMM, stored: 1.5")
-    expect(line(page, "`sjlt`, s = 2"), "≤ 1.5× the floor | yes")
-    expect(line(page, "`srht` of 262,144"), "| 2.08 | ≤ 2× the floor | no |")
+           "| 4.5× as fast as 'warp a row, all lanes draw' | no |", "thread a row: 9; warp a row, all lanes draw: 1.8")
+    expect(line(page, "k = 16,384, points contiguous |"), "| ≤ 2.2× the bound | yes |")
+    expect(line(page, "`block` of 32, rademacher,"), "D = 2^20, k = 1,024", "≤ 1.5× the bound | yes", "SGEMM, stored: 1.5")
+    expect(line(page, "`sjlt`, s = 2"), "≤ 1.5× the bound | yes")
+    expect(line(page, "`srht` of 262,144"), "| 2.08 | ≤ 2× the bound | no |")
     expect(line(page, "sjlt s=1, host to host"), "| 76 |", "yes")
     # level t's flops, twice, at 2e12 a second
     products = 256 * (64 * 256 * 4 ** 6 + sum(t * 64 * 4 * (t - 1) * 64 * 4 ** (7 - t) for t in range(2, 7)) + 64 * 4 * 6 * 64)
     expect(line(page, "`kronecker`, ζ = 4"), f"| 2.1 | {4e3 * products / 2e12:.3g} | flops, fp32 as two fp16 |", "by SGEMMs: 2.1")
-    expect(page, "\n5 of 8 aims are reached.\n")
+    expect(page, "\n5 of 8 times are within their limits.\n")
 
     expect(model_page, "## NVIDIA Test 80GB, 256 points", "SGEMMs, one unit", "`kronecker`, with a start",
            "| SGEMMs | the dense product by SGEMM, matrix stored | always |")

@@ -470,7 +470,7 @@ static int build_tuned(build *b, int table)
     if (code < 0) code = tune(b, &points, &queries, budget);
     b->build_seconds = cli_seconds() - begin;
     if (code < 0) code = report(b, 1, table);
-    gnomon_lsh_destroy(b->index); /* before the points that it looks at */
+    gnomon_lsh_destroy(b->index); /* before the points that it refers to */
     b->index = NULL;
     if (b->tuning.struct_size > 0) gnomon_lsh_tuning_free(app->ctx, &b->tuning);
     cli_points_drop(&points);

@@ -61,7 +61,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .target = &e->value.candidates,
          .given = &e->candidates,
          .value = "N",
-         .help = "verify no more candidates than that; 0: all that are found"},
+         .help = "consider no more candidates than that; 0: all that are found"},
         {.name = "rerank",
          .type = CLI_INT,
          .target = &e->value.rerank,

@@ -217,7 +217,7 @@ static int is_pair(const cli_pair_limits *l, const gnomon_pair *last, const gnom
     return l->at_least ? p->distance >= limit : p->distance >= -slack && p->distance <= limit;
 }
 
-/* Reads and checks the complete pairs and hands them to sink (NULL: to nobody); puts their hash
+/* Reads and checks the complete pairs and hands them to sink (may be NULL); puts their hash
  * into *hash. -1 or an exit code. */
 static int walk(cli_checkpoint *c, gnomon_join_sink sink, void *user, uint64_t *hash)
 {

@@ -60,7 +60,7 @@ int cli_neighbors_fail(cli_neighbors *n, gnomon_status status);
 /* Takes a group's answers over. */
 int cli_neighbors_keep(cli_neighbors *n, gnomon_neighbors *found);
 /* Sets the options' bitmap, for free(), of the ids in n->filter, where that is given; 'points' are
- * the base's, -1 where nobody knows. */
+ * the base's, -1 where not known. */
 int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap);
 void cli_neighbors_drop(cli_neighbors *n);
 

@@ -94,7 +94,7 @@ int cli_neighbors_guarantee(cli_neighbors *n)
     if (n->index != NULL) {
         n->index_info.struct_size = sizeof n->index_info;
         gnomon_lsh_describe(n->index, &n->index_info);
-        gnomon_lsh_destroy(n->index); /* before the points that it looks at */
+        gnomon_lsh_destroy(n->index); /* before the points that it refers to */
     }
     cli_points_drop(&base);
     cli_points_drop(&queries);

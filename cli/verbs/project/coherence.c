@@ -1,11 +1,11 @@
-/* Looking at a sample of the points where the operator, or the user's word about the points, counts
+/* Examines a sample of the points where the operator, or the user's word about the points, counts
  * on their weight not lying in few coordinates: see docs/reference/choosing.md. */
 #include "verbs/project/project.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* So many points of the first chunk are looked at, and of later ones; and so many numbers. */
+/* The most points of the first chunk that are sampled, and of later ones; and the most numbers. */
 enum { FIRST_POINTS = 512, POINTS = 128, NUMBERS = 1 << 24, NONZEROS = 1 << 18 };
 
 /* What a very sparse operator's variance is to that of dense kinds, at a coherence. */
@@ -77,7 +77,7 @@ static void judge_density(cli_job *job)
     cli_say(job->app,
             "gnomon project: few coordinates hold much of the weight of %s: with this density "
             "very-sparse keeps %s with %s times the variance of dense kinds on average, and up to "
-            "%s times (of %lld looked at); rademacher and sjlt do better\n",
+            "%s times (of %lld sampled); rademacher and sjlt do better\n",
             pairs ? "the points' differences" : "the points",
             pairs ? "their squared distances" : "their squared lengths",
             times_words(variance(l, pairs ? c->pair_mean : c->point_mean), mean),

@@ -289,7 +289,7 @@ static int run_pieces(cli_job *job, gnomon_stream *stream, void *buffer, int64_t
     return -1;
 }
 
-/* Points that come column by column are looked at beforehand, as many whole ones as the buffer
+/* Points that come column by column are checked beforehand, as many whole ones as the buffer
  * holds.
  */
 static int scan_first(cli_job *job, void *buffer)

@@ -7,7 +7,7 @@
 
 #include "cli.h"
 
-/* What the points are looked at for, and what was seen of a sample. */
+/* What the points are examined for, and what a sample showed. */
 typedef struct cli_scan {
     double density; /* of a very sparse operator; 0: another */
     double
@@ -44,11 +44,11 @@ int cli_job_plan(cli_job *job);
 /* Reads, sketches and writes all points. -1 or an exit code. */
 int cli_job_run(cli_job *job);
 
-/* coherence.c: look at the first of x's points, which are those from 'row' on. -1 or an exit code.
+/* coherence.c: examine the first of x's points, which are those from 'row' on. -1 or an exit code.
  */
 int cli_scan_dense(cli_job *job, const gnomon_matrix *x, int64_t row);
 int cli_scan_csr(cli_job *job, const gnomon_csr *x, int64_t row);
-/* What was seen; NULL when nothing was looked at. */
+/* What the sample showed; NULL without one. */
 json_t *cli_scan_json(const cli_scan *l);
 
 #endif

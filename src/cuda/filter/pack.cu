@@ -13,7 +13,7 @@ static bool is_floats(const gnomon_matrix *m)
 
 /* ---- the centre ---- */
 
-/* What is looked at: some rows, far apart. */
+/* The sample: some rows, far apart. */
 struct estimate {
     exact_view view;
     int64_t rows, cols, apart; /* row i of the look is row i * apart */

@@ -257,7 +257,7 @@ static __device__ __forceinline__ bool gemm_too_small(const uint32_t (*high)[4],
     return gcu_gemm_any_small<APART>(x, scale);
 }
 
-/* A block of rows is looked at by the warps that multiply the first columns with it. */
+/* A block of rows is scanned by the warps that multiply the first columns with it. */
 template <int CLUSTER>
 static __device__ __forceinline__ void gemm_put_squares(const gcu_gemm_launch &l, double squares,
                                                         int number, bool first, int warp)
@@ -299,7 +299,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         float total[PIECES][32], x[EACH];
         gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
         double squares = 0;
-        static_assert(!SQUARES || AHEAD, "a chunk would be looked at twice");
+        static_assert(!SQUARES || AHEAD, "a chunk would be scanned twice");
         store.template begin<N>(
             gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank()), total, q);
         const auto begin = [&] {
@@ -499,7 +499,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
         gemm_multiply_all<N, FORM, ALONG_M, CLUSTER, STORE, SQUARES>(l, w, store, stages, full,
                                                                      empty);
     }
-    /* nobody leaves while its neighbour may still write or arrive here */
+    /* no block leaves while its neighbour may still write or arrive here */
     if (CLUSTER > 1) {
         __syncwarp();
         gcu_cluster_sync();

@@ -57,7 +57,7 @@ static __device__ __forceinline__ float chain(const gcu_gemm_launch &l, int64_t 
     return sum;
 }
 
-/* A block looks at 256 marks at a time, and does those that are set; neighbours go to different
+/* A block reads 256 marks at a time, and does those that are set; neighbours go to different
  * blocks. */
 static __global__ void __launch_bounds__(THREADS) redo(const __grid_constant__ gcu_gemm_launch l)
 {

@@ -399,7 +399,7 @@ static gnomon_status alloc(cube *h)
                      : gcu_fail(h->e.why, GNOMON_ERROR_MEMORY, "no memory for singular values");
 }
 
-/* X on the GPU without gaps, looked at and scaled. */
+/* X on the GPU without gaps, scanned and scaled. */
 static gnomon_status bring(cube *h)
 {
     gcu_svd *v = &h->v;

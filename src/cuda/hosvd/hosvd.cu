@@ -50,7 +50,7 @@ static gnomon_status all_at_once(gcu_hosvd *h)
     gnomon_status status = GNOMON_OK;
     bool more = false;
     int ranged[GNOMON_TENSOR_MODES], count = 0;
-    /* the first one first: its unfolding is one that a projection looks at */
+    /* the first one first: its unfolding is one that a projection scans */
     for (int mode = 0; mode < h->modes; mode++)
         if (h->job->columns[mode] > 0) ranged[count++] = mode;
     if (h->deferred)

@@ -92,7 +92,7 @@ struct gcu_hosvd {
     int modes, place[GNOMON_TENSOR_MODES]; /* which mode lies where, outermost first */
     int64_t length[GNOMON_TENSOR_MODES];   /* of each mode, as far as it has shrunk */
     gnomon_matrix whole;                   /* X as the job has it, without gaps */
-    bool unseen;                           /* nobody has looked for NaN in it */
+    bool unseen;                           /* it has not been scanned for NaN */
     float *x, *now;                        /* X's numbers; the tensor as far as it has shrunk */
     bool own;                              /* now is to be given back */
     double *q[GNOMON_TENSOR_MODES];        /* size x width */
@@ -144,7 +144,7 @@ int64_t gcu_hosvd_small_most(const gnomon_hosvd_job *job);
 gnomon_status gcu_hosvd_scan(gcu_hosvd *h);
 /* h->q of the mode, by projection of the tensor as it is now; waits, and so takes what it finds. */
 gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode);
-/* Whether the modes' ranges can be found without a look at what comes out on the way. */
+/* Whether the modes' ranges can be found without a check of intermediate results. */
 bool gcu_hosvd_can_defer(const gcu_hosvd *h);
 /* Memory for all modes' ranges, in one piece. */
 gnomon_status gcu_hosvd_alloc_tall(gcu_hosvd *h);
@@ -155,7 +155,7 @@ bool gcu_hosvd_is_proved(gcu_hosvd *h);
 
 /* ---- hosvd/tolerance.cu ---- */
 
-/* Finds ranks for the job's tolerance, and shrinks the tensor to them; X has been looked at. */
+/* Finds ranks for the job's tolerance, and shrinks the tensor to them; X has been scanned. */
 gnomon_status gcu_hosvd_tolerance(gcu_hosvd *h);
 
 /* ---- hosvd/end.cu: what is left of X, and the result on the host ---- */

@@ -143,7 +143,7 @@ gnomon_status gcu_hosvd_find_range(gcu_hosvd *h, int mode)
     return gcu_svd_lap(v, GCU_ORTHONORMALISE);
 }
 
-/* ---- ranges that nobody waits for ---- */
+/* ---- ranges without synchronisation ---- */
 
 bool gcu_hosvd_can_defer(const gcu_hosvd *h)
 {

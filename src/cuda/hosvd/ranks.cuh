@@ -86,7 +86,7 @@ static gnomon_status gcu_hosvd_shrink_mode(Cube *h, const gcu_hosvd_steps<Cube> 
     return steps.cut_to_budget(h, mode, most, left, spent);
 }
 
-/* Finds ranks for the job's tolerance, and shrinks the tensor to them; X has been looked at. */
+/* Finds ranks for the job's tolerance, and shrinks the tensor to them; X has been scanned. */
 template <typename Cube>
 static gnomon_status gcu_hosvd_find_ranks(Cube *h, const gcu_hosvd_steps<Cube> &steps)
 {

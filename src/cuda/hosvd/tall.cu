@@ -1,6 +1,6 @@
 /* Several modes' tall matrices at once: their columns made orthonormal, rotated, signed.
  *
- * Orthonormal by two rounds of Cholesky QR and a look whether that was enough (see svd/orth.cu for
+ * Orthonormal by two rounds of Cholesky QR and a check whether that was enough (see svd/orth.cu for
  * the theory); nothing waits for the host, which reads at the end what was found and, where two
  * rounds do not do, begins anew by the way that looks on every step. A round's inverse is that of
  * svd/invert.cuh; a column that is too short after the division is made long by the next round. */
@@ -140,7 +140,7 @@ cudaError_t gcu_hosvd_orthonormalise(const gcu_hosvd_tall *tall, int count, cuda
     find_round(l, count, 1, true, stream);
     divide_kernel<true><<<tiles, TILE_THREADS, 0, stream>>>(l);
     for (int i = 0; i < count; i++)
-        l.of[i].other = l.of[i].tall; /* what is looked at */
+        l.of[i].other = l.of[i].tall; /* what is checked */
     gram_kernel<double><<<grams, TILE_BLOCK, 0, stream>>>(l);
     find_round(l, count, 2, false, stream);
     return cudaGetLastError();

@@ -1,4 +1,4 @@
-/* cuda/join/hashes.h: what a join by hashing has beside an exact one: a plan, of a look at the
+/* cuda/join/hashes.h: what a join by hashing has beside an exact one: a plan, from a sample of the
  * points, and keys of those that are on the GPU. Bands of rows meet by tables then, not by the
  * filter of all pairs. */
 #ifndef GNOMON_CUDA_JOIN_HASHES_H

@@ -329,7 +329,7 @@ static gnomon_status do_band(run *r, int64_t row, int64_t end, int64_t *rows, in
     GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
     *kept = (int64_t)left;
     if ((int64_t)count < room / 4 && r->next_rows < r->p.all.rows) r->next_rows *= 2;
-    /* pairs that were looked at */
+    /* pairs that were compared */
     const double all = (double)*rows * (double)r->q.points.rows;
     double scanned = all;
     if (r->hashes.count > 0) {

@@ -4,7 +4,7 @@
  *
  * Several blocks of threads have a problem: each rotates the whole matrix, which lies in its shared
  * memory twice, as it is in this round and as it will be in the next one, and a few columns of the
- * vectors. So nobody waits for anybody, and a round has one barrier. Of the matrix what is on and
+ * vectors. So no warp waits for another, and a round has one barrier. Of the matrix what is on and
  * above the diagonal is held; to read and write it is what a round's time goes into.
  *
  * To find an angle takes as long, a chain of some thirty operations. So while most threads turn the

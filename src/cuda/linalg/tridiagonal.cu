@@ -7,7 +7,7 @@
  * Eigenvalues come by bisection, 32 places at once, an eigenvalue a warp; vectors from both ends
  * of the tridiagonal matrix, with the one equation that they miss where it costs least (twisted
  * factorisations, Parlett & Dhillon 1997). Of values very near to each other these are not
- * orthogonal: the caller looks at that. */
+ * orthogonal: the caller checks that. */
 #include "cuda/linalg/small.h"
 
 #include <cooperative_groups.h>
@@ -215,7 +215,7 @@ static __global__ void __launch_bounds__(THREADS)
         p.e[n - 2] = head;
         p.d[n - 1] = fma(-2 * v[n - 1], s.w[n - 1], s.a[(n - 1) / CLUSTER * n + n - 1]);
     }
-    cluster.sync(); /* nobody leaves while others write to it */
+    cluster.sync(); /* no block leaves while others write to it */
 #endif
 }
 

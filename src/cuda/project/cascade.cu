@@ -138,7 +138,7 @@ gcu_task level_task(const gcu_cascade_task *task, int level, int64_t i, int64_t 
 size_t batch_bytes(const gcu_cascade_task *task, int64_t n, bool least)
 {
     size_t most = 0;
-    char *aligned = reinterpret_cast<char *>((uintptr_t)1 << 40); /* looked at, not followed */
+    char *aligned = reinterpret_cast<char *>((uintptr_t)1 << 40); /* compared, not followed */
     for (int level = 1; level <= task->op->levels; level++) {
         const gcu_task t = level_task(task, level, 0, n, aligned, aligned);
         char why[256];

@@ -29,7 +29,7 @@ struct gcu_piece {
 };
 
 /* Chooses who does the job; x and y are as the device will see them (data and memory do not
- * matter). False with the reason when nobody can. */
+ * matter). False with the reason when none can. */
 bool gcu_pieces_open(gcu_pieces *p, const gcu_state *s, const gnomon_sketch_job *job,
                      const gnomon_matrix *x, const gnomon_matrix *y, gcu_why why);
 

@@ -3,7 +3,7 @@
  * Points on the host come in pieces: batches of points, and of those ranges of columns when a
  * family can carry sums on from one range to the next. Copies in, kernels and copies out run on
  * streams of their own, three pieces deep. What is written to y waits on the GPU until all points
- * have been looked at for NaN and infinity, or they are looked at beforehand. */
+ * have been scanned for NaN and infinity, or they are scanned beforehand. */
 #include "base/arithmetic.h"
 #include "cuda/project/job.h"
 #include "cuda/project/pieces.h"
@@ -213,7 +213,7 @@ static gnomon_status scan(run *r, const gnomon_matrix *x, int64_t row, int64_t c
     return GNOMON_OK;
 }
 
-/* Waits until all points have been looked at; fails with NONFINITE if one was bad. */
+/* Waits until all points have been scanned; fails with NONFINITE if one was bad. */
 static gnomon_status verdict(run *r)
 {
     unsigned long long first = 0;

@@ -87,7 +87,7 @@ static gnomon_status refuse(gcu_search *v, const gnomon_matrix *m, const char *n
                     "%s has NaN or infinity in row %" PRId64 ", column %" PRId64, name, id, col);
 }
 
-/* ---- one look at some rows ---- */
+/* ---- one pass over some rows ---- */
 
 /* Rows of a piece: a sample when they are every step-th. */
 struct part {

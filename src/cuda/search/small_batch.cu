@@ -661,7 +661,7 @@ bool gcu_small_batch_supported(const gnomon_search_job *job)
            gnomon_round_up(q->cols, ALIGN) * (int64_t)sizeof(float) <= most_shared;
 }
 
-/* Rows that are looked at first. */
+/* Rows that are compared first. */
 static int64_t sample_of(int64_t rows, int64_t k)
 {
     int64_t sample = SAMPLE;

@@ -2,7 +2,7 @@
  * host's help on the way.
  *
  * Keys are taken in fp32 first, straight from the points as they lie, with a bound on their error.
- * Some rows, far apart, are looked at before all others: the k-th least of the keys' upper bounds
+ * Some rows, far apart, are compared before all others: the k-th least of the keys' upper bounds
  * there, one a group of rows, is above the k-th nearest's key, whatever the other rows are. Then
  * all rows are read; those whose lower bound does not reach it are passed over, the few others get
  * their key in fp64 at once, with the CPU's bits, and are sorted at the end by (key, id).

@@ -1,7 +1,7 @@
 /* cuda/sets/sets.h: sets in the GPU's memory (sets/sets.cu), and the sorting that they need
  * (sets/sort.cu).
  *
- * Sparse rows of the host are looked at, lose their zeros and what stands twice, and have their
+ * Sparse rows of the host are checked, lose their zeros and what stands twice, and have their
  * members numbered by how often they occur, rarest first: so the first members of a set say most
  * about it. Both sides of a join are numbered alike. */
 #ifndef GNOMON_CUDA_SETS_H

@@ -204,7 +204,7 @@ static __global__ void __launch_bounds__(512)
         ask(round);
     for (int64_t round = 0; round < rounds; round++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
-        __syncthreads(); /* this stage is there, and nobody is at work on the one before it */
+        __syncthreads(); /* this stage is there, and no warp uses the one before it */
         ask(round + STAGES - 1);
         const float *const now = stages + (int)(round % STAGES) * size;
         if (pair.x == pair.y)

@@ -369,7 +369,7 @@ static void drop_header(header *h)
     h->entries = NULL;
 }
 
-/* The header's text, for which memory is taken as it comes: of a pipe nobody knows the length. */
+/* The header's text, for which memory is taken as it comes: the length of a pipe is not known. */
 static gnomon_status read_text(gnomon_source *source, header *h)
 {
     int64_t room = 0;

@@ -28,7 +28,7 @@
 
 enum {
     TASK = 16384,     /* candidates */
-    SLICE = 1 << 20,  /* candidates between two looks at how many pairs wait */
+    SLICE = 1 << 20,  /* candidates between two checks of the pairs that wait */
     MOST_SORTED = 16, /* tables at a time */
     COUNTERS = 8      /* int64_t of a worker's own, a cache line */
 };

@@ -185,7 +185,7 @@ static gnomon_status hash_dense(checker *c, const gnomon_lsh *index, int64_t mos
     return GNOMON_OK;
 }
 
-/* Sets as sparse points, with their weights, or values that nobody looks at but for zeros. */
+/* Sets as sparse points, with their weights, or values that only count as zero or not. */
 static gnomon_status hash_sets(checker *c, const gnomon_lsh *index, int64_t most, bool *wrong)
 {
     const gnomon_sets *sets = &index->sets;

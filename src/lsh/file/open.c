@@ -1,5 +1,5 @@
-/* An index read from a file: mapped, and looked at closely enough that nothing a query does can
- * leave it. Points' coordinates, codes and checksums are not looked at (file_check.c does that). */
+/* An index read from a file: mapped, and checked closely enough that nothing a query does can
+ * leave it. Points' coordinates, codes and checksums are not checked (file_check.c does that). */
 #include "lsh/file/file.h"
 
 #include "base/memory.h"

@@ -401,7 +401,7 @@ static gnomon_status extend(gnomon_context *ctx, const gnomon_lsh *index, const 
     gnomon_lsh *shape = b->shape;
     shape->points = index->points;
     b->drop = b->other = compact != 0 && index->removed > 0;
-    /* all that are removed have left, or leave, the tables: nothing looks at them any more */
+    /* all that are removed have left, or leave, the tables: nothing reads them any more */
     b->erase = b->drop ||
                (index->removed > 0 && index->tables[0].entries == index->points - index->removed);
     if (index->codes.trained) {

@@ -1,5 +1,5 @@
 /* io/formats/hdf5/heap.h: the local heaps of old groups, which hold their names. Their free blocks
- * are a list in the file; libhdf5 (1.10.8) follows one that goes in a circle for ever, taking
+ * are a list in the file; libhdf5 (1.10.8) follows one that goes in a circle without end, taking
  * memory at every step, and takes memory for all that a heap claims to be; so that heaps are looked
  * at before they come to the library. */
 #ifndef GNOMON_IO_HDF5_HEAP_H
