@@ -51,7 +51,7 @@ def _load() -> tuple[ctypes.CDLL, str]:
     return library, path
 
 
-def _choose_blas() -> None:
+def choose_blas() -> None:
     """Where nobody has named one: the OpenBLAS of the package scipy-openblas32, when it is installed.
 
     By the environment, so that the command, when it is started from here, takes the same.
@@ -67,7 +67,7 @@ def _choose_blas() -> None:
             os.environ["GNOMON_BLAS"], os.environ["GNOMON_BLAS_PREFIX"] = str(file), "scipy_"
 
 
-_choose_blas()
+choose_blas()
 lib, path = _load()
 version: str = lib.gnomon_version().decode()
 
