@@ -181,9 +181,9 @@ static gnomon_status load_sets(loading *w)
         GNOMON_TRY(expect_length(w, GNOMON_SECTION_WEIGHTS, 0, s.length, &weights));
         const double *weight = weights;
         for (int64_t e = 0; e < members; e++)
-            GNOMON_FAIL_IF(!(weight[e] > 0 && isfinite(weight[e])), ctx, GNOMON_ERROR_DATA,
+            GNOMON_FAIL_IF(!(weight[e] > 0 && weight[e] <= 0x1p500), ctx, GNOMON_ERROR_DATA,
                            GNOMON_ARG("weights") ": number %" PRId64 " is %g; it must be above 0 "
-                                                 "and finite",
+                                                 "and at most 2^500",
                            e, weight[e]);
     }
     *sets = (gnomon_sets){.count = n,

@@ -5,6 +5,10 @@ gnomon index build base.npy --tables 2 --functions 4 --width 25 --codes 8 -o den
 printf '3\n5\n' >ids.csv
 gnomon index remove dense.lsh ids.csv --quiet
 gnomon index build sparse.mtx --metric jaccard --tables 2 --functions 2 -o sets.lsh --quiet
+gnomon convert sparse.mtx signed.csv --dense --quiet
+tr -d - <signed.csv >weights.csv
+gnomon index build weights.csv --metric weighted-jaccard --tables 2 --functions 2 -o weights.lsh --quiet
+gnomon index remove weights.lsh ids.csv --quiet
 cat >damage.py <<'P'
 import os, shutil, struct, subprocess
 
@@ -13,8 +17,8 @@ def run(*words):
     return done.returncode, done.stderr
 
 names = {1: "points", 2: "set members", 3: "set offsets", 4: "codes' scale", 5: "codes", 6: "removed", 7: "ids",
-         8: "keys", 9: "starts", 10: "directory", 11: "settings"}
-for index, points in (("dense.lsh", "queries.npy"), ("sets.lsh", "sparse.mtx")):
+         8: "keys", 9: "starts", 10: "directory", 11: "settings", 12: "weights"}
+for index, points in (("dense.lsh", "queries.npy"), ("sets.lsh", "sparse.mtx"), ("weights.lsh", "weights.csv")):
     data = open(index, "rb").read()
     sections, = struct.unpack_from("<q", data, 48)
     table, = struct.unpack_from("<q", data, 40)
