@@ -37,54 +37,70 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **f
     return cli_parse(&verb, argc, argv, file, count);
 }
 
-/* The devices of the first plugin that has one, by index; what was found, and the plugin's NAME.
- * Each context takes one device into use. */
+/* What was found of all plugins: their NAMEs, and the devices of each by index, with the plugin's
+ * NAME beside them. Each context takes one device of a plugin into use. */
 typedef struct devices {
-    json_t *names;
-    char *reason, *kind;
+    json_t *kinds, *names, *addresses;
+    char *reason;
 } devices;
 
-static devices list_devices(void)
+static void list_kind(devices *d, const char *kind)
 {
     enum { MOST = 64 };
-    devices d = {json_array(), NULL, NULL};
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx = NULL;
     options.threads = 1;
-    if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return d;
-    d.reason = strdup(gnomon_context_device_reason(ctx)); /* looks for them */
-    d.kind = strdup(gnomon_context_device_kind(ctx));
-    gnomon_context_destroy(ctx);
-    for (int i = 0; i < MOST && d.kind != NULL && d.kind[0] != '\0'; ++i) {
+    for (int i = 0; i < MOST; ++i) {
         char name[64];
-        snprintf(name, sizeof name, "%s:%d", d.kind, i);
+        snprintf(name, sizeof name, "%s:%d", kind, i);
         options.device = name;
-        if (gnomon_context_create(&options, &ctx) != GNOMON_OK) break;
-        json_array_append_new(d.names, json_string(gnomon_context_device_name(ctx)));
+        if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return;
+        json_array_append_new(d->names, json_string(gnomon_context_device_name(ctx)));
+        json_array_append_new(d->addresses, json_string(name));
         gnomon_context_destroy(ctx);
     }
+}
+
+static devices list_devices(void)
+{
+    devices d = {json_array(), json_array(), json_array(), NULL};
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx = NULL;
+    const char *kind;
+    options.threads = 1;
+    if (gnomon_context_create(&options, &ctx) != GNOMON_OK) return d;
+    d.reason = strdup(gnomon_context_device_reason(ctx)); /* looks for them */
+    for (int i = 0; (kind = gnomon_context_device_found(ctx, i)) != NULL; ++i) {
+        json_array_append_new(d.kinds, json_string(kind));
+        list_kind(&d, kind);
+    }
+    gnomon_context_destroy(ctx);
     return d;
 }
 
 static void free_devices(devices *d)
 {
+    json_decref(d->kinds);
     json_decref(d->names);
+    json_decref(d->addresses);
     free(d->reason);
-    free(d->kind);
 }
 
 static int machine_words(cli_app *app)
 {
     gnomon_format_info format;
     devices d = list_devices();
-    const int found = json_array_size(d.names) > 0;
     printf("gnomon %s\n", gnomon_version());
     printf("instruction set  %s\n", gnomon_context_isa(app->ctx));
     printf("threads          %d\n", gnomon_context_threads(app->ctx));
-    printf("devices          cpu%s%s\n", found ? ", " : "", found ? d.kind : "");
+    printf("devices          cpu");
+    for (size_t i = 0; i < json_array_size(d.kinds); ++i)
+        printf(", %s", json_string_value(json_array_get(d.kinds, i)));
+    putchar('\n');
     printf("plugins          %s\n", d.reason != NULL ? d.reason : "");
     for (size_t i = 0; i < json_array_size(d.names); ++i)
-        printf("gpu %-2zu           %s\n", i, json_string_value(json_array_get(d.names, i)));
+        printf("%-16s %s\n", json_string_value(json_array_get(d.addresses, i)),
+               json_string_value(json_array_get(d.names, i)));
     free_devices(&d);
     printf("svd              %s\n",
            gnomon_svd_missing() != NULL ? gnomon_svd_missing() : gnomon_svd_blas());
@@ -103,7 +119,7 @@ static int machine_json(cli_app *app)
     json_t *formats = json_array(), *out = json_object();
     gnomon_format_info format;
     devices d = list_devices();
-    const int found = json_array_size(d.names) > 0;
+    json_t *kinds = json_pack("[s]", "cpu");
     for (int i = 0; cli_format_info(i, &format); ++i) {
         const char *missing = gnomon_format_missing(format.name);
         json_array_append_new(
@@ -114,8 +130,8 @@ static int machine_json(cli_app *app)
                                (format.holds & GNOMON_HOLDS_TENSOR) != 0, "text",
                                (format.holds & GNOMON_HOLDS_TEXT) != 0, "missing", missing));
     }
-    json_object_set_new(out, "devices",
-                        found ? json_pack("[s,s]", "cpu", d.kind) : json_pack("[s]", "cpu"));
+    json_array_extend(kinds, d.kinds);
+    json_object_set_new(out, "devices", kinds);
     json_object_set_new(out, "device_reason", json_string(d.reason != NULL ? d.reason : ""));
     json_object_set(out, "gpus", d.names);
     free_devices(&d);

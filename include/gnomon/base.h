@@ -218,6 +218,10 @@ GNOMON_API const char *gnomon_context_device_reason(const gnomon_context *ctx);
  * asks for it); static for the life of ctx; never NULL. */
 GNOMON_API const char *gnomon_context_device_name(const gnomon_context *ctx);
 GNOMON_API const char *gnomon_context_device_kind(const gnomon_context *ctx);
+/* The NAMEs of the plugins that have a device which a job on ctx may run on, from index 0 on, in
+ * the order in which they are asked; NULL past the last. Looks for them; static for the life of
+ * ctx. */
+GNOMON_API const char *gnomon_context_device_found(const gnomon_context *ctx, int index);
 
 /* Where the context's last job ran: CPU or PLUGIN; AUTO before the first. */
 GNOMON_API gnomon_device gnomon_context_worked_on(const gnomon_context *ctx);

@@ -280,6 +280,14 @@ const char *gnomon_context_device_name(const gnomon_context *ctx)
     return plugin ? plugin->name : "";
 }
 
+const char *gnomon_context_device_found(const gnomon_context *ctx, int index)
+{
+    if (ctx == NULL || index < 0) return NULL;
+    /* as for the reason */
+    const gnomon_plugin *plugin = gnomon_context_plugin((gnomon_context *)ctx, index);
+    return plugin ? plugin->kind : NULL;
+}
+
 const char *gnomon_context_device_kind(const gnomon_context *ctx)
 {
     const gnomon_plugin *plugin = ctx ? in_use(ctx) : NULL;

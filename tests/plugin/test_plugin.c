@@ -217,6 +217,10 @@ static void two_plugins(void **state)
     assert_string_equal(gnomon_context_plugin(all, 1)->kind, "second");
     assert_null(gnomon_context_plugin(all, 2));
     assert_null(gnomon_context_plugin(two, 1));
+    assert_string_equal(gnomon_context_device_found(all, 0), "cuda");
+    assert_string_equal(gnomon_context_device_found(all, 1), "second");
+    assert_null(gnomon_context_device_found(all, 2));
+    assert_null(gnomon_context_device_found(all, -1));
     says(gnomon_context_device_reason(all), "two/libgnomon_cuda.so: test device -1; ");
     says(gnomon_context_device_reason(all), "two/libgnomon_second.so: test device -1");
 
