@@ -1,7 +1,7 @@
 /* Adjoints on the GPU against Y S in fp64 with S by the CPU library, every kind of operator; and
  * their bits against themselves: fewer points, columns cut, little work memory. Exits with 77 where
  * there is no GPU. GNOMON_TEST_REDUCED=1 runs a part. */
-#include "../unit/project/operator_cases.h"
+#include "../../unit/project/operator_cases.h"
 #include "cuda/project/family.h"
 #include "must.cuh"
 
