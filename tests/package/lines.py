@@ -9,7 +9,7 @@ import sys
 
 WIDTH = 120
 source = pathlib.Path(sys.argv[1])
-pages = [page for folder in ("docs", "bench", "data", "examples") for page in sorted((source / folder).rglob("*.md"))]
+pages = [page for folder in ("docs", "bench", "data", "examples", "bindings", "tests") for page in sorted((source / folder).rglob("*.md"))]
 pages += [page for page in sorted(source.glob("*.md")) if page.name != "CHANGELOG.md"]
 if len(pages) < 30:
     sys.exit(f"{len(pages)} pages below {source}: is that the source?")

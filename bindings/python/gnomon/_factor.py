@@ -172,7 +172,7 @@ class SVD:
     converged : bool
         With a tolerance: whether it was met.
     converged_values : int or None
-        How many leading singular values have converged to 1 %; None where that was not looked at.
+        How many leading singular values have converged to 1 %; None where that was not examined.
     passes : int
         How often all rows were gone through.
     mean, scale : ndarray of shape (n_features,) or None
