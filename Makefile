@@ -8,7 +8,7 @@ TESTS       ?= OFF
 BENCH       ?= OFF
 PREFIX      ?= /usr/local
 
-.PHONY: all deps demo check bench gpu measure results install format lint neon avx512 clean
+.PHONY: all deps demo check bench gpu measure results wheel install format lint neon avx512 clean
 
 all:
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DGNOMON_TESTS=$(TESTS) \
@@ -44,6 +44,10 @@ measure:
 results:
 	@python3 scripts/results/ship_models.py
 	@python3 scripts/results/make.py
+
+wheel:
+	@scripts/deps.sh build
+	@scripts/wheel.sh
 
 install: all
 	@cmake --install $(BUILD)
