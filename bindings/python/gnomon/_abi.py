@@ -1052,6 +1052,7 @@ FUNCTIONS = {
     "gnomon_context_device_reason": (c.c_char_p, [c.c_void_p]),
     "gnomon_context_device_name": (c.c_char_p, [c.c_void_p]),
     "gnomon_context_device_kind": (c.c_char_p, [c.c_void_p]),
+    "gnomon_context_device_found": (c.c_char_p, [c.c_void_p, c.c_int]),
     "gnomon_context_worked_on": (c.c_int, [c.c_void_p]),
     "gnomon_dtype_size": (c.c_size_t, [c.c_int]),
     "gnomon_dtype_name": (c.c_char_p, [c.c_int]),
