@@ -344,6 +344,6 @@ def seed_of(random_state: Any) -> int:
     if isinstance(random_state, (bool, np.bool_)) or not isinstance(random_state, numbers.Integral):
         raise ValueError(f"random_state must be None, an int, a numpy.random.RandomState or Generator, not "
                          f"{type(random_state).__name__}")
-    if not 0 <= random_state < 1 << 64:
+    if not 0 <= int(random_state) < 1 << 64:
         raise ValueError(f"random_state is {random_state}; it must be from 0 to 2**64 - 1")
     return int(random_state)

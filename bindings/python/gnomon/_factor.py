@@ -467,7 +467,7 @@ class LeastSquares:
         self.x = x.reshape(-1) if flat else x
         residual = result.matrix(found.residual) if found.residual.data else None
         self.residual = residual.reshape(-1) if flat and residual is not None else residual
-        names = [name for name, _ in _abi.gnomon_lstsq_target._fields_]
+        names = [field[0] for field in _abi.gnomon_lstsq_target._fields_]
         self.targets = [{name: getattr(found.target[i], name) for name in names} for i in range(found.targets)]
         for target in self.targets:
             target["converged"] = bool(target["converged"])

@@ -102,6 +102,13 @@ class Index:
     [0, 1, 2]
     """
 
+    metric: str
+    tuning: Optional[Tuning]
+    _context: Context
+    _handle: Optional[ctypes.c_void_p]
+    _kept: list[Points]
+    _exact: ArrayLike
+
     def __init__(self) -> None:
         raise TypeError("an Index is made by Index.build, Index.tune or Index.open")
 
@@ -111,9 +118,7 @@ class Index:
         self.metric, self._context, self._handle = metric, context, handle
         if handle is not None:
             weakref.finalize(self, _destroy, handle, context)
-        self._kept: list[Points] = []
-        self._exact: Optional[ArrayLike] = None
-        self.tuning: Optional[Tuning] = None
+        self._kept, self._exact, self.tuning = [], None, None
         return self
 
     @classmethod
@@ -488,6 +493,6 @@ def _restore(data: bytes) -> Index:
 
 
 def _trial(trial: Any) -> dict[str, Any]:
-    found = {name: getattr(trial, name) for name, _ in _abi.gnomon_lsh_trial._fields_}
+    found = {field[0]: getattr(trial, field[0]) for field in _abi.gnomon_lsh_trial._fields_}
     found["family"] = lib.gnomon_lsh_family_name(trial.family).decode()
     return found

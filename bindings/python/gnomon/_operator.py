@@ -251,14 +251,14 @@ class Operator:
         if len(keys) > 2:
             raise IndexError(f"too many indices: an operator has 2 dimensions, but {len(keys)} were given")
         keys += (slice(None),) * (2 - len(keys))
-        spans, inside = [], []
+        spans: list[tuple[int, int]] = []
+        inside: list[Any] = []
         for one, size in zip(keys, self.shape):
             if isinstance(one, slice):
                 span = range(*one.indices(size))
                 low, high = (min(span[0], span[-1]), max(span[0], span[-1]) + 1) if span else (0, 0)
                 spans.append((low, high - low))
-                inside.append(slice(None, None, span.step) if not span or span.step > 0
-                              else slice(None, None, span.step))
+                inside.append(slice(None, None, span.step))
             elif hasattr(one, "__index__") and not isinstance(one, (bool, np.bool_)):
                 number = one.__index__()
                 if not -size <= number < size:

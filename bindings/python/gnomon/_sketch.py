@@ -374,7 +374,7 @@ class Summary(NamedTuple):
     ``quantiles`` maps percent to distortion; ``worst`` is the largest magnitude and ``worst_at`` where it is.
     """
 
-    count: int
+    count: int  # type: ignore[assignment]
     skipped: int
     mean: float
     variance: float

@@ -136,7 +136,7 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         from sklearn.utils import check_array
         X = check_array(X, dtype=[np.float64, np.float32], accept_sparse=["csr", "csc"])
         if self.compute_inverse_components:
-            inverse = self.inverse_components_
+            inverse: Any = self.inverse_components_
         else:
             if getattr(self, "_inverse", None) is None:
                 self._inverse = np.linalg.pinv(self._dense())
