@@ -6,18 +6,18 @@
 
 static const cli_named verbs[] = {
     {"project", cli_project, "project points to fewer dimensions"},
-    {"dim", cli_dim, "the k that each bound requires"},
-    {"operator", cli_operator, "a block of a random operator, or its descriptor"},
-    {"distortion", cli_distortion, "how a sketch changed norms and distances"},
-    {"neighbors", cli_neighbors_run, "nearest neighbours, exactly"},
-    {"index", cli_index, "an index for nearest neighbours, in a file"},
-    {"join", cli_join_run, "every pair of points within a distance"},
+    {"dim", cli_dim, "the dimension k that each bound requires"},
+    {"operator", cli_operator, "print a block of a random operator, or its descriptor"},
+    {"distortion", cli_distortion, "measure how a sketch changed norms and distances"},
+    {"neighbors", cli_neighbors_run, "nearest neighbours, exact or with guaranteed recall"},
+    {"index", cli_index, "build, query and change an index for nearest neighbours"},
+    {"join", cli_join_run, "all pairs of points within a distance"},
     {"svd", cli_svd, "leading singular values and vectors"},
-    {"transform", cli_transform, "new points in the space of a factorisation"},
+    {"transform", cli_transform, "project new points to the components of an svd"},
     {"lstsq", cli_lstsq, "least squares, with bounds on the error"},
     {"hosvd", cli_hosvd, "Tucker decomposition of a tensor (randomized HOSVD)"},
-    {"convert", cli_convert, "points from one format to another"},
-    {"info", cli_info, "what is in a file, or what this machine offers"},
+    {"convert", cli_convert, "convert points between file formats"},
+    {"info", cli_info, "describe a file, or this machine's devices and formats"},
     {"help", NULL, NULL},
     {NULL, NULL, NULL},
 };
@@ -27,7 +27,8 @@ static void print_help(FILE *stream)
     char members[CLI_FORMATS_TEXT];
     fputs("Usage: gnomon VERB [options]\n"
           "\n"
-          "Random projection of points with very many coordinates.\n"
+          "Random projections of high-dimensional points, and what is built on them: nearest\n"
+          "neighbours, similarity joins, low-rank factorisations and least squares.\n"
           "\n"
           "Verbs:\n",
           stream);
@@ -37,7 +38,7 @@ static void print_help(FILE *stream)
           "  gnomon --version                        the version\n"
           "\n"
           "Data goes to -o or standard output, reports to standard error; '-' is standard input\n"
-          "or output. A member of a file:\n",
+          "or output. One array of a file with several is named after a colon:\n",
           stream);
     fprintf(stream, "%s.\n", cli_format_members(members));
     fputs("Exit codes: 0 done, 1 a negative answer, 2 usage, 3 bad data, 4 file trouble,\n"
@@ -46,9 +47,9 @@ static void print_help(FILE *stream)
           "Examples:\n"
           "  Project points to 64 dimensions\n"
           "    gnomon project points.npy -k 64 -o sketch.npy\n"
-          "  How that changed norms and distances\n"
+          "  Measure how that changed norms and distances\n"
           "    gnomon distortion points.npy sketch.npy\n"
-          "  How many dimensions keep all distances of 60000 points within 20 %\n"
+          "  Find how many dimensions keep all distances of 60000 points within 20 %\n"
           "    gnomon dim --points 60000 --eps 0.2\n",
           stream);
 }

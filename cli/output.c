@@ -86,14 +86,14 @@ cli_option cli_large_option(int *large)
                         .type = CLI_FLAG,
                         .target = large,
                         .flag = 1,
-                        .help = "an output of more than 1 GiB and 1,000 times the input's size, or "
-                                "of more than is free, is intended"};
+                        .help = "allow an output that is larger than 1 GiB and 1,000 times the "
+                                "input, or than the free space"};
 }
 
 int cli_check_told(cli_app *app, int told)
 {
     if (told || app->json || !app->quiet) return -1;
-    return cli_usage(app, "--quiet without -o and --json: nothing would tell the result");
+    return cli_usage(app, "--quiet without -o and --json: the result would be lost");
 }
 
 int cli_check_room(cli_app *app, const char *input, const char *output, const char *format,

@@ -91,7 +91,7 @@ typedef struct gnomon_device_table {
      * has been read when search_add returns; texts call it base. After a failure the search can
      * only be closed. search_finish, of k nearest, tells how many each query has (k or less; of
      * sets those alone that share something), and their ids and distances in the order of answers,
-     * k places a query. */
+     * k places per query. */
     int (*search_supports)(void *state, const struct gnomon_search_job *job, char *why,
                            size_t why_size);
     gnomon_status (*search_open)(void *state, const struct gnomon_search_job *job, void **search,

@@ -2,7 +2,7 @@
  * set; all tables give the same bits. Callers take it from gnomon_cpu_kernels and know
  * nothing of instruction sets.
  *
- * The tile: GNOMON_LANES points, one a lane. A tile of w coordinates is T[w][GNOMON_LANES],
+ * The tile: GNOMON_LANES points, one per lane. A tile of w coordinates is T[w][GNOMON_LANES],
  * coordinate-major, T float or double; lanes past the last point hold zeros. Accumulators are
  * T[rows][GNOMON_LANES] a tile. Lanes never mix, so a point's result does not depend on its
  * neighbours. Every sum runs along coordinates in an order fixed by the operator alone.

@@ -184,6 +184,11 @@ def zsh(verbs, abouts):
     return "\n".join(lines) + "\n"
 
 
+def fish_text(text):
+    """In single quotes."""
+    return text.replace("'", "\\'")
+
+
 def fish(verbs, abouts):
     first, second = first_words(verbs)
     names = " ".join(first)
@@ -193,7 +198,7 @@ def fish(verbs, abouts):
              "complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -l version -d 'the version'",
              "complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -l help -d 'all verbs'",
              f"complete -c gnomon -n '__fish_seen_subcommand_from help' -f -a '{names}'"]
-    lines += [f"complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -a {verb} -d '{abouts[verb]}'"
+    lines += [f"complete -c gnomon -n \"not __fish_seen_subcommand_from $verbs\" -a {verb} -d '{fish_text(abouts[verb])}'"
               for verb in first]
     for verb, (about, options) in verbs.items():
         seen = f"__fish_seen_subcommand_from {verb}"
@@ -204,7 +209,7 @@ def fish(verbs, abouts):
             word, own = verb.split()
             others = " ".join(second[word])
             lines.append(f"complete -c gnomon -n '__fish_seen_subcommand_from {word}; and not "
-                         f"__fish_seen_subcommand_from {others}' -f -a {own} -d '{about}'")
+                         f"__fish_seen_subcommand_from {others}' -f -a {own} -d '{fish_text(about)}'")
             seen = f"__fish_seen_subcommand_from {word}; and __fish_seen_subcommand_from {own}"
         for option in options:
             line = f"complete -c gnomon -n '{seen}'"
@@ -215,8 +220,7 @@ def fish(verbs, abouts):
                 line += " -r" if option.is_file else " -x"
                 if option.words:
                     line += f" -a '{option.words}'"
-            text = option.short.replace("'", "\\'")
-            lines.append(f"{line} -d '{text}'")
+            lines.append(f"{line} -d '{fish_text(option.short)}'")
     return "\n".join(lines) + "\n"
 
 

@@ -85,7 +85,7 @@ static const char *size_words(double bytes, char buffer[32])
     return buffer;
 }
 
-/* The choice, the next best, and what would be quicker but is ruled out. The model tells of the
+/* The choice, the next best, and what would be faster but is ruled out. The model tells of the
  * sketch alone; reading the points and writing 'bytes' depend on the disk. */
 static void tell(cli_app *app, const gnomon_choice *choice, double bytes)
 {

@@ -30,8 +30,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .value = "TYPE",
          .help =
              "the elements' type: f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8 or float32, uint8 ... (default: "
-             "as in the input, f8 for text). Integers are rounded to; what does not fit is an "
-             "error"},
+             "as in the input, f8 for text). Numbers are rounded to integer types; a number that "
+             "does not fit is an error"},
         {.name = "order",
          .type = CLI_CHOICE,
          .target = &r->column_major,
@@ -49,7 +49,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .type = CLI_FLAG,
          .target = &r->dense,
          .flag = 1,
-         .help = "write every coordinate, also of sparse input"},
+         .help = "write every coordinate, of sparse input too"},
         {.name = "digits",
          .type = CLI_INT,
          .target = &r->digits,
@@ -57,7 +57,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .high = 17,
          .value = "N",
          .takes = GNOMON_TAKES_DIGITS,
-         .help = "significant digits (default: as few as read back the same)"},
+         .help = "significant digits (default: the fewest that read back as the same number)"},
         {.name = "no-compress",
          .type = CLI_FLAG,
          .target = &r->no_compress,
@@ -75,8 +75,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
         .name = app->verb,
         .synopsis = "INPUT OUTPUT [options]",
         .about =
-            "Copies points from one file format to another. Formats are found out from the input's "
-            "content, then from the names. The output appears only when it is complete.",
+            "Copies points from one file format to another. The input's format is detected from "
+            "its content, then from its name; the output's follows from its name. The output file "
+            "appears only when it is complete.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "Text to NumPy's format, in single precision\n"

@@ -23,27 +23,26 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .target = &r->options.eps,
          .reals = CLI_OPEN_UNIT,
          .value = "E",
-         .help = "count the share outside +-E (default 0.1)"},
+         .help = "report the share of distortions outside +-E (default 0.1)"},
         {.name = "pairs",
          .type = CLI_INT,
          .target = &r->pairs,
          .low = 1,
          .value = "N",
-         .help = "measure all pairs when they are at most N, else a seeded sample of N (default "
+         .help = "measure all pairs if there are at most N, else a random sample of N (default "
                  "1000000)"},
         {.name = "seed",
          .type = CLI_SEED,
          .target = &r->options.seed,
          .value = "N",
-         .help = "which sample (default 0)"},
+         .help = "the seed of the sample (default 0)"},
         {.name = "max-outside",
          .type = CLI_REAL,
          .target = &r->max_outside,
          .given = &r->max_outside_given,
          .reals = CLI_CLOSED_UNIT,
          .value = "SHARE",
-         .help =
-             "a check: exit with 1 when more than this share of the distances lies outside +-E"},
+         .help = "exit with 1 if more than this share of the distances lies outside +-E"},
     };
     const cli_option pictures[] = {
         {.name = "plot",

@@ -20,17 +20,17 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **f
         .name = app->verb,
         .synopsis = "[FILE] [--json]",
         .about =
-            "Tells what points a file holds: format, shape, element type, order, members. "
-            "Without a file: the version, the instruction set, threads and devices found, which "
-            "OpenBLAS is there for gnomon svd, hosvd and lstsq, the formats known, and which of "
-            "them lack a library here.",
+            "Describes the points in a file: format, shape, element type, order, members. Without "
+            "a file: the version, the instruction set, threads and devices, the OpenBLAS that "
+            "gnomon svd, hosvd and lstsq use, the file formats, and which of them need a library "
+            "that is not installed.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "What is in a file\n"
                     "gnomon info points.npy\n"
                     "Raw numbers, whose count follows from the file's size\n"
                     "gnomon info points.raw --shape ?,784 --dtype f4\n"
-                    "What this machine offers, for a program to read\n"
+                    "The library and this machine, for a program to read\n"
                     "gnomon info --json\n",
         .max_operands = 1,
     };

@@ -36,7 +36,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
          .type = CLI_RANGE,
          .target = &r->rows,
          .value = "A:B",
-         .help = "rows from A up to but without B, from 0; either may be left out (default: all)"},
+         .help = "rows A to B - 1, counted from 0; either may be left out (default: all)"},
         {.name = "cols",
          .type = CLI_RANGE,
          .target = &r->cols,
@@ -52,7 +52,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
          .type = CLI_FLAG,
          .target = &r->describe,
          .flag = 1,
-         .help = "print the descriptor as JSON (as --save-operator does) and make no entries"},
+         .help = "print the descriptor as JSON (as --save-operator writes it) instead of entries"},
     };
     const cli_option output[] = {
         {.name = "output",
@@ -87,8 +87,9 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
                     "--load-operator F.json [--rows A:B] [--cols C:D] -o OUT [options]\n"
                     "(-k K -D D ... | --load-operator F.json) (--describe | --json)",
         .about = "Writes a block of the random operator S (k x D): the entries that gnomon project "
-                 "uses, the same bits on every machine. Any block can be had without the rest, "
-                 "however large D is. With --json and without -o, only facts are printed.",
+                 "uses, with the same bits on every machine. A block is computed without the rest "
+                 "of the matrix, however large D is. With --json and without -o only facts are "
+                 "printed.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "Four rows of five random signs, as text\n"

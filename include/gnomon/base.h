@@ -132,7 +132,7 @@ typedef struct gnomon_allocator {
 typedef struct gnomon_context_options {
     size_t struct_size;                /* see the rules above */
     const char *device;                /* NULL: "auto" (default); see below */
-    int threads;                       /* 0: one a core the process may use (default) */
+    int threads;                       /* 0: one per core the process may use (default) */
     const gnomon_allocator *allocator; /* NULL: the C library's; copied */
     gnomon_progress_fn progress;       /* NULL: none */
     void *progress_user;

@@ -92,10 +92,10 @@ GNOMON_API gnomon_status gnomon_gemm_options_init(gnomon_gemm_options *options, 
 
 /* C = alpha * A B + beta * C. Any sizes, 0 included; any strides, 0 and negative ones
  * included (an output's elements must lie apart). c must not overlap a or b. Device, threads and
- * memory limit are the context's; on the CPU a call takes at most about 5 MiB a thread (9 MiB with
- * one) beside its views, and 1.5 MiB where the inner size is at most 4096. options may be NULL.
- * Errors: ARGUMENT, SHAPE, DTYPE, MEMORY, CANCELLED, DEVICE; c is undefined after MEMORY, CANCELLED
- * and DEVICE only. Threads: see gnomon_context. */
+ * memory limit are the context's; on the CPU a call takes at most about 5 MiB per thread (9 MiB
+ * with one) beside its views, and 1.5 MiB where the inner size is at most 4096. options may be
+ * NULL. Errors: ARGUMENT, SHAPE, DTYPE, MEMORY, CANCELLED, DEVICE; c is undefined after MEMORY,
+ * CANCELLED and DEVICE only. Threads: see gnomon_context. */
 GNOMON_API gnomon_status gnomon_gemm(gnomon_context *ctx, const gnomon_matrix *a,
                                      const gnomon_matrix *b, const gnomon_matrix *c,
                                      const gnomon_gemm_options *options);

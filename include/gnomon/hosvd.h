@@ -62,8 +62,8 @@ typedef struct gnomon_hosvd_options {
     int rank_count;       /* of ranks */
     double tolerance;     /* 0 (default): fixed ranks. Else in (0, 1): ranks for which |X - X'|_F <=
                              tolerance * |X|_F, each mode being let leave its part of the square */
-    int sequential;     /* 1: project each mode of what the modes before it have left (quicker, and
-                           hardly ever less accurate); 0: project all modes of X */
+    int sequential;       /* 1: project each mode of what the modes before it have left (faster, and
+                             hardly ever less accurate); 0: project all modes of X */
     int64_t oversample; /* columns of a mode's projection beyond its rank, >= 0; default 10. A mode
                            whose columns would come to its size is not projected */
     int power;          /* power iterations of each mode, 0 ... 100; default 1 */

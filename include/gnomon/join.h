@@ -43,7 +43,7 @@ extern "C" {
 
 /* Numbers pinned. */
 typedef enum gnomon_join_method {
-    GNOMON_JOIN_AUTO = 0,  /* exact for recall 1; else what a cost model says is quicker */
+    GNOMON_JOIN_AUTO = 0,  /* exact for recall 1; else what a cost model says is faster */
     GNOMON_JOIN_EXACT = 1, /* every pair is decided */
     GNOMON_JOIN_LSH = 2    /* by locality-sensitive hashing: a share of the pairs, none wrong, the
                               same on every device */
@@ -94,7 +94,7 @@ typedef struct gnomon_join_options {
     void *user;                   /* for sink */
     int64_t band_rows; /* N > 0: an LSH join hands out pairs after N of P's rows at most, for
                           callers that keep them as they come. Default 0: as memory has room,
-                          all rows at once if it can, which is quickest */
+                          all rows at once if it can, which is fastest */
 } gnomon_join_options;
 
 #define GNOMON_JOIN_OPTIONS_INIT                                                              \
@@ -201,7 +201,7 @@ GNOMON_API gnomon_status gnomon_join_collect_csr(gnomon_context *ctx, const gnom
 
 /* ---- clusters ---- */
 
-/* Connected components over pairs, gathered as they come: 16 bytes a point. One thread at a time,
+/* Connected components over pairs, gathered as they come: 16 bytes per point. One thread at a time,
  * as the context that it was made by, which must outlive it. */
 typedef struct gnomon_clusters gnomon_clusters;
 

@@ -234,10 +234,10 @@ GNOMON_API gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh
 GNOMON_API void gnomon_lsh_destroy(gnomon_lsh *index);
 
 /* Adds points, whose ids go on from those before. At most 2^32 - 2 points in all. Takes for the
- * time of the call, beside the context's memory limit, 8 bytes a point and table and 24 a point and
- * thread. What a query finds does not depend on how the points were cut into calls, except through
- * the codes' scale, which the first call determines. Points lie on the host. A GPU makes the
- * keys, and of the first points the tables, where they are the CPU's, bit for bit (see
+ * time of the call, beside the context's memory limit, 8 bytes per point and table and 24 a point
+ * and thread. What a query finds does not depend on how the points were cut into calls, except
+ * through the codes' scale, which the first call determines. Points lie on the host. A GPU makes
+ * the keys, and of the first points the tables, where they are the CPU's, bit for bit (see
  * gnomon_hasher_apply), and declines other directions; codes are made on the CPU. On failure the
  * index is as before. Errors: as gnomon_hasher_apply; UNSUPPORTED (a magnitude above 2^500; too
  * many points), MEMORY (also when options.memory is too little; the text says how much is needed).
@@ -283,9 +283,9 @@ typedef struct gnomon_lsh_work {
  * in the order of (distance, id): what gnomon_neighbors_exact would find if the candidates were the
  * base. options as there; its metric must be the index's. A query with fewer than k candidates is
  * answered exactly. params NULL: the index's own. The bits depend neither on threads nor on how
- * queries are cut into calls. Working memory beside the context's limit: a thread's 4 bytes a point
- * and 12 a candidate. On the CPU. out and its ownership are as for gnomon_neighbors_exact; work may
- * be NULL. Errors: as there, and ARGUMENT for params, BUSY (see gnomon_lsh), DEVICE under
+ * queries are cut into calls. Working memory beside the context's limit: a thread's 4 bytes per
+ * point and 12 a candidate. On the CPU. out and its ownership are as for gnomon_neighbors_exact;
+ * work may be NULL. Errors: as there, and ARGUMENT for params, BUSY (see gnomon_lsh), DEVICE under
  * a named device. */
 GNOMON_API gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                           const gnomon_matrix *queries,
@@ -337,7 +337,7 @@ GNOMON_API gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path,
 /* An index that is written to a file as its points come, from first to last: neither points nor
  * tables need to fit in memory. The file has the same bytes as one saved after gnomon_lsh_add of
  * the same points, but for codes, whose scale the first call determines. Sorted runs of keys, 12
- * bytes a point and table, and codes wait in nameless temporary files in TMPDIR (else /tmp). One
+ * bytes per point and table, and codes wait in nameless temporary files in TMPDIR (else /tmp). One
  * thread at a time, as its context. */
 typedef struct gnomon_lsh_builder gnomon_lsh_builder;
 
@@ -387,7 +387,7 @@ typedef struct gnomon_lsh_guarantee {
     int64_t queries; /* that the guarantee is tested by, at most: 100 ... 100000; default 1000 */
     uint64_t seed;
     const gnomon_descriptor *descriptor; /* of gnomon_lsh_functions; NULL: gaussian */
-    int slower; /* 1: an index also where exact search is expected to be quicker; default 0 */
+    int slower; /* 1: an index also where exact search is expected to be faster; default 0 */
     gnomon_lsh_family family; /* of hash functions, one of the metric's; 0 (default): any */
     int64_t uses; /* queries that the index will answer: tuning and building are then part of its
                      cost; 0 (default): not known, an index that stays */
@@ -412,20 +412,20 @@ typedef struct gnomon_lsh_trial {
     int64_t probes, rerank;           /* rerank 0: all candidates */
     int64_t coarse,
         limit; /* two levels: coarse buckets probed after the fine ones, until so many candidates */
-    double recall, candidates, cost; /* candidates a query; nanoseconds a query on one thread */
+    double recall, candidates, cost; /* candidates per query; nanoseconds per query on one thread */
     int64_t bytes;                   /* that the index would take beside the points */
     int chosen;                      /* tested: 1 failed, 2 kept */
 } gnomon_lsh_trial;
 
 typedef struct gnomon_lsh_tuning {
     size_t struct_size; /* set by the caller; see gnomon/base.h */
-    int exact;          /* 1: no index meets the guarantee, or none is quicker than exact search */
+    int exact;          /* 1: no index meets the guarantee, or none is faster than exact search */
     const char *reason; /* of that; "" otherwise; static storage */
     double recall;      /* measured: mean over the test's queries; a test that ends early ends
                            when it looks well */
     double bound;       /* recall is above it with the guarantee's confidence */
     int64_t tested, asked; /* queries of the test, and those that the trials were measured by */
-    double exact_cost; /* of exact search, nanoseconds a query on one thread, by the same model */
+    double exact_cost; /* of exact search, nanoseconds per query on one thread, by the same model */
     gnomon_lsh_trial
         *trials; /* by family, width, functions and tables; of the context's allocator */
     int64_t trial_count;

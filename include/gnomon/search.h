@@ -164,7 +164,7 @@ GNOMON_API void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *nei
 typedef struct gnomon_search gnomon_search;
 
 /* Begins a search. queries (n x D) must stay as they are until the search is destroyed. On a GPU
- * they stay there, beside 32 bytes a query and neighbour.
+ * they stay there, beside 32 bytes per query and neighbour.
  * Errors:
  *  - ARGUMENT: options; a view
  *  - DTYPE: HAMMING takes U8
@@ -184,9 +184,9 @@ GNOMON_API gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gno
                                                   gnomon_search **out);
 
 /* Searches the next base points, whose ids go on from those before; they may be gone afterwards.
- * Working memory: as the context's limit says, beside 16 bytes a query and neighbour and, where the
- * limit is too low for it, what six queries take. After a failure the search can only be destroyed.
- * Errors:
+ * Working memory: as the context's limit says, beside 16 bytes per query and neighbour and, where
+ * the limit is too low for it, what six queries take. After a failure the search can only be
+ * destroyed. Errors:
  *  - SHAPE: other dimensions than the queries
  *  - NONFINITE: naming the base point's id and column; points that are not allowed may go unseen
  *  - DATA: a broken sparse view

@@ -83,7 +83,7 @@ typedef struct gnomon_svd_options {
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
                           filled in. NULL: gaussian with this seed; but where iterations do the
                           work, a rank on the CPU with power >= 2 and rank + oversample >= 64: sjlt
-                          with 8 nonzeros a column */
+                          with 8 nonzeros per column */
     uint64_t seed;        /* of that operator, and of the test vectors of the error */
     int64_t test_vectors; /* fresh Gaussian vectors that the error is measured by: 1 ... 1000;
                        default 10; 0: no certificate */
@@ -201,7 +201,7 @@ typedef struct gnomon_svd {
     int64_t converged_values; /* how many leading singular values have converged; -1: not examined
                         (a GPU, single_pass, no test vectors, test_power 0) */
     int centered;             /* options.center */
-    double *mean;     /* centered: n numbers, one a column, in A's units; else NULL. Freed by
+    double *mean;     /* centered: n numbers, one per column, in A's units; else NULL. Freed by
                          gnomon_svd_free */
     int standardized; /* options.standardize */
     double *scale; /* standardized: n numbers, what each column was divided by; else NULL. Freed, as

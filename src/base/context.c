@@ -30,7 +30,7 @@ static gnomon_status read_options(const gnomon_context_options *given, gnomon_co
     *o = (gnomon_context_options)GNOMON_CONTEXT_OPTIONS_INIT;
     if (given) GNOMON_TRY(GNOMON_COPY_OPTIONS(NULL, "options", gnomon_context_options, given, o));
     GNOMON_FAIL_IF(o->threads < 0 || o->threads > MAX_THREADS, NULL, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("options.threads") " is %d; it must be from 0 (one a core) to %d",
+                   GNOMON_ARG("options.threads") " is %d; it must be from 0 (one per core) to %d",
                    o->threads, (int)MAX_THREADS);
     GNOMON_FAIL_IF(o->memory_limit < 0, NULL, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.memory_limit") " is %" PRId64

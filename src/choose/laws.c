@@ -239,7 +239,7 @@ static void sjlt_by_rows(const asked *a, double k, gnomon_candidate *c)
     else
         say(c, false, k,
             "variance as of dense kinds, but not the tails: coherent points meet in one of the "
-            "%lld nonzeros a column",
+            "%lld nonzeros per column",
             (long long)c->descriptor.nonzeros);
 }
 

@@ -10,7 +10,7 @@
 /* Whether a join is by hashing. */
 enum {
     GNOMON_JOIN_NO_HASHING = 0,
-    GNOMON_JOIN_MAY_HASH = 1, /* where the device is quicker so */
+    GNOMON_JOIN_MAY_HASH = 1, /* where the device is faster so */
     GNOMON_JOIN_MUST_HASH = 2
 };
 

@@ -20,7 +20,7 @@ enum {
     GNOMON_TAG_LSH_WEIGHT_STEP = 135
 };
 
-enum { GNOMON_LSH_OTHERS = 3 }; /* other values a function, at most */
+enum { GNOMON_LSH_OTHERS = 3 }; /* other values per function, at most */
 
 struct gnomon_hasher {
     gnomon_lsh_functions f; /* completed; its descriptor is NULL or 'descriptor' */

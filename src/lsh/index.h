@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-enum { GNOMON_LSH_MOST_DEPTH = 256 }; /* functions a table */
+enum { GNOMON_LSH_MOST_DEPTH = 256 }; /* functions per table */
 
 /* Dense points that came in one call. */
 typedef struct gnomon_lsh_block {
@@ -40,7 +40,7 @@ struct gnomon_lsh {
     gnomon_context *ctx; /* whose allocator */
     gnomon_lsh_options options;
     gnomon_hasher *hasher;
-    int64_t depth; /* functions a table */
+    int64_t depth; /* functions per table */
     int64_t points, removed;
     gnomon_table *tables;
     uint8_t *gone; /* a bit a point; NULL: none is removed */

@@ -1,7 +1,7 @@
 /* lsh/probe.h: which buckets to look into, the likeliest first (Lv et al. 2007).
  *
  * A table's items are the other values of its functions, ascending by cost. A probe takes a set of
- * items, at most one a function, and costs their sum. All tables' probes come in the order of
+ * items, at most one per function, and costs their sum. All tables' probes come in the order of
  * (cost, table, set), from a heap: from each set that is taken follow the one whose last item is
  * moved on by one, and the one with the next item added. */
 #ifndef GNOMON_LSH_PROBE_H

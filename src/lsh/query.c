@@ -28,7 +28,7 @@ typedef struct finder {
     int64_t count;
     gnomon_prober prober;
     void *prober_memory;
-    double *f64; /* the query, two numbers a coordinate */
+    double *f64; /* the query, two numbers per coordinate */
     int64_t buckets, seen, verified, exact;
     int64_t step, traced, noted, coded, sampled; /* a trace's: of this query */
 } finder;

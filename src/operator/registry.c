@@ -25,10 +25,9 @@ static const gnomon_parameter_info parameters[] = {
      .offset = offsetof(gnomon_descriptor, nonzeros),
      .least = 1,
      .value = "S",
-     .unit = "nonzeros a column",
-     .help =
-         "nonzeros a column, or of each block's column (default 4 and 2, or what the rows allow; "
-         "sjlt with 1 is CountSketch)"},
+     .unit = "nonzeros per column",
+     .help = "nonzeros per column, or per column of each block (default 4 and 2, or what the rows "
+             "allow; sjlt with 1 is CountSketch)"},
     {.name = "blocks",
      .uses = GNOMON_USES_BLOCKS,
      .offset = offsetof(gnomon_descriptor, blocks),
@@ -44,21 +43,22 @@ static const gnomon_parameter_info parameters[] = {
      .least = 1,
      .value = "N",
      .unit = "",
-     .help = "blocks of rows that each block of columns meets (default 4, or all if fewer)"},
+     .help = "blocks of rows in which each block of columns has nonzeros (default 4, or all if "
+             "fewer)"},
     {.name = "zeta",
      .uses = GNOMON_USES_ZETA,
      .offset = offsetof(gnomon_descriptor, zeta),
      .least = 2,
      .value = "Z",
      .unit = "",
-     .help = "by how much each level narrows (default 2)"},
+     .help = "the factor by which each level reduces the dimension (default 2)"},
     {.name = "width",
      .uses = GNOMON_USES_WIDTH,
      .offset = offsetof(gnomon_descriptor, width),
      .least = 1,
      .value = "W",
      .unit = "",
-     .help = "the cascade's width, at least k (default k)"},
+     .help = "the output size of each level, at least k (default k)"},
 };
 
 _Static_assert(sizeof parameters / sizeof *parameters == GNOMON_PARAMETERS,

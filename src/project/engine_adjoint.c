@@ -1,4 +1,4 @@
-/* The adjoint side of the engine. The points' k-vectors are packed once a batch; a window of
+/* The adjoint side of the engine. The points' k-vectors are packed once per batch; a window of
  * panels is filled, whole chunks of columns if memory allows; each task makes one chunk of a few
  * tiles' coordinates and writes it out. */
 #include "project/engine.h"

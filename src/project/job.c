@@ -149,7 +149,7 @@ gnomon_status gnomon_job_views(gnomon_context *ctx, const gnomon_matrix *x, cons
     GNOMON_TRY(gnomon_check_anywhere(ctx, y, "y", !adjoint));
     GNOMON_FAIL_IF(x->rows != y->rows, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("x") " has %" PRId64 " rows and y has %" PRId64
-                                   "; both must have one a point",
+                                   "; both must have one per point",
                    x->rows, y->rows);
     GNOMON_FAIL_IF(y->cols != job->rows, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("y") " has %" PRId64 " columns; the operator has %" PRId64 " rows%s",

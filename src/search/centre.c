@@ -82,7 +82,7 @@ static double passing_8(const gnomon_search *s, const gnomon_matrix *base, int64
     return pow(passing / (double)asked, 1.5);
 }
 
-/* Whether 8 bits are quicker than 16: nanoseconds for the products saved and for the exact
+/* Whether 8 bits are faster than 16: nanoseconds for the products saved and for the exact
  * distances added, on one thread of a Zen 3 at 3 GHz. */
 static bool worth_8(const gnomon_search *s, const gnomon_matrix *base, int64_t count, double peak,
                     double *f64, double *other)

@@ -13,7 +13,7 @@ bool gnomon_sets_worth_device(const gnomon_search *search, const gnomon_csr *bas
 /* One of base and sets is NULL. */
 gnomon_status gnomon_search_add_on_device(gnomon_search *search, const gnomon_matrix *base,
                                           const gnomon_csr *sets);
-/* The k nearest in the order of answers, k places a query, and how many each query has. */
+/* The k nearest in the order of answers, k places per query, and how many each query has. */
 gnomon_status gnomon_search_finish_on_device(gnomon_search *search, int64_t *counts, int64_t *ids,
                                              double *distances);
 void gnomon_search_close_on_device(gnomon_search *search);

@@ -31,7 +31,7 @@ void gnomon_ranked_sort(gnomon_ranked *points, int64_t count);
 
 /* The rank-th largest of count numbers (rank from 1), none of them NaN; they change places. */
 float gnomon_rank_largest(float *values, int64_t count, int64_t rank);
-/* One of them that 'rank' are not below, and few more than that where they are many: quicker. */
+/* One of them that 'rank' are not below, and few more than that where they are many: faster. */
 float gnomon_rank_about(float *values, int64_t count, int64_t rank);
 
 typedef struct gnomon_hit {

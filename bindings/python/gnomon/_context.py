@@ -103,7 +103,7 @@ _keys: dict[tuple[str, Optional[int], int], _Key] = {}
 
 
 def _key(device: str, n_jobs: Optional[int], memory_limit: int) -> _Key:
-    """What a context is made with: the device, threads (0: one a core) and the memory limit."""
+    """What a context is made with: the device, threads (0: one per core) and the memory limit."""
     known = _keys.get((device, n_jobs, memory_limit))
     if known is not None:
         return known

@@ -85,7 +85,7 @@ class Index:
     ----------
     metric : str
     exact : bool
-        True where `tune` found that exact search is quicker or that no index meets the guarantee: queries are then
+        True where `tune` found that exact search is faster or that no index meets the guarantee: queries are then
         answered exactly.
     tuning : Tuning or None
         What `tune` found.
@@ -217,7 +217,7 @@ class Index:
         uses : int
             Queries that the index will answer: tuning and building are then part of its cost. 0: an index that stays.
         always : bool
-            Make an index also where exact search is expected to be quicker.
+            Make an index also where exact search is expected to be faster.
         random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         n_jobs, progress
             As for `set_config`.
@@ -225,7 +225,7 @@ class Index:
         Returns
         -------
         Index
-            With ``tuning``. ``exact`` is True where no index meets the guarantee, or exact search is quicker.
+            With ``tuning``. ``exact`` is True where no index meets the guarantee, or exact search is faster.
 
         Examples
         --------

@@ -261,7 +261,7 @@ class RandomProjection(_Projection):
     compute_inverse_components : bool
     random_state : int, numpy.random.RandomState or None
     n_jobs : int, optional
-        Threads; default one a core.
+        Threads; default one per core.
 
     Examples
     --------

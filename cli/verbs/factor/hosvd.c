@@ -24,26 +24,26 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->ranks_given,
          .low = 1,
          .value = "R1,R2,...",
-         .help = "the core's size, one number a mode; with --tolerance: at most so much"},
+         .help = "the core's size, one number per mode; with --tolerance: the largest size"},
         {.name = "tolerance",
          .type = CLI_REAL,
          .target = &r->options.tolerance,
          .given = &r->tolerance_given,
          .reals = CLI_OPEN_UNIT,
          .value = "T",
-         .help = "ranks that leave at most T of the tensor: |X - X'| <= T |X| (Frobenius). Exit "
-                 "with 1 when that can't be reached"},
+         .help = "choose the ranks so that |X - X'| <= T |X| (Frobenius norm). Exit with 1 if that "
+                 "is not reached"},
         {.name = "sequential",
          .type = CLI_FLAG,
          .target = &r->options.sequential,
          .flag = 1,
-         .help = "project each mode of the tensor that the modes before it have compressed: "
-                 "quicker, and rarely less accurate"},
+         .help = "project each mode of the tensor already compressed in the modes before it "
+                 "(sequentially truncated HOSVD): faster, and rarely less accurate"},
         {.name = "measure",
          .type = CLI_FLAG,
          .target = &r->options.measure,
          .flag = 1,
-         .help = "measure the error by one more pass even where the norms of tensor and core "
+         .help = "measure the error with one more pass even if the norms of tensor and core "
                  "determine it"},
     };
     const cli_option how[] = {
@@ -52,7 +52,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .target = &r->power,
          .high = 100,
          .value = "Q",
-         .help = "power iterations of each mode (default 1); each goes through the tensor twice"},
+         .help = "power iterations of each mode (default 1); each reads the tensor twice"},
         {.name = "oversample",
          .type = CLI_INT,
          .target = &r->options.oversample,
@@ -66,7 +66,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
         .seed = "which random operators: 0 (default) to 2^64 - 1; mode n (from 0) takes N + n",
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(D), D being the "
                    "product of the other modes)",
-        .nonzeros = "sjlt: nonzeros a column (default 4, or the columns if less)",
+        .nonzeros = "sjlt: nonzeros per column (default 4, or the columns if less)",
     };
     cli_option op_table[CLI_SKETCH_OPTIONS];
     const cli_option output[] = {
@@ -108,7 +108,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "A core of 20 x 12 x 12\n"
                     "gnomon hosvd video.npy --ranks 20,12,12 -o parts.npz\n"
-                    "As small a core as leaves 5 % of the tensor\n"
+                    "The smallest core with a relative error of at most 5 %\n"
                     "gnomon hosvd video.npy --tolerance 0.05 --sequential -o parts.npz\n"
                     "All figures, for a program\n"
                     "gnomon hosvd video.npy --ranks 20,12,12 --measure --json\n",

@@ -40,20 +40,21 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .type = CLI_INT,
          .target = &r->options.iterations,
          .value = "N",
-         .help = "the most steps of conjugate gradients (default 200); each reads A once"},
+         .help = "the largest number of iterations of conjugate gradients (default 200); each "
+                 "reads A once"},
         {.name = "test-vectors",
          .type = CLI_INT,
          .target = &r->options.test_vectors,
          .high = 100,
          .value = "R",
-         .help = "random test vectors of the bounds (default 2; 0: no bounds)"},
+         .help = "random test vectors for the error bounds (default 2; 0: no bounds)"},
     };
     cli_kinds_help kinds;
     const cli_sketch_words words = {
         .kind = cli_kinds_help_make(&kinds, "the kind of sketch: ", GNOMON_SJLT, 0, ""),
         .seed = "which random operator: 0 (default) to 2^64 - 1",
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(rows of A))",
-        .nonzeros = "sjlt: nonzeros a column (default 8)",
+        .nonzeros = "sjlt: nonzeros per column (default 8)",
     };
     cli_option op_table[CLI_SKETCH_OPTIONS + 1] = {
         [CLI_SKETCH_OPTIONS] = {
@@ -63,20 +64,21 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
             .target = &r->options.sketch_size,
             .low = 1,
             .value = "K",
-            .help = "rows of the sketch, at least A's shorter side (default: by a cost model, 4 to "
-                    "256 times that); from the longer side on, A itself is factored"}};
+            .help = "rows of the sketch, at least A's shorter side (default: chosen by a cost "
+                    "model, 4 to 256 times that); with the longer side or more, A itself is "
+                    "factored"}};
     const cli_option output[] = {
         {.name = "output",
          .letter = 'o',
          .type = CLI_TEXT,
          .target = &r->output,
          .value = "OUT",
-         .help = "where the solutions go, one a column; - is standard output"},
+         .help = "where the solutions go, one per column; - is standard output"},
         {.name = "residual",
          .type = CLI_TEXT,
          .target = &r->residual,
          .value = "OUT",
-         .help = "also write b - A x, a row for each row of A"},
+         .help = "also write the residual b - A x, one row for each row of A"},
         {.name = "output-format",
          .type = CLI_FORMAT,
          .target = &r->format,
@@ -89,8 +91,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
          .target = &r->output_dtype,
          .choices = cli_float_types,
          .value = "TYPE",
-         .help = "of the solutions and the residual: f8 (default) or f4; the work is in double "
-                 "precision"},
+         .help = "the type of the solutions and the residual: f8 (default) or f4; the computation "
+                 "is in double precision"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_sketch_table(&r->sketch, &words, op_table);
@@ -106,12 +108,12 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
         .name = app->verb,
         .synopsis = "A B [-o OUT] [--damp L] [--tolerance T] [--seed N] [options]",
         .about =
-            "Least squares: computes the x that minimizes |A x - b| for each column b of B. A (n x "
-            "D, the points) is dense or sparse; with fewer rows than columns x is the solution of "
-            "least norm. A random sketch preconditions the problem, so that few steps reach the "
-            "accuracy of a QR factorisation. Bounds on the error are reported; they fail once in a "
-            "million runs. A dense A that does not fit in --memory is read piece by piece, once a "
-            "step. B may also be one row of as many numbers as A has rows.",
+            "Computes the x that minimises |A x - b| for each column b of B. A (n x D, the points) "
+            "is dense or sparse; with fewer rows than columns x is the solution of least norm. A "
+            "random sketch preconditions the problem, so that few iterations reach the accuracy of "
+            "a QR factorisation. Bounds on the error are reported; they fail once in a million "
+            "runs. A dense A that does not fit in --memory is read piece by piece, once per "
+            "iteration. B may also be one row of as many numbers as A has rows.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples =
@@ -119,7 +121,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **o
             "gnomon lstsq features.npy targets.npy -o weights.npy\n"
             "The same from text, printed\n"
             "gnomon lstsq features.csv targets.csv -o - --output-format csv\n"
-            "Ridge regression, and what it leaves\n"
+            "Ridge regression, and its residual\n"
             "gnomon lstsq features.npy targets.npy --damp 0.5 -o weights.npy --residual left.npy\n"
             "All figures, for a program\n"
             "gnomon lstsq features.npy targets.npy --json\n",

@@ -24,15 +24,15 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->rank_given,
          .low = 1,
          .value = "K",
-         .help = "number of singular values; with --tolerance: the most"},
+         .help = "number of singular values; with --tolerance: the largest number"},
         {.name = "tolerance",
          .type = CLI_REAL,
          .target = &r->options.tolerance,
          .given = &r->tolerance_given,
          .reals = CLI_OPEN_UNIT,
          .value = "T",
-         .help = "as many singular values as leave at most T of the matrix: |A - U S Vt| <= T |A| "
-                 "(Frobenius). Exit with 1 when that can't be reached"},
+         .help = "choose the rank so that |A - U S Vt| <= T |A| (Frobenius norm). Exit with 1 if "
+                 "that is not reached"},
         {.name = "center",
          .type = CLI_FLAG,
          .target = &r->options.center,
@@ -43,8 +43,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_FLAG,
          .target = &r->options.standardize,
          .flag = 1,
-         .help = "with --center, which it implies: also divide each coordinate by its standard "
-                 "deviation (n - 1); one that is the same for all points is left at 0"},
+         .help = "implies --center: also divide each coordinate by its standard deviation (n - 1); "
+                 "a constant coordinate becomes 0"},
         {.name = "single-pass",
          .type = CLI_FLAG,
          .target = &r->options.single_pass,
@@ -54,7 +54,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_FLAG,
          .target = &r->options.measure,
          .flag = 1,
-         .help = "also compute what is left exactly, by one more pass (dense data)"},
+         .help = "also compute the residual exactly, with one more pass (dense data)"},
     };
     const cli_option how[] = {
         {.name = "power",
@@ -63,8 +63,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->power_given,
          .high = 100,
          .value = "Q",
-         .help = "power iterations (default 6; with --tolerance as many as the rank takes to "
-                 "converge); each reads the data twice"},
+         .help = "power iterations (default 6; with --tolerance as many as the singular values "
+                 "need to converge); each reads the data twice"},
         {.name = "oversample",
          .type = CLI_INT,
          .target = &r->options.oversample,
@@ -78,21 +78,21 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->block_given,
          .low = 1,
          .value = "B",
-         .help = "with --tolerance: columns to begin with (default 32)"},
+         .help = "with --tolerance: columns of the first projection (default 32)"},
         {.name = "test-vectors",
          .type = CLI_INT,
          .target = &r->options.test_vectors,
          .high = 1000,
          .value = "R",
-         .help =
-             "random test vectors that the error is measured by (default 10; 0: no certificate)"},
+         .help = "random test vectors for the error bounds (default 10; 0: no bounds)"},
         {.name = "test-power",
          .type = CLI_INT,
          .target = &r->test_power,
          .given = &r->test_power_given,
          .high = 100,
          .value = "Q",
-         .help = "pairs of passes that sharpen the spectral bound (default 1)"},
+         .help =
+             "power iterations for the bound of the spectral norm, two passes each (default 1)"},
     };
     cli_kinds_help kinds;
     const cli_sketch_words words = {
@@ -101,7 +101,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                                     "power iterations or more sjlt with 8 nonzeros)"),
         .seed = "which random operator: 0 (default) to 2^64 - 1",
         .density = "very-sparse: the probability of a nonzero (default 1/sqrt(D))",
-        .nonzeros = "sjlt: nonzeros a column (default 4, or the columns if less)",
+        .nonzeros = "sjlt: nonzeros per column (default 4, or the columns if fewer)",
     };
     cli_option op_table[CLI_SKETCH_OPTIONS];
     const cli_option output[] = {
@@ -111,15 +111,15 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .target = &r->output,
          .value = "OUT",
          .help =
-             "an .npz for the arrays U (n x K), S (K), Vt (K x D) and, with --center, mean "
-             "(D), with --standardize also scale (D), for gnomon transform; - is standard output"},
+             "an .npz for the arrays U (n x K), S (K) and Vt (K x D), with --center also mean (D), "
+             "with --standardize also scale (D); gnomon transform reads it; - is standard output"},
         {.name = "output-dtype",
          .type = CLI_CHOICE,
          .target = &r->output_dtype,
          .choices = cli_float_types,
          .value = "TYPE",
-         .help = "of the work, U and Vt: f4 or f8; otherwise f8 for f8 and 32- and 64-bit integer "
-                 "data and, with --center, text, else f4"},
+         .help = "the type of U, Vt and the computation, f4 or f8; otherwise f8 for f8 and 32- and "
+                 "64-bit integer data and, with --center, text, else f4"},
         {.name = "plot",
          .type = CLI_TEXT,
          .target = &r->plot,
@@ -137,16 +137,16 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
         .name = app->verb,
         .synopsis = "INPUT -k K [-o OUT.npz] [--power Q] [--seed N] [options]\n"
                     "INPUT --tolerance T [-k K] [-o OUT.npz] [options]",
-        .about = "Leading singular values and vectors of the points (n x D) by random projection, "
-                 "A = U S Vt nearly, and what they leave: an estimate, and bounds that fail once "
-                 "in a million runs. Rows may be sparse; dense data that does not fit in --memory "
-                 "is read piece by piece, as often as needed. With --center A is the points less "
-                 "their mean: principal component analysis.",
+        .about = "Computes the leading singular values and vectors of the points (n x D) by random "
+                 "projection, A ~ U S Vt, with an estimate of the error and bounds on it that fail "
+                 "once in a million runs. Rows may be sparse; dense data that does not fit in "
+                 "--memory is read piece by piece, as often as needed. With --center the mean is "
+                 "subtracted first: principal component analysis.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "Twenty singular values, their vectors, and the spectrum as a picture\n"
                     "gnomon svd points.npy -k 20 -o factors.npz --plot spectrum.svg\n"
-                    "As many as leave 20 % of the matrix\n"
+                    "The rank that reaches a relative error of 20 %\n"
                     "gnomon svd points.npy --tolerance 0.2 -o factors.npz\n"
                     "Ten principal components, and the share of the variance that each explains\n"
                     "gnomon svd points.npy -k 10 --center -o factors.npz\n"

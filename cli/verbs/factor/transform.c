@@ -74,15 +74,14 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
          .target = &r->output_dtype,
          .choices = cli_float_types,
          .value = "TYPE",
-         .help = "f4 or f8; otherwise Vt's. All sums are in double precision"},
+         .help = "f4 or f8 (default: that of Vt). All sums are in double precision"},
         cli_large_option(&r->large),
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_table(&r->input, input_table);
     for (int i = 0; i < CLI_INPUT_OPTIONS; i++)
         if (strcmp(input_table[i].name, "features") == 0)
-            input_table[i].help =
-                "svmlight: the number of coordinates (otherwise as many as the factors have)";
+            input_table[i].help = "the number of coordinates (otherwise that of the factors)";
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("What", what), CLI_GROUP("Output", output),
                                 CLI_GROUP("Input", input_table), CLI_GROUP("Common", common)};
@@ -90,18 +89,19 @@ static int parse(cli_app *app, request *r, int argc, char **argv)
         .name = app->verb,
         .synopsis = "FACTORS.npz INPUT -o OUT [--whiten] [options]\n"
                     "FACTORS.npz SCORES -o OUT --inverse [--whiten] [options]",
-        .about = "The scores of points in the space of a factorisation that gnomon svd wrote: ((x "
-                 "- mean) / scale) V, where the mean is there after svd --center and the scale "
-                 "after --standardize. Points may be sparse and stay so; they stream through, so "
-                 "that a file may be larger than memory. Vt must fit in --memory.",
+        .about = "Projects points to the components of a factorisation that gnomon svd wrote: the "
+                 "scores are ((x - mean) / scale) V, with the mean after svd --center and the "
+                 "scale after svd --standardize. Points may be sparse, and no dense copy is made; "
+                 "they stream through, so that a file may be larger than memory. Vt must fit in "
+                 "--memory.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "Ten principal components of some points, and the scores of others\n"
                     "gnomon svd points.npy -k 10 --center -o factors.npz\n"
                     "gnomon transform factors.npz more.csv -o scores.npy\n"
-                    "The same with unit variance along each\n"
+                    "The same, scaled to unit variance\n"
                     "gnomon transform factors.npz more.csv --whiten -o scores.npy\n"
-                    "The points of that space that are nearest\n"
+                    "The reconstruction of points from scores\n"
                     "gnomon transform factors.npz scores.npy --inverse --whiten -o near.npy\n",
         .min_operands = 2,
         .max_operands = 2,

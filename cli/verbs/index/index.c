@@ -4,14 +4,14 @@
 #include <string.h>
 
 static const cli_named verbs[] = {
-    {"build", cli_index_build, "write an index of points, tuned to a recall or as told"},
-    {"tune", cli_index_tune, "the settings considered for a recall, and the one that keeps it"},
-    {"query", cli_index_query, "nearest neighbours by an index"},
+    {"build", cli_index_build, "build an index, tuned to a recall or with given settings"},
+    {"tune", cli_index_tune, "compare settings for a recall, and choose the fastest"},
+    {"query", cli_index_query, "nearest neighbours of queries"},
     {"add", cli_index_add, "add points"},
     {"remove", cli_index_remove, "remove points by id"},
-    {"compact", cli_index_compact, "drop removed points from tables and file"},
-    {"info", cli_index_info, "what an index is made of"},
-    {"check", cli_index_check, "hold a file against its checksums and its specification"},
+    {"compact", cli_index_compact, "erase removed points from tables and file"},
+    {"info", cli_index_info, "describe an index"},
+    {"check", cli_index_check, "verify a file's checksums and structure"},
     {NULL, NULL, NULL},
 };
 
@@ -19,8 +19,8 @@ static void print_help(FILE *stream)
 {
     fputs("Usage: gnomon index VERB [options]\n"
           "\n"
-          "An index of points for nearest neighbours by hashing: one file, which holds the\n"
-          "points, the tables and the settings.\n"
+          "An index for approximate nearest neighbours by locality-sensitive hashing: one file\n"
+          "that holds the points, the hash tables and the settings.\n"
           "\n"
           "Verbs:\n",
           stream);

@@ -119,13 +119,13 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .type = CLI_TEXT,
          .target = &b->queries_path,
          .value = "FILE",
-         .help = "with --recall: queries of the kind that will be asked, 400 or more; otherwise "
-                 "points are used"},
+         .help = "with --recall: sample queries for tuning and testing, 400 or more (default: "
+                 "points of the index)"},
         {.name = "slower",
          .type = CLI_FLAG,
          .target = &b->slower,
          .flag = 1,
-         .help = "with --recall: an index also where exact search is expected to be quicker"},
+         .help = "with --recall: build the index even if exact search is expected to be faster"},
         {.name = "seed",
          .type = CLI_SEED,
          .target = &b->seed,
@@ -139,11 +139,11 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .choices = families,
          .help = families_help()},
         also("bands", number("tables", &b->options.tables, &b->tables_given, 1, 4096, "L",
-                             "hash tables; of MinHash: bands")),
+                             "hash tables; with MinHash: bands")),
         also("rows", number("functions", &b->options.coarse, &b->functions_given, 1, 256, "M",
-                            "hash functions of a table; of MinHash: rows of a band")),
+                            "hash functions per table; with MinHash: rows per band")),
         number("fine", &b->options.fine, &b->fine_given, 0, 255, "M",
-               "functions by which buckets are cut further (default 0)"),
+               "further hash functions, which split each bucket (default 0)"),
         {.name = "width",
          .type = CLI_REAL,
          .target = &b->options.functions.width,
@@ -152,11 +152,11 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .value = "W",
          .help = "p-stable, p-stable-l1: bucket width, in the points' units"},
         number("sides", &b->options.functions.sides, &b->sides_given, 2, 4096, "S",
-               "cross-polytope: directions of a function (default 16)"),
+               "cross-polytope: directions per function (default 16)"),
         number("codes", &b->options.codes, &b->codes_given, 0, 1024, "BYTES",
                "l2, cosine: bytes of a point's code (default 0: none)"),
         number("probes", &b->options.search_params.probes, &b->probes_given, 0, 1 << 24, "N",
-               "buckets that a query probes beside each table's own (default 0)"),
+               "buckets that a query probes in addition to its own in each table (default 0)"),
         number("rerank", &b->options.search_params.rerank, &b->rerank_given, 0, 0, "N",
                "with --codes: candidates reranked by exact distances (default 0: all)"),
     };
@@ -167,12 +167,12 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
 static const cli_verb texts[] = {
     {.synopsis = "POINTS -o OUT --recall SHARE (-k K | --radius R) [options]\n"
                  "POINTS -o OUT --tables L --functions M [--width W] [options]",
-     .about = "Writes an index of points to one file, which holds the points too. With --recall "
-              "the settings are chosen for the points, which must fit in --memory, and the index "
-              "is tested on queries of its own; where none meets the guarantee, or exact search is "
-              "quicker, it says so, writes nothing and ends with exit code 1. With given settings "
-              "the points are read piece by piece and neither they nor the tables need to fit in "
-              "memory; sorted runs wait in TMPDIR, 12 bytes a point and table.",
+     .about = "Builds an index and writes it, with the points, to one file. With --recall the "
+              "settings are chosen for the points, which must fit in --memory, and the index is "
+              "tested on sample queries. If no settings meet the guarantee, or exact search is "
+              "faster, the command reports that, writes nothing and exits with code 1. With given "
+              "settings the points are read piece by piece, and neither they nor the tables need "
+              "to fit in memory; sorted runs are kept in TMPDIR, 12 bytes per point and table.",
      .examples =
          "At least 90 % of the five nearest, by settings that are chosen and tested\n"
          "gnomon index build base.npy -k 5 --recall 0.9 --slower -o tuned.lsh\n"
@@ -185,12 +185,13 @@ static const cli_verb texts[] = {
      .max_operands = 1},
     {.synopsis = "POINTS (-k K | --radius R) [--recall SHARE] [-o OUT] [options]",
      .about =
-         "Shows the settings that are considered for points and a recall (default 0.9): of each "
-         "shape and number of tables the cheapest that reaches the recall, else the one that finds "
-         "most, with recall and candidates as measured and the cost of a query by the model, in "
-         "microseconds on one thread. The ways that were built and tested are marked: '+' meets "
-         "the guarantee, '-' does not. Exit code 1 when exact search is the answer.",
-     .examples = "What there is to choose from\n"
+         "Compares settings for the points and a recall (default 0.9). For each shape and number "
+         "of tables it prints the cheapest settings that reach the recall, else those with the "
+         "highest recall, with the measured recall and candidates and the cost of a query by the "
+         "cost model, in microseconds on one thread. Settings that were built and tested are "
+         "marked: '+' meets the guarantee, '-' does not. The exit code is 1 when exact search is "
+         "faster.",
+     .examples = "The settings and their costs\n"
                  "gnomon index tune base.npy -k 5 --slower\n"
                  "The same for a program\n"
                  "gnomon index tune base.npy -k 5 --recall 0.8 --slower --json\n",
@@ -360,7 +361,7 @@ static void print_trials(const build *b)
 {
     const gnomon_lsh_tuning *t = &b->tuning;
     printf("   family          width  tables  functions  more coarse  limit    rerank  recall  "
-           "candidates  us a query      MiB\n");
+           "candidates  us per query      MiB\n");
     for (int64_t i = 0; i < t->trial_count; i++) {
         const gnomon_lsh_trial *x = &t->trials[i];
         char rerank[24] = "all", limit[24] = "none", functions[48];
@@ -377,7 +378,7 @@ static void print_trials(const build *b)
                x->cost / 1e3, (double)x->bytes / (1 << 20));
     }
     if (t->trial_count > 0)
-        printf("exact search: %.2f us a query by the same model\n", t->exact_cost / 1e3);
+        printf("exact search: %.2f us per query by the same model\n", t->exact_cost / 1e3);
 }
 
 static json_t *trials_json(const build *b)

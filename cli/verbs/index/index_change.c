@@ -27,7 +27,7 @@ static int parse(change *c, const char *synopsis, const char *about, const char 
          .type = CLI_TEXT,
          .target = &c->output,
          .value = "OUT",
-         .help = "where the new index goes; otherwise it takes INDEX's place"},
+         .help = "where the new index goes (default: it replaces INDEX)"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_init(&c->input);
@@ -156,12 +156,11 @@ int cli_index_add(int argc, char **argv)
     cli_init(&app, "index add");
     int code = parse(
         &c, "INDEX POINTS [-o OUT] [options]",
-        "Adds points to an index; their ids go on from those before. The file is written anew "
-        "beside the old one and takes its place when it is complete. Neither points nor tables "
-        "need "
+        "Adds points to an index; their ids follow those of the points in it. A new file is "
+        "written, which replaces the old one when it is complete. Neither points nor tables need "
         "to fit in memory.",
         "Input (how to read POINTS)",
-        "More points, and a copy that has them twice\n"
+        "Add points, and write a second copy that has them twice\n"
         "gnomon index add given.lsh queries.npy\n"
         "gnomon index add given.lsh queries.npy -o twice.lsh\n",
         argc, argv);
@@ -231,14 +230,16 @@ int cli_index_remove(int argc, char **argv)
     cli_init(&app, "index remove");
     int code = parse(
         &c, "INDEX IDS [-o OUT] [options]",
-        "Removes the points whose ids are in the file IDS: queries no longer find them. The other "
-        "ids stay what they are; an id that is removed already stays so. The file keeps their "
-        "coordinates until gnomon index compact.",
+        "Removes the points whose ids are in the file IDS: queries no longer find them. Other "
+        "points keep their ids; removing a point twice is no error. The file keeps the coordinates "
+        "until gnomon index compact.",
         "Input (how to read IDS)",
-        "Points that an earlier search told\n"
+        "Ids from a file\n"
         "gnomon index remove given.lsh allowed.csv\n"
-        "From another program\n"
-        "printf '3\\n5\\n' | gnomon index remove given.lsh - --format csv\n",
+        "Ids from another program\n"
+        "printf '3\\n"
+        "5\\n"
+        "' | gnomon index remove given.lsh - --format csv\n",
         argc, argv);
     if (code >= 0) return code;
     code = start(&c);
@@ -265,13 +266,14 @@ int cli_index_compact(int argc, char **argv)
     cli_app app;
     change c = {.app = &app};
     cli_init(&app, "index compact");
-    int code = parse(&c, "INDEX [-o OUT] [options]",
-                     "Drops removed points from the tables, and erases their coordinates from the "
-                     "file (zeros take their place; sets become empty). Ids stay what they are.",
-                     NULL,
-                     "Removed points gone for good\n"
-                     "gnomon index compact given.lsh\n",
-                     argc, argv);
+    int code =
+        parse(&c, "INDEX [-o OUT] [options]",
+              "Drops removed points from the tables and erases their coordinates from the "
+              "file (they become zeros; sets become empty). The other points keep their ids.",
+              NULL,
+              "Erase removed points\n"
+              "gnomon index compact given.lsh\n",
+              argc, argv);
     if (code >= 0) return code;
     code = start(&c);
     return end(&c, code < 0 ? compact(&c) : code);

@@ -12,7 +12,7 @@ void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
             gnomon_metric_name(o->metric));
     fprintf(stream, "%s", gnomon_lsh_family_name(f->family));
     if (f->width > 0) fprintf(stream, ", width %g", f->width);
-    if (f->sides > 0) fprintf(stream, ", %lld directions a function", (long long)f->sides);
+    if (f->sides > 0) fprintf(stream, ", %lld directions per function", (long long)f->sides);
     if (f->descriptor != NULL) fprintf(stream, ", %s", gnomon_kind_name(f->descriptor->kind));
     fprintf(stream, ", seed %llu: %lld tables of %lld", (unsigned long long)f->seed,
             (long long)o->tables, (long long)o->coarse);

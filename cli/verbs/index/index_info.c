@@ -46,8 +46,8 @@ int cli_index_info(int argc, char **argv)
     const char *path = NULL;
     cli_init(&app, "index info");
     int code = parse(&app,
-                     "Tells what an index is made of: metric, points, hash functions, tables, what "
-                     "its queries do, and what it takes.",
+                     "Describes an index: metric, points, hash functions, tables, search "
+                     "parameters, memory and the recall guarantee.",
                      "What is in an index\n"
                      "gnomon index info given.lsh\n",
                      argc, argv, &path);
@@ -109,11 +109,11 @@ int cli_index_check(int argc, char **argv)
     const char *path = NULL;
     cli_init(&app, "index check");
     int code = parse(&app,
-                     "Holds an index's file against its checksums and against everything that its "
-                     "format asks for: that buckets and ids are in order, coordinates finite, and "
-                     "each point is in every table, in the bucket that it hashes to. Tells every "
-                     "section that is damaged; exit code 1 then.",
-                     "Whether a file is whole\n"
+                     "Verifies an index's file: its checksums, and that buckets and ids are in "
+                     "order, coordinates are finite, and each point is in every table, in the "
+                     "bucket that it hashes to. Every damaged section is reported, and the exit "
+                     "code is then 1.",
+                     "Verify a file\n"
                      "gnomon index check given.lsh\n",
                      argc, argv, &path);
     if (code >= 0) return code;

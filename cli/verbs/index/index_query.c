@@ -32,7 +32,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .type = CLI_FLAG,
          .target = &n->exclude_self,
          .flag = 1,
-         .help = "query i is point i, which is left out of its own answers"},
+         .help = "query i is point i: leave it out of its own answers"},
     };
     const cli_option params[] = {
         {.name = "tables",
@@ -48,7 +48,8 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .given = &e->probes,
          .high = 1 << 24,
          .value = "N",
-         .help = "buckets beside each table's own, over all tables, the likeliest first"},
+         .help = "buckets probed in addition to the query's own, over all tables, the likeliest "
+                 "first"},
         {.name = "coarse-probes",
          .type = CLI_INT,
          .target = &e->value.coarse,
@@ -61,7 +62,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .target = &e->value.candidates,
          .given = &e->candidates,
          .value = "N",
-         .help = "consider no more candidates than that; 0: all that are found"},
+         .help = "the most candidates to consider; 0: all that are found"},
         {.name = "rerank",
          .type = CLI_INT,
          .target = &e->value.rerank,
@@ -82,10 +83,10 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
         .name = n->app->verb,
         .synopsis = "INDEX QUERIES -k K [-o OUT] [options]\n"
                     "INDEX QUERIES --radius R [-o OUT] [options]",
-        .about = "For each point of QUERIES the nearest of those points that the index finds near "
-                 "it, by exact distances; a query for which it finds fewer than K is answered "
-                 "exactly. The index is mapped into memory, which it need not fit in; what "
-                 "--memory bounds are queries and answers.",
+        .about = "For each point of QUERIES, reports the nearest of the candidates that the index "
+                 "finds, by exact distances. A query with fewer than K candidates is answered by "
+                 "exact search. The index is mapped and may be larger than memory; --memory bounds "
+                 "the memory for queries and answers.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples =

@@ -16,7 +16,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
 {
     char similarity[160];
     snprintf(similarity, sizeof similarity,
-             "instead: pairs of similarity S or more, 1 less the distance, by %s",
+             "instead: pairs of similarity S or more (1 - distance), with %s",
              cli_metrics_that(GNOMON_METRIC_JOINS | GNOMON_METRIC_SIMILARITY).text);
     const cli_option what[] = {
         {.name = "threshold",
@@ -47,7 +47,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .given = &g->top,
          .low = 1,
          .value = "N",
-         .help = "the N closest pairs (within T or S where it is given), closest first"},
+         .help = "the N closest pairs (within T or S if given), closest first"},
         {.name = "max-pairs",
          .type = CLI_INT,
          .target = &j->options.max_pairs,
@@ -59,8 +59,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .type = CLI_INT,
          .target = &j->options.first_row,
          .value = "ROW",
-         .help = "only pairs whose first point is ROW or later: continues where an earlier run "
-                 "stopped"},
+         .help = "only pairs whose first point is ROW or later, to continue an earlier run"},
     };
     static const cli_choice methods[] = {{"auto", GNOMON_JOIN_AUTO},
                                          {"exact", GNOMON_JOIN_EXACT},
@@ -73,20 +72,21 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .given = &g->recall,
          .reals = CLI_OPEN_UNIT,
          .value = "R",
-         .help = "find at least a share R of the pairs, in 19 of 20 runs at least, by hashing "
-                 "where that is quicker; no wrong pair is reported"},
+         .help = "find at least a share R of the pairs, in at least 19 of 20 runs, by hashing if "
+                 "that is faster; no wrong pair is reported"},
         {.name = "method",
          .type = CLI_CHOICE,
          .target = &g->method,
          .choices = methods,
          .value = "METHOD",
-         .help = "with --recall: auto (default, by a cost model; --json tells why), exact or lsh"},
+         .help =
+             "with --recall: auto (default, by a cost model; --json reports why), exact or lsh"},
         {.name = "seed",
          .type = CLI_SEED,
          .target = &j->options.seed,
          .given = &g->seed,
          .value = "N",
-         .help = "with --recall: of the hash functions, 0 (default) to 2^64 - 1"},
+         .help = "with --recall: the seed of the hash functions, 0 (default) to 2^64 - 1"},
     };
     static const cli_choice texts[] = {
         {"lines", CLI_TEXT_LINES}, {"files", CLI_TEXT_FILES}, {NULL, 0}};
@@ -96,9 +96,9 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .target = &j->text,
          .value = "WHAT",
          .choices = texts,
-         .help = "P is text: lines of a file, or all files of a folder, by jaccard distance of "
-                 "their n-grams; -o is then a .tsv on standard output unless told; files are named "
-                 "by their paths"},
+         .help = "P is text: the lines of a file, or all files of a folder, compared by the "
+                 "Jaccard distance of their n-grams. Without -o pairs go to standard output as "
+                 ".tsv; files are named by their paths"},
         {.name = "ngram",
          .type = CLI_INT,
          .target = &j->ngram.length,
@@ -106,7 +106,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .low = 1,
          .high = 64,
          .value = "N",
-         .help = "a text's set is its n-grams of N words (default 3)"},
+         .help = "a text is the set of its n-grams of N words (default 3)"},
         {.name = "char-ngram",
          .type = CLI_INT,
          .target = &g->characters,
@@ -114,8 +114,8 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .low = 1,
          .high = 64,
          .value = "N",
-         .help = "a text's set is its n-grams of N characters (UTF-8; white space counts as one "
-                 "space)"},
+         .help = "a text is the set of its n-grams of N characters (UTF-8; white space counts as "
+                 "one space)"},
     };
     static const cli_choice values[] = {
         {"distance", CLI_DISTANCE}, {"similarity", CLI_SIMILARITY}, {NULL, 0}};
@@ -138,19 +138,20 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .type = CLI_TEXT,
          .target = &j->distances,
          .value = "OUT",
-         .help = "with i and j alone: the distances, .npy or .fvecs say"},
+         .help = "with i and j alone: a file for the distances, such as .npy or .fvecs"},
         {.name = "values",
          .type = CLI_CHOICE,
          .target = &j->values,
          .choices = values,
          .value = "WHAT",
-         .help = "distance (default), or similarity, 1 - distance, of cosine and jaccard: then no "
-                 "pair of equal points is a zero, which sparse matrices drop"},
+         .help = "distance (default), or similarity (1 - distance) with cosine and jaccard: in a "
+                 "sparse matrix the zero distance of equal points would be dropped, the similarity "
+                 "1 is kept"},
         {.name = "names",
          .type = CLI_TEXT,
          .target = &j->p_names_path,
          .value = "FILE",
-         .help = "names of P's points, a line each, for further columns of .csv and .tsv"},
+         .help = "names of P's points, one per line, for additional columns of .csv and .tsv"},
         {.name = "q-names",
          .type = CLI_TEXT,
          .target = &j->q_names_path,
@@ -165,23 +166,23 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
          .type = CLI_TEXT,
          .target = &j->counts,
          .value = "OUT",
-         .help = "the number of pairs of each point of P: id, pairs in .csv and .tsv, else a "
-                 "number a row"},
+         .help = "the number of pairs of each point of P: columns id and pairs in .csv and .tsv, "
+                 "else one number per row"},
         {.name = "clusters",
          .type = CLI_TEXT,
          .target = &j->clusters,
          .value = "OUT",
-         .help =
-             "the clusters that pairs connect: for each point (.csv and .tsv begin with its id) "
-             "its cluster's number and its representative, the point of it with the most pairs"},
+         .help = "the clusters (connected components) of the pairs: for each point its cluster's "
+                 "number and its representative, the point with the most pairs; .csv and .tsv also "
+                 "have the point's id"},
     };
     const cli_option further[] = {
         {.name = "checkpoint",
          .type = CLI_TEXT,
          .target = &j->checkpoint,
          .value = "FILE",
-         .help = "keep the progress in FILE, and the pairs in FILE.pairs: the same command "
-                 "continues there after an interruption or a full disk"},
+         .help = "keep the progress in FILE and the pairs in FILE.pairs, so that the same command "
+                 "continues after an interruption or a full disk"},
     };
     cli_option input_table[CLI_INPUT_OPTIONS], common[CLI_COMMON_OPTIONS];
     cli_input_table(&j->p_input, input_table);
@@ -196,12 +197,13 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
         .synopsis = "P [Q] --threshold T | --similarity S [--metric METRIC] [-o OUT] [options]\n"
                     "P [Q] --top N [--metric METRIC] [-o OUT] [options]\n"
                     "P --text lines|files --similarity S [--ngram N] [-o OUT] [options]",
-        .about = "Every pair of a point of P and a point of Q within a distance, exactly: the "
-                 "pairs and the distances are those of double precision for every pair, whatever "
-                 "the threads and the memory; or, with --recall, a guaranteed share of them. "
-                 "Without Q: of P with itself, each pair once, i < j. Pairs come in the order of "
-                 "(i, j), points counting from 0; however many there are, --memory holds. P and Q "
-                 "may be larger than memory: they are read piece by piece.",
+        .about = "Finds all pairs of a point of P and a point of Q within a distance, exactly: the "
+                 "pairs and the distances are those of a computation in double precision, whatever "
+                 "the number of threads and the memory; or, with --recall, a guaranteed share of "
+                 "the pairs. Without Q, P is joined with itself, and each pair is reported once, "
+                 "with i < j. Pairs are sorted by (i, j); points count from 0. The memory stays "
+                 "within --memory for any number of pairs. P and Q may be larger than memory: they "
+                 "are read piece by piece.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples = "All pairs of one file within a distance, as text\n"
@@ -212,7 +214,7 @@ static int parse(cli_join *j, given *g, int argc, char **argv, const char **oper
                     "gnomon join base.npy queries.npy --metric cosine --threshold 0.2 -o near.npz\n"
                     "The hundred closest pairs\n"
                     "gnomon join points.npy --top 100 -o closest.csv\n"
-                    "At least 95 % of the pairs, quicker where there are many points\n"
+                    "At least 95 % of the pairs, faster where there are many points\n"
                     "gnomon join points.npy --threshold 0.5 --recall 0.95 -o pairs.npy\n"
                     "Near-duplicate lines of a text\n"
                     "gnomon join notes.txt --text lines --ngram 1 --similarity 0.5\n"

@@ -39,7 +39,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .type = CLI_FLAG,
          .target = &g->exact,
          .flag = 1,
-         .help = "the answer of double precision for every pair (default)"},
+         .help = "the answers of double precision (default)"},
         {.name = "recall",
          .type = CLI_REAL,
          .target = &n->guarantee,
@@ -48,13 +48,14 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .value = "SHARE",
          .help =
              "find at least this share of the answers, with 95 % confidence, by hashing: an index "
-             "that is tuned and tested first; exactly where none meets that or is quicker"},
+             "is tuned and tested first. Exact search is used if no index meets the guarantee or "
+             "is faster"},
         {.name = "index",
          .type = CLI_TEXT,
          .target = &g->index,
          .value = "FILE",
-         .help = "search an index that gnomon index has built; it holds the base points, their "
-                 "metric and the search parameters, so only QUERIES are given"},
+         .help = "search an index that gnomon index built; it holds the base points, the metric "
+                 "and the search parameters, so only QUERIES are given"},
         {.name = "seed",
          .type = CLI_SEED,
          .target = &n->seed,
@@ -65,13 +66,13 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
          .type = CLI_FLAG,
          .target = &n->exclude_self,
          .flag = 1,
-         .help = "query i is base point i, which is left out of its own answers"},
+         .help = "query i is base point i: leave it out of its own answers"},
         {.name = "filter",
          .type = CLI_TEXT,
          .target = &n->filter,
          .value = "FILE",
-         .help = "only base points whose ids are in this file may be answers; or a NumPy array of "
-                 "truth values, one a base point"},
+         .help = "search only the base points whose ids are in this file; or a NumPy array of "
+                 "booleans, one per base point"},
     };
     cli_option output[CLI_ANSWER_OPTIONS], input_table[CLI_INPUT_OPTIONS],
         common[CLI_COMMON_OPTIONS];
@@ -87,11 +88,12 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
                     "BASE QUERIES --radius R [--metric METRIC] [-o OUT] [options]\n"
                     "BASE QUERIES -k K --recall SHARE [--seed N] [-o OUT] [options]\n"
                     "QUERIES --index FILE -k K | --radius R [-o OUT] [options]",
-        .about = "Nearest neighbours in BASE of each point of QUERIES, exactly: the set, the order "
-                 "(by distance, then id) and the distances are those of double precision for every "
-                 "pair, whatever the threads and the memory. BASE may be larger than memory: it is "
-                 "read piece by piece, and again for each group of queries where those do not fit "
-                 "in --memory either. Ids count BASE's points from 0; distances are not squared.",
+        .about = "Finds the nearest neighbours in BASE of each point of QUERIES, exactly: the set, "
+                 "the order (by distance, then id) and the distances are those of a computation in "
+                 "double precision, whatever the number of threads and the memory. BASE may be "
+                 "larger than memory: it is read piece by piece, and again for each group of "
+                 "queries if they do not fit in --memory either. Ids count BASE's points from 0; "
+                 "distances are not squared.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples =
@@ -105,9 +107,9 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv, const char *
             "As TEXMEX files\n"
             "gnomon neighbors base.npy queries.npy -k 100 -o ids.ivecs --distances "
             "distances.fvecs\n"
-            "At least 90 % of the answers, quicker where there are many\n"
+            "At least 90 % of the answers, faster where there are many\n"
             "gnomon neighbors base.npy queries.npy -k 5 --recall 0.9\n"
-            "By an index that is built once\n"
+            "With an index that is built once\n"
             "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
             "given.lsh\n"
             "gnomon neighbors queries.npy --index given.lsh -k 5 -o found.csv\n"

@@ -112,7 +112,7 @@ void cli_neighbors_print_guarantee(const cli_neighbors *n)
     cli_say(n->app, "%s: %lld tables of %lld", gnomon_lsh_family_name(o->functions.family),
             (long long)o->tables, (long long)o->coarse);
     if (o->fine > 0) cli_say(n->app, " + %lld", (long long)o->fine);
-    cli_say(n->app, " functions, %lld more buckets a query", (long long)o->search_params.probes);
+    cli_say(n->app, " functions, %lld more buckets per query", (long long)o->search_params.probes);
     if (o->search_params.coarse > 0)
         cli_say(n->app, " and %lld coarse ones, until it has %lld candidates",
                 (long long)o->search_params.coarse, (long long)o->search_params.candidates);

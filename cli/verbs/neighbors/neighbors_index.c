@@ -94,7 +94,7 @@ void cli_neighbors_print_index(const cli_neighbors *n)
         cli_say(n->app, "%lld answers within %g by %s", (long long)a->offsets[a->queries],
                 n->options.radius, gnomon_metric_name(n->options.metric));
     cli_say(n->app,
-            ", of %.1f candidates a query, %.1f verified; %lld queries were answered exactly\n",
+            ", of %.1f candidates per query, %.1f verified; %lld queries were answered exactly\n",
             (double)n->work.candidates / queries, (double)n->work.verified / queries,
             (long long)n->work.exact);
 }

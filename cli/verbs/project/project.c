@@ -91,8 +91,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .given = &r->bound.points_given,
          .low = 2,
          .value = "N",
-         .help = "with --eps and --operator auto: number of points, where the input does not tell "
-                 "before its end"},
+         .help = "with --eps and --operator auto: the number of points, for input whose length is "
+                 "unknown before its end"},
     };
     const cli_option checks[] = {
         cli_large_option(&r->large),
@@ -100,8 +100,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .type = CLI_FLAG,
          .target = &r->allow_nonfinite,
          .flag = 1,
-         .help = "pass NaN and infinity through instead of refusing them, those of sums that "
-                 "overflow too"},
+         .help =
+             "accept NaN and infinity, also as the result of overflow, instead of refusing them"},
     };
     cli_option op_table[CLI_OPERATOR_OPTIONS], input_table[CLI_INPUT_OPTIONS];
     cli_option common[CLI_COMMON_OPTIONS];
@@ -112,7 +112,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
     op_table[0].choices = cli_kinds(0, 1);
     op_table[0].help =
         cli_kinds_help_make(&kinds, "the kind: ", GNOMON_RADEMACHER, 1,
-                            "; or auto: the quickest of those that keep the distortion asked for");
+                            "; or auto: the fastest kind that keeps the distortion asked for");
     cli_input_table(&r->input, input_table);
     cli_common_options(app, common);
     const cli_group groups[] = {CLI_GROUP("Operator", op_table),
@@ -128,22 +128,22 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                     "INPUT -o OUT --eps E [options]\n"
                     "INPUT -o OUT --load-operator F.json [options]",
         .about = "Projects the points of INPUT (n x D) to k dimensions by a random operator that "
-                 "keeps lengths and distances nearly: Y = X S'. The operator is never stored; the "
-                 "same seed gives the same bits on every machine. Points stream through, so that a "
-                 "file may be larger than memory.",
+                 "approximately preserves lengths and distances: Y = X S'. The operator is never "
+                 "stored; the same seed gives the same bits on every machine. Points stream "
+                 "through, so that a file may be larger than memory.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
         .examples =
             "Random signs to 64 dimensions\n"
             "gnomon project points.npy -k 64 -o sketch.npy\n"
-            "Few nonzeros, another seed, the operator kept for later points\n"
+            "A sparse operator with another seed, saved for later points\n"
             "gnomon project points.npy -k 64 --operator very-sparse --seed 7 --save-operator "
             "s.json -o sketch.npy\n"
-            "New points by the same operator\n"
+            "New points with the same operator\n"
             "gnomon project more.csv --load-operator s.json -o more.npy\n"
-            "As many dimensions as keep every squared distance within 50 %\n"
+            "The number of dimensions that keeps every squared distance within 50 %\n"
             "gnomon project points.npy --eps 0.5 -o sketch.npy\n"
-            "The same by whichever operator is quickest for points without dominant coordinates\n"
+            "The same with the fastest operator for points without dominant coordinates\n"
             "gnomon project points.npy --eps 0.5 --operator auto --assume incoherent -o "
             "sketch.npy\n"
             "In a pipe, within 100 MiB\n"
@@ -204,7 +204,9 @@ static int count_points(cli_app *app, const request *r, const gnomon_data_info *
     *n = r->bound.points_given ? r->bound.points : info->rows;
     if (*n >= 0) return -1;
     return cli_usage(
-        app, "%s needs the number of points, which this %s tells only at its end: give --points N",
+        app,
+        "%s needs the number of points, which is known only at the end of this %s: give "
+        "--points N",
         who, info->format);
 }
 

@@ -7,7 +7,7 @@
  * The floor, for a tile and chunk, in cycles of a multiprocessor: 2 x 128 x 256 x 64 flops take
  * 1024 at 4096 a cycle. Shared memory gives 128 bytes a cycle: each warpgroup reads Q's part and
  * its half of P's, 80 KB in all, and 48 KB are written: 1024. From L2 come 32 KB, 4.1 KB a cycle of
- * 132 multiprocessors. A tile's scan of its sums takes three instructions a pair, 768 issue slots
+ * 132 multiprocessors. A tile's scan of its sums takes three instructions per pair, 768 issue slots
  * of each of the four schedulers, beside what pairs that pass take: with few coordinates that, and
  * not the products, sets the pace. Warpgroups that take turns at looking were no faster. */
 #include "cuda/filter/walk.cuh"

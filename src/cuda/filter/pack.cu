@@ -40,7 +40,7 @@ static __device__ __forceinline__ double sample_at(const estimate &l, int64_t i,
     return l.cosine ? v * l.inverse[i] : v;
 }
 
-/* 32 columns a block: each warp sums every eighth row, then the eight are added. */
+/* 32 columns per block: each warp sums every eighth row, then the eight are added. */
 static __global__ void __launch_bounds__(THREADS) estimate_mean(estimate l)
 {
     __shared__ double sums[GROUPS][32];
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(THREADS) estimate_mean(estimate l)
     l.mean[col] = sum / (double)l.rows;
 }
 
-/* The largest centred coordinate of each row, one row a warp. */
+/* The largest centred coordinate of each row, one row per warp. */
 static __global__ void __launch_bounds__(THREADS) estimate_largest(estimate l)
 {
     const int64_t i = blockIdx.x * WARPS + threadIdx.x / 32;
@@ -220,7 +220,7 @@ static __device__ __forceinline__ double sum_of_warp(double x)
 
 enum reading { FLOATS, ANY, BITS };
 
-/* A point a warp, two coordinates of a chunk a lane. */
+/* A point per warp, two coordinates of a chunk a lane. */
 template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
 {
     const int lane = threadIdx.x % 32;

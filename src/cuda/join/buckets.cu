@@ -212,7 +212,7 @@ __device__ __forceinline__ uint32_t part_at(uint32_t operand, int place, int par
     return operand + place * 128 + ((part ^ (place & 7)) << 4);
 }
 
-/* A chunk of the points that are there: eight threads a point. The others' rows hold what was
+/* A chunk of the points that are there: eight threads per point. The others' rows hold what was
  * before, and count for nothing. */
 __device__ __forceinline__ void fetch(uint32_t to, const uint8_t *halves, int64_t padded, int chunk,
                                       const places &side)

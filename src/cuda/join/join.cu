@@ -11,7 +11,7 @@
  * the same. A piece is hashed whenever it comes, which costs less than to keep its keys on the host
  * and bring them; and as a pair of points meets in one pair of pieces only, it is their own keys
  * that tell in which table for the first time. To gather the points of buckets from the host
- * instead would move each point once a table, and tables are more than pieces ever are. */
+ * instead would move each point once per table, and tables are more than pieces ever are. */
 #include "base/arithmetic.h"
 #include "cuda/join/hashes.h"
 #include "cuda/runtime/alloc.h"

@@ -2,7 +2,7 @@
  * factor, or to the identity where the columns are orthonormal already. A library's factorisation
  * takes several launches, and the host would wait for each to decide.
  *
- * One block of threads, 4 x 4 numbers of the lower triangle a thread, in registers. Step k makes
+ * One block of threads, 4 x 4 numbers of the lower triangle per thread, in registers. Step k makes
  * row k of the inverse final and takes its part out of all rows below, of what is left of the Gram
  * matrix and of the inverse alike, which share the triangle: what both need of step k is one line,
  * the inverse's row k up to the diagonal and the matrix's column k below it. */

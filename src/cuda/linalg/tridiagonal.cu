@@ -2,7 +2,7 @@
  * library's: to a tridiagonal matrix by reflections, its eigenvalues, its vectors, and the
  * reflections of those. A library's reflections wait for each other some ten thousand cycles
  * a row; here a cluster of blocks of threads has the matrix in its shared memory, rows in turn, and
- * meets once a row: what the next reflection needs is sent along with this one's products.
+ * meets once per row: what the next reflection needs is sent along with this one's products.
  *
  * Eigenvalues come by bisection, 32 places at once, an eigenvalue a warp; vectors from both ends
  * of the tridiagonal matrix, with the one equation that they miss where it costs least (twisted
@@ -299,7 +299,7 @@ static __device__ __forceinline__ double inverse_of(double pivot)
     return 1 / (fabs(pivot) < 0x1p-200 ? copysign(0x1p-200, pivot) : pivot);
 }
 
-/* 32 vectors a block: the first warp comes from the front, the second from the back. */
+/* 32 vectors per block: the first warp comes from the front, the second from the back. */
 static __global__ void __launch_bounds__(64) vectors_kernel(const __grid_constant__ tridiagonal p)
 {
     __shared__ double d[MOST], e[MOST], least_of[2][32], length[2][32];
@@ -378,7 +378,7 @@ static __global__ void __launch_bounds__(64) vectors_kernel(const __grid_constan
 
 /* ---- the reflections of those, a vector a warp ---- */
 
-enum { REFLECTED = 4 /* vectors a block */, STAGES = 8 };
+enum { REFLECTED = 4 /* vectors per block */, STAGES = 8 };
 
 static __global__ void __launch_bounds__(32 * REFLECTED)
     reflect_kernel(const __grid_constant__ tridiagonal p, double *vectors)

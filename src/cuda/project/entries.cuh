@@ -23,7 +23,7 @@ struct gcu_matrix {
     float jump_scale;
 };
 
-/* What kernels for every kind know of one: one row a kind. */
+/* What kernels for every kind know of one: one row per kind. */
 enum gcu_adjoint_way {
     GCU_ADJOINT_DENSE, /* entries by gcu_entries */
     GCU_ADJOINT_BANDS, /* a column finds its rows by the permutations of its bands */

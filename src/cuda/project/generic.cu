@@ -83,7 +83,7 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) dense_ke
         }
 }
 
-/* A warp for one row and 32 points, a point a lane. */
+/* A warp for one row and 32 points, a point per lane. */
 template <typename T> static __global__ void __launch_bounds__(THREADS) sparse_kernel(generic_sum s)
 {
     const int lane = threadIdx.x % LANES;

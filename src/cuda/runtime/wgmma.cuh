@@ -20,7 +20,7 @@ template <int PENDING> static __device__ __forceinline__ void gcu_wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-/* A warpgroup's registers a thread, given back or taken (PTX: setmaxnreg). */
+/* A warpgroup's registers per thread, given back or taken (PTX: setmaxnreg). */
 template <int COUNT> static __device__ __forceinline__ void gcu_registers_dealloc()
 {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));

@@ -82,7 +82,7 @@ struct gcu_search_news {
     int64_t each;
     int64_t typical; /* about how many a query's are */
 };
-/* The k nearest so far of each query, in no order: k places a query. */
+/* The k nearest so far of each query, in no order: k places per query. */
 struct gcu_search_lists {
     gnomon_ranked *points; /* NULL: empty */
     int64_t *counts;

@@ -390,7 +390,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
     }
 }
 
-/* The rank-th least of a query's minima, one a thread after the least of several have been taken
+/* The rank-th least of a query's minima, one per thread after the least of several have been taken
  * together, and what its list says already. */
 __global__ void __launch_bounds__(SORTERS) reach_kernel(batch_call c, int rank)
 {

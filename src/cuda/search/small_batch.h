@@ -19,7 +19,7 @@
 enum {
     GCU_SMALL_BATCH_QUERIES = 128, /* at most: above, the filter is faster */
     GCU_SMALL_BATCH_NEAREST = 128,
-    GCU_SMALL_BATCH_ROOM = 3840 /* rows a query whose keys are taken in fp64, at most */
+    GCU_SMALL_BATCH_ROOM = 3840 /* rows per query whose keys are taken in fp64, at most */
 };
 
 struct gcu_small_batch {
@@ -44,7 +44,7 @@ static inline int64_t *gcu_small_batch_ids(gcu_small_batch_notes *notes)
 {
     return reinterpret_cast<int64_t *>(notes + 1);
 }
-/* Distances, or products, behind the ids: k places a query each. */
+/* Distances, or products, behind the ids: k places per query each. */
 static inline double *gcu_small_batch_distances(gcu_small_batch_notes *notes, int64_t queries,
                                                 int64_t k)
 {

@@ -388,7 +388,7 @@ gnomon_status gcu_svd_sketch(gcu_svd *v, const gnomon_matrix *from, void *to, gn
     return gcu_sketch_job(v->s, &job, v->why);
 }
 
-/* S^T is what the adjoint makes of the identity, a point a row. */
+/* S^T is what the adjoint makes of the identity, a point per row. */
 gnomon_status gcu_svd_operator_rows(gcu_svd *v, int64_t columns, void *to)
 {
     GCU_TRY(v->why,

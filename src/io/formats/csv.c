@@ -1,4 +1,4 @@
-/* csv and tsv: one point a line. Read in one pass, so the number of points is not known
+/* csv and tsv: one point per line. Read in one pass, so the number of points is not known
  * before the end. */
 #include "io/formats/csv.h"
 #include "io/format.h"
@@ -273,7 +273,7 @@ static gnomon_status csv_put(gnomon_writer *writer, const gnomon_matrix *src)
 
 const gnomon_format gnomon_format_csv = {
     .name = "csv",
-    .about = "text, one point a line, commas between",
+    .about = "text, one point per line, commas between",
     .endings = ".csv",
     .holds = GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TEXT,
     .takes = GNOMON_TAKES_DELIMITER | GNOMON_TAKES_DIGITS,
@@ -289,7 +289,7 @@ const gnomon_format gnomon_format_csv = {
 
 const gnomon_format gnomon_format_tsv = {
     .name = "tsv",
-    .about = "text, one point a line, tabs between",
+    .about = "text, one point per line, tabs between",
     .endings = ".tsv .tab",
     .holds = GNOMON_HOLDS_DENSE | GNOMON_HOLDS_TEXT,
     .takes = GNOMON_TAKES_DELIMITER | GNOMON_TAKES_DIGITS,

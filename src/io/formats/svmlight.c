@@ -1,4 +1,4 @@
-/* svmlight / libsvm: "label [qid:n] index:value ... # comment", one point a line. Labels and
+/* svmlight / libsvm: "label [qid:n] index:value ... # comment", one point per line. Labels and
  * query ids are read over. */
 #include "io/arrays/sparse.h"
 #include "io/text/lines.h"

@@ -1,6 +1,6 @@
 /* join/lsh/lsh.h: joins by locality-sensitive hashing (Ahle & Silvestri 2020, section 4).
  *
- * Every point is hashed into some tables, by several functions a table; points of one bucket are
+ * Every point is hashed into some tables, by several functions per table; points of one bucket are
  * compared. A pair is compared in the first table where it meets and skipped in the others, which
  * its keys tell: no set of pairs is kept. */
 #ifndef GNOMON_JOIN_LSH_H

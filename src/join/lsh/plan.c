@@ -108,7 +108,7 @@ static double mean_members(const gnomon_sets *sets)
     return sets->count > 0 ? (double)sets->offsets[sets->count] / (double)sets->count : 0;
 }
 
-/* Distances between the rows of a sample, a task a row; those of a point and itself are farther
+/* Distances between the rows of a sample, a task per row; those of a point and itself are farther
  * than all. */
 typedef struct sampling {
     const gnomon_join_state *join;

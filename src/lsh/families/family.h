@@ -21,7 +21,7 @@ typedef struct gnomon_family_row {
     unsigned points;       /* GNOMON_POINTS_...: what it hashes */
     const char *refusal;   /* of the other form: what stands behind "is dense; " or "is sparse; " */
     bool width;            /* parameters: w, */
-    bool sides;            /* directions a function, */
+    bool sides;            /* directions per function, */
     bool directions;       /* of an operator */
     bool any_dim;          /* members are any numbers: dim may be beyond 2^56 */
     int others;            /* other values a function has, for probes */
@@ -74,7 +74,7 @@ static inline void gnomon_set_other(const gnomon_hash_batch *b, int64_t at, int 
 /* pstable.c: uniform offsets, and the steps that products lie in. */
 gnomon_status gnomon_make_offsets(gnomon_context *ctx, gnomon_hasher *h);
 void gnomon_hash_steps(const gnomon_hash_batch *b, int64_t point, int64_t at);
-/* minhash.c: products are the least and the second least of a set, two numbers a function. */
+/* minhash.c: products are the least and the second least of a set, two numbers per function. */
 void gnomon_hash_least(const gnomon_hash_batch *b, int64_t point, int64_t at);
 double gnomon_similarity_collision(const gnomon_lsh_functions *f, double distance);
 

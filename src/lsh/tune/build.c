@@ -71,7 +71,7 @@ static double index_cost(const gnomon_tuning *t, const gnomon_way *w)
 
 static gnomon_status use_quicker(gnomon_tuning *t)
 {
-    return gnomon_tuning_use_exact(t, "exact search is expected to be quicker");
+    return gnomon_tuning_use_exact(t, "exact search is expected to be faster");
 }
 
 static bool same_shape(const gnomon_lsh_trial *a, const gnomon_lsh_trial *b)

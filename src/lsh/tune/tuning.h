@@ -5,7 +5,7 @@
 #include "lsh/tune/tune.h"
 
 enum {
-    GNOMON_TUNING_CODES = 64,   /* bytes a point */
+    GNOMON_TUNING_CODES = 64,   /* bytes per point */
     GNOMON_TUNING_CHOICES = 14, /* of how many candidates are verified, all included */
     GNOMON_TUNING_BATCHES = 4,  /* of the test */
     GNOMON_TUNING_ATTEMPTS = 4
@@ -20,7 +20,7 @@ typedef struct gnomon_asked {
 /* What ways share that differ in tables and search parameters alone. */
 typedef struct gnomon_shape {
     gnomon_lsh_functions functions;
-    int64_t depth, fine; /* functions a table; fine 0: one level */
+    int64_t depth, fine; /* functions per table; fine 0: one level */
 } gnomon_shape;
 
 /* A trial, what it is built of and what that costs, and the standard deviation of a query's share.

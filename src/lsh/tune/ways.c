@@ -77,7 +77,7 @@ static gnomon_status add_way(gnomon_context *ctx, gnomon_ways *ways, const gnomo
     return GNOMON_OK;
 }
 
-/* What queries met after a step: candidates a query, and how many were too few. */
+/* What queries met after a step: candidates per query, and how many were too few. */
 static void mean_candidates(const gnomon_lsh_trace *trace, int64_t queries, int64_t step,
                             double *mean, double *few)
 {
@@ -228,7 +228,7 @@ static gnomon_status try_trace(trying *y, const gnomon_shape *from, const gnomon
 static gnomon_status try_levels(trying *y, const gnomon_shape *from, const gnomon_lsh *index,
                                 int64_t tables)
 {
-    static const int64_t more[] = {0, 3}; /* fine buckets a table */
+    static const int64_t more[] = {0, 3}; /* fine buckets per table */
     enum { BROAD = 16 };                  /* coarse ones at most */
     const int64_t n = y->t->sizes.points;
     int64_t step[STEPS];

@@ -1,4 +1,4 @@
-/* operator/kinds/kinds.h: what a kind is: one row a kind, at the end of the kind's file.
+/* operator/kinds/kinds.h: what a kind is: one row per kind, at the end of the kind's file.
  *
  * Dense kinds make four rows at a time, because four consecutive rows share a call; sparse
  * kinds list their nonzeros. */

@@ -7,7 +7,7 @@
 
 static const gnomon_finish as_it_is = {.alpha = 1, .beta = 0, .scale = 1};
 
-/* Numbers of the cascade's own, one row a point. */
+/* Numbers of the cascade's own, one row per point. */
 static gnomon_fold numbers(const gnomon_cascade *c, char *data, int64_t row_stride, int64_t col,
                            int64_t cols, int64_t block)
 {

@@ -106,7 +106,7 @@ static void rise(touched *t, int64_t zeta, int64_t k)
     t->some = parents;
 }
 
-/* 'to' for blocks that leave the granule: a row a point. */
+/* 'to' for blocks that leave the granule: a row per point. */
 static void leave(touched *t, int64_t row_stride)
 {
     for (int64_t i = 0; i < t->some; i++)

@@ -12,7 +12,7 @@
 
 enum {
     STRETCH = 1 << 16, /* nonzeros a task */
-    STRIP = 64,        /* values a lane, when they are converted */
+    STRIP = 64,        /* values per lane, when they are converted */
     SHORT = 16         /* a run that is sorted by insertion */
 };
 

@@ -20,9 +20,9 @@ typedef struct gnomon_scatter {
     char *sums;
     const int64_t *to;
     int64_t row, rows;
-    const int64_t *uneven;        /* NULL, or 2 numbers a point: its own row and rows within those;
-                                     to[v] is where its own first row goes */
-    int64_t memory;               /* bytes it may take, beside 16 a nonzero */
+    const int64_t *uneven; /* NULL, or 2 numbers per point: its own row and rows within those;
+                              to[v] is where its own first row goes */
+    int64_t memory;        /* bytes it may take, beside 16 a nonzero */
     int64_t report_at, report_of; /* progress */
 } gnomon_scatter;
 

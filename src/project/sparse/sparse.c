@@ -235,7 +235,7 @@ static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomo
     GNOMON_TRY(gnomon_check_output(ctx, y, "y"));
     GNOMON_FAIL_IF(rows != y->rows, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("x") " has %" PRId64 " rows and y has %" PRId64
-                                   "; both must have one a point",
+                                   "; both must have one per point",
                    rows, y->rows);
     GNOMON_FAIL_IF(y->cols != job.rows, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("y") " has %" PRId64 " columns; the operator has %" PRId64 " rows%s",

@@ -50,7 +50,7 @@ template <int STRIDE> struct gcu_tile_walk {
 };
 
 /* Warpgroups of a block on Hopper that multiply, each 128 rows; one more fetches. Three may use 160
- * registers a thread, four 112. */
+ * registers per thread, four 112. */
 static __host__ __device__ constexpr int gcu_rows_groups(gcu_dense_kind kind, int points,
                                                          bool split)
 {

@@ -7,7 +7,7 @@
  * chunks at a time, into partial sums; 'join' (project/sjlt/sjlt.cu) adds the segments in ascending
  * order.
  *
- * Virtual rows: when there are few rows a chunk, each is cut into 'split' rows with as many times
+ * Virtual rows: when there are few rows per chunk, each is cut into 'split' rows with as many times
  * fewer slots (a band of m rows cut so has the slots of one of m * split rows), which join adds.
  *
  * The order of a virtual row's sum: chunks ascending; in a chunk the order of the list, which is

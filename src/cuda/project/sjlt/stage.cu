@@ -45,7 +45,7 @@ static __device__ __forceinline__ void accumulate(float4 &sum, uint32_t from, ui
     sjlt_add(sum, word >> 16 & 1, high);
 }
 
-/* ROWS rows a thread. */
+/* ROWS rows per thread. */
 template <int ROWS>
 static __global__ void __launch_bounds__(THREADS, 1)
     stage_kernel(sjlt_shape s, sjlt_lists lists, sjlt_sum sum, int row_blocks, int64_t groups)

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(VS_TRANSPOSE_THREADS, VS_TRANSPOSE_BLOCKS)
         }
     }
     __syncthreads();
-    /* four points and four columns a thread; what is not there is not read later */
+    /* four points and four columns per thread; what is not there is not read later */
     constexpr int SIDE = P / 4, TRANSPOSE = VS_TRANSPOSE_THREADS / SIDE * 4;
     const int p = threadIdx.x % SIDE * 4;
     const int64_t width = t.tiles * P;

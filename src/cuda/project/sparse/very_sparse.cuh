@@ -188,7 +188,7 @@ enum vs_which {
 };
 
 /* A warp's sums for four rows and a tile of 4 * LANES points, gathered from lines: eight lanes a
- * row, 4 points a lane. */
+ * row, 4 points per lane. */
 template <int LANES> struct vs_sums {
     static constexpr int PARTS = LANES / 4, LOADS = VS_BATCH * LANES / 8;
     float acc[PARTS][4];
