@@ -52,7 +52,7 @@ typedef struct gnomon_read_options {
     int64_t raw_rows, raw_cols;
     gnomon_dtype raw_dtype;
     int csv_header;          /* -1: find out (default), 0: none, 1: first line is names */
-    char csv_delimiter;      /* 0: tab for tsv, for csv found out (tab, ';', ',' or blanks) */
+    char csv_delimiter;      /* 0: tab for tsv, for csv detected (tab, ';', ',' or blanks) */
     int64_t svmlight_cols;   /* 0: from the file's largest index (two passes) */
     int svmlight_zero_based; /* -1: find out as scikit-learn does (any index 0), 0, 1 */
     gnomon_dtype text_dtype; /* of GNOMON_HOLDS_TEXT: the type they count as stored in,

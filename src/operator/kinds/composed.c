@@ -37,7 +37,7 @@ static gnomon_status compose_block(gnomon_context *ctx, gnomon_operator *op)
 const gnomon_kind_row gnomon_kind_row_block = {
     .info = {.kind = GNOMON_BLOCK,
              .name = "block",
-             .about = "",
+             .about = "block-diagonal",
              .uses = GNOMON_USES_INNER | GNOMON_USES_BLOCKS,
              .flags = GNOMON_KIND_COMPOSED},
     .check = check_block,
@@ -92,7 +92,7 @@ static gnomon_status compose_kronecker(gnomon_context *ctx, gnomon_operator *op)
 const gnomon_kind_row gnomon_kind_row_kronecker = {
     .info = {.kind = GNOMON_KRONECKER,
              .name = "kronecker",
-             .about = "",
+             .about = "a product of I (x) A, not A (x) B",
              .uses = GNOMON_USES_INNER | GNOMON_USES_ZETA | GNOMON_USES_WIDTH,
              .flags = GNOMON_KIND_COMPOSED},
     .check = check_kronecker,
