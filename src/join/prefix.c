@@ -40,34 +40,6 @@ struct gnomon_prefix {
     uint32_t **shared, **candidates;
 };
 
-/* ---- how much must be shared ---- */
-
-/* The least number of shared members that brings sets of so many members together within the
- * limit. */
-static int64_t least_shared(double limit, int64_t size)
-{
-    const double share = (1 - limit) / (2 - limit);
-    int64_t shared = (int64_t)(share * (double)size) - 1;
-    if (shared < 1) shared = 1;
-    while (shared > 1 && gnomon_jaccard(size, shared - 1) <= limit)
-        shared--;
-    while (2 * shared <= size && gnomon_jaccard(size, shared) > limit)
-        shared++;
-    return shared;
-}
-
-/* The least size of a set that may be within the limit of one of this size: all of it is shared. */
-static int64_t least_size(double limit, int64_t size)
-{
-    int64_t other = (int64_t)((1 - limit) * (double)size) - 1;
-    if (other < 1) other = 1;
-    while (other > 1 && gnomon_jaccard(size + other - 1, other - 1) <= limit)
-        other--;
-    while (other < size && gnomon_jaccard(size + other, other) > limit)
-        other++;
-    return other;
-}
-
 /* ---- numbers ---- */
 
 typedef struct translation {
@@ -137,7 +109,7 @@ static const uint32_t *members_of(const numbered *sets, int64_t i)
 /* How many of a set's first members are in the lists. */
 static int64_t prefix_of(double limit, int64_t size)
 {
-    return size - least_size(limit, size) + 1;
+    return size - gnomon_jaccard_size(limit, size) + 1;
 }
 
 /* ---- the lists ---- */
@@ -331,7 +303,7 @@ static int64_t first_too_large(const gnomon_prefix *x, int64_t begin, int64_t en
 {
     while (begin < end) {
         const int64_t middle = begin + (end - begin) / 2;
-        if (least_shared(x->limit, size + (int64_t)x->postings[middle].size) <= size)
+        if (gnomon_jaccard_shared(x->limit, size + (int64_t)x->postings[middle].size) <= size)
             begin = middle + 1;
         else
             end = middle;
@@ -350,7 +322,7 @@ double gnomon_prefix_cost(const gnomon_prefix *x)
     for (int64_t s = 0; s < some; s++) {
         const int64_t i = s * rows / some, size = size_of(&x->p, i);
         if (size == 0) continue;
-        const int64_t smallest = least_size(x->limit, size);
+        const int64_t smallest = gnomon_jaccard_size(x->limit, size);
         for (int64_t at = 0; at <= size - smallest; at++) {
             const int64_t member = members_of(&x->p, i)[at], end = x->lists[member + 1];
             const int64_t begin = first_of_size(x, x->lists[member], end, smallest);
@@ -382,7 +354,7 @@ static void pairs_of_row(pairing *m, int64_t i, uint32_t *shared, uint32_t *cand
         return;
     }
     const uint32_t *members = members_of(&x->p, i);
-    const int64_t smallest = least_size(x->limit, size), prefix = size - smallest + 1;
+    const int64_t smallest = gnomon_jaccard_size(x->limit, size), prefix = size - smallest + 1;
     int64_t last_size = -1, least = 0;
     for (int64_t at = 0; at < prefix; at++) {
         const int64_t end = x->lists[members[at] + 1];
@@ -393,7 +365,7 @@ static void pairs_of_row(pairing *m, int64_t i, uint32_t *shared, uint32_t *cand
             if (self && (int64_t)p->set <= i) continue;
             if (other != last_size) {
                 last_size = other;
-                least = least_shared(x->limit, size + other);
+                least = gnomon_jaccard_shared(x->limit, size + other);
                 /* larger sets are farther still */
                 if (least > size) break;
             }
@@ -414,7 +386,7 @@ static void pairs_of_row(pairing *m, int64_t i, uint32_t *shared, uint32_t *cand
         shared[j] = 0;
         if (!may) continue;
         const int64_t both = count_shared(members, size, members_of(&x->q, j), other,
-                                          least_shared(x->limit, size + other));
+                                          gnomon_jaccard_shared(x->limit, size + other));
         const double distance = gnomon_jaccard(size + other, both);
         if (both == 0 || !(distance <= x->limit)) continue;
         gnomon_pair *pair = gnomon_pair_slabs_place(&m->slabs, slab);

@@ -3,6 +3,7 @@
 #ifndef GNOMON_METRIC_METRIC_H
 #define GNOMON_METRIC_METRIC_H
 
+#include "metric/jaccard.h"
 #include "metric/list.h"
 #include "points/rows.h"
 #include "search_kernels.h"
@@ -107,13 +108,5 @@ gnomon_sparse_row gnomon_sparse_row_at(const gnomon_sets *rows, int64_t i);
 /* Whether row i holds NaN or infinity (NONFINITE) or a magnitude above 2^500 (UNSUPPORTED); where.
  */
 gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col);
-
-/* ---- jaccard.c ---- */
-/* The distance of two sets that have so many members together, a shared one counted twice; 0 of
- * two empty ones. */
-static inline double gnomon_jaccard(int64_t size, int64_t shared)
-{
-    return size == shared ? 0 : (double)(size - 2 * shared) / (double)(size - shared);
-}
 
 #endif

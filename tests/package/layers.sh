@@ -47,7 +47,7 @@ room src/cuda/svd "cuda/(svd|gemm|linalg|project|runtime)/|svd/job\.h|$core"
 room src/cuda/hosvd "cuda/(hosvd|svd|gemm|linalg|project|runtime)/|hosvd/job\.h|$core"
 room src/cuda/lsh "cuda/(lsh|gemm|project|runtime)/|lsh/job\.h|$core"
 room src/cuda/search "cuda/(search|filter|sets|runtime)/|search/job\.h|$core"
-room src/cuda/join "cuda/(join|search|lsh|filter|sets|runtime)/|join/job\.h|$core"
+room src/cuda/join "cuda/(join|search|lsh|filter|sets|runtime)/|join/job\.h|metric/jaccard\.h|$core"
 # The command: what its verbs share lies at the top, and no verb includes another's.
 room cli 'cli\.h|options\.h|verbs/|base/utf8\.h'
 for verb in project factor join neighbors; do

@@ -1,6 +1,7 @@
 /* Sets by size, what their sizes allow, and the lists of their first members. */
 #include "cuda/join/sets.h"
 #include "cuda/runtime/grid.cuh"
+#include "metric/jaccard.h"
 
 enum { THREADS = 256, EACH = 2048 /* members of a block that looks for their sets */ };
 
@@ -58,42 +59,14 @@ gnomon_status gcu_set_order(gcu_set_memory *m, const gcu_sets *x, int64_t first,
     return GNOMON_OK;
 }
 
-/* ---- bounds: the CPU's, of src/join/prefix.c ---- */
-
-static __device__ __forceinline__ double jaccard(int64_t size, int64_t shared)
-{
-    return size == shared ? 0.0 : __ddiv_rn((double)(size - 2 * shared), (double)(size - shared));
-}
-
-static __device__ int64_t least_shared(double limit, int64_t size)
-{
-    const double share = (1 - limit) / (2 - limit);
-    int64_t shared = (int64_t)(share * (double)size) - 1;
-    if (shared < 1) shared = 1;
-    while (shared > 1 && jaccard(size, shared - 1) <= limit)
-        shared--;
-    while (2 * shared <= size && jaccard(size, shared) > limit)
-        shared++;
-    return shared;
-}
-
-static __device__ int64_t least_size(double limit, int64_t size)
-{
-    int64_t other = (int64_t)((1 - limit) * (double)size) - 1;
-    if (other < 1) other = 1;
-    while (other > 1 && jaccard(size + other - 1, other - 1) <= limit)
-        other--;
-    while (other < size && jaccard(size + other, other) > limit)
-        other++;
-    return other;
-}
+/* ---- bounds ---- */
 
 static __global__ void __launch_bounds__(THREADS) need_kernel(double limit, gcu_set_bounds b)
 {
     GCU_FOR_EACH(size, 2 * b.most + 1)
     {
-        b.need[size] = (uint32_t)least_shared(limit, size);
-        if (size <= b.most) b.low[size] = size > 0 ? (uint32_t)least_size(limit, size) : 0;
+        b.need[size] = (uint32_t)gnomon_jaccard_shared(limit, size);
+        if (size <= b.most) b.low[size] = size > 0 ? (uint32_t)gnomon_jaccard_size(limit, size) : 0;
     }
 }
 
