@@ -222,15 +222,15 @@ static void search_close(void *state, void *search)
 static int join_supports(void *state, const gnomon_join_job *job, char *text, size_t size)
 {
     gcu_state *s = static_cast<gcu_state *>(state);
-    return job->metric == GNOMON_JACCARD ? gcu_join_sets_supported(s, job, {text, size})
-                                         : gcu_join_supported(s, job, {text, size});
+    return job->p_sets != nullptr ? gcu_join_sets_supported(s, job, {text, size})
+                                  : gcu_join_supported(s, job, {text, size});
 }
 
 static gnomon_status join(void *state, gnomon_join_job *job, char *text, size_t size)
 {
     const call on(state);
-    return job->metric == GNOMON_JACCARD ? gcu_join_sets(on.s, job, {text, size})
-                                         : gcu_join_job(on.s, job, {text, size});
+    return job->p_sets != nullptr ? gcu_join_sets(on.s, job, {text, size})
+                                  : gcu_join_job(on.s, job, {text, size});
 }
 
 static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *text, size_t size)

@@ -5,6 +5,7 @@
  * rounds do not do, begins anew by the way that looks on every step. A round's inverse is that of
  * svd/invert.cuh; a column that is too short after the division is made long by the next round. */
 #include "cuda/hosvd/hosvd.h"
+#include "cuda/linalg/sign.cuh"
 #include "cuda/linalg/tile.cuh"
 #include "cuda/svd/invert.cuh"
 
@@ -188,40 +189,14 @@ struct sign_list {
     gcu_hosvd_signed of[GNOMON_TENSOR_MODES];
 };
 
-/* The larger magnitude, and among equal ones the earlier place. */
-struct largest {
-    float size;
-    int64_t at;
-};
-
-static __device__ __forceinline__ largest larger(largest a, largest b)
-{
-    return b.size > a.size || (b.size == a.size && b.at < a.at) ? b : a;
-}
-
 /* A block a column. */
 static __global__ void __launch_bounds__(SIGN_THREADS)
     sign_kernel(const __grid_constant__ sign_list l)
 {
-    __shared__ largest part[SIGN_THREADS];
     const gcu_hosvd_signed p = l.of[blockIdx.y];
     const int64_t j = blockIdx.x;
     if (j >= p.rank) return;
-    largest most = {-1.0f, INT64_MAX};
-    for (int64_t i = threadIdx.x; i < p.rows; i += SIGN_THREADS)
-        most = larger(most, {fabsf((float)p.from[i * p.rank + j]), i});
-    part[threadIdx.x] = most;
-    for (int half = SIGN_THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            part[threadIdx.x] = larger(part[threadIdx.x], part[threadIdx.x + half]);
-    }
-    __syncthreads();
-    const int64_t at = part[0].at;
-    const float factor = at < p.rows && (float)p.from[at * p.rank + j] < 0 ? -1.0f : 1.0f;
-    for (int64_t i = threadIdx.x; i < p.rows; i += SIGN_THREADS)
-        p.to[i * p.rank + j] = factor * (float)p.from[i * p.rank + j];
-    if (threadIdx.x == 0) p.sign[j] = factor;
+    gcu_sign_vector<SIGN_THREADS>(p.from + j, p.rows, p.rank, p.to + j, p.sign + j);
 }
 
 cudaError_t gcu_hosvd_sign(const gcu_hosvd_signed *factor, int count, cudaStream_t stream)

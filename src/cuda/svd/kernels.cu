@@ -1,5 +1,6 @@
 /* What the factorisation does element by element. Sums run in an order that the shape alone
  * fixes. */
+#include "cuda/linalg/sign.cuh"
 #include "cuda/project/entries.cuh"
 #include "cuda/runtime/grid.cuh"
 #include "cuda/svd/svd.h"
@@ -311,35 +312,10 @@ cudaError_t gcu_svd_sign_columns(double *tall, int64_t rows, int64_t cols, const
     return cudaGetLastError();
 }
 
-/* The larger magnitude, and among equal ones the earlier place. */
-struct largest {
-    float size;
-    int64_t at;
-};
-
-static __device__ largest larger(largest a, largest b)
-{
-    return b.size > a.size || (b.size == a.size && b.at < a.at) ? b : a;
-}
-
 static __global__ void sign_rows_kernel(const double *from, int64_t cols, float *to, float *sign)
 {
-    __shared__ largest part[THREADS];
-    const double *row = from + blockIdx.x * cols;
-    largest most = {-1.0f, INT64_MAX};
-    for (int64_t i = threadIdx.x; i < cols; i += THREADS)
-        most = larger(most, {fabsf((float)row[i]), i});
-    part[threadIdx.x] = most;
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            part[threadIdx.x] = larger(part[threadIdx.x], part[threadIdx.x + half]);
-    }
-    __syncthreads();
-    const float factor = part[0].at < cols && (float)row[part[0].at] < 0 ? -1.0f : 1.0f;
-    for (int64_t i = threadIdx.x; i < cols; i += THREADS)
-        to[blockIdx.x * cols + i] = factor * (float)row[i];
-    if (threadIdx.x == 0) sign[blockIdx.x] = factor;
+    gcu_sign_vector<THREADS>(from + blockIdx.x * cols, cols, 1, to + blockIdx.x * cols,
+                             sign + blockIdx.x);
 }
 
 cudaError_t gcu_svd_sign_rows(const double *from, int64_t rows, int64_t cols, float *to,
