@@ -1,6 +1,7 @@
 /* The filter by mma.sync, for GPUs from Ampere on: tiles of 128 x 128 pairs, a warp 64 x 32, chunks
  * of 64 coordinates by cp.async, three deep. */
 #include "cuda/filter/walk.cuh"
+#include "cuda/runtime/mma.cuh"
 
 enum {
     SIDE = 128,
@@ -12,27 +13,6 @@ enum {
     SHARED = STAGES * STAGE + FOUND,
     BAND_ROWS = 2048
 };
-
-static __device__ __forceinline__ void copy16(uint32_t to, const uint8_t *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
-static __device__ __forceinline__ void multiply(float *c, const uint32_t *a, const uint32_t *b)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-static __device__ __forceinline__ void load_matrices(uint32_t *r, uint32_t at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(at)
-                 : "memory");
-}
 
 /* Part 'part' of point 'point' of an operand in shared memory. */
 static __device__ __forceinline__ uint32_t part_at(uint32_t operand, int point, int part)
@@ -50,11 +30,11 @@ static __device__ __forceinline__ void fetch(const filter_launch &l, uint32_t st
 #pragma unroll
         for (int i = 0; i < OPERAND / 16 / THREADS; i++) {
             const int at = (i * THREADS + (int)threadIdx.x) * 16;
-            copy16(to + at, p + at);
-            copy16(to + OPERAND + at, q + at);
+            gcu_copy16(to + at, p + at);
+            gcu_copy16(to + OPERAND + at, q + at);
         }
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    gcu_copies_commit();
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -78,7 +58,7 @@ static __global__ void __launch_bounds__(THREADS)
             fetch(l, stages, chunk, row, col);
 #pragma unroll 1
         for (int chunk = 0; chunk < l.chunks; chunk++) {
-            asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+            gcu_copies_wait<STAGES - 2>();
             __syncthreads();
             fetch(l, stages, chunk + STAGES - 1, row, col);
             const uint32_t p = stages + chunk % STAGES * STAGE, q = p + OPERAND;
@@ -88,19 +68,20 @@ static __global__ void __launch_bounds__(THREADS)
                           [4]; /* [16 columns]: k 0-7 and 8-15 of the first eight, of the others */
 #pragma unroll
                 for (int n = 0; n < 2; n++)
-                    load_matrices(b[n], part_at(q, cols + n * 16 + lane / 16 * 8 + lane % 8,
-                                                2 * s + lane / 8 % 2));
+                    gcu_load_4_matrices(b[n], part_at(q, cols + n * 16 + lane / 16 * 8 + lane % 8,
+                                                      2 * s + lane / 8 % 2));
 #pragma unroll
                 for (int m = 0; m < 4; m++) {
                     uint32_t a[4];
-                    load_matrices(a, part_at(p, rows + m * 16 + lane % 16, 2 * s + lane / 16));
+                    gcu_load_4_matrices(a,
+                                        part_at(p, rows + m * 16 + lane % 16, 2 * s + lane / 16));
 #pragma unroll
                     for (int g = 0; g < 4; g++)
-                        multiply(sum[m] + 4 * g, a, b[g / 2] + g % 2 * 2);
+                        gcu_mma(sum[m] + 4 * g, a, b[g / 2][g % 2 * 2], b[g / 2][g % 2 * 2 + 1]);
                 }
             }
         }
-        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        gcu_copies_wait<0>();
         __syncthreads(); /* the stages are free */
         const bool above = l.walk.half && col < row + SIDE;
         col += cols + lane % 4 * 2;

@@ -6,6 +6,7 @@
  * halves in registers. */
 #include "cuda/gemm/launch.h"
 #include "cuda/gemm/split.cuh"
+#include "cuda/runtime/mma.cuh"
 
 namespace
 {
@@ -20,18 +21,6 @@ struct shape {
     int64_t tiles, tile_cols;
 };
 
-__device__ __forceinline__ void copy4(uint32_t to, const void *from, int bytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                 : "memory");
-}
-
-__device__ __forceinline__ void copy16(uint32_t to, const void *from, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                 : "memory");
-}
-
 __device__ __forceinline__ void fetch_a(const gcu_gemm_launch &l, int reads, uint32_t to,
                                         int64_t row, int64_t k)
 {
@@ -42,8 +31,8 @@ __device__ __forceinline__ void fetch_a(const gcu_gemm_launch &l, int reads, uin
             const int at = i * THREADS + t, r = at / 16, q = at % 16 * 4;
             const int64_t left = row + r < l.m ? l.k - k - q : 0;
             const int bytes = left <= 0 ? 0 : left < 4 ? (int)left * 4 : 16;
-            copy16(to + r * (PITCH * 4) + q * 4, bytes ? l.a + (row + r) * l.a_row + k + q : l.a,
-                   bytes);
+            gcu_copy16(to + r * (PITCH * 4) + q * 4,
+                       bytes ? l.a + (row + r) * l.a_row + k + q : l.a, bytes);
         }
         return;
     }
@@ -53,8 +42,8 @@ __device__ __forceinline__ void fetch_a(const gcu_gemm_launch &l, int reads, uin
         const int r = reads == ALONG_K ? at / GCU_GEMM_CHUNK : at % M;
         const int q = reads == ALONG_K ? at % GCU_GEMM_CHUNK : at / M;
         const bool there = row + r < l.m && k + q < l.k;
-        copy4(to + r * (PITCH * 4) + q * 4,
-              there ? l.a + (row + r) * l.a_row + (k + q) * l.a_col : l.a, there ? 4 : 0);
+        gcu_copy4(to + r * (PITCH * 4) + q * 4,
+                  there ? l.a + (row + r) * l.a_row + (k + q) * l.a_col : l.a, there ? 4 : 0);
     }
 }
 
@@ -67,27 +56,11 @@ __device__ __forceinline__ void fetch_b(const gcu_gemm_launch &l, uint32_t to, i
 #pragma unroll
     for (int i = 0; i < N * 8 / THREADS; i++) {
         const int at = (i * THREADS + t) * 16;
-        copy16(to + at, l.packed + from + at, 16);
-        if (BOTH) copy16(to + N * 128 + at, l.packed_low + from + at, 16);
+        gcu_copy16(to + at, l.packed + from + at, 16);
+        if (BOTH) gcu_copy16(to + N * 128 + at, l.packed_low + from + at, 16);
     }
     if (BOTH && t < N / 4)
-        copy16(to + 2 * N * 128 + t * 16, l.scales + chunk * l.cols + col + t * 4, 16);
-}
-
-__device__ __forceinline__ void multiply(float *c, const uint32_t *a, const uint32_t *b)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-__device__ __forceinline__ void multiply_tf32(float *c, const uint32_t *a, uint32_t b0, uint32_t b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+        gcu_copy16(to + 2 * N * 128 + t * 16, l.scales + chunk * l.cols + col + t * 4, 16);
 }
 
 __device__ __forceinline__ uint32_t tf32(float x)
@@ -102,10 +75,7 @@ __device__ __forceinline__ void load_b(uint32_t *b, uint32_t columns, int group,
 {
     const int lane = (int)threadIdx.x % 32, column = 8 * group + lane % 8;
     const uint32_t at = columns + column * 128 + (((4 * pair + lane / 8) ^ (column & 7)) << 4);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                 : "r"(at)
-                 : "memory");
+    gcu_load_4_matrices(b, at);
 }
 
 /* x: the thread's 32 numbers of 16 rows and 64 of k: x[8 * s + 4 * h + 2 * r + e] is row g + 8 r, k
@@ -172,23 +142,26 @@ __device__ __forceinline__ void multiply_rows(float (*total)[4], float *x, uint3
                     for (int s = 0; s < 8; s++) {
                         const uint32_t pair = b[s / 4][s % 4];
                         const float2 f = __half22float2(*reinterpret_cast<const __half2 *>(&pair));
-                        multiply_tf32(sum, part ? low[s] : high[s], __float_as_uint(f.x),
-                                      __float_as_uint(f.y));
+                        gcu_mma_tf32(sum, part ? low[s] : high[s], __float_as_uint(f.x),
+                                     __float_as_uint(f.y));
                         if (!BOTH || part) continue;
                         const uint32_t rest = b_low[s / 4][s % 4];
                         const float2 r = __half22float2(*reinterpret_cast<const __half2 *>(&rest));
-                        multiply_tf32(apart, high[s], __float_as_uint(r.x), __float_as_uint(r.y));
+                        gcu_mma_tf32(apart, high[s], __float_as_uint(r.x), __float_as_uint(r.y));
                     }
             } else {
                 /* the small products first, so that they are not cut off */
 #pragma unroll
                 for (int s = 0; s < 4; s++) {
-                    multiply(APART ? apart : sum, low[s], &b[s / 2][s % 2 * 2]);
-                    if (BOTH) multiply(apart, high[s], &b_low[s / 2][s % 2 * 2]);
+                    gcu_mma(APART ? apart : sum, low[s], b[s / 2][s % 2 * 2],
+                            b[s / 2][s % 2 * 2 + 1]);
+                    if (BOTH)
+                        gcu_mma(apart, high[s], b_low[s / 2][s % 2 * 2],
+                                b_low[s / 2][s % 2 * 2 + 1]);
                 }
 #pragma unroll
                 for (int s = 0; s < 4; s++)
-                    multiply(sum, high[s], &b[s / 2][s % 2 * 2]);
+                    gcu_mma(sum, high[s], b[s / 2][s % 2 * 2], b[s / 2][s % 2 * 2 + 1]);
             }
 #pragma unroll
             for (int i = 0; i < 4; i++) {
@@ -221,7 +194,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                 fetch_a(l, s.reads, to, row, chunk * GCU_GEMM_CHUNK);
                 fetch_b<BOTH>(l, to + MATRIX, col, chunk);
             }
-            asm volatile("cp.async.commit_group;" ::: "memory");
+            gcu_copies_commit();
         };
         float total[2][4][4];
 #pragma unroll
@@ -231,9 +204,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         for (int64_t chunk = begin; chunk < end; chunk++) {
             fetch(chunk + s.stages - 1);
             if (s.stages == 2)
-                asm volatile("cp.async.wait_group 1;" ::: "memory");
+                gcu_copies_wait<1>();
             else
-                asm volatile("cp.async.wait_group 0;" ::: "memory");
+                gcu_copies_wait<0>();
             __syncthreads();
             const int stage = (int)((chunk - begin) % s.stages) * s.stage_bytes;
             const uint32_t columns = shared + stage + MATRIX + warp_col * 128;

@@ -45,15 +45,6 @@ static __device__ __forceinline__ int gemm_skinny_place(int pair, int column)
     return (((pair / 8 * (N / 16) + tile / 2) * 32 + column % 8 * 4 + q) * 2 + tile % 2) * 2 + half;
 }
 
-static __device__ __forceinline__ void gemm_skinny_multiply(float *sum, const uint32_t *a,
-                                                            uint32_t b0, uint32_t b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 /* Whether the warp has a number that is too small for its row's scale. */
 template <bool APART>
 static __device__ __forceinline__ bool gemm_skinny_small(const uint32_t (*high)[4], const float *x,

@@ -4,6 +4,7 @@
  * after the other, a warp multiplies 16 rows. A warp whose sums are not all finite computes them
  * again as plain chains. */
 #include "cuda/gemm/skinny.cuh"
+#include "cuda/runtime/mma.cuh"
 
 namespace
 {
@@ -80,12 +81,12 @@ __device__ __forceinline__ void multiply_chunk(float *x, const uint8_t *b, int l
             for (int two = 0; two < TILES / 2; two++) {
                 const int at = (s * (TILES / 2) + two) * 32;
                 const uint4 v = highs[at], w = lows[at];
-                gemm_skinny_multiply(rest[2 * two], low[s], v.x, v.y);
-                gemm_skinny_multiply(rest[2 * two + 1], low[s], v.z, v.w);
-                gemm_skinny_multiply(sum[2 * two], high[s], v.x, v.y);
-                gemm_skinny_multiply(sum[2 * two + 1], high[s], v.z, v.w);
-                gemm_skinny_multiply(rest[2 * two], high[s], w.x, w.y);
-                gemm_skinny_multiply(rest[2 * two + 1], high[s], w.z, w.w);
+                gcu_mma(rest[2 * two], low[s], v.x, v.y);
+                gcu_mma(rest[2 * two + 1], low[s], v.z, v.w);
+                gcu_mma(sum[2 * two], high[s], v.x, v.y);
+                gcu_mma(sum[2 * two + 1], high[s], v.z, v.w);
+                gcu_mma(rest[2 * two], high[s], w.x, w.y);
+                gcu_mma(rest[2 * two + 1], high[s], w.z, w.w);
             }
         more = gemm_skinny_small<true>(high, x, scale);
 #pragma unroll

@@ -1,5 +1,6 @@
 #include "cuda/filter/exact.cuh"
 #include "cuda/join/buckets.h"
+#include "cuda/runtime/mma.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -185,27 +186,6 @@ __global__ void __launch_bounds__(SIDE) groups_kernel(const __grid_constant__ ti
 
 /* ---- tiles ---- */
 
-__device__ __forceinline__ void copy16(uint32_t to, const uint8_t *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
-__device__ __forceinline__ void multiply(float *c, const uint32_t *a, const uint32_t *b)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-__device__ __forceinline__ void load_matrices(uint32_t *r, uint32_t at)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(at)
-                 : "memory");
-}
-
 /* Part 'part' of the point at 'place' of an operand in shared memory. */
 __device__ __forceinline__ uint32_t part_at(uint32_t operand, int place, int part)
 {
@@ -223,8 +203,8 @@ __device__ __forceinline__ void fetch(uint32_t to, const uint8_t *halves, int64_
         const int place = i * (THREADS / 8) + (int)threadIdx.x / 8;
         if (!side.there[place]) continue;
         const uint32_t id = side.id[place];
-        copy16(part_at(to, place, part),
-               halves + ((int64_t)chunk * padded + id) * 128 + ((part ^ (int)(id & 7)) << 4));
+        gcu_copy16(part_at(to, place, part),
+                   halves + ((int64_t)chunk * padded + id) * 128 + ((part ^ (int)(id & 7)) << 4));
     }
 }
 
@@ -348,14 +328,14 @@ __global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ 
                     if (bring) fetch(p, m.p_halves, m.p_padded, chunk, s.row);
                     if (!corner) fetch(p + OPERAND, m.q_halves, m.q_padded, chunk, s.col);
                 }
-                asm volatile("cp.async.commit_group;" ::: "memory");
+                gcu_copies_commit();
             };
 #pragma unroll
             for (int chunk = 0; chunk < STAGES; chunk++)
                 next(chunk);
 #pragma unroll 1
             for (int chunk = 0; chunk < m.chunks; chunk++) {
-                asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+                gcu_copies_wait<STAGES - 1>();
                 __syncthreads();
                 const uint32_t p = (uint32_t)__cvta_generic_to_shared(s.stage[chunk % STAGES][0]);
                 const uint32_t q = corner ? p : p + OPERAND;
@@ -364,15 +344,18 @@ __global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ 
                     uint32_t b[2][4]; /* [16 columns] */
 #pragma unroll
                     for (int c = 0; c < 2; c++)
-                        load_matrices(b[c], part_at(q, cols + c * 16 + lane / 16 * 8 + lane % 8,
+                        gcu_load_4_matrices(b[c],
+                                            part_at(q, cols + c * 16 + lane / 16 * 8 + lane % 8,
                                                     2 * k + lane / 8 % 2));
 #pragma unroll
                     for (int r = 0; r < 2; r++) {
                         uint32_t a[4];
-                        load_matrices(a, part_at(p, rows + r * 16 + lane % 16, 2 * k + lane / 16));
+                        gcu_load_4_matrices(
+                            a, part_at(p, rows + r * 16 + lane % 16, 2 * k + lane / 16));
 #pragma unroll
                         for (int g = 0; g < 4; g++)
-                            multiply(sum[r] + 4 * g, a, b[g / 2] + g % 2 * 2);
+                            gcu_mma(sum[r] + 4 * g, a, b[g / 2][g % 2 * 2],
+                                    b[g / 2][g % 2 * 2 + 1]);
                     }
                 }
                 if (chunk + STAGES < m.chunks) __syncthreads(); /* the stage is free */

@@ -6,6 +6,7 @@
  * out as small differences of large terms. */
 #include "cuda/gemm/packed.cuh"
 #include "cuda/runtime/grid.cuh"
+#include "cuda/runtime/mma.cuh"
 #include "cuda/svd/invert.cuh"
 
 #include <cuda_fp16.h>
@@ -27,10 +28,7 @@ enum {
 static __device__ __forceinline__ void fetch_one(float *to, const float *from, bool there)
 {
     if (there)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
-                         (uint32_t)__cvta_generic_to_shared(to)),
-                     "l"(from)
-                     : "memory");
+        gcu_copy4((uint32_t)__cvta_generic_to_shared(to), from);
     else
         *to = 0;
 }
@@ -42,10 +40,7 @@ static __device__ __forceinline__ void fetch(float *to, const float *from, int64
     if (aligned) {
         for (int i = 4 * thread; i < all; i += 4 * threads) {
             if (count - i >= 4)
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                                 (uint32_t)__cvta_generic_to_shared(to + i)),
-                             "l"(from + i)
-                             : "memory");
+                gcu_copy16((uint32_t)__cvta_generic_to_shared(to + i), from + i);
             else
                 for (int e = 0; e < 4; e++)
                     fetch_one(to + i + e, from + i + e, i + e < count);
@@ -54,30 +49,6 @@ static __device__ __forceinline__ void fetch(float *to, const float *from, int64
         for (int i = thread; i < all; i += threads)
             fetch_one(to + i, from + i, i < count);
     }
-}
-
-/* sum += a b of matrix units, 16 x 8 by 8 x 8: thread 4 g + t has of a rows g and g + 8 of column
- * t, then of column t + 4; of b rows t and t + 4 of column g; of the sum row g, columns 2 t and 2 t
- * + 1, then row g + 8. */
-static __device__ __forceinline__ void multiply(double *sum, double a0, double a1, double a2,
-                                                double a3, double b0, double b1)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+d"(sum[0]), "+d"(sum[1]), "+d"(sum[2]), "+d"(sum[3])
-                 : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b0), "d"(b1));
-#else
-    const double a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-        for (int k = 0; k < 2; k++)
-            asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, "
-                         "{%0, %1};"
-                         : "+d"(sum[2 * h]), "+d"(sum[2 * h + 1])
-                         : "d"(a[2 * k + h]), "d"(b[k]));
-#endif
 }
 
 /* ---- the Gram matrix ---- */
@@ -136,8 +107,9 @@ static __device__ __forceinline__ void read_row(const float *p, int g, int left,
 }
 
 /* sum[i][j], of blocks 2 i and 2 i + 1 and block j. left: columns that there are on either side. */
-static __device__ __forceinline__ void multiply(const double (*a)[4], const double (*b)[4],
-                                                bool diagonal, const int *left, double (*sum)[4][4])
+static __device__ __forceinline__ void gcu_mma_f64(const double (*a)[4], const double (*b)[4],
+                                                   bool diagonal, const int *left,
+                                                   double (*sum)[4][4])
 {
 #pragma unroll
     for (int i = 0; i < 2; i++)
@@ -145,8 +117,8 @@ static __device__ __forceinline__ void multiply(const double (*a)[4], const doub
         for (int j = 0; j < 4; j++) {
             if (diagonal && j > 2 * i + 1) continue; /* above the diagonal */
             if (16 * i < left[0] && j / 2 * 16 < left[1])
-                multiply(sum[i][j], a[0][2 * i], a[0][2 * i + 1], a[1][2 * i], a[1][2 * i + 1],
-                         b[0][j], b[1][j]);
+                gcu_mma_f64(sum[i][j], a[0][2 * i], a[0][2 * i + 1], a[1][2 * i], a[1][2 * i + 1],
+                            b[0][j], b[1][j]);
         }
 }
 
@@ -166,7 +138,7 @@ static __device__ __forceinline__ void gram_of_stage(const float *rows, const gr
             read_row<EVEN>(p + 4 * h * n + pair.x * BLOCK, g, left[0], x[h]);
             if (!DIAGONAL) read_row<EVEN>(p + 4 * h * n + pair.y * BLOCK, g, left[1], y[h]);
         }
-        multiply(x, DIAGONAL ? x : y, DIAGONAL, left, sum);
+        gcu_mma_f64(x, DIAGONAL ? x : y, DIAGONAL, left, sum);
     }
 }
 
@@ -197,13 +169,13 @@ static __global__ void __launch_bounds__(512)
         if (round < rounds)
             fetch(stages + (int)(round % STAGES) * size, from + row * n, (end - row) * n, size,
                   aligned, (int)threadIdx.x, (int)blockDim.x);
-        asm volatile("cp.async.commit_group;" ::: "memory");
+        gcu_copies_commit();
     };
     double sum[2][4][4] = {};
     for (int64_t round = 0; round < STAGES - 1; round++)
         ask(round);
     for (int64_t round = 0; round < rounds; round++) {
-        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
+        gcu_copies_wait<STAGES - 2>();
         __syncthreads(); /* this stage is there, and no warp uses the one before it */
         ask(round + STAGES - 1);
         const float *const now = stages + (int)(round % STAGES) * size;
@@ -365,7 +337,7 @@ static __global__ void __launch_bounds__(32 * QUAD * QUADS, COLS <= 4 ? 3 : 2)
                     const int block = base + i;
                     if (block < k || block >= blocks) continue;
                     const double2 b = by[(block * (block + 1) / 2 + k) * 32 + lane];
-                    multiply(sum[i], a0, a1, a2, a3, b.x, b.y);
+                    gcu_mma_f64(sum[i], a0, a1, a2, a3, b.x, b.y);
                 }
             }
 #pragma unroll

@@ -17,6 +17,8 @@
 #define GNOMON_CUDA_DENSE_POINTS_CUH
 
 #include "cuda/project/family.h"
+#include "cuda/runtime/mma.cuh"
+#include "cuda/runtime/wgmma.cuh"
 
 #include <cuda_fp16.h>
 
@@ -118,29 +120,6 @@ __device__ __forceinline__ void points_barrier_wait(uint32_t at, uint32_t parity
                      : "memory");
 #endif
     }
-}
-
-/* Copies 16 bytes, of which the last ones beyond 'bytes' are zeros and not read. */
-__device__ __forceinline__ void points_copy16(uint32_t to, const void *from, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                 : "memory");
-}
-
-__device__ __forceinline__ void points_copy4(uint32_t to, const void *from, int bytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                 : "memory");
-}
-
-__device__ __forceinline__ void points_copies_end()
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int PENDING> __device__ __forceinline__ void points_copies_wait()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
 __device__ __forceinline__ float4 points_lds128(uint32_t at)
@@ -478,7 +457,7 @@ __device__ __forceinline__ void points_fetch(const points_params &p, points_curs
             const uint32_t exchange = (ACROSS ? points_x_at<SIZE, ACROSS>(0, copies::apart * i)
                                               : points_x_at<SIZE, ACROSS>(copies::apart * i, 0)) %
                                       512;
-            points_copy16(stage + (to ^ exchange) + 512 * i, from, ACROSS ? c->bytes : 16);
+            gcu_copy16(stage + (to ^ exchange) + 512 * i, from, ACROSS ? c->bytes : 16);
         }
         return;
     }
@@ -486,8 +465,7 @@ __device__ __forceinline__ void points_fetch(const points_params &p, points_curs
 #pragma unroll 1
         for (int r = lane / copies::lanes; r < 16; r += copies::apart) {
             const int q = lane % copies::lanes * copies::each;
-            points_copy16(stage + points_x_at<SIZE, ACROSS>(r, q), rows[r].data + (q0 + q) * SIZE,
-                          16);
+            gcu_copy16(stage + points_x_at<SIZE, ACROSS>(r, q), rows[r].data + (q0 + q) * SIZE, 16);
         }
         return;
     }
@@ -500,7 +478,7 @@ __device__ __forceinline__ void points_fetch(const points_params &p, points_curs
         const char *one = row.data + (there ? j * p.x.col_stride * SIZE : 0);
         const uint32_t to = stage + points_x_at<SIZE, ACROSS>(r, q);
         if (SIZE == 4)
-            points_copy4(to, one, there ? 4 : 0);
+            gcu_copy4(to, one, there ? 4 : 0);
         else if (SIZE == 2)
             points_sts<SIZE>(to, there ? *reinterpret_cast<const uint16_t *>(one) : 0);
         else
@@ -697,91 +675,6 @@ __device__ __forceinline__ void points_convert(const points_raw<SIZE, ACROSS> &r
 
 /* ---- products ---- */
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-/* part[N / 2] += (or, first, =) the 64 x 16 fragments a times 16 x N values at 'descriptor'. */
-template <int N>
-__device__ __forceinline__ void points_wgmma(float *d, const uint32_t *a, uint64_t descriptor,
-                                             int add);
-template <>
-__device__ __forceinline__ void points_wgmma<16>(float *d, const uint32_t *a, uint64_t descriptor,
-                                                 int add)
-{
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %13, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7}, "
-                 "{%8, %9, %10, %11}, %12, p, 1, 1, 0; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
-}
-
-template <>
-__device__ __forceinline__ void points_wgmma<32>(float *d, const uint32_t *a, uint64_t descriptor,
-                                                 int add)
-{
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, "
-                 "%8, %9, %10, %11, %12, %13, %14, %15}, "
-                 "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
-}
-
-template <>
-__device__ __forceinline__ void points_wgmma<64>(float *d, const uint32_t *a, uint64_t descriptor,
-                                                 int add)
-{
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, "
-                 "%8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, "
-                 "%24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "{%32, %33, %34, %35}, %36, p, 1, 1, 0; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
-}
-
-template <>
-__device__ __forceinline__ void points_wgmma<128>(float *d, const uint32_t *a, uint64_t descriptor,
-                                                  int add)
-{
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, "
-                 "%8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, "
-                 "%24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, "
-                 "%40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, "
-                 "%56, %57, %58, %59, %60, %61, %62, %63}, "
-                 "{%64, %65, %66, %67}, %68, p, 1, 1, 0; }"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-                   "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                   "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
-                   "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
-                   "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
-}
-
-#endif
-
 /* A warp's 16 points x 64 columns times a tile of 64 columns x N values. */
 template <int N>
 __device__ __forceinline__ void points_mma(float *d, const uint32_t *a, uint32_t tile, int lane)
@@ -793,19 +686,10 @@ __device__ __forceinline__ void points_mma(float *d, const uint32_t *a, uint32_t
             const int n = 16 * pair + 8 * (lane >> 4) + (lane & 7),
                       c = 2 * step + ((lane >> 3) & 1);
             uint32_t b[4];
-            asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                         : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                         : "r"(tile + n * 128 + ((c ^ (n & 7)) << 4))
-                         : "memory");
+            gcu_load_4_matrices(b, tile + n * 128 + ((c ^ (n & 7)) << 4));
 #pragma unroll
-            for (int half = 0; half < 2; half++) {
-                float *to = d + 8 * pair + 4 * half;
-                asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                             "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                             : "+f"(to[0]), "+f"(to[1]), "+f"(to[2]), "+f"(to[3])
-                             : "r"(a[4 * step]), "r"(a[4 * step + 1]), "r"(a[4 * step + 2]),
-                               "r"(a[4 * step + 3]), "r"(b[2 * half]), "r"(b[2 * half + 1]));
-            }
+            for (int half = 0; half < 2; half++)
+                gcu_mma(d + 8 * pair + 4 * half, a + 4 * step, b[2 * half], b[2 * half + 1]);
         }
     }
 }
@@ -827,16 +711,16 @@ __device__ __forceinline__ void points_multiply(float *part, points_fragments &f
             asm volatile("" : "+r"(f.high[j])::"memory");
             if (TWO) asm volatile("" : "+r"(f.low[j])::"memory");
         }
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        gcu_wgmma_fence();
 #pragma unroll
         for (int step = 0; step < 4; step++)
-            points_wgmma<N>(part, f.high + 4 * step, descriptor + 2 * step, step > 0);
+            gcu_wgmma<N>(part, f.high + 4 * step, descriptor + 2 * step, step > 0);
         if (TWO) {
 #pragma unroll
             for (int step = 0; step < 4; step++)
-                points_wgmma<N>(part, f.low + 4 * step, descriptor + 2 * step, 1);
+                gcu_wgmma<N>(part, f.low + 4 * step, descriptor + 2 * step, 1);
         }
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        gcu_wgmma_commit();
 #endif
     } else {
 #pragma unroll
@@ -852,11 +736,9 @@ __device__ __forceinline__ void points_multiplied(float *part, points_fragments 
 {
     if constexpr (HOPPER) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        gcu_wgmma_wait<0>();
         /* neither are sums read before this, nor fragments' registers used otherwise */
-#pragma unroll
-        for (int j = 0; j < N / 2; j++)
-            asm volatile("" : "+f"(part[j])::"memory");
+        gcu_wgmma_fence_operands<N / 2>(part);
 #pragma unroll
         for (int j = 0; j < 16; j++) {
             asm volatile("" : "+r"(f.high[j])::"memory");
@@ -1015,8 +897,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
 
         if (group == shape::consumers) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-            if constexpr (HOPPER)
-                asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(shape::making));
+            if constexpr (HOPPER) gcu_registers_dealloc<shape::making>();
 #endif
             const int warp = (tid >> 5) & 3;
             const uint32_t stage = s_ring + warp * shape::s_bytes;
@@ -1050,8 +931,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
             }
         } else {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-            if constexpr (HOPPER)
-                asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(shape::consuming));
+            if constexpr (HOPPER) gcu_registers_alloc<shape::consuming>();
 #endif
             constexpr bool two = TYPE == POINTS_F32 || TYPE == POINTS_BF16;
             const int warp = tid >> 5; /* of the consumers */
@@ -1078,9 +958,9 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
             /* the stage after the last that was read */
             const auto read = [&](points_raw<size, ACROSS> *raw) {
                 if (p.depth == shape::deep)
-                    points_copies_wait<shape::deep - 1>();
+                    gcu_copies_wait<shape::deep - 1>();
                 else
-                    points_copies_wait<shape::shallow - 1>();
+                    gcu_copies_wait<shape::shallow - 1>();
                 __syncwarp();
                 raw->read(ring + slot * shape::x_bytes, lane);
                 __syncwarp();
@@ -1096,7 +976,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
                         points_aim<N, TYPE, ACROSS, HOPPER>(p, &ahead, rows, warp, lane);
                     }
                 }
-                points_copies_end();
+                gcu_copies_commit();
                 slot = slot + 1 == p.depth ? 0 : slot + 1;
                 if (warming > 0) {
                     if (--warming == 0) {

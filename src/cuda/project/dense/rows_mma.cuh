@@ -5,35 +5,7 @@
 #define GNOMON_CUDA_DENSE_ROWS_MMA_CUH
 
 #include "cuda/project/dense/rows.cuh"
-
-static __device__ __forceinline__ void mma(float *c, const uint32_t a[4], uint32_t b0, uint32_t b1)
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-static __device__ __forceinline__ void load_two(uint32_t at, uint32_t b[2])
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
-                 : "=r"(b[0]), "=r"(b[1])
-                 : "r"(at)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void load_four(uint32_t at, uint32_t b[4])
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-                 : "r"(at)
-                 : "memory");
-}
-
-template <int PENDING> static __device__ __forceinline__ void copies_wait()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
+#include "cuda/runtime/mma.cuh"
 
 static __host__ __device__ constexpr int mma_stages(gcu_dense_kind kind)
 {
@@ -73,11 +45,9 @@ static __global__ void __launch_bounds__(MMA_THREADS, mma_together(KIND, POINTS,
         if (ahead.next(l, items)) {
             const uint32_t to = (uint32_t)__cvta_generic_to_shared(raw + slot * STAGE);
             for (int i = (int)threadIdx.x * 16; i < BYTES; i += MMA_THREADS * 16)
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i),
-                             "l"(ahead.at + i)
-                             : "memory");
+                gcu_copy16(to + i, ahead.at + i);
         }
-        asm volatile("cp.async.commit_group;" ::: "memory");
+        gcu_copies_commit();
     };
     for (int i = 0; i < STAGES - 1; i++)
         fetch(i);
@@ -101,7 +71,7 @@ static __global__ void __launch_bounds__(MMA_THREADS, mma_together(KIND, POINTS,
         for (int i = 0; i < MAIN; i++)
             total[0][i] = total[1][i] = 0.0f;
         for (int b = 0; b < count; b++) {
-            copies_wait<STAGES - 2>();
+            gcu_copies_wait<STAGES - 2>();
             __syncthreads();
             fetch(stage == 0 ? STAGES - 1 : stage - 1);
             const uint8_t *tile = raw + stage * STAGE;
@@ -127,15 +97,15 @@ static __global__ void __launch_bounds__(MMA_THREADS, mma_together(KIND, POINTS,
 #pragma unroll
                     for (int j = 0; j < N / 8; j++) {
                         if (N == 8)
-                            load_two(at, p);
+                            gcu_load_2_matrices(p, at);
                         else if (j % 2 == 0)
-                            load_four(at + (j + pair) * 1024, p);
+                            gcu_load_4_matrices(p, at + (j + pair) * 1024);
                         const uint32_t b0 = p[j % 2 * 2], b1 = p[j % 2 * 2 + 1];
 #pragma unroll
                         for (int t = 0; t < 2; t++) {
-                            mma(sum[t] + 4 * j, a[u][t], b0, b1);
+                            gcu_mma(sum[t] + 4 * j, a[u][t], b0, b1);
                             if (LOW && j < POINTS / 8)
-                                mma(sum[t] + SUMS - MAIN + 4 * j, low[u][t], b0, b1);
+                                gcu_mma(sum[t] + SUMS - MAIN + 4 * j, low[u][t], b0, b1);
                         }
                     }
                 }

@@ -6,16 +6,11 @@
 #include "cuda/project/points.cuh"
 #include "cuda/project/sjlt/sjlt.h"
 #include "cuda/project/sjlt/sum.cuh"
+#include "cuda/runtime/mma.cuh"
 
 enum { THREADS = 1024, STAGES = 3, MANY_ROWS = 4 /* of a thread */, FEW_BLOCKS = 96 };
 enum { STAGE_BYTES = SJLT_STAGE_POINTS * SJLT_STAGE * 4 };
 static_assert(SJLT_STAGE == 4 * THREADS, "a thread brings four coordinates of each point");
-
-static __device__ __forceinline__ void copy16(uint32_t to, const void *from, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
-                 : "memory");
-}
 
 /* Coordinates of the stage's points at this address, or zeros. Predicated, for a branch would wait
  * for each load by itself. */
@@ -75,10 +70,10 @@ static __global__ void __launch_bounds__(THREADS, 1)
                 const gcu_line &l = lines[p];
                 const int64_t left = (l.high - q) * 4;
                 const int bytes = q < l.low || left <= 0 ? 0 : left < 16 ? (int)left : 16;
-                copy16(to + p * SJLT_STAGE * 4, bytes ? l.base + q * 4 : sum.x.data, bytes);
+                gcu_copy16(to + p * SJLT_STAGE * 4, bytes ? l.base + q * 4 : sum.x.data, bytes);
             }
         }
-        asm volatile("cp.async.commit_group;" ::: "memory");
+        gcu_copies_commit();
     };
     /* A step comes while the one before it is summed; a chunk's only step stays for all passes. */
     const uint2 *entries = static_cast<const uint2 *>(lists.entries) +
@@ -106,7 +101,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     for (int chunk = 0; chunk < chunks; chunk++) {
 #pragma unroll 1
         for (int pass = 0; pass < passes; pass++, piece++) {
-            asm volatile("cp.async.wait_group 1;" ::: "memory");
+            gcu_copies_wait<1>();
             __syncthreads(); /* this piece is there, and the one before it is done with */
             bring(piece + 2);
             const uint32_t from = address + piece % STAGES * STAGE_BYTES;

@@ -2,6 +2,7 @@
  * through shared memory, applies five more, trades, applies the rest; then every row adds its
  * element. The next block's elements are under way meanwhile. */
 #include "cuda/project/srht/srht.h"
+#include "cuda/runtime/mma.cuh"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -86,16 +87,6 @@ static __device__ __forceinline__ void copy_async(uint32_t to, const void *from,
                  : "memory");
 }
 
-static __device__ __forceinline__ void commit_async()
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-static __device__ __forceinline__ void wait_async()
-{
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
-}
-
 /* Brings a thread's own elements of the block at column q to its point's stage. */
 template <typename T, int LOG2>
 static __device__ __forceinline__ void fetch(four<T> *stage, const line<T> &l, int64_t q, int t)
@@ -137,7 +128,7 @@ static __device__ __forceinline__ void fetch(four<T> *stage, const line<T> &l, i
             }
         }
     }
-    commit_async();
+    gcu_copies_commit();
 }
 
 /* Brings the blocks at column q of eight adjacent points, all threads together: 32 adjacent bytes
@@ -158,7 +149,7 @@ static __device__ __forceinline__ void fetch_across(float *stage, const gcu_poin
 #pragma unroll 8
         for (int i = 0; i < 1 << LOG2; i += L::block / ACROSS, from += step)
             copy_async<4>(to + i * 4, from);
-        commit_async();
+        gcu_copies_commit();
         return;
     }
 #pragma unroll 1
@@ -167,7 +158,7 @@ static __device__ __forceinline__ void fetch_across(float *stage, const gcu_poin
         const bool have = there && at >= low && at < high;
         copy_async<4>(to + i * 4, have ? from + at * x.col_stride : x.data, have ? 4 : 0);
     }
-    commit_async();
+    gcu_copies_commit();
 }
 
 /* Waits for the threads of one point. */
@@ -371,7 +362,7 @@ static __global__ void __launch_bounds__(layout<LOG2, across>::block,
     int u = 0;
     for (int left = rounds * blocks; left > 0; left--) {
         float v[32];
-        wait_async();
+        gcu_copies_wait<0>();
         if constexpr (across) __syncthreads();
         load_signed<T, LOG2>(stage, word, t, v);
         if constexpr (across) __syncthreads();
