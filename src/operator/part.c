@@ -9,7 +9,7 @@ gnomon_part gnomon_first_part(const gnomon_operator *op, int64_t row, int64_t ro
                               int64_t cols)
 {
     gnomon_part part = {row, rows, col, cols, row, col, op->scale};
-    if (op->descriptor.kind != GNOMON_BLOCK) return part;
+    if (op->blocks == 1) return part;
 
     const int64_t block = gnomon_block_of_row(op, row);
     const int64_t first_row = gnomon_block_first_row(op, block);

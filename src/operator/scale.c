@@ -25,7 +25,7 @@ double gnomon_operator_row_scale(const gnomon_operator *op, int64_t row)
 {
     if (op == NULL) return NAN;
     if (row < 0 || row >= op->descriptor.k) return NAN;
-    if (op->descriptor.kind != GNOMON_BLOCK) return op->scale;
+    if (op->blocks == 1) return op->scale;
     const int64_t a = gnomon_block_of_row(op, row);
     const int64_t rows = gnomon_block_first_row(op, a + 1) - gnomon_block_first_row(op, a);
     return gnomon_simple_scale(&op->factor[0], rows);
