@@ -1,9 +1,9 @@
 /* Choosing an operator: candidates, each with its law and its cost. */
-#include "choose/choose.h"
 #include "base/context.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "choose/kinds/kinds.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,29 +12,7 @@
 
 GNOMON_OPTIONS_INIT(gnomon_choose_options, GNOMON_CHOOSE_OPTIONS_INIT)
 
-/* The operators that are compared, in this order: of equally quick ones the first is taken. Each
- * has its default parameters but for those that stand here. */
-static const struct {
-    gnomon_kind kind;
-    gnomon_dtype precision;
-    int blocks, zeta;
-} candidates[] = {
-    {GNOMON_RADEMACHER, 0, 0, 0},
-    {GNOMON_GAUSSIAN, GNOMON_F32, 0, 0},
-    {GNOMON_GAUSSIAN, GNOMON_F16, 0, 0},
-    {GNOMON_ACHLIOPTAS, 0, 0, 0},
-    {GNOMON_VERY_SPARSE, 0, 0, 0},
-    {GNOMON_SJLT, 0, 0, 0},
-    {GNOMON_SRHT, 0, 0, 0},
-    {GNOMON_BLOCK, 0, 4, 0},
-    {GNOMON_BLOCK, 0, 16, 0},
-    {GNOMON_KRONECKER, 0, 0, 2},
-    {GNOMON_KRONECKER, 0, 0, 4},
-    {GNOMON_KRONECKER, 0, 0, 16},
-};
-
-enum { CANDIDATES = sizeof candidates / sizeof *candidates, MOST_TIMES_LEAST = 2 };
-_Static_assert((int)CANDIDATES <= (int)GNOMON_CANDIDATES, "a choice has room for all candidates");
+enum { MOST_TIMES_LEAST = 2 };
 
 static gnomon_status check(gnomon_context *ctx, const gnomon_choose_options *o)
 {
@@ -96,14 +74,11 @@ static void rule_out(gnomon_candidate *c, const char *reason)
 /* Law, operator and cost of one candidate. */
 static gnomon_status consider(gnomon_context *ctx, const gnomon_choose_options *o,
                               const gnomon_model *model, const gnomon_load *load,
-                              gnomon_candidate *c)
+                              const gnomon_choose_row *row, gnomon_candidate *c)
 {
     gnomon_descriptor *d = &c->descriptor;
-    if (d->kind == GNOMON_VERY_SPARSE) d->density = 1 / sqrt((double)o->d);
-    if (d->kind == GNOMON_SJLT) d->nonzeros = o->k > 0 && o->k < 4 ? o->k : 4;
-    if (d->kind == GNOMON_BLOCK && o->k > 0 && d->blocks > o->k) d->blocks = o->k;
     c->seconds = NAN;
-    GNOMON_TRY(gnomon_law(ctx, o, c));
+    GNOMON_TRY(gnomon_law(ctx, o, row, c));
     if (d->k == 0 || d->k > o->d || d->k > INT64_C(1) << 32) {
         char law[sizeof c->reason];
         memcpy(law, c->reason, sizeof law);
@@ -191,17 +166,21 @@ static gnomon_status choose(gnomon_context *ctx, const gnomon_choose_options *op
     choice->device = device;
     snprintf(choice->model, sizeof choice->model, "%s", model->name);
     memcpy(choice->note, note, sizeof note);
-    for (int i = 0; i < CANDIDATES; i++) {
-        gnomon_candidate *c = &choice->candidate[choice->count++];
-        c->descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
-        c->descriptor.kind = candidates[i].kind;
-        c->descriptor.precision = candidates[i].precision;
-        c->descriptor.blocks = candidates[i].blocks;
-        c->descriptor.zeta = candidates[i].zeta;
-        c->descriptor.d = options->d;
-        c->descriptor.seed = options->seed;
-        c->descriptor.scaling = options->scaling;
-        GNOMON_TRY(consider(ctx, options, model, &load, c));
+    const gnomon_choose_row *row;
+    for (int r = 0; (row = gnomon_choose_row_at(r)) != NULL; r++) {
+        for (int i = 0; i < row->count && choice->count < GNOMON_CANDIDATES; i++) {
+            gnomon_candidate *c = &choice->candidate[choice->count++];
+            c->descriptor = (gnomon_descriptor)GNOMON_DESCRIPTOR_INIT;
+            c->descriptor.kind = row->kind;
+            c->descriptor.precision = row->candidates[i].precision;
+            c->descriptor.blocks = row->candidates[i].blocks;
+            c->descriptor.zeta = row->candidates[i].zeta;
+            c->descriptor.d = options->d;
+            c->descriptor.seed = options->seed;
+            c->descriptor.scaling = options->scaling;
+            if (row->complete != NULL) row->complete(options, &c->descriptor);
+            GNOMON_TRY(consider(ctx, options, model, &load, row, c));
+        }
     }
     if (options->k == 0) rule_out_wasteful(choice);
     for (int i = 0; i < choice->count; i++) {

@@ -1,5 +1,5 @@
-/* choose/choose.h: the parts of a choice: laws, which say what k a kind needs and whether it is
- * admitted, and the cost model, which says how long it takes. */
+/* choose/choose.h: the cost model, which says how long an operator takes; kinds/kinds.h has the
+ * laws, which say what k a kind needs and whether it is admitted. */
 #ifndef GNOMON_CHOOSE_INTERNAL_H
 #define GNOMON_CHOOSE_INTERNAL_H
 
@@ -72,10 +72,5 @@ gnomon_work gnomon_count(const gnomon_cost *cost, const gnomon_simple *a, double
 /* Predicted seconds of a sketch; NaN when the model lacks a cost that it takes. */
 double gnomon_predict(const gnomon_model *model, const gnomon_operator *op,
                       const gnomon_load *load);
-
-/* What k the kind of d needs, and whether it then keeps what is asked for; candidate->descriptor
- * is complete but for k, which is filled in. */
-gnomon_status gnomon_law(gnomon_context *ctx, const gnomon_choose_options *o,
-                         gnomon_candidate *candidate);
 
 #endif

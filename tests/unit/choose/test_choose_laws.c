@@ -1,4 +1,7 @@
-/* Choosing an operator: both ways of saying how surely, and cascades whose levels just suffice. */
+/* Choosing an operator: the rows of the kinds, both ways of saying how surely, and cascades whose
+ * levels just suffice. */
+#include "choose/kinds/kinds.h"
+
 #include <gnomon/choose.h>
 
 #include <math.h>
@@ -26,6 +29,26 @@ static gnomon_context *new_context(void)
     options.threads = 1;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     return ctx;
+}
+
+/* Each row is whole, of another kind, and a choice has room for all operators. */
+static void rows_are_whole(void **state)
+{
+    (void)state;
+    const gnomon_choose_row *row;
+    int operators = 0, kinds = 0;
+    for (; (row = gnomon_choose_row_at(kinds)) != NULL; kinds++) {
+        assert_ptr_equal(gnomon_choose_row_of(row->kind), row);
+        assert_in_range(row->count, 1, GNOMON_CHOOSE_EACH);
+        assert_non_null(row->by_eps);
+        assert_non_null(row->by_rows);
+        assert_true((row->work != NULL) == (gnomon_kind_place(row->kind) >= 0));
+        operators += row->count;
+    }
+    assert_true(kinds > 0);
+    assert_in_range(operators, 1, GNOMON_CANDIDATES);
+    assert_null(gnomon_choose_row_at(-1));
+    assert_null(gnomon_choose_row_of((gnomon_kind)0));
 }
 
 /* delta = points^-beta: the same k of every kind. */
@@ -84,6 +107,7 @@ static void levels_that_just_suffice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_whole),
         cmocka_unit_test(beta_says_what_delta_says),
         cmocka_unit_test(levels_that_just_suffice),
     };
