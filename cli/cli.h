@@ -209,12 +209,13 @@ const char *cli_format_taking(int takes);
 /* "file.npz:KEY, file.h5:/DATASET": how members are named. Returns text. */
 const char *cli_format_members(char text[CLI_FORMATS_TEXT]);
 
-/* Refuses dense points of path (NULL: not named) for the metric. An exit code. */
 /* Entries that points have as sparse rows at most, 0 when it isn't known. */
 double cli_entries(const gnomon_data_info *info);
-int cli_needs_sparse(cli_app *app, const char *path, const char *metric);
-/* Refuses points that are no sets where sets are wanted. -1 or an exit code. */
-int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info, int sparse);
+/* Refuses dense points of path (NULL: not named) for the metric. An exit code. */
+int cli_needs_sparse(cli_app *app, const char *path, gnomon_metric metric);
+/* The same where they are dense and the metric takes sparse ones alone. -1 or an exit code. */
+int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info,
+                   gnomon_metric metric);
 
 /* output.c */
 /* A file that a verb reads or writes: the option or operand that names it, and its path (NULL: it
@@ -397,9 +398,10 @@ int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index);
 int cli_index_fail(cli_app *app, const char *path, gnomon_status status);
 /* What it takes beside the points. */
 int64_t cli_index_bytes(const gnomon_lsh_info *info);
-/* Reads all points, sets where 'sparse', of a reader that is open, lowering *budget (bytes) by what
- * that takes. -1 or an exit code. */
-int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget);
+/* Reads all points, in the metric's form, of a reader that is open, lowering *budget (bytes) by
+ * what that takes. -1 or an exit code. */
+int cli_index_read(cli_app *app, const char *path, gnomon_metric metric, cli_points *p,
+                   int64_t *budget);
 
 /* factor.c: what svd, hosvd and lstsq share */
 /* Tells a failure with the file whose numbers or shape it is about, if that is what it is. -1 for

@@ -16,10 +16,11 @@ int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index)
     return status == GNOMON_OK ? -1 : cli_index_fail(app, path, status);
 }
 
-int cli_index_read(cli_app *app, const char *path, int sparse, cli_points *p, int64_t *budget)
+int cli_index_read(cli_app *app, const char *path, gnomon_metric metric, cli_points *p,
+                   int64_t *budget)
 {
-    int code = cli_check_form(app, path, &p->info, sparse);
-    if (code < 0) code = cli_points_read(app, path, sparse, p, budget);
+    int code = cli_check_form(app, path, &p->info, metric);
+    if (code < 0) code = cli_points_read(app, path, cli_metric_form(metric), p, budget);
     if (code < 0 && !cli_points_at_end(p))
         code = cli_points_too_large(app, path, 2.0 * (double)app->memory);
     return code;

@@ -21,7 +21,7 @@ json_t *cli_index_json(const gnomon_lsh_info *info);
 /* Hands the reader's points, piece by piece, to the builder; coded: the first ones determine the
  * codes. -1 or an exit code. */
 int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
-                         const gnomon_data_info *info, int sparse, int coded,
+                         const gnomon_data_info *info, gnomon_metric metric, int coded,
                          gnomon_lsh_builder *builder, int64_t *points);
 
 #endif

@@ -296,9 +296,8 @@ static int build_told(build *b)
     }
     const double begin = cli_seconds();
     if (code < 0)
-        code =
-            cli_index_add_points(app, b->path, reader, &b->info, cli_metric_form(b->options.metric),
-                                 b->options.codes > 0, builder, &b->points);
+        code = cli_index_add_points(app, b->path, reader, &b->info, b->options.metric,
+                                    b->options.codes > 0, builder, &b->points);
     if (code < 0) {
         const gnomon_status status = gnomon_lsh_builder_finish(builder);
         if (status != GNOMON_OK) code = cli_fail_status(app, status);
@@ -315,11 +314,10 @@ static int build_told(build *b)
 static int load(build *b, const char *path, const cli_input_options *input, cli_points *p,
                 int64_t *budget)
 {
-    const int sparse = cli_metric_form(b->options.metric);
     int code = path == b->queries_path ? cli_open_queries(b->app, path, input, &p->reader, &p->info)
                                        : cli_open_input(b->app, path, input, &p->reader, &p->info);
     if (code < 0) code = cli_check_bits(b->app, b->metric, path, &p->info);
-    return code < 0 ? cli_index_read(b->app, path, sparse, p, budget) : code;
+    return code < 0 ? cli_index_read(b->app, path, b->options.metric, p, budget) : code;
 }
 
 static int64_t rows_of(const cli_points *p)

@@ -136,9 +136,8 @@ static int add(change *c)
     if (code < 0) /* another process may have put another index there meanwhile */
         code = cli_same_width(app, c->other, data.cols, c->path, info.options.functions.dim);
     if (code < 0)
-        code =
-            cli_index_add_points(app, c->other, reader, &data, cli_metric_form(info.options.metric),
-                                 info.options.codes > 0 && info.points == 0, builder, &c->count);
+        code = cli_index_add_points(app, c->other, reader, &data, info.options.metric,
+                                    info.options.codes > 0 && info.points == 0, builder, &c->count);
     if (code < 0) {
         const gnomon_status status = gnomon_lsh_builder_finish(builder);
         if (status != GNOMON_OK) code = cli_fail_status(app, status);

@@ -66,14 +66,15 @@ static int too_little(cli_app *app, const char *path, double bytes)
 }
 
 int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
-                         const gnomon_data_info *info, int sparse, int coded,
+                         const gnomon_data_info *info, gnomon_metric metric, int coded,
                          gnomon_lsh_builder *builder, int64_t *points)
 {
     gnomon_dtype dtype = info->dtype;
     int64_t row = 0, rows = 0;
     void *data = NULL;
+    const int sparse = cli_metric_form(metric);
     *points = 0;
-    int code = cli_check_form(app, path, info, sparse);
+    int code = cli_check_form(app, path, info, metric);
     if (code >= 0) return code;
     if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32) dtype = GNOMON_F64;
     if (!sparse) {

@@ -369,7 +369,7 @@ int cli_join_work(cli_join *j)
         (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
          GNOMON_ACCESS_SPARSE) != 0;
     if (cli_metric_form(j->options.metric) == CLI_FORM_SPARSE && !sparse)
-        return cli_needs_sparse(app, NULL, "jaccard");
+        return cli_needs_sparse(app, NULL, j->options.metric);
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
     code = files ? check_row(j, j->p_path, &j->p_info) : -1;
     if (code < 0 && files && j->q_path != NULL) code = check_row(j, j->q_path, &j->q_info);

@@ -11,13 +11,12 @@ enum { ENOUGH_QUERIES = 400 };
 static int load(cli_neighbors *n, const char *path, gnomon_reader **reader,
                 const gnomon_data_info *info, cli_points *p, int64_t *budget)
 {
-    const int sparse = cli_metric_form(n->options.metric);
     p->reader = *reader;
     p->info = *info;
     *reader = NULL; /* dropped with the points */
-    if (sparse == CLI_FORM_SPARSE && (info->access & GNOMON_ACCESS_SPARSE) == 0)
-        return cli_needs_sparse(n->app, NULL, "jaccard");
-    int code = cli_points_read(n->app, path, sparse, p, budget);
+    int code = cli_check_form(n->app, NULL, info, n->options.metric);
+    if (code >= 0) return code;
+    code = cli_points_read(n->app, path, cli_metric_form(n->options.metric), p, budget);
     if (code < 0 && !cli_points_at_end(p))
         code = cli_points_too_large(n->app, path, 2.0 * (double)n->app->memory);
     return code;

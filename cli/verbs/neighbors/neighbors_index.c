@@ -52,7 +52,6 @@ static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t
     gnomon_lsh_describe(index, &n->index_info);
     n->options.metric = n->index_info.options.metric;
     n->answers.dimensions = n->index_info.options.functions.dim;
-    const int sparse = cli_metric_form(n->options.metric);
     if (n->options.k > live(n))
         return cli_fail(app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points", (long long)n->options.k,
                         n->base_path, (long long)live(n));
@@ -61,7 +60,7 @@ static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t
         code =
             cli_same_width(app, n->base_path, n->answers.dimensions, n->queries_path, p->info.cols);
     if (code < 0) code = cli_neighbors_read_names(n, n->index_info.points, p->info.rows);
-    if (code < 0) code = cli_index_read(app, n->queries_path, sparse, p, &budget);
+    if (code < 0) code = cli_index_read(app, n->queries_path, n->options.metric, p, &budget);
     if (code < 0) code = cli_neighbors_allow(n, n->index_info.points, bitmap);
     n->read_seconds = cli_seconds() - begin;
     return code < 0 ? search(n, index, p) : code;

@@ -154,7 +154,7 @@ static int search_sparse(cli_neighbors *n, plan *p)
     gnomon_csr queries;
     if (cli_metric_form(n->options.metric) == CLI_FORM_SPARSE &&
         (n->base_info.access & n->queries_info.access & GNOMON_ACCESS_SPARSE) == 0)
-        return cli_needs_sparse(n->app, NULL, "jaccard");
+        return cli_needs_sparse(n->app, NULL, n->options.metric);
     const gnomon_status status = gnomon_reader_next_csr(
         n->queries, INT64_MAX / 16, (n->app->memory - CLI_OVERHEAD_BYTES) / 64, &queries);
     if (status != GNOMON_OK) return cli_fail_status(n->app, status);
