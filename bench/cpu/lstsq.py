@@ -38,7 +38,7 @@ class Options(c.Structure):
 
 FIGURES = ("norm_b", "norm_x", "residual", "gradient", "backward_bound", "backward_error", "fit_bound",
            "suboptimality", "forward_bound", "sensitivity")
-PHASES = ("look_seconds", "sketch_seconds", "factor_seconds", "iterate_seconds", "certify_seconds")
+PHASES = ("check_seconds", "sketch_seconds", "factor_seconds", "iterate_seconds", "certify_seconds")
 
 
 class Target(c.Structure):

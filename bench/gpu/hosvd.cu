@@ -290,7 +290,7 @@ static double ours(float *x, const sizes &size, const sizes &rank, int64_t over,
         exit(1);
     }
     const double ms = now_ms() - before;
-    *spent = {1e3 * h.look_seconds,           0,
+    *spent = {1e3 * h.check_seconds,          0,
               1e3 * h.project_seconds,        1e3 * h.power_seconds,
               1e3 * h.orthonormalise_seconds, 1e3 * h.shrink_seconds,
               1e3 * h.small_seconds,          1e3 * h.measure_seconds};

@@ -73,42 +73,41 @@ extern "C" {
 /* Returns "major.minor.patch" of the library that is loaded; static storage. */
 GNOMON_API const char *gnomon_version(void);
 
-/* What a call came to. The numbers are pinned: they never change meaning, and
- * new ones go in the gaps. */
+/* The result of a call. The numbers never change their meaning; new ones go in the gaps. */
 typedef enum gnomon_status {
     GNOMON_OK = 0,
 
-    /* the caller's side: an argument is wrong in itself (command's exit code 2) */
+    /* errors of the caller: an argument is wrong (exit code 2 of the command) */
     GNOMON_ERROR_ARGUMENT = 10, /* a value outside what is allowed */
     GNOMON_ERROR_SHAPE = 11,    /* shapes that do not fit each other */
-    GNOMON_ERROR_DTYPE = 12,    /* an element type this call does not take */
+    GNOMON_ERROR_DTYPE = 12,    /* an element type that the call does not accept */
     GNOMON_ERROR_OVERFLOW = 13, /* a product of sizes does not fit 63 bits */
     GNOMON_ERROR_UNSUPPORTED = 14,
     GNOMON_ERROR_BUSY = 15, /* another call on the same object or file; nothing was changed */
 
-    /* the data's side (exit code 3) */
+    /* errors in data (exit code 3) */
     GNOMON_ERROR_DATA = 30,      /* a file or descriptor that breaks its format */
-    GNOMON_ERROR_NONFINITE = 31, /* NaN or infinity where finite values are due */
-    GNOMON_ERROR_TRUNCATED = 32, /* a file that ends before its header says */
+    GNOMON_ERROR_NONFINITE = 31, /* NaN or infinity where finite values are required */
+    GNOMON_ERROR_TRUNCATED = 32, /* a file that is shorter than its header says */
     GNOMON_ERROR_FORMAT = 33,    /* no reader knows this format */
 
-    /* the file system's side (exit code 4) */
+    /* errors of the file system (exit code 4) */
     GNOMON_ERROR_IO = 50,
     GNOMON_ERROR_NOT_FOUND = 51,
 
-    /* the machine's side */
+    /* errors of the machine */
     GNOMON_ERROR_MEMORY = 70, /* exit code 5 */
     GNOMON_ERROR_DEVICE = 90, /* exit code 6: no such device, or it failed */
 
-    GNOMON_ERROR_CANCELLED = 110, /* the progress callback asked for it; 130 */
+    GNOMON_ERROR_CANCELLED = 110, /* by the progress callback; exit code 130 */
     GNOMON_ERROR_INTERNAL = 127   /* a defect of the library: please report it */
 } gnomon_status;
 
-/* Returns the name of a status, "GNOMON_ERROR_SHAPE" say; static storage; never
- * NULL ("GNOMON_UNKNOWN_STATUS" for a number that is none). */
+/* Returns the name of a status, such as "GNOMON_ERROR_SHAPE"; static storage; never NULL
+ * ("GNOMON_UNKNOWN_STATUS" for a number that is none). */
 GNOMON_API const char *gnomon_status_name(gnomon_status status);
 
-/* Where work runs or ran. */
+/* Where a job ran. */
 typedef enum gnomon_device {
     GNOMON_DEVICE_AUTO = 0, /* not known yet */
     GNOMON_DEVICE_CPU = 1,
@@ -147,9 +146,9 @@ typedef struct gnomon_context_options {
     }
 
 /* What options.device says; the text is copied:
- *  - "auto": each job runs on the first device that takes it and on which it pays, else on the CPU.
- *    Devices are asked in the order of their plugins' names.
- *  - "cpu": the CPU; no plugin is looked for.
+ *  - "auto": each job runs on the first device that supports it and where it is expected to be
+ *    faster, else on the CPU. Devices are tried in the order of their plugins' names.
+ *  - "cpu": the CPU; no plugin is loaded.
  *  - "NAME": the device of the plugin libgnomon_NAME.so, such as "cuda". All work runs there or
  *    fails with the reason. It is the calling thread's current device when the context is made: the
  *    first one unless the program chose another.
@@ -158,12 +157,12 @@ typedef struct gnomon_context_options {
  *  - "NAME:0,1" and "NAME:all" are recognised and refused: several devices are not supported yet.
  */
 
-/* For bindings, which have no macros: fills *options, 'size' bytes, with what the library that is
- * loaded takes for defaults, the same as the macro. 'size' is that of the struct as the binding
- * declares it, and becomes its struct_size: members that a newer library has behind it are not
- * written, and those that an older library does not know become 0. There is one such function for
- * each GNOMON_..._INIT, named after its struct: gnomon_svd_options has gnomon_svd_options_init.
- * Errors: ARGUMENT (NULL; a size below that of struct_size itself). */
+/* For bindings, which have no macros: fills *options, 'size' bytes, with the defaults of the loaded
+ * library, as the macro does. 'size' is the size of the struct as the binding declares it, and
+ * becomes its struct_size: further members of a newer library are not written, and members that an
+ * older library does not know become 0. There is one such function for each GNOMON_..._INIT, named
+ * after its struct: gnomon_svd_options has gnomon_svd_options_init. Errors: ARGUMENT (NULL; a size
+ * below that of struct_size itself). */
 GNOMON_API gnomon_status gnomon_context_options_init(gnomon_context_options *options, size_t size);
 
 /* A context holds the device choice, the worker threads and the last error.
@@ -171,12 +170,12 @@ GNOMON_API gnomon_status gnomon_context_options_init(gnomon_context_options *opt
  * Results never depend on the number of threads. */
 typedef struct gnomon_context gnomon_context;
 
-/* Makes a context. options may be NULL (defaults). On success *out is owned by the caller, to be
- * given to gnomon_context_destroy.
+/* Creates a context. options may be NULL (defaults). On success the caller owns *out and frees it
+ * with gnomon_context_destroy.
  * Errors:
- *  - ARGUMENT: threads < 0 or > 4096, memory_limit < 0, what device can't be
+ *  - ARGUMENT: threads < 0 or > 4096, memory_limit < 0, a device name that is not valid
  *  - UNSUPPORTED: several devices
- *  - DEVICE: a named device can't be had
+ *  - DEVICE: a named device is not available
  *  - MEMORY
  * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_context_create(const gnomon_context_options *options,
@@ -196,11 +195,11 @@ GNOMON_API const char *gnomon_last_error(const gnomon_context *ctx);
  * names it begins with it. Never NULL; as long valid as the text. */
 GNOMON_API const char *gnomon_last_error_argument(const gnomon_context *ctx);
 
-/* Where in that argument, counted from 0: *row and *col, either of which may be NULL, become -1
- * where the text tells none. */
+/* The position in that argument, counted from 0. *row and *col, either of which may be NULL, become
+ * -1 if the text names none. */
 GNOMON_API void gnomon_last_error_place(const gnomon_context *ctx, int64_t *row, int64_t *col);
 
-/* How many threads calls on ctx use. */
+/* The number of threads that calls on ctx use. */
 GNOMON_API int gnomon_context_threads(const gnomon_context *ctx);
 
 /* The instruction set level chosen at run time: "portable", "avx2", "avx512" or
@@ -208,19 +207,18 @@ GNOMON_API int gnomon_context_threads(const gnomon_context *ctx);
  * unknown or not available makes gnomon_context_create fail with ARGUMENT. */
 GNOMON_API const char *gnomon_context_isa(const gnomon_context *ctx);
 
-/* One line that says which device plugins were found and used, and of others why not;
- * static for the life of ctx; never NULL. */
+/* One line about the device plugins: which were loaded, and the reason for each that was not. Valid
+ * until ctx is destroyed; never NULL. */
 GNOMON_API const char *gnomon_context_device_reason(const gnomon_context *ctx);
 
-/* The device in use: what its plugin tells of it (a GPU's name, compute capability and memory), and
- * the NAME of its plugin, "cuda". It is the one that the last job ran on which did not run on the
- * CPU, or else the first that was found; "" while there is none (it is looked for when a job first
- * asks for it); static for the life of ctx; never NULL. */
+/* The device in use: its description (a GPU's name, compute capability and memory), and the NAME of
+ * its plugin, such as "cuda". It is the device of the last job that did not run on the CPU, or else
+ * the first that was found; "" if there is none yet (devices are opened when a job first needs
+ * one). Valid until ctx is destroyed; never NULL. */
 GNOMON_API const char *gnomon_context_device_name(const gnomon_context *ctx);
 GNOMON_API const char *gnomon_context_device_kind(const gnomon_context *ctx);
-/* The NAMEs of the plugins that have a device which a job on ctx may run on, from index 0 on, in
- * the order in which they are asked; NULL past the last. Looks for them; static for the life of
- * ctx. */
+/* The NAMEs of the plugins with a device that jobs on ctx may use, from index 0 on, in the order in
+ * which they are tried; NULL past the last. Loads the plugins. Valid until ctx is destroyed. */
 GNOMON_API const char *gnomon_context_device_found(const gnomon_context *ctx, int index);
 
 /* Where the context's last job ran: CPU or PLUGIN; AUTO before the first. */

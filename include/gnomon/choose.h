@@ -1,5 +1,5 @@
-/* gnomon/choose.h: chooses an operator: the fastest of those that keep the distortion asked for, by
- * a measured cost model.
+/* gnomon/choose.h: chooses the fastest operator that keeps a required distortion, by a measured
+ * cost model.
  *
  * The smallest complete program:
  *
@@ -21,9 +21,9 @@
  *         return status;
  *     }
  *
- * docs/reference/choosing.md says which kinds are admitted when, by which law each gets its k, and
- * what the model looks like. A choice is a pure function of the request, the model, the number of
- * threads and the kind of device. It reads no points and times nothing. */
+ * docs/reference/choosing.md states which kinds are candidates, the bound by which each gets its k,
+ * and the model's format. A choice is a pure function of the request, the model, the number of
+ * threads and the kind of device. It reads no points and measures no time. */
 #ifndef GNOMON_CHOOSE_H
 #define GNOMON_CHOOSE_H
 
@@ -33,18 +33,18 @@
 extern "C" {
 #endif
 
-/* What may be taken for granted about the points and their differences x.
- * NOTHING: any points, the coherent ones too (few coordinates hold all of the weight).
- * INCOHERENT: |x|_4^4 / |x|_2^4 is at most 3 / D, as of normal coordinates (with sparse points 3 /
- * the mean number of nonzeros of a point), and in no special position to the operator: sums of such
- * coordinates under random signs count as normal. The caller's word: gnomon_measure_coherence
- * (quality.h) tells what a sample says of it. */
+/* What is assumed about the points and their differences x. NOTHING: any points, also coherent ones
+ * (dominated by few coordinates). INCOHERENT: |x|_4^4 / |x|_2^4 is at most 3 / D, as for normal
+ * coordinates (with sparse points 3 / the mean number of nonzeros per point), and the points are
+ * not chosen against the operator: sums of their coordinates with random signs are treated as
+ * normal. The library does not check this; gnomon_measure_coherence (quality.h) measures it on a
+ * sample. */
 typedef enum gnomon_assumption {
     GNOMON_ASSUME_NOTHING = 1,
     GNOMON_ASSUME_INCOHERENT = 2
 } gnomon_assumption;
 
-/* A measured cost model: for every kind, seconds a unit of work on one kind of device. */
+/* A measured cost model: for every kind, seconds per unit of work on one kind of device. */
 typedef struct gnomon_model gnomon_model;
 
 /* Reads a model as bench_cost writes it (docs/reference/choosing.md, "The file"): length bytes of
@@ -60,11 +60,11 @@ GNOMON_API gnomon_status gnomon_model_from_json(gnomon_context *ctx, const char 
 GNOMON_API void gnomon_model_destroy(gnomon_model *model);
 
 typedef struct gnomon_choose_options {
-    size_t struct_size;         /* see gnomon/base.h */
-    int64_t n, d;               /* points, n >= 1, and their coordinates, d >= 1 */
-    int64_t k;                  /* 1 ... d; or 0: each kind as many as its law asks for at eps */
-    double eps;                 /* with k 0, as gnomon_dim takes it; else 0 */
-    double beta, delta;         /* as gnomon_dim takes them */
+    size_t struct_size; /* see gnomon/base.h */
+    int64_t n, d;       /* points, n >= 1, and their coordinates, d >= 1 */
+    int64_t k;          /* 1 ... d; or 0: for each kind the k that its bound requires for eps */
+    double eps;         /* with k 0, as gnomon_dim takes it; else 0 */
+    double beta, delta; /* as gnomon_dim takes them */
     gnomon_assumption assume;   /* 0: NOTHING */
     gnomon_dtype dtype;         /* of the points; 0: F32 */
     int coordinates_contiguous; /* the points' layout; 0: points contiguous */
@@ -72,8 +72,8 @@ typedef struct gnomon_choose_options {
     gnomon_memory memory;       /* where the points lie */
     gnomon_scaling scaling;     /* of the descriptors; 0: isometric */
     uint64_t seed;              /* of the descriptors */
-    const gnomon_model *model;  /* NULL: the one shipped for the device; a GPU that has none takes
-                                   that of another, and the choice's note says so */
+    const gnomon_model *model;  /* NULL: the one shipped for the device; for a GPU without one, that
+                                   of another GPU, which the choice's note states */
 } gnomon_choose_options;
 
 #define GNOMON_CHOOSE_OPTIONS_INIT                                                   \
@@ -86,11 +86,11 @@ GNOMON_API gnomon_status gnomon_choose_options_init(gnomon_choose_options *optio
 
 /* One operator that was compared. */
 typedef struct gnomon_candidate {
-    gnomon_descriptor descriptor; /* complete; k as the kind needs it (0: no k is enough) */
-    int admitted;                 /* whether it keeps the distortion asked for */
-    double seconds;               /* predicted for one sketch, its making included; NaN when the
-                                     operator can't be made for such points */
-    char reason[160];             /* the law that admits it, or what rules it out */
+    gnomon_descriptor descriptor; /* complete; k as the kind requires (0: no k is enough) */
+    int admitted;                 /* whether it keeps the required distortion */
+    double seconds;   /* predicted for one sketch, with the creation of the operator; NaN if the
+                         operator can't be created for such points */
+    char reason[160]; /* the bound by which it is admitted, or why it is excluded */
 } gnomon_candidate;
 
 enum { GNOMON_CANDIDATES = 16 };
@@ -102,7 +102,7 @@ typedef struct gnomon_choice {
     gnomon_candidate candidate[GNOMON_CANDIDATES];
     gnomon_device device; /* where a sketch would run: CPU or PLUGIN */
     char model[64];       /* the model's name */
-    char note[192];       /* why a model of another device was taken; "" when it is this one's */
+    char note[192];       /* why a model of another device was used; "" if it is this device's */
 } gnomon_choice;
 
 /* Chooses. choice->candidate[choice->chosen].descriptor is for gnomon_operator_create; saved, it

@@ -25,31 +25,31 @@
  * Transposes and layouts are expressed by views: exchange rows with cols and row_stride with
  * col_stride.
  *
- * Elements of A and B are F32 or F16 each, in any combination; those of C are F32 or F64. An fp32
- * number is, but for its last bits, the sum of two fp16 numbers; so on matrix units that take fp16,
- * fp32 x fp16 costs two products, fp32 x fp32 three and fp16 x fp16 one, at single-precision
- * accuracy (Ootomo & Yokota 2023). docs/reference/gemm.md has the figures.
+ * Elements of A and B are F32 or F16, in any combination; those of C are F32 or F64. An fp32 number
+ * is, except for its last bits, the sum of two fp16 numbers; so on fp16 matrix units fp32 x fp16
+ * needs two products, fp32 x fp32 three and fp16 x fp16 one, with single-precision accuracy (Ootomo
+ * & Yokota 2023). docs/reference/gemm.md has the figures.
  *
  * Error bound, entrywise: |C - exact| <= |alpha| * c * u * |A||B| + u * |C|, u = 2^-24 (the last
  * term is the rounding to an F32 C).
  *  - CPU: c = min(k, 64), for every form. Products and sums are fp32 fused multiply-adds in chains
- *    of 64 (32 for k <= 128), the chains are added up in fp64, and alpha and beta are applied
- *    there. So the error does not grow with k.
+ *    of 64 (32 for k <= 128), the chains are added in fp64, where alpha and beta are applied too.
+ *    So the error does not grow with k.
  *  - GPU: c = 20 + k / 64 at most (FP16: for values inside its range; TF32: 20 + k / 32). Tensor
- *    cores sum 64 products (TF32: 32), exact but for what their accumulator cuts off; these sums
- *    are added in fp32, rounded to nearest. Where all terms of a sum have one sign, what is cut off
- *    has it too: about 3 u of the sum (TF32: 2 u), whatever its length.
+ *    cores sum 64 products (TF32: 32), exact except for truncation in the accumulator; these sums
+ *    are added in fp32, rounded to nearest. If all terms of a sum have the same sign, truncation is
+ *    biased: about 3 u of the sum (TF32: 2 u), whatever its length.
  * Measured errors are no larger than SGEMM's; on a GPU with the exception of sums of one sign,
- * where SGEMM's are smaller until k is about 2^19: docs/reference/gemm.md. A chain whose own value
- * leaves fp32's range gives infinity (or NaN), and products below 2^-126 lose bits, as in SGEMM.
+ * where SGEMM's are smaller until k is about 2^19: docs/reference/gemm.md. A chain that overflows
+ * fp32 gives infinity (or NaN), and products below 2^-126 lose bits, as in SGEMM.
  *
- * NaN and infinity propagate as in SGEMM: a row of A (a column of B) that holds one makes its row
- * (column) of C NaN or infinite. With beta 0, C is not read; with alpha 0 or k = 0, A and B are not
- * read and C = beta * C.
+ * NaN and infinity propagate as in SGEMM: a row of A (a column of B) that contains one makes its
+ * row (column) of C NaN or infinite. With beta 0, C is not read; with alpha 0 or k = 0, A and B are
+ * not read and C = beta * C.
  *
- * Determinism: on the CPU the bits of C depend neither on threads, memory limit, layout nor
+ * Determinism: on the CPU the bits of C do not depend on threads, memory limit, layout or
  * instruction set, and those of an entry do not depend on the other rows of A and columns of B. On
- * a GPU they depend on sizes, types and strides alone. Devices differ within the bound. */
+ * a GPU they depend only on sizes, types and strides. Devices differ within the bound. */
 #ifndef GNOMON_GEMM_H
 #define GNOMON_GEMM_H
 
@@ -59,12 +59,12 @@
 extern "C" {
 #endif
 
-/* How a GPU's tensor cores hold an fp32 operand; numbers pinned. How many products it takes follows
- * from the operands' types. On the CPU all forms are the same fp32 arithmetic, with its
- * accuracy, over fp32's whole range. */
+/* The representation of an fp32 operand on a GPU's tensor cores; the numbers never change. The
+ * number of products follows from the operands' types. On the CPU all forms are the same fp32
+ * arithmetic over fp32's whole range. */
 typedef enum gnomon_gemm_form {
-    GNOMON_GEMM_AUTO = 0,  /* the fastest the device has that holds the error bound for all fp32
-                              values: the one to use unless forms are to be compared */
+    GNOMON_GEMM_AUTO = 0,  /* the fastest form of the device that meets the error bound for all fp32
+                              values: the one to use */
     GNOMON_GEMM_FP16 = 1,  /* as two fp16 numbers, hi + lo / 2^11: values of magnitude above 65504
                               become infinite, those below 2^-14 lose bits; else the bound holds */
     GNOMON_GEMM_TF32 = 2,  /* as two tf32 numbers: the whole range, at half of FP16's speed */
@@ -76,11 +76,11 @@ typedef struct gnomon_gemm_options {
     size_t struct_size; /* see gnomon/base.h */
     double alpha, beta; /* finite; defaults 1 and 0 */
     gnomon_gemm_form form;
-    void *device_stream; /* a cudaStream_t of the context's GPU for the work there; NULL (default):
-                          the context's own, which runs in turn with the legacy default stream. With
-                          a stream given and all views in the GPU's memory, the call returns once
-                          the work is enqueued, and the views must stay until the stream gets
-                          there; else the output is complete when it returns */
+    void *device_stream; /* a cudaStream_t of the context's GPU to run on; NULL (default): the
+                            context's own, which synchronises with the legacy default stream. With a
+                            stream and all views in the GPU's memory, the call returns once the work
+                            is enqueued, and the views must stay valid until the stream has executed
+                            it; else the output is complete on return */
 } gnomon_gemm_options;
 
 #define GNOMON_GEMM_OPTIONS_INIT                                      \
@@ -90,17 +90,17 @@ typedef struct gnomon_gemm_options {
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_gemm_options_init(gnomon_gemm_options *options, size_t size);
 
-/* C = alpha * A B + beta * C. Any sizes, 0 included; any strides, 0 and negative ones
- * included (an output's elements must lie apart). c must not overlap a or b. Device, threads and
- * memory limit are the context's; on the CPU a call takes at most about 5 MiB per thread (9 MiB
- * with one) beside its views, and 1.5 MiB where the inner size is at most 4096. options may be
- * NULL. Errors: ARGUMENT, SHAPE, DTYPE, MEMORY, CANCELLED, DEVICE; c is undefined after MEMORY,
- * CANCELLED and DEVICE only. Threads: see gnomon_context. */
+/* C = alpha * A B + beta * C. Any sizes, 0 included; any strides, including 0 and negative ones
+ * (elements of an output must not overlap). c must not overlap a or b. Device, threads and memory
+ * limit are the context's; on the CPU a call needs at most about 5 MiB per thread (9 MiB with one
+ * thread), or 1.5 MiB if the inner size is at most 4096. options may be NULL. Errors: ARGUMENT,
+ * SHAPE, DTYPE, MEMORY, CANCELLED, DEVICE; c is undefined after MEMORY, CANCELLED and DEVICE only.
+ * Threads: see gnomon_context. */
 GNOMON_API gnomon_status gnomon_gemm(gnomon_context *ctx, const gnomon_matrix *a,
                                      const gnomon_matrix *b, const gnomon_matrix *c,
                                      const gnomon_gemm_options *options);
 
-/* Where the operator S (k x D) stands; numbers pinned. */
+/* The position of the operator S (k x D); the numbers never change. */
 typedef enum gnomon_gemm_side {
     GNOMON_GEMM_ST_RIGHT = 0, /* C = alpha * A S^T + beta * C   A: m x D, C: m x k */
     GNOMON_GEMM_S_RIGHT = 1,  /* C = alpha * A S   + beta * C   A: m x k, C: m x D */
@@ -108,11 +108,11 @@ typedef enum gnomon_gemm_side {
     GNOMON_GEMM_ST_LEFT = 3   /* C = alpha * S^T A + beta * C   A: k x n, C: D x n */
 } gnomon_gemm_side;
 
-/* A product with an operator, which is made on the fly and never stored. The arithmetic, types
- * and error bound are those of gnomon_sketch (S^T at the right, S at the left) and
- * gnomon_adjoint (the others), whose bits these are: a may be of any type, c is F32 or F64.
- * options.form must be AUTO. NaN and infinity pass; where an entry of S is 0 they may stay out of
- * the sum. Errors: as gnomon_gemm, and those of gnomon_sketch but NONFINITE. */
+/* A product with an operator, which is generated on the fly and never stored. Results, types and
+ * error bound are those of gnomon_sketch (S^T at the right, S at the left) and gnomon_adjoint (the
+ * others), bit for bit: a may have any type, c is F32 or F64. options.form must be AUTO. NaN and
+ * infinity propagate, except possibly where an entry of S is 0. Errors: as gnomon_gemm, and those
+ * of gnomon_sketch except NONFINITE. */
 GNOMON_API gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s,
                                               gnomon_gemm_side side, const gnomon_matrix *a,
                                               const gnomon_matrix *c,

@@ -27,11 +27,11 @@
  *     }
  *
  * Distances are those of gnomon/search.h, with the same bits. An exact join has exactly the pairs
- * whose fp64 distance is within the threshold: products in low precision are only a filter, with a
- * bound on their error. Pairs come in the order of (i, j), with the same bits for every number of
- * threads, instruction set, memory limit and division of the data into pieces. They are never all
- * in memory unless the caller collects them: rows of P are processed in bands whose pairs fit,
- * however many there are. docs/reference/join.md explains how. */
+ * whose fp64 distance is within the threshold: a filter in low precision, with a bound on its
+ * error, selects candidates, which are verified in fp64. Pairs are sorted by (i, j), with the same
+ * bits for every number of threads, instruction set, memory limit and division of the data into
+ * pieces. They need not fit in memory unless the caller collects them: rows of P are processed in
+ * bands whose pairs fit. docs/reference/join.md explains how. */
 #ifndef GNOMON_JOIN_H
 #define GNOMON_JOIN_H
 
@@ -41,15 +41,15 @@
 extern "C" {
 #endif
 
-/* Numbers pinned. */
+/* The numbers never change. */
 typedef enum gnomon_join_method {
-    GNOMON_JOIN_AUTO = 0,  /* exact for recall 1; else what a cost model says is faster */
-    GNOMON_JOIN_EXACT = 1, /* every pair is decided */
-    GNOMON_JOIN_LSH = 2    /* by locality-sensitive hashing: a share of the pairs, none wrong, the
-                              same on every device */
+    GNOMON_JOIN_AUTO = 0,  /* exact for recall 1; else the faster one by a cost model */
+    GNOMON_JOIN_EXACT = 1, /* all pairs */
+    GNOMON_JOIN_LSH = 2 /* by locality-sensitive hashing: a share of the pairs, without wrong ones,
+                           the same on every device */
 } gnomon_join_method;
 
-/* "auto", "exact", "lsh"; "?" for a number that is none. */
+/* "auto", "exact", "lsh"; "?" for an unknown number. */
 GNOMON_API const char *gnomon_join_method_name(gnomon_join_method method);
 
 typedef struct gnomon_pair {
@@ -57,44 +57,45 @@ typedef struct gnomon_pair {
     double distance; /* IP: the product */
 } gnomon_pair;
 
-/* Some of the pairs, in order: the next ones in the order of (i, j); with options.top all of them
- * in one batch, in the order of (distance, i, j). Whoever gets a batch may read it until it
- * returns. */
+/* A batch of pairs: the next ones in the order of (i, j); with options.top all pairs in one batch,
+ * in the order of (distance, i, j). It is valid until the sink returns. */
 typedef struct gnomon_join_batch {
     const gnomon_pair *pairs;
-    int64_t count;     /* may be 0: rows without pairs are told too */
-    int64_t rows_done; /* all pairs of P's rows before this one have been handed out by now */
+    int64_t count;     /* may be 0: rows without pairs are reported too */
+    int64_t rows_done; /* all pairs of P's rows before this one have been reported */
 } gnomon_join_batch;
 
-/* Takes a batch; nonzero ends the join with CANCELLED. Called from the thread that made the call.
+/* Receives a batch; a nonzero result ends the join with CANCELLED. Called from the thread that made
+ * the call.
  */
 typedef int (*gnomon_join_sink)(void *user, const gnomon_join_batch *batch);
 
 typedef struct gnomon_join_options {
     size_t struct_size;   /* see gnomon/base.h */
     gnomon_metric metric; /* default L2 */
-    double threshold;  /* the largest distance wanted, inclusive; IP: the least product. Finite; not
-                          negative but for IP. Default 0: duplicates (COSINE: parallel points whose
-                          rounded distance is 0). With top it may be INFINITY (IP: -INFINITY) */
-    int64_t top;       /* N > 0: of those within the threshold only the N closest, ties by (i, j).
-                          Default 0: all */
-    int64_t max_pairs; /* N > 0: end after so many pairs. Default 0: any number. Not with top */
-    int64_t first_row; /* only pairs of P's rows from this one on: goes on where an earlier join
-                          ended (its rows_done). Default 0 */
-    double recall; /* share of the pairs that must be found, in (0, 1]. Default 1: all. Below, an
-                      LSH join misses a pair within the threshold with probability (1 - recall) / 20
-                      at most, and so finds less than this share in at most one seed of twenty,
-                      whatever the points (Markov's inequality) */
+    double
+        threshold; /* the largest distance, inclusive; IP: the smallest product. Finite; not
+                      negative except for IP. Default 0: duplicates (COSINE: parallel points whose
+                      rounded distance is 0). With top it may be INFINITY (IP: -INFINITY) */
+    int64_t top;   /* N > 0: only the N closest of the pairs within the threshold, ties by (i, j).
+                      Default 0: all */
+    int64_t max_pairs; /* N > 0: end after N pairs. Default 0: no limit. Not with top */
+    int64_t first_row; /* only pairs of P's rows from this one on, to continue an earlier join (its
+                          rows_done). Default 0 */
+    double recall; /* share of the pairs that must be found, in (0, 1]. Default 1: all. Below 1 an
+                      LSH join misses a pair within the threshold with probability at most (1 -
+                      recall) / 20. By Markov's inequality it finds less than this share for at most
+                      one seed in twenty, whatever the points */
     uint64_t seed; /* of the hash functions of an LSH join. Default 0 */
-    gnomon_join_method method;    /* default AUTO */
-    int64_t *p_counts, *q_counts; /* NULL (default), or room for a count a row, which is added to:
-                                     in how many pairs each point is. A self-join counts both ends
-                                     in p_counts. Not with top */
-    gnomon_join_sink sink;        /* NULL (default): pairs are counted only */
-    void *user;                   /* for sink */
-    int64_t band_rows; /* N > 0: an LSH join hands out pairs after N of P's rows at most, for
-                          callers that keep them as they come. Default 0: as memory has room,
-                          all rows at once if it can, which is fastest */
+    gnomon_join_method method; /* default AUTO */
+    int64_t *p_counts,
+        *q_counts; /* NULL (default), or one count per row, to which the number of pairs of each
+                      point is added. A self-join counts both points in p_counts. Not with top */
+    gnomon_join_sink sink; /* NULL (default): pairs are counted only */
+    void *user;            /* for sink */
+    int64_t band_rows; /* N > 0: an LSH join reports pairs after at most N of P's rows, for callers
+                          that save them as they come. Default 0: as many rows as memory allows,
+                          which is fastest */
 } gnomon_join_options;
 
 #define GNOMON_JOIN_OPTIONS_INIT                                                              \
@@ -107,63 +108,63 @@ GNOMON_API gnomon_status gnomon_join_options_init(gnomon_join_options *options, 
 
 enum { GNOMON_JOIN_WHY = 256 }; /* bytes of the text, its end included */
 
-/* What came of a join; also after CANCELLED and other failures, as far as it got. */
+/* The outcome of a join; after CANCELLED and other failures, of the part that was done. */
 typedef struct gnomon_join_result {
     size_t struct_size; /* set by the caller; see gnomon/base.h */
-    int64_t pairs;      /* handed out, or counted */
-    int64_t rows_done;  /* all pairs of P's rows before it are among them; P's rows when complete */
+    int64_t pairs;      /* reported, or counted */
+    int64_t rows_done;  /* all pairs of P's rows before it were reported; P's rows when complete */
     int complete;       /* 0: ended by max_pairs, a sink, the progress callback or a failure */
     gnomon_join_method method; /* EXACT or LSH */
-    double recall;             /* what is guaranteed; 1 when exact */
-    int64_t compared;          /* pairs that some arithmetic or filter compared one by one */
+    double recall;             /* the guaranteed share; 1 if exact */
+    int64_t compared;          /* pairs that a filter or a distance computation compared */
     int64_t verified;          /* pairs computed in fp64 (sets and bits: none need it) */
-    int64_t bands;             /* of rows, that were worked on at a time */
-    char why[GNOMON_JOIN_WHY]; /* why this method, and what filtered: one line */
+    int64_t bands;             /* number of bands of rows */
+    char why[GNOMON_JOIN_WHY]; /* the reason for the method, and the filter: one line */
 } gnomon_join_result;
 
-/* Joins P with Q, or with itself where q is NULL. Both must stay as they are meanwhile. L2, COSINE
- * and IP take dense points of any element type, each of its own; HAMMING takes U8, eight bits an
- * element. Working memory as the context's limit says (it also bounds the pairs held at a time),
- * beside what a few rows take where that is too low. Sides may be empty. options must not be NULL;
- * result may be, else its struct_size must be set. Views may lie in a GPU's memory for a join
- * there, which takes what lies on the host in pieces where it is too large. With LSH the pairs are
- * the same on every device; with AUTO and a recall below 1 the device that does the work decides
- * between an exact join and tables, and which tables, by what they cost it, so that pairs within
- * the guarantee may differ between a CPU and a GPU. Threads: see gnomon_context.
- * Errors:
+/* Joins P with Q, or with itself where q is NULL. Both must not change during the call. L2, COSINE
+ * and IP accept dense points of any element type, which may differ; HAMMING requires U8, eight bits
+ * per element. Working memory: the context's limit, which also bounds the pairs held at a time, but
+ * at least what a few rows need. P and Q may be empty. options must not be NULL; result may be,
+ * else its struct_size must be set. For a join on a GPU views may be in its memory; host data that
+ * does not fit is transferred in pieces. With LSH the pairs are the same on every device. With AUTO
+ * and a recall below 1 the choice between an exact join and hash tables depends on their cost on
+ * the device, so the pairs may differ between a CPU and a GPU, within the guarantee. Threads: see
+ * gnomon_context. Errors:
  *  - ARGUMENT: options; a view
  *  - SHAPE: different dimensions
  *  - NONFINITE: naming side, row and column
  *  - UNSUPPORTED: a magnitude above 2^500; JACCARD with dense points; LSH with IP, recall 1 or no
  *    finite threshold
- *  - DEVICE: a named device or a view in a device's memory, and the device can't be had or declines
+ *  - DEVICE: with a named device or a view in a device's memory, if the device is not available or
+ *    does not support the job
  *  - CANCELLED: the sink or the progress callback
  *  - DTYPE, MEMORY */
 GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p,
                                      const gnomon_matrix *q, const gnomon_join_options *options,
                                      gnomon_join_result *result);
 
-/* The same of sets, by JACCARD: sparse rows, a member for each entry that is not zero. On a GPU
- * they are joined exactly whatever the recall, when they fit in its memory: about 45 bytes a
- * member, below 2^31 members. Errors: also DATA (a broken view); UNSUPPORTED for other metrics;
- * DEVICE with a named device also for LSH. */
+/* The same for sets, with JACCARD: sparse rows, whose nonzero columns are the members. On a GPU
+ * sets are joined exactly, whatever the recall, if they fit in its memory: about 45 bytes per
+ * member, fewer than 2^31 members. Errors: also DATA (a broken view); UNSUPPORTED for other
+ * metrics; DEVICE with a named device also for LSH. */
 GNOMON_API gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p,
                                          const gnomon_csr *q, const gnomon_join_options *options,
                                          gnomon_join_result *result);
 
-/* Dense points that are read where they are needed, several times. */
+/* Dense points that are read when they are needed, several times. */
 typedef struct gnomon_join_points {
     void *user;
     int64_t rows, cols;
-    gnomon_dtype dtype; /* as which they are read */
-    /* Writes rows first, first + 1, ... to all rows of 'to', of this dtype and row-major. Called
-     * from the thread that made the call; anything but OK ends the join with it. */
+    gnomon_dtype dtype; /* the type in which they are read */
+    /* Fills all rows of 'to', of this dtype and row-major, with rows first, first + 1, ... Called
+     * from the thread that made the call; a status other than OK ends the join with that status. */
     gnomon_status (*read)(void *user, int64_t first, const gnomon_matrix *to);
 } gnomon_join_points;
 
-/* The same of points that need not fit in memory: bands of P against pieces of Q, on the CPU and
- * exactly whatever the recall. Errors: also what 'read' returns; UNSUPPORTED for LSH; DEVICE
- * with a named device. */
+/* The same for points that need not fit in memory: bands of P are joined with pieces of Q, on the
+ * CPU and exactly, whatever the recall. Errors: also what 'read' returns; UNSUPPORTED for LSH;
+ * DEVICE with a named device. */
 GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
                                             const gnomon_join_points *q,
                                             const gnomon_join_options *options,
@@ -171,8 +172,9 @@ GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_jo
 
 /* ---- pairs in memory ---- */
 
-/* Pairs in compressed rows: row i's are entries offsets[i] to offsets[i + 1] of columns and
- * distances, ascending. The arrays are of the context's allocator, freed by gnomon_pairs_free. */
+/* Pairs as compressed rows: those of row i are entries offsets[i] to offsets[i + 1] of columns and
+ * distances, ascending. The arrays come from the context's allocator; gnomon_pairs_free frees them.
+ * */
 typedef struct gnomon_pairs {
     size_t struct_size; /* set by the caller; see gnomon/base.h */
     int64_t rows, cols; /* P's rows and Q's (P's) */
@@ -185,11 +187,10 @@ typedef struct gnomon_pairs {
 /* Frees what a call allocated into pairs, by the same context, and clears it; NULL is allowed. */
 GNOMON_API void gnomon_pairs_free(gnomon_context *ctx, gnomon_pairs *pairs);
 
-/* A join whose pairs are all kept: options.sink must be NULL and options.top 0. 'both': of a
- * self-join each pair is there twice, as (i, j) and (j, i), a symmetric graph of neighbours as
- * DBSCAN asks for. out->struct_size must be set; the caller owns what *out then points to, for
- * gnomon_pairs_free, and after a failure there is nothing to free. Errors: also ARGUMENT ('both' of
- * two sides), MEMORY for the pairs. */
+/* A join that collects all pairs: options.sink must be NULL and options.top 0. With 'both' a
+ * self-join stores each pair twice, as (i, j) and (j, i): a symmetric neighbour graph, as for
+ * DBSCAN. out->struct_size must be set; the caller frees *out by gnomon_pairs_free; after a failure
+ * there is nothing to free. Errors: also ARGUMENT ('both' of two sides), MEMORY for the pairs. */
 GNOMON_API gnomon_status gnomon_join_collect(gnomon_context *ctx, const gnomon_matrix *p,
                                              const gnomon_matrix *q,
                                              const gnomon_join_options *options, int both,
@@ -201,19 +202,20 @@ GNOMON_API gnomon_status gnomon_join_collect_csr(gnomon_context *ctx, const gnom
 
 /* ---- clusters ---- */
 
-/* Connected components over pairs, gathered as they come: 16 bytes per point. One thread at a time,
- * as the context that it was made by, which must outlive it. */
+/* The connected components of pairs, updated pair by pair: 16 bytes per point. One thread at a time
+ * may use it and its context, which must outlive it. */
 typedef struct gnomon_clusters gnomon_clusters;
 
 /* Errors: ARGUMENT (points negative), MEMORY. On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_clusters_create(gnomon_context *ctx, int64_t points,
                                                 gnomon_clusters **out);
-/* Points i and j, both in [0, points), are of one cluster. Out of range: ARGUMENT. */
+/* Adds the pair of points i and j, both in [0, points), which are then in one cluster. Out of
+ * range: ARGUMENT. */
 GNOMON_API gnomon_status gnomon_clusters_add(gnomon_clusters *clusters, int64_t i, int64_t j);
 /* Writes each point's cluster (numbered from 0, in the order of their first points) and, unless
- * NULL, each cluster's representative, room for 'points' of each: the point with the most pairs in
- * it, the first of those. Returns the number of clusters, -1 when clusters or labels is NULL or an
- * array is not aligned. */
+ * NULL, each cluster's representative: its point with the most pairs, the first of those. Both
+ * arrays have room for 'points' entries. Returns the number of clusters, -1 when clusters or labels
+ * is NULL or an array is not aligned. */
 GNOMON_API int64_t gnomon_clusters_label(gnomon_clusters *clusters, int64_t *labels,
                                          int64_t *representatives);
 /* NULL is allowed. */

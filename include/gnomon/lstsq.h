@@ -25,11 +25,11 @@
  *         return status;
  *     }
  *
- * Method: a random operator S with a small multiple of d rows compresses A to the sketch S A. From
- * its singular value decomposition, V and sigma, comes the preconditioner P = V / sigma. A P is so
- * well conditioned that conjugate gradients take the same few steps whatever A's condition number
+ * Method: a random operator S with a small multiple of d rows compresses A to the sketch S A. Its
+ * singular value decomposition, V and sigma, gives the preconditioner P = V / sigma. A P is so well
+ * conditioned that conjugate gradients need the same few iterations whatever A's condition number
  * (Rokhlin & Tygert 2008; Avron, Maymounkov & Toledo 2010; Meng, Saunders & Mahoney 2014). They
- * begin at the solution of the sketched problem and are restarted on the residual until the
+ * start from the solution of the sketched problem and are restarted on the residual until the
  * backward error is small, which makes the method as stable as a QR factorisation of A (Epperly,
  * Meier & Nakatsukasa 2024). docs/reference/lstsq.md has the steps and the guarantees.
  *
@@ -37,10 +37,10 @@
  * the sketch is of A^T, and conjugate gradients find the y with (A A^T + damp^2 I) y = b.
  *
  * All arithmetic is fp64, whatever the data's type. OpenBLAS is needed at run time
- * (gnomon_svd_missing). Work runs on the CPU.
+ * (gnomon_svd_missing). It runs on the CPU.
  *
- * Determinism: as in gnomon/svd.h: on one machine, with one build of OpenBLAS, the bits depend
- * neither on the number of threads nor on whether rows come from memory or piece by piece. */
+ * Determinism: as in gnomon/svd.h: on one machine, with one build of OpenBLAS, the bits do not
+ * depend on the number of threads, or on whether rows come from memory or piece by piece. */
 #ifndef GNOMON_LSTSQ_H
 #define GNOMON_LSTSQ_H
 
@@ -51,25 +51,24 @@ extern "C" {
 #endif
 
 typedef struct gnomon_lstsq_options {
-    size_t struct_size;  /* see gnomon/base.h */
-    double damp;         /* >= 0, finite; default 0: no regularisation */
-    double tolerance;    /* the backward error to be reached, relative to |A|_F, in (0, 1); default
-                            1e-15 */
-    int64_t iterations;  /* at most so many steps of conjugate gradients, >= 0; default 200 */
-    double rcond;        /* in [0, 1): singular values of the sketch (with damp: of the sketch above
-                            damp I) up to this times the largest count as 0; default 0 stands for
-                            max(d, 16) * 2^-52 */
+    size_t struct_size; /* see gnomon/base.h */
+    double damp;        /* >= 0, finite; default 0: no regularisation */
+    double tolerance; /* the backward error to reach, relative to |A|_F, in (0, 1); default 1e-15 */
+    int64_t
+        iterations; /* the largest number of iterations of conjugate gradients, >= 0; default 200 */
+    double rcond;   /* in [0, 1): singular values of the sketch (with damp: of the sketch above
+                       damp I) up to this times the largest count as 0; default 0 stands for
+                       max(d, 16) * 2^-52 */
     int64_t sketch_size; /* rows of the operator, >= min(n, d); 0 (default): chosen from n, d and
-                            the number of b. With sketch_size >= max(n, d) there is no operator: A
-                            itself is factored */
+                            the number of columns of b. With sketch_size >= max(n, d) A itself is
+                            factored, without an operator */
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
                                             filled in. NULL: sjlt with 8 nonzeros and this seed */
-    uint64_t seed;                       /* of the sjlt, and of the test vectors */
-    int64_t
-        test_vectors;   /* Gaussian vectors by which the sketch's quality is measured: 0 (no bounds)
-                     ... 100; default 2 */
-    gnomon_dtype dtype; /* of x and the residual, F32 or F64; 0: F64 */
-    int keep_residual;  /* 1: *residual of the result is filled */
+    uint64_t seed;                       /* of the sjlt operator and of the test vectors */
+    int64_t test_vectors; /* random Gaussian test vectors for the bounds: 0 (no bounds) ... 100;
+                             default 2 */
+    gnomon_dtype dtype;   /* of x and the residual, F32 or F64; 0: F64 */
+    int keep_residual;    /* 1: *residual of the result is filled */
 } gnomon_lstsq_options;
 
 #define GNOMON_LSTSQ_OPTIONS_INIT                                                             \
@@ -79,79 +78,78 @@ typedef struct gnomon_lstsq_options {
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_lstsq_options_init(gnomon_lstsq_options *options, size_t size);
 
-/* What is known of one solution x; r = b - A x. With damp > 0 all but residual are of the problem
- * that has damp I below A and zeros below b. x* is the exact solution: the shortest of those with
- * the least residual; where singular values were taken for 0, of the problem without them.
+/* The accuracy of one solution x; r = b - A x. With damp > 0 all members except residual refer to
+ * the problem with damp I below A and zeros below b. x* is the exact solution of least norm; if
+ * singular values were set to 0, that of the problem without them.
  *
- * residual and gradient are computed from x as it is returned, and certain but for rounding;
- * backward_bound follows from them and includes it. backward_error is an estimate. fit_bound,
- * suboptimality and forward_bound hold but with probability 'failure' of the result, whatever A, b
- * and the operator. They include rounding of what they are computed from, taken as 4 sqrt(t) 2^-53
- * of the magnitudes for a sum of t terms. What rounding of the data alone does to x, which no
- * method can undo, is about 2^-53 times sensitivity (an estimate too) times |x|.
+ * residual and gradient are computed from the returned x, exact up to rounding; backward_bound
+ * follows from them and includes rounding. backward_error is an estimate. fit_bound, suboptimality
+ * and forward_bound hold except with the result's probability 'failure', for any A, b and operator.
+ * They include the rounding of their inputs, taken as 4 sqrt(t) 2^-53 of the magnitudes for a sum
+ * of t terms. Rounding of the data alone changes x by about 2^-53 times sensitivity (also an
+ * estimate) times |x|, with any method.
  *
- * With fewer rows than columns r is rounding alone, or what damp leaves, unless rows depend on
- * each other, and x is the solution only as far as it is A^T times some y. So there backward_error
- * is the part of r in the directions that count over |A|_F |x| + |b|, backward_bound comes of the
- * change of A that makes r vanish (Rigal & Gaches 1967; where the rank is below n: that makes A^T r
- * vanish, if that is less), and to both is added, as the root of the sum of squares, the change
- * that makes x = A^T y: for a rank of n one change of that size does both (Kielbasinski &
- * Schwetlick 1988). gradient is NaN but for a rank below n, suboptimality always; 'converged'
- * leaves the second change out. With damp these are of the columns of [A, damp I]. */
+ * With fewer rows than columns and full rank, r is zero up to rounding (or due to damp), and x is
+ * the solution if it is A^T y for some y. Then backward_error is the part of r in the range of the
+ * nonzero singular values over |A|_F |x| + |b|. backward_bound is the change of A for which r
+ * vanishes (Rigal & Gaches 1967; with a rank below n: for which A^T r vanishes, if that is
+ * smaller). To both the change for which x = A^T y is added, as the root of the sum of squares: for
+ * rank n one change of that size achieves both (Kielbasinski & Schwetlick 1988). gradient is NaN
+ * unless the rank is below n, suboptimality is always NaN; 'converged' ignores the second change.
+ * With damp these refer to the columns of [A, damp I]. */
 typedef struct gnomon_lstsq_target {
     double norm_b, norm_x; /* |b|, |x| */
     double residual;       /* |b - A x| */
-    double gradient;       /* |A^T r| / (|A|_F |r|), 0 when r is 0: 0 at the solution */
+    double gradient;       /* |A^T r| / (|A|_F |r|), 0 if r is 0; it is 0 at the solution */
     double backward_bound; /* x solves a problem with A changed by at most this times |A|_F: the
                               lesser of |A^T r| / |r| and |r| / |x| (Stewart 1977) */
-    double backward_error; /* the least such change of A and b at once, relative to their norms
+    double backward_error; /* the smallest simultaneous change of A and b, relative to their norms
                               (Walden, Karlson & Sun 1995), within a factor of 1.5 and the
                               sketch's distortion (Epperly, Meier & Nakatsukasa 2024) */
     double fit_bound;      /* |A (x - x*)| <= this; NaN without test vectors, as the next two */
-    double suboptimality;  /* |r| <= (1 + this) times the least possible; infinite when r is of the
-                              size of rounding */
+    double suboptimality;  /* |r| <= (1 + this) times the smallest possible; infinite if r is of the
+                              size of rounding errors */
     double forward_bound;  /* |x - x*| <= this */
-    double sensitivity;    /* how much more x may change, relatively, than A and b do */
+    double sensitivity;    /* the relative change of x over that of A and b: a condition number */
     int converged;         /* whether backward_error, in fp64, is at most the tolerance */
 } gnomon_lstsq_target;
 
 typedef struct gnomon_lstsq {
     size_t struct_size;          /* set by the caller; see gnomon/base.h */
-    gnomon_matrix x;             /* d x m, one solution a column, row-major */
+    gnomon_matrix x;             /* d x m, one solution per column, row-major */
     gnomon_matrix residual;      /* n x m: b - A x, with keep_residual; else no data */
     gnomon_lstsq_target *target; /* m of them */
     int64_t rows, cols, targets; /* n, d, m */
     double norm;                 /* |A|_F */
-    int64_t rank;                /* how many singular values count */
-    double largest, least;       /* the first and the last that counts, of the sketch (with
-                                    damp: above damp I) */
-    double condition;    /* their ratio, 1 when the rank is 0: an estimate of A's condition */
-    double low, high;    /* the singular values of A P lie between these but with probability
-                            'failure', so that A's condition is at most condition * high / low; low 0
-                            when nothing can be said, both NaN without test vectors */
+    int64_t rank;                /* number of singular values not set to 0 */
+    double largest,
+        least; /* the largest and the smallest of these, of the sketch (with damp: above damp I) */
+    double condition;    /* their ratio, 1 if the rank is 0: an estimate of A's condition number */
+    double low, high;    /* the singular values of A P are between these except with probability
+                            'failure', so that A's condition number is at most condition * high /
+                            low; low is 0 if there is no bound, both are NaN without test vectors */
     double failure;      /* 1e-6 */
-    int converged;       /* whether all are */
-    int64_t iterations;  /* steps of conjugate gradients, each of which goes through A once */
-    int64_t refinements; /* how often what was left was computed anew and solved for */
-    int64_t passes;      /* how often all rows were gone through */
-    int64_t k;           /* rows of the sketch; n where A itself was factored */
+    int converged;       /* whether all solutions are */
+    int64_t iterations;  /* iterations of conjugate gradients; each reads A once */
+    int64_t refinements; /* number of restarts on the recomputed residual */
+    int64_t passes;      /* passes over all rows */
+    int64_t k;           /* rows of the sketch; n if A itself was factored */
     int sketched;        /* 0: A itself was factored */
     gnomon_descriptor descriptor; /* of the operator, complete, when sketched */
-    double look_seconds, sketch_seconds, factor_seconds, iterate_seconds,
-        certify_seconds; /* where the time went */
+    double check_seconds, sketch_seconds, factor_seconds, iterate_seconds,
+        certify_seconds; /* elapsed times */
 } gnomon_lstsq;
 
 /* Frees what a call allocated into result, by the same context, and clears it; NULL is allowed. */
 GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
 
 /* Solves for every column of b. a: n x d, b: n x m; both of any element type and any strides.
- * options NULL: the defaults. The caller owns what *out then points to, for gnomon_lstsq_free.
- * Memory: about 3 k (d + m) + 6 d^2 + 40 d m numbers of 8 bytes, and a piece of the matrix of 2^24
- * numbers where it can't be used in place; with n < d these are the transpose's, with 2 d m more. A
- * tolerance that is not reached is no failure: the best that was found is returned, with converged
- * 0. A is scaled by a power of two, and so is each b, so that any magnitudes do.
- * Errors:
- *  - SHAPE: n, d or m is 0, b has not n rows
+ * options NULL: the defaults. The caller frees *out by gnomon_lstsq_free. Memory: about 3 k (d + m)
+ * + 6 d^2 + 40 d m numbers of 8 bytes, and a piece of the matrix of 2^24 numbers if it can't be
+ * used in place; with n < d the same for the transpose, and 2 d m more. A tolerance that is not
+ * reached is not an error: the best solution found is returned, with converged 0. A and each b are
+ * scaled by powers of two, so that any magnitudes are allowed. Errors:
+ *  - SHAPE: n, d or m is 0, b does not have n rows
  *  - NONFINITE: naming row and column; or x overflows its type
  *  - UNSUPPORTED: gnomon_svd_missing
  *  - DEVICE: a named device
@@ -161,13 +159,13 @@ GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
 GNOMON_API gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
                                             const gnomon_matrix *b,
                                             const gnomon_lstsq_options *options, gnomon_lstsq *out);
-/* The same for sparse rows, without densifying them; S A is dense. With n < d a transposed copy
- * is made. Errors: also DATA. */
+/* The same for sparse rows, without a dense copy; S A is dense. With n < d a transposed copy is
+ * made. Errors: also DATA. */
 GNOMON_API gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a,
                                           const gnomon_matrix *b,
                                           const gnomon_lstsq_options *options, gnomon_lstsq *out);
-/* The same for rows that come piece by piece and can be gone back in (rows->rewind): only a piece,
- * b and the sketch are in memory. Errors: also SHAPE (n < d), what the callbacks return. */
+/* The same for rows that come piece by piece and can be read again (rows->rewind): only a piece, b
+ * and the sketch are in memory. Errors: also SHAPE (n < d), what the callbacks return. */
 GNOMON_API gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                              const gnomon_matrix *b,
                                              const gnomon_lstsq_options *options,

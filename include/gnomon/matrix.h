@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/* Element types; numbers pinned. BF16 is the upper half of an F32. */
+/* Element types; the numbers never change. BF16 is the upper half of an F32. */
 typedef enum gnomon_dtype {
     GNOMON_F32 = 1,
     GNOMON_F64 = 2,
@@ -42,18 +42,17 @@ typedef enum gnomon_dtype {
     GNOMON_U64 = 12
 } gnomon_dtype;
 
-/* Bytes of one element, 0 for a number that is no type. */
+/* Bytes per element; 0 for an unknown type. */
 GNOMON_API size_t gnomon_dtype_size(gnomon_dtype dtype);
 /* "f32", "u8", ...; "?" for a number that is no type; static storage. */
 GNOMON_API const char *gnomon_dtype_name(gnomon_dtype dtype);
 
-/* Where a view's memory lies. */
+/* Where a view's memory is. */
 typedef enum gnomon_memory { GNOMON_HOST = 0, GNOMON_DEVICE_MEMORY = 1 } gnomon_memory;
 
-/* A dense view: element (i, j) is data[i * row_stride + j * col_stride], strides
- * counted in elements, any sign, 0 allowed for inputs. data is aligned to the element's
- * size, and may be NULL only when rows or cols is 0. Values of integer types are taken as they are
- * (not scaled). */
+/* A dense view: element (i, j) is data[i * row_stride + j * col_stride], strides counted in
+ * elements, any sign, 0 allowed for inputs. data is aligned to the element's size, and may be NULL
+ * only when rows or cols is 0. Integers are converted without scaling. */
 typedef struct gnomon_matrix {
     void *data;
     gnomon_dtype dtype;
@@ -78,7 +77,7 @@ static inline gnomon_matrix gnomon_matrix_colmajor(void *data, gnomon_dtype dtyp
     return m;
 }
 
-/* The same numbers with rows and columns exchanged: a view of m's data, in m's memory. */
+/* The transpose: a view of the same data with rows and columns exchanged. */
 static inline gnomon_matrix gnomon_matrix_transposed(const gnomon_matrix *m)
 {
     gnomon_matrix t = *m;
@@ -89,10 +88,9 @@ static inline gnomon_matrix gnomon_matrix_transposed(const gnomon_matrix *m)
     return t;
 }
 
-/* Compressed sparse rows: point i's nonzeros are entries offsets[i] - offsets[0] to
- * offsets[i+1] - offsets[0] of indices and values. Column indices need not be sorted;
- * duplicates add up, in the order in which they stand. indices and values may be NULL when there
- * are no entries. Host memory only. */
+/* Compressed sparse rows: point i's nonzeros are entries offsets[i] - offsets[0] to offsets[i+1] -
+ * offsets[0] of indices and values. Column indices need not be sorted; duplicates are added, in
+ * stored order. indices and values may be NULL if there are no entries. Host memory only. */
 typedef struct gnomon_csr {
     int64_t rows, cols;
     const int64_t *offsets; /* rows + 1, not negative, not decreasing; may be NULL with 0 rows */
@@ -101,8 +99,7 @@ typedef struct gnomon_csr {
     gnomon_dtype dtype; /* of values */
 } gnomon_csr;
 
-/* Coordinate triplets in any order; duplicates add up, in the order in which they
- * stand. Host memory only. */
+/* Coordinate triplets in any order; duplicates are added, in stored order. Host memory only. */
 typedef struct gnomon_coo {
     int64_t rows, cols, nonzeros;
     const int64_t *row_indices; /* each in [0, rows) */
@@ -111,8 +108,8 @@ typedef struct gnomon_coo {
     gnomon_dtype dtype;
 } gnomon_coo;
 
-/* Looks for NaN and infinity. On GNOMON_ERROR_NONFINITE *row and *col (may be NULL)
- * are the first such element in row order. Integer types always pass. Errors: also
+/* Checks for NaN and infinity. With GNOMON_ERROR_NONFINITE *row and *col (may be NULL) are the
+ * position of the first such element in row order. Integers are always finite. Errors: also
  * ARGUMENT for a bad view. Threads: see gnomon_context. */
 GNOMON_API gnomon_status gnomon_matrix_check_finite(gnomon_context *ctx, const gnomon_matrix *m,
                                                     int64_t *row, int64_t *col);

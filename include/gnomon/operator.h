@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-/* Kinds of operator; numbers pinned. 0 stands for 'the default' where one exists. */
+/* Kinds of operator; the numbers never change. 0 means the default where there is one. */
 typedef enum gnomon_kind {
     GNOMON_GAUSSIAN = 1,
     GNOMON_RADEMACHER = 2,
@@ -52,7 +52,7 @@ typedef enum gnomon_scaling { GNOMON_ISOMETRIC = 1, GNOMON_UNSCALED = 2 } gnomon
 /* The specification's version that this library implements. */
 #define GNOMON_OPERATOR_VERSION 1
 
-/* What defines an operator. Members that a kind does not use must be 0. */
+/* Everything that defines an operator. Members that a kind does not use must be 0. */
 typedef struct gnomon_descriptor {
     size_t struct_size; /* see gnomon/base.h */
     uint32_t version;   /* 0 or GNOMON_OPERATOR_VERSION */
@@ -62,7 +62,8 @@ typedef struct gnomon_descriptor {
     gnomon_scaling scaling; /* 0: isometric */
     uint64_t seed;
     int64_t k, d;     /* 1 <= k <= d; k <= 2^32, d <= 2^56 */
-    double density;   /* very-sparse, in [2^-30, 1]; 0: 1/sqrt(d), composed: of each factor's */
+    double density;   /* very-sparse, in [2^-30, 1]; 0: 1/sqrt(d); in composed kinds d is each
+                         factor's */
     int64_t nonzeros; /* sjlt: s in [1, k]; 0: min(4, k).
                        * blockperm-sjlt: s in [1, k / blocks]; 0: min(2, k / blocks) */
     int64_t blocks;   /* block: r in [1, k]; 0: 1. blockperm-sjlt: a power of two in [1, k]; 0: the
@@ -85,7 +86,7 @@ GNOMON_API const char *gnomon_kind_name(gnomon_kind kind);
 /* The kind of that name, 0 when there is none. */
 GNOMON_API gnomon_kind gnomon_kind_from_name(const char *name);
 
-/* The members of a descriptor that some kinds use and others don't. */
+/* Members of a descriptor that only some kinds use. */
 enum {
     GNOMON_USES_INNER = 1,
     GNOMON_USES_PRECISION = 2,
@@ -102,10 +103,10 @@ enum {
     GNOMON_KIND_INNER = 2,    /* may be the inner kind of a composed one */
     /* |Sx|^2 / |x|^2 has no higher moments than with normal entries, whatever x */
     GNOMON_KIND_ANY_POINTS = 4,
-    GNOMON_KIND_FAST = 8 /* far fewer multiplications a point than k * d */
+    GNOMON_KIND_FAST = 8 /* far fewer multiplications per point than k * d */
 };
 
-/* What is to know of a kind, for tables of all kinds. */
+/* A row of the table of kinds. */
 typedef struct gnomon_kind_info {
     gnomon_kind kind;
     const char *name;  /* on the command line and in JSON */
@@ -117,16 +118,16 @@ typedef struct gnomon_kind_info {
 /* The kinds, simple ones first, from index 0 on; NULL past the last. Static storage. */
 GNOMON_API const gnomon_kind_info *gnomon_kind_at(int index);
 
-/* A member of gnomon_descriptor that is a number some kinds use: its default is 0 there. */
+/* A numeric member of gnomon_descriptor that only some kinds use; 0 stands for its default. */
 typedef struct gnomon_parameter_info {
     const char *name;  /* the member's, also on the command line and in JSON */
     unsigned uses;     /* its GNOMON_USES_... */
     int is_real;       /* double, otherwise int64_t */
     size_t offset;     /* in gnomon_descriptor */
-    int64_t least;     /* smallest value but 0 of an integer */
+    int64_t least;     /* of an integer: the smallest value other than 0 */
     const char *range; /* of a real, in words */
     const char *value; /* what help calls the value */
-    const char *unit;  /* what it counts, "" when its name tells */
+    const char *unit;  /* what it counts; "" if that follows from its name */
     const char *help;
 } gnomon_parameter_info;
 
@@ -138,11 +139,10 @@ GNOMON_API const gnomon_parameter_info *gnomon_parameter_at(int index);
  * read-only after creation: any number of threads may use it at once. */
 typedef struct gnomon_operator gnomon_operator;
 
-/* Checks a descriptor, fills in its defaults and makes the operator, in the C library's memory (not
- * the context's allocator's): a few kilobytes, whatever k and d. The caller owns *out, which stays
- * usable after ctx is gone as far as gnomon_operator_destroy and the getters go; calls that take
- * both need any living context. On failure *out is NULL.
- * Errors:
+/* Checks a descriptor, fills in its defaults and creates the operator: a few kilobytes, whatever k
+ * and d, allocated by malloc and not by the context's allocator. The caller owns *out.
+ * gnomon_operator_destroy and the getters work after ctx is destroyed; calls that take an operator
+ * and a context work with any context. On failure *out is NULL. Errors:
  *  - ARGUMENT: a member outside what its comment allows, or set for a kind that does not use it;
  *    the text names it
  *  - OVERFLOW: kronecker: width * zeta^levels above 2^57, or a factor of more than 2^32 rows
@@ -168,29 +168,28 @@ GNOMON_API gnomon_status gnomon_operator_to_json(gnomon_context *ctx, const gnom
 GNOMON_API gnomon_status gnomon_operator_from_json(gnomon_context *ctx, const char *json,
                                                    size_t length, gnomon_operator **out);
 
-/* The scale of row i (section 6), by which raw values are multiplied; NaN for a row that op
- * does not have. */
+/* The scale of a row (section 6), by which raw values are multiplied; NaN for a row outside op. */
 GNOMON_API double gnomon_operator_row_scale(const gnomon_operator *op, int64_t row);
 
 /* Expected number of nonzeros among the entries, as a fraction of k * d; NaN for NULL. For
- * kronecker an estimate: its factors' zeros are taken as independent, and sums that cancel are not
- * counted as zeros. */
+ * kronecker it is an estimate: the zeros of its factors are assumed independent, and sums that
+ * cancel are not counted as zeros. */
 GNOMON_API double gnomon_operator_fill(const gnomon_operator *op);
 
-/* Writes the block of entries [row, row + out->rows) x [col, col + out->cols) to out
- * (F32 or F64, host, any strides but 0): the exact scaled entries, rounded as section 6 says, the
- * same bits for any block that holds them and any number of threads. Nothing beside the block
- * is made but what the kind's walk needs (very-sparse: the chunks touched; kronecker: its cascade
- * for the touched columns, with room for 2 * 16 * levels * width doubles a thread). Errors:
- * ARGUMENT, SHAPE (the block leaves the operator), DTYPE, MEMORY; out is then untouched. */
+/* Writes the block of entries [row, row + out->rows) x [col, col + out->cols) to out (F32 or F64,
+ * host, any strides but 0): the exact scaled entries, rounded as in section 6, with the same bits
+ * for any block that contains them and any number of threads. Only the block is computed, and what
+ * the kind needs for it (very-sparse: its chunks; kronecker: its cascade for the block's columns,
+ * with 2 * 16 * levels * width doubles per thread). Errors: ARGUMENT, SHAPE (the block leaves the
+ * operator), DTYPE, MEMORY; out is then untouched. */
 GNOMON_API gnomon_status gnomon_operator_block(gnomon_context *ctx, const gnomon_operator *op,
                                                int64_t row, int64_t col, const gnomon_matrix *out);
 
-/* The nonzero entries of a block as CSR (F32 or F64 values), rows and columns counted from
- * the block's corner, columns ascending. One allocation of ctx's allocator holds everything: free
- * it with gnomon_csr_free and the same context. Memory is proportional to the nonzeros and
- * rows; kronecker also takes a dense copy of the block for the time of the call. Errors: as
- * gnomon_operator_block, and OVERFLOW; *out is then cleared. */
+/* The nonzero entries of a block as CSR (F32 or F64 values), rows and columns counted from the
+ * block's corner, columns ascending. One allocation of ctx's allocator holds everything: free it
+ * with gnomon_csr_free and the same context. Memory is proportional to the nonzeros and rows;
+ * kronecker also needs a dense copy of the block during the call. Errors: as gnomon_operator_block,
+ * and OVERFLOW; *out is then cleared. */
 GNOMON_API gnomon_status gnomon_operator_block_csr(gnomon_context *ctx, const gnomon_operator *op,
                                                    int64_t row, int64_t col, int64_t rows,
                                                    int64_t cols, gnomon_dtype dtype,

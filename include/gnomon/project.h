@@ -44,16 +44,16 @@
  *  - u is 2^-24 for sums in fp32, 2^-53 for fp64.
  *  - w is the rounding of the output: 2^-24 + 2^-50 for F32, 2^-51 for F64.
  *  - c is the largest number of roundings of a term of the raw sum: the row's nonzero terms less 1;
- *    with gaussian entries not less 1; for dense points of many columns about the columns of a
- *    chunk plus the chunks.
+ *    without the "less 1" for gaussian entries; for dense points of many columns about the number
+ *    of columns of a chunk plus the number of chunks.
  *  - For kronecker c is the sum over the levels, and |S| is the product of the absolute factors,
  *    |A_l| ... |A_1|. That is larger than the absolute entries: terms that cancel in an entry do
  *    not cancel in the roundings of the cascade.
- *  - t is underflow: two of the output type's smallest positive numbers and, with gaussian entries,
- *    c |alpha| times the row's scale of the sums' (for kronecker times what the levels above make
- *    of them).
- * 64-bit integers count as what they are rounded to in fp64. docs/reference/accuracy.md has
- * measured errors. */
+ *  - t is underflow: twice the output type's smallest positive number and, with gaussian entries,
+ *    c |alpha| times the row's scale times that of the sums (for kronecker also times the growth in
+ *    the levels above).
+ * 64-bit integers are first rounded to fp64, which the bound does not include.
+ * docs/reference/accuracy.md has measured errors. */
 #ifndef GNOMON_PROJECT_H
 #define GNOMON_PROJECT_H
 
@@ -68,20 +68,19 @@ typedef struct gnomon_sketch_options {
     double alpha, beta;  /* with beta 0 the output is not read (NaN there is harmless) */
     int64_t row, rows;   /* only these rows of S: the output has 'rows' columns; rows 0: all
                             from row on */
-    int64_t col;         /* -1 (default): the points hold all D columns. Else they hold columns
-                            col, col+1, ... of D, as many as they have: a partial sketch; those of
-                            all column ranges add up to the whole */
+    int64_t col;         /* -1 (default): the points hold all D columns. Else they hold columns col,
+                            col+1, ... of D, as many as they have: a partial sketch; the sketches of
+                            all column ranges add up to that of the whole points */
     int allow_nonfinite; /* 0: NaN or infinity in the input is NONFINITE, naming its row and
                             column, and the output is not touched. So are finite points whose sums
-                            or results are beyond what their type holds: then the first such row is
-                            named, and the output is undefined. (On a GPU that is seen where the
-                            output is on the host and beta 0.) */
-    void *device_stream; /* a cudaStream_t of the context's GPU for the work there; NULL (default):
-                          the context's own, which runs in turn with the legacy default stream.
-                          With a stream given, both views in the GPU's memory and
-                          allow_nonfinite set, the call returns once the work is enqueued, and
-                          the views must stay until the stream gets there; else the output is
-                          complete when it returns */
+                            or results overflow their type: then the first such row is named, and
+                            the output is undefined. (On a GPU overflow is detected if the output is
+                            on the host and beta is 0.) */
+    void *device_stream; /* a cudaStream_t of the context's GPU to run on; NULL (default): the
+                          context's own, which synchronises with the legacy default stream. With a
+                          stream, both views in the GPU's memory and allow_nonfinite set, the call
+                          returns once the work is enqueued, and the views must stay valid until the
+                          stream has executed it; else the output is complete on return */
 } gnomon_sketch_options;
 
 #define GNOMON_SKETCH_OPTIONS_INIT                                 \
@@ -99,13 +98,13 @@ GNOMON_API gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operato
                                        const gnomon_matrix *x, const gnomon_matrix *y,
                                        const gnomon_sketch_options *options);
 
-/* The same for sparse points, without densifying them: the work is proportional to the
- * nonzeros of x times the nonzeros of a column of S (plus making the touched columns of S). A
- * point's nonzeros are summed by ascending column, those of one column in the order in which they
- * stand; so the bits depend neither on the batch nor on how a point's columns are sorted, and
- * csr and coo give the same. Always on the CPU. Errors: also DATA for offsets or indices that break
- * the view's rules, MEMORY when one point has more nonzeros than memory_limit holds (about 50 to
- * 130 bytes each in a quarter of it), DEVICE with a named device. */
+/* The same for sparse points, without a dense copy: the work is proportional to the nonzeros of x
+ * times the nonzeros of a column of S (plus computing those columns of S). A point's nonzeros are
+ * summed by ascending column, repeated entries of a column in stored order; so the bits do not
+ * depend on the batch or on the order of a point's columns, and csr and coo give the same. Always
+ * on the CPU. Errors: also DATA for offsets or indices that break the view's rules, MEMORY when one
+ * point has more nonzeros than a quarter of memory_limit holds (50 to 130 bytes each), DEVICE with
+ * a named device. */
 GNOMON_API gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op,
                                            const gnomon_csr *x, const gnomon_matrix *y,
                                            const gnomon_sketch_options *options);
@@ -114,48 +113,47 @@ GNOMON_API gnomon_status gnomon_sketch_coo(gnomon_context *ctx, const gnomon_ope
                                            const gnomon_sketch_options *options);
 
 /* X = alpha * Y S + beta * X. y: n x rows (any dtype); x: n x w, F32 or F64: the columns
- * options->col ... col + w - 1. With options->rows only those rows of S take part. */
+ * options->col ... col + w - 1. With options->rows only those rows of S are used. */
 GNOMON_API gnomon_status gnomon_adjoint(gnomon_context *ctx, const gnomon_operator *op,
                                         const gnomon_matrix *y, const gnomon_matrix *x,
                                         const gnomon_sketch_options *options);
 
-/* A sketch of points whose coordinates come in pieces. The pieces are column ranges, in
- * ascending order and without gaps, of any widths; the result has the same bits as one call of
- * gnomon_sketch on the whole points. Beside memory_limit it holds n * k sums, at most one granule
- * (or one chunk of the kernels, if that is shorter) of n points when pieces are cut elsewhere, and
- * for kronecker the inputs of one block at every level, about zeta * width * l^2 / 2 numbers a
- * point. The operator and the context must outlive it. On a GPU pieces and
- * output lie on the host all the same, options.beta must be 0, all pieces must be of one type
- * (DTYPE otherwise), and sums and what gathers of the columns until the kernels take them (for srht
- * and kronecker, all of them) are in the GPU's memory; under GNOMON_DEVICE_AUTO a stream for which
- * its first piece shows too little of that runs on the CPU. The bits are those of one call on the
- * same device. */
+/* A sketch of points whose coordinates come in pieces. The pieces are column ranges, in ascending
+ * order and without gaps, of any widths; the result has the same bits as one call of gnomon_sketch
+ * on the whole points. In addition to memory_limit it holds n * k sums; at most one granule (or one
+ * chunk of the kernels, if shorter) of n points, if pieces do not end at granules; and for
+ * kronecker the inputs of one block at every level, about zeta * width * l^2 / 2 numbers per point.
+ * The operator and the context must outlive it. On a GPU pieces and output are in host memory too,
+ * options.beta must be 0, and all pieces must have one type (DTYPE otherwise). Sums and buffered
+ * columns (for srht and kronecker all columns) are in the GPU's memory; with device "auto" a stream
+ * whose first piece shows that this memory is too small runs on the CPU. The bits are those of one
+ * call on the same device. */
 typedef struct gnomon_stream gnomon_stream;
 
-/* dtype F32 or F64: the arithmetic, and the type of the pieces at most (an F32 stream takes
- * every type that gnomon_sketch would compute in fp32). Errors: ARGUMENT, OVERFLOW, MEMORY, DEVICE.
+/* dtype F32 or F64: the type of the arithmetic (an F32 stream accepts every type for which
+ * gnomon_sketch computes in fp32). Errors: ARGUMENT, OVERFLOW, MEMORY, DEVICE.
  */
 GNOMON_API gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op,
                                               int64_t n, gnomon_dtype dtype,
                                               const gnomon_sketch_options *options,
                                               gnomon_stream **out);
-/* Takes the next columns: piece is n x w. After a failure the stream is as before, except
- * for MEMORY, CANCELLED and DEVICE, after which it only serves to be destroyed. */
+/* Adds the next columns: piece is n x w. After a failure the stream is unchanged, except for
+ * MEMORY, CANCELLED and DEVICE, after which it can only be destroyed. */
 GNOMON_API gnomon_status gnomon_stream_push(gnomon_stream *stream, const gnomon_matrix *piece);
-/* Writes the sketch to y (n x rows, F32 or F64). SHAPE when fewer than D columns have come,
- * NONFINITE when a finite point's sketch overflows. */
+/* Writes the sketch to y (n x rows, F32 or F64). SHAPE if fewer than D columns were pushed,
+ * NONFINITE if a finite point's sketch overflows. */
 GNOMON_API gnomon_status gnomon_stream_finish(gnomon_stream *stream, const gnomon_matrix *y);
 GNOMON_API void gnomon_stream_destroy(gnomon_stream *stream);
 
-/* Columns at whose multiples a stream can be cut at no cost in memory: a chunk of the kernels for
- * simple kinds, a block of block's, a block of the first level of kronecker's. 0 for NULL. */
+/* The granule: pieces that end at its multiples need no buffer. It is a chunk of the kernels for
+ * simple kinds, a block for block, and a block of the first level for kronecker. 0 for NULL. */
 GNOMON_API int64_t gnomon_operator_granule(const gnomon_operator *op);
 
-/* Bytes of working memory, at most, that gnomon_sketch would take on the CPU for n dense points of
- * this element type, in the layout that takes most, and an F32 output. Of sparse points, whose
- * nonzeros it doesn't know, it tells nothing. Never more than the context's memory_limit; -1, with
- * an error text, when an argument is wrong or memory_limit is lower than the least that works: one
- * tile of 16 points (16 numbers a column of a chunk and a row of S) and one panel of the operator.
+/* An upper bound in bytes on the working memory of gnomon_sketch on the CPU for n dense points of
+ * this element type, in any layout, and an F32 output. It does not apply to sparse points. At most
+ * the context's memory_limit; -1, with an error text, if an argument is wrong or memory_limit is
+ * below the minimum: one tile of 16 points (16 numbers per column of a chunk and per row of S) and
+ * one panel of the operator.
  */
 GNOMON_API int64_t gnomon_sketch_memory(gnomon_context *ctx, const gnomon_operator *op, int64_t n,
                                         gnomon_dtype dtype);

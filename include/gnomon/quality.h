@@ -41,10 +41,9 @@ typedef enum gnomon_bound {
 
 GNOMON_API const char *gnomon_bound_name(gnomon_bound bound);
 
-/* *real is the bound as a real number, *k the smallest integer not below it. points >= 2, 0 < eps
- * < 1. beta > 0 and 0 < delta < 1 say the same thing, delta = points^-beta: give one, the other 0;
- * both 0: delta 0.05. DASGUPTA_GUPTA takes neither into account. Errors: ARGUMENT. real may be
- * NULL. */
+/* *real is the bound as a real number, *k is *real rounded up. points >= 2, 0 < eps < 1. beta > 0
+ * or 0 < delta < 1 gives the probability of failure, delta = points^-beta; the other is 0. If both
+ * are 0, delta is 0.05. DASGUPTA_GUPTA uses neither. Errors: ARGUMENT. real may be NULL. */
 GNOMON_API gnomon_status gnomon_dim(gnomon_context *ctx, gnomon_bound bound, int64_t points,
                                     double eps, double beta, double delta, double *real,
                                     int64_t *k);
@@ -65,8 +64,8 @@ typedef struct gnomon_distortion {
 typedef struct gnomon_distortion_options {
     size_t struct_size; /* see gnomon/base.h */
     double eps;         /* default 0.1 */
-    int64_t max_pairs;  /* all pairs when they are at most this many, else a seeded sample
-                           of this many, drawn with replacement of pairs i < j; default 1000000 */
+    int64_t max_pairs;  /* all pairs if there are at most this many, else a random sample of this
+                           many pairs i < j, with replacement; default 1000000 */
     uint64_t seed;      /* of the sample */
 } gnomon_distortion_options;
 
@@ -78,9 +77,9 @@ typedef struct gnomon_distortion_options {
 GNOMON_API gnomon_status gnomon_distortion_options_init(gnomon_distortion_options *options,
                                                         size_t size);
 
-/* Compares original (n x D) with sketch (n x k), dense, any dtype; sums in fp64. norms and
- * pairs may be NULL; *all_pairs (may be NULL) is set to 1 when no sample was taken. Distances are
- * of differences (no norm expansion), so there is no cancellation. Errors: SHAPE, DTYPE, NONFINITE,
+/* Compares original (n x D) with sketch (n x k), dense, any dtype; sums in fp64. norms and pairs
+ * may be NULL; *all_pairs (may be NULL) is set to 1 if all pairs were measured. Distances are
+ * computed from differences, so there is no cancellation. Errors: SHAPE, DTYPE, NONFINITE,
  * ARGUMENT. */
 GNOMON_API gnomon_status gnomon_measure_distortion(gnomon_context *ctx,
                                                    const gnomon_matrix *original,
@@ -96,21 +95,21 @@ GNOMON_API gnomon_status gnomon_measure_distortion_csr(gnomon_context *ctx,
                                                        gnomon_distortion *norms,
                                                        gnomon_distortion *pairs, int *all_pairs);
 
-/* How coherent points are: |x|_4^4 / |x|_2^4 of points and of differences of two, 1 when one
- * coordinate holds all of the weight, 1/D when all hold the same, about 3/D for normal coordinates.
- * Very sparse operators keep |x| with a variance that grows with it (docs/reference/choosing.md).
+/* The coherence |x|_4^4 / |x|_2^4 of points and of differences of two points: 1 if only one
+ * coordinate is nonzero, 1/D if all have the same magnitude, about 3/D for normal coordinates. Very
+ * sparse operators preserve |x| with a variance that grows with it (docs/reference/choosing.md).
  */
 typedef struct gnomon_coherence {
     size_t struct_size;               /* set by the caller; see gnomon/base.h */
-    int64_t points, pairs;            /* how many were measured: zeros and NaN are left out */
+    int64_t points, pairs;            /* the number measured, without zeros and NaN */
     double point_mean, point_most;    /* of points; 0 without any */
     double pair_mean, pair_most;      /* of differences */
     int64_t pair_most_i, pair_most_j; /* where pair_most is; -1 without any */
 } gnomon_coherence;
 
-/* Measures all points of x (n x D, dense, any dtype) and max_pairs pairs of them: all when they are
- * no more, else a sample by seed, drawn with replacement. Sums in fp64. Errors: ARGUMENT, MEMORY,
- * CANCELLED; for sparse points also DATA. */
+/* Measures all points of x (n x D, dense, any dtype) and all pairs of them, or max_pairs if there
+ * are more, a random sample with replacement. Sums in fp64. Errors: ARGUMENT, MEMORY, CANCELLED;
+ * for sparse points also DATA. */
 GNOMON_API gnomon_status gnomon_measure_coherence(gnomon_context *ctx, const gnomon_matrix *x,
                                                   int64_t max_pairs, uint64_t seed,
                                                   gnomon_coherence *out);

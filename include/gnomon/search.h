@@ -34,30 +34,29 @@
  *  - COSINE: 1 - cos, in [0, 2], as |q/|q| - b/|b||^2 / 2, so that small angles keep their digits.
  *    The cosine of a zero vector (or one of norm below 2^-1000) with anything is 0: its distance
  *    from every point is 1.
- *  - IP: the inner product itself; nearest is the largest. A radius is the smallest product wanted.
- *  - HAMMING: how many bits differ; points are U8, eight bits an element.
- *  - JACCARD: 1 - |A n B| / |A u B| of sets: sparse rows, a member for each entry that is not zero.
- *    Two empty sets are at distance 0, an empty one and another at 1.
+ *  - IP: the inner product; the largest is the nearest. A radius is the smallest product to report.
+ *  - HAMMING: the number of bits that differ; points are U8, eight bits per element.
+ *  - JACCARD: 1 - |A n B| / |A u B| of sets: sparse rows, whose nonzero columns are the members.
+ *    Two empty sets have distance 0, an empty and a nonempty set distance 1.
  *  - WEIGHTED_JACCARD: 1 - sum min(q_j, b_j) / sum max(q_j, b_j) of nonnegative weights, computed
- *    as sum |q_j - b_j| / sum max(q_j, b_j): sparse rows, in which a column that occurs several
- *    times has the sum of its weights, or dense ones, which are taken as sparse ones without
- *    their zeros. Two empty rows are at distance 0, an empty one and another
- *    at 1. On the CPU only.
- *  - L1: the sum of |q_j - b_j|, every pair's in fp64, without a filter.
+ *    as sum |q_j - b_j| / sum max(q_j, b_j): sparse rows, in which the weights of a repeated column
+ *    are added, or dense rows, which are converted to sparse ones. Two empty rows have distance 0,
+ *    an empty and a nonempty row distance 1. On the CPU only.
+ *  - L1: the sum of |q_j - b_j|, for every pair in fp64, without a filter.
  *
  * Their relative error:
  *  - L2 and COSINE: a few units in 2^-53; IP: the same, relative to |q||b|;
  *  - L1: below (D / 16 + 8) 2^-53;
  *  - WEIGHTED_JACCARD: below (m + 2) 2^-52 with m columns in use;
- *  - HAMMING and JACCARD: none but for the division.
+ *  - HAMMING and JACCARD: only the rounding of the division.
  *
- * L2, COSINE, IP and L1 take dense points of any element type, which may differ between base and
- * queries; 64-bit integers count as the nearest double. Magnitudes above 2^500 are refused.
+ * L2, COSINE, IP and L1 accept dense points of any element type, which may differ between base and
+ * queries; 64-bit integers are rounded to fp64. Magnitudes above 2^500 are refused.
  *
- * A GPU (with a named device; with "auto" when views lie in its memory, or the gain on the first
- * base points exceeds the transfer) gives the same answers, bit for bit. Dense views may then lie
- * in its memory, queries and base independently; sparse ones are in host memory. L1 and
- * WEIGHTED_JACCARD run on the CPU only. */
+ * A GPU (with a named device; with "auto" if views are in its memory, or the gain on the first base
+ * points exceeds the transfer) gives the same answers, bit for bit. Dense queries and base may then
+ * be in its memory or in the host's; sparse ones are in host memory. L1 and WEIGHTED_JACCARD run on
+ * the CPU only. */
 #ifndef GNOMON_SEARCH_H
 #define GNOMON_SEARCH_H
 
@@ -67,7 +66,7 @@
 extern "C" {
 #endif
 
-/* Numbers pinned. */
+/* The numbers never change. */
 typedef enum gnomon_metric {
     GNOMON_L2 = 1,
     GNOMON_COSINE = 2,
@@ -78,36 +77,36 @@ typedef enum gnomon_metric {
     GNOMON_WEIGHTED_JACCARD = 7
 } gnomon_metric;
 
-/* "l2", "cosine", "ip", "hamming", "jaccard", "l1", "weighted-jaccard"; "?" for a number that is no
- * metric. */
+/* "l2", "cosine", "ip", "hamming", "jaccard", "l1", "weighted-jaccard"; "?" for an unknown number.
+ * */
 GNOMON_API const char *gnomon_metric_name(gnomon_metric metric);
 /* The metric of that name (not of an alias), 0 when there is none. */
 GNOMON_API gnomon_metric gnomon_metric_from_name(const char *name);
 
 /* The distance at or below which a pair's similarity is at least 'similarity', for metrics with
- * GNOMON_METRIC_SIMILARITY: 1 - similarity, and half a unit of rounding more, so that a pair of
- * exactly that similarity is in: sets that share 4 members of 5 have the distance 0.2, and 1 - 0.8
- * in double precision is below it. */
+ * GNOMON_METRIC_SIMILARITY: 1 - similarity, plus half a unit in the last place, so that a pair of
+ * exactly that similarity is included: sets that share 4 members of 5 have the distance 0.2, but 1
+ * - 0.8 in double precision is smaller. */
 GNOMON_API double gnomon_similarity_threshold(double similarity);
 
-/* The points that a metric takes. */
+/* The points that a metric applies to. */
 enum {
     GNOMON_POINTS_DENSE = 1,
-    GNOMON_POINTS_BITS = 2, /* dense and of type U8, eight bits an element */
+    GNOMON_POINTS_BITS = 2, /* dense and of type U8, eight bits per element */
     GNOMON_POINTS_SPARSE = 4
 };
 
 enum {
-    GNOMON_METRIC_LARGER = 1,     /* the larger, the nearer */
-    GNOMON_METRIC_SIMILARITY = 2, /* 1 less the distance is a similarity */
-    GNOMON_METRIC_JOINS = 4,      /* gnomon_join takes it */
-    GNOMON_METRIC_HASHED = 8,     /* there are hash functions for it: an index can be made */
+    GNOMON_METRIC_LARGER = 1,     /* larger values are nearer */
+    GNOMON_METRIC_SIMILARITY = 2, /* 1 - distance is a similarity */
+    GNOMON_METRIC_JOINS = 4,      /* gnomon_join supports it */
+    GNOMON_METRIC_HASHED = 8,     /* there are hash functions for it, so an index can be built */
     GNOMON_METRIC_CODES = 16,     /* points of an index can have codes */
     GNOMON_METRIC_DEVICE = 32,    /* a GPU can search and join by it */
     GNOMON_METRIC_WEIGHTS = 64    /* sparse values are weights, not members of sets */
 };
 
-/* What is to know of a metric, for tables of all metrics. */
+/* A row of the table of metrics. */
 typedef struct gnomon_metric_info {
     gnomon_metric metric;
     const char *name;    /* on the command line and in JSON */
@@ -122,16 +121,16 @@ typedef struct gnomon_metric_info {
 GNOMON_API const gnomon_metric_info *gnomon_metric_at(int index);
 
 typedef struct gnomon_search_options {
-    size_t struct_size;    /* see gnomon/base.h */
-    gnomon_metric metric;  /* default L2 */
-    int64_t k;             /* so many nearest; 0 (default): all within radius */
-    double radius;         /* inclusive; read with k 0. Not negative, but for IP */
-    const uint8_t *filter; /* NULL (default): all. Else a bit a base point, id i's is bit i % 8 of
-                              byte i / 8: only those set may be answers. Must last as long as the
-                              search */
-    int64_t filter_bits;   /* how many ids the bitmap tells of; later ones are not allowed */
-    int64_t exclude;       /* -1 (default): none. Else query i is base point exclude + i, which is
-                              left out of its own answers */
+    size_t struct_size;   /* see gnomon/base.h */
+    gnomon_metric metric; /* default L2 */
+    int64_t k;            /* the number of neighbours; 0 (default): all within radius */
+    double radius;        /* inclusive; used if k is 0. Not negative, except for IP */
+    const uint8_t
+        *filter; /* NULL (default): all points. Else a bitmap: bit i % 8 of byte i / 8 is set if
+                    base point i may be an answer. Must stay valid during the search */
+    int64_t filter_bits; /* number of ids in the bitmap; points with larger ids are not answers */
+    int64_t exclude;     /* -1 (default): none. Else query i is base point exclude + i, which is
+                            excluded from its own answers */
 } gnomon_search_options;
 
 #define GNOMON_SEARCH_OPTIONS_INIT                                             \
@@ -141,17 +140,17 @@ typedef struct gnomon_search_options {
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_search_options_init(gnomon_search_options *options, size_t size);
 
-/* Answers. Query i's are entries offsets[i] to offsets[i + 1] of ids and distances, nearest first.
- * With k nearest offsets[i] is i * k, so that both are row-major queries x k. The arrays are of the
- * context's allocator, freed by gnomon_neighbors_free. */
+/* Answers. Those of query i are entries offsets[i] to offsets[i + 1] of ids and distances, nearest
+ * first. With k neighbours offsets[i] is i * k, so that both are row-major queries x k. The arrays
+ * come from the context's allocator; gnomon_neighbors_free frees them. */
 typedef struct gnomon_neighbors {
     size_t struct_size; /* set by the caller; see gnomon/base.h */
     int64_t queries, k; /* k 0: by radius */
-    int64_t base;       /* how many base points there were */
+    int64_t base;       /* number of base points */
     int64_t *offsets;   /* queries + 1 */
     int64_t *ids;
     double *distances;
-    int64_t compared; /* pairs that went through the filter, or were computed at once */
+    int64_t compared; /* pairs that the filter tested, or that were computed without it */
     int64_t verified; /* pairs computed in fp64 (sets and bits: none need it) */
 } gnomon_neighbors;
 
@@ -159,20 +158,19 @@ typedef struct gnomon_neighbors {
  */
 GNOMON_API void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *neighbors);
 
-/* A search under way: queries, and what has been found for them among the base points so far. One
- * thread at a time, as its context. */
+/* A search in progress: queries, and their answers among the base points so far. One thread at a
+ * time may use it and its context. */
 typedef struct gnomon_search gnomon_search;
 
-/* Begins a search. queries (n x D) must stay as they are until the search is destroyed. On a GPU
- * they stay there, beside 32 bytes per query and neighbour.
- * Errors:
+/* Begins a search. queries (n x D) must not change until the search is destroyed. On a GPU they are
+ * kept in its memory, with 32 bytes per query and neighbour. Errors:
  *  - ARGUMENT: options; a view
- *  - DTYPE: HAMMING takes U8
- *  - NONFINITE: a query, named by row and column; where queries lie in a GPU's memory it may be the
- *    first gnomon_search_add that says so
+ *  - DTYPE: HAMMING requires U8
+ *  - NONFINITE: a query, named by row and column; if queries are in a GPU's memory, the first
+ *    gnomon_search_add may return it instead
  *  - UNSUPPORTED: a magnitude above 2^500; JACCARD with dense, others with sparse points
- *  - DEVICE: a named device or a view in a device's memory, and the device can't be had or
- *    declines; L1
+ *  - DEVICE: with a named device or a view in a device's memory, if the device is not available or
+ *    does not support the job; L1
  *  - MEMORY
  * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_search_create(gnomon_context *ctx, const gnomon_matrix *queries,
@@ -183,28 +181,28 @@ GNOMON_API gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gno
                                                   const gnomon_search_options *options,
                                                   gnomon_search **out);
 
-/* Searches the next base points, whose ids go on from those before; they may be gone afterwards.
- * Working memory: as the context's limit says, beside 16 bytes per query and neighbour and, where
- * the limit is too low for it, what six queries take. After a failure the search can only be
- * destroyed. Errors:
+/* Searches the next base points, whose ids follow those before; they may be freed afterwards.
+ * Working memory: the context's limit, and 16 bytes per query and neighbour; at least what six
+ * queries need. After a failure the search can only be destroyed. Errors:
  *  - SHAPE: other dimensions than the queries
- *  - NONFINITE: naming the base point's id and column; points that are not allowed may go unseen
+ *  - NONFINITE: naming the base point's id and column; points that the filter excludes may not be
+ *    checked
  *  - DATA: a broken sparse view
- *  - DEVICE: on a GPU; base lies in one's memory and the search runs on the CPU
+ *  - DEVICE: an error of the GPU; base is in a GPU's memory and the search runs on the CPU
  *  - DTYPE, UNSUPPORTED, MEMORY, CANCELLED */
 GNOMON_API gnomon_status gnomon_search_add(gnomon_search *search, const gnomon_matrix *base);
 GNOMON_API gnomon_status gnomon_search_add_csr(gnomon_search *search, const gnomon_csr *base);
 
-/* Hands out the answers; the search can only be destroyed after that. out->struct_size must be set.
- * Errors: ARGUMENT when a query has fewer than k points that may be its answers; MEMORY. */
+/* Returns the answers; after that the search can only be destroyed. out->struct_size must be set.
+ * Errors: ARGUMENT if fewer than k points may be answers of a query; MEMORY. */
 GNOMON_API gnomon_status gnomon_search_finish(gnomon_search *search, gnomon_neighbors *out);
 
 /* NULL is allowed. */
 GNOMON_API void gnomon_search_destroy(gnomon_search *search);
 
-/* All at once, with the base (points x D) in memory. out->struct_size must be set; the caller owns
- * what *out then points to, for gnomon_neighbors_free, and after a failure there is nothing to
- * free. Errors: those of gnomon_search_create, _add and _finish. Threads: see gnomon_context. */
+/* The whole search in one call, with the base (points x D) in memory. out->struct_size must be set;
+ * the caller frees *out by gnomon_neighbors_free; after a failure there is nothing to free. Errors:
+ * those of gnomon_search_create, _add and _finish. Threads: see gnomon_context. */
 GNOMON_API gnomon_status gnomon_neighbors_exact(gnomon_context *ctx, const gnomon_matrix *base,
                                                 const gnomon_matrix *queries,
                                                 const gnomon_search_options *options,

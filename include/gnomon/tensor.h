@@ -26,7 +26,7 @@ extern "C" {
 #define GNOMON_TENSOR_MODES 16
 
 /* Element (i_1, ..., i_N) is data[i_1 * stride[0] + ... + i_N * stride[N - 1]], strides counted in
- * elements, any sign, 0 allowed for inputs. Values of integer types are taken as they are. */
+ * elements, any sign, 0 allowed for inputs. Integers are converted without scaling. */
 typedef struct gnomon_tensor {
     void *data;
     gnomon_dtype dtype;
@@ -36,9 +36,9 @@ typedef struct gnomon_tensor {
     int64_t stride[GNOMON_TENSOR_MODES];
 } gnomon_tensor;
 
-/* A host view without gaps, the last mode's elements next to each other (C order) or, with
- * first_fastest, the first mode's (Fortran order). Whoever takes the view checks sizes and their
- * product; modes beyond what a tensor may have are passed over. */
+/* A contiguous host view, in C order (the last mode's elements adjacent) or, with first_fastest, in
+ * Fortran order (the first mode's). The call that receives the view checks sizes and their product;
+ * modes beyond GNOMON_TENSOR_MODES are ignored. */
 static inline gnomon_tensor gnomon_tensor_packed(void *data, gnomon_dtype dtype, int modes,
                                                  const int64_t *size, int first_fastest)
 {

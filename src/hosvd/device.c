@@ -113,7 +113,7 @@ static void copy_results(gnomon_hosvd_work *w, const gnomon_hosvd_job *job)
     out->passes = job->passes;
     out->cholesky = job->cholesky;
     out->householder = job->householder;
-    out->look_seconds = job->look_seconds;
+    out->check_seconds = job->check_seconds;
     out->project_seconds = job->project_seconds;
     out->power_seconds = job->power_seconds;
     out->orthonormalise_seconds = job->orthonormalise_seconds;

@@ -158,7 +158,7 @@ static gnomon_status run(gnomon_hosvd_work *w)
                                          w->x.source.cols);
     GNOMON_TRY(status);
     w->norm = w->x.source.norm;
-    w->out->look_seconds += gnomon_lap(&w->clock);
+    w->out->check_seconds += gnomon_lap(&w->clock);
     GNOMON_TRY(w->options.tolerance > 0 ? gnomon_hosvd_tolerance(w) : gnomon_hosvd_fixed(w));
     GNOMON_TRY(gnomon_hosvd_orthogonalise_core(w));
     GNOMON_TRY(measure(w));

@@ -51,7 +51,7 @@ typedef struct gnomon_hosvd_job {
     gnomon_residual residual_by;
     int64_t bad_row, bad_col; /* in x, after NONFINITE */
     int64_t passes, cholesky, householder;
-    double look_seconds, project_seconds, power_seconds, orthonormalise_seconds, shrink_seconds,
+    double check_seconds, project_seconds, power_seconds, orthonormalise_seconds, shrink_seconds,
         small_seconds, measure_seconds;
 } gnomon_hosvd_job;
 

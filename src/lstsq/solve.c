@@ -138,7 +138,7 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
     scale_lambda(s);
     GNOMON_TRY(s->underdetermined != NULL ? gnomon_underdetermined_begin(s)
                                           : gnomon_solver_scan_b(s));
-    s->out->look_seconds = gnomon_lap(&s->clock);
+    s->out->check_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_sketch(s));
     s->out->sketch_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_precondition(s));

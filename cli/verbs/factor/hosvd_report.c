@@ -111,7 +111,7 @@ json_t *cli_hosvd_json(const cli_hosvd_facts *facts)
         "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
         cli_json_seconds(facts->read_seconds), "hosvd_seconds",
         cli_json_seconds(facts->hosvd_seconds), "write_seconds",
-        cli_json_seconds(facts->write_seconds), "look_seconds", cli_json_seconds(h->look_seconds),
+        cli_json_seconds(facts->write_seconds), "check_seconds", cli_json_seconds(h->check_seconds),
         "project_seconds", cli_json_seconds(h->project_seconds), "power_seconds",
         cli_json_seconds(h->power_seconds), "orthonormalise_seconds",
         cli_json_seconds(h->orthonormalise_seconds), "shrink_seconds",

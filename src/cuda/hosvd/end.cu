@@ -234,7 +234,7 @@ void gcu_hosvd_report(gnomon_hosvd_job *job, const gnomon_svd_job *range,
 {
     job->cholesky = range->cholesky;
     job->householder = range->householder;
-    job->look_seconds = seconds[GCU_SCAN];
+    job->check_seconds = seconds[GCU_SCAN];
     job->project_seconds = seconds[GCU_PROJECT];
     job->power_seconds = seconds[GCU_POWER];
     job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];

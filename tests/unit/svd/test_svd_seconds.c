@@ -129,7 +129,7 @@ static void hosvd_tells_all_its_seconds(void **unused)
         laps = 0;
         assert_int_equal(gnomon_hosvd_dense(ctx, &x, &options, &out), GNOMON_OK);
         const double seconds[] = {
-            out.look_seconds,   out.project_seconds, out.power_seconds,  out.orthonormalise_seconds,
+            out.check_seconds,  out.project_seconds, out.power_seconds,  out.orthonormalise_seconds,
             out.shrink_seconds, out.small_seconds,   out.measure_seconds};
         assert_all_told(seconds, 7);
         gnomon_hosvd_free(ctx, &out);
@@ -156,7 +156,7 @@ static void lstsq_tells_all_its_seconds(void **unused)
         options.damp = way / 2 * 0.5;
         laps = 0;
         assert_int_equal(gnomon_lstsq_dense(ctx, &a, &b, &options, &out), GNOMON_OK);
-        const double seconds[] = {out.look_seconds, out.sketch_seconds, out.factor_seconds,
+        const double seconds[] = {out.check_seconds, out.sketch_seconds, out.factor_seconds,
                                   out.iterate_seconds, out.certify_seconds};
         assert_all_told(seconds, 5);
         gnomon_lstsq_free(ctx, &out);
