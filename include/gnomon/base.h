@@ -161,8 +161,8 @@ typedef struct gnomon_context_options {
  * library, as the macro does. 'size' is the size of the struct as the binding declares it, and
  * becomes its struct_size: further members of a newer library are not written, and members that an
  * older library does not know become 0. There is one such function for each GNOMON_..._INIT, named
- * after its struct: gnomon_svd_options has gnomon_svd_options_init. Errors: ARGUMENT (NULL; a size
- * below that of struct_size itself). */
+ * after its struct: gnomon_svd_options has gnomon_svd_options_init.
+ * Errors: ARGUMENT (NULL; a size below that of struct_size itself). */
 GNOMON_API gnomon_status gnomon_context_options_init(gnomon_context_options *options, size_t size);
 
 /* A context holds the device choice, the worker threads and the last error.

@@ -93,9 +93,11 @@ GNOMON_API gnomon_status gnomon_gemm_options_init(gnomon_gemm_options *options, 
 /* C = alpha * A B + beta * C. Any sizes, 0 included; any strides, including 0 and negative ones
  * (elements of an output must not overlap). c must not overlap a or b. Device, threads and memory
  * limit are the context's; on the CPU a call needs at most about 5 MiB per thread (9 MiB with one
- * thread), or 1.5 MiB if the inner size is at most 4096. options may be NULL. Errors: ARGUMENT,
- * SHAPE, DTYPE, MEMORY, CANCELLED, DEVICE; c is undefined after MEMORY, CANCELLED and DEVICE only.
- * Threads: see gnomon_context. */
+ * thread), or 1.5 MiB if the inner size is at most 4096. options may be NULL. Threads: see
+ * gnomon_context.
+ * Errors:
+ *  - ARGUMENT, SHAPE, DTYPE: c is untouched
+ *  - MEMORY, CANCELLED, DEVICE: c is undefined */
 GNOMON_API gnomon_status gnomon_gemm(gnomon_context *ctx, const gnomon_matrix *a,
                                      const gnomon_matrix *b, const gnomon_matrix *c,
                                      const gnomon_gemm_options *options);
@@ -111,8 +113,8 @@ typedef enum gnomon_gemm_side {
 /* A product with an operator, which is generated on the fly and never stored. Results, types and
  * error bound are those of gnomon_sketch (S^T at the right, S at the left) and gnomon_adjoint (the
  * others), bit for bit: a may have any type, c is F32 or F64. options.form must be AUTO. NaN and
- * infinity propagate, except possibly where an entry of S is 0. Errors: as gnomon_gemm, and those
- * of gnomon_sketch except NONFINITE. */
+ * infinity propagate, except possibly where an entry of S is 0.
+ * Errors: as gnomon_gemm, and those of gnomon_sketch except NONFINITE. */
 GNOMON_API gnomon_status gnomon_gemm_operator(gnomon_context *ctx, const gnomon_operator *s,
                                               gnomon_gemm_side side, const gnomon_matrix *a,
                                               const gnomon_matrix *c,

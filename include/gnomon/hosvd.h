@@ -148,7 +148,8 @@ GNOMON_API gnomon_status gnomon_hosvd_dense(gnomon_context *ctx, const gnomon_te
 /* The same for a tensor that comes piece by piece: x's data is not read, its strides give the
  * order; a row is the slice of one index in the mode of the largest stride, in the order of
  * decreasing strides. rows->rewind is required. On the CPU. Only a piece (2^23 numbers, at least a
- * row) and the compressed tensor are in memory. Errors: also what the callbacks return. */
+ * row) and the compressed tensor are in memory.
+ * Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_hosvd_stream(gnomon_context *ctx, const gnomon_tensor *x,
                                              const gnomon_svd_rows *rows,
                                              const gnomon_hosvd_options *options,

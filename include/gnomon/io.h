@@ -96,10 +96,12 @@ typedef struct gnomon_data_info {
     int fortran_order;                  /* the first dimension's elements are adjacent */
 } gnomon_data_info;
 
-/* Opens path and reads its header. Errors: NOT_FOUND, IO, FORMAT, DATA, TRUNCATED, OVERFLOW,
- * ARGUMENT, MEMORY; the text names the file and the place. On success the caller owns *out and
- * frees it with gnomon_reader_close. On failure *out is NULL. options may be NULL. One thread at a
- * time. */
+/* Opens path and reads its header. On success the caller owns *out and frees it with
+ * gnomon_reader_close. On failure *out is NULL. options may be NULL. One thread at a time.
+ * Errors:
+ *  - NOT_FOUND, IO
+ *  - FORMAT, DATA, TRUNCATED, OVERFLOW: the file; the text names the place
+ *  - ARGUMENT, MEMORY */
 GNOMON_API gnomon_status gnomon_reader_open(gnomon_context *ctx, const char *path,
                                             const gnomon_read_options *options,
                                             gnomon_reader **out);
@@ -110,9 +112,12 @@ GNOMON_API gnomon_status gnomon_reader_info(gnomon_reader *reader, gnomon_data_i
 
 /* Reads the next points, at most dst->rows, into dst (dtype F32 or F64, or the stored type itself;
  * host memory, any strides, cols as info) and converts. *got is the number read, 0 at the end.
- * Sparse points are expanded with zeros. Errors: DATA with line or record and column, TRUNCATED,
- * IO; then dst is undefined and the reader can only be closed. A decimal beyond the range of dst's
- * type is DATA too: 1e39 into F32. */
+ * Sparse points are expanded with zeros.
+ * Errors:
+ *  - DATA: naming line or record and column; also a decimal beyond the range of dst's type, 1e39
+ *    into F32
+ *  - TRUNCATED, IO
+ * After these dst is undefined and the reader can only be closed. */
 GNOMON_API gnomon_status gnomon_reader_next(gnomon_reader *reader, const gnomon_matrix *dst,
                                             int64_t *got);
 
@@ -153,7 +158,8 @@ GNOMON_API gnomon_status gnomon_write_options_init(gnomon_write_options *options
  * unknown. Output goes to a temporary file in the target's folder, which replaces the target in
  * gnomon_writer_finish, after a sync; "-" is standard output (formats whose header needs rows are
  * then kept in a temporary file until the end). Column-major output requires rows. A closed pipe
- * raises SIGPIPE, as in any write; a process that ignores that signal gets IO. Errors:
+ * raises SIGPIPE, as in any write; a process that ignores that signal gets IO.
+ * Errors:
  *  - ARGUMENT: for example a type that the format can't store
  *  - NOT_FOUND: no such folder
  *  - OVERFLOW, IO, MEMORY
@@ -220,7 +226,8 @@ typedef struct gnomon_named_array {
 } gnomon_named_array;
 
 /* Writes the arrays to one compressed .npz, through a temporary file like points; "-" is standard
- * output. Errors: ARGUMENT, DTYPE, IO, NOT_FOUND, MEMORY; the target is then unchanged. */
+ * output.
+ * Errors: ARGUMENT, DTYPE, IO, NOT_FOUND, MEMORY; the target is then unchanged. */
 GNOMON_API gnomon_status gnomon_write_npz(gnomon_context *ctx, const char *path,
                                           const gnomon_named_array *arrays, int count);
 
@@ -230,12 +237,13 @@ typedef struct gnomon_named_tensor {
     gnomon_tensor tensor;
 } gnomon_named_tensor;
 
-/* The same for arrays of any number of dimensions. Errors: also OVERFLOW. */
+/* The same for arrays of any number of dimensions.
+ * Errors: also OVERFLOW. */
 GNOMON_API gnomon_status gnomon_write_npz_tensors(gnomon_context *ctx, const char *path,
                                                   const gnomon_named_tensor *tensors, int count);
 
-/* Like gnomon_write_npz, as datasets of one compressed HDF5 file, all with two dimensions. Errors:
- * also UNSUPPORTED in a build without HDF5. */
+/* Like gnomon_write_npz, as datasets of one compressed HDF5 file, all with two dimensions.
+ * Errors: also UNSUPPORTED in a build without HDF5. */
 GNOMON_API gnomon_status gnomon_write_hdf5(gnomon_context *ctx, const char *path,
                                            const gnomon_named_array *arrays, int count);
 
@@ -281,7 +289,8 @@ typedef struct gnomon_format_info {
 } gnomon_format_info;
 
 /* Describes a format, from index 0 on, in the order of gnomon_format_name. info->struct_size must
- * be set by the caller. Errors: ARGUMENT, past the end too. Thread-safe. */
+ * be set by the caller. Thread-safe.
+ * Errors: ARGUMENT, past the end too. */
 GNOMON_API gnomon_status gnomon_format_describe(int index, gnomon_format_info *info);
 
 /* The reason why files of a format can't be read or written: a text that names the missing library,
@@ -300,8 +309,8 @@ GNOMON_API const char *gnomon_format_for(const char *path, const char *format, i
 typedef void (*gnomon_member_fn)(void *user, const char *name);
 
 /* Calls fn with the names of all members that can be read as points with path:NAME (arrays,
- * datasets, tensors); never for formats without members. A member named in path is ignored. Errors:
- * as gnomon_reader_open. */
+ * datasets, tensors); never for formats without members. A member named in path is ignored.
+ * Errors: as gnomon_reader_open. */
 GNOMON_API gnomon_status gnomon_file_members(gnomon_context *ctx, const char *path,
                                              gnomon_member_fn fn, void *user);
 

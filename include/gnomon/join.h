@@ -130,7 +130,8 @@ typedef struct gnomon_join_result {
  * does not fit is transferred in pieces. With LSH the pairs are the same on every device. With AUTO
  * and a recall below 1 the choice between an exact join and hash tables depends on their cost on
  * the device, so the pairs may differ between a CPU and a GPU, within the guarantee. Threads: see
- * gnomon_context. Errors:
+ * gnomon_context.
+ * Errors:
  *  - ARGUMENT: options; a view
  *  - SHAPE: different dimensions
  *  - NONFINITE: naming side, row and column
@@ -144,10 +145,15 @@ GNOMON_API gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p
                                      const gnomon_matrix *q, const gnomon_join_options *options,
                                      gnomon_join_result *result);
 
-/* The same for sets, with JACCARD: sparse rows, whose nonzero columns are the members. On a GPU
- * sets are joined exactly, whatever the recall, if they fit in its memory: about 45 bytes per
- * member, fewer than 2^31 members. Errors: also DATA (a broken view); UNSUPPORTED for other
- * metrics; DEVICE with a named device also for LSH. */
+/* The same for sparse rows, with every metric except HAMMING. With JACCARD they are sets, whose
+ * members are the nonzero columns. On a GPU sets are joined exactly, whatever the recall, if they
+ * fit in its memory: about 45 bytes per member, fewer than 2^31 members. With other metrics sparse
+ * rows are joined on the CPU.
+ * Errors:
+ *  - DATA: a broken view
+ *  - UNSUPPORTED: HAMMING
+ *  - DEVICE: a named device, for LSH and for metrics other than JACCARD
+ *  - those of gnomon_join */
 GNOMON_API gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p,
                                          const gnomon_csr *q, const gnomon_join_options *options,
                                          gnomon_join_result *result);
@@ -163,8 +169,12 @@ typedef struct gnomon_join_points {
 } gnomon_join_points;
 
 /* The same for points that need not fit in memory: bands of P are joined with pieces of Q, on the
- * CPU and exactly, whatever the recall. Errors: also what 'read' returns; UNSUPPORTED for LSH;
- * DEVICE with a named device. */
+ * CPU and exactly, whatever the recall.
+ * Errors:
+ *  - what 'read' returns
+ *  - UNSUPPORTED: LSH
+ *  - DEVICE: a named device
+ *  - those of gnomon_join */
 GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
                                             const gnomon_join_points *q,
                                             const gnomon_join_options *options,
@@ -190,7 +200,11 @@ GNOMON_API void gnomon_pairs_free(gnomon_context *ctx, gnomon_pairs *pairs);
 /* A join that collects all pairs: options.sink must be NULL and options.top 0. With 'both' a
  * self-join stores each pair twice, as (i, j) and (j, i): a symmetric neighbour graph, as for
  * DBSCAN. out->struct_size must be set; the caller frees *out by gnomon_pairs_free; after a failure
- * there is nothing to free. Errors: also ARGUMENT ('both' of two sides), MEMORY for the pairs. */
+ * there is nothing to free.
+ * Errors:
+ *  - ARGUMENT: 'both' of two sides
+ *  - MEMORY: for the pairs
+ *  - those of gnomon_join */
 GNOMON_API gnomon_status gnomon_join_collect(gnomon_context *ctx, const gnomon_matrix *p,
                                              const gnomon_matrix *q,
                                              const gnomon_join_options *options, int both,

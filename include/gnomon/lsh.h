@@ -115,7 +115,8 @@ GNOMON_API gnomon_status gnomon_lsh_functions_init(gnomon_lsh_functions *options
  *   bit-sampling    1 - r / (8 dim)
  *   minhash, icws   1 - r; two different samples share their 32 bits once in 2^32 times
  *
- * The formulas are exact for Gaussian directions. Errors: ARGUMENT. */
+ * The formulas are exact for Gaussian directions.
+ * Errors: ARGUMENT. */
 GNOMON_API gnomon_status gnomon_lsh_collision(gnomon_context *ctx,
                                               const gnomon_lsh_functions *functions,
                                               double distance, double *p);
@@ -147,16 +148,21 @@ GNOMON_API void gnomon_hasher_destroy(gnomon_hasher *hasher);
  * for bit: values that rounding could change are computed again in the CPU's order of additions.
  * For other directions the products are those of gnomon_sketch on the GPU, whose last bits may
  * differ, and so about one value in 10^6. With device "auto" the GPU is used only if the bits are
- * the same, with a named device for all that it supports. Errors: ARGUMENT, SHAPE, DTYPE,
- * NONFINITE, UNSUPPORTED (dense points for minhash), DEVICE, MEMORY, CANCELLED; values is undefined
- * after a failure. */
+ * the same, with a named device for all that it supports.
+ * Errors:
+ *  - UNSUPPORTED: dense points for minhash
+ *  - ARGUMENT, SHAPE, DTYPE, NONFINITE, DEVICE, MEMORY, CANCELLED
+ * values is undefined after a failure. */
 GNOMON_API gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_hasher *hasher,
                                              const gnomon_matrix *points,
                                              const gnomon_matrix *values);
 /* The same for sparse points, for p-stable, simhash and cross-polytope; for minhash, where a point
  * is the set of its nonzero columns; and for icws, where values are weights from 0 to 2^500. The
- * empty set has the value -1. Errors: also DATA for a broken view, UNSUPPORTED for p-stable-l1 and
- * bit-sampling and for such weights. */
+ * empty set has the value -1.
+ * Errors:
+ *  - DATA: a broken view
+ *  - UNSUPPORTED: p-stable-l1 and bit-sampling; such weights
+ *  - those of gnomon_hasher_apply */
 GNOMON_API gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnomon_hasher *hasher,
                                                  const gnomon_csr *points,
                                                  const gnomon_matrix *values);
@@ -238,17 +244,23 @@ GNOMON_API void gnomon_lsh_destroy(gnomon_lsh *index);
  * scale, which the first call determines. Points are in host memory. A GPU computes the keys, and
  * for the first points the tables, if they are the CPU's, bit for bit (see gnomon_hasher_apply);
  * other directions are not supported there. Codes are computed on the CPU. On failure the index is
- * unchanged. Errors: as gnomon_hasher_apply; UNSUPPORTED (a magnitude above 2^500; too many
- * points), MEMORY (also when options.memory is too little; the text says how much is needed).
- */
+ * unchanged.
+ * Errors:
+ *  - UNSUPPORTED: a magnitude above 2^500; too many points
+ *  - MEMORY: also if options.memory is too small; the text says how much is needed
+ *  - those of gnomon_hasher_apply */
 GNOMON_API gnomon_status gnomon_lsh_add(gnomon_lsh *index, const gnomon_matrix *points);
 GNOMON_API gnomon_status gnomon_lsh_add_csr(gnomon_lsh *index, const gnomon_csr *points);
 
 /* Removes points by id: queries no longer find them. Other points keep their ids; removing a point
- * twice is no error. On failure nothing is removed. Errors: ARGUMENT (an unknown id), MEMORY. */
+ * twice is no error. On failure nothing is removed.
+ * Errors:
+ *  - ARGUMENT: an id that does not exist
+ *  - MEMORY */
 GNOMON_API gnomon_status gnomon_lsh_remove(gnomon_lsh *index, const int64_t *ids, int64_t count);
 /* Drops removed points from the tables, so that queries no longer skip them. On failure the index
- * is unchanged. Errors: MEMORY. */
+ * is unchanged.
+ * Errors: MEMORY. */
 GNOMON_API gnomon_status gnomon_lsh_compact(gnomon_lsh *index);
 
 typedef struct gnomon_lsh_info {
@@ -283,8 +295,12 @@ typedef struct gnomon_lsh_work {
  * answered by exact search. params NULL: those of the index. The bits do not depend on threads or
  * on the division of queries into calls. Working memory: the context's limit, and per thread 4
  * bytes per point and 12 per candidate. On the CPU. out is as for gnomon_neighbors_exact; work may
- * be NULL. Errors: as there, and ARGUMENT for params, BUSY (see gnomon_lsh), DEVICE with a named
- * device. */
+ * be NULL.
+ * Errors:
+ *  - ARGUMENT: params
+ *  - BUSY: see gnomon_lsh
+ *  - DEVICE: a named device
+ *  - those of gnomon_neighbors_exact */
 GNOMON_API gnomon_status gnomon_lsh_query(gnomon_context *ctx, const gnomon_lsh *index,
                                           const gnomon_matrix *queries,
                                           const gnomon_search_options *options,
@@ -304,7 +320,8 @@ GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_
  * with nothing written, if another process or thread holds the lock, or if the file was replaced
  * since it was opened: open it again. The checksums of the file that an index was opened from are
  * verified before its content is written again: DATA if it is damaged. Any number of threads at
- * once, as for queries. Errors: IO, NOT_FOUND, MEMORY, CANCELLED, BUSY, DATA. */
+ * once, as for queries.
+ * Errors: IO, NOT_FOUND, MEMORY, CANCELLED, BUSY, DATA. */
 GNOMON_API gnomon_status gnomon_lsh_save(gnomon_context *ctx, const gnomon_lsh *index,
                                          const char *path);
 
@@ -314,7 +331,8 @@ GNOMON_API gnomon_status gnomon_lsh_save(gnomon_context *ctx, const gnomon_lsh *
  * everything in the tables that queries rely on are checked: a malformed file is an error, never a
  * crash. Checksums and finite coordinates are not checked: see gnomon_lsh_check. The file must not
  * be modified in place while the index is open (gnomon never does that: it replaces files); it may
- * be removed or replaced. Errors:
+ * be removed or replaced.
+ * Errors:
  *  - FORMAT: not an index
  *  - UNSUPPORTED: a newer version, features that this library does not know, not a regular file
  *  - NOT_FOUND, IO, TRUNCATED, DATA, MEMORY
@@ -326,8 +344,8 @@ typedef void (*gnomon_lsh_fault_fn)(void *user, const char *section, const char 
 
 /* Verifies a file against docs/reference/formats.md: checksums, order, ids, finite coordinates, and
  * that each point is in each table, in the bucket that it hashes to (which takes as long as hashing
- * all points). DATA if there is a fault (the text names the first); fn may be NULL. Errors: as
- * gnomon_lsh_open; CANCELLED. */
+ * all points). DATA if there is a fault (the text names the first); fn may be NULL.
+ * Errors: as gnomon_lsh_open; CANCELLED. */
 GNOMON_API gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path,
                                           gnomon_lsh_fault_fn fn, void *user);
 
@@ -346,19 +364,22 @@ GNOMON_API gnomon_status gnomon_lsh_builder_create(gnomon_context *ctx,
  * added points. index must not change until the builder is finished or aborted (calls that would
  * change it return BUSY); path may be the file that it was opened from. compact 1: removed points
  * are dropped from the tables and their coordinates become zeros (sets become empty), so that the
- * file no longer contains them. Other points keep their ids. Errors: as gnomon_lsh_save. */
+ * file no longer contains them. Other points keep their ids.
+ * Errors: as gnomon_lsh_save. */
 GNOMON_API gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *index,
                                                    const char *path, int compact,
                                                    gnomon_lsh_builder **out);
 /* Adds the next points, which may be freed afterwards. Dense points may have another type than
- * those before. Errors: as gnomon_lsh_add, IO. After a refusal of points the builder is unchanged;
- * after any other failure it can only be aborted. */
+ * those before. After a refusal of points the builder is unchanged; after any other failure it can
+ * only be aborted.
+ * Errors: as gnomon_lsh_add, IO. */
 GNOMON_API gnomon_status gnomon_lsh_builder_add(gnomon_lsh_builder *builder,
                                                 const gnomon_matrix *points);
 GNOMON_API gnomon_status gnomon_lsh_builder_add_csr(gnomon_lsh_builder *builder,
                                                     const gnomon_csr *points);
 /* Writes the tables and completes the file. Frees the builder in any case; on failure the target is
- * unchanged. Errors:
+ * unchanged.
+ * Errors:
  *  - MEMORY: also when options.memory is too little
  *  - BUSY: the file that the index was opened from, which is to be replaced, was replaced by
  *    another process
@@ -448,9 +469,13 @@ GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *t
  *
  * The choice depends on the points, queries and guarantee alone, not on measured times. points must
  * not change until the caller destroys *out. tuning->struct_size must be set;
- * gnomon_lsh_tuning_free frees its content. On the CPU. Threads: see gnomon_context. Errors:
- * ARGUMENT, UNSUPPORTED (IP), DEVICE with a named device, and those of gnomon_neighbors_exact and
- * gnomon_lsh_add; on failure *out is NULL. */
+ * gnomon_lsh_tuning_free frees its content. On the CPU. Threads: see gnomon_context.
+ * Errors:
+ *  - ARGUMENT
+ *  - UNSUPPORTED: IP
+ *  - DEVICE: a named device
+ *  - those of gnomon_neighbors_exact and gnomon_lsh_add
+ * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *guarantee,
                                          const gnomon_matrix *points, const gnomon_matrix *queries,
                                          gnomon_lsh **out, gnomon_lsh_tuning *tuning);

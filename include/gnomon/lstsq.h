@@ -148,7 +148,8 @@ GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
  * + 6 d^2 + 40 d m numbers of 8 bytes, and a piece of the matrix of 2^24 numbers if it can't be
  * used in place; with n < d the same for the transpose, and 2 d m more. A tolerance that is not
  * reached is not an error: the best solution found is returned, with converged 0. A and each b are
- * scaled by powers of two, so that any magnitudes are allowed. Errors:
+ * scaled by powers of two, so that any magnitudes are allowed.
+ * Errors:
  *  - SHAPE: n, d or m is 0, b does not have n rows
  *  - NONFINITE: naming row and column; or x overflows its type
  *  - UNSUPPORTED: gnomon_svd_missing
@@ -160,12 +161,14 @@ GNOMON_API gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_ma
                                             const gnomon_matrix *b,
                                             const gnomon_lstsq_options *options, gnomon_lstsq *out);
 /* The same for sparse rows, without a dense copy; S A is dense. With n < d a transposed copy is
- * made. Errors: also DATA. */
+ * made.
+ * Errors: also DATA. */
 GNOMON_API gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a,
                                           const gnomon_matrix *b,
                                           const gnomon_lstsq_options *options, gnomon_lstsq *out);
 /* The same for rows that come piece by piece and can be read again (rows->rewind): only a piece, b
- * and the sketch are in memory. Errors: also SHAPE (n < d), what the callbacks return. */
+ * and the sketch are in memory.
+ * Errors: also SHAPE (n < d), what the callbacks return. */
 GNOMON_API gnomon_status gnomon_lstsq_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                              const gnomon_matrix *b,
                                              const gnomon_lstsq_options *options,

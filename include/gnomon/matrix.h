@@ -109,8 +109,9 @@ typedef struct gnomon_coo {
 } gnomon_coo;
 
 /* Checks for NaN and infinity. With GNOMON_ERROR_NONFINITE *row and *col (may be NULL) are the
- * position of the first such element in row order. Integers are always finite. Errors: also
- * ARGUMENT for a bad view. Threads: see gnomon_context. */
+ * position of the first such element in row order. Integers are always finite. Threads: see
+ * gnomon_context.
+ * Errors: also ARGUMENT for a bad view. */
 GNOMON_API gnomon_status gnomon_matrix_check_finite(gnomon_context *ctx, const gnomon_matrix *m,
                                                     int64_t *row, int64_t *col);
 

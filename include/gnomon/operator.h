@@ -142,7 +142,8 @@ typedef struct gnomon_operator gnomon_operator;
 /* Checks a descriptor, fills in its defaults and creates the operator: a few kilobytes, whatever k
  * and d, allocated by malloc and not by the context's allocator. The caller owns *out.
  * gnomon_operator_destroy and the getters work after ctx is destroyed; calls that take an operator
- * and a context work with any context. On failure *out is NULL. Errors:
+ * and a context work with any context. On failure *out is NULL.
+ * Errors:
  *  - ARGUMENT: a member outside what its comment allows, or set for a kind that does not use it;
  *    the text names it
  *  - OVERFLOW: kronecker: width * zeta^levels above 2^57, or a factor of more than 2^32 rows
@@ -180,16 +181,19 @@ GNOMON_API double gnomon_operator_fill(const gnomon_operator *op);
  * host, any strides but 0): the exact scaled entries, rounded as in section 6, with the same bits
  * for any block that contains them and any number of threads. Only the block is computed, and what
  * the kind needs for it (very-sparse: its chunks; kronecker: its cascade for the block's columns,
- * with 2 * 16 * levels * width doubles per thread). Errors: ARGUMENT, SHAPE (the block leaves the
- * operator), DTYPE, MEMORY; out is then untouched. */
+ * with 2 * 16 * levels * width doubles per thread).
+ * Errors:
+ *  - SHAPE: the block leaves the operator
+ *  - ARGUMENT, DTYPE, MEMORY
+ * out is then untouched. */
 GNOMON_API gnomon_status gnomon_operator_block(gnomon_context *ctx, const gnomon_operator *op,
                                                int64_t row, int64_t col, const gnomon_matrix *out);
 
 /* The nonzero entries of a block as CSR (F32 or F64 values), rows and columns counted from the
  * block's corner, columns ascending. One allocation of ctx's allocator holds everything: free it
  * with gnomon_csr_free and the same context. Memory is proportional to the nonzeros and rows;
- * kronecker also needs a dense copy of the block during the call. Errors: as gnomon_operator_block,
- * and OVERFLOW; *out is then cleared. */
+ * kronecker also needs a dense copy of the block during the call.
+ * Errors: as gnomon_operator_block, and OVERFLOW; *out is then cleared. */
 GNOMON_API gnomon_status gnomon_operator_block_csr(gnomon_context *ctx, const gnomon_operator *op,
                                                    int64_t row, int64_t col, int64_t rows,
                                                    int64_t cols, gnomon_dtype dtype,

@@ -91,9 +91,12 @@ typedef struct gnomon_sketch_options {
 GNOMON_API gnomon_status gnomon_sketch_options_init(gnomon_sketch_options *options, size_t size);
 
 /* Y = alpha * X S^T + beta * Y for dense points. x: n x w view of any dtype, w = D, or fewer
- * columns with options->col (col + w <= D). y: n x rows, F32 or F64. n may be 0. x and y must
- * not overlap. options may be NULL. Errors: SHAPE, DTYPE, ARGUMENT, NONFINITE, MEMORY,
- * CANCELLED, DEVICE; y is undefined after MEMORY, CANCELLED, DEVICE and an overflow only. */
+ * columns with options->col (col + w <= D). y: n x rows, F32 or F64. n may be 0. x and y must not
+ * overlap. options may be NULL.
+ * Errors:
+ *  - NONFINITE: see allow_nonfinite
+ *  - SHAPE, DTYPE, ARGUMENT: y is untouched
+ *  - MEMORY, CANCELLED, DEVICE: y is undefined */
 GNOMON_API gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operator *op,
                                        const gnomon_matrix *x, const gnomon_matrix *y,
                                        const gnomon_sketch_options *options);
@@ -102,9 +105,13 @@ GNOMON_API gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operato
  * times the nonzeros of a column of S (plus computing those columns of S). A point's nonzeros are
  * summed by ascending column, repeated entries of a column in stored order; so the bits do not
  * depend on the batch or on the order of a point's columns, and csr and coo give the same. Always
- * on the CPU. Errors: also DATA for offsets or indices that break the view's rules, MEMORY when one
- * point has more nonzeros than a quarter of memory_limit holds (50 to 130 bytes each), DEVICE with
- * a named device. */
+ * on the CPU.
+ * Errors:
+ *  - DATA: offsets or indices that break the view's rules
+ *  - MEMORY: also if one point has more nonzeros than a quarter of memory_limit holds (50 to 130
+ *    bytes each)
+ *  - DEVICE: a named device
+ *  - those of gnomon_sketch */
 GNOMON_API gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op,
                                            const gnomon_csr *x, const gnomon_matrix *y,
                                            const gnomon_sketch_options *options);
@@ -131,8 +138,8 @@ GNOMON_API gnomon_status gnomon_adjoint(gnomon_context *ctx, const gnomon_operat
 typedef struct gnomon_stream gnomon_stream;
 
 /* dtype F32 or F64: the type of the arithmetic (an F32 stream accepts every type for which
- * gnomon_sketch computes in fp32). Errors: ARGUMENT, OVERFLOW, MEMORY, DEVICE.
- */
+ * gnomon_sketch computes in fp32).
+ * Errors: ARGUMENT, OVERFLOW, MEMORY, DEVICE. */
 GNOMON_API gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *op,
                                               int64_t n, gnomon_dtype dtype,
                                               const gnomon_sketch_options *options,

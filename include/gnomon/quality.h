@@ -43,7 +43,8 @@ GNOMON_API const char *gnomon_bound_name(gnomon_bound bound);
 
 /* *real is the bound as a real number, *k is *real rounded up. points >= 2, 0 < eps < 1. beta > 0
  * or 0 < delta < 1 gives the probability of failure, delta = points^-beta; the other is 0. If both
- * are 0, delta is 0.05. DASGUPTA_GUPTA uses neither. Errors: ARGUMENT. real may be NULL. */
+ * are 0, delta is 0.05. DASGUPTA_GUPTA uses neither. real may be NULL.
+ * Errors: ARGUMENT. */
 GNOMON_API gnomon_status gnomon_dim(gnomon_context *ctx, gnomon_bound bound, int64_t points,
                                     double eps, double beta, double delta, double *real,
                                     int64_t *k);
@@ -79,8 +80,8 @@ GNOMON_API gnomon_status gnomon_distortion_options_init(gnomon_distortion_option
 
 /* Compares original (n x D) with sketch (n x k), dense, any dtype; sums in fp64. norms and pairs
  * may be NULL; *all_pairs (may be NULL) is set to 1 if all pairs were measured. Distances are
- * computed from differences, so there is no cancellation. Errors: SHAPE, DTYPE, NONFINITE,
- * ARGUMENT. */
+ * computed from differences, so there is no cancellation.
+ * Errors: SHAPE, DTYPE, NONFINITE, ARGUMENT. */
 GNOMON_API gnomon_status gnomon_measure_distortion(gnomon_context *ctx,
                                                    const gnomon_matrix *original,
                                                    const gnomon_matrix *sketch,
@@ -108,8 +109,8 @@ typedef struct gnomon_coherence {
 } gnomon_coherence;
 
 /* Measures all points of x (n x D, dense, any dtype) and all pairs of them, or max_pairs if there
- * are more, a random sample with replacement. Sums in fp64. Errors: ARGUMENT, MEMORY, CANCELLED;
- * for sparse points also DATA. */
+ * are more, a random sample with replacement. Sums in fp64.
+ * Errors: ARGUMENT, MEMORY, CANCELLED; for sparse points also DATA. */
 GNOMON_API gnomon_status gnomon_measure_coherence(gnomon_context *ctx, const gnomon_matrix *x,
                                                   int64_t max_pairs, uint64_t seed,
                                                   gnomon_coherence *out);

@@ -163,12 +163,13 @@ GNOMON_API void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *nei
 typedef struct gnomon_search gnomon_search;
 
 /* Begins a search. queries (n x D) must not change until the search is destroyed. On a GPU they are
- * kept in its memory, with 32 bytes per query and neighbour. Errors:
+ * kept in its memory, with 32 bytes per query and neighbour.
+ * Errors:
  *  - ARGUMENT: options; a view
  *  - DTYPE: HAMMING requires U8
  *  - NONFINITE: a query, named by row and column; if queries are in a GPU's memory, the first
  *    gnomon_search_add may return it instead
- *  - UNSUPPORTED: a magnitude above 2^500; JACCARD with dense, others with sparse points
+ *  - UNSUPPORTED: a magnitude above 2^500; JACCARD with dense, HAMMING with sparse points
  *  - DEVICE: with a named device or a view in a device's memory, if the device is not available or
  *    does not support the job; L1
  *  - MEMORY
@@ -183,7 +184,8 @@ GNOMON_API gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gno
 
 /* Searches the next base points, whose ids follow those before; they may be freed afterwards.
  * Working memory: the context's limit, and 16 bytes per query and neighbour; at least what six
- * queries need. After a failure the search can only be destroyed. Errors:
+ * queries need. After a failure the search can only be destroyed.
+ * Errors:
  *  - SHAPE: other dimensions than the queries
  *  - NONFINITE: naming the base point's id and column; points that the filter excludes may not be
  *    checked
@@ -194,15 +196,18 @@ GNOMON_API gnomon_status gnomon_search_add(gnomon_search *search, const gnomon_m
 GNOMON_API gnomon_status gnomon_search_add_csr(gnomon_search *search, const gnomon_csr *base);
 
 /* Returns the answers; after that the search can only be destroyed. out->struct_size must be set.
- * Errors: ARGUMENT if fewer than k points may be answers of a query; MEMORY. */
+ * Errors:
+ *  - ARGUMENT: a query has fewer than k points that may be its answers
+ *  - MEMORY */
 GNOMON_API gnomon_status gnomon_search_finish(gnomon_search *search, gnomon_neighbors *out);
 
 /* NULL is allowed. */
 GNOMON_API void gnomon_search_destroy(gnomon_search *search);
 
 /* The whole search in one call, with the base (points x D) in memory. out->struct_size must be set;
- * the caller frees *out by gnomon_neighbors_free; after a failure there is nothing to free. Errors:
- * those of gnomon_search_create, _add and _finish. Threads: see gnomon_context. */
+ * the caller frees *out by gnomon_neighbors_free; after a failure there is nothing to free.
+ * Threads: see gnomon_context.
+ * Errors: those of gnomon_search_create, _add and _finish. */
 GNOMON_API gnomon_status gnomon_neighbors_exact(gnomon_context *ctx, const gnomon_matrix *base,
                                                 const gnomon_matrix *queries,
                                                 const gnomon_search_options *options,

@@ -236,7 +236,8 @@ typedef struct gnomon_svd_rows {
  * they hold the rank. The caller frees *out by gnomon_svd_free. Memory: about 2 (m + n) * columns
  * numbers in addition to the result, and a piece of the matrix of 2^24 numbers (at least 64 rows)
  * if it is centred or can't be used in place. A tolerance that is not met is not an error: the best
- * factorisation found is returned, with converged 0. Errors:
+ * factorisation found is returned, with converged 0.
+ * Errors:
  *  - SHAPE: m or n is 0
  *  - NONFINITE: naming row and column
  *  - UNSUPPORTED: gnomon_svd_missing; more than 2^31 - 1 columns
@@ -252,13 +253,15 @@ GNOMON_API gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matr
 /* The same for sparse rows, without a dense copy. measure is UNSUPPORTED. A tolerance counts as met
  * if sqrt(|A|^2 - sum s_i^2), with a bound on its rounding, shows it; near rounding, with power 0
  * and on a GPU, if residual_bound with at least 40 test vectors does. A GPU supports up to 2^31
- * nonzeros, which must fit in its memory. Errors: also DATA (a broken view). */
+ * nonzeros, which must fit in its memory.
+ * Errors: also DATA (a broken view). */
 GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
                                         const gnomon_svd_options *options, gnomon_svd *out);
 /* The same for rows that come piece by piece: only a piece (2^24 numbers, but at least 64 rows; on
  * a GPU two of up to 2^25, but at least 128 rows) and the factors are in memory. A GPU requires
  * that the number of rows is known, and rewind unless single_pass is set; callbacks come from the
- * calling thread. Errors: also what the callbacks return. */
+ * calling thread.
+ * Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                            const gnomon_svd_options *options, gnomon_svd *out);
 
@@ -295,7 +298,8 @@ GNOMON_API gnomon_status gnomon_svd_transform_options_init(gnomon_svd_transform_
  * All arithmetic is in fp64, over columns in ascending order, with one rounding to y's type: an
  * error of at most (n + 3) 2^-53 sum_j |x_j - mean_j| / scale_j |v_j| for each score. The bits of a
  * row do not depend on other rows, threads or the instruction set. It runs on the CPU without
- * OpenBLAS, with about 400 KiB per thread. Errors:
+ * OpenBLAS, with about 400 KiB per thread.
+ * Errors:
  *  - SHAPE: x's columns, or y's shape, do not fit vt
  *  - NONFINITE: x (naming row and column) or vt
  *  - OVERFLOW: a result is beyond the range of y's type
