@@ -58,8 +58,8 @@ def readme(text):
     rows = [row for rows in (search(), hashing(), joins(), svd()) for row in rows]
     if not rows:
         return text
-    body = ("Beside others, the same data on the same two cores of an AMD EPYC, medians; *scaled*: the peer did a share of the\n"
-            "rows. More cases, and those where gnomon is no faster: [search](docs/reference/search.md),\n"
+    body = ("gnomon and other libraries with the same data on the same two cores of an AMD EPYC, medians; *scaled*: measured on\n"
+            "a share of the rows. More cases, including those where gnomon is not faster: [search](docs/reference/search.md),\n"
             "[lsh](docs/reference/lsh.md), [join](docs/reference/join.md), [svd](docs/reference/svd.md),\n"
             "[lstsq](docs/results/lstsq.md), [hosvd](docs/results/hosvd.md).\n\n")
-    return between(text, "peers", body + table(["job", "gnomon", "peer", "its time", "gnomon is faster by"], rows))
+    return between(text, "peers", body + table(["job", "gnomon", "peer", "its time", "ratio"], rows))
