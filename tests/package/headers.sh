@@ -1,9 +1,15 @@
 #!/usr/bin/env bash
 # Each public header compiles alone, as strict C11, C17 and C++17, and twice over; as C++17 by g++ and clang++, where they are.
+# Errors of a call begin a line.
 # usage: headers.sh INCLUDE_FOLDER [FLAG...]      further flags for the compilers: -Werror in our presets
 set -euo pipefail
 cd "$1"
 shift
+# what can go wrong is found at a glance: a list, or a line of its own
+if grep -nE '[^ */].* Errors:' gnomon/*.h; then
+    echo "Errors: begins a line"
+    exit 1
+fi
 mapfile -t compilers < <(for compiler in c++ g++ clang++ clang++-14; do
     command -v "$compiler" >/dev/null && readlink -f "$(command -v "$compiler")"
 done | sort -u)

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# The arrows of docs/internals/architecture.md point one way: each room includes only what it may.
+# The arrows of docs/internals/architecture.md point one way: each room includes only what it may. No folder is
+# without a rule, and none is too full.
 # usage: layers.sh SOURCE_FOLDER
 set -euo pipefail
 cd "$1"
 bad=0
+rooms=
 
 # room FOLDER ALLOWED: the quoted includes of a folder begin with one of ALLOWED
 room() {
     local found
+    rooms+=$1$'\n'
     [ -d "$1" ] || return 0
     found=$(grep -rnE --include='*.[ch]' --include='*.inc' --include='*.cu' --include='*.cuh' \
         '^ *# *include "' "$1" | grep -vE "include \"($2)") || true
@@ -54,6 +57,20 @@ for verb in project factor join neighbors; do
     room "cli/verbs/$verb" "cli\.h|verbs/$verb/"
 done
 room cli/verbs/index 'cli\.h|verbs/(index|neighbors)/'
+# Nothing lies outside the rooms above.
+for folder in src/*/ src/cuda/*/ cli/verbs/*/; do
+    [ "$folder" = src/cuda/ ] || grep -qxF "${folder%/}" <<<"$rooms" || {
+        echo "$folder: no rule says what it may include"
+        bad=1
+    }
+done
+# A folder that holds more than some 25 files is to be split.
+found=$(find src cli include examples tests bench/cpu bench/gpu bench/papers -type f ! -path '*/corpus/*' ! -name '*.pyc' -printf '%h\n' |
+    sort | uniq -c | awk '$1 > 28 {print $2 ": " $1 " files; at most 28"}')
+if [ -n "$found" ]; then
+    echo "$found"
+    bad=1
+fi
 # Where a step runs is an argument (base/device.h): no job changes what the context asks for.
 found=$(grep -rnE --include='*.[ch]' 'ctx->(device|plugin)\b' src | grep -vE '^src/base/') || true
 if [ -n "$found" ]; then
