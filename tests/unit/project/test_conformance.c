@@ -1,5 +1,5 @@
 /* The conformance list of operators on the CPU: near what is exact, and the same bits at every
- * level. */
+ * level. With GNOMON_TEST_DEVICE=NAME also on the device of the plugin libgnomon_NAME.so. */
 #include "conformance.h"
 
 #include "base/isa.h"
@@ -43,11 +43,31 @@ static void every_level_conforms(void **state)
     gnomon_context_destroy(cpu);
 }
 
+/* A plugin need not do every case, but must do some, and what it does must be right. */
+static void a_device_conforms(void **state)
+{
+    (void)state;
+    const char *name = getenv("GNOMON_TEST_DEVICE");
+    if (name == NULL) skip();
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    options.device = name;
+    conformance c = {.cpu = make_context(1, 0), .partial = true};
+    if (gnomon_context_create(&options, &c.ctx) != GNOMON_OK)
+        fail_msg("%s: %s", name, gnomon_last_error(NULL));
+    for (int o = 0; o < OPERATORS; o++)
+        conformance_run(&c, &all_operators[o]);
+    print_message("%s: %d cases done, %d declined\n", name, c.done, c.declined);
+    if (c.done == 0) fail_msg("%s declined every case", name);
+    gnomon_context_destroy(c.ctx);
+    gnomon_context_destroy(c.cpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_has_a_case),
         cmocka_unit_test(every_level_conforms),
+        cmocka_unit_test(a_device_conforms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
