@@ -1,6 +1,7 @@
 /* Sets: how many members a base set shares with each query is counted through an index of the
  * queries' members, so that the work is that of the members they share. */
 #include "search/jaccard.h"
+#include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -13,6 +14,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,30 +26,35 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
+/* An entry of a row; of two parts of one column the one of the smaller rank is added first. */
 typedef struct weighted {
     int64_t member;
-    double weight;
+    double weight, rank;
 } weighted;
 
 static int by_weighted_member(const void *x, const void *y)
 {
     const weighted *a = x, *b = y;
     if (a->member != b->member) return a->member < b->member ? -1 : 1;
-    return (a->weight > b->weight) - (a->weight < b->weight);
+    return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Into ascending order; the weights of a member that stands several times are added, the smallest
- * first. */
-static gnomon_status sort_weighted(gnomon_context *ctx, int64_t *members, double *weights,
-                                   int64_t *count)
+/* Into ascending order; what stands several times is added, in the order in which it stands or,
+ * where that must not matter, the smallest weight first. 'all' has room for count. */
+static int64_t sort_weighted(int64_t *members, double *weights, int64_t count, bool as_it_stands,
+                             weighted *all)
 {
-    weighted *all;
+    enum { FEW = 48 };
     int64_t distinct = 0;
-    GNOMON_TRY(gnomon_alloc(ctx, *count, sizeof *all, "members", &all));
-    for (int64_t j = 0; j < *count; j++)
-        all[j] = (weighted){members[j], weights[j]};
-    qsort(all, (size_t)*count, sizeof *all, by_weighted_member);
-    for (int64_t j = 0; j < *count; j++) {
+    for (int64_t j = 0; j < count; j++) {
+        const weighted entry = {members[j], weights[j], as_it_stands ? (double)j : weights[j]};
+        int64_t at = j;
+        for (; count <= FEW && at > 0 && by_weighted_member(&all[at - 1], &entry) > 0; at--)
+            all[at] = all[at - 1];
+        all[at] = entry;
+    }
+    if (count > FEW) qsort(all, (size_t)count, sizeof *all, by_weighted_member);
+    for (int64_t j = 0; j < count; j++) {
         if (j > 0 && all[j].member == all[j - 1].member) {
             weights[distinct - 1] += all[j].weight;
         } else {
@@ -55,9 +62,7 @@ static gnomon_status sort_weighted(gnomon_context *ctx, int64_t *members, double
             weights[distinct++] = all[j].weight;
         }
     }
-    gnomon_free(ctx, all);
-    *count = distinct;
-    return GNOMON_OK;
+    return distinct;
 }
 
 static gnomon_status check_weight(gnomon_context *ctx, const char *name, bool any_sign,
@@ -79,14 +84,29 @@ static gnomon_status check_weight(gnomon_context *ctx, const char *name, bool an
     return GNOMON_OK;
 }
 
-/* Appends row i's members to sets, ascending and each once. */
-static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
-                             int64_t first, int64_t i, bool any_sign, gnomon_sets *sets)
+/* Making sets of a view's rows: by tasks, each from its own first entry on. */
+typedef struct making {
+    gnomon_context *ctx; /* NULL: errors are found without a text */
+    const gnomon_csr *csr;
+    const char *name;
+    int64_t first;
+    bool any_sign;
+    gnomon_sets *sets;   /* offsets[i + 1]: how many members row i has, until all are done */
+    weighted **sorting;  /* a worker's */
+    _Atomic int64_t bad; /* the first row that is refused */
+} making;
+
+enum { TASK_ROWS = 1024 };
+
+/* Puts row i's members from place to_place on, ascending and each once, and counts them. */
+static gnomon_status make_set(const making *m, int64_t i, int64_t to_place, weighted *sorting)
 {
+    const gnomon_csr *csr = m->csr;
+    gnomon_context *ctx = m->ctx;
     const int64_t begin = csr->offsets[i] - csr->offsets[0];
     const int64_t end = csr->offsets[i + 1] - csr->offsets[0];
-    int64_t *to = sets->members + sets->offsets[i], count = 0;
-    double *weights = sets->weights ? sets->weights + sets->offsets[i] : NULL;
+    int64_t *to = m->sets->members + to_place, count = 0;
+    double *weights = m->sets->weights ? m->sets->weights + to_place : NULL;
     bool ascending = true;
     for (int64_t e = begin; e < end; e++) {
         const int64_t member = csr->indices[e];
@@ -94,21 +114,22 @@ static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const c
         GNOMON_FAIL_IF(member < 0 || member >= csr->cols, ctx, GNOMON_ERROR_DATA,
                        GNOMON_ARG("%s") " has the column index %" PRId64 " in row " GNOMON_AT_ROW
                                         "%" PRId64 "; it must be in [0, %" PRId64 ")",
-                       name, member, first + i, csr->cols);
+                       m->name, member, m->first + i, csr->cols);
         GNOMON_FAIL_IF(!isfinite(value), ctx, GNOMON_ERROR_NONFINITE,
                        GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
                                         ", column " GNOMON_AT_COL "%" PRId64,
-                       name, first + i, member);
-        if (weights) GNOMON_TRY(check_weight(ctx, name, any_sign, value, first + i, member));
+                       m->name, m->first + i, member);
+        if (weights)
+            GNOMON_TRY(check_weight(ctx, m->name, m->any_sign, value, m->first + i, member));
         if (value == 0) continue;
         if (count > 0 && to[count - 1] >= member) ascending = false;
         if (weights) weights[count] = value;
         to[count++] = member;
     }
     if (!ascending && weights) {
-        GNOMON_TRY(sort_weighted(ctx, to, weights, &count));
+        count = sort_weighted(to, weights, count, m->any_sign, sorting);
         for (int64_t j = 0; j < count; j++)
-            GNOMON_TRY(check_weight(ctx, name, any_sign, weights[j], first + i, to[j]));
+            GNOMON_TRY(check_weight(ctx, m->name, m->any_sign, weights[j], m->first + i, to[j]));
     } else if (!ascending) {
         qsort(to, (size_t)count, sizeof *to, by_value);
         int64_t distinct = 0;
@@ -116,7 +137,63 @@ static gnomon_status add_set(gnomon_context *ctx, const gnomon_csr *csr, const c
             if (j == 0 || to[j] != to[j - 1]) to[distinct++] = to[j];
         count = distinct;
     }
-    sets->offsets[i + 1] = sets->offsets[i] + count;
+    m->sets->offsets[i + 1] = count;
+    return GNOMON_OK;
+}
+
+static int64_t begin_of_task(const making *m, int64_t task)
+{
+    return m->csr->offsets[gnomon_min(task * TASK_ROWS, m->csr->rows)] - m->csr->offsets[0];
+}
+
+static void make_some(void *arg, int64_t task, int worker)
+{
+    making *m = arg;
+    const int64_t end = gnomon_min((task + 1) * TASK_ROWS, m->csr->rows);
+    int64_t at = begin_of_task(m, task);
+    for (int64_t i = task * TASK_ROWS; i < end; i++) {
+        if (make_set(m, i, at, m->sorting != NULL ? m->sorting[worker] : NULL) != GNOMON_OK) {
+            int64_t bad = m->bad;
+            while (i < bad && !atomic_compare_exchange_weak(&m->bad, &bad, i))
+                continue;
+            return;
+        }
+        at += m->sets->offsets[i + 1];
+    }
+}
+
+/* What zeros and duplicates left between tasks' members goes. */
+static void close_gaps(const making *m)
+{
+    gnomon_sets *sets = m->sets;
+    for (int64_t i = 0, from = 0, to = 0; i < sets->count; i++) {
+        if (i % TASK_ROWS == 0) from = begin_of_task(m, i / TASK_ROWS);
+        const int64_t count = sets->offsets[i + 1];
+        if (from != to && count > 0) {
+            memmove(sets->members + to, sets->members + from, (size_t)count * sizeof(int64_t));
+            if (sets->weights != NULL)
+                memmove(sets->weights + to, sets->weights + from, (size_t)count * sizeof(double));
+        }
+        from += count;
+        sets->offsets[i + 1] = to += count;
+    }
+}
+
+static gnomon_status make_all(gnomon_context *ctx, making *m)
+{
+    const int64_t threads = gnomon_context_threads(ctx), rows = m->csr->rows;
+    int64_t longest = 0;
+    for (int64_t i = 0; i < rows; i++)
+        longest = gnomon_max(longest, m->csr->offsets[i + 1] - m->csr->offsets[i]);
+    GNOMON_TRY(gnomon_alloc_zero(ctx, threads, sizeof *m->sorting, "members", &m->sorting));
+    for (int64_t t = 0; t < threads && m->sets->weights != NULL; t++)
+        GNOMON_TRY(gnomon_alloc(ctx, longest, sizeof **m->sorting, "members", &m->sorting[t]));
+    gnomon_parallel(ctx, gnomon_ceil_div(rows, TASK_ROWS), make_some, m);
+    if (m->bad < rows) { /* once more, with a text */
+        m->ctx = ctx;
+        return make_set(m, m->bad, begin_of_task(m, m->bad / TASK_ROWS), m->sorting[0]);
+    }
+    close_gaps(m);
     return GNOMON_OK;
 }
 
@@ -133,8 +210,16 @@ gnomon_status gnomon_sets_make(gnomon_context *ctx, const gnomon_csr *csr, const
     if (status == GNOMON_OK && (any_sign || gnomon_metric_is(metric, GNOMON_METRIC_WEIGHTS)))
         status = gnomon_alloc(ctx, all, sizeof *sets->weights, "weights", &sets->weights);
     sets->count = csr->rows;
-    for (int64_t i = 0; i < csr->rows && status == GNOMON_OK; i++)
-        status = add_set(ctx, csr, name, first, i, any_sign, sets);
+    making m = {.csr = csr,
+                .name = name,
+                .first = first,
+                .any_sign = any_sign,
+                .sets = sets,
+                .bad = csr->rows};
+    if (status == GNOMON_OK && csr->rows > 0) status = make_all(ctx, &m);
+    for (int64_t t = 0; t < gnomon_context_threads(ctx) && m.sorting != NULL; t++)
+        gnomon_free(ctx, m.sorting[t]);
+    gnomon_free(ctx, m.sorting);
     if (status != GNOMON_OK) gnomon_sets_free(ctx, sets);
     return status;
 }

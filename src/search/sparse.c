@@ -16,25 +16,42 @@
 
 enum {
     PIECE = GNOMON_INVERTED_PIECE,
-    ROUND = 4096, /* queries between two reports of progress */
-    HITS = 8192,  /* of a worker, before they go to the search */
+    ROUND = 4096,     /* queries between two reports of progress */
+    HITS = 8192,      /* of a worker, before they go to the search */
+    NORM_ROWS = 1024, /* of a task */
 };
+
+typedef struct norming {
+    const gnomon_search_kernels *kernels;
+    gnomon_sets *rows;
+} norming;
+
+static void norm_rows(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const norming *n = arg;
+    const int64_t end = gnomon_min((task + 1) * NORM_ROWS, n->rows->count);
+    for (int64_t i = task * NORM_ROWS; i < end; i++) {
+        n->rows->factors[i] = 1;
+        const gnomon_sparse_row row = gnomon_sparse_row_at(n->rows, i);
+        n->rows->factors[i] = gnomon_sparse_inverse_norm(n->kernels, &row);
+    }
+}
 
 gnomon_status gnomon_sparse_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
                                  int64_t first, gnomon_metric metric, gnomon_sets *rows)
 {
     GNOMON_TRY(gnomon_sets_make(ctx, csr, name, first, metric, rows));
     if (metric != GNOMON_COSINE) return GNOMON_OK;
-    const gnomon_search_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
-    gnomon_status status =
+    const gnomon_status status =
         gnomon_alloc(ctx, rows->count, sizeof *rows->factors, "norms", &rows->factors);
-    if (status != GNOMON_OK) gnomon_sets_free(ctx, rows);
-    for (int64_t i = 0; i < rows->count; i++) {
-        rows->factors[i] = 1;
-        const gnomon_sparse_row row = gnomon_sparse_row_at(rows, i);
-        rows->factors[i] = gnomon_sparse_inverse_norm(kernels, &row);
+    if (status != GNOMON_OK) {
+        gnomon_sets_free(ctx, rows);
+        return status;
     }
-    return status;
+    norming n = {gnomon_cpu_kernels(gnomon_context_isa(ctx))->search, rows};
+    gnomon_parallel(ctx, gnomon_ceil_div(rows->count, NORM_ROWS), norm_rows, &n);
+    return GNOMON_OK;
 }
 
 /* ---- a query ---- */

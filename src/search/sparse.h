@@ -12,8 +12,8 @@
 #include "search/state.h"
 
 /* Sparse rows of a view, for a metric that has 'sparse' in its row: columns ascend, a column's
- * values are added up, the smallest first. name and first: as for gnomon_sets_make. Errors: DATA,
- * NONFINITE, UNSUPPORTED (a magnitude above 2^500), MEMORY. */
+ * values are added up in the order in which they stand. name and first: as for gnomon_sets_make.
+ * Errors: DATA, NONFINITE, UNSUPPORTED (a magnitude above 2^500), MEMORY. */
 gnomon_status gnomon_sparse_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
                                  int64_t first, gnomon_metric metric, gnomon_sets *rows);
 /* The queries, in search->sets, against the rows of an index, whose first has the id search->base.
