@@ -16,6 +16,22 @@ enum {
     ROWS = 1024, /* of a task */
 };
 
+/* Multiplies by 2^by, quicker than ldexp where 2^by is a normal number. */
+typedef struct power {
+    int by;
+    double factor; /* 0: ldexp does it */
+} power;
+
+static power power_of(int by)
+{
+    return (power){by, by >= -1022 && by <= 1023 ? ldexp(1, by) : 0};
+}
+
+static double times_power(double x, power p)
+{
+    return p.factor > 0 ? x * p.factor : ldexp(x, p.by);
+}
+
 double gnomon_sparse_norm(const gnomon_sparse_row *row, bool l1)
 {
     double most = 0, sum = 0;
@@ -25,8 +41,9 @@ double gnomon_sparse_norm(const gnomon_sparse_row *row, bool l1)
     most *= row->factor;
     if (most == 0) return 0;
     frexp(most, &exponent);
+    const power scale = power_of(-exponent);
     for (int64_t e = 0; e < row->count; e++) {
-        const double x = ldexp(row->values[e] * row->factor, -exponent);
+        const double x = times_power(row->values[e] * row->factor, scale);
         sum += l1 ? fabs(x) : x * x;
     }
     return ldexp(l1 ? sum : sqrt(sum), exponent);
@@ -111,6 +128,7 @@ static gnomon_status count_columns(gnomon_context *ctx, gnomon_inverted *x, int6
 static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
 {
     const int64_t count = x->rows.count, listed = x->lists[x->heavy_from + 1];
+    const power scale = power_of(-x->exponent);
     GNOMON_TRY(gnomon_alloc(ctx, listed, sizeof *x->ids, "lists", &x->ids));
     GNOMON_TRY(gnomon_alloc(ctx, listed, sizeof *x->values, "lists", &x->values));
     if (x->width > 0) {
@@ -123,7 +141,7 @@ static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
         double squares = 0;
         for (int64_t e = 0; e < row.count; e++) {
             const int64_t c = gnomon_numbering_find(&x->columns, row.cols[e]);
-            const double v = ldexp(row.values[e] * row.factor, -x->exponent);
+            const double v = times_power(row.values[e] * row.factor, scale);
             if (c >= x->heavy_from) {
                 x->block[i * x->width + c - x->heavy_from] = (float)v;
                 squares += v * v;
