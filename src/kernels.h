@@ -120,8 +120,8 @@ typedef struct gnomon_kernels {
     void (*product)(int64_t steps, int64_t chain, const float *a, int64_t across, int64_t along,
                     int64_t rows, const float *b, int64_t b_stride, int64_t tiles, double *sums,
                     int64_t sums_stride, bool onto);
-    /* out[i] = halves[i] widened, for i < count. */
-    void (*widen)(const uint16_t *halves, int64_t count, float *out);
+    /* out[i] = halves[i] as fp32, for i < count. */
+    void (*to_f32)(const uint16_t *halves, int64_t count, float *out);
 
     const gnomon_search_kernels *search;
     /* ranked[i] = 2^32 * (the squared distance of query from the code of ids[i]) + ids[i], for i <

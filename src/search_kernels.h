@@ -129,7 +129,7 @@ typedef struct gnomon_search_kernels {
      * four. */
     float (*differences_f32)(const float *q, const float *x, int64_t d);
     /* As fp64. */
-    void (*widen)(const void *x, gnomon_dtype dtype, int64_t col_stride, int64_t d, double *out);
+    void (*to_f64)(const void *x, gnomon_dtype dtype, int64_t col_stride, int64_t d, double *out);
     /* 'differences' and 'products' of two sparse rows, with the bits of dense ones, whose factors
      * are q's, multiplied into its coordinates beforehand, and x's. */
     double (*sparse_differences)(const gnomon_sparse_row *q, const gnomon_sparse_row *x);

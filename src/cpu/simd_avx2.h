@@ -223,7 +223,7 @@ static inline vd vd_load_float(const float *p)
 {
     return _mm256_cvtps_pd(_mm_loadu_ps(p));
 }
-static inline void vf_widen(vf a, vd f64[2])
+static inline void vf_to_f64(vf a, vd f64[2])
 {
     f64[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(a));
     f64[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));

@@ -234,7 +234,7 @@ static inline vd vd_load_float(const float *p)
 {
     return _mm512_cvtps_pd(_mm256_loadu_ps(p));
 }
-static inline void vf_widen(vf a, vd f64[2])
+static inline void vf_to_f64(vf a, vd f64[2])
 {
     f64[0] = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
     f64[1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1));

@@ -224,7 +224,7 @@ static inline vd vd_load_float(const float *p)
 {
     return vcvt_f64_f32(vld1_f32(p));
 }
-static inline void vf_widen(vf a, vd f64[2])
+static inline void vf_to_f64(vf a, vd f64[2])
 {
     f64[0] = vcvt_f64_f32(vget_low_f32(a));
     f64[1] = vcvt_high_f64_f32(a);

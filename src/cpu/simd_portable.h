@@ -31,7 +31,7 @@ static inline vf vf_load(const float *p)
     memcpy(&v, p, sizeof v);
     return v;
 }
-/* VW halves, widened */
+/* VW halves as floats */
 static inline vf vf_load_half(const uint16_t *p)
 {
     return (vf){half_to_float(p[0]), half_to_float(p[1]), half_to_float(p[2]), half_to_float(p[3])};
@@ -255,13 +255,13 @@ static inline vd vd_fma(vd a, vd b, vd c)
 {
     return (vd){fma(a[0], b[0], c[0]), fma(a[1], b[1], c[1])};
 }
-/* VD floats, widened */
+/* VD floats as doubles */
 static inline vd vd_load_float(const float *p)
 {
     return (vd){p[0], p[1]};
 }
 /* VW floats, the first half of them and the other */
-static inline void vf_widen(vf a, vd f64[2])
+static inline void vf_to_f64(vf a, vd f64[2])
 {
     f64[0] = (vd){a[0], a[1]};
     f64[1] = (vd){a[2], a[3]};

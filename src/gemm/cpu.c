@@ -123,7 +123,7 @@ static void spread_lines(const run *r, const area *t, int64_t step, int64_t step
         for (int64_t j = 0; s + AHEAD < steps && j < cols * f->size; j += 64)
             __builtin_prefetch(from + AHEAD * f->col_stride * f->size + j);
         if (f->dtype == GNOMON_F16)
-            r->kernels->widen((const uint16_t *)(const void *)from, cols, line);
+            r->kernels->to_f32((const uint16_t *)(const void *)from, cols, line);
         else
             memcpy(line, from, (size_t)cols * sizeof *line);
         for (int64_t i = 0; i < t->tiles; i++)
@@ -157,7 +157,7 @@ static void copy_lines(const run *r, int64_t row, int64_t rows, int64_t step, in
         if (a->dtype == GNOMON_F32)
             memcpy(left, from, (size_t)steps * sizeof *left);
         else
-            r->kernels->widen((const uint16_t *)(const void *)from, steps, left);
+            r->kernels->to_f32((const uint16_t *)(const void *)from, steps, left);
     }
 }
 

@@ -132,8 +132,8 @@ void gnomon_strip_store(const gnomon_strips *s, int64_t number, const gnomon_cub
     if (s->gathered) copy(s, c, mode, col, cols, sheet->data, true);
 }
 
-void gnomon_strip_widen(const gnomon_strips *s, const gnomon_cube *c, int mode, int64_t col,
-                        int64_t cols, double *out)
+void gnomon_strip_to_f64(const gnomon_strips *s, const gnomon_cube *c, int mode, int64_t col,
+                         int64_t cols, double *out)
 {
     const int64_t length = c->size[mode];
     for (int64_t at = 0; at < cols;) {

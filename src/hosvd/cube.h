@@ -60,7 +60,7 @@ gnomon_sheet gnomon_strip_open(const gnomon_strips *s, int64_t number, const gno
 void gnomon_strip_store(const gnomon_strips *s, int64_t number, const gnomon_cube *c, int mode,
                         const gnomon_sheet *sheet);
 /* Copies columns [col, col + cols) of the unfolding to out, cols x length doubles. */
-void gnomon_strip_widen(const gnomon_strips *s, const gnomon_cube *c, int mode, int64_t col,
-                        int64_t cols, double *out);
+void gnomon_strip_to_f64(const gnomon_strips *s, const gnomon_cube *c, int mode, int64_t col,
+                         int64_t cols, double *out);
 
 #endif

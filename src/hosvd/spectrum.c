@@ -57,33 +57,33 @@ static gnomon_status by_gram(gnomon_hosvd_work *w, const gnomon_cube *c, int mod
     return status;
 }
 
-typedef struct widening {
+typedef struct conversion {
     gnomon_strips strips;
     const gnomon_cube *cube;
     int mode;
     double *out;
-} widening;
+} conversion;
 
-static void widen_slice(void *arg, int64_t task, int worker)
+static void slice_to_f64(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const widening *g = arg;
+    const conversion *g = arg;
     const int64_t col = task * SLICE, rest = g->strips.columns - col;
-    gnomon_strip_widen(&g->strips, g->cube, g->mode, col, rest < SLICE ? rest : SLICE,
-                       g->out + col * g->cube->size[g->mode]);
+    gnomon_strip_to_f64(&g->strips, g->cube, g->mode, col, rest < SLICE ? rest : SLICE,
+                        g->out + col * g->cube->size[g->mode]);
 }
 
 /* r = the R of r with the unfolding's transpose below it. */
 static gnomon_status add_triangle(gnomon_hosvd_work *w, const gnomon_cube *c, int mode, double *r)
 {
     const int64_t n = c->size[mode];
-    widening g = {gnomon_strips_cut(c, mode, SLICE, 0), c, mode, NULL};
+    conversion g = {gnomon_strips_cut(c, mode, SLICE, 0), c, mode, NULL};
     gnomon_tall t = {0};
     GNOMON_TRY(
         gnomon_tall_make(w->ctx, true, n + g.strips.columns, n, false, "a mode's unfolding", &t));
     memcpy(t.data, r, (size_t)(n * n) * sizeof *r);
     g.out = (double *)t.data + n * n;
-    gnomon_parallel(w->ctx, (g.strips.columns + SLICE - 1) / SLICE, widen_slice, &g);
+    gnomon_parallel(w->ctx, (g.strips.columns + SLICE - 1) / SLICE, slice_to_f64, &g);
     gnomon_status status = gnomon_orthonormalise(w->ctx, &t, r, &w->orth);
     gnomon_tall_drop(w->ctx, &t);
     return status;

@@ -94,7 +94,7 @@ static void gram_range(const sums *s, int64_t from, int64_t end, char *scratch, 
     const int64_t length = s->a->size[s->mode];
     for (int64_t i = from; i < end; i++) {
         const int64_t cols = gnomon_min(SLICE, s->strips.columns - i * SLICE);
-        gnomon_strip_widen(&s->strips, s->a, s->mode, i * SLICE, cols, (double *)(void *)scratch);
+        gnomon_strip_to_f64(&s->strips, s->a, s->mode, i * SLICE, cols, (double *)(void *)scratch);
         gnomon_blas_gram(length, cols, (const double *)(const void *)scratch, place);
     }
 }

@@ -76,7 +76,7 @@ static void verify(worker *w, int64_t q)
             __builtin_prefetch(&m->q->points[filter->kept[i + 4].row].bias);
         }
         if (twice && !gnomon_sketch_may(s, w->row, point, filter->least, m->q, other)) continue;
-        if (query.f64 == NULL) query = gnomon_query_widen(&m->search, at, w->f64);
+        if (query.f64 == NULL) query = gnomon_query_to_f64(&m->search, at, w->f64);
         const double key = gnomon_exact_key(&m->search, query, m->piece, other);
         w->verified++;
         if (!(key <= m->key)) continue;

@@ -28,8 +28,8 @@ void gnomon_verifier_close(gnomon_verifier *verifier)
 gnomon_query gnomon_verifier_row(const gnomon_verifier *verifier, int64_t i, int worker)
 {
     if (verifier->f64 == NULL) return (gnomon_query){.factor = 0};
-    return gnomon_query_widen(&verifier->search, i,
-                              verifier->f64 + worker * 2 * (verifier->search.cols + 1));
+    return gnomon_query_to_f64(&verifier->search, i,
+                               verifier->f64 + worker * 2 * (verifier->search.cols + 1));
 }
 
 double gnomon_verifier_distance(const gnomon_verifier *verifier, gnomon_query query, int64_t i,

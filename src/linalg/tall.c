@@ -42,7 +42,7 @@ void gnomon_f64_to_type(bool f64, int64_t count, const double *from, void *to)
         out[i] = (float)from[i];
 }
 
-static void widen(bool f64, int64_t count, const void *from, double *to)
+static void to_f64(bool f64, int64_t count, const void *from, double *to)
 {
     if (f64) {
         memcpy(to, from, (size_t)count * sizeof *to);
@@ -86,7 +86,7 @@ static void sum_range(void *arg, int64_t task, int worker)
             const int64_t rows = gnomon_min(GRAM_SLICE, end - row);
             const double *slice = (const double *)gnomon_tall_row(a, row);
             if (!a->f64) {
-                widen(false, rows * a->cols, gnomon_tall_row(a, row), (double *)scratch);
+                to_f64(false, rows * a->cols, gnomon_tall_row(a, row), (double *)scratch);
                 slice = (const double *)scratch;
             }
             gnomon_blas_gram(a->cols, rows, slice, place);
@@ -221,7 +221,7 @@ static void multiply_block_f64(void *arg, int64_t task, int worker)
     const int64_t row = task * SLICE, rows = gnomon_min(SLICE, b->a->rows - row);
     const int64_t n = b->a->cols, k = b->out->cols;
     double *in = b->scratch + worker * SLICE * (n + k), *out = in + SLICE * n;
-    widen(b->a->f64, rows * n, gnomon_tall_row(b->a, row), in);
+    to_f64(b->a->f64, rows * n, gnomon_tall_row(b->a, row), in);
     gnomon_blas_gemm(true, false, false, rows, k, n, 1.0, in, n, b->m, k, 0.0, out, k);
     gnomon_f64_to_type(b->out->f64, rows * k, out, gnomon_tall_row(b->out, row));
 }
@@ -295,7 +295,7 @@ static void convert_block(void *arg, int64_t task, int worker)
     if (b->a->f64)
         gnomon_f64_to_type(b->out->f64, count, from, to);
     else
-        widen(false, count, from, to);
+        to_f64(false, count, from, to);
 }
 
 void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out)

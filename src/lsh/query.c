@@ -199,7 +199,7 @@ static void collect_coarse(const finding *f, finder *w, int64_t query, int64_t t
 {
     const gnomon_table *t = &f->index->tables[table];
     int64_t begin, end;
-    gnomon_table_find_broad(t, gnomon_key_half(sums[0]), &begin, &end);
+    gnomon_table_find_coarse(t, gnomon_key_half(sums[0]), &begin, &end);
     w->buckets++;
     w->traced++;
     if (begin < end) collect_entries(f, w, query, t, t->first[begin], t->first[end]);
@@ -408,7 +408,7 @@ static void find_one(finding *f, finder *w, int64_t q)
         note(f, w, query, true);
         return;
     }
-    if (w->f64) ready = gnomon_query_widen(s, query, w->f64);
+    if (w->f64) ready = gnomon_query_to_f64(s, query, w->f64);
     if (k > 0 && w->count < k) {
         verify_all(f, w, query, ready);
         return;

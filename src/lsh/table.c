@@ -120,7 +120,7 @@ int64_t gnomon_table_find(const gnomon_table *t, uint64_t key)
     return b < high && t->keys[b] == key ? b : -1;
 }
 
-void gnomon_table_find_broad(const gnomon_table *t, uint32_t upper, int64_t *begin, int64_t *end)
+void gnomon_table_find_coarse(const gnomon_table *t, uint32_t upper, int64_t *begin, int64_t *end)
 {
     const uint64_t low = (uint64_t)upper << 32, last = low | UINT32_MAX;
     const uint32_t *cell = gnomon_table_cell(t, low);

@@ -76,7 +76,7 @@ static inline const uint32_t *gnomon_table_cell(const gnomon_table *t, uint64_t 
 /* The bucket with this key, -1 when there is none. */
 int64_t gnomon_table_find(const gnomon_table *t, uint64_t key);
 /* The buckets [*begin, *end) whose upper half this is. */
-void gnomon_table_find_broad(const gnomon_table *t, uint32_t upper, int64_t *begin, int64_t *end);
+void gnomon_table_find_coarse(const gnomon_table *t, uint32_t upper, int64_t *begin, int64_t *end);
 
 /* Fills *t, whose arrays have room for 'entries' and 'buckets', from sorted lists. */
 void gnomon_table_fill(gnomon_table *t, const uint64_t *keys, const uint32_t *ids);

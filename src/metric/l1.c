@@ -12,7 +12,7 @@ static double absolute_differences(const gnomon_search_kernels *k, const double 
     double f64[PIECE], sums[CHAINS] = {0};
     for (int64_t j = 0; j < d; j += PIECE) {
         const int64_t count = d - j < PIECE ? d - j : PIECE;
-        k->widen((const char *)x + j * step, dtype, col_stride, count, f64);
+        k->to_f64((const char *)x + j * step, dtype, col_stride, count, f64);
         int64_t i = 0;
         for (; i + CHAINS <= count; i += CHAINS)
             for (int c = 0; c < CHAINS; c++)

@@ -51,7 +51,7 @@ gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col)
     double f64[PIECE];
     for (int64_t j = 0; j < m->cols; j += PIECE) {
         const int64_t count = m->cols - j < PIECE ? m->cols - j : PIECE;
-        k->widen(x + j * step, m->dtype, m->col_stride, count, f64);
+        k->to_f64(x + j * step, m->dtype, m->col_stride, count, f64);
         for (int64_t c = 0; c < count; c++) {
             *col = j + c;
             if (!isfinite(f64[c])) return GNOMON_ERROR_NONFINITE;

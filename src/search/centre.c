@@ -12,7 +12,7 @@ static double read_row(gnomon_search *s, const gnomon_matrix *base, int64_t i, d
                        double *sums, bool *whole)
 {
     double factor = 1, most = 0;
-    s->kernels->widen(gnomon_row_at(base, i), base->dtype, base->col_stride, base->cols, f64);
+    s->kernels->to_f64(gnomon_row_at(base, i), base->dtype, base->col_stride, base->cols, f64);
     if (s->options.metric == GNOMON_COSINE) factor = gnomon_inverse_norm(s->kernels, base, i);
     for (int64_t j = 0; j < base->cols; j++) {
         const double x = f64[j] * factor;
@@ -31,8 +31,8 @@ static double centred_row(const gnomon_search *s, const gnomon_matrix *points, i
 {
     const gnomon_centre *g = &s->centre;
     double factor = g->scale, peak = 0;
-    s->kernels->widen(gnomon_row_at(points, i), points->dtype, points->col_stride, points->cols,
-                      out);
+    s->kernels->to_f64(gnomon_row_at(points, i), points->dtype, points->col_stride, points->cols,
+                       out);
     if (s->options.metric == GNOMON_COSINE) factor = gnomon_inverse_norm(s->kernels, points, i);
     *squares = 0;
     for (int64_t j = 0; j < s->cols; j++) {

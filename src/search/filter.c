@@ -66,7 +66,7 @@ void gnomon_filter_prepare(const gnomon_search *s, int64_t query, int64_t steps,
                            gnomon_filter *filter)
 {
     const gnomon_centre *g = &s->centre;
-    const gnomon_query q = gnomon_query_widen(s, query, f64);
+    const gnomon_query q = gnomon_query_to_f64(s, query, f64);
     double squares = 0, products = 0;
     bool whole = g->whole;
     for (int64_t j = 0; j < s->cols; j++) {

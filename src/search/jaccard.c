@@ -238,8 +238,8 @@ gnomon_status gnomon_csr_from_dense(gnomon_context *ctx, const gnomon_matrix *de
     if (status != GNOMON_OK) return status;
     for (int64_t i = 0; i < rows; i++) {
         double *row = values + count; /* no further than what is left */
-        kernels->widen(gnomon_row_at(dense, from + i), dense->dtype, dense->col_stride, dense->cols,
-                       row);
+        kernels->to_f64(gnomon_row_at(dense, from + i), dense->dtype, dense->col_stride,
+                        dense->cols, row);
         int64_t here = 0;
         for (int64_t j = 0; j < dense->cols; j++) {
             if (row[j] == 0) continue;

@@ -16,7 +16,7 @@ static int64_t slot_of(const gnomon_numbering *n, int64_t member)
     return (int64_t)at;
 }
 
-static gnomon_status widen(gnomon_context *ctx, gnomon_numbering *n)
+static gnomon_status grow(gnomon_context *ctx, gnomon_numbering *n)
 {
     gnomon_numbering grown = {.shift = n->keys == NULL ? 64 - 12 : n->shift - 1};
     const int64_t places = grown.places = (int64_t)1 << (64 - grown.shift);
@@ -45,7 +45,7 @@ gnomon_status gnomon_numbering_count(gnomon_context *ctx, gnomon_numbering *n,
                                      const gnomon_sets *sets)
 {
     for (int64_t e = sets->offsets[0]; e < sets->offsets[sets->count]; e++) {
-        if (!n->direct && 2 * n->used >= n->places) GNOMON_TRY(widen(ctx, n));
+        if (!n->direct && 2 * n->used >= n->places) GNOMON_TRY(grow(ctx, n));
         const int64_t at = slot_of(n, sets->members[e]);
         if (n->direct) {
             n->used += n->counts[at] == 0;
@@ -94,7 +94,7 @@ gnomon_status gnomon_numbering_open(gnomon_context *ctx, int64_t cols, int64_t m
                                     gnomon_numbering *n)
 {
     *n = (gnomon_numbering){0};
-    if (cols >= (1 << 20) && cols / 4 >= members) return widen(ctx, n);
+    if (cols >= (1 << 20) && cols / 4 >= members) return grow(ctx, n);
     n->direct = true;
     n->places = cols;
     return gnomon_alloc_zero(ctx, cols, sizeof *n->counts, "members", &n->counts);

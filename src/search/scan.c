@@ -140,7 +140,7 @@ static void verify(worker *w, int64_t q)
     gnomon_filter *filter = &w->filters[q];
     if (filter->count == 0) return;
     gnomon_query query = {.factor = 0};
-    if (!c->bits) query = gnomon_query_widen(c->s, c->query + w->query + q, w->own->f64);
+    if (!c->bits) query = gnomon_query_to_f64(c->s, c->query + w->query + q, w->own->f64);
     for (int32_t i = 0; i < filter->count; i++) {
         const int64_t row = row_of(c, filter->kept[i].row);
         double key = -(double)filter->kept[i].low;
@@ -354,7 +354,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
                            asked->col_stride == 1 && base->dtype == GNOMON_F32 &&
                            base->col_stride == 1;
     for (int64_t q = 0; q < w->count; q++) {
-        const gnomon_query query = gnomon_query_widen(s, c->query + w->query + q, w->own->f64);
+        const gnomon_query query = gnomon_query_to_f64(s, c->query + w->query + q, w->own->f64);
         const float *from_f32 = gnomon_row_at(asked, c->query + w->query + q);
         const uint32_t self = w->filters[q].self;
         double least = scan_base ? least_f32(s, farthest(w, q)) : INFINITY;
@@ -496,7 +496,7 @@ static gnomon_status reserve(scan *c)
                    c->queries, k);
     GNOMON_TRY(reserve_workers(c));
     GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->facts, "facts of queries", &c->facts));
-    GNOMON_TRY(gnomon_alloc_zero(ctx, filters, sizeof *c->filters, "sieves", &c->filters));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, filters, sizeof *c->filters, "filters", &c->filters));
     GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
     GNOMON_TRY(gnomon_alloc_zero(ctx, tasks, sizeof *c->places, "tasks", &c->places));
     if (c->bits)

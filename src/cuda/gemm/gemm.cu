@@ -31,10 +31,10 @@ struct product {
     gcu_gemm_form form;
     int columns;        /* of a block in Hopper's own way; 0 in the other */
     bool skinny, three; /* or in one of those of few columns (gemm/skinny.h) */
-    bool widen;         /* A is to be widened from fp16 */
+    bool to_f32;        /* A is to be converted from fp16 */
     bool swapped;       /* A and B have changed places */
     gcu_gemm_view half; /* A as it is then */
-    float *widened;
+    float *converted;
     int64_t whole_m, whole_n;
 };
 
@@ -44,13 +44,13 @@ static product product_of(const gcu_gemm *g)
     product p;
     memset(&p, 0, sizeof p);
     const bool same = g->a.dtype == g->b.dtype;
-    p.widen = same && g->a.dtype == GNOMON_F16;
-    p.form = !p.widen && same && g->form != GCU_GEMM_TF32 ? GCU_GEMM_THREE : g->form;
+    p.to_f32 = same && g->a.dtype == GNOMON_F16;
+    p.form = !p.to_f32 && same && g->form != GCU_GEMM_TF32 ? GCU_GEMM_THREE : g->form;
     const int64_t m = g->whole_m ? g->whole_m : g->m, n = g->whole_n ? g->whole_n : g->n;
     const bool swapped = !g->a_run && !g->b_made &&
-                         (!same     ? g->a.dtype == GNOMON_F16
-                          : p.widen ? m > n
-                                    : m < n);
+                         (!same      ? g->a.dtype == GNOMON_F16
+                          : p.to_f32 ? m > n
+                                     : m < n);
     const gcu_gemm_view &a = swapped ? g->b : g->a, &b = swapped ? g->a : g->b;
     gcu_gemm_launch *l = &p.l;
     p.swapped = swapped;
@@ -64,7 +64,7 @@ static product product_of(const gcu_gemm *g)
     l->a_col = swapped ? a.row_stride : a.col_stride;
     l->a_run = g->a_run;
     l->a_run_stride = g->a_run_stride;
-    if (p.widen) {
+    if (p.to_f32) {
         p.half = {a.data, a.dtype, l->a_row, l->a_col};
         l->a = nullptr; /* aligned, as it will be */
         l->a_row = gnomon_ceil_div(l->k, 4) * 4;
@@ -107,9 +107,9 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
         at += (bytes + 255) / 256 * 256;
         return part;
     };
-    if (p->widen) {
-        p->widened = reinterpret_cast<float *>(carve((size_t)l->m * (size_t)l->a_row * 4));
-        l->a = p->widened;
+    if (p->to_f32) {
+        p->converted = reinterpret_cast<float *>(carve((size_t)l->m * (size_t)l->a_row * 4));
+        l->a = p->converted;
     }
     const bool halves = g->b_made || g->b_packed; /* and not what TF32's own way takes */
     p->columns = p->form == GCU_GEMM_TF32 && halves
@@ -147,7 +147,7 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
     l->parts = reinterpret_cast<float *>(
         carve(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
     const bool sums_squares = p->columns && p->columns <= 128 && l->a_col == 1 && !p->swapped &&
-                              !p->widen && p->form != GCU_GEMM_FP16 && p->form != GCU_GEMM_TF32;
+                              !p->to_f32 && p->form != GCU_GEMM_FP16 && p->form != GCU_GEMM_TF32;
     l->squares_count =
         g->a_squares && sums_squares
             ? gnomon_ceil_div(l->m, 256) * (l->cols / width) * l->splits * GCU_GEMM_SQUARES_EACH
@@ -210,7 +210,7 @@ cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaS
     cudaError_t error = cudaSuccess;
     if (p.skinny) return gcu_gemm_skinny(l, g->b_made, g->a_squares, g->gpu, stream);
     if (p.three) return gcu_gemm_skinny_three(l, g->gpu, stream);
-    if (p.widen) error = gcu_gemm_widen(&p.half, l.m, l.k, p.widened, l.a_row, stream);
+    if (p.to_f32) error = gcu_gemm_to_f32(&p.half, l.m, l.k, p.converted, l.a_row, stream);
     if (error == cudaSuccess)
         error = g->b_packed
                     ? cudaMemsetAsync(l.marks, 0, (size_t)(l.mark_rows * l.mark_cols), stream)

@@ -4,7 +4,7 @@
  *     C = alpha * A B + beta * C,        A m x k, B k x n, C m x n fp32
  *
  * A and B are fp32 or fp16, each. All are views in the device's memory with any strides, of either
- * sign; C overlaps neither A nor B. Of two fp16 matrices the smaller one is widened to fp32.
+ * sign; C overlaps neither A nor B. Of two fp16 matrices the smaller one is converted to fp32.
  *
  * What the forms make of an fp32 matrix, and what is lost of an entry x:
  *   SCALED  two fp16 numbers, after an exact power of two taken from the largest of the 64 entries

@@ -62,8 +62,8 @@ cudaError_t gcu_gemm_hopper_tf32(const gcu_gemm_launch &l, int columns, const gc
                                  cudaStream_t stream);
 
 /* fp16 as fp32: [m][k], k contiguous. */
-cudaError_t gcu_gemm_widen(const gcu_gemm_view *a, int64_t m, int64_t k, float *to, int64_t stride,
-                           cudaStream_t stream);
+cudaError_t gcu_gemm_to_f32(const gcu_gemm_view *a, int64_t m, int64_t k, float *to, int64_t stride,
+                            cudaStream_t stream);
 cudaError_t gcu_gemm_pack(const gcu_gemm_launch &l, cudaStream_t stream);
 /* The same of an operator's entries, made in place (gemm/made.cu). */
 cudaError_t gcu_gemm_make(const gcu_gemm_launch &l, const gnomon_simple *a, const gcu_gpu *gpu,

@@ -174,7 +174,7 @@ cudaError_t gcu_gemm_pack(const gcu_gemm_launch &l, cudaStream_t stream)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    widen(gcu_gemm_view a, int64_t m, int64_t k, float *to, int64_t stride)
+    to_f32(gcu_gemm_view a, int64_t m, int64_t k, float *to, int64_t stride)
 {
     const __half *from = static_cast<const __half *>(a.data);
     const int64_t all = (int64_t)gridDim.x * THREADS;
@@ -183,10 +183,10 @@ static __global__ void __launch_bounds__(THREADS)
             __half2float(from[at / k * a.row_stride + at % k * a.col_stride]);
 }
 
-cudaError_t gcu_gemm_widen(const gcu_gemm_view *a, int64_t m, int64_t k, float *to, int64_t stride,
-                           cudaStream_t stream)
+cudaError_t gcu_gemm_to_f32(const gcu_gemm_view *a, int64_t m, int64_t k, float *to, int64_t stride,
+                            cudaStream_t stream)
 {
     const int64_t blocks = (m * k + THREADS - 1) / THREADS, most = 1 << 16;
-    widen<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, stream>>>(*a, m, k, to, stride);
+    to_f32<<<(unsigned)(blocks < most ? blocks : most), THREADS, 0, stream>>>(*a, m, k, to, stride);
     return cudaGetLastError();
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 static const int64_t chunks = GCU_SVD_CHUNKS;
-static const int64_t piece_numbers = 1
-                                     << 22; /* numbers of an unfolding that are widened at a time */
+static const int64_t piece_numbers =
+    1 << 22; /* numbers of an unfolding that are converted to fp64 at a time */
 
 int64_t gcu_hosvd_numbers(const gcu_hosvd *h)
 {

@@ -95,7 +95,7 @@ cudaError_t gcu_lsh_to_f32(const double *sums, int64_t count, float *to, cudaStr
 /* Buffers of n entries in which a table is made. */
 struct gcu_lsh_sorter {
     int64_t n;
-    bool broad_only; /* the lower halves of all keys are alike */
+    bool coarse_only; /* the lower halves of all keys are alike */
     uint64_t *sorted, *unique;
     uint32_t *halves[2], *ids[2], *first, *directory;
     int64_t *buckets;
@@ -105,7 +105,7 @@ struct gcu_lsh_sorter {
 
 /* Bytes of the buffers, and where they lie in 'memory' of so many bytes. */
 size_t gcu_lsh_sorter_bytes(int64_t n);
-void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool broad_only, void *memory);
+void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool coarse_only, void *memory);
 /* Sorts a table's keys, which stay, into sorted and ids[1]; unique, first and *buckets follow. */
 cudaError_t gcu_lsh_sort(const gcu_lsh_sorter *s, const uint64_t *keys, uint32_t first_id,
                          cudaStream_t stream);

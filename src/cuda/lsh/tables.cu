@@ -105,7 +105,7 @@ size_t gcu_lsh_sorter_bytes(int64_t n)
            gcu_aligned(directory_bytes(n)) + 256 + gcu_aligned(work_bytes(n));
 }
 
-void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool broad_only, void *memory)
+void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool coarse_only, void *memory)
 {
     char *at = static_cast<char *>(memory);
     const auto carve = [&](size_t bytes) {
@@ -116,7 +116,7 @@ void gcu_lsh_sorter_place(gcu_lsh_sorter *s, int64_t n, bool broad_only, void *m
     const size_t count = (size_t)n;
     *s = gcu_lsh_sorter{};
     s->n = n;
-    s->broad_only = broad_only;
+    s->coarse_only = coarse_only;
     s->sorted = static_cast<uint64_t *>(carve(count * 8));
     s->unique = static_cast<uint64_t *>(carve(count * 8));
     for (int i = 0; i < 2; i++) {
@@ -135,7 +135,7 @@ cudaError_t gcu_lsh_sort(const gcu_lsh_sorter *s, const uint64_t *keys, uint32_t
 {
     const int64_t blocks = (s->n + THREADS - 1) / THREADS;
     const unsigned grid = (unsigned)(blocks < 4096 ? blocks : 4096);
-    const bool one = s->broad_only;
+    const bool one = s->coarse_only;
     size_t bytes = s->work_bytes;
     split_keys<<<grid, THREADS, 0, stream>>>(keys, s->n, one ? 32 : 0, s->halves[0], s->ids[0]);
     cudaError_t error = cudaGetLastError();

@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 __global__ void __launch_bounds__(THREADS)
-    widen_kernel(gcu_search_view x, int64_t from, int64_t count, double *f64)
+    to_f64_kernel(gcu_search_view x, int64_t from, int64_t count, double *f64)
 {
     const int64_t all = count * x.cols, jump = (int64_t)gridDim.x * THREADS;
     for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < all; e += jump) {
@@ -145,12 +145,12 @@ cudaError_t gcu_search_norms(const gcu_search_view *x, int64_t count, double *in
     return cudaGetLastError();
 }
 
-cudaError_t gcu_search_widen(const gcu_search_view *queries, int64_t from, int64_t count,
-                             double *f64, cudaStream_t stream)
+cudaError_t gcu_search_to_f64(const gcu_search_view *queries, int64_t from, int64_t count,
+                              double *f64, cudaStream_t stream)
 {
     if (count * queries->cols == 0) return cudaSuccess;
-    widen_kernel<<<grid_of(count * queries->cols, THREADS), THREADS, 0, stream>>>(*queries, from,
-                                                                                  count, f64);
+    to_f64_kernel<<<grid_of(count * queries->cols, THREADS), THREADS, 0, stream>>>(*queries, from,
+                                                                                   count, f64);
     return cudaGetLastError();
 }
 

@@ -114,10 +114,10 @@ static part part_of(const gcu_search *v, const piece *c, int64_t from, int64_t r
     return t;
 }
 
-static gnomon_status widen(gcu_search *v, int64_t query, int64_t queries)
+static gnomon_status to_f64(gcu_search *v, int64_t query, int64_t queries)
 {
     const gcu_search_view x = view_of(&v->queries, v->query_inverse);
-    GCU_TRY(v->why, gcu_search_widen(&x, query, queries, v->f64, v->stream));
+    GCU_TRY(v->why, gcu_search_to_f64(&x, query, queries, v->f64, v->stream));
     return GNOMON_OK;
 }
 
@@ -149,7 +149,7 @@ static gnomon_status scan_all(gcu_search *v, part t)
             GCU_TRY(v->why, gcu_search_bits(pairs, query, news.queries, news.each, v->sorted_keys,
                                             v->stream));
         } else {
-            TRY(widen(v, query, news.queries));
+            TRY(to_f64(v, query, news.queries));
             GCU_TRY(v->why, gcu_search_all(pairs, v->f64, query, news.queries, news.each,
                                            v->sorted_keys, v->stream));
         }
@@ -372,7 +372,7 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
     if (!v->direct) TRY(pack_queries(v, c));
     GCU_TRY(v->why, cudaMemsetAsync(&v->words->fault, 0xff, sizeof v->words->fault, v->stream));
     v->seen->fault = ~0ull; /* another search's, perhaps */
-    if (v->few) TRY(widen(v, 0, v->count));
+    if (v->few) TRY(to_f64(v, 0, v->count));
     if (v->k > 0 && wanted < much) {
         TRY(scan_samples(v, c, &before));
     } else if (v->k > 0) {

@@ -49,8 +49,8 @@ cudaError_t gcu_search_faults(const gcu_search_view *x, int64_t count, unsigned 
 cudaError_t gcu_search_norms(const gcu_search_view *x, int64_t count, double *inverse,
                              cudaStream_t stream);
 /* f64 (count x cols) = queries [from, from + count) in fp64, divided by their norms for COSINE. */
-cudaError_t gcu_search_widen(const gcu_search_view *queries, int64_t from, int64_t count,
-                             double *f64, cudaStream_t stream);
+cudaError_t gcu_search_to_f64(const gcu_search_view *queries, int64_t from, int64_t count,
+                              double *f64, cudaStream_t stream);
 /* keys (queries x places) of queries [query, query + queries), whose coordinates in fp64 are given,
  * and places [0, places); NaN for a query's own point. */
 cudaError_t gcu_search_all(const gcu_search_pairs *p, const double *f64, int64_t query,

@@ -25,7 +25,7 @@ static int64_t line_bytes(const gnomon_array *array)
     return line_elements(array) * element_size(array) + prefix_size(array);
 }
 
-/* The header's promise against what the source holds or can hold. */
+/* The header's sizes against what the source holds or can hold. */
 static gnomon_status check_size(gnomon_context *ctx, gnomon_array *array)
 {
     const char *name = gnomon_source_name(array->source);

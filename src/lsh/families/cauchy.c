@@ -44,16 +44,16 @@ void gnomon_cauchy_block(const gnomon_simple *key, int64_t row, int64_t rows, in
  * fp64: the pieces are the same whatever the memory. */
 enum { PIECE_COLS = 4096, PIECE_ROWS = 64 };
 
-typedef struct widening {
+typedef struct conversion {
     const gnomon_matrix *points;
     int64_t first, col, cols;
     float *out;
-} widening;
+} conversion;
 
 static void convert_point(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const widening *w = arg;
+    const conversion *w = arg;
     double f64[256];
     for (int64_t j = 0; j < w->cols; j += 256) {
         const int64_t count = w->cols - j < 256 ? w->cols - j : 256;
@@ -112,7 +112,7 @@ static gnomon_status cauchy_products(gnomon_context *ctx, const gnomon_hasher *h
         status = gnomon_alloc_zero(ctx, gnomon_times(n, h->f.count), sizeof *sums, "sums", &sums);
     for (int64_t col = 0; col < h->f.dim && status == GNOMON_OK; col += most) {
         const int64_t cols = h->f.dim - col < most ? h->f.dim - col : most;
-        widening w = {points, first, col, cols, f32};
+        conversion w = {points, first, col, cols, f32};
         gnomon_parallel(ctx, n, convert_point, &w);
         status = add_piece(ctx, h, n, col, cols, f32, directions, sums);
     }

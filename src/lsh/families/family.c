@@ -70,7 +70,7 @@ static gnomon_status check_functions(gnomon_context *ctx, const gnomon_lsh_funct
     const gnomon_family_row *row = gnomon_family_row_of(f->family);
     GNOMON_FAIL_IF(f->dim < 1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("functions.dim") " is %" PRId64 "; it must be at least 1", f->dim);
-    /* a member of a set is any number: texts hash their shingles to 62 bits */
+    /* a member of a set is any number: texts hash their n-grams to 62 bits */
     GNOMON_FAIL_IF(f->dim > most_dim && !row->any_dim, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("functions.dim") " is %" PRId64 "; of %s it must be at most 2^56",
                    f->dim, row->name);

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A pass that measures efforts goes up to four times as far as a query, and ranks what it meets. */
+/* A pass that measures search parameters goes up to four times as far as a query, and ranks what it
+ * meets. */
 enum { STEPS = 9, SHAPES = 3, MEASURING = 6 };
 
 /* Each attempt has its part of the doubt, and is expected to win by so many standard errors. */

@@ -1,9 +1,9 @@
 /* Tuning, building and testing, charged to the queries that an index is for. */
 #include "lsh/tune/tune.h"
 
-bool gnomon_lsh_worth_looking(const gnomon_lsh_charge *c, double look, double test)
+bool gnomon_lsh_may_pay(const gnomon_lsh_charge *c, double search, double test)
 {
-    return c->uses == 0 || 2 * (look + test) <= (double)c->uses * c->exact;
+    return c->uses == 0 || 2 * (search + test) <= (double)c->uses * c->exact;
 }
 
 bool gnomon_lsh_pays(const gnomon_lsh_charge *c, double way, double more)

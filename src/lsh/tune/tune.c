@@ -113,14 +113,13 @@ static int64_t least_to_tell(const gnomon_tuning *t)
 
 /* Whether a search for an index is to begin, by what it costs at least: true neighbours of the
  * asked, codes, trials, and the first parts of the test. */
-static bool worth_looking(const gnomon_tuning *t, int64_t asked, int64_t told)
+static bool may_pay(const gnomon_tuning *t, int64_t asked, int64_t told)
 {
     const int64_t batch = gnomon_tuning_batch(t);
     const int64_t tested = (told + batch - 1) / batch * batch;
-    double look = (double)asked * t->charge.exact + gnomon_lsh_trials_cost(&t->sizes);
-    if (t->has_codes) look += gnomon_lsh_codes_cost(&t->sizes, asked, t->p.k + t->self);
-    return t->p.slower ||
-           gnomon_lsh_worth_looking(&t->charge, look, (double)tested * t->charge.exact);
+    double cost = (double)asked * t->charge.exact + gnomon_lsh_trials_cost(&t->sizes);
+    if (t->has_codes) cost += gnomon_lsh_codes_cost(&t->sizes, asked, t->p.k + t->self);
+    return t->p.slower || gnomon_lsh_may_pay(&t->charge, cost, (double)tested * t->charge.exact);
 }
 
 static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
@@ -141,7 +140,7 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     if (told == 0)
         return gnomon_tuning_use_exact(t,
                                        "there are too few points or queries to test an index by");
-    if (!worth_looking(t, asked, told))
+    if (!may_pay(t, asked, told))
         return gnomon_tuning_use_exact(
             t, "exact search of so few queries is expected to end before tuning does");
     t->out->asked = asked;

@@ -80,10 +80,11 @@ typedef struct gnomon_lsh_charge {
     double exact; /* of a query */
 } gnomon_lsh_charge;
 
-/* Whether to look for an index: 'look' is what that costs before the model knows of any, 'test' the
- * least that testing one costs. It is not begun when it is more than half of exact search: then at
- * most half of that is lost when no index pays, and an index could have halved it at best. */
-bool gnomon_lsh_worth_looking(const gnomon_lsh_charge *c, double look, double test);
+/* Whether to search for an index: 'search' is the cost of that before the model knows of any,
+ * 'test' the least that testing one costs. It is not begun when it is more than half of exact
+ * search: then at most half of that is lost when no index pays, and an index could have halved it
+ * at best. */
+bool gnomon_lsh_may_pay(const gnomon_lsh_charge *c, double search, double test);
 /* Whether an index of so much a query pays that takes so much more until it answers. */
 bool gnomon_lsh_pays(const gnomon_lsh_charge *c, double way, double more);
 /* What a query costs with its share of building. */

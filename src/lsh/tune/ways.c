@@ -348,7 +348,7 @@ static gnomon_status try_family(trying *y, gnomon_lsh_family family)
             before = s.depth;
             if (coarse == 0) coarse = s.depth;
         }
-        /* two levels: the broadest of these, cut down to the finest */
+        /* two levels: the coarsest of these, cut down to the finest */
         if (coarse == 0 || s.depth == coarse) continue;
         s.fine = s.depth - coarse;
         s.depth = coarse;

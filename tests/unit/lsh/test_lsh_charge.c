@@ -13,13 +13,13 @@ static const gnomon_lsh_charge thousand = {1000, 100}, unknown = {0, 100};
 static void looking(void **state)
 {
     (void)state;
-    assert_false(gnomon_lsh_worth_looking(&thousand, 60000, 50000)); /* tuning alone takes longer */
-    assert_false(gnomon_lsh_worth_looking(&thousand, 50001, 0));
-    assert_false(gnomon_lsh_worth_looking(&thousand, 0, 50001));
-    assert_true(gnomon_lsh_worth_looking(&thousand, 30000, 20000));
+    assert_false(gnomon_lsh_may_pay(&thousand, 60000, 50000)); /* tuning alone takes longer */
+    assert_false(gnomon_lsh_may_pay(&thousand, 50001, 0));
+    assert_false(gnomon_lsh_may_pay(&thousand, 0, 50001));
+    assert_true(gnomon_lsh_may_pay(&thousand, 30000, 20000));
     const gnomon_lsh_charge twice = {2000, 100};
-    assert_true(gnomon_lsh_worth_looking(&twice, 50001, 0));
-    assert_true(gnomon_lsh_worth_looking(&unknown, 1e30, 1e30)); /* an index that stays */
+    assert_true(gnomon_lsh_may_pay(&twice, 50001, 0));
+    assert_true(gnomon_lsh_may_pay(&unknown, 1e30, 1e30)); /* an index that stays */
 }
 
 static void paying(void **state)

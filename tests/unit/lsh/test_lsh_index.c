@@ -255,7 +255,7 @@ static void queries_find_their_buckets(void **state)
     free(d);
 }
 
-static void fine_buckets_widen_to_broad_ones(void **state)
+static void fine_buckets_grow_to_coarse_ones(void **state)
 {
     (void)state;
     data *d = make_data(2);
@@ -755,7 +755,7 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(queries_find_their_buckets),
-                                       cmocka_unit_test(fine_buckets_widen_to_broad_ones),
+                                       cmocka_unit_test(fine_buckets_grow_to_coarse_ones),
                                        cmocka_unit_test(more_buckets_raise_recall),
                                        cmocka_unit_test(all_buckets_are_all_points),
                                        cmocka_unit_test(few_candidates_mean_exact),

@@ -67,7 +67,7 @@ static void every_bucket_is_found(void **state)
                 }
                 const int64_t b = gnomon_table_find(&m.t, other);
                 assert_int_equal(b < 0 ? 0 : m.t.first[b + 1] - m.t.first[b], same);
-                gnomon_table_find_broad(&m.t, (uint32_t)(other >> 32), &begin, &end);
+                gnomon_table_find_coarse(&m.t, (uint32_t)(other >> 32), &begin, &end);
                 assert_int_equal(m.t.first[end] - m.t.first[begin], in);
             }
             free_table(&m);
