@@ -6,7 +6,7 @@ usage: lsh_guarantee.py LIBRARY --output FILE.json [--only NAME] [--seeds 30] [-
 
 Needs NumPy, SciPy and Debian's package dataset-fashion-mnist, for --graphs FAISS. Base: 6,000 points (planted: 20,200;
 hamming, jaccard: 10,000); 400 fresh queries, k = 10, guarantee: 0.9 with 95 % confidence.
-Data, sample and index depend on the seed. An index is asked for even where exact search would be quicker, so that
+Data, sample and index depend on the seed. An index is asked for even where exact search would be faster, so that
 the guarantee is tested; the speeds, by processor time, stand beside it. With --only the other cases of FILE.json stay."""
 import argparse
 import json

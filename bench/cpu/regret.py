@@ -1,4 +1,4 @@
-"""What `--recall` loses by its choice: processor seconds of it over those of the quicker of exact search and hashing
+"""What `--recall` loses by its choice: processor seconds of it over those of the faster of exact search and hashing
 (with tuning and building), for searches and joins.
 
 usage: regret.py LIBRARY --output FILE.json [--only NAME ...] [--rounds 3]

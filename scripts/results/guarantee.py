@@ -30,7 +30,7 @@ def guarantees(record):
         f"## Guarantees\n\n{record['seeds']} seeds each: the seed draws the data, the sample, the hash functions and the test. Base: "
         f"{record['base']:,} points (planted: 20,200; for hamming and jaccard 10,000), k = {record['k']}, guarantee: recall {record['target']} with 95 % confidence. "
         f"{record['queries']} fresh queries, which nothing was tuned or tested by, measure the recall. An index was asked "
-        "for even where exact search would be quicker (`guarantee.slower`).\n\n"
+        "for even where exact search would be faster (`guarantee.slower`).\n\n"
         "- Fashion-MNIST: images drawn from the 60,000; for hamming a bit a pixel, for jaccard the lit pixels of a quarter. noise: "
         "uniform in the unit cube of 64 dimensions (256 bits, 24 of 300 members), where few points are near. clusters: "
         "100 centres. planted: each query has ten near points that are near to no others: 2,000 such groups far outside of 200 points "
@@ -68,7 +68,7 @@ def regrets(record):
     text = (
         f"\n## Choices\n\n`--recall` hashes or searches exactly, by the expected time with tuning and building. Each case is run exactly, "
         f"hashed at any cost and as `--recall` chooses, in alternation; medians of {record['rounds']} rounds in processor seconds, one thread, "
-        f"{record['machine']}{', beside other work' if record['load'] != 'quiet' else ''}, commit {record['commit']}. regret: chosen over the quicker of the other two. "
+        f"{record['machine']}{', beside other work' if record['load'] != 'quiet' else ''}, commit {record['commit']}. regret: chosen over the faster of the other two. "
         "hashed is empty where no index tried meets the guarantee.\n\n")
     rows = []
     for c in cases:
@@ -78,7 +78,7 @@ def regrets(record):
                      "hashed" if c["hashes"] else "exact", f"{c['regret']:.2f}"])
     text += table(["job", "points", "metric", "", "recall", "exact, s", "hashed, s", "chosen, s", "chosen", "regret"], rows)
     text += (f"\nThe median regret is {ordered[len(ordered) // 2]:.2f}, the worst {worst['regret']:.2f} ({worst['kind']} of {worst['points']}). "
-             f"Hashing was chosen in {len(hashes)} of {len(cases)} cases and quicker than exact in {len(quicker)}. Below 1 a regret is "
+             f"Hashing was chosen in {len(hashes)} of {len(cases)} cases and faster than exact in {len(quicker)}. Below 1 a regret is "
              "noise, or tuning for these queries alone where 'hashed' tunes without regard to the cost.\n")
     return text
 

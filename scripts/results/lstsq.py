@@ -70,7 +70,7 @@ of A and b. Seconds of processors are those of all threads: they change less tha
 - scikit-learn's Ridge (alpha 10⁻³⁰, as near to least squares as it gets) factors AᵀA: n d² flops at the rate of a matrix product,
   and wrong by the condition's square.
 - LSQR without a preconditioner takes as many steps as A's condition asks for. Normal matrices are so well conditioned that it is the
-  quickest there: a sketch has nothing to mend. Elsewhere it was stopped after 300 steps, and so was the iteration of Ridge.
+  fastest there, since a sketch has nothing to improve. Elsewhere it was stopped after 300 steps, and so was the iteration of Ridge.
 
 ## Errors against the condition
 

@@ -223,23 +223,23 @@ in its grid, and times every candidate.
 
 
 def index():
-    about = {"thesis.md": "what block operators and others do to norms and distances, after a thesis' quality tables",
-             "gpu.md": "every kind on GPUs, beside lower bounds of the time and peers",
-             "model.md": "the (m, τ) model of Ahle and Silvestri against measurements",
-             "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, after Ootomo and Yokota",
-             "gemm.md": "products of fp32 with fp16 matrices: errors and speed beside SGEMM",
-             "svd.md": "singular values on GPUs, beside libraries, their residuals on Ootomo and Yokota's matrices",
-             "lstsq.md": "least squares beside LAPACK, LSQR and ridge regression: times, errors against the condition",
+    about = {"thesis.md": "distortion of norms and distances by block and other operators, as in the quality tables of a thesis",
+             "gpu.md": "GPUs: times of all jobs, with lower bounds and peers",
+             "model.md": "the (m, τ) model of Ahle and Silvestri, compared with measurements",
+             "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, as in Ootomo and Yokota",
+             "gemm.md": "products of fp32 with fp16 matrices: errors and speed compared with SGEMM",
+             "svd.md": "singular values on GPUs: times compared with other libraries, residuals on Ootomo and Yokota's matrices",
+             "lstsq.md": "least squares compared with LAPACK, LSQR and ridge regression: times, and errors by condition number",
              "join.md": "joins in the (m, τ) model of Ahle and Silvestri: products, buckets and hashes, predicted and measured",
-             "lsh.md": "hashing and tables on GPUs, and a report's LSH pipelines beside ours",
-             "hosvd.md": "tensors beside Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
-             "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed beside FAISS",
-             "choice.md": "how good the cost model and the choices of `--operator auto` are"}
-    pages["README.md"] = ("# Results\n\nMade by `make results` (`scripts/results/make.py`) from the records in `bench/records/`; "
-                          "`make measure` takes those of the CPU again, `scripts/gpu.sh` those of a GPU, into `bench/records/gpu/` "
-                          "(or into any other folder there: what is read of a file is its content).\n\n" +
+             "lsh.md": "hashing and tables on GPUs, and the LSH pipelines of a report compared with ours",
+             "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
+             "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed compared with FAISS",
+             "choice.md": "the accuracy of the cost model and of the choices of `--operator auto`"}
+    pages["README.md"] = ("# Results\n\n`make results` (`scripts/results/make.py`) generates these pages from the records in `bench/records/`. "
+                          "`make measure` measures again on a CPU, `scripts/gpu.sh` on a GPU, into `bench/records/gpu/` or another "
+                          "folder there: records are recognised by their content.\n\n" +
                           "".join(f"- [{name}]({name}): {words}\n" for name, words in about.items() if name in pages) +
-                          "- [accuracy](../reference/accuracy.md): how far single-precision sketches are from exact ones\n")
+                          "- [accuracy](../reference/accuracy.md): errors of single-precision sketches\n")
 
 
 thesis()

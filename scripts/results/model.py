@@ -37,7 +37,7 @@ FOUND_ON_GPU = """What was found on a GPU:
   cascades of SGEMMs from 0.04 to 90 ms within some tens of a percent (√m = 64 to 256). In fp16 it does worse:
   there a cascade's narrow levels are ruled by their points' reading and writing, which products of square
   matrices do not show.
-- ζ = 2 is the worst choice here too, and a dense product on tensor cores with the matrix stored is quicker than
+- ζ = 2 is the worst choice here too, and a dense product on tensor cores with the matrix stored is faster than
   most cascades: with an arithmetic so quick there is little that fewer products could save.
 - gnomon's own cascade, at single precision and with its matrices made on the way, beats its dense signs by up to
   a factor of two where ζ = 16 fits, and its `srht` never: `srht` takes little more than one read of the points.
@@ -222,7 +222,7 @@ def crossovers(m, systems, rivals):
             said = "at " + "; ".join(f"k = {k}, d = {', '.join(ds)}" for k, ds in wins.items())
             said = "never" if not wins else "always" if sum(map(len, wins.values())) == len(sizes) else said
             lines.append([SYSTEMS[s], RIVALS[r], said])
-    text = "### Crossovers\n\nWhere the best ζ of a cascade is quicker than\n\n" + table(["cascade", "rival", ""], lines) + "\n"
+    text = "### Crossovers\n\nWhere the best ζ of a cascade is faster than\n\n" + table(["cascade", "rival", ""], lines) + "\n"
     for s in systems:
         zetas = {}
         for size in m.sizes:

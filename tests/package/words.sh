@@ -41,6 +41,9 @@ trap 'rm -rf "$text"' EXIT
 for verb in project svd transform hosvd lstsq neighbors join index convert info operator dim distortion; do
     "$command" help "$verb" > "$text/help-$verb"
 done
+for verb in build tune query add remove compact info check; do
+    "$command" index "$verb" --help > "$text/help-index-$verb"
+done
 "$command" help > "$text/help"
 found=0
 for entry in "${words[@]}"; do
