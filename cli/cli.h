@@ -144,6 +144,10 @@ cli_form cli_metric_form(gnomon_metric metric);
  * both are sparse, not nearly full, and the metric takes them, but for a GPU named by --device. */
 int cli_compare_sparse(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
                        const gnomon_data_info *b);
+/* Adds to a report how the points of sparse files were compared, points_as and points_why; nothing
+ * where neither file is sparse or the metric has no choice. sparse: as sparse rows. */
+void cli_compared_json(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
+                       const gnomon_data_info *b, int sparse, json_t *figures);
 /* "cosine or jaccard": the metrics that have all of these flags. */
 typedef struct cli_metrics_text {
     char text[256];

@@ -16,6 +16,7 @@ import lsh
 import lstsq
 import model
 import peers
+import sparse
 import guarantee
 import svd
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table, wrapped
@@ -232,6 +233,7 @@ def index():
              "lstsq.md": "least squares compared with LAPACK, LSQR and ridge regression: times, and errors by condition number",
              "join.md": "joins in the (m, τ) model of Ahle and Silvestri: products, buckets and hashes, predicted and measured",
              "lsh.md": "hashing and tables on GPUs, and the LSH pipelines of a report compared with ours",
+             "sparse.md": "sparse rows: joins and searches of texts, beside SciPy, sparse-dot-topn and scikit-learn",
              "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed compared with FAISS",
              "choice.md": "the accuracy of the cost model and of the choices of `--operator auto`"}
@@ -252,6 +254,7 @@ lstsq.make()
 hosvd.make()
 join.make()
 lsh.make()
+sparse.make()
 guarantee.make()
 gpu.make()
 readme = peers.readme((ROOT / "README.md").read_text())

@@ -23,3 +23,19 @@ needs() {
 needs_svd() {
     gnomon info --json | grep -q '"svd": true' || { echo "no OpenBLAS"; exit 77; }
 }
+
+# make_rows ROWS EVERY: as svmlight, rows of 64 columns with about one of EVERY, some equal
+make_rows() {
+    awk -v rows="$1" -v every="$2" 'BEGIN {
+        state = 17
+        for (i = 0; i < rows; i++) {
+            line = "0"
+            for (c = 1; c <= 64; c++) {
+                state = (state * 16807) % 2147483647
+                if (c == 64 || state % every == 0) line = line " " c ":" (state % 97 + 1) / 8
+            }
+            if (i % 10 != 9) last = line
+            print last
+        }
+    }'
+}

@@ -306,6 +306,7 @@ int cli_neighbors_search(cli_neighbors *n)
     n->answers.dimensions = n->base_info.cols;
     int code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
     p.sparse = cli_compare_sparse(n->app, n->options.metric, &n->base_info, &n->queries_info);
+    n->sparse = p.sparse;
     if (code < 0) code = p.sparse ? search_sparse(n, &p) : search_dense(n, &p);
     if (code < 0 && n->mask > 0) code = check_mask(n, n->mask, n->answers.base);
     free(p.query_data);
