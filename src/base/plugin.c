@@ -260,7 +260,7 @@ const char *gnomon_context_device_reason(const gnomon_context *ctx)
 {
     if (ctx == NULL) return "";
     if (ctx->plugins.spec.kind == GNOMON_DEVICE_CPU)
-        return "not looked for: the context's device is the CPU";
+        return "not loaded: the context's device is the CPU";
     /* Looking is put off until somebody asks; a context is one thread's at a time. */
     gnomon_plugins *plugins = (gnomon_plugins *)&ctx->plugins;
     gnomon_plugins_find(plugins);

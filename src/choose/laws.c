@@ -18,11 +18,11 @@
 
 static gnomon_asked read_options(const gnomon_choose_options *o)
 {
-    gnomon_asked a = {.o = o, .spread = o->assume == GNOMON_ASSUME_INCOHERENT, .weight = 1};
+    gnomon_asked a = {.o = o, .incoherent = o->assume == GNOMON_ASSUME_INCOHERENT, .weight = 1};
     const double n = o->n < 2 ? 2 : (double)o->n;
     a.pairs = n * (n - 1) / 2;
     a.log_delta = o->beta > 0 ? -o->beta * log(n) : log(o->delta > 0 ? o->delta : 0.05);
-    if (a.spread) {
+    if (a.incoherent) {
         double carriers = (double)o->d;
         if (o->nonzeros >= 0 && o->nonzeros < o->n * carriers)
             carriers = fmax(1, (double)o->nonzeros / (double)o->n);

@@ -35,7 +35,7 @@ gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, b
  * stays where it is, and so must slabs. */
 gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
                                 const gnomon_svd_rows *rows, bool f64, gnomon_slabs *slabs);
-/* Opens a cube, which needs no looking at. */
+/* Opens a cube, which needs no check. */
 gnomon_status gnomon_slabs_of_cube(gnomon_context *ctx, const gnomon_cube *cube,
                                    gnomon_slabs *slabs);
 void gnomon_slabs_close(gnomon_slabs *slabs);

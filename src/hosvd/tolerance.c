@@ -1,6 +1,6 @@
 /* Ranks for a tolerance. The square of what may be left is shared out between the modes, what one
  * does not use going to those after it. A mode's columns come in blocks; what is left of a few
- * Gaussian vectors that they do not depend on tells when to look closely, and then what the mode
+ * Gaussian vectors that they do not depend on tells when to measure, and then what the mode
  * leaves is measured, so that sums are made of squares and never of differences. */
 #include "base/clock.h"
 #include "base/error.h"

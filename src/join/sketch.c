@@ -211,8 +211,8 @@ static double bias_of(const gnomon_join_sketch *s, const float *x, double square
 }
 
 /* The numbers of directions that make a pair cheapest, in cycles or so: a step of the filter is a
- * fraction of one, a second look and a distance in fp64 cost by their coordinates and their way to
- * memory. None where the filter on all coordinates is cheaper, which lets 'whole' pass. */
+ * fraction of one, the second filter and a distance in fp64 cost by their coordinates and their way
+ * to memory. None where the filter on all coordinates is cheaper, which lets 'whole' pass. */
 static void cheapest(finding *f, const double *share, double whole)
 {
     gnomon_join_sketch *s = f->sketch;

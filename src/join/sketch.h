@@ -18,7 +18,7 @@ typedef struct gnomon_join_sketch {
     gnomon_search search; /* metric, kernels, centre: what keys and errors read of one */
     double *v;            /* directions x cols, row-major */
     int64_t directions;   /* of the filter; 0: none pays */
-    int64_t second;       /* of a second look, at least as many */
+    int64_t second;       /* of the second filter, at least as many */
     int64_t steps;        /* of the filter: directions, the rest, and two under COSINE */
     int64_t ld;           /* words of a packed query */
     int most;             /* the largest 16-bit coordinate; 0: coordinates stay fp32 */
@@ -60,8 +60,8 @@ void gnomon_sketch_drop(gnomon_join_sketch *sketch, gnomon_sketch_block *block);
 /* Bytes of a point in a block. */
 int64_t gnomon_sketch_bytes(const gnomon_join_sketch *sketch);
 
-/* The second look: whether a pair may be within the threshold. wide: the first point's row in fp64;
- * least: the score it asks for. */
+/* The second filter: whether a pair may be within the threshold. f64: the first point's row in
+ * fp64; least: the score it asks for. */
 bool gnomon_sketch_may(const gnomon_join_sketch *sketch, const double *f64,
                        const gnomon_sketched *p, float least, const gnomon_sketch_block *q,
                        int64_t at);

@@ -145,7 +145,7 @@ typedef struct gnomon_lsh_trace {
     int64_t sampled;         /* points from this id on stand for 'scale' points each, */
     double scale;            /* those before for none */
     /* what comes out */
-    float *buckets;    /* with limits: (query, step), looked into until there */
+    float *buckets;    /* with limits: (query, step), probed until there */
     float *candidates; /* (query, step); -1: too few */
     float *share;      /* (query, step, choice): of the true neighbours; 1 where there are too few
                           candidates or no neighbours */

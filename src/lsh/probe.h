@@ -1,4 +1,4 @@
-/* lsh/probe.h: which buckets to look into, the likeliest first (Lv et al. 2007).
+/* lsh/probe.h: which buckets to probe, the likeliest first (Lv et al. 2007).
  *
  * A table's items are the other values of its functions, ascending by cost. A probe takes a set of
  * items, at most one per function, and costs their sum. All tables' probes come in the order of

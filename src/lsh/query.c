@@ -39,7 +39,7 @@ typedef struct finding {
     const gnomon_lsh *index;
     gnomon_search *search;
     gnomon_lsh_search_params search_params;
-    int64_t tables; /* that are looked into */
+    int64_t tables; /* that are probed */
     int64_t most;   /* candidates of a query */
     bool plain;     /* every point may be one */
     finder *finders;

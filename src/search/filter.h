@@ -13,7 +13,8 @@ typedef struct gnomon_filter_query {
     double constant;      /* IP: what a score lacks to be the (scaled) product */
     bool whole;           /* all coordinates are integers */
 } gnomon_filter_query;
-/* Centres a query into out, steps numbers, and sets up its filter's errors. wide: 2 * cols. */
+/* Centres a query into out, steps numbers, and sets up its filter's errors. f64: room for 2 * cols.
+ */
 void gnomon_filter_prepare(const gnomon_search *search, int64_t query, int64_t steps,
                            int64_t most_steps, double *f64, float *out, gnomon_filter_query *facts,
                            gnomon_filter *filter);

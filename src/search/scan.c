@@ -327,7 +327,7 @@ static void scan_bits(worker *w, int64_t place, int64_t end)
     s->kernels->sift_bits(&sift);
 }
 
-/* The key beyond which a query looks for nothing more. */
+/* The key beyond which a point is no answer of a query. */
 static double farthest(const worker *w, int64_t q)
 {
     const gnomon_search *s = w->c->s;

@@ -2,7 +2,7 @@
  *
  * Their loop deflates the matrix, Yu, Gu & Li's (2018) subtracts squared norms instead, which says
  * nothing below the square root of the unit roundoff. Here a few Gaussian vectors that the columns
- * do not depend on are carried along, and what is left of A times them tells when to look closely:
+ * do not depend on are carried along, and what is left of A times them tells when to measure:
  * dense matrices are then measured in full, sparse ones by fresh vectors and a bound. */
 #include "base/clock.h"
 #include "base/error.h"

@@ -23,7 +23,7 @@ gnomon_status gnomon_center_find(gnomon_row_source *source);
 /* Room for the mean, and how rows are summed, which is all that a device needs that finds it. */
 gnomon_status gnomon_center_open(gnomon_row_source *source);
 /* Fills the buffer with the next rows less the mean. Of rows that are read once it is less the mean
- * of the first ones, which also determine the exponent, and looks for NaN and infinity. */
+ * of the first ones, which also determine the exponent, and checks for NaN and infinity. */
 gnomon_status gnomon_center_next(gnomon_row_source *source, gnomon_piece *piece);
 /* When all rows were read once: center.mean and norm of all of them; *offset: cols numbers, the
  * mean less what was taken off, scaled, to be freed. */

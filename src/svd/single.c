@@ -84,7 +84,7 @@ static gnomon_status read_all(sketches *k)
 {
     gnomon_factor *f = k->f;
     gnomon_piece piece;
-    /* Rows in memory were looked through before. */
+    /* Rows in memory were checked before. */
     const bool in_memory = f->source.stream == NULL && !f->source.center.once;
     GNOMON_TRY(gnomon_row_source_rewind(&f->source));
     for (;;) {

@@ -46,7 +46,7 @@ static void neither_can_be_had(const char *automatic, const char *part)
 
     o.device = "cpu";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
-    says(gnomon_context_device_reason(ctx), "not looked for");
+    says(gnomon_context_device_reason(ctx), "not loaded");
     assert_null(gnomon_context_plugin(ctx, 0));
     gnomon_context_destroy(ctx);
 }

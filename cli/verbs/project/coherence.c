@@ -14,9 +14,9 @@ static double variance(const cli_scan *l, double coherence)
     return 1 + fmax(0, 1 / l->density - 3) * coherence / 2;
 }
 
-/* The coherence that no difference of spread points has: that of normal coordinates, with room for
- * how theirs vary. */
-static double most_spread(const cli_scan *l)
+/* The largest coherence of a difference of incoherent points: that of normal coordinates, with room
+ * for how theirs vary. */
+static double largest_coherence(const cli_scan *l)
 {
     return (2 + 10 / sqrt(l->carriers)) * 3 / l->carriers;
 }
@@ -46,7 +46,7 @@ static int judge_spread(cli_job *job)
 {
     const cli_scan *l = &job->scan;
     const gnomon_coherence *c = &l->seen;
-    const double mean = 1.5 * 3 / l->carriers, most = most_spread(l);
+    const double mean = 1.5 * 3 / l->carriers, most = largest_coherence(l);
     if (c->pairs == 0 || (c->pair_most <= most && c->pair_mean <= mean)) return -1;
     return cli_fail(job->app, CLI_EXIT_DATA,
                     "the points are coherent: of %lld differences of two points the coherence "

@@ -5,7 +5,7 @@ static void gaussian_by_eps(const gnomon_asked *a, double exact, double signs, g
 {
     (void)signs;
     const bool half = c->descriptor.precision == GNOMON_F16;
-    if (half && !a->spread)
+    if (half && !a->incoherent)
         gnomon_choose_say(c, false, exact,
                           "the exact law is that of normal entries, not of ones rounded to fp16");
     else
@@ -24,7 +24,7 @@ static void gaussian_by_rows(const gnomon_asked *a, double k, gnomon_candidate *
 
 static void signs_by_eps(const gnomon_asked *a, double exact, double signs, gnomon_candidate *c)
 {
-    if (a->spread)
+    if (a->incoherent)
         gnomon_choose_say(c, true, exact, "chi-square law, the points taken to be incoherent");
     else
         gnomon_choose_say(c, true, signs, "Achlioptas 2003, any points");

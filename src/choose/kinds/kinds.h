@@ -15,8 +15,8 @@
 typedef struct gnomon_asked {
     const gnomon_choose_options *o;
     double pairs, log_delta;
-    bool spread;
-    double weight; /* spread: at most |x|_4^4 / |x|_2^4; else 1 */
+    bool incoherent;
+    double weight; /* incoherent: at most |x|_4^4 / |x|_2^4; else 1 */
 } gnomon_asked;
 
 /* What the counts of a sketch of n points are made of: n and k as multiples of the cost's tiles. */

@@ -11,16 +11,17 @@ static void sjlt_by_eps(const gnomon_asked *a, double exact, double signs, gnomo
 {
     (void)signs;
     const double s = (double)c->descriptor.nonzeros;
-    const double rows = a->spread ? exact * sjlt_variance / 2 : gnomon_chebyshev(a, sjlt_variance);
+    const double rows =
+        a->incoherent ? exact * sjlt_variance / 2 : gnomon_chebyshev(a, sjlt_variance);
     gnomon_choose_say(c, true, s * ceil(rows / s), "%s",
-                      a->spread
+                      a->incoherent
                           ? "chi-square law of its variance, the points taken to be incoherent"
                           : "Chebyshev's inequality, any points");
 }
 
 static void sjlt_by_rows(const gnomon_asked *a, double k, gnomon_candidate *c)
 {
-    if (a->spread)
+    if (a->incoherent)
         gnomon_choose_say(c, true, k, "the points taken to be incoherent");
     else
         gnomon_choose_say(

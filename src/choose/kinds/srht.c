@@ -21,7 +21,7 @@ static double srht_rows(const gnomon_asked *a)
 static void srht_by_eps(const gnomon_asked *a, double exact, double signs, gnomon_candidate *c)
 {
     (void)signs;
-    if (a->spread)
+    if (a->incoherent)
         gnomon_choose_say(c, true, exact, "chi-square law, the points taken to be incoherent");
     else
         gnomon_choose_say(c, true, srht_rows(a),
@@ -30,7 +30,7 @@ static void srht_by_eps(const gnomon_asked *a, double exact, double signs, gnomo
 
 static void srht_by_rows(const gnomon_asked *a, double k, gnomon_candidate *c)
 {
-    if (a->spread)
+    if (a->incoherent)
         gnomon_choose_say(c, true, k, "the points taken to be incoherent");
     else
         gnomon_choose_say(

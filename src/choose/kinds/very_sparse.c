@@ -13,7 +13,7 @@ static void very_sparse_by_eps(const gnomon_asked *a, double exact, double signs
                                gnomon_candidate *c)
 {
     const double density = c->descriptor.density;
-    if (a->spread)
+    if (a->incoherent)
         gnomon_choose_say(c, true, exact * very_sparse_variance(a, density) / 2,
                           "chi-square law of its variance, the points taken to be incoherent");
     else if (density >= 1.0 / 3)
@@ -36,7 +36,7 @@ static void very_sparse_by_rows(const gnomon_asked *a, double k, gnomon_candidat
     else
         gnomon_choose_say(c, false, k,
                           "its variance is up to %.3g times that of dense kinds, on %s", ratio,
-                          a->spread ? "points of so few nonzeros" : "coherent points");
+                          a->incoherent ? "points of so few nonzeros" : "coherent points");
 }
 
 static void very_sparse_count(const gnomon_work_sizes *s, bool sparse, gnomon_work *w)

@@ -16,7 +16,7 @@ static bool is_floats(const gnomon_matrix *m)
 /* The sample: some rows, far apart. */
 struct estimate {
     exact_view view;
-    int64_t rows, cols, apart; /* row i of the look is row i * apart */
+    int64_t rows, cols, apart; /* row i of the sample is row i * apart */
     bool cosine;
     double *inverse, *largest; /* SAMPLE numbers each */
     unsigned *broken;          /* whether any coordinate is no integer, or too large a one */

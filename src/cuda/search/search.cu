@@ -282,7 +282,7 @@ static gnomon_status scan_part(gcu_search *v, const part *t, bool all)
     return scan_filtered(v, *t);
 }
 
-/* Rows of a first look, at all pairs: enough for limits, and not much work. */
+/* Rows of a first sample, of which all pairs are computed: enough for limits, and not much work. */
 static int64_t first_rows(const gcu_search *v)
 {
     const int64_t cheap = gnomon_min((int64_t)(dense_pairs / (double)v->count), 1 << 16);
@@ -343,7 +343,7 @@ static gnomon_status scan_rows(gcu_search *v, const piece *c, int64_t from, int6
         if (all) some = gnomon_min(some, first_rows(v));
         part t = part_of(v, c, from + at * step, some, step, false);
         t.before = gnomon_max(*before, 1);
-        if (all && !v->direct) /* others are looked through when they are packed */
+        if (all && !v->direct) /* others are checked when they are packed */
             GCU_TRY(v->why, gcu_search_faults(&t.pairs.base, some, &v->words->fault, v->stream));
         TRY(scan_part(v, &t, all));
         if (all && !v->few) TRY(gcu_search_read_words(v));
@@ -388,7 +388,7 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
 
 /* ---- what only some ways need ---- */
 
-/* The queries looked through, and memory for every way but search/small_batch.h's. */
+/* The queries checked, and memory for every way but search/small_batch.h's. */
 static gnomon_status make_all(gcu_search *v)
 {
     const gnomon_metric metric = v->job->options->metric;
@@ -680,7 +680,7 @@ static gnomon_status open_search(gcu_search *v)
         return GNOMON_OK;
     }
     TRY(bring_queries(v));
-    if (v->small_batch) { /* queries on the GPU are looked through with the first base points */
+    if (v->small_batch) { /* queries on the GPU are checked with the first base points */
         const size_t bytes = (size_t)(v->count + 2 * v->count * v->k) * sizeof *v->answers;
         v->answers = static_cast<int64_t *>(malloc(bytes));
         if (!v->answers) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for the answers");

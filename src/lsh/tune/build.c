@@ -295,7 +295,7 @@ static gnomon_status measure_both(building *s, gnomon_way *w)
     return measure_way(s, w);
 }
 
-/* Builds one shape; its ways need no second look. */
+/* Builds one shape; its settings need no second measurement. */
 static gnomon_status build_shape(building *s, int64_t way, bool *kept)
 {
     gnomon_tuning *t = s->t;

@@ -63,7 +63,7 @@ typedef struct gnomon_lsh_sizes {
 
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s);
-/* Of looking into so many buckets with so many candidates, 'verified' of them. */
+/* Of probing so many buckets with so many candidates, 'verified' of them. */
 /* Of building these tables, which a hasher's values are of. */
 double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, int64_t tables);
 /* Of making codes of all points, and of finding where the k true neighbours of each of so many

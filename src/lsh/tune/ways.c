@@ -1,4 +1,4 @@
-/* Ways that an index could take: each shape is built with a few points and looked into by a few
+/* Ways that an index could take: each shape is built with a few points and probed by a few
  * queries.
  *
  * Whether a query meets a true neighbour depends on the two alone, so that recall is measured on
@@ -15,7 +15,7 @@ enum {
     MOST_FUNCTIONS = 40, /* of a table */
     WHOLE = 8192,        /* no sample of so few points */
     SAMPLE = 4096,
-    NEIGHBOURS = 10, /* of a query, that are looked for */
+    NEIGHBOURS = 10, /* of a query, that are counted */
     QUERIES = 64,
     STEPS = 8,
     MOST_BUCKETS = 1024,
