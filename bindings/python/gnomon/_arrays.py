@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _abi
 from ._context import Context
+from ._device import Placed, placed
 from ._errors import DeviceError
 
 ArrayLike = Any  # what numpy.asarray, numpy.from_dlpack or sparse() below takes
@@ -152,6 +153,21 @@ class Dense:
     sparse = False
 
 
+def _bfloat16(x: Any) -> bool:
+    """Whether x is a tensor of PyTorch's on the CPU of the type that NumPy lacks."""
+    torch = sys.modules.get("torch")
+    return (torch is not None and isinstance(x, getattr(torch, "Tensor", ())) and x.dtype == torch.bfloat16
+            and x.device.type == "cpu")
+
+
+def _dense_bfloat16(x: Any, name: str) -> Dense:
+    if x.requires_grad:
+        raise ValueError(f"{name} requires a gradient, which no call here passes on: give {name}.detach()")
+    found = Dense(x.view(sys.modules["torch"].int16).numpy(), name)
+    found.code = found.view.dtype = _abi.GNOMON_BF16
+    return found
+
+
 class Sparse:
     """Sparse rows and their view; of SciPy's formats, or of three arrays."""
 
@@ -197,6 +213,7 @@ class Sparse:
 
 
 Points = Union[Dense, Sparse]
+Matrix = Union[Dense, Placed]  # a dense array, wherever it lies
 
 
 def is_sparse(x: Any) -> bool:
@@ -233,6 +250,8 @@ def points(x: ArrayLike, name: str, sparse: bool = True) -> Points:
         if not sparse:
             raise TypeError(f"{name} is sparse; this call takes dense arrays: use {name}.toarray()")
         return Sparse(x, name)
+    if _bfloat16(x):
+        return _dense_bfloat16(x, name)
     return Dense(as_array(x, name), name)
 
 
@@ -241,6 +260,46 @@ def dense(x: ArrayLike, name: str) -> Dense:
     checked = points(x, name, sparse=False)
     assert isinstance(checked, Dense)
     return checked
+
+
+def matrix(x: ArrayLike, name: str) -> Matrix:
+    """The same where it may lie in a GPU's memory too."""
+    if type(x) is np.ndarray:
+        return Dense(x, name)
+    there = placed(x, name)
+    return dense(x, name) if there is None else there
+
+
+def anywhere(x: ArrayLike, name: str) -> Union[Points, Placed]:
+    """Points, which may be sparse or lie in a GPU's memory."""
+    if type(x) is np.ndarray:
+        return Dense(x, name)
+    there = placed(x, name)
+    return points(x, name) if there is None else there
+
+
+def output_beside(out: Any, shape: tuple[int, int], dtype: Any, inputs: Sequence[Any], name: str = "out") -> Matrix:
+    """An array to write to where the inputs lie, or the caller's wherever that lies."""
+    there = next((x for x in inputs if isinstance(x, Placed)), None)
+    if out is None:
+        if there is None:
+            return Dense(np.empty(shape, dtype), name)
+        if there.empty is None:
+            raise TypeError(f"{name} must be given: the input lies in a GPU's memory, and its library has no way to make "
+                            "an array there")
+        found = placed(there.empty(shape, np.dtype(dtype)), name)
+        assert found is not None
+        return found
+    target = None if isinstance(out, np.ndarray) else placed(out, name)
+    if target is None:
+        return output(out, shape, dtype, [x for x in inputs if not isinstance(x, Placed)], name)
+    if target.shape != shape:
+        raise ValueError(f"{name} has shape {target.shape}; it must have {shape}")
+    if target.code not in (_abi.GNOMON_F32, _abi.GNOMON_F64):
+        raise ValueError(f"{name} has another type than float32 and float64")
+    if not target.writable:
+        raise ValueError(f"{name} is read-only")
+    return target
 
 
 def output(out: Optional[np.ndarray], shape: tuple[int, int], dtype: Any, inputs: Sequence[Points] = (),

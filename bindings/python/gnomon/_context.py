@@ -254,6 +254,11 @@ def _decode(text: Optional[bytes]) -> str:
     return (text or b"").decode("utf-8", "surrogateescape")
 
 
+def configured_device() -> str:
+    """The device that calls take when they are told none."""
+    return _config.get().device
+
+
 _pools: dict[_Key, list[Context]] = {}
 _NO_NAMES: Mapping[str, str] = {}
 

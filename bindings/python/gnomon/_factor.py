@@ -9,8 +9,9 @@ import numpy as np
 
 from . import _abi
 from ._arrays import (ArrayLike, Dense, Result, _fit, _TYPES, address, as_array, dense, float_dtype, integer, is_sparse,
-                      output, points, real, seed_of)
-from ._context import Context, Progress, guard, lease
+                      matrix, output_beside, points, real, seed_of)
+from ._context import Context, Progress, configured_device, guard, lease
+from ._device import place
 from ._library import lib
 from ._operator import Operator, TransposedOperator, make_descriptor
 
@@ -557,14 +558,15 @@ def lstsq(A: Any, b: ArrayLike, *, damp: float = 0.0, tol: float = 1e-15, max_it
         return LeastSquares(found, Result(ctx.context, lib.gnomon_lstsq_free, found), flat)
 
 
-def matmul(A: Any, B: Any, *, alpha: float = 1.0, beta: float = 0.0, out: Optional[np.ndarray] = None,
-           n_jobs: Optional[int] = None, device: Optional[str] = None, progress: Progress = None) -> np.ndarray:
+def matmul(A: Any, B: Any, *, alpha: float = 1.0, beta: float = 0.0, out: Any = None,
+           n_jobs: Optional[int] = None, device: Optional[str] = None, progress: Progress = None) -> Any:
     """A product of matrices in mixed precision, at single-precision accuracy, or with an operator as one factor.
 
     Parameters
     ----------
     A, B : array-like of float32 or float16, of shapes (m, k) and (k, n); or one of them an Operator or its ``T``
         In any combination of the two types, and of any strides. The other factor of an operator may be of any type.
+        Arrays in a GPU's memory stay there, as for `sketch`; the call then returns once the work is enqueued.
     alpha, beta : float
         The result is alpha * A @ B + beta * out.
     out : ndarray of shape (m, n), float32 or float64, optional
@@ -594,7 +596,7 @@ def matmul(A: Any, B: Any, *, alpha: float = 1.0, beta: float = 0.0, out: Option
         raise TypeError("A and B are both operators; one of them must be an array")
     if any(with_operator):
         left = with_operator[0]
-        factor, x = (A, dense(B, "B")) if left else (B, dense(A, "A"))
+        factor, x = (A, matrix(B, "B")) if left else (B, matrix(A, "A"))
         transposed = isinstance(factor, TransposedOperator)
         op = factor.T if isinstance(factor, TransposedOperator) else factor
         side = {(True, False): _abi.GNOMON_GEMM_S_LEFT, (True, True): _abi.GNOMON_GEMM_ST_LEFT,
@@ -602,15 +604,17 @@ def matmul(A: Any, B: Any, *, alpha: float = 1.0, beta: float = 0.0, out: Option
         shape = (factor.shape[0], x.shape[1]) if left else (x.shape[0], factor.shape[1])
         if factor.shape[1 if left else 0] != x.shape[0 if left else 1]:
             raise ValueError(f"A and B have shapes {A.shape} and {B.shape}, which don't fit each other")
-        c = output(out, shape, float_dtype(None, x.double), (x,))
+        c = output_beside(out, shape, float_dtype(None, x.double), (x,))
+        device, options.device_stream = place(device, configured_device(), x, c)
         with lease({"c": "out"}, n_jobs, device, progress) as ctx:
             ctx.call(lib.gnomon_gemm_operator, op.handle, side, ctypes.byref(x.view), ctypes.byref(c.view),
                      ctypes.byref(options))
         return c.array if out is None else out
-    a, b = dense(A, "A"), dense(B, "B")
+    a, b = matrix(A, "A"), matrix(B, "B")
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"A and B have shapes {a.shape} and {b.shape}, which don't fit each other")
-    c = output(out, (a.shape[0], b.shape[1]), np.float32, (a, b))
+    c = output_beside(out, (a.shape[0], b.shape[1]), np.float32, (a, b))
+    device, options.device_stream = place(device, configured_device(), a, b, c)
     with lease({"a": "A", "b": "B", "c": "out"}, n_jobs, device, progress) as ctx:
         ctx.call(lib.gnomon_gemm, ctypes.byref(a.view), ctypes.byref(b.view), ctypes.byref(c.view),
                  ctypes.byref(options))

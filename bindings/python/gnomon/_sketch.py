@@ -9,8 +9,11 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _abi
-from ._arrays import (ArrayLike, Dense, Points, Sparse, dense, float_dtype, integer, is_sparse, output, points, real)
-from ._context import Context, Progress, lease, owned_context
+from ._arrays import (ArrayLike, Dense, Points, Sparse, anywhere, dense, float_dtype, integer, is_sparse, matrix, output,
+                      output_beside, points, real)
+from ._context import Context, Progress, configured_device, lease, owned_context
+from ._device import Placed, place
+from ._errors import DeviceError
 from ._library import lib
 from ._operator import Operator
 
@@ -68,9 +71,11 @@ _FINITE = _options()
 _ANY = _options(allow_nonfinite=1)
 
 
-def apply(op: Operator, x: Points, out: Optional[np.ndarray], dtype: Any, allow_nonfinite: bool = False,
-          n_jobs: Optional[int] = None, device: Optional[str] = None, progress: Progress = None) -> np.ndarray:
+def apply(op: Operator, x: Union[Points, Placed], out: Any, dtype: Any, allow_nonfinite: bool = False,
+          n_jobs: Optional[int] = None, device: Optional[str] = None, progress: Progress = None) -> Any:
     """X S^T of checked points."""
+    if isinstance(x, Placed) or (out is not None and not isinstance(out, np.ndarray)):
+        return _apply_there(op, x, out, dtype, allow_nonfinite, n_jobs, device, progress)
     y = output(out, (x.shape[0], op.shape[0]), float_dtype(dtype, x.double), (x,))
     function = lib.gnomon_sketch
     if isinstance(x, Sparse):
@@ -81,8 +86,21 @@ def apply(op: Operator, x: Points, out: Optional[np.ndarray], dtype: Any, allow_
     return y.array if out is None else out
 
 
+def _apply_there(op: Operator, x: Union[Points, Placed], out: Any, dtype: Any, allow_nonfinite: bool,
+                 n_jobs: Optional[int], device: Optional[str], progress: Progress) -> Any:
+    """The same where points or output lie in a GPU's memory: there, on the stream that the caller works on."""
+    if isinstance(x, Sparse):
+        raise DeviceError("X is sparse, which is projected on the CPU; out lies elsewhere")
+    y = output_beside(out, (x.shape[0], op.shape[0]), float_dtype(dtype, x.double), (x,))
+    device, stream = place(device, configured_device(), x, y)
+    options = _options(allow_nonfinite=int(bool(allow_nonfinite)), device_stream=stream)
+    with lease(_NAMES, n_jobs, device, progress) as ctx:
+        ctx.call(lib.gnomon_sketch, op.handle, ctypes.byref(x.view), ctypes.byref(y.view), ctypes.byref(options))
+    return y.array if out is None else out
+
+
 def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str = "rademacher", random_state: Any = 0,
-           eps: float = 0.1, out: Optional[np.ndarray] = None, dtype: Any = None, allow_nonfinite: bool = False,
+           eps: float = 0.1, out: Any = None, dtype: Any = None, allow_nonfinite: bool = False,
            n_jobs: Optional[int] = None, device: Optional[str] = None, progress: Progress = None,
            **parameters: Any) -> Any:
     """Projects points by a random operator: ``Y = X @ S.T``. The operator is never stored.
@@ -91,7 +109,9 @@ def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str =
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features), or iterator of them
         Points of any numeric type and any strides; they are not copied. Of an iterator of pieces (rows, all of as many
-        features) the result is an iterator of their sketches, with the bits of one call.
+        features) the result is an iterator of their sketches, with the bits of one call. Arrays in a GPU's memory
+        (PyTorch's, CuPy's, ``__cuda_array_interface__``, DLPack) stay there, and so does the sketch, an array of the same
+        library; the work is done on that library's current stream.
     n_components : int, "auto" or Operator
         ``"auto"``: as many as `min_dim` asks for at ``eps``. An operator is applied as it is.
     kind : str
@@ -101,11 +121,12 @@ def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str =
     eps : float
         For ``"auto"``.
     out : ndarray of shape (n_samples, n_components), optional
-        Where the sketch goes: float32 or float64, of any strides.
+        Where the sketch goes: float32 or float64, of any strides. It may lie in a GPU's memory.
     dtype : {float32, float64}, optional
         Of the sketch. Default: float64 for float64 and for integers of 32 and 64 bits, else float32.
     allow_nonfinite : bool
-        NaN and infinity pass; otherwise they are an error that names row and column.
+        NaN and infinity pass; otherwise they are an error that names row and column. For arrays in a GPU's memory the call
+        then returns once the work is enqueued.
     n_jobs, device, progress
         As for `set_config`.
     **parameters
@@ -137,12 +158,12 @@ def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str =
             raise ValueError("out is given, but X is an iterator of pieces")
         return _sketch_pieces(X, n_components, kind, random_state, eps, dtype, allow_nonfinite, n_jobs, device, progress,
                               parameters)
-    x = points(X, "X") if not is_sparse(X) else Sparse(X, "X", coo=True)
+    x = anywhere(X, "X") if not is_sparse(X) else Sparse(X, "X", coo=True)
     op = _operator_for(x, n_components, kind, random_state, eps, parameters)
     return apply(op, x, out, dtype, allow_nonfinite, n_jobs, device, progress)
 
 
-def _operator_for(x: Points, n_components: Any, kind: str, random_state: Any, eps: float,
+def _operator_for(x: Union[Points, Placed], n_components: Any, kind: str, random_state: Any, eps: float,
                   parameters: dict[str, Any]) -> Operator:
     if isinstance(n_components, Operator):
         if parameters:
@@ -172,13 +193,14 @@ def _sketch_pieces(pieces: Iterator[Any], n_components: Any, kind: str, random_s
         yield apply(op, x, None, dtype, allow_nonfinite, n_jobs, device, progress)
 
 
-def adjoint(Y: ArrayLike, operator: Operator, *, out: Optional[np.ndarray] = None, dtype: Any = None,
-            n_jobs: Optional[int] = None, device: Optional[str] = None, progress: Progress = None) -> np.ndarray:
+def adjoint(Y: ArrayLike, operator: Operator, *, out: Any = None, dtype: Any = None,
+            n_jobs: Optional[int] = None, device: Optional[str] = None, progress: Progress = None) -> Any:
     """The transpose applied to sketches: ``X = Y @ S``.
 
     Parameters
     ----------
     Y : array-like of shape (n_samples, n_components)
+        As for `sketch`, also in a GPU's memory.
     operator : Operator of shape (n_components, n_features)
     out : ndarray of shape (n_samples, n_features), optional
     dtype : {float32, float64}, optional
@@ -198,10 +220,12 @@ def adjoint(Y: ArrayLike, operator: Operator, *, out: Optional[np.ndarray] = Non
     """
     if not isinstance(operator, Operator):
         raise TypeError(f"operator must be an Operator, not {type(operator).__name__}")
-    y = dense(Y, "Y")
-    x = output(out, (y.shape[0], operator.shape[1]), float_dtype(dtype, y.double), (y,))
+    y = matrix(Y, "Y")
+    x = output_beside(out, (y.shape[0], operator.shape[1]), float_dtype(dtype, y.double), (y,))
+    device, stream = place(device, configured_device(), y, x)
+    options = _FINITE if stream is None else _options(device_stream=stream)
     with lease({"y": "Y", "x": "out"}, n_jobs, device, progress) as ctx:
-        ctx.call(lib.gnomon_adjoint, operator.handle, ctypes.byref(y.view), ctypes.byref(x.view), ctypes.byref(_FINITE))
+        ctx.call(lib.gnomon_adjoint, operator.handle, ctypes.byref(y.view), ctypes.byref(x.view), ctypes.byref(options))
     return x.array if out is None else out
 
 

@@ -197,7 +197,34 @@ def test_no_array(x):
 
 def test_another_device():
     with pytest.raises(gnomon.DeviceError, match="X lies in a device's memory"):
+        gnomon.sketch(Dlpack(plain(), device=(10, 0)), S)  # ROCm's
+    with pytest.raises(gnomon.DeviceError, match="X lies in the memory of cuda:0, and its library does not show it"):
         gnomon.sketch(Dlpack(plain(), device=(2, 0)), S)
+    with pytest.raises(gnomon.DeviceError, match="lies in a device's memory"):
+        gnomon.svd(Dlpack(plain(), device=(2, 0)), 2)  # a call that takes arrays of the CPU alone
+
+
+@pytest.mark.parametrize("changed, message", [
+    ({"typestr": "<c8"}, "dtype '<c8'"), ({"typestr": ">f4"}, "dtype '>f4'"), ({"shape": (3,)}, "got 1D"),
+    ({"strides": (5, 4)}, "not aligned"), ({"data": None}, "can't be read"), ({"shape": None}, "can't be read"),
+    ({"mask": 3}, "can't be read"), ({"typestr": 3}, "can't be read"), ({"stream": "x"}, "can't be read"),
+])
+def test_cuda_array_interface_is_checked(changed, message):
+    class Shown:
+        __cuda_array_interface__ = {"version": 3, "shape": (3, 8), "typestr": "<f4", "data": (4096, False), **changed}
+
+    with pytest.raises(ValueError, match=message):
+        gnomon.sketch(Shown(), S)
+
+
+def test_an_array_on_a_gpu_needs_it():
+    class Shown:
+        __cuda_array_interface__ = {"version": 3, "shape": (3, 8), "typestr": "<f4", "data": (4096, False)}
+
+    with pytest.raises(TypeError, match="out must be given"):
+        gnomon.sketch(Shown(), gnomon.operator(2, 8))
+    with pytest.raises(gnomon.DeviceError, match="lies in the memory of cuda:0, but the call was to run on cpu"):
+        gnomon.sketch(Shown(), gnomon.operator(2, 8), out=np.zeros((3, 2), np.float32), device="cpu")
 
 
 def test_export_refused():

@@ -1,0 +1,198 @@
+"""Arrays in a GPU's memory as the library's views: of PyTorch, of ``__cuda_array_interface__``, of DLPack. None is copied."""
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from . import _abi
+from ._errors import DeviceError
+
+_CUDA_KINDS = (2, 13)  # DLPack's kDLCUDA and kDLCUDAManaged
+_LEGACY = 1            # cudaStreamLegacy: PyTorch and CuPy call this stream 0
+_DLPACK: dict[tuple[int, int], int] = {  # (DLPack's type code, bits)
+    (2, 32): _abi.GNOMON_F32, (2, 64): _abi.GNOMON_F64, (2, 16): _abi.GNOMON_F16, (4, 16): _abi.GNOMON_BF16,
+    (0, 8): _abi.GNOMON_I8, (1, 8): _abi.GNOMON_U8, (0, 16): _abi.GNOMON_I16, (1, 16): _abi.GNOMON_U16,
+    (0, 32): _abi.GNOMON_I32, (1, 32): _abi.GNOMON_U32, (0, 64): _abi.GNOMON_I64, (1, 64): _abi.GNOMON_U64,
+    (6, 8): _abi.GNOMON_U8,
+}
+_TYPESTR: dict[str, int] = {
+    "f4": _abi.GNOMON_F32, "f8": _abi.GNOMON_F64, "f2": _abi.GNOMON_F16, "i1": _abi.GNOMON_I8, "u1": _abi.GNOMON_U8,
+    "b1": _abi.GNOMON_U8, "i2": _abi.GNOMON_I16, "u2": _abi.GNOMON_U16, "i4": _abi.GNOMON_I32, "u4": _abi.GNOMON_U32,
+    "i8": _abi.GNOMON_I64, "u8": _abi.GNOMON_U64,
+}
+_DOUBLE = frozenset((_abi.GNOMON_F64, _abi.GNOMON_I32, _abi.GNOMON_U32, _abi.GNOMON_I64, _abi.GNOMON_U64))
+_TORCH_NAMES = {
+    "float32": _abi.GNOMON_F32, "float64": _abi.GNOMON_F64, "float16": _abi.GNOMON_F16, "bfloat16": _abi.GNOMON_BF16,
+    "int8": _abi.GNOMON_I8, "uint8": _abi.GNOMON_U8, "bool": _abi.GNOMON_U8, "int16": _abi.GNOMON_I16,
+    "int32": _abi.GNOMON_I32, "int64": _abi.GNOMON_I64,
+}
+_torch_codes: dict[Any, int] = {}
+
+
+class Placed:
+    """A dense array of two dimensions in a GPU's memory, and its view.
+
+    ``device`` is the GPU's number among the visible ones, ``stream`` the stream that its maker works on (an address as
+    CUDA's calls take it; None: any), ``empty`` makes another array of a shape and NumPy type on the same GPU (None: its
+    maker has no such function).
+    """
+
+    __slots__ = ("array", "view", "code", "device", "stream", "empty", "writable")
+    sparse = False
+
+    def __init__(self, array: Any, name: str, address: int, code: int, shape: Any, strides: Any, device: int,
+                 stream: Optional[int], empty: Optional[Callable[[tuple[int, int], np.dtype], Any]],
+                 writable: bool = True):
+        if len(shape) != 2:
+            raise ValueError(f"{name}: Expected 2D array, got {len(shape)}D array instead")
+        rows, cols = int(shape[0]), int(shape[1])
+        if not (rows and cols):
+            strides = (cols or 1, 1)
+        self.array, self.code, self.device, self.stream, self.empty = array, code, device, stream, empty
+        self.writable = writable
+        self.view = _abi.gnomon_matrix(address or None, code, _abi.GNOMON_DEVICE_MEMORY, rows, cols, int(strides[0]),
+                                       int(strides[1]))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.view.rows, self.view.cols
+
+    @property
+    def double(self) -> bool:
+        return self.code in _DOUBLE
+
+
+def _torch(x: Any, name: str, torch: Any) -> Placed:
+    if x.requires_grad:
+        raise ValueError(f"{name} requires a gradient, which no call here passes on: give {name}.detach()")
+    if x.layout is not torch.strided:
+        raise TypeError(f"{name} is a tensor of layout {x.layout}; on a GPU it must be dense")
+    if not _torch_codes:
+        _torch_codes.update((getattr(torch, theirs), code) for theirs, code in _TORCH_NAMES.items())
+    code = _torch_codes.get(x.dtype)
+    if code is None:
+        raise ValueError(f"{name} has dtype {x.dtype}; it must be a real floating point or integer type")
+    device = x.device
+
+    def empty(shape: tuple[int, int], dtype: np.dtype) -> Any:
+        return torch.empty(shape, dtype=torch.float64 if dtype.itemsize == 8 else torch.float32, device=device)
+
+    return Placed(x, name, x.data_ptr(), code, x.shape, x.stride(), device.index,
+                  torch.cuda.current_stream(device).cuda_stream or _LEGACY, empty)
+
+
+def _interface(x: Any, name: str) -> Placed:
+    described = x.__cuda_array_interface__
+    try:
+        shape, typestr, (address, readonly) = described["shape"], described["typestr"], described["data"]
+        strides, stream = described.get("strides"), described.get("stream")
+        shape = tuple(int(n) for n in shape)
+        size = int(typestr[2:])
+        if strides is None:
+            strides, step = [0] * len(shape), size
+            for axis in range(len(shape) - 1, -1, -1):
+                strides[axis] = step
+                step *= shape[axis]
+        if described.get("mask") is not None:
+            raise ValueError("masked arrays are not taken")
+        strides = [int(one) for one in strides]
+        address = int(address or 0)
+        stream = None if stream is None else int(stream)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{name}: its __cuda_array_interface__ can't be read: {error}") from None
+    if typestr[0] == ">" or typestr[1:] not in _TYPESTR:
+        raise ValueError(f"{name} has dtype {typestr!r}; it must be a real floating point or integer type of this "
+                         "machine's byte order")
+    if any(one % size for one in strides) or address % size:
+        raise ValueError(f"{name} is not aligned to its elements")
+    device, empty = getattr(getattr(x, "device", None), "id", None), None
+    if type(x).__module__.split(".")[0] == "cupy":
+        cupy: Any = sys.modules["cupy"]
+        stream = cupy.cuda.get_current_stream().ptr or _LEGACY
+
+        def empty(shape: tuple[int, int], dtype: np.dtype) -> Any:
+            with cupy.cuda.Device(device):
+                return cupy.empty(shape, dtype)
+
+    return Placed(x, name, address, _TYPESTR[typestr[1:]], shape, [one // size for one in strides], int(device or 0),
+                  stream, empty, not readonly)
+
+
+class _DLTensor(ctypes.Structure):
+    """As dlpack.h has it since its first version."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def _dlpack(x: Any, name: str, device: int) -> Placed:
+    """The capsule stays with the view: while nobody has taken it, its own end frees what it holds.
+
+    Without a stream the library's is in turn with the legacy default stream, and a call ends when its work is done: the
+    capsule may go then.
+    """
+    try:
+        capsule = x.__dlpack__(stream=_LEGACY)  # the producer makes that stream wait for its work
+        tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise DeviceError(f"{name} lies in the memory of cuda:{device}, and its library does not show it: {error}") from None
+    code = _DLPACK.get((tensor.code, tensor.bits))
+    if code is None or tensor.lanes != 1:
+        raise ValueError(f"{name} has DLPack's type {tensor.code} of {tensor.bits} bits; it must be a real floating point "
+                         "or integer type")
+    shape = tensor.shape[:tensor.ndim]
+    if tensor.strides:
+        strides = tensor.strides[:tensor.ndim]
+    else:
+        strides = [1] * tensor.ndim
+        for axis in range(tensor.ndim - 2, -1, -1):
+            strides[axis] = strides[axis + 1] * shape[axis + 1]
+    return Placed((x, capsule), name, (tensor.data or 0) + tensor.byte_offset, code, shape, strides, device, None, None)
+
+
+def placed(x: Any, name: str) -> Optional[Placed]:
+    """The view of an array in a GPU's memory; None for anything else."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(x, getattr(torch, "Tensor", ())):
+        return _torch(x, name, torch) if x.is_cuda else None
+    if isinstance(x, type) or isinstance(x, np.ndarray):
+        return None
+    if hasattr(x, "__cuda_array_interface__"):
+        return _interface(x, name)
+    ask = getattr(x, "__dlpack_device__", None)
+    if ask is None:
+        return None
+    kind, device = ask()
+    return _dlpack(x, name, device) if kind in _CUDA_KINDS else None
+
+
+def place(device: Optional[str], configured: str, *arrays: Any) -> tuple[Optional[str], Optional[int]]:
+    """The device of a call on these arrays, and the stream that it works on.
+
+    Where an array lies in a GPU's memory the call runs there; a call that was to run elsewhere, and arrays of two GPUs,
+    are errors.
+    """
+    there = [x for x in arrays if isinstance(x, Placed)]
+    if not there:
+        return device, None
+    index = there[0].device
+    for other in there[1:]:
+        if other.device != index:
+            raise DeviceError(f"arrays lie on two GPUs, cuda:{index} and cuda:{other.device}; they must lie on one")
+    wanted = device if device is not None else configured
+    if wanted not in ("auto", "cuda", f"cuda:{index}"):
+        raise DeviceError(f"an array lies in the memory of cuda:{index}, but the call was to run on {wanted}")
+    streams = {x.stream for x in there if x.stream is not None}
+    if len(streams) > 1:
+        raise DeviceError(f"arrays belong to different streams of cuda:{index}: make one of them wait for the other, and "
+                          "give arrays of one library")
+    return f"cuda:{index}", (streams.pop() if streams else None)

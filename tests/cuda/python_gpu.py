@@ -1,0 +1,272 @@
+"""The Python package on a GPU: arrays that stay there.
+
+usage: python_gpu.py [RESULTS.json]      GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are; needs
+NumPy and PyTorch. Checks that a sketch of a tensor on the GPU has the bytes of the sketch of its copy on the host, that
+nothing passes between host and GPU meanwhile, that the work is in its place on the caller's stream, and what a call costs
+beside the same call made by ctypes alone. Exits with 77 where there is no GPU.
+"""
+import ctypes
+import json
+import os
+import sys
+import time
+import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
+try:
+    import torch
+except ImportError:
+    print("no PyTorch: left out")
+    sys.exit(77)
+if not torch.cuda.is_available():
+    print("no GPU: left out")
+    sys.exit(77)
+
+import numpy as np
+
+import gnomon
+from gnomon import _abi
+from gnomon._context import lease
+from gnomon._library import lib
+
+KINDS = ["rademacher", "gaussian", "achlioptas", "very-sparse", "sjlt", "srht", "block", "kronecker"]
+passed, failed, measured = 0, [], {}
+
+
+def check(good, *words):
+    global passed
+    if good:
+        passed += 1
+    else:
+        failed.append(" ".join(map(str, words)))
+        print("WRONG:", failed[-1])
+
+
+def raises(kind, function, *words):
+    try:
+        function()
+    except kind as error:
+        check(True)
+        return str(error)
+    except BaseException as error:
+        check(False, *words, "raised", repr(error))
+        return ""
+    check(False, *words, "raised nothing")
+    return ""
+
+
+def close(a, b, limit=2e-3):
+    a, b = a.double(), b.double()
+    return bool((a - b).norm() <= limit * b.norm())
+
+
+def same_bytes():
+    X = torch.randn(37, 5000, device="cuda")
+    for kind in KINDS:
+        S = gnomon.operator(64, 5000, kind=kind, random_state=3)
+        there = gnomon.sketch(X, S)
+        check(there.is_cuda and there.dtype == torch.float32 and tuple(there.shape) == (37, 64), kind, "sketch stays")
+        here = gnomon.sketch(X.cpu().numpy(), S, device="cuda")
+        check(there.cpu().numpy().tobytes() == here.tobytes(), kind, "bytes of the same sketch from the host")
+        cpu = torch.from_numpy(gnomon.sketch(X.cpu().numpy(), S, device="cpu"))
+        check(close(there.cpu(), cpu, 1e-5), kind, "beside the CPU")
+        out = torch.empty(37, 64, device="cuda")
+        check(gnomon.sketch(X, S, out=out) is out and torch.equal(out, there), kind, "out")
+        back = gnomon.adjoint(there, S)
+        check(close(back.cpu(), torch.from_numpy(gnomon.adjoint(there.cpu().numpy(), S, device="cpu")), 1e-5), kind, "adjoint")
+    S = gnomon.operator(64, 5000, kind="rademacher")
+    strided = torch.randn(5000, 80, device="cuda").t()[::2]
+    check(torch.equal(gnomon.sketch(strided, S), gnomon.sketch(strided.contiguous(), S)), "strides")
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        there = gnomon.sketch(X.to(dtype), S)
+        check(close(there, X.to(dtype).double() @ torch.from_numpy(S.toarray(np.float64)).cuda().T, 1e-5), dtype)
+        check(there.dtype == (torch.float64 if dtype == torch.float64 else torch.float32), dtype, "type of the sketch")
+    check(gnomon.sketch(X[:0], S).shape == (0, 64), "no points")
+    A, B = torch.randn(50, 300, device="cuda"), torch.randn(300, 70, device="cuda").half()
+    check(close(gnomon.matmul(A, B), A.double() @ B.double(), 1e-5), "matmul")
+    check(close(gnomon.matmul(X, S.T), gnomon.sketch(X, S), 1e-5), "matmul by an operator")
+
+
+class Interface:
+    """Shows an array by __cuda_array_interface__ alone."""
+
+    def __init__(self, tensor, **changed):
+        self.kept = tensor
+        self.__cuda_array_interface__ = {**tensor.__cuda_array_interface__, **changed}
+
+
+class DLPack:
+    """Shows an array by DLPack alone."""
+
+    def __init__(self, tensor):
+        self.kept = tensor
+
+    def __dlpack_device__(self):
+        return self.kept.__dlpack_device__()
+
+    def __dlpack__(self, **how):
+        return self.kept.__dlpack__(**how)
+
+
+def other_libraries():
+    X, S = torch.randn(20, 3000, device="cuda"), gnomon.operator(32, 3000)
+    expected = gnomon.sketch(X, S)
+    for shown in (Interface(X), Interface(X, stream=1), DLPack(X)):
+        out = torch.zeros(20, 32, device="cuda")
+        gnomon.sketch(shown, S, out=out)
+        check(torch.equal(out, expected), type(shown).__name__)
+        text = raises(TypeError, lambda: gnomon.sketch(shown, S), type(shown).__name__, "without out")
+        check("out must be given" in text, text)
+    host = np.zeros((20, 32), np.float32)
+    gnomon.sketch(X, S, out=host)
+    check((host == expected.cpu().numpy()).all(), "to the host")
+    readonly = Interface(torch.zeros(20, 32, device="cuda"))
+    readonly.__cuda_array_interface__["data"] = (readonly.__cuda_array_interface__["data"][0], True)
+    raises(ValueError, lambda: gnomon.sketch(X, S, out=readonly), "a read-only output")
+    try:
+        import cupy
+    except ImportError:
+        return
+    found = gnomon.sketch(cupy.asarray(X), S)
+    check(isinstance(found, cupy.ndarray) and torch.equal(torch.as_tensor(found, device="cuda"), expected), "CuPy")
+
+
+def bad_input():
+    X, S = torch.randn(20, 3000, device="cuda"), gnomon.operator(32, 3000)
+    text = raises(ValueError, lambda: gnomon.sketch(X.clone().requires_grad_(), S), "a gradient")
+    check("detach" in text, text)
+    raises(gnomon.DeviceError, lambda: gnomon.sketch(X, S, device="cpu"), "device cpu")
+    raises(gnomon.DeviceError, lambda: gnomon.sketch(X, S, device="cuda:7"), "device cuda:7")
+    raises(gnomon.DeviceError, lambda: gnomon.svd(X, 3), "a call of the CPU's arrays")
+    raises(ValueError, lambda: gnomon.sketch(X[0], S), "one dimension")
+    raises(ValueError, lambda: gnomon.sketch(X, S, out=torch.empty(20, 31, device="cuda")), "the output's shape")
+    raises(ValueError, lambda: gnomon.sketch(X, S, out=torch.empty(20, 32, device="cuda", dtype=torch.float16)), "its type")
+    raises(ValueError, lambda: gnomon.sketch(X.to(torch.complex64), S), "complex")
+    bad = X.clone()
+    bad[3, 17] = float("nan")
+    text = raises(ValueError, lambda: gnomon.sketch(bad, S), "NaN")
+    check("3" in text and "17" in text, text)
+    check(gnomon.sketch(bad, S, allow_nonfinite=True)[3].isnan().all().item(), "NaN passes")
+    if torch.cuda.device_count() > 1:
+        other = X.to("cuda:1")
+        check(gnomon.sketch(other, S).device == other.device, "the second GPU")
+        raises(gnomon.DeviceError, lambda: gnomon.sketch(X, S, out=torch.empty(20, 32, device="cuda:1")), "two GPUs")
+
+
+def streams():
+    """The work stands behind what the caller's stream has to do, and before what comes after; nothing waits for it."""
+    S = gnomon.operator(256, 100000, kind="rademacher")
+    X, zero = torch.randn(64, 100000, device="cuda"), torch.zeros(64, 100000, device="cuda")
+    expected = gnomon.sketch(X, S, allow_nonfinite=True)
+    torch.cuda.synchronize()
+    for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                late, out = zero.clone(), torch.empty(64, 256, device="cuda")
+                stream.synchronize()
+                torch.cuda._sleep(200_000_000)  # a tenth of a second of the GPU
+                late.copy_(X)
+                begun = time.perf_counter()
+                gnomon.sketch(late, S, out=out, allow_nonfinite=True)
+                after = out.clone()
+                took = time.perf_counter() - begun
+                late.zero_()
+                busy = not stream.query()
+            stream.synchronize()
+            check(torch.equal(after, expected), "order on", stream)
+            check(busy and took < 0.05, "the call waits for the GPU on", stream, took)
+
+
+def no_host_copy():
+    """The profiler sees no copy between host and GPU, and PyTorch's memory is the output's alone."""
+    from torch.profiler import ProfilerActivity, profile
+    X, S = torch.randn(512, 200000, device="cuda"), gnomon.operator(512, 200000, kind="rademacher")
+    gnomon.sketch(X, S)
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        Y = gnomon.sketch(X, S, allow_nonfinite=True)
+        torch.cuda.synchronize()
+    kept = Y.numel() * 4
+    check(torch.cuda.max_memory_allocated() - before <= kept + 512, "memory of PyTorch's beyond the output")
+    names = [event.name for event in seen.events() if str(event.device_type).endswith("CUDA")]
+    check(bool(names), "the profiler sees the kernels")
+    copies = [name for name in names if "HtoD" in name or "DtoH" in name or "Pageable" in name or "Pinned" in name]
+    measured["copies"], measured["kernels"] = copies, sorted(set(names))
+    check(not copies, "copies", copies)
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:  # that it would see one
+        X[:1].cpu()
+        torch.cuda.synchronize()
+    check(any("DtoH" in event.name for event in seen.events()), "the profiler sees a copy to the host")
+
+
+def median(function, count=400):
+    times = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begun)
+        if len(times) % 50 == 0:
+            torch.cuda.synchronize()
+    return sorted(times)[count // 2] * 1e6
+
+
+def overhead():
+    """Of a small sketch: by the package, and by the C function with everything prepared, both only enqueued."""
+    X, S = torch.randn(8, 1024, device="cuda"), gnomon.operator(64, 1024, kind="rademacher")
+    out = torch.empty(8, 64, device="cuda")
+    options = _abi.gnomon_sketch_options()
+    lib.gnomon_sketch_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    options.allow_nonfinite, options.device_stream = 1, torch.cuda.current_stream().cuda_stream or 1
+    x = _abi.gnomon_matrix(X.data_ptr(), _abi.GNOMON_F32, _abi.GNOMON_DEVICE_MEMORY, 8, 1024, 1024, 1)
+    y = _abi.gnomon_matrix(out.data_ptr(), _abi.GNOMON_F32, _abi.GNOMON_DEVICE_MEMORY, 8, 64, 64, 1)
+    with lease(device="cuda:0") as ctx:
+        call, arguments = lib.gnomon_sketch, (ctx.handle, S.handle, ctypes.byref(x), ctypes.byref(y), ctypes.byref(options))
+        check(call(*arguments) == 0, "the C call")
+        median(lambda: call(*arguments), 100)
+        c = min(median(lambda: call(*arguments)) for _ in range(3))
+    gnomon.sketch(X, S, out=out, allow_nonfinite=True)
+    given = min(median(lambda: gnomon.sketch(X, S, out=out, allow_nonfinite=True)) for _ in range(3))
+    made = min(median(lambda: gnomon.sketch(X, S, allow_nonfinite=True)) for _ in range(3))
+    measured.update(c_us=c, python_us=given, python_made_us=made)
+    print(f"a call in C {c:.1f} us, by Python {given:.1f} us, with a new output {made:.1f} us")
+    check(given - c < 20, "overhead of a call in us:", given - c)
+
+
+def projector():
+    try:
+        from gnomon.torch import LinearProjector, Projector
+    except ImportError:
+        print("gnomon.torch is not there: left out")
+        return
+    pieces = {"a": torch.randn(8, 40, 30, device="cuda"), "b": torch.randn(8, 300, device="cuda").half()}
+    p = Projector(1500, 128, 5, "rademacher")
+    whole = torch.cat([piece.flatten(1).float() for piece in pieces.values()], 1)
+    check(close(p.project(pieces, 0), p.project(whole, 0), 1e-5) and p.project(pieces, 0).is_cuda, "pieces")
+    check(close(p.project(whole, 0).cpu(), p.project(whole.cpu(), 0), 1e-5), "the operator beside the CPU's")
+    check(torch.equal(p.project(whole, 0)[:3], p.project(whole[:3], 0)), "the same whatever the batch")
+    a, b = torch.randn(8, 5, 40, device="cuda"), torch.randn(8, 5, 30, device="cuda")
+    layer = LinearProjector(40, 30, 8, 6, 3, kind_in="sjlt", kind_out="gaussian")
+    check(close(layer.project(a, b), layer.project(a.cpu(), b.cpu()).cuda(), 1e-4), "a linear layer")
+
+
+def main():
+    begun = time.perf_counter()
+    for part in (same_bytes, other_libraries, bad_input, streams, no_host_copy, overhead, projector):
+        try:
+            part()
+        except Exception:
+            traceback.print_exc()
+            check(False, part.__name__, "ended early")
+    measured.update(device=torch.cuda.get_device_name(), torch=torch.__version__, seconds=time.perf_counter() - begun,
+                    passed=passed, failed=failed)
+    if len(sys.argv) > 1:
+        with open(sys.argv[1], "w") as file:
+            json.dump(measured, file, indent=1)
+    print(f"{passed} passed, {len(failed)} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

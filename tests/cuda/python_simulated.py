@@ -1,0 +1,128 @@
+"""The Python package's views of a GPU's memory, on the simulated one.
+
+usage: python_simulated.py PACKAGE_FOLDER      GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are.
+The simulation aborts where an address is no memory of its own, and fills that memory with NaN when it is taken.
+"""
+import ctypes
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, sys.argv[1])
+import gnomon
+
+passed, failed = 0, 0
+
+
+def check(good, *words):
+    global passed, failed
+    passed, failed = passed + bool(good), failed + (not good)
+    if not good:
+        print("WRONG:", *words)
+
+
+gnomon.sketch(np.ones((2, 100), np.float32), 4, device="cuda")  # opens the plugin
+plugin = ctypes.CDLL(os.path.join(os.environ["GNOMON_PLUGIN_DIR"], "libgnomon_cuda.so"), mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+plugin.simulated_take.restype, plugin.simulated_take.argtypes = ctypes.c_void_p, [ctypes.c_size_t, ctypes.c_int]
+plugin.simulated_give.argtypes = [ctypes.c_void_p]
+
+
+class There:
+    """An array in the simulated GPU's memory; NumPy sees the same bytes as 'host'."""
+
+    def __init__(self, shape, dtype=np.float32, fill=None):
+        size = max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize)
+        self.address = plugin.simulated_take(size, 1)
+        self.host = np.frombuffer((ctypes.c_char * size).from_address(self.address), dtype,
+                                  int(np.prod(shape))).reshape(shape)
+        if fill is not None:
+            self.host[...] = fill
+
+    def __del__(self):
+        plugin.simulated_give(self.address)
+
+
+class Interface:
+    def __init__(self, there, host=None, **changed):
+        x = there.host if host is None else host
+        self.there = there
+        self.__cuda_array_interface__ = {"version": 3, "shape": x.shape, "typestr": x.dtype.str, "strides": x.strides,
+                                         "data": (x.ctypes.data, False), **changed}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32),
+                ("type", ctypes.c_uint8 * 2), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64)]
+
+
+class DLPack:
+    def __init__(self, there, packed):
+        x = self.x = there.host
+        self.there, self.asked = there, []
+        self.shape = (ctypes.c_int64 * 2)(*x.shape)
+        self.strides = None if packed else (ctypes.c_int64 * 2)(*(one // x.itemsize for one in x.strides))
+        self.tensor = _Tensor(x.ctypes.data - 64, (2, 0), 2, (2, 32), 1, self.shape, self.strides, 64)
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, stream=None):
+        self.asked.append(stream)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+X = np.random.default_rng(0).normal(size=(20, 300)).astype(np.float32)
+S = gnomon.operator(16, 300, kind="rademacher", random_state=3)
+expected = gnomon.sketch(X, S, device="cuda")
+check(np.allclose(expected, gnomon.sketch(X, S, device="cpu"), rtol=1e-4, atol=1e-4), "the simulation itself")
+
+there, out = There(X.shape, fill=X), There((20, 16))
+given = Interface(out)
+check(gnomon.sketch(Interface(there), S, out=given) is given, "out comes back")
+check((out.host == expected).all(), "from there to there")
+host = np.zeros((20, 16), np.float32)
+gnomon.sketch(Interface(there), S, out=host)
+check((host == expected).all(), "from there to the host")
+out.host[...] = 0
+gnomon.sketch(X, S, out=Interface(out))
+check((out.host == expected).all(), "from the host to there")
+
+wide = There((300, 40), fill=0)
+wide.host[:, ::2] = X.T
+out.host[...] = 0
+gnomon.sketch(Interface(wide, wide.host[:, ::2].T), S, out=Interface(out))
+check((out.host == expected).all(), "strides")
+packed = Interface(there)
+packed.__cuda_array_interface__["strides"] = None
+out.host[...] = 0
+gnomon.sketch(packed, S, out=Interface(out), allow_nonfinite=True)
+check((out.host == expected).all(), "no strides: packed")
+
+for kept in (True, False):
+    shown = DLPack(there, kept)
+    out.host[...] = 0
+    gnomon.sketch(shown, S, out=Interface(out))
+    check((out.host == expected).all() and shown.asked == [1], "DLPack", kept, shown.asked)
+
+double = There(X.shape, np.float64, X)
+found = np.zeros((20, 16))
+gnomon.sketch(Interface(double), S, out=found)
+check(np.allclose(found, X.astype(float) @ S.toarray(np.float64).T), "fp64")
+
+back, there_back = gnomon.adjoint(expected, S, device="cuda"), There((20, 300))
+gnomon.adjoint(Interface(There(expected.shape, fill=expected)), S, out=Interface(there_back))
+check((there_back.host == back).all(), "adjoint")
+
+there.host[3, 17] = np.nan
+try:
+    gnomon.sketch(Interface(there), S, out=Interface(out))
+    check(False, "NaN passes")
+except ValueError as error:
+    check((error.row, error.col) == (3, 17) and error.argument == "X", "the place of NaN", error)
+
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
