@@ -41,6 +41,11 @@ if [ "${SKIP:-}" != tests ]; then
     else
         echo 'the command, or a Python with NumPy, is not here: left out'
     fi
+    if [ -e "$programs/libgnomon.so.0" ] && python3 -c 'import numpy, torch' 2>/dev/null; then
+        run 'the Python package' env GNOMON_LIBRARY="$programs/libgnomon.so.0" python3 "$root/tests/cuda/python_gpu.py"
+    else
+        echo 'libgnomon as a shared library, or a Python with NumPy and PyTorch, is not here: left out'
+    fi
     for family in condition dense factor gemm kronecker filter; do
         run "family $family" "$programs/test_$family"
         GNOMON_CUDA_ARCH=80 run "family $family by mma.sync" "$programs/test_$family"
