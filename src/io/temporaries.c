@@ -145,7 +145,11 @@ gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd)
 {
     const char *folder = getenv("TMPDIR");
     if (folder == NULL || folder[0] == '\0') folder = "/tmp";
-    for (int attempt = 0; attempt < 16; attempt++) {
+    /* one that never has a name is never left behind; not every file system has such files */
+    *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd >= 0) return GNOMON_OK;
+    for (int attempt = 0;
+         attempt < 16 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EEXIST); attempt++) {
         char unique[GNOMON_TEMPORARY_UNIQUE], path[PATH_MAX];
         gnomon_temporary_unique(unique);
         int n = snprintf(path, sizeof path, "%s/gnomon-%s.tmp", folder, unique);
@@ -156,7 +160,6 @@ gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd)
             unlink(path);
             return GNOMON_OK;
         }
-        if (errno != EEXIST) break;
     }
     return gnomon_fail(ctx, GNOMON_ERROR_IO, GNOMON_ARG("%s") ": can't make a temporary file: %s",
                        folder, strerror(errno));

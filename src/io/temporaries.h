@@ -26,7 +26,8 @@ int gnomon_temporary_beside(int folder_fd, const char *base, mode_t mode,
 enum { GNOMON_TEMPORARY_UNIQUE = 40 };
 void gnomon_temporary_unique(char text[GNOMON_TEMPORARY_UNIQUE]);
 
-/* Opens a file in TMPDIR, else /tmp, that has no name any more; *fd is the caller's to close. */
+/* Opens a file without a name in TMPDIR, else in /tmp; *fd is the caller's to close. Where the file
+ * system has no files without names, it has one for a moment. */
 gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd);
 
 #endif

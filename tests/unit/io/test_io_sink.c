@@ -1,6 +1,7 @@
 /* Safe output: what becomes of targets, links, modes, pipes and full disks, and what is left. */
 #include "io/format.h"
 #include "io/sink.h"
+#include "io/temporaries.h"
 #include "io_text.h"
 
 #include <dirent.h>
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -434,6 +436,37 @@ static void gzip_names(void **unused)
     assert_non_null(strstr(gnomon_last_error(ctx), "gzip"));
 }
 
+/* A file that had a name for a moment would be left by a process that is killed in that moment. */
+static void nameless(void **unused)
+{
+    (void)unused;
+    const int plain = open(folder, O_TMPFILE | O_RDWR, 0600);
+    if (plain < 0) skip(); /* a file system without such files */
+    close(plain);
+    const char *was = getenv("TMPDIR");
+    char *kept = was == NULL ? NULL : strdup(was), event[4096];
+    int fd = -1;
+    const int names = inotify_init1(IN_NONBLOCK);
+    assert_true(names >= 0 && inotify_add_watch(names, folder, IN_CREATE) >= 0);
+    setenv("TMPDIR", folder, 1);
+    expect_ok(gnomon_temporary_nameless(ctx, &fd));
+    assert_int_equal(write(fd, "abc", 3), 3);
+    assert_int_equal(read(names, event, sizeof event), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(files(), 0);
+    close(fd);
+    set_paths("not-there", "");
+    setenv("TMPDIR", path, 1);
+    assert_int_equal(gnomon_temporary_nameless(ctx, &fd), GNOMON_ERROR_IO);
+    assert_non_null(strstr(gnomon_last_error(ctx), "not-there"));
+    if (kept == NULL)
+        unsetenv("TMPDIR");
+    else
+        setenv("TMPDIR", kept, 1);
+    free(kept);
+    close(names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -452,6 +485,7 @@ int main(void)
         cmocka_unit_test(abandoning),
         cmocka_unit_test(many),
         cmocka_unit_test(gzip_names),
+        cmocka_unit_test(nameless),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
