@@ -290,7 +290,9 @@ static int work(cli_app *app, const request *r, const char *input, const char *o
     gnomon_status status =
         gnomon_writer_open(app->ctx, output, info.rows, info.cols, to, &options, &writer);
     if (status != GNOMON_OK) {
-        code = cli_fail_status(app, status);
+        code = cli_error_about(app, "dtype")
+                   ? cli_usage(app, "--output-dtype%s", cli_error_rest(app))
+                   : cli_fail_status(app, status);
         gnomon_reader_close(reader);
         return code;
     }

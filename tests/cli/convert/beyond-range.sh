@@ -14,3 +14,5 @@ try gnomon convert single.csv x.npy --output-dtype f4 --quiet
 try gnomon convert infinite.csv y.npy --output-dtype f2 --quiet
 try gnomon convert large.mtx x.npy --output-dtype f2 --quiet
 ls x.npy 2> /dev/null || echo "nothing was written"
+# the type that a format can't store is the output's
+try gnomon convert points-u1.npy sparse-u1.mtx --sparse
