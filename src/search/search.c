@@ -277,8 +277,11 @@ static int64_t rows_at_once(const gnomon_search *s, const gnomon_csr *base, int6
 
 static gnomon_status add_sparse_rows(gnomon_search *s, const gnomon_csr *base)
 {
+    int64_t done;
     gnomon_context_set_worked(s->ctx, NULL);
-    for (int64_t from = 0, rows; from < base->rows; from += rows) {
+    GNOMON_TRY(gnomon_scan_sparse_one(s, base, &done));
+    s->base += done;
+    for (int64_t from = done, rows; from < base->rows; from += rows) {
         rows = rows_at_once(s, base, from);
         const gnomon_csr part = gnomon_csr_rows(base, from, rows);
         gnomon_sets sets = {0};

@@ -16,6 +16,10 @@
  * Errors: DATA, NONFINITE, UNSUPPORTED (a magnitude above 2^500), MEMORY. */
 gnomon_status gnomon_sparse_make(gnomon_context *ctx, const gnomon_csr *csr, const char *name,
                                  int64_t first, gnomon_metric metric, gnomon_sets *rows);
+/* A single query, not by L1, against the first *done rows of a base, whose ids begin with
+ * search->base: none, where an index is as good, and fewer than all, where the others are better
+ * searched by one or an entry is refused. Errors: those of gnomon_sparse_make. */
+gnomon_status gnomon_scan_sparse_one(gnomon_search *search, const gnomon_csr *base, int64_t *done);
 /* The queries, in search->sets, against the rows of an index, whose first has the id search->base.
  * Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_scan_sparse(gnomon_search *search, const gnomon_inverted *base);

@@ -121,6 +121,42 @@ static void answers_are_those_of_every_pair(void **state)
             every_way(sparse_metrics[m], (sparse_kind)kind, false);
 }
 
+/* One query at a time, which has a way of its own. */
+static void single_queries(void **state)
+{
+    (void)state;
+    uint8_t allowed[BASE / 8];
+    memset(allowed, 0xb7, sizeof allowed);
+    for (int kind = 0; kind < SPARSE_KINDS; kind++) {
+        sparse_rows base = sparse_make((sparse_kind)kind, BASE, D, false, 51);
+        sparse_rows queries = sparse_make((sparse_kind)kind, QUERIES, D, false, 52);
+        for (int m = 0; m < SPARSE_METRICS; m++) {
+            answer *all = all_answers(sparse_metrics[m], &queries, &base);
+            gnomon_context *ctx = context_of(2, 0);
+            for (int64_t q = 0; q < QUERIES; q++) {
+                const answer *mine = all + q * BASE;
+                sparse_rows one = queries;
+                one.csr = sparse_part(&queries.csr, q, 1);
+                gnomon_search_options o = options_of(sparse_metrics[m], 1 + q % 5, 0);
+                search(ctx, &base, &one, &o, 0, mine, "one query");
+                search(ctx, &base, &one, &o, 41, mine, "one query, pieces");
+                o.exclude = mine[1].id;
+                o.filter = allowed;
+                o.filter_bits = 8 * (int64_t)sizeof allowed;
+                search(ctx, &base, &one, &o, 0, mine, "one query, the nearest that may be");
+                for (int64_t rank = 0; rank < BASE; rank += 90) {
+                    o = options_of(sparse_metrics[m], 0, mine[rank].distance);
+                    search(ctx, &base, &one, &o, 0, mine, "one query by radius");
+                }
+            }
+            gnomon_context_destroy(ctx);
+            free(all);
+        }
+        sparse_drop(&base);
+        sparse_drop(&queries);
+    }
+}
+
 static void as_many_columns_as_can_be(void **state)
 {
     (void)state;
@@ -339,6 +375,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_those_of_every_pair),
+        cmocka_unit_test(single_queries),
         cmocka_unit_test(as_many_columns_as_can_be),
         cmocka_unit_test(filters_and_own_points),
         cmocka_unit_test(several_pieces_of_scores),
