@@ -49,7 +49,9 @@ def searches_part(record):
             [f"10 largest products of {learned['queries']:,} vectors with {learned['points']:,}", f"{learned['cpu_seconds']:.3g}",
              f"{learned['scipy_cpu_seconds']:.3g}", "", "", f"{learned['scipy_cpu_seconds'] / learned['cpu_seconds']:.1f}"],
             [f"10 largest products of one vector with {learned['points']:,}", f"{learned['one_cpu_seconds']:.3g}", "", "", "", ""]]
-    return ("\n## Nearest neighbours\n\nEach call begins with the rows as SciPy has them: gnomon makes its index within the time; for one query it makes none. scikit-learn: `NearestNeighbors(metric='cosine', algorithm='brute')`. The last two rows are vectors like those of "
+    return ("\n## Nearest neighbours\n\nEach call begins with the rows as SciPy has them: gnomon makes its index within the time; for one "
+            "query it makes none." + (" The rows of one query come from a later run." if "later_run" in record else "") +
+            " scikit-learn: `NearestNeighbors(metric='cosine', algorithm='brute')`. The last two rows are vectors like those of "
             "learned sparse models, made by a law: 120 of 30,000 columns a row by Zipf's law with exponent 0.7, values exp(N(0, ¼)); SciPy takes "
             "the product and `argpartition`, in single precision: "
             f"{100 * learned['same_answers']:.2f} % of its answers stand where ours do, and of our products in 100 queries none is off "
