@@ -49,7 +49,8 @@ static gnomon_status read_ranks(gnomon_hosvd_work *w, const gnomon_tensor *x)
     const gnomon_hosvd_options *o = &w->options;
     int64_t count = 1;
     GNOMON_FAIL_IF(o->ranks != NULL && o->rank_count != x->modes, w->ctx, GNOMON_ERROR_ARGUMENT,
-                   "there are %d ranks, and the tensor has %d modes", o->rank_count, x->modes);
+                   GNOMON_ARG("ranks") " has %d ranks, and the tensor has %d modes", o->rank_count,
+                   x->modes);
     for (int n = 0; n < x->modes; n++)
         count *= x->size[n];
     for (int i = 0; i < x->modes; i++) {
@@ -59,13 +60,17 @@ static gnomon_status read_ranks(gnomon_hosvd_work *w, const gnomon_tensor *x)
         w->size[i] = x->size[n];
         w->rank[i] = o->ranks != NULL ? o->ranks[n] : most;
         GNOMON_FAIL_IF(w->rank[i] < 1, w->ctx, GNOMON_ERROR_ARGUMENT,
-                       "the rank of mode %d is %" PRId64 "; it must be at least 1", n, w->rank[i]);
+                       GNOMON_ARG("ranks") ": the rank of mode %d is %" PRId64
+                                           "; it must be at least 1",
+                       n, w->rank[i]);
         GNOMON_FAIL_IF(w->rank[i] > x->size[n], w->ctx, GNOMON_ERROR_ARGUMENT,
-                       "the rank of mode %d is %" PRId64 "; the mode has size %" PRId64, n,
-                       w->rank[i], x->size[n]);
+                       GNOMON_ARG("ranks") ": the rank of mode %d is %" PRId64
+                                           "; the mode has size %" PRId64,
+                       n, w->rank[i], x->size[n]);
         GNOMON_FAIL_IF(w->rank[i] > others, w->ctx, GNOMON_ERROR_ARGUMENT,
-                       "the rank of mode %d is %" PRId64 "; the other sizes' product is %" PRId64
-                       ", and no unfolding has a rank above that",
+                       GNOMON_ARG("ranks") ": the rank of mode %d is %" PRId64
+                                           "; the other sizes' product is %" PRId64
+                                           ", and no unfolding has a rank above that",
                        n, w->rank[i], others);
     }
     return GNOMON_OK;

@@ -429,9 +429,9 @@ static void test_refusals(void **state)
     options.rank_count = 3
     REFUSED(GNOMON_ERROR_ARGUMENT, "ranks is NULL");
     options.rank_count = 2;
-    REFUSED(GNOMON_ERROR_ARGUMENT, "2 ranks, and the tensor has 3 modes");
+    REFUSED(GNOMON_ERROR_ARGUMENT, "ranks has 2 ranks, and the tensor has 3 modes");
     options.ranks = (int64_t[]){2, 5, 2};
-    REFUSED(GNOMON_ERROR_ARGUMENT, "the rank of mode 1 is 5; the mode has size 4");
+    REFUSED(GNOMON_ERROR_ARGUMENT, "ranks: the rank of mode 1 is 5; the mode has size 4");
     options.ranks = (int64_t[]){2, 0, 2};
     REFUSED(GNOMON_ERROR_ARGUMENT, "the rank of mode 1 is 0");
     t = gnomon_tensor_packed(x, GNOMON_F32, 3, (int64_t[]){5, 2, 2}, 0);
