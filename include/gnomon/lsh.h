@@ -318,9 +318,10 @@ GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_
  * is the old file or the complete new one. "-" is standard output. It may be the file that the
  * index was opened from: that file is then locked (flock) until it is replaced. BUSY is returned,
  * with nothing written, if another process or thread holds the lock, or if the file was replaced
- * since it was opened: open it again. The checksums of the file that an index was opened from are
- * verified before its content is written again: DATA if it is damaged. Any number of threads at
- * once, as for queries.
+ * since it was opened: open it again. Any other file that is replaced is locked too; it may have
+ * been replaced meanwhile. The checksums of the file that an index was opened from are verified
+ * before its content is written again: DATA if it is damaged. Any number of threads at once, as for
+ * queries.
  * Errors: IO, NOT_FOUND, MEMORY, CANCELLED, BUSY, DATA. */
 GNOMON_API gnomon_status gnomon_lsh_save(gnomon_context *ctx, const gnomon_lsh *index,
                                          const char *path);
@@ -356,7 +357,9 @@ GNOMON_API gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path,
  * a builder and its context. */
 typedef struct gnomon_lsh_builder gnomon_lsh_builder;
 
-/* Errors: as gnomon_lsh_create; IO, NOT_FOUND. On failure *out is NULL. */
+/* A file that path leads to is locked (flock) until the builder is finished or aborted.
+ * Errors: as gnomon_lsh_create; IO, NOT_FOUND; BUSY if another process or thread holds that lock.
+ * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_lsh_builder_create(gnomon_context *ctx,
                                                    const gnomon_lsh_options *options,
                                                    const char *path, gnomon_lsh_builder **out);

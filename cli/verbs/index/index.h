@@ -18,6 +18,10 @@ int cli_index_check(int argc, char **argv);
 void cli_index_words(FILE *stream, const gnomon_lsh_info *info);
 json_t *cli_index_json(const gnomon_lsh_info *info);
 
+/* After BUSY: waits a moment for the process that is changing the index at path, which is said
+ * once. -1 or an exit code. */
+int cli_index_wait(cli_app *app, const char *path, int *waiting);
+
 /* Hands the reader's points, piece by piece, to the builder; coded: the first ones determine the
  * codes. -1 or an exit code. */
 int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,

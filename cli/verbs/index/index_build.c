@@ -290,9 +290,13 @@ static int build_told(build *b)
     if (code < 0) code = cli_check_bits(app, b->metric, b->path, &b->info);
     if (code < 0) {
         b->options.functions.dim = b->info.cols;
-        const gnomon_status status =
-            gnomon_lsh_builder_create(app->ctx, &b->options, b->output, &builder);
-        if (status != GNOMON_OK) code = cli_fail_status(app, status);
+        int waiting = 0;
+        gnomon_status status;
+        while ((status = gnomon_lsh_builder_create(app->ctx, &b->options, b->output, &builder)) ==
+                   GNOMON_ERROR_BUSY &&
+               code < 0)
+            code = cli_index_wait(app, b->output, &waiting);
+        if (code < 0 && status != GNOMON_OK) code = cli_fail_status(app, status);
     }
     const double begin = cli_seconds();
     if (code < 0)
@@ -348,8 +352,13 @@ static int tune(build *b, const cli_points *points, const cli_points *queries, i
         return cli_fail(app, CLI_EXIT_DATA, "%s: %s",
                         cli_error_about(app, "queries") ? b->queries_path : b->path,
                         gnomon_last_error(app->ctx));
-    if (status == GNOMON_OK && b->index != NULL && b->output != NULL)
-        status = gnomon_lsh_save(app->ctx, b->index, b->output);
+    if (status == GNOMON_OK && b->index != NULL && b->output != NULL) {
+        int waiting = 0;
+        while ((status = gnomon_lsh_save(app->ctx, b->index, b->output)) == GNOMON_ERROR_BUSY) {
+            const int code = cli_index_wait(app, b->output, &waiting);
+            if (code >= 0) return code;
+        }
+    }
     return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
 }
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct change {
     cli_app *app;
@@ -82,21 +81,15 @@ static int start(change *c)
     return code < 0 ? cli_index_open(c->app, c->path, &c->index) : code;
 }
 
-/* After BUSY: another process is changing the index, or has changed it since it was opened. Waits a
- * little and opens it again. */
+/* After BUSY: another process is changing the file that is to be replaced, or has changed it since
+ * it was opened. Waits a little and opens the index again. */
 static int wait_and_open(change *c)
 {
-    cli_app *app = c->app;
-    const struct timespec a_moment = {.tv_nsec = 50000000};
-    if (!c->waiting)
-        cli_say(app, "gnomon %s: %s is being changed by another process; waiting for it\n",
-                app->verb, c->path);
-    c->waiting = 1;
-    nanosleep(&a_moment, NULL);
-    if (cli_interrupted()) return cli_fail_status(app, GNOMON_ERROR_CANCELLED);
+    const int code = cli_index_wait(c->app, c->output, &c->waiting);
+    if (code >= 0) return code;
     gnomon_lsh_destroy(c->index);
     c->index = NULL;
-    return cli_index_open(app, c->path, &c->index);
+    return cli_index_open(c->app, c->path, &c->index);
 }
 
 /* Opens a builder with what the index has. */

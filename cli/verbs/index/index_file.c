@@ -2,6 +2,7 @@
 #include "verbs/index/index.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
 {
@@ -51,6 +52,17 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
     if (out != NULL) json_object_set_new(out, "seed", json_string(seed));
     return out;
+}
+
+int cli_index_wait(cli_app *app, const char *path, int *waiting)
+{
+    const struct timespec a_moment = {.tv_nsec = 50000000};
+    if (!*waiting)
+        cli_say(app, "gnomon %s: %s is being changed by another process; waiting for it\n",
+                app->verb, path);
+    *waiting = 1;
+    nanosleep(&a_moment, NULL);
+    return cli_interrupted() ? cli_fail_status(app, GNOMON_ERROR_CANCELLED) : -1;
 }
 
 /* Pieces larger than this gain nothing. */

@@ -148,6 +148,9 @@ gnomon_status gnomon_origin_open(gnomon_context *ctx, const char *path, const gn
  * Errors: BUSY (locked, or no longer the file that was opened), IO. */
 gnomon_status gnomon_origin_lock(gnomon_context *ctx, const gnomon_origin *origin, const char *path,
                                  int *lock);
+/* Locks the regular file that path leads to, if there is one, until *lock is closed. Otherwise, and
+ * where files can't be locked, *lock is -1. Errors: BUSY. */
+gnomon_status gnomon_target_lock(gnomon_context *ctx, const char *path, int *lock);
 /* Whether the path still leads to the file that was opened. Errors: BUSY. */
 gnomon_status gnomon_origin_still(gnomon_context *ctx, const gnomon_origin *origin);
 

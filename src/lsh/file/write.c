@@ -35,6 +35,7 @@ struct gnomon_lsh_builder {
     gnomon_run *runs;
     int64_t run_count, run_room;
     int lock;   /* on the file that is replaced by what was made of it; -1: none */
+    int target; /* the lock on any other file that is replaced; -1: none */
     bool other; /* the file will hold more or less than the index does */
 };
 
@@ -353,7 +354,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_lsh_options *optio
     b->ctx = ctx;
     b->from = from;
     b->end = GNOMON_LSH_HEADER;
-    b->lock = -1;
+    b->lock = b->target = -1;
     b->side = b->weights = b->spool = (gnomon_spool){ctx, -1, 0};
     *out = b;
     if (from) {
@@ -365,6 +366,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_lsh_options *optio
                                       from->origin ? from->origin->path : "the index");
     }
     GNOMON_TRY(gnomon_lsh_create(ctx, options, &b->shape));
+    if (b->lock < 0) GNOMON_TRY(gnomon_target_lock(ctx, path, &b->target));
     return gnomon_sink_open(ctx, path, &safe, &b->sink);
 }
 
@@ -599,6 +601,7 @@ void gnomon_lsh_builder_abort(gnomon_lsh_builder *b)
     gnomon_free(ctx, b->sections);
     gnomon_lsh_destroy(b->shape);
     if (b->lock >= 0) close(b->lock);
+    if (b->target >= 0) close(b->target);
     if (b->from) gnomon_lsh_leave(b->from);
     gnomon_free(ctx, b);
 }

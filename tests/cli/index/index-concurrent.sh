@@ -30,3 +30,28 @@ for i in 4 17 29; do
     gnomon index query all.lsh "part$i.npy" -k 1 -o "near$i.csv" --quiet && sed 1d "near$i.csv" | wc -l
 done
 find . -name '.*.tmp' | wc -l
+# an index that is built over one that another process has locked waits for it: nothing replaces the file before
+"$PYTHON" - <<'P'
+import fcntl, os, random, struct, subprocess, time
+header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (600, 8), }"
+header += b" " * ((-len(header) - 11) % 64) + b"\n"
+draw = random.Random(1)
+values = struct.pack("<4800f", *[draw.gauss(0, 1) for _ in range(4800)])
+open("many.npy", "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + values)
+for how in (["--tables", "2", "--functions", "3", "--width", "1"], ["--recall", "0.5", "-k", "1", "--slower"]):
+    with open("all.lsh", "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        build = subprocess.Popen(["gnomon", "index", "build", "many.npy", "-o", "all.lsh", "--metric", "l2"] + how,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while build.poll() is None:
+            line = build.stderr.readline()
+            if "waiting for it" in line or not line:
+                break
+        time.sleep(0.2)
+        same = os.fstat(held.fileno()).st_ino == os.stat("all.lsh").st_ino
+        print("waits" if build.poll() is None and same else f"replaced a locked file, exit code {build.poll()}")
+        fcntl.flock(held, fcntl.LOCK_UN)
+        build.stderr.read()
+        print("exit code", build.wait(), "replaced" if os.fstat(held.fileno()).st_ino != os.stat("all.lsh").st_ino else "the same file")
+P
+gnomon index check all.lsh --quiet
