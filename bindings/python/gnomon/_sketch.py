@@ -245,6 +245,8 @@ class Sketcher:
         False (default): pieces come in order and without gaps, and the result has the bits of one call on the whole.
         True: partial sketches add up in float64. Pieces may come in any order (``start``), and sketchers of different
         pieces, in other processes say, are put together by `merge`; the rounding depends on the pieces.
+    allow_nonfinite : bool
+        NaN and infinity pass.
 
     Examples
     --------
@@ -258,12 +260,14 @@ class Sketcher:
     True
     """
 
-    def __init__(self, operator: Operator, *, axis: int = 1, dtype: Any = None, mergeable: bool = False):
+    def __init__(self, operator: Operator, *, axis: int = 1, dtype: Any = None, mergeable: bool = False,
+                 allow_nonfinite: bool = False):
         if not isinstance(operator, Operator):
             raise TypeError(f"operator must be an Operator, not {type(operator).__name__}")
         if axis not in (0, 1):
             raise ValueError(f"axis is {axis!r}; it must be 0 or 1")
         self.operator, self.axis, self.mergeable = operator, axis, bool(mergeable)
+        self.allow_nonfinite = bool(allow_nonfinite)
         self.dtype: Optional[np.dtype] = None if dtype is None else float_dtype(dtype, False)
         self.seen = 0
         self._partial: Optional[np.ndarray] = None
@@ -304,7 +308,7 @@ class Sketcher:
             self._partial = np.zeros(shape)
         elif self._partial.shape != shape:
             raise ValueError(f"piece has {x.shape[0]} points; those before have {self._partial.shape[0]}")
-        options = _options(col=begin, beta=1.0)
+        options = _options(col=begin, beta=1.0, allow_nonfinite=int(self.allow_nonfinite))
         total = self._partial.copy()
         y = Dense(total, "out")
         with lease({"x": "piece"}) as ctx:
@@ -319,7 +323,8 @@ class Sketcher:
             stream = ctypes.c_void_p()
             status = lib.gnomon_stream_create(
                 self._context.handle, self.operator.handle, x.shape[0],
-                _abi.GNOMON_F64 if self.dtype == np.float64 else _abi.GNOMON_F32, None, ctypes.byref(stream))
+                _abi.GNOMON_F64 if self.dtype == np.float64 else _abi.GNOMON_F32,
+                ctypes.byref(_ANY if self.allow_nonfinite else _FINITE), ctypes.byref(stream))
             if status:
                 self._context.fail(status, {})
             self._stream = stream
