@@ -155,7 +155,7 @@ class Dense:
 
 def _bfloat16(x: Any) -> bool:
     """Whether x is a tensor of PyTorch's on the CPU of the type that NumPy lacks."""
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     return (torch is not None and isinstance(x, getattr(torch, "Tensor", ())) and x.dtype == torch.bfloat16
             and x.device.type == "cpu")
 
