@@ -49,7 +49,8 @@ typedef struct gnomon_metric_row {
     /* The key of a query and row i of base: smaller is nearer. */
     double (*key)(const gnomon_search_kernels *kernels, gnomon_query query,
                   const gnomon_matrix *base, int64_t i);
-    /* The same key, to the last bit, of two sparse rows; NULL: the metric takes none. */
+    /* The same key, to the last bit, of two sparse rows, for metrics whose bound
+     * src/search/inverted.c knows; NULL: the metric takes none. */
     double (*sparse)(const gnomon_search_kernels *kernels, const gnomon_sparse_row *query,
                      const gnomon_sparse_row *base);
     bool filtered; /* products in fp32 tell which pairs need a key; else each gets one */

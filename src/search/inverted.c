@@ -157,12 +157,23 @@ static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
     return GNOMON_OK;
 }
 
+/* Whether scores and their bounds here and in sparse.c are those of the metric. */
+static bool is_known(gnomon_metric metric)
+{
+    return metric == GNOMON_L2 || metric == GNOMON_COSINE || metric == GNOMON_IP ||
+           metric == GNOMON_L1;
+}
+
 gnomon_status gnomon_inverted_open(gnomon_context *ctx, gnomon_metric metric, gnomon_sets *rows,
                                    int64_t cols, gnomon_inverted *index)
 {
     *index = (gnomon_inverted){.metric = metric, .rows = *rows};
     *rows = (gnomon_sets){0};
-    gnomon_status status = measure(ctx, index);
+    gnomon_status status = GNOMON_OK;
+    if (!is_known(metric))
+        status = gnomon_fail(ctx, GNOMON_ERROR_INTERNAL, "sparse rows have no bound for %s",
+                             gnomon_metric_name(metric));
+    if (status == GNOMON_OK) status = measure(ctx, index);
     if (status == GNOMON_OK) status = count_columns(ctx, index, cols);
     if (status == GNOMON_OK) status = fill(ctx, index);
     if (status != GNOMON_OK) gnomon_inverted_close(ctx, index);

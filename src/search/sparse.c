@@ -93,7 +93,7 @@ static float least_score(const gnomon_inverted *x, const query *q, double key)
         score = q->norm - k;
         slack *= q->norm + k + 1;
         break;
-    default:
+    default: /* COSINE */
         break;
     }
     const float least = (float)(score - slack - q->floor);

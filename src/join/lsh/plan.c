@@ -174,6 +174,14 @@ static gnomon_status sample_distances(gnomon_join_state *some, bool sampled, dis
     return status;
 }
 
+/* Whether what rounding takes from the family's values depends on how long points are: it does
+ * where values are steps of some width. */
+static bool measures_lengths(gnomon_metric metric)
+{
+    const gnomon_family_row *row = gnomon_family_row_of(gnomon_metric_family(metric, 0));
+    return row != NULL && row->width && row->rounding != NULL;
+}
+
 static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample *sample,
                                distances_seen *out)
 {
@@ -189,7 +197,7 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
         for (int64_t b = 0; b < BINS; b++) /* |A n B| = (1 - d) (|A| + |B|) / (2 - d) */
             sum += (1 - out->distance[b]) / (2 - out->distance[b]);
         out->shared = sum / BINS * 2 * out->members;
-    } else if (join->options.metric == GNOMON_L2) {
+    } else if (measures_lengths(join->options.metric)) {
         GNOMON_TRY(measure(join, &join->p, sample != NULL ? sample->squares[0] : -1, &out->length));
         if (!join->self)
             GNOMON_TRY(

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
+#include "lsh/families/family.h"
 #include "lsh/tune/tuning.h"
 #include "search/jaccard.h"
 
@@ -151,7 +152,7 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     GNOMON_TRY(gnomon_tuning_sample_far(t));
     /* neighbours at distance 0: a width by the others */
     if (t->near == 0) t->near = t->far[t->far_count / 2] / 8;
-    if ((t->p.metric == GNOMON_L2 || t->p.metric == GNOMON_L1) && !(t->near > 0))
+    if (gnomon_family_row_of(gnomon_metric_family(t->p.metric, 0))->width && !(t->near > 0))
         return gnomon_tuning_use_exact(t, "all points tried are in one place");
     t->captured[0] = 1;
     if (t->has_codes) GNOMON_TRY(gnomon_tuning_encode(t));
