@@ -61,6 +61,17 @@ def test_c(program, kind):
     assert out == sketch(kind).tobytes()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_estimators(program, kind):
+    estimators = pytest.importorskip("gnomon.sklearn")
+    found = estimators.RandomProjection(16, kind=kind, random_state=2**63 + 5).fit_transform(POINTS)
+    out = subprocess.run([program, kind, str(2**63 + 5)], input=POINTS.tobytes(), capture_output=True, check=True).stdout
+    assert out == found.tobytes()
+    if kind == "gaussian":
+        found = estimators.GaussianRandomProjection(16, random_state=2**63 + 5).fit_transform(POINTS)
+        assert out == found.tobytes()
+
+
 @pytest.mark.skipif(not COMMAND.exists(), reason="no command: GNOMON_COMMAND names it")
 class TestCommand:
     def run(self, folder, *arguments):
@@ -88,3 +99,18 @@ class TestCommand:
         for name in found.files:
             ours = {"u": U, "s": s, "vt": Vt}.get(name.lower())
             assert ours is None or found[name].ravel().tobytes() == np.ascontiguousarray(ours).tobytes(), name
+
+    @pytest.mark.skipif(gnomon.svd_missing() is not None, reason="no OpenBLAS")
+    def test_estimators(self, tmp_path):
+        estimators = pytest.importorskip("gnomon.sklearn")
+        np.save(tmp_path / "x.npy", POINTS)
+        self.run(tmp_path, "svd", "x.npy", "-o", "f.npz", "--rank", "5", "--seed", "3", "--power", "5")
+        model = estimators.TruncatedSVD(5, random_state=3).fit(POINTS)
+        found = np.load(tmp_path / "f.npz")
+        assert found["Vt"].tobytes() == model.components_.tobytes()
+        self.run(tmp_path, "svd", "x.npy", "-o", "p.npz", "--rank", "5", "--seed", "3", "--center", "--power", "5")
+        pca = estimators.PCA(5, svd_solver="randomized", iterated_power=5, random_state=3).fit(POINTS)
+        assert np.load(tmp_path / "p.npz")["Vt"].tobytes() == pca.components_.tobytes()
+        self.run(tmp_path, "neighbors", "x.npy", "x.npy", "--exclude-self", "-o", "n.npz", "-k", "4")
+        nearest = estimators.NearestNeighbors(n_neighbors=4).fit(POINTS).kneighbors()[1]
+        assert np.array_equal(np.load(tmp_path / "n.npz")["ids"], nearest)

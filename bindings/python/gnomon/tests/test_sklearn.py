@@ -11,14 +11,19 @@ from sklearn.base import clone  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
 import gnomon  # noqa: E402
-from gnomon.sklearn import GaussianRandomProjection, RandomProjection, SparseRandomProjection  # noqa: E402
+from gnomon.sklearn import (  # noqa: E402
+    PCA, GaussianRandomProjection, KNeighborsTransformer, NearestNeighbors, RadiusNeighborsTransformer,
+    RandomProjection, SketchedLinearRegression, SketchedRidge, SparseRandomProjection, TruncatedSVD)
 
 X = np.random.default_rng(0).normal(size=(30, 400))
 
 
-@parametrize_with_checks([GaussianRandomProjection(n_components=2), SparseRandomProjection(n_components=2),
-                          RandomProjection(n_components=2)]
-                         + [RandomProjection(n_components=2, kind=kind) for kind in ("sjlt", "srht", "kronecker")])
+@parametrize_with_checks(
+    [GaussianRandomProjection(n_components=2), SparseRandomProjection(n_components=2), RandomProjection(n_components=2)]
+    + [RandomProjection(n_components=2, kind=kind) for kind in ("sjlt", "srht", "kronecker")]
+    + [TruncatedSVD(), PCA(), PCA(1, whiten=True), PCA(1, svd_solver="randomized"), NearestNeighbors(),
+       NearestNeighbors(recall=0.9), KNeighborsTransformer(), RadiusNeighborsTransformer(), SketchedLinearRegression(),
+       SketchedRidge(), SketchedRidge(fit_intercept=False)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

@@ -5,26 +5,17 @@ import warnings
 from typing import Any, Optional, Union
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import DataDimensionalityWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ._operator import Operator
-from ._arrays import seed_of
-from ._sketch import sketch
-
-try:
-    from sklearn.utils.validation import validate_data as _validate
-except ImportError:  # scikit-learn before 1.6
-    def _validate(estimator: Any, X: Any, **checks: Any) -> Any:
-        if "ensure_all_finite" in checks:
-            checks["force_all_finite"] = checks.pop("ensure_all_finite")
-        return estimator._validate_data(X, **checks)
-
-__all__ = ["GaussianRandomProjection", "RandomProjection", "SparseRandomProjection"]
+from .._arrays import seed_of
+from .._operator import Operator
+from .._sketch import sketch
+from ._base import SPARSE, Base, validate
 
 
-class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # type: ignore[misc]
     """What all of them share. The operator is never stored: a fitted estimator holds, and is pickled with, its descriptor
     alone. ``components_`` is made when it is asked for."""
 
@@ -32,8 +23,7 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         raise NotImplementedError
 
     def _checked(self, X: Any, reset: bool) -> Any:
-        return _validate(self, X, accept_sparse=["csr", "coo"], dtype=[np.float64, np.float32], reset=reset,
-                         accept_large_sparse=True)
+        return validate(self, X, accept_sparse=SPARSE, reset=reset)
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Draws the operator for so many features.
@@ -143,19 +133,10 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             inverse = self._inverse
         return np.asarray(X @ inverse.T)
 
-    def __getstate__(self) -> Any:
-        state = dict(super().__getstate__())
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
         state.pop("_inverse", None)
         return state
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"preserves_dtype": [np.float64, np.float32]}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.input_tags.sparse = True
-        return tags
 
 
 class GaussianRandomProjection(_Projection):

@@ -1,0 +1,63 @@
+"""What the estimators share: checks of their input, as every scikit-learn from 1.2 on makes them, and their pickles."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+try:
+    from sklearn.utils.validation import validate_data as _validate_data
+except ImportError:  # scikit-learn before 1.6
+    def _validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
+        if "ensure_all_finite" in checks:
+            checks["force_all_finite"] = checks.pop("ensure_all_finite")
+        return estimator._validate_data(X, y, **checks)
+
+FLOATS = [np.float64, np.float32]
+SPARSE = ["csr", "coo"]
+PICKLE_VERSION = 1
+
+
+def validate(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
+    """X, and y when it is given, as float32 or float64, with what scikit-learn says of those that don't fit."""
+    checks = {"accept_sparse": "csr", "dtype": FLOATS, "accept_large_sparse": True, **checks}
+    return _validate_data(estimator, X, *y, **checks)
+
+
+def count(value: Any, name: str, least: int = 1) -> int:
+    """An int of a parameter that counts something."""
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__") or value < least:
+        raise ValueError(f"{name} is {value!r}; it must be an int of at least {least}")
+    return int(value)
+
+
+def choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}")
+    return value
+
+
+class Base(BaseEstimator):  # type: ignore[misc]
+    """Pickles carry the version of their contents, so that an older package refuses what it can't know."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_gnomon_pickle": PICKLE_VERSION}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        version = state.pop("_gnomon_pickle", 0)
+        if version > PICKLE_VERSION:
+            raise ValueError(f"the pickle of {type(self).__name__} has version {version}; this gnomon knows versions up "
+                             f"to {PICKLE_VERSION}: a newer one is needed")
+        super().__setstate__(state)
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn before 1.6
+        return {"preserves_dtype": FLOATS}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
