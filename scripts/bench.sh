@@ -61,3 +61,6 @@ PY
 "$python" bench/cpu/svd.py "$build/libgnomon.so" --output bench/records/svd-cpu.json
 "$python" bench/cpu/lstsq.py "$build/libgnomon.so" --output bench/records/lstsq-cpu.json
 "$python" bench/cpu/hosvd.py "$build/libgnomon.so" --output bench/records/hosvd-cpu.json
+
+# The Python package's estimators beside scikit-learn's.
+GNOMON_LIBRARY=$build/libgnomon.so PYTHONPATH=bindings/python "$python" bench/cpu/python.py -o bench/records/python-cpu.json
