@@ -156,8 +156,8 @@ class Dense:
 def _bfloat16(x: Any) -> bool:
     """Whether x is a tensor of PyTorch's on the CPU of the type that NumPy lacks."""
     torch: Any = sys.modules.get("torch")
-    return (torch is not None and isinstance(x, getattr(torch, "Tensor", ())) and x.dtype == torch.bfloat16
-            and x.device.type == "cpu")
+    tensor: Any = getattr(torch, "Tensor", ())  # absent while PyTorch is being imported
+    return isinstance(x, tensor) and x.dtype == torch.bfloat16 and x.device.type == "cpu"
 
 
 def _dense_bfloat16(x: Any, name: str) -> Dense:

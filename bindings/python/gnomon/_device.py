@@ -162,7 +162,8 @@ def _dlpack(x: Any, name: str, device: int) -> Placed:
 def placed(x: Any, name: str) -> Optional[Placed]:
     """The view of an array in a GPU's memory; None for anything else."""
     torch: Any = sys.modules.get("torch")
-    if torch is not None and isinstance(x, getattr(torch, "Tensor", ())):
+    tensor: Any = getattr(torch, "Tensor", ())  # absent while PyTorch is being imported
+    if isinstance(x, tensor):
         return _torch(x, name, torch) if x.is_cuda else None
     if isinstance(x, type) or isinstance(x, np.ndarray):
         return None
