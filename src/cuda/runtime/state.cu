@@ -61,8 +61,8 @@ cudaError_t gcu_alloc(gcu_state *s, void **data, size_t bytes, cudaStream_t stre
 {
     *data = nullptr;
     if (bytes == 0) return cudaSuccess;
-    /* a copy of 16 bytes (cp.async) that reads only the first few of them counts as one of all 16 to
-     * memcheck, and none shall reach beyond its allocation */
+    /* a copy of 16 bytes (cp.async) that reads only the first few of them counts as one of all 16
+     * to memcheck, and none shall reach beyond its allocation */
     constexpr size_t UNIT = 16;
     if (bytes > SIZE_MAX - UNIT) return cudaErrorMemoryAllocation;
     bytes = (bytes + UNIT - 1) / UNIT * UNIT;

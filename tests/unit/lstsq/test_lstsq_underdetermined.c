@@ -228,7 +228,8 @@ static void test_refused(void **state)
     gnomon_matrix right = gnomon_matrix_rowmajor(b, GNOMON_F64, ROWS, RIGHTS);
     options.sketch_size = ROWS - 1;
     expect(ctx, gnomon_lstsq_dense(ctx, &view, &right, &options, &out), GNOMON_ERROR_ARGUMENT);
-    assert_non_null(strstr(gnomon_last_error(ctx), "sketch_size is 22; it must be 0 or at least 23"));
+    assert_non_null(
+        strstr(gnomon_last_error(ctx), "sketch_size is 22; it must be 0 or at least 23"));
     right.rows--;
     expect(ctx, gnomon_lstsq_dense(ctx, &view, &right, NULL, &out), GNOMON_ERROR_SHAPE);
     assert_non_null(strstr(gnomon_last_error(ctx), "b has 22 rows and a has 23"));
