@@ -46,7 +46,7 @@ results:
 	@python3 scripts/results/make.py
 
 wheel:
-	@scripts/deps.sh build
+	@scripts/deps.sh build wheel
 	@scripts/wheel.sh
 
 install: all
