@@ -1,0 +1,24 @@
+"""The Python programs of the pages run."""
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[3]
+PAGES = ["README.md", "bindings/python/README.md", "docs/reference/python.md"]
+PROGRAMS = [(page, text) for page in PAGES
+            for text in re.findall(r"^```python\n(.*?)^```$", (SOURCE / page).read_text(encoding="utf-8"), re.M | re.S)]
+
+
+def test_programs_are_found():
+    assert {page for page, _ in PROGRAMS} == set(PAGES)
+
+
+@pytest.mark.parametrize("page, text", PROGRAMS, ids=[f"{page}-{i}" for i, (page, _) in enumerate(PROGRAMS)])
+def test_page(page, text, monkeypatch, tmp_path):
+    pytest.importorskip("scipy")
+    if "sklearn" in text:
+        pytest.importorskip("sklearn")
+    (tmp_path / "data").symlink_to(SOURCE / "data")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(text, page, "exec"), {"__name__": "__main__"})
