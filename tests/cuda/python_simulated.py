@@ -117,6 +117,13 @@ back, there_back = gnomon.adjoint(expected, S, device="cuda"), There((20, 300))
 gnomon.adjoint(Interface(There(expected.shape, fill=expected)), S, out=Interface(there_back))
 check((there_back.host == back).all(), "adjoint")
 
+for streams in ((1, 2), (2, 1)):
+    try:
+        gnomon.sketch(Interface(there, stream=streams[0]), S, out=Interface(out, stream=streams[1]))
+        check(False, "two streams pass")
+    except gnomon.DeviceError as error:
+        check("different streams of cuda:0" in str(error), error)
+
 there.host[3, 17] = np.nan
 try:
     gnomon.sketch(Interface(there), S, out=Interface(out))

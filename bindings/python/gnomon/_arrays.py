@@ -132,7 +132,7 @@ _matrix = _abi.gnomon_matrix
 class Dense:
     """A dense array of two dimensions and its view."""
 
-    __slots__ = ("array", "view", "code")
+    __slots__ = ("array", "view", "code", "shape")
 
     def __init__(self, x: np.ndarray, name: str):
         if x.ndim != 2:
@@ -140,10 +140,7 @@ class Dense:
             raise ValueError(f"{name}: Expected 2D array, got {x.ndim}D array instead{hint}")
         self.array, self.code = x, code = _fit(x, name)
         self.view = view(x, code)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.view.rows, self.view.cols
+        self.shape: tuple[int, int] = x.shape
 
     @property
     def double(self) -> bool:
@@ -270,18 +267,10 @@ def matrix(x: ArrayLike, name: str) -> Matrix:
     return dense(x, name) if there is None else there
 
 
-def anywhere(x: ArrayLike, name: str) -> Union[Points, Placed]:
-    """Points, which may be sparse or lie in a GPU's memory."""
-    if type(x) is np.ndarray:
-        return Dense(x, name)
-    there = placed(x, name)
-    return points(x, name) if there is None else there
-
-
 def output_beside(out: Any, shape: tuple[int, int], dtype: Any, inputs: Sequence[Any], name: str = "out") -> Matrix:
     """An array to write to where the inputs lie, or the caller's wherever that lies."""
-    there = next((x for x in inputs if isinstance(x, Placed)), None)
     if out is None:
+        there = next((x for x in inputs if isinstance(x, Placed)), None)
         if there is None:
             return Dense(np.empty(shape, dtype), name)
         if there.empty is None:

@@ -347,6 +347,37 @@ class lease:
             raise error
 
 
+def call(names: Mapping[str, str], n_jobs: Optional[int], device: Optional[str], progress: Progress, function: Any,
+         *arguments: Any) -> None:
+    """``with lease(names, n_jobs, device, progress) as ctx: ctx.call(function, *arguments)``, in less time."""
+    config = _config.get()
+    if progress or (progress is None and config.progress):
+        with lease(names, n_jobs, device, progress) as ctx:
+            ctx.call(function, *arguments)
+        return
+    key = _key(device if device is not None else config.device, n_jobs if n_jobs is not None else config.n_jobs,
+               config.memory_limit)
+    try:
+        context = _pools[key].pop()
+    except (KeyError, IndexError):
+        context = Context(key)
+    watch = context.watch
+    try:
+        status = function(context.handle, *arguments)
+        if status:
+            context.fail(status, names)
+        if watch.error is not None:
+            raise watch.error
+    finally:
+        watch.error, watch.report, watch.stop = None, None, False
+        if context._garbage:
+            context.collect()
+        try:
+            _pools[key].append(context)
+        except KeyError:
+            _pools.setdefault(key, []).append(context)
+
+
 def owned_context(n_jobs: Optional[int] = None, device: Optional[str] = None) -> Context:
     """A context of its own for an object that outlives a call."""
     config = _config.get()

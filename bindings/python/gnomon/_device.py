@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from typing import Any, Callable, Optional
 
@@ -29,7 +30,30 @@ _TORCH_NAMES = {
     "int8": _abi.GNOMON_I8, "uint8": _abi.GNOMON_U8, "bool": _abi.GNOMON_U8, "int16": _abi.GNOMON_I16,
     "int32": _abi.GNOMON_I32, "int64": _abi.GNOMON_I64,
 }
-_torch_codes: dict[Any, int] = {}
+
+
+class _Torch:
+    """What a call asks of PyTorch for every tensor, looked up once: each look-up in its modules takes a microsecond."""
+
+    def __init__(self, torch: Any):
+        self.module, self.strided = torch, torch.strided
+        self.codes: dict[Any, int] = {getattr(torch, theirs): code for theirs, code in _TORCH_NAMES.items()}
+        # PyTorch's compiled code uses it too; current_stream makes a Stream, which takes many times as long.
+        self.stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", None) or self._stream
+
+    def _stream(self, index: int) -> int:
+        stream: int = self.module.cuda.current_stream(index).cuda_stream
+        return stream
+
+    def empty(self, x: Any, shape: tuple[int, int], dtype: np.dtype) -> Any:
+        """A tensor on the GPU of x."""
+        torch = self.module
+        return torch.empty(shape, dtype=torch.float64 if dtype.itemsize == 8 else torch.float32, device=x.device)
+
+
+_known: Optional[_Torch] = None
+_matrix = _abi.gnomon_matrix
+_DEVICE_MEMORY = _abi.GNOMON_DEVICE_MEMORY
 
 
 class Placed:
@@ -40,7 +64,7 @@ class Placed:
     maker has no such function).
     """
 
-    __slots__ = ("array", "view", "code", "device", "stream", "empty", "writable")
+    __slots__ = ("array", "view", "code", "shape", "device", "stream", "empty", "writable")
     sparse = False
 
     def __init__(self, array: Any, name: str, address: int, code: int, shape: Any, strides: Any, device: int,
@@ -48,17 +72,14 @@ class Placed:
                  writable: bool = True):
         if len(shape) != 2:
             raise ValueError(f"{name}: Expected 2D array, got {len(shape)}D array instead")
-        rows, cols = int(shape[0]), int(shape[1])
+        rows, cols = shape
+        first, second = strides
         if not (rows and cols):
-            strides = (cols or 1, 1)
+            first, second = cols or 1, 1
         self.array, self.code, self.device, self.stream, self.empty = array, code, device, stream, empty
         self.writable = writable
-        self.view = _abi.gnomon_matrix(address or None, code, _abi.GNOMON_DEVICE_MEMORY, rows, cols, int(strides[0]),
-                                       int(strides[1]))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.view.rows, self.view.cols
+        self.shape: tuple[int, int] = (rows, cols)
+        self.view = _matrix(address or None, code, _DEVICE_MEMORY, rows, cols, first, second)
 
     @property
     def double(self) -> bool:
@@ -66,22 +87,20 @@ class Placed:
 
 
 def _torch(x: Any, name: str, torch: Any) -> Placed:
+    global _known
+    known = _known
+    if known is None or known.module is not torch:
+        known = _known = _Torch(torch)
     if x.requires_grad:
         raise ValueError(f"{name} requires a gradient, which no call here passes on: give {name}.detach()")
-    if x.layout is not torch.strided:
+    if x.layout is not known.strided:
         raise TypeError(f"{name} is a tensor of layout {x.layout}; on a GPU it must be dense")
-    if not _torch_codes:
-        _torch_codes.update((getattr(torch, theirs), code) for theirs, code in _TORCH_NAMES.items())
-    code = _torch_codes.get(x.dtype)
+    code = known.codes.get(x.dtype)
     if code is None:
         raise ValueError(f"{name} has dtype {x.dtype}; it must be a real floating point or integer type")
-    device = x.device
-
-    def empty(shape: tuple[int, int], dtype: np.dtype) -> Any:
-        return torch.empty(shape, dtype=torch.float64 if dtype.itemsize == 8 else torch.float32, device=device)
-
-    return Placed(x, name, x.data_ptr(), code, x.shape, x.stride(), device.index,
-                  torch.cuda.current_stream(device).cuda_stream or _LEGACY, empty)
+    device = x.get_device()
+    return Placed(x, name, x.data_ptr(), code, x.shape, x.stride(), device, known.stream(device) or _LEGACY,
+                  functools.partial(known.empty, x))
 
 
 def _interface(x: Any, name: str) -> Placed:
@@ -182,18 +201,27 @@ def place(device: Optional[str], configured: str, *arrays: Any) -> tuple[Optiona
     Where an array lies in a GPU's memory the call runs there; a call that was to run elsewhere, and arrays of two GPUs,
     are errors.
     """
-    there = [x for x in arrays if isinstance(x, Placed)]
-    if not there:
+    index: Optional[int] = None
+    stream: Optional[int] = None
+    two = False
+    for x in arrays:
+        if not isinstance(x, Placed):
+            continue
+        if index is None:
+            index = x.device
+        elif x.device != index:
+            raise DeviceError(f"arrays lie on two GPUs, cuda:{index} and cuda:{x.device}; they must lie on one")
+        if stream is None:
+            stream = x.stream
+        elif x.stream is not None and x.stream != stream:
+            two = True
+    if index is None:
         return device, None
-    index = there[0].device
-    for other in there[1:]:
-        if other.device != index:
-            raise DeviceError(f"arrays lie on two GPUs, cuda:{index} and cuda:{other.device}; they must lie on one")
+    there = f"cuda:{index}"
     wanted = device if device is not None else configured
-    if wanted not in ("auto", "cuda", f"cuda:{index}"):
-        raise DeviceError(f"an array lies in the memory of cuda:{index}, but the call was to run on {wanted}")
-    streams = {x.stream for x in there if x.stream is not None}
-    if len(streams) > 1:
-        raise DeviceError(f"arrays belong to different streams of cuda:{index}: make one of them wait for the other, and "
+    if wanted != "auto" and wanted != "cuda" and wanted != there:
+        raise DeviceError(f"an array lies in the memory of {there}, but the call was to run on {wanted}")
+    if two:
+        raise DeviceError(f"arrays belong to different streams of {there}: make one of them wait for the other, and "
                           "give arrays of one library")
-    return f"cuda:{index}", (streams.pop() if streams else None)
+    return there, stream

@@ -9,15 +9,16 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _abi
-from ._arrays import (ArrayLike, Dense, Points, Sparse, anywhere, dense, float_dtype, integer, is_sparse, matrix, output,
+from ._arrays import (ArrayLike, Dense, Points, Sparse, dense, float_dtype, integer, is_sparse, matrix, output,
                       output_beside, points, real)
-from ._context import Context, Progress, configured_device, lease, owned_context
-from ._device import Placed, place
+from ._context import Context, Progress, call, configured_device, lease, owned_context
+from ._device import Placed, place, placed
 from ._errors import DeviceError
 from ._library import lib
 from ._operator import Operator
 
 _NAMES = {"x": "X", "y": "out", "op": "operator"}
+_ADJOINT_NAMES = {"y": "Y", "x": "out"}
 _BOUNDS = {"achlioptas": _abi.GNOMON_BOUND_ACHLIOPTAS, "gaussian-exact": _abi.GNOMON_BOUND_GAUSSIAN_EXACT,
            "dasgupta-gupta": _abi.GNOMON_BOUND_DASGUPTA_GUPTA}
 
@@ -69,6 +70,18 @@ def _options(**members: Any) -> _abi.gnomon_sketch_options:
 
 _FINITE = _options()
 _ANY = _options(allow_nonfinite=1)
+_placed_options: dict[tuple[bool, Optional[int]], Any] = {}
+
+
+def _options_on(stream: Optional[int], allow_nonfinite: bool) -> Any:
+    """Options of a call on this stream, made once: calls only read them, so that several may at a time."""
+    known = _placed_options.get((allow_nonfinite, stream))
+    if known is None:
+        if len(_placed_options) >= 64:  # of a program that makes ever new streams
+            _placed_options.clear()
+        known = _placed_options[allow_nonfinite, stream] = _options(allow_nonfinite=int(allow_nonfinite),
+                                                                    device_stream=stream)
+    return known
 
 
 def apply(op: Operator, x: Union[Points, Placed], out: Any, dtype: Any, allow_nonfinite: bool = False,
@@ -80,9 +93,8 @@ def apply(op: Operator, x: Union[Points, Placed], out: Any, dtype: Any, allow_no
     function = lib.gnomon_sketch
     if isinstance(x, Sparse):
         function = lib.gnomon_sketch_coo if x.coo else lib.gnomon_sketch_csr
-    with lease(_NAMES, n_jobs, device, progress) as ctx:
-        ctx.call(function, op.handle, ctypes.byref(x.view), ctypes.byref(y.view),
-                 ctypes.byref(_ANY if allow_nonfinite else _FINITE))
+    call(_NAMES, n_jobs, device, progress, function, op.handle, ctypes.byref(x.view), ctypes.byref(y.view),
+         ctypes.byref(_ANY if allow_nonfinite else _FINITE))
     return y.array if out is None else out
 
 
@@ -93,9 +105,8 @@ def _apply_there(op: Operator, x: Union[Points, Placed], out: Any, dtype: Any, a
         raise DeviceError("X is sparse, which is projected on the CPU; out lies elsewhere")
     y = output_beside(out, (x.shape[0], op.shape[0]), float_dtype(dtype, x.double), (x,))
     device, stream = place(device, configured_device(), x, y)
-    options = _options(allow_nonfinite=int(bool(allow_nonfinite)), device_stream=stream)
-    with lease(_NAMES, n_jobs, device, progress) as ctx:
-        ctx.call(lib.gnomon_sketch, op.handle, ctypes.byref(x.view), ctypes.byref(y.view), ctypes.byref(options))
+    call(_NAMES, n_jobs, device, progress, lib.gnomon_sketch, op.handle, ctypes.byref(x.view), ctypes.byref(y.view),
+         ctypes.byref(_options_on(stream, bool(allow_nonfinite))))
     return y.array if out is None else out
 
 
@@ -153,12 +164,18 @@ def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str =
     >>> bool(abs(ratio.mean() - 1) < 0.05)
     True
     """
-    if not isinstance(X, np.ndarray) and isinstance(X, AnyIterator):
+    x: Union[Points, Placed, None]
+    if type(X) is np.ndarray:
+        x = Dense(X, "X")
+    elif isinstance(X, AnyIterator):
         if out is not None:
             raise ValueError("out is given, but X is an iterator of pieces")
         return _sketch_pieces(X, n_components, kind, random_state, eps, dtype, allow_nonfinite, n_jobs, device, progress,
                               parameters)
-    x = anywhere(X, "X") if not is_sparse(X) else Sparse(X, "X", coo=True)
+    else:
+        x = placed(X, "X")  # first, because a tensor takes a microsecond to say that it lacks an attribute
+        if x is None:
+            x = Sparse(X, "X", coo=True) if is_sparse(X) else points(X, "X")
     op = _operator_for(x, n_components, kind, random_state, eps, parameters)
     return apply(op, x, out, dtype, allow_nonfinite, n_jobs, device, progress)
 
@@ -223,9 +240,9 @@ def adjoint(Y: ArrayLike, operator: Operator, *, out: Any = None, dtype: Any = N
     y = matrix(Y, "Y")
     x = output_beside(out, (y.shape[0], operator.shape[1]), float_dtype(dtype, y.double), (y,))
     device, stream = place(device, configured_device(), y, x)
-    options = _FINITE if stream is None else _options(device_stream=stream)
-    with lease({"y": "Y", "x": "out"}, n_jobs, device, progress) as ctx:
-        ctx.call(lib.gnomon_adjoint, operator.handle, ctypes.byref(y.view), ctypes.byref(x.view), ctypes.byref(options))
+    options = _FINITE if stream is None else _options_on(stream, False)
+    call(_ADJOINT_NAMES, n_jobs, device, progress, lib.gnomon_adjoint, operator.handle, ctypes.byref(y.view),
+         ctypes.byref(x.view), ctypes.byref(options))
     return x.array if out is None else out
 
 
