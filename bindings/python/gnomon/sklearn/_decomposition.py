@@ -67,8 +67,9 @@ class TruncatedSVD(_Decomposition):
     n_components : int
         At most n_features.
     algorithm : {"randomized", "arpack"}
-        ``"arpack"``: so many power iterations that the values are accurate to rounding, as that package's are. It is
-        not used.
+        ``"arpack"``: 50 power iterations, but not that package. How accurate the values then are depends on how fast
+        they fall: to many digits where those left out are well below the last one kept, to two or three where the
+        spectrum falls slowly, as that of texts can.
     n_iter : int
         Power iterations.
     n_oversamples : int
@@ -187,8 +188,9 @@ class PCA(_Decomposition):
         Transformed columns have unit variance.
     svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized"}
         One routine does all. ``"full"`` and ``"covariance_eigh"`` compute all components, whose result is exact, and
-        keep the first; ``"auto"`` does where there are at most 500 rows or columns; ``"arpack"``: so many power
-        iterations that the values are accurate to rounding.
+        keep the first; ``"auto"`` does where there are at most 500 rows or columns; ``"arpack"``: 50 power
+        iterations, whose values are accurate to many digits where those left out are well below the last one kept,
+        and to two or three where the spectrum falls slowly, as that of texts can.
     tol : float
         Without effect.
     iterated_power : int or "auto"

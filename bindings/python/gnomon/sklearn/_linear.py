@@ -24,6 +24,7 @@ def _weighted(X: Any, root: np.ndarray) -> Any:
 
 
 class _Linear(MultiOutputMixin, RegressorMixin, Base):  # type: ignore[misc]
+    n_iter_: int
 
     def _alphas(self, targets: int) -> np.ndarray:
         return np.zeros(targets)
@@ -69,7 +70,7 @@ class _Linear(MultiOutputMixin, RegressorMixin, Base):  # type: ignore[misc]
         X, y = validate(self, X, y, multi_output=True, y_numeric=True)
         sparse = hasattr(X, "tocsr")
         self._seed = seed_of(self.random_state)
-        self.n_iter_: int = 0
+        self.n_iter_ = 0
         flat = y.ndim == 1
         right = np.array(y.reshape(len(y), -1), np.float64)
         alphas = self._alphas(right.shape[1])
