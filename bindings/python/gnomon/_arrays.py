@@ -10,6 +10,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _abi
+from ._arrow import arrow
 from ._context import Context
 from ._device import Placed, placed
 from ._errors import DeviceError
@@ -29,13 +30,17 @@ _CPU = (1, 3, 11)  # DLPack's kinds of memory that a CPU reads: its own, page-lo
 
 
 def as_array(x: ArrayLike, name: str) -> np.ndarray:
-    """An array of anything that has one to show: NumPy's, a buffer, ``__array_interface__``, DLPack, nested lists."""
+    """An array of anything that has one to show: NumPy's, a buffer, ``__array_interface__``, DLPack, a column
+    of fixed-size lists by Arrow's PyCapsule interface, nested lists."""
     if isinstance(x, np.ndarray):
         if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
             raise ValueError(f"{name} is a masked array with masked elements, which have no value here")
         return np.asarray(x)
     if isinstance(x, (str, bytes, dict, set, frozenset)) or x is None:
         raise TypeError(f"{name} must be an array, not {type(x).__name__}")
+    column = arrow(x, name)
+    if column is not None:
+        return column
     device = getattr(x, "__dlpack_device__", None)
     if device is not None and device()[0] not in _CPU:
         raise DeviceError(f"{name} lies in a device's memory (DLPack's device {tuple(device())}); this call takes "

@@ -9,7 +9,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _abi
-from ._arrays import (ArrayLike, Dense, Points, Sparse, dense, float_dtype, integer, is_sparse, matrix, output,
+from ._arrays import (ArrayLike, Dense, Points, Sparse, as_array, dense, float_dtype, integer, is_sparse, matrix, output,
                       output_beside, points, real)
 from ._context import Context, Progress, call, configured_device, lease, owned_context
 from ._device import Placed, place, placed
@@ -302,7 +302,7 @@ class Sketcher:
         """
         if self._finished:
             raise ValueError("the sketch is finished")
-        x = dense(np.asarray(piece).T if self.axis == 0 and not isinstance(piece, np.ndarray)
+        x = dense(as_array(piece, "piece").T if self.axis == 0 and not isinstance(piece, np.ndarray)
                   else (piece.T if self.axis == 0 else piece), "piece")
         begin = self.seen if start is None else integer(start, "start", 0, self.operator.shape[1])
         if begin + x.shape[1] > self.operator.shape[1]:
