@@ -8,13 +8,14 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """In place of this process, with the library beside it and the BLAS that the package would take."""
-    from ._library import choose_blas
+    """In place of this process, with the library beside it, and the BLAS and plugins that the package would take."""
+    from ._library import choose_blas, choose_plugins
     here = Path(__file__).resolve().parent
     command = here / "bin" / "gnomon"
     if not command.exists():
         raise SystemExit("gnomon: this package has no command: it is in the checkout's build folder")
     choose_blas()
+    choose_plugins()
     os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, (str(here / "lib"), os.environ.get("LD_LIBRARY_PATH"))))
     os.execv(command, ["gnomon", *sys.argv[1:]])
 

@@ -67,7 +67,25 @@ def choose_blas() -> None:
             os.environ["GNOMON_BLAS"], os.environ["GNOMON_BLAS_PREFIX"] = str(file), "scipy_"
 
 
+def choose_plugins() -> None:
+    """Where nobody has named a folder of plugins: that of the package gnomon-cuda13, when it is installed.
+
+    For the library that this package brings alone: another one has its plugins beside it, which may be of another
+    version. By the environment, for the same reason as above.
+    """
+    if "GNOMON_PLUGIN_DIR" in os.environ or _candidates()[0] != str(_HERE / "lib" / _FILE):
+        return
+    found = importlib.util.find_spec("gnomon_cuda13")
+    if found is None or not found.submodule_search_locations:
+        return
+    for folder in found.submodule_search_locations:
+        if (Path(folder) / "libgnomon_cuda.so").exists():
+            os.environ["GNOMON_PLUGIN_DIR"] = os.path.abspath(folder)  # a relative one is refused
+            return
+
+
 choose_blas()
+choose_plugins()
 lib, path = _load()
 version: str = lib.gnomon_version().decode()
 
