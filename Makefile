@@ -6,6 +6,7 @@ CUDA        ?= AUTO
 TARGET      ?= all
 TESTS       ?= OFF
 BENCH       ?= OFF
+WHEEL_CUDA  ?= AUTO
 PREFIX      ?= /usr/local
 
 .PHONY: all deps demo check bench gpu measure results wheel install format lint neon avx512 clean
@@ -47,7 +48,7 @@ results:
 
 wheel:
 	@scripts/deps.sh build wheel
-	@scripts/wheel.sh
+	@WHEEL_CUDA=$(WHEEL_CUDA) scripts/wheel.sh
 
 install: all
 	@cmake --install $(BUILD)

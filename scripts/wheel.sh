@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Builds the Python package's wheel into dist/: libgnomon and the command for any Linux with glibc 2.28 on, and pure Python,
-# one file for all versions of Python 3. The compiler is that of PyPI's package ziglang (scripts/requirements-wheel.txt), which
+# Builds the Python packages' wheels into dist/.
+# gnomon: libgnomon and the command for any Linux with glibc 2.28 on, and pure Python, one file for all versions of
+# Python 3. The compiler is that of PyPI's package ziglang (scripts/requirements-wheel.txt), which
 # PYTHON, or a virtual environment made here, has.
+# gnomon-cuda13: the plugin for NVIDIA GPUs alone, for the same systems, where CUDA 13's nvcc is there.
+# WHEEL_CUDA=OFF leaves it out, as its compilation takes many minutes; ON fails where it can't be built.
 # usage: wheel.sh [BUILD_FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -60,3 +63,36 @@ cmake -S . -B "$build/library" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COM
 cmake --build "$build/library" --target gnomon gnomon_command
 
 "$python" "$source/bindings/python/wheel.py" "$build/library" "$source/dist" manylinux_2_28_x86_64
+
+# ---- the plugin ----
+
+rm -f "$source"/dist/gnomon_cuda13-*.whl # of an older library
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+missing=
+if [ "${WHEEL_CUDA:-AUTO}" = OFF ]; then
+    missing="WHEEL_CUDA is OFF"
+elif ! "$nvcc" --version 2>/dev/null | grep -q 'release 13\.'; then
+    missing="there is no nvcc of CUDA 13"
+fi
+if [ -n "$missing" ]; then
+    echo "wheel.sh: no wheel of gnomon-cuda13: $missing"
+    [ "${WHEEL_CUDA:-AUTO}" != ON ]
+    exit
+fi
+unset PKG_CONFIG_LIBDIR # the objects are the system's compiler's, with its headers
+cmake -S . -B "$build/cuda" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CUDA_COMPILER="$nvcc" -DGNOMON_CUDA=ON \
+    -DGNOMON_TESTS=OFF -DGNOMON_WERROR=OFF >/dev/null
+cmake --build "$build/cuda" --target gnomon_cuda_objects
+# nvcc's host compiler is the system's. Its objects are linked for the older glibc: what they and the static C++
+# library need of a newer one is in old_glibc.c, and the unwinder, which needs more of it, is that of the system where
+# the plugin runs. The run path is where NVIDIA's packages lay cuBLAS and cuSOLVER beside this one.
+"$build/cc" -O2 -fPIC -fno-sanitize=all -c bindings/python/cuda13/old_glibc.c -o "$build/old_glibc.o"
+ninja -C "$build/cuda" -t cleandead >/dev/null # objects of sources that are gone
+mapfile -t objects < <(find "$build/cuda/CMakeFiles/gnomon_cuda_objects.dir" -name '*.o' | sort)
+toolkit=$(cd "$(dirname "$(realpath "$nvcc")")/../lib64" && pwd)
+# shellcheck disable=SC2016 # the loader expands $ORIGIN
+"$build/cc" -shared -o "$build/libgnomon_cuda.so" "${objects[@]}" "$build/old_glibc.o" \
+    "$toolkit/libcudart_static.a" "$toolkit/libcudadevrt.a" "$(g++ -print-file-name=libstdc++.a)" \
+    "$(g++ -print-file-name=libgcc_s.so.1)" -lrt -lpthread -ldl -lm -Wl,--version-script="$source/cmake/plugin.map" \
+    -Wl,-z,defs -Wl,--as-needed '-Wl,-rpath,$ORIGIN/../nvidia/cu13/lib'
+"$python" "$source/bindings/python/wheel.py" "$build/libgnomon_cuda.so" "$source/dist" manylinux_2_28_x86_64
