@@ -17,8 +17,9 @@ def test_programs_are_found():
 @pytest.mark.parametrize("page, text", PROGRAMS, ids=[f"{page}-{i}" for i, (page, _) in enumerate(PROGRAMS)])
 def test_page(page, text, monkeypatch, tmp_path):
     pytest.importorskip("scipy")
-    if "sklearn" in text:
-        pytest.importorskip("sklearn")
+    for other in ("sklearn", "pyarrow"):
+        if other in text:
+            pytest.importorskip(other)
     (tmp_path / "data").symlink_to(SOURCE / "data")
     monkeypatch.chdir(tmp_path)
     exec(compile(text, page, "exec"), {"__name__": "__main__"})
