@@ -60,6 +60,13 @@ static sums sum_up(const scan *c, int64_t i)
     return x;
 }
 
+/* Whether least_key is that of the metric. Another one is left to the index, which refuses what it
+ * doesn't know. */
+static bool is_known(gnomon_metric metric)
+{
+    return metric == GNOMON_L2 || metric == GNOMON_COSINE || metric == GNOMON_IP;
+}
+
 /* The least key that a row of these sums may have. Sums of n terms in fp64, here and in the key,
  * are off by less than n 2^-53 times the norms' products; 2^-50 leaves room for their roots and
  * factors. */
@@ -72,7 +79,7 @@ static double least_key(const scan *c, const sums *x)
         return -x->dot - slack * c->norm * norm;
     case GNOMON_L2:
         return sqrt(fmax(squares - 2 * x->dot - slack * squares, 0)) * (1 - 0x1p-50);
-    default:
+    default: /* COSINE */
         return 1 - x->dot / (c->norm * norm) - slack;
     }
 }
@@ -135,7 +142,7 @@ gnomon_status gnomon_scan_sparse_one(gnomon_search *s, const gnomon_csr *base, i
 {
     const int64_t cols = base->cols;
     *done = 0;
-    if (s->count != 1 || s->options.metric == GNOMON_L1 || base->rows == 0) return GNOMON_OK;
+    if (s->count != 1 || !is_known(s->options.metric) || base->rows == 0) return GNOMON_OK;
     scan c = {.s = s,
               .base = base,
               .metric = gnomon_metric_row_of(s->options.metric),
