@@ -263,6 +263,16 @@ _pools: dict[_Key, list[Context]] = {}
 _NO_NAMES: Mapping[str, str] = {}
 
 
+def _put_back(context: Context) -> None:
+    """Makes a context that a call is done with one of the idle ones."""
+    if context._garbage:
+        context.collect()
+    try:
+        _pools[context.key].append(context)
+    except KeyError:
+        _pools.setdefault(context.key, []).append(context)
+
+
 class lease:
     """A context for the calls of one function, taken from those that are idle.
 
@@ -336,13 +346,10 @@ class lease:
         error, watch.error, watch.report, watch.stop = watch.error, None, None, False
         if self._bar is not None:
             self._bar.close()
-        if context._garbage:
-            context.collect()
         if self._pooled:
-            try:
-                _pools[context.key].append(context)
-            except KeyError:
-                _pools.setdefault(context.key, []).append(context)
+            _put_back(context)
+        elif context._garbage:
+            context.collect()
         if error is not None and kind is None:
             raise error
 
@@ -370,12 +377,7 @@ def call(names: Mapping[str, str], n_jobs: Optional[int], device: Optional[str],
             raise watch.error
     finally:
         watch.error, watch.report, watch.stop = None, None, False
-        if context._garbage:
-            context.collect()
-        try:
-            _pools[key].append(context)
-        except KeyError:
-            _pools.setdefault(key, []).append(context)
+        _put_back(context)
 
 
 def owned_context(n_jobs: Optional[int] = None, device: Optional[str] = None) -> Context:
