@@ -131,7 +131,8 @@ typedef struct gnomon_allocator {
 typedef struct gnomon_context_options {
     size_t struct_size;                /* see the rules above */
     const char *device;                /* NULL: "auto" (default); see below */
-    int threads;                       /* 0: one per core the process may use (default) */
+    int threads;                       /* 0: one per core the process may use, by its
+                                          affinity and its control groups (default) */
     const gnomon_allocator *allocator; /* NULL: the C library's; copied */
     gnomon_progress_fn progress;       /* NULL: none */
     void *progress_user;

@@ -1,11 +1,11 @@
 #include "base/context.h"
 
+#include "base/cores.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +14,6 @@ GNOMON_OPTIONS_INIT(gnomon_context_options, GNOMON_CONTEXT_OPTIONS_INIT)
 enum { MAX_THREADS = 4096 };
 
 #define DEFAULT_MEMORY_LIMIT ((int64_t)1 << 30)
-
-/* One thread for each core the process may run on. */
-static int usable_cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    const int cores = CPU_COUNT(&set);
-    return cores < 1 ? 1 : cores;
-}
 
 /* The options with defaults for what the caller's version of the struct does not have. */
 static gnomon_status read_options(const gnomon_context_options *given, gnomon_context_options *o)
@@ -60,7 +51,7 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
     GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_MEMORY, "no memory for a context of %zu bytes",
                    sizeof *ctx);
     memset(ctx, 0, sizeof *ctx);
-    ctx->threads = o.threads ? o.threads : usable_cores();
+    ctx->threads = o.threads ? o.threads : gnomon_usable_cores();
     ctx->isa = isa;
     ctx->error.row = ctx->error.col = -1;
     if (o.allocator) {
