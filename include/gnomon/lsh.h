@@ -250,6 +250,13 @@ GNOMON_API void gnomon_lsh_destroy(gnomon_lsh *index);
  *  - MEMORY: also if options.memory is too small; the text says how much is needed
  *  - those of gnomon_hasher_apply */
 GNOMON_API gnomon_status gnomon_lsh_add(gnomon_lsh *index, const gnomon_matrix *points);
+/* The same for sparse points, which are copied. An index by L2 or COSINE holds sparse points or
+ * dense ones, as the first call adds them; sparse ones on the CPU, without codes.
+ * Errors:
+ *  - DATA: a broken view
+ *  - UNSUPPORTED: sparse points where the index holds dense ones, or the reverse; with codes; with
+ *    L1 and HAMMING
+ *  - those of gnomon_lsh_add */
 GNOMON_API gnomon_status gnomon_lsh_add_csr(gnomon_lsh *index, const gnomon_csr *points);
 
 /* Removes points by id: queries no longer find them. Other points keep their ids; removing a point
@@ -322,7 +329,8 @@ GNOMON_API gnomon_status gnomon_lsh_query_csr(gnomon_context *ctx, const gnomon_
  * been replaced meanwhile. The checksums of the file that an index was opened from are verified
  * before its content is written again: DATA if it is damaged. Any number of threads at once, as for
  * queries.
- * Errors: IO, NOT_FOUND, MEMORY, CANCELLED, BUSY, DATA. */
+ * Errors: IO, NOT_FOUND, MEMORY, CANCELLED, BUSY, DATA; UNSUPPORTED: sparse points by L2 or COSINE.
+ */
 GNOMON_API gnomon_status gnomon_lsh_save(gnomon_context *ctx, const gnomon_lsh *index,
                                          const char *path);
 
@@ -482,6 +490,7 @@ GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *t
 GNOMON_API gnomon_status gnomon_lsh_tune(gnomon_context *ctx, const gnomon_lsh_guarantee *guarantee,
                                          const gnomon_matrix *points, const gnomon_matrix *queries,
                                          gnomon_lsh **out, gnomon_lsh_tuning *tuning);
+/* The same for sparse points; by L1 exact search is the answer. */
 GNOMON_API gnomon_status gnomon_lsh_tune_csr(gnomon_context *ctx,
                                              const gnomon_lsh_guarantee *guarantee,
                                              const gnomon_csr *points, const gnomon_csr *queries,

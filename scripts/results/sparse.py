@@ -59,6 +59,26 @@ def searches_part(record):
             table(["job", "gnomon, s", "SciPy, s", "sparse-dot-topn, s", "scikit-learn, s", "times as fast"], rows))
 
 
+def million_part(record):
+    """Of bench/cpu/sparse_recall.py."""
+    text = "\n## A million learned-like vectors, and Seismic\n\nThe same law, 1,000 queries, the ten largest products; `bench/cpu/sparse_recall.py`.\n\n"
+    if "exact" in record:
+        e = record["exact"]
+        ours = e["cpu_seconds"]
+        text += (f"{e['points']:,} documents: gnomon finds the answers exactly in {ours:.3g} processor seconds of one thread, of which {e['setup_cpu_seconds']:.2g} make the "
+                 f"inverted index; SciPy's product and `argpartition`, a hundred queries at a time, in {e['scipy_cpu_seconds']:.3g}: {e['scipy_cpu_seconds'] / ours:.1f} "
+                 f"times as long. {100 * e['same_answers']:.2f} % of SciPy's answers, in single precision, stand where ours do.\n")
+    for e in record.get("seismic", []):
+        search = e["exact_cpu_seconds"] - e["exact_setup_cpu_seconds"]
+        text += (f"\nSeismic (pyseismic-lsr {e['version']}, {e['postings']:,} postings a list, {e['centroids']:g} of a list centroids, the rest by default) of {e['points']:,} "
+                 "documents, in the same run:\n\n")
+        rows = [["gnomon, exact", "", "1.000", f"{e['exact_setup_cpu_seconds']:.3g}", f"{1000 / search:.0f}"]]
+        for s in e["searches"]:
+            rows.append(["Seismic", f"{s['query_cut']}, {s['heap_factor']:g}", f"{s['recall']:.3f}", f"{e['build_cpu_seconds']:.3g}", f"{1000 / s['cpu_seconds']:.0f}"])
+        text += table(["", "query cut, heap factor", "recall", "making the index, s", "queries a second"], rows)
+    return text
+
+
 def make():
     record = load("sparse-cpu.json")
     if record is None:
@@ -66,3 +86,6 @@ def make():
     peers = record["peers"]
     pages["sparse.md"] = WORDS.format(cpu=record["cpu"], share=100 * record["share"], scipy=peers["scipy"], sklearn=peers["scikit-learn"],
                                       topn=peers["sparse-dot-topn"], **record["texts"]) + joins_part(record) + scaling_part(record) + searches_part(record)
+    more = load("sparse-recall.json")
+    if more and ("exact" in more or "seismic" in more):
+        pages["sparse.md"] += million_part(more)

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "search/jaccard.h"
+#include "search/sparse.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -47,6 +48,7 @@ static void drop_sets(const gnomon_lsh *index, gnomon_sets *sets)
     gnomon_lsh_drop(index, sets->offsets);
     gnomon_lsh_drop(index, sets->members);
     gnomon_lsh_drop(index, sets->weights);
+    gnomon_lsh_drop(index, sets->factors);
     *sets = (gnomon_sets){0};
 }
 
@@ -72,7 +74,8 @@ void gnomon_lsh_destroy(gnomon_lsh *index)
 static int64_t sets_bytes(const gnomon_sets *s)
 {
     if (s->offsets == NULL) return 0;
-    return 8 * (s->count + 1 + s->offsets[s->count] * (s->weights != NULL ? 2 : 1));
+    return 8 * (s->count + 1 + s->offsets[s->count] * (s->weights != NULL ? 2 : 1)) +
+           (s->factors != NULL ? 8 * s->count : 0);
 }
 
 static int64_t other_bytes(const gnomon_lsh *index)
@@ -149,13 +152,35 @@ static gnomon_status check_magnitudes(gnomon_lsh *index, const gnomon_matrix *po
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_lsh_check_form(gnomon_context *ctx, const gnomon_lsh *index,
+                                    const gnomon_points *points, const char *name)
+{
+    if (gnomon_metric_of_sets(index->options.metric)) return GNOMON_OK;
+    GNOMON_FAIL_IF(index->points > 0 && (points->sparse != NULL) != (index->sets.offsets != NULL),
+                   ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("%s") " is %s; the index holds %s points", name,
+                   points->sparse ? "sparse" : "dense", points->sparse ? "dense" : "sparse");
+    return GNOMON_OK;
+}
+
+static gnomon_status check_sparse(gnomon_lsh *index)
+{
+    const gnomon_metric metric = index->options.metric;
+    GNOMON_FAIL_IF(gnomon_metric_row_of(metric)->sparse == NULL, index->ctx,
+                   GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("points") " is sparse; an index for %s takes dense points",
+                   gnomon_metric_name(metric));
+    GNOMON_FAIL_IF(index->codes.count > 0, index->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("points") " is sparse; an index with codes takes dense points");
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *points)
 {
     gnomon_context *ctx = index->ctx;
     const gnomon_metric metric = index->options.metric;
-    GNOMON_FAIL_IF(points->sparse && !gnomon_metric_of_sets(metric), ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("points") " is sparse; an index for %s takes dense points",
-                   gnomon_metric_name(metric));
+    if (points->sparse && !gnomon_metric_of_sets(metric)) GNOMON_TRY(check_sparse(index));
+    GNOMON_TRY(gnomon_lsh_check_form(ctx, index, points, "points"));
     GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, points, "points"));
     if (points->dense) GNOMON_TRY(check_magnitudes(index, points->dense));
     if (points->sparse && gnomon_metric_is(metric, GNOMON_METRIC_WEIGHTS))
@@ -171,8 +196,10 @@ gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *po
 static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gnomon_sets *out)
 {
     gnomon_context *ctx = index->ctx;
+    const gnomon_metric metric = index->options.metric;
     gnomon_sets added;
-    GNOMON_TRY(gnomon_sets_make(ctx, points, "points", 0, index->options.metric, &added));
+    GNOMON_TRY((gnomon_metric_of_sets(metric) ? gnomon_sets_make : gnomon_sparse_make)(
+        ctx, points, "points", 0, metric, &added));
     const gnomon_sets *old = &index->sets;
     const int64_t before = old->offsets ? old->offsets[old->count] : 0;
     const int64_t more = added.offsets[added.count];
@@ -185,7 +212,11 @@ static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gn
     if (status == GNOMON_OK && added.weights != NULL)
         status = gnomon_alloc(ctx, gnomon_plus(before, more), sizeof *out->weights, "weights",
                               &out->weights);
+    if (status == GNOMON_OK && added.factors != NULL)
+        status = gnomon_alloc(ctx, out->count, sizeof *out->factors, "norms", &out->factors);
     if (status == GNOMON_OK) {
+        for (int64_t i = 0; i < out->count && out->factors != NULL; i++)
+            out->factors[i] = i < old->count ? old->factors[i] : added.factors[i - old->count];
         for (int64_t i = 0; i < old->count; i++)
             out->offsets[i] = old->offsets[i];
         for (int64_t i = 0; i <= added.count; i++)

@@ -46,7 +46,7 @@ struct gnomon_lsh {
     uint8_t *gone; /* a bit a point; NULL: none is removed */
     gnomon_lsh_block *blocks;
     int64_t block_count;
-    gnomon_sets sets; /* JACCARD, WEIGHTED_JACCARD */
+    gnomon_sets sets; /* sparse points; NULL offsets: there are none, or dense ones */
     gnomon_codes codes;
     /* An opened file: arrays of tables, codes and sets, and points may lie in it. */
     const char *map;
@@ -91,9 +91,18 @@ static inline const gnomon_lsh_block *gnomon_lsh_block_of(const gnomon_lsh *inde
     return b;
 }
 
+/* Whether the index holds sparse rows for a metric that also takes dense ones. */
+static inline bool gnomon_lsh_is_sparse(const gnomon_lsh *index)
+{
+    return index->sets.offsets != NULL && !gnomon_metric_of_sets(index->options.metric);
+}
+
 /* ---- index.c ---- */
 /* What an addition refuses. */
 gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *points);
+/* Fails where the index holds points of the other form, sparse or dense. */
+gnomon_status gnomon_lsh_check_form(gnomon_context *ctx, const gnomon_lsh *index,
+                                    const gnomon_points *points, const char *name);
 
 /* ---- options.c ---- */
 /* Whether a family's functions are for this metric. */

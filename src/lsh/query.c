@@ -343,6 +343,11 @@ static double key_of(const finding *f, int64_t query, gnomon_query ready, int64_
     const gnomon_search *s = f->search;
     const gnomon_metric_row *row = gnomon_metric_row_of(s->options.metric);
     if (row->sets != NULL) return row->sets(&s->sets, query, &f->index->sets, id);
+    if (s->sparse) {
+        const gnomon_sparse_row q = gnomon_sparse_row_at(&s->sets, query);
+        const gnomon_sparse_row base = gnomon_sparse_row_at(&f->index->sets, id);
+        return row->sparse(s->kernels, &q, &base);
+    }
     const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
     if (row->bits != NULL) return row->bits(&s->queries, query, &b->points, id - b->first);
     return row->key(s->kernels, ready, &b->points, id - b->first);
@@ -352,7 +357,16 @@ static double key_of(const finding *f, int64_t query, gnomon_query ready, int64_
 static void ask_for(const finding *f, int64_t id)
 {
     enum { MOST_BYTES = 4096, LINE = 64 };
-    if (gnomon_metric_of_sets(f->search->options.metric)) return;
+    const gnomon_sets *sets = &f->index->sets;
+    if (sets->offsets != NULL) {
+        if (!f->search->sparse) return;
+        const int64_t begin = sets->offsets[id], end = sets->offsets[id + 1];
+        for (int64_t e = begin; e < end && (e - begin) * 8 < MOST_BYTES; e += LINE / 8) {
+            __builtin_prefetch(sets->members + e);
+            __builtin_prefetch(sets->weights + e);
+        }
+        return;
+    }
     const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
     const char *row = gnomon_row_at(&b->points, id - b->first);
     const int64_t bytes = b->points.cols * (int64_t)gnomon_dtype_size(b->points.dtype);
@@ -454,8 +468,7 @@ static gnomon_status open_finder(finding *f, finder *w)
     GNOMON_TRY(
         gnomon_alloc(ctx, gnomon_prober_bytes(tables, probes), 1, "probes", &w->prober_memory));
     gnomon_prober_place(&w->prober, tables, probes, w->prober_memory);
-    const gnomon_metric metric = index->options.metric;
-    if (gnomon_metric_row_of(metric)->key != NULL)
+    if (gnomon_metric_row_of(index->options.metric)->key != NULL && !gnomon_lsh_is_sparse(index))
         GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, f->search->cols), sizeof *w->f64, "a query",
                                 &w->f64));
     return GNOMON_OK;
@@ -596,6 +609,7 @@ static gnomon_status begin(gnomon_context *ctx, const gnomon_lsh *index,
                            gnomon_search **search)
 {
     GNOMON_TRY(gnomon_lsh_check_device(ctx));
+    GNOMON_TRY(gnomon_lsh_check_form(ctx, index, queries, "queries"));
     GNOMON_TRY(gnomon_hasher_check(ctx, index->hasher, queries, "queries"));
     GNOMON_TRY(queries->dense ? gnomon_search_create(ctx, queries->dense, options, search)
                               : gnomon_search_create_csr(ctx, queries->sparse, options, search));

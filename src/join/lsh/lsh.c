@@ -18,6 +18,7 @@
 #include "join/sets.h"
 #include "join/state.h"
 #include "join/verify.h"
+#include "lsh/families/family.h"
 #include "lsh/table.h"
 
 #include <inttypes.h>
@@ -389,6 +390,16 @@ static gnomon_status join_hashed(gnomon_join_state *join, const gnomon_join_plan
 
 /* ---- which join ---- */
 
+/* Whether a row of sparse points is so short that hashing could take it for the zero row. */
+static bool has_short_rows(const gnomon_join_state *join)
+{
+    const gnomon_sets *sides[] = {&join->p.sets, &join->q.sets};
+    for (int side = 0; side < 2; side++)
+        for (int64_t i = 0; i < sides[side]->count; i++)
+            if (sides[side]->factors[i] > 0x1p100) return true;
+    return false;
+}
+
 /* Why there can be no LSH join of this; NULL when there can. */
 static const char *unfit(const gnomon_join_state *join)
 {
@@ -397,8 +408,13 @@ static const char *unfit(const gnomon_join_state *join)
         return "inner products have no locality-sensitive hashes";
     if (gnomon_metric_family(o->metric, 0) == 0)
         return "the metric has no locality-sensitive hashes";
-    if (join->p.csr != NULL && !gnomon_metric_of_sets(o->metric))
+    const gnomon_family_row *family = gnomon_family_row_of(gnomon_metric_family(o->metric, 0));
+    if (join->p.csr != NULL && (family->points & GNOMON_POINTS_SPARSE) == 0)
         return "sparse points have no locality-sensitive hashes by this metric";
+    if (join->p.cols > (int64_t)1 << 56 && !family->any_dim)
+        return "the points have more than 2^56 columns";
+    if (join->p.csr != NULL && o->metric == GNOMON_COSINE && has_short_rows(join))
+        return "single precision does not hold the shortest row";
     if (!isfinite(o->threshold)) return "it needs a threshold";
     if (!(o->recall < 1)) return "a recall of 1 is asked for";
     if (join->p.cols == 0) return "the points have no coordinates";

@@ -18,6 +18,7 @@
 #include "join/verify.h"
 #include "lsh/families/family.h"
 #include "lsh/table.h"
+#include "search/shared.h"
 
 #include <float.h>
 #include <math.h>
@@ -43,12 +44,17 @@ static const gnomon_join_costs cpu_costs = {.product_term = 0.05,
                                             .filter_coordinates = 128,
                                             .shared_member = 3.0};
 
+/* Of sparse rows, likewise: an entry and function, and an entry of a row that is verified. */
+static const double per_entry_product = 0.12, per_merged = 3;
+
 /* Distances of some pairs, as bins of equally many. */
 typedef struct distances_seen {
     double distance[BINS];          /* a bin's least */
-    double members;                 /* of a set, on average */
-    double shared;                  /* members that two sets share */
+    bool sparse;                    /* rows for a metric that also takes dense ones */
+    double members;                 /* of a set or a sparse row, on average */
+    double shared;                  /* members that two of them share */
     double length;                  /* of the longest point */
+    double error;                   /* of a point's fp32 product, as a share of its length */
     const gnomon_join_costs *costs; /* by which tables are chosen */
 } distances_seen;
 
@@ -182,6 +188,35 @@ static bool measures_lengths(gnomon_metric metric)
     return row != NULL && row->width && row->rounding != NULL;
 }
 
+/* How far fp32 sums of a point with a normal direction may be off, as a share of its length. */
+static double product_error(int64_t d)
+{
+    return (32 + (double)d / 16) * 0x1p-24 * sqrt((double)d);
+}
+
+/* Of sparse rows: the longest, and what sums of the one with most entries may be off: an entry
+ * after the other is added, in fp64 where rows are. */
+static void measure_sparse(const gnomon_join_state *join, distances_seen *out)
+{
+    const gnomon_search_kernels *kernels =
+        gnomon_cpu_kernels(gnomon_context_isa(join->ctx))->search;
+    const gnomon_side *sides[] = {&join->p, &join->q};
+    const bool lengths = measures_lengths(join->options.metric);
+    for (int side = 0; side < 2; side++) {
+        const gnomon_sets *rows = &sides[side]->sets;
+        int64_t most = 0;
+        for (int64_t i = 0; i < rows->count; i++) {
+            const gnomon_sparse_row row = gnomon_sparse_row_at(rows, i);
+            most = row.count > most ? row.count : most;
+            if (lengths)
+                out->length = fmax(out->length, sqrt(kernels->sparse_products(&row, &row)));
+        }
+        const bool f64 = sides[side]->csr->dtype == GNOMON_F64;
+        const double roundings = f64 ? 4 : (double)most + 4;
+        out->error = fmax(out->error, roundings * 0x1p-24 * sqrt((double)most));
+    }
+}
+
 static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample *sample,
                                distances_seen *out)
 {
@@ -191,12 +226,19 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
         some.q.dense = &sample->q;
     }
     GNOMON_TRY(sample_distances(&some, sample != NULL, out));
+    out->error = product_error(join->p.cols);
     if (gnomon_metric_of_sets(join->options.metric)) {
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
         double sum = 0;
         for (int64_t b = 0; b < BINS; b++) /* |A n B| = (1 - d) (|A| + |B|) / (2 - d) */
             sum += (1 - out->distance[b]) / (2 - out->distance[b]);
         out->shared = sum / BINS * 2 * out->members;
+    } else if (join->p.csr != NULL) {
+        out->sparse = true;
+        out->error = 0;
+        out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
+        GNOMON_TRY(gnomon_sparse_shared(join->ctx, join->p.csr, join->q.csr, &out->shared));
+        measure_sparse(join, out);
     } else if (measures_lengths(join->options.metric)) {
         GNOMON_TRY(measure(join, &join->p, sample != NULL ? sample->squares[0] : -1, &out->length));
         if (!join->self)
@@ -204,12 +246,6 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
                 measure(join, &join->q, sample != NULL ? sample->squares[1] : -1, &out->length));
     }
     return GNOMON_OK;
-}
-
-/* How far fp32 sums of a point with a normal direction may be off, as a share of its length. */
-static double product_error(int64_t d)
-{
-    return (32 + (double)d / 16) * 0x1p-24 * sqrt((double)d);
 }
 
 /* The probability that a function joins two points at this distance. */
@@ -223,7 +259,7 @@ static gnomon_status collision(gnomon_join_state *join, const gnomon_lsh_functio
 static double rounding_loss(const gnomon_lsh_functions *f, const distances_seen *l)
 {
     const gnomon_family_row *row = gnomon_family_row_of(f->family);
-    return row->rounding ? row->rounding(f, product_error(f->dim), l->length) : 0;
+    return row->rounding ? row->rounding(f, l->error, l->length) : 0;
 }
 
 /* ---- costs ---- */
@@ -234,6 +270,7 @@ static double function_cost(const gnomon_join_costs *c, const gnomon_lsh_functio
     const gnomon_family_row *row = gnomon_family_row_of(f->family);
     if (row->members > 0) return row->members * c->member * l->members + c->function;
     if (row->points == GNOMON_POINTS_BITS) return c->bit + c->function;
+    if (l->sparse) return per_entry_product * l->members + c->function;
     return c->product_term * (double)f->dim + c->function;
 }
 
@@ -245,7 +282,7 @@ static double all_pairs(const gnomon_join_state *join)
 
 static double coordinates_of(const gnomon_join_state *join, const distances_seen *l)
 {
-    return gnomon_metric_of_sets(join->options.metric) ? l->members : (double)join->p.cols;
+    return join->p.csr != NULL ? l->members : (double)join->p.cols;
 }
 
 /* What a plan costs by these figures. */
@@ -258,8 +295,8 @@ static double plan_cost(const gnomon_join_state *join, const distances_seen *l,
     return c->start + tables * c->table +
            points * (functions * function_cost(c, &plan->functions, l) +
                      tables * (c->placing + c->placing_coordinate * d)) +
-           plan->candidates *
-               (c->key_lookup * tables / 2 + c->verifying + c->verifying_coordinate * d);
+           plan->candidates * (c->key_lookup * tables / 2 + c->verifying +
+                               (l->sparse ? per_merged : c->verifying_coordinate) * d);
 }
 
 static double exact_cost(const gnomon_join_state *join, const distances_seen *l,
@@ -269,6 +306,7 @@ static double exact_cost(const gnomon_join_state *join, const distances_seen *l,
         return all_pairs(join) * c->shared_member * l->shared *
                    fmin(1, 2 * join->options.threshold) +
                (double)(join->p.rows + join->q.rows) * l->members * 20;
+    if (l->sparse) return all_pairs(join) * gnomon_sparse_exact_cost(l->shared);
     const double coordinates = fmin((double)join->p.cols, c->filter_coordinates);
     return all_pairs(join) * (c->filtering + c->filtering_coordinate * coordinates);
 }

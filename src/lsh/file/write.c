@@ -328,6 +328,9 @@ static gnomon_status add(gnomon_lsh_builder *b, const gnomon_points *points)
     GNOMON_FAIL_IF(b->failed != GNOMON_OK, b->ctx, b->failed,
                    "an earlier call on the builder failed; it can only be finished or aborted");
     /* these refuse points before anything is written */
+    GNOMON_FAIL_IF(points->sparse && !of_sets(b), b->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("points") " is sparse; an index by %s in a file holds dense points",
+                   gnomon_metric_name(b->shape->options.metric));
     GNOMON_TRY(gnomon_lsh_check_points(b->shape, points));
     GNOMON_TRY(gnomon_hasher_check_finite(b->ctx, points, "points"));
     if (gnomon_points_rows(points) == 0) return GNOMON_OK;
@@ -416,6 +419,14 @@ static gnomon_status extend(gnomon_context *ctx, const gnomon_lsh *index, const 
     return copy_points(b);
 }
 
+static gnomon_status refuse_sparse(gnomon_context *ctx, const gnomon_lsh *index)
+{
+    return gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
+                       GNOMON_ARG("index") " holds sparse points; an index by %s in a file holds "
+                                           "dense ones",
+                       gnomon_metric_name(index->options.metric));
+}
+
 gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *index,
                                         const char *path, int compact, gnomon_lsh_builder **out)
 {
@@ -426,7 +437,9 @@ gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *i
     GNOMON_FAIL_IF(!gnomon_lsh_enter(index), ctx, GNOMON_ERROR_BUSY,
                    "the index is being changed by another thread");
     gnomon_lsh_builder *b = NULL;
-    const gnomon_status status = extend(ctx, index, path, compact, &b);
+    const gnomon_status status = gnomon_lsh_is_sparse(index)
+                                     ? refuse_sparse(ctx, index)
+                                     : extend(ctx, index, path, compact, &b);
     if (status != GNOMON_OK) {
         if (!b) gnomon_lsh_leave(index);
         gnomon_lsh_builder_abort(b);

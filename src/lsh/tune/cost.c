@@ -4,8 +4,10 @@
 #include "lsh/families/family.h"
 #include "lsh/tune/tune.h"
 #include "metric/metric.h"
+#include "search/shared.h"
 
 static const double per_product = 0.013;       /* a coordinate and function, among many queries */
+static const double per_entry_product = 0.12;  /* an entry of a sparse row and function */
 static const double per_cauchy_product = 0.12; /* with making the entries */
 static const double per_value = 10;            /* a function's value and what it could be instead */
 static const double per_member_hash = 11;
@@ -25,13 +27,18 @@ static double cost_of(const gnomon_metric_cost *c, const gnomon_lsh_sizes *s)
     return c->start + c->point * s->point + c->dim * (double)s->dim;
 }
 
+/* Of sparse rows: two that lie anywhere, merged by their columns. */
+static const double sparse_start = 150, per_merged = 3;
+
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s)
 {
+    if (s->sparse) return sparse_start + per_merged * s->point;
     return cost_of(&gnomon_metric_row_of(s->metric)->verify_cost, s);
 }
 
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s)
 {
+    if (s->sparse) return (double)s->points * gnomon_sparse_exact_cost(s->shared);
     return (double)s->points * cost_of(&gnomon_metric_row_of(s->metric)->exact_cost, s);
 }
 
@@ -41,6 +48,7 @@ static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, doubl
         return per_cauchy_product * (double)s->dim * (double)h->products;
     const double members = gnomon_family_row_of(h->f.family)->members;
     if (members > 0) return members * per_member_hash * s->point * (double)h->f.count;
+    if (s->sparse) return per_entry_product * s->point * (double)h->products;
     return h->op ? product * (double)s->dim * (double)h->products : 0;
 }
 
@@ -61,7 +69,7 @@ double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s)
 {
     if (gnomon_metric_of_sets(s->metric) || gnomon_metric_takes(s->metric, GNOMON_POINTS_BITS))
         return per_trials / 8;
-    return per_trials + per_trials_coordinate * (double)s->dim;
+    return per_trials + per_trials_coordinate * (s->sparse ? 10 * s->point : (double)s->dim);
 }
 
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,

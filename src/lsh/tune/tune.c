@@ -7,12 +7,23 @@
 #include "lsh/families/family.h"
 #include "lsh/tune/tuning.h"
 #include "search/jaccard.h"
+#include "search/shared.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 GNOMON_OPTIONS_INIT(gnomon_lsh_guarantee, GNOMON_LSH_GUARANTEE_INIT)
+
+/* Whether the metric's hash functions take points of this form and dimension. */
+static bool hashes_form(const gnomon_tuning *t)
+{
+    const gnomon_lsh_family family =
+        t->p.family != 0 ? t->p.family : gnomon_metric_family(t->p.metric, 0);
+    const gnomon_family_row *row = gnomon_family_row_of(family);
+    return !t->points->sparse || ((row->points & GNOMON_POINTS_SPARSE) != 0 &&
+                                  (row->any_dim || t->sizes.dim <= (int64_t)1 << 56));
+}
 
 static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_guarantee *given,
                                     const gnomon_points *points, gnomon_lsh_guarantee *p,
@@ -37,9 +48,10 @@ static gnomon_status read_guarantee(gnomon_context *ctx, const gnomon_lsh_guaran
     GNOMON_FAIL_IF(p->family != 0 && !gnomon_lsh_of_metric(p->metric, p->family), ctx,
                    GNOMON_ERROR_ARGUMENT, GNOMON_ARG("guarantee.family") " is %s; the metric is %s",
                    gnomon_lsh_family_name(p->family), gnomon_metric_name(p->metric));
-    GNOMON_FAIL_IF(gnomon_metric_of_sets(p->metric) != (points->sparse != NULL), ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes %s points", gnomon_metric_name(p->metric),
-                   points->sparse ? "dense" : "sparse");
+    const gnomon_metric_row *row = gnomon_metric_row_of(p->metric);
+    const bool can = points->sparse ? row->sets != NULL || row->sparse != NULL : row->sets == NULL;
+    GNOMON_FAIL_IF(!can, ctx, GNOMON_ERROR_UNSUPPORTED, "%s takes %s points",
+                   gnomon_metric_name(p->metric), points->sparse ? "dense" : "sparse");
     GNOMON_FAIL_IF(!(p->recall > 0 && p->recall < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("guarantee.recall") " is %g; it must be above 0 and below 1",
                    p->recall);
@@ -77,10 +89,11 @@ static gnomon_status check_points(gnomon_context *ctx, gnomon_metric metric, con
     return gnomon_hasher_check_finite(ctx, p, name);
 }
 
-static void measure_points(gnomon_tuning *t)
+static gnomon_status measure_points(gnomon_tuning *t)
 {
     const gnomon_points *p = t->points;
-    t->sizes = (gnomon_lsh_sizes){t->p.metric, gnomon_points_cols(p), 0, gnomon_points_rows(p)};
+    t->sizes = (gnomon_lsh_sizes){
+        .metric = t->p.metric, .dim = gnomon_points_cols(p), .points = gnomon_points_rows(p)};
     int64_t bytes;
     if (p->dense) {
         t->sizes.point = (double)(p->dense->cols * (int64_t)gnomon_dtype_size(p->dense->dtype));
@@ -91,13 +104,19 @@ static void measure_points(gnomon_tuning *t)
         t->sizes.point = p->sparse->rows > 0 ? (double)entries / (double)p->sparse->rows : 0;
         /* sets are copied into the index, eight bytes a member and eight a weight; that much again
          * is its own */
-        const int member = gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS) ? 16 : 8;
-        bytes = 2 * (member * entries + 8 * p->sparse->rows);
+        t->sizes.sparse = !gnomon_metric_of_sets(t->p.metric);
+        const bool weights =
+            t->sizes.sparse || gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS);
+        bytes = 2 * ((weights ? 16 : 8) * entries + 8 * p->sparse->rows);
+        if (t->sizes.sparse)
+            GNOMON_TRY(
+                gnomon_sparse_shared(t->ctx, t->queries->sparse, p->sparse, &t->sizes.shared));
     }
     if (t->p.memory == 0) t->p.memory = bytes;
     const bool may = gnomon_metric_is(t->p.metric, GNOMON_METRIC_CODES);
-    t->has_codes = t->p.k > 0 && may && t->sizes.point > 2 * GNOMON_TUNING_CODES &&
+    t->has_codes = t->p.k > 0 && may && p->dense && t->sizes.point > 2 * GNOMON_TUNING_CODES &&
                    GNOMON_TUNING_CODES * t->sizes.points <= t->p.memory;
+    return GNOMON_OK;
 }
 
 /* How many queries it takes at least to tell: when all their neighbours are found. 0 when so many
@@ -127,9 +146,11 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
 {
     enum { ASKED = 256 };
     const int64_t given = gnomon_points_rows(t->queries), self = t->self;
-    measure_points(t);
+    GNOMON_TRY(measure_points(t));
     t->out->exact_cost = gnomon_lsh_exact_cost(&t->sizes);
     t->charge = (gnomon_lsh_charge){t->p.uses, t->out->exact_cost};
+    if (!hashes_form(t))
+        return gnomon_tuning_use_exact(t, "there are no hash functions of these sparse points");
     if (t->sizes.points < 64 || given < 64 || t->p.k + self > t->sizes.points / 2)
         return gnomon_tuning_use_exact(t,
                                        "there are too few points or queries to test an index by");

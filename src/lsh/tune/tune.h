@@ -57,8 +57,10 @@ double gnomon_tuning_doubt(double confidence, int attempt);
 typedef struct gnomon_lsh_sizes {
     gnomon_metric metric;
     int64_t dim;
-    double point; /* bytes of a point; sets: mean members */
+    double point; /* bytes of a point; sets and sparse rows: mean members */
     int64_t points;
+    bool sparse;   /* rows for a metric that also takes dense ones */
+    double shared; /* columns that a query and a row of those share */
 } gnomon_lsh_sizes;
 
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);

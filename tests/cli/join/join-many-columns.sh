@@ -1,5 +1,5 @@
 # columns that no memory has as dense rows: sparse rows are joined as they are; what needs dense
-# copies (hashing, bits) is refused with the file's name
+# copies (bits) is refused with the file's name, hashing by the number of columns
 . "$TESTS/lib.sh"
 printf '1 9223372036854775807:1\n' > h.svm
 printf '1 1152921504606846976:1\n' > h60.svm
@@ -12,5 +12,6 @@ for file in h.svm h60.svm; do
 done
 gnomon join h.svm h60.svm --threshold 1 > out 2>&1; echo "exit $?"
 gnomon join h.svm --threshold 1 --recall 0.9 > out 2>&1; echo "exit $?"
+try gnomon join h.svm --threshold 1 --recall 0.9 --method lsh
 gnomon join h.svm --top 3 > out 2>&1; echo "exit $?"
 try gnomon join two.svm --metric jaccard --threshold 0.5 -o - --output-format csv
