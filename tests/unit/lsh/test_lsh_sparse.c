@@ -2,6 +2,8 @@
  * with the bits of exact search, recall guarantees on fresh queries, joins, and what is refused. */
 #include "join_testing.h"
 #include "project.h"
+#include "refusal.h"
+#include "search/shared.h"
 #include "sparse_testing.h"
 
 #include <gnomon/lsh.h>
@@ -383,12 +385,122 @@ static void short_rows(void **state)
     free(got.pairs);
 }
 
+/* ---- memory ---- */
+
+typedef gnomon_status step(gnomon_context *own, const gnomon_csr *rows);
+
+static gnomon_status index_step(gnomon_context *own, const gnomon_csr *rows)
+{
+    gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
+    gnomon_search_options s = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_lsh *index;
+    o.metric = s.metric = GNOMON_COSINE;
+    o.functions.family = GNOMON_LSH_SIMHASH;
+    o.functions.dim = rows->cols;
+    o.tables = 2;
+    o.coarse = 4;
+    s.k = 2;
+    gnomon_status status = gnomon_lsh_create(own, &o, &index);
+    for (int call = 0; call < 2 && status == GNOMON_OK; call++) {
+        status = gnomon_lsh_add_csr(index, rows);
+        gnomon_lsh_info info = {.struct_size = sizeof info};
+        gnomon_lsh_describe(index, &info);
+        assert_int_equal(info.points, (call + (status == GNOMON_OK)) * rows->rows);
+    }
+    if (status == GNOMON_OK)
+        status = gnomon_lsh_query_csr(own, index, rows, &s, NULL, &found, NULL);
+    gnomon_neighbors_free(own, &found);
+    gnomon_lsh_destroy(index);
+    return status;
+}
+
+static gnomon_status join_step(gnomon_context *own, const gnomon_csr *rows)
+{
+    gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
+    o.metric = GNOMON_COSINE;
+    o.threshold = 0.2;
+    o.recall = 0.9;
+    o.method = GNOMON_JOIN_LSH;
+    return gnomon_join_csr(own, rows, NULL, &o, NULL);
+}
+
+static gnomon_status shared_step(gnomon_context *own, const gnomon_csr *rows)
+{
+    double shared;
+    return gnomon_sparse_shared(own, rows, rows, &shared);
+}
+
+/* Every allocation fails in turn: the call then says MEMORY, and nothing is left behind. */
+static void memory(void **state)
+{
+    (void)state;
+    static step *const steps[] = {index_step, join_step, shared_step};
+    texts *t = make_texts(false, 2);
+    const gnomon_csr rows = rows_of(t, 0, 40);
+    for (int n = 0; n < 3; n++) {
+        gnomon_status status = GNOMON_ERROR_MEMORY;
+        for (long at = 0; status != GNOMON_OK; at++) {
+            refusal r = {.at = -1};
+            const gnomon_allocator counted = {&r, refusing, releasing};
+            gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+            gnomon_context *own;
+            o.device = "cpu";
+            o.threads = 1;
+            o.allocator = &counted;
+            ASSERT_OK(NULL, gnomon_context_create(&o, &own));
+            r.at = r.calls + at;
+            status = steps[n](own, &rows);
+            if (status != GNOMON_OK) assert_int_equal(status, GNOMON_ERROR_MEMORY);
+            assert_true(at < 2000);
+            gnomon_context_destroy(own);
+            assert_int_equal(r.out, 0);
+        }
+    }
+    free(t);
+}
+
+/* The estimate by columns is the mean over all pairs, without the columns that more than one row of
+ * 128 has, 32 of them at most. */
+static void shared_columns(void **state)
+{
+    (void)state;
+    enum { P = 300, COUNTED = 40 };
+    int64_t offsets[P + 1] = {0}, *indices = malloc(sizeof *indices * P * (COUNTED + 1));
+    float *values = malloc(sizeof *values * P * (COUNTED + 1));
+    assert_true(indices != NULL && values != NULL);
+    int64_t count = 0;
+    /* column c in the rows that c + 2 divides, and one that a single row has */
+    for (int64_t i = 0; i < P; i++) {
+        for (int64_t c = 0; c < COUNTED; c++)
+            if (i % (c + 2) == 0) {
+                indices[count] = c * 1000003;
+                values[count++] = 1;
+            }
+        if (i == 9) {
+            indices[count] = 17;
+            values[count++] = 1;
+        }
+        offsets[i + 1] = count;
+    }
+    const gnomon_csr rows = {P, INT64_C(1) << 40, offsets, indices, values, GNOMON_F32};
+    double want = 1.0 / P / P, shared;
+    for (int64_t c = 32; c < COUNTED; c++) { /* the rarest eight of the forty */
+        const double share = (double)((P + c + 1) / (c + 2)) / P;
+        want += share * share;
+    }
+    ASSERT_OK(ctx, gnomon_sparse_shared(ctx, &rows, &rows, &shared));
+    assert_true(fabs(shared - want) < 1e-12);
+    free(indices);
+    free(values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(law),        cmocka_unit_test(answers), cmocka_unit_test(refusals),
         cmocka_unit_test(guarantees), cmocka_unit_test(choices), cmocka_unit_test(joins),
-        cmocka_unit_test(short_rows),
+        cmocka_unit_test(short_rows), cmocka_unit_test(memory),  cmocka_unit_test(shared_columns),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
