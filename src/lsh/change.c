@@ -198,8 +198,10 @@ static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gn
     gnomon_context *ctx = index->ctx;
     const gnomon_metric metric = index->options.metric;
     gnomon_sets added;
-    GNOMON_TRY((gnomon_metric_of_sets(metric) ? gnomon_sets_make : gnomon_sparse_make)(
-        ctx, points, "points", 0, metric, &added));
+    if (gnomon_metric_of_sets(metric))
+        GNOMON_TRY(gnomon_sets_make(ctx, points, "points", 0, metric, &added));
+    else
+        GNOMON_TRY(gnomon_sparse_make(ctx, points, "points", 0, metric, &added));
     const gnomon_sets *old = &index->sets;
     const int64_t before = old->offsets ? old->offsets[old->count] : 0;
     const int64_t more = added.offsets[added.count];

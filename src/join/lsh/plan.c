@@ -45,7 +45,7 @@ static const gnomon_join_costs cpu_costs = {.product_term = 0.05,
                                             .shared_member = 3.0};
 
 /* Of sparse rows, likewise: an entry and function, and an entry of a row that is verified. */
-static const double per_entry_product = 0.12, per_merged = 3;
+static const double per_entry_product = 0.12, per_merged = 8;
 
 /* Distances of some pairs, as bins of equally many. */
 typedef struct distances_seen {

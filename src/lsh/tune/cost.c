@@ -28,7 +28,7 @@ static double cost_of(const gnomon_metric_cost *c, const gnomon_lsh_sizes *s)
 }
 
 /* Of sparse rows: two that lie anywhere, merged by their columns. */
-static const double sparse_start = 150, per_merged = 3;
+static const double sparse_start = 40, per_merged = 8;
 
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s)
 {
