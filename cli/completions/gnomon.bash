@@ -289,7 +289,7 @@ _gnomon() {
         case $before in
         -t | --threshold | --radius) words="NONE" ;;
         --similarity) words="NONE" ;;
-        --metric) words="l2 cosine ip hamming jaccard weighted-jaccard euclidean dot inner_product ruzicka" ;;
+        --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
         --top) words="NONE" ;;
         --max-pairs) words="NONE" ;;
         --from-row) words="NONE" ;;

@@ -306,7 +306,7 @@ complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcom
 complete -c gnomon -n '__fish_seen_subcommand_from index; and __fish_seen_subcommand_from check' -s h -l help -d 'this text'
 complete -c gnomon -n '__fish_seen_subcommand_from join' -s t -l threshold -l radius -x -d 'pairs at distance T or less'
 complete -c gnomon -n '__fish_seen_subcommand_from join' -l similarity -x -d 'instead: pairs of similarity S or more (1 - distance), with cosine, jaccard or weighted-jaccard'
-complete -c gnomon -n '__fish_seen_subcommand_from join' -l metric -x -a 'l2 cosine ip hamming jaccard weighted-jaccard euclidean dot inner_product ruzicka' -d 'l2 or euclidean'
+complete -c gnomon -n '__fish_seen_subcommand_from join' -l metric -x -a 'l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka' -d 'l2 or euclidean'
 complete -c gnomon -n '__fish_seen_subcommand_from join' -l top -x -d 'the N closest pairs'
 complete -c gnomon -n '__fish_seen_subcommand_from join' -l max-pairs -x -d 'stop after N pairs, and report the row to continue from'
 complete -c gnomon -n '__fish_seen_subcommand_from join' -l from-row -x -d 'only pairs whose first point is ROW or later, to continue an earlier run'

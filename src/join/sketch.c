@@ -320,7 +320,9 @@ gnomon_status gnomon_sketch_open(gnomon_join_sketch *s, const gnomon_join_state 
     s->search.options = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
     s->search.options.metric = metric;
     s->search.kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search;
-    if (gnomon_metric_takes(metric, GNOMON_POINTS_BITS) || cols < LEAST_COLS || some->rows < SAMPLE)
+    /* it keeps distances that follow from products of coordinates */
+    if (gnomon_metric_takes(metric, GNOMON_POINTS_BITS) ||
+        !gnomon_metric_row_of(metric)->filtered || cols < LEAST_COLS || some->rows < SAMPLE)
         return GNOMON_OK;
     const double threshold = gnomon_join_threshold(join);
     if (!isfinite(threshold)) return GNOMON_OK;

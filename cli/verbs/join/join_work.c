@@ -92,13 +92,12 @@ static gnomon_status join_files(cli_join *j)
 
 /* ---- points in memory ---- */
 
-/* Whether both sides are sparse rows, which no hash functions of l1 take. */
+/* Whether both sides are sparse rows. */
 static int is_sparse(const cli_join *j)
 {
     const cli_form form = cli_metric_form(j->options.metric);
     if (j->text != CLI_TEXT_NONE) return CLI_FORM_SPARSE;
     if (form != CLI_FORM_DENSE) return (int)form;
-    if (j->options.method == GNOMON_JOIN_LSH && j->options.metric == GNOMON_L1) return 0;
     return cli_compare_sparse(j->app, j->options.metric, &j->p_info,
                               j->q_path != NULL ? &j->q_info : NULL);
 }

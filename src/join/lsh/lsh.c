@@ -409,6 +409,8 @@ static const char *unfit(const gnomon_join_state *join)
     if (gnomon_metric_family(o->metric, 0) == 0)
         return "the metric has no locality-sensitive hashes";
     const gnomon_family_row *family = gnomon_family_row_of(gnomon_metric_family(o->metric, 0));
+    if (family->width && family->rounding == NULL)
+        return "how rounding moves values of the metric's hash functions has no bound";
     if (join->p.csr != NULL && (family->points & GNOMON_POINTS_SPARSE) == 0)
         return "sparse points have no locality-sensitive hashes by this metric";
     if (join->p.cols > (int64_t)1 << 56 && !family->any_dim)

@@ -4,7 +4,7 @@ needs npz
 make_rows 400 11 > few.svm
 gnomon convert few.svm few.npz --quiet && gnomon convert few.npz dense.npy --quiet
 j() { gnomon join "$@" --quiet --json | grep -E '"(why|points_.*)"' | sed 's/^ *//'; }
-for job in 'cosine 0.5' 'l2 9' 'ip 40'; do
+for job in 'cosine 0.5' 'l2 9' 'ip 40' 'l1 12'; do
     set -- $job
     j dense.npy --metric $1 --threshold $2 -o dense.csv > /dev/null
     j few.npz --metric $1 --threshold $2 -o one.csv --threads 1
@@ -25,4 +25,3 @@ gnomon join few.npz --metric cosine --threshold 0.5 -o whole.csv --quiet
 try gnomon join few.npz --metric cosine --threshold 0.5 --max-pairs 40 -o parts.csv
 try gnomon join few.npz --metric cosine --threshold 0.5 --checkpoint state -o kept.csv
 head -n 41 whole.csv | cmp - parts.csv && cmp whole.csv kept.csv && echo same
-try gnomon join few.npz --metric l1 --threshold 1

@@ -229,10 +229,10 @@ static void check_case(kind like, gnomon_metric metric, gnomon_dtype dtype, int6
 static void kinds(void **state)
 {
     (void)state;
-    const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP};
+    const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP, GNOMON_L1};
     const gnomon_dtype dtypes[] = {GNOMON_F32, GNOMON_F64, GNOMON_U8};
     for (kind like = 0; like < KINDS; like++) {
-        for (int m = 0; m < 3; m++) {
+        for (int m = 0; m < 4; m++) {
             const int64_t d[] = {1, 3, 20, 47, 130};
             const gnomon_dtype dtype = dtypes[(like + m) % (like < HUGE_ONES ? 3 : 2)];
             check_case(like, metrics[m], dtype, 83, 0, d[(like + 2 * m) % 5], 1 + m, 0);
@@ -249,6 +249,8 @@ static void cuts(void **state)
     check_case(TERNARY, GNOMON_L2, GNOMON_U8, 301, 0, 20, 2, 100000);
     check_case(LOW, GNOMON_COSINE, GNOMON_F32, 211, 97, 60, 2, 1);
     check_case(LOW, GNOMON_IP, GNOMON_F64, 211, 0, 60, 1, 200000);
+    check_case(LOW, GNOMON_L1, GNOMON_F32, 211, 97, 60, 2, 1);
+    check_case(BELL, GNOMON_L1, GNOMON_F64, 660, 0, 100, 2, 3000000); /* no sketch */
 }
 
 /* Enough points, in enough dimensions, for a sketch. */

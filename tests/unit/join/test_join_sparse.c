@@ -1,9 +1,9 @@
-/* Joins of sparse rows by l2, cosine and ip against every pair of the same dense rows in fp64:
+/* Joins of sparse rows by l2, cosine, ip and l1 against every pair of the same dense rows in fp64:
  * the pairs, their order and the bits of distances, whatever the rows, threads and memory. */
 #include "join_testing.h"
 #include "sparse_testing.h"
 
-enum { P = 260, Q = 190, D = 150, METRICS = SPARSE_METRICS - 1 /* l1, the last, has no join */ };
+enum { P = 260, Q = 190, D = 150, METRICS = SPARSE_METRICS };
 
 /* All pairs within the threshold; 'self': of p's rows, each once. */
 static gathered every_pair(gnomon_metric metric, const sparse_rows *p, const sparse_rows *q,
@@ -158,15 +158,17 @@ static void closest_pairs_and_parts(void **state)
     gnomon_context_destroy(ctx);
 }
 
-static void no_join_by_l1(void **state)
+static void no_hashing_by_l1(void **state)
 {
     (void)state;
     const int64_t offsets[] = {0, 1}, columns[] = {1};
     const double values[] = {1};
     const gnomon_csr rows = {1, 4, offsets, columns, values, GNOMON_F64};
     gathered got = {0};
-    const gnomon_join_options o = options_of(GNOMON_L1, 0, &got);
+    gnomon_join_options o = options_of(GNOMON_L1, 0, &got);
     gnomon_context *ctx = context_of(1, 0);
+    o.recall = 0.9;
+    o.method = GNOMON_JOIN_LSH;
     expect(ctx, gnomon_join_csr(ctx, &rows, NULL, &o, NULL), GNOMON_ERROR_UNSUPPORTED);
     gnomon_context_destroy(ctx);
 }
@@ -207,7 +209,7 @@ int main(void)
         cmocka_unit_test(pairs_are_those_of_every_pair),
         cmocka_unit_test(as_many_columns_as_can_be),
         cmocka_unit_test(closest_pairs_and_parts),
-        cmocka_unit_test(no_join_by_l1),
+        cmocka_unit_test(no_hashing_by_l1),
         cmocka_unit_test(broken_sides_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
