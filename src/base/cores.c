@@ -1,40 +1,43 @@
 #include "base/cores.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-/* One path, or one line of the kernel's; longer ones are passed over. */
+/* Nothing here allocates memory: what a failed allocation would leave unknown would change the
+ * number of threads in silence. */
+
+/* A path, and what is read of one of the kernel's files. */
 enum { TEXT = 4096 };
 
-/* A kernel for more processors than the set has room for refuses the call: then a larger set. */
-enum { FIRST_SET = 1024, LAST_SET = 1 << 20 };
+/* A kernel that may have more processors than the set has room for refuses the call. */
+enum { SETS = 16 }; /* of 1,024 processors */
 
 static int cores_of_scheduler(void)
 {
-    for (size_t room = FIRST_SET; room <= LAST_SET; room *= 2) {
-        cpu_set_t *set = CPU_ALLOC(room);
-        if (!set) return 1;
-        const size_t size = CPU_ALLOC_SIZE(room);
-        const bool known = sched_getaffinity(0, size, set) == 0;
-        const int cores = known ? CPU_COUNT_S(size, set) : 0;
-        CPU_FREE(set);
-        if (known) return cores < 1 ? 1 : cores;
-    }
-    return 1;
+    cpu_set_t sets[SETS];
+    if (sched_getaffinity(0, sizeof sets, sets) != 0) return 1;
+    const int cores = CPU_COUNT_S(sizeof sets, sets);
+    return cores < 1 ? 1 : cores;
 }
 
-/* The first line of a file, without its end. */
-static bool first_line(const char *path, char *line)
+/* The beginning of a file, as text. */
+static bool read_text(const char *path, char *text)
 {
-    FILE *file = fopen(path, "re");
-    if (!file) return false;
-    const bool read = fgets(line, TEXT, file) != NULL;
-    fclose(file);
-    if (read) line[strcspn(line, "\n")] = 0;
-    return read;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    size_t length = 0;
+    for (ssize_t got = 1; got > 0 && length < TEXT - 1;) {
+        got = read(file, text + length, TEXT - 1 - length);
+        if (got > 0) length += (size_t)got;
+    }
+    close(file);
+    text[length] = 0;
+    return length > 0;
 }
 
 static int cores_of(long long quota, long long period)
@@ -48,15 +51,15 @@ static int cores_of(long long quota, long long period)
  * file for each, and a quota of -1 if there is no limit. */
 static int limit_of(const char *group)
 {
-    char path[2 * TEXT], line[TEXT];
+    char path[2 * TEXT], text[TEXT];
     long long quota, period;
     snprintf(path, sizeof path, "%s/cpu.max", group);
-    if (first_line(path, line))
-        return sscanf(line, "%lld %lld", &quota, &period) == 2 ? cores_of(quota, period) : 0;
+    if (read_text(path, text))
+        return sscanf(text, "%lld %lld", &quota, &period) == 2 ? cores_of(quota, period) : 0;
     snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", group);
-    if (!first_line(path, line) || sscanf(line, "%lld", &quota) != 1) return 0;
+    if (!read_text(path, text) || sscanf(text, "%lld", &quota) != 1) return 0;
     snprintf(path, sizeof path, "%s/cpu.cfs_period_us", group);
-    if (!first_line(path, line) || sscanf(line, "%lld", &period) != 1) return 0;
+    if (!read_text(path, text) || sscanf(text, "%lld", &period) != 1) return 0;
     return cores_of(quota, period);
 }
 
@@ -94,13 +97,13 @@ static bool names_cpu(const char *names)
 
 int gnomon_cgroup_cores(const char *proc, const char *fs)
 {
-    char path[TEXT], line[TEXT];
+    char path[TEXT], text[TEXT];
     snprintf(path, sizeof path, "%s/self/cgroup", proc);
-    FILE *file = fopen(path, "re");
-    if (!file) return 0;
+    if (!read_text(path, text)) return 0;
     int least = 0;
-    while (fgets(line, sizeof line, file)) { /* NUMBER:CONTROLLERS:PATH */
-        line[strcspn(line, "\n")] = 0;
+    for (char *line = text, *next; *line != 0; line = next) { /* NUMBER:CONTROLLERS:PATH */
+        next = line + strcspn(line, "\n");
+        if (*next != 0) *next++ = 0;
         char *names = strchr(line, ':');
         char *group = names ? strchr(names + 1, ':') : NULL;
         if (!group) continue;
@@ -114,7 +117,6 @@ int gnomon_cgroup_cores(const char *proc, const char *fs)
             take_groups(fs, "/cpu,cpuacct", group, &least);
         }
     }
-    fclose(file);
     return least;
 }
 

@@ -257,7 +257,7 @@ class TestSearch:
         del kept
         assert base.max() < 500
 
-    @pytest.mark.parametrize("metric", ["l2", "cosine"])
+    @pytest.mark.parametrize("metric", ["l2", "l1", "cosine"])
     def test_join(self, metric):
         X, Y = rng.normal(size=(70, 4)), rng.normal(size=(50, 4))
         radius = float(np.quantile(distances(metric, Y, X), 0.2))
@@ -289,7 +289,7 @@ class TestSearch:
         for arguments in (dict(), dict(radius=1, similarity=0.5), dict(similarity=0.5), dict(radius=-1.0),
                           dict(radius=np.nan), dict(radius=1, recall=0), dict(radius=1, recall=1.5),
                           dict(radius=1, method="quick"), dict(radius=1, max_pairs=0), dict(radius=1, metric="l3"),
-                          dict(radius=1, metric="l1")):
+                          dict(similarity=0.5, metric="l1")):
             with pytest.raises(ValueError):
                 gnomon.join(X, **arguments)
         with pytest.raises(ValueError, match="^X|^Y|cols|coordinates|dimension"):
