@@ -140,10 +140,10 @@ int cli_metric_takes(gnomon_metric metric, unsigned points);
  * sparse ones from any file. */
 typedef enum cli_form { CLI_FORM_DENSE = 0, CLI_FORM_SPARSE = 1, CLI_FORM_ANY = 2 } cli_form;
 cli_form cli_metric_form(gnomon_metric metric);
-/* Whether points of two files (b: NULL, or the second) are compared by it as sparse rows: where
- * both are sparse, not nearly full, and the metric takes them, but for a GPU named by --device. */
-int cli_compare_sparse(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
-                       const gnomon_data_info *b);
+/* The same of points of two files (b: NULL, or the second): as sparse ones also where both are
+ * sparse, not nearly full, and the metric takes them, but for a GPU named by --device. */
+cli_form cli_compared_form(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
+                           const gnomon_data_info *b);
 /* Adds to a report how the points of sparse files were compared, points_as and points_why; nothing
  * where neither file is sparse or the metric has no choice. sparse: as sparse rows. */
 void cli_compared_json(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,

@@ -151,12 +151,14 @@ static int names_gpu(const cli_app *app)
     return strcmp(device, "auto") != 0 && strcmp(device, "cpu") != 0;
 }
 
-int cli_compare_sparse(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
-                       const gnomon_data_info *b)
+cli_form cli_compared_form(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
+                           const gnomon_data_info *b)
 {
-    if (cli_metric_form(metric) != CLI_FORM_DENSE) return 1;
+    if (cli_metric_form(metric) != CLI_FORM_DENSE) return cli_metric_form(metric);
     return cli_metric_takes(metric, GNOMON_POINTS_SPARSE) && is_sparse(a) &&
-           (b == NULL || is_sparse(b)) && !names_gpu(app);
+                   (b == NULL || is_sparse(b)) && !names_gpu(app)
+               ? CLI_FORM_SPARSE
+               : CLI_FORM_DENSE;
 }
 
 void cli_compared_json(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,

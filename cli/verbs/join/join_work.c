@@ -92,26 +92,24 @@ static gnomon_status join_files(cli_join *j)
 
 /* ---- points in memory ---- */
 
-/* Whether both sides are sparse rows. */
-static int is_sparse(const cli_join *j)
+/* How both sides are read. */
+static cli_form form_of(const cli_join *j)
 {
-    const cli_form form = cli_metric_form(j->options.metric);
     if (j->text != CLI_TEXT_NONE) return CLI_FORM_SPARSE;
-    if (form != CLI_FORM_DENSE) return (int)form;
-    return cli_compare_sparse(j->app, j->options.metric, &j->p_info,
-                              j->q_path != NULL ? &j->q_info : NULL);
+    return cli_compared_form(j->app, j->options.metric, &j->p_info,
+                             j->q_path != NULL ? &j->q_info : NULL);
 }
 
 static int load(cli_join *j)
 {
-    const int sparse = is_sparse(j);
+    const cli_form form = form_of(j);
     int64_t budget = (j->app->memory - CLI_OVERHEAD_BYTES) / 2;
     const double begin = cli_seconds();
     j->p.info = j->p_info;
     j->q.info = j->q_info;
-    int code = cli_points_read(j->app, j->p_path, sparse, &j->p, &budget);
+    int code = cli_points_read(j->app, j->p_path, (int)form, &j->p, &budget);
     if (code < 0 && j->q_path != NULL)
-        code = cli_points_read(j->app, j->q_path, sparse, &j->q, &budget);
+        code = cli_points_read(j->app, j->q_path, (int)form, &j->q, &budget);
     if (code < 0 && !cli_points_at_end(&j->p))
         return cli_points_too_large(j->app, j->p_path, 2.0 * (double)j->app->memory);
     if (code < 0 && j->q_path != NULL && !cli_points_at_end(&j->q))
@@ -157,7 +155,7 @@ static int too_large(const cli_join *j)
                      ((j->q_info.access & GNOMON_ACCESS_SEEK) != 0 && j->q_info.rows >= 0));
     double bytes = bytes_of(&j->p_info);
     if (j->q_path != NULL) bytes += bytes_of(&j->q_info);
-    return can && !is_sparse(j) && bytes > budget;
+    return can && form_of(j) == CLI_FORM_DENSE && bytes > budget;
 }
 
 /* Points that are read have a piece of each side in memory. */

@@ -16,8 +16,7 @@ static int load(cli_neighbors *n, const char *path, gnomon_reader **reader,
     *reader = NULL; /* dropped with the points */
     int code = cli_check_form(n->app, NULL, info, n->options.metric);
     if (code >= 0) return code;
-    code = cli_points_read(
-        n->app, path, n->sparse ? CLI_FORM_SPARSE : cli_metric_form(n->options.metric), p, budget);
+    code = cli_points_read(n->app, path, (int)n->form, p, budget);
     if (code < 0 && !cli_points_at_end(p))
         code = cli_points_too_large(n->app, path, 2.0 * (double)n->app->memory);
     return code;
@@ -90,7 +89,7 @@ int cli_neighbors_guarantee(cli_neighbors *n)
     memset(&base, 0, sizeof base);
     memset(&queries, 0, sizeof queries);
     n->answers.dimensions = n->base_info.cols;
-    n->sparse = cli_compare_sparse(n->app, n->options.metric, &n->base_info, &n->queries_info);
+    n->form = cli_compared_form(n->app, n->options.metric, &n->base_info, &n->queries_info);
     const int code = run(n, &base, &queries);
     if (n->index != NULL) {
         n->index_info.struct_size = sizeof n->index_info;

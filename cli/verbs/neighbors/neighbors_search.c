@@ -86,13 +86,12 @@ typedef struct plan {
     int64_t queries, rows; /* at a time */
     gnomon_dtype query_dtype, base_dtype;
     void *query_data, *base_data;
-    int sparse; /* both sides are read as sparse rows */
 } plan;
 
 /* The whole base against a search. */
 static int search_base(cli_neighbors *n, plan *p, gnomon_search *search, int64_t group)
 {
-    const int sparse = p->sparse;
+    const int sparse = n->form != CLI_FORM_DENSE;
     double mark = cli_seconds();
     for (int64_t done = 0;;) {
         gnomon_csr csr = {0};
@@ -305,9 +304,8 @@ int cli_neighbors_search(cli_neighbors *n)
                         (long long)n->options.k, n->base_path, (long long)n->base_info.rows);
     n->answers.dimensions = n->base_info.cols;
     int code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
-    p.sparse = cli_compare_sparse(n->app, n->options.metric, &n->base_info, &n->queries_info);
-    n->sparse = p.sparse;
-    if (code < 0) code = p.sparse ? search_sparse(n, &p) : search_dense(n, &p);
+    n->form = cli_compared_form(n->app, n->options.metric, &n->base_info, &n->queries_info);
+    if (code < 0) code = n->form != CLI_FORM_DENSE ? search_sparse(n, &p) : search_dense(n, &p);
     if (code < 0 && n->mask > 0) code = check_mask(n, n->mask, n->answers.base);
     free(p.query_data);
     free(p.base_data);

@@ -13,13 +13,14 @@ gnomon convert dense.csv sparse.npz --sparse --quiet
 for x in dense.csv dense.npy sparse.npz; do
     gnomon neighbors $x $x --metric weighted-jaccard -k 4 --exclude-self -o near.csv --quiet
     gnomon neighbors sparse.npz $x --metric weighted-jaccard --radius 0.5 -o within.csv --quiet
+    gnomon neighbors $x $x --metric weighted-jaccard -k 4 --recall 0.9 -o tuned.csv --quiet
     gnomon join $x --metric weighted-jaccard --threshold 0.6 -o pairs.csv --quiet
     gnomon join $x dense.npy --metric weighted-jaccard --threshold 0.6 -o across.csv --quiet
     gnomon join $x --metric weighted-jaccard --similarity 0.6 --method lsh --recall 0.9 -o hashed.csv --quiet
     gnomon index build $x --metric weighted-jaccard --tables 6 --functions 1 -o x.lsh --quiet
     gnomon index add x.lsh $x --quiet
     gnomon index query x.lsh $x -k 3 -o asked.csv --quiet
-    cat near.csv within.csv pairs.csv across.csv hashed.csv asked.csv | cksum
+    cat near.csv within.csv tuned.csv pairs.csv across.csv hashed.csv asked.csv | cksum
     wc -l < pairs.csv
 done | uniq -c | "$PYTHON" -c '
 import sys
