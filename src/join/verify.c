@@ -39,12 +39,9 @@ double gnomon_verifier_distance(const gnomon_verifier *verifier, gnomon_query qu
     const gnomon_metric_row *row = gnomon_metric_row_of(join->options.metric);
     if (row->bits != NULL) return row->bits(join->p.dense, i, join->q.dense, j);
     if (row->sets != NULL) return row->sets(&join->p.sets, i, &join->q.sets, j);
-    if (join->p.csr != NULL) {
-        const gnomon_sparse_row p = gnomon_sparse_row_at(&join->p.sets, i);
-        const gnomon_sparse_row q = gnomon_sparse_row_at(&join->q.sets, j);
-        return gnomon_metric_turn(join->options.metric,
-                                  row->sparse(verifier->search.kernels, &p, &q));
-    }
-    const double key = gnomon_exact_key(&verifier->search, query, join->q.dense, j);
+    const double key =
+        join->p.csr != NULL
+            ? gnomon_sparse_key(row, verifier->search.kernels, &join->p.sets, i, &join->q.sets, j)
+            : gnomon_exact_key(&verifier->search, query, join->q.dense, j);
     return gnomon_metric_turn(join->options.metric, key);
 }

@@ -343,11 +343,7 @@ static double key_of(const finding *f, int64_t query, gnomon_query ready, int64_
     const gnomon_search *s = f->search;
     const gnomon_metric_row *row = gnomon_metric_row_of(s->options.metric);
     if (row->sets != NULL) return row->sets(&s->sets, query, &f->index->sets, id);
-    if (s->sparse) {
-        const gnomon_sparse_row q = gnomon_sparse_row_at(&s->sets, query);
-        const gnomon_sparse_row base = gnomon_sparse_row_at(&f->index->sets, id);
-        return row->sparse(s->kernels, &q, &base);
-    }
+    if (s->sparse) return gnomon_sparse_key(row, s->kernels, &s->sets, query, &f->index->sets, id);
     const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
     if (row->bits != NULL) return row->bits(&s->queries, query, &b->points, id - b->first);
     return row->key(s->kernels, ready, &b->points, id - b->first);

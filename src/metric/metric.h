@@ -106,6 +106,9 @@ double gnomon_sparse_inverse_norm(const gnomon_search_kernels *kernels,
                                   const gnomon_sparse_row *row);
 /* Row i of sparse rows, with its factor. */
 gnomon_sparse_row gnomon_sparse_row_at(const gnomon_sets *rows, int64_t i);
+/* The metric's 'sparse' of row i of a and row j of b. */
+double gnomon_sparse_key(const gnomon_metric_row *metric, const gnomon_search_kernels *kernels,
+                         const gnomon_sets *a, int64_t i, const gnomon_sets *b, int64_t j);
 /* Whether row i holds NaN or infinity (NONFINITE) or a magnitude above 2^500 (UNSUPPORTED); where.
  */
 gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col);

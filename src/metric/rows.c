@@ -42,6 +42,13 @@ gnomon_sparse_row gnomon_sparse_row_at(const gnomon_sets *rows, int64_t i)
                                rows->factors != NULL ? rows->factors[i] : 1};
 }
 
+double gnomon_sparse_key(const gnomon_metric_row *metric, const gnomon_search_kernels *kernels,
+                         const gnomon_sets *a, int64_t i, const gnomon_sets *b, int64_t j)
+{
+    const gnomon_sparse_row x = gnomon_sparse_row_at(a, i), y = gnomon_sparse_row_at(b, j);
+    return metric->sparse(kernels, &x, &y);
+}
+
 gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col)
 {
     enum { PIECE = 256 };

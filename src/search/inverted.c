@@ -11,8 +11,6 @@
 #include <string.h>
 
 enum {
-    HEAVY_SHARE = 128, /* a column that one row of so many has is heavy */
-    HEAVY_MOST = 32,
     ROWS = 1024, /* of a task */
 };
 
@@ -116,8 +114,9 @@ static gnomon_status count_columns(gnomon_context *ctx, gnomon_inverted *x, int6
     for (int64_t e = 0; e < members; e++)
         x->lists[gnomon_numbering_find(&x->columns, x->rows.members[e]) + 2]++;
     x->heavy_from = columns;
-    while (x->metric != GNOMON_L1 && x->heavy_from > 0 && columns - x->heavy_from < HEAVY_MOST &&
-           x->lists[x->heavy_from + 1] > x->rows.count / HEAVY_SHARE)
+    while (x->metric != GNOMON_L1 && x->heavy_from > 0 &&
+           columns - x->heavy_from < GNOMON_HEAVY_MOST &&
+           x->lists[x->heavy_from + 1] > x->rows.count / GNOMON_HEAVY_SHARE)
         x->heavy_from--;
     x->width = gnomon_round_up(columns - x->heavy_from, GNOMON_LANES);
     for (int64_t c = 0; c < x->heavy_from; c++)

@@ -8,6 +8,10 @@
 /* The rows of a piece that scores are kept for at a time; 128 KiB of them. */
 enum { GNOMON_INVERTED_PIECE = 32768 };
 
+/* A column that more than one row of so many has is heavy: of the most frequent ones so many at
+ * most are in the block instead of the lists. */
+enum { GNOMON_HEAVY_SHARE = 128, GNOMON_HEAVY_MOST = 32 };
+
 typedef struct gnomon_inverted {
     gnomon_metric metric;
     gnomon_sets rows; /* owned */

@@ -3,10 +3,9 @@
 #include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "search/numbering.h"
+#include "search/inverted.h"
 
-/* What inverted.c calls heavy. */
-enum { ROWS = 4096, HEAVY_SHARE = 128, HEAVY_MOST = 32 };
+enum { ROWS = 4096 };
 
 /* One thread of an AMD Zen 3, fitted to batches of queries on text and on Zipf columns: a product
  * through an inverted list, and a row's score. */
@@ -64,8 +63,8 @@ gnomon_status gnomon_sparse_shared(gnomon_context *ctx, const gnomon_csr *p, con
         add_counts(p, &columns, 1 / p_rows, counts);
         add_counts(q, &columns, 1 / q_rows, others);
         for (int64_t c = 0; c < columns.used; c++) {
-            const bool heavy =
-                c + HEAVY_MOST >= columns.used && others[c] * HEAVY_SHARE > 1; /* rarest first */
+            const bool heavy = c + GNOMON_HEAVY_MOST >= columns.used &&
+                               others[c] * GNOMON_HEAVY_SHARE > 1; /* rarest first */
             if (!heavy) *shared += counts[c] * others[c];
         }
     }

@@ -1,5 +1,5 @@
-/* search/shared.h: how many columns two sparse rows share, which the cost of an exact search of
- * them depends on. */
+/* search/shared.h: what work on sparse rows costs, and how many columns two of them share,
+ * which the cost of an exact search depends on. */
 #ifndef GNOMON_SEARCH_SHARED_H
 #define GNOMON_SEARCH_SHARED_H
 
@@ -14,5 +14,9 @@ gnomon_status gnomon_sparse_shared(gnomon_context *ctx, const gnomon_csr *p, con
                                    double *shared);
 /* Nanoseconds on one thread of an exact search, a query and base row. */
 double gnomon_sparse_exact_cost(double shared);
+/* Nanoseconds on one thread: an entry's product with a hash function's direction; an entry of a row
+ * that is merged with another by their columns. */
+#define GNOMON_SPARSE_PRODUCT_COST 0.12
+#define GNOMON_SPARSE_MERGE_COST   8.0
 
 #endif

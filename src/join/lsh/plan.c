@@ -44,9 +44,6 @@ static const gnomon_join_costs cpu_costs = {.product_term = 0.05,
                                             .filter_coordinates = 128,
                                             .shared_member = 3.0};
 
-/* Of sparse rows, likewise: an entry and function, and an entry of a row that is verified. */
-static const double per_entry_product = 0.12, per_merged = 8;
-
 /* Distances of some pairs, as bins of equally many. */
 typedef struct distances_seen {
     double distance[BINS];          /* a bin's least */
@@ -226,7 +223,7 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
         some.q.dense = &sample->q;
     }
     GNOMON_TRY(sample_distances(&some, sample != NULL, out));
-    out->error = product_error(join->p.cols);
+    if (join->p.csr == NULL) out->error = product_error(join->p.cols);
     if (gnomon_metric_of_sets(join->options.metric)) {
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
         double sum = 0;
@@ -235,7 +232,6 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
         out->shared = sum / BINS * 2 * out->members;
     } else if (join->p.csr != NULL) {
         out->sparse = true;
-        out->error = 0;
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
         GNOMON_TRY(gnomon_sparse_shared(join->ctx, join->p.csr, join->q.csr, &out->shared));
         measure_sparse(join, out);
@@ -270,7 +266,7 @@ static double function_cost(const gnomon_join_costs *c, const gnomon_lsh_functio
     const gnomon_family_row *row = gnomon_family_row_of(f->family);
     if (row->members > 0) return row->members * c->member * l->members + c->function;
     if (row->points == GNOMON_POINTS_BITS) return c->bit + c->function;
-    if (l->sparse) return per_entry_product * l->members + c->function;
+    if (l->sparse) return GNOMON_SPARSE_PRODUCT_COST * l->members + c->function;
     return c->product_term * (double)f->dim + c->function;
 }
 
@@ -295,8 +291,9 @@ static double plan_cost(const gnomon_join_state *join, const distances_seen *l,
     return c->start + tables * c->table +
            points * (functions * function_cost(c, &plan->functions, l) +
                      tables * (c->placing + c->placing_coordinate * d)) +
-           plan->candidates * (c->key_lookup * tables / 2 + c->verifying +
-                               (l->sparse ? per_merged : c->verifying_coordinate) * d);
+           plan->candidates *
+               (c->key_lookup * tables / 2 + c->verifying +
+                (l->sparse ? GNOMON_SPARSE_MERGE_COST : c->verifying_coordinate) * d);
 }
 
 static double exact_cost(const gnomon_join_state *join, const distances_seen *l,

@@ -400,6 +400,10 @@ static gnomon_status extend(gnomon_context *ctx, const gnomon_lsh *index, const 
                             int compact, gnomon_lsh_builder **out)
 {
     gnomon_lsh_options options = index->options;
+    GNOMON_FAIL_IF(gnomon_lsh_is_sparse(index), ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("index") " holds sparse points; an index by %s in a file holds dense "
+                                       "ones",
+                   gnomon_metric_name(options.metric));
     options.functions = index->hasher->f;
     GNOMON_TRY(create(ctx, &options, index, path, out));
     gnomon_lsh_builder *b = *out;
@@ -419,14 +423,6 @@ static gnomon_status extend(gnomon_context *ctx, const gnomon_lsh *index, const 
     return copy_points(b);
 }
 
-static gnomon_status refuse_sparse(gnomon_context *ctx, const gnomon_lsh *index)
-{
-    return gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
-                       GNOMON_ARG("index") " holds sparse points; an index by %s in a file holds "
-                                           "dense ones",
-                       gnomon_metric_name(index->options.metric));
-}
-
 gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *index,
                                         const char *path, int compact, gnomon_lsh_builder **out)
 {
@@ -437,9 +433,7 @@ gnomon_status gnomon_lsh_builder_extend(gnomon_context *ctx, const gnomon_lsh *i
     GNOMON_FAIL_IF(!gnomon_lsh_enter(index), ctx, GNOMON_ERROR_BUSY,
                    "the index is being changed by another thread");
     gnomon_lsh_builder *b = NULL;
-    const gnomon_status status = gnomon_lsh_is_sparse(index)
-                                     ? refuse_sparse(ctx, index)
-                                     : extend(ctx, index, path, compact, &b);
+    const gnomon_status status = extend(ctx, index, path, compact, &b);
     if (status != GNOMON_OK) {
         if (!b) gnomon_lsh_leave(index);
         gnomon_lsh_builder_abort(b);

@@ -7,7 +7,6 @@
 #include "search/shared.h"
 
 static const double per_product = 0.013;       /* a coordinate and function, among many queries */
-static const double per_entry_product = 0.12;  /* an entry of a sparse row and function */
 static const double per_cauchy_product = 0.12; /* with making the entries */
 static const double per_value = 10;            /* a function's value and what it could be instead */
 static const double per_member_hash = 11;
@@ -28,11 +27,11 @@ static double cost_of(const gnomon_metric_cost *c, const gnomon_lsh_sizes *s)
 }
 
 /* Of sparse rows: two that lie anywhere, merged by their columns. */
-static const double sparse_start = 40, per_merged = 8;
+static const double sparse_start = 40;
 
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s)
 {
-    if (s->sparse) return sparse_start + per_merged * s->point;
+    if (s->sparse) return sparse_start + GNOMON_SPARSE_MERGE_COST * s->point;
     return cost_of(&gnomon_metric_row_of(s->metric)->verify_cost, s);
 }
 
@@ -48,7 +47,7 @@ static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, doubl
         return per_cauchy_product * (double)s->dim * (double)h->products;
     const double members = gnomon_family_row_of(h->f.family)->members;
     if (members > 0) return members * per_member_hash * s->point * (double)h->f.count;
-    if (s->sparse) return per_entry_product * s->point * (double)h->products;
+    if (s->sparse) return GNOMON_SPARSE_PRODUCT_COST * s->point * (double)h->products;
     return h->op ? product * (double)s->dim * (double)h->products : 0;
 }
 

@@ -102,12 +102,13 @@ static gnomon_status measure_points(gnomon_tuning *t)
         const int64_t entries =
             p->sparse->rows > 0 ? p->sparse->offsets[p->sparse->rows] - p->sparse->offsets[0] : 0;
         t->sizes.point = p->sparse->rows > 0 ? (double)entries / (double)p->sparse->rows : 0;
-        /* sets are copied into the index, eight bytes a member and eight a weight; that much again
+        /* they are copied into the index, eight bytes a member and eight a weight; that much again
          * is its own */
         t->sizes.sparse = !gnomon_metric_of_sets(t->p.metric);
-        const bool weights =
-            t->sizes.sparse || gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS);
-        bytes = 2 * ((weights ? 16 : 8) * entries + 8 * p->sparse->rows);
+        t->sizes.entry =
+            t->sizes.sparse || gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS) ? 16 : 8;
+        t->sizes.row = t->sizes.sparse ? 16 : 8; /* a factor, and an offset */
+        bytes = 2 * (t->sizes.entry * entries + t->sizes.row * p->sparse->rows);
         if (t->sizes.sparse)
             GNOMON_TRY(
                 gnomon_sparse_shared(t->ctx, t->queries->sparse, p->sparse, &t->sizes.shared));

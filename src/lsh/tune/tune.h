@@ -61,6 +61,8 @@ typedef struct gnomon_lsh_sizes {
     int64_t points;
     bool sparse;   /* rows for a metric that also takes dense ones */
     double shared; /* columns that a query and a row of those share */
+    int entry;     /* bytes of an entry that the index copies, with its weight; dense: 0 */
+    int row;       /* and of a row */
 } gnomon_lsh_sizes;
 
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);

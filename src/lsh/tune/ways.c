@@ -171,9 +171,9 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
 static int64_t memory_of(const gnomon_tuning *t, const gnomon_lsh *index, int64_t tables)
 {
     const int64_t n = t->sizes.points;
-    /* sparse rows are copied: their members, as many as point says, with weights, and offsets */
-    const bool weights = t->sizes.sparse || gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS);
-    int64_t bytes = t->points->sparse ? (int64_t)(t->sizes.point * (weights ? 16 : 8) + 16) * n : 0;
+    /* sparse rows are copied, as many entries of each as point says */
+    int64_t bytes =
+        t->points->sparse ? (int64_t)(t->sizes.point * t->sizes.entry + t->sizes.row) * n : 0;
     for (int64_t i = 0; i < tables; i++) {
         gnomon_table table = index->tables[i];
         const double buckets = (double)table.buckets * t->scale;
