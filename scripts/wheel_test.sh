@@ -21,6 +21,19 @@ trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
 
+# The loader takes an empty entry of a run path for the current folder.
+run_paths() {
+    local file paths
+    while read -r file; do
+        paths=$(readelf -d "$file" 2>/dev/null | sed -n 's/.*R\(UN\)\{0,1\}PATH.*\[\(.*\)\]/\2/p')
+        case ":$paths:" in
+        "::") ;; # none
+        *::*) echo "wheel_test.sh: $file has the run path '$paths' with an empty entry"; return 1 ;;
+        *) echo "$file: run path $paths" ;;
+        esac
+    done < <(find "$work/venv" -path '*gnomon*' -type f \( -perm -u+x -o -name '*.so*' \))
+}
+
 # What Python and the command say of the GPU must hold the text. Where there is a GPU and the plugin, the work is done and
 # the path is looked at.
 says() {
@@ -66,6 +79,7 @@ for python; do
     grep -q 'BLAS: .*scipy_openblas' "$work/blas" || status=1
     grep -q "library: $work/venv" "$work/blas" || status=1
     "$work/venv/bin/gnomon" info > /dev/null || status=1
+    run_paths || status=1
     extra=0
     if [ -f "${plugins[0]}" ]; then
         if plugin; then extra=1; else status=1; fi
