@@ -79,8 +79,8 @@ def million_part(record):
         faster = [s["recall"] for s in e["searches"] if s["cpu_seconds"] < search]
         text += ("\nSeconds of processors; queries a second of one thread without making the index. Seismic's answers a second exceed those of exact search " +
                  (f"up to a recall of {max(faster):.2f}" if faster else "at no setting tried") +
-                 ". These vectors are in no clusters, which its summaries of blocks live by, and all 120 columns of a query matter. Learned vectors of real texts may "
-                 "differ. Its index of a million was not made: at the rate of this one it takes twenty minutes.\n")
+                 ". The settings of its index were not tuned, and learned vectors of real texts may have clusters, for which its blocks are made and which "
+                 "these lack. Its index of a million was not made: at the rate of this one it would take twenty minutes.\n")
     return text
 
 
