@@ -51,19 +51,21 @@ static double rounding(const gnomon_search *s, double peak, int most)
 
 /* The largest 8-bit coordinate: sixteen products of two of them, one shifted to be positive, fit in
  * 16 bits. */
-enum { MOST_8 = 45, ASKED = 8 };
+enum { MOST_8 = 45, ASKED = 8, WIDTHS = 2 };
 
-/* What a sample of queries and points shows of 8-bit coordinates: out of k points that must
- * pass, how many times as many do? peak: of base's points. */
-static double passing_8(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
-                        double peak, double *f64, double *other)
+/* What a sample of queries and points shows of integers of at most most[i]: out of k points that
+ * must pass, how many times as many do? peak: of base's points. */
+static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
+                             double peak, const int most[WIDTHS], double *f64, double *other,
+                             double passing[WIDTHS])
 {
     const int64_t asked = s->count < ASKED ? s->count : ASKED;
-    double scores[SAMPLE], errors[SAMPLE], passing = 0;
+    double scores[SAMPLE], norms[SAMPLE];
+    passing[0] = passing[1] = 0;
     for (int64_t q = 0; q < asked; q++) {
         double squares, nearest = -INFINITY;
         const double top = centred_row(s, &s->queries, q * (s->count / asked), f64, &squares);
-        const double lost = rounding(s, top, MOST_8), norm = sqrt(squares);
+        const double norm = sqrt(squares);
         for (int64_t i = 0; i < count; i++) {
             double of_point, product = 0, mean = 0;
             centred_row(s, base, i * (base->rows / count), other, &of_point);
@@ -72,32 +74,47 @@ static double passing_8(const gnomon_search *s, const gnomon_matrix *base, int64
                 mean += s->centre.mean64[j] * other[j];
             }
             scores[i] = product + (s->options.metric == GNOMON_IP ? mean : -of_point / 2);
-            errors[i] = norm * rounding(s, peak, MOST_8) + lost * sqrt(of_point);
+            norms[i] = sqrt(of_point);
             nearest = fmax(nearest, scores[i]);
         }
-        for (int64_t i = 0; i < count; i++)
-            passing += scores[i] + 1.5 * errors[i] >= nearest;
+        for (int w = 0; w < WIDTHS; w++) {
+            const double of_points = norm * rounding(s, peak, most[w]);
+            const double of_query = rounding(s, top, most[w]);
+            for (int64_t i = 0; i < count; i++)
+                passing[w] += scores[i] + 1.5 * (of_points + of_query * norms[i]) >= nearest;
+        }
     }
     /* the nearest of all points lie farther out than the sample's, where points are rarer */
-    return pow(passing / (double)asked, 1.5);
+    for (int w = 0; w < WIDTHS; w++)
+        passing[w] = pow(passing[w] / (double)asked, 1.5);
 }
 
-/* Whether 8 bits are faster than 16: nanoseconds for the products saved and for the exact
- * distances added, on one thread of a Zen 3 at 3 GHz. */
-static bool worth_8(const gnomon_search *s, const gnomon_matrix *base, int64_t count, double peak,
-                    double *f64, double *other)
+/* The bits that take a query the least time, in nanoseconds on one thread of a Zen 3 at 3 GHz: for
+ * the products, and for the exact distances of what passes. most: of 16 bits; fine: those let no
+ * more pass than fp32 does. */
+static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
+                         double peak, int most, bool fine, double *f64, double *other)
 {
     enum { FEW = 16 };
-    const double d = (double)s->cols, k = (double)s->options.k;
-    if (s->options.k == 0 || s->count < FEW || count < SAMPLE) return false;
-    const double saved = 0.005 * d * (double)base->rows, estimated = 60 + 0.6 * d;
-    if (2 * k * estimated > saved) return false;
-    return 2 * k * estimated * passing_8(s, base, count, peak, f64, other) < saved;
+    const double d = (double)s->cols, exact = 2 * (double)s->options.k * (60 + 0.6 * d);
+    const double products = d * (double)base->rows;
+    const double of_32 = 0.0217 * products, of_16 = 0.0135 * products, of_8 = 0.0085 * products;
+    const int most_of[WIDTHS] = {most, MOST_8};
+    double passing[WIDTHS];
+    const int unasked = fine ? 16 : 32;
+    if (s->options.k == 0 || s->count < FEW || count < SAMPLE) return unasked;
+    if (2 * exact > (fine ? of_16 : of_32) - of_8) return unasked;
+    estimate_passing(s, base, count, peak, most_of, f64, other, passing);
+    if (fine) passing[0] = 1;
+    const double in_32 = of_32 + exact, in_16 = of_16 + exact * passing[0],
+                 in_8 = of_8 + exact * passing[1];
+    return in_8 < in_16 && in_8 < in_32 ? 8 : in_16 < in_32 ? 16 : 32;
 }
 
-/* In which coordinates the filter sees: integers of 16 bits whose products 32 bits hold, unless
- * rounding to them would take more than a thousandth of a typical point, or the products are short
- * or long; or of 8 bits, which see less but take half the time. */
+/* In which coordinates the filter sees: integers of 16 bits whose products 32 bits hold; of 8 bits,
+ * which see less but take half the time; or fp32, where the products are short or long, or rounding
+ * lets too many points pass. Without a sample that tells how many, 16 bits are taken if rounding
+ * takes less than a thousandth of a typical point. */
 static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t count, double *f64,
                         double *other)
 {
@@ -112,10 +129,9 @@ static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t cou
         squares += of_point;
     }
     const double typical = sqrt(squares / (double)count);
-    if (!(g->whole && peak <= most) && !(rounding(s, peak, most) < 1e-3 * typical)) return;
-    const bool few = worth_8(s, base, count, peak, f64, other);
-    g->bits = few ? 8 : 16;
-    g->most = few ? MOST_8 : most;
+    const bool fine = (g->whole && peak <= most) || rounding(s, peak, most) < 1e-3 * typical;
+    g->bits = cheapest_bits(s, base, count, peak, most, fine, f64, other);
+    g->most = g->bits == 8 ? MOST_8 : most;
 }
 
 gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base)

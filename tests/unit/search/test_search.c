@@ -16,11 +16,13 @@ typedef enum kind {
     TINY,       /* subnormal in fp32 */
     WILD,       /* each point of a scale of its own */
     ALIKE,      /* all within rounding of fp32 of each other */
+    TAILS,      /* few coordinates far from the others */
     KINDS
 } kind;
 
-static const char *const kind_names[] = {"bell",  "offset", "duplicates", "zeros", "ternary",
-                                         "bytes", "huge",   "tiny",       "wild",  "alike"};
+static const char *const kind_names[] = {"bell",    "offset", "duplicates", "zeros",
+                                         "ternary", "bytes",  "huge",       "tiny",
+                                         "wild",    "alike",  "tails"};
 
 static bool is_f64(gnomon_dtype dtype)
 {
@@ -60,6 +62,8 @@ static double value_of(kind like, gnomon_dtype dtype, int64_t row, int64_t col, 
                : is_f64(dtype)       ? 1 + x * 1e-12
                : dtype == GNOMON_F16 ? 1 + x * 1e-2
                                      : 1 + x * 3e-7;
+    case TAILS:
+        return integer ? x : x * x * x * x * x;
     default:
         return x;
     }
@@ -521,13 +525,42 @@ static void coarse_filters_lose_nothing(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Rounding takes more than a thousandth of a typical point, and integers are taken all the same. */
+static void integers_serve_long_tails(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context_of(1, 0);
+    for (int i = 0; i < 3; i++) {
+        points base = make_points(TAILS, GNOMON_F32, 2000, 128, false, 20);
+        points queries = make_points(TAILS, GNOMON_F32, 17, 128, false, 21);
+        wish w = {.o = GNOMON_SEARCH_OPTIONS_INIT};
+        w.o.metric = metrics[i];
+        w.o.k = 1;
+        gnomon_search *s;
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        expect(ctx, gnomon_search_create(ctx, &queries.m, &w.o, &s), GNOMON_OK);
+        expect(ctx, gnomon_search_add(s, &base.m), GNOMON_OK);
+        assert_true(s->centre.bits < 32);
+        expect(ctx, gnomon_search_finish(s, &found), GNOMON_OK);
+        gnomon_search_destroy(s);
+        answer *all = all_answers(w.o.metric, &base, &queries);
+        compare(&found, all, base.m.rows, &w, "of long tails");
+        free(all);
+        gnomon_neighbors_free(ctx, &found);
+        drop_points(&base);
+        drop_points(&queries);
+    }
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_points),    cmocka_unit_test(every_type_of_elements),
-        cmocka_unit_test(the_cut_leaves_no_trace), cmocka_unit_test(the_nearest_are_a_prefix),
-        cmocka_unit_test(filters_and_self),        cmocka_unit_test(distances_are_true),
-        cmocka_unit_test(equal_giants_are_near),   cmocka_unit_test(coarse_filters_lose_nothing),
+        cmocka_unit_test(every_kind_of_points),      cmocka_unit_test(every_type_of_elements),
+        cmocka_unit_test(the_cut_leaves_no_trace),   cmocka_unit_test(the_nearest_are_a_prefix),
+        cmocka_unit_test(filters_and_self),          cmocka_unit_test(distances_are_true),
+        cmocka_unit_test(equal_giants_are_near),     cmocka_unit_test(coarse_filters_lose_nothing),
+        cmocka_unit_test(integers_serve_long_tails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
