@@ -117,12 +117,16 @@ static gnomon_status check_sides(gnomon_join_state *join)
 
 /* ---- the join ---- */
 
-/* Points in memory: by the device, if it takes them, else they are checked. */
+/* Points in memory: by the device, if it takes them, else they are checked. Sparse rows are made
+ * whole only where hashing is thought of: an exact join makes them piece by piece. */
 static gnomon_status try_device(gnomon_join_state *join, bool *done)
 {
     GNOMON_TRY(gnomon_join_on_device(join, done));
     if (*done) return GNOMON_OK;
-    return join->p.csr != NULL ? gnomon_join_make_sets(join) : gnomon_join_check(join);
+    if (join->p.csr == NULL) return gnomon_join_check(join);
+    const bool whole =
+        gnomon_metric_of_sets(join->options.metric) || gnomon_join_wants_hashes(join);
+    return whole ? gnomon_join_make_sets(join) : GNOMON_OK;
 }
 
 /* By the device, else by hashes, else exactly. */

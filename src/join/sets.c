@@ -1,27 +1,22 @@
-/* Sets: bands of P's rows through lists of the rarest members, or of all. Sparse points: bands of
- * P's rows through an inverted index of Q. */
+/* Sets: bands of P's rows through lists of the rarest members, or of all. */
 #include "join/sets.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "join/out.h"
 #include "join/prefix.h"
+#include "join/sparse.h"
 #include "join/state.h"
 #include "kernels.h"
 #include "search/jaccard.h"
 #include "search/sparse.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 enum { ROWS = 8192, PREFIX_ROWS = 65536, FIRST_ROWS = 512 };
-
-/* Rows [first, first + count) of sets; owns nothing. */
-static gnomon_sets part_of(const gnomon_sets *sets, int64_t first, int64_t count)
-{
-    return (gnomon_sets){count, sets->offsets + first, sets->members, sets->weights,
-                         sets->factors != NULL ? sets->factors + first : NULL};
-}
 
 /* Adds the pairs of rows [row, row + count), all of whose members meet. */
 static gnomon_status count_all(gnomon_join_state *join, int64_t row, int64_t count, bool *fits)
@@ -33,12 +28,12 @@ static gnomon_status count_all(gnomon_join_state *join, int64_t row, int64_t cou
     gnomon_status status = GNOMON_OK;
     for (int64_t from = begin; from < join->q.rows && status == GNOMON_OK && *fits; from += each) {
         const int64_t some = join->q.rows - from < each ? join->q.rows - from : each;
-        const gnomon_sets q = part_of(&join->q.sets, from, some);
+        const gnomon_sets q = gnomon_sets_part(&join->q.sets, from, some);
         gnomon_search s = {.ctx = join->ctx, .count = count, .cols = join->p.cols};
         s.options = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
         s.options.metric = join->options.metric;
         s.limit = gnomon_join_threshold(join);
-        s.sets = part_of(&join->p.sets, row, count);
+        s.sets = gnomon_sets_part(&join->p.sets, row, count);
         status = gnomon_scan_sets(&s, &q);
         if (status == GNOMON_OK) status = gnomon_join_reserve(join, s.hit_count);
         for (int64_t at = 0; at < s.hit_count && status == GNOMON_OK; at++) {
@@ -53,55 +48,25 @@ static gnomon_status count_all(gnomon_join_state *join, int64_t row, int64_t cou
     return status;
 }
 
-/* Adds the pairs of rows [row, row + count) of sparse points with all of the index's. */
-static gnomon_status count_sparse(gnomon_join_state *join, const gnomon_inverted *index,
-                                  int64_t row, int64_t count, bool *fits)
-{
-    const gnomon_sets *p = join->self ? &index->rows : &join->p.sets;
-    const gnomon_metric metric = join->options.metric;
-    gnomon_search s = {.ctx = join->ctx,
-                       .kernels = gnomon_cpu_kernels(gnomon_context_isa(join->ctx))->search,
-                       .count = count,
-                       .cols = join->p.cols,
-                       .sparse = true,
-                       .later = join->self ? row : -1,
-                       .hit_most = count > 1 ? join->pair_room : 0,
-                       .sets = part_of(p, row, count)};
-    s.options = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
-    s.options.metric = metric;
-    s.limit = gnomon_metric_turn(metric, gnomon_join_threshold(join));
-    gnomon_status status = gnomon_scan_sparse(&s, index);
-    *fits = !s.full;
-    if (status == GNOMON_OK && *fits) status = gnomon_join_reserve(join, s.hit_count);
-    for (int64_t at = 0; at < s.hit_count && status == GNOMON_OK && *fits; at++)
-        join->pairs[join->count++] =
-            (gnomon_pair){row + s.hits[at].query, s.hits[at].point.id,
-                          gnomon_metric_turn(metric, s.hits[at].point.key)};
-    if (*fits) {
-        join->result->compared += s.compared;
-        join->result->verified += s.verified;
-    }
-    gnomon_free(join->ctx, s.hits);
-    return status;
-}
-
 /* How the pairs of some rows are found. */
 typedef struct method {
     gnomon_prefix *prefix;
-    const gnomon_inverted *index;
+    gnomon_join_index *index;
 } method;
 
 static gnomon_status all_bands(gnomon_join_state *join, method by)
 {
-    const int64_t most = by.prefix != NULL ? PREFIX_ROWS : ROWS;
-    int64_t rows = by.index != NULL ? FIRST_ROWS : most;
+    int64_t most = by.prefix != NULL ? PREFIX_ROWS : ROWS;
+    int64_t rows = by.index != NULL && by.index->pieces == 1 ? FIRST_ROWS : INT64_MAX / 2;
     while (join->next_row < join->p.rows && !join->full) {
         const int64_t row = join->next_row;
+        if (by.index != NULL) most = gnomon_join_index_rows(join, by.index, row);
+        rows = gnomon_min(rows, most);
         const int64_t count = join->p.rows - row < rows ? join->p.rows - row : rows;
         bool fits = true;
         join->count = 0;
         GNOMON_TRY(by.prefix != NULL  ? gnomon_prefix_pairs(by.prefix, row, count, &fits)
-                   : by.index != NULL ? count_sparse(join, by.index, row, count, &fits)
+                   : by.index != NULL ? gnomon_join_index_pairs(join, by.index, row, count, &fits)
                                       : count_all(join, row, count, &fits));
         if (!fits && count > 1) {
             rows = (count + 1) / 2;
@@ -149,13 +114,18 @@ gnomon_status gnomon_join_sets(gnomon_join_state *join)
 
 gnomon_status gnomon_join_sparse(gnomon_join_state *join)
 {
-    gnomon_inverted index;
-    const gnomon_status opened =
-        gnomon_inverted_open(join->ctx, join->options.metric, &join->q.sets, join->q.cols, &index);
-    if (join->self) join->p.sets = (gnomon_sets){0}; /* they were the same */
-    GNOMON_TRY(opened);
-    gnomon_join_say(join, "sparse rows through an inverted index");
-    const gnomon_status status = all_bands(join, (method){.index = &index});
-    gnomon_inverted_close(join->ctx, &index);
+    gnomon_join_index index;
+    /* what hashing was thought of for */
+    gnomon_sets_free(join->ctx, &join->p.sets);
+    if (!join->self) gnomon_sets_free(join->ctx, &join->q.sets);
+    join->q.sets = (gnomon_sets){0};
+    gnomon_status status = gnomon_join_index_open(join, &index);
+    if (index.pieces > 1)
+        gnomon_join_say(join, "sparse rows through inverted indexes of %" PRId64 " pieces of %s",
+                        index.pieces, join->q.name);
+    else
+        gnomon_join_say(join, "sparse rows through an inverted index");
+    if (status == GNOMON_OK) status = all_bands(join, (method){.index = &index});
+    gnomon_join_index_close(join, &index);
     return status;
 }

@@ -156,6 +156,23 @@ static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
     return GNOMON_OK;
 }
 
+int64_t gnomon_inverted_rows(const gnomon_csr *rows, int64_t from, int64_t bytes)
+{
+    /* of a row its norms and its part of the block; of a column its number and its list's place, by
+     * the column itself or, where columns are many, by hashing */
+    enum { NONZERO = 24, ROW = 192, COLUMN = 16, HASHED = 72, MOST = 1 << 30 };
+    const int64_t left = gnomon_min(rows->rows - from, MOST);
+    const int64_t columns = gnomon_min(rows->cols, bytes / COLUMN) * COLUMN;
+    int64_t count = gnomon_min(left, 1);
+    for (; count < left; count++) {
+        const int64_t nonzeros = rows->offsets[from + count + 1] - rows->offsets[from];
+        if (nonzeros > bytes / NONZERO ||
+            NONZERO * nonzeros + gnomon_min(columns, HASHED * nonzeros) + ROW * (count + 1) > bytes)
+            break;
+    }
+    return count;
+}
+
 /* Whether scores and their bounds here and in sparse.c are those of the metric. */
 static bool is_known(gnomon_metric metric)
 {

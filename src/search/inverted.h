@@ -36,6 +36,10 @@ gnomon_status gnomon_inverted_open(gnomon_context *ctx, gnomon_metric metric, gn
                                    int64_t cols, gnomon_inverted *index);
 void gnomon_inverted_close(gnomon_context *ctx, gnomon_inverted *index);
 
+/* How many rows of a view, from 'from' on, an index takes with so many bytes, the rows' copies
+ * among them; one at least, if there is one. */
+int64_t gnomon_inverted_rows(const gnomon_csr *rows, int64_t from, int64_t bytes);
+
 /* |x|_2 of a row's coordinates times its factor, or |x|_1; without overflow. */
 double gnomon_sparse_norm(const gnomon_sparse_row *row, bool l1);
 

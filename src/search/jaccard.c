@@ -270,6 +270,12 @@ gnomon_status gnomon_weights_check(gnomon_context *ctx, const gnomon_csr *csr, c
     return GNOMON_OK;
 }
 
+gnomon_sets gnomon_sets_part(const gnomon_sets *sets, int64_t first, int64_t count)
+{
+    return (gnomon_sets){count, sets->offsets + first, sets->members, sets->weights,
+                         sets->factors != NULL ? sets->factors + first : NULL};
+}
+
 void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets)
 {
     gnomon_free(ctx, sets->offsets);

@@ -15,6 +15,8 @@ gnomon_status gnomon_weights_check(gnomon_context *ctx, const gnomon_csr *csr, c
 gnomon_status gnomon_csr_from_dense(gnomon_context *ctx, const gnomon_matrix *dense, int64_t from,
                                     int64_t rows, gnomon_csr *out);
 void gnomon_csr_drop(gnomon_context *ctx, const gnomon_csr *csr);
+/* Rows [first, first + count) of sets; owns nothing. */
+gnomon_sets gnomon_sets_part(const gnomon_sets *sets, int64_t first, int64_t count);
 void gnomon_sets_free(gnomon_context *ctx, gnomon_sets *sets);
 gnomon_status gnomon_scan_sets(gnomon_search *search, const gnomon_sets *base);
 /* Answers of sets that share nothing with a query. */

@@ -94,7 +94,7 @@ gnomon_status gnomon_numbering_open(gnomon_context *ctx, int64_t cols, int64_t m
                                     gnomon_numbering *n)
 {
     *n = (gnomon_numbering){0};
-    if (cols >= (1 << 20) && cols / 4 >= members) return grow(ctx, n);
+    if (cols >= (1 << 16) && cols / 4 >= members) return grow(ctx, n);
     n->direct = true;
     n->places = cols;
     return gnomon_alloc_zero(ctx, cols, sizeof *n->counts, "members", &n->counts);

@@ -262,19 +262,6 @@ static gnomon_status scan_allowed(gnomon_search *s, const gnomon_matrix *base)
 
 /* ---- sparse rows ---- */
 
-/* Rows of a base that go into one index. */
-static int64_t rows_at_once(const gnomon_search *s, const gnomon_csr *base, int64_t from)
-{
-    enum { NONZERO_BYTES = 40, ROW_BYTES = 320 }; /* of rows and index */
-    const int64_t room = gnomon_memory_limit(s->ctx) / 2;
-    int64_t rows = 1; /* a row at least, and what is left has room for a few */
-    while (rows < base->rows - from && rows < (int64_t)1 << 30 &&
-           (base->offsets[from + rows + 1] - base->offsets[from]) <
-               room / NONZERO_BYTES - rows * ROW_BYTES / NONZERO_BYTES)
-        rows++;
-    return rows;
-}
-
 static gnomon_status add_sparse_rows(gnomon_search *s, const gnomon_csr *base)
 {
     int64_t done;
@@ -282,7 +269,7 @@ static gnomon_status add_sparse_rows(gnomon_search *s, const gnomon_csr *base)
     GNOMON_TRY(gnomon_scan_sparse_one(s, base, &done));
     s->base += done;
     for (int64_t from = done, rows; from < base->rows; from += rows) {
-        rows = rows_at_once(s, base, from);
+        rows = gnomon_inverted_rows(base, from, gnomon_memory_limit(s->ctx) / 2);
         const gnomon_csr part = gnomon_csr_rows(base, from, rows);
         gnomon_sets sets = {0};
         gnomon_inverted index = {0};

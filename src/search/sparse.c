@@ -406,7 +406,8 @@ static void run(void *arg, int64_t task, int worker)
         prepare(c, number, own, &q);
         int64_t first = 0;
         if (c->s->later >= 0) {
-            first = gnomon_min(c->s->later + number + 1, c->x->rows.count);
+            first = gnomon_max(c->s->later + number + 1 - c->s->base, 0);
+            first = gnomon_min(first, c->x->rows.count);
             for (int64_t n = 0; n < q.terms; n++)
                 own->terms[n].at = part_of(c->x, &own->terms[n], first);
         }
@@ -467,6 +468,15 @@ static gnomon_status scan_rounds(scan *c)
     return GNOMON_OK;
 }
 
+/* The pairs of queries and of base rows that come later. */
+static int64_t count_later(const gnomon_search *s, int64_t rows)
+{
+    int64_t pairs = 0;
+    for (int64_t q = 0; q < s->count; q++)
+        pairs += rows - gnomon_min(gnomon_max(s->later + q + 1 - s->base, 0), rows);
+    return pairs;
+}
+
 gnomon_status gnomon_scan_sparse(gnomon_search *s, const gnomon_inverted *base)
 {
     const int64_t threads = gnomon_context_threads(s->ctx);
@@ -492,6 +502,6 @@ gnomon_status gnomon_scan_sparse(gnomon_search *s, const gnomon_inverted *base)
         gnomon_free(s->ctx, own->hits);
     }
     gnomon_free(s->ctx, c.scratch);
-    s->compared += s->count * base->rows.count;
+    s->compared += s->later < 0 ? s->count * base->rows.count : count_later(s, base->rows.count);
     return status;
 }

@@ -55,11 +55,10 @@ struct gnomon_search {
     _Atomic bool full;
 
     gnomon_centre centre;
-    bool whole;   /* all base points so far had integer coordinates, centred */
-    int64_t base; /* points so far */
-    int64_t
-        later;    /* -1; else query i is searched in rows from later + i + 1 on only. Sparse rows */
-    int64_t rows; /* of the base that a scan takes at once; 0: by the work. Tests set it */
+    bool whole;    /* all base points so far had integer coordinates, centred */
+    int64_t base;  /* points so far */
+    int64_t later; /* -1; else query i is searched in ids from later + i + 1 on only. Sparse rows */
+    int64_t rows;  /* of the base that a scan takes at once; 0: by the work. Tests set it */
     int64_t compared, verified;
     gnomon_device_part device;
 };

@@ -425,8 +425,7 @@ static const char *unfit(const gnomon_join_state *join)
     return NULL;
 }
 
-/* Whether the options ask for it, and there is anything to join. */
-static bool is_wanted(const gnomon_join_state *join)
+bool gnomon_join_wants_hashes(const gnomon_join_state *join)
 {
     const gnomon_join_options *o = &join->options;
     return (o->method == GNOMON_JOIN_LSH || (o->method == GNOMON_JOIN_AUTO && o->recall < 1)) &&
@@ -473,7 +472,7 @@ gnomon_status gnomon_join_hashing(gnomon_join_state *join, int *hashing)
     const char *reason = unfit(join);
     const bool must = join->options.method == GNOMON_JOIN_LSH;
     *hashing = GNOMON_JOIN_NO_HASHING;
-    if (!is_wanted(join)) return GNOMON_OK;
+    if (!gnomon_join_wants_hashes(join)) return GNOMON_OK;
     if (must && reason != NULL) return gnomon_join_no_hashing(join, reason);
     if (reason == NULL) *hashing = must ? GNOMON_JOIN_MUST_HASH : GNOMON_JOIN_MAY_HASH;
     return GNOMON_OK;
@@ -507,7 +506,7 @@ gnomon_status gnomon_join_by_hashes(gnomon_join_state *join, bool *done)
     gnomon_join_plan plan;
     bool exact = false;
     *done = false;
-    if (!is_wanted(join)) return GNOMON_OK;
+    if (!gnomon_join_wants_hashes(join)) return GNOMON_OK;
     GNOMON_TRY(decide(join, &plan, &exact));
     if (exact) return GNOMON_OK;
     *done = true;

@@ -8,6 +8,8 @@
 
 #include "join/lsh/plan.h"
 
+/* Whether the options ask for hashing, and there is anything to join. */
+bool gnomon_join_wants_hashes(const gnomon_join_state *join);
 /* Whether the options want hashing and there is any of this: one of job.h's. Errors: UNSUPPORTED
  * where there must be and is none. */
 gnomon_status gnomon_join_hashing(gnomon_join_state *join, int *hashing);

@@ -158,6 +158,87 @@ static void closest_pairs_and_parts(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* An allocator that counts. */
+typedef struct meter {
+    int64_t held, peak;
+} meter;
+
+static void *meter_allocate(void *user, size_t size, size_t alignment)
+{
+    meter *m = user;
+    m->held += (int64_t)size;
+    if (m->held > m->peak) m->peak = m->held;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void meter_release(void *user, void *pointer, size_t size)
+{
+    meter *m = user;
+    m->held -= (int64_t)size;
+    free(pointer);
+}
+
+/* The pairs of a join with so much memory, and what it took of it. */
+static gathered metered(const sparse_rows *p, const sparse_rows *q, gnomon_join_options o,
+                        int64_t limit, gnomon_join_result *result, int64_t *took)
+{
+    meter m = {0};
+    gathered got = {0};
+    const gnomon_allocator allocator = {&m, meter_allocate, meter_release};
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    options.device = "cpu";
+    options.threads = 2;
+    options.memory_limit = limit;
+    options.allocator = &allocator;
+    assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+    const int64_t before = m.held;
+    o.user = &got;
+    *result = (gnomon_join_result){.struct_size = sizeof *result};
+    expect(ctx, gnomon_join_csr(ctx, &p->csr, q != NULL ? &q->csr : NULL, &o, result), GNOMON_OK);
+    *took = m.peak - before;
+    gnomon_context_destroy(ctx);
+    assert_int_equal(m.held, 0);
+    return got;
+}
+
+/* Q's index comes in pieces where it takes more than its share of the memory limit, and the pairs
+ * are the same; of few pairs and of so many that they must wait in several bands. */
+static void memory_holds_for_indexes(void **state)
+{
+    (void)state;
+    enum { ROWS = 16000, FEW = 400, LIMIT = 6 << 20 };
+    sparse_rows q = sparse_make(SPARSE_TEXT, ROWS, D, false, 46);
+    sparse_rows some = sparse_make(SPARSE_TEXT, FEW, D, false, 47);
+    for (int m = 0; m < METRICS; m++) {
+        for (int self = 0; self < 2; self++) {
+            const sparse_rows *p = self ? &q : &some, *other = self ? NULL : &q;
+            /* of a self-join of most metrics copies alone are near */
+            const double t = self && !sparse_larger(sparse_metrics[m])
+                                 ? 0
+                                 : threshold_of(sparse_metrics[m], p, &q, 1);
+            gathered unused;
+            gnomon_join_options o = options_of(sparse_metrics[m], t, &unused);
+            gnomon_join_result all, cut;
+            int64_t needs, took;
+            gathered want = metered(p, other, o, 0, &all, &needs);
+            o.band_rows = self && m == 0 ? 1000 : 0;
+            gathered got = metered(p, other, o, LIMIT, &cut, &took);
+            assert_null(strstr(all.why, "pieces"));
+            assert_non_null(strstr(cut.why, "pieces"));
+            assert_true(needs > LIMIT);
+            if (took > LIMIT) fail_msg("%lld bytes of %d", (long long)took, LIMIT);
+            assert_true(want.count > 0);
+            same_pairs(&got, &want, gnomon_metric_name(sparse_metrics[m]));
+            assert_int_equal(cut.pairs, all.pairs);
+            free(want.pairs);
+            free(got.pairs);
+        }
+    }
+    sparse_drop(&some);
+    sparse_drop(&q);
+}
+
 static void no_hashing_by_l1(void **state)
 {
     (void)state;
@@ -209,6 +290,7 @@ int main(void)
         cmocka_unit_test(pairs_are_those_of_every_pair),
         cmocka_unit_test(as_many_columns_as_can_be),
         cmocka_unit_test(closest_pairs_and_parts),
+        cmocka_unit_test(memory_holds_for_indexes),
         cmocka_unit_test(no_hashing_by_l1),
         cmocka_unit_test(broken_sides_are_refused),
     };
