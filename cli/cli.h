@@ -523,6 +523,7 @@ int cli_hosvd(int argc, char **argv);
 int cli_neighbors_run(int argc, char **argv);
 int cli_index(int argc, char **argv);
 int cli_join_run(int argc, char **argv);
+int cli_dedup(int argc, char **argv);
 int cli_convert(int argc, char **argv);
 int cli_info(int argc, char **argv);
 

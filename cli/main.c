@@ -12,6 +12,7 @@ static const cli_named verbs[] = {
     {"neighbors", cli_neighbors_run, "nearest neighbours, exact or with guaranteed recall"},
     {"index", cli_index, "build, query and change an index for nearest neighbours"},
     {"join", cli_join_run, "all pairs of points within a distance"},
+    {"dedup", cli_dedup, "remove near-duplicate documents"},
     {"svd", cli_svd, "leading singular values and vectors"},
     {"transform", cli_transform, "project new points to the components of an svd"},
     {"lstsq", cli_lstsq, "least squares, with bounds on the error"},

@@ -9,7 +9,7 @@ if(NOT JANSSON_INCLUDE OR NOT ZLIB_INCLUDE OR NOT XXHASH_INCLUDE OR NOT JANSSON_
   message(STATUS "No command beside the plugin: it takes xxHash, and jansson and zlib as archives")
   return()
 endif()
-file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS cli/*.c src/io/*.c src/lsh/file/*.c src/*json.c)
+file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS cli/*.c src/io/*.c src/lsh/file/*.c src/dedup/*.c src/*json.c)
 add_executable(gnomon_command ${command_sources})
 set_target_properties(gnomon_command PROPERTIES OUTPUT_NAME gnomon C_VISIBILITY_PRESET hidden
   RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/gpu)

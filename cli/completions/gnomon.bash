@@ -5,7 +5,7 @@ _gnomon() {
     local options= words=
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors index join svd transform lstsq hosvd convert info help --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "project dim operator distortion neighbors index join dedup svd transform lstsq hosvd convert info help --help --version" -- "$current")
         return
     fi
     if [ "$verb" = index ]; then
@@ -319,6 +319,34 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
+    dedup)
+        options="--text --field --id --skip-bad --max-document --similarity --ngram --char-ngram --lower --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work -o --output --keep --ids --pairs --clusters --device --threads --memory --json --progress --quiet -h --help"
+        case $before in
+        --text) words="NONE" ;;
+        --field) words="NONE" ;;
+        --id) words="NONE" ;;
+        --max-document) words="NONE" ;;
+        --similarity) words="NONE" ;;
+        --ngram) words="NONE" ;;
+        --char-ngram) words="NONE" ;;
+        --punctuation) words="NONE" ;;
+        --recall) words="NONE" ;;
+        --bands) words="NONE" ;;
+        --rows) words="NONE" ;;
+        --seed) words="NONE" ;;
+        --bucket) words="NONE" ;;
+        --work) words="NONE" ;;
+        -o | --output) words="NONE" ;;
+        --keep) words="NONE" ;;
+        --ids) words=FILES ;;
+        --pairs) words=FILES ;;
+        --clusters) words=FILES ;;
+        --device) words="auto cpu cuda" ;;
+        --threads) words="NONE" ;;
+        --memory) words="NONE" ;;
+        --progress) words="auto always never" ;;
+        esac
+        ;;
     svd)
         options="-k --rank --tolerance --center --standardize --single-pass --measure --power --oversample --block --test-vectors --test-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
@@ -448,7 +476,7 @@ _gnomon() {
         --progress) words="auto always never" ;;
         esac
         ;;
-    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors index join svd transform lstsq hosvd convert info" words="project dim operator distortion neighbors index join svd transform lstsq hosvd convert info" ;;
+    help) [ "$COMP_CWORD" -eq 2 ] && options="project dim operator distortion neighbors index join dedup svd transform lstsq hosvd convert info" words="project dim operator distortion neighbors index join dedup svd transform lstsq hosvd convert info" ;;
     esac
     case $words in
     NONE) ;;

@@ -143,7 +143,13 @@ int gnomon_temporary_beside(int folder_fd, const char *base, mode_t mode,
 
 gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd)
 {
-    const char *folder = getenv("TMPDIR");
+    return gnomon_temporary_nameless_in(ctx, NULL, fd);
+}
+
+gnomon_status gnomon_temporary_nameless_in(gnomon_context *ctx, const char *folder, int *fd)
+{
+    const char *which = folder != NULL ? "work folder" : "TMPDIR";
+    if (folder == NULL) folder = getenv("TMPDIR");
     if (folder == NULL || folder[0] == '\0') folder = "/tmp";
     /* one that never has a name is never left behind; not every file system has such files */
     *fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -154,7 +160,7 @@ gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd)
         gnomon_temporary_unique(unique);
         int n = snprintf(path, sizeof path, "%s/gnomon-%s.tmp", folder, unique);
         GNOMON_FAIL_IF(n < 0 || n >= (int)sizeof path, ctx, GNOMON_ERROR_IO,
-                       "TMPDIR: '%s' is too long a name", folder);
+                       "%s: '%s' is too long a name", which, folder);
         *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (*fd >= 0) {
             unlink(path);

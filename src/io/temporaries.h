@@ -29,5 +29,7 @@ void gnomon_temporary_unique(char text[GNOMON_TEMPORARY_UNIQUE]);
 /* Opens a file without a name in TMPDIR, else in /tmp; *fd is the caller's to close. Where the file
  * system has no files without names, it has one for a moment. */
 gnomon_status gnomon_temporary_nameless(gnomon_context *ctx, int *fd);
+/* The same in a folder; NULL: TMPDIR, else /tmp. */
+gnomon_status gnomon_temporary_nameless_in(gnomon_context *ctx, const char *folder, int *fd);
 
 #endif

@@ -63,6 +63,7 @@ VERBS = {
     "join": [["points.npy", "--threshold", "3"], ["points.npy", "queries.npy", "--threshold", "3"],
              ["lines.txt", "--text", "lines", "--threshold", "0.5"], ["folder", "--text", "files", "--threshold", "0.5"],
              ["sets.svm", "--metric", "jaccard", "--threshold", "0.8", "--recall", "0.9", "--method", "lsh"]],
+    "dedup": [["lines.txt", "-o", "out.txt"], ["folder", "--ids", "out.csv"], ["lines.txt", "--exact", "--pairs", "out.csv"]],
     "svd": [["points.npy", "-k", "2"], ["sets.svm", "--tolerance", "0.5"]],
     "transform": [["factors.npz", "points.npy", "-o", "out.npy"], ["factors.npz", "scores.npy", "--inverse", "-o", "out.npy"]],
     "lstsq": [["points.npy", "target.npy", "-o", "out.npy"], ["sets.svm", "target.npy"]],

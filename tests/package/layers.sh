@@ -38,6 +38,7 @@ room src/lsh 'lsh/|metric/|search/|gemm/|project/|operator/|points/|io/|base/|ke
 room src/lstsq 'lstsq/|svd/|linalg/|project/|operator/|points/|base/'
 room src/hosvd 'hosvd/|svd/|linalg/|gemm/|project/|operator/|points/|base/|backend\.h'
 room src/io 'io/|points/|base/'
+room src/dedup 'dedup/|io/|base/'
 # Inside the plugin, beside what it takes of the core: the jobs of the same domain, operators, base.
 core='operator/|project/job\.h|base/|backend\.h'
 room src/cuda/runtime "cuda/runtime/|$core"
@@ -53,7 +54,7 @@ room src/cuda/search "cuda/(search|filter|sets|runtime)/|search/job\.h|$core"
 room src/cuda/join "cuda/(join|search|lsh|filter|sets|runtime)/|join/job\.h|metric/jaccard\.h|$core"
 # The command: what its verbs share lies at the top, and no verb includes another's.
 room cli 'cli\.h|options\.h|verbs/|base/utf8\.h'
-for verb in project factor join neighbors; do
+for verb in project factor join neighbors dedup; do
     room "cli/verbs/$verb" "cli\.h|verbs/$verb/"
 done
 room cli/verbs/index 'cli\.h|verbs/(index|neighbors)/'

@@ -38,7 +38,7 @@ words=(
 )
 text=$(mktemp -d)
 trap 'rm -rf "$text"' EXIT
-for verb in project svd transform hosvd lstsq neighbors join index convert info operator dim distortion; do
+for verb in project svd transform hosvd lstsq neighbors join dedup index convert info operator dim distortion; do
     "$command" help "$verb" > "$text/help-$verb"
 done
 for verb in build tune query add remove compact info check; do

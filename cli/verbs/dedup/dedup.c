@@ -1,0 +1,388 @@
+/* gnomon dedup: its options, and the order of its work. */
+#include "verbs/dedup/dedup.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct given {
+    int64_t characters;
+    int kind, keep, punctuation;
+    int ngram, char_ngram, similarity, recall, bands, rows, bucket, seed, lower, field;
+} given;
+
+static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
+{
+    static const cli_choice kinds[] = {{"lines", GNOMON_CORPUS_LINES},
+                                       {"json", GNOMON_CORPUS_JSON},
+                                       {"files", GNOMON_CORPUS_FILES},
+                                       {NULL, 0}};
+    static const cli_choice keeps[] = {
+        {"first", GNOMON_DEDUP_FIRST}, {"longest", GNOMON_DEDUP_LONGEST}, {NULL, 0}};
+    static const cli_choice marks[] = {{"drop", 0}, {"keep", 1}, {NULL, 0}};
+    const cli_option documents[] = {
+        {.name = "text",
+         .type = CLI_CHOICE,
+         .target = &g->kind,
+         .choices = kinds,
+         .value = "WHAT",
+         .help = "a document is a line, the text in a line's JSON object, or a file of a folder. "
+                 "Default: files for a folder, json for names in .jsonl, .ndjson and .json "
+                 "(.gz behind or not), else lines"},
+        {.name = "field",
+         .type = CLI_TEXT,
+         .target = &j->corpus.field,
+         .given = &g->field,
+         .value = "NAME",
+         .help = "json: the member with the text (default text)"},
+        {.name = "id",
+         .type = CLI_TEXT,
+         .target = &j->corpus.id,
+         .value = "NAME",
+         .help = "json: the member, a string or an integer, that names the document in --ids, "
+                 "--pairs and --clusters. Without it FILE:LINE does"},
+        {.name = "skip-bad",
+         .type = CLI_FLAG,
+         .target = &j->skip_bad,
+         .flag = 1,
+         .help = "leave out documents that are empty, not UTF-8, too large or broken JSON, and "
+                 "report them. Without it the first one ends the run with exit code 3"},
+        {.name = "max-document",
+         .type = CLI_SIZE,
+         .target = &j->corpus.max_bytes,
+         .low = 1,
+         .high = (int64_t)1 << 40,
+         .value = "SIZE",
+         .help = "a larger document is bad (default 16M); memory for the largest one comes on top "
+                 "of --memory, 16 times its size for words and 24 times for characters"},
+    };
+    const cli_option near[] = {
+        {.name = "similarity",
+         .type = CLI_REAL,
+         .target = &j->options.similarity,
+         .given = &g->similarity,
+         .reals = CLI_POSITIVE,
+         .value = "S",
+         .help = "documents whose sets of n-grams have Jaccard similarity S or more are near "
+                 "(default 0.8)"},
+        {.name = "ngram",
+         .type = CLI_INT,
+         .target = &j->options.ngram,
+         .given = &g->ngram,
+         .low = 1,
+         .high = 64,
+         .value = "N",
+         .help = "a document is the set of its n-grams of N words (default 3)"},
+        {.name = "char-ngram",
+         .type = CLI_INT,
+         .target = &g->characters,
+         .given = &g->char_ngram,
+         .low = 1,
+         .high = 64,
+         .value = "N",
+         .help = "n-grams of N characters (UTF-8)"},
+        {.name = "lower",
+         .type = CLI_FLAG,
+         .target = &j->options.lower,
+         .given = &g->lower,
+         .flag = 1,
+         .help = "ASCII letters count in lower case"},
+        {.name = "punctuation",
+         .type = CLI_CHOICE,
+         .target = &j->options.punctuation,
+         .given = &g->punctuation,
+         .choices = marks,
+         .value = "WHAT",
+         .help = "drop (default): ASCII punctuation separates words as white space does; keep: it "
+                 "belongs to words"},
+        {.name = "exact",
+         .type = CLI_FLAG,
+         .target = &j->options.exact,
+         .flag = 1,
+         .help = "only documents of equal bytes are duplicates"},
+    };
+    const cli_option how[] = {
+        {.name = "recall",
+         .type = CLI_REAL,
+         .target = &j->options.recall,
+         .given = &g->recall,
+         .reals = CLI_POSITIVE,
+         .value = "R",
+         .help = "find at least a share R of all near pairs, in at least 19 of 20 runs (default "
+                 "0.95); 1: all, by the exact join, in memory"},
+        {.name = "bands",
+         .type = CLI_INT,
+         .target = &j->options.bands,
+         .given = &g->bands,
+         .low = 1,
+         .high = 1024,
+         .value = "N",
+         .help = "instead of --recall: so many bands, with --rows"},
+        {.name = "rows",
+         .type = CLI_INT,
+         .target = &j->options.rows,
+         .given = &g->rows,
+         .low = 1,
+         .high = 64,
+         .value = "N",
+         .help = "MinHash values in each band"},
+        {.name = "seed",
+         .type = CLI_SEED,
+         .target = &j->options.seed,
+         .given = &g->seed,
+         .value = "N",
+         .help = "the seed of the hash functions, 0 (default) to 2^64 - 1"},
+        {.name = "unverified",
+         .type = CLI_FLAG,
+         .target = &j->options.unverified,
+         .flag = 1,
+         .help = "documents that share a band and an n-gram are near, whatever their similarity"},
+        {.name = "bucket",
+         .type = CLI_INT,
+         .target = &j->options.bucket,
+         .given = &g->bucket,
+         .low = 2,
+         .high = 1 << 20,
+         .value = "N",
+         .help = "in buckets of more than N distinct sets (default 256) each set is compared with "
+                 "at most 64 others; the report counts the pairs left out"},
+        {.name = "work",
+         .type = CLI_TEXT,
+         .target = &j->options.work,
+         .value = "DIR",
+         .help = "the folder of temporary files, which have no names (default $TMPDIR, else "
+                 "/tmp)"},
+    };
+    const cli_option output[] = {
+        {.name = "output",
+         .letter = 'o',
+         .type = CLI_TEXT,
+         .target = &j->output,
+         .value = "KEPT",
+         .help = "the lines of the kept documents, as they were; - is standard output"},
+        {.name = "keep",
+         .type = CLI_CHOICE,
+         .target = &g->keep,
+         .choices = keeps,
+         .value = "WHICH",
+         .help = "of each cluster the first document (default), or the longest text"},
+        {.name = "ids",
+         .type = CLI_TEXT,
+         .target = &j->ids,
+         .value = "OUT",
+         .help = "a .csv or .tsv of the kept documents: number from 0, name"},
+        {.name = "pairs",
+         .type = CLI_TEXT,
+         .target = &j->pairs_path,
+         .value = "OUT",
+         .help = "a .csv or .tsv of the pairs found: i, j, similarity, names. Of documents with "
+                 "equal sets each is paired with the first"},
+        {.name = "clusters",
+         .type = CLI_TEXT,
+         .target = &j->clusters_path,
+         .value = "OUT",
+         .help = "a .csv or .tsv of all documents: number, name, the number of the document kept "
+                 "for it, and 1 if that is itself"},
+    };
+    cli_option common[CLI_COMMON_OPTIONS];
+    cli_common_options(j->app, common);
+    const cli_group groups[] = {CLI_GROUP("Documents", documents), CLI_GROUP("Near", near),
+                                CLI_GROUP("How", how), CLI_GROUP("Output", output),
+                                CLI_GROUP("Common", common)};
+    const cli_verb verb = {
+        .name = j->app->verb,
+        .synopsis = "INPUT... -o KEPT [--similarity S] [options]\n"
+                    "INPUT... --ids OUT | --pairs OUT | --clusters OUT [options]\n"
+                    "INPUT... --exact -o KEPT [options]",
+        .about = "Removes near-duplicates from texts. Documents become sets of n-grams; MinHash "
+                 "bands select candidate pairs; the similarity of every candidate is computed from "
+                 "its sets; documents that pairs connect are a cluster, of which one is kept. "
+                 "The result does not depend on the number of threads or the memory.",
+        .groups = groups,
+        .group_count = sizeof groups / sizeof groups[0],
+        .examples = "Near-duplicate lines of a text\n"
+                    "gnomon dedup notes.txt --similarity 0.7 -o kept.txt\n"
+                    "JSON lines, of several files, with what was found\n"
+                    "gnomon dedup part-*.jsonl.gz --field text --id id -o kept.jsonl --clusters "
+                    "clusters.tsv\n"
+                    "Files of a folder: the names of those to keep, and all pairs\n"
+                    "gnomon dedup texts --char-ngram 5 --ids kept.tsv --pairs pairs.tsv\n",
+        .min_operands = 1,
+        .max_operands = CLI_DEDUP_INPUTS,
+    };
+    return cli_parse(&verb, argc, argv, j->inputs, &j->input_count);
+}
+
+static int check_table(cli_app *app, const char *option, const char *path)
+{
+    if (path == NULL) return -1;
+    if (strcmp(path, "-") == 0)
+        return app->json
+                   ? cli_usage(app, "--json and %s - can't both go to standard output", option)
+                   : -1;
+    const char *format = gnomon_format_for(path, NULL, NULL);
+    if (format != NULL && (strcmp(format, "csv") == 0 || strcmp(format, "tsv") == 0)) return -1;
+    return cli_usage(app, "%s %s: must be .csv or .tsv", option, path);
+}
+
+static int check(cli_dedup_job *j, const given *g)
+{
+    cli_app *app = j->app;
+    const struct {
+        const char *name, *path;
+    } tables[] = {{"--ids", j->ids}, {"--pairs", j->pairs_path}, {"--clusters", j->clusters_path}};
+    if (j->output == NULL && j->ids == NULL && j->pairs_path == NULL && j->clusters_path == NULL &&
+        !app->json)
+        return cli_usage(app,
+                         "one of -o, --ids, --pairs, --clusters and --json is needed, else the "
+                         "result would be lost");
+    if (g->ngram && g->char_ngram)
+        return cli_usage(app, "--ngram and --char-ngram exclude each other");
+    if (g->bands != g->rows) return cli_usage(app, "--bands and --rows go together");
+    if (g->bands && g->recall) return cli_usage(app, "--bands and --recall exclude each other");
+    if (j->options.exact &&
+        (g->ngram || g->char_ngram || g->similarity || g->recall || g->bands || g->bucket ||
+         g->seed || g->lower || g->punctuation || j->options.unverified))
+        return cli_usage(app, "--exact compares bytes: options of n-grams and of how pairs are "
+                              "found have no meaning with it");
+    if (j->options.similarity > 1)
+        return cli_usage(app, "--similarity %g: must be above 0 and at most 1",
+                         j->options.similarity);
+    if (j->options.recall > 1)
+        return cli_usage(app, "--recall %g: must be above 0 and at most 1", j->options.recall);
+    if (j->options.unverified && j->options.recall == 1 && !g->bands)
+        return cli_usage(app, "--unverified and --recall 1 exclude each other");
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
+        const int code = check_table(app, tables[t].name, tables[t].path);
+        if (code >= 0) return code;
+    }
+    if (j->output != NULL && strcmp(j->output, "-") == 0 && app->json)
+        return cli_usage(app, "--json and the documents can't both go to standard output; name a "
+                              "file with -o");
+    int standard = 0;
+    for (int i = 0; i < j->input_count; i++)
+        standard += strcmp(j->inputs[i], "-") == 0;
+    if (standard > 1) return cli_usage(app, "standard input can be read once only");
+    cli_file files[CLI_DEDUP_INPUTS + 4] = {{"-o", j->output, 1},
+                                            {"--ids", j->ids, 1},
+                                            {"--pairs", j->pairs_path, 1},
+                                            {"--clusters", j->clusters_path, 1}};
+    int count = 4;
+    /* the outputs with each other, and each with each input, but not the inputs with each other */
+    int code = cli_check_apart(app, files, count);
+    for (int i = 0; i < j->input_count && code < 0; i++) {
+        files[4] = (cli_file){"INPUT", j->inputs[i], 0};
+        code = cli_check_apart(app, files, 5);
+    }
+    if (code >= 0) return code;
+    if (g->char_ngram) {
+        j->options.ngram = g->characters;
+        j->options.characters = 1;
+    }
+    j->options.keep = (gnomon_dedup_keep)g->keep;
+    j->corpus.kind = (gnomon_corpus_kind)g->kind;
+    return -1;
+}
+
+/* ---- reading ---- */
+
+static void bad(void *user, const char *file, int64_t line, const char *why)
+{
+    cli_dedup_job *j = user;
+    if (j->skipped++ >= CLI_DEDUP_SHOWN) return;
+    if (line > 0)
+        cli_say(j->app, "gnomon dedup: %s: line %lld: %s; left out\n", file, (long long)line, why);
+    else
+        cli_say(j->app, "gnomon dedup: %s: %s; left out\n", file, why);
+    json_array_append_new(j->skipped_list, json_pack("{s:o, s:I, s:s}", "file", cli_json_name(file),
+                                                     "line", (json_int_t)line, "why", why));
+}
+
+static int add_batch(cli_dedup_job *j, const gnomon_documents *batch, const char *const *names)
+{
+    for (int64_t i = 0; i < batch->count && names != NULL; i++)
+        if (!cli_names_add(&j->names, names[i]))
+            return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+    const gnomon_status status = gnomon_dedup_add(j->dedup, batch);
+    if (status != GNOMON_OK) return cli_fail_status(j->app, status);
+    return cli_interrupted() ? cli_fail(j->app, CLI_EXIT_INTERRUPTED, "interrupted") : -1;
+}
+
+static int read_input(cli_dedup_job *j, const char *path)
+{
+    gnomon_corpus *corpus = NULL;
+    gnomon_documents batch = {.struct_size = sizeof batch};
+    const char *const *names;
+    int code = -1;
+    gnomon_status status = gnomon_corpus_open(j->app->ctx, path, &j->corpus, &corpus);
+    if (status == GNOMON_OK && gnomon_corpus_kind_of(corpus) == GNOMON_CORPUS_FILES) {
+        j->files = 1;
+        if (j->output != NULL)
+            code = cli_usage(j->app,
+                             "%s: -o holds lines, and these documents are files: --ids lists those "
+                             "to keep",
+                             path);
+    }
+    while (status == GNOMON_OK && code < 0) {
+        status = gnomon_corpus_next(corpus, &batch, &names);
+        if (status != GNOMON_OK || batch.count == 0) break;
+        code = add_batch(j, &batch, names);
+    }
+    if (status != GNOMON_OK) code = cli_fail_status(j->app, status);
+    gnomon_corpus_close(corpus);
+    return code;
+}
+
+static int work(cli_dedup_job *j)
+{
+    cli_app *app = j->app;
+    int code = -1;
+    const double begin = cli_seconds();
+    j->options.keep_raw = j->output != NULL;
+    gnomon_status status = gnomon_dedup_create(app->ctx, &j->options, &j->dedup);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    for (int i = 0; i < j->input_count && code < 0; i++)
+        code = read_input(j, j->inputs[i]);
+    if (code >= 0) return code;
+    j->read_seconds = cli_seconds() - begin;
+    j->result.struct_size = sizeof j->result;
+    status = gnomon_dedup_run(j->dedup, &j->result);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    cli_bar_clear(app);
+    const double written = cli_seconds();
+    code = cli_dedup_write(j);
+    j->write_seconds = cli_seconds() - written;
+    if (code >= 0) return code;
+    if (app->json) return cli_print_report(app, cli_dedup_json(j));
+    code = cli_flush_output(app->verb);
+    if (code == CLI_EXIT_DONE) cli_dedup_words(j);
+    return code;
+}
+
+int cli_dedup(int argc, char **argv)
+{
+    cli_app app;
+    given g = {0};
+    static cli_dedup_job j; /* large: the names of many inputs */
+    j = (cli_dedup_job){.app = &app,
+                        .corpus = GNOMON_CORPUS_OPTIONS_INIT,
+                        .options = GNOMON_DEDUP_OPTIONS_INIT};
+    cli_init(&app, "dedup");
+    int code = parse(&j, &g, argc, argv);
+    if (code < 0) code = check(&j, &g);
+    if (code >= 0) return code;
+    j.corpus.names = j.ids != NULL || j.pairs_path != NULL || j.clusters_path != NULL;
+    j.skipped_list = json_array();
+    if (j.skip_bad) {
+        j.corpus.bad = bad;
+        j.corpus.user = &j;
+    }
+    app.working = app.memory - CLI_OVERHEAD_BYTES;
+    code = cli_start(&app);
+    if (code < 0) code = work(&j);
+    gnomon_dedup_destroy(j.dedup);
+    cli_names_drop(&j.names);
+    json_decref(j.skipped_list);
+    return cli_end(&app, code);
+}

@@ -1,0 +1,101 @@
+/* What came of gnomon dedup, in words and as JSON. */
+#include "verbs/dedup/dedup.h"
+
+#include <string.h>
+
+static void print_histogram(const cli_dedup_job *j)
+{
+    enum { WIDTH = 40 };
+    int64_t most = 0;
+    int first = GNOMON_DEDUP_HISTOGRAM;
+    for (int b = GNOMON_DEDUP_HISTOGRAM - 1; b >= 0; b--) {
+        if (j->result.histogram[b] > 0) first = b;
+        most = cli_max(most, j->result.histogram[b]);
+    }
+    if (most == 0) return;
+    cli_say(j->app, "Pairs of distinct documents by similarity:\n");
+    for (int b = first; b < GNOMON_DEDUP_HISTOGRAM; b++) {
+        char bar[WIDTH + 1];
+        const int64_t count = j->result.histogram[b];
+        const int64_t length = (int64_t)((double)count / (double)most * WIDTH + 0.5);
+        memset(bar, '#', WIDTH);
+        bar[length] = '\0';
+        cli_say(j->app, "  %.2f  %10lld  %s\n", b / (double)GNOMON_DEDUP_HISTOGRAM,
+                (long long)count, bar);
+    }
+}
+
+void cli_dedup_words(const cli_dedup_job *j)
+{
+    const gnomon_dedup_result *r = &j->result;
+    cli_say(j->app, "%lld documents, %lld bytes of text; %lld kept, %lld bytes.\n",
+            (long long)r->documents, (long long)r->text_bytes, (long long)r->kept,
+            (long long)r->kept_bytes);
+    if (j->skipped > 0)
+        cli_say(j->app, "%lld bad documents were left out.\n", (long long)j->skipped);
+    cli_say(j->app, "%lld distinct %s", (long long)r->distinct,
+            j->options.exact ? "texts" : "sets of n-grams");
+    if (r->empty > 0) cli_say(j->app, ", and %lld documents without an n-gram", (long long)r->empty);
+    if (r->bands > 0)
+        cli_say(j->app, "; %lld bands of %lld MinHash values, %lld candidates",
+                (long long)r->bands, (long long)r->rows, (long long)r->candidates);
+    cli_say(j->app, ".\n%lld pairs; %lld clusters, with %lld documents in them", (long long)r->pairs,
+            (long long)r->clusters, (long long)r->clustered);
+    for (int c = 0; c < GNOMON_DEDUP_LARGEST && r->largest[c] > 0; c++)
+        cli_say(j->app, "%s%lld", c == 0 ? "; the largest: " : ", ", (long long)r->largest[c]);
+    cli_say(j->app, ".\n");
+    if (r->uncompared > 0)
+        cli_say(j->app,
+                "%lld buckets had more than %lld sets: %lld pairs in them were not compared there, "
+                "and the recall is not guaranteed for these.\n",
+                (long long)r->large, (long long)j->options.bucket, (long long)r->uncompared);
+    print_histogram(j);
+}
+
+static json_t *counts_of(const int64_t *values, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(values[i]));
+    return list;
+}
+
+json_t *cli_dedup_json(const cli_dedup_job *j)
+{
+    const gnomon_dedup_result *r = &j->result;
+    json_t *inputs = json_array();
+    int largest = 0;
+    while (largest < GNOMON_DEDUP_LARGEST && r->largest[largest] > 0)
+        largest++;
+    for (int i = 0; i < j->input_count; i++)
+        json_array_append_new(inputs, cli_json_name(j->inputs[i]));
+    json_t *figures = json_pack(
+        "{s:o, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:f, s:f}",
+        "inputs", inputs, "output", cli_json_name(j->output), "documents", (json_int_t)r->documents,
+        "text_bytes", (json_int_t)r->text_bytes, "kept", (json_int_t)r->kept, "kept_bytes",
+        (json_int_t)r->kept_bytes, "skipped", (json_int_t)j->skipped, "empty",
+        (json_int_t)r->empty, "distinct", (json_int_t)r->distinct, "ngrams", (json_int_t)r->ngrams,
+        "pairs", (json_int_t)r->pairs, "clusters", (json_int_t)r->clusters, "clustered",
+        (json_int_t)r->clustered, "largest_clusters", counts_of(r->largest, largest), "histogram",
+        counts_of(r->histogram, GNOMON_DEDUP_HISTOGRAM), "exact", j->options.exact, "similarity",
+        j->options.similarity, "recall_bound", r->recall_bound);
+    figures = cli_json_join(
+        figures, json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:s}", "bands", (json_int_t)r->bands,
+                           "rows", (json_int_t)r->rows, "candidates", (json_int_t)r->candidates,
+                           "large_buckets", (json_int_t)r->large, "uncompared",
+                           (json_int_t)r->uncompared, "spilled", r->spilled, "why", r->why));
+    figures = cli_json_join(
+        figures,
+        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
+                  cli_json_seconds(j->read_seconds - r->add_seconds), "ngram_seconds",
+                  cli_json_seconds(r->add_seconds), "group_seconds",
+                  cli_json_seconds(r->group_seconds), "plan_seconds",
+                  cli_json_seconds(r->plan_seconds), "hash_seconds",
+                  cli_json_seconds(r->hash_seconds), "verify_seconds",
+                  cli_json_seconds(r->verify_seconds), "cluster_seconds",
+                  cli_json_seconds(r->cluster_seconds), "write_seconds",
+                  cli_json_seconds(j->write_seconds)));
+    if (figures != NULL && j->skipped > 0)
+        json_object_set(figures, "skipped_documents", j->skipped_list);
+    return figures;
+}

@@ -1,0 +1,235 @@
+/* gnomon/dedup.h: near-duplicates of texts: documents become sets of n-grams, MinHash bands select
+ * candidate pairs, every candidate is verified by the Jaccard similarity of its sets, and one
+ * document of each connected component is kept.
+ *
+ * The smallest complete program:
+ *
+ *     #include <gnomon/dedup.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         static const char text[] = "a b c d e f g" "a b c d e f h" "another text than those two";
+ *         const int64_t begins[] = {0, 13, 26}, ends[] = {13, 26, 53};
+ *         const gnomon_documents documents = {sizeof documents, 3, text, begins, ends, NULL, NULL};
+ *         gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+ *         gnomon_dedup_result result = {.struct_size = sizeof result};
+ *         gnomon_context *ctx;
+ *         gnomon_dedup *d = NULL;
+ *         o.similarity = 0.5;
+ *         gnomon_status status = gnomon_context_create(NULL, &ctx);
+ *         if (status == GNOMON_OK) status = gnomon_dedup_create(ctx, &o, &d);
+ *         if (status == GNOMON_OK) status = gnomon_dedup_add(d, &documents);
+ *         if (status == GNOMON_OK) status = gnomon_dedup_run(d, &result);
+ *         printf("%d\n", (int)result.kept); // 2
+ *         gnomon_dedup_destroy(d);
+ *         gnomon_context_destroy(ctx);
+ *         return status;
+ *     }
+ *
+ * The result is the same for every number of threads, memory limit, instruction set and division of
+ * the documents into calls of gnomon_dedup_add. docs/reference/dedup.md explains how it is found.
+ */
+#ifndef GNOMON_DEDUP_H
+#define GNOMON_DEDUP_H
+
+#include <gnomon/join.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The document of a cluster that is kept. The numbers never change. */
+typedef enum gnomon_dedup_keep {
+    GNOMON_DEDUP_FIRST = 0,  /* the first one */
+    GNOMON_DEDUP_LONGEST = 1 /* the one of the most bytes of text, the first of those */
+} gnomon_dedup_keep;
+
+typedef struct gnomon_dedup_options {
+    size_t struct_size; /* see gnomon/base.h */
+    int64_t ngram;      /* words (characters) of an n-gram, 1 to 64. Default 3. A text of fewer is
+                           one n-gram; one of none is an empty set, which is near no other */
+    int characters;     /* n-grams of characters, of UTF-8, rather than of words. Default 0 */
+    int lower;          /* ASCII letters count in lower case. Default 0 */
+    int punctuation;    /* ASCII punctuation belongs to words (characters); default 0: it separates
+                           words, as white space does. White space is that of ASCII; a run of it is
+                           one space */
+    double similarity;  /* documents of this Jaccard similarity or more are near, in (0, 1]. Default
+                           0.8 */
+    double recall;      /* in (0, 1]. Below 1: a pair of near documents is missed with probability
+                           (1 - recall) / 20 at most, so that at least this share of all near pairs
+                           is found in 19 of 20 runs (Markov's inequality); see 'uncompared' of the
+                           result for the one exception. 1: the exact join of the sets, which must
+                           fit in memory. Default 0.95 */
+    int64_t bands, rows; /* both or neither (0, the default): so many bands of so many hashes, 1 to
+                            1024 and 1 to 64. recall is then ignored, and the result's recall_bound
+                            says what these give */
+    uint64_t seed;       /* of the hash functions. Default 0 */
+    int exact;           /* only documents of equal bytes are duplicates; nothing above matters.
+                            Default 0 */
+    int unverified;      /* documents that share a band are near, whatever their similarity. Default
+                            0. Not with recall 1 or exact */
+    int64_t bucket;      /* pairs of a bucket of at most this many distinct sets are all compared;
+                            in a larger one each set is compared with at most 64 of them. 2 to 2^20,
+                            default 256 */
+    gnomon_dedup_keep keep; /* default FIRST */
+    int keep_raw;           /* hold the documents' own bytes, for gnomon_dedup_write. Default 0 */
+    const char *work;       /* the folder of temporary files; NULL (default): $TMPDIR, else /tmp */
+} gnomon_dedup_options;
+
+#define GNOMON_DEDUP_OPTIONS_INIT                                                               \
+    {                                                                                           \
+        sizeof(gnomon_dedup_options), 3, 0, 0, 0, 0.8, 0.95, 0, 0, 0, 0, 0, 256,                \
+            GNOMON_DEDUP_FIRST, 0, NULL                                                         \
+    }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_dedup_options_init(gnomon_dedup_options *options, size_t size);
+
+/* Documents as a caller gives them: document i is the bytes text[begins[i], ends[i]). */
+typedef struct gnomon_documents {
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
+    int64_t count;
+    const char *text;
+    const int64_t *begins, *ends;
+    /* With options.keep_raw: what gnomon_dedup_write writes of document i, the bytes
+     * text[raw_begins[i], raw_ends[i]); NULL: the document itself. */
+    const int64_t *raw_begins, *raw_ends;
+} gnomon_documents;
+
+/* Documents and what was found. One thread at a time may use it and its context, which must outlive
+ * it. */
+typedef struct gnomon_dedup gnomon_dedup;
+
+/* Errors: ARGUMENT (options), NOT_FOUND (options.work), MEMORY. On failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_dedup_create(gnomon_context *ctx,
+                                             const gnomon_dedup_options *options,
+                                             gnomon_dedup **out);
+/* Adds documents, which are copied as far as they are needed: 8 bytes for each distinct n-gram (or,
+ * with exact, the text), in memory up to the context's limit and beyond that in a temporary file
+ * without a name. They are numbered from 0 in the order in which they are added. After a failure
+ * only gnomon_dedup_destroy is allowed.
+ * Errors:
+ *  - ARGUMENT: documents; begins and ends that aren't ascending offsets; after gnomon_dedup_run
+ *  - DATA: a text that isn't UTF-8, naming the document
+ *  - UNSUPPORTED: 2^32 - 1 documents or more
+ *  - IO: the temporary file
+ *  - MEMORY */
+GNOMON_API gnomon_status gnomon_dedup_add(gnomon_dedup *dedup, const gnomon_documents *documents);
+
+enum { GNOMON_DEDUP_HISTOGRAM = 20, GNOMON_DEDUP_LARGEST = 10, GNOMON_DEDUP_WHY = 256 };
+
+/* What was found. Counts but for 'candidates' are the same for every memory limit. */
+typedef struct gnomon_dedup_result {
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
+    int64_t documents, text_bytes;
+    int64_t empty;            /* documents without an n-gram */
+    int64_t distinct;         /* distinct sets (with exact: texts), empty ones not counted */
+    int64_t ngrams;           /* of them all: distinct n-grams of each set */
+    int64_t kept, kept_bytes; /* bytes of text */
+    int64_t clusters;         /* of two documents or more */
+    int64_t clustered;        /* documents in them */
+    int64_t largest[GNOMON_DEDUP_LARGEST]; /* documents in the largest clusters, descending */
+    int64_t pairs; /* found: those of distinct sets, and one for each further document of a set */
+    /* Pairs of distinct sets by similarity: number b counts those in [b / 20, (b + 1) / 20). */
+    int64_t histogram[GNOMON_DEDUP_HISTOGRAM];
+    int64_t bands, rows; /* 0: the exact join */
+    double recall_bound; /* 1 - 20 x the probability that all bands miss a pair of exactly the
+                            similarity; 1 of the exact join; it may be negative */
+    int64_t large;       /* buckets of more distinct sets than options.bucket */
+    int64_t uncompared;  /* pairs in them that weren't compared there; 0: the guarantee of
+                            'recall' holds for all pairs */
+    int64_t candidates;  /* pairs that were verified, some of them more than once */
+    double add_seconds, group_seconds, plan_seconds, hash_seconds, verify_seconds, cluster_seconds;
+    int spilled; /* a temporary file was used */
+    char why[GNOMON_DEDUP_WHY];
+} gnomon_dedup_result;
+
+/* Finds the near-duplicates; once for a gnomon_dedup. result may be NULL, else its struct_size must
+ * be set.
+ * Errors:
+ *  - ARGUMENT: a second call
+ *  - MEMORY: the exact join's sets don't fit in the context's limit; no memory for the documents,
+ *    about 100 bytes each
+ *  - IO: the temporary file
+ *  - CANCELLED: the progress callback */
+GNOMON_API gnomon_status gnomon_dedup_run(gnomon_dedup *dedup, gnomon_dedup_result *result);
+
+/* Documents' representatives, after gnomon_dedup_run: entry i is the document that is kept of i's
+ * cluster, i itself where it is kept. One entry a document; owned by dedup. NULL before. */
+GNOMON_API const int64_t *gnomon_dedup_representatives(const gnomon_dedup *dedup);
+
+/* The pairs that were found, after gnomon_dedup_run, sorted by (i, j): of the first documents i < j
+ * of two distinct sets, and of the first document of a set with each further one. 'similarity' is
+ * |A and B| / |A or B| as fp64 divides. *pairs is owned by dedup; *count is 0 before. */
+typedef struct gnomon_dedup_pair {
+    uint32_t i, j;
+    double similarity;
+} gnomon_dedup_pair;
+GNOMON_API const gnomon_dedup_pair *gnomon_dedup_pairs(const gnomon_dedup *dedup, int64_t *count);
+
+/* Writes the bytes of the kept documents, in their order, to path ("-": standard output), through a
+ * temporary file that replaces it at the end.
+ * Errors: ARGUMENT (no keep_raw; before gnomon_dedup_run), IO, NOT_FOUND. */
+GNOMON_API gnomon_status gnomon_dedup_write(gnomon_dedup *dedup, const char *path);
+
+/* NULL is allowed. */
+GNOMON_API void gnomon_dedup_destroy(gnomon_dedup *dedup);
+
+/* ---- documents in files ---- */
+
+/* The numbers never change. */
+typedef enum gnomon_corpus_kind {
+    GNOMON_CORPUS_AUTO = 0,  /* by the name: FILES of a folder; JSON of .jsonl, .ndjson and .json,
+                                with .gz behind or not; else LINES */
+    GNOMON_CORPUS_LINES = 1, /* each line is a document */
+    GNOMON_CORPUS_JSON = 2,  /* each line is a JSON object, with the text in a member */
+    GNOMON_CORPUS_FILES = 3  /* each file of a folder and the folders in it, by name, or one file */
+} gnomon_corpus_kind;
+
+/* A document that is left out: the file, its line from 1 on (0: the whole file), and why. */
+typedef void (*gnomon_corpus_bad)(void *user, const char *file, int64_t line, const char *why);
+
+typedef struct gnomon_corpus_options {
+    size_t struct_size; /* see gnomon/base.h */
+    gnomon_corpus_kind kind;
+    const char *field;     /* JSON: the member with the text. Default "text" */
+    const char *id;        /* JSON: a member, text or an integer, that names the document. Default
+                              NULL: file and line */
+    int64_t max_bytes;     /* of a document (JSON: of its line), at least 1. Default 16 MiB */
+    int names;             /* whether batches have names. Default 0 */
+    gnomon_corpus_bad bad; /* NULL (default): a bad document is an error */
+    void *user;            /* for bad */
+} gnomon_corpus_options;
+
+#define GNOMON_CORPUS_OPTIONS_INIT                                                              \
+    {                                                                                           \
+        sizeof(gnomon_corpus_options), GNOMON_CORPUS_AUTO, "text", NULL, (int64_t)1 << 24, 0,   \
+            NULL, NULL                                                                          \
+    }
+GNOMON_API gnomon_status gnomon_corpus_options_init(gnomon_corpus_options *options, size_t size);
+
+/* A file or folder of documents that is read once, from its start. One thread at a time. */
+typedef struct gnomon_corpus gnomon_corpus;
+
+/* Opens path; "-" is standard input. A gzip stream is read through.
+ * Errors: ARGUMENT (options), NOT_FOUND, IO, DATA (a broken gzip stream), MEMORY. On failure *out is
+ * NULL. */
+GNOMON_API gnomon_status gnomon_corpus_open(gnomon_context *ctx, const char *path,
+                                            const gnomon_corpus_options *options,
+                                            gnomon_corpus **out);
+/* The next documents, with the bytes of their lines (files) as raw ones; count 0 at the end. Valid
+ * until the next call. names, unless NULL, receives one text for each of them, or NULL if
+ * options.names is 0.
+ * Errors: DATA (a document that is empty, white space only, no UTF-8, larger than max_bytes or
+ * broken JSON, unless there is options.bad, naming file and line), IO, MEMORY. */
+GNOMON_API gnomon_status gnomon_corpus_next(gnomon_corpus *corpus, gnomon_documents *documents,
+                                            const char *const **names);
+/* The kind that AUTO stood for. */
+GNOMON_API gnomon_corpus_kind gnomon_corpus_kind_of(const gnomon_corpus *corpus);
+/* NULL is allowed. */
+GNOMON_API void gnomon_corpus_close(gnomon_corpus *corpus);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,386 @@
+/* The calls: what is asked for, documents as they come, and the order of the steps. */
+#include "base/arithmetic.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/threads.h"
+#include "dedup/state.h"
+#include "io/sink.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+GNOMON_OPTIONS_INIT(gnomon_dedup_options, GNOMON_DEDUP_OPTIONS_INIT)
+
+/* ---- what is asked for ---- */
+
+static gnomon_status check_range(gnomon_context *ctx, const char *name, int64_t value, int64_t low,
+                                 int64_t high)
+{
+    GNOMON_FAIL_IF(value < low || value > high, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.%s") " is %" PRId64 "; it must be from %" PRId64
+                                            " to %" PRId64,
+                   name, value, low, high);
+    return GNOMON_OK;
+}
+
+static gnomon_status check(gnomon_context *ctx, const gnomon_dedup_options *o)
+{
+    GNOMON_TRY(check_range(ctx, "ngram", o->ngram, 1, GNOMON_NGRAM_MOST));
+    GNOMON_FAIL_IF(!(o->similarity > 0 && o->similarity <= 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.similarity") " is %g; it must be above 0 and at most 1",
+                   o->similarity);
+    GNOMON_FAIL_IF(!(o->recall > 0 && o->recall <= 1), ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.recall") " is %g; it must be above 0 and at most 1",
+                   o->recall);
+    GNOMON_FAIL_IF((o->bands == 0) != (o->rows == 0), ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.bands") " is %" PRId64 " and rows %" PRId64
+                                               "; both must be set, or neither",
+                   o->bands, o->rows);
+    GNOMON_TRY(check_range(ctx, "bands", o->bands, 0, 1024));
+    GNOMON_TRY(check_range(ctx, "rows", o->rows, 0, 64));
+    GNOMON_TRY(check_range(ctx, "bucket", o->bucket, 2, 1 << 20));
+    GNOMON_TRY(check_range(ctx, "keep", o->keep, GNOMON_DEDUP_FIRST, GNOMON_DEDUP_LONGEST));
+    GNOMON_FAIL_IF(o->unverified && (o->exact || (o->recall == 1 && o->bands == 0)), ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.unverified") " is %d; it needs bands: neither exact nor "
+                                                    "recall 1",
+                   o->unverified);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_options *options,
+                                  gnomon_dedup **out)
+{
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    gnomon_dedup *d;
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
+    *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
+    if (options != NULL)
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_dedup_options, options, &o));
+    GNOMON_TRY(check(ctx, &o));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *d, "a deduplication", &d));
+    d->ctx = ctx;
+    d->options = o;
+    const int64_t quarter = gnomon_memory_limit(ctx) / 4;
+    gnomon_store_start(&d->sets, ctx, NULL, gnomon_max(quarter, 1 << 16));
+    gnomon_store_start(&d->raw, ctx, NULL, gnomon_max(quarter / 2, 1 << 16));
+    gnomon_store_start(&d->edges, ctx, NULL, gnomon_max(quarter / 2, 1 << 16));
+    if (o.work != NULL) {
+        /* found now rather than when a file is needed */
+        struct stat st;
+        if (stat(o.work, &st) != 0 || !S_ISDIR(st.st_mode)) {
+            gnomon_dedup_destroy(d);
+            return gnomon_fail(ctx, GNOMON_ERROR_NOT_FOUND,
+                               GNOMON_ARG("options.work") " is '%s', which is not a folder",
+                               o.work);
+        }
+        const gnomon_status status = gnomon_copy_text(ctx, o.work, &d->work);
+        if (status != GNOMON_OK) {
+            gnomon_dedup_destroy(d);
+            return status;
+        }
+        d->sets.folder = d->raw.folder = d->edges.folder = d->work;
+    }
+    gnomon_ngrams_start(&d->ngrams, o.ngram, o.characters != 0, o.lower != 0, o.punctuation != 0);
+    d->result.struct_size = sizeof d->result;
+    *out = d;
+    return GNOMON_OK;
+}
+
+void gnomon_dedup_destroy(gnomon_dedup *d)
+{
+    if (d == NULL) return;
+    gnomon_context *ctx = d->ctx;
+    gnomon_store_free(&d->sets);
+    gnomon_store_free(&d->raw);
+    gnomon_store_free(&d->edges);
+    gnomon_free(ctx, d->work);
+    gnomon_free(ctx, d->ends);
+    gnomon_free(ctx, d->raw_ends);
+    gnomon_free(ctx, d->bytes);
+    gnomon_free(ctx, d->numbers);
+    gnomon_free(ctx, d->hashes);
+    gnomon_free(ctx, d->group);
+    gnomon_free(ctx, d->firsts);
+    gnomon_free(ctx, d->representatives);
+    gnomon_free(ctx, d);
+}
+
+/* ---- documents ---- */
+
+enum { TASK = 16, SLICE = 1 << 19 };
+
+/* Documents [first, first + count) of a call, of which the sets are made at once. */
+typedef struct slice {
+    gnomon_dedup *d;
+    const gnomon_documents *from;
+    int64_t first, count;
+    uint64_t *sets, *scratch; /* document i's at places[i - first] */
+    int64_t *places, *counts;
+    int64_t *faults; /* of a worker: the first document that is no UTF-8, or count */
+} slice;
+
+static void make_some(void *arg, int64_t task, int worker)
+{
+    const slice *s = arg;
+    gnomon_dedup *d = s->d;
+    for (int64_t at = task * TASK; at < gnomon_min((task + 1) * TASK, s->count); at++) {
+        const int64_t i = s->first + at, begin = s->from->begins[i];
+        const int64_t bytes = s->from->ends[i] - begin;
+        const char *text = s->from->text + begin;
+        if (gnomon_utf8_fault(text, bytes) >= 0) {
+            if (at < s->faults[worker]) s->faults[worker] = at;
+            continue;
+        }
+        if (d->options.exact) {
+            d->hashes[d->count + at] = XXH3_64bits(text, (size_t)bytes);
+            continue;
+        }
+        uint64_t *set = s->sets + s->places[at];
+        s->counts[at] = gnomon_ngrams_of(&d->ngrams, text, bytes, set, s->scratch + s->places[at]);
+        d->hashes[d->count + at] = gnomon_set_hash(set, s->counts[at]);
+    }
+}
+
+static gnomon_status grow(gnomon_dedup *d, int64_t count)
+{
+    const int64_t need = d->count + count;
+    GNOMON_FAIL_IF(need >= UINT32_MAX, d->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("documents") ": %" PRId64 " in all; there may be 2^32 - 2", need);
+    if (need <= d->room) return GNOMON_OK;
+    const int64_t room = gnomon_max(need, d->room / 2 * 3), old = d->room;
+    GNOMON_TRY(gnomon_grow(d->ctx, &d->ends, old, room, sizeof *d->ends, "documents"));
+    GNOMON_TRY(gnomon_grow(d->ctx, &d->bytes, old, room, sizeof *d->bytes, "documents"));
+    GNOMON_TRY(gnomon_grow(d->ctx, &d->hashes, old, room, sizeof *d->hashes, "documents"));
+    if (d->options.keep_raw)
+        GNOMON_TRY(gnomon_grow(d->ctx, &d->raw_ends, old, room, sizeof *d->raw_ends, "documents"));
+    d->room = room;
+    return GNOMON_OK;
+}
+
+static gnomon_status take_slice(slice *s)
+{
+    gnomon_dedup *d = s->d;
+    const gnomon_documents *from = s->from;
+    const int threads = gnomon_context_threads(d->ctx);
+    for (int t = 0; t < threads; t++)
+        s->faults[t] = s->count;
+    gnomon_parallel(d->ctx, gnomon_ceil_div(s->count, TASK), make_some, s);
+    for (int t = 1; t < threads; t++)
+        s->faults[0] = gnomon_min(s->faults[0], s->faults[t]);
+    GNOMON_FAIL_IF(s->faults[0] < s->count, d->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("documents") ": document %" PRId64 " is not UTF-8",
+                   d->count + s->faults[0]);
+    for (int64_t at = 0; at < s->count; at++) {
+        const int64_t i = s->first + at, bytes = from->ends[i] - from->begins[i];
+        const char *text = from->text + from->begins[i];
+        if (d->options.exact) {
+            GNOMON_TRY(gnomon_store_append(&d->sets, text, bytes));
+        } else {
+            GNOMON_TRY(gnomon_store_append(&d->sets, s->sets + s->places[at],
+                                           s->counts[at] * (int64_t)sizeof *s->sets));
+            d->result.ngrams += s->counts[at];
+        }
+        if (d->options.keep_raw) {
+            const bool own = from->raw_begins != NULL;
+            const char *raw = own ? from->text + from->raw_begins[i] : text;
+            GNOMON_TRY(gnomon_store_append(&d->raw, raw,
+                                           own ? from->raw_ends[i] - from->raw_begins[i] : bytes));
+            d->raw_ends[d->count] = d->raw.size;
+        }
+        d->ends[d->count] = d->sets.size;
+        d->bytes[d->count++] = bytes;
+        d->result.text_bytes += bytes;
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status check_offsets(gnomon_dedup *d, const gnomon_documents *from,
+                                   const char *what, const int64_t *begins, const int64_t *ends)
+{
+    for (int64_t i = 0; i < from->count; i++)
+        GNOMON_FAIL_IF(begins[i] < 0 || ends[i] < begins[i], d->ctx, GNOMON_ERROR_ARGUMENT,
+                       GNOMON_ARG("documents.%s")
+                       ": document %" PRId64 " is [%" PRId64 ", %" PRId64
+                       "); it must be ascending offsets",
+                       what, i, begins[i], ends[i]);
+    return GNOMON_OK;
+}
+
+static gnomon_status check_documents(gnomon_dedup *d, const gnomon_documents *from)
+{
+    GNOMON_FAIL_IF(from->count < 0, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("documents.count") " is %" PRId64 "; it must not be negative",
+                   from->count);
+    if (from->count == 0) return GNOMON_OK;
+    GNOMON_NEED(d->ctx, from->text, "documents.text");
+    GNOMON_NEED(d->ctx, from->begins, "documents.begins");
+    GNOMON_NEED(d->ctx, from->ends, "documents.ends");
+    GNOMON_FAIL_IF((from->raw_begins == NULL) != (from->raw_ends == NULL), d->ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("documents.raw_begins") " and raw_ends: one of them is NULL");
+    GNOMON_TRY(check_offsets(d, from, "begins", from->begins, from->ends));
+    if (from->raw_begins == NULL) return GNOMON_OK;
+    return check_offsets(d, from, "raw_begins", from->raw_begins, from->raw_ends);
+}
+
+/* Documents from s->first on whose n-grams fit in SLICE numbers, one at least. */
+static int64_t cut_slice(slice *s, int64_t *numbers)
+{
+    int64_t count = 0, total = 0;
+    for (int64_t i = s->first; i < s->from->count && count < SLICE / 8; i++) {
+        const int64_t most =
+            s->d->options.exact
+                ? 0
+                : gnomon_ngrams_most(&s->d->ngrams, s->from->ends[i] - s->from->begins[i]);
+        if (count > 0 && total + most > SLICE) break;
+        if (s->places != NULL) s->places[count] = total;
+        total += most;
+        count++;
+    }
+    *numbers = total;
+    return count;
+}
+
+static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slice *s)
+{
+    int64_t numbers, most_numbers = 0, most_count = 0;
+    for (s->first = 0; s->first < from->count; s->first += s->count) {
+        s->count = cut_slice(s, &numbers);
+        most_numbers = gnomon_max(most_numbers, numbers);
+        most_count = gnomon_max(most_count, s->count);
+    }
+    if (most_numbers > d->number_room) {
+        gnomon_free(d->ctx, d->numbers);
+        d->numbers = NULL;
+        d->number_room = 0;
+        GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_times(2, most_numbers), sizeof *d->numbers,
+                                "n-grams", &d->numbers));
+        d->number_room = most_numbers;
+    }
+    s->sets = d->numbers;
+    s->scratch = d->numbers + d->number_room;
+    GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->places, "documents", &s->places));
+    GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->counts, "documents", &s->counts));
+    GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_context_threads(d->ctx), sizeof *s->faults, "documents",
+                            &s->faults));
+    for (s->first = 0; s->first < from->count; s->first += s->count) {
+        s->count = cut_slice(s, &numbers);
+        GNOMON_TRY(grow(d, s->count));
+        GNOMON_TRY(take_slice(s));
+        GNOMON_TRY(gnomon_progress(d->ctx, "reading", d->count, -1));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *documents)
+{
+    gnomon_documents from = {.struct_size = sizeof from};
+    GNOMON_NEED(NULL, d, "dedup");
+    GNOMON_FAIL_IF(d->done || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("dedup") " takes no documents after %s",
+                   d->done ? "gnomon_dedup_run" : "a failure");
+    GNOMON_TRY(GNOMON_COPY_OPTIONS(d->ctx, "documents", gnomon_documents, documents, &from));
+    GNOMON_TRY(check_documents(d, &from));
+    slice s = {.d = d, .from = &from};
+    double clock = gnomon_seconds();
+    const gnomon_status status = add_all(d, &from, &s);
+    gnomon_free(d->ctx, s.places);
+    gnomon_free(d->ctx, s.counts);
+    gnomon_free(d->ctx, s.faults);
+    d->broken = status != GNOMON_OK;
+    d->result.add_seconds += gnomon_lap(&clock);
+    return status;
+}
+
+/* ---- the steps ---- */
+
+static gnomon_status run(gnomon_dedup *d)
+{
+    gnomon_dedup_result *r = &d->result;
+    double clock = gnomon_seconds();
+    r->documents = d->count;
+    gnomon_free(d->ctx, d->numbers);
+    d->numbers = NULL;
+    GNOMON_TRY(gnomon_store_seal(&d->sets));
+    GNOMON_TRY(gnomon_store_seal(&d->raw));
+    GNOMON_TRY(gnomon_dedup_group(d));
+    r->group_seconds = gnomon_lap(&clock);
+    if (d->options.exact) {
+        strcpy(r->why, "equal bytes");
+        r->recall_bound = 1;
+    } else if (d->options.recall == 1 && d->options.bands == 0) {
+        /* of distinct sets alone */
+        r->ngrams = 0;
+        for (int64_t s = 0; s < d->distinct; s++)
+            r->ngrams += gnomon_dedup_set(d, s).count;
+        GNOMON_TRY(gnomon_dedup_exact(d));
+        r->verify_seconds = gnomon_lap(&clock);
+    } else {
+        r->ngrams = 0;
+        for (int64_t s = 0; s < d->distinct; s++)
+            r->ngrams += gnomon_dedup_set(d, s).count;
+        GNOMON_TRY(gnomon_dedup_plan(d));
+        r->plan_seconds = gnomon_lap(&clock);
+        GNOMON_TRY(gnomon_dedup_bands(d));
+    }
+    gnomon_lap(&clock);
+    GNOMON_TRY(gnomon_dedup_cluster(d));
+    r->cluster_seconds = gnomon_lap(&clock);
+    r->spilled = d->sets.fd >= 0 || d->raw.fd >= 0 || d->edges.fd >= 0;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_dedup_run(gnomon_dedup *d, gnomon_dedup_result *result)
+{
+    GNOMON_NEED(NULL, d, "dedup");
+    if (result != NULL) GNOMON_TRY(GNOMON_OPEN_RESULT(d->ctx, "result", gnomon_dedup_result, result));
+    GNOMON_FAIL_IF(d->done || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("dedup") " %s", d->done ? "has run" : "is of no use after a failure");
+    const gnomon_status status = run(d);
+    d->broken = status != GNOMON_OK;
+    d->done = !d->broken;
+    if (d->done) gnomon_write_result(result, &d->result, sizeof d->result);
+    return status;
+}
+
+/* ---- results ---- */
+
+const int64_t *gnomon_dedup_representatives(const gnomon_dedup *d)
+{
+    return d != NULL && d->done ? d->representatives : NULL;
+}
+
+const gnomon_dedup_pair *gnomon_dedup_pairs(const gnomon_dedup *d, int64_t *count)
+{
+    const bool some = d != NULL && d->done && d->result.pairs > 0;
+    if (count != NULL) *count = some ? d->result.pairs : 0;
+    return some ? (const gnomon_dedup_pair *)(const void *)d->edges.data : NULL;
+}
+
+gnomon_status gnomon_dedup_write(gnomon_dedup *d, const char *path)
+{
+    gnomon_sink *sink;
+    GNOMON_NEED(NULL, d, "dedup");
+    GNOMON_NEED(d->ctx, path, "path");
+    GNOMON_FAIL_IF(!d->done || !d->options.keep_raw, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("dedup") " %s",
+                   d->done ? "was created without options.keep_raw" : "has not run");
+    GNOMON_TRY(gnomon_sink_open(d->ctx, path, &(gnomon_sink_options){.overwrite_ok = true}, &sink));
+    gnomon_status status = GNOMON_OK;
+    for (int64_t i = 0; i < d->count && status == GNOMON_OK; i++) {
+        if (d->representatives[i] != i) continue;
+        const int64_t begin = i > 0 ? d->raw_ends[i - 1] : 0;
+        status = gnomon_sink_write(sink, d->raw.data + begin, (size_t)(d->raw_ends[i] - begin));
+        if (status == GNOMON_OK && i % 4096 == 0)
+            status = gnomon_progress(d->ctx, "writing", i, d->count);
+    }
+    if (status == GNOMON_OK) return gnomon_sink_finish(sink);
+    gnomon_sink_abort(sink);
+    return status;
+}

@@ -1,0 +1,77 @@
+/* All near pairs, by the exact join of the sets. */
+#include "base/memory.h"
+#include "base/threads.h"
+#include "dedup/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct taking {
+    gnomon_dedup *d;
+    gnomon_candidates candidates;
+    gnomon_status status;
+} taking;
+
+static int take(void *user, const gnomon_join_batch *batch)
+{
+    taking *t = user;
+    for (int64_t at = 0; at < batch->count && t->status == GNOMON_OK; at++)
+        t->status = gnomon_candidates_add(t->d, &t->candidates, (uint64_t)batch->pairs[at].i,
+                                          (uint64_t)batch->pairs[at].j);
+    return t->status != GNOMON_OK;
+}
+
+/* Members of 62 bits, which the join's columns are: verification drops what only they share. */
+static gnomon_status join(gnomon_dedup *d, taking *t, int64_t *offsets, int64_t *members,
+                          uint8_t *values)
+{
+    gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
+    const gnomon_csr sets = {d->distinct, (int64_t)1 << 62, offsets, members, values, GNOMON_U8};
+    int64_t at = 0;
+    offsets[0] = 0;
+    for (int64_t s = 0; s < d->distinct; s++) {
+        const gnomon_set set = gnomon_dedup_set(d, s);
+        for (int64_t e = 0; e < set.count; e++)
+            members[at++] = (int64_t)(set.members[e] >> 2);
+        offsets[s + 1] = at;
+    }
+    memset(values, 1, (size_t)at);
+    o.metric = GNOMON_JACCARD;
+    o.threshold = gnomon_similarity_threshold(d->options.similarity);
+    o.sink = take;
+    o.user = t;
+    const gnomon_status status = gnomon_join_csr(d->ctx, &sets, NULL, &o, NULL);
+    return t->status != GNOMON_OK ? t->status : status;
+}
+
+gnomon_status gnomon_dedup_exact(gnomon_dedup *d)
+{
+    taking t = {.d = d};
+    int64_t *offsets = NULL, *members = NULL;
+    uint8_t *values = NULL;
+    /* members and values here, and what the join makes of them */
+    enum { EACH = 40 };
+    const int64_t need = gnomon_times(d->result.ngrams, EACH);
+    GNOMON_FAIL_IF(need < 0 || need > gnomon_memory_limit(d->ctx), d->ctx, GNOMON_ERROR_MEMORY,
+                   GNOMON_ARG("options.recall")
+                   " is 1: the exact join of %lld n-grams needs about %lld bytes of memory, and "
+                   "the limit is %lld; use a recall below 1",
+                   (long long)d->result.ngrams, (long long)need,
+                   (long long)gnomon_memory_limit(d->ctx));
+    snprintf(d->result.why, sizeof d->result.why, "recall 1: the exact join");
+    d->result.recall_bound = 1;
+    gnomon_status status = gnomon_candidates_open(d, &t.candidates);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(d->ctx, d->distinct + 1, sizeof *offsets, "sets", &offsets);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(d->ctx, d->result.ngrams, sizeof *members, "sets", &members);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(d->ctx, d->result.ngrams, sizeof *values, "sets", &values);
+    if (status == GNOMON_OK) status = join(d, &t, offsets, members, values);
+    if (status == GNOMON_OK) status = gnomon_candidates_verify(d, &t.candidates);
+    gnomon_candidates_close(d, &t.candidates);
+    gnomon_free(d->ctx, offsets);
+    gnomon_free(d->ctx, members);
+    gnomon_free(d->ctx, values);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* dedup/ngrams.h: a text as the set of its n-grams, hashed to 64 bits. */
+#ifndef GNOMON_DEDUP_NGRAMS_H
+#define GNOMON_DEDUP_NGRAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GNOMON_NGRAM_MOST = 64 };
+
+typedef struct gnomon_ngrams {
+    int64_t length;
+    bool characters;
+    unsigned char map[256]; /* of a byte: 0 where it is between words, else as what it counts */
+    uint64_t power;         /* of the oldest word in a rolling hash */
+} gnomon_ngrams;
+
+void gnomon_ngrams_start(gnomon_ngrams *ngrams, int64_t length, bool characters, bool lower,
+                         bool punctuation);
+/* The most n-grams that a text of so many bytes has. */
+int64_t gnomon_ngrams_most(const gnomon_ngrams *ngrams, int64_t bytes);
+/* Writes the distinct n-grams, ascending, to set; scratch has room for as many. Returns how many
+ * there are. */
+int64_t gnomon_ngrams_of(const gnomon_ngrams *ngrams, const char *text, int64_t bytes,
+                         uint64_t *set, uint64_t *scratch);
+/* A hash of a set, or of bytes. */
+uint64_t gnomon_set_hash(const uint64_t *set, int64_t count);
+/* Offset of the first byte that no UTF-8 character has, -1: there is none. */
+int64_t gnomon_utf8_fault(const char *text, int64_t bytes);
+
+static inline uint64_t gnomon_mix64(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+#endif

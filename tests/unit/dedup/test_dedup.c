@@ -1,0 +1,371 @@
+/* Deduplication: every pair against sets that are compared one by one; the same bits for any memory,
+ * threads and instruction set; large buckets; arguments; each allocation refused in turn. */
+#include "dedup/minhash.h"
+#include "dedup/sort.h"
+#include "dedup/state.h"
+#include "refusal.h"
+
+#include <gnomon/dedup.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { DOCUMENTS = 3000, WORDS = 60, LONGEST = WORDS * 8 };
+
+typedef struct corpus {
+    char text[DOCUMENTS * LONGEST];
+    int64_t begins[DOCUMENTS], ends[DOCUMENTS];
+    int words[DOCUMENTS][WORDS];
+} corpus;
+
+static uint64_t state = 1;
+
+static int below(int n)
+{
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (int)((state >> 33) % (uint64_t)n);
+}
+
+/* Every second document changes a few words of an earlier one; the last third are of one template. */
+static corpus *make(int documents)
+{
+    corpus *c = calloc(1, sizeof *c);
+    int64_t at = 0;
+    assert_non_null(c);
+    state = 1;
+    for (int i = 0; i < documents; i++) {
+        const int of = i > 2 * documents / 3 ? 2 * documents / 3 : i > 0 ? below(i) : 0;
+        const bool fresh = i < 2 || (i <= 2 * documents / 3 && i % 2 == 0);
+        for (int w = 0; w < WORDS; w++)
+            c->words[i][w] = fresh || below(WORDS) < 2 ? below(5000) : c->words[of][w];
+        c->begins[i] = at;
+        for (int w = 0; w < WORDS; w++)
+            at += sprintf(c->text + at, "w%d ", c->words[i][w]);
+        c->ends[i] = at;
+    }
+    return c;
+}
+
+static gnomon_documents documents_of(const corpus *c, int first, int count)
+{
+    return (gnomon_documents){sizeof(gnomon_documents), count, c->text, c->begins + first,
+                              c->ends + first,          NULL,  NULL};
+}
+
+static gnomon_context *context(int threads, int64_t memory)
+{
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    o.threads = threads;
+    o.memory_limit = memory;
+    o.device = "cpu";
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    return ctx;
+}
+
+typedef struct outcome {
+    gnomon_context *ctx;
+    gnomon_dedup *d;
+    gnomon_dedup_result result;
+    const gnomon_dedup_pair *pairs;
+    int64_t count;
+} outcome;
+
+static outcome run(const corpus *c, int documents, int each, const gnomon_dedup_options *o,
+                   int threads, int64_t memory)
+{
+    outcome r = {.ctx = context(threads, memory), .result = {.struct_size = sizeof r.result}};
+    assert_int_equal(gnomon_dedup_create(r.ctx, o, &r.d), GNOMON_OK);
+    for (int first = 0; first < documents; first += each) {
+        const gnomon_documents some =
+            documents_of(c, first, documents - first < each ? documents - first : each);
+        assert_int_equal(gnomon_dedup_add(r.d, &some), GNOMON_OK);
+    }
+    assert_int_equal(gnomon_dedup_run(r.d, &r.result), GNOMON_OK);
+    r.pairs = gnomon_dedup_pairs(r.d, &r.count);
+    assert_int_equal(r.count, r.result.pairs);
+    return r;
+}
+
+static void end(outcome *r)
+{
+    gnomon_dedup_destroy(r->d);
+    gnomon_context_destroy(r->ctx);
+}
+
+/* The similarity of two documents' trigrams, by comparing each with each. */
+static double similarity(const corpus *c, int64_t a, int64_t b)
+{
+    int shared = 0, sizes[2] = {0, 0};
+    const int(*sets[2])[WORDS] = {&c->words[a], &c->words[b]};
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i + 3 <= WORDS; i++) {
+            bool before = false, other = false;
+            for (int j = 0; j < i; j++)
+                before |= memcmp(*sets[side] + i, *sets[side] + j, 3 * sizeof(int)) == 0;
+            for (int j = 0; j + 3 <= WORDS; j++)
+                other |= memcmp(*sets[side] + i, *sets[1 - side] + j, 3 * sizeof(int)) == 0;
+            sizes[side] += !before;
+            shared += side == 0 && !before && other;
+        }
+    }
+    return (double)shared / (sizes[0] + sizes[1] - shared);
+}
+
+static void finds_the_pairs(void **unused)
+{
+    (void)unused;
+    enum { SOME = 300 };
+    corpus *c = make(SOME);
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    o.similarity = 0.5;
+    o.bucket = 1 << 20;
+    for (int exact = 0; exact < 2; exact++) {
+        o.recall = exact ? 1 : 0.95;
+        outcome r = run(c, SOME, SOME, &o, 2, 0);
+        int64_t at = 0, all = 0;
+        bool equal[SOME] = {false};
+        for (int i = 0; i < SOME; i++)
+            for (int j = 0; j < i && !equal[i]; j++)
+                equal[i] = similarity(c, i, j) == 1;
+        for (int i = 0; i < SOME; i++) {
+            for (int j = i + 1; j < SOME; j++) {
+                const double s = similarity(c, i, j);
+                const bool there = at < r.count && r.pairs[at].i == (uint32_t)i &&
+                                   r.pairs[at].j == (uint32_t)j;
+                /* of equal documents the others are paired with the first one alone */
+                all += s >= o.similarity && !equal[i] && (!equal[j] || s == 1);
+                if (!there) continue;
+                assert_true(s >= o.similarity && s == r.pairs[at].similarity);
+                at++;
+            }
+        }
+        assert_int_equal(at, r.count);
+        if (all < 1000 || (double)at < o.recall * (double)all)
+            fail_msg("%d of %d pairs", (int)at, (int)all);
+        assert_int_equal(r.result.uncompared, 0);
+        assert_true(exact || r.result.recall_bound >= 0.95);
+        end(&r);
+    }
+    free(c);
+}
+
+static void same_bits(void **unused)
+{
+    (void)unused;
+    corpus *c = make(DOCUMENTS);
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    o.similarity = 0.6;
+    o.bucket = 16;
+    outcome one = run(c, DOCUMENTS, DOCUMENTS, &o, 1, 0);
+    assert_false(one.result.spilled);
+    assert_true(one.result.large > 0 && one.result.uncompared > 0);
+    for (int64_t at = 0; at < one.count; at++)
+        assert_true(similarity(c, one.pairs[at].i, one.pairs[at].j) == one.pairs[at].similarity);
+    for (int way = 0; way < 3; way++) {
+        if (way == 2) setenv("GNOMON_ISA", "portable", 1);
+        outcome r = run(c, DOCUMENTS, way == 0 ? 7 : 1000, &o, way + 1, way == 0 ? 1 : 1 << 20);
+        unsetenv("GNOMON_ISA");
+        assert_true(r.result.spilled);
+        assert_int_equal(r.count, one.count);
+        assert_memory_equal(r.pairs, one.pairs, (size_t)r.count * sizeof *r.pairs);
+        assert_memory_equal(gnomon_dedup_representatives(r.d), gnomon_dedup_representatives(one.d),
+                            DOCUMENTS * sizeof(int64_t));
+        assert_int_equal(r.result.uncompared, one.result.uncompared);
+        assert_int_equal(r.result.kept, one.result.kept);
+        end(&r);
+    }
+    end(&one);
+    free(c);
+}
+
+/* Values of the portable and the best level, and how often the least ones of two sets agree. */
+static void minhash(void **unused)
+{
+    (void)unused;
+    enum { BLOCKS = 500, MEMBERS = 90 };
+    gnomon_minhash *blocks = malloc(BLOCKS * sizeof *blocks);
+    uint32_t *one = malloc(BLOCKS * GNOMON_MINHASH_LANES * sizeof *one);
+    uint32_t *two = malloc(BLOCKS * GNOMON_MINHASH_LANES * sizeof *two);
+    uint64_t set[MEMBERS];
+    gnomon_context *ctx = context(1, 0);
+    const gnomon_isa isa = gnomon_context_isa_level(ctx);
+    assert_true(blocks != NULL && one != NULL && two != NULL);
+    for (int k = 0; k < BLOCKS; k++)
+        gnomon_minhash_block(&blocks[k], 3, k);
+    for (int e = 0; e < MEMBERS; e++)
+        set[e] = gnomon_mix64((uint64_t)e + 1);
+    for (int count = 1; count < 4; count++) {
+        gnomon_minhash_set(isa, blocks, BLOCKS, set, count, one);
+        gnomon_minhash_set(GNOMON_ISA_PORTABLE, blocks, BLOCKS, set, count, two);
+        assert_memory_equal(one, two, BLOCKS * GNOMON_MINHASH_LANES * sizeof *one);
+    }
+    /* members 0 to 79 and 10 to 89: 70 of 90 shared; six standard deviations of 4000 functions */
+    gnomon_minhash_set(isa, blocks, BLOCKS, set, 80, one);
+    gnomon_minhash_set(isa, blocks, BLOCKS, set + 10, 80, two);
+    int same = 0;
+    for (int i = 0; i < BLOCKS * GNOMON_MINHASH_LANES; i++)
+        same += one[i] == two[i];
+    assert_true(abs(same - 3111) < 158);
+    gnomon_context_destroy(ctx);
+    free(blocks);
+    free(one);
+    free(two);
+}
+
+static int by_value(const void *x, const void *y)
+{
+    const uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+static void sorts(void **unused)
+{
+    (void)unused;
+    static const int counts[] = {0, 1, 24, 25, 100, 1023, 1024, 4095, 4096, 20000};
+    uint64_t *a = malloc(20000 * 8), *b = malloc(20000 * 8), *scratch = malloc(20000 * 8);
+    for (int law = 0; law < 4; law++) {
+        for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++) {
+            for (int way = 0; way < 3; way++) {
+                const int count = counts[n];
+                for (int i = 0; i < count; i++) {
+                    const uint64_t x = gnomon_mix64((uint64_t)i + 1);
+                    a[i] = b[i] = law == 0 ? x : law == 1 ? 7 : law == 2 ? x % 5 : x >> 40;
+                }
+                if (way == 0) gnomon_sort_hashes(a, scratch, count);
+                if (way == 1) gnomon_sort_digits(a, scratch, count);
+                if (way == 2) gnomon_sort_numbers(a, count);
+                qsort(b, (size_t)count, sizeof *b, by_value);
+                assert_memory_equal(a, b, (size_t)count * sizeof *a);
+            }
+        }
+    }
+    free(a);
+    free(b);
+    free(scratch);
+}
+
+static void utf8(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text;
+        int64_t bytes, fault;
+    } cases[] = {{"plain text of ascii", 19, -1},   {"caf\xc3\xa9", 5, -1},
+                 {"\xe2\x82\xac \xf0\x9f\x98\x80", 8, -1}, {"12345678\xff", 9, 8},
+                 {"\xc3", 1, 0},                    {"a\xe2\x82", 3, 1},
+                 {"\xc0\x80", 2, 0},                {"\xed\xa0\x80", 3, 0},
+                 {"\xf4\x90\x80\x80", 4, 0},        {"", 0, -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(gnomon_utf8_fault(cases[i].text, cases[i].bytes), cases[i].fault);
+}
+
+static void refuses(void **unused)
+{
+    (void)unused;
+    gnomon_context *ctx = context(1, 0);
+    gnomon_dedup *d;
+    gnomon_dedup_result result = {.struct_size = sizeof result};
+    static const char text[] = "a b\xff";
+    const int64_t begins[] = {0, 2}, ends[] = {1, 4}, back[] = {1, 1};
+    gnomon_documents some = {sizeof some, 1, text, begins, ends, NULL, NULL};
+#define BAD(field, value)                                                                    \
+    do {                                                                                     \
+        gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;                                  \
+        o.field = value;                                                                     \
+        assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_ARGUMENT);           \
+        assert_null(d);                                                                      \
+    } while (0)
+    BAD(ngram, 0);
+    BAD(ngram, 65);
+    BAD(similarity, 0);
+    BAD(similarity, 1.01);
+    BAD(similarity, (double)NAN);
+    BAD(recall, 0);
+    BAD(bands, 3);
+    BAD(rows, 3);
+    BAD(bucket, 1);
+    BAD(keep, (gnomon_dedup_keep)2);
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    o.work = "/no/such/folder";
+    assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_NOT_FOUND);
+    assert_int_equal(gnomon_dedup_create(ctx, NULL, &d), GNOMON_OK);
+    assert_null(gnomon_dedup_representatives(d));
+    assert_int_equal(gnomon_dedup_write(d, "none"), GNOMON_ERROR_ARGUMENT);
+    some.ends = back;
+    some.begins = begins + 1;
+    assert_int_equal(gnomon_dedup_add(d, &some), GNOMON_ERROR_ARGUMENT);
+    gnomon_dedup_destroy(d);
+    assert_int_equal(gnomon_dedup_create(ctx, NULL, &d), GNOMON_OK);
+    some = (gnomon_documents){sizeof some, 2, text, begins, ends, NULL, NULL};
+    assert_int_equal(gnomon_dedup_add(d, &some), GNOMON_ERROR_DATA);
+    assert_non_null(strstr(gnomon_last_error(ctx), "document 1"));
+    assert_int_equal(gnomon_dedup_run(d, &result), GNOMON_ERROR_ARGUMENT);
+    gnomon_dedup_destroy(d);
+    assert_int_equal(gnomon_dedup_create(ctx, NULL, &d), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_run(d, &result), GNOMON_OK);
+    assert_int_equal(result.documents, 0);
+    assert_int_equal(gnomon_dedup_run(d, &result), GNOMON_ERROR_ARGUMENT);
+    assert_int_equal(gnomon_dedup_add(d, &some), GNOMON_ERROR_ARGUMENT);
+    gnomon_dedup_destroy(d);
+    gnomon_dedup_destroy(NULL);
+    gnomon_context_destroy(ctx);
+}
+
+static void each_allocation_fails(void **unused)
+{
+    (void)unused;
+    enum { SOME = 200 };
+    corpus *c = make(SOME);
+    const gnomon_documents some = documents_of(c, 0, SOME);
+    for (int exact = 0; exact < 2; exact++) {
+        gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+        o.recall = exact ? 1 : 0.95;
+        o.keep_raw = 1;
+        o.bucket = 8;
+        o.work = ".";
+        bool done = false;
+        for (long at = 0; !done; at++) {
+            refusal r = {.at = -1};
+            const gnomon_allocator allocator = {&r, refusing, releasing};
+            gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+            gnomon_context *ctx;
+            gnomon_dedup *d = NULL;
+            options.threads = 1;
+            options.allocator = &allocator;
+            assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+            const long out = r.out;
+            r.calls = 0;
+            r.at = at;
+            gnomon_status status = gnomon_dedup_create(ctx, &o, &d);
+            if (status == GNOMON_OK) status = gnomon_dedup_add(d, &some);
+            if (status == GNOMON_OK) status = gnomon_dedup_run(d, NULL);
+            done = r.calls <= at;
+            assert_int_equal(status, done ? GNOMON_OK : GNOMON_ERROR_MEMORY);
+            gnomon_dedup_destroy(d);
+            r.at = -1;
+            assert_true(exact || r.out == out);
+            gnomon_context_destroy(ctx);
+            assert_int_equal(r.out, 0);
+            assert_true(at < 1000);
+        }
+    }
+    free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_the_pairs), cmocka_unit_test(same_bits), cmocka_unit_test(minhash),
+        cmocka_unit_test(sorts),           cmocka_unit_test(utf8),      cmocka_unit_test(refuses),
+        cmocka_unit_test(each_allocation_fails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
